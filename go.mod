@@ -1,0 +1,11 @@
+module weir
+
+go 1.26
+
+require (
+	github.com/syumai/workers v0.32.0 // indirect
+	github.com/tidwall/gjson v1.20.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.0 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+)

@@ -1,0 +1,65 @@
+// Package apierr is the failure that a client may see.
+package apierr
+
+import (
+	"fmt"
+	"time"
+
+	"weir/pkg/edge"
+)
+
+// Error is a failure that is safe to show.
+//
+// The gateway writes it in the dialect of the endpoint: for OpenAI's it is
+// {"error":{"message","type","param","code"}}. Err is the cause: it is logged
+// after redaction and never sent.
+type Error struct {
+	Status     int           // HTTP status, 400–599
+	Type       string        // "invalid_request_error", "rate_limit_error", …
+	Code       string        // "model_not_found", …; may be empty
+	Param      string        // the offending field; may be empty
+	Message    string        // no credential, no upstream address
+	RetryAfter time.Duration // sent in whole seconds, rounded up, and in milliseconds; zero sends none
+	NoRetry    bool          // sends x-should-retry: false
+	Header     edge.Header   // further fields of the answer
+	Err        error
+}
+
+// Error gives the message and the cause, for logs.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Invalid is a 400 about the field param of the request.
+func Invalid(param, format string, args ...any) *Error {
+	return &Error{Status: 400, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// New is an error of the given status with the type that OpenAI uses for it.
+func New(status int, code, format string, args ...any) *Error {
+	return &Error{Status: status, Type: TypeOf(status), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// TypeOf gives OpenAI's error type for a status (api-shapes 16).
+func TypeOf(status int) string {
+	switch status {
+	case 401:
+		return "authentication_error"
+	case 402:
+		return "insufficient_quota"
+	case 403:
+		return "permission_error"
+	case 429:
+		return "rate_limit_error"
+	}
+	if status >= 500 {
+		return "server_error"
+	}
+	return "invalid_request_error"
+}

@@ -1,0 +1,26 @@
+// Package auth finds out who calls: the caller's API key, and the machine it
+// belongs to. Design 4.
+package auth
+
+import (
+	"weir/pkg/edge"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+)
+
+// Call is a request with its caller.
+type Call struct {
+	*edge.Request
+	// Params are the values of the pattern's {parameters}, percent-decoded, in
+	// order, without machineId.
+	Params []string
+	// Machine is the caller's machine; nil where a route needs none.
+	Machine *snapshot.Machine
+	// Key is the key used; nil for the operator, and where no key is required.
+	Key *store.Key
+	// Operator tells that the operator's token was used.
+	Operator bool
+	// MachineID is the machine of the path or of the key. For the operator it
+	// may name a machine that does not exist.
+	MachineID string
+}

@@ -1,0 +1,36 @@
+// Package machine is the Machine object: the durable truth of one tenant, and
+// the only writer of it. Design 2.
+//
+// The object runs as a Durable Object on the edge. Its storage is synchronous,
+// so everything between two calls out of the object happens in one piece; a
+// handler that has called out must read again what it read before.
+package machine
+
+import "context"
+
+// Storage is the synchronous key-value storage of one object. Writes made
+// without a call out in between become durable together or not at all.
+type Storage interface {
+	Get(key string) ([]byte, bool)
+	Put(key string, value []byte)
+	Delete(key string)
+	// List gives the rows whose key starts with prefix and sorts after start
+	// ("" for the first), in order, at most limit (0 for all).
+	List(prefix, start string, limit int) []Row
+	// SetAlarm calls Alarm at the time, Unix milliseconds; 0 removes it. One
+	// alarm is kept, the last one set.
+	SetAlarm(at int64)
+}
+
+// Row is one stored value.
+type Row struct {
+	Key   string
+	Value []byte
+}
+
+// Stub calls a machine's object from anywhere. The answer is an HTTP status
+// and a JSON body. An error means that the object could not be asked, and that
+// nothing is known of what it did.
+type Stub interface {
+	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
+}

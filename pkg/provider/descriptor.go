@@ -1,0 +1,86 @@
+// Package provider describes the upstream providers: a row each, and how an
+// address and its headers are made from it.
+package provider
+
+import "weir/pkg/catalog"
+
+// Family is the wire family of a base address.
+type Family uint8
+
+// The wire families. The zero value is OpenAI's chat completions style.
+const (
+	OpenAI Family = iota
+	Anthropic
+	Gemini
+	Vertex
+	Bedrock
+	Azure
+	Cohere
+	Other // no chat; each service has a shape of its own
+)
+
+// Scheme is how a credential is presented. The zero value is Bearer.
+type Scheme uint8
+
+// The schemes.
+const (
+	Bearer   Scheme = iota // Authorization: Bearer <key or access token>
+	KeyName                // the key in the header Auth.Header, formatted by Auth.Format
+	None                   // no credential
+	SigV4                  // AWS Signature Version 4
+	GoogleSA               // an access token from a Google service account
+)
+
+// Auth says how a credential is presented.
+type Auth struct {
+	Scheme Scheme
+	Header string // lower case; for KeyName
+	Format string // "Token %s"; empty means the bare key
+	// Optional: calls may go out without a credential.
+	Optional bool
+}
+
+// Endpoint is one address of a provider. {model} and other names in braces are
+// replaced, percent-encoded as one path segment each.
+type Endpoint struct {
+	Name   string // "chat", "embeddings", "models", … as in the table
+	URL    string // absolute
+	Method string // empty means POST, for models, voices and status GET
+}
+
+// List tells how a model list is read.
+type List struct {
+	Array    string // name of the array, "" for a bare array; several separated by a space
+	ID       string // field with the id, "owner/name" joins two
+	IDPrefix string // cut off the id
+	None     bool   // the provider has no list
+}
+
+// Base is a further address of a provider, of another family.
+type Base struct {
+	Family    Family
+	URL       string
+	Auth      Auth
+	Endpoints []Endpoint
+}
+
+// Descriptor is one provider. Zero values are the common case: chat format,
+// bearer key, kind llm.
+type Descriptor struct {
+	ID, Alias, Name string
+	Family          Family
+	BaseURL         string
+	Auth            Auth
+	Header          [][2]string // sent with every call
+	Kinds           []catalog.Kind
+	Endpoints       []Endpoint
+	Models          List
+	Alt             []Base
+	Vars            []string // names in braces that a connection must give
+	Search, Fetch   bool
+	Aggregator      bool
+	Local           bool // runs on the operator's own network
+	// Embed names the shape of the embeddings endpoint where it is not
+	// OpenAI's: "gemini", "cohere", "voyage", "jina", …
+	Embed string
+}

@@ -1,0 +1,145 @@
+// Package store has the records of a machine, the key-value interface they
+// are replicated through, and the sealing of secrets.
+package store
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Names of the secrets that a connection may hold. They are the JSON names of
+// the fields that set them; no answer contains them.
+const (
+	APIKey          = "apiKey"
+	AccessToken     = "accessToken"
+	RefreshToken    = "refreshToken"
+	SecretAccessKey = "secretAccessKey" // AWS
+	SessionToken    = "sessionToken"    // AWS
+	ServiceAccount  = "serviceAccount"  // Google, the whole JSON key file
+	ClientSecret    = "clientSecret"    // OAuth
+	ProxyAuth       = "proxyAuth"       // user:password of a CONNECT proxy
+)
+
+// Connection is one stored upstream credential. Spec 2.3, design 4.
+type Connection struct {
+	ID         string            `json:"id"`
+	Provider   string            `json:"provider"`
+	Name       string            `json:"name,omitempty"`
+	AuthType   string            `json:"authType,omitempty"` // apikey, oauth, service_account, aws
+	Secrets    map[string]Sealed `json:"secrets,omitempty"`
+	ExpiresAt  int64             `json:"expiresAt,omitempty"` // of the access token, Unix milliseconds
+	Priority   int               `json:"priority"`            // lower is tried first
+	Inactive   bool              `json:"inactive,omitempty"`  // isActive was exactly false
+	Data       ProviderData      `json:"providerSpecificData"`
+	CreatedAt  int64             `json:"createdAt"` // Unix milliseconds
+	UpdatedAt  int64             `json:"updatedAt"`
+	Generation int64             `json:"generation"` // of this row; moves with every change
+	// TokenGeneration moves with every refresh of the access token.
+	TokenGeneration int64  `json:"tokenGeneration,omitempty"`
+	Status          string `json:"status,omitempty"` // "", needs_reauth, needs_credential
+	LastError       string `json:"lastError,omitempty"`
+}
+
+// ProviderData is providerSpecificData: the fields that the gateway reads, and
+// all others as they were given.
+type ProviderData struct {
+	BaseURL       string   `json:"baseUrl,omitempty"`
+	Prefix        string   `json:"prefix,omitempty"`
+	EnabledModels []string `json:"enabledModels,omitempty"`
+	// Vars are the provider's own variables: region, project, location,
+	// resource, account_id, organization, …
+	Vars map[string]string `json:"vars,omitempty"`
+	// Other holds fields that weir does not read, by name.
+	Other map[string]json.RawMessage `json:"other,omitempty"`
+}
+
+// Key is a gateway key. The key itself is never stored.
+type Key struct {
+	ID        string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
+	Digest    string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
+	Name      string   `json:"name,omitempty"`
+	Scopes    []string `json:"scopes,omitempty"` // data, manage; none means data
+	Last4     string   `json:"last4,omitempty"`
+	Models    []string `json:"models,omitempty"`    // allow-list of public ids, "*" at the end matches the rest; none means all
+	RPM       int      `json:"rpm,omitempty"`       // requests a minute; 0 is no limit
+	DailyMax  int      `json:"dailyMax,omitempty"`  // requests a UTC day; 0 is no limit
+	CreatedAt int64    `json:"createdAt,omitempty"` // Unix milliseconds
+	ExpiresAt int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
+	RevokedAt int64    `json:"revokedAt,omitempty"`
+	// LimitedUntil is when the key may be used again after its limit was
+	// reached, Unix milliseconds.
+	LimitedUntil int64 `json:"limitedUntil,omitempty"`
+	Generation   int64 `json:"generation"`
+}
+
+// Combo is a named group of models. Spec 2.4.
+type Combo struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Kind       string   `json:"kind,omitempty"`
+	Models     []string `json:"models"`
+	Strategy   string   `json:"strategy,omitempty"` // fallback, round-robin
+	CreatedAt  int64    `json:"createdAt"`
+	UpdatedAt  int64    `json:"updatedAt"`
+	Generation int64    `json:"generation"`
+}
+
+// CustomModel is a model that a user added. Spec 2.5.
+type CustomModel struct {
+	ID            string `json:"id"`
+	Type          string `json:"type,omitempty"`
+	ProviderAlias string `json:"providerAlias"`
+	Name          string `json:"name,omitempty"`
+	ContextLength int    `json:"contextLength,omitempty"`
+	MaxTokens     int    `json:"maxTokens,omitempty"`
+}
+
+// DisabledModels hides models under an alias or a provider id.
+type DisabledModels struct {
+	ProviderAlias string   `json:"providerAlias"`
+	IDs           []string `json:"ids"`
+}
+
+// Cooldown keeps an account out of the plan for a while.
+type Cooldown struct {
+	ConnectionID string `json:"connectionId"`
+	Model        string `json:"model,omitempty"` // upstream model; empty means the whole account
+	Until        int64  `json:"until"`           // Unix milliseconds
+	Reason       string `json:"reason"`          // rate_limited, unauthorized, quota, unavailable
+	Failures     int    `json:"failures,omitempty"`
+	Since        int64  `json:"since,omitempty"`
+}
+
+// Settings are a machine's settings; a zero field means the default.
+type Settings struct {
+	Strategy         string `json:"strategy,omitempty"`           // priority, round-robin
+	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // 30
+	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // 120
+	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
+}
+
+// Machine is everything the data plane needs of one tenant: the replica that
+// the Machine object publishes.
+type Machine struct {
+	Version      int               `json:"v"` // of this format: 1
+	ID           string            `json:"machineId"`
+	Generation   int64             `json:"generation"`  // moves with every change of any row
+	PublishedAt  int64             `json:"publishedAt"` // Unix milliseconds
+	Connections  []Connection      `json:"connections"`
+	Keys         []Key             `json:"keys"`
+	Combos       []Combo           `json:"combos,omitempty"`
+	CustomModels []CustomModel     `json:"customModels,omitempty"`
+	ModelAliases map[string]string `json:"modelAliases,omitempty"`
+	Disabled     []DisabledModels  `json:"disabledModels,omitempty"`
+	Cooldowns    []Cooldown        `json:"cooldowns,omitempty"`
+	Settings     Settings          `json:"settings"`
+}
+
+// KV is the platform's key-value store: eventually consistent, at most one
+// write per second and key. Get gives nil without an error when there is no
+// value.
+type KV interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, value []byte) error
+	Delete(ctx context.Context, key string) error
+}

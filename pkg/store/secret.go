@@ -1,0 +1,21 @@
+package store
+
+// Secret is a credential in the clear. It prints as ***, in every format and
+// in JSON; only package provider reveals it.
+type Secret struct{ v string }
+
+// NewSecret wraps a credential.
+func NewSecret(v string) Secret { return Secret{v} }
+
+// Reveal gives the credential. Only package provider calls it.
+func (s Secret) Reveal() string { return s.v }
+
+// IsZero tells whether there is no credential.
+func (s Secret) IsZero() bool { return s.v == "" }
+
+func (Secret) String() string               { return "***" }
+func (Secret) GoString() string             { return "***" }
+func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
+
+// Sealed is a credential encrypted by a Keyring, as it is stored and cached.
+type Sealed string

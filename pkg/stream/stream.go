@@ -1,0 +1,234 @@
+// Package stream has the bodies that the host moves.
+//
+// Go decides and the host moves the bytes: a handler gives back one of these,
+// and the bridge turns it into native streams, so no goroutine lives and no
+// byte crosses into Go that nobody reads. Natively each is an ordinary reader
+// with the same behaviour, which is what the tests read.
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"time"
+)
+
+// The ways a body ends that are not a clean end. Transform.End and
+// Watcher.End are given one of them, or nil.
+var (
+	ErrReset  = errors.New("stream: upstream broke off")
+	ErrIdle   = errors.New("stream: upstream fell silent")
+	ErrClient = errors.New("stream: client left")
+	// ErrTooLarge is returned by ReadAll, and ends a stream over its limit.
+	ErrTooLarge = errors.New("stream: body over the limit")
+	// ErrTimeout ends a body whose total time is up.
+	ErrTimeout = errors.New("stream: time limit reached")
+)
+
+// Bytes is a body that is already in memory.
+type Bytes struct {
+	b []byte
+	bytes.Reader
+}
+
+// FromBytes makes a body of b, which must not change afterwards.
+func FromBytes(b []byte) *Bytes {
+	s := &Bytes{b: b}
+	s.Reset(b)
+	return s
+}
+
+// FromString makes a body of s.
+func FromString(s string) *Bytes { return FromBytes([]byte(s)) }
+
+// All gives the whole content, whatever has been read.
+func (b *Bytes) All() []byte { return b.b }
+
+// Close does nothing.
+func (b *Bytes) Close() error { return nil }
+
+// Prefix is a body that starts with bytes in memory and goes on with another
+// body. The host pipes Rest natively.
+type Prefix struct {
+	Head []byte
+	Rest io.ReadCloser
+	off  int
+}
+
+// Read gives Head, then Rest.
+func (p *Prefix) Read(d []byte) (int, error) {
+	if p.off < len(p.Head) {
+		n := copy(d, p.Head[p.off:])
+		p.off += n
+		return n, nil
+	}
+	if p.Rest == nil {
+		return 0, io.EOF
+	}
+	return p.Rest.Read(d)
+}
+
+// Close closes Rest.
+func (p *Prefix) Close() error {
+	if p.Rest == nil {
+		return nil
+	}
+	return p.Rest.Close()
+}
+
+// Transform changes a stream chunk by chunk. It is called synchronously by
+// the host's stream, so it must not block and must not call the host.
+type Transform interface {
+	// Push takes the next chunk and appends to out what goes out for it.
+	// chunk is valid only during the call.
+	Push(chunk, out []byte) []byte
+	// End is called once: with nil at a clean end, else with the reason. What
+	// it appends to out still goes out, except for ErrClient.
+	End(cause error, out []byte) []byte
+}
+
+// Through is Src seen through a Transform.
+type Through struct {
+	Src io.ReadCloser
+	T   Transform
+	// Idle ends the stream with ErrIdle when Src gives nothing for so long.
+	// Zero means no limit.
+	Idle time.Duration
+
+	buf   []byte
+	out   []byte
+	ended bool
+}
+
+// Read is the native behaviour of the transform.
+func (t *Through) Read(d []byte) (int, error) {
+	for len(t.out) == 0 {
+		if t.ended {
+			return 0, io.EOF
+		}
+		if t.buf == nil {
+			t.buf = make([]byte, 32<<10)
+		}
+		n, err := t.Src.Read(t.buf)
+		t.out = t.out[:0]
+		if n > 0 {
+			t.out = t.T.Push(t.buf[:n], t.out)
+		}
+		if err != nil {
+			t.ended = true
+			t.out = t.T.End(Cause(err), t.out)
+		}
+	}
+	n := copy(d, t.out)
+	t.out = t.out[n:]
+	return n, nil
+}
+
+// Close ends the transform early, as a client that leaves does.
+func (t *Through) Close() error {
+	if !t.ended {
+		t.ended = true
+		t.T.End(ErrClient, nil)
+	}
+	return t.Src.Close()
+}
+
+// Watcher reads along with a stream that passes unchanged. On the edge it is
+// fed by a sampled tee: at most one piece a second while the stream flows, the
+// rest when it has ended, so nothing can be decided from Sample alone.
+type Watcher interface {
+	// Sample sees the next piece of the stream, in order and complete by the
+	// time End is called. It must not call the host.
+	Sample(piece []byte)
+	// End tells how the stream ended. The bytes it returns are sent to the
+	// client before the end, except for ErrClient.
+	End(cause error) (tail []byte)
+}
+
+// Watched is Src passed on byte for byte under the eyes of W.
+type Watched struct {
+	Src  io.ReadCloser
+	W    Watcher
+	Idle time.Duration // as in Through
+
+	tail  []byte
+	ended bool
+}
+
+// Read is the native behaviour of the watched stream.
+func (w *Watched) Read(d []byte) (int, error) {
+	if !w.ended {
+		n, err := w.Src.Read(d)
+		if n > 0 {
+			w.W.Sample(d[:n])
+		}
+		if err != nil {
+			w.ended = true
+			w.tail = w.W.End(Cause(err))
+		}
+		if n > 0 {
+			return n, nil
+		}
+		if !w.ended {
+			return 0, nil
+		}
+	}
+	if len(w.tail) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(d, w.tail)
+	w.tail = w.tail[n:]
+	return n, nil
+}
+
+// Close ends the watching early, as a client that leaves does.
+func (w *Watched) Close() error {
+	if !w.ended {
+		w.ended = true
+		w.W.End(ErrClient)
+	}
+	return w.Src.Close()
+}
+
+// Cause gives the error that End is told for a reader's error: nil for io.EOF,
+// one of this package's errors as it is, ErrReset for all others.
+func Cause(err error) error {
+	switch {
+	case err == nil, errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil
+	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout):
+		return err
+	}
+	return ErrReset
+}
+
+// allReader is a body that can be had whole in one step, as a host's can.
+type allReader interface {
+	ReadAll(maxBytes int64) ([]byte, error)
+}
+
+// ReadAll reads a body to its end and closes it. A body of more than maxBytes
+// gives ErrTooLarge and is not read further.
+func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	defer body.Close()
+	switch b := body.(type) {
+	case *Bytes:
+		if int64(len(b.b)) > maxBytes {
+			return nil, ErrTooLarge
+		}
+		return b.b, nil
+	case allReader:
+		return b.ReadAll(maxBytes)
+	}
+	all, err := io.ReadAll(io.LimitReader(body, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(all)) > maxBytes {
+		return nil, ErrTooLarge
+	}
+	return all, nil
+}

@@ -1,0 +1,68 @@
+// Package upstream is one HTTP call to a provider, and the port through which
+// the platform makes it. It knows no provider.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"weir/pkg/edge"
+)
+
+// Request is one call. Redirects are never followed.
+type Request struct {
+	Method string
+	URL    string // absolute; the platform's canonical form
+	Header edge.Header
+	Body   io.ReadCloser // nil, *stream.Bytes, a client's body as it is, or another body of pkg/stream
+	// HeaderTimeout limits the wait for the head of the answer, Timeout the
+	// whole exchange with the body. Zero means no limit of that kind.
+	HeaderTimeout time.Duration
+	Timeout       time.Duration
+	// MaxBody, when positive, asks for the answer's body in memory together
+	// with its head: Response.Body is then a *stream.Bytes. An answer over
+	// MaxBody bytes (counted inflated) is stream.ErrTooLarge, a broken one
+	// ErrNetwork, one past Timeout ErrTimeout.
+	MaxBody int64
+	// Outlive keeps the call going when the client leaves: for creations that
+	// are billed.
+	Outlive bool
+}
+
+// Response is the answer to a call. Body is never nil.
+type Response struct {
+	Status int // as the upstream sent it, also outside 200–599
+	Header edge.Header
+	Body   io.ReadCloser
+}
+
+// The ways a call ends without an answer, wrapped by the errors of a Doer.
+var (
+	ErrNetwork  = errors.New("upstream unreachable") // refused, reset, TLS, DNS: the platform does not tell them apart
+	ErrTimeout  = errors.New("upstream did not answer in time")
+	ErrCanceled = errors.New("the client left")
+)
+
+// Pending is a call under way.
+type Pending interface {
+	// Wait gives the head of the answer, or an error that wraps one of the
+	// above. It is called once, by the goroutine of the request.
+	Wait() (*Response, error)
+}
+
+// Doer makes calls. Several may be started before the first is waited for.
+type Doer interface {
+	Start(ctx context.Context, req *Request) Pending
+}
+
+// Do starts a call and waits for it.
+func Do(ctx context.Context, d Doer, req *Request) (*Response, error) {
+	return d.Start(ctx, req).Wait()
+}
+
+// Pauser pauses the goroutine of a request for a bounded time.
+type Pauser interface {
+	Pause(ctx context.Context, d time.Duration) error
+}
