@@ -1,0 +1,448 @@
+// The JS side of the bridge: boots the Go program, carries requests, upstream
+// calls and object calls between the platform and Go through linear memory.
+// One Go instance serves every request of an isolate.
+import { connect } from "cloudflare:sockets";
+import module from "./app.wasm";
+import { SEED } from "./seed.mjs";
+import "./wasm_exec.js";
+import { Streams, readAll } from "./streams.mjs";
+
+const enc = new TextEncoder(), dec = new TextDecoder();
+const replaceAt = 64 << 20; // bytes of linear memory
+
+// What the Go program is told of an operation; the same numbers stand in bridge/ops.go.
+const OK = 0, NETWORK = 1, TIMEOUT = 2, CANCELED = 3, TOO_LARGE = 4, END = 5;
+const FAULT = -2; // of an object's storage
+
+// The fields of a client's request that Go may see (reliability T20: all others
+// have no meaning for the gateway and never reach an upstream).
+const clientFields = [
+  "authorization", "x-api-key", "content-type", "content-length", "content-encoding", "accept", "origin",
+  "idempotency-key", "anthropic-version", "anthropic-beta", "x-connection-id", "x-provider", "x-model",
+  "x-stainless-timeout", "x-weir-hop", "x-weir-internal-models-fetch", "openai-beta",
+];
+const managementFields = ["cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token", "x-weir-machine"];
+
+// platform is what github.com/syumai/workers reads as globalThis.context.
+const platform = { env: null, ctx: null, connect, binding: {} };
+
+globalThis.tryCatch = (fn) => {
+  try { return { result: fn() }; } catch (error) { return { error }; }
+};
+
+// parseHead splits "name\nvalue\n…" into pairs.
+export function parseHead(text) {
+  if (!text) return [];
+  const parts = text.split("\n"), pairs = new Array(parts.length >> 1);
+  for (let i = 0; i < pairs.length; i++) pairs[i] = [parts[2 * i], parts[2 * i + 1]];
+  return pairs;
+}
+
+// Call is one event that Go handles: a request, an object call, an alarm.
+class Call {
+  constructor(id, env, resolve) {
+    this.id = id;
+    this.env = env;
+    this.resolve = resolve;
+    this.request = null;
+    this.storage = null;
+    this.answered = false;
+    this.left = false;
+    this.ops = null; // the calls to abort when the client leaves
+    this.done = null;
+  }
+
+  answer(response) {
+    if (this.answered) return;
+    this.answered = true;
+    this.resolve(response);
+  }
+}
+
+// Instance is one running Go program with everything that is in flight in it.
+class Instance {
+  constructor() {
+    this.calls = new Map();
+    this.streams = new Streams(this);
+    this.nextID = 1;
+    this.dead = false;
+    this.view = null;
+    this.listed = null;
+    this.boot();
+  }
+
+  // boot runs the program up to its event loop. At global scope the platform
+  // has neither clock nor randomness, so both are stubbed until a request
+  // comes: the hash seed is made at build time and nothing secret uses it.
+  boot() {
+    const go = this.go = new Go();
+    const js = go.importObject.gojs, realRandom = js["runtime.getRandomData"];
+    let booting = true, last = 1;
+    js["runtime.getRandomData"] = (sp) => {
+      if (!booting) return realRandom(sp);
+      sp >>>= 0;
+      const at = go.mem.getUint32(sp + 8, true), n = go.mem.getUint32(sp + 16, true);
+      const out = new Uint8Array(go._inst.exports.mem.buffer, at, n);
+      for (let i = 0; i < n; i++) out[i] = SEED[i % SEED.length];
+    };
+    // A clock that stands still, or at zero, makes the Go runtime abort.
+    js["runtime.nanotime1"] = (sp) => {
+      last = Math.max(last + 1, Date.now() * 1e6);
+      go.mem.setBigInt64((sp >>> 0) + 8, BigInt(last), true);
+    };
+    // No timers: one would fire in the I/O context of another request.
+    js["runtime.scheduleTimeoutEvent"] = (sp) => { go.mem.setInt32((sp >>> 0) + 16, 1, true); };
+    js["runtime.clearTimeoutEvent"] = () => {};
+    // What the runtime prints when it dies may hold a request's data: only its
+    // own fixed words go on.
+    let line = "";
+    js["runtime.wasmWrite"] = (sp) => {
+      sp >>>= 0;
+      const at = Number(go.mem.getBigInt64(sp + 16, true)), n = go.mem.getInt32(sp + 24, true);
+      line += dec.decode(new Uint8Array(go._inst.exports.mem.buffer, at, n));
+      const lines = line.split("\n");
+      line = lines.pop();
+      for (const l of lines) {
+        if (/^(fatal error: [a-z ,-]+|runtime: goroutine stack exceeds \d+-byte limit)$/.test(l)) console.error("go: " + l);
+        else if (l.startsWith("panic: ")) console.error("go: panic");
+      }
+    };
+    go.exit = () => {};
+    go._resume = () => this.enter(() => go._inst.exports.resume());
+    const instance = new WebAssembly.Instance(module, { ...go.importObject, host: this.imports() });
+    go.run(instance, platform);
+    this.x = instance.exports;
+    this.scratch = this.x.weir_scratch();
+    this.scratchSize = this.x.weir_scratch_size();
+    booting = false;
+  }
+
+  u8() {
+    if (this.view === null || this.view.buffer !== this.x.mem.buffer) this.view = new Uint8Array(this.x.mem.buffer);
+    return this.view;
+  }
+
+  text(at, n) { return n ? dec.decode(this.u8().subarray(at, at + n)) : ""; }
+  bytes(at, n) { return this.u8().slice(at, at + n); }
+
+  // enter runs fn inside Go. An exception, or the end of the program, ends this
+  // instance: what is in flight inside fails, the next request gets a new one.
+  enter(fn) {
+    if (this.dead) return undefined;
+    try {
+      const result = fn();
+      if (this.go.exited) this.die("exit");
+      return result;
+    } catch (e) {
+      this.die(e instanceof WebAssembly.RuntimeError ? "trap" : e?.name);
+      return undefined;
+    }
+  }
+
+  die(why) {
+    if (this.dead) return;
+    this.dead = true;
+    console.error(JSON.stringify({ level: "error", msg: "instance ended", why, inFlight: this.calls.size }));
+    for (const call of this.calls.values()) {
+      // A Response made here would belong to the request that died; each call
+      // makes its own when it learns of this.
+      call.answer(null);
+      call.done?.();
+    }
+    this.calls.clear();
+    this.streams.abandon();
+  }
+
+  get idle() { return this.calls.size === 0 && this.streams.size === 0; }
+
+  // head puts text where Go finds it and gives its length, or -1 when it is too long.
+  head(text) {
+    const { read, written } = enc.encodeInto(text, this.u8().subarray(this.scratch, this.scratch + this.scratchSize));
+    return read === text.length ? written : -1;
+  }
+
+  // put copies bytes to where Go takes a body from.
+  put(bytes) {
+    const n = bytes.byteLength;
+    if (n) {
+      const at = this.x.weir_alloc(n) >>> 0; // may grow the memory, which ends older views
+      this.u8().set(bytes, at);
+    }
+    return n;
+  }
+
+  // emit tells Go how an operation ended.
+  emit(op, kind, status, head, body) {
+    this.enter(() => {
+      const headLen = head ? this.head(head) : 0;
+      const bodyLen = body ? this.put(body) : 0;
+      if (headLen < 0) this.x.weir_event(op, NETWORK, 0, 0, 0);
+      else this.x.weir_event(op, kind, status, headLen, bodyLen);
+      this.x.resume();
+    });
+  }
+
+  // kv uses the storage of the object that a call is for.
+  kv(callID, use) {
+    const { storage } = this.calls.get(callID);
+    try { return use(storage.kv, storage); } catch (e) {
+      console.error(JSON.stringify({ level: "error", msg: "object storage", what: String(e?.message).slice(0, 120) }));
+      return FAULT;
+    }
+  }
+
+  // track makes an upstream call abortable with its client.
+  track(call, flight) { (call.ops ??= new Set()).add(flight); }
+
+  imports() {
+    const self = this;
+    return {
+      // start makes one upstream call.
+      start(op, callID, headAt, headLen, bodyAt, bodyLen, stream, headerMs, totalMs, maxBody, flags) {
+        const call = self.calls.get(callID);
+        const head = self.text(headAt, headLen), i = head.indexOf("\n"), j = head.indexOf("\n", i + 1);
+        const init = { method: head.slice(0, i), redirect: "manual" };
+        if (j > 0) init.headers = parseHead(head.slice(j + 1));
+        if (bodyLen) init.body = self.bytes(bodyAt, bodyLen);
+        else if (stream) init.body = self.streams.open(stream, call);
+        self.fly(op, call, head.slice(i + 1, j > 0 ? j : undefined), init, headerMs, totalMs, maxBody, (flags & 1) !== 0);
+      },
+      // object calls the object of a machine.
+      object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {
+        const call = self.calls.get(callID), name = self.text(nameAt, nameLen);
+        const ns = call.env.MACHINE;
+        const verb = self.text(verbAt, verbLen), body = bodyLen ? self.bytes(bodyAt, bodyLen) : null;
+        (async () => ns.get(ns.idFromName(name)).call(name, verb, body))().then(
+          (r) => self.emit(op, OK, r.status, "", r.body),
+          (e) => self.emit(op, NETWORK, e?.overloaded ? 1 : 0, String(e?.message ?? e).slice(0, 200)),
+        );
+      },
+      pause(op, ms) { scheduler.wait(ms).then(() => self.emit(op, OK, 0)); },
+      // read gives the next chunk of a stream, read_all the whole.
+      read(op, stream, ms) { self.streams.read(op, stream, ms); },
+      read_all(op, stream, maxBytes, idleMs, totalMs) { self.streams.readAll(op, stream, maxBytes, idleMs, totalMs); },
+      discard(stream) { self.streams.discard(stream); },
+      client_body(callID) {
+        const { request } = self.calls.get(callID);
+        return request?.body ? self.streams.add(request.body, null, Number(request.headers.get("content-length") ?? -1)) : 0;
+      },
+      prefix(at, n, rest) { return self.streams.prefix(self.bytes(at, n), rest); },
+      through(src, idleMs, length) { return self.streams.derived("through", src, idleMs, length); },
+      watch(src, idleMs) { return self.streams.derived("watch", src, idleMs, -1); },
+      // respond answers a call with bytes, or with a stream.
+      respond(callID, status, headAt, headLen, bodyAt, bodyLen, stream) {
+        const call = self.calls.get(callID);
+        if (!call) return;
+        const init = { status, headers: parseHead(self.text(headAt, headLen)) };
+        const bare = status === 204 || status === 205 || status === 304;
+        let body = null;
+        if (stream) body = self.streams.open(stream, call);
+        else if (bodyLen && !bare) body = self.bytes(bodyAt, bodyLen);
+        call.answer(new Response(body, init));
+      },
+      object_respond(callID, status, bodyAt, bodyLen) {
+        self.calls.get(callID)?.answer({ status, body: bodyLen ? self.bytes(bodyAt, bodyLen) : null });
+      },
+      // done ends a call: nothing of it is left in Go.
+      done(callID) {
+        const call = self.calls.get(callID);
+        self.calls.delete(callID);
+        call?.done?.();
+      },
+      log(level, at, n) {
+        const line = self.text(at, n);
+        if (level >= 2) console.error(line); else console.log(line);
+      },
+      // url gives the platform's canonical form of a URL, or -1.
+      url(at, n, outAt, outSize) {
+        let href;
+        try { href = new URL(self.text(at, n)).href; } catch { return -1; }
+        const { read, written } = enc.encodeInto(href, self.u8().subarray(outAt, outAt + outSize));
+        return read === href.length ? written : -1;
+      },
+      normalize(at, n, outAt, outSize) {
+        const s = self.text(at, n).normalize("NFKC");
+        const { read, written } = enc.encodeInto(s, self.u8().subarray(outAt, outAt + outSize));
+        return read === s.length ? written : -1;
+      },
+      // sign makes an RS256 signature with the platform's WebCrypto.
+      sign(op, keyAt, keyLen, dataAt, dataLen) {
+        const key = self.bytes(keyAt, keyLen), data = self.bytes(dataAt, dataLen);
+        const alg = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+        crypto.subtle.importKey("pkcs8", key, alg, false, ["sign"]).then((k) => crypto.subtle.sign(alg, k, data)).then(
+          (s) => self.emit(op, OK, 0, "", new Uint8Array(s)),
+          () => self.emit(op, NETWORK, 0, "the private key was refused"),
+        );
+      },
+      // The object's storage: synchronous, so it interleaves with nothing.
+      // A fault gives FAULT, which fails the call that met it and no other.
+      storage_get(callID, keyAt, keyLen, outAt, outSize) {
+        return self.kv(callID, (kv) => {
+          const v = kv.get(self.text(keyAt, keyLen));
+          if (v === undefined) return -1;
+          if (v.byteLength <= outSize) self.u8().set(v, outAt);
+          return v.byteLength;
+        });
+      },
+      storage_put(callID, keyAt, keyLen, at, n) {
+        return self.kv(callID, (kv) => { kv.put(self.text(keyAt, keyLen), self.bytes(at, n)); return 0; });
+      },
+      storage_delete(callID, keyAt, keyLen) {
+        return self.kv(callID, (kv) => { kv.delete(self.text(keyAt, keyLen)); return 0; });
+      },
+      // storage_list keeps the rows and gives the size that storage_rows copies:
+      // for each row two 32-bit lengths, the key, the value.
+      storage_list(callID, prefixAt, prefixLen, startAt, startLen, limit) {
+        const options = { prefix: self.text(prefixAt, prefixLen) };
+        if (startLen) options.startAfter = self.text(startAt, startLen);
+        if (limit) options.limit = limit;
+        return self.kv(callID, (kv) => {
+          const rows = [];
+          let size = 0;
+          for (const [k, v] of kv.list(options)) {
+            const key = enc.encode(k);
+            rows.push(key, v);
+            size += 8 + key.byteLength + v.byteLength;
+          }
+          self.listed = rows;
+          return size;
+        });
+      },
+      storage_rows(at) {
+        const out = self.u8(), rows = self.listed, view = new DataView(out.buffer);
+        for (let i = 0; i < rows.length; i += 2) {
+          view.setUint32(at, rows[i].byteLength, true);
+          view.setUint32(at + 4, rows[i + 1].byteLength, true);
+          at += 8;
+          out.set(rows[i], at);
+          at += rows[i].byteLength;
+          out.set(rows[i + 1], at);
+          at += rows[i + 1].byteLength;
+        }
+        self.listed = null;
+      },
+      storage_alarm(callID, at) {
+        return self.kv(callID, (_, storage) => {
+          if (at > 0) storage.setAlarm(at); else storage.deleteAlarm();
+          return 0;
+        });
+      },
+    };
+  }
+
+  // fly makes the call and tells Go of its head, and of its body when maxBody asks for it.
+  async fly(op, call, url, init, headerMs, totalMs, maxBody, outlive) {
+    const flight = { ctl: new AbortController(), why: NETWORK };
+    init.signal = flight.ctl.signal;
+    const stop = (why) => { flight.why = why; flight.ctl.abort(); };
+    flight.leave = () => stop(CANCELED);
+    if (!outlive) {
+      if (call.left) return void queueMicrotask(() => this.emit(op, CANCELED, 0));
+      this.track(call, flight);
+    }
+    const total = totalMs > 0 ? setTimeout(stop, totalMs, TIMEOUT) : 0;
+    const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? setTimeout(stop, headerMs, TIMEOUT) : 0;
+    try {
+      const r = await fetch(url, init);
+      if (header) clearTimeout(header);
+      const { headers } = r;
+      let head = "";
+      for (const [k, v] of headers) head += (head ? "\n" : "") + k + "\n" + v;
+      if (maxBody > 0) {
+        const body = await readAll(r.body, headers, maxBody);
+        if (total) clearTimeout(total);
+        call.ops?.delete(flight);
+        if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
+        return;
+      }
+      // A stream keeps its total limit and stays abortable until it is done with.
+      const stream = r.body ? this.streams.add(r.body, flight, -1) : 0;
+      this.emit(op, END, r.status, head + (head ? "\n" : "") + ":stream\n" + stream);
+    } catch (e) {
+      if (header) clearTimeout(header);
+      if (total) clearTimeout(total);
+      call.ops?.delete(flight);
+      this.emit(op, flight.why, 0);
+    }
+  }
+
+  // leave tells Go that a call's client has gone and aborts what may be aborted.
+  leave(call) {
+    if (call.left || this.dead) return;
+    call.left = true;
+    if (call.ops) for (const flight of call.ops) flight.leave();
+    this.enter(() => { this.x.weir_left(call.id); this.x.resume(); });
+  }
+}
+
+// failed is an answer that Go did not make.
+function failed(status, message, type, code) {
+  const headers = { "cache-control": "no-store", "access-control-allow-origin": "*" };
+  if (status === 503) headers["retry-after"] = "1";
+  return Response.json({ error: { message, type, param: null, code } }, { status, headers });
+}
+
+let instance = new Instance();
+
+function current() {
+  if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle)) instance = new Instance();
+  return instance;
+}
+
+// handle serves one request.
+export async function handle(request, env, ctx) {
+  const inst = current();
+  platform.env = env;
+  const { method, url, headers } = request;
+  let head = method + "\n" + url;
+  for (const name of clientFields) {
+    const v = headers.get(name);
+    if (v !== null) head += "\n" + name + "\n" + v;
+  }
+  if (!url.includes("/v1/")) {
+    for (const name of managementFields) {
+      const v = headers.get(name);
+      if (v !== null) head += "\n" + name + "\n" + v;
+    }
+  }
+  const response = await new Promise((resolve) => {
+    const call = new Call(inst.nextID++, env, resolve);
+    call.request = request;
+    inst.calls.set(call.id, call);
+    ctx.waitUntil(new Promise((done) => { call.done = done; }));
+    request.signal?.addEventListener("abort", () => inst.leave(call), { once: true });
+    inst.enter(() => {
+      const n = inst.head(head);
+      if (n < 0) {
+        inst.calls.delete(call.id);
+        call.done();
+        return call.answer(failed(431, "request headers are too large", "invalid_request_error", null));
+      }
+      inst.x.weir_request(call.id, n, request.body ? 1 : 0);
+      inst.x.resume();
+    });
+  });
+  return response ?? failed(503, "the gateway restarted, try again", "server_error", "restarted");
+}
+
+// run serves one event that has no request: an object call, an alarm, the cron.
+export async function run(kind, env, storage, name, verb, body) {
+  const inst = current();
+  platform.env = env;
+  const answer = await new Promise((resolve) => {
+    const call = new Call(inst.nextID++, env, resolve);
+    call.storage = storage;
+    inst.calls.set(call.id, call);
+    inst.enter(() => {
+      const n = inst.head(name + "\n" + verb), b = body ? inst.put(body) : 0;
+      inst.x.weir_run(call.id, kind, n, b);
+      inst.x.resume();
+    });
+  });
+  return answer ?? { status: 503, body: null };
+}
+
+// stats is for tests: what is in flight.
+export function stats() {
+  return { calls: instance.calls.size, streams: instance.streams.size, memory: instance.x.mem.buffer.byteLength, dead: instance.dead };
+}

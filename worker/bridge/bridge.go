@@ -1,0 +1,291 @@
+//go:build js && wasm
+
+// Package bridge carries requests, upstream calls and object storage between
+// the platform and the gateway through linear memory.
+//
+// One call of the host carries a whole head. A request's goroutine runs only
+// inside events of its own request: it is started by the request, woken by the
+// end of an operation it began, and gone when the call is done.
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/pkg/edge"
+	"weir/pkg/stream"
+)
+
+// App is the program behind the bridge. It is built at the first event, when
+// the platform's environment can be read.
+type App interface {
+	// Serve answers a request. It never panics for the request's sake: a panic
+	// is answered with 500 and logged.
+	Serve(ctx context.Context, r *edge.Request) *edge.Response
+	// Object serves a call of a machine's object.
+	Object(ctx context.Context, st Storage, machineID, op string, body []byte) (int, []byte)
+	// Alarm serves the alarm of a machine's object.
+	Alarm(ctx context.Context, st Storage, machineID string)
+	// Cron serves the scheduled trigger.
+	Cron(ctx context.Context, expression string)
+}
+
+var (
+	build func() App
+	app   App
+	calls = map[int32]*call{}
+)
+
+// Run serves events until the program is replaced. It is the end of main.
+func Run(b func() App) {
+	build = b
+	select {}
+}
+
+// theApp gives the program, built on first use.
+func theApp() App {
+	if app == nil {
+		app = build()
+	}
+	return app
+}
+
+// call is one event under way, and the context of everything done for it.
+type call struct {
+	id       int32
+	done     chan struct{} // made when somebody asks
+	left     bool
+	answered bool
+}
+
+// Deadline reports none: time limits belong to operations.
+func (c *call) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done is closed when the client leaves.
+func (c *call) Done() <-chan struct{} {
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.left {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+// Err is context.Canceled once the client has left.
+func (c *call) Err() error {
+	if c.left {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Value gives the call itself for the bridge's own key.
+func (c *call) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return c
+	}
+	return nil
+}
+
+//go:wasmexport weir_left
+func exportLeft(id int32) {
+	c := calls[id]
+	if c == nil || c.left {
+		return
+	}
+	c.left = true
+	if c.done != nil {
+		close(c.done)
+	}
+}
+
+//go:wasmexport weir_request
+func exportRequest(id, headLen, hasBody int32) {
+	c := &call{id: id}
+	calls[id] = c
+	r := parseRequest(string(scratch[:headLen]))
+	if hasBody == 1 {
+		r.Body = &clientBody{call: id, length: r.Length}
+	} else {
+		r.Length = 0
+	}
+	go c.serve(r)
+}
+
+// The events that have no request.
+const (
+	runCall  = 0
+	runAlarm = 1
+	runCron  = 2
+)
+
+//go:wasmexport weir_run
+func exportRun(id, kind, headLen, bodyLen int32) {
+	c := &call{id: id}
+	calls[id] = c
+	name, verb, _ := strings.Cut(string(scratch[:headLen]), "\n")
+	var b []byte
+	if bodyLen > 0 {
+		b, body = body, nil
+	}
+	go c.run(kind, name, verb, b)
+}
+
+// parseRequest reads "METHOD\nURL\nname\nvalue…".
+func parseRequest(head string) *edge.Request {
+	r := &edge.Request{Length: -1, Start: time.Now()}
+	r.Method, head = cutLine(head)
+	var url string
+	url, head = cutLine(head)
+	at := strings.Index(url, "://") + 3
+	if slash := strings.IndexByte(url[at:], '/'); slash >= 0 {
+		r.Origin, r.Path = url[:at+slash], url[at+slash:]
+	} else {
+		r.Origin, r.Path = url, "/"
+	}
+	r.Path, r.Query, _ = strings.Cut(r.Path, "?")
+	r.Header = parseHeader(head)
+	if n, err := strconv.ParseInt(r.Header.Get("content-length"), 10, 64); err == nil && n >= 0 {
+		r.Length = n
+	}
+	return r
+}
+
+func parseHeader(head string) edge.Header {
+	if head == "" {
+		return nil
+	}
+	h := make(edge.Header, 0, (strings.Count(head, "\n")+1)/2+2)
+	for head != "" {
+		var f edge.Field
+		f.Name, head = cutLine(head)
+		f.Value, head = cutLine(head)
+		h = append(h, f)
+	}
+	return h
+}
+
+func cutLine(s string) (string, string) {
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		return s[:i], s[i+1:]
+	}
+	return s, ""
+}
+
+// packHeader is the inverse of parseHeader, appended to b.
+func packHeader(b []byte, h edge.Header) []byte {
+	for i := range h {
+		if len(b) > 0 {
+			b = append(b, '\n')
+		}
+		b = append(b, h[i].Name...)
+		b = append(b, '\n')
+		b = append(b, h[i].Value...)
+	}
+	return b
+}
+
+func (c *call) serve(r *edge.Request) {
+	defer c.finish()
+	defer c.recover(r)
+	resp := theApp().Serve(c, r)
+	ended := c.respond(resp)
+	if ended != nil {
+		<-ended
+	}
+	if b, ok := r.Body.(*clientBody); ok {
+		b.Close()
+	}
+	for _, after := range resp.After {
+		after(c)
+	}
+}
+
+// respond hands the answer to the host. The channel, when there is one, tells
+// of the end of a body that Go watches.
+func (c *call) respond(resp *edge.Response) <-chan event {
+	head := packHeader(make([]byte, 0, 512), resp.Header)
+	c.answered = true
+	if resp.Body == nil {
+		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, 0)
+		return nil
+	}
+	if b, ok := resp.Body.(*stream.Bytes); ok {
+		all := b.All()
+		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), ptr(all), int32(len(all)), 0)
+		return nil
+	}
+	h, ended := handle(resp.Body)
+	hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, h)
+	return ended
+}
+
+// recover answers a panic of the request's own goroutine.
+func (c *call) recover(r *edge.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	LogLine(2, panicLine(r.ID, p))
+	if !c.answered {
+		head := packHeader(nil, edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
+		b := []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
+		hostRespond(c.id, 500, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
+	}
+}
+
+// panicLine says where a panic happened. The value of a panic may hold data of
+// a request, so only the runtime's own errors are written out.
+func panicLine(requestID string, p any) string {
+	what := fmt.Sprintf("%T", p)
+	if e, ok := p.(runtime.Error); ok {
+		what = e.Error()
+	}
+	var frames []string
+	for _, l := range strings.Split(string(debug.Stack()), "\n") {
+		if l, ok := strings.CutPrefix(l, "\t"); ok && !strings.Contains(l, "/runtime/") {
+			l, _, _ = strings.Cut(l, " +")
+			frames = append(frames, l)
+		}
+	}
+	return fmt.Sprintf(`{"level":"error","msg":"panic","request_id":%q,"what":%q,"stack":%q}`, requestID, what, frames)
+}
+
+func (c *call) finish() {
+	delete(calls, c.id)
+	hostDone(c.id)
+}
+
+func (c *call) run(kind int32, name, verb string, b []byte) {
+	defer c.finish()
+	defer func() {
+		if p := recover(); p != nil {
+			LogLine(2, panicLine("", p))
+			hostObjectRespond(c.id, 500, nil, 0)
+		}
+	}()
+	st := Storage{call: c.id}
+	var status int
+	var answer []byte
+	switch kind {
+	case runCall:
+		status, answer = theApp().Object(c, st, name, verb, b)
+	case runAlarm:
+		theApp().Alarm(c, st, name)
+	case runCron:
+		theApp().Cron(c, verb)
+	}
+	hostObjectRespond(c.id, int32(status), ptr(answer), int32(len(answer)))
+}
+
+// LogLine writes one line: level 2 and above to the platform's error log.
+func LogLine(level int, line string) { hostLog(int32(level), sptr(line), int32(len(line))) }
+
+// InFlight counts what is under way, for tests.
+func InFlight() (callCount, opCount, streamCount int) { return len(calls), len(ops), len(watched) }

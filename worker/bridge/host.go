@@ -1,0 +1,76 @@
+//go:build js && wasm
+
+package bridge
+
+import "unsafe"
+
+// The host's side of the bridge; bridge.mjs says what each does.
+
+//go:wasmimport host start
+func hostStart(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs int32, maxBody float64, flags int32)
+
+//go:wasmimport host object
+func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.Pointer, verbLen int32, body unsafe.Pointer, bodyLen int32)
+
+//go:wasmimport host pause
+func hostPause(op, ms int32)
+
+//go:wasmimport host read
+func hostRead(op, stream, ms int32)
+
+//go:wasmimport host read_all
+func hostReadAll(op, stream int32, maxBytes float64, idleMs, totalMs int32)
+
+//go:wasmimport host discard
+func hostDiscard(stream int32)
+
+//go:wasmimport host client_body
+func hostClientBody(call int32) int32
+
+//go:wasmimport host prefix
+func hostPrefix(head unsafe.Pointer, n, rest int32) int32
+
+//go:wasmimport host through
+func hostThrough(src, idleMs int32, length float64) int32
+
+//go:wasmimport host watch
+func hostWatch(src, idleMs int32) int32
+
+//go:wasmimport host respond
+func hostRespond(call, status int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream int32)
+
+//go:wasmimport host object_respond
+func hostObjectRespond(call, status int32, body unsafe.Pointer, bodyLen int32)
+
+//go:wasmimport host done
+func hostDone(call int32)
+
+//go:wasmimport host log
+func hostLog(level int32, line unsafe.Pointer, n int32)
+
+//go:wasmimport host url
+func hostURL(raw unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
+
+//go:wasmimport host normalize
+func hostNormalize(text unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
+
+//go:wasmimport host sign
+func hostSign(op int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer, dataLen int32)
+
+//go:wasmimport host storage_get
+func hostStorageGet(call int32, key unsafe.Pointer, keyLen int32, out unsafe.Pointer, size int32) int32
+
+//go:wasmimport host storage_put
+func hostStoragePut(call int32, key unsafe.Pointer, keyLen int32, value unsafe.Pointer, n int32) int32
+
+//go:wasmimport host storage_delete
+func hostStorageDelete(call int32, key unsafe.Pointer, keyLen int32) int32
+
+//go:wasmimport host storage_list
+func hostStorageList(call int32, prefix unsafe.Pointer, prefixLen int32, start unsafe.Pointer, startLen, limit int32) int32
+
+//go:wasmimport host storage_rows
+func hostStorageRows(out unsafe.Pointer)
+
+//go:wasmimport host storage_alarm
+func hostStorageAlarm(call int32, at float64) int32

@@ -1,0 +1,69 @@
+//go:build js && wasm
+
+package bridge
+
+import (
+	"encoding/binary"
+
+	"weir/pkg/machine"
+)
+
+// Storage is the storage of the object that a call is for. It is synchronous.
+type Storage struct{ call int32 }
+
+// errStorage is the panic of a storage call that failed. It ends the object's
+// call with a 500; the platform discards what the call wrote.
+type errStorage struct{}
+
+func (errStorage) Error() string { return "object storage failed" }
+
+// sound gives n, or panics when the storage failed.
+func sound(n int32) int32 {
+	if n == -2 {
+		panic(errStorage{})
+	}
+	return n
+}
+
+// Get gives a value.
+func (s Storage) Get(key string) ([]byte, bool) {
+	buf := make([]byte, 2048)
+	n := sound(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), int32(len(buf))))
+	if n < 0 {
+		return nil, false
+	}
+	if int(n) > len(buf) {
+		buf = make([]byte, n)
+		sound(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), n))
+	}
+	return buf[:n], true
+}
+
+// Put stores a value.
+func (s Storage) Put(key string, value []byte) {
+	sound(hostStoragePut(s.call, sptr(key), int32(len(key)), ptr(value), int32(len(value))))
+}
+
+// Delete removes a value.
+func (s Storage) Delete(key string) { sound(hostStorageDelete(s.call, sptr(key), int32(len(key)))) }
+
+// List gives the rows under a prefix.
+func (s Storage) List(prefix, start string, limit int) []machine.Row {
+	n := sound(hostStorageList(s.call, sptr(prefix), int32(len(prefix)), sptr(start), int32(len(start)), int32(limit)))
+	if n == 0 {
+		return nil
+	}
+	buf := make([]byte, n)
+	hostStorageRows(ptr(buf))
+	var rows []machine.Row
+	for len(buf) >= 8 {
+		k, v := binary.LittleEndian.Uint32(buf), binary.LittleEndian.Uint32(buf[4:])
+		buf = buf[8:]
+		rows = append(rows, machine.Row{Key: string(buf[:k]), Value: buf[k : k+v : k+v]})
+		buf = buf[k+v:]
+	}
+	return rows
+}
+
+// SetAlarm sets the object's alarm.
+func (s Storage) SetAlarm(at int64) { sound(hostStorageAlarm(s.call, float64(at))) }

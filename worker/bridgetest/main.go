@@ -1,0 +1,242 @@
+//go:build js && wasm
+
+// Command bridgetest is the program that the bridge's own tests run in
+// workerd: each path exercises one way of answering. It is no part of the
+// gateway.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/pkg/edge"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+	"weir/worker/bridge"
+)
+
+func main() { bridge.Run(func() bridge.App { return &app{} }) }
+
+type app struct {
+	lastWatch string
+	after     int
+	aborted   int
+	hold      [][]byte
+}
+
+func text(status int, s string) *edge.Response {
+	return &edge.Response{Status: status, Header: edge.Header{{Name: "content-type", Value: "text/plain"}}, Body: stream.FromString(s)}
+}
+
+// Serve routes by the path; the query is the upstream's address.
+func (a *app) Serve(ctx context.Context, r *edge.Request) *edge.Response {
+	resp, err := a.serve(ctx, r)
+	if err != nil {
+		return text(502, err.Error())
+	}
+	return resp
+}
+
+func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error) {
+	var doer bridge.Doer
+	get := func(maxBody int64) *upstream.Request {
+		return &upstream.Request{Method: "GET", URL: r.Query, HeaderTimeout: 2 * time.Second, MaxBody: maxBody}
+	}
+	switch r.Path {
+	case "/health":
+		return text(200, "ok"), nil
+	case "/echo":
+		b, err := stream.ReadAll(r.Body, 8<<20)
+		if err != nil {
+			return text(400, err.Error()), nil
+		}
+		return &edge.Response{Status: 200, Body: stream.FromBytes(b)}, nil
+	case "/call": // whole answer with its head
+		up, err := upstream.Do(ctx, doer, get(1<<20))
+		if err != nil {
+			return nil, err
+		}
+		b, err := stream.ReadAll(up.Body, 1<<20)
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Header: edge.Header{{Name: "x-upstream", Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
+	case "/read": // chunk by chunk into Go
+		up, err := upstream.Do(ctx, doer, get(0))
+		if err != nil {
+			return nil, err
+		}
+		b, err := stream.ReadAll(up.Body, 1<<20)
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Body: stream.FromBytes(b)}, nil
+	case "/splice":
+		up, err := upstream.Do(ctx, doer, get(0))
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Body: up.Body}, nil
+	case "/upload":
+		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: r.Body, Header: edge.Header{{Name: "content-type", Value: "application/octet-stream"}}})
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Body: up.Body}, nil
+	case "/prefix": // the first chunk is read in Go, the rest spliced
+		up, err := upstream.Do(ctx, doer, get(0))
+		if err != nil {
+			return nil, err
+		}
+		first := make([]byte, 8)
+		n, err := up.Body.Read(first)
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Body: &stream.Prefix{Head: first[:n], Rest: up.Body}}, nil
+	case "/through":
+		up, err := upstream.Do(ctx, doer, get(0))
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Body: &stream.Through{Src: up.Body, T: upper{}, Idle: 1500 * time.Millisecond}}, nil
+	case "/watch", "/watchprefix":
+		up, err := upstream.Do(ctx, doer, get(0))
+		if err != nil {
+			return nil, err
+		}
+		src := up.Body
+		if r.Path == "/watchprefix" {
+			first := make([]byte, 8)
+			n, err := up.Body.Read(first)
+			if err != nil {
+				return nil, err
+			}
+			src = &stream.Prefix{Head: first[:n], Rest: up.Body}
+		}
+		w := &watcher{}
+		return &edge.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: 2500 * time.Millisecond}, After: []func(context.Context){func(context.Context) {
+			a.lastWatch = fmt.Sprintf("%d %v %s", w.n, w.cause, bytes.TrimSpace(w.text))
+			a.after++
+		}}}, nil
+	case "/watched":
+		return text(200, a.lastWatch), nil
+	case "/fan": // several calls before the first is waited for
+		var calls []upstream.Pending
+		for i := range 5 {
+			req := get(1 << 20)
+			req.URL += strconv.Itoa(i)
+			calls = append(calls, doer.Start(ctx, req))
+		}
+		var out []string
+		for _, p := range calls {
+			up, err := p.Wait()
+			if err != nil {
+				return nil, err
+			}
+			b, _ := stream.ReadAll(up.Body, 1<<20)
+			out = append(out, string(b))
+		}
+		return text(200, strings.Join(out, ",")), nil
+	case "/pause":
+		d, _ := time.ParseDuration(r.Query)
+		if err := (bridge.Pauser{}).Pause(ctx, d); err != nil {
+			a.aborted++
+		}
+		return text(200, "paused"), nil
+	case "/after":
+		resp := text(200, "answered")
+		resp.After = append(resp.After, func(ctx context.Context) {
+			if up, err := upstream.Do(ctx, doer, get(1<<20)); err == nil && up.Status == 200 {
+				a.after++
+			}
+		})
+		return resp, nil
+	case "/panic":
+		var m map[string]int
+		m[r.Query] = 1
+	case "/panicvalue":
+		panic("sk-secret-in-a-panic " + r.Query)
+	case "/trap":
+		deep(1)
+	case "/object":
+		status, b, err := (bridge.Stub{}).Call(ctx, r.Query, "incr", []byte("1"))
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: status, Body: stream.FromBytes(b)}, nil
+	case "/hold": // grows the linear memory
+		n, _ := strconv.Atoi(r.Query)
+		a.hold = append(a.hold, make([]byte, n<<20))
+		return text(200, "held"), nil
+	case "/url":
+		s, ok := bridge.CanonicalURL(r.Query)
+		return text(200, fmt.Sprint(s, " ", ok)), nil
+	case "/random":
+		return text(200, randomHex()), nil
+	case "/stats":
+		var mem runtime.MemStats
+		runtime.ReadMemStats(&mem)
+		calls, ops, streams := bridge.InFlight()
+		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine(), "calls": calls, "ops": ops, "streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
+		return &edge.Response{Status: 200, Body: stream.FromBytes(b)}, nil
+	}
+	return text(404, "no such path"), nil
+}
+
+// Object counts, to show that storage calls do not interleave.
+func (a *app) Object(_ context.Context, st bridge.Storage, _, _ string, _ []byte) (int, []byte) {
+	v, _ := st.Get("n")
+	n, _ := strconv.Atoi(string(v))
+	st.Put("n", []byte(strconv.Itoa(n+1)))
+	rows := st.List("", "", 0)
+	if len(rows) != 1 || rows[0].Key != "n" || string(rows[0].Value) != strconv.Itoa(n+1) {
+		return 500, fmt.Appendf(nil, "rows %q", rows)
+	}
+	return 200, rows[0].Value
+}
+
+func (a *app) Alarm(context.Context, bridge.Storage, string) {}
+func (a *app) Cron(context.Context, string)                  {}
+
+// upper is a transform that can be seen at work.
+type upper struct{}
+
+func (upper) Push(chunk, out []byte) []byte { return append(out, bytes.ToUpper(chunk)...) }
+func (upper) End(cause error, out []byte) []byte {
+	return fmt.Appendf(out, "<end %v>", cause)
+}
+
+type watcher struct {
+	n     int
+	text  []byte
+	cause error
+}
+
+func (w *watcher) Sample(p []byte) {
+	w.n += len(p)
+	if len(w.text) < 64 {
+		w.text = append(w.text, p[:min(len(p), 64)]...)
+	}
+}
+
+func (w *watcher) End(cause error) []byte {
+	w.cause = cause
+	if cause != nil {
+		return fmt.Appendf(nil, "<end %v>", cause)
+	}
+	return nil
+}
+
+//go:noinline
+func deep(n int) int {
+	var pad [64]int
+	pad[n%64] = n
+	return deep(n+1) + pad[(n+1)%64]
+}

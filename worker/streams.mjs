@@ -1,0 +1,306 @@
+// Streams that Go names by number and the host moves: upstream and client
+// bodies, prefixes, push transforms and the sampled tee.
+
+const NETWORK = 1, TIMEOUT = 2, TOO_LARGE = 4, END = 5, OK = 0; // as in bridge/ops.go
+const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
+const sampleEvery = 1000; // ms
+const sampleBytes = 64 << 10;
+
+// readAll gives a body whole, or null when it is over maxBytes (counted as it
+// arrives, so inflated).
+export async function readAll(body, headers, maxBytes) {
+  if (!body) return new Uint8Array(0);
+  const declared = headers?.get("content-length");
+  if (declared && +declared <= maxBytes && !headers.get("content-encoding")) return new Uint8Array(await new Response(body).arrayBuffer());
+  const reader = body.getReader({ mode: "byob" }), chunks = [];
+  let size = 0;
+  for (;;) {
+    const { value, done } = await reader.readAtLeast(1 << 16, new Uint8Array(1 << 16));
+    if (value?.byteLength) { chunks.push(value); size += value.byteLength; }
+    if (size > maxBytes) { reader.cancel().catch(() => {}); return null; }
+    if (done) break;
+  }
+  if (chunks.length === 1) return chunks[0];
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const c of chunks) { all.set(c, at); at += c.byteLength; }
+  return all;
+}
+
+// until settles as promise does, or rejects after ms with stopped.
+const stopped = Symbol("stopped");
+function until(promise, ms) {
+  if (!(ms > 0)) return promise;
+  let timer;
+  const limit = new Promise((_, reject) => { timer = setTimeout(reject, ms, stopped); });
+  return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
+}
+
+export class Streams {
+  constructor(inst) {
+    this.inst = inst;
+    this.table = new Map(); // number → { kind, body, flight, length, reader, head, src, idle }
+    this.running = 0;       // watched and transformed streams under way
+    this.next = 1;
+  }
+
+  get size() { return this.table.size + this.running; }
+
+  add(body, flight, length) {
+    const id = this.next++;
+    this.table.set(id, { kind: "body", body, flight, length, reader: null });
+    return id;
+  }
+
+  prefix(head, src) {
+    const id = this.next++;
+    this.table.set(id, { kind: "prefix", head, src });
+    return id;
+  }
+
+  derived(kind, src, idle, length) {
+    const id = this.next++;
+    this.table.set(id, { kind, src, idle, length });
+    return id;
+  }
+
+  take(id) {
+    const s = this.table.get(id);
+    this.table.delete(id);
+    if (s?.reader) { s.reader.releaseLock(); s.reader = null; }
+    return s;
+  }
+
+  // discard lets go of a stream that nobody will read.
+  discard(id) {
+    const s = this.take(id);
+    if (!s) return;
+    if (s.src) this.discard(s.src);
+    s.body?.cancel().catch(() => {});
+    s.flight?.ctl.abort();
+  }
+
+  // abandon is called when the Go program is gone. What flows natively goes on.
+  abandon() {
+    for (const id of [...this.table.keys()]) this.discard(id);
+  }
+
+  // raw gives the bytes that go first and the stream after them.
+  raw(id) {
+    const s = this.take(id);
+    if (s.kind === "body") return { head: null, body: s.body, flight: s.flight, length: s.length };
+    if (s.kind === "prefix") {
+      const rest = s.src ? this.raw(s.src) : { head: null, body: null, flight: null, length: 0 };
+      const head = rest.head ? concat(s.head, rest.head) : s.head;
+      return { ...rest, head, length: rest.length < 0 ? -1 : rest.length + s.head.byteLength };
+    }
+    throw new Error("a transformed stream cannot be transformed again");
+  }
+
+  // open gives a ReadableStream for the platform to move.
+  open(id, call) {
+    const s = this.table.get(id);
+    if (s.kind === "through") return this.through(id, call);
+    if (s.kind === "watch") return this.watch(id, call);
+    const { head, body, flight } = this.raw(id);
+    if (!head) return body;
+    const { readable, writable } = new IdentityTransformStream();
+    (async () => {
+      const w = writable.getWriter();
+      await w.write(head);
+      if (!body) return w.close();
+      w.releaseLock();
+      return body.pipeTo(writable);
+    })().catch(() => flight?.ctl.abort());
+    return readable;
+  }
+
+  async read(op, id, ms) {
+    const s = this.table.get(id);
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    try {
+      s.reader ??= s.body.getReader();
+      const { value, done } = await until(s.reader.read(), ms);
+      if (done) this.take(id);
+      this.inst.emit(op, done ? END : OK, 0, "", value);
+    } catch (e) {
+      this.discard(id);
+      this.inst.emit(op, e === stopped ? TIMEOUT : NETWORK, 0);
+    }
+  }
+
+  async readAll(op, id, maxBytes, idleMs, totalMs) {
+    const s = this.take(id);
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    let body;
+    try {
+      if (s.length >= 0 && s.length <= maxBytes && s.length <= 1 << 16 || !(idleMs > 0)) {
+        body = await until(readAll(s.body, null, maxBytes), totalMs);
+      } else {
+        body = await until(counted(s.body, maxBytes, idleMs), totalMs);
+      }
+    } catch (e) {
+      s.body.cancel().catch(() => {});
+      s.flight?.ctl.abort();
+      return this.inst.emit(op, e === stopped ? TIMEOUT : NETWORK, 0);
+    }
+    if (body === null) { s.flight?.ctl.abort(); this.inst.emit(op, TOO_LARGE, 0); } else this.inst.emit(op, OK, 0, "", body);
+  }
+
+  // sample hands Go a piece of a watched stream.
+  sample(id, piece) {
+    this.inst.enter(() => {
+      const at = this.inst.x.weir_chunk(piece.byteLength) >>> 0;
+      this.inst.u8().set(piece, at);
+      this.inst.x.weir_sample(id, piece.byteLength);
+    });
+  }
+
+  // push hands Go a chunk and gives what goes out for it.
+  push(id, chunk) {
+    return this.inst.enter(() => {
+      const at = this.inst.x.weir_chunk(chunk.byteLength) >>> 0;
+      this.inst.u8().set(chunk, at);
+      const n = this.inst.x.weir_push(id, chunk.byteLength);
+      return n ? this.inst.bytes(this.inst.x.weir_out() >>> 0, n) : null;
+    });
+  }
+
+  // end tells Go how a stream ended and gives the bytes that still go out.
+  end(id, cause) {
+    return this.inst.enter(() => {
+      const n = this.inst.x.weir_end(id, cause);
+      return n ? this.inst.bytes(this.inst.x.weir_out() >>> 0, n) : null;
+    });
+  }
+
+  // through moves a stream chunk by chunk through a transform in Go.
+  through(id, call) {
+    const { src, idle, length } = this.take(id);
+    const { head, body, flight } = this.raw(src);
+    const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
+    this.running++;
+    (async () => {
+      const w = writable.getWriter(), r = body?.getReader();
+      let cause = 0, gone = false;
+      const send = async (out) => {
+        if (!out) return;
+        try { await w.write(out); } catch { gone = true; }
+      };
+      if (head) await send(this.push(id, head));
+      while (r && !gone && !this.inst.dead) {
+        let chunk;
+        try {
+          const { value, done } = await until(r.read(), idle);
+          if (done) break;
+          chunk = value;
+        } catch (e) {
+          cause = e === stopped ? IDLE : RESET;
+          break;
+        }
+        await send(this.push(id, chunk));
+      }
+      if (gone) cause = CLIENT;
+      if (cause) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
+      if (flight) call.ops?.delete(flight);
+      if (this.inst.dead) return w.abort(new Error("restarted")).catch(() => {});
+      const tail = this.end(id, cause);
+      if (!gone) await send(tail);
+      await (this.inst.dead ? w.abort(new Error("restarted")) : w.close()).catch(() => {});
+      return cause;
+    })().then((cause) => this.ended(id, cause), () => this.ended(id, RESET));
+    return readable;
+  }
+
+  // watch passes a stream natively and reads along: of the second branch of a
+  // tee one read a second while the first flows (reading it in bulk would hold
+  // the first back), the rest when the first has ended.
+  watch(id, call) {
+    const { src, idle } = this.take(id);
+    const { head, body, flight } = this.raw(src);
+    const { readable, writable } = new IdentityTransformStream();
+    this.running++;
+    (async () => {
+      let cause = 0;
+      if (head) {
+        this.sample(id, head);
+        const w = writable.getWriter();
+        try { await w.write(head); } catch { cause = CLIENT; }
+        w.releaseLock();
+      }
+      if (cause) body?.cancel().catch(() => {});
+      else if (body) cause = await this.sampledTee(id, body, writable, idle);
+      if (cause === CLIENT || cause === IDLE) flight?.ctl.abort();
+      if (flight) call.ops?.delete(flight);
+      const w = writable.getWriter();
+      const tail = this.end(id, cause);
+      if (this.inst.dead && cause) return w.abort(new Error("cut")).catch(() => {});
+      if (tail && cause !== CLIENT) await w.write(tail).catch(() => {});
+      await w.close().catch(() => {});
+      return cause;
+    })().then((cause) => this.ended(id, cause), () => this.ended(id, RESET));
+    return readable;
+  }
+
+  // sampledTee pipes body to the client, shows Go all of it, and gives how it ended.
+  async sampledTee(id, body, writable, idle) {
+    const [a, b] = body.tee();
+    const stop = new AbortController();
+    let ended = false, broken = 0, more = true, read = null;
+    const piped = a.pipeTo(writable, { preventClose: true, preventAbort: true, signal: stop.signal })
+      .then(() => { ended = true; }, (e) => { ended = true; broken = e?.name === "AbortError" ? CLIENT : RESET; });
+    const reader = b.getReader({ mode: "byob" });
+    const next = async () => {
+      try {
+        const { value, done } = await reader.read(new Uint8Array(sampleBytes));
+        if (value?.byteLength) this.sample(id, value);
+        more = !done;
+      } catch { more = false; broken = RESET; }
+      read = null;
+    };
+    while (!ended) {
+      await until(piped, sampleEvery).catch(() => {});
+      if (ended) break;
+      read ??= next();
+      try { await until(Promise.race([read, piped]), idle); } catch {
+        stop.abort();
+        reader.cancel().catch(() => {});
+        await piped;
+        return IDLE;
+      }
+    }
+    // What had arrived by the time the client left still counts as usage.
+    const patience = broken === CLIENT ? 50 : 0;
+    try { while (more) await until(read ?? next(), patience); } catch { reader.cancel().catch(() => {}); }
+    return broken;
+  }
+
+  ended(id, cause) {
+    this.running--;
+    this.inst.enter(() => { this.inst.x.weir_ended(id, cause ?? 0); this.inst.x.resume(); });
+  }
+}
+
+// counted reads a body whose sender may be slow or too generous.
+async function counted(body, maxBytes, idleMs) {
+  const reader = body.getReader(), chunks = [];
+  let size = 0;
+  for (;;) {
+    const { value, done } = await until(reader.read(), idleMs);
+    if (done) break;
+    chunks.push(value);
+    size += value.byteLength;
+    if (size > maxBytes) { reader.cancel().catch(() => {}); return null; }
+  }
+  const all = new Uint8Array(size);
+  let at = 0;
+  for (const c of chunks) { all.set(c, at); at += c.byteLength; }
+  return all;
+}
+
+function concat(a, b) {
+  const out = new Uint8Array(a.byteLength + b.byteLength);
+  out.set(a);
+  out.set(b, a.byteLength);
+  return out;
+}
