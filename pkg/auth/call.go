@@ -6,6 +6,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/stream"
 )
 
 // Call is a request with its caller.
@@ -23,4 +24,27 @@ type Call struct {
 	// MachineID is the machine of the path or of the key. For the operator it
 	// may name a machine that does not exist.
 	MachineID string
+	// MaxBody is the route's limit for the body, in bytes.
+	MaxBody int64
+}
+
+// ReadBody reads the request's body whole, within the route's limit.
+func (c *Call) ReadBody() ([]byte, error) {
+	return stream.ReadAll(c.Body, c.MaxBody)
+}
+
+// machineIDLen is the length of a machineId.
+const machineIDLen = 16
+
+// IsMachineID tells whether s is written as a machineId: 16 of [a-z0-9].
+func IsMachineID(s string) bool {
+	if len(s) != machineIDLen {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,34 @@
+package gateway
+
+import "weir/pkg/edge"
+
+const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, x-weir-model, x-weir-connection-id, x-weir-attempts, x-weir-dropped, x-weir-token-count, " +
+	"x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens, " +
+	"anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset"
+
+// cors adds the cross-origin fields of an answer. Credentials are never
+// allowed and the caller's origin is never repeated.
+func cors(h *edge.Header, c Cors) {
+	switch c {
+	case ListCors:
+		h.Set("access-control-allow-origin", "*")
+	case OpenCors:
+		h.Set("access-control-allow-origin", "*")
+		h.Set("access-control-expose-headers", exposed)
+	}
+}
+
+// preflight answers an OPTIONS request: for the model list exactly what spec 4
+// says, else the route's methods.
+func preflight(route *Route) *edge.Response {
+	h := edge.Header{{Name: "access-control-allow-origin", Value: "*"}}
+	if route.Cors == ListCors {
+		h.Add("access-control-allow-methods", "GET, OPTIONS")
+		h.Add("access-control-allow-headers", "*")
+		return &edge.Response{Status: 200, Header: h}
+	}
+	h.Add("access-control-allow-methods", route.allow())
+	h.Add("access-control-allow-headers", "*, Authorization") // browsers do not let * cover it
+	h.Add("access-control-max-age", "86400")
+	return &edge.Response{Status: 204, Header: h}
+}

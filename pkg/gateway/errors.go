@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// refusal makes an *apierr.Error of any error: what is not one is a 500 whose
+// cause is only logged.
+func refusal(err error) *apierr.Error {
+	var e *apierr.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, stream.ErrTooLarge):
+		return &apierr.Error{Status: 413, Type: "invalid_request_error", Message: "the request body is too large", Err: err}
+	case errors.Is(err, stream.ErrIdle):
+		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "the request body did not arrive in time", Err: err}
+	case errors.Is(err, upstream.ErrCanceled):
+		return &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}
+	}
+	return &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}
+}
+
+// write makes the answer of a failure in a dialect.
+func write(e *apierr.Error, d Dialect, requestID string) *edge.Response {
+	h := make(edge.Header, 0, 12)
+	h = append(h, edge.Field{Name: "content-type", Value: "application/json"})
+	if e.RetryAfter > 0 {
+		h = append(h,
+			edge.Field{Name: "retry-after", Value: strconv.FormatInt(max(1, int64(math.Ceil(e.RetryAfter.Seconds()))), 10)},
+			edge.Field{Name: "retry-after-ms", Value: strconv.FormatInt(max(1, int64(e.RetryAfter/time.Millisecond)), 10)})
+	}
+	if e.NoRetry {
+		h = append(h, edge.Field{Name: "x-should-retry", Value: "false"})
+	}
+	h = append(h, e.Header...)
+	return &edge.Response{Status: e.Status, Header: h, Body: stream.FromBytes(body(e, d, requestID))}
+}
+
+type openAIError struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	} `json:"error"`
+}
+
+type anthropicError struct {
+	Type  string `json:"type"`
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+	RequestID string `json:"request_id"`
+}
+
+type listError struct {
+	Error struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+	} `json:"error"`
+}
+
+func body(e *apierr.Error, d Dialect, requestID string) []byte {
+	var v any
+	switch {
+	case d == Anthropic:
+		a := anthropicError{Type: "error", RequestID: requestID}
+		a.Error.Type, a.Error.Message = anthropicType(e.Status), e.Message
+		v = a
+	case d == ModelList && e.Status == 500:
+		var l listError
+		l.Error.Message, l.Error.Type = e.Message, "server_error"
+		v = l
+	default:
+		var o openAIError
+		o.Error.Message, o.Error.Type = e.Message, e.Type
+		if e.Param != "" {
+			o.Error.Param = &e.Param
+		}
+		if e.Code != "" {
+			o.Error.Code = &e.Code
+		}
+		v = o
+	}
+	b, _ := json.Marshal(v) // strings only: cannot fail
+	return b
+}
+
+// anthropicType gives the error type of the Messages API for a status
+// (api-shapes 8.6 and 16).
+func anthropicType(status int) string {
+	switch status {
+	case 401:
+		return "authentication_error"
+	case 402:
+		return "billing_error"
+	case 403:
+		return "permission_error"
+	case 404:
+		return "not_found_error"
+	case 409:
+		return "conflict_error"
+	case 413:
+		return "request_too_large"
+	case 429:
+		return "rate_limit_error"
+	case 503, 529:
+		return "overloaded_error"
+	case 504:
+		return "timeout_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

@@ -1,0 +1,244 @@
+// Package gateway is the front door: it finds the route and the caller, and it
+// alone writes errors, cross-origin fields and the log line.
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+)
+
+// authenticator is the part of auth.Authenticator used here.
+type authenticator interface {
+	Data(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	List(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	Manage(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	Operator(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+}
+
+// Gateway serves requests.
+type Gateway struct {
+	// Misconfigured names what is missing from the worker's secrets; while it
+	// is not empty every route but /health answers 503.
+	Misconfigured string
+	Auth          authenticator
+	Now           func() time.Time
+	// Log writes one line. Quiet leaves out the lines of successes.
+	Log   func(level int, line string)
+	Quiet bool
+	// Redact takes credentials out of a text that goes to the log.
+	Redact func(string) string
+	// After runs after each answered call of a machine: reports and the
+	// revalidation of its snapshot. May be nil.
+	After func(ctx context.Context, c *auth.Call)
+
+	table  *table
+	idBase string
+	nextID uint64
+}
+
+// SetRoutes gives the gateway its routes.
+func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
+
+// maxHop is the number of gateways of this kind that a call may pass
+// (reliability T57).
+const maxHop = 3
+
+// Serve answers one request. It never returns nil.
+func (g *Gateway) Serve(ctx context.Context, r *edge.Request) *edge.Response {
+	r.ID = g.requestID()
+	machine, path := split(r.Path)
+	route, params := g.table.find(path)
+	if route == nil {
+		r.Trace.Route = "none"
+		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, notFound())
+	}
+	r.Trace.Route = route.Pattern
+	resp, c, err := g.serve(ctx, r, route, machine, params)
+	return g.finish(ctx, r, route, c, resp, err)
+}
+
+func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, machine string, params []string) (*edge.Response, *auth.Call, error) {
+	m := route.method(r.Method)
+	if m == nil {
+		if r.Method == "OPTIONS" && route.Cors != NoCors {
+			return preflight(route), nil, nil
+		}
+		e := apierr.New(405, "method_not_allowed", "%s is not allowed here", safeMethod(r.Method))
+		e.Header = edge.Header{{Name: "allow", Value: route.allow()}}
+		return nil, nil, e
+	}
+	if g.Misconfigured != "" && route.Pattern != "/health" {
+		return nil, nil, apierr.New(503, "misconfigured", "the gateway is not configured: %s", g.Misconfigured)
+	}
+	if hop := r.Header.Get("x-weir-hop"); hop != "" {
+		if n, err := strconv.Atoi(hop); err != nil || n >= maxHop {
+			return nil, nil, apierr.New(508, "loop_detected", "the call has passed too many gateways")
+		}
+	}
+	access := m.Access
+	if access == Nobody {
+		access = route.Access
+	}
+	c, err := g.call(ctx, r, access, machine)
+	if err != nil {
+		return nil, c, err
+	}
+	c.Params = params
+	if c.Key != nil {
+		r.Trace.KeyID = c.Key.ID
+	}
+	r.Trace.MachineID = c.MachineID
+	if r.Body != nil {
+		if err := g.checkBody(r, route); err != nil {
+			return nil, c, err
+		}
+	}
+	c.MaxBody = route.MaxBody
+	resp, err := m.Handler(ctx, c)
+	return resp, c, err
+}
+
+// call finds out who calls.
+func (g *Gateway) call(ctx context.Context, r *edge.Request, access Access, machine string) (*auth.Call, error) {
+	switch access {
+	case Public:
+		return &auth.Call{Request: r}, nil
+	case Data:
+		return g.Auth.Data(ctx, r, machine)
+	case List:
+		return g.Auth.List(ctx, r, machine)
+	case Manage:
+		return g.Auth.Manage(ctx, r, machine)
+	case Operator:
+		return g.Auth.Operator(ctx, r, machine)
+	}
+	return nil, notFound()
+}
+
+// checkBody refuses a body by what its head says, before a byte of it is read.
+func (g *Gateway) checkBody(r *edge.Request, route *Route) error {
+	if r.Length > route.MaxBody {
+		return apierr.New(413, "request_too_large", "the request body is over %d bytes", route.MaxBody)
+	}
+	if enc := r.Header.Get("content-encoding"); enc != "" && enc != "identity" && !route.AnyEncoding {
+		return apierr.New(415, "unsupported_encoding", "a compressed request body is not accepted here")
+	}
+	return nil
+}
+
+// finish turns a failure into an answer and gives every answer its fields.
+func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *auth.Call, resp *edge.Response, err error) *edge.Response {
+	if err != nil || resp == nil {
+		e := refusal(err)
+		if r.Trace.Err == nil && (e.Err != nil || e.Status >= 500) {
+			r.Trace.Err = e
+		}
+		resp = write(e, route.Dialect, r.ID)
+	}
+	h := &resp.Header
+	h.Set("x-request-id", r.ID)
+	if route.Dialect == Anthropic {
+		h.Set("request-id", r.ID)
+	}
+	if h.Get("cache-control") == "" {
+		h.Add("cache-control", "no-store")
+	}
+	h.Add("x-content-type-options", "nosniff")
+	if route.Access != Public {
+		h.Add("vary", "Authorization, Origin")
+	}
+	cors(h, route.Cors)
+	t := &r.Trace
+	if t.Model != "" {
+		h.Set("x-weir-model", headerSafe(t.Model))
+	}
+	if t.ConnectionID != "" {
+		h.Set("x-weir-connection-id", t.ConnectionID)
+	}
+	if t.Attempts > 0 {
+		h.Set("x-weir-attempts", strconv.Itoa(t.Attempts))
+	}
+	if len(t.Dropped) > 0 {
+		h.Set("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
+	}
+	if g.After != nil && c != nil && c.Machine != nil {
+		resp.After = append(resp.After, func(ctx context.Context) { g.After(ctx, c) })
+	}
+	if !g.Quiet || resp.Status >= 500 {
+		status := resp.Status
+		resp.After = append(resp.After, func(context.Context) {
+			level := 0
+			if status >= 500 {
+				level = 2
+			}
+			g.Log(level, logLine(r, status, g.Now(), g.Redact))
+		})
+	}
+	return resp
+}
+
+// requestID makes the id of a request: 64 random bits of this isolate and a
+// count.
+func (g *Gateway) requestID() string {
+	if g.idBase == "" {
+		var b [8]byte
+		rand.Read(b[:])
+		g.idBase = "req_" + hex.EncodeToString(b[:])
+	}
+	g.nextID++
+	return g.idBase + strconv.FormatUint(g.nextID, 36)
+}
+
+func notFound() error {
+	return apierr.New(404, "not_found", "there is nothing at this address")
+}
+
+// dialectOf gives the dialect of an address that has no route.
+func dialectOf(path string) Dialect {
+	if strings.HasPrefix(path, "/v1/messages") {
+		return Anthropic
+	}
+	return OpenAI
+}
+
+func corsOf(path string) Cors {
+	if strings.HasPrefix(path, "/v1/") {
+		return OpenCors
+	}
+	return NoCors
+}
+
+// safeMethod keeps a method short enough to repeat in a message.
+func safeMethod(m string) string {
+	if len(m) > 16 {
+		return "this method"
+	}
+	return m
+}
+
+// headerSafe drops what may not stand in a header value.
+func headerSafe(s string) string {
+	ok := func(c byte) bool { return c >= 0x20 && c < 0x7f }
+	for i := 0; i < len(s); i++ {
+		if !ok(s[i]) {
+			var b strings.Builder
+			for j := 0; j < len(s); j++ {
+				if ok(s[j]) {
+					b.WriteByte(s[j])
+				} else {
+					b.WriteByte('?')
+				}
+			}
+			return b.String()
+		}
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"weir/pkg/edge"
+)
+
+// logLine is the one line that a request leaves: no body, no query, no
+// credential. Times are milliseconds.
+func logLine(r *edge.Request, status int, now time.Time, clean func(string) string) string {
+	b := make([]byte, 0, 384)
+	b = append(b, `{"level":"`...)
+	if status >= 500 {
+		b = append(b, `error`...)
+	} else {
+		b = append(b, `info`...)
+	}
+	b = append(b, `","msg":"request","request_id":"`...)
+	b = append(b, r.ID...)
+	b = append(b, `","method":`...)
+	b = appendString(b, r.Method)
+	b = append(b, `,"route":`...)
+	b = appendString(b, r.Trace.Route)
+	b = append(b, `,"status":`...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	b = append(b, `,"ms":`...)
+	b = strconv.AppendInt(b, now.Sub(r.Start).Milliseconds(), 10)
+	t := &r.Trace
+	b = appendField(b, "machine", t.MachineID)
+	b = appendField(b, "key", t.KeyID)
+	b = appendField(b, "provider", t.Provider)
+	b = appendField(b, "connection", t.ConnectionID)
+	b = appendField(b, "model", t.Model)
+	if t.Attempts > 0 {
+		b = append(b, `,"attempts":`...)
+		b = strconv.AppendInt(b, int64(t.Attempts), 10)
+	}
+	if t.Err != nil {
+		b = appendField(b, "error", clean(t.Err.Error()))
+	}
+	return string(append(b, '}'))
+}
+
+func appendField(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":`...)
+	return appendString(b, value)
+}
+
+// appendString appends a JSON string; what is not plain ASCII becomes \u00XX of
+// its bytes, which is enough for a log.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < 0x20 || c >= 0x7f:
+			b = append(b, `\u00`...)
+			b = append(b, hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}

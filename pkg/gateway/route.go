@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+)
+
+// Handler serves one method of a route.
+type Handler func(ctx context.Context, c *auth.Call) (*edge.Response, error)
+
+// Access says who may call a route. The zero value refuses everybody, so a
+// route without one is closed.
+type Access uint8
+
+// Who may call.
+const (
+	Nobody   Access = iota
+	Public          // no key: /health, the sign-in, static pages
+	Data            // a gateway key with scope data
+	List            // as Data, but open without a machine where keys are not required
+	Manage          // the operator, or a key with scope manage, of the machine
+	Operator        // the operator only
+)
+
+// Dialect is the shape of a route's errors.
+type Dialect uint8
+
+// The dialects.
+const (
+	OpenAI    Dialect = iota // {"error":{message,type,param,code}}
+	Anthropic                // {"type":"error","error":{type,message},"request_id"}
+	ModelList                // as OpenAI; a failure of the list itself as spec 2.10
+)
+
+// Cors says which cross-origin fields a route's answers carry. Design 8.
+type Cors uint8
+
+// The cross-origin rules.
+const (
+	NoCors   Cors = iota // management and pages
+	OpenCors             // any origin, without credentials
+	ListCors             // exactly spec 4
+)
+
+// Route is one URL. Every /v1 and /api route also exists under /{machineId}.
+type Route struct {
+	// Pattern is the path; {name} matches one segment, {name...} the rest.
+	Pattern string
+	Access  Access
+	Dialect Dialect
+	Cors    Cors
+	MaxBody int64 // bytes; 0 allows no body
+	// AnyEncoding lets a body through that has a Content-Encoding: for bodies
+	// that are never parsed.
+	AnyEncoding bool
+	Methods     []Method
+}
+
+// Method is one method of a route.
+type Method struct {
+	Name    string
+	Handler Handler
+	Access  Access // where it differs from the route's
+}
+
+func (r *Route) method(name string) *Method {
+	for i := range r.Methods {
+		if r.Methods[i].Name == name {
+			return &r.Methods[i]
+		}
+	}
+	return nil
+}
+
+// allow lists the methods for Allow and for preflights.
+func (r *Route) allow() string {
+	var b strings.Builder
+	for i := range r.Methods {
+		b.WriteString(r.Methods[i].Name)
+		b.WriteString(", ")
+	}
+	b.WriteString("OPTIONS")
+	return b.String()
+}
+
+// table finds routes: by the whole path where the pattern has no parameter,
+// else segment by segment in the order of registration.
+type table struct {
+	exact    map[string]*Route
+	patterns []pattern
+}
+
+type pattern struct {
+	segments []string
+	route    *Route
+}
+
+func newTable(routes []Route) *table {
+	t := &table{exact: make(map[string]*Route, len(routes))}
+	for i := range routes {
+		r := &routes[i]
+		if strings.Contains(r.Pattern, "{") {
+			t.patterns = append(t.patterns, pattern{strings.Split(r.Pattern[1:], "/"), r})
+		} else {
+			t.exact[r.Pattern] = r
+		}
+	}
+	return t
+}
+
+// find gives the route of a path and the values of its parameters, decoded.
+func (t *table) find(path string) (*Route, []string) {
+	if r := t.exact[path]; r != nil {
+		return r, nil
+	}
+	segments := strings.Split(path[1:], "/")
+next:
+	for i := range t.patterns {
+		p := &t.patterns[i]
+		var params []string
+		for j, want := range p.segments {
+			if strings.HasSuffix(want, "...}") {
+				if j >= len(segments) {
+					continue next
+				}
+				rest, ok := decode(strings.Join(segments[j:], "/"))
+				if !ok || rest == "" {
+					continue next
+				}
+				return p.route, append(params, rest)
+			}
+			if j >= len(segments) {
+				continue next
+			}
+			if want[0] == '{' {
+				v, ok := decode(segments[j])
+				if !ok || v == "" {
+					continue next
+				}
+				params = append(params, v)
+			} else if want != segments[j] {
+				continue next
+			}
+		}
+		if len(segments) == len(p.segments) {
+			return p.route, params
+		}
+	}
+	return nil, nil
+}
+
+func decode(s string) (string, bool) {
+	if !strings.Contains(s, "%") {
+		return s, true
+	}
+	v, err := url.PathUnescape(s)
+	return v, err == nil
+}
+
+// split takes the machine off a path: "/{machineId}/v1/X" gives the machine
+// and "/v1/X"; "/v1/v1/X" is read as "/v1/X". A path that is not canonical
+// (empty segments, a trailing slash, encoded dots or slashes in the fixed part)
+// matches no route, since routes are compared byte for byte.
+func split(path string) (machine, rest string) {
+	if len(path) > 17 && path[0] == '/' {
+		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && auth.IsMachineID(path[1:i]) {
+			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") {
+				machine, path = path[1:i], after
+			}
+		}
+	}
+	if strings.HasPrefix(path, "/v1/v1/") {
+		path = path[3:]
+	}
+	return machine, path
+}
