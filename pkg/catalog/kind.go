@@ -18,3 +18,74 @@ const (
 	Music       Kind = "music"
 	Rerank      Kind = "rerank"
 )
+
+// Known tells whether k is one of the kinds above.
+func (k Kind) Known() bool {
+	switch k {
+	case LLM, Image, TTS, STT, Embedding, ImageToText, WebSearch, WebFetch, Video, Music, Rerank:
+		return true
+	}
+	return false
+}
+
+// EntryKind is the kind of a catalogue entry: its kind, or by its type where
+// it has none. A type other than image, tts, embedding, stt and imageToText
+// means llm, and so does none. Spec 2.7.
+func EntryKind(kind, typ string) Kind {
+	if k := Kind(kind); k.Known() {
+		return k
+	}
+	switch k := Kind(typ); k {
+	case Image, TTS, Embedding, STT, ImageToText:
+		return k
+	}
+	return LLM
+}
+
+// The parts of an id that tell a kind, in the order they are tried. Spec 4.1.4.7.
+var inferred = []struct {
+	kind  Kind
+	parts []string
+}{
+	{Embedding, []string{"embed"}},
+	{TTS, []string{"tts", "speech", "audio", "voice"}},
+	{Image, []string{"image", "imagen", "dall-e", "dalle", "flux", "sdxl", "sd-", "stable-diffusion"}},
+}
+
+// InferKind guesses the kind of an id that no catalogue knows, from its
+// letters alone, whatever their case. Spec 4.1.4.7.
+func InferKind(id string) Kind {
+	for _, rule := range inferred {
+		for _, part := range rule.parts {
+			if containsFold(id, part) {
+				return rule.kind
+			}
+		}
+	}
+	return LLM
+}
+
+// containsFold tells whether s contains part, which is in lower case ASCII.
+func containsFold(s, part string) bool {
+	first := part[0]
+	for i := 0; i+len(part) <= len(s); i++ {
+		if lower(s[i]) != first {
+			continue
+		}
+		j := 1
+		for j < len(part) && lower(s[i+j]) == part[j] {
+			j++
+		}
+		if j == len(part) {
+			return true
+		}
+	}
+	return false
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

@@ -1,0 +1,186 @@
+package catalog
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Model is one model of a provider. A zero field is unknown.
+type Model struct {
+	ID         string // as the upstream wants it, without an alias
+	Name       string // for people; "" where it is the id
+	Kind       Kind
+	Context    int // tokens
+	MaxOutput  int // tokens
+	Dimensions int // of an embedding, when none are asked for
+	Input      Modality
+	Output     Modality
+	Caps       Caps
+	Price      Price
+}
+
+// Modality is a set of what a model takes or gives.
+type Modality uint8
+
+// The modalities.
+const (
+	Text Modality = 1 << iota
+	Images
+	Audio
+	Videos
+	File
+	Vectors
+)
+
+// modalities are their letters in models.txt and their names on the wire.
+var modalities = []struct {
+	letter byte
+	name   string
+}{{'t', "text"}, {'i', "image"}, {'a', "audio"}, {'v', "video"}, {'f', "file"}, {'e', "embedding"}}
+
+// Names lists the modalities of the set, text first.
+func (m Modality) Names() []string {
+	names := []string{}
+	for i := range modalities {
+		if m&(1<<i) != 0 {
+			names = append(names, modalities[i].name)
+		}
+	}
+	return names
+}
+
+// ModalityOf gives the modality of a name as catalogues write it, in any case,
+// or 0.
+func ModalityOf(name string) Modality {
+	switch strings.ToLower(name) {
+	case "text":
+		return Text
+	case "image", "images":
+		return Images
+	case "audio", "speech":
+		return Audio
+	case "video":
+		return Videos
+	case "file", "pdf", "document":
+		return File
+	case "embedding", "embeddings":
+		return Vectors
+	}
+	return 0
+}
+
+// Cap is one thing a model can do.
+type Cap uint16
+
+// The capabilities, in the order they are listed.
+const (
+	Tools Cap = 1 << iota
+	Reasoning
+	Vision
+	PDF
+	AudioInput
+	VideoInput
+	ImageOutput
+	AudioOutput
+	Search
+	StructuredOutputs
+)
+
+// capabilities are their letters in models.txt and their names on the wire.
+var capabilities = []struct {
+	letter byte
+	name   string
+}{
+	{'T', "tools"}, {'R', "reasoning"}, {'V', "vision"}, {'P', "pdf"}, {'A', "audio_input"}, {'D', "video_input"},
+	{'I', "image_output"}, {'O', "audio_output"}, {'S', "search"}, {'J', "structured_outputs"},
+}
+
+// Caps tells for each capability whether the model has it, has it not, or
+// whether that is unknown. The zero value knows nothing.
+type Caps struct{ known, has Cap }
+
+// Set notes that the model has the capability or has it not.
+func (c *Caps) Set(x Cap, has bool) {
+	c.known |= x
+	c.has &^= x
+	if has {
+		c.has |= x
+	}
+}
+
+// Get tells whether the model has the capability, and whether that is known.
+func (c Caps) Get(x Cap) (has, known bool) { return c.has&x != 0, c.known&x != 0 }
+
+// Known tells whether anything is known.
+func (c Caps) Known() bool { return c.known != 0 }
+
+// Over fills what c does not know from d.
+func (c Caps) Over(d Caps) Caps {
+	fill := d.known &^ c.known
+	return Caps{c.known | fill, c.has | d.has&fill}
+}
+
+// Shared is what is known of a group: that all have a capability, or that one
+// of them lacks it.
+func (c Caps) Shared(d Caps) Caps {
+	no := c.known&^c.has | d.known&^d.has
+	yes := c.has & d.has
+	return Caps{no | yes, yes}
+}
+
+// AppendJSON appends the known capabilities as an object of booleans.
+func (c Caps) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	comma := false
+	for i := range capabilities {
+		has, known := c.Get(1 << i)
+		if !known {
+			continue
+		}
+		if comma {
+			b = append(b, ',')
+		}
+		comma = true
+		b = append(b, '"')
+		b = append(b, capabilities[i].name...)
+		b = append(b, `":`...)
+		b = strconv.AppendBool(b, has)
+	}
+	return append(b, '}')
+}
+
+// Price is "input/output/cache read/cache write" in USD per million tokens; a
+// missing part is unknown, and "" is no price at all.
+type Price string
+
+// Rates are the parts of a price. A negative part is unknown.
+type Rates struct{ Input, Output, CacheRead, CacheWrite float64 }
+
+// Rates reads the price. ok is false where there is none.
+func (p Price) Rates() (r Rates, ok bool) {
+	part := func(rest string) (float64, string) {
+		head, tail, _ := strings.Cut(rest, "/")
+		if f, err := strconv.ParseFloat(head, 64); err == nil {
+			return f, tail
+		}
+		return -1, tail
+	}
+	rest := string(p)
+	r.Input, rest = part(rest)
+	r.Output, rest = part(rest)
+	r.CacheRead, rest = part(rest)
+	r.CacheWrite, _ = part(rest)
+	return r, p != ""
+}
+
+// PriceOf writes a price; a negative part is unknown.
+func PriceOf(r Rates) Price {
+	var b []byte
+	for _, f := range [...]float64{r.Input, r.Output, r.CacheRead, r.CacheWrite} {
+		if f >= 0 {
+			b = strconv.AppendFloat(b, f, 'f', -1, 64)
+		}
+		b = append(b, '/')
+	}
+	return Price(strings.TrimRight(string(b), "/"))
+}

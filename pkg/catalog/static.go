@@ -1,0 +1,265 @@
+package catalog
+
+import (
+	_ "embed"
+	"strconv"
+	"strings"
+)
+
+// text is the static catalogue. Its first line is the index, pairs of an alias
+// and the length of its section in bytes; the sections follow in that order. A
+// section has a line per model, sorted by bytes, with these fields between
+// tabs, empty where unknown and left out at the end:
+//
+//	id  kind  context  max output  input  output  capabilities  price  dimensions  name
+//
+// kind is a letter of kinds, input and output are letters of modalities,
+// capabilities a letter each (upper case has it, lower case has it not), price
+// as in Price. test/catalog-gen writes the file; NOTICE names the sources.
+//
+//go:embed models.txt
+var text string
+
+// kinds are the letters of kinds in models.txt, and the modalities that a kind
+// implies.
+var kinds = []struct {
+	letter  byte
+	kind    Kind
+	in, out Modality
+}{
+	{'l', LLM, Text, Text},
+	{'e', Embedding, Text, Vectors},
+	{'i', Image, Text, Images},
+	{'t', TTS, Text, Audio},
+	{'s', STT, Audio, Text},
+	{'v', Video, Text, Videos},
+	{'m', Music, Text, Audio},
+	{'r', Rerank, Text, 0},
+	{'o', ImageToText, Images, Text},
+}
+
+// Usual gives the modalities that every model of a kind has.
+func Usual(k Kind) (in, out Modality) {
+	for i := range kinds {
+		if kinds[i].kind == k {
+			return kinds[i].in, kinds[i].out
+		}
+	}
+	return 0, 0
+}
+
+// section is the part of text that belongs to one alias.
+type section struct {
+	alias  string
+	body   string
+	models []Model // parsed on first use
+}
+
+var sections []section
+
+// index cuts text into sections on first use.
+func index() []section {
+	if sections != nil {
+		return sections
+	}
+	head, body, _ := strings.Cut(text, "\n")
+	words := strings.Fields(head)
+	all := make([]section, 0, len(words)/2)
+	for i := 0; i+1 < len(words); i += 2 {
+		n, _ := strconv.Atoi(words[i+1])
+		all = append(all, section{alias: words[i], body: body[:n]})
+		body = body[n:]
+	}
+	sections = all
+	return sections
+}
+
+func find(alias string) *section {
+	all := index()
+	for i := range all {
+		if all[i].alias == alias {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// Models lists the static models of an alias, sorted by id; an id appears once
+// for each of its kinds. The slice is shared and must not be changed.
+func Models(alias string) []Model {
+	s := find(alias)
+	if s == nil {
+		return nil
+	}
+	if s.models == nil {
+		s.models = make([]Model, 0, strings.Count(s.body, "\n"))
+		for rest := s.body; rest != ""; {
+			line, tail, _ := strings.Cut(rest, "\n")
+			s.models = append(s.models, parse(line))
+			rest = tail
+		}
+	}
+	return s.models
+}
+
+// Lookup gives the static models of an alias with this id: none, one, or one
+// for each of its kinds. It reads only their lines.
+func Lookup(alias, id string) []Model {
+	s := find(alias)
+	if s == nil {
+		return nil
+	}
+	return s.lookup(id)
+}
+
+func (s *section) lookup(id string) []Model {
+	var got []Model
+	for at := s.search(id); at < len(s.body); {
+		end := at + strings.IndexByte(s.body[at:], '\n')
+		line := s.body[at:end]
+		if !named(line, id) {
+			break
+		}
+		got = append(got, parse(line))
+		at = end + 1
+	}
+	return got
+}
+
+// search gives the offset of the first line that does not sort before id. A
+// tab ends an id and sorts before every byte of one, so lines are in the order
+// of their ids.
+func (s *section) search(id string) int {
+	low, high := 0, len(s.body)
+	for low < high {
+		mid := (low + high) / 2
+		start := strings.LastIndexByte(s.body[low:mid], '\n') + 1 + low
+		end := start + strings.IndexByte(s.body[start:], '\n')
+		line := s.body[start:end]
+		if tab := strings.IndexByte(line, '\t'); tab >= 0 {
+			line = line[:tab]
+		}
+		if line < id {
+			low = end + 1
+		} else {
+			high = start
+		}
+	}
+	return low
+}
+
+func named(line, id string) bool {
+	return len(line) > len(id) && line[len(id)] == '\t' && line[:len(id)] == id
+}
+
+// KindOf gives the static kind of a model. An id with several kinds gives its
+// chat kind, else the first. Spec 2.7.
+func KindOf(alias, id string) (Kind, bool) {
+	s := find(alias)
+	if s == nil {
+		return "", false
+	}
+	var first Kind
+	for at := s.search(id); at < len(s.body) && named(s.body[at:], id); {
+		k := kindOf(s.body[at+len(id)+1])
+		if k == LLM {
+			return LLM, true
+		}
+		if first == "" {
+			first = k
+		}
+		at += strings.IndexByte(s.body[at:], '\n') + 1
+	}
+	return first, first != ""
+}
+
+// Found is a model with the alias that lists it.
+type Found struct {
+	Alias string
+	Model
+}
+
+// Find gives every static model with this id, in the order of the providers'
+// table. It costs a few microseconds and keeps nothing.
+func Find(id string) []Found {
+	if id == "" {
+		return nil
+	}
+	var got []Found
+	all := index()
+	for i := range all {
+		for _, m := range all[i].lookup(id) {
+			got = append(got, Found{all[i].alias, m})
+		}
+	}
+	return got
+}
+
+// Aliases lists the aliases that have static models, in the order of the
+// providers' table.
+func Aliases() []string {
+	all := index()
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].alias
+	}
+	return names
+}
+
+func kindOf(letter byte) Kind {
+	for _, k := range kinds {
+		if k.letter == letter {
+			return k.kind
+		}
+	}
+	return LLM
+}
+
+// parse reads one line.
+func parse(line string) Model {
+	next := func() string {
+		field, rest, _ := strings.Cut(line, "\t")
+		line = rest
+		return field
+	}
+	m := Model{ID: next()}
+	if k := next(); k != "" {
+		m.Kind = kindOf(k[0])
+	}
+	m.Context, m.MaxOutput = number(next()), number(next())
+	m.Input, m.Output = letters(next()), letters(next())
+	for _, c := range []byte(next()) {
+		for i := range capabilities {
+			if capabilities[i].letter == c&^0x20 {
+				m.Caps.Set(1<<i, c&0x20 == 0)
+			}
+		}
+	}
+	m.Price = Price(next())
+	m.Dimensions = number(next())
+	m.Name = next()
+	in, out := Usual(m.Kind)
+	m.Input |= in
+	m.Output |= out
+	return m
+}
+
+func number(s string) int {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		n = n*10 + int(s[i]-'0')
+	}
+	return n
+}
+
+func letters(s string) Modality {
+	var m Modality
+	for i := 0; i < len(s); i++ {
+		for j := range modalities {
+			if modalities[j].letter == s[i] {
+				m |= 1 << j
+			}
+		}
+	}
+	return m
+}

@@ -1,0 +1,227 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEverySectionIsSortedAndReadable(t *testing.T) {
+	if len(text) > 200_000 {
+		t.Errorf("the catalogue has %d bytes, want at most 200000", len(text))
+	}
+	total, end := 0, strings.IndexByte(text, '\n')+1
+	for _, s := range index() {
+		end += len(s.body)
+		last := ""
+		for _, line := range strings.Split(strings.TrimSuffix(s.body, "\n"), "\n") {
+			total++
+			if line <= last {
+				t.Errorf("%s: %q does not sort after %q", s.alias, line, last)
+			}
+			last = line
+			f := strings.Split(line, "\t")
+			if f[0] == "" || strings.ContainsAny(f[0], " ") || len(f) < 2 || len(f[1]) != 1 || !strings.Contains("leitsvmro", f[1]) || len(f) > 10 {
+				t.Errorf("%s: unreadable line %q", s.alias, line)
+			}
+			m := parse(line)
+			if m.Price != "" {
+				if r, ok := m.Price.Rates(); !ok || r.Input < 0 || r.Output < 0 {
+					t.Errorf("%s: price of %q", s.alias, line)
+				}
+			}
+			got := Lookup(s.alias, m.ID)
+			found := false
+			for _, g := range got {
+				found = found || g == m
+			}
+			if !found {
+				t.Errorf("Lookup(%q, %q) = %v, want it to contain %v", s.alias, m.ID, got, m)
+			}
+		}
+		if n := len(Models(s.alias)); n != strings.Count(s.body, "\n") {
+			t.Errorf("Models(%q) has %d models", s.alias, n)
+		}
+	}
+	if end != len(text) {
+		t.Errorf("the index covers %d of %d bytes", end, len(text))
+	}
+	if total < 1400 || len(sections) < 30 {
+		t.Errorf("%d models over %d providers, want 1400 over 30", total, len(sections))
+	}
+}
+
+func TestStaticFacts(t *testing.T) {
+	m := Lookup("anthropic", "claude-opus-5-5")
+	if len(m) != 1 || m[0].Kind != LLM || m[0].Context != 1_000_000 || m[0].MaxOutput != 128_000 || m[0].Name != "Claude Opus 5.5" {
+		t.Fatalf("claude-opus-5-5 = %+v", m)
+	}
+	if r, ok := m[0].Price.Rates(); !ok || r != (Rates{4, 20, 0.2, 5}) {
+		t.Errorf("price = %v %v", r, ok)
+	}
+	if m[0].Input != Text|Images || m[0].Output != Text {
+		t.Errorf("modalities = %v %v", m[0].Input.Names(), m[0].Output.Names())
+	}
+	if got := string(m[0].Caps.AppendJSON(nil)); got != `{"tools":true,"reasoning":true,"vision":true}` {
+		t.Errorf("capabilities = %s", got)
+	}
+	if e := Lookup("openai", "text-embedding-3-large"); len(e) != 1 || e[0].Kind != Embedding || e[0].Dimensions != 3072 || e[0].Output != Vectors {
+		t.Errorf("text-embedding-3-large = %+v", e)
+	}
+}
+
+func TestRetiredAndSubscriptionModelsAreAbsent(t *testing.T) {
+	for _, gone := range [][2]string{
+		{"openai", "dall-e-3"}, {"openai", "gpt-image-1"}, {"openai", "sora-2"},
+		{"groq", "llama-3.3-70b-versatile"}, {"xai", "grok-3"}, {"cohere", "command-r"},
+	} {
+		if got := Lookup(gone[0], gone[1]); got != nil {
+			t.Errorf("%v is listed: %v", gone, got)
+		}
+	}
+	for _, alias := range Aliases() {
+		for _, bad := range []string{"copilot", "codex", "kimi-coding", "opencode", "github", "qwen-token"} {
+			if strings.Contains(alias, bad) {
+				t.Errorf("subscription provider %q is listed", alias)
+			}
+		}
+	}
+	if strings.Contains(text, "://") {
+		t.Error("the catalogue contains an address")
+	}
+}
+
+func TestAnIDMayHaveTwoKinds(t *testing.T) {
+	const id = "google/gemini-nano-banana-2.1"
+	if got := Lookup("openrouter", id); len(got) != 2 || got[0].Kind != Image || got[1].Kind != LLM {
+		t.Errorf("Lookup = %+v", got)
+	}
+	if k, ok := KindOf("openrouter", id); k != LLM || !ok {
+		t.Errorf("KindOf = %v %v, want its chat kind", k, ok)
+	}
+}
+
+func TestKindOf(t *testing.T) {
+	for _, tt := range []struct {
+		alias, id string
+		want      Kind
+		ok        bool
+	}{
+		{"openai", "whisper-1", STT, true},
+		{"openai", "tts-1", TTS, true},
+		{"xai", "grok-imagine-video", Video, true},
+		{"cohere", "rerank-v3.5", Rerank, true},
+		{"el", "music_v1", Music, true},
+		{"mistral", "mistral-ocr-latest", ImageToText, true},
+		{"openai", "whisper", "", false}, // a prefix of an id
+		{"openai", "whisper-1x", "", false},
+		{"openai", "", "", false},
+		{"openai", "~~~", "", false}, // sorts after all
+		{"nobody", "whisper-1", "", false},
+	} {
+		if k, ok := KindOf(tt.alias, tt.id); k != tt.want || ok != tt.ok {
+			t.Errorf("KindOf(%q, %q) = %q %v, want %q %v", tt.alias, tt.id, k, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestFindNamesEveryProviderInTableOrder(t *testing.T) {
+	var got []string
+	for _, f := range Find("claude-opus-5-5") {
+		got = append(got, f.Alias)
+	}
+	if want := "anthropic vertex"; strings.Join(got, " ") != want {
+		t.Errorf("Find = %v, want %s", got, want)
+	}
+	if got := Find(""); got != nil {
+		t.Errorf("Find of nothing = %v", got)
+	}
+}
+
+func TestInferKindFollowsTheRuleInOrder(t *testing.T) {
+	for id, want := range map[string]Kind{
+		"My-EMBED-image":          Embedding, // embed comes first
+		"gpt-4o-audio-preview":    TTS,
+		"speech-image":            TTS,
+		"voice-x":                 TTS,
+		"kokoro-TTS":              TTS,
+		"gpt-image-9":             Image,
+		"imagen-4":                Image,
+		"DALL-E-9":                Image,
+		"dalle":                   Image,
+		"black-forest-labs/FLUX2": Image,
+		"sdxl-turbo":              Image,
+		"sd-3":                    Image,
+		"stable-diffusion-xl":     Image,
+		"whisper-1":               LLM, // the rule knows no stt
+		"rerank-9":                LLM,
+		"gpt-9":                   LLM,
+		"":                        LLM,
+	} {
+		if got := InferKind(id); got != want {
+			t.Errorf("InferKind(%q) = %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestEntryKindFallsBackToType(t *testing.T) {
+	for _, tt := range []struct {
+		kind, typ string
+		want      Kind
+	}{
+		{"video", "image", Video}, {"music", "", Music}, {"", "image", Image}, {"", "tts", TTS}, {"", "embedding", Embedding},
+		{"", "stt", STT}, {"", "imageToText", ImageToText}, {"", "video", LLM}, {"", "chat", LLM}, {"", "", LLM}, {"nonsense", "tts", TTS},
+	} {
+		if got := EntryKind(tt.kind, tt.typ); got != tt.want {
+			t.Errorf("EntryKind(%q, %q) = %q, want %q", tt.kind, tt.typ, got, tt.want)
+		}
+	}
+}
+
+func TestCapsShareWhatIsKnown(t *testing.T) {
+	var a, b Caps
+	a.Set(Tools, true)
+	a.Set(Vision, true)
+	a.Set(Reasoning, true)
+	b.Set(Tools, true)
+	b.Set(Vision, false)
+	// Reasoning of b is unknown, so nothing is known of the group.
+	if got := string(a.Shared(b).AppendJSON(nil)); got != `{"tools":true,"vision":false}` {
+		t.Errorf("Shared = %s", got)
+	}
+	if got := string(b.Over(a).AppendJSON(nil)); got != `{"tools":true,"reasoning":true,"vision":false}` {
+		t.Errorf("Over = %s", got)
+	}
+}
+
+func TestPricesRoundTrip(t *testing.T) {
+	for _, p := range []Price{"1/2", "0.075/0.3/0.0375", "4/20//5", "0/0"} {
+		r, ok := p.Rates()
+		if got := PriceOf(r); !ok || got != p {
+			t.Errorf("PriceOf(%v) = %q, want %q", r, got, p)
+		}
+	}
+	if _, ok := Price("").Rates(); ok {
+		t.Error("no price reads as one")
+	}
+}
+
+func BenchmarkKindOf(b *testing.B) {
+	for b.Loop() {
+		KindOf("openrouter", "openai/gpt-4.1")
+	}
+}
+
+func BenchmarkFind(b *testing.B) {
+	for b.Loop() {
+		Find("claude-opus-5-5")
+	}
+}
+
+func BenchmarkParseAll(b *testing.B) {
+	for b.Loop() {
+		sections = nil
+		for _, a := range Aliases() {
+			Models(a)
+		}
+	}
+}
