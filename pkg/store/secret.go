@@ -1,5 +1,10 @@
 package store
 
+import (
+	"fmt"
+	"io"
+)
+
 // Secret is a credential in the clear. It prints as ***, in every format and
 // in JSON; only package provider reveals it.
 type Secret struct{ v string }
@@ -12,6 +17,9 @@ func (s Secret) Reveal() string { return s.v }
 
 // IsZero tells whether there is no credential.
 func (s Secret) IsZero() bool { return s.v == "" }
+
+// Format prints *** for every verb, also those that ignore String.
+func (Secret) Format(w fmt.State, _ rune) { io.WriteString(w, "***") }
 
 func (Secret) String() string               { return "***" }
 func (Secret) GoString() string             { return "***" }
