@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# The one command of weir. Run ./build.sh help for what it does.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+out=build
+max_raw=$((8 * 1024 * 1024))    # bytes of build/app.wasm
+max_gzip=$((2560 * 1024))       # bytes of it gzipped
+export WRANGLER_SEND_METRICS=false CLOUDFLARE_CF_FETCH_ENABLED=false WRANGLER_HIDE_BANNER=true
+export NO_UPDATE_NOTIFIER=1 DO_NOT_TRACK=1
+
+usage() {
+  cat <<'EOF'
+./build.sh          install what is missing, compile to build/, print the sizes
+./build.sh dev      build, then serve on PORT (8787) with state in STATE_DIR (.wrangler/state)
+                    DEMO=0 leaves out the demo machine and the test upstream
+./build.sh test     vet, unit tests, build, size budgets, end-to-end tests in workerd
+./build.sh bench    measure the gateway against a bare pass-through worker
+./build.sh deploy   set missing secrets, then deploy; DRY_RUN=1 stops before uploading
+./build.sh clean    remove build/ and test/out/
+EOF
+}
+
+die() { echo "build.sh: $*" >&2; exit 1; }
+need() { command -v "$1" >/dev/null || die "$1 is needed: $2"; }
+
+# modules installs the npm packages of the lock file, once for each lock file.
+# Their install scripts are not run: none of them is needed.
+modules() {
+  need npm "install Node.js 20 or newer with npm"
+  cmp -s package-lock.json node_modules/.weir-lock && return
+  echo "installing npm packages of package-lock.json"
+  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  cp package-lock.json node_modules/.weir-lock
+}
+
+# new_enough tells whether a node is one that wrangler runs on.
+new_enough() {
+  "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || a === 22 && b >= 12 ? 0 : 1)' 2>/dev/null
+}
+
+# node runs a script with the Node that came from npm, or with the system's
+# where npm has none for the platform.
+node() {
+  local bin=node_modules/.bin/node
+  if ! new_enough "$bin"; then
+    bin=$(type -P node || true)
+    if [ -z "$bin" ] || ! new_enough "$bin"; then die "Node.js 22.12 or newer is needed on this platform"; fi
+  fi
+  # Child processes that ask for "node" get the same one.
+  PATH="$PWD/$(dirname "$bin"):$PATH" "$bin" "$@"
+}
+
+wrangler() { node node_modules/wrangler/bin/wrangler.js "$@"; }
+
+# need_chromium gives the path of a browser for tests, from Debian's package.
+need_chromium() {
+  local bin
+  bin=$(type -P chromium || true)
+  if [ -z "$bin" ]; then
+    apt-get update -qq >&2 && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >&2
+    bin=$(type -P chromium) || die "chromium could not be installed"
+  fi
+  echo "$bin"
+}
+
+# program compiles a Go program and lays the glue beside it.
+#
+#	program ./worker build
+program() {
+  local package=$1 dir=$2
+  go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir"
+  rm "$dir/worker.mjs" "$dir/runtime.mjs" # of the template; ours come next
+  cp worker/*.mjs "$dir/"
+  # Go's maps get their hash seed from here: at boot the platform has no randomness.
+  printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$dir/seed.mjs"
+  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w" -o "$dir/app.wasm" "$package"
+}
+
+sizes() {
+  raw=$(wc -c < "$out/app.wasm")
+  gzipped=$(gzip -9 -c "$out/app.wasm" | wc -c)
+  awk -v r="$raw" -v g="$gzipped" 'BEGIN { printf "build/app.wasm  %.2f MB, gzipped %.2f MB\n", r/1048576, g/1048576 }'
+}
+
+build() {
+  need go "install Go 1.26 or newer"
+  modules
+  program ./worker "$out"
+  sizes
+}
+
+# step runs one part of the tests and remembers a failure.
+failed=()
+step() {
+  local name=$1
+  shift
+  echo "== $name"
+  if ! "$@"; then
+    failed+=("$name")
+    echo "== $name FAILED"
+  fi
+}
+
+formatted() {
+  local bad
+  bad=$(gofmt -l worker pkg test)
+  [ -z "$bad" ] || { echo "not formatted:"; echo "$bad"; return 1; }
+}
+
+budgets() {
+  sizes
+  [ "$raw" -le "$max_raw" ] || { echo "app.wasm is over $max_raw bytes"; return 1; }
+  [ "$gzipped" -le "$max_gzip" ] || { echo "app.wasm gzipped is over $max_gzip bytes"; return 1; }
+}
+
+unit() { go test -json ./... > test/out/unit.json || true; node test/report.mjs unit test/out/unit.json; }
+
+e2e() {
+  program ./worker/bridgetest test/out/bridge || return 1
+  node --test --test-concurrency=1 \
+    --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=tap --test-reporter-destination=test/out/e2e.tap \
+    "test/worker/*.test.mjs"
+}
+
+run_tests() {
+  need go "install Go 1.26 or newer"
+  modules
+  mkdir -p test/out
+  rm -f test/out/unit.json test/out/e2e.tap
+  step "gofmt" formatted
+  step "vet" go vet ./...
+  step "vet for wasm" env GOOS=js GOARCH=wasm go vet ./worker/...
+  step "unit tests" unit
+  step "build" build
+  step "budgets" budgets
+  step "end to end, in workerd" e2e
+  [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+  node test/report.mjs total test/out/unit.json test/out/e2e.tap "${#failed[@]}"
+}
+
+deploy() {
+  build
+  if [ "${DRY_RUN:-}" = 1 ]; then
+    wrangler deploy --dry-run
+    return
+  fi
+  node test/dev/deploy.mjs
+}
+
+case "${1:-build}" in
+  build) build ;;
+  dev) build; node test/dev/dev.mjs ;;
+  test) run_tests ;;
+  bench) build; node test/bench/bench.mjs ;;
+  deploy) deploy ;;
+  clean) rm -rf build test/out ;;
+  help | -h | --help) usage ;;
+  *) usage >&2; exit 2 ;;
+esac
