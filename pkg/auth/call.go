@@ -15,7 +15,8 @@ type Call struct {
 	// Params are the values of the pattern's {parameters}, percent-decoded, in
 	// order, without machineId.
 	Params []string
-	// Machine is the caller's machine; nil where a route needs none.
+	// Machine is the caller's machine; nil where a route needs none, and for
+	// the operator.
 	Machine *snapshot.Machine
 	// Key is the key used; nil for the operator, and where no key is required.
 	Key *store.Key

@@ -1,10 +1,132 @@
-// Package snapshot keeps what an isolate knows of the machines it serves.
+// Package snapshot keeps what an isolate knows of the machines it serves: the
+// last good replica of each, how old the knowledge is, and the account
+// failures seen here that the replica does not carry yet. Design 2.
 package snapshot
 
-import "weir/pkg/store"
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"weir/pkg/store"
+)
+
+// Version is the replica format that this build reads and writes.
+const Version = 1
 
 // Machine is a parsed replica of one machine with its indexes. It is shared by
-// the requests of an isolate and must not be changed.
+// the requests of an isolate and must not be changed. What this isolate has
+// seen of its accounts since is beside it, in Local.
 type Machine struct {
 	*store.Machine
+	// Local outlives the replica: the next one of the same machine has it too.
+	Local *Local
+
+	keys     map[[32]byte]*store.Key
+	conns    map[string]*store.Connection
+	active   map[string][]*store.Connection
+	provs    []string
+	combos   map[string]*store.Combo
+	disabled map[disabledModel]struct{}
+	cooling  map[account]*store.Cooldown
+}
+
+type disabledModel struct{ under, id string }
+
+// account is a connection, or one upstream model of it.
+type account struct{ connection, model string }
+
+// New indexes a replica.
+func New(rec *store.Machine) *Machine {
+	m := &Machine{
+		Machine: rec,
+		Local:   newLocal(),
+		keys:    make(map[[32]byte]*store.Key, len(rec.Keys)),
+		conns:   make(map[string]*store.Connection, len(rec.Connections)),
+		active:  make(map[string][]*store.Connection, len(rec.Connections)),
+	}
+	for i := range rec.Keys {
+		var d [32]byte
+		if n, err := hex.Decode(d[:], []byte(rec.Keys[i].Digest)); err == nil && n == len(d) {
+			m.keys[d] = &rec.Keys[i]
+		}
+	}
+	for i := range rec.Connections {
+		c := &rec.Connections[i]
+		m.conns[c.ID] = c
+		if c.Inactive {
+			continue
+		}
+		if m.active[c.Provider] == nil {
+			m.provs = append(m.provs, c.Provider)
+		}
+		m.active[c.Provider] = append(m.active[c.Provider], c)
+	}
+	if len(rec.Combos) > 0 {
+		m.combos = make(map[string]*store.Combo, len(rec.Combos))
+		for i := range rec.Combos {
+			m.combos[rec.Combos[i].Name] = &rec.Combos[i]
+		}
+	}
+	if len(rec.Disabled) > 0 {
+		m.disabled = map[disabledModel]struct{}{}
+		for i := range rec.Disabled {
+			for _, id := range rec.Disabled[i].IDs {
+				m.disabled[disabledModel{rec.Disabled[i].ProviderAlias, id}] = struct{}{}
+			}
+		}
+	}
+	if len(rec.Cooldowns) > 0 {
+		m.cooling = make(map[account]*store.Cooldown, len(rec.Cooldowns))
+		for i := range rec.Cooldowns {
+			c := &rec.Cooldowns[i]
+			m.cooling[account{c.ConnectionID, c.Model}] = c
+		}
+	}
+	return m
+}
+
+// Parse reads a replica of the machine id, as the Machine object publishes it
+// and answers it. A replica of another machine, or of a format that this build
+// does not know, is refused.
+func Parse(id string, raw []byte) (*Machine, error) {
+	rec := new(store.Machine)
+	if err := json.Unmarshal(raw, rec); err != nil {
+		// The text of the error may quote the document.
+		return nil, errors.New("snapshot: the replica is not readable")
+	}
+	if rec.ID != id {
+		return nil, errors.New("snapshot: the replica is of another machine")
+	}
+	if rec.Version != Version {
+		return nil, fmt.Errorf("snapshot: replica of format %d", rec.Version)
+	}
+	return New(rec), nil
+}
+
+// FindKey gives the key with this SHA-256 digest, or nil. The caller compares
+// the digest again in constant time.
+func (m *Machine) FindKey(digest [32]byte) *store.Key { return m.keys[digest] }
+
+// Connection gives a connection by id, active or not, or nil.
+func (m *Machine) Connection(id string) *store.Connection { return m.conns[id] }
+
+// Active gives the active connections of a provider in stored order.
+func (m *Machine) Active(provider string) []*store.Connection { return m.active[provider] }
+
+// Providers gives the provider ids that have an active connection, in the
+// order of the first one of each.
+func (m *Machine) Providers() []string { return m.provs }
+
+// Combo gives the combo of this name, or nil.
+func (m *Machine) Combo(name string) *store.Combo { return m.combos[name] }
+
+// Alias gives the full model string that the alias map has for a name, or "".
+func (m *Machine) Alias(name string) string { return m.ModelAliases[name] }
+
+// Hidden tells whether a model is hidden under an alias or a provider id.
+func (m *Machine) Hidden(under, id string) bool {
+	_, ok := m.disabled[disabledModel{under, id}]
+	return ok
 }

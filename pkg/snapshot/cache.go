@@ -1,0 +1,270 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/store"
+)
+
+// How old knowledge of a machine may be. Design 2.
+const (
+	freshFor   = 5 * time.Second  // used as it is
+	usableFor  = 60 * time.Second // used, and confirmed after the answer
+	unknownFor = 5 * time.Second  // a machine that does not exist is not looked for again
+	claimFor   = 10 * time.Second // one request confirms; after that another may try
+	forceEvery = time.Second      // for a key that is not in the snapshot
+	clockSkew  = 2 * time.Second  // between the object's clock and ours
+	defaultMax = 256              // machines
+)
+
+// ErrUnknown tells that there is no such machine.
+var ErrUnknown = errors.New("snapshot: no such machine")
+
+// stub is the part of machine.Stub used here.
+type stub interface {
+	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
+}
+
+// Cache has the snapshots of an isolate.
+//
+// A snapshot is as old as the time since the object last confirmed its
+// generation, or since the replica was published. Up to 5 s it is used; up to
+// 60 s it is used and Revalidate is due; after that it is confirmed before
+// use, so a revoked key dies within 60 s everywhere. No request waits for
+// another: those that miss at once each load.
+type Cache struct {
+	KV     store.KV
+	Object stub
+	Now    func() time.Time
+	// Max is the number of machines kept, the least recently used go; zero
+	// means 256.
+	Max int
+	// Log is told, without any content, of a stored value that was refused.
+	// May be nil.
+	Log func(line string)
+
+	entries map[string]*entry
+	uses    uint64
+}
+
+type entry struct {
+	machine  *Machine  // nil when there is no such machine
+	verified time.Time // of machine, or of its absence
+	claimed  time.Time // when a request took it on itself to revalidate
+	forced   time.Time
+	used     uint64
+}
+
+// Get gives the snapshot of a machine. The error is ErrUnknown, or a 503 when
+// nobody can tell what the machine is now.
+func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
+	now := c.Now()
+	if e := c.entries[machineID]; e != nil {
+		c.uses++
+		e.used = c.uses
+		if e.machine == nil {
+			if within(now, e.verified, unknownFor) {
+				return nil, ErrUnknown
+			}
+		} else if within(now, e.verified, usableFor) {
+			return e.machine, nil
+		}
+	}
+	return c.load(ctx, machineID, now)
+}
+
+// Due tells whether Revalidate would do something for the machine.
+func (c *Cache) Due(machineID string) bool {
+	e := c.entries[machineID]
+	if e == nil || e.machine == nil {
+		return false
+	}
+	now := c.Now()
+	return !within(now, e.verified, freshFor) && !within(now, e.claimed, claimFor)
+}
+
+// Revalidate asks whether a snapshot in use is still the newest. It is called
+// after an answer, by any request: the first one after 5 s does it, for the
+// others it costs nothing. A failure leaves the snapshot to age.
+func (c *Cache) Revalidate(ctx context.Context, machineID string) {
+	if !c.Due(machineID) {
+		return
+	}
+	now := c.Now()
+	c.entries[machineID].claimed = now
+	_, err := c.load(ctx, machineID, now)
+	if e := c.entries[machineID]; err == nil && e != nil {
+		e.claimed = time.Time{}
+	}
+}
+
+// Confirm gives the snapshot after asking for the newest state, at most once a
+// second per machine; in between, and when nobody answers, it gives what Get
+// gives. It lets a key work that was made a moment ago.
+func (c *Cache) Confirm(ctx context.Context, machineID string) (*Machine, error) {
+	now := c.Now()
+	e := c.entries[machineID]
+	if e == nil || e.machine == nil || within(now, e.forced, forceEvery) {
+		return c.Get(ctx, machineID)
+	}
+	e.forced = now
+	m, err := c.load(ctx, machineID, now)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		return c.Get(ctx, machineID)
+	}
+	return m, err
+}
+
+// Invalidate makes the next Get confirm: after a change made in this isolate.
+func (c *Cache) Invalidate(machineID string) {
+	if e := c.entries[machineID]; e != nil {
+		e.verified, e.claimed, e.forced = time.Time{}, time.Time{}, time.Time{}
+	}
+}
+
+// within tells whether now is less than span after t. A clock that went back
+// makes nothing younger.
+func within(now, t time.Time, span time.Duration) bool {
+	d := now.Sub(t)
+	return d >= 0 && d < span
+}
+
+// load reads the replica, which may be a seed, and then asks the object. With
+// the object down the replica alone will do while it is under 60 s old, with
+// KV down the object alone.
+func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Machine, error) {
+	var known *Machine
+	if e := c.entries[machineID]; e != nil {
+		known = e.machine
+	}
+	replica := c.replica(ctx, machineID, known)
+	newest := known
+	if replica != nil && (newest == nil || replica.Generation > newest.Generation) {
+		newest = replica
+	}
+	var have int64
+	if newest != nil {
+		have = newest.Generation
+	}
+	status, answer, err := c.Object.Call(ctx, machineID, "snapshot", append(strconv.AppendInt([]byte(`{"have":`), have, 10), '}'))
+	switch {
+	case err != nil:
+	case status == 404:
+		c.keep(machineID, nil, now)
+		return nil, ErrUnknown
+	case status == 200 && gjson.GetBytes(answer, "same").Bool():
+		if newest != nil && gjson.GetBytes(answer, "generation").Int() == newest.Generation {
+			return c.keep(machineID, newest, now), nil
+		}
+		err = errors.New("snapshot: the object confirmed a generation that was not asked for")
+	case status == 200:
+		var m *Machine
+		if m, err = Parse(machineID, answer); err == nil {
+			return c.keep(machineID, m, now), nil
+		}
+	default:
+		err = errors.New("snapshot: the object answered with status " + strconv.Itoa(status))
+	}
+	// The object is down. What was published less than 60 s ago will do.
+	if replica != nil {
+		at := time.UnixMilli(replica.PublishedAt)
+		if ahead := at.Sub(now); ahead > 0 && ahead < clockSkew {
+			at = now
+		}
+		if within(now, at, usableFor) {
+			return c.keep(machineID, replica, at), nil
+		}
+	}
+	return nil, unavailable(err)
+}
+
+// replica reads the stored value. A seed document, one without "v", goes to
+// the object, which adopts or refuses it. It gives nil when there is no
+// replica that could be used; known itself when it is the same generation.
+func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) *Machine {
+	raw, err := c.KV.Get(ctx, "machine:"+machineID)
+	if err != nil || len(raw) == 0 {
+		return nil
+	}
+	if !gjson.ValidBytes(raw) {
+		c.log("machine:" + machineID + ": the stored value is not JSON and was ignored")
+		return nil
+	}
+	if !gjson.GetBytes(raw, "v").Exists() {
+		body := append(append([]byte(`{"doc":`), raw...), '}')
+		c.Object.Call(ctx, machineID, "adopt", body) // what came of it is in the snapshot asked for next
+		return nil
+	}
+	if known != nil && gjson.GetBytes(raw, "machineId").Str == machineID &&
+		gjson.GetBytes(raw, "generation").Int() == known.Generation &&
+		gjson.GetBytes(raw, "publishedAt").Int() == known.PublishedAt {
+		return known
+	}
+	m, err := Parse(machineID, raw)
+	if err != nil {
+		c.log("machine:" + machineID + ": " + err.Error())
+		return nil
+	}
+	return m
+}
+
+// keep stores what was learned at a time, unless something newer is there, and
+// gives what is there then.
+func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine {
+	e := c.entries[machineID]
+	if e == nil {
+		if c.entries == nil {
+			c.entries = map[string]*entry{}
+		}
+		c.evict()
+		e = &entry{}
+		c.entries[machineID] = e
+	} else if e.machine != nil && m != nil && e.verified.After(verified) && !e.verified.After(c.Now()) {
+		return e.machine
+	}
+	c.uses++
+	e.used = c.uses
+	if old := e.machine; old != nil && m != nil && old != m {
+		m.Local = old.Local
+		m.Local.settle(m, c.Now().UnixMilli())
+	}
+	e.machine, e.verified = m, verified
+	return m
+}
+
+// evict makes room for one more machine.
+func (c *Cache) evict() {
+	limit := c.Max
+	if limit <= 0 {
+		limit = defaultMax
+	}
+	for len(c.entries) >= limit {
+		var oldest string
+		var used uint64
+		for id, e := range c.entries {
+			if oldest == "" || e.used < used {
+				oldest, used = id, e.used
+			}
+		}
+		delete(c.entries, oldest)
+	}
+}
+
+func (c *Cache) log(line string) {
+	if c.Log != nil {
+		c.Log(line)
+	}
+}
+
+func unavailable(cause error) error {
+	e := apierr.New(503, "unavailable", "the machine's settings cannot be read at the moment")
+	e.RetryAfter = time.Second
+	e.Err = cause
+	return e
+}

@@ -1,0 +1,341 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/store"
+)
+
+const mid = "abcdefgh01234567"
+
+// object is a scripted Machine object: its state, and what it was asked.
+type object struct {
+	state *store.Machine // nil: no such machine
+	down  bool
+	calls []string
+	adopt func(doc gjson.Result) *store.Machine
+	raw   string // answered to "snapshot" when set
+}
+
+func (o *object) Call(_ context.Context, id, op string, body []byte) (int, []byte, error) {
+	o.calls = append(o.calls, op+" "+string(body))
+	if o.down {
+		return 0, nil, errors.New("object unreachable")
+	}
+	switch {
+	case op == "adopt" && o.adopt == nil:
+		return 422, []byte(`{}`), nil
+	case op == "adopt":
+		if m := o.adopt(gjson.GetBytes(body, "doc")); m != nil {
+			o.state = m
+			return 200, []byte(`{}`), nil
+		}
+		return 422, []byte(`{}`), nil
+	case op != "snapshot":
+		return 400, nil, nil
+	case o.raw != "":
+		return 200, []byte(o.raw), nil
+	case o.state == nil || o.state.ID != id:
+		return 404, nil, nil
+	case gjson.GetBytes(body, "have").Int() == o.state.Generation:
+		return 200, fmt.Appendf(nil, `{"same":true,"generation":%d}`, o.state.Generation), nil
+	}
+	b, _ := json.Marshal(o.state)
+	return 200, b, nil
+}
+
+type world struct {
+	*testing.T
+	kv    *store.Mem
+	obj   *object
+	cache *Cache
+	now   time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{T: t, kv: store.NewMem(), obj: &object{}, now: time.UnixMilli(1_800_000_000_000)}
+	w.cache = &Cache{KV: w.kv, Object: w.obj, Now: func() time.Time { return w.now }}
+	return w
+}
+
+func (w *world) machine(gen int64) *store.Machine {
+	return &store.Machine{Version: 1, ID: mid, Generation: gen, PublishedAt: w.now.UnixMilli()}
+}
+
+// publish gives the object a state and replicates it.
+func (w *world) publish(gen int64) {
+	w.obj.state = w.machine(gen)
+	b, _ := json.Marshal(w.obj.state)
+	w.kv.Put(context.Background(), "machine:"+mid, b)
+}
+
+// want checks the generation that Get gives, -1 for ErrUnknown and -503 for
+// unavailable, and what the loading cost.
+func (w *world) want(what string, gen int64, reads, calls int) {
+	w.Helper()
+	r, c := len(w.kv.Reads()), len(w.obj.calls)
+	m, err := w.cache.Get(context.Background(), mid)
+	w.check(what, m, err, gen)
+	if r, c = len(w.kv.Reads())-r, len(w.obj.calls)-c; r != reads || c != calls {
+		w.Errorf("%s: %d reads and %d calls, want %d and %d", what, r, c, reads, calls)
+	}
+}
+
+func (w *world) check(what string, m *Machine, err error, gen int64) {
+	w.Helper()
+	var e *apierr.Error
+	got := int64(0)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		got = -1
+	case errors.As(err, &e):
+		got = -int64(e.Status)
+	case err == nil:
+		got = m.Generation
+	}
+	if got != gen {
+		w.Errorf("%s: got %d (%v), want %d", what, got, err, gen)
+	}
+}
+
+func (w *world) revalidate(what string, calls int) {
+	w.Helper()
+	c := len(w.obj.calls)
+	w.cache.Revalidate(context.Background(), mid)
+	if c = len(w.obj.calls) - c; c != calls {
+		w.Errorf("%s: %d calls, want %d", what, c, calls)
+	}
+}
+
+func TestFreshnessOfASnapshot(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.want("absent is confirmed", 3, 1, 1)
+	w.want("fresh is used", 3, 0, 0)
+	w.now = w.now.Add(4900 * time.Millisecond)
+	w.revalidate("fresh is not revalidated", 0)
+	w.publish(4)
+	w.now = w.now.Add(200 * time.Millisecond)
+	w.want("after 5 s still used", 3, 0, 0)
+	w.revalidate("after the answer", 1)
+	w.want("the newer one", 4, 0, 0)
+	w.now = w.now.Add(59 * time.Second)
+	w.publish(5)
+	w.want("under 60 s still used", 4, 0, 0)
+	w.now = w.now.Add(2 * time.Second)
+	w.want("over 60 s confirmed first", 5, 1, 1)
+}
+
+func TestOneRequestRevalidates(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.want("load", 3, 1, 1)
+	w.now = w.now.Add(6 * time.Second)
+	w.obj.down, w.obj.calls = true, nil
+	w.kv.Down(true)
+	w.revalidate("first", 1)
+	w.revalidate("second", 0)
+	w.now = w.now.Add(11 * time.Second)
+	w.revalidate("after the claim ran out", 1)
+	w.want("failing to revalidate leaves it in use", 3, 0, 0)
+}
+
+func TestObjectDownReplicaUnder60s(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.obj.down = true
+	w.now = w.now.Add(50 * time.Second)
+	w.want("replica of 50 s", 3, 1, 1)
+	w.now = w.now.Add(9 * time.Second)
+	w.want("it ages from its publication", 3, 0, 0)
+	w.now = w.now.Add(2 * time.Second)
+	w.want("replica of 61 s", -503, 1, 1)
+	w.obj.down = false
+	w.want("the object is back", 3, 1, 1)
+}
+
+func TestObjectDownAndAReplicaFromTheFuture(t *testing.T) {
+	w := newWorld(t)
+	w.now = w.now.Add(time.Hour)
+	w.publish(3)
+	w.now = w.now.Add(-time.Hour)
+	w.obj.down = true
+	w.want("an hour ahead", -503, 1, 1)
+	w.now = w.now.Add(time.Hour - time.Second)
+	w.want("a second ahead", 3, 1, 1)
+}
+
+func TestKVDownObjectAlone(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.kv.Down(true)
+	w.want("object alone", 3, 1, 1)
+	w.obj.down = true
+	w.now = w.now.Add(59 * time.Second)
+	w.want("both down, last good snapshot", 3, 0, 0)
+	w.now = w.now.Add(2 * time.Second)
+	w.want("both down for too long", -503, 1, 1)
+}
+
+func TestStaleReplicaDoesNotHideTheObject(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.kv.Stale(true)
+	w.publish(9)
+	w.want("absent", 9, 1, 1)
+	w.now = w.now.Add(6 * time.Second)
+	w.revalidate("stale for ever", 1)
+	w.want("keeps the newer one", 9, 0, 0)
+	if last := w.obj.calls[len(w.obj.calls)-1]; last != `snapshot {"have":9}` {
+		t.Errorf("asked %s, want have 9", last)
+	}
+}
+
+func TestUnknownMachineIsNotLookedForAgain(t *testing.T) {
+	w := newWorld(t)
+	w.want("first", -1, 1, 1)
+	w.want("again", -1, 0, 0)
+	w.now = w.now.Add(5 * time.Second)
+	w.publish(1)
+	w.want("after 5 s", 1, 1, 1)
+	w.obj.state = nil
+	w.now = w.now.Add(6 * time.Second)
+	w.revalidate("deleted", 1)
+	w.want("deleted", -1, 0, 0)
+	w.publish(2)
+	w.cache.Invalidate(mid)
+	w.want("made anew here", 2, 1, 1)
+}
+
+func TestReplicaOfAnotherMachineIsRefused(t *testing.T) {
+	w := newWorld(t)
+	var lines []string
+	w.cache.Log = func(l string) { lines = append(lines, l) }
+	for _, doc := range []string{
+		`{"v":1,"machineId":"zzzzzzzz01234567","generation":9,"publishedAt":1800000000000}`,
+		`{"v":2,"machineId":"` + mid + `","generation":9,"publishedAt":1800000000000}`,
+		`{"v":1,"machineId":"` + mid + `","generation":"nine"}`,
+		`{"v":1,`, `null`, `[]`,
+	} {
+		w.kv.Put(context.Background(), "machine:"+mid, []byte(doc))
+		w.obj.down = true
+		w.want(doc, -503, 1, map[bool]int{true: 2, false: 1}[doc == "null" || doc == "[]"])
+	}
+	if len(lines) != 4 || strings.Contains(strings.Join(lines, ""), "nine") {
+		t.Errorf("log: %q", lines)
+	}
+	w.obj.down = false
+	w.obj.raw = `{"v":1,"machineId":"zzzzzzzz01234567","generation":9}`
+	w.want("from the object", -503, 1, 2)
+}
+
+func TestSeedIsHandedToTheObject(t *testing.T) {
+	w := newWorld(t)
+	w.obj.adopt = func(doc gjson.Result) *store.Machine {
+		if !doc.Get("connections").Exists() {
+			return nil
+		}
+		m := w.machine(1)
+		m.Keys = []store.Key{{ID: "k"}}
+		return m
+	}
+	w.kv.Put(context.Background(), "machine:"+mid, []byte(`{"connection":[]}`))
+	w.want("a refused seed makes no machine", -1, 1, 2)
+	w.now = w.now.Add(6 * time.Second)
+	w.kv.Put(context.Background(), "machine:"+mid, []byte(`{"connections":[],"apiKeys":["sk-x"]}`))
+	w.want("adopted", 1, 1, 2)
+	w.kv.Put(context.Background(), "machine:"+mid, []byte(`{"connections":[]}`))
+	w.now = w.now.Add(6 * time.Second)
+	w.revalidate("a seed over a running machine is noticed", 2)
+}
+
+func TestConfirmAtMostOnceASecond(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.want("load", 3, 1, 1)
+	w.publish(4)
+	for range 3 {
+		m, err := w.cache.Confirm(context.Background(), mid)
+		w.check("confirm", m, err, 4)
+	}
+	if len(w.obj.calls) != 2 {
+		t.Errorf("%d calls, want 2", len(w.obj.calls))
+	}
+	w.now = w.now.Add(time.Second)
+	w.obj.down = true
+	w.kv.Down(true)
+	m, err := w.cache.Confirm(context.Background(), mid)
+	w.check("nobody answers", m, err, 4)
+}
+
+func TestConcurrentMissesKeepTheNewerSnapshot(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	slow := &overtaken{object: w.obj}
+	slow.during = func() { // another request loads meanwhile
+		w.publish(4)
+		w.now = w.now.Add(time.Second)
+		slow.during = nil
+		w.want("the quick one", 4, 1, 1)
+	}
+	w.cache.Object = slow
+	m, err := w.cache.Get(context.Background(), mid)
+	w.check("the slow one", m, err, 4)
+	w.want("kept", 4, 0, 0)
+}
+
+// overtaken answers the first call with the state at its start, after letting
+// something else happen.
+type overtaken struct {
+	*object
+	during func()
+}
+
+func (o *overtaken) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
+	s, b, err := o.object.Call(ctx, id, op, body)
+	if o.during != nil {
+		if gjson.GetBytes(b, "same").Bool() {
+			o.during()
+		}
+	}
+	return s, b, err
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.cache.Max = 3
+	get := func(i int) {
+		w.obj.state = &store.Machine{Version: 1, ID: fmt.Sprintf("abcdefgh%08d", i), Generation: 1}
+		w.cache.Get(context.Background(), w.obj.state.ID)
+	}
+	for i := range 10 {
+		get(0)
+		get(i)
+	}
+	if len(w.cache.entries) != 3 {
+		t.Fatalf("%d entries, want 3", len(w.cache.entries))
+	}
+	for _, i := range []int{0, 8, 9} {
+		if w.cache.entries[fmt.Sprintf("abcdefgh%08d", i)] == nil {
+			t.Errorf("machine %d is gone, the least recently used should be", i)
+		}
+	}
+}
+
+func TestClockThatGoesBackConfirms(t *testing.T) {
+	w := newWorld(t)
+	w.publish(3)
+	w.want("load", 3, 1, 1)
+	w.now = w.now.Add(-time.Hour)
+	w.want("an hour back", 3, 1, 1)
+	w.want("settled", 3, 0, 0)
+}

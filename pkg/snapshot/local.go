@@ -1,0 +1,188 @@
+package snapshot
+
+import (
+	"time"
+
+	"weir/pkg/store"
+)
+
+// Local is what one isolate has seen of a machine's accounts. It is felt at
+// once by every request of the isolate, and each entry goes when a replica
+// carries it. Times are Unix milliseconds.
+type Local struct {
+	marks   map[account]*mark
+	strikes map[string]int64 // last transient failure, by connection
+	turns   map[string]uint32
+}
+
+type mark struct {
+	cooldown   store.Cooldown // of the failure; Until 0 when a success cleared it
+	at         int64
+	generation int64 // of the replica that carries it; 0 while that is not known
+	trial      int64 // when a trial after a long cooldown began; 0 when none runs
+}
+
+// Bounds of what Local remembers.
+const (
+	maxMarks    = 512
+	strikeSpan  = 10 * time.Second // two transient failures in this span are a pattern
+	keepCleared = 60 * time.Second // a replica that old is not used any more
+	keepFailed  = 10 * time.Minute // after its end a failure no longer counts
+	trialSpan   = 30 * time.Second // after it another trial may begin
+)
+
+func newLocal() *Local { return &Local{} }
+
+// State is an account, or one model of it, as select sees it.
+type State struct {
+	// Until is when it may be used again; zero when it never failed since its
+	// last success. It may lie in the past.
+	Until int64
+	// Since is the time of the last failure.
+	Since    int64
+	Failures int
+	Reason   string
+}
+
+// State gives what is known of a connection for one upstream model; model ""
+// is the whole account. What this isolate saw goes before the replica.
+func (m *Machine) State(connection, model string) State {
+	if len(m.Local.marks) == 0 && len(m.cooling) == 0 {
+		return State{}
+	}
+	key := account{connection, model}
+	if k := m.Local.marks[key]; k != nil {
+		return stateOf(&k.cooldown)
+	}
+	if c := m.cooling[key]; c != nil {
+		return stateOf(c)
+	}
+	return State{}
+}
+
+func stateOf(c *store.Cooldown) State {
+	return State{Until: c.Until, Since: c.Since, Failures: c.Failures, Reason: c.Reason}
+}
+
+// Cool notes a cooldown that this isolate decided on.
+func (m *Machine) Cool(c store.Cooldown) {
+	m.Local.mark(account{c.ConnectionID, c.Model}, &mark{cooldown: c, at: c.Since})
+}
+
+// Clear notes that an account works again. It tells whether there was anything
+// to clear, which is when the object should hear of it.
+func (m *Machine) Clear(connection, model string, now int64) bool {
+	key := account{connection, model}
+	k := m.Local.marks[key]
+	if k == nil && m.cooling[key] == nil || k != nil && k.cooldown.Until == 0 {
+		return false
+	}
+	m.Local.mark(key, &mark{cooldown: store.Cooldown{ConnectionID: connection, Model: model}, at: now})
+	return true
+}
+
+// Reported notes that the replica of this generation carries what this isolate
+// has noted up to the time at.
+func (m *Machine) Reported(generation, at int64) {
+	for _, k := range m.Local.marks {
+		if k.generation == 0 && k.at <= at {
+			k.generation = generation
+		}
+	}
+	m.Local.settle(m, at)
+}
+
+// Strike notes a transient failure of a connection and tells whether it is the
+// second one within ten seconds.
+func (m *Machine) Strike(connection string, now int64) bool {
+	l := m.Local
+	if l.strikes == nil || len(l.strikes) >= maxMarks {
+		l.strikes = map[string]int64{}
+	}
+	last, again := l.strikes[connection]
+	l.strikes[connection] = now
+	return again && now-last >= 0 && now-last <= strikeSpan.Milliseconds()
+}
+
+// Turn counts the calls of a machine for a provider: the round-robin turn.
+func (m *Machine) Turn(provider string) uint32 {
+	l := m.Local
+	if l.turns == nil {
+		l.turns = map[string]uint32{}
+	}
+	n := l.turns[provider]
+	l.turns[provider] = n + 1
+	return n
+}
+
+// Trial asks to be the one request that tries an account after a long
+// cooldown. While one runs, for at most 30 s, the others are refused.
+func (m *Machine) Trial(connection, model string, now int64) bool {
+	key := account{connection, model}
+	k := m.Local.marks[key]
+	if k == nil {
+		c := m.cooling[key]
+		if c == nil {
+			return true
+		}
+		k = &mark{cooldown: *c, at: c.Since, generation: m.Generation}
+		m.Local.mark(key, k)
+	}
+	if k.trial != 0 && now >= k.trial && now-k.trial < trialSpan.Milliseconds() {
+		return false
+	}
+	k.trial = now
+	return true
+}
+
+// TrialOver ends a trial whose outcome says nothing about the account.
+func (m *Machine) TrialOver(connection, model string) {
+	if k := m.Local.marks[account{connection, model}]; k != nil {
+		k.trial = 0
+	}
+}
+
+func (l *Local) mark(key account, k *mark) {
+	if l.marks == nil {
+		l.marks = map[account]*mark{}
+	}
+	if len(l.marks) >= maxMarks && l.marks[key] == nil {
+		l.forget(k.at)
+	}
+	l.marks[key] = k
+}
+
+// forget makes room: first what is over, then the oldest entry.
+func (l *Local) forget(now int64) {
+	var oldest account
+	first := true
+	for key, k := range l.marks {
+		if k.cooldown.Until <= now {
+			delete(l.marks, key)
+			continue
+		}
+		if first || k.at < l.marks[oldest].at {
+			oldest, first = key, false
+		}
+	}
+	if len(l.marks) >= maxMarks {
+		delete(l.marks, oldest)
+	}
+}
+
+// settle drops what the replica m carries by now, and what is too old to
+// matter.
+func (l *Local) settle(m *Machine, now int64) {
+	for key, k := range l.marks {
+		c := m.cooling[key]
+		switch {
+		case k.trial != 0 && now-k.trial < trialSpan.Milliseconds() && now >= k.trial:
+			// a trial runs
+		case k.generation != 0 && m.Generation >= k.generation,
+			k.cooldown.Until == 0 && (c == nil || c.Since > k.at || now-k.at > keepCleared.Milliseconds()),
+			k.cooldown.Until != 0 && now-k.cooldown.Until > keepFailed.Milliseconds(),
+			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Until >= k.cooldown.Until:
+			delete(l.marks, key)
+		}
+	}
+}
