@@ -1,0 +1,125 @@
+// Starts the built worker in real workerd, with its storage, for the tests.
+import { readFileSync, readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Log, LogLevel, Miniflare, convertV4MiniflareOptions } from "miniflare";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
+const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(toml)[1]);
+
+export const secrets = {
+  ADMIN_TOKEN: "test-admin-token-0123456789abcdef0123456789",
+  API_KEY_SECRET: "test-api-key-secret-0123456789abcdef012345",
+  CREDENTIALS_KEY: "test-credentials-key-0123456789abcdef01234",
+};
+
+// modules reads a folder that build.sh made; the entry comes first.
+export function modules(dir) {
+  const names = readdirSync(dir).filter((n) => /\.(mjs|js|wasm)$/.test(n));
+  names.sort((a, b) => (b === "worker.mjs") - (a === "worker.mjs"));
+  return names.map((n) => ({ type: n.endsWith(".wasm") ? "CompiledWasm" : "ESModule", path: join(dir, n), contents: readFileSync(join(dir, n)) }));
+}
+
+// vendorHosts is a worker that sends calls of real vendors' hosts to the test
+// upstream, which finds the host in x-vendor-host.
+function vendorHosts(upstream) {
+  const script = `export default { fetch(request) {
+    const url = new URL(request.url);
+    if (url.hostname === "127.0.0.1") return fetch(request, { redirect: "manual" });
+    const headers = new Headers(request.headers);
+    headers.set("x-vendor-host", url.host);
+    return fetch(new URL(url.pathname + url.search, ${JSON.stringify(upstream.url)}), { method: request.method, headers, body: request.body, redirect: "manual" });
+  } }`;
+  return { name: "vendors", modules: [{ type: "ESModule", path: "vendors.mjs", contents: script }], compatibilityDate: setting("compatibility_date") };
+}
+
+// start brings a gateway up.
+//
+//	dir        folder of the built worker (build/)
+//	env        bindings besides the secrets; a secret set to undefined is left out
+//	vendors    a test upstream that answers for every host that is not loopback
+//	persist    folder of the storage; absent, a fresh one that close() removes
+//
+// The result has `url`, `fetch(path, init)`, `mf`, `dir` (of the storage),
+// `logs` (what the worker printed) and `close()`.
+export async function start({ dir = join(root, "build"), env = {}, vendors = null, persist = null } = {}) {
+  const storage = persist ?? await mkdtemp(join(tmpdir(), "weir-test-"));
+  const bindings = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
+  for (const [name, value] of Object.entries(bindings)) if (value === undefined) delete bindings[name];
+  const logs = [];
+  const mf = new Miniflare(convertV4MiniflareOptions({
+    rootPath: root,
+    host: "127.0.0.1",
+    port: 0,
+    cf: false,
+    log: new Log(LogLevel.ERROR),
+    handleRuntimeStdio(out, err) {
+      for (const stream of [out, err]) {
+        stream.setEncoding("utf8");
+        stream.on("data", (text) => logs.push(...text.split("\n").filter(Boolean)));
+      }
+    },
+    workers: [
+      {
+        name: "weir",
+        modulesRoot: dir,
+        modules: modules(dir),
+        compatibilityDate: setting("compatibility_date"),
+        compatibilityFlags: setting("compatibility_flags"),
+        bindings,
+        kvNamespaces: ["KV"],
+        durableObjects: { MACHINE: { className: "Machine", useSQLite: true } },
+        ...(vendors ? { outboundService: "vendors" } : {}),
+      },
+      ...(vendors ? [vendorHosts(vendors)] : []),
+    ],
+    kvPersist: join(storage, "kv"),
+    durableObjectsPersist: join(storage, "do"),
+  }));
+  const url = (await mf.ready).href.replace(/\/$/, "");
+  return {
+    mf, url, logs, dir: storage,
+    fetch: (path, init) => fetch(url + path, init),
+    async close() {
+      await mf.dispose();
+      if (!persist) await rm(storage, { recursive: true, force: true });
+    },
+  };
+}
+
+// admin is a client of the operator's routes.
+export function admin(gateway, token = secrets.ADMIN_TOKEN) {
+  async function call(method, path, body) {
+    const res = await gateway.fetch(path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await res.text();
+    let json = null;
+    try { json = text ? JSON.parse(text) : null; } catch { /* stays text */ }
+    if (!res.ok) throw Object.assign(new Error(`${method} ${path}: ${res.status} ${text.slice(0, 300)}`), { status: res.status, body: json });
+    return json;
+  }
+  return {
+    call,
+    machine: (body = {}) => call("POST", "/api/machines", body),
+    connect: (machineId, connection) => call("POST", `/${machineId}/api/providers`, connection),
+  };
+}
+
+// compatible is a connection to a test upstream under a prefix of its own.
+export function compatible(upstream, { prefix = "up", path = "/v1", apiKey = "upstream-key", suffix = "0123abcd", ...more } = {}) {
+  return { provider: `openai-compatible-${suffix}`, name: prefix, apiKey, providerSpecificData: { baseUrl: upstream.url + path, prefix }, ...more };
+}
+
+// tenant makes a machine with one connection to the test upstream.
+export async function tenant(gateway, upstream, options = {}) {
+  const operator = admin(gateway);
+  const { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(upstream, options));
+  return { machineId, apiKey };
+}
