@@ -38,22 +38,31 @@ type Auth struct {
 	Format string // "Token %s"; empty means the bare key
 	// Optional: calls may go out without a credential.
 	Optional bool
+	// AlsoBearer: the key goes out as a bearer token besides (spec 4.2.4).
+	AlsoBearer bool
+	TokenURL   string // where an access token is had; for GoogleSA
+	Scope      string // of that token
+	Service    string // name that is signed for; for SigV4
+	Alt        []Auth // further schemes that the provider takes
 }
 
 // Endpoint is one address of a provider. {model} and other names in braces are
 // replaced, percent-encoded as one path segment each.
 type Endpoint struct {
 	Name   string // "chat", "embeddings", "models", … as in the table
-	URL    string // absolute
-	Method string // empty means POST, for models, voices and status GET
+	URL    string // absolute; {baseUrl} stands for a connection's own base address
+	Method string // empty means POST
 }
 
-// List tells how a model list is read.
+// List tells how a model list is read, and how its next page is had.
 type List struct {
 	Array    string // name of the array, "" for a bare array; several separated by a space
 	ID       string // field with the id, "owner/name" joins two
 	IDPrefix string // cut off the id
 	None     bool   // the provider has no list
+	Size     string // query that asks for large pages, "limit=1000"
+	Token    string // query parameter that names the next page; a number when Next is empty
+	Next     string // field of the answer with its value, or with the whole address when Token is empty
 }
 
 // Base is a further address of a provider, of another family.
@@ -72,6 +81,7 @@ type Descriptor struct {
 	BaseURL         string
 	Auth            Auth
 	Header          [][2]string // sent with every call
+	OptHeader       [][2]string // header, and the connection's variable that fills it when given
 	Kinds           []catalog.Kind
 	Endpoints       []Endpoint
 	Models          List
@@ -80,6 +90,9 @@ type Descriptor struct {
 	Search, Fetch   bool
 	Aggregator      bool
 	Local           bool // runs on the operator's own network
+	Compatible      bool // one of the two compatible families: made from an id, not a row
+	Rebase          bool // a connection may give another base address
+	ModelPath       bool // {model} keeps its slashes in an address
 	// Embed names the shape of the embeddings endpoint where it is not
 	// OpenAI's: "gemini", "cohere", "voyage", "jina", …
 	Embed string

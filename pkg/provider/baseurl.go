@@ -1,0 +1,220 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrBaseURL tells that a base address is refused; it comes wrapped with the
+// reason, which never repeats the address.
+var ErrBaseURL = errors.New("base address refused")
+
+// maxURLBytes is the longest base address taken.
+const maxURLBytes = 2048
+
+// deniedSuffixes are the top labels, or ends, that never name a public host.
+var deniedSuffixes = [...]string{
+	"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp",
+	"home.arpa", "test", "invalid", "onion", "arpa",
+}
+
+// metadataHosts answer with credentials of the machine they are asked from;
+// they are refused even where private addresses are allowed.
+var metadataHosts = [...]string{
+	"metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal",
+	"instance-data", "instance-data.ec2.internal",
+}
+
+// CheckBaseURL judges a base address by the string that the platform's own URL
+// parser gives back for it, never by what was typed (design 4).
+//
+// Accepted is https, the default port, and a public DNS name of at most 253
+// bytes with a dot in it; no user, query, fragment, trailing dot or address
+// literal, in whatever spelling: a last label of digits only, or that starts
+// with 0x, is an IPv4 address to a URL parser. ownHosts are names of the
+// gateway itself, with a port where only that port is meant.
+//
+// allowPrivate is the operator's word that upstreams may be on the local
+// network: http, any port, single labels and addresses are then taken too,
+// except link-local, multicast, unspecified and reserved ones.
+func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error {
+	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrBaseURL, why) }
+	if len(canonical) > maxURLBytes {
+		return refuse("too long")
+	}
+	for i := 0; i < len(canonical); i++ {
+		switch c := canonical[i]; {
+		case c <= ' ' || c >= 0x7f:
+			return refuse("not a canonical address")
+		case c == '\\' || c == '{' || c == '}':
+			return refuse("not a canonical address")
+		case c == '?' || c == '#':
+			return refuse("query and fragment are not allowed")
+		}
+	}
+	rest, secure := strings.CutPrefix(canonical, "https://")
+	if !secure {
+		var plain bool
+		if rest, plain = strings.CutPrefix(canonical, "http://"); !plain || !allowPrivate {
+			return refuse("the scheme must be https")
+		}
+	}
+	authority, path, _ := strings.Cut(rest, "/")
+	if strings.IndexByte(authority, '@') >= 0 {
+		return refuse("user and password are not allowed")
+	}
+	if path = strings.TrimSuffix(path, "/"); path != "" && (!cleanPath(path) || !cleanPath(unescape(path))) {
+		return refuse("the path is not plain")
+	}
+	host, port, literal, ok := splitHost(authority)
+	if !ok {
+		return refuse("the host is not usable")
+	}
+	for _, own := range ownHosts {
+		own = strings.ToLower(strings.TrimSuffix(own, "."))
+		if own != "" && (own == host || own == authority || own == host+":"+port) {
+			return refuse("the gateway itself is not an upstream")
+		}
+	}
+	if port != "" && !allowPrivate && (port != "443" || !secure) {
+		return refuse("only the default port is allowed")
+	}
+	if literal {
+		if !allowPrivate || !usableIPv6(host) {
+			return refuse("the host must be a name, not an address")
+		}
+		return nil
+	}
+	return checkName(host, allowPrivate, refuse)
+}
+
+// splitHost takes host[:port] apart. literal tells of an IPv6 address, which
+// is given without its brackets.
+func splitHost(authority string) (host, port string, literal, ok bool) {
+	host = authority
+	if strings.HasPrefix(authority, "[") {
+		end := strings.IndexByte(authority, ']')
+		if end < 0 {
+			return "", "", false, false
+		}
+		host, port, literal = authority[1:end], authority[end+1:], true
+	} else if i := strings.IndexByte(authority, ':'); i >= 0 {
+		host, port = authority[:i], authority[i:]
+	}
+	if port != "" {
+		if port = port[1:]; port == "" || len(port) > 5 {
+			return "", "", false, false
+		}
+		for i := 0; i < len(port); i++ {
+			if port[i] < '0' || port[i] > '9' {
+				return "", "", false, false
+			}
+		}
+		if n, _ := strconv.Atoi(port); n == 0 || n > 65535 {
+			return "", "", false, false
+		}
+	}
+	return host, port, literal, host != ""
+}
+
+func checkName(host string, allowPrivate bool, refuse func(string) error) error {
+	if len(host) > 253 {
+		return refuse("the host name is too long")
+	}
+	labels := strings.Split(host, ".")
+	for _, l := range labels {
+		if !isLabel(l) || strings.ToLower(l) != l {
+			return refuse("the host must be a DNS name")
+		}
+	}
+	for _, m := range metadataHosts {
+		if host == m {
+			return refuse("the host is a metadata service")
+		}
+	}
+	last := labels[len(labels)-1]
+	if strings.HasPrefix(last, "0x") || allDigits(last) {
+		if !allowPrivate || !usableIPv4(labels) {
+			return refuse("the host must be a name, not an address")
+		}
+		return nil
+	}
+	if allowPrivate {
+		return nil
+	}
+	if len(labels) < 2 {
+		return refuse("the host must be a public name")
+	}
+	for _, s := range &deniedSuffixes {
+		if host == s || strings.HasSuffix(host, s) && host[len(host)-len(s)-1] == '.' {
+			return refuse("the host must be a public name")
+		}
+	}
+	return nil
+}
+
+func allDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// usableIPv4 tells whether a canonical dotted address may be called on an
+// operator's own network: loopback, private and public ones.
+func usableIPv4(labels []string) bool {
+	if len(labels) != 4 {
+		return false
+	}
+	var b [4]int
+	for i, l := range labels {
+		n, err := strconv.Atoi(l)
+		if err != nil || n < 0 || n > 255 || strconv.Itoa(n) != l {
+			return false
+		}
+		b[i] = n
+	}
+	switch {
+	case b[0] == 0, b[0] >= 224, // this network; multicast and reserved
+		b[0] == 169 && b[1] == 254,                               // link-local, metadata
+		b[0] == 192 && b[1] == 0 && b[2] == 0,                    // protocol assignments
+		b[0] == 192 && b[1] == 88 && b[2] == 99,                  // 6to4 relays
+		b[0] == 198 && (b[1] == 18 || b[1] == 19),                // benchmarks
+		b[0] == 100 && b[1] == 100 && b[2] == 100 && b[3] == 200: // a cloud's metadata
+		return false
+	}
+	return true
+}
+
+// usableIPv6 is usableIPv4 for an address in its canonical form: loopback,
+// unique local and global unicast ones that carry no other address.
+func usableIPv6(host string) bool {
+	if host == "::1" {
+		return true
+	}
+	for i := 0; i < len(host); i++ {
+		if c := host[i]; c != ':' && (hexValue(c) < 0 || c >= 'A' && c <= 'F') {
+			return false
+		}
+	}
+	first, rest, _ := strings.Cut(host, ":")
+	second, _, _ := strings.Cut(rest, ":")
+	g, err := strconv.ParseUint(first, 16, 16)
+	if err != nil || strings.Contains(host, ":::") {
+		return false
+	}
+	switch {
+	case g&0xfe00 == 0xfc00: // unique local
+		return host != "fd00:ec2::254" // a cloud's metadata
+	case g == 0x2001: // Teredo, benchmarks, ORCHID, documentation
+		n, err := strconv.ParseUint(second, 16, 16)
+		return err == nil && n >= 0x200 && n != 0xdb8
+	case g == 0x2002: // 6to4
+		return false
+	}
+	return g >= 0x2000 && g < 0x4000 && g != 0x3fff
+}

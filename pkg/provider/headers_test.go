@@ -1,0 +1,116 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"weir/pkg/edge"
+)
+
+func text(h edge.Header) string {
+	var b strings.Builder
+	for _, f := range h {
+		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
+	}
+	return b.String()
+}
+
+func TestRequestHeaderSendsTheListOnly(t *testing.T) {
+	h := edge.Header{
+		{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "a, b"}, {Name: "accept", Value: "c"},
+		{Name: "idempotency-key", Value: "i1"}, {Name: "anthropic-beta", Value: "x,y"},
+		{Name: "connection", Value: "close, Anthropic-Version"}, {Name: "anthropic-version", Value: "2023-06-01"},
+	}
+	canary := "canary-key"
+	for _, n := range strings.Fields("authorization x-api-key api-key x-goog-api-key cookie proxy-authorization forwarded " +
+		"x-forwarded-for x-forwarded-host x-real-ip cf-connecting-ip via te trailer transfer-encoding upgrade expect host " +
+		"content-length accept-encoding origin referer x-weir-hop x-stainless-os user-agent") {
+		h.Add(n, canary)
+	}
+	for i := range 150 {
+		h.Add(fmt.Sprintf("x-custom-%d", i), canary)
+	}
+	want := "content-type: application/json\naccept: a, b\naccept: c\nidempotency-key: i1\nanthropic-beta: x,y\n"
+	also := []string{"idempotency-key", "anthropic-beta", "anthropic-version", "authorization", "cf-connecting-ip", "x-forwarded-for"}
+	if got := text(RequestHeader(h, also...)); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got := text(RequestHeader(edge.Header{{Name: "accept", Value: "a\x01"}, {Name: "idempotency-key", Value: "x"}})); got != "" {
+		t.Errorf("unsafe or unlisted fields went out:\n%s", got)
+	}
+}
+
+func TestResponseHeaderSendsTheListOnly(t *testing.T) {
+	var h edge.Header
+	for _, n := range strings.Fields("retry-after retry-after-ms request-id x-request-id x-ratelimit-remaining-tokens " +
+		"anthropic-ratelimit-requests-reset openai-processing-ms set-cookie access-control-allow-origin clear-site-data " +
+		"strict-transport-security content-security-policy location link refresh alt-svc www-authenticate server via " +
+		"content-encoding content-length transfer-encoding connection x-powered-by") {
+		h.Add(n, "v")
+	}
+	h.Add("content-type", "application/json; charset=utf-8")
+	h.Add("content-type", "text/html")
+	want := "retry-after: v\nretry-after-ms: v\nrequest-id: v\nx-request-id: v\nx-ratelimit-remaining-tokens: v\n" +
+		"anthropic-ratelimit-requests-reset: v\nopenai-processing-ms: v\ncontent-type: application/json; charset=utf-8\n" +
+		"x-content-type-options: nosniff\ncontent-security-policy: sandbox\n"
+	if got := text(ResponseHeader(h)); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got := text(ResponseNotes(edge.Header{{Name: "content-type", Value: "text/html"}, {Name: "retry-after", Value: "7"}, {Name: "request-id", Value: "a\x00"}})); got != "retry-after: 7\n" {
+		t.Errorf("got\n%s", got)
+	}
+	if got := ResponseHeader(nil).Get("content-type"); got != "application/octet-stream" {
+		t.Errorf("an answer without a type is %q", got)
+	}
+}
+
+func TestContentTypeOfAPage(t *testing.T) {
+	for in, want := range map[string]string{
+		"application/json": "application/json", "text/event-stream": "text/event-stream", "audio/mpeg": "audio/mpeg",
+		"Image/PNG": "Image/PNG", "video/mp4; codecs=avc1": "video/mp4; codecs=avc1", "text/plain; charset=utf-8": "text/plain; charset=utf-8",
+		"text/html": "", "text/html; x=application/json": "", "application/xhtml+xml": "", "application/javascript": "",
+		"audio/": "", "audio/x y": "", "": "", "image/png\x01": "", "text/xml": "",
+	} {
+		if want == "" {
+			want = "application/octet-stream"
+		}
+		if got := ContentType(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSafeValue(t *testing.T) {
+	for v, want := range map[string]bool{
+		"": true, "Bearer abc": true, "a\tb": true, strings.Repeat("a", 8192): true,
+		" a": false, "a ": false, "a\t": false, "sk-a\r\nX: 1": false, "\x00": false, "\x01": false, "\x7f": false,
+		"é": false, "☃": false, "\u2028": false, strings.Repeat("a", 8193): false,
+	} {
+		if got := SafeValue(v); got != want {
+			t.Errorf("%.20q: got %v, want %v", v, got, want)
+		}
+	}
+}
+
+func TestHopCountsAndEndsALoop(t *testing.T) {
+	hop := func(values ...string) (string, error) {
+		var h edge.Header
+		for _, v := range values {
+			h.Add("x-weir-hop", v)
+		}
+		f, err := Hop(h)
+		return f.Value, err
+	}
+	for _, tt := range []struct {
+		in   []string
+		want string
+	}{{nil, "1"}, {[]string{"1"}, "2"}, {[]string{"2"}, "3"}, {[]string{"3"}, ""}, {[]string{"99"}, ""},
+		{[]string{"1", "3"}, ""}, {[]string{"x"}, "1"}, {[]string{"-5"}, "1"}, {[]string{""}, "1"}} {
+		got, err := hop(tt.in...)
+		if got != tt.want || (tt.want == "") != errors.Is(err, ErrLoop) {
+			t.Errorf("%v: got %q, %v, want %q", tt.in, got, err, tt.want)
+		}
+	}
+}

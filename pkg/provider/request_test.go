@@ -1,0 +1,173 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"weir/pkg/edge"
+	"weir/pkg/store"
+)
+
+func conn(base string, vars ...string) *store.Connection {
+	c := &store.Connection{Data: store.ProviderData{BaseURL: base, Vars: map[string]string{}}}
+	for i := 0; i+1 < len(vars); i += 2 {
+		c.Data.Vars[vars[i]] = vars[i+1]
+	}
+	return c
+}
+
+func TestEndpoint(t *testing.T) {
+	tests := []struct {
+		name     string
+		provider string
+		conn     *store.Connection
+		endpoint string
+		model    string
+		want     string
+	}{
+		{"fixed", "mistral", conn(""), "embeddings", "m", "POST https://api.mistral.ai/v1/embeddings"},
+		{"get", "mistral", conn(""), "models", "", "GET https://api.mistral.ai/v1/models"},
+		{"base_ignored_where_not_allowed", "mistral", conn("https://evil.example.com/v1"), "embeddings", "m", "POST https://api.mistral.ai/v1/embeddings"},
+		{"base_moves_a_local_provider", "ollama", conn("http://10.0.0.5:11434/v1/"), "embeddings", "m", "POST http://10.0.0.5:11434/v1/embeddings"},
+		{"base_moves_addresses_outside_the_base", "ollama", conn("http://10.0.0.5:11434/v1"), "nativeTags", "", "GET http://10.0.0.5:11434/api/tags"},
+		{"resource", "azure", conn("", "resource", "My-Res"), "embeddings", "d", "POST https://my-res.openai.azure.com/openai/v1/embeddings"},
+		{"resource_replaced_by_base", "azure", conn("https://x.cognitiveservices.azure.com/openai/v1"), "embeddings", "d", "POST https://x.cognitiveservices.azure.com/openai/v1/embeddings"},
+		{"deployment_is_the_model", "azure", conn("", "resource", "r", "api_version", "2025-03-01-preview"), "speech", "tts/1", "POST https://r.openai.azure.com/openai/deployments/tts%2F1/audio/speech?api-version=2025-03-01-preview"},
+		{"one_segment_model", "gemini", conn(""), "embeddings", "a/b:c", "POST https://generativelanguage.googleapis.com/v1beta/models/a%2Fb%3Ac:embedContent"},
+		{"model_keeps_slashes", "cloudflare", conn("", "account_id", "a1"), "run", "@cf/baai/bge m3", "POST https://api.cloudflare.com/client/v4/accounts/a1/ai/run/@cf/baai/bge%20m3"},
+		{"bedrock_colon", "bedrock", conn("", "region", "us-east-1"), "embeddings", "amazon.titan-embed-text-v2:0", "POST https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.titan-embed-text-v2%3A0/invoke"},
+		{"vertex_region", "vertex", conn("", "location", "europe-west1", "project", "p"), "embeddings", "m", "POST https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1/publishers/google/models/m:predict"},
+		{"vertex_global", "vertex", conn("", "location", "global", "project", "p"), "embeddings", "m", "POST https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/m:predict"},
+		{"vertex_multi_region", "vertex", conn("", "location", "eu", "project", "p"), "embeddings", "m", "POST https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/publishers/google/models/m:predict"},
+		{"owner_and_name", "replicate", conn(""), "images", "bfl/flux", "POST https://api.replicate.com/v1/models/bfl/flux/predictions"},
+		{"compatible", "openai-compatible-0123abcd", conn(" https://llm.example.com/v1/ "), "embeddings", "m", "POST https://llm.example.com/v1/embeddings"},
+		{"compatible_messages_ending", "anthropic-compatible-0123abcd", conn("https://m.example.com/v1/messages"), "models", "", "GET https://m.example.com/v1/models"},
+		{"compatible_messages", "anthropic-compatible-0123abcd", conn("https://m.example.com/v1"), "messages", "", "POST https://m.example.com/v1/messages"},
+
+		{"no_such_endpoint", "anthropic", conn(""), "embeddings", "m", "no endpoint"},
+		{"missing_variable", "azure", conn(""), "embeddings", "m", "incomplete"},
+		{"missing_base", "openai-compatible-0123abcd", conn("  "), "embeddings", "m", "incomplete"},
+		{"host_from_region", "bedrock", conn("", "region", "x.local:8443#"), "embeddings", "m", "incomplete"},
+		{"host_from_location", "vertex", conn("", "location", "evil.com/", "project", "p"), "embeddings", "m", "incomplete"},
+		{"user_in_resource", "azure", conn("", "resource", "a@evil.com"), "embeddings", "m", "incomplete"},
+		{"model_leaves_path", "cloudflare", conn("", "account_id", "a"), "run", "//evil.com/a", "incomplete"},
+		{"model_dot_segments", "fal", conn(""), "images", "a/../../b", "incomplete"},
+		{"model_encoded_dot_segments", "fal", conn(""), "images", "a/%2e%2e/b", "incomplete"},
+		{"model_backslash", "gemini", conn(""), "embeddings", `..\..`, "incomplete"},
+		{"account_leaves_path", "cloudflare", conn("", "account_id", ".."), "run", "m", "incomplete"},
+		{"base_with_query", "openai-compatible-0123abcd", conn("https://a.example.com/v1?x="), "embeddings", "m", "incomplete"},
+		{"base_with_user", "openai-compatible-0123abcd", conn("https://a@b.example.com/v1"), "embeddings", "m", "incomplete"},
+		{"base_with_backslash", "openai-compatible-0123abcd", conn(`https://a.example.com\@b/v1`), "embeddings", "m", "incomplete"},
+		{"base_with_dots", "openai-compatible-0123abcd", conn("https://a.example.com/%2e%2e/x"), "embeddings", "m", "incomplete"},
+		{"base_of_other_scheme", "openai-compatible-0123abcd", conn("ftp://a.example.com/x"), "embeddings", "m", "incomplete"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := Lookup(tt.provider)
+			method, url, err := d.Endpoint(tt.conn, tt.endpoint, tt.model)
+			got := method + " " + url
+			switch {
+			case errors.Is(err, ErrNoEndpoint):
+				got = "no endpoint"
+			case errors.Is(err, ErrIncomplete):
+				got = "incomplete"
+			case err != nil:
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestEndpointStaysOnItsOrigin(t *testing.T) {
+	nasty := []string{"//evil.com/a", "@evil.com", ":80@evil.com", "a#b", "a?b", `\\evil.com`, "%2f%2fevil.com", "a/b", "..", "", "x.local:8443#", "\u2028", "a\x00b", "é"}
+	for _, d := range All() {
+		for _, e := range d.Endpoints {
+			for _, n := range nasty {
+				c := conn("")
+				for _, v := range d.Vars {
+					c.Data.Vars[v] = "abc"
+				}
+				_, clean, err := d.Endpoint(c, e.Name, "model", Part{"id", "x"}, Part{"request_id", "x"}, Part{"voice_id", "x"}, Part{"operation", "x"})
+				for _, v := range d.Vars {
+					c.Data.Vars[v] = n
+				}
+				_, url, err2 := d.Endpoint(c, e.Name, n, Part{"id", n}, Part{"request_id", n}, Part{"voice_id", n}, Part{"operation", n})
+				if err2 != nil || err != nil {
+					continue
+				}
+				if len(d.Vars) == 0 && origin(url) != origin(clean) || strings.Contains(origin(url), "evil") || strings.ContainsAny(origin(url)[8:], "@#?\\/") {
+					t.Fatalf("%s %s with %q: %s", d.ID, e.Name, n, url)
+				}
+			}
+		}
+	}
+}
+
+func TestCheckModel(t *testing.T) {
+	for m, want := range map[string]bool{
+		"org/model:tag@v1": true, "text-embedding-3-small": true, "@cf/baai/bge-m3": true, "a b": true, "modèle": true,
+		"100%": true, "a%20b": true, strings.Repeat("a", 256): true, "...": true, "a..b": true,
+		"": false, strings.Repeat("a", 257): false, "../../admin": false, "a/../b": false, "%2e%2e/x": false, "%2E./x": false,
+		"x?key=1": false, "x#": false, "/x": false, "x/": false, "a//x": false, "a\x00": false, "a\x7f": false, `a\b`: false,
+		"a%5cb": false, "a%2f..%2fb": false, "a%00": false, ".": false, "%3fx": false,
+	} {
+		if got := CheckModel(m) == nil; got != want {
+			t.Errorf("%q: got %v, want %v", m, got, want)
+		}
+	}
+}
+
+func TestAuthorize(t *testing.T) {
+	key, token := store.NewSecret("k-123"), store.NewSecret("t-456")
+	tests := []struct {
+		name     string
+		provider string
+		conn     *store.Connection
+		cred     Credential
+		want     string
+		err      error
+	}{
+		{"bearer", "openai", conn(""), Credential{APIKey: key}, "authorization: Bearer k-123", nil},
+		{"token_when_no_key", "openai", conn(""), Credential{AccessToken: token}, "authorization: Bearer t-456", nil},
+		{"key_before_token", "openai", conn(""), Credential{APIKey: key, AccessToken: token}, "authorization: Bearer k-123", nil},
+		{"organization", "openai", conn("", "organization", "org-1"), Credential{APIKey: key}, "openai-organization: org-1|authorization: Bearer k-123", nil},
+		{"named", "anthropic", conn(""), Credential{APIKey: key}, "anthropic-version: 2023-06-01|x-api-key: k-123", nil},
+		{"named_token", "anthropic", conn(""), Credential{AccessToken: token}, "anthropic-version: 2023-06-01|authorization: Bearer t-456", nil},
+		{"formatted", "deepgram", conn(""), Credential{APIKey: key}, "authorization: Token k-123", nil},
+		{"compatible_messages_sends_both", "anthropic-compatible-0123abcd", conn(""), Credential{APIKey: key}, "anthropic-version: 2023-06-01|x-api-key: k-123|authorization: Bearer k-123", nil},
+		{"compatible_chat", "openai-compatible-0123abcd", conn(""), Credential{APIKey: key}, "authorization: Bearer k-123", nil},
+		{"bedrock_key", "bedrock", conn(""), Credential{APIKey: key}, "authorization: Bearer k-123", nil},
+		{"bedrock_signed", "bedrock", conn(""), Credential{APIKey: key, SecretAccessKey: token}, "", ErrMustSign},
+		{"vertex_token", "vertex", conn(""), Credential{AccessToken: token}, "authorization: Bearer t-456", nil},
+		{"vertex_key", "vertex", conn(""), Credential{APIKey: key}, "x-goog-api-key: k-123", nil},
+		{"azure_token", "azure", conn(""), Credential{AccessToken: token}, "authorization: Bearer t-456", nil},
+		{"local_without", "ollama", conn(""), Credential{}, "", nil},
+		{"local_with", "ollama", conn(""), Credential{APIKey: key}, "authorization: Bearer k-123", nil},
+		{"optional", "jina-reader", conn(""), Credential{}, "", nil},
+		{"nothing", "openai", conn(""), Credential{}, "", ErrNoCredential},
+		{"nothing_named", "gemini", conn(""), Credential{}, "", ErrNoCredential},
+		{"newline_in_key", "openai", conn(""), Credential{APIKey: store.NewSecret("sk-a\r\nX: 1")}, "", ErrHeader},
+		{"high_byte_in_key", "gemini", conn(""), Credential{APIKey: store.NewSecret("sk-é")}, "", ErrHeader},
+		{"newline_in_variable", "openai", conn("", "project", "a\nb"), Credential{APIKey: key}, "", ErrHeader},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var h edge.Header
+			err := Authorize(&h, Lookup(tt.provider), tt.conn, tt.cred)
+			if !errors.Is(err, tt.err) || tt.err == nil && err != nil {
+				t.Fatalf("got error %v, want %v", err, tt.err)
+			}
+			var got []string
+			for _, f := range h {
+				got = append(got, f.Name+": "+f.Value)
+			}
+			if s := strings.Join(got, "|"); err == nil && s != tt.want {
+				t.Errorf("got  %s\nwant %s", s, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package provider
+
+import "weir/pkg/catalog"
+
+// tables lists every built-in provider, in the order models are listed. The
+// facts are those of testdata/providers.json, taken from the vendors' SDKs and
+// documentation.
+var tables = [...][]Descriptor{vendors, hosts, regional, media, web}
+
+// all is filled on first use; it only points into the tables.
+var all []*Descriptor
+
+// All gives every built-in provider in the order of the table. The slice and
+// the rows must not be changed.
+func All() []*Descriptor {
+	if all == nil {
+		list := make([]*Descriptor, 0, 64)
+		for _, t := range tables {
+			for i := range t {
+				list = append(list, &t[i])
+			}
+		}
+		all = list
+	}
+	return all
+}
+
+// Lookup gives the provider with an id, or nil. The ids of the two compatible
+// families, openai-compatible-<suffix> and anthropic-compatible-<suffix> (a
+// dash or an underscore before eight or more hexadecimal characters, spec
+// 2.3), give a descriptor made for that id.
+func Lookup(id string) *Descriptor {
+	for _, t := range &tables {
+		for i := range t {
+			if t[i].ID == id {
+				return &t[i]
+			}
+		}
+	}
+	return compatible(id)
+}
+
+// ByAlias gives the built-in provider with a public alias, or nil.
+func ByAlias(alias string) *Descriptor {
+	for _, t := range &tables {
+		for i := range t {
+			if t[i].Alias == alias {
+				return &t[i]
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	openAICompatible    = "openai-compatible"
+	anthropicCompatible = "anthropic-compatible"
+)
+
+// openAILike and anthropicLike are what the members of the two compatible
+// families have in common.
+var (
+	openAILike = Descriptor{
+		Family: OpenAI, Compatible: true,
+		Kinds: []catalog.Kind{
+			catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT,
+			catalog.ImageToText, catalog.Rerank,
+		},
+		Endpoints: []Endpoint{
+			{Name: "chat", URL: "{baseUrl}/chat/completions"},
+			{Name: "responses", URL: "{baseUrl}/responses"},
+			{Name: "embeddings", URL: "{baseUrl}/embeddings"},
+			{Name: "models", URL: "{baseUrl}/models", Method: "GET"},
+			{Name: "images", URL: "{baseUrl}/images/generations"},
+			{Name: "imageEdits", URL: "{baseUrl}/images/edits"},
+			{Name: "imageVariations", URL: "{baseUrl}/images/variations"},
+			{Name: "speech", URL: "{baseUrl}/audio/speech"},
+			{Name: "transcriptions", URL: "{baseUrl}/audio/transcriptions"},
+			{Name: "translations", URL: "{baseUrl}/audio/translations"},
+			{Name: "rerank", URL: "{baseUrl}/rerank"},
+			{Name: "moderations", URL: "{baseUrl}/moderations"},
+		},
+		Models: List{Array: "data models results", ID: "id"},
+	}
+	anthropicLike = Descriptor{
+		Family: Anthropic, Compatible: true,
+		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true}, // spec 4.2.4
+		Header: [][2]string{{"anthropic-version", "2023-06-01"}},             // spec 9
+		Kinds:  []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
+		Endpoints: []Endpoint{
+			{Name: "messages", URL: "{baseUrl}/messages"},
+			{Name: "countTokens", URL: "{baseUrl}/messages/count_tokens"},
+			{Name: "embeddings", URL: "{baseUrl}/embeddings"},
+			{Name: "models", URL: "{baseUrl}/models", Method: "GET"},
+		},
+		Models: List{Array: "data models results", ID: "id"},
+	}
+)
+
+// compatible makes the descriptor of a member of the compatible families. Its
+// alias is the id, for connections without a prefix.
+func compatible(id string) *Descriptor {
+	var d Descriptor
+	switch {
+	case isInstance(id, openAICompatible):
+		d = openAILike
+	case isInstance(id, anthropicCompatible):
+		d = anthropicLike
+	default:
+		return nil
+	}
+	d.ID, d.Alias, d.Name = id, id, id
+	return &d
+}
+
+func isInstance(id, family string) bool {
+	if len(id) < len(family)+9 || len(id) > 96 || id[:len(family)] != family {
+		return false
+	}
+	if c := id[len(family)]; c != '-' && c != '_' {
+		return false
+	}
+	for _, c := range []byte(id[len(family)+1:]) {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
+			return false
+		}
+	}
+	return true
+}
+
+// Has tells whether the provider serves a kind. Without kinds it serves chat
+// models (spec 2.8).
+func (d *Descriptor) Has(kind catalog.Kind) bool {
+	for _, k := range d.Kinds {
+		if k == kind {
+			return true
+		}
+	}
+	return len(d.Kinds) == 0 && kind == catalog.LLM
+}
+
+// Serves tells whether the provider has an endpoint of that name.
+func (d *Descriptor) Serves(name string) bool { return find(d.Endpoints, name) != nil }
+
+func find(list []Endpoint, name string) *Endpoint {
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
+		}
+	}
+	return nil
+}
