@@ -87,8 +87,9 @@ class Instance {
     };
     // A clock that stands still, or at zero, makes the Go runtime abort.
     js["runtime.nanotime1"] = (sp) => {
-      last = Math.max(last + 1, Date.now() * 1e6);
-      go.mem.setBigInt64((sp >>> 0) + 8, BigInt(last), true);
+      last = Math.max(last + 1000, Date.now() * 1e6); // whole microseconds: exact in a double
+      go.mem.setUint32((sp >>> 0) + 8, last >>> 0, true);
+      go.mem.setUint32((sp >>> 0) + 12, last / 4294967296, true);
     };
     // No timers: one would fire in the I/O context of another request.
     js["runtime.scheduleTimeoutEvent"] = (sp) => { go.mem.setInt32((sp >>> 0) + 16, 1, true); };
@@ -194,7 +195,25 @@ class Instance {
   // track makes an upstream call abortable with its client.
   track(call, flight) { (call.ops ??= new Set()).add(flight); }
 
+  // imports are what Go calls. An exception in one must not end the instance:
+  // it fails the operation, or the answer, that it was for.
   imports() {
+    const host = this.operations();
+    const failing = (name, fail) => {
+      const run = host[name];
+      host[name] = (first, ...rest) => {
+        try { run(first, ...rest); } catch (e) {
+          console.error(JSON.stringify({ level: "error", msg: "host call", name, what: e?.name }));
+          fail(first);
+        }
+      };
+    };
+    for (const name of ["start", "object", "read", "read_all"]) failing(name, (op) => queueMicrotask(() => this.emit(op, NETWORK, 0)));
+    failing("respond", (call) => this.calls.get(call)?.answer(failed(500, "the answer could not be sent", "server_error", null)));
+    return host;
+  }
+
+  operations() {
     const self = this;
     return {
       // start makes one upstream call.
@@ -224,7 +243,7 @@ class Instance {
       discard(stream) { self.streams.discard(stream); },
       client_body(callID) {
         const { request } = self.calls.get(callID);
-        return request?.body ? self.streams.add(request.body, null, Number(request.headers.get("content-length") ?? -1)) : 0;
+        return request?.body ? self.streams.add(request, null, Number(request.headers.get("content-length") ?? -1)) : 0;
       },
       prefix(at, n, rest) { return self.streams.prefix(self.bytes(at, n), rest); },
       through(src, idleMs, length) { return self.streams.derived("through", src, idleMs, length); },
@@ -349,14 +368,14 @@ class Instance {
       let head = "";
       for (const [k, v] of headers) head += (head ? "\n" : "") + k + "\n" + v;
       if (maxBody > 0) {
-        const body = await readAll(r.body, headers, maxBody);
+        const body = await readAll(r, maxBody, 0);
         if (total) clearTimeout(total);
         call.ops?.delete(flight);
         if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
         return;
       }
       // A stream keeps its total limit and stays abortable until it is done with.
-      const stream = r.body ? this.streams.add(r.body, flight, -1) : 0;
+      const stream = r.body ? this.streams.add(r, flight, -1) : 0;
       this.emit(op, END, r.status, head + (head ? "\n" : "") + ":stream\n" + stream);
     } catch (e) {
       if (header) clearTimeout(header);

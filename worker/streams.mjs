@@ -5,26 +5,28 @@ const NETWORK = 1, TIMEOUT = 2, TOO_LARGE = 4, END = 5, OK = 0; // as in bridge/
 const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
 const sampleEvery = 1000; // ms
 const sampleBytes = 64 << 10;
+const pieceBytes = 32 << 10; // read at a time where the length is not known
+const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
+const unknown = { get: () => null, has: () => false }; // the headers of a body that was begun
 
-// readAll gives a body whole, or null when it is over maxBytes (counted as it
-// arrives, so inflated).
-export async function readAll(body, headers, maxBytes) {
+// readAll gives the body of a request or response whole, or null when it is
+// over maxBytes (counted as it arrives, so inflated). idleMs limits the wait
+// for each piece of a body that does not come in one.
+export async function readAll(message, maxBytes, idleMs) {
+  const { body, headers } = message;
   if (!body) return new Uint8Array(0);
-  const declared = headers?.get("content-length");
-  if (declared && +declared <= maxBytes && !headers.get("content-encoding")) return new Uint8Array(await new Response(body).arrayBuffer());
+  const declared = headers.get("content-length");
+  if (declared !== null && +declared <= Math.min(maxBytes, oneGo) && !headers.has("content-encoding")) {
+    return new Uint8Array(await message.arrayBuffer());
+  }
   const reader = body.getReader({ mode: "byob" }), chunks = [];
   let size = 0;
   for (;;) {
-    const { value, done } = await reader.readAtLeast(1 << 16, new Uint8Array(1 << 16));
+    const { value, done } = await until(idleMs > 0 ? reader.read(new Uint8Array(pieceBytes)) : reader.readAtLeast(pieceBytes, new Uint8Array(pieceBytes)), idleMs);
     if (value?.byteLength) { chunks.push(value); size += value.byteLength; }
     if (size > maxBytes) { reader.cancel().catch(() => {}); return null; }
-    if (done) break;
+    if (done) return concat(chunks, size);
   }
-  if (chunks.length === 1) return chunks[0];
-  const all = new Uint8Array(size);
-  let at = 0;
-  for (const c of chunks) { all.set(c, at); at += c.byteLength; }
-  return all;
 }
 
 // until settles as promise does, or rejects after ms with stopped.
@@ -39,16 +41,17 @@ function until(promise, ms) {
 export class Streams {
   constructor(inst) {
     this.inst = inst;
-    this.table = new Map(); // number → { kind, body, flight, length, reader, head, src, idle }
+    this.table = new Map(); // number → { kind, message, body, flight, length, reader, head, src, idle }
     this.running = 0;       // watched and transformed streams under way
     this.next = 1;
   }
 
   get size() { return this.table.size + this.running; }
 
-  add(body, flight, length) {
+  // add names the body of a request or response.
+  add(message, flight, length) {
     const id = this.next++;
-    this.table.set(id, { kind: "body", body, flight, length, reader: null });
+    this.table.set(id, { kind: "body", message, body: message.body, flight, length, reader: null });
     return id;
   }
 
@@ -67,7 +70,7 @@ export class Streams {
   take(id) {
     const s = this.table.get(id);
     this.table.delete(id);
-    if (s?.reader) { s.reader.releaseLock(); s.reader = null; }
+    if (s?.reader) { s.reader.releaseLock(); s.reader = null; s.message = { body: s.body, headers: unknown }; }
     return s;
   }
 
@@ -80,10 +83,9 @@ export class Streams {
     s.flight?.ctl.abort();
   }
 
-  // abandon is called when the Go program is gone. What flows natively goes on.
-  abandon() {
-    for (const id of [...this.table.keys()]) this.discard(id);
-  }
+  // abandon is called when the Go program is gone. What flows natively goes on;
+  // the rest belongs to other requests, which alone may touch it.
+  abandon() { this.table.clear(); }
 
   // raw gives the bytes that go first and the stream after them.
   raw(id) {
@@ -91,7 +93,7 @@ export class Streams {
     if (s.kind === "body") return { head: null, body: s.body, flight: s.flight, length: s.length };
     if (s.kind === "prefix") {
       const rest = s.src ? this.raw(s.src) : { head: null, body: null, flight: null, length: 0 };
-      const head = rest.head ? concat(s.head, rest.head) : s.head;
+      const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
       return { ...rest, head, length: rest.length < 0 ? -1 : rest.length + s.head.byteLength };
     }
     throw new Error("a transformed stream cannot be transformed again");
@@ -134,11 +136,7 @@ export class Streams {
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
     let body;
     try {
-      if (s.length >= 0 && s.length <= maxBytes && s.length <= 1 << 16 || !(idleMs > 0)) {
-        body = await until(readAll(s.body, null, maxBytes), totalMs);
-      } else {
-        body = await until(counted(s.body, maxBytes, idleMs), totalMs);
-      }
+      body = await until(readAll(s.message, maxBytes, idleMs), totalMs);
     } catch (e) {
       s.body.cancel().catch(() => {});
       s.flight?.ctl.abort();
@@ -281,26 +279,10 @@ export class Streams {
   }
 }
 
-// counted reads a body whose sender may be slow or too generous.
-async function counted(body, maxBytes, idleMs) {
-  const reader = body.getReader(), chunks = [];
-  let size = 0;
-  for (;;) {
-    const { value, done } = await until(reader.read(), idleMs);
-    if (done) break;
-    chunks.push(value);
-    size += value.byteLength;
-    if (size > maxBytes) { reader.cancel().catch(() => {}); return null; }
-  }
+function concat(chunks, size) {
+  if (chunks.length === 1) return chunks[0];
   const all = new Uint8Array(size);
   let at = 0;
   for (const c of chunks) { all.set(c, at); at += c.byteLength; }
   return all;
-}
-
-function concat(a, b) {
-  const out = new Uint8Array(a.byteLength + b.byteLength);
-  out.set(a);
-  out.set(b, a.byteLength);
-  return out;
 }

@@ -67,6 +67,17 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 			return nil, err
 		}
 		return &edge.Response{Status: up.Status, Header: edge.Header{{Name: "x-upstream", Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
+	case "/post": // a JSON call: body in, whole answer out
+		b, err := stream.ReadAll(r.Body, 8<<20)
+		if err != nil {
+			return nil, err
+		}
+		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: stream.FromBytes(b), MaxBody: 32 << 20, Timeout: time.Minute,
+			Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer sk-upstream"}}})
+		if err != nil {
+			return nil, err
+		}
+		return &edge.Response{Status: up.Status, Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-request-id", Value: "req_1"}, {Name: "cache-control", Value: "no-store"}, {Name: "access-control-allow-origin", Value: "*"}}, Body: up.Body}, nil
 	case "/read": // chunk by chunk into Go
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
