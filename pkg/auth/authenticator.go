@@ -1,0 +1,266 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+)
+
+// Scopes of a key. A key without any has ScopeData.
+const (
+	ScopeData   = "data"
+	ScopeManage = "manage"
+)
+
+// longWait is the wait from which a client's own retries make no sense.
+const longWait = 60 * time.Second
+
+// machines is the part of snapshot.Cache used here.
+type machines interface {
+	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	Confirm(ctx context.Context, machineID string) (*snapshot.Machine, error)
+}
+
+// Authenticator tells who calls. Every refusal is the same 401, whatever was
+// wrong, so that nobody learns which machines and keys exist (reliability T4,
+// T5); the two exceptions are an old key that needs its machine in the path
+// (400) and a key that has used up its limit (429).
+type Authenticator struct {
+	// KeySecret is the worker secret API_KEY_SECRET.
+	KeySecret []byte
+	// AdminToken is the SHA-256 of the worker secret ADMIN_TOKEN.
+	AdminToken [32]byte
+	// RequireKey is the setting REQUIRE_API_KEY.
+	RequireKey bool
+	Machines   machines
+	Now        func() time.Time
+}
+
+// Digest gives the SHA-256 of a secret that is compared, never stored.
+func Digest(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
+
+// Data admits a call to the data plane: a key with scope data; where no key is
+// required also a call without one that names its machine in the path. A path
+// machine that differs from the key's gives way to the key's (spec 5.2).
+func (a *Authenticator) Data(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+	text := credential(r.Header)
+	if text == "" {
+		return a.keyless(ctx, r, pathMachine)
+	}
+	c, err := a.byKey(ctx, r, text, pathMachine)
+	if err != nil {
+		return nil, err
+	}
+	if !hasScope(c.Key, ScopeData) {
+		return nil, refused()
+	}
+	if now := a.Now().UnixMilli(); c.Key.LimitedUntil > now {
+		return nil, limited(time.Duration(c.Key.LimitedUntil-now) * time.Millisecond)
+	}
+	return c, nil
+}
+
+// List admits a call to the model list: as Data, and where no key is required
+// also without any machine.
+func (a *Authenticator) List(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+	if !a.RequireKey && pathMachine == "" && credential(r.Header) == "" {
+		return &Call{Request: r}, nil
+	}
+	return a.Data(ctx, r, pathMachine)
+}
+
+// Manage admits a call to the management of a machine: the operator, who names
+// the machine in the path, or a key of that machine with scope manage. Here a
+// path that names another machine than the key's is refused: a change must not
+// land where it was not aimed at.
+func (a *Authenticator) Manage(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+	text := credential(r.Header)
+	if a.isOperator(text) {
+		if !IsMachineID(pathMachine) {
+			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
+		}
+		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+	}
+	if text == "" {
+		return nil, refused()
+	}
+	c, err := a.byKey(ctx, r, text, pathMachine)
+	if err != nil {
+		return nil, err
+	}
+	if !hasScope(c.Key, ScopeManage) || pathMachine != "" && pathMachine != c.MachineID {
+		return nil, refused()
+	}
+	return c, nil
+}
+
+// Operator admits the operator alone.
+func (a *Authenticator) Operator(_ context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+	if !a.isOperator(credential(r.Header)) {
+		return nil, refused()
+	}
+	return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+}
+
+func (a *Authenticator) isOperator(text string) bool {
+	if text == "" {
+		return false
+	}
+	sum := sha256.Sum256([]byte(text))
+	return subtle.ConstantTimeCompare(sum[:], a.AdminToken[:]) == 1
+}
+
+func (a *Authenticator) keyless(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+	if a.RequireKey || !IsMachineID(pathMachine) {
+		return nil, refused()
+	}
+	m, err := a.Machines.Get(ctx, pathMachine)
+	if err != nil {
+		return nil, unknown(err)
+	}
+	return &Call{Request: r, Machine: m, MachineID: pathMachine}, nil
+}
+
+// byKey finds the key that text is.
+func (a *Authenticator) byKey(ctx context.Context, r *edge.Request, text, pathMachine string) (*Call, error) {
+	k, ok := ParseKey(text)
+	if !ok {
+		return nil, refused()
+	}
+	id := k.MachineID
+	switch {
+	case !k.Old():
+		if !k.CheckOK(a.KeySecret) {
+			return nil, refused()
+		}
+	case pathMachine == "":
+		return nil, apierr.New(400, "machine_required", "a key of this form needs its machine in the path: /{machineId}%s", shown(r.Path))
+	case !IsMachineID(pathMachine):
+		return nil, refused()
+	default:
+		id = pathMachine
+	}
+	m, err := a.Machines.Get(ctx, id)
+	if err != nil {
+		return nil, unknown(err)
+	}
+	found := find(m, &k)
+	if found == nil && !k.Old() {
+		// Its check is right, so it may have been made a moment ago.
+		if m, err = a.Machines.Confirm(ctx, id); err != nil {
+			return nil, unknown(err)
+		}
+		found = find(m, &k)
+	}
+	if found == nil || !a.live(found) {
+		return nil, refused()
+	}
+	return &Call{Request: r, Machine: m, Key: found, MachineID: id}, nil
+}
+
+// find gives the machine's key with this digest. The index leads to it, the
+// comparison in constant time decides.
+func find(m *snapshot.Machine, k *Key) *store.Key {
+	found := m.FindKey(k.Digest)
+	if found == nil {
+		return nil
+	}
+	var digest [32]byte
+	if n, err := hex.Decode(digest[:], []byte(found.Digest)); err != nil || n != len(digest) {
+		return nil
+	}
+	if subtle.ConstantTimeCompare(digest[:], k.Digest[:]) != 1 {
+		return nil
+	}
+	return found
+}
+
+func (a *Authenticator) live(k *store.Key) bool {
+	return k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > a.Now().UnixMilli())
+}
+
+func hasScope(k *store.Key, scope string) bool {
+	if len(k.Scopes) == 0 {
+		return scope == ScopeData
+	}
+	for _, s := range k.Scopes {
+		if s == scope {
+			return true
+		}
+	}
+	return false
+}
+
+// AllowsModel tells whether a key may use a model, by its public id or combo
+// name. An entry that ends in * matches all that begins like it. No key and no
+// list allow everything.
+func AllowsModel(k *store.Key, publicID string) bool {
+	if k == nil || len(k.Models) == 0 {
+		return true
+	}
+	for _, m := range k.Models {
+		if head, ok := strings.CutSuffix(m, "*"); ok && strings.HasPrefix(publicID, head) || m == publicID {
+			return true
+		}
+	}
+	return false
+}
+
+// credential gives the key or token of a call, "" for none: the one of
+// Authorization: Bearer, else of x-api-key. With both, Authorization decides;
+// one of another scheme, or too long, gives text that is no key.
+func credential(h edge.Header) string {
+	if v := h.Get("authorization"); v != "" {
+		if len(v) > maxKeyHeader {
+			return "-"
+		}
+		scheme, text, _ := strings.Cut(v, " ")
+		if !strings.EqualFold(scheme, "bearer") {
+			return "-"
+		}
+		if text = strings.Trim(text, " "); text != "" {
+			return text
+		}
+	}
+	v := h.Get("x-api-key")
+	if len(v) > maxKeyHeader {
+		return "-"
+	}
+	return strings.Trim(v, " ")
+}
+
+// shown gives a path that is fit for a message.
+func shown(path string) string {
+	if len(path) > 100 {
+		return "/v1/…"
+	}
+	return path
+}
+
+func unknown(err error) error {
+	if errors.Is(err, snapshot.ErrUnknown) {
+		return refused()
+	}
+	return err
+}
+
+// refused is the one 401.
+func refused() error {
+	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
+}
+
+func limited(wait time.Duration) error {
+	e := apierr.New(429, "rate_limit_exceeded", "this API key has reached its limit")
+	e.RetryAfter = max(wait, time.Second)
+	e.NoRetry = wait > longWait
+	return e
+}

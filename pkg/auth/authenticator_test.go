@@ -1,0 +1,321 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+)
+
+const adminToken = "operator-token-operator-token-123"
+
+// loader has machines, and counts the look-ups.
+type loader struct {
+	have   map[string]*store.Machine
+	newer  map[string]*store.Machine // what Confirm finds
+	err    error
+	gets   []string
+	forced int
+}
+
+func (l *loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
+	l.gets = append(l.gets, id)
+	if l.err != nil {
+		return nil, l.err
+	}
+	if m := l.have[id]; m != nil {
+		return snapshot.New(m), nil
+	}
+	return nil, snapshot.ErrUnknown
+}
+
+func (l *loader) Confirm(ctx context.Context, id string) (*snapshot.Machine, error) {
+	l.forced++
+	if m := l.newer[id]; m != nil {
+		return snapshot.New(m), nil
+	}
+	return l.Get(ctx, id)
+}
+
+var now = time.UnixMilli(1_800_000_000_000)
+
+type keys struct {
+	loader
+	data, manage, both, revoked, expired, limited, foreign, fresh, unknown, noMachine, wrongCheck string
+	auth                                                                                          Authenticator
+}
+
+const oldKey = "sk-old0123456789"
+
+func newKeys(t *testing.T) *keys {
+	k := &keys{loader: loader{have: map[string]*store.Machine{}, newer: map[string]*store.Machine{}}}
+	mint := func(machine string, rec store.Key) string {
+		s, key, err := MintKey(keySecret, machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.have[machine] == nil {
+			k.have[machine] = &store.Machine{ID: machine}
+		}
+		rec.ID, rec.Digest = key.ID, key.DigestHex()
+		k.have[machine].Keys = append(k.have[machine].Keys, rec)
+		return s
+	}
+	at := now.UnixMilli()
+	k.data = mint(mid, store.Key{ExpiresAt: at + 1})
+	k.manage = mint(mid, store.Key{Scopes: []string{"manage"}})
+	k.both = mint(mid, store.Key{Scopes: []string{"data", "manage"}})
+	k.revoked = mint(mid, store.Key{RevokedAt: 1})
+	k.expired = mint(mid, store.Key{ExpiresAt: at})
+	k.limited = mint(mid, store.Key{LimitedUntil: at + 61_500})
+	k.foreign = mint(other, store.Key{Scopes: []string{"data", "manage"}})
+	old := Digest(oldKey)
+	k.have[mid].Keys = append(k.have[mid].Keys, store.Key{ID: "old", Digest: fmt.Sprintf("%x", old[:])})
+	var fresh Key
+	k.fresh, fresh, _ = MintKey(keySecret, mid)
+	newer := *k.have[mid]
+	newer.Keys = append([]store.Key{{ID: "fresh", Digest: fresh.DigestHex()}}, newer.Keys...)
+	k.newer[mid] = &newer
+	k.unknown, _, _ = MintKey(keySecret, mid)
+	k.noMachine, _, _ = MintKey(keySecret, "nomachine0123456")
+	k.wrongCheck, _, _ = MintKey([]byte("another"), mid)
+	k.auth = Authenticator{KeySecret: keySecret, AdminToken: Digest(adminToken), RequireKey: true, Machines: k, Now: func() time.Time { return now }}
+	return k
+}
+
+func bearer(key string) edge.Header {
+	if key == "" {
+		return nil
+	}
+	return edge.Header{{Name: "authorization", Value: "Bearer " + key}}
+}
+
+// outcome is the status, and on success whose call it is.
+func outcome(c *Call, err error) string {
+	var e *apierr.Error
+	switch {
+	case errors.As(err, &e):
+		return fmt.Sprint(e.Status)
+	case err != nil:
+		return err.Error()
+	case c.Operator:
+		return "operator of " + c.MachineID
+	case c.Machine == nil:
+		return "nobody"
+	case c.Machine.ID != c.MachineID:
+		return "machine and id differ"
+	}
+	return c.MachineID
+}
+
+func TestWhoMayCall(t *testing.T) {
+	ctx := context.Background()
+	k := newKeys(t)
+	tests := []struct {
+		name, key, path    string
+		data, list, manage string
+		open               string // Data where no key is required
+	}{
+		{"no key", "", "", "401", "401", "401", "401"},
+		{"no key, machine in the path", "", mid, "401", "401", "401", mid},
+		{"no key, unknown machine", "", "nomachine0123456", "401", "401", "401", "401"},
+		{"no key, no machineId in the path", "", "../machine", "401", "401", "401", "401"},
+		{"malformed", "garbage", mid, "401", "401", "401", "401"},
+		{"wrong check", k.wrongCheck, "", "401", "401", "401", "401"},
+		{"unknown machine", k.noMachine, "", "401", "401", "401", "401"},
+		{"key not of that machine", k.unknown, "", "401", "401", "401", "401"},
+		{"revoked", k.revoked, "", "401", "401", "401", "401"},
+		{"expired", k.expired, "", "401", "401", "401", "401"},
+		{"limit reached", k.limited, "", "429", "429", "401", "429"},
+		{"data key", k.data, "", mid, mid, "401", mid},
+		{"data key, own path", k.data, mid, mid, mid, "401", mid},
+		{"data key, path of another", k.data, other, mid, mid, "401", mid},
+		{"data key, path of nobody", k.data, "nomachine0123456", mid, mid, "401", mid},
+		{"manage key", k.manage, "", "401", "401", mid, "401"},
+		{"manage key, own path", k.manage, mid, "401", "401", mid, "401"},
+		{"manage key, path of another", k.manage, other, "401", "401", "401", "401"},
+		{"key with both scopes", k.both, "", mid, mid, mid, mid},
+		{"manage key of another machine", k.foreign, mid, other, other, "401", other},
+		{"key made a moment ago", k.fresh, "", mid, mid, "401", mid},
+		{"old key, bare", oldKey, "", "400", "400", "400", "400"},
+		{"old key, its machine", oldKey, mid, mid, mid, "401", mid},
+		{"old key, another machine", oldKey, other, "401", "401", "401", "401"},
+		{"old key, no machineId in the path", oldKey, "x", "401", "401", "401", "401"},
+		{"operator", adminToken, mid, "401", "401", "operator of " + mid, "401"},
+		{"operator, machine that may not exist", adminToken, "nomachine0123456", "401", "401", "operator of nomachine0123456", "401"},
+		{"operator, no machine", adminToken, "", "401", "401", "400", "401"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			want := func(form, want string, c *Call, err error) {
+				t.Helper()
+				if got := outcome(c, err); got != want {
+					t.Errorf("%s: got %s, want %s", form, got, want)
+				}
+			}
+			r := &edge.Request{Path: "/v1/embeddings", Header: bearer(tt.key)}
+			a := k.auth
+			c, err := a.Data(ctx, r, tt.path)
+			want("data", tt.data, c, err)
+			c, err = a.List(ctx, r, tt.path)
+			want("list", tt.list, c, err)
+			c, err = a.Manage(ctx, r, tt.path)
+			want("manage", tt.manage, c, err)
+			c, err = a.Operator(ctx, r, tt.path)
+			if tt.key == adminToken {
+				want("operator", "operator of "+tt.path, c, err)
+			} else {
+				want("operator", "401", c, err)
+			}
+			a.RequireKey = false
+			c, err = a.Data(ctx, r, tt.path)
+			want("no key required", tt.open, c, err)
+			c, err = a.Manage(ctx, r, tt.path)
+			want("management always needs one", tt.manage, c, err)
+		})
+	}
+}
+
+func TestListIsOpenWithoutAMachineWhereNoKeyIsRequired(t *testing.T) {
+	k := newKeys(t)
+	k.auth.RequireKey = false
+	c, err := k.auth.List(context.Background(), &edge.Request{}, "")
+	if got := outcome(c, err); got != "nobody" || len(k.gets) != 0 {
+		t.Errorf("got %s after %d reads", got, len(k.gets))
+	}
+	c, err = k.auth.List(context.Background(), &edge.Request{Header: bearer("garbage")}, "")
+	if got := outcome(c, err); got != "401" {
+		t.Errorf("with a bad key: got %s, want 401", got)
+	}
+}
+
+func TestEvery401IsTheSame(t *testing.T) {
+	k := newKeys(t)
+	want := refused()
+	for name, key := range map[string]string{"none": "", "garbage": "x", "check": k.wrongCheck, "machine": k.noMachine,
+		"unknown": k.unknown, "revoked": k.revoked, "expired": k.expired, "scope": k.manage} {
+		_, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(key)}, "")
+		if !reflect.DeepEqual(err, want) {
+			t.Errorf("%s: got %#v, want %#v", name, err, want)
+		}
+	}
+	_, err := k.auth.Manage(context.Background(), &edge.Request{Header: bearer(k.data)}, "")
+	if !reflect.DeepEqual(err, want) {
+		t.Errorf("data key on management: got %#v", err)
+	}
+}
+
+func TestNothingIsReadForAKeyWithAWrongCheck(t *testing.T) {
+	k := newKeys(t)
+	for _, key := range []string{k.wrongCheck, "' OR 1=1--", "../", "\x00", "sk-" + string(make([]byte, 1<<20))} {
+		if _, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(key)}, other); outcome(nil, err) != "401" {
+			t.Errorf("%.20q: got %v", key, err)
+		}
+	}
+	if len(k.gets)+k.forced != 0 {
+		t.Errorf("%d reads, want none", len(k.gets)+k.forced)
+	}
+}
+
+func TestOldKeyForcesNoRevalidation(t *testing.T) {
+	k := newKeys(t)
+	k.auth.Data(context.Background(), &edge.Request{Header: bearer("sk-notofthatmachine")}, mid)
+	if k.forced != 0 {
+		t.Errorf("anybody can make keys of that form: %d revalidations", k.forced)
+	}
+}
+
+func TestStoreDownIsNot401(t *testing.T) {
+	k := newKeys(t)
+	k.err = apierr.New(503, "unavailable", "down")
+	c, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(k.data)}, "")
+	if got := outcome(c, err); got != "503" {
+		t.Errorf("got %s, want 503", got)
+	}
+}
+
+func TestLimitTellsTheTrueReset(t *testing.T) {
+	k := newKeys(t)
+	_, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(k.limited)}, "")
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.RetryAfter != 61_500*time.Millisecond || !e.NoRetry {
+		t.Errorf("got %+v, want 61.5 s and no retry", e)
+	}
+}
+
+func TestWhereTheKeyIsRead(t *testing.T) {
+	k := newKeys(t)
+	const auth, x = "authorization", "x-api-key"
+	for _, tt := range []struct {
+		name string
+		h    edge.Header
+		want string
+	}{
+		{"bearer", edge.Header{{Name: auth, Value: "Bearer " + k.data}}, mid},
+		{"scheme in any case", edge.Header{{Name: auth, Value: "bEARER " + k.data}}, mid},
+		{"spaces around", edge.Header{{Name: auth, Value: "Bearer  " + k.data + " "}}, mid},
+		{"x-api-key", edge.Header{{Name: x, Value: k.data}}, mid},
+		{"both alike", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer " + k.data}}, mid},
+		{"authorization goes before", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer " + k.foreign}}, other},
+		{"a bad authorization too", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer garbage"}}, "401"},
+		{"another scheme", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Basic " + k.data}}, "401"},
+		{"empty bearer is none", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer "}}, mid},
+		{"no scheme", edge.Header{{Name: auth, Value: k.data}}, "401"},
+		{"bearer in x-api-key", edge.Header{{Name: x, Value: "Bearer " + k.data}}, "401"},
+		{"two keys in one field", edge.Header{{Name: auth, Value: "Bearer " + k.data + ", Bearer " + k.data}}, "401"},
+		{"other fields", edge.Header{{Name: "x-goog-api-key", Value: k.data}, {Name: "x-forwarded-for", Value: "127.0.0.1"}}, "401"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := outcome(k.auth.Data(context.Background(), &edge.Request{Header: tt.h}, "")); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAllowsModel(t *testing.T) {
+	k := &store.Key{Models: []string{"openai/gpt-5", "anthropic/*", "best"}}
+	for id, want := range map[string]bool{"openai/gpt-5": true, "openai/gpt-5-mini": false, "anthropic/claude": true,
+		"anthropic": false, "best": true, "": false, "best2": false} {
+		if got := AllowsModel(k, id); got != want {
+			t.Errorf("%q: got %v, want %v", id, got, want)
+		}
+	}
+	if !AllowsModel(nil, "a/b") || !AllowsModel(&store.Key{}, "a/b") || !AllowsModel(&store.Key{Models: []string{"*"}}, "a/b") {
+		t.Error("no list, no key and * allow everything")
+	}
+}
+
+func TestUnsetAdminTokenOpensNothing(t *testing.T) {
+	a := Authenticator{Now: func() time.Time { return now }}
+	for _, key := range []string{"", "x"} {
+		if _, err := a.Operator(context.Background(), &edge.Request{Header: bearer(key)}, ""); outcome(nil, err) != "401" {
+			t.Errorf("%q: got %v", key, err)
+		}
+	}
+}
+
+func BenchmarkData(b *testing.B) {
+	s, k, _ := MintKey(keySecret, mid)
+	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{Digest: k.DigestHex()}}})
+	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now }}
+	r := &edge.Request{Header: bearer(s)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := a.Data(context.Background(), r, ""); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type one struct{ m *snapshot.Machine }
+
+func (o one) Get(context.Context, string) (*snapshot.Machine, error)     { return o.m, nil }
+func (o one) Confirm(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }

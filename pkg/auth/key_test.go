@@ -1,0 +1,114 @@
+package auth
+
+import (
+	"strings"
+	"testing"
+)
+
+var keySecret = []byte("0123456789abcdef0123456789abcdef")
+
+const (
+	mid   = "abcdefgh01234567"
+	other = "zzzzzzzz01234567"
+	keyID = "abcdefghijklmnopqrstuvwxyz"
+)
+
+func TestParseKey(t *testing.T) {
+	long := strings.Repeat("a", 600)
+	for s, want := range map[string]string{
+		"sk-" + mid + "-" + keyID + "-0123abcd":           mid,
+		"sk-" + mid + "-" + keyID + "0123456789-0123abcd": mid,
+		"sk-abcdefgh":             "old",
+		"sk-ABC_def0123456789":    "old",
+		"":                        "no",
+		"sk-":                     "no",
+		"sk-short":                "no",
+		"pk-abcdefgh":             "no",
+		"SK-abcdefgh":             "no",
+		"sk-" + mid + "-" + keyID: "no",
+		"sk-" + mid + "-" + keyID[1:] + "-0123abcd":              "no",
+		"sk-" + mid[1:] + "-" + keyID + "-0123abcd":              "no",
+		"sk-" + mid + "a-" + keyID + "-0123abcd":                 "no",
+		"sk-" + mid + "-" + keyID + "-0123ABCD":                  "no",
+		"sk-" + mid + "-" + keyID + "-0123abc":                   "no",
+		"sk-" + mid + "-" + keyID + "-0123abcd-x":                "no",
+		"sk-" + strings.ToUpper(mid) + "-" + keyID + "-0123abcd": "no",
+		"sk-" + mid + "-" + strings.ToUpper(keyID) + "-0123abcd": "no",
+		"sk-" + mid + "-" + keyID + "-0123abcd ":                 "no",
+		"sk-../../../machine-" + keyID + "-0123abcd":             "no",
+		"sk-' OR 1=1--":   "no",
+		"sk-abcdefgh\x00": "no",
+		"sk-abcdéfgh":     "no",
+		"sk-" + long:      "no",
+		"sk-" + mid + "-" + strings.Repeat("a", 65) + "-" + "0123abcd": "no",
+	} {
+		k, ok := ParseKey(s)
+		got := k.MachineID
+		switch {
+		case !ok:
+			got = "no"
+		case k.Old():
+			got = "old"
+		}
+		if got != want {
+			t.Errorf("%q: got %s, want %s", s, got, want)
+		}
+	}
+}
+
+func TestMintedKeyIsAKey(t *testing.T) {
+	seen := map[string]bool{}
+	for range 200 {
+		id, err := NewMachineID()
+		if err != nil || !IsMachineID(id) {
+			t.Fatalf("machine id %q, %v", id, err)
+		}
+		s, k, err := MintKey(keySecret, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, ok := ParseKey(s)
+		if !ok || p != k || p.MachineID != id || !p.CheckOK(keySecret) || seen[s] {
+			t.Fatalf("minted %q, parsed %+v", s, p)
+		}
+		if p.CheckOK([]byte("another secret of 32 bytes......")) {
+			t.Fatal("the check does not depend on the secret")
+		}
+		if p.Digest != Digest(s) || len(p.DigestHex()) != 64 {
+			t.Fatal("the digest is SHA-256 of the whole key")
+		}
+		seen[s] = true
+	}
+	if _, _, err := MintKey(keySecret, "short"); err == nil {
+		t.Error("minted a key for something that is no machineId")
+	}
+}
+
+// The check is the one that issued keys carry: it must never change.
+func TestCheckIsFixed(t *testing.T) {
+	// printf '%s' abcdefgh01234567abcdefghijklmnopqrstuvwxyz | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
+	if got, want := check(keySecret, mid, keyID), "bc1bcdcf"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add("sk-" + mid + "-" + keyID + "-0123abcd")
+	f.Add("sk-abcdefgh")
+	f.Fuzz(func(t *testing.T, s string) {
+		k, ok := ParseKey(s)
+		if !ok {
+			return
+		}
+		if k.Old() {
+			if k.ID != "" || k.Check != "" || strings.Contains(s[3:], "-") {
+				t.Fatalf("%q: old key with parts", s)
+			}
+			return
+		}
+		// What reaches a store key is 16 of [a-z0-9] and nothing else.
+		if !IsMachineID(k.MachineID) || "sk-"+k.MachineID+"-"+k.ID+"-"+k.Check != s || len(s) > maxKeyHeader {
+			t.Fatalf("%q: taken apart wrong: %+v", s, k)
+		}
+	})
+}
