@@ -38,6 +38,13 @@ function answerOf(vendor, method, path, body, model, fault) {
   return null;
 }
 
+// room waits until a response takes more, or has been closed.
+async function room(res) {
+  const ctl = new AbortController(), { signal } = ctl;
+  await Promise.race([once(res, "drain", { signal }), once(res, "close", { signal })]).catch(() => {});
+  ctl.abort();
+}
+
 const errors = { anthropic: anthropic.error, gemini: vendors.geminiError };
 
 // start listens on a port (0 for any free one).
@@ -153,7 +160,7 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
       if (fault["reset-after"] === i) return void setTimeout(() => res.socket?.resetAndDestroy(), 5);
       if (fault.slow) await wait(fault.slow);
       if (res.destroyed) return;
-      if (!res.write(events[i])) await Promise.race([once(res, "drain"), once(res, "close")]).catch(() => {});
+      if (!res.write(events[i])) await room(res);
     }
     res.end(fault.cut ? "" : terminator);
   }
@@ -164,7 +171,7 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
     const block = Buffer.alloc(64 << 10, "0123456789abcdef");
     for (let left = fault.size; left > 0 && !res.destroyed; left -= block.length) {
       if (fault.slow) await wait(fault.slow);
-      if (!res.write(left < block.length ? block.subarray(0, left) : block)) await Promise.race([once(res, "drain"), once(res, "close")]);
+      if (!res.write(left < block.length ? block.subarray(0, left) : block)) await room(res);
     }
     res.end();
   }

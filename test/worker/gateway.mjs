@@ -72,6 +72,8 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
         bindings,
         kvNamespaces: ["KV"],
         durableObjects: { MACHINE: { className: "Machine", useSQLite: true } },
+        // A socket of workerd's own: miniflare's entry in front would compress and buffer.
+        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
         ...(vendors ? { outboundService: "vendors" } : {}),
       },
       ...(vendors ? [vendorHosts(vendors)] : []),
@@ -79,7 +81,8 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
     kvPersist: join(storage, "kv"),
     durableObjectsPersist: join(storage, "do"),
   }));
-  const url = (await mf.ready).href.replace(/\/$/, "");
+  await mf.ready;
+  const url = (await mf.unsafeGetDirectURL("weir")).href.replace(/\/$/, "");
   return {
     mf, url, logs, dir: storage,
     fetch: (path, init) => fetch(url + path, init),
