@@ -15,13 +15,27 @@ const OK = 0, NETWORK = 1, TIMEOUT = 2, CANCELED = 3, TOO_LARGE = 4, END = 5;
 const FAULT = -2; // of an object's storage
 
 // The fields of a client's request that Go may see (reliability T20: all others
-// have no meaning for the gateway and never reach an upstream).
-const clientFields = [
-  "authorization", "x-api-key", "content-type", "content-length", "content-encoding", "accept", "origin",
-  "idempotency-key", "anthropic-version", "anthropic-beta", "x-connection-id", "x-provider", "x-model",
-  "x-stainless-timeout", "x-weir-hop", "x-weir-internal-models-fetch", "openai-beta",
+// have no meaning for the gateway and never reach an upstream). Each look-up
+// costs as much as a small allocation, so the busiest paths have a short list.
+const callFields = [
+  "authorization", "content-length", "content-encoding", "x-stainless-timeout", "x-connection-id", "x-weir-hop", "origin",
 ];
-const managementFields = ["cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token", "x-weir-machine"];
+const dataFields = [
+  ...callFields, "x-api-key", "content-type", "accept", "idempotency-key", "anthropic-version", "anthropic-beta",
+  "openai-beta", "x-provider", "x-model", "x-weir-internal-models-fetch",
+];
+const managementFields = [
+  ...dataFields, "cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token",
+];
+
+function fieldsFor(url) {
+  if (url.endsWith("/v1/embeddings") || url.endsWith("/v1/chat/completions")) return callFields;
+  return url.includes("/v1/") ? dataFields : managementFields;
+}
+
+// Numbers of values in wasm_exec.js, and the one property of the Go object with
+// a name of this length.
+const goObject = 6, nullValue = 2, pendingEvent = "_pendingEvent";
 
 // platform is what github.com/syumai/workers reads as globalThis.context.
 const platform = { env: null, ctx: null, connect, binding: {} };
@@ -38,17 +52,25 @@ export function parseHead(text) {
   return pairs;
 }
 
+// How long a call runs before its client's departure is watched for, in ms.
+// Most are over by then, and listening costs as much as a header field each.
+const watchAfter = 1000;
+
 // Call is one event that Go handles: a request, an object call, an alarm.
 class Call {
-  constructor(id, env, resolve) {
+  constructor(id, env, resolve, inst) {
     this.id = id;
     this.env = env;
     this.resolve = resolve;
+    this.inst = inst;
     this.request = null;
     this.storage = null;
     this.answered = false;
     this.left = false;
-    this.ops = null; // the calls to abort when the client leaves
+    this.flights = null; // upstream calls to abort when the client leaves
+    this.limits = null;  // time limits: { at, fire }
+    this.timer = 0;
+    this.timerAt = 0;
     this.done = null;
   }
 
@@ -56,6 +78,44 @@ class Call {
     if (this.answered) return;
     this.answered = true;
     this.resolve(response);
+  }
+
+  // limit calls fire after ms, unless the limit is lifted before. All limits of
+  // a call share one timer.
+  limit(ms, fire) {
+    const limit = { at: Date.now() + ms, fire };
+    (this.limits ??= new Set()).add(limit);
+    if (!this.timer || limit.at < this.timerAt) this.arm(Math.min(ms, this.request && !this.watching ? watchAfter : ms));
+    return limit;
+  }
+
+  lift(limit) { this.limits?.delete(limit); }
+
+  arm(ms) {
+    if (this.timer) clearTimeout(this.timer);
+    this.timerAt = Date.now() + ms;
+    this.timer = setTimeout(() => this.tick(), ms);
+  }
+
+  tick() {
+    this.timer = 0;
+    if (this.request && !this.watching) {
+      this.watching = true;
+      const { signal } = this.request;
+      if (signal?.aborted) this.inst.leave(this);
+      else signal?.addEventListener("abort", () => this.inst.leave(this), { once: true });
+    }
+    const now = Date.now();
+    let next = Infinity;
+    for (const limit of this.limits) {
+      if (limit.at <= now) { this.limits.delete(limit); limit.fire(); } else next = Math.min(next, limit.at);
+    }
+    if (next < Infinity) this.arm(next - now);
+  }
+
+  end() {
+    if (this.timer) clearTimeout(this.timer);
+    this.done?.();
   }
 }
 
@@ -94,6 +154,15 @@ class Instance {
     // No timers: one would fire in the I/O context of another request.
     js["runtime.scheduleTimeoutEvent"] = (sp) => { go.mem.setInt32((sp >>> 0) + 16, 1, true); };
     js["runtime.clearTimeoutEvent"] = () => {};
+    // Every event makes the runtime ask for a pending callback; there is one only
+    // while a promise of syscall/js settles.
+    const valueGet = js["syscall/js.valueGet"];
+    js["syscall/js.valueGet"] = (sp) => {
+      sp >>>= 0;
+      if (go._pendingEvent !== null || go.mem.getUint32(sp + 8, true) !== goObject || go.mem.getUint32(sp + 24, true) !== pendingEvent.length) return valueGet(sp);
+      go.mem.setUint32(sp + 36, 0x7ff80000, true);
+      go.mem.setUint32(sp + 32, nullValue, true);
+    };
     // What the runtime prints when it dies may hold a request's data: only its
     // own fixed words go on.
     let line = "";
@@ -192,9 +261,6 @@ class Instance {
     }
   }
 
-  // track makes an upstream call abortable with its client.
-  track(call, flight) { (call.ops ??= new Set()).add(flight); }
-
   // imports are what Go calls. An exception in one must not end the instance:
   // it fails the operation, or the answer, that it was for.
   imports() {
@@ -239,7 +305,7 @@ class Instance {
       pause(op, ms) { scheduler.wait(ms).then(() => self.emit(op, OK, 0)); },
       // read gives the next chunk of a stream, read_all the whole.
       read(op, stream, ms) { self.streams.read(op, stream, ms); },
-      read_all(op, stream, maxBytes, idleMs, totalMs) { self.streams.readAll(op, stream, maxBytes, idleMs, totalMs); },
+      read_all(op, callID, stream, maxBytes, idleMs, totalMs) { self.streams.readAll(op, self.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
       discard(stream) { self.streams.discard(stream); },
       client_body(callID) {
         const { request } = self.calls.get(callID);
@@ -266,7 +332,7 @@ class Instance {
       done(callID) {
         const call = self.calls.get(callID);
         self.calls.delete(callID);
-        call?.done?.();
+        call?.end();
       },
       log(level, at, n) {
         const line = self.text(at, n);
@@ -351,45 +417,51 @@ class Instance {
 
   // fly makes the call and tells Go of its head, and of its body when maxBody asks for it.
   async fly(op, call, url, init, headerMs, totalMs, maxBody, outlive) {
-    const flight = { ctl: new AbortController(), why: NETWORK };
+    const flight = { ctl: new AbortController(), why: NETWORK, call, total: null };
     init.signal = flight.ctl.signal;
     const stop = (why) => { flight.why = why; flight.ctl.abort(); };
     flight.leave = () => stop(CANCELED);
     if (!outlive) {
       if (call.left) return void queueMicrotask(() => this.emit(op, CANCELED, 0));
-      this.track(call, flight);
+      (call.flights ??= new Set()).add(flight);
     }
-    const total = totalMs > 0 ? setTimeout(stop, totalMs, TIMEOUT) : 0;
-    const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? setTimeout(stop, headerMs, TIMEOUT) : 0;
+    const late = () => stop(TIMEOUT);
+    if (totalMs > 0) flight.total = call.limit(totalMs, late);
+    const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? call.limit(headerMs, late) : null;
     try {
       const r = await fetch(url, init);
-      if (header) clearTimeout(header);
+      if (header) call.lift(header);
       const { headers } = r;
       let head = "";
       for (const [k, v] of headers) head += (head ? "\n" : "") + k + "\n" + v;
       if (maxBody > 0) {
         const body = await readAll(r, maxBody, 0);
-        if (total) clearTimeout(total);
-        call.ops?.delete(flight);
+        this.land(flight);
         if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
         return;
       }
       // A stream keeps its total limit and stays abortable until it is done with.
       const stream = r.body ? this.streams.add(r, flight, -1) : 0;
       this.emit(op, END, r.status, head + (head ? "\n" : "") + ":stream\n" + stream);
-    } catch (e) {
-      if (header) clearTimeout(header);
-      if (total) clearTimeout(total);
-      call.ops?.delete(flight);
+    } catch {
+      if (header) call.lift(header);
+      this.land(flight);
       this.emit(op, flight.why, 0);
     }
+  }
+
+  // land forgets an upstream call that is over.
+  land(flight) {
+    if (!flight) return;
+    flight.call.flights?.delete(flight);
+    if (flight.total) flight.call.lift(flight.total);
   }
 
   // leave tells Go that a call's client has gone and aborts what may be aborted.
   leave(call) {
     if (call.left || this.dead) return;
     call.left = true;
-    if (call.ops) for (const flight of call.ops) flight.leave();
+    if (call.flights) for (const flight of call.flights) flight.leave();
     this.enter(() => { this.x.weir_left(call.id); this.x.resume(); });
   }
 }
@@ -414,27 +486,25 @@ export async function handle(request, env, ctx) {
   platform.env = env;
   const { method, url, headers } = request;
   let head = method + "\n" + url;
-  for (const name of clientFields) {
+  for (const name of fieldsFor(url)) {
     const v = headers.get(name);
     if (v !== null) head += "\n" + name + "\n" + v;
   }
-  if (!url.includes("/v1/")) {
-    for (const name of managementFields) {
-      const v = headers.get(name);
-      if (v !== null) head += "\n" + name + "\n" + v;
-    }
+  // The key of Anthropic's clients; theirs and OpenAI's are never looked for twice.
+  if (!headers.has("authorization")) {
+    const v = headers.get("x-api-key");
+    if (v !== null) head += "\nx-api-key\n" + v;
   }
   const response = await new Promise((resolve) => {
-    const call = new Call(inst.nextID++, env, resolve);
+    const call = new Call(inst.nextID++, env, resolve, inst);
     call.request = request;
     inst.calls.set(call.id, call);
     ctx.waitUntil(new Promise((done) => { call.done = done; }));
-    request.signal?.addEventListener("abort", () => inst.leave(call), { once: true });
     inst.enter(() => {
       const n = inst.head(head);
       if (n < 0) {
         inst.calls.delete(call.id);
-        call.done();
+        call.end();
         return call.answer(failed(431, "request headers are too large", "invalid_request_error", null));
       }
       inst.x.weir_request(call.id, n, request.body ? 1 : 0);
@@ -449,7 +519,7 @@ export async function run(kind, env, storage, name, verb, body) {
   const inst = current();
   platform.env = env;
   const answer = await new Promise((resolve) => {
-    const call = new Call(inst.nextID++, env, resolve);
+    const call = new Call(inst.nextID++, env, resolve, inst);
     call.storage = storage;
     inst.calls.set(call.id, call);
     inst.enter(() => {

@@ -81,6 +81,7 @@ export class Streams {
     if (s.src) this.discard(s.src);
     s.body?.cancel().catch(() => {});
     s.flight?.ctl.abort();
+    this.inst.land(s.flight);
   }
 
   // abandon is called when the Go program is gone. What flows natively goes on;
@@ -131,18 +132,22 @@ export class Streams {
     }
   }
 
-  async readAll(op, id, maxBytes, idleMs, totalMs) {
+  async readAll(op, call, id, maxBytes, idleMs, totalMs) {
     const s = this.take(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
-    let body;
+    let late = false;
+    const limit = totalMs > 0 ? call.limit(totalMs, () => { late = true; this.inst.emit(op, TIMEOUT, 0); }) : null;
+    let kind = OK, body = null;
     try {
-      body = await until(readAll(s.message, maxBytes, idleMs), totalMs);
+      body = await readAll(s.message, maxBytes, idleMs);
+      if (body === null) kind = TOO_LARGE;
     } catch (e) {
-      s.body.cancel().catch(() => {});
-      s.flight?.ctl.abort();
-      return this.inst.emit(op, e === stopped ? TIMEOUT : NETWORK, 0);
+      kind = e === stopped ? TIMEOUT : NETWORK;
     }
-    if (body === null) { s.flight?.ctl.abort(); this.inst.emit(op, TOO_LARGE, 0); } else this.inst.emit(op, OK, 0, "", body);
+    if (limit) call.lift(limit);
+    if (kind !== OK) s.flight?.ctl.abort();
+    this.inst.land(s.flight);
+    if (!late) this.inst.emit(op, kind, 0, "", body);
   }
 
   // sample hands Go a piece of a watched stream.
@@ -200,7 +205,7 @@ export class Streams {
       }
       if (gone) cause = CLIENT;
       if (cause) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
-      if (flight) call.ops?.delete(flight);
+      this.inst.land(flight);
       if (this.inst.dead) return w.abort(new Error("restarted")).catch(() => {});
       const tail = this.end(id, cause);
       if (!gone) await send(tail);
@@ -229,7 +234,7 @@ export class Streams {
       if (cause) body?.cancel().catch(() => {});
       else if (body) cause = await this.sampledTee(id, body, writable, idle);
       if (cause === CLIENT || cause === IDLE) flight?.ctl.abort();
-      if (flight) call.ops?.delete(flight);
+      this.inst.land(flight);
       const w = writable.getWriter();
       const tail = this.end(id, cause);
       if (this.inst.dead && cause) return w.abort(new Error("cut")).catch(() => {});

@@ -33,6 +33,7 @@ func cause(code int32) error {
 // hostBody is a stream that the host holds.
 type hostBody struct {
 	id  int32
+	of  int32 // the call it belongs to
 	cur []byte
 	err error
 }
@@ -74,7 +75,7 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 		return head, b.err
 	}
 	op, ch := begin()
-	hostReadAll(op, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
+	hostReadAll(op, b.of, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
 	b.id = 0
 	e := <-ch
 	if e.kind != opOK {
@@ -117,7 +118,6 @@ const (
 // somebody wants it, so a refused request costs no read.
 type clientBody struct {
 	hostBody
-	call   int32
 	length int64
 	opened bool
 }
@@ -125,7 +125,7 @@ type clientBody struct {
 func (b *clientBody) open() {
 	if !b.opened {
 		b.opened = true
-		b.id = hostClientBody(b.call)
+		b.id = hostClientBody(b.of)
 	}
 }
 

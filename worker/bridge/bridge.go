@@ -111,7 +111,7 @@ func exportRequest(id, headLen, hasBody int32) {
 	calls[id] = c
 	r := parseRequest(string(scratch[:headLen]))
 	if hasBody == 1 {
-		r.Body = &clientBody{call: id, length: r.Length}
+		r.Body = &clientBody{hostBody: hostBody{of: id}, length: r.Length}
 	} else {
 		r.Length = 0
 	}

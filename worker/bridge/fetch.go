@@ -17,6 +17,7 @@ import (
 type Doer struct{}
 
 type pending struct {
+	call    int32
 	ch      chan event
 	buffer  bool
 	flowing <-chan event // end of a request body that Go transforms
@@ -50,7 +51,7 @@ func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	}
 	op, ch := begin()
 	hostStart(op, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), float64(req.MaxBody), flags)
-	return &pending{ch: ch, buffer: req.MaxBody > 0, flowing: flowing}
+	return &pending{call: c.id, ch: ch, buffer: req.MaxBody > 0, flowing: flowing}
 }
 
 // Wait gives the answer.
@@ -78,7 +79,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	if len(r.Header) == 1 && r.Header[0].Name == ":stream" {
 		r.Header = nil
 	}
-	r.Body = &hostBody{id: int32(id)}
+	r.Body = &hostBody{id: int32(id), of: p.call}
 	return r, nil
 }
 

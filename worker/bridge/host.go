@@ -19,7 +19,7 @@ func hostPause(op, ms int32)
 func hostRead(op, stream, ms int32)
 
 //go:wasmimport host read_all
-func hostReadAll(op, stream int32, maxBytes float64, idleMs, totalMs int32)
+func hostReadAll(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
 
 //go:wasmimport host discard
 func hostDiscard(stream int32)
