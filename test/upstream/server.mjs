@@ -20,9 +20,9 @@ const keptBytes = 4 << 20; // of a request's body; of a longer one only its dige
 const wait = (ms) => new Promise((r) => setTimeout(r, ms));
 
 // answerOf gives {status, json} or {events, terminator} for a request.
-function answerOf(vendor, method, path, body, model, fault) {
+function answerOf(vendor, method, path, query, body, model, fault) {
   const ends = (s) => path.endsWith(s);
-  if (ends("/events")) return { events: openai.pieces(model ?? "events", fault).map((t) => `data: ${t}\n\n`), terminator: "data: [DONE]\n\n" };
+  if (ends("/events")) return { events: openai.pieces(query, fault).map((t) => `data: ${t}\n\n`), terminator: "data: [DONE]\n\n" };
   if (vendor === "anthropic" || ends("/messages") || ends("/messages/count_tokens")) {
     if (ends("/messages/count_tokens")) return { json: anthropic.tokens(body) };
     if (ends("/messages")) return anthropic.messages(body, model, fault);
@@ -123,7 +123,7 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
     }
     if (fault.size !== undefined) return sized(res, fault);
     if (fault.status >= 300) return failure(req, res, vendor, fault);
-    const reply = answerOf(vendor, req.method, path, got.json ?? {}, model, fault);
+    const reply = answerOf(vendor, req.method, path, decodeURIComponent(req.url.split("?")[1] ?? ""), got.json ?? {}, model, fault);
     if (!reply) return void send(res, 404, openai.error(404, `no such path: ${path}`), fault);
     if (reply.events) return stream(res, reply, fault);
     send(res, fault.status ?? reply.status ?? 200, reply.json, fault);

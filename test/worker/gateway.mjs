@@ -56,12 +56,7 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
     port: 0,
     cf: false,
     log: new Log(LogLevel.ERROR),
-    handleRuntimeStdio(out, err) {
-      for (const stream of [out, err]) {
-        stream.setEncoding("utf8");
-        stream.on("data", (text) => logs.push(...text.split("\n").filter(Boolean)));
-      }
-    },
+    handleStructuredLogs({ level, message }) { logs.push(...message.split("\n").map((line) => (level === "error" || level === "warn" ? `${level}: ` : "") + line)); },
     workers: [
       {
         name: "weir",
