@@ -117,6 +117,9 @@ func (t *table) find(path string) (*Route, []string) {
 	if r := t.exact[path]; r != nil {
 		return r, nil
 	}
+	if path == "" || path[0] != '/' {
+		return nil, nil
+	}
 	segments := strings.Split(path[1:], "/")
 next:
 	for i := range t.patterns {
@@ -128,7 +131,7 @@ next:
 					continue next
 				}
 				rest, ok := decode(strings.Join(segments[j:], "/"))
-				if !ok || rest == "" {
+				if !ok || segments[j] == "" {
 					continue next
 				}
 				return p.route, append(params, rest)
