@@ -1,0 +1,255 @@
+package routing
+
+import (
+	"strings"
+
+	"weir/pkg/apierr"
+	"weir/pkg/catalog"
+	"weir/pkg/provider"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+)
+
+// Bounds of a resolution (reliability T45). What is saved has been checked
+// against them; they hold for what was planted too.
+const (
+	MaxDepth   = 4  // combos and aliases within each other
+	MaxTargets = 16 // members in all
+)
+
+// maxModelString is the longest model string looked at: an alias, a slash and
+// a model id.
+const maxModelString = 64 + 1 + 256
+
+// Router resolves model strings.
+type Router struct{}
+
+// Resolve gives the upstream models that a model string names for a machine,
+// in the order to try them: one, or a combo's members. Each has at least one
+// active connection.
+//
+// The string is, in this order: a combo's name; alias/model, where alias is a
+// connection's prefix, a provider's alias or its id; a name of the alias map;
+// a custom model's id; a static model's id, where kind picks between rows. For
+// web search and fetch it may be a provider alone.
+//
+// The error is an *apierr.Error: 400 for a string that names nothing or breaks
+// a rule, and for a provider without an active connection; 404
+// model_not_found for a model that is disabled. A combo leaves out members that
+// fail and has the first one's error when all do.
+func (Router) Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]Target, error) {
+	r := resolution{m: m, kind: kind}
+	if err := r.add(model, 0); err != nil {
+		return nil, err
+	}
+	return r.out, nil
+}
+
+type resolution struct {
+	m    *snapshot.Machine
+	kind catalog.Kind
+	out  []Target
+	path [MaxDepth]string // names being expanded, for loops
+	// broken tells that the records themselves are at fault, so that no other
+	// member of a combo is tried.
+	broken bool
+}
+
+// add resolves one string and appends its targets.
+func (r *resolution) add(model string, depth int) error {
+	if len(model) == 0 || len(model) > maxModelString {
+		return invalid()
+	}
+	if combo := r.m.Combo(model); combo != nil {
+		return r.combo(combo, depth)
+	}
+	alias, rest, slash := strings.Cut(model, "/")
+	if slash {
+		if d, out, conns := r.provider(alias); d != nil {
+			return r.target(d, out, conns, rest)
+		}
+	} else if r.kind == catalog.WebSearch || r.kind == catalog.WebFetch {
+		if d, out, conns := r.provider(alias); d != nil {
+			if r.kind == catalog.WebFetch {
+				return r.target(d, out, conns, "fetch")
+			}
+			return r.target(d, out, conns, "search")
+		}
+	}
+	if full := r.m.Alias(model); strings.IndexByte(full, '/') >= 0 {
+		if err := r.enter(model, depth); err != nil {
+			return err
+		}
+		return r.add(full, depth+1)
+	}
+	for i := range r.m.CustomModels {
+		c := &r.m.CustomModels[i]
+		if c.ID != model && strings.TrimSpace(c.ID) != model {
+			continue
+		}
+		if d, out, conns := r.provider(strings.TrimSpace(c.ProviderAlias)); d != nil {
+			return r.target(d, out, conns, model)
+		}
+	}
+	return r.static(model)
+}
+
+// enter notes that a name is being expanded.
+func (r *resolution) enter(name string, depth int) error {
+	if depth >= MaxDepth {
+		r.broken = true
+		return apierr.Invalid("model", "the model name leads through too many combos and aliases")
+	}
+	for _, n := range r.path[:depth] {
+		if n == name {
+			r.broken = true
+			return apierr.Invalid("model", "the model name leads back to itself")
+		}
+	}
+	r.path[depth] = name
+	return nil
+}
+
+func (r *resolution) combo(c *store.Combo, depth int) error {
+	if err := r.enter(c.Name, depth); err != nil {
+		return err
+	}
+	n := len(c.Models)
+	if n == 0 {
+		return apierr.Invalid("model", "the combo has no members")
+	}
+	start := 0
+	if n > MaxTargets {
+		return r.tooMany()
+	}
+	if c.Strategy == "round-robin" && depth == 0 {
+		start = int(r.m.Turn("combo/"+c.Name) % uint32(n))
+	}
+	before := len(r.out)
+	var first error
+	for i := range n {
+		err := r.add(c.Models[(start+i)%n], depth+1)
+		switch {
+		case r.broken:
+			return err
+		case len(r.out) > MaxTargets:
+			return r.tooMany()
+		case first == nil:
+			first = err
+		}
+	}
+	if len(r.out) == before {
+		return first
+	}
+	return nil
+}
+
+// provider finds who is meant by an alias: its descriptor, the output alias,
+// and the active connections that count. Without a match d is nil.
+func (r *resolution) provider(alias string) (d *provider.Descriptor, out string, conns []*store.Connection) {
+	if alias == "" {
+		return nil, "", nil
+	}
+	for _, id := range r.m.Providers() {
+		all := r.m.Active(id)
+		n := 0
+		for _, c := range all {
+			if prefixed(c, alias) {
+				n++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if d = provider.Lookup(id); d == nil {
+			continue
+		}
+		if n == len(all) {
+			return d, alias, all
+		}
+		conns = make([]*store.Connection, 0, n)
+		for _, c := range all {
+			if prefixed(c, alias) {
+				conns = append(conns, c)
+			}
+		}
+		return d, alias, conns
+	}
+	if d = provider.ByAlias(alias); d == nil {
+		if d = provider.Lookup(alias); d == nil {
+			return nil, "", nil
+		}
+	}
+	return d, d.Alias, r.m.Active(d.ID)
+}
+
+func prefixed(c *store.Connection, alias string) bool {
+	p := c.Data.Prefix
+	return p == alias || p != "" && len(p) > len(alias) && strings.TrimSpace(p) == alias
+}
+
+// target appends one upstream model.
+func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.Connection, model string) error {
+	if provider.CheckModel(model) != nil {
+		return invalid()
+	}
+	id := model
+	if !d.Compatible {
+		id = catalog.UpstreamID(d.Alias, model)
+	}
+	if r.hidden(d, out, model) || id != model && r.hidden(d, out, id) {
+		return apierr.New(404, "model_not_found", "the model is disabled")
+	}
+	if len(conns) == 0 {
+		e := apierr.Invalid("model", "there are no credentials for the provider of this model: connect %s first", d.Name)
+		e.Code = "no_credentials"
+		return e
+	}
+	kind, _ := catalog.KindOf(d.Alias, id)
+	r.out = append(r.out, Target{Provider: d, Alias: out, Model: id, Kind: kind, Connections: conns})
+	return nil
+}
+
+func (r *resolution) hidden(d *provider.Descriptor, out, id string) bool {
+	return r.m.Hidden(out, id) || r.m.Hidden(d.Alias, id) || r.m.Hidden(d.ID, id)
+}
+
+// static resolves a bare id by the static catalogue: a row of the wanted kind
+// that has a connection goes before other rows with one, and those before rows
+// without.
+func (r *resolution) static(model string) error {
+	rows := catalog.Find(model)
+	var best *provider.Descriptor
+	rank := 0
+	for i := range rows {
+		d := provider.ByAlias(rows[i].Alias)
+		if d == nil {
+			continue
+		}
+		n := 1
+		if len(r.m.Active(d.ID)) > 0 {
+			n = 3
+		}
+		if rows[i].Kind == r.kind {
+			n++
+		}
+		if n > rank {
+			best, rank = d, n
+		}
+	}
+	if best == nil {
+		e := apierr.Invalid("model", "the model is not known; models are named <alias>/<model>")
+		e.Code = "model_not_found"
+		return e
+	}
+	return r.target(best, best.Alias, r.m.Active(best.ID), model)
+}
+
+func (r *resolution) tooMany() error {
+	r.broken = true
+	return apierr.Invalid("model", "the combo has more than %d members", MaxTargets)
+}
+
+func invalid() error {
+	return apierr.Invalid("model", "the model name is not usable")
+}
