@@ -39,19 +39,23 @@ new_enough() {
   "$1" -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || a === 22 && b >= 12 ? 0 : 1)' 2>/dev/null
 }
 
-# node runs a script with the Node that came from npm, or with the system's
-# where npm has none for the platform.
-node() {
-  local bin=node_modules/.bin/node
+# node_path gives the Node that came from npm, or the system's where npm has
+# none for the platform.
+node_path() {
+  local bin=$PWD/node_modules/.bin/node
   if ! new_enough "$bin"; then
     bin=$(type -P node || true)
     if [ -z "$bin" ] || ! new_enough "$bin"; then die "Node.js 22.12 or newer is needed on this platform"; fi
   fi
-  # Child processes that ask for "node" get the same one.
-  PATH="$PWD/$(dirname "$bin"):$PATH" "$bin" "$@"
+  echo "$bin"
 }
 
-wrangler() { node node_modules/wrangler/bin/wrangler.js "$@"; }
+# script runs a script with that Node; its children find the same one.
+script() {
+  local bin
+  bin=$(node_path)
+  PATH="$(dirname "$bin"):$PATH" "$bin" "$@"
+}
 
 # need_chromium gives the path of a browser for tests, from Debian's package.
 need_chromium() {
@@ -114,11 +118,11 @@ budgets() {
   [ "$gzipped" -le "$max_gzip" ] || { echo "app.wasm gzipped is over $max_gzip bytes"; return 1; }
 }
 
-unit() { go test -json ./... > test/out/unit.json || true; node test/report.mjs unit test/out/unit.json; }
+unit() { go test -json ./... > test/out/unit.json || true; script test/report.mjs unit test/out/unit.json; }
 
 e2e() {
   program ./worker/bridgetest test/out/bridge || return 1
-  node --test --test-concurrency=1 \
+  script --test --test-concurrency=1 \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination=test/out/e2e.tap \
     "test/worker/*.test.mjs"
@@ -137,24 +141,19 @@ run_tests() {
   step "budgets" budgets
   step "end to end, in workerd" e2e
   [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
-  node test/report.mjs total test/out/unit.json test/out/e2e.tap "${#failed[@]}"
-}
-
-deploy() {
-  build
-  if [ "${DRY_RUN:-}" = 1 ]; then
-    wrangler deploy --dry-run
-    return
-  fi
-  node test/dev/deploy.mjs
+  script test/report.mjs total test/out/unit.json test/out/e2e.tap "${#failed[@]}"
 }
 
 case "${1:-build}" in
   build) build ;;
-  dev) build; node test/dev/dev.mjs ;;
+  dev)
+    build
+    bin=$(node_path)
+    PATH="$(dirname "$bin"):$PATH" exec "$bin" test/dev/dev.mjs # gets the signals itself
+    ;;
   test) run_tests ;;
-  bench) build; node test/bench/bench.mjs ;;
-  deploy) deploy ;;
+  bench) build; script test/bench/bench.mjs ;;
+  deploy) build; script test/dev/deploy.mjs ;;
   clean) rm -rf build test/out ;;
   help | -h | --help) usage ;;
   *) usage >&2; exit 2 ;;

@@ -1,0 +1,47 @@
+// ./build.sh deploy: gives the deployed worker the secrets it lacks, then
+// deploys. With DRY_RUN=1 nothing is asked of the network.
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { names, random } from "./secrets.mjs";
+import { output, root, wrangler } from "./wrangler.mjs";
+
+const noSuchWorker = 10007; // code of the platform's API
+
+async function missing() {
+  const { code, stdout, stderr } = await output(["secret", "list", "--format", "json"]);
+  if (code === 0) {
+    const present = JSON.parse(stdout.slice(stdout.indexOf("["))).map((s) => s.name);
+    return names.filter((n) => !present.includes(n));
+  }
+  if ((stdout + stderr).includes(`code: ${noSuchWorker}`)) return names;
+  process.stderr.write(stderr || stdout);
+  console.error("the worker's secrets could not be listed; is wrangler logged in? (npx wrangler login)");
+  process.exit(1);
+}
+
+function deploy(args) {
+  return new Promise((resolve) => wrangler(["deploy", ...args]).on("close", (code) => resolve(code ?? 1)));
+}
+
+if (process.env.DRY_RUN === "1") {
+  console.log(`dry run: would set ${names.join(", ")} where missing`);
+  process.exit(await deploy(["--dry-run"]));
+}
+
+const values = random(await missing()), args = [], dir = join(root, ".weir");
+const file = join(dir, `secrets-${process.pid}.json`);
+if (Object.keys(values).length) {
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(file, JSON.stringify(values), { mode: 0o600 });
+  args.push("--secrets-file", file);
+}
+let code = 1;
+try {
+  code = await deploy(args);
+} finally {
+  rmSync(file, { force: true });
+}
+if (code === 0 && values.ADMIN_TOKEN) {
+  console.log(`\nThe operator's token, shown this once:\n\n  ${values.ADMIN_TOKEN}\n`);
+}
+process.exit(code);
