@@ -1,6 +1,8 @@
 // Package catalog knows model ids and their kinds, as data.
 package catalog
 
+import "strings"
+
 // Kind is what a model is for. Spec 1.6.
 type Kind string
 
@@ -88,4 +90,29 @@ func lower(c byte) byte {
 		return c + 'a' - 'A'
 	}
 	return c
+}
+
+// videoParts are parts of the ids of video models. An id with one of them is
+// looked up before it is believed.
+var videoParts = []string{"video", "veo", "t2v", "i2v", "r2v", "seedance", "hailuo", "imagine", "gen4", "ray-", "wan3", "happyhorse", "aleph"}
+
+// KnownVideo tells whether some provider has a video model of this id, and
+// none a model of another kind; also for the last part of an id with slashes.
+func KnownVideo(id string) bool {
+	for _, part := range videoParts {
+		if !containsFold(id, part) {
+			continue
+		}
+		found := Find(id)
+		if i := strings.LastIndexByte(id, '/'); found == nil && i >= 0 {
+			found = Find(id[i+1:])
+		}
+		for i := range found {
+			if found[i].Kind != Video {
+				return false
+			}
+		}
+		return found != nil
+	}
+	return false
 }

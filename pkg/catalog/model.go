@@ -38,15 +38,21 @@ var modalities = []struct {
 	name   string
 }{{'t', "text"}, {'i', "image"}, {'a', "audio"}, {'v', "video"}, {'f', "file"}, {'e', "embedding"}}
 
-// Names lists the modalities of the set, text first.
-func (m Modality) Names() []string {
-	names := []string{}
+// AppendJSON appends the names as an array.
+func (m Modality) AppendJSON(b []byte) []byte {
+	b = append(b, '[')
 	for i := range modalities {
-		if m&(1<<i) != 0 {
-			names = append(names, modalities[i].name)
+		if m&(1<<i) == 0 {
+			continue
 		}
+		if b[len(b)-1] != '[' {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		b = append(b, modalities[i].name...)
+		b = append(b, '"')
 	}
-	return names
+	return append(b, ']')
 }
 
 // ModalityOf gives the modality of a name as catalogues write it, in any case,

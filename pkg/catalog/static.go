@@ -27,7 +27,7 @@ var kinds = []struct {
 	kind    Kind
 	in, out Modality
 }{
-	{'l', LLM, Text, Text},
+	{'l', LLM, 0, 0}, // what a chat model reads is told or unknown
 	{'e', Embedding, Text, Vectors},
 	{'i', Image, Text, Images},
 	{'t', TTS, Text, Audio},
@@ -171,6 +171,25 @@ func KindOf(alias, id string) (Kind, bool) {
 		at += strings.IndexByte(s.body[at:], '\n') + 1
 	}
 	return first, first != ""
+}
+
+// UpstreamID gives the id that the provider knows a listed model by. A list
+// leaves out a leading "<alias>/" of an id (spec 4.1.4.4), also where it is the
+// vendor's own name before the model's, as in nvidia's nvidia/nemotron-…
+func UpstreamID(alias, id string) string {
+	s := find(alias)
+	if s == nil || s.has(id) {
+		return id
+	}
+	if whole := alias + "/" + id; s.has(whole) {
+		return whole
+	}
+	return id
+}
+
+func (s *section) has(id string) bool {
+	at := s.search(id)
+	return at < len(s.body) && named(s.body[at:], id)
 }
 
 // Found is a model with the alias that lists it.

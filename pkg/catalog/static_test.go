@@ -59,7 +59,7 @@ func TestStaticFacts(t *testing.T) {
 		t.Errorf("price = %v %v", r, ok)
 	}
 	if m[0].Input != Text|Images || m[0].Output != Text {
-		t.Errorf("modalities = %v %v", m[0].Input.Names(), m[0].Output.Names())
+		t.Errorf("modalities = %v %v", string(m[0].Input.AppendJSON(nil)), string(m[0].Output.AppendJSON(nil)))
 	}
 	if got := string(m[0].Caps.AppendJSON(nil)); got != `{"tools":true,"reasoning":true,"vision":true}` {
 		t.Errorf("capabilities = %s", got)
@@ -222,6 +222,20 @@ func BenchmarkParseAll(b *testing.B) {
 		sections = nil
 		for _, a := range Aliases() {
 			Models(a)
+		}
+	}
+}
+
+func TestUpstreamIDKeepsTheVendorsName(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"nvidia", "nemotron-3-ultra-550b-a55b", "nvidia/nemotron-3-ultra-550b-a55b"},
+		{"nvidia", "openai/gpt-oss-20b", "openai/gpt-oss-20b"},
+		{"nvidia", "unheard-of", "unheard-of"},
+		{"openrouter", "openai/gpt-4.1", "openai/gpt-4.1"},
+		{"nobody", "x", "x"},
+	} {
+		if got := UpstreamID(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("UpstreamID(%q, %q) = %q, want %q", tt[0], tt[1], got, tt[2])
 		}
 	}
 }

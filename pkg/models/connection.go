@@ -1,0 +1,56 @@
+package models
+
+import (
+	"context"
+
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+// Connection answers GET /api/providers/{connectionId}/models: what the
+// upstream of one connection lists, asked anew, under the upstream's own ids.
+//
+//	{"object":"list","data":[entries as in a list],"source":"upstream"|"last"|"catalog"}
+//
+// source tells that the upstream answered, that it failed and this is its last
+// good list, or that it has no list to give and these are the static models.
+// The upstream's failure is no error (spec 4.2.6).
+func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*edge.Response, error) {
+	row := provider.Lookup(conn.Provider)
+	var entries []Entry
+	source := "catalog"
+	if row != nil {
+		s := newScope(c.Machine.Machine, row, conn)
+		var listed []catalog.Model
+		if hop, err := provider.Hop(c.Header); err == nil && row.Serves("models") && !row.Models.None && !internal(c) {
+			h.Live.discover(ctx, c.Machine, hop, []*scope{s})
+			if e := h.Live.entry(c.Machine, conn); e.list != nil {
+				listed, source = e.list.Models, "upstream"
+				if e.tried.After(e.at) {
+					source = "last"
+				}
+			}
+		}
+		if source == "catalog" {
+			listed = catalog.Models(row.Alias)
+		}
+		for i := range listed {
+			m := &listed[i]
+			if known := s.lookup(s.cut(m.ID)); len(known) > 0 && source != "catalog" {
+				m = merge(m, &known[0])
+				m.ID = listed[i].ID
+			} else if m.Kind == "" {
+				inferred := *m
+				inferred.Kind = infer(m.ID)
+				m = &inferred
+			}
+			entries = append(entries, Entry{ID: m.ID, OwnedBy: s.out, Kind: m.Kind, Model: *m})
+		}
+	}
+	body := appendList(nil, entries, h.Now().Unix())
+	body = append(body[:len(body)-1], `,"source":"`+source+`"}`...)
+	return answerJSON(body), nil
+}

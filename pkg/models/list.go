@@ -1,0 +1,339 @@
+package models
+
+import (
+	"sort"
+	"strings"
+
+	"weir/pkg/catalog"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+// Live is what an upstream listed itself.
+type Live struct {
+	Models  []catalog.Model // Kind is empty where the upstream did not tell
+	Partial bool            // there are more
+}
+
+// List makes the model list of a machine for a set of kinds; a nil machine
+// gives the static catalogue. live holds the upstreams' own lists by
+// connection id. It does no I/O, and keeps the order of spec 4.1: combos, then
+// each provider's models, then its web entries; the first entry of an id wins.
+func List(m *store.Machine, kinds []catalog.Kind, live map[string]*Live) []Entry {
+	b := builder{m: m, kinds: kinds, live: live, scopes: scopes(m), seen: map[string]bool{}}
+	b.build()
+	return b.list
+}
+
+func (b *builder) build() {
+	b.combos()
+	if len(b.scopes) == 0 {
+		b.static()
+	}
+	for _, s := range b.scopes {
+		if serves(s.row, b.kinds) && !b.skips(s.out) {
+			b.provider(s)
+		}
+	}
+}
+
+// builder collects the entries of one list.
+type builder struct {
+	m      *store.Machine
+	kinds  []catalog.Kind
+	live   map[string]*Live
+	scopes []*scope
+	list   []Entry
+	seen   map[string]bool
+	// only, when not empty, is the one id that matters: providers and combos
+	// that cannot list it are left out.
+	only string
+}
+
+// skips tells whether a provider of this output alias cannot list b.only.
+func (b *builder) skips(out string) bool {
+	return b.only != "" && !(len(b.only) > len(out) && b.only[len(out)] == '/' && b.only[:len(out)] == out)
+}
+
+func (b *builder) wants(k catalog.Kind) bool {
+	for _, want := range b.kinds {
+		if want == k {
+			return true
+		}
+	}
+	return false
+}
+
+// add appends an entry unless its id is empty or listed. Spec 4.1.5.
+func (b *builder) add(id, owner string, kind catalog.Kind, m *catalog.Model) {
+	if id == "" || b.seen[id] {
+		return
+	}
+	b.seen[id] = true
+	e := Entry{ID: id, OwnedBy: owner, Kind: kind}
+	if m != nil {
+		e.Model = *m
+	}
+	b.list = append(b.list, e)
+}
+
+// static lists the static catalogue and the custom chat models, for a machine
+// without active connections. Spec 4.1.3.
+func (b *builder) static() {
+	for _, row := range provider.All() {
+		if !serves(row, b.kinds) || b.skips(row.Alias) {
+			continue
+		}
+		s := newScope(b.m, row, nil)
+		models := catalog.Models(row.Alias)
+		for i := range models {
+			if m := &models[i]; b.wants(m.Kind) && !s.hidden[m.ID] {
+				b.add(s.out+"/"+m.ID, s.out, m.Kind, m)
+			}
+		}
+	}
+	if b.m == nil {
+		return
+	}
+	for i := range b.m.CustomModels {
+		c := &b.m.CustomModels[i]
+		owner, id := strings.TrimSpace(c.ProviderAlias), strings.TrimSpace(c.ID)
+		if owner == "" || id == "" || b.hidden(owner, id) {
+			continue
+		}
+		if kind, ok := b.customKind(c); ok {
+			b.add(owner+"/"+id, owner, kind, custom(c, nil))
+		}
+	}
+}
+
+// customKind gives the requested kind that a custom model is listed for: llm
+// for chat models, and imageToText too for those that read images.
+func (b *builder) customKind(c *store.CustomModel) (catalog.Kind, bool) {
+	chat, vision := chatModel(c)
+	switch {
+	case chat && b.wants(catalog.LLM):
+		return catalog.LLM, true
+	case vision && b.wants(catalog.ImageToText):
+		return catalog.ImageToText, true
+	}
+	return "", false
+}
+
+// hidden tells whether a model of a provider without a connection is disabled.
+func (b *builder) hidden(alias, id string) bool {
+	row := provider.ByAlias(alias)
+	if row == nil {
+		row = provider.Lookup(alias)
+	}
+	if row == nil {
+		row = &provider.Descriptor{ID: alias, Alias: alias}
+	}
+	return newScope(b.m, row, nil).hidden[id]
+}
+
+// provider lists one provider. Spec 4.1.4.2 to 4.1.4.9.
+func (b *builder) provider(s *scope) {
+	if ids := enabled(s.conn); ids != nil {
+		for _, id := range ids {
+			b.examine(s, s.cut(id), nil)
+		}
+	} else {
+		b.catalogue(s)
+	}
+	for i := range b.m.CustomModels {
+		c := &b.m.CustomModels[i]
+		if !s.named(strings.TrimSpace(c.ProviderAlias)) {
+			continue
+		}
+		id := strings.TrimSpace(c.ID)
+		switch chat, vision := chatModel(c); {
+		case vision:
+			if kind, ok := b.customKind(c); ok && id != "" && !s.hidden[id] {
+				b.add(s.out+"/"+id, s.out, kind, custom(c, nil))
+			}
+		case chat:
+			b.examine(s, id, c)
+		}
+	}
+	for _, id := range aliased(b.m, s) {
+		b.examine(s, id, nil)
+	}
+	if s.row.Search && b.wants(catalog.WebSearch) && !s.hidden["search"] {
+		b.add(s.out+"/search", s.out, catalog.WebSearch, nil)
+	}
+	if s.row.Fetch && b.wants(catalog.WebFetch) && !s.hidden["fetch"] {
+		b.add(s.out+"/fetch", s.out, catalog.WebFetch, nil)
+	}
+}
+
+// catalogue lists what the upstream listed itself and the static models. The
+// upstream's list replaces the static one kind by kind: a vendor whose list
+// names chat models only keeps its static image models.
+func (b *builder) catalogue(s *scope) {
+	covered := map[catalog.Kind]bool{}
+	if l := b.live[s.conn.ID]; l != nil {
+		for i := range l.Models {
+			kind := b.upstream(s, &l.Models[i])
+			covered[kind] = !l.Partial
+		}
+	}
+	models := catalog.Models(s.static)
+	for i := range models {
+		if m := &models[i]; !covered[m.Kind] && b.wants(m.Kind) {
+			b.known(s, s.cut(m.ID), m)
+		}
+	}
+}
+
+// upstream lists a model that the upstream named, and gives its kind. What the
+// upstream said goes before what the static catalogue knows, but for the kind.
+func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
+	id := s.cut(live.ID)
+	known := s.lookup(id)
+	m := *live
+	if len(known) == 0 {
+		if m.Kind == "" {
+			m.Kind = infer(id)
+		}
+		if b.wants(m.Kind) {
+			b.known(s, id, &m)
+		}
+		return m.Kind
+	}
+	for i := range known {
+		if b.wants(known[i].Kind) {
+			b.known(s, id, merge(live, &known[i]))
+		}
+	}
+	return known[0].Kind
+}
+
+// known lists an id whose kind is known and requested.
+func (b *builder) known(s *scope, id string, m *catalog.Model) {
+	if id != "" && !s.hidden[id] {
+		b.add(s.out+"/"+id, s.out, m.Kind, m)
+	}
+}
+
+// examine lists an id for its static kind if the catalogue has one, else for
+// the kind inferred from its letters, when that is requested. Spec 4.1.4.7.
+func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
+	if id == "" {
+		return
+	}
+	known := s.lookup(id)
+	for i := range known {
+		if b.wants(known[i].Kind) {
+			b.known(s, id, custom(c, &known[i]))
+		}
+	}
+	if known != nil {
+		return
+	}
+	if kind := infer(id); b.wants(kind) {
+		m := custom(c, nil)
+		m.Kind = kind
+		b.known(s, id, m)
+	}
+}
+
+// infer is spec 4.1.4.7 for an id that its provider's catalogue does not know,
+// but for video models of other providers, which are no chat models.
+func infer(id string) catalog.Kind {
+	kind := catalog.InferKind(id)
+	if kind == catalog.LLM && catalog.KnownVideo(id) {
+		return catalog.Video
+	}
+	return kind
+}
+
+// enabled gives the distinct non-empty ids that a connection names, or nil.
+// Spec 4.1.4.2.
+func enabled(conn *store.Connection) []string {
+	var ids []string
+	seen := map[string]bool{}
+	for _, id := range conn.Data.EnabledModels {
+		if id = strings.TrimSpace(id); id != "" && !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// aliased gives the ids that the alias map adds to a provider, in the order of
+// the alias names. Spec 4.1.4.6.
+func aliased(m *store.Machine, s *scope) []string {
+	if len(m.ModelAliases) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(m.ModelAliases))
+	for name := range m.ModelAliases {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var ids []string
+	for _, name := range names {
+		if id, ok := s.cutPrefix(strings.TrimSpace(m.ModelAliases[name])); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// custom lays what a user said of a model over what is known of it. c and
+// known may be nil.
+func custom(c *store.CustomModel, known *catalog.Model) *catalog.Model {
+	var m catalog.Model
+	if known != nil {
+		if c == nil {
+			return known
+		}
+		m = *known
+	}
+	if c == nil {
+		return &m
+	}
+	if c.Name != "" {
+		m.Name = c.Name
+	}
+	if c.ContextLength > 0 {
+		m.Context = c.ContextLength
+	}
+	if c.MaxTokens > 0 {
+		m.MaxOutput = c.MaxTokens
+	}
+	if _, vision := chatModel(c); vision {
+		m.Kind = catalog.LLM
+		m.Caps.Set(catalog.Vision, true)
+		m.Input |= catalog.Text | catalog.Images
+		m.Output |= catalog.Text
+	}
+	return &m
+}
+
+// merge lays what the upstream said over what the static catalogue knows.
+func merge(live, known *catalog.Model) *catalog.Model {
+	m := *known
+	if live.Name != "" {
+		m.Name = live.Name
+	}
+	if live.Context > 0 {
+		m.Context = live.Context
+	}
+	if live.MaxOutput > 0 {
+		m.MaxOutput = live.MaxOutput
+	}
+	if live.Input != 0 {
+		m.Input = live.Input
+	}
+	if live.Output != 0 {
+		m.Output = live.Output
+	}
+	if live.Price != "" {
+		m.Price = live.Price
+	}
+	m.Caps = live.Caps.Over(known.Caps)
+	return &m
+}

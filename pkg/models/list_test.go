@@ -1,0 +1,79 @@
+package models
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/pkg/catalog"
+	"weir/pkg/internal/golden"
+	"weir/pkg/store"
+)
+
+// listCase is testdata/list/<rule>.json.
+type listCase struct {
+	Kinds   []catalog.Kind
+	Machine *store.Machine
+	Live    map[string]*Live
+}
+
+// Each case is named for the rule of spec 4.1 that it proves.
+func TestListRules(t *testing.T) {
+	names, _ := filepath.Glob("testdata/list/*.json")
+	if len(names) < 30 {
+		t.Fatalf("%d files", len(names))
+	}
+	for _, file := range names {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		if strings.HasSuffix(name, ".golden") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c listCase
+			if err := json.Unmarshal(raw, &c); err != nil {
+				t.Fatal(err)
+			}
+			list := List(c.Machine, c.Kinds, c.Live)
+			body := appendList(nil, list, 1_700_000_000)
+			if !json.Valid(body) {
+				t.Fatalf("not JSON: %s", body)
+			}
+			golden.JSON(t, "list/"+name, json.RawMessage(body))
+		})
+	}
+}
+
+func TestStaticCatalogueWithoutAMachine(t *testing.T) {
+	list := List(nil, []catalog.Kind{catalog.LLM}, nil)
+	if len(list) < 1000 {
+		t.Errorf("%d chat models, want at least 1000", len(list))
+	}
+	if list[0].OwnedBy != "openai" {
+		t.Errorf("the list begins with %+v, want the first row of the table", list[0])
+	}
+	seen := map[string]bool{}
+	for _, e := range list {
+		if seen[e.ID] || e.ID == "" {
+			t.Errorf("%q is listed twice", e.ID)
+		}
+		seen[e.ID] = true
+		if e.Kind != catalog.LLM {
+			t.Errorf("%+v among the chat models", e)
+		}
+	}
+}
+
+func TestStringsAreEscaped(t *testing.T) {
+	m := &store.Machine{Combos: []store.Combo{{Name: "a\"b\\c\n<é\x00"}}}
+	body := appendList(nil, List(m, []catalog.Kind{catalog.LLM}, nil)[:1], 1)
+	var got struct{ Data []struct{ ID string } }
+	if err := json.Unmarshal(body, &got); err != nil || got.Data[0].ID != m.Combos[0].Name {
+		t.Errorf("%s: %v", body, err)
+	}
+}

@@ -1,0 +1,128 @@
+package models
+
+import (
+	"strings"
+
+	"weir/pkg/catalog"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+// scope is a provider as a list shows it.
+type scope struct {
+	row    *provider.Descriptor
+	conn   *store.Connection // nil in the static catalogue
+	out    string            // output alias
+	static string            // the provider's own alias
+	hidden map[string]bool   // upstream ids on the disabled list; nil when none
+}
+
+// newScope finds the output alias of a provider: the prefix of the connection,
+// else the provider's alias. Spec 4.1.4.1.
+func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection) *scope {
+	s := &scope{row: row, conn: conn, static: row.Alias}
+	if conn != nil {
+		s.out = strings.TrimSpace(conn.Data.Prefix)
+	}
+	if s.out == "" {
+		s.out = strings.TrimSpace(row.Alias)
+	}
+	if m == nil {
+		return s
+	}
+	for i := range m.Disabled {
+		d := &m.Disabled[i]
+		if !s.named(strings.TrimSpace(d.ProviderAlias)) {
+			continue
+		}
+		for _, id := range d.IDs {
+			if s.hidden == nil {
+				s.hidden = map[string]bool{}
+			}
+			id = strings.TrimSpace(id)
+			s.hidden[id] = true
+			s.hidden[s.cut(id)] = true
+		}
+	}
+	return s
+}
+
+// named tells whether name is one of the provider's names: the output alias,
+// the static alias or the provider id.
+func (s *scope) named(name string) bool {
+	return name != "" && (name == s.out || name == s.static || name == s.row.ID)
+}
+
+// cut removes a leading "<name>/" of the provider from an id.
+func (s *scope) cut(id string) string {
+	rest, _ := s.cutPrefix(id)
+	return rest
+}
+
+func (s *scope) cutPrefix(id string) (string, bool) {
+	for _, name := range [...]string{s.out, s.static, s.row.ID} {
+		if len(id) > len(name) && id[len(name)] == '/' && id[:len(name)] == name {
+			return id[len(name)+1:], true
+		}
+	}
+	return id, false
+}
+
+// lookup gives what the static catalogue knows of a listed id.
+func (s *scope) lookup(id string) []catalog.Model {
+	if known := catalog.Lookup(s.static, id); known != nil {
+		return known
+	}
+	return catalog.Lookup(s.static, catalog.UpstreamID(s.static, id))
+}
+
+// scopes lists the providers of a machine: the first active connection of
+// each, in stored order. Spec 4.1.4.
+func scopes(m *store.Machine) []*scope {
+	if m == nil {
+		return nil
+	}
+	var list []*scope
+next:
+	for i := range m.Connections {
+		conn := &m.Connections[i]
+		if conn.Inactive {
+			continue
+		}
+		for _, s := range list {
+			if s.conn.Provider == conn.Provider {
+				continue next
+			}
+		}
+		row := provider.Lookup(conn.Provider)
+		if row == nil {
+			// A provider without a descriptor has kind llm and no models of
+			// its own (spec 2.8).
+			row = &provider.Descriptor{ID: conn.Provider, Alias: conn.Provider, Models: provider.List{None: true}}
+		}
+		list = append(list, newScope(m, row, conn))
+	}
+	return list
+}
+
+// serves tells whether the provider has one of the kinds.
+func serves(row *provider.Descriptor, kinds []catalog.Kind) bool {
+	for _, k := range kinds {
+		if row.Has(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// chatModel tells whether a custom model is a chat model, and whether it is one
+// because it reads images. Spec 2.5.
+func chatModel(c *store.CustomModel) (chat, vision bool) {
+	switch strings.TrimSpace(c.Type) {
+	case "", string(catalog.LLM):
+		return true, false
+	case string(catalog.ImageToText), "image-to-text":
+		return true, true
+	}
+	return false, false
+}
