@@ -6,13 +6,14 @@ import (
 )
 
 // Secret is a credential in the clear. It prints as ***, in every format and
-// in JSON; only package provider reveals it.
+// in JSON; only provider and redact reveal it.
 type Secret struct{ v string }
 
 // NewSecret wraps a credential.
 func NewSecret(v string) Secret { return Secret{v} }
 
-// Reveal gives the credential. Only package provider calls it.
+// Reveal gives the credential. Only provider calls it, to send it, and redact,
+// to find it.
 func (s Secret) Reveal() string { return s.v }
 
 // IsZero tells whether there is no credential.

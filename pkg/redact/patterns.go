@@ -1,0 +1,202 @@
+package redact
+
+import "strings"
+
+// token is a credential that its beginning gives away.
+type token struct {
+	prefix string
+	least  int  // characters that follow
+	upper  bool // only A–Z and 0–9 follow
+}
+
+// tokens by vendor, in no order. Reliability 3.7.
+var tokens = []token{
+	{prefix: "sk-", least: 16}, {prefix: "gsk_", least: 16}, {prefix: "xai-", least: 16},
+	{prefix: "AIza", least: 30}, {prefix: "ya29.", least: 8}, {prefix: "1//0", least: 8},
+	{prefix: "ghp_", least: 16}, {prefix: "gho_", least: 16}, {prefix: "ghu_", least: 16}, {prefix: "ghs_", least: 16}, {prefix: "ghr_", least: 16},
+	{prefix: "github_pat_", least: 16}, {prefix: "hf_", least: 16}, {prefix: "gw1_", least: 8},
+	{prefix: "AKIA", least: 16, upper: true}, {prefix: "ASIA", least: 16, upper: true},
+	{prefix: "eyJ", least: 16},
+}
+
+// names whose value is a credential, in lower case; - stands for "-", "_" or
+// nothing. bare names need a separator of = or : after them.
+var names = []string{
+	"bearer", "api-key", "access-token", "refresh-token", "id-token", "session-token", "security-token",
+	"client-secret", "aws-secret-access-key", "secret-access-key", "secret-key", "private-key", "password", "authorization", "code",
+}
+
+const minNamed = 8 // characters of a named value
+
+// Patterns gives s without what looks like a credential: tokens known by their
+// beginning, values behind a telling name, private key blocks, and user and
+// password in an address.
+func Patterns(s string) string {
+	var b strings.Builder
+	done := 0
+	for p := 0; p < len(s); {
+		if p > 0 && wordByte(s[p-1]) && s[p] != ':' { // only where a word begins
+			p++
+			continue
+		}
+		from, to := credentialAt(s, p)
+		if to == 0 {
+			p++
+			continue
+		}
+		b.WriteString(s[done:from])
+		b.WriteString(Mask)
+		done, p = to, to
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// credentialAt gives the span to mask of a credential that begins at s[p], or
+// zeros.
+func credentialAt(s string, p int) (from, to int) {
+	switch s[p] {
+	case '-':
+		return keyBlock(s, p)
+	case ':':
+		return userinfo(s, p)
+	}
+	for i := range tokens {
+		t := &tokens[i]
+		if s[p] == t.prefix[0] && strings.HasPrefix(s[p:], t.prefix) {
+			to := p + len(t.prefix)
+			for to < len(s) && (t.upper && (upperDigit(s[to])) || !t.upper && tokenByte(s[to])) {
+				to++
+			}
+			if to-p-len(t.prefix) >= t.least {
+				return p, to
+			}
+		}
+	}
+	return named(s, p)
+}
+
+// named finds `api_key": "…`, `Bearer …`, `code=…&`.
+func named(s string, p int) (from, to int) {
+	for _, name := range names {
+		q := after(s, p, name)
+		if q == 0 {
+			continue
+		}
+		sep := q
+		marked := false
+		for sep < len(s) && sep-q < 16 {
+			switch s[sep] {
+			case '=', ':':
+				marked = true
+			case ' ', '\t', '\n', '\r', '"', '\'', '\\':
+			default:
+				goto value
+			}
+			sep++
+		}
+	value:
+		if sep == q || !marked && name != "bearer" && name != "api-key" {
+			continue
+		}
+		if name == "authorization" { // the scheme is not the secret
+			if i := strings.IndexByte(s[sep:min(len(s), sep+12)], ' '); i > 0 {
+				sep += i + 1
+			}
+		}
+		end := sep
+		for end < len(s) && valueByte(s[end]) {
+			end++
+		}
+		least := minNamed
+		if name == "code" && s[q] != '=' {
+			continue // an error's "code": "…" tells nothing
+		}
+		if !marked && !strings.ContainsAny(s[sep:end], "0123456789") {
+			continue // "api key provided", "bearer authentication"
+		}
+		if end-sep >= least {
+			return sep, end
+		}
+	}
+	return 0, 0
+}
+
+// after gives the end of name at s[p], whatever the case of its letters, or 0.
+func after(s string, p int, name string) int {
+	for i := 0; i < len(name); i++ {
+		if name[i] == '-' {
+			if p < len(s) && (s[p] == '-' || s[p] == '_' || s[p] == ' ') {
+				p++
+			}
+			continue
+		}
+		if p >= len(s) || s[p]|0x20 != name[i] {
+			return 0
+		}
+		p++
+	}
+	if p >= len(s) {
+		return 0
+	}
+	return p
+}
+
+// keyBlock finds a PEM private key, to its end or the text's.
+func keyBlock(s string, p int) (from, to int) {
+	const begin, key, end = "-----BEGIN ", "PRIVATE KEY-----", "-----END "
+	if !strings.HasPrefix(s[p:], begin) {
+		return 0, 0
+	}
+	head := s[p:min(len(s), p+64)]
+	if !strings.Contains(head, key) {
+		return 0, 0
+	}
+	i := strings.Index(s[p:], end)
+	if i < 0 {
+		return p, len(s)
+	}
+	to = p + i + len(end)
+	if j := strings.Index(s[to:], "-----"); j >= 0 && j < 40 {
+		to += j + 5
+	}
+	return p, to
+}
+
+// userinfo finds user:password@ behind the scheme whose colon is at s[p].
+func userinfo(s string, p int) (from, to int) {
+	if !strings.HasPrefix(s[p:], "://") {
+		return 0, 0
+	}
+	colon := false
+	for q := p + 3; q < len(s); q++ {
+		switch c := s[q]; {
+		case c == '@':
+			if colon && q > p+4 {
+				return p + 3, q
+			}
+			return 0, 0
+		case c == ':':
+			colon = true
+		case c == '/' || c <= ' ' || c == '"' || c == '<':
+			return 0, 0
+		}
+	}
+	return 0, 0
+}
+
+func wordByte(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+func upperDigit(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' }
+func tokenByte(c byte) bool {
+	return wordByte(c) || c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == '*'
+}
+
+func valueByte(c byte) bool {
+	return c > ' ' && c != '"' && c != '\'' && c != ',' && c != '&' && c != '}' && c != ']' && c != '<' && c != '\\' && c != 0x7f
+}
