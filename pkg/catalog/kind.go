@@ -44,45 +44,84 @@ func EntryKind(kind, typ string) Kind {
 	return LLM
 }
 
-// The parts of an id that tell a kind, in the order they are tried. Spec 4.1.4.7.
-var inferred = []struct {
-	kind  Kind
-	parts []string
-}{
-	{Embedding, []string{"embed"}},
-	{TTS, []string{"tts", "speech", "audio", "voice"}},
-	{Image, []string{"image", "imagen", "dall-e", "dalle", "flux", "sdxl", "sd-", "stable-diffusion"}},
-}
-
 // InferKind guesses the kind of an id that no catalogue knows, from its
-// letters alone, whatever their case. Spec 4.1.4.7.
+// letters alone, whatever their case: embedding goes before tts, tts before
+// image, and an id that tells nothing is a chat model's. Spec 4.1.4.7.
 func InferKind(id string) Kind {
-	for _, rule := range inferred {
-		for _, part := range rule.parts {
-			if containsFold(id, part) {
-				return rule.kind
+	found := LLM
+	for i := 0; i+1 < len(id); i++ {
+		// The first two letters decide which piece it can be; folding by a bit
+		// lets through too much, which startsFold then refuses.
+		kind, text := LLM, ""
+		switch c, d := id[i]|0x20, id[i+1]|0x20; c {
+		case 'e':
+			if d == 'm' {
+				kind, text = Embedding, "embed"
+			}
+		case 't':
+			if d == 't' {
+				kind, text = TTS, "tts"
+			}
+		case 'a':
+			if d == 'u' {
+				kind, text = TTS, "audio"
+			}
+		case 'v':
+			if d == 'o' {
+				kind, text = TTS, "voice"
+			}
+		case 'i':
+			if d == 'm' {
+				kind, text = Image, "image" // and so imagen
+			}
+		case 'f':
+			if d == 'l' {
+				kind, text = Image, "flux"
+			}
+		case 'd':
+			if d == 'a' {
+				kind, text = Image, "dalle"
+				if len(id) > i+4 && id[i+4] == '-' {
+					text = "dall-e"
+				}
+			}
+		case 's':
+			switch d {
+			case 'p':
+				kind, text = TTS, "speech"
+			case 't':
+				kind, text = Image, "stable-diffusion"
+			case 'd':
+				kind, text = Image, "sdxl"
+				if len(id) > i+2 && id[i+2] == '-' {
+					text = "sd-"
+				}
 			}
 		}
-	}
-	return LLM
-}
-
-// containsFold tells whether s contains part, which is in lower case ASCII.
-func containsFold(s, part string) bool {
-	first := part[0]
-	for i := 0; i+len(part) <= len(s); i++ {
-		if lower(s[i]) != first {
+		if text == "" || !startsFold(id[i:], text) {
 			continue
 		}
-		j := 1
-		for j < len(part) && lower(s[i+j]) == part[j] {
-			j++
+		if kind == Embedding {
+			return Embedding
 		}
-		if j == len(part) {
-			return true
+		if kind == TTS || found == LLM {
+			found = kind
 		}
 	}
-	return false
+	return found
+}
+
+// startsFold tells whether s starts with text, which is in lower case ASCII.
+func startsFold(s, text string) bool {
+	if len(s) < len(text) {
+		return false
+	}
+	for i := 0; i < len(text); i++ {
+		if lower(s[i]) != text[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func lower(c byte) byte {
@@ -92,27 +131,76 @@ func lower(c byte) byte {
 	return c
 }
 
-// videoParts are parts of the ids of video models. An id with one of them is
-// looked up before it is believed.
-var videoParts = []string{"video", "veo", "t2v", "i2v", "r2v", "seedance", "hailuo", "imagine", "gen4", "ray-", "wan3", "happyhorse", "aleph"}
+// looksVideo tells whether an id has a piece that names of video models have.
+func looksVideo(id string) bool {
+	for i := 0; i+1 < len(id); i++ {
+		text := ""
+		switch c, d := id[i]|0x20, id[i+1]|0x20; c {
+		case 'v':
+			switch d {
+			case 'e':
+				text = "veo"
+			case 'i':
+				text = "video"
+			}
+		case 't', 'r':
+			switch d {
+			case '2' | 0x20:
+				text = "t2v"
+				if c == 'r' {
+					text = "r2v"
+				}
+			case 'a':
+				text = "ray-"
+			}
+		case 'i':
+			switch d {
+			case '2' | 0x20:
+				text = "i2v"
+			case 'm':
+				text = "imagine"
+			}
+		case 's':
+			if d == 'e' {
+				text = "seedance"
+			}
+		case 'h':
+			if d == 'a' {
+				text = "hailuo"
+				if len(id) > i+2 && id[i+2]|0x20 == 'p' {
+					text = "happyhorse"
+				}
+			}
+		case 'g':
+			if d == 'e' {
+				text = "gen4"
+			}
+		case 'w':
+			if d == 'a' {
+				text = "wan3"
+			}
+		}
+		if text != "" && startsFold(id[i:], text) {
+			return true
+		}
+	}
+	return false
+}
 
 // KnownVideo tells whether some provider has a video model of this id, and
 // none a model of another kind; also for the last part of an id with slashes.
 func KnownVideo(id string) bool {
-	for _, part := range videoParts {
-		if !containsFold(id, part) {
-			continue
-		}
-		found := Find(id)
-		if i := strings.LastIndexByte(id, '/'); found == nil && i >= 0 {
-			found = Find(id[i+1:])
-		}
-		for i := range found {
-			if found[i].Kind != Video {
-				return false
-			}
-		}
-		return found != nil
+	if !looksVideo(id) {
+		return false
 	}
-	return false
+	found := Find(id)
+	if i := strings.LastIndexByte(id, '/'); found == nil && i >= 0 {
+		found = Find(id[i+1:])
+	}
+	for i := range found {
+		if found[i].Kind != Video {
+			return false
+		}
+	}
+	return found != nil
 }

@@ -102,6 +102,9 @@ func Models(alias string) []Model {
 	return s.models
 }
 
+// Has tells whether an alias has static models.
+func Has(alias string) bool { return find(alias) != nil }
+
 // Lookup gives the static models of an alias with this id: none, one, or one
 // for each of its kinds. It reads only their lines.
 func Lookup(alias, id string) []Model {

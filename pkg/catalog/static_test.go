@@ -239,3 +239,56 @@ func TestUpstreamIDKeepsTheVendorsName(t *testing.T) {
 		}
 	}
 }
+
+// TestInferKindIsTheRuleOfTheSpecification compares with the rule as it is
+// written there, over ids put together from pieces of its words.
+func TestInferKindIsTheRuleOfTheSpecification(t *testing.T) {
+	rule := func(id string) Kind {
+		id = strings.ToLower(id)
+		for _, r := range []struct {
+			kind  Kind
+			words string
+		}{
+			{Embedding, "embed"}, {TTS, "tts speech audio voice"},
+			{Image, "image imagen dall-e dalle flux sdxl sd- stable-diffusion"},
+		} {
+			for _, w := range strings.Fields(r.words) {
+				if strings.Contains(id, w) {
+					return r.kind
+				}
+			}
+		}
+		return LLM
+	}
+	pieces := []string{"", "em", "bed", "Embed", "tt", "s", "TTS", "speech", "spee", "audio", "au", "voice", "vo", "image", "imagen", "Im", "age",
+		"dall", "-e", "e", "dalle", "DALL-E", "flux", "fl", "sdxl", "sd", "-", "SD-", "stable-diffusion", "stable", "x", "é", "/"}
+	for _, a := range pieces {
+		for _, b := range pieces {
+			for _, c := range pieces {
+				id := a + b + c
+				if got, want := InferKind(id), rule(id); got != want {
+					t.Fatalf("InferKind(%q) = %q, want %q", id, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestKnownVideo(t *testing.T) {
+	for id, want := range map[string]bool{
+		"veo-3.1-generate-preview": true, "google/veo-3.1-generate-preview": true, "grok-imagine-video": true, "gen4_turbo": true,
+		"fal-ai/luma-ray-2": true, "MiniMax-Hailuo-02": true, "happyhorse_1_0": true, "aleph2": false, "wan2.6-t2v": true,
+		"video-llama": false, "veo-99": false, "gpt-4o": false, "": false, "v": false,
+	} {
+		if got := KnownVideo(id); got != want {
+			t.Errorf("KnownVideo(%q) = %v, want %v", id, got, want)
+		}
+	}
+	for _, alias := range Aliases() {
+		for _, m := range Models(alias) {
+			if m.Kind == Video && !looksVideo(m.ID) {
+				t.Logf("%s/%s does not look like a video model", alias, m.ID)
+			}
+		}
+	}
+}

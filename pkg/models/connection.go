@@ -47,7 +47,7 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 				inferred.Kind = infer(m.ID)
 				m = &inferred
 			}
-			entries = append(entries, Entry{ID: m.ID, OwnedBy: s.out, Kind: m.Kind, Model: *m})
+			entries = append(entries, Entry{ID: m.ID, OwnedBy: s.out, Kind: m.Kind, Model: m})
 		}
 	}
 	body := appendList(nil, entries, h.Now().Unix())

@@ -13,8 +13,9 @@ type Entry struct {
 	ID      string
 	OwnedBy string       // the output alias, or "combo"
 	Kind    catalog.Kind // what it is listed for
-	// Model is what is known of it; its ID is the upstream's.
-	Model catalog.Model
+	// Model is what is known of it, never nil. It is shared and must not be
+	// changed; its ID is the upstream's, or empty.
+	Model *catalog.Model
 }
 
 // append writes the entry as OpenAI's clients read it:
@@ -37,7 +38,7 @@ func (e *Entry) append(b []byte, created int64) []byte {
 		b = append(b, e.Kind...)
 		b = append(b, '"')
 	case catalog.LLM:
-		b = appendDetails(b, &e.Model)
+		b = appendDetails(b, e.Model)
 	}
 	return append(b, '}')
 }

@@ -3,11 +3,13 @@ package models
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/provider"
 )
 
 // endpoints are where models of a kind are called, and with which fields. The
@@ -46,6 +48,9 @@ func (h *Handler) Info(ctx context.Context, c *auth.Call) (*edge.Response, error
 	}
 	entry, v := h.entryOfKind(ctx, c, id, param(c.Query, "kind"))
 	if entry == nil {
+		entry = webEntry(c, id)
+	}
+	if entry == nil {
 		return nil, unknown(id)
 	}
 	resp := answerJSON(info(entry))
@@ -71,8 +76,34 @@ func (h *Handler) entryOfKind(ctx context.Context, c *auth.Call, id, kind string
 	return h.entry(ctx, c, id, everything)
 }
 
+// webEntry is the search or fetch service of a provider that has one, also
+// before it is connected; nil for any other id.
+func webEntry(c *auth.Call, id string) *Entry {
+	alias, service, _ := strings.Cut(id, "/")
+	row := provider.ByAlias(alias)
+	if row == nil {
+		return nil
+	}
+	if c.Machine != nil && newScope(c.Machine.Machine, row, nil).hidden[service] {
+		return nil
+	}
+	e := Entry{ID: id, OwnedBy: alias, Model: blank("")}
+	switch {
+	case service == "search" && row.Search:
+		e.Kind = catalog.WebSearch
+	case service == "fetch" && row.Fetch:
+		e.Kind = catalog.WebFetch
+	default:
+		return nil
+	}
+	if len(allowed(c.Key, []Entry{e})) == 0 {
+		return nil
+	}
+	return &e
+}
+
 func info(e *Entry) []byte {
-	m := &e.Model
+	m := e.Model
 	b := append([]byte(nil), `{"id":`...)
 	b = appendString(b, e.ID)
 	name := m.Name

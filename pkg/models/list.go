@@ -20,12 +20,17 @@ type Live struct {
 // connection id. It does no I/O, and keeps the order of spec 4.1: combos, then
 // each provider's models, then its web entries; the first entry of an id wins.
 func List(m *store.Machine, kinds []catalog.Kind, live map[string]*Live) []Entry {
-	b := builder{m: m, kinds: kinds, live: live, scopes: scopes(m), seen: map[string]bool{}}
+	b := builder{m: m, kinds: kinds, live: live, scopes: scopes(m)}
 	b.build()
 	return b.list
 }
 
 func (b *builder) build() {
+	n := 16
+	if b.only == "" {
+		n = b.guess()
+	}
+	b.seen, b.list = make(map[string]bool, n), make([]Entry, 0, n)
 	b.combos()
 	if len(b.scopes) == 0 {
 		b.static()
@@ -35,6 +40,25 @@ func (b *builder) build() {
 			b.provider(s)
 		}
 	}
+}
+
+// guess gives about as many as there will be entries, so that nothing grows.
+func (b *builder) guess() int {
+	n := 16
+	if b.m != nil {
+		n += len(b.m.Combos) + len(b.m.CustomModels) + len(b.m.ModelAliases)
+	}
+	if len(b.scopes) == 0 && b.wants(catalog.LLM) {
+		return n + 1100
+	}
+	for _, s := range b.scopes {
+		if l := b.live[s.conn.ID]; l != nil {
+			n += len(l.Models)
+		} else {
+			n += max(len(s.conn.Data.EnabledModels), 32)
+		}
+	}
+	return n
 }
 
 // builder collects the entries of one list.
@@ -70,11 +94,24 @@ func (b *builder) add(id, owner string, kind catalog.Kind, m *catalog.Model) {
 		return
 	}
 	b.seen[id] = true
-	e := Entry{ID: id, OwnedBy: owner, Kind: kind}
-	if m != nil {
-		e.Model = *m
+	if m == nil {
+		m = blank(kind)
 	}
-	b.list = append(b.list, e)
+	b.list = append(b.list, Entry{ID: id, OwnedBy: owner, Kind: kind, Model: m})
+}
+
+// blanks are models of which nothing is known but the kind.
+var blanks = []catalog.Model{
+	{}, {Kind: catalog.LLM}, {Kind: catalog.Embedding}, {Kind: catalog.Image}, {Kind: catalog.TTS}, {Kind: catalog.Video},
+}
+
+func blank(kind catalog.Kind) *catalog.Model {
+	for i := range blanks {
+		if blanks[i].Kind == kind {
+			return &blanks[i]
+		}
+	}
+	return &blanks[0]
 }
 
 // static lists the static catalogue and the custom chat models, for a machine
@@ -232,8 +269,10 @@ func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
 		return
 	}
 	if kind := infer(id); b.wants(kind) {
-		m := custom(c, nil)
-		m.Kind = kind
+		m := blank(kind)
+		if c != nil {
+			m = custom(c, m)
+		}
 		b.known(s, id, m)
 	}
 }
@@ -248,18 +287,29 @@ func infer(id string) catalog.Kind {
 	return kind
 }
 
-// enabled gives the distinct non-empty ids that a connection names, or nil.
-// Spec 4.1.4.2.
+// enabled gives the non-empty ids that a connection names, or nil; add leaves
+// out the repeated ones. Spec 4.1.4.2.
 func enabled(conn *store.Connection) []string {
 	var ids []string
-	seen := map[string]bool{}
 	for _, id := range conn.Data.EnabledModels {
-		if id = strings.TrimSpace(id); id != "" && !seen[id] {
-			seen[id] = true
+		if id = strings.TrimSpace(id); id != "" {
+			if ids == nil {
+				ids = make([]string, 0, len(conn.Data.EnabledModels))
+			}
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// names tells whether a connection names its models.
+func names(conn *store.Connection) bool {
+	for _, id := range conn.Data.EnabledModels {
+		if strings.TrimSpace(id) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // aliased gives the ids that the alias map adds to a provider, in the order of

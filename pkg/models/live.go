@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"time"
 
 	"weir/pkg/auth"
@@ -136,7 +137,7 @@ func ttl(row *provider.Descriptor) time.Duration {
 // custom models, and not for another gateway that is itself building a list
 // (spec 4.2.8), where the upstream may be that gateway.
 func discovered(c *auth.Call, s *scope) bool {
-	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || enabled(s.conn) != nil {
+	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || names(s.conn) {
 		return false
 	}
 	own := s.row.Compatible || s.conn.Data.BaseURL != ""
@@ -146,7 +147,7 @@ func discovered(c *auth.Call, s *scope) bool {
 	if s.row.Compatible {
 		for i := range c.Machine.CustomModels {
 			m := &c.Machine.CustomModels[i]
-			if s.named(m.ProviderAlias) && m.ID != "" {
+			if s.named(strings.TrimSpace(m.ProviderAlias)) && strings.TrimSpace(m.ID) != "" {
 				return false
 			}
 		}

@@ -154,7 +154,7 @@ func (h *Handler) one(ctx context.Context, c *auth.Call, id string) (*edge.Respo
 // the upstream that the id names is asked for its list.
 func (h *Handler) entry(ctx context.Context, c *auth.Call, id string, kinds []catalog.Kind) (*Entry, view) {
 	var v view
-	b := builder{kinds: kinds, seen: map[string]bool{}}
+	b := builder{kinds: kinds}
 	if c.Machine != nil {
 		b.m = c.Machine.Machine
 		b.scopes = scopes(b.m)

@@ -14,13 +14,14 @@ type scope struct {
 	conn   *store.Connection // nil in the static catalogue
 	out    string            // output alias
 	static string            // the provider's own alias
+	known  bool              // the static catalogue has models of the provider
 	hidden map[string]bool   // upstream ids on the disabled list; nil when none
 }
 
 // newScope finds the output alias of a provider: the prefix of the connection,
 // else the provider's alias. Spec 4.1.4.1.
 func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection) *scope {
-	s := &scope{row: row, conn: conn, static: row.Alias}
+	s := &scope{row: row, conn: conn, static: row.Alias, known: catalog.Has(row.Alias)}
 	if conn != nil {
 		s.out = strings.TrimSpace(conn.Data.Prefix)
 	}
@@ -70,6 +71,9 @@ func (s *scope) cutPrefix(id string) (string, bool) {
 
 // lookup gives what the static catalogue knows of a listed id.
 func (s *scope) lookup(id string) []catalog.Model {
+	if !s.known {
+		return nil
+	}
 	if known := catalog.Lookup(s.static, id); known != nil {
 		return known
 	}
