@@ -56,6 +56,18 @@ export function parseHead(text) {
 // Most are over by then, and listening costs as much as a header field each.
 const watchAfter = 1000;
 
+// A body of up to withHead declared bytes is read before Go is entered, and
+// given up after bodyWait ms.
+const withHead = 64 << 10, bodyWait = 20000;
+
+// Fields of an upstream's answer that mean nothing to the gateway.
+const noise = new Set([
+  "date", "server", "connection", "keep-alive", "transfer-encoding", "vary", "via", "alt-svc", "set-cookie", "etag",
+  "strict-transport-security", "x-content-type-options", "content-security-policy", "x-frame-options", "cf-ray",
+  "cf-cache-status", "nel", "report-to", "server-timing", "x-envoy-upstream-service-time", "x-powered-by",
+  "access-control-allow-origin", "access-control-expose-headers", "access-control-allow-credentials",
+]);
+
 // Call is one event that Go handles: a request, an object call, an alarm.
 class Call {
   constructor(id, env, resolve, inst) {
@@ -433,7 +445,7 @@ class Instance {
       if (header) call.lift(header);
       const { headers } = r;
       let head = "";
-      for (const [k, v] of headers) head += (head ? "\n" : "") + k + "\n" + v;
+      for (const [k, v] of headers) if (!noise.has(k)) head += (head ? "\n" : "") + k + "\n" + v;
       if (maxBody > 0) {
         const body = await readAll(r, maxBody, 0);
         this.land(flight);
@@ -455,6 +467,25 @@ class Instance {
     if (!flight) return;
     flight.call.flights?.delete(flight);
     if (flight.total) flight.call.lift(flight.total);
+  }
+
+  // begin hands a request to Go, with its body when that is already here.
+  begin(call, head, hasBody, body) {
+    if (call.answered) return;
+    this.enter(() => {
+      const n = this.head(head);
+      if (n < 0) return this.refuse(call, 431, "the request's headers are too large");
+      this.x.weir_request(call.id, n, hasBody, body === null ? -1 : this.put(body));
+      this.x.resume();
+    });
+  }
+
+  // refuse answers a request that Go never saw.
+  refuse(call, status, message) {
+    if (call.answered) return;
+    this.calls.delete(call.id);
+    call.answer(failed(status, message, "invalid_request_error", null));
+    call.end();
   }
 
   // leave tells Go that a call's client has gone and aborts what may be aborted.
@@ -495,22 +526,22 @@ export async function handle(request, env, ctx) {
     const v = headers.get("x-api-key");
     if (v !== null) head += "\nx-api-key\n" + v;
   }
-  const response = await new Promise((resolve) => {
-    const call = new Call(inst.nextID++, env, resolve, inst);
-    call.request = request;
-    inst.calls.set(call.id, call);
-    ctx.waitUntil(new Promise((done) => { call.done = done; }));
-    inst.enter(() => {
-      const n = inst.head(head);
-      if (n < 0) {
-        inst.calls.delete(call.id);
-        call.end();
-        return call.answer(failed(431, "request headers are too large", "invalid_request_error", null));
-      }
-      inst.x.weir_request(call.id, n, request.body ? 1 : 0);
-      inst.x.resume();
-    });
-  });
+  const call = new Call(inst.nextID++, env, null, inst);
+  call.request = request;
+  inst.calls.set(call.id, call);
+  const answered = new Promise((resolve) => { call.resolve = resolve; });
+  ctx.waitUntil(new Promise((done) => { call.done = done; }));
+  if (request.body === null) inst.begin(call, head, 0, null);
+  else if (+(headers.get("content-length") ?? Infinity) > withHead || headers.has("content-encoding")) inst.begin(call, head, 1, null);
+  else {
+    // A small body comes with the head: the request enters Go once instead of twice.
+    const late = call.limit(bodyWait, () => inst.refuse(call, 408, "the request body did not arrive in time"));
+    request.arrayBuffer().then(
+      (body) => { call.lift(late); inst.begin(call, head, 1, new Uint8Array(body)); },
+      () => inst.refuse(call, 400, "the request body broke off"),
+    );
+  }
+  const response = await answered;
   return response ?? failed(503, "the gateway restarted, try again", "server_error", "restarted");
 }
 

@@ -106,14 +106,20 @@ func exportLeft(id int32) {
 }
 
 //go:wasmexport weir_request
-func exportRequest(id, headLen, hasBody int32) {
+func exportRequest(id, headLen, hasBody, bodyLen int32) {
 	c := &call{id: id}
 	calls[id] = c
 	r := parseRequest(string(scratch[:headLen]))
-	if hasBody == 1 {
-		r.Body = &clientBody{hostBody: hostBody{of: id}, length: r.Length}
-	} else {
+	switch {
+	case hasBody == 0:
 		r.Length = 0
+	case bodyLen < 0:
+		r.Body = &clientBody{hostBody: hostBody{of: id}, length: r.Length}
+	case bodyLen == 0:
+		r.Body = stream.FromBytes(nil)
+	default:
+		r.Body = stream.FromBytes(body)
+		body = nil
 	}
 	go c.serve(r)
 }
