@@ -1,0 +1,178 @@
+// ./build.sh bench: what a call costs in weir, as a ratio to a worker that
+// passes everything on and looks at nothing, in the same workerd build, with
+// the same upstream, in one run. Writes test/out/bench.json.
+//
+// The CPU is that of the workerd process; load and upstream run beside it. Each
+// figure is the median of ROUNDS (3), measured in turns with the floor. ROWS is
+// a regular expression on the ids of the rows to take; absent, all.
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { gzipSync } from "node:zlib";
+import { prepare, root, serve } from "./workerd.mjs";
+
+const rounds = Number(process.env.ROUNDS ?? 3);
+const out = join(root, "test/out/bench");
+const secrets = { ADMIN_TOKEN: "bench-admin-token-0123456789abcdef01234", API_KEY_SECRET: "bench-api-key-secret-0123456789abcdef01", CREDENTIALS_KEY: "bench-credentials-key-0123456789abcdef0" };
+const wanted = (id) => new RegExp(process.env.ROWS ?? "").test(id);
+const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
+const json = { "content-type": "application/json" };
+
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+for (const program of ["load", "upstream"]) execFileSync("go", ["build", "-o", join(out, program), `./test/bench/${program}`], { cwd: root, stdio: "inherit" });
+
+const upstream = spawn(join(out, "upstream"), { stdio: ["pipe", "pipe", "inherit"] });
+const [port, kvPort] = (await new Promise((r) => createInterface(upstream.stdout).once("line", r))).split(" ");
+const upstreamUrl = `http://127.0.0.1:${port}`;
+
+// load runs the load generator and gives its report.
+function load(url, { n, c = 32, seconds = 20, body = null, headers = {}, ends = "" }) {
+  const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends].map(String);
+  if (body) args.push("-post");
+  for (const [k, v] of Object.entries({ ...(body ? json : {}), ...headers })) args.push("-header", `${k}: ${v}`);
+  return new Promise((resolve, reject) => {
+    const child = spawn(join(out, "load"), args, { stdio: ["pipe", "pipe", "inherit"] });
+    let text = "";
+    child.stdout.on("data", (d) => { text += d; });
+    child.on("close", (code) => (code ? reject(new Error(`load ended with ${code}`)) : resolve(JSON.parse(text))));
+    child.stdin.end(body ?? "");
+  });
+}
+
+// Targets: the floor, the bare bridge (worker/bridgetest) and the gateway.
+const floor = { name: "floor", dir: prepare("floor", join(root, "test/bench/floor.mjs")), main: "floor.mjs", env: { UPSTREAM: upstreamUrl } };
+const bridge = { name: "bridge", dir: prepare("bridge", join(root, "test/out/bridge")), main: "worker.mjs", env: {} };
+const weir = { name: "weir", dir: prepare("weir", join(root, "build"), [join(root, "test/bench/entry.mjs")]), main: "entry.mjs", env: { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", LOG_LEVEL: "error" }, kvPort };
+
+async function tenant(url) {
+  const call = async (path, body) => {
+    const res = await fetch(url + path, { method: "POST", headers: { ...json, authorization: `Bearer ${secrets.ADMIN_TOKEN}` }, body: JSON.stringify(body) });
+    if (!res.ok) throw new Error(`${path}: ${res.status} ${await res.text()}`);
+    return res.json();
+  };
+  const { machineId, apiKey } = await call("/api/machines", {});
+  const connect = (family, prefix) => call(`/${machineId}/api/providers`, { provider: `${family}-compatible-0123abcd`, apiKey: "bench-upstream-key", providerSpecificData: { baseUrl: upstreamUrl + "/v1", prefix } });
+  await connect("openai", "up");
+  await connect("anthropic", "an");
+  return { authorization: `Bearer ${apiKey}` };
+}
+
+const embed = (model) => JSON.stringify({ model, input: "The food was delicious and the waiter friendly.", encoding_format: "base64" });
+const chat = (model, stream) => JSON.stringify({ model, messages: [{ role: "user", content: "Say hello in a friendly way." }], ...(stream ? { stream: true } : {}) });
+const done = "data: [DONE]\n\n";
+
+// A row compares one way to serve with the floor's way to serve the same.
+//
+//	path(target) gives path, body and more for load; limit is the budget
+const rows = [
+  { id: "embeddings", title: "CPU per embeddings call, 32 connections", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/embeddings", body: embed(t === weir ? "up/bench" : "bench") }) },
+  { id: "chat", title: "CPU per chat call, 32 connections", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench") }) },
+  { id: "stream", title: "CPU per 200-chunk stream, same dialect, metered", limit: 1.5, n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench", true), ends: done }) },
+  { id: "stream_translated", title: "CPU per 200-chunk stream, messages to chat", n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "an/bench" : "bench", true), ends: done }) },
+  { id: "bridge_post", title: "bridge alone: CPU per call", n: 15000, target: bridge, of: (t) => (t === bridge ? { path: `/post?${upstreamUrl}/v1/embeddings`, body: embed("bench") } : { path: "/v1/embeddings", body: embed("bench") }) },
+  ...["splice", "watch", "through"].map((kind) => ({ id: `bridge_${kind}`, title: `bridge alone: CPU per 200-chunk stream, ${kind}`, n: 640, target: bridge, of: (t) => (t === bridge ? { path: `/${kind}?${upstreamUrl}/v1/events`, ends: kind === "through" ? "<end <nil>>" : done } : { path: "/v1/events", ends: done }) })),
+];
+
+async function measure(server, target, row, headers) {
+  const { path, ...how } = row.of(target);
+  const options = { n: row.n, headers, ...how };
+  await load(server.url + path, { ...options, n: Math.min(row.n, 200) }); // warm
+  const cpu = server.cpu(), report = await load(server.url + path, options);
+  if (report.wrong) throw new Error(`${row.id} on ${target.name}: ${report.wrong} wrong answers, the first: ${report.first_wrong}`);
+  return { ms: ((server.cpu() - cpu) * 1000) / report.n, p50: report.p50_us / 1000, perSecond: report.n / report.seconds };
+}
+
+// served tells whether the target has the row's path at all.
+async function served(server, target, row, headers) {
+  const { path, body } = row.of(target);
+  const res = await fetch(server.url + path, { method: body ? "POST" : "GET", headers: { ...headers, ...(body ? json : {}) }, body });
+  const text = await res.text();
+  if (res.ok) return true;
+  if (res.status === 404 || res.status === 405) return false;
+  throw new Error(`${row.id} on ${target.name}: ${res.status} ${text.slice(0, 200)}`);
+}
+
+const results = [], gateways = new Map(), keys = new Map();
+async function up(target) {
+  if (!gateways.has(target)) {
+    gateways.set(target, await serve(target.dir, target.main, target));
+    keys.set(target, target === weir ? await tenant(gateways.get(target).url) : {});
+  }
+  return gateways.get(target);
+}
+
+// waiting takes one connection and calls in turn: what waiting is added.
+async function waiting() {
+  const row = { ...rows[0], n: 2000 }, times = { floor: [], weir: [] };
+  for (let i = 0; i < rounds; i++) {
+    for (const target of [floor, weir]) {
+      const server = await up(target), { path, ...how } = row.of(target);
+      times[target.name].push((await load(server.url + path, { ...how, n: row.n, c: 1, headers: keys.get(target) })).p50_us / 1000);
+    }
+  }
+  const p50 = { floor: median(times.floor), weir: median(times.weir) };
+  results.push({ id: "added_p50", title: "added p50, one connection", unit: "ms", ...p50, difference: p50.weir - p50.floor, limit: 0.2 });
+}
+
+async function memory() {
+  const { memory } = await fetch((await up(weir)).url + "/bench-stats").then((r) => r.json());
+  results.push({ id: "memory", title: "linear memory after all of that", unit: "MiB", weir: memory / 2 ** 20, limit: 16 });
+}
+
+// firstRequests takes the first request of an isolate: a new process each
+// time, the machine known to its object and to KV.
+async function firstRequests(key) {
+  const cold = { floor: [], weir: [] }, starts = { floor: [], weir: [] };
+  for (let i = 0; i < Math.max(5, rounds); i++) {
+    for (const target of [floor, weir]) {
+      const server = await serve(target.dir, target.main, target), { path, ...how } = rows[0].of(target);
+      const report = await load(server.url + path, { ...how, n: 1, c: 1, headers: target === weir ? key : {} });
+      await server.close();
+      if (report.wrong) throw new Error(`cold ${target.name}: ${report.first_wrong}`);
+      cold[target.name].push(report.p50_us / 1000);
+      starts[target.name].push(server.startMs);
+    }
+  }
+  results.push({ id: "cold", title: "first request of a cold isolate", unit: "ms", floor: median(cold.floor), weir: median(cold.weir), limit: 10 });
+  results.push({ id: "start", title: "start of workerd until it listens (compiles, boots)", unit: "ms", floor: median(starts.floor), weir: median(starts.weir) });
+}
+
+try {
+  const low = await up(floor);
+  for (const row of rows.filter((r) => wanted(r.id))) {
+    const server = await up(row.target), headers = keys.get(row.target);
+    if (!(await served(server, row.target, row, headers))) { console.log(`${row.title}: not served yet`); continue; }
+    const ours = [], theirs = [];
+    for (let i = 0; i < rounds; i++) {
+      theirs.push(await measure(low, floor, row, {}));
+      ours.push(await measure(server, row.target, row, headers));
+    }
+    const a = median(theirs.map((x) => x.ms)), b = median(ours.map((x) => x.ms));
+    results.push({ id: row.id, title: row.title, unit: "ms CPU", floor: a, weir: b, ratio: b / a, limit: row.limit });
+  }
+
+  if (wanted("added_p50")) await waiting();
+  if (wanted("memory")) await memory();
+  const key = keys.get(weir);
+  for (const s of gateways.values()) await s.close();
+  gateways.clear();
+  if (wanted("cold")) await firstRequests(key);
+
+  const wasm = readFileSync(join(root, "build/app.wasm"));
+  results.push({ id: "wasm", title: "app.wasm", unit: "MB", weir: wasm.length / 2 ** 20, limit: 8 });
+  results.push({ id: "wasm_gzip", title: "app.wasm gzipped", unit: "MB", weir: gzipSync(wasm, { level: 9 }).length / 2 ** 20, limit: 2.5 });
+} finally {
+  for (const s of gateways.values()) await s.close();
+  upstream.stdin.end();
+}
+
+const cell = (x, digits = 2) => (x === undefined ? "" : x.toFixed(digits)).padStart(9);
+console.log(`\n${"".padEnd(54)} ${"unit".padEnd(7)}${"floor".padStart(9)}${"weir".padStart(9)}${"ratio".padStart(9)}${"budget".padStart(9)}`);
+for (const r of results) {
+  const ratio = r.ratio ?? r.difference;
+  console.log(`${r.title.padEnd(54)} ${r.unit.padEnd(7)}${cell(r.floor, 3)}${cell(r.weir, 3)}${ratio === undefined ? "".padStart(9) : (r.difference === undefined ? "×" : "+").padStart(4) + ratio.toFixed(2).padStart(5)}${cell(r.limit)}`);
+}
+writeFileSync(join(root, "test/out/bench.json"), JSON.stringify({ at: new Date().toISOString(), rounds, results }, null, 2) + "\n");
+console.log("\nwritten to test/out/bench.json");

@@ -1,0 +1,139 @@
+// Command load sends one request over and over to a server on this machine and
+// checks each answer.
+//
+//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-post] [-header 'name: value'] [-ends TEXT] < body
+//
+// It stops after n requests or after the seconds, and prints
+//
+//	{"n","wrong","seconds","p50_us","p99_us","bytes"}
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+type headers map[string]string
+
+func (h headers) String() string { return "" }
+func (h headers) Set(s string) error {
+	name, value, _ := strings.Cut(s, ": ")
+	h[name] = value
+	return nil
+}
+
+// client is one connection's share of the work.
+type client struct {
+	http  *http.Client
+	times []time.Duration
+	wrong int
+	bytes int64
+	first string // what the first wrong answer was
+}
+
+func main() {
+	target := flag.String("url", "", "where to send it")
+	n := flag.Int64("n", 1000, "requests at most")
+	c := flag.Int("c", 32, "connections")
+	seconds := flag.Int("seconds", 30, "time at most")
+	ends := flag.String("ends", "", "what a right answer ends with")
+	post := flag.Bool("post", false, "POST the body on standard input")
+	head := headers{}
+	flag.Var(head, "header", "a header field, may be repeated")
+	flag.Parse()
+
+	u, err := url.Parse(*target)
+	if err != nil || !net.ParseIP(u.Hostname()).IsLoopback() {
+		fmt.Fprintln(os.Stderr, "load: the target must be a loopback address")
+		os.Exit(2)
+	}
+	method, body := http.MethodGet, []byte(nil)
+	if *post {
+		method = http.MethodPost
+		body, _ = io.ReadAll(os.Stdin)
+	}
+
+	var left atomic.Int64
+	left.Store(*n)
+	end := time.Now().Add(time.Duration(*seconds) * time.Second)
+	clients := make([]client, *c)
+	var wg sync.WaitGroup
+	from := time.Now()
+	for i := range clients {
+		cl := &clients[i]
+		cl.http = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
+		wg.Go(func() {
+			for left.Add(-1) >= 0 && time.Now().Before(end) {
+				cl.one(method, *target, body, head, []byte(*ends))
+			}
+		})
+	}
+	wg.Wait()
+	report(clients, time.Since(from))
+}
+
+func (c *client) one(method, target string, body []byte, head headers, ends []byte) {
+	from := time.Now()
+	req, _ := http.NewRequest(method, target, bytes.NewReader(body))
+	for k, v := range head {
+		req.Header.Set(k, v)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		c.fail(err.Error())
+		return
+	}
+	got, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	c.bytes += int64(len(got))
+	if err != nil || resp.StatusCode != 200 || !bytes.HasSuffix(got, ends) {
+		c.fail(fmt.Sprintf("%d %v %.200q", resp.StatusCode, err, got))
+		return
+	}
+	c.times = append(c.times, time.Since(from))
+}
+
+func (c *client) fail(what string) {
+	if c.wrong == 0 {
+		c.first = what
+	}
+	c.wrong++
+}
+
+func report(clients []client, took time.Duration) {
+	var times []time.Duration
+	var wrong int
+	var size int64
+	var first string
+	for _, c := range clients {
+		times = append(times, c.times...)
+		wrong += c.wrong
+		size += c.bytes
+		if first == "" {
+			first = c.first
+		}
+	}
+	slices.Sort(times)
+	at := func(q float64) float64 {
+		if len(times) == 0 {
+			return 0
+		}
+		return float64(times[int(q*float64(len(times)-1))].Nanoseconds()) / 1000
+	}
+	json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"n": len(times), "wrong": wrong, "first_wrong": first, "seconds": took.Seconds(),
+		"p50_us": at(0.5), "p99_us": at(0.99), "bytes": size,
+	})
+}

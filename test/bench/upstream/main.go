@@ -1,0 +1,126 @@
+// Command upstream is the benchmark's provider: as cheap as it can be, so that
+// it does not take the CPU that is being measured. It also keeps the worker's
+// KV, behind the interface that workerd speaks.
+//
+//	POST …/embeddings        one vector of 1,536 dimensions, base64, 8 KiB
+//	POST …/chat/completions  with "stream":true: 200 chunks, 1 ms apart; else a short answer
+//	POST …/messages          the same as Anthropic messages
+//	GET  …/events            200 chunks, 1 ms apart
+//	GET, PUT, DELETE /kv/…   on the second port
+//
+// It prints "<port> <kv port>" and stops when its standard input closes.
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	chunks = 200
+	pace   = time.Millisecond
+)
+
+var (
+	embedding  = embeddingAnswer()
+	chatAnswer = []byte(`{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"Hello there."},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`)
+	chatChunk  = []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n")
+	chatEnd    = []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":200,"total_tokens":209}}` + "\n\ndata: [DONE]\n\n")
+	msgStart   = []byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"bench\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n")
+	msgChunk   = []byte("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"word \"}}\n\n")
+	msgEnd     = []byte("event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":200}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+)
+
+func embeddingAnswer() []byte {
+	raw := make([]byte, 1536*4)
+	for i := range raw {
+		raw[i] = byte(i * 31)
+	}
+	for i := 3; i < len(raw); i += 4 {
+		raw[i] = 0x3d // finite, small numbers
+	}
+	return fmt.Appendf(nil, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":"%s"}],"model":"bench","usage":{"prompt_tokens":5,"total_tokens":5}}`, base64.StdEncoding.EncodeToString(raw))
+}
+
+func serve(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	streamed := bytes.Contains(body, []byte(`"stream":true`))
+	switch path := r.URL.Path; {
+	case strings.HasSuffix(path, "/embeddings"):
+		answer(w, embedding)
+	case strings.HasSuffix(path, "/chat/completions") && !streamed:
+		answer(w, chatAnswer)
+	case strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/events"):
+		stream(w, nil, chatChunk, chatEnd)
+	case strings.HasSuffix(path, "/messages") && streamed:
+		stream(w, msgStart, msgChunk, msgEnd)
+	default:
+		http.Error(w, "no such path", http.StatusNotFound)
+	}
+}
+
+func answer(w http.ResponseWriter, b []byte) {
+	h := w.Header()
+	h.Set("content-type", "application/json")
+	h.Set("content-length", fmt.Sprint(len(b)))
+	w.Write(b)
+}
+
+func stream(w http.ResponseWriter, head, chunk, tail []byte) {
+	w.Header().Set("content-type", "text/event-stream")
+	f := w.(http.Flusher)
+	w.Write(head)
+	f.Flush()
+	for range chunks {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+		f.Flush()
+		time.Sleep(pace)
+	}
+	w.Write(tail)
+}
+
+// kv is the interface of a KV namespace as workerd calls it: the key is the
+// path, percent-encoded.
+type kv struct{ values sync.Map }
+
+func (k *kv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet:
+		v, ok := k.values.Load(r.URL.Path)
+		if !ok {
+			http.Error(w, "not found", http.StatusNotFound)
+			return
+		}
+		w.Write(v.([]byte))
+	case http.MethodPut:
+		b, _ := io.ReadAll(r.Body)
+		k.values.Store(r.URL.Path, b)
+	case http.MethodDelete:
+		k.values.Delete(r.URL.Path)
+	}
+}
+
+func listen(h http.Handler) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	go http.Serve(l, h)
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func main() {
+	fmt.Println(listen(http.HandlerFunc(serve)), listen(&kv{}))
+	io.Copy(io.Discard, os.Stdin)
+}

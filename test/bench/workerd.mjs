@@ -1,0 +1,98 @@
+// Runs one worker in a workerd of its own, with a config that has nothing in
+// it but the worker and its storage.
+import { spawn } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
+const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(toml)[1]);
+const ticks = 100; // of the kernel's clock in a second, as /proc counts CPU time
+
+function freePort() {
+  return new Promise((resolve) => {
+    const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); });
+  });
+}
+
+// listening resolves once something takes connections on the port.
+async function listening(port, child) {
+  for (let i = 0; i < 500; i++) {
+    const up = await new Promise((resolve) => {
+      const s = connect(port, "127.0.0.1", () => { s.destroy(); resolve(true); }).on("error", () => resolve(false));
+    });
+    if (up) return;
+    if (child.exitCode !== null) break;
+    await new Promise((r) => setTimeout(r, 20));
+  }
+  throw new Error("workerd did not start");
+}
+
+// config is the text of the capnp config.
+//
+//	env       text bindings
+//	kvPort    where the KV is, for a worker with the gateway's storage
+function config(main, files, port, env, kvPort) {
+  const kind = (f) => (f.endsWith(".wasm") ? "wasm" : "esModule");
+  const modules = [main, ...files.filter((f) => f !== main)].map((f) => `(name = "${f}", ${kind(f)} = embed "${f}")`);
+  const bindings = Object.entries(env).map(([k, v]) => `(name = "${k}", text = ${JSON.stringify(v)})`);
+  if (kvPort) bindings.push(`(name = "KV", kvNamespace = "kv")`, `(name = "MACHINE", durableObjectNamespace = "Machine")`);
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .main),
+    (name = "internet", network = (allow = ["public", "private", "local"])),
+    ${kvPort ? `(name = "kv", external = (address = "127.0.0.1:${kvPort}", http = ())),
+    (name = "disk", disk = (path = "${join(root, "test/out/bench/storage")}", writable = true)),` : ""}
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
+);
+const main :Workerd.Worker = (
+  modules = [${modules.join(", ")}],
+  bindings = [${bindings.join(", ")}],
+  compatibilityDate = "${setting("compatibility_date")}",
+  compatibilityFlags = ${JSON.stringify(setting("compatibility_flags"))},
+  ${kvPort ? `durableObjectNamespaces = [(className = "Machine", uniqueKey = "bench", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),` : ""}
+);
+`;
+}
+
+// prepare lays a worker's files out; `from` is a folder or a single module.
+export function prepare(name, from, more = []) {
+  const dir = join(root, "test/out/bench", name);
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(dir, { recursive: true });
+  mkdirSync(join(root, "test/out/bench/storage"), { recursive: true });
+  for (const f of [from, ...more]) cpSync(f, f.endsWith(".mjs") ? join(dir, f.split("/").at(-1)) : dir, { recursive: true });
+  return dir;
+}
+
+// serve starts workerd with the files of dir.
+//
+// The result has url, startMs (until it took connections), cpu() in seconds,
+// rss() in bytes and close().
+export async function serve(dir, main, { env = {}, kvPort = 0 } = {}) {
+  const port = await freePort(), from = performance.now();
+  const files = readdirSync(dir).filter((f) => /\.(mjs|js|wasm)$/.test(f));
+  writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort));
+  const binary = join(root, "node_modules/workerd/bin/workerd");
+  const path = (await import(join(root, "node_modules/workerd/lib/main.js"))).default.default ?? binary;
+  const child = spawn(path, ["serve", "--experimental", join(dir, "config.capnp")], { stdio: ["ignore", "ignore", "pipe"] });
+  let complaints = "";
+  child.stderr.setEncoding("utf8").on("data", (t) => { if (complaints.length < 10_000) complaints += t; });
+  await listening(port, child).catch((e) => { throw new Error(`${e.message}\n${complaints}`); });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    startMs: performance.now() - from,
+    cpu() {
+      const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" ");
+      return (Number(fields[11]) + Number(fields[12])) / ticks;
+    },
+    rss: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) * 1024,
+    complaints: () => complaints,
+    close: () => new Promise((resolve) => { child.once("exit", resolve); child.kill("SIGKILL"); }),
+  };
+}
