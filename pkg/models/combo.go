@@ -68,8 +68,9 @@ func smaller(a, b int) int {
 	return min(a, b)
 }
 
-// member gives what is known of one member: a combo, "alias/model", a name of
-// the alias map, or a bare id. Design 7.
+// member gives what is known of one member, found as pkg/routing finds it: a
+// combo, "alias/model", a name of the alias map, a custom model's id, or a
+// static model's. Design 7.
 func (b *builder) member(name string, depth int) *catalog.Model {
 	if depth >= maxNesting {
 		return nil
@@ -79,11 +80,21 @@ func (b *builder) member(name string, depth int) *catalog.Model {
 			return b.group(&b.m.Combos[i], depth+1)
 		}
 	}
-	if full := b.m.ModelAliases[name]; strings.Contains(full, "/") {
-		return b.qualified(full)
-	}
-	if m := b.qualified(name); m != nil {
+	if m, ok := b.qualified(name); ok {
 		return m
+	}
+	if full := b.m.ModelAliases[name]; strings.Contains(full, "/") {
+		m, _ := b.qualified(full)
+		return m
+	}
+	for i := range b.m.CustomModels {
+		c := &b.m.CustomModels[i]
+		if strings.TrimSpace(c.ID) != name {
+			continue
+		}
+		if m, ok := b.qualified(strings.TrimSpace(c.ProviderAlias) + "/" + name); ok {
+			return m
+		}
 	}
 	for _, f := range catalog.Find(name) {
 		for _, s := range b.scopes {
@@ -95,25 +106,25 @@ func (b *builder) member(name string, depth int) *catalog.Model {
 	return nil
 }
 
-// qualified gives what is known of "alias/model".
-func (b *builder) qualified(name string) *catalog.Model {
+// qualified gives what is known of "alias/model", and whether alias is one.
+func (b *builder) qualified(name string) (*catalog.Model, bool) {
 	for _, s := range b.scopes {
 		if id, ok := s.cutPrefix(name); ok {
-			return b.describe(s, id)
+			return b.describe(s, id), true
 		}
 	}
 	alias, id, ok := strings.Cut(name, "/")
 	if !ok {
-		return nil
+		return nil, false
 	}
 	row := provider.ByAlias(alias)
 	if row == nil {
 		row = provider.Lookup(alias)
 	}
 	if row == nil {
-		return nil
+		return nil, false
 	}
-	return b.describe(newScope(b.m, row, nil), id)
+	return b.describe(newScope(b.m, row, nil), id), true
 }
 
 // describe gives what custom models, the upstream and the static catalogue
