@@ -362,6 +362,17 @@ func TestWhatAVendorTellsIsListed(t *testing.T) {
 	want(t, gjson.Get(info, "name").Str, "B")
 }
 
+func TestAnthropicTellsCapabilities(t *testing.T) {
+	w := newWorld(store.Connection{Provider: "anthropic"})
+	w.up.json("anthropic.com", 200, `{"data":[{"type":"model","id":"claude-new","display_name":"New","max_input_tokens":5,"max_tokens":4,"lifecycle":"active",
+		"capabilities":{"image_input":{"supported":true},"pdf_input":{"supported":false},"thinking":{"supported":true,"types":{}},"structured_outputs":{"supported":true},"batch":{"supported":true}}},
+		{"type":"model","id":"claude-gone","lifecycle":"retired"}],"has_more":false}`)
+	got := body(w.List(context.Background(), w.call("")))
+	want(t, ids(got), "anthropic/claude-new")
+	want(t, gjson.Get(got, "data.0.capabilities").Raw, `{"reasoning":true,"vision":true,"pdf":false,"structured_outputs":true}`)
+	want(t, gjson.Get(got, "data.0.max_completion_tokens").Raw, "4")
+}
+
 func TestPagesAreFollowed(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "anthropic"})
 	w.up.json("limit=1000", 200, `{"data":[{"id":"a"}],"has_more":true,"last_id":"a/1"}`)

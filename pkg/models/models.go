@@ -193,12 +193,8 @@ func allowed(key *store.Key, list []Entry) []Entry {
 	}
 	var kept []Entry
 	for _, e := range list {
-		for _, pattern := range key.Models {
-			head, open := strings.CutSuffix(pattern, "*")
-			if e.ID == pattern || open && strings.HasPrefix(e.ID, head) {
-				kept = append(kept, e)
-				break
-			}
+		if auth.AllowsModel(key, e.ID) {
+			kept = append(kept, e)
 		}
 	}
 	return kept

@@ -141,8 +141,14 @@ func details(el gjson.Result) model {
 			}
 		case "context_length", "context_window", "max_context_length", "max_model_len", "inputTokenLimit", "max_input_tokens":
 			m.Context = count(v)
-		case "max_completion_tokens", "max_output_tokens", "outputTokenLimit", "max_tokens":
+		case "max_completion_tokens", "max_output_tokens", "outputTokenLimit":
 			m.MaxOutput = count(v)
+		case "max_tokens":
+			// Elsewhere than beside Anthropic's max_input_tokens it may be
+			// the whole context.
+			if el.Get("max_input_tokens").Exists() {
+				m.MaxOutput = count(v)
+			}
 		case "top_provider", "metadata":
 			if n := count(v.Get("context_length")); n > 0 && m.Context == 0 {
 				m.Context = n
@@ -152,8 +158,13 @@ func details(el gjson.Result) model {
 					m.MaxOutput = n
 				}
 			}
+			if contains(v.Get("tags"), "vision") {
+				m.Caps.Set(catalog.Vision, true)
+			}
 		case "active":
-			m.off = v.Type == gjson.False
+			m.off = m.off || v.Type == gjson.False
+		case "lifecycle":
+			m.off = m.off || v.Str == "retired"
 		case "architecture":
 			in, out = in|modalities(v.Get("input_modalities")), out|modalities(v.Get("output_modalities"))
 		case "input_modalities", "inputModalities":
@@ -295,8 +306,8 @@ func kindOfOutput(in, out catalog.Modality) catalog.Kind {
 	return catalog.TTS
 }
 
-// abilities reads a capabilities field: an object of booleans or an array of
-// words. An object of another shape tells nothing.
+// abilities reads a capabilities field: an object of booleans, or of objects
+// with "supported", or an array of words. Other shapes tell nothing.
 func abilities(m *model, v gjson.Result) {
 	if v.IsArray() {
 		m.Caps.Set(catalog.Tools, contains(v, "tools"))
@@ -308,10 +319,21 @@ func abilities(m *model, v gjson.Result) {
 		return
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
+		if v.IsObject() {
+			v = v.Get("supported") // as Anthropic's list has it
+		}
 		if !v.IsBool() {
 			return true
 		}
 		switch k.Str {
+		case "image_input":
+			m.Caps.Set(catalog.Vision, v.Bool())
+		case "pdf_input":
+			m.Caps.Set(catalog.PDF, v.Bool())
+		case "structured_outputs":
+			m.Caps.Set(catalog.StructuredOutputs, v.Bool())
+		case "thinking":
+			m.Caps.Set(catalog.Reasoning, v.Bool())
 		case "function_calling":
 			m.Caps.Set(catalog.Tools, v.Bool())
 		case "reasoning":
