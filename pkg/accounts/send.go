@@ -4,8 +4,10 @@ package accounts
 
 import (
 	"context"
+	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -20,8 +22,13 @@ type Call struct {
 	Targets []routing.Target
 	// Build makes the upstream request for one target and account, without
 	// credentials: Send adds them. It is called anew for each attempt and must
-	// not change what an earlier attempt sent.
+	// not change what an earlier attempt sent. A request without any time
+	// limit gets the machine's limit on the wait for the first byte.
 	Build func(to *routing.Target, conn *store.Connection) (*upstream.Request, error)
+	// Base gives the further base of the provider that Build uses, whose
+	// credentials are presented in another way; nil for the provider's own.
+	// May itself be nil.
+	Base func(to *routing.Target) *provider.Base
 	// Check looks at a 2xx answer before it is settled for, and may replace its
 	// body (a stream's first event is read here). An *apierr.Error counts as an
 	// answer of its status. May be nil.
@@ -29,16 +36,55 @@ type Call struct {
 	// Billable marks a creation that is sent again only after a definite
 	// refusal (spec 4.4.3).
 	Billable bool
+	// Timeout limits all attempts together, the waits for answers and for
+	// bodies in memory. Zero means no limit but the client's.
+	Timeout time.Duration
 }
 
 // Result is the answer settled for, a 2xx.
+//
+// An answer whose body is in memory counts as a success at once. For any other
+// body the endpoint calls Done when it has ended.
 type Result struct {
 	*upstream.Response
 	Target     *routing.Target
 	Connection *store.Connection
+
+	pool    *Pool
+	machine *snapshot.Machine
+}
+
+// Done tells how the body ended: nil for a clean end, which clears what is
+// noted against the account. An *apierr.Error, from an error event within a
+// stream, counts as an answer of its status, a reset or a silence as a failure
+// of the network; a client that left tells nothing. It makes no call.
+func (r *Result) Done(cause error) {
+	if cause == nil {
+		r.pool.succeeded(r.machine, r.Connection.ID, r.Target.Model)
+		return
+	}
+	if f := failureOf(cause, false); f != nil {
+		r.pool.note(r.machine, r.Connection.ID, r.Target.Model, f, false)
+	}
 }
 
 // Sender is what endpoints use of a Pool.
 type Sender interface {
 	Send(ctx context.Context, call *Call) (*Result, error)
+}
+
+// stub is the part of machine.Stub used here.
+type stub interface {
+	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
+}
+
+// Pool sends calls over the accounts of machines. It is the Sender.
+type Pool struct {
+	Doer   upstream.Doer
+	Object stub
+	Keys   *store.Keyring
+	Now    func() time.Time
+
+	reports map[string]*report
+	tokens  map[tokenKey]*token
 }

@@ -1,0 +1,36 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+
+	"weir/pkg/provider"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/upstream"
+)
+
+// Credentials opens what connections present, for calls that are no client's
+// call: model lists and connection tests.
+type Credentials struct{ Pool *Pool }
+
+// Credential gives the connection's credential in the clear; an access token
+// past its end is renewed first.
+func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
+	refreshed := false
+	return c.Pool.open(ctx, m.ID, conn, &refreshed)
+}
+
+// Refreshed gives a newer credential after the upstream refused the last one.
+func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
+	if !renewable(conn) || !c.Pool.refresh(ctx, m.ID, conn) {
+		return provider.Credential{}, fmt.Errorf("refresh %s: there is no newer token", conn.Provider)
+	}
+	refreshed := true
+	return c.Pool.open(ctx, m.ID, conn, &refreshed)
+}
+
+// Sign signs a request for a credential that is not presented itself.
+func (c *Credentials) Sign(_ *upstream.Request, d *provider.Descriptor, _ *store.Connection, _ provider.Credential) error {
+	return fmt.Errorf("sign for %s: %w", d.ID, provider.ErrMustSign)
+}

@@ -1,0 +1,136 @@
+package accounts
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/redact"
+)
+
+// maxMessage is the length of an upstream's message that is shown, in bytes.
+const maxMessage = 500
+
+// messagePaths are where providers put the message of an error, the commonest
+// first (api-shapes 16).
+var messagePaths = [...]string{
+	"error.message", "0.error.message", "error", "message", "detail.message", "detail", "detail.0.msg", "detail.0.message", "detail.0",
+	"err_msg", "errors.0.message", "errors.0", "base_resp.status_msg", "error_description", "Message",
+}
+
+// upstreamError makes the failure that an upstream's answer tells of. The
+// status is the upstream's. The message is shown only out of JSON, without
+// what could be a credential; HTML never passes.
+func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credential) *apierr.Error {
+	e := apierr.New(status, "", "")
+	e.Header = notes(h)
+	if len(raw) > 0 && gjson.ValidBytes(raw) {
+		read(e, raw, cred)
+	}
+	if e.Message == "" {
+		e.Message = "the provider answered with status " + strconv.Itoa(status)
+	}
+	if e.Code == "" {
+		e.Code = codeOf(status)
+	}
+	return e
+}
+
+func read(e *apierr.Error, raw []byte, cred provider.Credential) {
+	for _, path := range messagePaths {
+		if m := gjson.GetBytes(raw, path); m.Type == gjson.String && strings.TrimSpace(m.Str) != "" {
+			e.Message = shownText(m.Str, cred)
+			break
+		}
+	}
+	body := gjson.ParseBytes(raw)
+	if body.IsArray() {
+		body = body.Get("0")
+	}
+	inner := body.Get("error")
+	if !inner.IsObject() {
+		inner = body
+	}
+	for _, name := range [...]string{"code", "type", "status"} {
+		v := inner.Get(name)
+		if v.Type != gjson.String || !identifier(v.Str) {
+			continue
+		}
+		if e.Code == "" || v.Str == quotaCode {
+			e.Code = v.Str
+		}
+	}
+	if p := inner.Get("param"); p.Type == gjson.String && identifier(p.Str) {
+		e.Param = p.Str
+	}
+}
+
+// shownText makes a message fit to be shown: no credential in any encoding, no
+// HTML, no control characters, at most 500 bytes.
+func shownText(s string, cred provider.Credential) string {
+	s = strings.ToValidUTF8(s, "")
+	if len(s) > 8*maxMessage {
+		s = cut(s, 8*maxMessage)
+	}
+	s = redact.Secrets(cred.APIKey, cred.AccessToken, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount).String(s)
+	s = redact.Patterns(s)
+	if looksHTML(s) {
+		return ""
+	}
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r < 0x20 || r == 0x7f || r == utf8.RuneError:
+			return -1
+		}
+		return r
+	}, s)
+	return cut(strings.TrimSpace(s), maxMessage)
+}
+
+func looksHTML(s string) bool {
+	low := strings.ToLower(s[:min(len(s), 512)])
+	for _, tag := range [...]string{"<!doctype", "<html", "<head", "<body", "<script"} {
+		if strings.Contains(low, tag) {
+			return true
+		}
+	}
+	return false
+}
+
+// identifier tells whether s is a name as codes and parameters have them.
+func identifier(s string) bool {
+	if len(s) == 0 || len(s) > 64 {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '.' || c == '-' || c == '[' || c == ']') {
+			return false
+		}
+	}
+	return redact.Patterns(s) == s
+}
+
+// codeOf gives the code of a status without one (api-shapes 16).
+func codeOf(status int) string {
+	switch status {
+	case 401:
+		return "invalid_api_key"
+	case 402:
+		return quotaCode
+	case 429:
+		return "rate_limit_exceeded"
+	case 503, 529:
+		return "overloaded"
+	case 408, 504:
+		return "timeout"
+	}
+	return ""
+}

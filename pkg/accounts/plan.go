@@ -1,0 +1,310 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// Limits of a plan.
+const (
+	maxAttempts  = 5
+	firstByte    = 30 * time.Second // design 6, a setting
+	maxErrorBody = 64 << 10         // bytes of an error that are read
+	maxTimeout   = time.Hour        // of what a client may ask for
+)
+
+// plan is one call on its way through the accounts.
+type plan struct {
+	*Pool
+	call     *Call
+	deadline time.Time // zero for none
+	attempts int
+	best     *failure      // the most useful failure so far
+	left     time.Duration // the smallest wait of an account that was left out; 0 for none
+	cooled   time.Duration // the smallest cooldown that came of a failure; 0 for none
+	unusable error         // why an account could not be tried at all
+}
+
+// Send tries the accounts of the targets in turn until one gives a 2xx that
+// passes Check. The error is an *apierr.Error fit for the client.
+func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
+	pl := plan{Pool: p, call: call}
+	pl.limit()
+	pin := call.Request.Header.Get("x-connection-id")
+	if pin != "" && !pinned(call, pin) {
+		return nil, apierr.Invalid("", "x-connection-id names no active connection of this model")
+	}
+	for i := range call.Targets {
+		to := &call.Targets[i]
+		var few [8]candidate
+		ready := pl.order(few[:0], to, pin)
+		for j := range ready {
+			res, f := pl.account(ctx, to, &ready[j])
+			if res != nil {
+				return res, nil
+			}
+			if f == nil {
+				continue // it could not be tried
+			}
+			if !f.next {
+				return nil, f.err
+			}
+			pl.keep(f)
+			if pl.attempts >= maxAttempts {
+				return nil, pl.failed()
+			}
+		}
+	}
+	return nil, pl.failed()
+}
+
+// limit finds the deadline of the plan: the nearer of the client's
+// X-Stainless-Timeout, in seconds, and the call's own.
+func (pl *plan) limit() {
+	left := pl.call.Timeout
+	if v := pl.call.Request.Header.Get("x-stainless-timeout"); v != "" {
+		if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s <= maxTimeout.Seconds() {
+			if d := time.Duration(s * float64(time.Second)); left == 0 || d < left {
+				left = d
+			}
+		}
+	}
+	if left > 0 {
+		start := pl.Now()
+		if at := pl.call.Request.Start; !at.IsZero() && at.Before(start) && start.Sub(at) < left {
+			start = at
+		}
+		pl.deadline = start.Add(left)
+	}
+}
+
+// account tries one account, once more after a refreshed token. It gives the
+// result, or the failure that decides what comes next; neither when the
+// account could not be tried.
+func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (*Result, *failure) {
+	call, conn := pl.call, c.conn
+	if c.trial && !call.Machine.Trial(conn.ID, c.trialModel, pl.Now().UnixMilli()) {
+		pl.leave(time.Second)
+		return nil, nil
+	}
+	if c.trial {
+		defer call.Machine.TrialOver(conn.ID, c.trialModel)
+	}
+	refreshed := false
+	for {
+		cred, err := pl.open(ctx, call.Machine.ID, conn, &refreshed)
+		if err != nil {
+			pl.unusable = err
+			return nil, nil
+		}
+		req, f := pl.build(to, conn, cred)
+		if req == nil {
+			return nil, f
+		}
+		if !pl.deadline.IsZero() && !pl.Now().Before(pl.deadline) {
+			return nil, &failure{err: timedOut(false)}
+		}
+		pl.attempts++
+		t := &call.Request.Trace
+		t.Attempts++
+		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
+		resp, err := upstream.Do(ctx, pl.Doer, req)
+		if err == nil {
+			if f = pl.answer(resp, req, cred); f == nil && call.Check != nil {
+				f = failureOf(call.Check(resp), call.Billable)
+			}
+		} else {
+			f = failureOf(err, call.Billable)
+		}
+		if f == nil {
+			t.Err = nil
+			if _, whole := resp.Body.(*stream.Bytes); whole {
+				pl.succeeded(call.Machine, conn.ID, to.Model)
+			}
+			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine}, nil
+		}
+		t.Err = f.err
+		if f.refresh && !refreshed && pl.attempts < maxAttempts && renewable(conn) {
+			refreshed = true
+			if pl.refresh(ctx, call.Machine.ID, conn) {
+				continue
+			}
+		}
+		pl.note(call.Machine, conn.ID, to.Model, f, c.trial)
+		return nil, f
+	}
+}
+
+// build makes the request of one attempt. Without one, the failure ends the
+// plan, or is nil when only this account cannot be used.
+func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.Credential) (*upstream.Request, *failure) {
+	req, err := pl.call.Build(to, conn)
+	if err == nil {
+		var base *provider.Base
+		if pl.call.Base != nil {
+			base = pl.call.Base(to)
+		}
+		if base != nil {
+			err = provider.AuthorizeOf(&req.Header, to.Provider, base, conn, cred)
+		} else {
+			err = provider.Authorize(&req.Header, to.Provider, conn, cred)
+		}
+	}
+	var shown *apierr.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &shown):
+		return nil, &failure{err: shown}
+	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
+		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader), errors.Is(err, provider.ErrMustSign):
+		pl.unusable = err
+		return nil, nil
+	default:
+		return nil, &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}}
+	}
+	hop, err := provider.Hop(pl.call.Request.Header)
+	if err != nil {
+		return nil, &failure{err: apierr.New(508, "loop_detected", "the call has passed too many gateways")}
+	}
+	req.Header.Set(hop.Name, hop.Value)
+	if req.HeaderTimeout == 0 && req.Timeout == 0 {
+		req.HeaderTimeout = firstByte
+		if s := pl.call.Machine.Settings.FirstByteSeconds; s > 0 {
+			req.HeaderTimeout = time.Duration(s) * time.Second
+		}
+	}
+	if pl.call.Billable {
+		req.Outlive = true
+	}
+	if !pl.deadline.IsZero() {
+		left := max(pl.deadline.Sub(pl.Now()), time.Millisecond)
+		req.HeaderTimeout = sooner(req.HeaderTimeout, left)
+		if req.MaxBody > 0 {
+			req.Timeout = sooner(req.Timeout, left)
+		}
+	}
+	return req, nil
+}
+
+func sooner(limit, left time.Duration) time.Duration {
+	if limit == 0 || left < limit {
+		return left
+	}
+	return limit
+}
+
+// answer reads an answer's status: nil for one to settle for. What is no
+// usable answer at all becomes a 502.
+func (pl *plan) answer(resp *upstream.Response, req *upstream.Request, cred provider.Credential) *failure {
+	s := resp.Status
+	post := req.Method == "" || req.Method == "POST"
+	switch {
+	case post && (s == 204 || s == 205 || s == 304):
+		resp.Body.Close()
+		return strange("empty_upstream", "the provider answered without a body", pl.call.Billable)
+	case s >= 200 && s < 300:
+		return nil
+	case s >= 300 && s < 400:
+		resp.Body.Close()
+		return strange("upstream_redirect", "the provider answered with a redirect, which is not followed", pl.call.Billable)
+	case s < 200 || s > 599:
+		resp.Body.Close()
+		return strange("bad_upstream_status", "the provider answered with no valid status", pl.call.Billable)
+	}
+	raw, err := stream.ReadAll(resp.Body, maxErrorBody)
+	if err != nil {
+		raw = nil
+	}
+	now := pl.Now()
+	e := upstreamError(s, resp.Header, raw, cred)
+	e.RetryAfter, _ = statedWait(resp.Header, raw, now)
+	return judge(e, e.Code == quotaCode, pl.call.Billable)
+}
+
+// leave notes the wait of an account that is left out.
+func (pl *plan) leave(wait time.Duration) { pl.left = least(pl.left, wait) }
+
+// least gives the smaller of two waits of which 0 is none.
+func least(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// keep notes a failure, unless a more useful one is known.
+func (pl *plan) keep(f *failure) {
+	pl.cooled = least(pl.cooled, f.cooled)
+	if pl.best == nil || f.rank() >= pl.best.rank() {
+		pl.best = f
+	}
+}
+
+// failed is what the client is told when no account gave an answer.
+func (pl *plan) failed() error {
+	switch {
+	case pl.left > 0 && (pl.best == nil || pl.best.rank() == rankCredential):
+		e := apierr.New(429, "rate_limit_exceeded", "all accounts for this model are cooling down")
+		e.Err = ErrCooling
+		return waiting(e, least(pl.left, pl.cooled))
+	case pl.best == nil && pl.unusable != nil:
+		e := apierr.New(400, "no_credentials", "no usable credentials for provider %s", names(pl.call.Targets))
+		switch {
+		case errors.Is(pl.unusable, errSealed):
+			e = apierr.New(503, "key_unavailable", "the stored credentials cannot be opened")
+		case errors.Is(pl.unusable, provider.ErrNoEndpoint):
+			e = apierr.New(400, "unsupported_endpoint", "provider %s does not offer this", names(pl.call.Targets))
+		}
+		e.Err = pl.unusable
+		return e
+	case pl.best == nil:
+		return apierr.New(400, "no_credentials", "no credentials for provider %s", names(pl.call.Targets))
+	}
+	e := *pl.best.err
+	switch pl.best.rank() {
+	case rankLimit:
+		return waiting(&e, least(pl.left, pl.cooled))
+	case rankCredential:
+		e.RetryAfter = 0
+	}
+	return &e
+}
+
+// waiting gives a limit its wait; over a minute the client need not try.
+func waiting(e *apierr.Error, wait time.Duration) error {
+	if wait > 0 {
+		e.RetryAfter = wait
+	}
+	e.RetryAfter = max(e.RetryAfter, time.Second)
+	if e.RetryAfter > time.Minute {
+		e.NoRetry = true
+	}
+	return e
+}
+
+func names(targets []routing.Target) string {
+	if len(targets) == 0 || targets[0].Provider == nil {
+		return "of this model"
+	}
+	return targets[0].Provider.ID
+}
+
+var _ Sender = (*Pool)(nil)
+
+// notes gives the fields of an answer that go to the client with an error.
+func notes(h edge.Header) edge.Header {
+	out := provider.ResponseNotes(h)
+	out.Del("retry-after")
+	out.Del("retry-after-ms")
+	return out
+}

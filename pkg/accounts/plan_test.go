@@ -1,0 +1,528 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// kinds of calls: JSON with the body in memory, a stream whose first event is
+// checked, and a billable creation.
+var kinds = []string{"json", "stream", "billable"}
+
+func (w *world) kind(kind string) *Call {
+	c := w.call()
+	switch kind {
+	case "billable":
+		c.Billable = true
+	case "stream":
+		c.Check = func(resp *upstream.Response) error {
+			b, _ := io.ReadAll(resp.Body)
+			resp.Body = io.NopCloser(strings.NewReader(string(b)))
+			if s := gjson.GetBytes(b, "first_event_status").Int(); s != 0 {
+				return apierr.New(int(s), gjson.GetBytes(b, "code").Str, "first event")
+			}
+			return nil
+		}
+	}
+	return c
+}
+
+// TestTable is design 5: for an answer of account a, what the upstream saw,
+// what the client got, and how long a cools down after it.
+func TestTable(t *testing.T) {
+	type want struct {
+		saw    string // accounts called, in order
+		status int    // to the client
+	}
+	same := func(w want) map[string]want { return map[string]want{"json": w, "stream": w, "billable": w} }
+	but := func(w, billable want) map[string]want {
+		return map[string]want{"json": w, "stream": w, "billable": billable}
+	}
+	const quota = `{"error":{"message":"no credit","code":"insufficient_quota"}}`
+	html := `<html><body>Bad Gateway sk-0123456789abcdef0</body></html>`
+	tests := []struct {
+		name         string
+		a            answer
+		want         map[string]want
+		model, whole time.Duration // cooldown of a after one failure
+	}{
+		{"200", answer{status: 200}, same(want{"a", 200}), 0, 0},
+		{"201", answer{status: 201}, same(want{"a", 201}), 0, 0},
+		{"400", answer{status: 400}, same(want{"a", 400}), 0, 0},
+		{"404", answer{status: 404}, same(want{"a", 404}), 0, 0},
+		{"405", answer{status: 405}, same(want{"a", 405}), 0, 0},
+		{"409", answer{status: 409}, same(want{"a", 409}), 0, 0},
+		{"413", answer{status: 413}, same(want{"a", 413}), 0, 0},
+		{"415", answer{status: 415}, same(want{"a", 415}), 0, 0},
+		{"422", answer{status: 422}, same(want{"a", 422}), 0, 0},
+		{"418", answer{status: 418}, same(want{"a", 418}), 0, 0},
+		{"401", answer{status: 401}, same(want{"ab", 200}), 0, 2 * time.Minute},
+		{"403", answer{status: 403}, same(want{"ab", 200}), 0, 2 * time.Minute},
+		{"402", answer{status: 402}, but(want{"ab", 200}, want{"a", 402}), 0, time.Hour},
+		{"402 with a reset", answer{status: 402, header: edge.Header{{Name: "retry-after", Value: "600"}}}, but(want{"ab", 200}, want{"a", 402}), 0, 10 * time.Minute},
+		{"429 without credit", answer{status: 429, body: quota}, same(want{"ab", 200}), 0, time.Hour},
+		{"429 that talks of credit", answer{status: 429, body: `{"error":{"message":"insufficient_quota"}}`}, same(want{"ab", 200}), 2 * time.Second, 0},
+		{"429", answer{status: 429}, same(want{"ab", 200}), 2 * time.Second, 0},
+		{"429 with a wait", answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}}, same(want{"ab", 200}), 7 * time.Second, 0},
+		{"529", answer{status: 529}, but(want{"ab", 200}, want{"a", 529}), 0, 0},
+		{"408", answer{status: 408}, but(want{"ab", 200}, want{"a", 408}), 0, 0},
+		{"500", answer{status: 500, body: html}, but(want{"ab", 200}, want{"a", 500}), 0, 0},
+		{"502", answer{status: 502}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"503", answer{status: 503}, but(want{"ab", 200}, want{"a", 503}), 0, 0},
+		{"504", answer{status: 504}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
+		{"network", answer{err: fmt.Errorf("x: %w", upstream.ErrNetwork)}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"header time-out", answer{err: upstream.ErrTimeout}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
+		{"client left", answer{err: upstream.ErrCanceled}, same(want{"a", 499}), 0, 0},
+		{"too large", answer{err: stream.ErrTooLarge}, same(want{"a", 502}), 0, 0},
+		{"redirect", answer{status: 302}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"204", answer{status: 204}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"205", answer{status: 205}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"304", answer{status: 304}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"103", answer{status: 103}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"999", answer{status: 999}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+	}
+	for _, tt := range tests {
+		for _, kind := range kinds {
+			t.Run(tt.name+"/"+kind, func(t *testing.T) {
+				w := newWorld(t).add(accounts("ab")...)
+				w.script[key("a")] = []answer{tt.a}
+				res, e := w.sendCall(w.kind(kind))
+				status := 0
+				if e != nil {
+					status = e.Status
+				} else {
+					status = res.Status
+				}
+				want := tt.want[kind]
+				if w.saw() != want.saw || status != want.status {
+					t.Errorf("upstream saw %s, client got %d; want %s and %d", w.saw(), status, want.saw, want.status)
+				}
+				if model, whole := w.cooling("a"); model != tt.model || whole != tt.whole {
+					t.Errorf("a cools for model %v, whole %v; want %v, %v", model, whole, tt.model, tt.whole)
+				}
+				if model, whole := w.cooling("b"); model+whole != 0 {
+					t.Errorf("b cools")
+				}
+				if kind == "billable" && e != nil && e.Status >= 500 && !e.NoRetry {
+					t.Error("a billable call without a clear outcome must tell the client not to retry")
+				}
+				if e != nil && (strings.Contains(e.Message, "<") || strings.Contains(e.Message, "sk-0")) {
+					t.Errorf("shows %q", e.Message)
+				}
+				tr := &w.req.Trace
+				served := want.saw[len(want.saw)-1:]
+				if tr.Attempts != len(want.saw) || tr.ConnectionID != served || tr.Provider != "openai" || tr.Model != "openai/gpt" {
+					t.Errorf("trace %+v", tr)
+				}
+			})
+		}
+	}
+}
+
+func TestFirstEventOfAStreamCountsAsItsStatus(t *testing.T) {
+	for status, saw := range map[int]string{400: "a", 429: "ab", 529: "ab", 500: "ab", 401: "ab"} {
+		w := newWorld(t).add(accounts("ab")...)
+		w.script[key("a")] = []answer{{status: 200, body: fmt.Sprintf(`{"first_event_status":%d}`, status)}}
+		res, e := w.sendCall(w.kind("stream"))
+		if w.saw() != saw || (e == nil) != (saw == "ab") {
+			t.Errorf("%d: upstream saw %s, want %s (%v, %v)", status, w.saw(), saw, res, e)
+		}
+		if model, _ := w.cooling("a"); (model > 0) != (status == 429) {
+			t.Errorf("%d: model cools %v", status, model)
+		}
+	}
+}
+
+func TestTwoTransientFailuresCoolFor30s(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script[key("a")] = []answer{{status: 500}}
+	w.send()
+	w.now = w.now.Add(11 * time.Second)
+	w.send()
+	if _, whole := w.cooling("a"); whole != 0 {
+		t.Fatalf("two in 11 s: cools %v", whole)
+	}
+	w.now = w.now.Add(9 * time.Second)
+	w.send()
+	if _, whole := w.cooling("a"); whole != 30*time.Second {
+		t.Fatalf("two in 9 s: cools %v, want 30 s", whole)
+	}
+	if w.send(); w.saw() != "b" {
+		t.Errorf("upstream saw %s, want b alone", w.saw())
+	}
+}
+
+func TestAtMostFiveAttempts(t *testing.T) {
+	w := newWorld(t).add(accounts("abcdefg")...)
+	w.script["*"] = []answer{{status: 503}}
+	_, e := w.send()
+	if w.saw() != "abcde" || e.Status != 503 {
+		t.Errorf("upstream saw %s, client got %d", w.saw(), e.Status)
+	}
+}
+
+func TestAllCoolingIs429WithTheSmallestWait(t *testing.T) {
+	w := newWorld(t).add(accounts("abc")...)
+	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "90"}}}}
+	w.script[key("b")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after-ms", Value: "7300"}}}}
+	w.script[key("c")] = []answer{{status: 429, header: edge.Header{{Name: "x-ratelimit-reset-requests", Value: "6m0s"}}}}
+	_, e := w.send()
+	if w.saw() != "abc" || e.Status != 429 || e.RetryAfter != 7300*time.Millisecond || e.NoRetry {
+		t.Errorf("saw %s, got %+v", w.saw(), e)
+	}
+	w.now = w.now.Add(2 * time.Second)
+	_, e = w.send()
+	if w.saw() != "" || e.Status != 429 || e.RetryAfter != 5300*time.Millisecond || !errors.Is(e, ErrCooling) {
+		t.Errorf("saw %q, got %+v", w.saw(), e)
+	}
+	w.now = w.now.Add(6 * time.Second)
+	w.script[key("b")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "300"}}}}
+	_, e = w.send()
+	if w.saw() != "b" || e.RetryAfter != 82*time.Second || !e.NoRetry {
+		t.Errorf("over a minute: saw %q, got %+v, want 82 s and no retry", w.saw(), e)
+	}
+}
+
+func TestLimitIsOfOneModelOnly(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script[key("a")] = []answer{{status: 429}, {status: 200}}
+	w.send()
+	c := w.call()
+	c.Targets = []routing.Target{w.target("other")}
+	if _, e := w.sendCall(c); e != nil {
+		t.Errorf("another model of the account: %v", e)
+	}
+}
+
+func TestBackoffDoublesUntilSuccess(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script[key("a")] = []answer{{status: 429}}
+	for _, want := range []time.Duration{2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
+		w.send()
+		if got, _ := w.cooling("a"); got != want*time.Second {
+			t.Fatalf("cools %v, want %v", got, want*time.Second)
+		}
+		w.now = w.now.Add(want*time.Second + time.Millisecond)
+	}
+	w.script[key("a")] = []answer{{status: 200}, {status: 429}}
+	w.send()
+	w.send()
+	if got, _ := w.cooling("a"); got != 2*time.Second {
+		t.Errorf("after a success: cools %v, want 2 s", got)
+	}
+	w.now = w.now.Add(time.Hour)
+	w.send()
+	if got, _ := w.cooling("a"); got != 2*time.Second {
+		t.Errorf("after an hour: cools %v, want 2 s", got)
+	}
+}
+
+func TestClientErrorsCoolNothing(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script["*"] = []answer{{status: 400, body: `{"error":{"message":"rate limit capacity 429 insufficient_quota overloaded"}}`}}
+	for range 1000 {
+		if _, e := w.send(); e.Status != 400 || w.saw() != "a" {
+			t.Fatalf("saw %s, got %v", w.saw(), e)
+		}
+	}
+	if w.pool.Pending(mid) {
+		t.Error("there is something to report")
+	}
+}
+
+func TestOrder(t *testing.T) {
+	conn := func(id string, priority int) store.Connection { return store.Connection{ID: id, Priority: priority} }
+	w := newWorld(t).add(conn("a", 2), conn("b", 1), conn("c", 1), conn("d", 1))
+	w.script["*"] = []answer{{status: 503}}
+	if w.send(); w.saw() != "bcda" {
+		t.Errorf("saw %s, want by priority, then as stored", w.saw())
+	}
+	past := func(id string, ago time.Duration) {
+		at := w.now.Add(-ago).UnixMilli()
+		w.machine.Cool(store.Cooldown{ConnectionID: id, Model: "gpt", Since: at, Until: at + 1000, Failures: 1})
+	}
+	w = newWorld(t).add(conn("a", 2), conn("b", 1), conn("c", 1), conn("d", 1))
+	w.script["*"] = []answer{{status: 529}}
+	past("b", 5*time.Second)
+	past("c", 9*time.Second)
+	if w.send(); w.saw() != "dcba" {
+		t.Errorf("saw %s, want the least recently failed first", w.saw())
+	}
+}
+
+func TestRoundRobin(t *testing.T) {
+	w := newWorld(t).add(accounts("abc")...)
+	w.machine.Settings.Strategy = "round-robin"
+	var all strings.Builder
+	for range 6 {
+		w.send()
+		all.WriteString(w.saw())
+	}
+	if all.String() != "abcabc" {
+		t.Errorf("saw %s, want each in turn", all.String())
+	}
+	w.script["*"] = []answer{{status: 529}}
+	w.send()
+	w.send()
+	if w.saw() != "bca" {
+		t.Errorf("saw %s, want the others after it", w.saw())
+	}
+}
+
+func TestPin(t *testing.T) {
+	w := newWorld(t).add(accounts("abc")...)
+	w.req.Header = edge.Header{{Name: "x-connection-id", Value: "b"}}
+	if w.send(); w.saw() != "b" {
+		t.Errorf("saw %s, want b", w.saw())
+	}
+	w.script[key("b")] = []answer{{status: 503}}
+	if _, e := w.send(); w.saw() != "b" || e.Status != 503 {
+		t.Errorf("saw %s, want no other account", w.saw())
+	}
+	w.req.Header = edge.Header{{Name: "x-connection-id", Value: "of-another-machine"}}
+	if _, e := w.send(); w.saw() != "" || e.Status != 400 {
+		t.Errorf("saw %q, got %v", w.saw(), e)
+	}
+}
+
+func TestOneTrialAfterALongCooldown(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script[key("a")] = []answer{{status: 401}}
+	w.send()
+	w.now = w.now.Add(2*time.Minute + time.Second)
+	inner := ""
+	c := w.call()
+	build := c.Build
+	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		if conn.ID == "a" && inner == "" {
+			inner = "?"
+			c2 := w.call()
+			c2.Build = build
+			w.sendCall(c2) // another request, while the trial runs
+			inner = w.saw()
+			w.seen = nil
+		}
+		return build(to, conn)
+	}
+	w.sendCall(c)
+	if w.saw() != "ab" || inner != "b" {
+		t.Errorf("the trial saw %s, the other request %s; want ab and b", w.saw(), inner)
+	}
+	if _, whole := w.cooling("a"); whole != 2*time.Minute {
+		t.Errorf("a failed trial cools %v", whole)
+	}
+	w.now = w.now.Add(2*time.Minute + time.Second)
+	w.script[key("a")] = []answer{{status: 503}}
+	w.send()
+	if _, whole := w.cooling("a"); whole != 30*time.Second {
+		t.Errorf("one 503 in a trial cools %v, want 30 s", whole)
+	}
+}
+
+func TestDeadlineOfTheWholePlan(t *testing.T) {
+	w := newWorld(t).add(accounts("abc")...)
+	w.req.Header = edge.Header{{Name: "x-stainless-timeout", Value: "20"}}
+	w.script["*"] = []answer{{status: 503}}
+	c := w.call()
+	build := c.Build
+	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		req, err := build(to, conn)
+		req.MaxBody = 1 << 20
+		if len(w.reqs) > 0 {
+			w.now = w.now.Add(12 * time.Second)
+		}
+		return req, err
+	}
+	_, e := w.sendCall(c)
+	if w.saw() != "ab" || e.Status != 504 {
+		t.Fatalf("saw %s, got %v; want two calls and 504", w.saw(), e)
+	}
+	for i, want := range []time.Duration{20 * time.Second, 8 * time.Second} {
+		if r := w.reqs[i]; r.HeaderTimeout != want || r.Timeout != want {
+			t.Errorf("call %d: limits %v, %v, want %v", i, r.HeaderTimeout, r.Timeout, want)
+		}
+	}
+	w.script["*"] = []answer{{status: 200}}
+	for _, v := range []string{"0", "-5", "abc", "NaN", "1e300"} {
+		w.req.Header = edge.Header{{Name: "x-stainless-timeout", Value: v}}
+		if w.send(); w.reqs[0].HeaderTimeout != 30*time.Second {
+			t.Errorf("%s: limit %v, want the default", v, w.reqs[0].HeaderTimeout)
+		}
+	}
+}
+
+func TestComboGoesOnToTheNextMember(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	c := w.call()
+	c.Targets = []routing.Target{w.target("gpt"), w.target("mini")}
+	w.script["*"] = []answer{{status: 429}, {status: 429}, {status: 200}}
+	res, e := w.sendCall(c)
+	if e != nil || res.Target.Model != "mini" || w.saw() != "aba" || w.req.Trace.Model != "openai/mini" {
+		t.Errorf("saw %s, got %v, %v", w.saw(), res, e)
+	}
+	res, e = w.sendCall(c) // the first member's accounts cool down
+	if e != nil || res.Target.Model != "mini" || w.saw() != "a" {
+		t.Errorf("saw %s, got %v, %v", w.saw(), res, e)
+	}
+}
+
+func TestMostUsefulFailureIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		a, b, want int
+	}{{401, 500, 500}, {500, 401, 500}, {429, 500, 500}, {500, 429, 500}, {429, 401, 429}, {401, 429, 429}, {401, 403, 403}, {402, 429, 429}, {500, 529, 529}} {
+		w := newWorld(t).add(accounts("ab")...)
+		w.script[key("a")] = []answer{{status: tt.a}}
+		w.script[key("b")] = []answer{{status: tt.b}}
+		if _, e := w.send(); e.Status != tt.want {
+			t.Errorf("%d, then %d: got %d, want %d", tt.a, tt.b, e.Status, tt.want)
+		}
+	}
+}
+
+func TestNoCredentials(t *testing.T) {
+	w := newWorld(t)
+	if _, e := w.send(); e.Status != 400 || e.Code != "no_credentials" {
+		t.Errorf("none: got %v", e)
+	}
+	w.add(store.Connection{ID: "a", Status: "needs_reauth"})
+	if _, e := w.send(); e.Status != 400 || w.saw() != "" {
+		t.Errorf("needs_reauth: got %v", e)
+	}
+	w = newWorld(t).add(store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.APIKey: "plain-0123456789"}})
+	if _, e := w.send(); e.Status != 503 || e.Code != "key_unavailable" || w.saw() != "" {
+		t.Errorf("does not open: got %v", e)
+	}
+	w.add(store.Connection{ID: "b"})
+	if _, e := w.send(); e != nil || w.saw() != "b" {
+		t.Errorf("another account is not affected: %v", e)
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	c := w.call()
+	build := c.Build
+	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		if conn.ID == "a" {
+			return nil, fmt.Errorf("region: %w", provider.ErrIncomplete)
+		}
+		return build(to, conn)
+	}
+	if _, e := w.sendCall(c); e != nil || w.saw() != "b" {
+		t.Errorf("incomplete connection: saw %s, %v", w.saw(), e)
+	}
+	c.Build = func(*routing.Target, *store.Connection) (*upstream.Request, error) {
+		return nil, apierr.Invalid("input", "too long")
+	}
+	if _, e := w.sendCall(c); e.Status != 400 || e.Param != "input" {
+		t.Errorf("got %v", e)
+	}
+	c.Build = func(*routing.Target, *store.Connection) (*upstream.Request, error) {
+		return nil, fmt.Errorf("x: %w", provider.ErrNoEndpoint)
+	}
+	if _, e := w.sendCall(c); e.Status != 400 || e.Code != "unsupported_endpoint" {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestErrorReachesTheClientClean(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script[key("a")] = []answer{{status: 400, header: edge.Header{{Name: "x-ratelimit-limit-requests", Value: "5"}, {Name: "set-cookie", Value: "x"}, {Name: "retry-after", Value: "5"}},
+		body: `{"error":{"message":"bad ` + key("a") + ` ` + strings.Repeat("x", 900) + `","type":"invalid_request_error","param":"messages[0].content","code":"context_length_exceeded"}}`}}
+	_, e := w.send()
+	if !strings.HasPrefix(e.Message, "bad *** xxx") || len(e.Message) != 500 || e.Param != "messages[0].content" || e.Code != "context_length_exceeded" || e.Type != "invalid_request_error" {
+		t.Errorf("got %+v", e)
+	}
+	if len(e.Header) != 1 || e.Header[0].Name != "x-ratelimit-limit-requests" {
+		t.Errorf("header %v", e.Header)
+	}
+}
+
+func TestStreamIsASuccessOnlyAtItsCleanEnd(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script[key("a")] = []answer{{status: 429}, {status: 200, body: "{}"}}
+	w.send()
+	w.now = w.now.Add(3 * time.Second)
+	res, _ := w.sendCall(w.kind("stream"))
+	if w.machine.State("a", "gpt").Failures != 1 {
+		t.Fatal("cleared before the end")
+	}
+	res.Done(stream.ErrClient)
+	if w.machine.State("a", "gpt").Failures != 1 {
+		t.Fatal("cleared by a client that left")
+	}
+	res.Done(nil)
+	if w.machine.State("a", "gpt") != (snapshot.State{}) {
+		t.Error("not cleared at the end")
+	}
+	res.Done(apierr.New(429, "", "in the stream"))
+	if model, _ := w.cooling("a"); model == 0 {
+		t.Error("an error within the stream is evidence")
+	}
+}
+
+func TestBillableIsAcceptedAtMostOnce(t *testing.T) {
+	faults := []answer{{err: upstream.ErrNetwork}, {err: upstream.ErrTimeout}, {status: 500}, {status: 503}, {status: 529}, {status: 103}, {status: 302}, {status: 204}, {status: 408},
+		{status: 401}, {status: 403}, {status: 429}, {status: 400}, {status: 200}}
+	for i, first := range faults {
+		for j, second := range faults {
+			w := newWorld(t).add(accounts("abc")...)
+			w.script["*"] = []answer{first, second, {status: 200}}
+			w.sendCall(w.kind("billable"))
+			maybe := 0 // answers after which the creation may have been accepted
+			for _, k := range []answer{first, second, {status: 200}}[:len(w.seen)] {
+				if k.status != 401 && k.status != 403 && k.status != 429 && k.status != 400 {
+					maybe++
+				}
+			}
+			if maybe > 1 {
+				t.Errorf("faults %d, %d: %d calls, %d may have been accepted", i, j, len(w.seen), maybe)
+			}
+			for _, r := range w.reqs {
+				if !r.Outlive {
+					t.Error("a creation must go on when the client leaves")
+				}
+			}
+		}
+	}
+}
+
+func TestGatewaysInACircle(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.send()
+	if got := w.reqs[0].Header.Get("x-weir-hop"); got != "1" {
+		t.Errorf("hop %q, want 1", got)
+	}
+	w.req.Header = edge.Header{{Name: "x-weir-hop", Value: "3"}}
+	if _, e := w.send(); e.Status != 508 || w.saw() != "" {
+		t.Errorf("got %v", e)
+	}
+}
+
+func BenchmarkSendFirstAccountWorks(b *testing.B) {
+	w := newWorld(b).add(accounts("abc")...)
+	c := w.call()
+	b.ReportAllocs()
+	for b.Loop() {
+		w.seen, w.reqs = w.seen[:0], w.reqs[:0]
+		if _, err := w.pool.Send(context.Background(), c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
