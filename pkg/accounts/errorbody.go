@@ -28,7 +28,7 @@ var messagePaths = [...]string{
 // what could be a credential; HTML never passes.
 func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
-	e.Header = notes(h)
+	e.Header = notes(h, live(cred))
 	if len(raw) > 0 && gjson.ValidBytes(raw) {
 		read(e, raw, cred)
 	}
@@ -61,13 +61,30 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 		if v.Type != gjson.String || !identifier(v.Str) {
 			continue
 		}
-		if e.Code == "" || v.Str == quotaCode {
+		if e.Code == "" && name != "type" || v.Str == quotaCode {
 			e.Code = v.Str
 		}
 	}
 	if p := inner.Get("param"); p.Type == gjson.String && identifier(p.Str) {
 		e.Param = p.Str
 	}
+}
+
+// live finds the credentials in use.
+func live(cred provider.Credential) *redact.R {
+	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount)
+}
+
+// notes gives the fields of an answer that go to the client with an error. The
+// waits are written anew.
+func notes(h edge.Header, secrets *redact.R) edge.Header {
+	out := provider.ResponseNotes(h)
+	out.Del("retry-after")
+	out.Del("retry-after-ms")
+	for i := range out {
+		out[i].Value = redact.Patterns(secrets.String(out[i].Value))
+	}
+	return out
 }
 
 // shownText makes a message fit to be shown: no credential in any encoding, no
@@ -77,8 +94,7 @@ func shownText(s string, cred provider.Credential) string {
 	if len(s) > 8*maxMessage {
 		s = cut(s, 8*maxMessage)
 	}
-	s = redact.Secrets(cred.APIKey, cred.AccessToken, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount).String(s)
-	s = redact.Patterns(s)
+	s = redact.Patterns(live(cred).String(s))
 	if looksHTML(s) {
 		return ""
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -121,7 +120,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		resp, err := upstream.Do(ctx, pl.Doer, req)
 		if err == nil {
 			if f = pl.answer(resp, req, cred); f == nil && call.Check != nil {
-				f = failureOf(call.Check(resp), call.Billable)
+				if f = failureOf(call.Check(resp), call.Billable); f != nil {
+					resp.Body.Close()
+				}
 			}
 		} else {
 			f = failureOf(err, call.Billable)
@@ -276,6 +277,7 @@ func (pl *plan) failed() error {
 		return waiting(&e, least(pl.left, pl.cooled))
 	case rankCredential:
 		e.RetryAfter = 0
+		e.Message = cut("provider "+pl.call.Request.Trace.Provider+" refused the account: "+e.Message, maxMessage)
 	}
 	return &e
 }
@@ -300,11 +302,3 @@ func names(targets []routing.Target) string {
 }
 
 var _ Sender = (*Pool)(nil)
-
-// notes gives the fields of an answer that go to the client with an error.
-func notes(h edge.Header) edge.Header {
-	out := provider.ResponseNotes(h)
-	out.Del("retry-after")
-	out.Del("retry-after-ms")
-	return out
-}

@@ -2,9 +2,12 @@ package accounts
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +134,88 @@ func TestTable(t *testing.T) {
 					t.Errorf("trace %+v", tr)
 				}
 			})
+		}
+	}
+}
+
+func TestStrangeAnswersHaveACodeOfTheirOwn(t *testing.T) {
+	for status, codes := range map[int][2]string{ // plain, billable
+		302: {"upstream_redirect", "upstream_redirect"},
+		204: {"empty_upstream", "upstream_outcome_unknown"},
+		999: {"bad_upstream_status", "upstream_outcome_unknown"},
+		0:   {"upstream_unreachable", "upstream_outcome_unknown"},
+	} {
+		for i, billable := range []bool{false, true} {
+			w := newWorld(t).add(accounts("a")...)
+			w.script["*"] = []answer{{status: status}}
+			if status == 0 {
+				w.script["*"][0].err = upstream.ErrNetwork
+			}
+			c := w.call()
+			c.Billable = billable
+			if _, e := w.sendCall(c); e.Status != 502 || e.Code != codes[i] || e.NoRetry != billable {
+				t.Errorf("%d, billable %v: got %+v", status, billable, e)
+			}
+		}
+	}
+}
+
+// A GET may be answered with nothing, a DELETE usually is.
+func Test204IsAnAnswerToWhatIsNoPOST(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script["*"] = []answer{{status: 204}}
+	c := w.call()
+	build := c.Build
+	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		req, err := build(to, conn)
+		req.Method = "DELETE"
+		return req, err
+	}
+	if res, e := w.sendCall(c); e != nil || res.Status != 204 {
+		t.Errorf("got %v", e)
+	}
+}
+
+// closing tells whether a body was closed.
+type closing struct {
+	io.Reader
+	closed *bool
+}
+
+func (c closing) Close() error { *c.closed = true; return nil }
+
+func TestRefusedStreamIsClosed(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	c, closed := w.call(), false
+	c.Check = func(resp *upstream.Response) error {
+		resp.Body = closing{strings.NewReader(""), &closed}
+		return apierr.New(529, "", "overloaded")
+	}
+	if w.sendCall(c); !closed {
+		t.Error("the upstream goes on sending to nobody")
+	}
+}
+
+// Every way an upstream can echo a credential, to everything that keeps a text.
+func TestNoCredentialReachesAnySink(t *testing.T) {
+	for i := range 40 {
+		for _, status := range []int{400, 401, 402, 403, 404, 408, 422, 429, 500, 503, 529} {
+			w := newWorld(t).add(accounts("a")...)
+			secret := fmt.Sprintf("%c-%04d/s3cr3t+%d", 'A'+i%26, i*7919, i*i)
+			w.machine.Connections[0].Secrets[store.APIKey] = w.seal("a", store.APIKey, secret)
+			forms := []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte("user:" + secret)), hex.EncodeToString([]byte(secret)), strings.ReplaceAll(secret, "/", `\\/`)}
+			text := strings.Join(forms, " ")
+			w.script["*"] = []answer{{status: status, header: edge.Header{{Name: "x-ratelimit-limit-requests", Value: secret}, {Name: "request-id", Value: forms[1]}},
+				body: `{"error":{"message":"` + text + `","code":"` + secret + `","type":"` + secret + `","param":"` + secret + `"}}`}}
+			_, e := w.send()
+			w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+			w.pool.Flush(context.Background(), w.machine)
+			all := fmt.Sprintf("%+v %v %v %v %v", *e, e, e.Header, w.req.Trace, w.calls)
+			for _, f := range forms {
+				if strings.Contains(all, f) {
+					t.Fatalf("status %d: %q in %s", status, f, all)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,102 @@
+package accounts
+
+import (
+	"testing"
+	"time"
+
+	"weir/pkg/edge"
+)
+
+func TestStatedWait(t *testing.T) {
+	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	h := func(pairs ...string) (out edge.Header) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, edge.Field{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return out
+	}
+	const s = time.Second
+	retryInfo := `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"31s"}]}}`
+	for _, tt := range []struct {
+		name string
+		h    edge.Header
+		body string
+		want time.Duration // 0: none
+	}{
+		{"nothing", nil, "", 0},
+		{"seconds", h("retry-after", "7"), "", 7 * s},
+		{"fraction", h("retry-after", "1.5"), "", 1500 * time.Millisecond},
+		{"milliseconds go before seconds", h("retry-after", "9", "retry-after-ms", "2500"), "", 2500 * time.Millisecond},
+		{"the other milliseconds", h("x-ms-retry-after-ms", "4000"), "", 4 * s},
+		{"unreadable milliseconds", h("retry-after-ms", "soon", "retry-after", "9"), "", 9 * s},
+		{"date", h("retry-after", "Sat, 21 Nov 2026 07:00:30 GMT"), "", 30 * s},
+		{"date in the past", h("retry-after", "Sat, 21 Nov 2026 06:00:00 GMT"), "", s},
+		{"date with another zone", h("retry-after", "Sat, 21 Nov 2026 08:01:00 +0100"), "", 60 * s},
+		{"old date", h("retry-after", "Saturday, 21-Nov-26 07:00:10 GMT"), "", 10 * s},
+		{"zero", h("retry-after", "0"), "", s},
+		{"negative", h("retry-after", "-1"), "", s},
+		{"huge", h("retry-after", "1e9"), "", 1000 * time.Hour},
+		{"word", h("retry-after", "abc"), "", 0},
+		{"NaN", h("retry-after", "NaN"), "", 0},
+		{"infinite", h("retry-after", "Inf"), "", 0},
+		{"empty", h("retry-after", ""), "", 0},
+		{"two fields, the first unreadable", h("retry-after", "x", "retry-after", "3"), "", 3 * s},
+		{"two fields", h("retry-after", "4", "retry-after", "3"), "", 4 * s},
+		{"retry-after goes before resets", h("x-ratelimit-reset-requests", "6m0s", "retry-after", "3"), "", 3 * s},
+		{"reset as a duration", h("x-ratelimit-reset-requests", "6m0s"), "", 6 * time.Minute},
+		{"reset in milliseconds", h("x-ratelimit-reset-tokens", "1200ms"), "", 1200 * time.Millisecond},
+		{"reset in days", h("x-ratelimit-reset-tokens", "1d2h"), "", 26 * time.Hour},
+		{"reset in seconds", h("x-ratelimit-reset", "33.5"), "", 33500 * time.Millisecond},
+		{"reset as epoch seconds", h("x-ratelimit-reset", "1795244460"), "", time.Minute},
+		{"reset as epoch milliseconds", h("x-ratelimit-reset", "1795244405000"), "", 5 * s},
+		{"reset as RFC 3339", h("anthropic-ratelimit-tokens-reset", "2026-11-21T07:00:12Z"), "", 12 * s},
+		{"reset unreadable", h("x-ratelimit-reset", "later"), "", 0},
+		{"what is used up decides", h("x-ratelimit-reset-requests", "2s", "x-ratelimit-remaining-requests", "5", "x-ratelimit-reset-tokens", "40s", "x-ratelimit-remaining-tokens", "0"), "", 40 * s},
+		{"what is left does not", h("x-ratelimit-reset-requests", "2s", "x-ratelimit-remaining-requests", "5"), "", 0},
+		{"used up, the other way round", h("anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", "2026-11-21T07:00:12Z", "anthropic-ratelimit-requests-remaining", "3", "anthropic-ratelimit-requests-reset", "2026-11-21T07:00:50Z"), "", 12 * s},
+		{"several unknown, the shortest", h("x-ratelimit-reset-requests", "9s", "x-ratelimit-reset-tokens", "4s"), "", 4 * s},
+		{"RetryInfo", nil, retryInfo, 31 * s},
+		{"RetryInfo in an array", nil, "[" + retryInfo + "]", 31 * s},
+		{"header goes before RetryInfo", h("retry-after", "3"), retryInfo, 3 * s},
+		{"RetryInfo unreadable", nil, `{"error":{"details":[{"retryDelay":31}]}}`, 0},
+		{"text does not decide", nil, `{"error":{"message":"retry after 31s"}}`, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := statedWait(tt.h, []byte(tt.body), now)
+			if got != tt.want || ok != (tt.want > 0) {
+				t.Errorf("got %v, %v, want %v", got, ok, tt.want)
+			}
+		})
+	}
+}
+
+func TestCooldownsAreClamped(t *testing.T) {
+	for stated, want := range map[time.Duration]time.Duration{
+		time.Millisecond: time.Second, 7 * time.Second: 7 * time.Second, 31 * time.Minute: 30 * time.Minute, 1000 * time.Hour: 30 * time.Minute,
+	} {
+		if got := limitedFor(stated, 5); got != want {
+			t.Errorf("%v: got %v, want %v", stated, got, want)
+		}
+	}
+	if got := limitedFor(0, 1<<40); got != lastStep {
+		t.Errorf("backoff %v, want %v", got, lastStep)
+	}
+	if got := spentFor(1000 * time.Hour); got != 24*time.Hour {
+		t.Errorf("quota %v, want a day", got)
+	}
+}
+
+func FuzzStatedWait(f *testing.F) {
+	for _, v := range []string{"7", "1e9", "6m0s", "1d2h", "Sat, 21 Nov 2026 07:00:30 GMT", "2026-11-21T07:00:12Z", "1795244460", "-0", "0x1p-2", "9d9d", "1e308"} {
+		f.Add(v)
+	}
+	now := time.UnixMilli(1_800_000_000_000)
+	f.Fuzz(func(t *testing.T, v string) {
+		for _, name := range []string{"retry-after-ms", "retry-after", "x-ratelimit-reset-requests"} {
+			d, ok := statedWait(edge.Header{{Name: name, Value: v}}, []byte(v), now)
+			if got := limitedFor(d, 0); ok && d < minWait || got < minWait || got > maxWait {
+				t.Fatalf("%s %q: %v, %v, %v", name, v, d, ok, got)
+			}
+		}
+	})
+}

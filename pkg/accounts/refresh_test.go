@@ -1,0 +1,170 @@
+package accounts
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+// oauth is a connection with an access token of generation 1.
+func (w *world) oauth(id string, expires time.Duration) store.Connection {
+	c := store.Connection{ID: id, AuthType: "oauth", TokenGeneration: 1, Secrets: map[string]store.Sealed{
+		store.AccessToken:  w.seal(id, store.AccessToken, "tok-"+id+"-generation1"),
+		store.RefreshToken: w.seal(id, store.RefreshToken, "ref-"+id+"-0123456789"),
+	}}
+	if expires != 0 {
+		c.ExpiresAt = w.now.Add(expires).UnixMilli()
+	}
+	return c
+}
+
+// refresher is an object that gives generation n+1 for n, and counts.
+func (w *world) refresher(count *int) func(op string, body []byte) (int, []byte, error) {
+	return func(op string, body []byte) (int, []byte, error) {
+		if op != "refresh" {
+			return 200, []byte(`{}`), nil
+		}
+		*count++
+		var in struct {
+			ConnectionID    string
+			TokenGeneration int64
+		}
+		json.Unmarshal(body, &in)
+		n := in.TokenGeneration + 1
+		sealed := w.seal(in.ConnectionID, store.AccessToken, fmt.Sprintf("tok-%s-generation%d", in.ConnectionID, n))
+		return 200, fmt.Appendf(nil, `{"accessToken":%q,"tokenGeneration":%d,"expiresAt":%d}`, sealed, n, w.now.Add(time.Hour).UnixMilli()), nil
+	}
+}
+
+func TestRefreshOnceAfter401(t *testing.T) {
+	for _, kind := range kinds {
+		w := newWorld(t)
+		w.add(w.oauth("a", 0))
+		n := 0
+		w.object = w.refresher(&n)
+		w.script["tok-a-generation1"] = []answer{{status: 401}}
+		res, e := w.sendCall(w.kind(kind))
+		if e != nil || res.Status != 200 || strings.Join(w.seen, " ") != "tok-a-generation1 tok-a-generation2" || n != 1 {
+			t.Errorf("%s: saw %v, refreshed %d times, %v", kind, w.seen, n, e)
+		}
+		if w.req.Trace.Attempts != 2 || w.pool.Pending(mid) {
+			t.Errorf("%s: attempts %d, pending %v", kind, w.req.Trace.Attempts, w.pool.Pending(mid))
+		}
+		if _, e := w.sendCall(w.kind(kind)); e != nil || strings.Join(w.seen, " ") != "tok-a-generation2" || n != 1 {
+			t.Errorf("%s: the next call saw %v", kind, w.seen)
+		}
+	}
+}
+
+func TestA403RefreshesOnlyWhatIsNotBilled(t *testing.T) {
+	for kind, want := range map[string]string{"json": "aab", "billable": "ab"} {
+		w := newWorld(t)
+		w.add(w.oauth("a", 0)).add(accounts("b")...)
+		n := 0
+		w.object = w.refresher(&n)
+		w.script["tok-a-generation1"] = []answer{{status: 403}}
+		w.script["tok-a-generation2"] = []answer{{status: 403}}
+		if _, e := w.sendCall(w.kind(kind)); e != nil || w.saw() != want {
+			t.Errorf("%s: saw %s, want %s (%v)", kind, w.saw(), want, e)
+		}
+	}
+}
+
+func TestNoLoopWhen401Stays(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", 0)).add(accounts("b")...)
+	n := 0
+	w.object = w.refresher(&n)
+	w.script["tok-a-generation1"] = []answer{{status: 401}}
+	w.script["tok-a-generation2"] = []answer{{status: 401}}
+	if w.send(); w.saw() != "aab" || n != 1 {
+		t.Errorf("saw %s, refreshed %d times", w.saw(), n)
+	}
+	if _, whole := w.cooling("a"); whole != 2*time.Minute {
+		t.Errorf("cools %v, want 2 min", whole)
+	}
+	if w.send(); w.saw() != "b" || n != 1 {
+		t.Errorf("saw %s, refreshed %d times", w.saw(), n)
+	}
+}
+
+func TestRefreshThatFails(t *testing.T) {
+	for name, object := range map[string]func(string, []byte) (int, []byte, error){
+		"object down":  nil,
+		"refused":      func(string, []byte) (int, []byte, error) { return 409, []byte(`{"status":"needs_reauth"}`), nil },
+		"needs_reauth": func(string, []byte) (int, []byte, error) { return 200, []byte(`{"status":"needs_reauth"}`), nil },
+		"same": func(string, []byte) (int, []byte, error) {
+			return 200, []byte(`{"accessToken":"v1.x","tokenGeneration":1}`), nil
+		},
+		"no JSON": func(string, []byte) (int, []byte, error) { return 200, []byte(`<html>`), nil },
+		"does not open": func(string, []byte) (int, []byte, error) {
+			return 200, []byte(`{"accessToken":"v1.x","tokenGeneration":2}`), nil
+		},
+	} {
+		w := newWorld(t)
+		w.add(w.oauth("a", 0)).add(accounts("b")...)
+		w.object = object
+		w.script["tok-a-generation1"] = []answer{{status: 401}}
+		if _, e := w.send(); e != nil || w.saw() != "ab" {
+			t.Errorf("%s: saw %s, %v", name, w.saw(), e)
+		}
+	}
+}
+
+func TestExpiredTokenIsRenewedBeforeItIsSent(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", -time.Second))
+	n := 0
+	w.object = w.refresher(&n)
+	if _, e := w.send(); e != nil || strings.Join(w.seen, " ") != "tok-a-generation2" || n != 1 {
+		t.Errorf("saw %v, refreshed %d times, %v", w.seen, n, e)
+	}
+	w = newWorld(t)
+	w.add(w.oauth("a", -time.Second)) // its object is down
+	if _, e := w.send(); e != nil || strings.Join(w.seen, " ") != "tok-a-generation1" {
+		t.Errorf("without a refresh the old one is tried: saw %v, %v", w.seen, e)
+	}
+}
+
+func TestTokenOfAServiceAccountIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.add(store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.ServiceAccount: w.seal("a", store.ServiceAccount, `{"private_key":"x"}`)}})
+	n := 0
+	w.object = w.refresher(&n)
+	c := w.call()
+	c.Targets[0].Provider = &provider.Descriptor{ID: "openai", Auth: provider.Auth{Scheme: provider.GoogleSA}}
+	if _, e := w.sendCall(c); e != nil || strings.Join(w.seen, " ") != "tok-a-generation1" || n != 1 {
+		t.Errorf("saw %v, refreshed %d times, %v", w.seen, n, e)
+	}
+}
+
+func TestNewerSnapshotGoesBeforeARememberedToken(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", 0))
+	n := 0
+	w.object = w.refresher(&n)
+	w.script["tok-a-generation1"] = []answer{{status: 401}}
+	w.send()
+	conn := w.machine.Connections[0]
+	conn.TokenGeneration = 7
+	conn.Secrets = map[string]store.Sealed{store.AccessToken: w.seal("a", store.AccessToken, "tok-a-generation7"), store.RefreshToken: "x"}
+	w.machine.Connections[0] = conn
+	if w.send(); strings.Join(w.seen, " ") != "tok-a-generation7" || len(w.pool.tokens) != 0 {
+		t.Errorf("saw %v, remembered %d", w.seen, len(w.pool.tokens))
+	}
+}
+
+func TestAnAPIKeyIsNotRefreshed(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	n := 0
+	w.object = w.refresher(&n)
+	w.script[key("a")] = []answer{{status: 401}}
+	if _, e := w.send(); e.Status != 401 || n != 0 || w.saw() != "a" {
+		t.Errorf("saw %s, refreshed %d times, got %v", w.saw(), n, e)
+	}
+}

@@ -1,0 +1,80 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/edge"
+	"weir/pkg/routing"
+)
+
+func TestReportTellsTheObject(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}, body: `{"error":{"message":"slow down ` + key("a") + `"}}`}}
+	w.send()
+	w.object = func(op string, body []byte) (int, []byte, error) { return 200, []byte(`{"generation":5}`), nil }
+	w.pool.Flush(context.Background(), w.machine)
+	if len(w.calls) != 1 || !strings.HasPrefix(w.calls[0], "report ") {
+		t.Fatalf("calls %v", w.calls)
+	}
+	body := strings.TrimPrefix(w.calls[0], "report ")
+	want := `{"cooldowns":[{"connectionId":"a","model":"gpt","until":1800000007000,"reason":"rate_limited","failures":1,"since":1800000000000,"lastError":"slow down ***"}]}`
+	if body != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+	w.pool.Flush(context.Background(), w.machine)
+	if len(w.calls) != 1 {
+		t.Error("told twice")
+	}
+	w.now = w.now.Add(8 * time.Second)
+	w.script[key("a")] = []answer{{status: 200}}
+	w.send()
+	w.pool.Flush(context.Background(), w.machine)
+	if got := w.calls[len(w.calls)-1]; got != `report {"cleared":[{"connectionId":"a","model":"gpt"}]}` {
+		t.Errorf("got %s", got)
+	}
+	w.send()
+	if w.pool.Pending(mid) {
+		t.Error("a second success says nothing new")
+	}
+}
+
+func TestReportIsKeptUntilItGetsThrough(t *testing.T) {
+	w := newWorld(t).add(accounts("abc")...)
+	w.script[key("a")] = []answer{{status: 401}}
+	w.script[key("b")] = []answer{{status: 429}}
+	w.send()
+	failing := func(string, []byte) (int, []byte, error) {
+		w.now = w.now.Add(3 * time.Minute)
+		w.script[key("a")] = []answer{{status: 200}} // meanwhile a works again
+		w.machine.Clear("a", "", w.now.UnixMilli())
+		w.pool.cleared(mid, "a", "")
+		return 0, nil, errors.New("unreachable")
+	}
+	w.object = failing
+	w.pool.Flush(context.Background(), w.machine)
+	w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+	w.pool.Flush(context.Background(), w.machine)
+	body := strings.TrimPrefix(w.calls[len(w.calls)-1], "report ")
+	if got := gjson.Get(body, "cooldowns.#.connectionId").Raw + gjson.Get(body, "cleared").Raw; got != `["b"][{"connectionId":"a"}]` {
+		t.Errorf("got %s", body)
+	}
+}
+
+func TestReportsAreBounded(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script["*"] = []answer{{status: 429}}
+	for i := range 200 {
+		c := w.call()
+		c.Targets = []routing.Target{w.target(strings.Repeat("m", i+1))}
+		w.sendCall(c)
+	}
+	if n := len(w.pool.reports[mid].Cooldowns); n != maxPerReport {
+		t.Errorf("%d kept, want %d", n, maxPerReport)
+	}
+}
