@@ -1,0 +1,217 @@
+// Package sse reads and writes event streams (text/event-stream, WHATWG HTML
+// 9.2.6) in pieces, as they arrive.
+package sse
+
+import (
+	"bytes"
+	"errors"
+)
+
+// Limits of what a Reader takes.
+const (
+	MaxLine  = 4 << 20 // bytes of one line, without its end
+	MaxEvent = 8 << 20 // bytes of the data of one event
+)
+
+// The reasons why a stream is given up. Neither is an end of the stream.
+var (
+	ErrLine  = errors.New("sse: line over 4 MiB")
+	ErrEvent = errors.New("sse: event over 8 MiB")
+)
+
+// Event is one event. Both slices are valid until the next call of the Reader.
+type Event struct {
+	Name []byte // of the event field; empty when there was none
+	Data []byte // the data lines, joined by line feeds
+}
+
+// Reader takes an event stream apart. Pieces may be cut anywhere, also within
+// a line end, a character or the byte order mark. Lines end with LF, CR or
+// both. Comments and the fields id and retry are passed over, as are events
+// without data.
+//
+//	r.Push(chunk)
+//	for r.Next(&ev) { … }
+//
+// An event that lies within one piece and has one data line is not copied.
+type Reader struct {
+	chunk []byte // what Push brought and Next has not read
+	held  []byte // the begun line
+	data  []byte // joined data lines, when copied
+	name  []byte
+	one   []byte // the only data line so far, within chunk
+	lines int    // data lines of the event so far
+	bom   uint8  // bytes of the byte order mark seen; 3 and more: the start is past
+	lf    bool   // a CR ended the last line: an LF that follows belongs to it
+	noCR  bool   // chunk has no CR from here on
+	fresh bool   // the last event was handed out: start anew
+	err   error
+}
+
+var mark = [3]byte{0xEF, 0xBB, 0xBF}
+
+// Push gives the next piece to a Reader whose last Next was false. It must not
+// change until Next is false again.
+func (r *Reader) Push(chunk []byte) {
+	r.chunk = chunk
+	r.noCR = bytes.IndexByte(chunk, '\r') < 0
+	for r.bom < 3 && len(r.chunk) > 0 {
+		if r.chunk[0] != mark[r.bom] {
+			r.held = append(r.held, mark[:r.bom]...)
+			r.bom = 4
+			return
+		}
+		r.bom++
+		r.chunk = r.chunk[1:]
+	}
+}
+
+// Err tells why the reader has stopped, or nil. It stays stopped.
+func (r *Reader) Err() error { return r.err }
+
+// Next gives the next event that is complete, and false when another piece is
+// needed or the stream is given up.
+func (r *Reader) Next(ev *Event) bool {
+	if r.fresh {
+		r.fresh = false
+		r.name, r.data, r.one, r.lines = r.name[:0], r.data[:0], nil, 0
+	}
+	for r.err == nil {
+		line, ok := r.line()
+		if !ok {
+			break
+		}
+		if len(line) > 0 {
+			r.field(line)
+			r.held = r.held[:0]
+			continue
+		}
+		if r.lines == 0 {
+			r.name = r.name[:0]
+			continue
+		}
+		r.give(ev)
+		return true
+	}
+	r.keep()
+	return false
+}
+
+// Finish is called instead of Push when the stream has ended: the begun line
+// and event count as complete. What they hold may be cut.
+func (r *Reader) Finish(ev *Event) bool {
+	if r.fresh {
+		r.fresh = false
+		r.name, r.data, r.one, r.lines = r.name[:0], r.data[:0], nil, 0
+	}
+	if r.err == nil && len(r.held) > 0 {
+		r.field(r.held)
+		r.keep()
+		r.held = r.held[:0]
+	}
+	if r.err != nil || r.lines == 0 {
+		return false
+	}
+	r.give(ev)
+	return true
+}
+
+func (r *Reader) give(ev *Event) {
+	ev.Name = r.name
+	if r.one != nil {
+		ev.Data = r.one
+	} else {
+		ev.Data = r.data
+	}
+	r.fresh = true
+}
+
+// keep copies what points into the piece, which is about to go.
+func (r *Reader) keep() {
+	if r.one != nil {
+		r.data = append(r.data[:0], r.one...)
+		r.one = nil
+	}
+	if r.err != nil {
+		r.chunk, r.held, r.data = nil, nil, nil
+	}
+}
+
+// line gives the next line. A line that began in an earlier piece lies in held.
+func (r *Reader) line() ([]byte, bool) {
+	c := r.chunk
+	if r.lf && len(c) > 0 {
+		if c[0] == '\n' {
+			c = c[1:]
+		}
+		r.lf = false
+	}
+	end := -1
+	if r.noCR {
+		end = bytes.IndexByte(c, '\n')
+	} else {
+		for i, b := range c {
+			if b == '\n' || b == '\r' {
+				end, r.lf = i, b == '\r'
+				break
+			}
+		}
+	}
+	if end < 0 {
+		if len(r.held)+len(c) > MaxLine {
+			r.err = ErrLine
+			return nil, false
+		}
+		r.held = append(r.held, c...)
+		r.chunk = nil
+		return nil, false
+	}
+	line := c[:end]
+	r.chunk = c[end+1:]
+	if len(r.held)+len(line) > MaxLine {
+		r.err = ErrLine
+		return nil, false
+	}
+	if len(r.held) > 0 {
+		r.held = append(r.held, line...)
+		return r.held, true
+	}
+	return line, true
+}
+
+// field reads one line that is not empty.
+func (r *Reader) field(line []byte) {
+	name, value := line, []byte(nil)
+	if i := bytes.IndexByte(line, ':'); i >= 0 {
+		name, value = line[:i], line[i+1:]
+		if len(value) > 0 && value[0] == ' ' {
+			value = value[1:]
+		}
+	}
+	switch string(name) {
+	case "data":
+		r.lines++
+		// Only a line that lies within the piece may be pointed at.
+		if r.lines == 1 && len(r.held) == 0 {
+			r.one = value
+			if r.one == nil {
+				r.one = []byte{}
+			}
+			return
+		}
+		if r.one != nil {
+			r.data = append(r.data[:0], r.one...)
+			r.one = nil
+		}
+		if r.lines > 1 {
+			r.data = append(r.data, '\n')
+		}
+		if len(r.data)+len(value) > MaxEvent {
+			r.err = ErrEvent
+			return
+		}
+		r.data = append(r.data, value...)
+	case "event":
+		r.name = append(r.name[:0], value...)
+	}
+}
