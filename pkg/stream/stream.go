@@ -8,6 +8,7 @@ package stream
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"time"
@@ -231,4 +232,44 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	return all, nil
+}
+
+// Held is a body that is kept whole by whoever moves it, so that it can be sent
+// more than once. On the edge the host keeps it: its bytes never enter Go.
+type Held interface {
+	// Size is the number of bytes.
+	Size() int64
+	// SHA256 is the digest of the bytes.
+	SHA256() ([32]byte, error)
+	// Open gives the body from its start. Each opened body is moved once.
+	Open() io.ReadCloser
+	// Release lets go of the bytes.
+	Release()
+}
+
+// holder is a body that the host can keep.
+type holder interface {
+	Hold(maxBytes int64) (Held, error)
+}
+
+// Hold gathers a body and closes it. A body of more than maxBytes gives
+// ErrTooLarge and is not read further.
+func Hold(body io.ReadCloser, maxBytes int64) (Held, error) {
+	if h, ok := body.(holder); ok {
+		return h.Hold(maxBytes)
+	}
+	all, err := ReadAll(body, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return heldBytes(all), nil
+}
+
+type heldBytes []byte
+
+func (h heldBytes) Size() int64         { return int64(len(h)) }
+func (h heldBytes) Open() io.ReadCloser { return FromBytes(h) }
+func (h heldBytes) Release()            {}
+func (h heldBytes) SHA256() ([32]byte, error) {
+	return sha256.Sum256(h), nil
 }
