@@ -286,7 +286,7 @@ class Instance {
         }
       };
     };
-    for (const name of ["start", "object", "read", "read_all"]) failing(name, (op) => queueMicrotask(() => this.emit(op, NETWORK, 0)));
+    for (const name of ["start", "object", "read", "read_all", "hold", "digest"]) failing(name, (op) => queueMicrotask(() => this.emit(op, NETWORK, 0)));
     failing("respond", (call) => this.calls.get(call)?.answer(failed(500, "the answer could not be sent", "server_error", null)));
     return host;
   }
@@ -318,6 +318,14 @@ class Instance {
       // read gives the next chunk of a stream, read_all the whole.
       read(op, stream, ms) { self.streams.read(op, stream, ms); },
       read_all(op, callID, stream, maxBytes, idleMs, totalMs) { self.streams.readAll(op, self.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
+      hold(op, callID, stream, maxBytes, idleMs, totalMs) { self.streams.hold(op, self.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
+      copy(held) { return self.streams.copy(held); },
+      digest(op, held) {
+        crypto.subtle.digest("SHA-256", self.streams.held(held)).then(
+          (d) => self.emit(op, OK, 0, "", new Uint8Array(d)),
+          () => self.emit(op, NETWORK, 0),
+        );
+      },
       discard(stream) { self.streams.discard(stream); },
       client_body(callID) {
         const { request } = self.calls.get(callID);

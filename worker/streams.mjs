@@ -92,6 +92,7 @@ export class Streams {
   raw(id) {
     const s = this.take(id);
     if (s.kind === "body") return { head: null, body: s.body, flight: s.flight, length: s.length };
+    if (s.kind === "bytes") return { head: s.bytes, body: null, flight: null, length: s.bytes.byteLength };
     if (s.kind === "prefix") {
       const rest = s.src ? this.raw(s.src) : { head: null, body: null, flight: null, length: 0 };
       const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
@@ -105,6 +106,7 @@ export class Streams {
     const s = this.table.get(id);
     if (s.kind === "through") return this.through(id, call);
     if (s.kind === "watch") return this.watch(id, call);
+    if (s.kind === "bytes") return this.take(id).bytes;
     const { head, body, flight } = this.raw(id);
     if (!head) return body;
     const { readable, writable } = new IdentityTransformStream();
@@ -149,6 +151,30 @@ export class Streams {
     this.inst.land(s.flight);
     if (!late) this.inst.emit(op, kind, 0, "", body);
   }
+
+  // hold gathers a stream and keeps its bytes on this side.
+  async hold(op, call, id, maxBytes, idleMs, totalMs) {
+    const s = this.take(id);
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    const limit = totalMs > 0 ? call.limit(totalMs, () => s.body.cancel().catch(() => {})) : null;
+    let bytes = null, kind = TOO_LARGE;
+    try { bytes = await readAll(s.message, maxBytes, idleMs); } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
+    if (limit) call.lift(limit);
+    this.inst.land(s.flight);
+    if (bytes === null) return this.inst.emit(op, kind, 0);
+    const held = this.next++;
+    this.table.set(held, { kind: "held", bytes });
+    this.inst.emit(op, OK, held, String(bytes.byteLength));
+  }
+
+  // copy names a further body with the bytes that are held.
+  copy(held) {
+    const id = this.next++;
+    this.table.set(id, { kind: "bytes", bytes: this.held(held) });
+    return id;
+  }
+
+  held(id) { return this.table.get(id).bytes; }
 
   // sample hands Go a piece of a watched stream.
   sample(id, piece) {

@@ -3,8 +3,10 @@
 package bridge
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"weir/pkg/stream"
@@ -87,6 +89,59 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 	return append(head[:len(head):len(head)], e.body...), nil
 }
 
+// Hold has the host gather the body and keep it.
+func (b *hostBody) Hold(maxBytes int64) (stream.Held, error) { return b.hold(maxBytes, 0, 0) }
+
+func (b *hostBody) hold(maxBytes int64, idle, total time.Duration) (stream.Held, error) {
+	id := b.take()
+	if id == 0 {
+		return &held{}, nil
+	}
+	op, ch := begin()
+	hostHold(op, b.of, id, float64(maxBytes), ms(idle), ms(total))
+	e := <-ch
+	if e.kind != opOK {
+		return nil, failure(e.kind)
+	}
+	size, err := strconv.ParseInt(e.head, 10, 64)
+	return &held{id: e.status, size: size}, err
+}
+
+// held is a body that the host keeps.
+type held struct {
+	id   int32
+	size int64
+}
+
+func (h *held) Size() int64 { return h.size }
+
+func (h *held) Open() io.ReadCloser {
+	if h.id == 0 {
+		return stream.FromBytes(nil)
+	}
+	return &hostBody{id: hostCopy(h.id)}
+}
+
+func (h *held) SHA256() (sum [32]byte, err error) {
+	if h.id == 0 {
+		return sha256.Sum256(nil), nil
+	}
+	op, ch := begin()
+	hostDigest(op, h.id)
+	e := <-ch
+	if e.kind != opOK || copy(sum[:], e.body) != len(sum) {
+		return sum, failure(e.kind)
+	}
+	return sum, nil
+}
+
+func (h *held) Release() {
+	if h.id != 0 {
+		hostDiscard(h.id)
+		h.id = 0
+	}
+}
+
 // Close lets go of what is unread.
 func (b *hostBody) Close() error {
 	if b.id != 0 {
@@ -144,6 +199,18 @@ func (b *clientBody) ReadAll(maxBytes int64) ([]byte, error) {
 		err = stream.ErrIdle
 	}
 	return got, err
+}
+
+func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
+	if b.length > maxBytes {
+		return nil, stream.ErrTooLarge
+	}
+	b.open()
+	h, err := b.hold(maxBytes, uploadIdle, uploadTotal)
+	if err == upstream.ErrTimeout {
+		err = stream.ErrIdle
+	}
+	return h, err
 }
 
 func (b *clientBody) Close() error {

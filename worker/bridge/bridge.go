@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/machine"
 	"weir/pkg/stream"
 )
 
@@ -28,9 +29,9 @@ type App interface {
 	// is answered with 500 and logged.
 	Serve(ctx context.Context, r *edge.Request) *edge.Response
 	// Object serves a call of a machine's object.
-	Object(ctx context.Context, st Storage, machineID, op string, body []byte) (int, []byte)
+	Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte)
 	// Alarm serves the alarm of a machine's object.
-	Alarm(ctx context.Context, st Storage, machineID string)
+	Alarm(ctx context.Context, st machine.Storage, machineID string)
 	// Cron serves the scheduled trigger.
 	Cron(ctx context.Context, expression string)
 }

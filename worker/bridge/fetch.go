@@ -137,11 +137,9 @@ func viaHost(in string, call func(out []byte) int32) (string, bool) {
 	return string(buf[:n]), true
 }
 
-// Signer signs with the platform's WebCrypto.
-type Signer struct{}
-
-// SignRS256 gives the RSASSA-PKCS1-v1_5 signature of data with SHA-256.
-func (Signer) SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error) {
+// SignRS256 gives the RSASSA-PKCS1-v1_5 signature of data with SHA-256, by the
+// platform's WebCrypto.
+func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 	op, ch := begin()
 	hostSign(op, ptr(pkcs8), int32(len(pkcs8)), ptr(data), int32(len(data)))
 	e := <-ch

@@ -21,6 +21,15 @@ func hostRead(op, stream, ms int32)
 //go:wasmimport host read_all
 func hostReadAll(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
 
+//go:wasmimport host hold
+func hostHold(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
+
+//go:wasmimport host copy
+func hostCopy(held int32) int32
+
+//go:wasmimport host digest
+func hostDigest(op, held int32)
+
 //go:wasmimport host discard
 func hostDiscard(stream int32)
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/machine"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 	"weir/worker/bridge"
@@ -100,6 +101,22 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 			return nil, err
 		}
 		return &edge.Response{Status: up.Status, Body: up.Body}, nil
+	case "/uploadtwice": // held by the host and sent twice
+		h, err := stream.Hold(r.Body, 64<<20)
+		if err != nil {
+			return nil, err
+		}
+		defer h.Release()
+		var sum string
+		for range 2 {
+			up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: h.Open(), MaxBody: 1 << 20})
+			if err != nil {
+				return nil, err
+			}
+			b, _ := stream.ReadAll(up.Body, 1<<20)
+			sum += fmt.Sprintf("%s/%d ", b, h.Size())
+		}
+		return text(200, sum), nil
 	case "/prefix": // the first chunk is read in Go, the rest spliced
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
@@ -202,7 +219,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 }
 
 // Object counts, to show that storage calls do not interleave.
-func (a *app) Object(_ context.Context, st bridge.Storage, _, _ string, _ []byte) (int, []byte) {
+func (a *app) Object(_ context.Context, st machine.Storage, _, _ string, _ []byte) (int, []byte) {
 	v, _ := st.Get("n")
 	n, _ := strconv.Atoi(string(v))
 	st.Put("n", []byte(strconv.Itoa(n+1)))
@@ -213,8 +230,8 @@ func (a *app) Object(_ context.Context, st bridge.Storage, _, _ string, _ []byte
 	return 200, rows[0].Value
 }
 
-func (a *app) Alarm(context.Context, bridge.Storage, string) {}
-func (a *app) Cron(context.Context, string)                  {}
+func (a *app) Alarm(context.Context, machine.Storage, string) {}
+func (a *app) Cron(context.Context, string)                   {}
 
 // upper is a transform that can be seen at work.
 type upper struct{}
