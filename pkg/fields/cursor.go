@@ -175,9 +175,13 @@ func (c *Cursor) Elem() bool { return c.next(']') }
 // Offset is the byte that the cursor stands at.
 func (c *Cursor) Offset() int { return c.i }
 
-// Lone tells whether a string passed so far, names apart, has half a surrogate
-// pair.
-func (c *Cursor) Lone() bool { return c.lone }
+// Lone tells whether a string passed since it was last asked, names apart, has
+// half a surrogate pair.
+func (c *Cursor) Lone() bool {
+	lone := c.lone
+	c.lone = false
+	return lone
+}
 
 // Err gives the mistake met so far, or nil.
 func (c *Cursor) Err() error {

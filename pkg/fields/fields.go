@@ -106,8 +106,8 @@ func Read(body []byte, names ...string) (Set, error) {
 		if s.vals[i].Kind != Absent {
 			return s, &Error{Offset: c.i, Field: names[i], Reason: "given more than once"}
 		}
-		c.lone = false
-		if s.vals[i] = c.Value(); c.lone {
+		c.Lone()
+		if s.vals[i] = c.Value(); c.Lone() {
 			return s, &Error{Offset: c.i, Field: names[i], Reason: "half a surrogate pair"}
 		}
 	}

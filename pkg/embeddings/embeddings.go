@@ -1,0 +1,216 @@
+// Package embeddings serves POST /v1/embeddings.
+//
+// The provider's accounts are tried in turn, and the answer has the shape of
+// spec 2.9 whatever the provider spoke: items in the order of the input, in the
+// encoding the client asked for, with usage and the model id it asked for.
+package embeddings
+
+import (
+	"context"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+const (
+	maxAnswer    = 32 << 20 // bytes of one upstream answer
+	headTimeout  = 30 * time.Second
+	totalTimeout = 2 * time.Minute
+	// maxCalls is the number of upstream calls that one request may be split
+	// into where a provider takes few inputs at a time.
+	maxCalls = 64
+)
+
+// router is the part of routing.Router used here.
+type router interface {
+	Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]routing.Target, error)
+}
+
+// sender is the part of accounts.Pool used here.
+type sender interface {
+	Send(ctx context.Context, call *accounts.Call) (*accounts.Result, error)
+}
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   router
+	Accounts sender
+	// Allows tells whether a key may use a model, by the name asked for or the
+	// public id of a target. nil allows all.
+	Allows func(k *store.Key, id string) bool
+}
+
+// Create parses, resolves, sends and shapes the answer.
+//
+// Inputs over what the provider takes in one call go up in several, one after
+// the other, to the same upstream model; the answer is whole or an error.
+func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	req, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := h.targets(c, req)
+	if err != nil {
+		return nil, err
+	}
+	x := exchange{req: req, machine: c.Machine}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check}
+	var res *accounts.Result
+	for x.from < req.count {
+		if res, err = h.Accounts.Send(ctx, call); err != nil {
+			return nil, err
+		}
+		x.settle()
+		// The vectors of one answer must come from one model.
+		call.Targets = []routing.Target{*res.Target}
+	}
+	c.Trace.Dropped = x.dropped
+	out, err := x.answer.write(req)
+	if err != nil {
+		return nil, err
+	}
+	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: "application/json"})
+	return &edge.Response{
+		Status: 200,
+		Header: append(header, provider.ResponseNotes(res.Header)...),
+		Body:   stream.FromBytes(out),
+	}, nil
+}
+
+// targets resolves the model and leaves the targets that the key may use and
+// that can embed this input.
+func (h *Handler) targets(c *auth.Call, req *request) ([]routing.Target, error) {
+	all, err := h.Router.Resolve(req.model, c.Machine, catalog.Embedding)
+	if err != nil {
+		return nil, err
+	}
+	asked := h.Allows == nil || h.Allows(c.Key, req.model)
+	kept := all[:0]
+	var refusal error
+	for i := range all {
+		err := usable(&all[i], req)
+		if err == nil && !asked && !h.Allows(c.Key, all[i].ID()) {
+			err = apierr.New(403, "model_not_allowed", "this key may not use the model")
+		}
+		if err == nil {
+			kept = append(kept, all[i])
+		} else if refusal == nil {
+			refusal = err
+		}
+	}
+	if len(kept) == 0 {
+		return nil, refusal
+	}
+	return kept, nil
+}
+
+// usable tells why a target cannot embed the input, or nil.
+func usable(to *routing.Target, req *request) error {
+	if !to.Provider.Serves("embeddings") {
+		return apierr.Invalid("model", "the provider of this model has no embeddings")
+	}
+	s := shapeOf(to.Provider)
+	if s == nil {
+		return apierr.Invalid("model", "the provider's embeddings are not supported")
+	}
+	if s.textOnly && req.kind >= tokens {
+		return apierr.Invalid("input", "the provider of this model takes text, not tokens")
+	}
+	if n := s.limit(to.Model); n > 0 && req.count > n*maxCalls {
+		return apierr.Invalid("input", "the provider of this model takes at most %d inputs in one request", n*maxCalls)
+	}
+	return nil
+}
+
+// exchange is one client's request on its way to the provider and back.
+type exchange struct {
+	req     *request
+	machine *snapshot.Machine
+	from    int // first input that has no vector yet
+
+	shape   *shape // of the attempt under way
+	to      int    // end of its inputs
+	drops   []string
+	batch   answer
+	dropped []string
+	answer  answer
+}
+
+// build makes the upstream request for the inputs that are due.
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	s := shapeOf(to.Provider)
+	x.shape, x.to = s, x.req.count
+	if n := s.limit(to.Model); n > 0 && x.from+n < x.to {
+		x.to = x.from + n
+	}
+	p := &part{request: x.req, model: to.Model, from: x.from, to: x.to, purpose: x.machine.Settings.EmbeddingInput}
+	endpoint := "embeddings"
+	if s.endpoint != nil {
+		endpoint = s.endpoint(p)
+	}
+	method, url, err := to.Provider.Endpoint(conn, endpoint, to.Model)
+	if err != nil {
+		return nil, err
+	}
+	body := s.build(p)
+	x.drops = p.dropped
+	header := make(edge.Header, 0, 8)
+	header = append(header,
+		edge.Field{Name: "content-type", Value: "application/json"},
+		edge.Field{Name: "accept", Value: "application/json"},
+		edge.Field{Name: "accept-encoding", Value: "identity"})
+	first := headTimeout
+	if n := x.machine.Settings.FirstByteSeconds; n > 0 {
+		first = time.Duration(n) * time.Second
+	}
+	return &upstream.Request{
+		Method: method, URL: url, Header: header, Body: stream.FromBytes(body),
+		HeaderTimeout: first, Timeout: max(first, totalTimeout), MaxBody: maxAnswer,
+	}, nil
+}
+
+// check reads an answer. One that cannot be read is no answer: another account
+// may be tried.
+func (x *exchange) check(resp *upstream.Response) error {
+	body, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err != nil {
+		return badBody(err)
+	}
+	x.batch = answer{body: body}
+	if err := x.shape.read(&x.batch, x.req); err != nil {
+		return badBody(err)
+	}
+	if err := x.batch.order(x.to - x.from); err != nil {
+		return badBody(err)
+	}
+	return nil
+}
+
+// settle takes the answer of the last call.
+func (x *exchange) settle() {
+	if x.batch.inputTokens < 0 && x.shape.estimate {
+		x.batch.inputTokens = x.req.estimate(x.from, x.to)
+	}
+	x.answer.merge(&x.batch, x.from == 0 && x.to == x.req.count)
+	x.dropped, x.from = x.drops, x.to
+}
+
+func badBody(err error) error {
+	e := apierr.New(502, "bad_upstream_body", "the provider's answer could not be read")
+	e.Err = err
+	return e
+}

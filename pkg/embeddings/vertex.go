@@ -1,0 +1,87 @@
+package embeddings
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/pkg/fields"
+)
+
+// vertex is the shape of Vertex AI's :predict:
+//
+//	{instances[{content, task_type?, title?}], parameters{outputDimensionality?, autoTruncate?}}
+//	→ {predictions[{embeddings{values[], statistics{token_count}}}]}
+//
+// At most 250 instances; gemini-embedding models take one.
+var vertex = shape{
+	name: "vertex", textOnly: true, read: readVertex,
+	limitOf: func(model string) int {
+		if strings.HasPrefix(model, "gemini-") {
+			return 1
+		}
+		return 250
+	},
+	build: func(p *part) []byte {
+		p.drop(fUser)
+		var tail []byte
+		if task := googleTask(p); task != nil {
+			tail = append(append(tail, `,"task_type":`...), task...)
+		}
+		if title := p.other("title"); title != nil {
+			tail = append(append(tail, `,"title":`...), title...)
+		}
+		out := make([]byte, 0, len(p.body)+(p.to-p.from)*(len(tail)+16)+96)
+		out = append(out, `{"instances":[`...)
+		for i, s := range p.spans()[p.from:p.to] {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, `{"content":`...)
+			out = append(out, p.body[s.Start:s.End]...)
+			out = append(append(out, tail...), '}')
+		}
+		out = append(out, ']')
+		params := len(out)
+		if p.dimensions > 0 {
+			out = strconv.AppendInt(append(out, `,"outputDimensionality":`...), p.dimensions, 10)
+		}
+		if t := p.other("autoTruncate"); t != nil {
+			out = append(append(out, `,"autoTruncate":`...), t...)
+		}
+		if len(out) > params {
+			members := append([]byte(`,"parameters":{`), out[params+1:]...)
+			out = append(append(out[:params], members...), '}')
+		}
+		return append(out, '}')
+	},
+}
+
+func readVertex(a *answer, r *request) error {
+	c := a.begin()
+	if c.Kind() != fields.Object {
+		return errShape
+	}
+	for c.Object(); c.Key(); {
+		if !c.KeyIs("predictions") || c.Kind() != fields.Array {
+			c.Skip()
+			continue
+		}
+		for c.Array(); c.Elem(); {
+			if c.Kind() != fields.Object {
+				return errShape
+			}
+			before := len(a.items)
+			for c.Object(); c.Key(); {
+				if !c.KeyIs("embeddings") {
+					c.Skip()
+				} else if err := a.readValues(c); err != nil {
+					return err
+				}
+			}
+			if len(a.items) != before+1 {
+				return errShape
+			}
+		}
+	}
+	return c.End()
+}
