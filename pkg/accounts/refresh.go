@@ -98,7 +98,7 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 // and tells whether there is one. The object refreshes at most once for all
 // who ask with the same generation.
 //
-//	refresh {connectionId, tokenGeneration} → {accessToken: sealed, tokenGeneration, expiresAt, status}
+//	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
 func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection) bool {
 	had := p.current(machineID, conn)
 	body, err := json.Marshal(struct {
@@ -113,9 +113,9 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 		return false
 	}
 	got := token{
-		sealed:     store.Sealed(gjson.GetBytes(answer, "accessToken").Str),
-		generation: gjson.GetBytes(answer, "tokenGeneration").Int(),
-		expires:    gjson.GetBytes(answer, "expiresAt").Int(),
+		sealed:     store.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
+		generation: gjson.GetBytes(answer, "connection.tokenGeneration").Int(),
+		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
 	}
 	if got.sealed == "" || got.generation <= had.generation {
 		return false

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/provider"
 	"weir/pkg/store"
 )
@@ -30,6 +32,10 @@ func (w *world) refresher(count *int) func(op string, body []byte) (int, []byte,
 			return 200, []byte(`{}`), nil
 		}
 		*count++
+		// The object takes overlapping calls with the same bytes for one.
+		if want := fmt.Sprintf(`{"connectionId":"a","tokenGeneration":%d}`, gjson.GetBytes(body, "tokenGeneration").Int()); string(body) != want {
+			w.Errorf("asked %s, want exactly %s", body, want)
+		}
 		var in struct {
 			ConnectionID    string
 			TokenGeneration int64
@@ -37,7 +43,7 @@ func (w *world) refresher(count *int) func(op string, body []byte) (int, []byte,
 		json.Unmarshal(body, &in)
 		n := in.TokenGeneration + 1
 		sealed := w.seal(in.ConnectionID, store.AccessToken, fmt.Sprintf("tok-%s-generation%d", in.ConnectionID, n))
-		return 200, fmt.Appendf(nil, `{"accessToken":%q,"tokenGeneration":%d,"expiresAt":%d}`, sealed, n, w.now.Add(time.Hour).UnixMilli()), nil
+		return 200, fmt.Appendf(nil, `{"connection":{"id":"a","secrets":{"accessToken":%q},"tokenGeneration":%d,"expiresAt":%d}}`, sealed, n, w.now.Add(time.Hour).UnixMilli()), nil
 	}
 }
 
@@ -95,15 +101,19 @@ func TestNoLoopWhen401Stays(t *testing.T) {
 
 func TestRefreshThatFails(t *testing.T) {
 	for name, object := range map[string]func(string, []byte) (int, []byte, error){
-		"object down":  nil,
-		"refused":      func(string, []byte) (int, []byte, error) { return 409, []byte(`{"status":"needs_reauth"}`), nil },
-		"needs_reauth": func(string, []byte) (int, []byte, error) { return 200, []byte(`{"status":"needs_reauth"}`), nil },
+		"object down": nil,
+		"refused": func(string, []byte) (int, []byte, error) {
+			return 409, []byte(`{"connection":{"status":"needs_reauth"}}`), nil
+		},
+		"needs_reauth": func(string, []byte) (int, []byte, error) {
+			return 200, []byte(`{"connection":{"status":"needs_reauth"}}`), nil
+		},
 		"same": func(string, []byte) (int, []byte, error) {
-			return 200, []byte(`{"accessToken":"v1.x","tokenGeneration":1}`), nil
+			return 200, []byte(`{"connection":{"secrets":{"accessToken":"v1.x"},"tokenGeneration":1}}`), nil
 		},
 		"no JSON": func(string, []byte) (int, []byte, error) { return 200, []byte(`<html>`), nil },
 		"does not open": func(string, []byte) (int, []byte, error) {
-			return 200, []byte(`{"accessToken":"v1.x","tokenGeneration":2}`), nil
+			return 200, []byte(`{"connection":{"secrets":{"accessToken":"v1.x"},"tokenGeneration":2}}`), nil
 		},
 	} {
 		w := newWorld(t)

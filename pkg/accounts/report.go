@@ -20,23 +20,33 @@ const (
 	maxLastError = 200 // bytes
 )
 
-// report is what the object of a machine is to be told.
+// report is what the object of a machine is to be told: machine.Report.
 type report struct {
-	Cooldowns []reported `json:"cooldowns,omitempty"`
-	Cleared   []clearing `json:"cleared,omitempty"`
+	Cooldowns []store.Cooldown `json:"cooldowns,omitempty"`
+	Cleared   []clearing       `json:"cleared,omitempty"`
+	Errors    []lastError      `json:"errors,omitempty"`
+	Keys      []keyCount       `json:"keys,omitempty"`
 	at        int64
-}
-
-// reported is a cooldown with the redacted message that led to it.
-type reported struct {
-	store.Cooldown
-	LastError string `json:"lastError,omitempty"`
 }
 
 // clearing names an account, or one model of it, that works again.
 type clearing struct {
 	ConnectionID string `json:"connectionId"`
 	Model        string `json:"model,omitempty"`
+	At           int64  `json:"at"`
+}
+
+// lastError is the redacted message of a connection's last failure, "" when it
+// works again.
+type lastError struct {
+	ConnectionID string `json:"connectionId"`
+	Text         string `json:"text"`
+}
+
+// keyCount counts the requests of a key that has a limit.
+type keyCount struct {
+	KeyID    string `json:"keyId"`
+	Requests int    `json:"requests"`
 }
 
 // cool notes a cooldown in this isolate and for the next report.
@@ -48,26 +58,52 @@ func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Dur
 	m.Cool(c)
 	r := p.reportOf(m.ID)
 	r.drop(connection, model)
-	text := e.Message
-	if len(text) > maxLastError {
-		text = cut(text, maxLastError)
-	}
-	r.Cooldowns = append(r.Cooldowns, reported{c, text})
+	r.Cooldowns = last(append(r.Cooldowns, c))
+	r.lastError(connection, cut(e.Message, maxLastError))
 	r.at = max(r.at, c.Since)
-	if len(r.Cooldowns) > maxPerReport {
-		r.Cooldowns = r.Cooldowns[1:]
-	}
 }
 
 func (p *Pool) cleared(machineID, connection, model string) {
 	r := p.reportOf(machineID)
 	r.drop(connection, model)
-	r.Cleared = append(r.Cleared, clearing{connection, model})
-	r.at = max(r.at, p.Now().UnixMilli())
-	if len(r.Cleared) > maxPerReport {
-		r.Cleared = r.Cleared[1:]
-	}
+	at := p.Now().UnixMilli()
+	r.Cleared = last(append(r.Cleared, clearing{connection, model, at}))
+	r.lastError(connection, "")
+	r.at = max(r.at, at)
 }
+
+// Count notes a request of a key that has a limit. The counts go to the object
+// at most once a second and isolate, so a limit may be passed by what comes in
+// a second; without a limit it costs nothing.
+func (p *Pool) Count(m *snapshot.Machine, key *store.Key) {
+	if m == nil || key == nil || key.RPM == 0 && key.DailyMax == 0 {
+		return
+	}
+	p.reportOf(m.ID).count(key.ID, 1)
+}
+
+func (r *report) count(keyID string, n int) {
+	for i := range r.Keys {
+		if r.Keys[i].KeyID == keyID {
+			r.Keys[i].Requests += n
+			return
+		}
+	}
+	r.Keys = last(append(r.Keys, keyCount{keyID, n}))
+}
+
+func (r *report) lastError(connection, text string) {
+	for i := range r.Errors {
+		if r.Errors[i].ConnectionID == connection {
+			r.Errors[i].Text = text
+			return
+		}
+	}
+	r.Errors = last(append(r.Errors, lastError{connection, text}))
+}
+
+// onlyCounts tells whether the report can wait for its second.
+func (r *report) onlyCounts() bool { return len(r.Cooldowns)+len(r.Cleared)+len(r.Errors) == 0 }
 
 // drop takes out what was to be said of an account before.
 func (r *report) drop(connection, model string) {
@@ -78,7 +114,7 @@ func (r *report) drop(connection, model string) {
 		}
 	}
 	for i := range r.Cleared {
-		if r.Cleared[i] == (clearing{connection, model}) {
+		if r.Cleared[i].ConnectionID == connection && r.Cleared[i].Model == model {
 			r.Cleared = append(r.Cleared[:i], r.Cleared[i+1:]...)
 			break
 		}
@@ -107,15 +143,16 @@ func (p *Pool) reportOf(machineID string) *report {
 func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != nil }
 
 // Flush tells the object of a machine what became of its accounts since the
-// last time. It is called after the answer; without news it costs nothing. A
-// report that does not get through is kept for the next call.
+// last time, and how often its limited keys were used. It is called after the
+// answer; without news it costs nothing. A report that does not get through is
+// kept for the next call.
 //
-//	report {cooldowns: [store.Cooldown with lastError], cleared: [{connectionId, model}]} → {generation}
+//	report {cooldowns, cleared, errors, keys} → {generation, limited: [{keyId, until}]}
 //
 // The generation is that of the first replica which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	r := p.reports[m.ID]
-	if r == nil {
+	if r == nil || r.onlyCounts() && !m.CountsDue(p.Now()) {
 		return
 	}
 	delete(p.reports, m.ID) // what comes in during the call is the next report
@@ -131,24 +168,31 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 		if g := gjson.GetBytes(answer, "generation").Int(); g > 0 {
 			m.Reported(g, r.at)
 		}
+		gjson.GetBytes(answer, "limited").ForEach(func(_, k gjson.Result) bool {
+			m.LimitKey(k.Get("keyId").Str, k.Get("until").Int())
+			return true
+		})
 	}
 }
 
 // restore puts back a report that did not get through, under what came since.
 func (p *Pool) restore(machineID string, old *report) {
-	since := p.reports[machineID]
-	if since != nil {
-		for _, c := range since.Cooldowns {
-			old.drop(c.ConnectionID, c.Model)
-		}
-		for _, c := range since.Cleared {
-			old.drop(c.ConnectionID, c.Model)
-		}
-	} else {
-		since = p.reportOf(machineID)
+	since := p.reportOf(machineID)
+	for _, c := range since.Cooldowns {
+		old.drop(c.ConnectionID, c.Model)
+	}
+	for _, c := range since.Cleared {
+		old.drop(c.ConnectionID, c.Model)
+	}
+	for _, e := range since.Errors {
+		old.lastError(e.ConnectionID, e.Text)
+	}
+	for _, k := range since.Keys {
+		old.count(k.KeyID, k.Requests)
 	}
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))
+	since.Errors, since.Keys = old.Errors, old.Keys
 	since.at = max(since.at, old.at)
 }
 

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"weir/pkg/edge"
 	"weir/pkg/routing"
+	"weir/pkg/store"
 )
 
 func TestReportTellsTheObject(t *testing.T) {
@@ -23,7 +25,7 @@ func TestReportTellsTheObject(t *testing.T) {
 		t.Fatalf("calls %v", w.calls)
 	}
 	body := strings.TrimPrefix(w.calls[0], "report ")
-	want := `{"cooldowns":[{"connectionId":"a","model":"gpt","until":1800000007000,"reason":"rate_limited","failures":1,"since":1800000000000,"lastError":"slow down ***"}]}`
+	want := `{"cooldowns":[{"connectionId":"a","model":"gpt","until":1800000007000,"reason":"rate_limited","failures":1,"since":1800000000000}],"errors":[{"connectionId":"a","text":"slow down ***"}]}`
 	if body != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
@@ -35,7 +37,7 @@ func TestReportTellsTheObject(t *testing.T) {
 	w.script[key("a")] = []answer{{status: 200}}
 	w.send()
 	w.pool.Flush(context.Background(), w.machine)
-	if got := w.calls[len(w.calls)-1]; got != `report {"cleared":[{"connectionId":"a","model":"gpt"}]}` {
+	if got := w.calls[len(w.calls)-1]; got != `report {"cleared":[{"connectionId":"a","model":"gpt","at":1800000008000}],"errors":[{"connectionId":"a","text":""}]}` {
 		t.Errorf("got %s", got)
 	}
 	w.send()
@@ -61,7 +63,7 @@ func TestReportIsKeptUntilItGetsThrough(t *testing.T) {
 	w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 	w.pool.Flush(context.Background(), w.machine)
 	body := strings.TrimPrefix(w.calls[len(w.calls)-1], "report ")
-	if got := gjson.Get(body, "cooldowns.#.connectionId").Raw + gjson.Get(body, "cleared").Raw; got != `["b"][{"connectionId":"a"}]` {
+	if got := gjson.Get(body, "cooldowns.#.connectionId").Raw + gjson.Get(body, "cleared.#.connectionId").Raw + gjson.Get(body, "errors.#.text").Raw; got != `["b"]["a"]["","the provider answered with status 429"]` {
 		t.Errorf("got %s", body)
 	}
 }
@@ -76,5 +78,60 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 	if n := len(w.pool.reports[mid].Cooldowns); n != maxPerReport {
 		t.Errorf("%d kept, want %d", n, maxPerReport)
+	}
+}
+
+func TestKeysWithALimitAreCounted(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	limited, free := &store.Key{ID: "k", RPM: 2}, &store.Key{ID: "f"}
+	until := w.now.Add(40 * time.Second).UnixMilli()
+	w.object = func(_ string, body []byte) (int, []byte, error) {
+		if gjson.GetBytes(body, "keys.0.requests").Int() == 1 {
+			return 200, []byte(`{"generation":2}`), nil
+		}
+		return 200, fmt.Appendf(nil, `{"generation":2,"limited":[{"keyId":"k","until":%d}]}`, until), nil
+	}
+	use := func(k *store.Key) {
+		w.pool.Count(w.machine, k)
+		w.pool.Flush(context.Background(), w.machine)
+	}
+	use(free)
+	use(nil)
+	if len(w.calls) != 0 {
+		t.Fatalf("told %v of keys without a limit", w.calls)
+	}
+	use(limited)
+	use(limited)
+	use(limited)
+	if len(w.calls) != 1 || w.calls[0] != `report {"keys":[{"keyId":"k","requests":1}]}` {
+		t.Fatalf("calls %v, want one within the second", w.calls)
+	}
+	if w.machine.LimitedUntil(limited) != 0 {
+		t.Fatal("limited too early")
+	}
+	w.now = w.now.Add(time.Second)
+	use(limited)
+	if len(w.calls) != 2 || w.calls[1] != `report {"keys":[{"keyId":"k","requests":3}]}` {
+		t.Fatalf("calls %v, want the rest after a second", w.calls)
+	}
+	if got := w.machine.LimitedUntil(limited); got != until || w.machine.LimitedUntil(free) != 0 {
+		t.Errorf("limited until %d, want %d at once", got, until)
+	}
+}
+
+func TestCountsAreNotLostWithAReport(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	k := &store.Key{ID: "k", DailyMax: 9}
+	w.pool.Count(w.machine, k)
+	w.object = func(string, []byte) (int, []byte, error) {
+		w.pool.Count(w.machine, k)
+		return 503, nil, nil
+	}
+	w.pool.Flush(context.Background(), w.machine)
+	w.now = w.now.Add(time.Second)
+	w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+	w.pool.Flush(context.Background(), w.machine)
+	if got := w.calls[1]; got != `report {"keys":[{"keyId":"k","requests":2}]}` {
+		t.Errorf("got %s", got)
 	}
 }

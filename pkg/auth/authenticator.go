@@ -43,6 +43,9 @@ type Authenticator struct {
 	RequireKey bool
 	Machines   machines
 	Now        func() time.Time
+	// Count is told of each call admitted to the data plane with a key that
+	// has a limit. May be nil.
+	Count func(m *snapshot.Machine, k *store.Key)
 }
 
 // Digest gives the SHA-256 of a secret that is compared, never stored.
@@ -63,8 +66,14 @@ func (a *Authenticator) Data(ctx context.Context, r *edge.Request, pathMachine s
 	if !hasScope(c.Key, ScopeData) {
 		return nil, refused()
 	}
-	if now := a.Now().UnixMilli(); c.Key.LimitedUntil > now {
-		return nil, limited(time.Duration(c.Key.LimitedUntil-now) * time.Millisecond)
+	if c.Key.RPM != 0 || c.Key.DailyMax != 0 || c.Key.LimitedUntil != 0 {
+		now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
+		if until > now {
+			return nil, limited(time.Duration(until-now) * time.Millisecond)
+		}
+		if a.Count != nil {
+			a.Count(c.Machine, c.Key)
+		}
 	}
 	return c, nil
 }

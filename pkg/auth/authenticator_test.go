@@ -250,6 +250,24 @@ func TestLimitTellsTheTrueReset(t *testing.T) {
 	}
 }
 
+func TestCallsWithALimitedKeyAreCounted(t *testing.T) {
+	_, limited, _ := MintKey(keySecret, mid)
+	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: limited.ID, Digest: limited.DigestHex(), RPM: 2}}})
+	counted := 0
+	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now },
+		Count: func(_ *snapshot.Machine, k *store.Key) { counted += k.RPM }}
+	r := &edge.Request{Header: bearer("sk-" + mid + "-" + limited.ID + "-" + limited.Check)}
+	if _, err := a.Data(context.Background(), r, ""); err != nil || counted != 2 {
+		t.Fatalf("got %v, counted %d", err, counted)
+	}
+	m.LimitKey(limited.ID, now.UnixMilli()+5000) // what the object answered
+	_, err := a.Data(context.Background(), r, "")
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 429 || e.RetryAfter != 5*time.Second || e.NoRetry || counted != 2 {
+		t.Errorf("got %+v, counted %d; want 429 at once, not counted", e, counted)
+	}
+}
+
 func TestWhereTheKeyIsRead(t *testing.T) {
 	k := newKeys(t)
 	const auth, x = "authorization", "x-api-key"

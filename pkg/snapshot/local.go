@@ -13,6 +13,8 @@ type Local struct {
 	marks   map[account]*mark
 	strikes map[string]int64 // last transient failure, by connection
 	turns   map[string]uint32
+	limits  map[string]int64 // until when a key has reached its limit
+	counted time.Time        // when key counts were last reported
 }
 
 type mark struct {
@@ -140,6 +142,34 @@ func (m *Machine) TrialOver(connection, model string) {
 	if k := m.Local.marks[account{connection, model}]; k != nil {
 		k.trial = 0
 	}
+}
+
+// LimitKey notes that a key has reached its limit.
+func (m *Machine) LimitKey(keyID string, until int64) {
+	l := m.Local
+	if l.limits == nil || len(l.limits) >= maxMarks {
+		l.limits = map[string]int64{}
+	}
+	l.limits[keyID] = until
+}
+
+// LimitedUntil gives when a key may be used again, by the replica or by what
+// this isolate was told since; 0 for a key without a limit reached.
+func (m *Machine) LimitedUntil(k *store.Key) int64 {
+	if len(m.Local.limits) == 0 {
+		return k.LimitedUntil
+	}
+	return max(k.LimitedUntil, m.Local.limits[k.ID])
+}
+
+// CountsDue tells, at most once a second, that counts of requests should be
+// reported.
+func (m *Machine) CountsDue(now time.Time) bool {
+	if within(now, m.Local.counted, time.Second) {
+		return false
+	}
+	m.Local.counted = now
+	return true
 }
 
 func (l *Local) mark(key account, k *mark) {
