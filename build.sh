@@ -73,12 +73,14 @@ need_chromium() {
 #	program ./worker build
 program() {
   local package=$1 dir=$2
-  go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir"
+  mkdir -p "$(dirname "$dir")"
+  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w" -o "$dir.wasm" "$package"
+  go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir" # empties it first
   rm "$dir/worker.mjs" "$dir/runtime.mjs" # of the template; ours come next
+  mv "$dir.wasm" "$dir/app.wasm"
   cp worker/*.mjs "$dir/"
   # Go's maps get their hash seed from here: at boot the platform has no randomness.
   printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$dir/seed.mjs"
-  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w" -o "$dir/app.wasm" "$package"
 }
 
 sizes() {
@@ -94,16 +96,18 @@ build() {
   sizes
 }
 
-# step runs one part of the tests and remembers a failure.
+# step runs one part of the tests to its first failing command, and remembers
+# a failure. (In a condition the shell would ignore failures inside the part.)
 failed=()
 step() {
-  local name=$1
+  local name=$1 code
   shift
   echo "== $name"
-  if ! "$@"; then
-    failed+=("$name")
-    echo "== $name FAILED"
-  fi
+  set +e
+  (set -e; "$@")
+  code=$?
+  set -e
+  [ "$code" -eq 0 ] || { failed+=("$name"); echo "== $name FAILED"; }
 }
 
 formatted() {
@@ -121,7 +125,7 @@ budgets() {
 unit() { go test -json ./... > test/out/unit.json || true; script test/report.mjs unit test/out/unit.json; }
 
 e2e() {
-  program ./worker/bridgetest test/out/bridge || return 1
+  program ./worker/bridgetest test/out/bridge
   script --test --test-concurrency=1 \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination=test/out/e2e.tap \

@@ -116,9 +116,24 @@ async function waiting() {
   results.push({ id: "added_p50", title: "added p50, one connection", unit: "ms", ...p50, difference: p50.weir - p50.floor, limit: 0.2 });
 }
 
+// memory is looked at after 10,000 and after 100,000 requests of many sizes,
+// in a new isolate.
 async function memory() {
-  const { memory } = await fetch((await up(weir)).url + "/bench-stats").then((r) => r.json());
-  results.push({ id: "memory", title: "linear memory after all of that", unit: "MiB", weir: memory / 2 ** 20, limit: 16 });
+  const server = await serve(weir.dir, weir.main, weir), headers = keys.get(weir);
+  const texts = [1, 20, 300, 2000].map((n) => "The food was delicious. ".repeat(n));
+  const used = async () => (await (await fetch(server.url + "/bench-stats")).json()).memory / 2 ** 20;
+  const send = async (n) => {
+    for (const input of texts) {
+      for (const model of ["up/bench", "nobody/bench"]) await load(server.url + "/v1/embeddings", { n: n / texts.length / 2, seconds: 60, headers, body: JSON.stringify({ model, input }) });
+    }
+  };
+  await send(10_000);
+  const early = await used();
+  for (let i = 0; i < 9; i++) await send(10_000);
+  const late = await used();
+  await server.close();
+  results.push({ id: "memory", title: "linear memory after 100,000 requests", unit: "MiB", weir: late, limit: 16 });
+  results.push({ id: "memory_growth", title: "its growth since request 10,000", unit: "MiB", weir: late - early, limit: 0.05 * early });
 }
 
 // firstRequests takes the first request of an isolate: a new process each
@@ -154,10 +169,10 @@ try {
   }
 
   if (wanted("added_p50")) await waiting();
-  if (wanted("memory")) await memory();
-  const key = keys.get(weir);
   for (const s of gateways.values()) await s.close();
   gateways.clear();
+  const key = keys.get(weir);
+  if (wanted("memory")) await memory();
   if (wanted("cold")) await firstRequests(key);
 
   const wasm = readFileSync(join(root, "build/app.wasm"));
