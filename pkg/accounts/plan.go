@@ -161,17 +161,8 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 			err = provider.Authorize(&req.Header, to.Provider, conn, cred)
 		}
 	}
-	var shown *apierr.Error
-	switch {
-	case err == nil:
-	case errors.As(err, &shown):
-		return nil, &failure{err: shown}
-	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
-		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader), errors.Is(err, provider.ErrMustSign):
-		pl.unusable = err
-		return nil, nil
-	default:
-		return nil, &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}}
+	if err != nil {
+		return nil, pl.unbuilt(err)
 	}
 	hop, err := provider.Hop(pl.call.Request.Header)
 	if err != nil {
@@ -195,6 +186,21 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 		}
 	}
 	return req, nil
+}
+
+// unbuilt judges why a request could not be made: nil when only this account
+// cannot be used, else the failure that ends the plan.
+func (pl *plan) unbuilt(err error) *failure {
+	var shown *apierr.Error
+	switch {
+	case errors.As(err, &shown):
+		return &failure{err: shown}
+	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
+		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader), errors.Is(err, provider.ErrMustSign):
+		pl.unusable = err
+		return nil
+	}
+	return &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}}
 }
 
 func sooner(limit, left time.Duration) time.Duration {

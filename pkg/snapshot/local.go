@@ -117,6 +117,9 @@ func (m *Machine) Turn(provider string) uint32 {
 	return n
 }
 
+// NextTurn tells what Turn will give, without taking the turn.
+func (m *Machine) NextTurn(provider string) uint32 { return m.Local.turns[provider] }
+
 // Trial asks to be the one request that tries an account after a long
 // cooldown. While one runs, for at most 30 s, the others are refused.
 func (m *Machine) Trial(connection, model string, now int64) bool {

@@ -1,0 +1,68 @@
+package accounts
+
+import (
+	"time"
+
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+)
+
+// Step is one account of an explained plan.
+type Step struct {
+	Target     *routing.Target
+	Connection *store.Connection
+	// Try is the place in the plan from 1 on; 0 for an account left out. A
+	// place over the limit of attempts is never reached.
+	Try int
+	// Skipped tells why it is left out: the connection's status
+	// (needs_reauth, …), the reason of its cooldown (rate_limited, …), or
+	// "pinned" when the call names another one.
+	Skipped string
+	// Wait is what is left of the cooldown.
+	Wait time.Duration
+	// Trial tells that it comes back from a long cooldown: while one request
+	// tries it the others leave it out.
+	Trial bool
+}
+
+// MaxAttempts is the number of upstream calls a plan makes at most.
+const MaxAttempts = maxAttempts
+
+// Explain gives the plan that a call would follow now, without calling anyone
+// and without taking a turn: for each target the accounts to be tried in
+// order, then those left out. pin is the value of x-connection-id, or "".
+func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time.Time) []Step {
+	e := &explainer{}
+	try := 0
+	for i := range targets {
+		e.to, e.left = &targets[i], nil
+		list := ready(nil, m, e.to, pin, now.UnixMilli(), e)
+		if len(list) > 1 && m.Settings.Strategy == roundRobin {
+			list = rotated(list, m.NextTurn(e.to.Provider.ID))
+		}
+		for j := range list {
+			try++
+			e.steps = append(e.steps, Step{Target: e.to, Connection: list[j].conn, Try: try, Trial: list[j].trial})
+		}
+		e.steps = append(e.steps, e.left...)
+		for _, conn := range e.to.Connections {
+			if pin != "" && conn.ID != pin {
+				e.steps = append(e.steps, Step{Target: e.to, Connection: conn, Skipped: "pinned"})
+			}
+		}
+	}
+	return e.steps
+}
+
+type explainer struct {
+	to          *routing.Target
+	steps, left []Step
+}
+
+func (e *explainer) skip(conn *store.Connection, status string, wait time.Duration, reason string) {
+	if status != "" {
+		reason = status
+	}
+	e.left = append(e.left, Step{Target: e.to, Connection: conn, Skipped: reason, Wait: wait})
+}
