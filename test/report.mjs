@@ -14,7 +14,7 @@ function goTests(file) {
   for (const e of events) {
     const key = `${e.Package ?? e.ImportPath ?? ""} ${e.Test ?? ""}`;
     if (e.Action === "output" || e.Action === "build-output") output.set(key, (output.get(key) ?? "") + e.Output);
-    if (e.Action === "build-fail") console.log(output.get(key));
+    if (e.Action === "build-fail" && mode === "unit") console.log(output.get(key));
     if (e.Action !== "pass" && e.Action !== "fail") continue;
     if (e.Test) {
       if (!parents.has(key)) count[e.Action]++;

@@ -1,0 +1,196 @@
+// Package rules checks what the runtime asks of the code in pkg/: a request's
+// goroutine runs only inside events of its own request, and the program is
+// small and quick to boot.
+package rules
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// calls that wait, or run later, outside the events of the request.
+var calls = map[string]string{
+	"time.Sleep": "a pause is an operation of the host", "time.After": "timers do not fire", "time.AfterFunc": "timers do not fire",
+	"time.NewTicker": "timers do not fire", "time.NewTimer": "timers do not fire", "time.Tick": "timers do not fire",
+	"context.WithTimeout": "a time limit is a field of the call", "context.WithDeadline": "a time limit is a field of the call",
+	"context.WithTimeoutCause": "a time limit is a field of the call", "context.WithDeadlineCause": "a time limit is a field of the call",
+	"context.AfterFunc": "it starts a goroutine",
+	"os.Getenv":         "settings are fields, set in worker/", "os.LookupEnv": "settings are fields, set in worker/", "os.Environ": "settings are fields, set in worker/",
+}
+
+// imports that pkg/ does without.
+var imports = map[string]string{
+	"net/http": "pkg/edge has lighter types", "net": "the platform makes connections", "crypto/tls": "the platform makes connections",
+	"syscall/js": "only worker/ knows the platform", "os/exec": "there are no processes", "sync": "one thread serves an isolate; a lock held over a call to the host would stop it",
+	"log": "the gateway writes the log", "log/slog": "the gateway writes the log",
+}
+
+// exempt are files that the program on the edge never runs.
+var exempt = map[string]string{
+	"../../pkg/store/mem.go": "keeps records in memory for native tests, which run in parallel",
+}
+
+// source parses the Go files of pkg/ that are no tests.
+func source(t *testing.T) (*token.FileSet, []*ast.File) {
+	t.Helper()
+	set := token.NewFileSet()
+	var files []*ast.File
+	err := filepath.WalkDir("../../pkg", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "internal") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		if exempt[filepath.ToSlash(path)] != "" {
+			return nil
+		}
+		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("only %d files found", len(files))
+	}
+	return set, files
+}
+
+// breaches lists what a file does against the rules.
+func breaches(f *ast.File) (out []string, at []token.Pos) {
+	found := func(pos token.Pos, format string, args ...any) {
+		out, at = append(out, fmt.Sprintf(format, args...)), append(at, pos)
+	}
+	for _, i := range f.Imports {
+		path := strings.Trim(i.Path.Value, `"`)
+		if why := imports[path]; why != "" {
+			found(i.Pos(), "imports %s: %s", path, why)
+		}
+		if strings.HasPrefix(path, "github.com/syumai/") {
+			found(i.Pos(), "imports %s: only worker/ knows the platform", path)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found(n.Pos(), "go statement: it would outlive the request's events")
+		case *ast.SelectStmt:
+			found(n.Pos(), "select: nothing waits for another request")
+		case *ast.ChanType:
+			found(n.Pos(), "channel: nothing waits for another request")
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok {
+				if why := calls[x.Name+"."+n.Sel.Name]; why != "" {
+					found(n.Pos(), "%s.%s: %s", x.Name, n.Sel.Name, why)
+				}
+			}
+		}
+		return true
+	})
+	// The boot has neither clock nor randomness, and its time is in every cold start.
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.GenDecl:
+			if d.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.FuncLit:
+					return false // runs later
+				case *ast.CallExpr:
+					if s, ok := n.Fun.(*ast.SelectorExpr); ok {
+						if x, ok := s.X.(*ast.Ident); ok && (x.Name == "regexp" || x.Name == "time" && s.Sel.Name == "Now" || x.Name == "rand") {
+							found(n.Pos(), "%s.%s at boot", x.Name, s.Sel.Name)
+						}
+					}
+				}
+				return true
+			})
+		case *ast.FuncDecl:
+			if d.Name.Name == "init" && d.Recv == nil {
+				found(d.Pos(), "init function: tables are static, or made on first use")
+			}
+		}
+	}
+	return out, at
+}
+
+func TestPkgKeepsToItsEvents(t *testing.T) {
+	set, files := source(t)
+	for _, f := range files {
+		out, at := breaches(f)
+		for i, what := range out {
+			t.Errorf("%s: %s", set.Position(at[i]), what)
+		}
+	}
+}
+
+// A rule that finds nothing proves nothing: each must find its own breach.
+func TestRulesFindBreaches(t *testing.T) {
+	tests := map[string]string{
+		"go statement":         "func f() { go f() }",
+		"sleep":                "func f() { time.Sleep(1) }",
+		"time limit":           "func f() { context.WithTimeout(nil, 1) }",
+		"select":               "func f() { select {} }",
+		"channel":              "var c chan int",
+		"environment":          "func f() { os.Getenv(\"A\") }",
+		"net/http":             "import \"net/http\"",
+		"platform":             "import \"github.com/syumai/workers\"",
+		"lock":                 "import \"sync\"",
+		"regexp at boot":       "var re = regexp.MustCompile(\"a\")",
+		"clock at boot":        "var start = time.Now()",
+		"init":                 "func init() {}",
+		"regexp inside a list": "var list = []any{regexp.MustCompile(\"a\")}",
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := parser.ParseFile(token.NewFileSet(), "a.go", "package a\n"+text, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, _ := breaches(f); len(out) != 1 {
+				t.Errorf("got %q, want one breach", out)
+			}
+		})
+	}
+	f, _ := parser.ParseFile(token.NewFileSet(), "a.go", "package a\nvar f = func() { regexp.MustCompile(\"a\") }\nvar t time.Time", parser.SkipObjectResolution)
+	if out, _ := breaches(f); len(out) != 0 {
+		t.Errorf("got %q for code that may stand", out)
+	}
+}
+
+// What would pull in a client, a server or TLS makes the program too large and
+// its boot too slow. (github.com/syumai/workers imports net/http for types, in
+// worker/ alone; the size budget watches what of it is linked.)
+func TestGatewayHasNoHeavyImports(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./pkg/gateway")
+	cmd.Dir = "../.."
+	cmd.Env = append(cmd.Environ(), "GOOS=js", "GOARCH=wasm")
+	b, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(b))
+	if !slices.Contains(deps, "weir/pkg/auth") {
+		t.Fatal("the list of packages is not that of the gateway")
+	}
+	for _, heavy := range []string{"net", "net/http", "crypto/tls", "crypto/x509", "html/template", "text/template", "database/sql", "go/parser", "syscall/js"} {
+		if slices.Contains(deps, heavy) {
+			t.Errorf("the gateway imports %s", heavy)
+		}
+	}
+}
