@@ -166,7 +166,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	body := s.build(p)
+	body := s.write(p)
 	x.drops = p.dropped
 	header := make(edge.Header, 0, 8)
 	header = append(header,

@@ -441,6 +441,17 @@ func TestBatchesStayWithTheModelThatBegan(t *testing.T) {
 	}
 }
 
+func BenchmarkReadOpenAI(b *testing.B) {
+	body := []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":` + string(benchVector(1536)) + `}],"model":"m","usage":{"prompt_tokens":5,"total_tokens":5}}`)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		a := answer{body: body}
+		if err := readOpenAI(&a, &request{count: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkCreate(b *testing.B) {
 	for _, enc := range []string{"float", "base64"} {
 		b.Run(enc, func(b *testing.B) {

@@ -6,35 +6,39 @@ import (
 
 // openAI is the shape of OpenAI itself, and of all who copied it whole. The
 // client's bytes go up with only the model changed.
-var openAI = shape{build: passOn(dialect{encoding: "encoding_format", numbers: true}), read: readOpenAI}
+var openAI = shape{read: readOpenAI, dialect: &asIs}
+
+// asIs is the dialect of OpenAI.
+var asIs = dialect{plain: true, encoding: "encoding_format", numbers: true, dimensions: "dimensions", user: true}
 
 // The providers that took over OpenAI's shape with changes.
 var (
-	mistral = shape{name: "mistral", batch: 32, read: readOpenAI, build: passOn(dialect{
+	mistral = shape{name: "mistral", batch: 32, read: readOpenAI, dialect: &dialect{
 		encoding: "encoding_format", numbers: true, dimensions: "output_dimension",
-	})}
-	voyage = shape{name: "voyage", batch: 1000, textOnly: true, read: readOpenAI, build: passOn(dialect{
+	}}
+	voyage = shape{name: "voyage", batch: 1000, textOnly: true, read: readOpenAI, dialect: &dialect{
 		encoding: "encoding_format", dimensions: "output_dimension", purpose: "input_type", query: `"query"`, document: `"document"`,
-	})}
-	jina = shape{name: "jina", batch: 2048, textOnly: true, read: readOpenAI, build: passOn(dialect{
+	}}
+	jina = shape{name: "jina", batch: 2048, textOnly: true, read: readOpenAI, dialect: &dialect{
 		encoding: "embedding_type", numbers: true, dimensions: "dimensions", array: true,
 		purpose: "task", query: `"retrieval.query"`, document: `"retrieval.passage"`,
-	})}
-	nvidia = shape{name: "nvidia", read: readOpenAI, build: passOn(dialect{
+	}}
+	nvidia = shape{name: "nvidia", read: readOpenAI, dialect: &dialect{
 		encoding: "encoding_format", numbers: true, dimensions: "dimensions", user: true,
 		purpose: "input_type", query: `"query"`, document: `"passage"`, always: true,
-	})}
-	together   = shape{name: "together", read: readOpenAI, build: passOn(dialect{})}
-	perplexity = shape{name: "perplexity", batch: 512, textOnly: true, read: readPerplexity, build: passOn(dialect{
+	}}
+	together   = shape{name: "together", read: readOpenAI, dialect: &dialect{}}
+	perplexity = shape{name: "perplexity", batch: 512, textOnly: true, read: readPerplexity, dialect: &dialect{
 		dimensions: "dimensions", fixed: `"encoding_format":"base64_int8"`,
-	})}
-	dashscope  = shape{name: "dashscope", batch: 10, read: readOpenAI, build: passOn(dialect{encoding: "encoding_format", numbers: true})}
-	cloudflare = shape{name: "cloudflare", batch: 100, read: readOpenAI, build: passOn(dialect{encoding: "encoding_format", numbers: true})}
+	}}
+	dashscope  = shape{name: "dashscope", batch: 10, read: readOpenAI, dialect: &asIs}
+	cloudflare = shape{name: "cloudflare", batch: 100, read: readOpenAI, dialect: &asIs}
 )
 
 // dialect says how a provider's request differs from OpenAI's. Fields that
 // neither know travel on.
 type dialect struct {
+	plain      bool   // nothing differs: a request passes with only its model changed
 	encoding   string // name of encoding_format; "" sends none
 	numbers    bool   // the value "float" is sent too
 	dimensions string // name of dimensions; "" drops it
@@ -48,22 +52,12 @@ type dialect struct {
 	always                   bool
 }
 
-// plain tells that a request may pass with only its model changed.
-func (d *dialect) plain() bool {
-	return d.encoding == "encoding_format" && d.numbers && d.dimensions == "" && d.purpose == "" && !d.array
-}
-
-func passOn(d dialect) func(*part) []byte {
-	if d.plain() {
-		d.dimensions, d.user = "dimensions", true
-		return func(p *part) []byte {
-			if p.whole() {
-				return fields.Splice(p.body, p.at[fModel].Span, quoteModel(p))
-			}
-			return d.rewrite(p)
-		}
+// write makes the body of a call.
+func (d *dialect) write(p *part) []byte {
+	if d.plain && p.whole() {
+		return fields.Splice(p.body, p.at[fModel].Span, quoteModel(p))
 	}
-	return d.rewrite
+	return d.rewrite(p)
 }
 
 // quoteModel gives the upstream's model id as JSON.

@@ -135,7 +135,7 @@ func FuzzParse(f *testing.F) {
 		}
 		// Whatever is sent must say of model and input what was read.
 		p := &part{request: r, model: "up/stream", to: r.count}
-		back, err := parse(openAI.build(p))
+		back, err := parse(openAI.write(p))
 		if err != nil || back.model != "up/stream" || back.count != r.count || back.kind != r.kind {
 			t.Fatalf("%q: sent as %+v, %v", body, back, err)
 		}

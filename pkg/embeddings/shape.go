@@ -16,7 +16,9 @@ type shape struct {
 	limitOf func(model string) int
 	// endpoint names the endpoint of the provider's row; nil is "embeddings".
 	endpoint func(p *part) string
-	build    func(p *part) []byte
+	// dialect makes the body where the endpoint is like OpenAI's, else build.
+	dialect *dialect
+	build   func(p *part) []byte
 	// read fills an answer from its body. It may leave the items in any order,
 	// with their index among the inputs of this call.
 	read func(a *answer, r *request) error
@@ -47,6 +49,14 @@ func shapeOf(d *provider.Descriptor) *shape {
 		}
 	}
 	return nil
+}
+
+// write makes the body of a call.
+func (s *shape) write(p *part) []byte {
+	if s.dialect != nil {
+		return s.dialect.write(p)
+	}
+	return s.build(p)
 }
 
 func (s *shape) limit(model string) int {

@@ -1,6 +1,9 @@
 package fields
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // run passes a number and all that follow it after a comma, and the blanks
 // after the last. It is the loop that vectors are read with.
@@ -54,8 +57,10 @@ func (c *Cursor) run() (n int, integers bool) {
 func digits(b []byte, i int) int {
 	for i+8 <= len(b) {
 		x := binary.LittleEndian.Uint64(b[i:])
-		if x&(0xf0*ones)|(x+6*ones)&(0xf0*ones)>>4 != 0x33*ones {
-			break
+		// The lowest bit set is in the first byte that is no digit.
+		m := (x&(0xf0*ones) ^ 0x30*ones) | ((x+6*ones)&(0xf0*ones) ^ 0x30*ones)
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
 		}
 		i += 8
 	}
