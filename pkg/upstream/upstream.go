@@ -17,8 +17,9 @@ type Request struct {
 	URL    string // absolute; the platform's canonical form
 	Header edge.Header
 	Body   io.ReadCloser // nil, *stream.Bytes, a client's body as it is, or another body of pkg/stream
-	// HeaderTimeout limits the wait for the head of the answer, Timeout the
-	// whole exchange with the body. Zero means no limit of that kind.
+	// HeaderTimeout limits the wait for the head of the answer, and for each
+	// piece of the body that Go itself reads (a stream's first event); Timeout
+	// limits the whole exchange. Zero means no limit of that kind.
 	HeaderTimeout time.Duration
 	Timeout       time.Duration
 	// MaxBody, when positive, asks for the answer's body in memory together

@@ -34,10 +34,12 @@ func cause(code int32) error {
 
 // hostBody is a stream that the host holds.
 type hostBody struct {
-	id  int32
-	of  int32 // the call it belongs to
-	cur []byte
-	err error
+	id int32
+	of int32 // the call it belongs to
+	// wait limits how long a Read may take; zero means no limit.
+	wait time.Duration
+	cur  []byte
+	err  error
 }
 
 // Read asks the host for the next chunk.
@@ -50,7 +52,7 @@ func (b *hostBody) Read(d []byte) (int, error) {
 			return 0, io.EOF
 		}
 		op, ch := begin()
-		hostRead(op, b.id, 0)
+		hostRead(op, b.id, ms(b.wait))
 		switch e := <-ch; e.kind {
 		case opOK:
 			b.cur = e.body

@@ -17,11 +17,11 @@ import (
 type Doer struct{}
 
 type pending struct {
-	call    int32
-	ch      chan event
-	buffer  bool
-	flowing <-chan event // end of a request body that Go transforms
-	err     error
+	call   int32
+	wait   time.Duration // for each piece of the body that Go itself reads
+	ch     chan event
+	buffer bool
+	err    error
 }
 
 // Start hands a call to the host.
@@ -37,13 +37,12 @@ func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	head = packHeader(head, req.Header)
 	var at []byte
 	var h int32
-	var flowing <-chan event
 	switch b := req.Body.(type) {
 	case nil:
 	case *stream.Bytes:
 		at = b.All()
 	default:
-		h, flowing = handle(b)
+		h, _ = handle(b)
 	}
 	var flags int32
 	if req.Outlive {
@@ -51,7 +50,7 @@ func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	}
 	op, ch := begin()
 	hostStart(op, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), float64(req.MaxBody), flags)
-	return &pending{call: c.id, ch: ch, buffer: req.MaxBody > 0, flowing: flowing}
+	return &pending{call: c.id, wait: req.HeaderTimeout, ch: ch, buffer: req.MaxBody > 0}
 }
 
 // Wait gives the answer.
@@ -79,7 +78,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	if len(r.Header) == 1 && r.Header[0].Name == ":stream" {
 		r.Header = nil
 	}
-	r.Body = &hostBody{id: int32(id), of: p.call}
+	r.Body = &hostBody{id: int32(id), of: p.call, wait: p.wait}
 	return r, nil
 }
 
