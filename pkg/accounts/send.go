@@ -25,6 +25,9 @@ type Call struct {
 	// not change what an earlier attempt sent. A request without any time
 	// limit gets the machine's limit on the wait for the first byte.
 	Build func(to *routing.Target, conn *store.Connection) (*upstream.Request, error)
+	// Dropped names the fields of the request that the last Build left out,
+	// because the upstream does not know them. May be nil.
+	Dropped func() []string
 	// Base gives the further base of the provider that Build uses, whose
 	// credentials are presented in another way; nil for the provider's own.
 	// May itself be nil.

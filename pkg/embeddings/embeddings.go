@@ -68,7 +68,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		return nil, err
 	}
 	x := exchange{req: req, machine: c.Machine}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Dropped: func() []string { return x.drops }}
 	var res *accounts.Result
 	for x.from < req.count {
 		if res, err = h.Accounts.Send(ctx, call); err != nil {

@@ -1,0 +1,150 @@
+package manage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/snapshot"
+	"weir/pkg/stream"
+)
+
+// Endpoint is a data-plane endpoint as the gateway serves it.
+type Endpoint = func(ctx context.Context, c *auth.Call) (*edge.Response, error)
+
+// Explainer serves POST /api/explain.
+//
+//	{"path":"/v1/embeddings","body":{…},"connectionId":"…"} → Plan
+//
+// The real endpoint runs with a sender that builds each request and sends
+// none, so what is explained is what would happen.
+type Explainer struct {
+	// Endpoint gives the endpoint of a /v1 path over another sender, or nil.
+	Endpoint func(path string, s accounts.Sender) Endpoint
+	Machines interface {
+		Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	}
+	Now func() time.Time
+}
+
+// Plan is what a call would do now.
+type Plan struct {
+	Path        string     `json:"path"`
+	MaxAttempts int        `json:"maxAttempts"`
+	Billable    bool       `json:"billable"` // sent again only after a definite refusal
+	Steps       []PlanStep `json:"plan"`
+}
+
+// PlanStep is one account: in the order of the attempts, those left out after
+// the others of their model.
+type PlanStep struct {
+	Try            int      `json:"try"` // from 1 on; 0 is left out
+	Model          string   `json:"model"`
+	Provider       string   `json:"provider"`
+	ConnectionID   string   `json:"connectionId"`
+	ConnectionName string   `json:"connectionName"`
+	Upstream       string   `json:"upstream"` // method and address that would be called
+	Dropped        []string `json:"dropped"`  // fields the upstream does not know
+	Skipped        string   `json:"skipped"`  // why it is left out; "" when it is tried
+	CooldownMs     int64    `json:"cooldownMs"`
+	Trial          bool     `json:"trial"` // one request at a time tries it after a long cooldown
+}
+
+// Explain serves the route. A request that the endpoint refuses is refused here
+// in the same way.
+func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	raw, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Path         string          `json:"path"`
+		Body         json.RawMessage `json:"body"`
+		ConnectionID string          `json:"connectionId"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil || d.More() {
+		return nil, apierr.Invalid("", "the body must be {path, body, connectionId}")
+	}
+	m := c.Machine
+	if m == nil {
+		if m, err = h.Machines.Get(ctx, c.MachineID); err != nil {
+			if errors.Is(err, snapshot.ErrUnknown) {
+				return nil, apierr.New(404, "machine_not_found", "there is no such machine")
+			}
+			return nil, err
+		}
+	}
+	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, now: h.Now()}
+	endpoint := h.Endpoint(strings.TrimPrefix(in.Path, "/"+c.MachineID), rec)
+	if endpoint == nil {
+		return nil, apierr.Invalid("path", "the path is not one whose calls are planned")
+	}
+	if len(in.Body) == 0 {
+		return nil, apierr.Invalid("body", "body is missing")
+	}
+	sub := &auth.Call{
+		Request: &edge.Request{
+			ID: c.ID, Method: "POST", Path: in.Path, Start: c.Start, Length: int64(len(in.Body)),
+			Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+			Body:   stream.FromBytes(in.Body),
+		},
+		Machine: m, Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
+	}
+	if in.ConnectionID != "" {
+		sub.Header.Set("x-connection-id", in.ConnectionID)
+	}
+	if _, err := endpoint(ctx, sub); err != nil && !errors.Is(err, errExplained) {
+		return nil, err
+	}
+	out, err := json.Marshal(rec.plan)
+	if err != nil {
+		return nil, err
+	}
+	return &edge.Response{
+		Status: 200,
+		Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+		Body:   stream.FromBytes(out),
+	}, nil
+}
+
+// errExplained ends an endpoint where it would have sent.
+var errExplained = errors.New("explained")
+
+// recorder is the sender that sends nothing.
+type recorder struct {
+	plan Plan
+	now  time.Time
+}
+
+// Send notes the plan of a call.
+func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
+	r.plan.Billable = call.Billable
+	for _, s := range accounts.Explain(call.Machine, call.Targets, call.Request.Header.Get("x-connection-id"), r.now) {
+		step := PlanStep{
+			Try: s.Try, Model: s.Target.ID(), Provider: s.Target.Provider.ID,
+			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
+			Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial,
+		}
+		switch req, err := call.Build(s.Target, s.Connection); {
+		case err == nil:
+			url, _, _ := strings.Cut(req.URL, "?")
+			step.Upstream = req.Method + " " + url
+			if call.Dropped != nil {
+				step.Dropped = append(step.Dropped, call.Dropped()...)
+			}
+		case step.Skipped == "":
+			step.Try, step.Skipped = 0, "incomplete"
+		}
+		r.plan.Steps = append(r.plan.Steps, step)
+	}
+	return nil, errExplained
+}
