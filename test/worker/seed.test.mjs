@@ -1,0 +1,88 @@
+// A machine put into KV by hand, and what becomes of it. Design 2.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../upstream/server.mjs";
+import { admin, compatible, start } from "./gateway.mjs";
+
+let gw, up, kv, storage;
+before(async () => {
+  storage = await mkdtemp(join(tmpdir(), "weir-seed-"));
+  up = await startUpstream();
+  gw = await start({ persist: storage });
+  kv = await gw.mf.getKVNamespace("KV");
+});
+after(async () => { await gw?.close(); await up?.close(); await rm(storage, { recursive: true, force: true }); });
+beforeEach(() => up.clear());
+
+const seed = (more = {}) => ({
+  connections: [{ provider: "openai-compatible-0123abcd", apiKey: "sk-canary-upstream-secret", isActive: true, providerSpecificData: { baseUrl: up.url + "/v1", prefix: "seeded" } }],
+  apiKeys: ["sk-canaryoldkey"],
+  combos: [], customModels: [], modelAliases: {}, disabledModels: [],
+  ...more,
+});
+const embed = (machine, key, model = "seeded/test-embed") => gw.fetch(`/${machine}/v1/embeddings`, {
+  method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${key}` }, body: JSON.stringify({ model, input: "a" }),
+});
+
+// until waits for a condition that the worker brings about by itself.
+async function until(what, check) {
+  for (let i = 0; i < 100; i++) {
+    if (await check()) return;
+    await new Promise((r) => setTimeout(r, 100));
+  }
+  assert.fail(`${what} did not happen within 10 s`);
+}
+
+test("a plain document is adopted on first use, sealed and published back", async () => {
+  const id = "seededmachine001";
+  await kv.put(`machine:${id}`, JSON.stringify(seed()));
+  const res = await embed(id, "sk-canaryoldkey");
+  assert.equal(res.status, 200, await res.text());
+  assert.equal(up.seen[0].headers.authorization, "Bearer sk-canary-upstream-secret");
+  await until("the sealed replica in KV", async () => {
+    const text = await kv.get(`machine:${id}`);
+    return !text.includes("canary") && JSON.parse(text).machineId === id;
+  });
+  assert.equal((await embed(id, "sk-canaryoldkey")).status, 200);
+  assert.equal((await embed(id, "sk-anotherkey")).status, 401);
+});
+
+test("a new document replaces what an earlier one brought", async () => {
+  const id = "seededmachine003";
+  await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));
+  assert.equal((await embed(id, "sk-firstoldkey")).status, 200);
+  await until("the first replica", async () => JSON.parse(await kv.get(`machine:${id}`)).machineId === id);
+  await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-secondoldkey"] })));
+  await until("the second key", async () => (await embed(id, "sk-secondoldkey")).status === 200);
+  await until("the end of the first key", async () => (await embed(id, "sk-firstoldkey")).status === 401);
+});
+
+test("what was acknowledged is there after a restart, and no plain secret is on disk", async () => {
+  const operator = admin(gw), { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up, { apiKey: "sk-canary-on-disk" }));
+  await gw.close();
+  gw = await start({ persist: storage });
+  kv = await gw.mf.getKVNamespace("KV");
+  assert.equal((await embed(machineId, apiKey, "up/test-embed")).status, 200);
+  assert.equal((await embed("seededmachine001", "sk-canaryoldkey")).status, 200);
+  const files = readdirSync(storage, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
+  assert.ok(files.length > 0);
+  for (const f of files) {
+    const bytes = readFileSync(join(f.parentPath, f.name));
+    for (const secret of ["sk-canary-upstream-secret", "sk-canary-on-disk", apiKey]) assert.equal(bytes.indexOf(secret), -1, `${secret} in ${f.name}`);
+  }
+});
+
+test("a revoked key ends", async () => {
+  const operator = admin(gw), { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  const made = await operator.call("POST", `/${machineId}/api/keys`, { name: "short" });
+  assert.equal((await embed(machineId, made.key ?? made.apiKey, "up/test-embed")).status, 200);
+  await operator.call("DELETE", `/${machineId}/api/keys/${made.id}`);
+  await until("the end of the key", async () => (await embed(machineId, made.key ?? made.apiKey, "up/test-embed")).status === 401);
+  assert.equal((await embed(machineId, apiKey, "up/test-embed")).status, 200);
+});
