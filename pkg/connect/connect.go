@@ -1,0 +1,201 @@
+// Package connect makes a call through an HTTP CONNECT proxy (RFC 9110 9.3.6)
+// over the platform's TCP sockets: the tunnel, TLS inside it by the platform
+// with the certificate checks of any call, and one HTTP/1.1 exchange.
+//
+// It is for calls of token endpoints: small bodies, held in memory.
+package connect
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// Dialer opens TCP connections. The platform provides it.
+type Dialer interface {
+	// Dial opens a connection to "host:port" that StartTLS may be called on.
+	// timeout is for all that happens on the connection: when it is up, every
+	// call fails with an error that wraps upstream.ErrTimeout. Zero is none.
+	Dial(ctx context.Context, address string, timeout time.Duration) (Conn, error)
+}
+
+// Conn is a TCP connection.
+type Conn interface {
+	io.ReadWriteCloser
+	// StartTLS goes on in TLS: the certificate must be valid for host. The
+	// connection itself is not used afterwards; closing either closes both.
+	StartTLS(host string) (io.ReadWriteCloser, error)
+}
+
+// ErrProxy tells that the proxy did not do its part: it cannot be reached,
+// refuses, or does not speak HTTP. It comes wrapped with which, together with
+// upstream.ErrNetwork or upstream.ErrTimeout.
+var ErrProxy = errors.New("the proxy does not work")
+
+// Proxy is an upstream.Doer whose calls go through a CONNECT proxy. Only https
+// addresses and bodies in memory are taken. Answers are held in memory:
+// Request.MaxBody limits them, 64 KiB when it is zero.
+type Proxy struct {
+	Dialer  Dialer
+	Address string       // of the proxy, "host:port"
+	Auth    store.Secret // "user:password", may be zero
+	// Timeout limits a call whose request has none; zero means 20 s.
+	Timeout time.Duration
+}
+
+const (
+	defaultTimeout = 20 * time.Second
+	defaultBody    = 64 << 10
+)
+
+// pending is a call that is made when it is waited for.
+type pending struct {
+	p   *Proxy
+	ctx context.Context
+	req *upstream.Request
+}
+
+// Start gives the call; it is made by Wait.
+func (p *Proxy) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
+	return pending{p, ctx, req}
+}
+
+func (c pending) Wait() (*upstream.Response, error) { return c.p.call(c.ctx, c.req) }
+
+func (p *Proxy) call(ctx context.Context, req *upstream.Request) (*upstream.Response, error) {
+	host, port, target, err := address(req.URL)
+	if err != nil {
+		return nil, err
+	}
+	head, body, err := request(req, host, port, target)
+	if err != nil {
+		return nil, err
+	}
+	timeout := req.Timeout
+	if timeout <= 0 {
+		timeout = p.Timeout
+	}
+	if timeout <= 0 {
+		timeout = defaultTimeout
+	}
+	conn, err := p.Dialer.Dial(ctx, p.Address, timeout)
+	if err != nil {
+		return nil, broken("it cannot be reached", err)
+	}
+	defer conn.Close()
+	if err := p.tunnel(conn, host+":"+port); err != nil {
+		return nil, err
+	}
+	secure, err := conn.StartTLS(host)
+	if err != nil {
+		return nil, failed("TLS through the proxy", err)
+	}
+	defer secure.Close()
+	// In one piece: head and body are small, and few writes cross to the host.
+	if _, err := secure.Write(append(head, body...)); err != nil {
+		return nil, failed("send through the proxy", err)
+	}
+	limit := req.MaxBody
+	if limit <= 0 {
+		limit = defaultBody
+	}
+	resp, err := ReadResponse(secure, limit)
+	if err != nil {
+		return nil, failed("answer through the proxy", err)
+	}
+	return resp, nil
+}
+
+// tunnel asks the proxy for a tunnel to "host:port".
+func (p *Proxy) tunnel(conn io.ReadWriter, to string) error {
+	head := "CONNECT " + to + " HTTP/1.1\r\nhost: " + to + "\r\n"
+	if !p.Auth.IsZero() {
+		head += "proxy-authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.Auth.Reveal())) + "\r\n"
+	}
+	if _, err := io.WriteString(conn, head+"\r\n"); err != nil {
+		return broken("it closed the connection", err)
+	}
+	r := newReader(conn)
+	status, _, err := r.head()
+	switch {
+	case err != nil:
+		return broken("its answer to CONNECT is not HTTP", err)
+	case status == 407 && p.Auth.IsZero():
+		return broken("it asks for user and password", nil)
+	case status == 407:
+		return broken("it refuses user and password", nil)
+	case status < 200 || status > 299:
+		return broken("it answered CONNECT with status "+strconv.Itoa(status), nil)
+	case r.buffered() > 0:
+		// TLS begins with us: nothing may come from behind the tunnel yet.
+		return broken("it sent bytes before the tunnel was used", nil)
+	}
+	return nil
+}
+
+// broken is a failure of the proxy itself.
+func broken(what string, err error) error {
+	if errors.Is(err, upstream.ErrTimeout) || errors.Is(err, upstream.ErrCanceled) {
+		return fmt.Errorf("%w: %s: %w", ErrProxy, what, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrProxy, what, upstream.ErrNetwork)
+}
+
+// failed is a failure behind the tunnel. What the platform says of it may name
+// addresses and is left out.
+func failed(what string, err error) error {
+	for _, known := range []error{upstream.ErrTimeout, upstream.ErrCanceled, stream.ErrTooLarge} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("%s: %w", what, known)
+		}
+	}
+	if errors.Is(err, errMalformed) {
+		return fmt.Errorf("%s: %w: %w", what, err, upstream.ErrNetwork)
+	}
+	return fmt.Errorf("%s: %w", what, upstream.ErrNetwork)
+}
+
+var errAddress = errors.New("connect: only plain https addresses go through a proxy")
+
+// address takes an https address apart.
+func address(url string) (host, port, target string, err error) {
+	rest, ok := strings.CutPrefix(url, "https://")
+	if !ok {
+		return "", "", "", errAddress
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	host, target = rest, "/"
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		host, target = rest[:i], rest[i:]
+		if target[0] == '?' {
+			target = "/" + target
+		}
+	}
+	host, port, ok = strings.Cut(host, ":")
+	if !ok {
+		port = "443"
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || port[0] == '+' || host == "" {
+		return "", "", "", errAddress
+	}
+	for i := 0; i < len(host); i++ {
+		if c := host[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-') {
+			return "", "", "", errAddress
+		}
+	}
+	for i := 0; i < len(target); i++ {
+		if target[i] <= ' ' || target[i] >= 0x7f {
+			return "", "", "", errAddress
+		}
+	}
+	return strings.ToLower(host), port, target, nil
+}
