@@ -1,0 +1,123 @@
+package manage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/embeddings"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+)
+
+// explainer is the route over the real embeddings endpoint.
+func explainer(m *snapshot.Machine, now time.Time) *Explainer {
+	return &Explainer{
+		Endpoint: func(path string, s accounts.Sender) Endpoint {
+			if path != "/v1/embeddings" {
+				return nil
+			}
+			return (&embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}).Create
+		},
+		Machines: loader{m},
+		Now:      func() time.Time { return now },
+	}
+}
+
+type loader struct{ m *snapshot.Machine }
+
+func (l loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
+	if id != l.m.ID {
+		return nil, snapshot.ErrUnknown
+	}
+	return l.m, nil
+}
+
+func explain(t *testing.T, h *Explainer, c *auth.Call, body string) (*Plan, error) {
+	t.Helper()
+	c.Request = &edge.Request{Body: stream.FromString(body), Length: int64(len(body))}
+	c.MaxBody = 1 << 20
+	resp, err := h.Explain(context.Background(), c)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := stream.ReadAll(resp.Body, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Plan
+	if err := json.Unmarshal(raw, &p); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return &p, nil
+}
+
+func TestExplain(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{
+		{ID: "c1", Name: "first", Provider: "openai", Priority: 2, Secrets: map[string]store.Sealed{store.APIKey: "x"}},
+		{ID: "c2", Name: "second", Provider: "openai", Priority: 1, Secrets: map[string]store.Sealed{store.APIKey: "x"}},
+		{ID: "c3", Name: "tired", Provider: "openai", Secrets: map[string]store.Sealed{store.APIKey: "x"}},
+		{ID: "c4", Name: "together", Provider: "together", Secrets: map[string]store.Sealed{store.APIKey: "x"}},
+	}, Combos: []store.Combo{{ID: "k", Name: "both", Kind: "embedding", Models: []string{"openai/text-embedding-3-small", "together/m"}}},
+		Cooldowns: []store.Cooldown{{ConnectionID: "c3", Until: now.UnixMilli() + 7000, Reason: "unauthorized"}}}
+	m := snapshot.New(rec)
+	h := explainer(m, now)
+
+	p, err := explain(t, h, &auth.Call{Operator: true, MachineID: rec.ID}, `{"path":"/v1/embeddings","body":{"model":"both","input":"a","user":"u","dimensions":8}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range p.Steps {
+		got = append(got, fmt.Sprintf("%d %s %s %q %d %s %v", s.Try, s.ConnectionName, s.Model, s.Skipped, s.CooldownMs, s.Upstream, s.Dropped))
+	}
+	want := []string{
+		`1 second openai/text-embedding-3-small "" 0 POST https://api.openai.com/v1/embeddings []`,
+		`2 first openai/text-embedding-3-small "" 0 POST https://api.openai.com/v1/embeddings []`,
+		`0 tired openai/text-embedding-3-small "unauthorized" 7000 POST https://api.openai.com/v1/embeddings []`,
+		`3 together together/m "" 0 POST https://api.together.ai/v1/embeddings [user dimensions]`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	p, err = explain(t, h, &auth.Call{Machine: m, MachineID: rec.ID}, `{"path":"/machine000000001/v1/embeddings","connectionId":"c1","body":{"model":"openai/text-embedding-3-small","input":"a"}}`)
+	if err != nil || p.Steps[0].ConnectionID != "c1" || p.Steps[1].Skipped != "pinned" {
+		t.Errorf("pinned: %+v, %v", p, err)
+	}
+}
+
+func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
+	m := snapshot.New(&store.Machine{Version: 1, ID: "machine000000001"})
+	h := explainer(m, time.Now())
+	for body, want := range map[string]string{
+		`{"path":"/v1/embeddings","body":{"model":"openai/x"}}`:         "400 input",
+		`{"path":"/v1/embeddings","body":{"model":"none","input":"a"}}`: "400 model",
+		`{"path":"/v1/embeddings"}`:                                     "400 body",
+		`{"path":"/api/keys","body":{}}`:                                "400 path",
+		`{"path":"/v1/embeddings","body":{},"more":1}`:                  "400 ",
+		`[]`: "400 ",
+	} {
+		_, err := explain(t, h, &auth.Call{Machine: m, MachineID: m.ID}, body)
+		var e *apierr.Error
+		if !errors.As(err, &e) || fmt.Sprintf("%d %s", e.Status, e.Param) != want {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+	_, err := explain(t, h, &auth.Call{Operator: true, MachineID: "machine000000002"}, `{"path":"/v1/embeddings","body":{"model":"a/b","input":"a"}}`)
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 404 {
+		t.Errorf("unknown machine: %v", err)
+	}
+}
