@@ -58,6 +58,9 @@ func (g *Gateway) Serve(ctx context.Context, r *edge.Request) *edge.Response {
 	route, params := g.table.find(path)
 	if route == nil {
 		r.Trace.Route = "none"
+		if g.Misconfigured != "" {
+			return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.misconfigured())
+		}
 		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, notFound())
 	}
 	r.Trace.Route = route.Pattern
@@ -76,7 +79,7 @@ func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, mach
 		return nil, nil, e
 	}
 	if g.Misconfigured != "" && route.Pattern != "/health" {
-		return nil, nil, apierr.New(503, "misconfigured", "the gateway is not configured: %s", g.Misconfigured)
+		return nil, nil, g.misconfigured()
 	}
 	if hop := r.Header.Get("x-weir-hop"); hop != "" {
 		if n, err := strconv.Atoi(hop); err != nil || n >= maxHop {
@@ -151,9 +154,9 @@ func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *
 	if h.Get("cache-control") == "" {
 		h.Add("cache-control", "no-store")
 	}
-	h.Add("x-content-type-options", "nosniff")
+	h.Set("x-content-type-options", "nosniff")
 	if route.Access != Public {
-		h.Add("vary", "Authorization, Origin")
+		h.Set("vary", "Authorization, Origin")
 	}
 	cors(h, route.Cors)
 	t := &r.Trace
@@ -195,6 +198,10 @@ func (g *Gateway) requestID() string {
 	}
 	g.nextID++
 	return g.idBase + strconv.FormatUint(g.nextID, 36)
+}
+
+func (g *Gateway) misconfigured() error {
+	return apierr.New(503, "misconfigured", "the gateway is not configured: %s is missing or shorter than %d bytes", g.Misconfigured, minSecret)
 }
 
 func notFound() error {

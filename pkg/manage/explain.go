@@ -12,7 +12,6 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
-	"weir/pkg/snapshot"
 	"weir/pkg/stream"
 )
 
@@ -28,10 +27,8 @@ type Endpoint = func(ctx context.Context, c *auth.Call) (*edge.Response, error)
 type Explainer struct {
 	// Endpoint gives the endpoint of a /v1 path over another sender, or nil.
 	Endpoint func(path string, s accounts.Sender) Endpoint
-	Machines interface {
-		Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
-	}
-	Now func() time.Time
+	Cache    cache
+	Now      func() time.Time
 }
 
 // Plan is what a call would do now.
@@ -74,14 +71,9 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*edge.Response, 
 	if err := d.Decode(&in); err != nil || d.More() {
 		return nil, apierr.Invalid("", "the body must be {path, body, connectionId}")
 	}
-	m := c.Machine
-	if m == nil {
-		if m, err = h.Machines.Get(ctx, c.MachineID); err != nil {
-			if errors.Is(err, snapshot.ErrUnknown) {
-				return nil, apierr.New(404, "machine_not_found", "there is no such machine")
-			}
-			return nil, err
-		}
+	m, err := load(ctx, h.Cache, c)
+	if err != nil {
+		return nil, err
 	}
 	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, now: h.Now()}
 	endpoint := h.Endpoint(strings.TrimPrefix(in.Path, "/"+c.MachineID), rec)

@@ -29,12 +29,14 @@ func explainer(m *snapshot.Machine, now time.Time) *Explainer {
 			}
 			return (&embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}).Create
 		},
-		Machines: loader{m},
-		Now:      func() time.Time { return now },
+		Cache: loader{m},
+		Now:   func() time.Time { return now },
 	}
 }
 
 type loader struct{ m *snapshot.Machine }
+
+func (l loader) Invalidate(string) {}
 
 func (l loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
 	if id != l.m.ID {

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/embeddings"
+	"weir/pkg/machine"
+	"weir/pkg/manage"
+	"weir/pkg/models"
+	"weir/pkg/redact"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// Config is what the operator sets. The three secrets have at least 32 bytes.
+type Config struct {
+	AdminToken     string // ADMIN_TOKEN
+	KeySecret      string // API_KEY_SECRET
+	CredentialsKey string // CREDENTIALS_KEY; two, separated by a comma, while one replaces the other
+	RequireKey     bool   // REQUIRE_API_KEY, on unless "false"
+	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
+	Quiet          bool   // LOG_LEVEL of warn or error: no line for a success
+}
+
+// Ports are what the platform fills.
+type Ports struct {
+	Do           upstream.Doer
+	Pause        upstream.Pauser
+	Objects      machine.Stub
+	KV           store.KV
+	CanonicalURL func(raw string) (string, bool)
+	Normalize    func(text string) string
+	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
+	Now          func() time.Time
+	Rand         io.Reader
+	Log          func(level int, line string)
+}
+
+// App is the whole program behind a platform: the gateway and the logic of the
+// objects.
+type App struct {
+	*Gateway
+	object *machine.Object
+}
+
+const minSecret = 32 // bytes
+
+// missing names the secrets that are not fit for use.
+func (c *Config) missing() string {
+	var names []string
+	for _, s := range []struct{ name, value string }{
+		{"ADMIN_TOKEN", c.AdminToken}, {"API_KEY_SECRET", c.KeySecret}, {"CREDENTIALS_KEY", c.CredentialsKey},
+	} {
+		if len(s.value) < minSecret {
+			names = append(names, s.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// New builds the program.
+func New(cfg Config, p Ports) *App {
+	g := &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet}
+	// The operator's own secrets never reach a log; a tenant's are taken out
+	// where they are in use, and by their looks here.
+	own := redact.New(cfg.AdminToken, cfg.KeySecret, cfg.CredentialsKey)
+	g.Redact = func(s string) string { return redact.Patterns(own.String(s)) }
+	app := &App{Gateway: g}
+	missing := cfg.missing()
+	var keys *store.Keyring
+	if missing == "" {
+		var err error
+		if keys, err = store.NewKeyring(cfg.CredentialsKey); err != nil {
+			missing = "CREDENTIALS_KEY"
+		}
+	}
+	if missing != "" {
+		g.Misconfigured = missing
+		g.SetRoutes([]Route{health})
+		return app
+	}
+	logLine := func(line string) { p.Log(1, g.Redact(line)) }
+	app.object = &machine.Object{
+		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
+		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256,
+	}
+	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
+	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now}
+	g.Auth = &auth.Authenticator{
+		KeySecret: []byte(cfg.KeySecret), AdminToken: auth.Digest(cfg.AdminToken), RequireKey: cfg.RequireKey,
+		Machines: cache, Now: p.Now, Count: pool.Count,
+	}
+	g.After = func(ctx context.Context, c *auth.Call) {
+		pool.Flush(ctx, c.Machine)
+		cache.Revalidate(ctx, c.MachineID)
+	}
+	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: &accounts.Credentials{Pool: pool}, Now: p.Now}, Now: p.Now}
+	embed := func(s accounts.Sender) *embeddings.Handler {
+		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
+	}
+	g.SetRoutes(routes(&handlers{
+		embeddings:     embed(pool),
+		models:         lists,
+		manage:         &manage.Handler{Objects: p.Objects, Cache: cache},
+		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
+		explain: &manage.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) manage.Endpoint {
+			switch path {
+			case "/v1/embeddings":
+				return embed(s).Create
+			}
+			return nil
+		}},
+	}))
+	return app
+}
+
+// Object serves a call of a machine's object.
+func (a *App) Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte) {
+	if a.object == nil {
+		return 503, nil
+	}
+	return a.object.Handle(ctx, st, machineID, op, body)
+}
+
+// Alarm serves the alarm of a machine's object.
+func (a *App) Alarm(ctx context.Context, st machine.Storage, machineID string) {
+	if a.object != nil {
+		a.object.Alarm(ctx, st, machineID)
+	}
+}
+
+// Cron serves the scheduled trigger.
+func (a *App) Cron(ctx context.Context, _ string) {
+	if a.object != nil {
+		a.object.Cron(ctx)
+	}
+}
+
+// serveHealth answers whether the program runs; it says nothing else.
+func serveHealth(context.Context, *auth.Call) (*edge.Response, error) {
+	return &edge.Response{
+		Status: 200,
+		Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+		Body:   stream.FromString(`{"status":"ok"}`),
+	}, nil
+}

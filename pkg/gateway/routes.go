@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"weir/pkg/embeddings"
+	"weir/pkg/manage"
+	"weir/pkg/models"
+)
+
+// handlers are the endpoints.
+type handlers struct {
+	embeddings *embeddings.Handler
+	models     *models.Handler
+
+	manage         *manage.Handler
+	providerModels *manage.ProviderModels
+	explain        *manage.Explainer
+}
+
+const (
+	maxJSON   = 8 << 20 // bytes of a JSON body (reliability T37)
+	maxManage = 1 << 20 // of a management call
+)
+
+var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}}
+
+// routes lists every URL. What is not here does not exist. The /v1 and /api
+// routes exist under /{machineId} too.
+func routes(h *handlers) []Route {
+	get := func(f Handler) []Method { return []Method{{Name: "GET", Handler: f}} }
+	post := func(f Handler) []Method { return []Method{{Name: "POST", Handler: f}} }
+	list := func(pattern string, f Handler) Route {
+		return Route{Pattern: pattern, Access: List, Dialect: ModelList, Cors: ListCors, Methods: get(f)}
+	}
+	kept := func(pattern string, methods ...string) Route {
+		r := Route{Pattern: pattern, Access: Manage, MaxBody: maxManage}
+		for _, m := range methods {
+			r.Methods = append(r.Methods, Method{Name: m, Handler: h.manage.Forward})
+		}
+		return r
+	}
+	return []Route{
+		health,
+		list("/v1/models", h.models.List),
+		list("/v1/models/info", h.models.Info),
+		list("/v1/models/{kind}", h.models.Kind),
+		list("/v1/models/{alias}/{model...}", h.models.Model),
+		{Pattern: "/v1/embeddings", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.embeddings.Create)},
+
+		{Pattern: "/api/machines", Access: Operator, MaxBody: maxManage, Methods: []Method{
+			{Name: "GET", Handler: h.manage.Machines}, {Name: "POST", Handler: h.manage.CreateMachine},
+		}},
+		{Pattern: "/api/machines/{id}", Access: Operator, Methods: []Method{{Name: "DELETE", Handler: h.manage.DeleteMachine}}},
+		kept("/api/providers", "GET", "POST"),
+		kept("/api/providers/{id}", "GET", "PUT", "DELETE"),
+		{Pattern: "/api/providers/{id}/models", Access: Manage, Methods: get(h.providerModels.List)},
+		kept("/api/combos", "GET", "POST"),
+		kept("/api/combos/{id}", "GET", "PUT", "DELETE"),
+		kept("/api/keys", "GET", "POST"),
+		kept("/api/keys/{id}", "GET", "DELETE"),
+		kept("/api/models/alias", "GET", "PUT", "DELETE"),
+		kept("/api/models/custom", "GET", "POST", "DELETE"),
+		kept("/api/models/disabled", "GET", "POST", "DELETE"),
+		kept("/api/models/availability", "GET"),
+		kept("/api/settings", "GET", "PATCH"),
+		kept("/api/audit", "GET"),
+		kept("/api/usage", "GET"),
+		kept("/api/export", "GET", "POST"),
+		kept("/api/import", "POST"),
+		{Pattern: "/api/explain", Access: Manage, MaxBody: maxJSON, Methods: post(h.explain.Explain)},
+	}
+}

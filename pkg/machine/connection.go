@@ -1,0 +1,377 @@
+package machine
+
+import (
+	"encoding/json"
+	"sort"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+const (
+	minSecret   = 8 // bytes; a shorter one cannot be kept out of texts
+	maxSecret   = 8 << 10
+	maxKeyFile  = 32 << 10
+	last4From   = 20 // characters from which the last four may be shown
+	maxOther    = 16 << 10
+	maxConns    = 500
+	needsCred   = "needs_credential"
+	needsReauth = "needs_reauth"
+)
+
+// secretFields are the fields that set the secrets of a connection.
+var secretFields = [...]string{
+	store.APIKey, store.AccessToken, store.RefreshToken, store.SecretAccessKey,
+	store.SessionToken, store.ServiceAccount, store.ClientSecret, store.ProxyAuth,
+}
+
+// connFields are the fields of a connection that a caller may set.
+var connFields = append([]string{
+	"provider", "name", "authType", "expiresAt", "priority", "isActive", "providerSpecificData",
+}, secretFields[:]...)
+
+// connInput is what was sent about a connection: the row with it, and the
+// secrets in the clear, "" for one to be removed.
+type connInput struct {
+	row     connRow
+	secrets map[string]string
+}
+
+// applyConnection changes a copy of row by the fields given. seed is the mild
+// reading for documents put into KV by hand: an unknown provider and fields
+// that weir does not know are let through.
+func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
+	c := connInput{row: row, secrets: map[string]string{}}
+	r := &c.row
+	if v, ok := in.text("provider", 96); ok {
+		switch {
+		case row.Provider != "" && v != row.Provider:
+			in.fail("provider", "cannot be changed")
+		case v == "":
+			in.fail("provider", "is required")
+		case provider.Lookup(v) == nil && (!seed || !isAlias(v)):
+			in.fail("provider", "is not a known provider")
+		}
+		r.Provider = v
+	} else if row.Provider == "" {
+		in.fail("provider", "is required")
+	}
+	if v, ok := in.text("name", 200); ok {
+		r.Name = v
+	}
+	if v, ok := in.text("authType", 40); ok {
+		switch v {
+		case "", "apikey", "oauth", "service_account", "aws":
+			r.AuthType = v
+		default:
+			if !seed {
+				in.fail("authType", "must be apikey, oauth, service_account or aws")
+			}
+		}
+	}
+	if v, ok := in.int("priority", -1_000_000, 1_000_000); ok {
+		r.Priority = int(v)
+	}
+	if v, ok := in.time("expiresAt"); ok {
+		r.ExpiresAt = v
+	}
+	if seed { // anything but false is active, spec 2.3
+		r.Inactive = in.values["isActive"].Type == gjson.False
+	} else if v, ok := in.bool("isActive"); ok {
+		r.Inactive = !v
+	}
+	for _, f := range secretFields {
+		if v, ok := secretOf(in, f); ok {
+			c.secrets[f] = v
+		}
+	}
+	if v, ok := in.values["providerSpecificData"]; ok && in.err == nil {
+		if v.Type == gjson.Null {
+			r.Data = store.ProviderData{}
+		} else {
+			data := sub(v, in.at+"providerSpecificData")
+			o.applyData(data, &c, seed)
+			in.err = data.err
+		}
+	}
+	if in.err == nil && r.AuthType == "" {
+		r.AuthType = authTypeOf(&c)
+	}
+	return c
+}
+
+// authTypeOf tells the kind of a connection by the secrets it comes with.
+func authTypeOf(c *connInput) string {
+	given := func(f string) bool { return c.secrets[f] != "" || c.row.Secrets[f] != "" }
+	switch {
+	case given(store.ServiceAccount):
+		return "service_account"
+	case given(store.SecretAccessKey):
+		return "aws"
+	case given(store.APIKey):
+		return "apikey"
+	case given(store.RefreshToken), given(store.AccessToken):
+		return "oauth"
+	}
+	return "apikey"
+}
+
+// secretOf reads a secret. null and "" remove it. A Google key file may be the
+// object itself.
+func secretOf(in *input, name string) (string, bool) {
+	v, ok := in.values[name]
+	if !ok {
+		return "", false
+	}
+	if v.Type == gjson.Null {
+		return "", true
+	}
+	if name == store.ServiceAccount {
+		text := v.Str
+		if v.IsObject() {
+			text = v.Raw
+		}
+		if text == "" {
+			return "", true
+		}
+		key := gjson.Parse(text)
+		if !gjson.Valid(text) || len(text) > maxKeyFile || key.Get("client_email").Str == "" || !strings.Contains(key.Get("private_key").Str, "PRIVATE KEY-----") {
+			in.fail(name, "must be the JSON key file of a service account")
+		}
+		return text, true
+	}
+	s := strings.TrimSpace(v.Str)
+	switch {
+	case v.Type != gjson.String:
+		in.fail(name, "must be a string")
+	case s == "":
+	case len(s) < minSecret:
+		in.fail(name, "is too short for a credential: at least %d characters", minSecret)
+	case len(s) > maxSecret:
+		in.fail(name, "is longer than %d bytes", maxSecret)
+	case !provider.SafeValue(s):
+		in.fail(name, "has characters that cannot be sent in a header")
+	}
+	return s, true
+}
+
+// applyData changes providerSpecificData by the fields given; null removes one.
+func (o *Object) applyData(in *input, c *connInput, seed bool) {
+	d := &c.row.Data
+	if v, ok := in.text("baseUrl", 2048); ok {
+		if v != "" {
+			v = o.baseURL(in, v)
+		}
+		d.BaseURL = v
+	}
+	if v, ok := in.text("prefix", 64); ok {
+		if v != "" && !isAlias(v) {
+			in.fail("prefix", "must be 1 to 64 of letters, digits, dot, dash and underscore")
+		}
+		d.Prefix = v
+	}
+	if seed {
+		if v := in.values["enabledModels"]; v.IsArray() { // spec 4.1: the non-empty strings
+			d.EnabledModels = nil
+			seen := map[string]bool{}
+			for _, m := range v.Array() {
+				if s := strings.TrimSpace(m.Str); m.Type == gjson.String && s != "" && !seen[s] && len(s) <= 320 && plain(s) {
+					seen[s] = true
+					d.EnabledModels = append(d.EnabledModels, s)
+				}
+			}
+		} else if v.Exists() && v.Type != gjson.Null {
+			in.fail("enabledModels", "must be an array of strings")
+		}
+	} else if v, ok := in.texts("enabledModels", 2000, 320); ok {
+		for i, m := range v {
+			if provider.CheckModel(m) != nil {
+				in.fail("enabledModels", "has an unusable model id at %d", i)
+			}
+		}
+		d.EnabledModels = v
+	}
+	vars := map[string]string{}
+	for k, v := range d.Vars {
+		vars[k] = v
+	}
+	other := map[string]json.RawMessage{}
+	for k, v := range d.Other {
+		other[k] = v
+	}
+	for _, name := range in.names {
+		v := in.values[name]
+		switch {
+		case name == "baseUrl" || name == "prefix" || name == "enabledModels":
+		case name == store.ClientSecret || name == store.ProxyAuth:
+			s, _ := secretOf(in, name)
+			c.secrets[name] = s
+		case len(name) > 64 || name == "" || !plain(name):
+			in.fail("…", "has a field with an unusable name")
+		case v.Type == gjson.Null:
+			delete(vars, name)
+			delete(other, name)
+		case looksSecret(name):
+			in.fail(name, "looks like a credential; those have fields of their own")
+		case v.Type == gjson.String && variable(c.row.Provider, name):
+			if len(v.Str) > 1024 || !provider.SafeValue(v.Str) {
+				in.fail(name, "has characters that cannot be sent in a header")
+			}
+			vars[name] = v.Str
+		default:
+			other[name] = json.RawMessage(v.Raw)
+		}
+	}
+	size := 0
+	for _, v := range other {
+		size += len(v)
+	}
+	if size > maxOther {
+		in.fail("…", "is larger than %d bytes", maxOther)
+	}
+	d.Vars, d.Other = nil, nil
+	if len(vars) > 0 {
+		d.Vars = vars
+	}
+	if len(other) > 0 {
+		d.Other = other
+	}
+}
+
+// baseURL gives the canonical form of a base address that the policy accepts.
+func (o *Object) baseURL(in *input, raw string) string {
+	canonical, ok := o.CanonicalURL(raw)
+	if !ok {
+		in.fail("baseUrl", "is not an address")
+		return ""
+	}
+	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ")
+		in.fail("baseUrl", "is refused: %s", why)
+	}
+	return strings.TrimRight(canonical, "/")
+}
+
+// variable tells whether a field of providerSpecificData is one that the
+// provider's addresses, headers or tokens are made of. The client of an OAuth
+// grant counts with every provider.
+func variable(providerID, name string) bool {
+	switch name {
+	case "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant":
+		return true
+	}
+	d := provider.Lookup(providerID)
+	if d == nil {
+		return false
+	}
+	for _, v := range d.Vars {
+		if v == name {
+			return true
+		}
+	}
+	for _, h := range d.OptHeader {
+		if h[1] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// looksSecret tells whether a field is named like a credential. Such a field
+// must not be kept in the clear. An address of a token endpoint is no setting
+// of a tenant either (reliability T61).
+func looksSecret(name string) bool {
+	s := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
+	for _, part := range [...]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey", "credential", "authorization", "cookie"} {
+		if strings.Contains(s, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// originOf tells where a connection's credential is sent: scheme and host, ""
+// where the address cannot be made yet.
+func originOf(c *store.Connection) string {
+	d := provider.Lookup(c.Provider)
+	if d == nil {
+		return c.Data.BaseURL
+	}
+	base, err := d.OwnBase(c)
+	if err != nil {
+		return ""
+	}
+	i := strings.Index(base, "://")
+	if i < 0 {
+		return base
+	}
+	if j := strings.IndexByte(base[i+3:], '/'); j >= 0 {
+		base = base[:i+3+j]
+	}
+	return base
+}
+
+// finishConnection seals what was given and stores the row. A credential that
+// was given for another origin is emptied, unless a new one comes along
+// (reliability T14).
+func (o *Object) finishConnection(t *tx, c *connInput) error {
+	r := &c.row
+	origin := originOf(&r.Connection)
+	sealed := map[string]store.Sealed{}
+	last4 := map[string]string{}
+	if r.Seq == 0 || r.Origin == origin {
+		for f, s := range r.Secrets {
+			sealed[f], last4[f] = s, r.Last4[f]
+		}
+	}
+	hadAny := len(r.Secrets) > 0
+	names := make([]string, 0, len(c.secrets))
+	for f := range c.secrets {
+		names = append(names, f)
+	}
+	sort.Strings(names)
+	renewed := false
+	for _, f := range names {
+		plain := c.secrets[f]
+		delete(sealed, f)
+		delete(last4, f)
+		if plain == "" {
+			continue
+		}
+		s, err := o.Keyring.Seal(t.id, r.ID, f, store.NewSecret(plain))
+		if err != nil {
+			return err
+		}
+		sealed[f], renewed = s, true
+		if len(plain) >= last4From && f != store.ServiceAccount {
+			last4[f] = plain[len(plain)-4:]
+		}
+	}
+	for f, v := range last4 {
+		if v == "" {
+			delete(last4, f)
+		}
+	}
+	switch {
+	case len(sealed) == 0 && (hadAny || r.Status == needsCred):
+		r.Status = needsCred
+	case renewed:
+		r.Status, r.LastError = "", ""
+		r.TokenGeneration++
+		t.del(intentPrefix + r.ID)
+		t.clearCooldowns(r.ID)
+	}
+	r.Secrets, r.Last4, r.Origin = sealed, last4, origin
+	if len(sealed) == 0 {
+		r.Secrets = nil
+	}
+	if r.CreatedAt == 0 {
+		r.CreatedAt = t.now
+	}
+	r.UpdatedAt = t.now
+	t.putConn(r)
+	return nil
+}

@@ -1,0 +1,249 @@
+package machine
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/fields"
+	"weir/pkg/provider"
+)
+
+// input reads the fields of an object that somebody sent. The first mistake is
+// kept in err, with the field it is about; nothing after it counts.
+type input struct {
+	at     string // where the object lies, "connections[2]." or ""
+	names  []string
+	values map[string]gjson.Result
+	err    *apierr.Error
+}
+
+// readObject checks a document strictly and reads its object. A name that
+// comes twice is refused, in the whole document.
+func readObject(raw []byte, at string) *input {
+	in := &input{at: at}
+	if len(raw) == 0 {
+		in.err = apierr.Invalid("", "a JSON body is required")
+		return in
+	}
+	var c fields.Cursor
+	c.Reset(raw)
+	if c.Kind() != fields.Object {
+		in.err = apierr.Invalid("", "the body must be a JSON object")
+		return in
+	}
+	if c.Skip(); c.End() != nil {
+		in.err = apierr.Invalid("", "the body is not valid JSON")
+		return in
+	}
+	if c.Lone() {
+		in.err = apierr.Invalid("", "the body has half a surrogate pair")
+		return in
+	}
+	in.read(gjson.ParseBytes(raw))
+	return in
+}
+
+// sub reads an object within a checked document.
+func sub(v gjson.Result, at string) *input {
+	in := &input{at: at + "."}
+	if !v.IsObject() {
+		in.err = apierr.Invalid(at, "%s must be an object", at)
+		return in
+	}
+	in.read(v)
+	return in
+}
+
+func (in *input) read(v gjson.Result) {
+	in.values = map[string]gjson.Result{}
+	v.ForEach(func(k, v gjson.Result) bool {
+		name := k.String()
+		if _, twice := in.values[name]; twice {
+			in.fail(name, "is given more than once")
+		}
+		in.names = append(in.names, name)
+		in.values[name] = v
+		return true
+	})
+}
+
+func (in *input) fail(name, format string, args ...any) {
+	if in.err == nil {
+		field := in.at + name
+		if len(field) > 100 || !utf8.ValidString(field) {
+			field = in.at + "…"
+		}
+		in.err = apierr.Invalid(field, field+" "+format, args...)
+	}
+}
+
+// failed gives the mistake, as an error that is nil when there is none.
+func (in *input) failed() error {
+	if in.err == nil {
+		return nil
+	}
+	return in.err
+}
+
+// only refuses every field that is not named.
+func (in *input) only(names ...string) {
+next:
+	for _, n := range in.names {
+		for _, known := range names {
+			if n == known {
+				continue next
+			}
+		}
+		in.fail(n, "is not a field that can be set here")
+	}
+}
+
+func (in *input) has(name string) bool { _, ok := in.values[name]; return ok }
+
+// text gives a string of at most max bytes without control characters, trimmed.
+// null gives "".
+func (in *input) text(name string, max int) (value string, given bool) {
+	v, ok := in.values[name]
+	if !ok {
+		return "", false
+	}
+	switch {
+	case v.Type == gjson.Null:
+		return "", true
+	case v.Type != gjson.String:
+		in.fail(name, "must be a string")
+		return "", true
+	}
+	s := strings.TrimSpace(v.Str)
+	switch {
+	case len(s) > max:
+		in.fail(name, "is longer than %d bytes", max)
+	case !plain(s):
+		in.fail(name, "has control characters")
+	}
+	return s, true
+}
+
+// plain tells whether s has no control characters, nor what ends a line.
+func plain(s string) bool {
+	for _, r := range s {
+		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+// int gives an integer within bounds; null gives 0.
+func (in *input) int(name string, least, most int64) (value int64, given bool) {
+	v, ok := in.values[name]
+	if !ok {
+		return 0, false
+	}
+	if v.Type == gjson.Null {
+		return 0, true
+	}
+	n, err := strconv.ParseInt(v.Raw, 10, 64)
+	if v.Type != gjson.Number || err != nil || n < least || n > most {
+		in.fail(name, "must be an integer from %d to %d", least, most)
+		return 0, true
+	}
+	return n, true
+}
+
+func (in *input) bool(name string) (value, given bool) {
+	v, ok := in.values[name]
+	if !ok {
+		return false, false
+	}
+	if !v.IsBool() {
+		in.fail(name, "must be true or false")
+	}
+	return v.Bool(), true
+}
+
+// time gives a time as Unix milliseconds, from that or from RFC 3339; null
+// gives 0.
+func (in *input) time(name string) (ms int64, given bool) {
+	v, ok := in.values[name]
+	if !ok {
+		return 0, false
+	}
+	const last = 253402300799999 // the year 9999
+	switch v.Type {
+	case gjson.Null:
+		return 0, true
+	case gjson.String:
+		if t, err := time.Parse(time.RFC3339, v.Str); err == nil && t.UnixMilli() >= 0 && t.UnixMilli() <= last {
+			return t.UnixMilli(), true
+		}
+	case gjson.Number:
+		if n, err := strconv.ParseInt(v.Raw, 10, 64); err == nil && n >= 0 && n <= last {
+			return n, true
+		}
+	}
+	in.fail(name, "must be a time: Unix milliseconds or RFC 3339")
+	return 0, true
+}
+
+// texts gives an array of strings, trimmed, without repeats; null gives none.
+func (in *input) texts(name string, most, max int) (values []string, given bool) {
+	v, ok := in.values[name]
+	if !ok {
+		return nil, false
+	}
+	if v.Type == gjson.Null {
+		return nil, true
+	}
+	if !v.IsArray() {
+		in.fail(name, "must be an array of strings")
+		return nil, true
+	}
+	items := v.Array()
+	if len(items) > most {
+		in.fail(name, "has more than %d entries", most)
+		return nil, true
+	}
+	seen := map[string]bool{}
+	for i, item := range items {
+		s := strings.TrimSpace(item.Str)
+		switch {
+		case item.Type != gjson.String:
+			in.fail(name+"["+strconv.Itoa(i)+"]", "must be a string")
+		case s == "":
+			in.fail(name+"["+strconv.Itoa(i)+"]", "is empty")
+		case len(s) > max || !plain(s):
+			in.fail(name+"["+strconv.Itoa(i)+"]", "is too long or has control characters")
+		}
+		if !seen[s] {
+			seen[s] = true
+			values = append(values, s)
+		}
+	}
+	return values, true
+}
+
+// isAlias tells whether s may stand before the slash of a model string
+// (reliability T44; capitals are allowed, connections of older installations
+// have them).
+func isAlias(s string) bool {
+	return len(s) <= 64 && s != "" && s[0] != '.' && s[0] != '_' && s[0] != '-' && only(s, func(c byte) bool {
+		return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
+	})
+}
+
+// isRowID tells whether s may be the id of a row.
+func isRowID(s string) bool {
+	return len(s) <= 64 && only(s, func(c byte) bool { return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '_' || c == '-' })
+}
+
+// isModelRef tells whether s is <alias or provider id>/<model>.
+func isModelRef(s string) bool {
+	alias, model, ok := strings.Cut(s, "/")
+	return ok && len(alias) <= 96 && (isAlias(alias) || provider.Lookup(alias) != nil) && provider.CheckModel(model) == nil
+}

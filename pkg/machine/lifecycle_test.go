@@ -1,0 +1,265 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/auth"
+	"weir/pkg/snapshot"
+)
+
+func (w *world) machines() []string {
+	w.Helper()
+	status, answer, err := w.loc.Call(w.ctx, RegistryID, "list", nil)
+	if err != nil || status != 200 {
+		w.Fatalf("list: %d %s %v", status, answer, err)
+	}
+	var ids []string
+	for _, m := range gjson.GetBytes(answer, "data").Array() {
+		ids = append(ids, m.Get("machineId").Str)
+	}
+	return ids
+}
+
+func TestCreatedMachineHasAKeyThatWorks(t *testing.T) {
+	w := newWorld(t)
+	w.want(404, "snapshot", `{"have":0}`)
+	text := w.create()
+	k, ok := auth.ParseKey(text)
+	if !ok || k.MachineID != mid || !k.CheckOK(w.obj.KeySecret) {
+		t.Fatalf("%s is no key of the machine", text)
+	}
+	m := snapshot.New(w.replica())
+	if found := m.FindKey(k.Digest); found == nil || found.ID != k.ID {
+		t.Error("the digest of the key is not in the replica")
+	}
+	w.want(409, "create", `{"name":"again"}`)
+	if got := w.machines(); !slices.Equal(got, []string{mid}) {
+		t.Errorf("list: got %v", got)
+	}
+}
+
+func TestDeletedMachineIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.loc.Alarms(w.ctx)
+	if w.kv.Dump()[kvKey(mid)] == nil {
+		t.Fatal("the replica was not published")
+	}
+	w.want(204, "delete", "")
+	w.want(404, "snapshot", `{"have":0}`)
+	w.want(404, "manage", `{"method":"GET","route":"/api/providers"}`)
+	w.want(404, "report", `{}`)
+	w.clock.add(2 * time.Second)
+	w.loc.Alarms(w.ctx)
+	if len(w.kv.Dump()) != 0 {
+		t.Error("the replica is still in KV")
+	}
+	if got := w.machines(); len(got) != 0 {
+		t.Errorf("list: got %v", got)
+	}
+	for k := range w.loc.Storage(mid).Dump() {
+		if k != "meta" && !strings.HasPrefix(k, auditPrefix) {
+			t.Errorf("row %s outlives the machine", k)
+		}
+	}
+	if n := w.loc.Alarms(w.ctx); n != 0 {
+		t.Errorf("%d alarms of a machine that is gone", n)
+	}
+	w.create()
+	if got := w.machines(); len(got) != 1 {
+		t.Errorf("made again: got %v", got)
+	}
+}
+
+// A crash between the intent and the confirmation loses nothing visible.
+func TestRegistryAfterACrash(t *testing.T) {
+	put := func(w *world, state string) {
+		w.loc.Call(w.ctx, RegistryID, "put", fmt.Appendf(nil, `{"machineId":%q,"name":"demo","state":%q}`, mid, state))
+	}
+	t.Run("before the machine was made", func(t *testing.T) {
+		w := newWorld(t)
+		put(w, creating)
+		if got := w.machines(); len(got) != 0 {
+			t.Errorf("got %v", got)
+		}
+		w.clock.add(6 * time.Minute)
+		w.machines()
+		if n := len(w.loc.Storage(RegistryID).List(machinePrefix, "", 0)); n != 0 {
+			t.Error("the intent stays for ever")
+		}
+	})
+	t.Run("after the machine was made", func(t *testing.T) {
+		w := newWorld(t)
+		w.create()
+		put(w, creating) // as if never confirmed
+		if got := w.machines(); len(got) != 1 {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("before the machine was deleted", func(t *testing.T) {
+		w := newWorld(t)
+		w.create()
+		put(w, deleting)
+		if got := w.machines(); len(got) != 1 {
+			t.Errorf("got %v", got)
+		}
+		w.clock.add(6 * time.Minute)
+		if got := w.machines(); len(got) != 1 {
+			t.Errorf("later: got %v", got)
+		}
+	})
+	t.Run("the registry is down", func(t *testing.T) {
+		w := newWorld(t)
+		real := w.obj.Objects
+		w.obj.Objects = down{}
+		status, a := w.call("create", `{}`)
+		if status != 503 {
+			t.Fatalf("got %d %s, want 503", status, a.Raw)
+		}
+		w.want(404, "snapshot", `{}`)
+		w.obj.Objects = real
+		w.want(200, "adopt", `{"doc":{"apiKeys":["sk-abcdefgh12"]}}`)
+		w.obj.Objects = down{}
+		w.loc.Alarms(w.ctx)
+		w.obj.Objects = real
+		if got := w.machines(); len(got) != 0 {
+			t.Fatalf("got %v", got)
+		}
+		w.clock.add(5 * time.Second)
+		w.loc.Alarms(w.ctx)
+		if got := w.machines(); len(got) != 1 {
+			t.Errorf("a seeded machine is not registered: %v", got)
+		}
+	})
+}
+
+type down struct{}
+
+func (down) Call(context.Context, string, string, []byte) (int, []byte, error) {
+	return 0, nil, context.DeadlineExceeded
+}
+
+func TestPublishingIsCoalescedAndRetried(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	puts := func() (n int) {
+		for _, k := range w.kv.Writes() {
+			if k == kvKey(mid) {
+				n++
+			}
+		}
+		return n
+	}
+	w.loc.Alarms(w.ctx)
+	if puts() != 1 {
+		t.Fatalf("%d writes after the first change", puts())
+	}
+	for i := range 50 {
+		w.connect(fmt.Sprintf(`{"provider":"openai","name":"c%d","apiKey":"sk-0123456789abcdef"}`, i))
+		w.loc.Alarms(w.ctx)
+	}
+	if puts() != 1 {
+		t.Errorf("%d writes within a second", puts())
+	}
+	w.kv.Down(true)
+	for range 10 {
+		w.clock.add(time.Second)
+		w.loc.Alarms(w.ctx)
+	}
+	if n := puts() - 1; n < 3 || n > 5 {
+		t.Errorf("%d tries in 10 s of KV down, want them further and further apart", n)
+	}
+	w.kv.Down(false)
+	w.clock.add(time.Minute)
+	w.loc.Alarms(w.ctx)
+	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
+	if err != nil || len(m.Connections) != 50 || m.Generation != w.replica().Generation {
+		t.Errorf("KV is behind: %v", err)
+	}
+	before := puts()
+	w.clock.add(time.Minute)
+	w.loc.Alarms(w.ctx)
+	if puts() != before {
+		t.Error("published without a change")
+	}
+}
+
+func TestLostAlarmIsSetAgain(t *testing.T) {
+	for _, by := range []string{"snapshot", "tick"} {
+		w := newWorld(t)
+		w.create()
+		w.loc.Storage(mid).alarm = 0 // lost
+		w.clock.add(2 * time.Minute)
+		if by == "snapshot" {
+			w.want(200, "snapshot", `{"have":0}`)
+		} else {
+			w.loc.Call(w.ctx, RegistryID, "put", []byte(`{"machineId":"`+mid+`","state":"active"}`))
+			w.obj.Cron(w.ctx)
+		}
+		w.loc.Alarms(w.ctx)
+		if w.kv.Dump()[kvKey(mid)] == nil {
+			t.Errorf("%s: still not published", by)
+		}
+	}
+}
+
+func TestClockJumpsMakeNothingPermanent(t *testing.T) {
+	for _, jump := range []time.Duration{-time.Hour, time.Hour, 10 * 365 * 24 * time.Hour, -10 * 365 * 24 * time.Hour} {
+		w := newWorld(t)
+		w.create()
+		id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+		w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"rate_limited"}]}`,
+			id, w.clock.Now().Add(20*time.Minute).UnixMilli(), w.clock.Now().UnixMilli()))
+		w.loc.Alarms(w.ctx)
+		w.clock.add(jump)
+		id2 := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+		for range 5 {
+			w.clock.add(2 * time.Second)
+			w.loc.Alarms(w.ctx)
+		}
+		m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
+		if err != nil || m.Connection(id2) == nil {
+			t.Errorf("%v: publishing has stopped", jump)
+		}
+		for _, c := range w.replica().Cooldowns {
+			if left := c.Until - w.clock.Now().UnixMilli(); left > maxCool {
+				t.Errorf("%v: cooldown of %d ms", jump, left)
+			}
+		}
+	}
+}
+
+func TestGenerationsMoveWithEveryChange(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	gen := w.replica().Generation
+	if a := w.want(200, "snapshot", fmt.Sprintf(`{"have":%d}`, gen)); !a.Get("same").Bool() || a.Get("generation").Int() != gen {
+		t.Errorf("got %s", a.Raw)
+	}
+	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	m := w.replica()
+	if m.Generation != gen+1 || m.Connections[0].Generation != gen+1 {
+		t.Errorf("got %d, row %d, want %d", m.Generation, m.Connections[0].Generation, gen+1)
+	}
+	w.ok("POST", "/api/keys", `{}`)
+	if m = w.replica(); m.Generation != gen+2 || m.Connections[0].Generation != gen+1 {
+		t.Errorf("another row's change moved the connection's generation to %d", m.Connections[0].Generation)
+	}
+	w.ok("DELETE", "/api/providers/"+id, "")
+	if m = w.replica(); m.Generation != gen+3 || len(m.Connections) != 0 {
+		t.Errorf("got %d", m.Generation)
+	}
+	raw, _ := json.Marshal(m)
+	if _, err := snapshot.Parse(mid, raw); err != nil {
+		t.Error(err)
+	}
+}

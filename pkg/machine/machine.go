@@ -1,0 +1,227 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/store"
+	"weir/pkg/upstream"
+)
+
+// keyring is the part of store.Keyring used here.
+type keyring interface {
+	Seal(machineID, connectionID, field string, plain store.Secret) (store.Sealed, error)
+	Open(machineID, connectionID, field string, sealed store.Sealed) (store.Secret, error)
+}
+
+// Object is the logic of the Machine objects; one value serves all of an
+// instance. What it remembers itself is only what is under way: the rest is in
+// the storage of each object.
+type Object struct {
+	Keyring keyring
+	KV      store.KV
+	Objects Stub // the registry, and the object itself for refreshes by alarm
+	Do      upstream.Doer
+	Pause   upstream.Pauser // may be nil: a failed write of new tokens is then not waited for
+	Now     func() time.Time
+	Rand    io.Reader
+	Log     func(line string)
+	// CanonicalURL is the platform's URL parser: the canonical string, or false.
+	CanonicalURL func(raw string) (string, bool)
+	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
+	AllowPrivate bool
+	OwnHosts     []string
+	// KeySecret is the worker secret API_KEY_SECRET.
+	KeySecret []byte
+	// TokenURL gives the token endpoint of a provider, "" for none. Nil means
+	// the provider table. It is never a tenant's text (reliability T61).
+	TokenURL func(providerID string) string
+	// SignRS256 signs with a PKCS#8 key, for Google service accounts. Nil
+	// leaves those without a refresh.
+	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
+	// RefreshEvery is the least time between two refreshes of one connection;
+	// zero means 60 s.
+	RefreshEvery time.Duration
+
+	flights map[string]bool    // refreshes under way, by machine and connection
+	unsaved map[string]*issued // tokens that could not be stored yet
+}
+
+// RegistryID is the machineID under which the list of machines is kept.
+const RegistryID = "registry"
+
+// request is one call of an object.
+type request struct {
+	ctx  context.Context
+	body []byte
+	*tx
+}
+
+// ops are the operations of a machine's object; see ops.go for their shapes.
+var ops = [...]struct {
+	name   string
+	handle func(o *Object, r *request) (any, error)
+}{
+	{"snapshot", (*Object).snapshot},
+	{"report", (*Object).report},
+	{"refresh", (*Object).refresh},
+	{"job.put", (*Object).jobPut},
+	{"job.get", (*Object).jobGet},
+	{"idem.begin", (*Object).idemBegin},
+	{"idem.end", (*Object).idemEnd},
+	{"manage", (*Object).manage},
+	{"adopt", (*Object).adopt},
+	{"create", (*Object).create},
+	{"delete", (*Object).remove},
+	{"probe", (*Object).probe},
+	{"exists", (*Object).existing},
+	{"tick", (*Object).tick},
+}
+
+// registryOps are those of the registry.
+var registryOps = [...]struct {
+	name   string
+	handle func(o *Object, r *request) (any, error)
+}{
+	{"put", (*Object).registryPut},
+	{"list", (*Object).registryList},
+	{"tick", (*Object).registryTick},
+}
+
+// Handle serves one call. The answer is JSON; a failure is
+// {"error":{"message","type","code","param","retryAfterMs"}} with its status.
+// A storage that fails gives 503 and leaves what was there before.
+func (o *Object) Handle(ctx context.Context, st Storage, machineID, op string, body []byte) (status int, answer []byte) {
+	r := &request{ctx: ctx, body: body, tx: o.begin(st, machineID)}
+	v, err := o.dispatch(r, op)
+	if err == nil {
+		err = r.commit()
+	}
+	if err != nil {
+		return o.failed(machineID, op, err)
+	}
+	switch a := v.(type) {
+	case reply:
+		return a.status, encode(a.body)
+	default:
+		return 200, encode(v)
+	}
+}
+
+func (o *Object) dispatch(r *request, op string) (any, error) {
+	if r.id == RegistryID {
+		for i := range registryOps {
+			if registryOps[i].name == op {
+				return registryOps[i].handle(o, r)
+			}
+		}
+	} else if isMachineID(r.id) {
+		for i := range ops {
+			if ops[i].name == op {
+				return ops[i].handle(o, r)
+			}
+		}
+	}
+	return nil, apierr.New(404, "unknown_operation", "the object has no such operation")
+}
+
+// reply is an answer with a status other than 200.
+type reply struct {
+	status int
+	body   any
+}
+
+// Failure is the body of an answer that is none.
+type Failure struct {
+	Error FailureInfo `json:"error"`
+}
+
+// FailureInfo has the fields of an apierr.Error that cross to the caller.
+type FailureInfo struct {
+	Message      string `json:"message"`
+	Type         string `json:"type"`
+	Code         string `json:"code,omitempty"`
+	Param        string `json:"param,omitempty"`
+	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
+}
+
+func (o *Object) failed(machineID, op string, err error) (int, []byte) {
+	var e *apierr.Error
+	if !errors.As(err, &e) {
+		e = apierr.New(500, "", "internal error")
+		e.Err = err
+	}
+	if e.Status >= 500 && e.Err != nil {
+		o.log(fmt.Sprintf("machine %s: %s: %v", machineID, op, e.Err))
+	}
+	return e.Status, encode(failureOf(e))
+}
+
+func failureOf(e *apierr.Error) Failure {
+	return Failure{FailureInfo{e.Message, e.Type, e.Code, e.Param, e.RetryAfter.Milliseconds()}}
+}
+
+// ReadFailure makes the error of an answer whose status is not 2xx.
+func ReadFailure(status int, answer []byte) *apierr.Error {
+	var f Failure
+	if json.Unmarshal(answer, &f) != nil || f.Error.Message == "" || status < 400 || status > 599 {
+		e := apierr.New(503, "unavailable", "the machine cannot be reached at the moment")
+		e.RetryAfter = time.Second
+		return e
+	}
+	e := &apierr.Error{Status: status, Type: f.Error.Type, Code: f.Error.Code, Param: f.Error.Param, Message: f.Error.Message}
+	e.RetryAfter = time.Duration(f.Error.RetryAfterMs) * time.Millisecond
+	return e
+}
+
+func (o *Object) log(line string) {
+	if o.Log != nil {
+		o.Log(line)
+	}
+}
+
+// idLetters are the characters of ids; 36 of them.
+const idLetters = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+// machineIDLen is the length of a machineId.
+const machineIDLen = 16
+
+// isMachineID tells whether s is written as a machineId: 16 of [a-z0-9].
+func isMachineID(s string) bool {
+	return len(s) == machineIDLen && only(s, lowerDigit)
+}
+
+func only(s string, ok func(c byte) bool) bool {
+	for i := 0; i < len(s); i++ {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func lowerDigit(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+
+// newID makes n characters of idLetters, each as likely as the next.
+func (o *Object) newID(n int) (string, error) {
+	out := make([]byte, 0, n)
+	var b [64]byte
+	for len(out) < n {
+		if _, err := io.ReadFull(o.Rand, b[:]); err != nil {
+			return "", fmt.Errorf("make an id: %w", err)
+		}
+		for _, c := range b {
+			if int(c) < 256/len(idLetters)*len(idLetters) && len(out) < n {
+				out = append(out, idLetters[int(c)%len(idLetters)])
+			}
+		}
+	}
+	return string(out), nil
+}
+
+func errGone() error { return apierr.New(404, "machine_not_found", "there is no such machine") }

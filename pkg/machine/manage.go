@@ -1,0 +1,251 @@
+package machine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"weir/pkg/apierr"
+	"weir/pkg/store"
+)
+
+// Envelope is a management call as it reaches the object with the operation
+// "manage". The answer is an Answer, or a failure.
+type Envelope struct {
+	Method     string            `json:"method"`
+	Route      string            `json:"route"` // pattern, "/api/providers/{id}"
+	Params     []string          `json:"params,omitempty"`
+	Query      map[string]string `json:"query,omitempty"`
+	Body       json.RawMessage   `json:"body,omitempty"`
+	IfMatch    string            `json:"ifMatch,omitempty"`
+	KeyID      string            `json:"keyId,omitempty"` // of the caller; "" is the operator
+	MutationID string            `json:"mutationId,omitempty"`
+}
+
+// Answer is a management answer: its status, the generation of what it shows
+// as the ETag, and the body; no body with 204.
+type Answer struct {
+	Status int             `json:"status"`
+	ETag   string          `json:"etag,omitempty"`
+	Body   json.RawMessage `json:"body,omitempty"`
+}
+
+// change is a management call within its turn.
+type change struct {
+	*request
+	o      *Object
+	env    Envelope
+	actor  string
+	etag   int64
+	status int
+	target string
+	fields []string
+}
+
+// managed are the management routes. A handler of another method than GET is
+// a mutation: its audit record is written in the same turn.
+var managed = [...]struct {
+	method, route string
+	handle        func(c *change) (any, error)
+}{
+	{"GET", "/api/providers", (*change).providerList},
+	{"POST", "/api/providers", (*change).providerCreate},
+	{"GET", "/api/providers/{id}", (*change).providerGet},
+	{"PUT", "/api/providers/{id}", (*change).providerUpdate},
+	{"DELETE", "/api/providers/{id}", (*change).providerDelete},
+	{"GET", "/api/combos", (*change).comboList},
+	{"POST", "/api/combos", (*change).comboCreate},
+	{"GET", "/api/combos/{id}", (*change).comboGet},
+	{"PUT", "/api/combos/{id}", (*change).comboUpdate},
+	{"DELETE", "/api/combos/{id}", (*change).comboDelete},
+	{"GET", "/api/keys", (*change).keyList},
+	{"POST", "/api/keys", (*change).keyCreate},
+	{"GET", "/api/keys/{id}", (*change).keyGet},
+	{"DELETE", "/api/keys/{id}", (*change).keyDelete},
+	{"GET", "/api/models/alias", (*change).aliasList},
+	{"PUT", "/api/models/alias", (*change).aliasPut},
+	{"DELETE", "/api/models/alias", (*change).aliasDelete},
+	{"GET", "/api/models/custom", (*change).customList},
+	{"POST", "/api/models/custom", (*change).customCreate},
+	{"DELETE", "/api/models/custom", (*change).customDelete},
+	{"GET", "/api/models/disabled", (*change).disabledList},
+	{"POST", "/api/models/disabled", (*change).disabledAdd},
+	{"DELETE", "/api/models/disabled", (*change).disabledDelete},
+	{"GET", "/api/models/availability", (*change).availability},
+	{"GET", "/api/settings", (*change).settingsGet},
+	{"PATCH", "/api/settings", (*change).settingsPatch},
+	{"GET", "/api/audit", (*change).auditList},
+	{"GET", "/api/usage", (*change).usageList},
+	{"GET", "/api/export", (*change).export},
+	{"POST", "/api/export", (*change).exportSealed},
+	{"POST", "/api/import", (*change).importDoc},
+}
+
+// manage serves a management call: the checks that need the records, the
+// change, its audit record and the new generation are one turn.
+func (o *Object) manage(r *request) (any, error) {
+	c := &change{request: r, o: o, status: 200}
+	if json.Unmarshal(r.body, &c.env) != nil {
+		return nil, apierr.Invalid("", "the call is not readable")
+	}
+	if !r.exists() {
+		return nil, errGone()
+	}
+	c.actor = "operator"
+	if c.env.KeyID != "" {
+		c.actor = "key:" + o.maskedKey(c.env.KeyID)
+		if err := c.stillAllowed(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range managed {
+		m := &managed[i]
+		if m.method != c.env.Method || m.route != c.env.Route {
+			continue
+		}
+		if m.method == "GET" {
+			body, err := m.handle(c)
+			if err != nil {
+				return nil, err
+			}
+			return c.answer(body), nil
+		}
+		if a, err := c.replay(); a != nil || err != nil {
+			return a, err
+		}
+		body, err := m.handle(c)
+		if err != nil {
+			return nil, err
+		}
+		c.audit(o, c.actor, m.method+" "+m.route, c.target, c.fields)
+		a := c.answer(body)
+		if err := c.keep(*a); err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return nil, apierr.New(404, "not_found", "there is nothing at this address")
+}
+
+// stillAllowed looks the caller's key up again: the isolate that admitted it
+// may know the machine as it was a minute ago.
+func (c *change) stillAllowed() error {
+	var k keyRow
+	ok := isRowID(c.env.KeyID) && c.load(keyPrefix+c.env.KeyID, &k) && k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > c.now)
+	if ok {
+		for _, s := range k.Scopes {
+			if s == "manage" {
+				return nil
+			}
+		}
+	}
+	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
+}
+
+func (c *change) answer(body any) *Answer {
+	a := &Answer{Status: c.status}
+	if c.etag > 0 {
+		a.ETag = `"` + strconv.FormatInt(c.etag, 10) + `"`
+	}
+	if c.status != 204 {
+		a.Body = jsonOf(body)
+	}
+	return a
+}
+
+func (c *change) query(name string) string { return c.env.Query[name] }
+
+func (c *change) param() string {
+	if len(c.env.Params) == 0 {
+		return ""
+	}
+	return c.env.Params[0]
+}
+
+// match refuses a write that was made for another state: If-Match names a
+// generation that is not the one stored.
+func (c *change) match(generation int64) error {
+	want := strings.TrimSpace(c.env.IfMatch)
+	if want == "" || want == "*" {
+		return nil
+	}
+	for _, tag := range strings.Split(want, ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == `"`+strconv.FormatInt(generation, 10)+`"` {
+			return nil
+		}
+	}
+	return apierr.New(412, "stale", "the record has changed since it was read")
+}
+
+// changed gives the generation of the last change of a collection.
+func (c *change) changed(collection string) int64 { return c.meta.Changed[collection] }
+
+// input reads the body of the call.
+func (c *change) input() *input { return readObject(c.env.Body, "") }
+
+// mutationRow is the answer of a mutation that named itself. The answer may
+// hold a new key, so it is sealed.
+type mutationRow struct {
+	At      int64        `json:"at"`
+	Request string       `json:"request"` // digest
+	Answer  store.Sealed `json:"answer"`
+}
+
+func (c *change) mutationKey() string {
+	return mutationPrefix + digestOf(c.actor, c.env.MutationID)
+}
+
+func (c *change) requestDigest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q %q ", c.env.Method, c.env.Route, c.env.Params, c.env.Query, c.env.IfMatch)
+	h.Write(c.env.Body)
+	return hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// replay gives the answer of a mutation that was made before (reliability F53).
+func (c *change) replay() (*Answer, error) {
+	if c.env.MutationID == "" {
+		return nil, nil
+	}
+	var row mutationRow
+	if !c.load(c.mutationKey(), &row) || row.At < c.now-dayMs {
+		return nil, nil
+	}
+	if row.Request != c.requestDigest() {
+		return nil, apierr.New(422, "idempotency_key_reused", "the idempotency key was used for another request")
+	}
+	plain, err := c.o.Keyring.Open(c.id, mutationPrefix, c.mutationKey(), row.Answer)
+	if err != nil {
+		return nil, err
+	}
+	var a Answer
+	if err := json.Unmarshal([]byte(plain.Reveal()), &a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// keep stores the answer of a mutation that named itself.
+func (c *change) keep(a Answer) error {
+	if c.env.MutationID == "" {
+		return nil
+	}
+	sealed, err := c.o.Keyring.Seal(c.id, mutationPrefix, c.mutationKey(), store.NewSecret(string(encode(a))))
+	if err != nil {
+		return err
+	}
+	c.put(c.mutationKey(), mutationRow{c.now, c.requestDigest(), sealed})
+	return nil
+}
+
+// unwrap makes the plain answer of a kept one.
+func unwrap(a *Answer) any {
+	if a == nil {
+		return nil
+	}
+	return reply{a.Status, a.Body}
+}

@@ -1,0 +1,106 @@
+package machine
+
+import (
+	"weir/pkg/apierr"
+	"weir/pkg/store"
+)
+
+func (c *change) comboList() (any, error) {
+	out := struct {
+		Object string        `json:"object"`
+		Data   []store.Combo `json:"data"`
+	}{"list", []store.Combo{}}
+	for _, row := range c.combos() {
+		out.Data = append(out.Data, row.Combo)
+	}
+	c.etag = c.changed("combos")
+	return out, nil
+}
+
+func (c *change) combo() (row comboRow, err error) {
+	id := c.param()
+	if !isRowID(id) || !c.load(comboPrefix+id, &row) {
+		return row, apierr.New(404, "combo_not_found", "there is no such combo")
+	}
+	c.target = id
+	return row, nil
+}
+
+func (c *change) comboGet() (any, error) {
+	row, err := c.combo()
+	if err != nil {
+		return nil, err
+	}
+	c.etag = row.Generation
+	return row.Combo, nil
+}
+
+func (c *change) comboCreate() (any, error) {
+	if err := c.match(c.changed("combos")); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only(comboFields...)
+	row := applyCombo(in, comboRow{}, false)
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	id, err := c.o.newID(20)
+	if err != nil {
+		return nil, err
+	}
+	row.ID, row.CreatedAt, c.target, c.fields = id, c.now, id, in.names
+	return c.storeCombo(row, 201)
+}
+
+func (c *change) comboUpdate() (any, error) {
+	row, err := c.combo()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.match(row.Generation); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only(comboFields...)
+	row = applyCombo(in, row, false)
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	c.fields = in.names
+	return c.storeCombo(row, 200)
+}
+
+// storeCombo checks the combo together with all others: a loop is refused.
+func (c *change) storeCombo(row comboRow, status int) (any, error) {
+	all := []comboRow{row}
+	for _, other := range c.combos() {
+		if other.ID != row.ID {
+			all = append(all, other)
+		}
+	}
+	if len(all) > maxCombos {
+		return nil, apierr.New(409, "too_many", "a machine has at most %d combos", maxCombos)
+	}
+	if e := checkCombos(all); e != nil {
+		return nil, e
+	}
+	row.UpdatedAt = c.now
+	c.putCombo(&row)
+	c.status, c.etag = status, row.Generation
+	return row.Combo, nil
+}
+
+func (c *change) comboDelete() (any, error) {
+	row, err := c.combo()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.match(row.Generation); err != nil {
+		return nil, err
+	}
+	c.touch("combos")
+	c.del(comboPrefix + row.ID)
+	c.status = 204
+	return nil, nil
+}

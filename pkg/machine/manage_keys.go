@@ -1,0 +1,127 @@
+package machine
+
+import (
+	"time"
+
+	"weir/pkg/apierr"
+)
+
+// keyView is a gateway key as it is shown.
+type keyView struct {
+	ID            string   `json:"id"`
+	APIKey        string   `json:"apiKey,omitempty"` // once, when it is made
+	Name          string   `json:"name,omitempty"`
+	Last4         string   `json:"last4,omitempty"`
+	Scopes        []string `json:"scopes"`
+	Models        []string `json:"models,omitempty"`
+	RPM           int      `json:"rpm,omitempty"`
+	DailyMax      int      `json:"dailyMax,omitempty"`
+	RequestsToday int      `json:"requestsToday"` // counted for keys with a limit
+	CreatedAt     int64    `json:"createdAt"`
+	ExpiresAt     int64    `json:"expiresAt,omitempty"`
+	LimitedUntil  int64    `json:"limitedUntil,omitempty"`
+	Generation    int64    `json:"generation"`
+}
+
+func (t *tx) keyView(k *keyRow) keyView {
+	v := keyView{
+		ID: k.ID, Name: k.Name, Last4: k.Last4, Scopes: k.Scopes, Models: k.Models, RPM: k.RPM, DailyMax: k.DailyMax,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, Generation: k.Generation,
+	}
+	if len(v.Scopes) == 0 {
+		v.Scopes = []string{"data"}
+	}
+	if k.LimitedUntil > t.now {
+		v.LimitedUntil = k.LimitedUntil
+	}
+	var c countRow
+	if t.load(countPrefix+k.ID, &c) {
+		v.RequestsToday = c.at(t.now).InDay
+	}
+	return v
+}
+
+func (c *change) keyList() (any, error) {
+	out := struct {
+		Object string    `json:"object"`
+		Data   []keyView `json:"data"`
+	}{"list", []keyView{}}
+	for _, k := range c.keys() {
+		out.Data = append(out.Data, c.keyView(&k))
+	}
+	c.etag = c.changed("keys")
+	return out, nil
+}
+
+func (c *change) key() (row keyRow, err error) {
+	id := c.param()
+	if !isRowID(id) || !c.load(keyPrefix+id, &row) {
+		return row, apierr.New(404, "key_not_found", "there is no such key")
+	}
+	c.target = c.o.maskedKey(id)
+	return row, nil
+}
+
+func (c *change) keyGet() (any, error) {
+	row, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	c.etag = row.Generation
+	return c.keyView(&row), nil
+}
+
+func (c *change) keyCreate() (any, error) {
+	in := readObject(orEmpty(c.env.Body), "")
+	in.only("name", "scopes", "expiresAt", "models", "rpm", "dailyMax")
+	var row keyRow
+	row.Name, _ = in.text("name", 200)
+	row.Scopes = readScopes(in)
+	row.Models, _ = in.texts("models", 500, 320)
+	rpm, _ := in.int("rpm", 0, 1_000_000)
+	daily, _ := in.int("dailyMax", 0, 1_000_000_000)
+	if at, ok := in.time("expiresAt"); ok && at != 0 {
+		if at <= c.now {
+			in.fail("expiresAt", "has passed already")
+		}
+		row.ExpiresAt = at
+	}
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	if err := c.match(c.changed("keys")); err != nil {
+		return nil, err
+	}
+	if len(c.list(keyPrefix)) >= maxKeys {
+		return nil, apierr.New(409, "too_many", "a machine has at most %d keys", maxKeys)
+	}
+	text, minted, err := c.o.mint(c.id)
+	if err != nil {
+		return nil, err
+	}
+	row.ID, row.Digest, row.Last4 = minted.ID, minted.Digest, minted.Last4
+	row.RPM, row.DailyMax, row.CreatedAt = int(rpm), int(daily), c.now
+	c.putKey(&row)
+	c.target, c.fields = c.o.maskedKey(row.ID), in.names
+	c.status, c.etag = 201, row.Generation
+	v := c.keyView(&row)
+	v.APIKey = text
+	return v, nil
+}
+
+func (c *change) keyDelete() (any, error) {
+	row, err := c.key()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.match(row.Generation); err != nil {
+		return nil, err
+	}
+	c.touch("keys")
+	c.del(keyPrefix + row.ID)
+	c.del(countPrefix + row.ID)
+	c.status = 204
+	return nil, nil
+}
+
+func msec(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

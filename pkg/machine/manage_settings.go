@@ -1,0 +1,77 @@
+package machine
+
+import "weir/pkg/store"
+
+// settingsView shows every setting with the value that applies.
+type settingsView struct {
+	Strategy         string `json:"strategy"`
+	FirstByteSeconds int    `json:"firstByteSeconds"`
+	IdleSeconds      int    `json:"idleSeconds"`
+	EmbeddingInput   string `json:"embeddingInputType"`
+}
+
+func viewSettings(s store.Settings) settingsView {
+	v := settingsView{s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput}
+	if v.Strategy == "" {
+		v.Strategy = "priority"
+	}
+	if v.FirstByteSeconds == 0 {
+		v.FirstByteSeconds = 30
+	}
+	if v.IdleSeconds == 0 {
+		v.IdleSeconds = 120
+	}
+	if v.EmbeddingInput == "" {
+		v.EmbeddingInput = "document"
+	}
+	return v
+}
+
+func (c *change) settingsGet() (any, error) {
+	c.etag = c.changed("settings")
+	return viewSettings(c.settings()), nil
+}
+
+// settingsPatch changes the settings given; null goes back to the default.
+func (c *change) settingsPatch() (any, error) {
+	if err := c.match(c.changed("settings")); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only("strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType")
+	s := applySettings(in, c.settings())
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	c.touch("settings")
+	c.put(settingsRow, s)
+	c.fields, c.etag = in.names, c.changed("settings")
+	return viewSettings(s), nil
+}
+
+func applySettings(in *input, s store.Settings) store.Settings {
+	oneOf := func(name string, to *string, values ...string) {
+		v, ok := in.text(name, 40)
+		if !ok {
+			return
+		}
+		for _, known := range append(values, "") {
+			if v == known {
+				*to = v
+				return
+			}
+		}
+		in.fail(name, "must be %s or %s", values[0], values[1])
+	}
+	seconds := func(name string, to *int, most int64) {
+		v, ok := in.int(name, 1, most)
+		if ok {
+			*to = int(v)
+		}
+	}
+	oneOf("strategy", &s.Strategy, "priority", "round-robin")
+	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
+	seconds("firstByteSeconds", &s.FirstByteSeconds, 600)
+	seconds("idleSeconds", &s.IdleSeconds, 900)
+	return s
+}

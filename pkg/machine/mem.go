@@ -1,0 +1,316 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"strings"
+	"sync"
+
+	"weir/pkg/store"
+	"weir/pkg/upstream"
+)
+
+// ErrFault is the panic of a Mem whose write fails.
+var ErrFault = errors.New("machine: injected storage fault")
+
+// Mem is a Storage in memory. What is written becomes durable at Flush, as on
+// the platform it does at the end of a turn; Rollback forgets it, as a crash
+// does. It is for tests and for running without a platform.
+type Mem struct {
+	rows    map[string][]byte // durable
+	pending map[string][]byte // nil deletes
+	alarm   int64
+	pendAt  int64
+	pendSet bool
+	// Fault, when set, is asked before each write; true makes it panic.
+	Fault  func(key string) bool
+	writes int
+}
+
+// NewMem makes an empty storage.
+func NewMem() *Mem { return &Mem{rows: map[string][]byte{}, pending: map[string][]byte{}} }
+
+// Get gives a value.
+func (m *Mem) Get(key string) ([]byte, bool) {
+	if v, ok := m.pending[key]; ok {
+		return append([]byte(nil), v...), v != nil
+	}
+	v, ok := m.rows[key]
+	return append([]byte(nil), v...), ok
+}
+
+// Put stores a copy of a value.
+func (m *Mem) Put(key string, value []byte) {
+	m.fault(key)
+	m.pending[key] = append([]byte{}, value...)
+}
+
+// Delete removes a value.
+func (m *Mem) Delete(key string) {
+	m.fault(key)
+	m.pending[key] = nil
+}
+
+func (m *Mem) fault(key string) {
+	m.writes++
+	if m.Fault != nil && m.Fault(key) {
+		panic(ErrFault)
+	}
+}
+
+// List gives the rows under a prefix, in order.
+func (m *Mem) List(prefix, start string, limit int) []Row {
+	var rows []Row
+	add := func(k string, v []byte) {
+		if strings.HasPrefix(k, prefix) && k > start {
+			rows = append(rows, Row{k, append([]byte{}, v...)})
+		}
+	}
+	for k, v := range m.rows {
+		if _, ok := m.pending[k]; !ok {
+			add(k, v)
+		}
+	}
+	for k, v := range m.pending {
+		if v != nil {
+			add(k, v)
+		}
+	}
+	sort.Slice(rows, func(i, j int) bool { return rows[i].Key < rows[j].Key })
+	if limit > 0 && len(rows) > limit {
+		rows = rows[:limit]
+	}
+	return rows
+}
+
+// SetAlarm keeps the alarm.
+func (m *Mem) SetAlarm(at int64) {
+	m.fault("alarm")
+	m.pendAt, m.pendSet = at, true
+}
+
+// Flush makes everything written durable.
+func (m *Mem) Flush() {
+	for k, v := range m.pending {
+		if v == nil {
+			delete(m.rows, k)
+		} else {
+			m.rows[k] = v
+		}
+	}
+	m.pending = map[string][]byte{}
+	if m.pendSet {
+		m.alarm, m.pendSet = m.pendAt, false
+	}
+}
+
+// Rollback forgets what was written since the last Flush.
+func (m *Mem) Rollback() { m.pending, m.pendSet = map[string][]byte{}, false }
+
+// Dump gives a copy of every durable row.
+func (m *Mem) Dump() map[string][]byte {
+	out := map[string][]byte{}
+	for k, v := range m.rows {
+		out[k] = append([]byte{}, v...)
+	}
+	return out
+}
+
+// AlarmAt gives the alarm that is set, 0 for none.
+func (m *Mem) AlarmAt() int64 { return m.alarm }
+
+// Local runs objects in this process, one call at a time as the platform runs
+// an instance: another call gets in only while one has called out. It is the
+// Stub of native tests.
+type Local struct {
+	o       *Object
+	mu      sync.Mutex
+	stores  map[string]*Mem
+	flights map[string]*flight
+	// Down makes every call fail as an unreachable object does.
+	Down bool
+}
+
+// flight is a refresh under way, which identical ones wait for.
+type flight struct {
+	done   sync.WaitGroup
+	status int
+	answer []byte
+	err    error
+}
+
+// inside marks the context of a call that runs, and has the storage it is for.
+type inside struct{ *Mem }
+
+type insideKey struct{}
+
+// NewLocal runs o in process. Its calls out, Do and KV, are wrapped so that
+// they let other calls in, and Objects becomes the Local where there is none.
+func NewLocal(o *Object) *Local {
+	l := &Local{o: o, stores: map[string]*Mem{}, flights: map[string]*flight{}}
+	if o.Do != nil {
+		o.Do = localDoer{l, o.Do}
+	}
+	if o.KV != nil {
+		o.KV = localKV{l, o.KV}
+	}
+	if o.Objects == nil {
+		o.Objects = l
+	}
+	return l
+}
+
+// Storage gives the storage of a machine's object.
+func (l *Local) Storage(machineID string) *Mem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.storage(machineID)
+}
+
+func (l *Local) storage(machineID string) *Mem {
+	m := l.stores[machineID]
+	if m == nil {
+		m = NewMem()
+		l.stores[machineID] = m
+	}
+	return m
+}
+
+// Call runs one operation. Identical refreshes that overlap are one call.
+func (l *Local) Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
+	defer l.leave(ctx)()
+	l.mu.Lock()
+	if l.Down {
+		l.mu.Unlock()
+		return 0, nil, errors.New("machine: object unreachable")
+	}
+	if op != "refresh" {
+		defer l.mu.Unlock()
+		return l.run(ctx, machineID, op, body)
+	}
+	key := machineID + "\n" + string(body)
+	if f := l.flights[key]; f != nil {
+		l.mu.Unlock()
+		f.done.Wait()
+		return f.status, f.answer, f.err
+	}
+	f := &flight{}
+	f.done.Add(1)
+	l.flights[key] = f
+	f.status, f.answer, f.err = l.run(ctx, machineID, op, body)
+	delete(l.flights, key)
+	l.mu.Unlock()
+	f.done.Done()
+	return f.status, f.answer, f.err
+}
+
+// run is one call, with the lock held. A storage fault that the object did not
+// survive is an answer of 500 and loses what the turn wrote.
+func (l *Local) run(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
+	st := l.storage(machineID)
+	defer func() {
+		if p := recover(); p != nil {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, errStorage) {
+				panic(p)
+			}
+			st.Rollback()
+			status, answer, err = 500, nil, nil
+		}
+	}()
+	status, answer = l.o.Handle(context.WithValue(ctx, insideKey{}, inside{st}), st, machineID, op, body)
+	st.Flush()
+	return status, answer, nil
+}
+
+// Alarms runs the alarms that are due, also those that set themselves again
+// for now, and tells how many ran.
+func (l *Local) Alarms(ctx context.Context) int {
+	ran := 0
+	for range 100 {
+		again := false
+		l.mu.Lock()
+		ids := sortedKeys(l.stores)
+		now := l.o.Now().UnixMilli()
+		for _, id := range ids {
+			st := l.stores[id]
+			if st.alarm == 0 || st.alarm > now {
+				continue
+			}
+			again = true
+			ran++
+			st.alarm = 0
+			l.alarm(ctx, st, id)
+		}
+		l.mu.Unlock()
+		if !again {
+			break
+		}
+	}
+	return ran
+}
+
+func (l *Local) alarm(ctx context.Context, st *Mem, id string) {
+	defer func() {
+		if p := recover(); p != nil {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, errStorage) {
+				panic(p)
+			}
+			st.Rollback()
+			st.alarm = l.o.Now().UnixMilli() + 2000 // the platform tries again
+		}
+	}()
+	l.o.Alarm(context.WithValue(ctx, insideKey{}, inside{st}), st, id)
+	st.Flush()
+}
+
+// leave lets other calls in while a call of this context is out.
+func (l *Local) leave(ctx context.Context) (back func()) {
+	in, ok := ctx.Value(insideKey{}).(inside)
+	if !ok {
+		return func() {}
+	}
+	in.Flush()
+	l.mu.Unlock()
+	return l.mu.Lock
+}
+
+type localDoer struct {
+	l    *Local
+	next upstream.Doer
+}
+
+type localPending struct {
+	l    *Local
+	ctx  context.Context
+	next upstream.Pending
+}
+
+func (d localDoer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
+	return localPending{d.l, ctx, d.next.Start(ctx, req)}
+}
+
+func (p localPending) Wait() (*upstream.Response, error) {
+	defer p.l.leave(p.ctx)()
+	return p.next.Wait()
+}
+
+type localKV struct {
+	l    *Local
+	next store.KV
+}
+
+func (k localKV) Get(ctx context.Context, key string) ([]byte, error) {
+	defer k.l.leave(ctx)()
+	return k.next.Get(ctx, key)
+}
+
+func (k localKV) Put(ctx context.Context, key string, value []byte) error {
+	defer k.l.leave(ctx)()
+	return k.next.Put(ctx, key, value)
+}
+
+func (k localKV) Delete(ctx context.Context, key string) error {
+	defer k.l.leave(ctx)()
+	return k.next.Delete(ctx, key)
+}

@@ -1,0 +1,52 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/pkg/store"
+)
+
+// prune removes what has outlived its use: ended cooldowns, expired jobs, old
+// counters and usage, answers of mutations, and the oldest audit records.
+// Connections, keys and the machine itself are never touched.
+func (o *Object) prune(r *request) {
+	if !r.exists() || r.meta.PruneAt > r.now {
+		return
+	}
+	r.meta.PruneAt = r.now + pruneEvery
+	each(r.tx, coolPrefix, func(key string, c store.Cooldown) bool { return bounded(c, r.now).Until <= r.now-keepCool })
+	each(r.tx, jobPrefix, func(_ string, j Job) bool { return j.ExpiresAt <= r.now })
+	each(r.tx, idemPrefix, func(_ string, w idemRow) bool { return w.over(r.now) })
+	each(r.tx, mutationPrefix, func(_ string, m mutationRow) bool { return m.At < r.now-dayMs || m.At > r.now+dayMs })
+	each(r.tx, countPrefix, func(key string, c countRow) bool {
+		_, ok := r.get(keyPrefix + strings.TrimPrefix(key, countPrefix))
+		return !ok || c.Day < r.now/dayMs-1
+	})
+	each(r.tx, errorPrefix, func(key string, _ string) bool {
+		_, ok := r.get(connPrefix + strings.TrimPrefix(key, errorPrefix))
+		return !ok
+	})
+	first := dayOf(r.now - usageDays*dayMs)
+	each(r.tx, usagePrefix, func(_ string, u usageRow) bool { return u.Day < first })
+	for _, row := range r.list("usages:") {
+		if strings.TrimPrefix(row.Key, "usages:") < first {
+			r.del(row.Key)
+		}
+	}
+	r.pruneAudit()
+	if err := r.commit(); err != nil {
+		o.log(fmt.Sprintf("machine %s: pruning: %v", r.id, err))
+		r.reload(o.Now())
+	}
+}
+
+// each removes the rows under a prefix that over says so of.
+func each[T any](t *tx, prefix string, over func(key string, v T) bool) {
+	for _, r := range t.list(prefix) {
+		var v T
+		if t.load(r.Key, &v) && over(r.Key, v) {
+			t.del(r.Key)
+		}
+	}
+}

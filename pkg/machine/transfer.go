@@ -1,0 +1,343 @@
+package machine
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/pbkdf2"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+const (
+	exportFormat  = "weir-export"
+	sealedFormat  = "weir-export-encrypted"
+	kdfName       = "PBKDF2-SHA-256"
+	kdfIterations = 100_000 // the most that the platform takes (reliability T31)
+	minPassphrase = 12      // characters
+	saltBytes     = 16
+)
+
+// exportDoc is a machine's configuration with the field names of a seed
+// document. Keys and secrets are in encrypted ones only.
+type exportDoc struct {
+	Format       string                       `json:"format"`
+	Version      int                          `json:"version"`
+	MachineID    string                       `json:"machineId"`
+	ExportedAt   int64                        `json:"exportedAt"`
+	Connections  []map[string]json.RawMessage `json:"connections"`
+	Combos       []store.Combo                `json:"combos"`
+	CustomModels []store.CustomModel          `json:"customModels"`
+	ModelAliases map[string]string            `json:"modelAliases"`
+	Disabled     []store.DisabledModels       `json:"disabledModels"`
+	Settings     store.Settings               `json:"settings"`
+	Keys         []store.Key                  `json:"keys,omitempty"` // digests
+}
+
+// sealedDoc is an encrypted export: AES-256-GCM under a key made of a
+// passphrase; the associated data is "format.version.iterations".
+type sealedDoc struct {
+	Format     string `json:"format"`
+	Version    int    `json:"version"`
+	KDF        string `json:"kdf"`
+	Iterations int    `json:"iterations"`
+	Salt       string `json:"salt"`  // base64url, as are the others
+	Nonce      string `json:"nonce"` // 12 bytes
+	Ciphertext string `json:"ciphertext"`
+}
+
+func (c *change) document(secrets bool) (*exportDoc, error) {
+	d := &exportDoc{
+		Format: exportFormat, Version: 1, MachineID: c.id, ExportedAt: c.now, Connections: []map[string]json.RawMessage{},
+		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{}, Disabled: []store.DisabledModels{},
+		Settings: c.settings(),
+	}
+	for _, row := range c.conns() {
+		v := c.view(&row, nil)
+		m := map[string]json.RawMessage{
+			"id": jsonOf(v.ID), "provider": jsonOf(v.Provider), "authType": jsonOf(v.AuthType), "priority": jsonOf(v.Priority),
+			"isActive": jsonOf(v.IsActive), "providerSpecificData": jsonOf(v.Data), "createdAt": jsonOf(v.CreatedAt),
+		}
+		if v.Name != "" {
+			m["name"] = jsonOf(v.Name)
+		}
+		if secrets {
+			if v.ExpiresAt > 0 {
+				m["expiresAt"] = jsonOf(v.ExpiresAt)
+			}
+			for f, sealed := range row.Secrets {
+				plain, err := c.o.Keyring.Open(c.id, row.ID, f, sealed)
+				if err != nil {
+					e := apierr.New(503, "key_unavailable", "a stored credential cannot be opened")
+					e.Err = err
+					return nil, e
+				}
+				m[f] = jsonOf(plain.Reveal())
+			}
+		}
+		d.Connections = append(d.Connections, m)
+	}
+	for _, row := range c.combos() {
+		d.Combos = append(d.Combos, row.Combo)
+	}
+	for _, row := range c.customs() {
+		d.CustomModels = append(d.CustomModels, row.CustomModel)
+	}
+	for _, row := range c.aliases() {
+		d.ModelAliases[row.Alias] = row.Model
+	}
+	for _, row := range c.disabled() {
+		d.Disabled = append(d.Disabled, row.DisabledModels)
+	}
+	if secrets {
+		for _, row := range c.keys() {
+			d.Keys = append(d.Keys, row.Key)
+		}
+	}
+	return d, nil
+}
+
+// export answers GET /api/export, without any secret.
+func (c *change) export() (any, error) { return c.document(false) }
+
+// exportSealed answers POST /api/export {"passphrase"}: everything, encrypted.
+func (c *change) exportSealed() (any, error) {
+	in := c.input()
+	in.only("passphrase")
+	pass := passphrase(in)
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	d, err := c.document(true)
+	if err != nil {
+		return nil, err
+	}
+	salt, nonce := make([]byte, saltBytes), make([]byte, 12)
+	for _, b := range [][]byte{salt, nonce} {
+		if _, err := io.ReadFull(c.o.Rand, b); err != nil {
+			return nil, fmt.Errorf("export: %w", err)
+		}
+	}
+	out := sealedDoc{Format: sealedFormat, Version: 1, KDF: kdfName, Iterations: kdfIterations}
+	aead, err := exportKey(pass, salt, out.Iterations)
+	if err != nil {
+		return nil, err
+	}
+	b64 := base64.RawURLEncoding.EncodeToString
+	out.Salt, out.Nonce = b64(salt), b64(nonce)
+	out.Ciphertext = b64(aead.Seal(nil, nonce, encode(d), out.associated()))
+	return out, nil
+}
+
+func (s *sealedDoc) associated() []byte {
+	return []byte(s.Format + "." + strconv.Itoa(s.Version) + "." + strconv.Itoa(s.Iterations))
+}
+
+func passphrase(in *input) string {
+	v := in.values["passphrase"]
+	if v.Type != gjson.String || len(v.Str) < minPassphrase || len(v.Str) > 1024 {
+		in.fail("passphrase", "must be a string of at least %d characters", minPassphrase)
+	}
+	return v.Str
+}
+
+func exportKey(pass string, salt []byte, iterations int) (cipher.AEAD, error) {
+	key, err := pbkdf2.Key(sha256.New, pass, salt, iterations, 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the export key: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("derive the export key: %w", err)
+	}
+	return cipher.NewGCM(block)
+}
+
+// openDoc decrypts an encrypted export.
+func openDoc(in *input, raw string) []byte {
+	refuse := func() []byte {
+		in.fail("document", "cannot be opened with this passphrase")
+		return nil
+	}
+	pass := passphrase(in)
+	if in.err != nil {
+		return nil
+	}
+	var s sealedDoc
+	if json.Unmarshal([]byte(raw), &s) != nil || s.KDF != kdfName || s.Version != 1 || s.Iterations < 1000 || s.Iterations > kdfIterations {
+		return refuse()
+	}
+	d := base64.RawURLEncoding.Strict()
+	salt, err1 := d.DecodeString(s.Salt)
+	nonce, err2 := d.DecodeString(s.Nonce)
+	text, err3 := d.DecodeString(s.Ciphertext)
+	if err1 != nil || err2 != nil || err3 != nil || len(nonce) != 12 || len(salt) < saltBytes {
+		return refuse()
+	}
+	aead, err := exportKey(pass, salt, s.Iterations)
+	if err != nil {
+		return refuse()
+	}
+	plain, err := aead.Open(nil, nonce, text, s.associated())
+	if err != nil {
+		return refuse()
+	}
+	return plain
+}
+
+// importDoc answers POST /api/import
+//
+//	{"document":{…},"passphrase":"…","replace":false}
+//
+// The document is an export, encrypted or not, or has the form of a seed. Rows
+// with the ids of the document are overwritten, others stay unless replace is
+// true; gateway keys are only ever added. A connection whose credential is not
+// in the document keeps the stored one where it goes to the same origin.
+func (c *change) importDoc() (any, error) {
+	in := c.input()
+	in.only("document", "passphrase", "replace")
+	replace, _ := in.bool("replace")
+	v := in.values["document"]
+	if !v.IsObject() {
+		in.fail("document", "must be an object")
+	}
+	raw, opened := []byte(v.Raw), false
+	if in.err == nil && v.Get("format").Str == sealedFormat {
+		raw, opened = openDoc(in, v.Raw), true
+	}
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	doc, e := c.o.readDocument(c.id, raw)
+	if e != nil {
+		e.Param = "document." + e.Param
+		return nil, e
+	}
+	settings := c.settings()
+	if s := gjson.GetBytes(raw, "settings"); s.Exists() {
+		sin := sub(s, "document.settings")
+		settings = applySettings(sin, settings)
+		if err := sin.failed(); err != nil {
+			return nil, err
+		}
+	}
+	var keys []store.Key
+	if opened {
+		json.Unmarshal([]byte(gjson.GetBytes(raw, "keys").Raw), &keys)
+	}
+	if replace {
+		c.dropConfig(doc)
+	}
+	if err := c.putDocument(doc, keys); err != nil {
+		return nil, err
+	}
+	c.touch("settings")
+	c.put(settingsRow, settings)
+	c.fields = []string{"connections", "combos", "customModels", "modelAliases", "disabledModels", "settings"}
+	return struct {
+		Connections  int `json:"connections"`
+		Combos       int `json:"combos"`
+		CustomModels int `json:"customModels"`
+		ModelAliases int `json:"modelAliases"`
+		Disabled     int `json:"disabledModels"`
+		Keys         int `json:"keys"`
+	}{len(doc.conns), len(doc.combos), len(doc.customs), len(doc.aliases), len(doc.disabled), len(keys) + len(doc.keys)}, nil
+}
+
+// putDocument stores what an import brings.
+func (c *change) putDocument(doc *document, keys []store.Key) error {
+	for i := range doc.conns {
+		got := &doc.conns[i]
+		got.row.Seeded = false
+		var had connRow
+		if c.load(connPrefix+got.row.ID, &had) {
+			if had.Provider != got.row.Provider {
+				return apierr.Invalid("document.connections", "document.connections[%d].id belongs to a connection of another provider", i)
+			}
+			got.row.Secrets, got.row.Last4, got.row.Origin, got.row.Seq, got.row.Seeded = had.Secrets, had.Last4, had.Origin, had.Seq, had.Seeded
+			got.row.Status, got.row.LastError, got.row.TokenGeneration, got.row.CreatedAt = had.Status, had.LastError, had.TokenGeneration, had.CreatedAt
+			if got.row.ExpiresAt == 0 {
+				got.row.ExpiresAt = had.ExpiresAt
+			}
+		} else if d := provider.Lookup(got.row.Provider); d != nil && len(got.secrets) == 0 && d.Auth.Scheme != provider.None && !d.Auth.Optional {
+			got.row.Status = needsCred
+		}
+		if err := c.o.finishConnection(c.tx, got); err != nil {
+			return err
+		}
+	}
+	for _, k := range append(keys, doc.keys...) {
+		if len(k.Digest) != 64 || !only(k.Digest, lowerDigit) || !isRowID(k.ID) {
+			return apierr.Invalid("document.keys", "document.keys has an entry that is no key")
+		}
+		if _, ok := c.get(keyPrefix + k.ID); !ok {
+			k.LimitedUntil = 0
+			if k.CreatedAt == 0 {
+				k.CreatedAt = c.now
+			}
+			c.putKey(&keyRow{Key: k})
+		}
+	}
+	for i := range doc.combos {
+		row := &doc.combos[i]
+		row.Seeded = false
+		var had comboRow
+		if c.load(comboPrefix+row.ID, &had) {
+			row.Seq, row.CreatedAt, row.Seeded = had.Seq, had.CreatedAt, had.Seeded
+		} else {
+			row.CreatedAt = c.now
+		}
+		row.UpdatedAt = c.now
+		c.putCombo(row)
+	}
+	if e := checkCombos(c.combos()); e != nil {
+		return e
+	}
+	for _, m := range doc.customs {
+		var row customRow
+		c.load(customKey(m.Type, m.ProviderAlias, m.ID), &row)
+		row.CustomModel = m
+		c.putCustom(&row)
+	}
+	for _, a := range doc.aliases {
+		a.Seeded = false
+		c.putAlias(&a)
+	}
+	for _, d := range doc.disabled {
+		var row disabledRow
+		c.load(disabledPrefix+d.ProviderAlias, &row)
+		d.IDs = merged(row.IDs, d.IDs)
+		row.DisabledModels = d
+		c.putDisabled(&row)
+	}
+	return nil
+}
+
+// dropConfig removes what a replacing import does not bring again.
+func (c *change) dropConfig(doc *document) {
+	keep := map[string]bool{}
+	for i := range doc.conns {
+		keep[connPrefix+doc.conns[i].row.ID] = true
+	}
+	for i := range doc.combos {
+		keep[comboPrefix+doc.combos[i].ID] = true
+	}
+	for _, prefix := range []string{connPrefix, comboPrefix, customPrefix, aliasPrefix, disabledPrefix} {
+		for _, r := range c.list(prefix) {
+			if !keep[r.Key] {
+				c.del(r.Key)
+			}
+		}
+	}
+	c.touch("providers", "combos", "custom", "alias", "disabled")
+	c.due = true
+}

@@ -1,0 +1,285 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/edge"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+const (
+	mid     = "abcdefgh01234567"
+	oauthID = "openai-compatible-00000001" // its token endpoint is the fake one
+)
+
+// clock is a clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.now }
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	c.mu.Unlock()
+}
+
+// world is an object run in process, with everything around it.
+type world struct {
+	*testing.T
+	clock *clock
+	kv    *store.Mem
+	idp   *idp
+	obj   *Object
+	loc   *Local
+	logs  []string
+	ctx   context.Context
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, clock: &clock{now: time.UnixMilli(1_800_000_000_000)}, kv: store.NewMem(), idp: &idp{}, ctx: context.Background()}
+	keys, err := store.NewKeyring(strings.Repeat("k", 40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := rand.NewChaCha8([32]byte{1})
+	w.obj = &Object{
+		Keyring: keys, KV: w.kv, Do: w.idp, Pause: pauses{w.clock}, Now: w.clock.Now, Rand: src,
+		Log:          func(l string) { w.logs = append(w.logs, l) },
+		CanonicalURL: canonical, KeySecret: []byte(strings.Repeat("s", 32)),
+		TokenURL: func(id string) string {
+			if strings.HasPrefix(id, "openai-compatible-0") {
+				return "https://login.example.com/token"
+			}
+			return ""
+		},
+		SignRS256: func(_ context.Context, key, data []byte) ([]byte, error) { return []byte("sig"), nil },
+	}
+	w.loc = NewLocal(w.obj)
+	return w
+}
+
+// pauses lets the time of a pause pass at once.
+type pauses struct{ *clock }
+
+func (p pauses) Pause(_ context.Context, d time.Duration) error { p.add(d); return nil }
+
+// canonical stands in for the platform's URL parser.
+func canonical(raw string) (string, bool) {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return "", false
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String(), true
+}
+
+// call runs an operation and gives status and answer.
+func (w *world) call(op, body string) (int, gjson.Result) {
+	w.Helper()
+	status, answer, err := w.loc.Call(w.ctx, mid, op, []byte(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return status, gjson.ParseBytes(answer)
+}
+
+// want runs an operation that must answer with a status.
+func (w *world) want(status int, op, body string) gjson.Result {
+	w.Helper()
+	got, answer := w.call(op, body)
+	if got != status {
+		w.Fatalf("%s %s: got %d %s, want %d", op, body, got, answer.Raw, status)
+	}
+	return answer
+}
+
+// create makes the machine and gives its key.
+func (w *world) create() string {
+	w.Helper()
+	return w.want(201, "create", `{"name":"demo"}`).Get("apiKey").Str
+}
+
+// api runs a management call as the operator. path may have a query and an id.
+func (w *world) api(method, path, body string, set ...func(*Envelope)) (int, gjson.Result) {
+	w.Helper()
+	path, query, _ := strings.Cut(path, "?")
+	e := Envelope{Method: method, Route: path, Query: map[string]string{}}
+	if body != "" {
+		e.Body = json.RawMessage(body)
+	}
+	for _, kv := range strings.Split(query, "&") {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			e.Query[k] = v
+		}
+	}
+	for _, base := range []string{"/api/providers/", "/api/combos/", "/api/keys/"} {
+		if id, ok := strings.CutPrefix(path, base); ok {
+			e.Route, e.Params = base+"{id}", []string{id}
+		}
+	}
+	for _, f := range set {
+		f(&e)
+	}
+	raw, err := json.Marshal(e)
+	if err != nil { // a body that is no JSON
+		e.Body = nil
+		raw, _ = json.Marshal(e)
+		raw = append(append(raw[:len(raw)-1], `,"body":`...), body+"}"...)
+	}
+	return w.call("manage", string(raw))
+}
+
+// ok is api for a call that must succeed; it gives the body.
+func (w *world) ok(method, path, body string, set ...func(*Envelope)) gjson.Result {
+	w.Helper()
+	status, a := w.api(method, path, body, set...)
+	if status != 200 {
+		w.Fatalf("%s %s %s: got %d %s", method, path, body, status, a.Raw)
+	}
+	return a.Get("body")
+}
+
+// connect makes a connection and gives its id.
+func (w *world) connect(body string) string {
+	w.Helper()
+	return w.ok("POST", "/api/providers", body).Get("id").Str
+}
+
+// oauth makes a connection with tokens of the fake provider.
+func (w *world) oauth() string {
+	w.Helper()
+	access, refresh := w.idp.issue()
+	return w.connect(fmt.Sprintf(`{"provider":%q,"accessToken":%q,"refreshToken":%q,"providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`, oauthID, access, refresh))
+}
+
+// replica gives what the object answers to the data plane.
+func (w *world) replica() *store.Machine {
+	w.Helper()
+	m := new(store.Machine)
+	if err := json.Unmarshal([]byte(w.want(200, "snapshot", `{"have":0}`).Raw), m); err != nil {
+		w.Fatal(err)
+	}
+	return m
+}
+
+// open gives the secret of a connection in the replica.
+func (w *world) open(c *store.Connection, field string) string {
+	w.Helper()
+	s, err := w.obj.Keyring.Open(mid, c.ID, field, c.Secrets[field])
+	if err != nil {
+		w.Fatalf("%s does not open: %v", field, err)
+	}
+	return s.Reveal()
+}
+
+// idp is a token endpoint that rotates refresh tokens, and revokes all tokens
+// of the grant when one is used again.
+type idp struct {
+	mu           sync.Mutex
+	n            int
+	refresh      string // the one that is valid
+	access       string
+	used         map[string]bool
+	calls        int
+	revocations  int
+	answer       func() (status int, body string, lost bool) // instead of a new token, once
+	lose         bool                                        // the next answer, after rotating
+	during       func()                                      // runs while a call is out
+	life         string
+	lastForm     url.Values
+	keepRefresh  bool
+	lastEndpoint string
+}
+
+var errLost = fmt.Errorf("connection lost: %w", upstream.ErrNetwork)
+
+func (p *idp) issue() (access, refresh string) {
+	p.n++
+	p.access, p.refresh = fmt.Sprintf("access-token-%06d", p.n), fmt.Sprintf("refresh-token-%06d", p.n)
+	return p.access, p.refresh
+}
+
+func (p *idp) Start(_ context.Context, req *upstream.Request) upstream.Pending {
+	body, _ := stream.ReadAll(req.Body, 1<<20)
+	form, _ := url.ParseQuery(string(body))
+	return &idpCall{p, form, req.URL}
+}
+
+type idpCall struct {
+	p    *idp
+	form url.Values
+	url  string
+}
+
+func (c *idpCall) Wait() (*upstream.Response, error) {
+	p := c.p
+	if p.during != nil {
+		p.during()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	p.lastForm, p.lastEndpoint = c.form, c.url
+	reply := func(status int, body string) (*upstream.Response, error) {
+		return &upstream.Response{Status: status, Header: edge.Header{}, Body: stream.FromString(body)}, nil
+	}
+	if p.answer != nil {
+		status, body, lost := p.answer()
+		p.answer = nil
+		if lost {
+			return nil, errLost
+		}
+		return reply(status, body)
+	}
+	if c.form.Get("grant_type") == "refresh_token" {
+		given := c.form.Get("refresh_token")
+		if p.used[given] && !p.keepRefresh {
+			p.revocations++
+			p.refresh, p.access = "", ""
+		}
+		if given == "" || given != p.refresh {
+			return reply(400, `{"error":"invalid_grant"}`)
+		}
+		if p.used == nil {
+			p.used = map[string]bool{}
+		}
+		p.used[given] = true
+	}
+	old := p.refresh
+	access, refresh := p.issue()
+	if p.keepRefresh {
+		p.refresh = old
+		refresh = ""
+	}
+	if p.lose {
+		p.lose = false
+		return nil, errLost
+	}
+	life := p.life
+	if life == "" {
+		life = "3600"
+	}
+	return reply(200, fmt.Sprintf(`{"access_token":%q,"refresh_token":%q,"expires_in":%s}`, access, refresh, life))
+}
+
+// isKey tells whether an error is one of a status and a code.
+func isFailure(a gjson.Result, code string) bool { return a.Get("error.code").Str == code }
+

@@ -1,0 +1,132 @@
+// Package manage serves /api: the management of machines.
+//
+// A call is checked and changed in the machine's object in one turn with its
+// audit record (package machine); here it is only carried there and back. No
+// answer contains a stored secret.
+package manage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/machine"
+	"weir/pkg/snapshot"
+	"weir/pkg/stream"
+)
+
+// cache is the part of snapshot.Cache used here.
+type cache interface {
+	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	Invalidate(machineID string)
+}
+
+// Handler carries management calls to the machines' objects.
+type Handler struct {
+	Objects machine.Stub
+	Cache   cache
+}
+
+// Forward serves every route whose records live in the object: the route's
+// pattern tells the object what is meant.
+func (h *Handler) Forward(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	env := machine.Envelope{
+		Method: c.Method, Route: c.Trace.Route, Params: c.Params,
+		IfMatch: c.Header.Get("if-match"), MutationID: c.Header.Get("idempotency-key"),
+	}
+	if c.Key != nil {
+		env.KeyID = c.Key.ID
+	}
+	var err error
+	if env.Query, err = query(c.Query); err != nil {
+		return nil, err
+	}
+	if env.Body, err = jsonBody(c); err != nil {
+		return nil, err
+	}
+	call, err := json.Marshal(env)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := h.ask(ctx, c.MachineID, "manage", call)
+	if c.Method != "GET" {
+		// Also after an error: what became of the change may not be known.
+		h.Cache.Invalidate(c.MachineID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a machine.Answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, err
+	}
+	if a.Status == 204 {
+		return &edge.Response{Status: 204}, nil
+	}
+	resp := answer(a.Status, a.Body)
+	if a.ETag != "" {
+		resp.Header.Set("etag", a.ETag)
+	}
+	return resp, nil
+}
+
+// ask calls an object. A refusal of the object is the error.
+func (h *Handler) ask(ctx context.Context, machineID, op string, body []byte) ([]byte, error) {
+	status, raw, err := h.Objects.Call(ctx, machineID, op, body)
+	if err != nil {
+		e := machine.ReadFailure(503, nil)
+		e.Err = err
+		return nil, e
+	}
+	if status < 200 || status > 299 {
+		return nil, machine.ReadFailure(status, raw)
+	}
+	return raw, nil
+}
+
+func answer(status int, body []byte) *edge.Response {
+	return &edge.Response{
+		Status: status,
+		Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+		Body:   stream.FromBytes(body),
+	}
+}
+
+// jsonBody reads the body, which must be JSON when there is one.
+func jsonBody(c *auth.Call) (json.RawMessage, error) {
+	raw, err := c.ReadBody()
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return nil, err
+	}
+	if !json.Valid(raw) {
+		return nil, apierr.Invalid("", "the body is not valid JSON")
+	}
+	return raw, nil
+}
+
+// query reads a query string in which no name comes twice.
+func query(raw string) (map[string]string, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	q := map[string]string{}
+	for _, pair := range strings.Split(raw, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		n, err1 := url.QueryUnescape(name)
+		v, err2 := url.QueryUnescape(value)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, apierr.Invalid("", "the query is not readable")
+		}
+		if _, twice := q[n]; twice {
+			return nil, apierr.Invalid(n, "given more than once in the query")
+		}
+		q[n] = v
+	}
+	return q, nil
+}

@@ -1,0 +1,31 @@
+//go:build js && wasm
+
+// Command worker is the gateway on the edge: it fills the ports of the program
+// in pkg with the platform and hands it to the bridge.
+package main
+
+import (
+	"crypto/rand"
+	"time"
+
+	"weir/pkg/gateway"
+	"weir/worker/bridge"
+)
+
+func main() {
+	bridge.Run(func() bridge.App {
+		cfg := config()
+		return gateway.New(cfg, gateway.Ports{
+			Do:           bridge.Doer{},
+			Pause:        bridge.Pauser{},
+			Objects:      bridge.Stub{},
+			KV:           kvStore{},
+			CanonicalURL: bridge.CanonicalURL,
+			Normalize:    bridge.Normalize,
+			SignRS256:    bridge.SignRS256,
+			Now:          time.Now,
+			Rand:         rand.Reader,
+			Log:          bridge.LogLine,
+		})
+	})
+}
