@@ -143,7 +143,9 @@ test("vendors with shapes of their own are adapted", async () => {
 
 test("an access token is used when there is no API key", async () => {
   const operator = admin(gw), machine = await operator.machine();
-  await operator.connect(machine.machineId, { ...compatible(up, { apiKey: undefined }), authType: "oauth", accessToken: "the-access-token" });
+  const { apiKey, ...connection } = compatible(up);
+  assert.ok(apiKey);
+  await operator.connect(machine.machineId, { ...connection, authType: "oauth", accessToken: "the-access-token" });
   assert.equal((await post({ model: "up/test-embed", input: "a" }, { key: machine.apiKey })).status, 200);
   assert.equal(up.seen[0].headers.authorization, "Bearer the-access-token");
 });
@@ -262,7 +264,7 @@ test("an upstream error never shows the credential", async () => {
   }
 });
 
-for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-chunk", "body=html", "body=empty", "body=broken", "body=null", "body=array", "status=204", "gzip=bad", "redirect=http%3A%2F%2F127.0.0.1%3A1%2F"]) {
+for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-chunk", "body=html", "body=empty", "body=broken", "body=null", "body=array", "status=204", "gzip=bad"]) {
   test(`${fault} from the upstream is 502`, async () => {
     const operator = admin(gw), machine = await operator.machine(); // failures cool an account down
     await operator.connect(machine.machineId, compatible(up));
@@ -271,6 +273,14 @@ for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-
     assert.ok(!error.message.includes("127.0.0.1"), error.message);
   });
 }
+
+test("a redirect of the upstream is not followed: 502", async () => {
+  const operator = admin(gw), machine = await operator.machine();
+  await operator.connect(machine.machineId, compatible(up));
+  up.script = () => `redirect=${encodeURIComponent(up.url + "/v1/embeddings")}`;
+  await refused(await post({ model: "up/test-embed", input: "a" }, { key: machine.apiKey }), 502);
+  assert.equal(up.seen.length, 1);
+});
 
 test("an upstream that does not answer in time is 504", async () => {
   const operator = admin(gw), machine = await operator.machine();

@@ -73,8 +73,7 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
       },
       ...(vendors ? [vendorHosts(vendors)] : []),
     ],
-    kvPersist: join(storage, "kv"),
-    durableObjectsPersist: join(storage, "do"),
+    resourcePersistencePath: storage,
   }));
   await mf.ready;
   const url = (await mf.unsafeGetDirectURL("weir")).href.replace(/\/$/, "");
