@@ -1,0 +1,83 @@
+package machine
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestIdempotencyKeys(t *testing.T) {
+	w := newWorld(t)
+	if got := w.want(404, "idem.begin", `{"key":"k","digest":"d"}`); got.Get("error.code").Str != "machine_not_found" {
+		t.Errorf("without a machine: %s", got.Raw)
+	}
+	w.create()
+	state := func(key, digest string) string {
+		t.Helper()
+		return w.want(200, "idem.begin", `{"key":"`+key+`","digest":"`+digest+`"}`).Get("state").Str
+	}
+	steps := []struct{ key, digest, want string }{
+		{"k", "d", "new"}, {"k", "d", "running"}, {"k", "e", "other"}, {"l", "e", "new"},
+	}
+	for i, s := range steps {
+		if got := state(s.key, s.digest); got != s.want {
+			t.Errorf("step %d: got %q, want %q", i, got, s.want)
+		}
+	}
+	w.want(200, "idem.end", `{"key":"k","digest":"wrong","status":200}`)
+	if got := state("k", "d"); got != "running" {
+		t.Errorf("ended by another call: %q", got)
+	}
+	w.want(200, "idem.end", `{"key":"k","digest":"d","status":202,"header":[["content-type","application/json"]],"body":"`+base64.StdEncoding.EncodeToString([]byte("answer"))+`"}`)
+	w.want(200, "idem.end", `{"key":"k","digest":"d","status":500}`)
+	done := w.want(200, "idem.begin", `{"key":"k","digest":"d"}`)
+	body, _ := base64.StdEncoding.DecodeString(done.Get("body").Str)
+	if done.Get("state").Str != "done" || done.Get("status").Int() != 202 || string(body) != "answer" || !done.Get("whole").Bool() || done.Get("header.0.1").Str != "application/json" {
+		t.Errorf("got %s", done.Raw)
+	}
+
+	w.want(200, "idem.end", `{"key":"l","digest":"e","status":0}`)
+	if got := state("l", "f"); got != "new" {
+		t.Errorf("after it was forgotten: %q", got)
+	}
+	w.want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", maxIdemBody/3+1)+`"}`)
+	big := w.want(200, "idem.begin", `{"key":"l","digest":"f"}`)
+	if big.Get("state").Str != "done" || big.Get("whole").Bool() || big.Get("body").Exists() {
+		t.Errorf("a large answer: %.200s", big.Raw)
+	}
+
+	w.clock.add(24*time.Hour + time.Millisecond)
+	if got := state("k", "e"); got != "new" {
+		t.Errorf("after a day: %q", got)
+	}
+	for _, body := range []string{`{`, `{"digest":"d"}`, `{"key":"k"}`, `{"key":"` + strings.Repeat("k", 256) + `","digest":"d"}`} {
+		if status, _ := w.call("idem.begin", body); status != 400 {
+			t.Errorf("%.40s: %d", body, status)
+		}
+	}
+}
+
+func TestIdempotencyKeysArePruned(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.want(200, "idem.begin", `{"key":"k","digest":"d"}`)
+	count := func() (n int) {
+		for key := range w.loc.Storage(mid).Dump() {
+			if strings.HasPrefix(key, idemPrefix) {
+				n++
+			}
+		}
+		return n
+	}
+	if count() != 1 {
+		t.Fatalf("%d rows", count())
+	}
+	w.clock.add(25 * time.Hour)
+	w.want(200, "tick", `{}`)
+	w.obj.Alarm(w.ctx, w.loc.Storage(mid), mid)
+	w.loc.Storage(mid).Flush()
+	if count() != 0 {
+		t.Errorf("%d rows are left after a day", count())
+	}
+}
