@@ -4,8 +4,7 @@ package main
 
 import (
 	"strings"
-
-	"github.com/syumai/workers/cloudflare"
+	"syscall/js"
 
 	"weir/pkg/gateway"
 )
@@ -13,23 +12,32 @@ import (
 // config reads the worker's variables and secrets. It is called at the first
 // event: the platform has no environment before.
 func config() gateway.Config {
-	level := strings.ToLower(cloudflare.Getenv("LOG_LEVEL"))
+	level := strings.ToLower(getenv("LOG_LEVEL"))
 	return gateway.Config{
-		AdminToken:     cloudflare.Getenv("ADMIN_TOKEN"),
-		KeySecret:      cloudflare.Getenv("API_KEY_SECRET"),
-		CredentialsKey: cloudflare.Getenv("CREDENTIALS_KEY"),
-		RequireKey:     !off(cloudflare.Getenv("REQUIRE_API_KEY")),
-		AllowPrivate:   on(cloudflare.Getenv("ALLOW_PRIVATE_UPSTREAMS")),
+		AdminToken:     getenv("ADMIN_TOKEN"),
+		KeySecret:      getenv("API_KEY_SECRET"),
+		CredentialsKey: getenv("CREDENTIALS_KEY"),
+		RequireKey:     !oneOf(getenv("REQUIRE_API_KEY"), "false", "0", "off", "no"),
+		AllowPrivate:   oneOf(getenv("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
 		Quiet:          level == "warn" || level == "error",
 	}
 }
 
-func on(v string) bool {
-	v = strings.ToLower(v)
-	return v == "true" || v == "1" || v == "on" || v == "yes"
+// getenv reads what the workers package reads too. Its own Getenv stands in a
+// package that links the client and server of net/http: 1.5 MB of the program.
+func getenv(name string) string {
+	v := js.Global().Get("context").Get("env").Get(name)
+	if v.Type() != js.TypeString {
+		return ""
+	}
+	return v.String()
 }
 
-func off(v string) bool {
-	v = strings.ToLower(v)
-	return v == "false" || v == "0" || v == "off" || v == "no"
+func oneOf(v string, words ...string) bool {
+	for _, w := range words {
+		if strings.EqualFold(v, w) {
+			return true
+		}
+	}
+	return false
 }
