@@ -1,0 +1,564 @@
+package translate
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/pkg/apierr"
+
+	"github.com/tidwall/gjson"
+)
+
+// readChatRequest reads a chat completions request (api-shapes 3.1).
+func readChatRequest(root gjson.Result, q *request) (err error) {
+	q.tools = nil
+	var messages gjson.Result
+	var legacyChoice gjson.Result
+	root.ForEach(func(k, v gjson.Result) bool {
+		if v.Type == gjson.Null {
+			return true
+		}
+		switch k.Str {
+		case "model":
+		case "messages":
+			messages = v
+		case "stream":
+			q.stream = v.Type == gjson.True
+		case "stream_options":
+		case "max_completion_tokens":
+			q.maxTokens, err = whole(k.Str, v)
+		case "max_tokens":
+			if q.maxTokens == 0 {
+				q.maxTokens, err = whole(k.Str, v)
+			}
+		case "temperature":
+			q.temperature, err = number(k.Str, v)
+		case "top_p":
+			q.topP, err = number(k.Str, v)
+		case "top_k":
+			q.topK, err = number(k.Str, v)
+		case "presence_penalty":
+			q.presence, err = number(k.Str, v)
+		case "frequency_penalty":
+			q.frequency, err = number(k.Str, v)
+		case "seed":
+			q.seed, err = number(k.Str, v)
+		case "n":
+			if v.Raw != "1" {
+				err = apierr.Invalid("n", "This model gives one choice only: n must be 1.")
+			}
+		case "stop":
+			q.stop, err = texts(k.Str, v)
+		case "logit_bias":
+			q.logitBias = v.Raw
+		case "logprobs":
+			q.logprobs = v.Type == gjson.True
+		case "top_logprobs":
+			q.topLogprobs, err = number(k.Str, v)
+		case "tools":
+			err = readChatTools(v, q)
+		case "functions":
+			v.ForEach(func(_, f gjson.Result) bool {
+				q.tools = append(q.tools, function(f))
+				return true
+			})
+		case "tool_choice":
+			q.choice, err = chatChoice(v)
+		case "function_call":
+			legacyChoice = v
+		case "parallel_tool_calls":
+			q.parallel = boolean(v)
+		case "response_format":
+			q.format, err = chatFormat(v)
+		case "reasoning_effort":
+			err = q.setEffort(k.Str, v)
+		case "reasoning":
+			// OpenRouter's form, which many clients send.
+			if e := v.Get("effort"); e.Type == gjson.String {
+				err = q.setEffort("reasoning.effort", e)
+			} else if n := count(v.Get("max_tokens")); n > 0 {
+				q.think, q.budget = thinkBudget, n
+			} else if v.Get("enabled").Type == gjson.True {
+				q.think = thinkOn
+			}
+		case "verbosity":
+			q.verbosity = str(v)
+		case "modalities":
+			v.ForEach(func(_, m gjson.Result) bool {
+				if m.Str != "text" {
+					err = apierr.Invalid("modalities", "This model answers in text only.")
+				}
+				return err == nil
+			})
+		case "web_search_options":
+			q.search = true
+		case "service_tier":
+			q.tier = str(v)
+		case "store":
+			q.store = boolean(v)
+		case "metadata":
+			q.metadata = v.Raw
+		case "prompt_cache_key":
+			q.cacheKey = str(v)
+		case "safety_identifier":
+			q.user = str(v)
+		case "user":
+			if q.user == "" {
+				q.user = str(v)
+			}
+		default:
+			q.drop(k.Str)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	if legacyChoice.Exists() && q.choice.mode == choiceUnset {
+		if legacyChoice.IsObject() {
+			q.choice = toolChoice{mode: choiceTool, name: str(legacyChoice.Get("name"))}
+		} else if q.choice, err = chatChoice(legacyChoice); err != nil {
+			return err
+		}
+	}
+	if !messages.IsArray() {
+		return apierr.Invalid("messages", "messages must be an array.")
+	}
+	i := 0
+	messages.ForEach(func(_, m gjson.Result) bool {
+		err = readChatMessage(i, m, q)
+		i++
+		return err == nil
+	})
+	if err == nil && len(q.messages) == 0 {
+		err = apierr.Invalid("messages", "messages must not be empty.")
+	}
+	return err
+}
+
+func readChatMessage(i int, m gjson.Result, q *request) error {
+	at := "messages[" + strconv.Itoa(i) + "]"
+	content := m.Get("content")
+	switch r := str(m.Get("role")); r {
+	case "system", "developer":
+		blocks, err := chatContent(at, content, q)
+		if err != nil {
+			return err
+		}
+		q.messages = append(q.messages, message{system, blocks})
+	case "user":
+		blocks, err := chatContent(at, content, q)
+		if err != nil {
+			return err
+		}
+		q.messages = append(q.messages, message{user, blocks})
+		q.dropSet("name", m.Get("name").Raw)
+	case "assistant":
+		return readChatAssistant(at, m, q)
+	case "tool", "function":
+		b := block{kind: toolResultBlock, id: str(m.Get("tool_call_id")), name: str(m.Get("name"))}
+		if r == "function" {
+			b.id = "call_" + b.name
+		}
+		if b.id == "" {
+			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
+		}
+		var err error
+		if b.parts, err = chatContent(at, content, q); err != nil {
+			return err
+		}
+		// Consecutive results belong to one turn.
+		if n := len(q.messages); n > 0 && q.messages[n-1].role == user && len(q.messages[n-1].blocks) > 0 &&
+			q.messages[n-1].blocks[0].kind == toolResultBlock {
+			q.add(user, b)
+		} else {
+			q.messages = append(q.messages, message{user, []block{b}})
+		}
+	default:
+		return apierr.Invalid(at+".role", "Unknown role.")
+	}
+	return nil
+}
+
+func readChatAssistant(at string, m gjson.Result, q *request) error {
+	blocks := chatThinking(m, "")
+	content, err := chatContent(at, m.Get("content"), q)
+	if err != nil {
+		return err
+	}
+	blocks = append(blocks, content...)
+	if s := str(m.Get("refusal")); s != "" {
+		blocks = append(blocks, block{kind: refusalBlock, text: s})
+	}
+	q.dropSet("audio", m.Get("audio.id").Raw)
+	m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+		blocks = append(blocks, chatCall(c))
+		return true
+	})
+	if f := m.Get("function_call"); f.IsObject() {
+		name := str(f.Get("name"))
+		blocks = append(blocks, block{kind: toolUseBlock, id: "call_" + name, name: name, args: str(f.Get("arguments"))})
+	}
+	q.messages = append(q.messages, message{assistant, blocks})
+	return nil
+}
+
+// chatThinking reads the reasoning of a message: reasoning_details, where it
+// is signed, or the plain fields. own is whose signatures an upstream's
+// answer carries; empty is the format's issuer.
+func chatThinking(m gjson.Result, own string) (blocks []block) {
+	plain := str(m.Get("reasoning_content"))
+	if plain == "" {
+		plain = str(m.Get("reasoning"))
+	}
+	signed := false
+	m.Get("reasoning_details").ForEach(func(_, v gjson.Result) bool {
+		format := str(v.Get("format"))
+		b := block{kind: thinkingBlock, issuer: issuerOf(format)}
+		switch str(v.Get("type")) {
+		case "reasoning.text":
+			b.text, b.sig = str(v.Get("text")), str(v.Get("signature"))
+		case "reasoning.summary":
+			b.text = str(v.Get("summary"))
+		case "reasoning.encrypted":
+			b.redacted, b.sig = true, str(v.Get("data"))
+			if id := str(v.Get("id")); id != "" && b.issuer == "openai" {
+				b.sig = id + ":" + b.sig
+			}
+		default:
+			return true
+		}
+		if own != "" && b.sig != "" {
+			b.issuer, b.sig = own, format+":"+b.sig
+		}
+		signed = signed || b.sig != ""
+		blocks = append(blocks, b)
+		return true
+	})
+	if plain == "" {
+		return blocks
+	}
+	if !signed {
+		// Details without a signature say no more than the plain field.
+		return []block{{kind: thinkingBlock, text: plain}}
+	}
+	for i := range blocks {
+		if blocks[i].text != "" {
+			return blocks
+		}
+	}
+	// A stream tells the text in pieces and the signature at the end.
+	for i := range blocks {
+		if !blocks[i].redacted {
+			blocks[i].text = plain
+			return blocks
+		}
+	}
+	return append([]block{{kind: thinkingBlock, text: plain}}, blocks...)
+}
+
+// chatCall reads an entry of tool_calls.
+func chatCall(c gjson.Result) block {
+	b := block{kind: toolUseBlock, id: str(c.Get("id"))}
+	if custom := c.Get("custom"); custom.IsObject() {
+		b.custom, b.name, b.args = true, str(custom.Get("name")), str(custom.Get("input"))
+		return b
+	}
+	f := c.Get("function")
+	b.name = str(f.Get("name"))
+	if args := f.Get("arguments"); args.Type == gjson.String {
+		b.args = args.Str
+	} else if args.IsObject() {
+		b.args = args.Raw // some servers send the object itself
+	}
+	if s := str(c.Get("extra_content.google.thought_signature")); s != "" {
+		b.sig, b.issuer = s, "gemini"
+	}
+	return b
+}
+
+// chatContent reads a content: a text, or an array of parts.
+func chatContent(at string, v gjson.Result, q *request) (blocks []block, err error) {
+	switch {
+	case v.Type == gjson.String:
+		return []block{{text: v.Str}}, nil
+	case !v.Exists() || v.Type == gjson.Null:
+		return nil, nil
+	case !v.IsArray():
+		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
+	}
+	v.ForEach(func(_, p gjson.Result) bool {
+		var b block
+		switch t := str(p.Get("type")); t {
+		case "text":
+			b.text = str(p.Get("text"))
+		case "refusal":
+			b = block{kind: refusalBlock, text: str(p.Get("refusal"))}
+		case "image_url":
+			u := p.Get("image_url")
+			b = block{kind: imageBlock, detail: str(u.Get("detail"))}
+			if u.Type == gjson.String {
+				u = gjson.Result{}
+				err = b.source(at, str(p.Get("image_url")))
+			} else {
+				err = b.source(at, str(u.Get("url")))
+			}
+		case "input_audio":
+			f := str(p.Get("input_audio.format"))
+			if f == "mp3" {
+				f = "mpeg"
+			}
+			b = block{kind: audioBlock, mime: "audio/" + f, data: str(p.Get("input_audio.data"))}
+		case "file":
+			f := p.Get("file")
+			b = block{kind: documentBlock, title: str(f.Get("filename")), file: str(f.Get("file_id"))}
+			if data := str(f.Get("file_data")); data != "" {
+				err = b.source(at, data)
+			}
+		case "thinking":
+			// Mistral's form, which its clients send back.
+			text := ""
+			p.Get("thinking").ForEach(func(_, t gjson.Result) bool { text += str(t.Get("text")); return true })
+			b = block{kind: thinkingBlock, text: text}
+		default:
+			err = apierr.Invalid(at+".content", "Unknown content part %q.", limit(t))
+		}
+		if c := p.Get("prompt_cache_breakpoint"); c.IsObject() {
+			b.cache = "5m"
+			if t := str(c.Get("ttl")); t != "" && t != "5m" {
+				b.cache = "1h"
+			}
+		}
+		if c := p.Get("cache_control"); c.IsObject() { // as OpenRouter's clients mark it
+			b.cache = cacheOf(c)
+		}
+		blocks = append(blocks, b)
+		return err == nil
+	})
+	return blocks, err
+}
+
+// source takes an address or a data: URI apart.
+func (b *block) source(at, uri string) error {
+	rest, ok := strings.CutPrefix(uri, "data:")
+	if !ok {
+		if b.kind == documentBlock && uri != "" && !strings.Contains(uri, "://") {
+			b.data, b.mime = uri, "application/pdf" // bare base64
+			return nil
+		}
+		if uri == "" {
+			return apierr.Invalid(at+".content", "A part has no data.")
+		}
+		b.url = uri
+		return nil
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	if !ok {
+		return apierr.Invalid(at+".content", "A data URI has no comma.")
+	}
+	mime, isBase64 := strings.CutSuffix(head, ";base64")
+	if !isBase64 {
+		return apierr.Invalid(at+".content", "A data URI must be base64.")
+	}
+	if i := strings.IndexByte(mime, ';'); i >= 0 {
+		mime = mime[:i]
+	}
+	if mime == "image/jpg" {
+		mime = "image/jpeg"
+	}
+	b.mime, b.data = mime, data
+	return nil
+}
+
+func readChatTools(v gjson.Result, q *request) (err error) {
+	if !v.IsArray() {
+		return apierr.Invalid("tools", "tools must be an array.")
+	}
+	v.ForEach(func(_, t gjson.Result) bool {
+		switch kind := str(t.Get("type")); kind {
+		case "function":
+			q.tools = append(q.tools, function(t.Get("function")))
+		case "custom":
+			c := t.Get("custom")
+			q.tools = append(q.tools, customTool(c, c.Get("format"), c.Get("format.grammar")))
+		default:
+			q.drop("tools." + kind)
+		}
+		return true
+	})
+	return nil
+}
+
+// customTool reads a custom tool into the flat form of Responses.
+func customTool(c, format, grammar gjson.Result) tool {
+	t := tool{name: str(c.Get("name")), description: str(c.Get("description"))}
+	d := doc{}
+	d.open("", '{')
+	d.str("type", "custom")
+	d.str("name", t.name)
+	d.opt("description", t.description)
+	if f := str(format.Get("type")); f == "grammar" {
+		d.open("format", '{')
+		d.str("type", f)
+		d.opt("syntax", str(grammar.Get("syntax")))
+		d.opt("definition", str(grammar.Get("definition")))
+		d.close('}')
+	} else if f != "" {
+		d.open("format", '{')
+		d.str("type", f)
+		d.close('}')
+	}
+	d.close('}')
+	t.custom = string(d.b)
+	return t
+}
+
+// function reads {name, description, parameters, strict}.
+func function(f gjson.Result) tool {
+	t := tool{name: str(f.Get("name")), description: str(f.Get("description")), strict: boolean(f.Get("strict"))}
+	if p := f.Get("parameters"); p.IsObject() {
+		t.schema = p.Raw
+	}
+	return t
+}
+
+func chatChoice(v gjson.Result) (c toolChoice, err error) {
+	switch v.Str {
+	case "none":
+		c.mode = choiceNone
+		return c, nil
+	case "auto":
+		c.mode = choiceAuto
+		return c, nil
+	case "required", "any":
+		c.mode = choiceAny
+		return c, nil
+	}
+	switch str(v.Get("type")) {
+	case "function":
+		c = toolChoice{mode: choiceTool, name: str(v.Get("function.name"))}
+	case "custom":
+		c = toolChoice{mode: choiceTool, name: str(v.Get("custom.name")), custom: true}
+	case "allowed_tools":
+		c = allowed(v.Get("allowed_tools"))
+	}
+	if c.mode == choiceUnset || c.mode == choiceTool && c.name == "" {
+		return c, apierr.Invalid("tool_choice", "Unknown tool_choice.")
+	}
+	return c, nil
+}
+
+// allowed reads {mode, tools[]}, whose entries have a name in some place.
+func allowed(v gjson.Result) (c toolChoice) {
+	c.mode = choiceAuto
+	if str(v.Get("mode")) == "required" {
+		c.mode = choiceAny
+	}
+	v.Get("tools").ForEach(func(_, t gjson.Result) bool {
+		for _, path := range [...]string{"name", "function.name", "custom.name"} {
+			if n := str(t.Get(path)); n != "" {
+				c.allowed = append(c.allowed, n)
+				break
+			}
+		}
+		return true
+	})
+	return c
+}
+
+func chatFormat(v gjson.Result) (f format, err error) {
+	switch str(v.Get("type")) {
+	case "text":
+		f.kind = formatText
+	case "json_object":
+		f.kind = formatObject
+	case "json_schema":
+		f = schemaFormat(v.Get("json_schema"))
+	default:
+		err = apierr.Invalid("response_format", "Unknown response_format.")
+	}
+	return f, err
+}
+
+// schemaFormat reads {name, description, schema, strict}.
+func schemaFormat(s gjson.Result) format {
+	f := format{
+		kind: formatSchema, name: str(s.Get("name")), description: str(s.Get("description")),
+		schema: "{}", strict: boolean(s.Get("strict")),
+	}
+	if v := s.Get("schema"); v.IsObject() {
+		f.schema = v.Raw
+	}
+	return f
+}
+
+func (q *request) setEffort(param string, v gjson.Result) error {
+	name := str(v)
+	if name == "default" {
+		return nil
+	}
+	if effortIndex(name) < 0 {
+		return apierr.Invalid(param, "Unknown reasoning effort.")
+	}
+	q.effort = name
+	if name == "none" {
+		q.think = thinkOff
+	} else {
+		q.think = thinkOn
+	}
+	return nil
+}
+
+// number gives the text of a number.
+func number(param string, v gjson.Result) (string, error) {
+	if v.Type != gjson.Number {
+		return "", apierr.Invalid(param, "%s must be a number.", param)
+	}
+	return v.Raw, nil
+}
+
+// whole reads a limit: a whole number from 1 on.
+func whole(param string, v gjson.Result) (int64, error) {
+	n, err := strconv.ParseInt(v.Raw, 10, 64)
+	if err != nil || n < 0 {
+		return 0, apierr.Invalid(param, "%s must be a whole number.", param)
+	}
+	return n, nil
+}
+
+// texts reads a string or an array of strings.
+func texts(param string, v gjson.Result) (list []string, err error) {
+	if v.Type == gjson.String {
+		return []string{v.Str}, nil
+	}
+	if !v.IsArray() {
+		return nil, apierr.Invalid(param, "%s must be a string or an array of strings.", param)
+	}
+	v.ForEach(func(_, s gjson.Result) bool {
+		if s.Type != gjson.String {
+			err = apierr.Invalid(param, "%s must be a string or an array of strings.", param)
+		}
+		list = append(list, s.Str)
+		return err == nil
+	})
+	return list, err
+}
+
+// boolean gives "true", "false", or "" for anything else.
+func boolean(v gjson.Result) string {
+	if v.Type == gjson.True || v.Type == gjson.False {
+		return v.Raw
+	}
+	return ""
+}
+
+// cacheOf reads Anthropic's cache_control.
+func cacheOf(v gjson.Result) string {
+	if !v.IsObject() {
+		return ""
+	}
+	if str(v.Get("ttl")) == "1h" {
+		return "1h"
+	}
+	return "5m"
+}

@@ -1,0 +1,169 @@
+package translate
+
+import "strings"
+
+// Think is how a chat upstream is asked to reason.
+type Think uint8
+
+// The ways. The zero value is OpenAI's reasoning_effort.
+const (
+	ThinkEffort    Think = iota // reasoning_effort
+	ThinkReasoning              // reasoning:{effort|max_tokens|enabled}
+	ThinkType                   // thinking:{type:enabled|disabled} and reasoning_effort
+	ThinkSwitch                 // thinking:{type:enabled|disabled} alone
+	ThinkEnable                 // enable_thinking, thinking_budget
+	ThinkNone                   // nothing is sent
+)
+
+// Deviations is how a chat upstream differs from OpenAI. The zero value is
+// plain OpenAI.
+type Deviations struct {
+	MaxTokens string // name of the output limit; empty is max_completion_tokens
+	Seed      string // name of seed; empty is seed
+	// Drop lists top-level fields that the upstream refuses, DropReasoning
+	// those that only its reasoning models refuse.
+	Drop, DropReasoning []string
+	Set                 [][2]string // fields sent with every request: name, raw JSON
+	Think               Think
+	Efforts             string // the values of reasoning_effort taken, separated by spaces; empty is all
+	// Reasoning names the field of an assistant message that gives its
+	// reasoning back to the upstream; empty sends none.
+	Reasoning string
+	// Details: reasoning_details are understood as well, with signatures.
+	Details bool
+	// System: the role developer is not known.
+	System bool
+	// NoStreamOptions: stream_options is refused; usage comes unasked.
+	NoStreamOptions bool
+	// NoDone: streams end after finish_reason without [DONE].
+	NoDone bool
+	// ToolID is the exact length of a tool call id, letters and digits; 0 is free.
+	ToolID int
+	// ZeroSample: temperature 0 is sent as do_sample false.
+	ZeroSample bool
+	// Anthropic is the anthropic_version that a Messages body carries instead
+	// of the model (hosted Claude).
+	Anthropic string
+}
+
+const maxTokensName = "max_tokens"
+
+// compatible is any server that calls itself OpenAI-compatible.
+var compatible = Deviations{MaxTokens: maxTokensName, System: true}
+
+// deviations lists the providers that differ from compatible or from OpenAI,
+// after the notes of the provider table and the vendors' references.
+var deviations = [...]struct {
+	id string
+	Deviations
+}{
+	{"openai", Deviations{}},
+	{"azure", Deviations{}},
+	{"openrouter", Deviations{MaxTokens: maxTokensName, Think: ThinkReasoning, Reasoning: "reasoning", Details: true}},
+	{"xai", Deviations{
+		System: true, Efforts: "low medium high",
+		Drop: []string{"logit_bias"}, DropReasoning: []string{"presence_penalty", "frequency_penalty", "stop"},
+	}},
+	{"deepseek", Deviations{
+		MaxTokens: maxTokensName, System: true, Think: ThinkType, Efforts: "high max", Reasoning: "reasoning_content",
+		Drop: []string{"seed", "logit_bias", "n", "parallel_tool_calls"},
+	}},
+	{"mistral", Deviations{
+		MaxTokens: maxTokensName, System: true, Seed: "random_seed", Efforts: "none high", NoStreamOptions: true, ToolID: 9,
+		Drop: []string{
+			"logprobs", "top_logprobs", "logit_bias", "user", "safety_identifier", "store", "service_tier",
+			"verbosity", "prompt_cache_options", "prompt_cache_retention", "modalities", "web_search_options",
+		},
+	}},
+	{"groq", Deviations{
+		System: true, Efforts: "none low medium high", Reasoning: "reasoning",
+		Drop: []string{"logprobs", "top_logprobs", "logit_bias", "prediction"},
+	}},
+	{"cerebras", Deviations{
+		System: true, Drop: []string{"frequency_penalty", "presence_penalty", "logit_bias"},
+	}},
+	{"moonshot", Deviations{MaxTokens: maxTokensName, System: true, Think: ThinkType, Efforts: "low high max", Reasoning: "reasoning_content"}},
+	{"zai", Deviations{
+		MaxTokens: maxTokensName, System: true, Think: ThinkSwitch, Reasoning: "reasoning_content", ZeroSample: true,
+		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "parallel_tool_calls"},
+	}},
+	{"dashscope", Deviations{MaxTokens: maxTokensName, System: true, Think: ThinkEnable, Reasoning: "reasoning_content"}},
+	{"minimax", Deviations{
+		MaxTokens: maxTokensName, System: true, Think: ThinkNone, Details: true,
+		Set: [][2]string{{"reasoning_split", "true"}},
+	}},
+	{"cohere", Deviations{
+		MaxTokens: maxTokensName, System: true, Efforts: "none high",
+		Drop: []string{"n", "logit_bias", "top_logprobs", "parallel_tool_calls", "service_tier"},
+	}},
+	{"ollama", Deviations{
+		MaxTokens: maxTokensName, System: true, Efforts: "none low medium high",
+		Drop: []string{"tool_choice", "logit_bias", "user", "n", "logprobs", "top_logprobs"},
+	}},
+	{"ollama-cloud", Deviations{
+		MaxTokens: maxTokensName, System: true, Efforts: "none low medium high",
+		Drop: []string{"tool_choice", "logit_bias", "user", "n", "logprobs", "top_logprobs"},
+	}},
+	{"perplexity", Deviations{
+		MaxTokens: maxTokensName, System: true, Efforts: "minimal low medium high",
+		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "parallel_tool_calls"},
+	}},
+	{"vertex", Deviations{Anthropic: "vertex-2023-10-16"}},
+	{"bedrock", Deviations{Anthropic: "bedrock-2023-05-31"}},
+}
+
+// DeviationsOf gives the deviations of a provider by its id. A provider that
+// is not listed is taken as an ordinary compatible server. The result is
+// shared and must not be changed.
+func DeviationsOf(provider string) *Deviations {
+	for i := range deviations {
+		if deviations[i].id == provider {
+			return &deviations[i].Deviations
+		}
+	}
+	return &compatible
+}
+
+// openAI tells whether the upstream is OpenAI itself.
+func (v *Deviations) openAI() bool { return v.MaxTokens == "" && !v.System && v.Drop == nil }
+
+func (v *Deviations) drops(name string, reasoning bool) bool {
+	for _, d := range v.Drop {
+		if d == name {
+			return true
+		}
+	}
+	if reasoning {
+		for _, d := range v.DropReasoning {
+			if d == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// round gives the effort that is taken and nearest below the wanted one, or
+// above it when there is none below; "" when none is.
+func (v *Deviations) round(name string) string {
+	if v.Efforts == "" {
+		return name
+	}
+	want := effortIndex(name)
+	best := -1
+	for _, e := range strings.Fields(v.Efforts) {
+		i := effortIndex(e)
+		switch {
+		case name != "none" && e == "none": // never switches off what was asked for
+		case i == want:
+			return e
+		case name == "none":
+		case best < 0, best > want && i < best, i < want && i > best:
+			best = i
+		}
+	}
+	if best < 0 {
+		return ""
+	}
+	return efforts[best].name
+}

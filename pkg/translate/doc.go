@@ -1,0 +1,202 @@
+// Package translate turns one wire format of chat into another, bytes to bytes.
+//
+// Each dialect has a side of its own that reads it into the middle form
+// (middle.go: messages of blocks; answers; stream events) and writes it from
+// there, so that any client dialect goes to any upstream dialect. What a
+// target cannot say is left out by the rule of its writer and named in the
+// result, or refused with a 400 where leaving it out would change the answer's
+// meaning (several choices, audio, server state).
+//
+// There is no I/O, no clock and no randomness here: ids and times come with
+// the Options.
+package translate
+
+import (
+	"weir/pkg/apierr"
+	"weir/pkg/fields"
+
+	"github.com/tidwall/gjson"
+)
+
+// Dialect is a wire format of chat.
+type Dialect uint8
+
+// The dialects. Clients speak the first three.
+const (
+	Chat      Dialect = iota // OpenAI chat completions
+	Responses                // OpenAI Responses
+	Messages                 // Anthropic Messages, 2023-06-01 and 2026-10-21
+	Gemini                   // Google generateContent
+	Cohere                   // Cohere v2 chat
+	Converse                 // Amazon Bedrock's Converse; its frames as server-sent events (pkg/bedrock)
+)
+
+var dialectNames = [...]string{"chat", "responses", "messages", "gemini", "cohere", "converse"}
+
+// String gives the dialect's name in lower case.
+func (d Dialect) String() string { return dialectNames[d] }
+
+// Options says what a body alone does not tell. The zero value works.
+type Options struct {
+	Model      string      // the upstream's model id, written into requests
+	Shown      string      // the model id that answers carry; empty keeps the upstream's
+	ID         string      // of the request: made ids are chatcmpl-<ID>, msg_<ID>, resp_<ID>, …
+	Now        int64       // Unix seconds, for "created"
+	Deviations *Deviations // of the upstream; nil is plain OpenAI
+	MaxTokens  int64       // sent to upstreams that require a limit when the client gave none; 0 is 4096
+	MaxOutput  int64       // most tokens that the model gives; 0 is unknown
+	Version    string      // anthropic-version of a Messages upstream; empty is 2023-06-01
+	Reasoning  bool        // the model reasons (catalogue); OpenAI's are known by their ids as well
+	// Issuer names who signs the thinking of this upstream. A signature only
+	// goes back to its issuer. Empty: anthropic, gemini, openai, cohere or chat.
+	Issuer string
+	// StreamUsage: the chat client asked for usage in its stream.
+	StreamUsage bool
+}
+
+var noDeviations Deviations
+
+func (o *Options) deviations() *Deviations {
+	if o.Deviations == nil {
+		return &noDeviations
+	}
+	return o.Deviations
+}
+
+var issuers = [...]string{"chat", "openai", "anthropic", "gemini", "cohere", "bedrock"}
+
+func (o *Options) issuer(d Dialect) string {
+	if o.Issuer != "" {
+		return o.Issuer
+	}
+	return issuers[d]
+}
+
+// Request turns a client's request into the upstream's.
+//
+// dropped names the fields of the client's dialect that the upstream does not
+// get, each once, in the order met; they belong in x-weir-dropped. The error
+// is an *apierr.Error with status 400. For from == to the bytes pass: only the
+// model and what Deviations says is changed (see same.go).
+func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []string, err error) {
+	if err := check(body); err != nil {
+		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
+	}
+	if from == to {
+		return same(from, body, root, &opt)
+	}
+	q := &request{from: from}
+	switch from {
+	case Chat:
+		err = readChatRequest(root, q)
+	case Responses:
+		err = readResponsesRequest(root, q)
+	case Messages:
+		err = readMessagesRequest(root, q)
+	default:
+		err = apierr.New(500, "", "No client speaks this dialect.")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256)}
+	switch to {
+	case Chat:
+		err = writeChatRequest(q, &d, &opt)
+	case Responses:
+		err = writeResponsesRequest(q, &d, &opt)
+	case Messages:
+		err = writeMessagesRequest(q, &d, &opt)
+	case Gemini:
+		err = writeGeminiRequest(q, &d, &opt)
+	case Cohere:
+		err = writeCohereRequest(q, &d, &opt)
+	case Converse:
+		err = writeConverseRequest(q, &d, &opt)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.b, q.dropped, nil
+}
+
+// Response turns an upstream's JSON answer (status 2xx) into the client's.
+// An answer that is not the upstream's dialect, or that holds an error in
+// spite of its status, gives an *apierr.Error with 502 or the error's status.
+func Response(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
+	a, err := readAnswer(from, body, &opt)
+	if err != nil {
+		return nil, Usage{}, err
+	}
+	var d doc
+	d.b = make([]byte, 0, len(body)+256)
+	a.write(to, &d, &opt)
+	return d.b, a.usage, nil
+}
+
+func (a *answer) write(to Dialect, d *doc, opt *Options) {
+	switch to {
+	case Responses:
+		writeResponsesAnswer(a, d, opt)
+	case Messages:
+		writeMessagesAnswer(a, d, opt)
+	default:
+		writeChatAnswer(a, d, opt)
+	}
+}
+
+// badBody is a 2xx answer that cannot be read.
+func badBody() *apierr.Error {
+	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
+}
+
+func readAnswer(from Dialect, body []byte, opt *Options) (*answer, error) {
+	if check(body) != nil {
+		return nil, badBody()
+	}
+	root := gjson.ParseBytes(body)
+	if from == Gemini && root.IsArray() {
+		root = root.Get("0")
+	}
+	if !root.IsObject() {
+		return nil, badBody()
+	}
+	if e := failureIn(root); e != nil {
+		return nil, e
+	}
+	a := &answer{}
+	var ok bool
+	switch from {
+	case Chat:
+		ok = readChatAnswer(root, a, opt)
+	case Responses:
+		ok = readResponsesAnswer(root, a, opt)
+	case Messages:
+		ok = readMessagesAnswer(root, a, opt)
+	case Gemini:
+		ok = readGeminiAnswer(root, a, opt)
+	case Cohere:
+		ok = readCohereAnswer(root, a, opt)
+	case Converse:
+		ok = readConverseAnswer(root, a, opt)
+	}
+	if a.failure != nil {
+		return nil, a.failure
+	}
+	if !ok {
+		return nil, badBody()
+	}
+	return a, nil
+}
+
+// check tells whether b is one JSON value, strictly (pkg/fields).
+func check(b []byte) error {
+	var c fields.Cursor
+	c.Reset(b)
+	c.Skip()
+	return c.End()
+}

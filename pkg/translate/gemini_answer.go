@@ -1,0 +1,242 @@
+package translate
+
+import (
+	"github.com/tidwall/gjson"
+)
+
+// readGeminiAnswer reads a GenerateContentResponse.
+func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
+	candidate := root.Get("candidates.0")
+	blocked := root.Get("promptFeedback.blockReason")
+	if !candidate.IsObject() && !blocked.Exists() {
+		return false
+	}
+	a.id, a.model = str(root.Get("responseId")), str(root.Get("modelVersion"))
+	a.usage = geminiUsage(root.Get("usageMetadata"))
+	a.finish = finishFilter
+	if candidate.IsObject() {
+		a.finish = geminiFinish(str(candidate.Get("finishReason")))
+	} else {
+		a.explain = "The prompt was blocked: " + limit(str(blocked))
+	}
+	sig := ""
+	candidate.Get("content.parts").ForEach(func(_, p gjson.Result) bool {
+		own := opt.issuer(Gemini)
+		s := str(p.Get("thoughtSignature"))
+		switch {
+		case p.Get("functionCall").IsObject():
+			f := p.Get("functionCall")
+			b := block{kind: toolUseBlock, id: str(f.Get("id")), name: str(f.Get("name")), args: f.Get("args").Raw}
+			if b.id == "" {
+				b.id = opt.callID(len(a.blocks))
+			}
+			if s != "" {
+				b.sig, b.issuer = s, own
+			}
+			a.blocks = append(a.blocks, b)
+		case p.Get("text").Type == gjson.String:
+			kind := textBlock
+			if p.Get("thought").Type == gjson.True {
+				kind = thinkingBlock
+			}
+			if n := len(a.blocks); n > 0 && a.blocks[n-1].kind == kind {
+				a.blocks[n-1].text += p.Get("text").Str
+			} else if p.Get("text").Str != "" {
+				a.blocks = append(a.blocks, block{kind: kind, text: p.Get("text").Str})
+			}
+			if s != "" {
+				sig = s
+			}
+		}
+		return true
+	})
+	if sig != "" && !a.hasTools() {
+		// The signature of a text stands before it.
+		b := block{kind: thinkingBlock, sig: sig, issuer: opt.issuer(Gemini)}
+		at := 0
+		if len(a.blocks) > 0 && a.blocks[0].kind == thinkingBlock {
+			a.blocks[0].sig, a.blocks[0].issuer = b.sig, b.issuer
+		} else {
+			a.blocks = append(a.blocks[:at], append([]block{b}, a.blocks[at:]...)...)
+		}
+	}
+	candidate.Get("groundingMetadata.groundingChunks").ForEach(func(_, g gjson.Result) bool {
+		if u := str(g.Get("web.uri")); u != "" && len(a.blocks) > 0 {
+			last := &a.blocks[len(a.blocks)-1]
+			last.cites = append(last.cites, citation{u, str(g.Get("web.title"))})
+		}
+		return true
+	})
+	return true
+}
+
+func geminiFinish(s string) finish {
+	switch s {
+	case "":
+		return finishUnset
+	case "MAX_TOKENS", "CONTINUATION":
+		return finishLength
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE":
+		return finishFilter
+	}
+	if len(s) > 6 && s[:6] == "IMAGE_" {
+		return finishFilter
+	}
+	return finishStop
+}
+
+func geminiUsage(v gjson.Result) (u Usage) {
+	if !v.IsObject() {
+		return u
+	}
+	u.Known = true
+	v.ForEach(func(k, n gjson.Result) bool {
+		switch k.Str {
+		case "promptTokenCount", "toolUsePromptTokenCount":
+			u.Input += count(n)
+		case "cachedContentTokenCount":
+			u.CacheRead = count(n)
+		case "candidatesTokenCount":
+			u.Output += count(n)
+		case "thoughtsTokenCount":
+			u.Reasoning = count(n)
+			u.Output += u.Reasoning
+		}
+		return true
+	})
+	return u
+}
+
+// geminiSource reads a stream of fragments. It has no terminator: it is over
+// when a fragment with a finish reason was followed by a clean end.
+type geminiSource struct {
+	opt      *Options
+	began    bool
+	finished bool
+	calls    int
+	sources  int // sources told so far
+	e        event
+}
+
+func (s *geminiSource) clean() bool { return s.finished }
+
+func (s *geminiSource) read(name, data []byte, to sink) {
+	if string(data) == "[DONE]" {
+		return
+	}
+	root := gjson.Parse(view(data))
+	if root.IsArray() {
+		root = root.Get("0") // errors come so
+	}
+	var candidate, usage, feedback, failure, id, model gjson.Result
+	root.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "candidates":
+			candidate = v.Get("0")
+		case "usageMetadata":
+			usage = v
+		case "promptFeedback":
+			feedback = v
+		case "error":
+			failure = v
+		case "responseId":
+			id = v
+		case "modelVersion":
+			model = v
+		}
+		return true
+	})
+	if failure.Exists() {
+		if e := failureIn(root); e != nil {
+			to.event(&event{kind: evFail, failure: e})
+			return
+		}
+	}
+	if !s.began {
+		s.began = true
+		to.event(&event{kind: evStart, id: str(id), name: str(model)})
+	}
+	var parts, finish, grounding gjson.Result
+	candidate.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "content":
+			parts = v.Get("parts")
+		case "finishReason":
+			finish = v
+		case "groundingMetadata":
+			grounding = v
+		}
+		return true
+	})
+	parts.ForEach(func(_, p gjson.Result) bool {
+		s.part(p, to)
+		return true
+	})
+	at := 0
+	grounding.Get("groundingChunks").ForEach(func(_, g gjson.Result) bool {
+		if u := str(g.Get("web.uri")); u != "" {
+			if at++; at > s.sources {
+				s.sources = at
+				to.event(&event{kind: evCite, cite: citation{u, str(g.Get("web.title"))}})
+			}
+		}
+		return true
+	})
+	if u := geminiUsage(usage); u.Known {
+		to.event(&event{kind: evUsage, usage: u})
+	}
+	if f := str(finish); f != "" {
+		s.finished = true
+		to.event(&event{kind: evFinish, finish: geminiFinish(f)})
+	} else if b := str(feedback.Get("blockReason")); b != "" && !candidate.Exists() {
+		s.finished = true
+		to.event(&event{kind: evFinish, finish: finishFilter, explain: "The prompt was blocked: " + limit(b)})
+	}
+}
+
+func (s *geminiSource) part(p gjson.Result, to sink) {
+	var text, call gjson.Result
+	thought, sig := false, ""
+	p.ForEach(func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "text":
+			text = v
+		case "thought":
+			thought = v.Type == gjson.True
+		case "thoughtSignature":
+			sig = str(v)
+		case "functionCall":
+			call = v
+		}
+		return true
+	})
+	if call.IsObject() {
+		s.calls++
+		id := str(call.Get("id"))
+		if id == "" {
+			id = s.opt.callID(s.calls)
+		}
+		e := event{kind: evTool, block: s.calls, id: id, name: str(call.Get("name"))}
+		if sig != "" {
+			e.sig, e.issuer = sig, s.opt.issuer(Gemini)
+		}
+		to.event(&e)
+		args := "{}"
+		if v := call.Get("args"); v.IsObject() {
+			args = v.Raw
+		}
+		to.event(&event{kind: evArgs, block: s.calls, text: escape(args)})
+		to.event(&event{kind: evClose, block: s.calls})
+		return
+	}
+	if t := inner(text); t != "" {
+		s.e = event{kind: evText, text: t}
+		if thought {
+			s.e.kind = evThinking
+		}
+		to.event(&s.e)
+	}
+	if sig != "" {
+		to.event(&event{kind: evSignature, sig: sig, issuer: s.opt.issuer(Gemini)})
+	}
+}

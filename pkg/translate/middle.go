@@ -1,0 +1,332 @@
+package translate
+
+import "weir/pkg/apierr"
+
+type role uint8
+
+const (
+	user role = iota // also carries the results of tools
+	assistant
+	system // leading ones are the system prompt
+)
+
+type blockKind uint8
+
+const (
+	textBlock blockKind = iota
+	imageBlock
+	documentBlock
+	audioBlock
+	toolUseBlock
+	toolResultBlock
+	thinkingBlock
+	refusalBlock
+)
+
+// block is a piece of a message.
+type block struct {
+	kind   blockKind
+	text   string // of text, thinking, refusal, and of a document that is text
+	mime   string // media type of data
+	data   string // base64
+	url    string
+	file   string // id of a stored file
+	title  string // file name or title
+	detail string // of an image: auto, low, high
+	id     string // of a tool call, and of the result that belongs to it
+	name   string // of a tool
+	args   string // arguments of a call: JSON text, perhaps broken; of a custom tool any text
+	custom bool   // a call of a custom tool
+	parts  []block
+	failed bool // the tool reported an error
+	// sig is opaque to all but issuer. On a tool call it is Gemini's.
+	sig, issuer string
+	redacted    bool   // a thinking block without text
+	cache       string // "", "5m", "1h": ends a cached prefix
+	cites       []citation
+}
+
+// citation is a source of a text.
+type citation struct{ url, title string }
+
+type message struct {
+	role   role
+	blocks []block
+}
+
+// tool is a function that the model may call.
+type tool struct {
+	name, description string
+	schema            string // raw JSON; empty when absent
+	strict            string // "true", "false" or empty
+	custom            string // raw JSON of a custom tool, flat form; empty for functions
+	cache             string
+}
+
+type choiceMode uint8
+
+const (
+	choiceUnset choiceMode = iota
+	choiceAuto
+	choiceAny
+	choiceTool
+	choiceNone
+)
+
+type toolChoice struct {
+	mode    choiceMode
+	name    string
+	custom  bool
+	allowed []string // only these tools may be called
+}
+
+type formatKind uint8
+
+const (
+	formatUnset formatKind = iota
+	formatText
+	formatObject
+	formatSchema
+)
+
+type format struct {
+	kind                      formatKind
+	name, description, schema string
+	strict                    string
+}
+
+type thinkMode uint8
+
+const (
+	thinkUnset thinkMode = iota
+	thinkOff
+	thinkOn     // the model decides how much
+	thinkBudget // budget tokens
+)
+
+// request is what a client asks. Numbers keep the text they came in.
+type request struct {
+	from     Dialect
+	messages []message
+	tools    []tool
+	search   bool // the hosted web search
+	choice   toolChoice
+	parallel string // "true", "false" or empty
+
+	maxTokens                   int64 // 0 when absent
+	temperature, topP, topK     string
+	stop                        []string
+	presence, frequency, seed   string
+	logitBias                   string // raw JSON
+	logprobs                    bool
+	topLogprobs                 string
+	stream                      bool
+	think                       thinkMode
+	effort                      string // none, minimal, low, medium, high, xhigh, max
+	budget                      int64
+	summary                     string // how thinking is shown: raw value of the client
+	format                      format
+	verbosity                   string
+	metadata                    string // raw JSON
+	user, tier, cacheKey, store string
+	cache                       string // cache control of the whole prompt
+
+	dropped []string
+}
+
+// drop notes that a field of the client's dialect does not reach the upstream.
+func (q *request) drop(name string) {
+	for _, d := range q.dropped {
+		if d == name {
+			return
+		}
+	}
+	q.dropped = append(q.dropped, name)
+}
+
+// field is a part of the middle form that has other names in other dialects.
+type field uint8
+
+const (
+	fieldStop field = iota
+	fieldEffort
+	fieldUser
+	fieldFormat
+	fieldParallel
+	fieldCache
+	fieldThinking
+	fieldMaxTokens
+	fieldLogprobs
+	fieldSearch
+)
+
+var fieldNames = [...][3]string{ // chat, responses, messages
+	fieldStop:      {"stop", "stop", "stop_sequences"},
+	fieldEffort:    {"reasoning_effort", "reasoning", "thinking"},
+	fieldUser:      {"user", "user", "metadata.user_id"},
+	fieldFormat:    {"response_format", "text.format", "output_config.format"},
+	fieldParallel:  {"parallel_tool_calls", "parallel_tool_calls", "tool_choice.disable_parallel_tool_use"},
+	fieldCache:     {"prompt_cache_breakpoint", "prompt_cache_breakpoint", "cache_control"},
+	fieldThinking:  {"reasoning_content", "input.reasoning", "messages.thinking"},
+	fieldMaxTokens: {"max_completion_tokens", "max_output_tokens", "max_tokens"},
+	fieldLogprobs:  {"logprobs", "top_logprobs", "logprobs"},
+	fieldSearch:    {"web_search_options", "tools.web_search", "tools.web_search"},
+}
+
+func (q *request) dropField(f field) { q.drop(fieldNames[f][q.from]) }
+
+// dropSet drops the named field when it has a value.
+func (q *request) dropSet(name, value string) {
+	if value != "" {
+		q.drop(name)
+	}
+}
+
+// add appends a block to the last message when that has the same role, else
+// begins a message.
+func (q *request) add(r role, b block) {
+	if n := len(q.messages); n > 0 && q.messages[n-1].role == r {
+		q.messages[n-1].blocks = append(q.messages[n-1].blocks, b)
+		return
+	}
+	q.messages = append(q.messages, message{r, []block{b}})
+}
+
+// lead gives how many messages at the front are the system prompt. A
+// conversation of nothing else has none: its last message must be asked.
+func (q *request) lead() int {
+	for i, m := range q.messages {
+		if m.role != system {
+			return i
+		}
+	}
+	if n := len(q.messages); n > 0 {
+		q.messages[n-1].role = user
+		return n - 1
+	}
+	return 0
+}
+
+// systemText joins the texts of the leading system messages.
+func (q *request) systemText(lead int) string {
+	text := ""
+	for _, m := range q.messages[:lead] {
+		for _, b := range m.blocks {
+			if b.text == "" {
+				continue
+			}
+			if text != "" {
+				text += "\n\n"
+			}
+			text += b.text
+		}
+	}
+	return text
+}
+
+// toolName finds the tool that a call id belongs to.
+func (q *request) toolName(id string) string {
+	for i := range q.messages {
+		for j := range q.messages[i].blocks {
+			if b := &q.messages[i].blocks[j]; b.kind == toolUseBlock && b.id == id {
+				return b.name
+			}
+		}
+	}
+	return ""
+}
+
+// finish is why an answer ended.
+type finish uint8
+
+const (
+	finishUnset finish = iota
+	finishStop
+	finishSequence // one of the stop sequences came up
+	finishLength
+	finishTools
+	finishFilter
+	finishPause
+	finishWindow // the context is full
+)
+
+// Usage counts the tokens of an answer. Input is the whole prompt with what
+// was read from and written to the cache, Output has the reasoning in it.
+type Usage struct {
+	Input, Output, CacheRead, CacheWrite, Reasoning int64
+	Known                                           bool // the upstream told
+}
+
+// answer is a whole answer.
+type answer struct {
+	id, model string
+	blocks    []block
+	finish    finish
+	stopSeq   string
+	explain   string // why it was refused
+	usage     Usage
+	tier      string
+	logprobs  string // raw JSON, chat's form
+	failure   *apierr.Error
+}
+
+func (a *answer) hasTools() bool {
+	for i := range a.blocks {
+		if a.blocks[i].kind == toolUseBlock {
+			return true
+		}
+	}
+	return false
+}
+
+// reason is the finish, corrected for upstreams that say stop after a call.
+func (a *answer) reason() finish { return settle(a.finish, a.hasTools()) }
+
+func settle(f finish, tools bool) finish {
+	if tools && (f == finishStop || f == finishUnset) {
+		return finishTools
+	}
+	if f == finishUnset {
+		return finishStop
+	}
+	return f
+}
+
+type eventKind uint8
+
+const (
+	evStart     eventKind = iota // id, model: an answer has begun
+	evText                       // text
+	evThinking                   // text
+	evSignature                  // sig, issuer: ends the thinking before it, or stands alone
+	evRedacted                   // sig, issuer
+	evRefusal                    // text
+	evTool                       // block, id, name, sig
+	evArgs                       // block, text
+	evClose                      // the open block is complete
+	evCite                       // cite
+	evLogprobs                   // sig: raw JSON
+	evUsage                      // usage
+	evFinish                     // finish, stopSeq, explain
+	evEnd                        // the terminator came
+	evFail                       // failure
+)
+
+// event is a step of a streamed answer. text is as it stood between the quotes
+// of a JSON string, escapes and all, and valid only during the call.
+type event struct {
+	kind    eventKind
+	finish  finish
+	custom  bool
+	block   int // tells tool calls apart
+	text    string
+	id      string // also the model of evStart in name
+	name    string
+	sig     string
+	issuer  string
+	stopSeq string
+	explain string
+	cite    citation
+	usage   Usage
+	failure *apierr.Error
+}

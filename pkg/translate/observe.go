@@ -1,0 +1,316 @@
+package translate
+
+import (
+	"bytes"
+	"errors"
+
+	"weir/pkg/apierr"
+	"weir/pkg/stream"
+
+	"github.com/tidwall/gjson"
+)
+
+// Bounds of what an Observer keeps of one line. A longer line, as the end of a
+// long Responses stream is, is searched for its usage in passing.
+const (
+	maxSeenLine = 64 << 10
+	overlap     = 4 << 10 // more than a usage object has
+)
+
+// Observer reads along with a stream of the client's own dialect that passes
+// byte for byte: it is a stream.Watcher. It takes the pieces in any size, also
+// the whole stream at once, parses only the lines that matter, and keeps at
+// most about 128 KiB.
+type Observer struct {
+	dialect Dialect
+	noDone  bool
+	line    []byte // the begun line, or the last of a long one
+	head    []byte // the beginning of a long line
+	kind    []byte // of the event field
+	long    bool
+	lf      bool // a CR ended the last line
+	within  bool // the last line was not blank: an event is begun
+	data    bool
+	done    bool
+	stopped bool // a finish reason came
+	usage   Usage
+	failure *apierr.Error
+	seen    bool
+}
+
+var _ stream.Watcher = (*Observer)(nil)
+
+// Observe makes the observer of one stream. d is Chat, Responses or Messages.
+func Observe(d Dialect, opt Options) *Observer {
+	return &Observer{dialect: d, noDone: opt.deviations().NoDone}
+}
+
+// Usage gives what the stream has told so far.
+func (o *Observer) Usage() Usage { return o.usage }
+
+// Failure gives the error that the stream held or ended with, or nil.
+func (o *Observer) Failure() *apierr.Error { return o.failure }
+
+// Complete tells whether the stream came to its proper end.
+func (o *Observer) Complete() bool { return o.done && o.failure == nil }
+
+// Sample sees the next piece.
+func (o *Observer) Sample(piece []byte) {
+	if len(piece) > 0 {
+		o.seen = true
+	}
+	noCR := bytes.IndexByte(piece, '\r') < 0
+	for len(piece) > 0 && !o.done {
+		if o.lf {
+			o.lf = false
+			if piece[0] == '\n' {
+				piece = piece[1:]
+				continue
+			}
+		}
+		end := -1
+		if noCR {
+			end = bytes.IndexByte(piece, '\n')
+		} else {
+			for i, b := range piece {
+				if b == '\n' || b == '\r' {
+					end, o.lf = i, b == '\r'
+					break
+				}
+			}
+		}
+		if end < 0 {
+			o.keep(piece)
+			return
+		}
+		if len(o.line) == 0 && !o.long {
+			o.ended(piece[:end])
+		} else {
+			o.keep(piece[:end])
+			o.ended(o.line)
+		}
+		o.line, o.long = o.line[:0], false
+		piece = piece[end+1:]
+	}
+}
+
+// keep adds to the begun line. Of a long one only the end is kept, after the
+// rest was searched.
+func (o *Observer) keep(part []byte) {
+	for len(part) > 0 {
+		n := min(len(part), maxSeenLine-len(o.line))
+		o.line = append(o.line, part[:n]...)
+		part = part[n:]
+		if len(o.line) == maxSeenLine {
+			if !o.long {
+				o.long = true
+				o.head = append(o.head[:0], o.line[:512]...)
+			}
+			o.search(o.line)
+			copy(o.line, o.line[maxSeenLine-overlap:])
+			o.line = o.line[:overlap]
+		}
+	}
+}
+
+var (
+	usageName = []byte(`"usage"`)
+	errorName = []byte(`"error"`)
+	dataField = []byte("data:")
+	nameField = []byte("event:")
+)
+
+// search finds a usage object in a part of a long line.
+func (o *Observer) search(part []byte) {
+	for {
+		i := bytes.Index(part, usageName)
+		if i < 0 {
+			return
+		}
+		part = part[i+len(usageName):]
+		j := 0
+		for j < len(part) && (part[j] == ' ' || part[j] == ':') {
+			j++
+		}
+		v := gjson.ParseBytes(part[j:min(len(part), j+overlap)])
+		if v.Get("input_tokens").Type == gjson.Number {
+			if o.dialect == Messages {
+				o.usage.merge(messagesUsage(v))
+			} else {
+				o.usage.merge(responsesUsage(v))
+			}
+		} else if v.Get("prompt_tokens").Type == gjson.Number {
+			o.usage.merge(chatUsage(gjson.Parse(`{"usage":` + v.Raw + `}`)))
+		}
+	}
+}
+
+// ended reads a whole line.
+func (o *Observer) ended(line []byte) {
+	if len(line) == 0 {
+		o.kind, o.within = o.kind[:0], false
+		return
+	}
+	o.within = true
+	if bytes.HasPrefix(line, nameField) {
+		o.kind = append(o.kind[:0], bytes.TrimSpace(line[len(nameField):])...)
+		return
+	}
+	if o.long {
+		o.search(line)
+		if !bytes.HasPrefix(o.head, dataField) {
+			return
+		}
+		o.mark(o.kindOf(o.head[len(dataField):]), nil)
+		return
+	}
+	if !bytes.HasPrefix(line, dataField) {
+		return
+	}
+	data := bytes.TrimSpace(line[len(dataField):])
+	if o.dialect == Chat {
+		o.chat(data)
+		return
+	}
+	o.mark(o.kindOf(data), data)
+}
+
+// kindOf gives the name of an event: of its event field, else its type.
+func (o *Observer) kindOf(data []byte) string {
+	if len(o.kind) > 0 {
+		return view(o.kind)
+	}
+	return gjson.Get(view(data), "type").Str
+}
+
+// chat reads a chunk. Only one with usage or an error is parsed.
+func (o *Observer) chat(data []byte) {
+	if string(data) == "[DONE]" {
+		o.done = true
+		return
+	}
+	if o.noDone && bytes.Contains(data, []byte(`"finish_reason":"`)) {
+		o.stopped = true
+	}
+	if bytes.HasSuffix(data, []byte(`"usage":null}`)) && !bytes.HasPrefix(data, []byte(`{"error"`)) {
+		return
+	}
+	if !has(data, usageName, errorName) || check(data) != nil {
+		return
+	}
+	root := gjson.Parse(view(data))
+	if u := chatUsage(root); u.Known {
+		o.usage.merge(u)
+	}
+	if e := failureIn(root); e != nil && o.failure == nil {
+		o.failure = e
+	}
+}
+
+// mark reads an event of the other two dialects; data is nil when it was too
+// long to keep.
+func (o *Observer) mark(kind string, data []byte) {
+	switch kind {
+	case "message_start", "message_delta":
+		path := "usage"
+		if kind == "message_start" {
+			path = "message.usage"
+		}
+		if u := messagesUsage(gjson.Get(view(data), path)); u.Known {
+			o.usage.merge(u)
+		}
+	case "response.completed", "response.incomplete":
+		if u := responsesUsage(gjson.Get(view(data), "response.usage")); u.Known {
+			o.usage.merge(u)
+		}
+		o.done = true
+	case "message_stop":
+		o.done = true
+	case "error", "response.failed":
+		if o.failure != nil {
+			break
+		}
+		o.failure = ofStatus(500)
+		if data != nil && check(data) == nil {
+			root := gjson.Parse(view(data))
+			if kind == "response.failed" {
+				root = root.Get("response")
+			}
+			if e := failureIn(root); e != nil {
+				o.failure = e
+			} else if kind == "error" {
+				o.failure = ofStatus(statusIn(root))
+				describe(o.failure, root)
+			}
+		}
+		o.done = kind == "response.failed"
+	}
+}
+
+// End gives what the client still has to be told: nothing after a proper end,
+// else the failure in its dialect. An event that was cut off is closed first.
+func (o *Observer) End(cause error) []byte {
+	if cause == nil && len(o.line) > 0 && !o.long {
+		o.ended(o.line)
+		o.line = o.line[:0]
+		if o.done {
+			return []byte("\n\n") // the end lacked its blank line
+		}
+	}
+	if o.done {
+		return nil
+	}
+	if errors.Is(cause, stream.ErrClient) {
+		if o.failure == nil {
+			o.failure = causeError(cause)
+		}
+		return nil
+	}
+	if cause == nil && o.noDone && o.stopped {
+		o.done = true
+		return nil
+	}
+	var out []byte
+	if o.within || len(o.line) > 0 {
+		out = append(out, "\n\n"...)
+	}
+	if o.failure != nil {
+		// The upstream told it; chat's frame lacks what ends it.
+		if o.dialect == Chat {
+			return append(out, "data: [DONE]\n\n"...)
+		}
+		return nil
+	}
+	o.failure = causeError(cause)
+	return FailureFrame(out, o.dialect, o.failure)
+}
+
+// has tells whether one of two names of seven bytes is in data, by skipping
+// ahead (Boyer, Moore, Horspool).
+func has(data, a, b []byte) bool {
+	const n = 7
+	for i := n - 1; i < len(data); i += int(skips[data[i]]) {
+		if data[i] == '"' {
+			if w := data[i-n+1 : i+1]; bytes.Equal(w, a) || bytes.Equal(w, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// skips tells how far the end of a seven-byte window may move on, by its last
+// byte, without missing "usage" or "error" with their quotes.
+var skips = func() (t [256]uint8) {
+	for i := range t {
+		t[i] = 7
+	}
+	for _, w := range [...]string{`"usage"`, `"error"`} {
+		for i := 0; i < 6; i++ {
+			if s := uint8(6 - i); s < t[w[i]] {
+				t[w[i]] = s
+			}
+		}
+	}
+	return t
+}()

@@ -1,0 +1,257 @@
+package translate
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/pkg/apierr"
+
+	"github.com/tidwall/gjson"
+)
+
+// readResponsesRequest reads a Responses request (api-shapes 4.1). What needs
+// state on the server is refused: no other dialect has any.
+func readResponsesRequest(root gjson.Result, q *request) (err error) {
+	var input gjson.Result
+	instructions := ""
+	root.ForEach(func(k, v gjson.Result) bool {
+		if v.Type == gjson.Null {
+			return true
+		}
+		switch k.Str {
+		case "model", "include", "stream_options":
+			// include asks for parts that are given anyway, or of hosted tools.
+		case "input":
+			input = v
+		case "instructions":
+			instructions = str(v)
+		case "max_output_tokens":
+			q.maxTokens, err = whole(k.Str, v)
+		case "temperature":
+			q.temperature, err = number(k.Str, v)
+		case "top_p":
+			q.topP, err = number(k.Str, v)
+		case "stream":
+			q.stream = v.Type == gjson.True
+		case "tools":
+			err = readResponsesTools(v, q)
+		case "tool_choice":
+			err = readResponsesChoice(v, q)
+		case "parallel_tool_calls":
+			q.parallel = boolean(v)
+		case "reasoning":
+			if e := v.Get("effort"); e.Type == gjson.String {
+				err = q.setEffort("reasoning.effort", e)
+			}
+			q.summary = str(v.Get("summary"))
+		case "text":
+			q.verbosity = str(v.Get("verbosity"))
+			switch f := v.Get("format"); str(f.Get("type")) {
+			case "text":
+				q.format.kind = formatText
+			case "json_object":
+				q.format.kind = formatObject
+			case "json_schema":
+				q.format = schemaFormat(f)
+			}
+		case "previous_response_id", "conversation", "prompt":
+			err = apierr.Invalid(k.Str, "This model's provider keeps no state: send the whole conversation in input.")
+		case "background":
+			if v.Type == gjson.True {
+				err = apierr.Invalid(k.Str, "This model's provider has no background mode.")
+			}
+		case "store":
+			// Nothing is kept, which only a wish to the contrary notices.
+			if q.store = boolean(v); q.store == "true" {
+				q.drop(k.Str)
+			}
+		case "truncation":
+			if v.Str != "disabled" {
+				q.drop(k.Str)
+			}
+		case "metadata":
+			q.metadata = v.Raw
+		case "top_logprobs":
+			q.topLogprobs, err = number(k.Str, v)
+			q.logprobs = true
+		case "prompt_cache_key":
+			q.cacheKey = str(v)
+		case "service_tier":
+			q.tier = str(v)
+		case "safety_identifier":
+			q.user = str(v)
+		case "user":
+			if q.user == "" {
+				q.user = str(v)
+			}
+		default:
+			q.drop(k.Str)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	if instructions != "" {
+		q.messages = append(q.messages, message{system, []block{{text: instructions}}})
+	}
+	lead := len(q.messages)
+	switch {
+	case input.Type == gjson.String:
+		q.messages = append(q.messages, message{user, []block{{text: input.Str}}})
+	case input.IsArray():
+		i := 0
+		input.ForEach(func(_, item gjson.Result) bool {
+			err = readResponsesItem("input["+strconv.Itoa(i)+"]", item, q)
+			i++
+			return err == nil
+		})
+	default:
+		err = apierr.Invalid("input", "input must be a string or an array of items.")
+	}
+	if err == nil && len(q.messages) == lead {
+		err = apierr.Invalid("input", "input must not be empty.")
+	}
+	return err
+}
+
+func readResponsesItem(at string, v gjson.Result, q *request) error {
+	kind := str(v.Get("type"))
+	if kind == "" && v.Get("role").Exists() {
+		kind = "message"
+	}
+	switch kind {
+	case "message":
+		blocks, err := responsesContent(at, v.Get("content"), q)
+		if err != nil {
+			return err
+		}
+		switch str(v.Get("role")) {
+		case "assistant":
+			for _, b := range blocks {
+				q.add(assistant, b)
+			}
+		case "system", "developer":
+			q.messages = append(q.messages, message{system, blocks})
+		case "user":
+			q.messages = append(q.messages, message{user, blocks})
+		default:
+			return apierr.Invalid(at+".role", "Unknown role.")
+		}
+	case "function_call":
+		q.add(assistant, block{kind: toolUseBlock, id: str(v.Get("call_id")), name: str(v.Get("name")), args: str(v.Get("arguments"))})
+	case "custom_tool_call":
+		q.add(assistant, block{kind: toolUseBlock, custom: true, id: str(v.Get("call_id")), name: str(v.Get("name")), args: str(v.Get("input"))})
+	case "function_call_output", "custom_tool_call_output":
+		b := block{kind: toolResultBlock, id: str(v.Get("call_id")), custom: kind[0] == 'c'}
+		if b.id == "" {
+			return apierr.Invalid(at+".call_id", "An output needs call_id.")
+		}
+		var err error
+		if b.parts, err = responsesContent(at, v.Get("output"), q); err != nil {
+			return err
+		}
+		q.add(user, b)
+	case "reasoning":
+		b := block{kind: thinkingBlock}
+		v.Get("summary").ForEach(func(_, s gjson.Result) bool { b.text += str(s.Get("text")); return true })
+		if b.text == "" {
+			v.Get("content").ForEach(func(_, s gjson.Result) bool { b.text += str(s.Get("text")); return true })
+		}
+		b.issuer, b.sig = unwrap(str(v.Get("encrypted_content")), "openai")
+		if rest, ok := strings.CutPrefix(b.sig, "redacted."); ok && b.issuer != "openai" {
+			b.redacted, b.sig = true, rest
+		}
+		q.add(assistant, b)
+	case "item_reference":
+		return apierr.Invalid(at, "This model's provider keeps no state: send the item itself.")
+	default:
+		q.drop("input." + kind)
+	}
+	return nil
+}
+
+// responsesContent reads a content or output: a text, or an array of parts.
+func responsesContent(at string, v gjson.Result, q *request) (blocks []block, err error) {
+	switch {
+	case v.Type == gjson.String:
+		return []block{{text: v.Str}}, nil
+	case !v.Exists() || v.Type == gjson.Null:
+		return nil, nil
+	case !v.IsArray():
+		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
+	}
+	v.ForEach(func(_, p gjson.Result) bool {
+		var b block
+		switch t := str(p.Get("type")); t {
+		case "input_text", "output_text", "text", "summary_text":
+			b.text = str(p.Get("text"))
+		case "refusal":
+			b = block{kind: refusalBlock, text: str(p.Get("refusal"))}
+		case "input_image":
+			b = block{kind: imageBlock, detail: str(p.Get("detail")), file: str(p.Get("file_id"))}
+			if b.file == "" {
+				err = b.source(at, str(p.Get("image_url")))
+			}
+		case "input_file":
+			b = block{kind: documentBlock, title: str(p.Get("filename")), file: str(p.Get("file_id")), url: str(p.Get("file_url"))}
+			if data := str(p.Get("file_data")); data != "" {
+				b.url = ""
+				err = b.source(at, data)
+			}
+		case "input_audio":
+			b = block{kind: audioBlock, mime: "audio/" + str(p.Get("input_audio.format")), data: str(p.Get("input_audio.data"))}
+		default:
+			err = apierr.Invalid(at+".content", "Unknown content part %q.", limit(t))
+		}
+		blocks = append(blocks, b)
+		return err == nil
+	})
+	return blocks, err
+}
+
+func readResponsesTools(v gjson.Result, q *request) error {
+	if !v.IsArray() {
+		return apierr.Invalid("tools", "tools must be an array.")
+	}
+	v.ForEach(func(_, t gjson.Result) bool {
+		switch kind := str(t.Get("type")); {
+		case kind == "function":
+			q.tools = append(q.tools, function(t))
+		case kind == "custom":
+			f := t.Get("format")
+			q.tools = append(q.tools, customTool(t, f, f))
+		case strings.HasPrefix(kind, "web_search"):
+			q.search = true
+		default:
+			q.drop("tools." + kind)
+		}
+		return true
+	})
+	return nil
+}
+
+func readResponsesChoice(v gjson.Result, q *request) error {
+	switch v.Str {
+	case "none":
+		q.choice.mode = choiceNone
+		return nil
+	case "auto":
+		q.choice.mode = choiceAuto
+		return nil
+	case "required":
+		q.choice.mode = choiceAny
+		return nil
+	}
+	switch kind := str(v.Get("type")); kind {
+	case "function", "custom":
+		q.choice = toolChoice{mode: choiceTool, name: str(v.Get("name")), custom: kind == "custom"}
+	case "allowed_tools":
+		q.choice = allowed(v)
+	case "":
+		return apierr.Invalid("tool_choice", "Unknown tool_choice.")
+	default:
+		q.drop("tool_choice." + kind)
+	}
+	return nil
+}

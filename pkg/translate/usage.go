@@ -1,0 +1,50 @@
+package translate
+
+import "github.com/tidwall/gjson"
+
+// UsageOf reads the usage out of an upstream's JSON answer. The body has been
+// checked; an answer without usage gives Known false.
+func UsageOf(from Dialect, body []byte) Usage {
+	switch from {
+	case Responses:
+		return responsesUsage(gjson.GetBytes(body, "usage"))
+	case Messages:
+		return messagesUsage(gjson.GetBytes(body, "usage"))
+	case Gemini:
+		return geminiUsage(gjson.GetBytes(body, "usageMetadata"))
+	case Cohere:
+		return cohereUsage(gjson.GetBytes(body, "usage"))
+	}
+	return chatUsage(gjson.ParseBytes(body))
+}
+
+// joinLogprobs joins the logprobs objects of a stream's pieces.
+func joinLogprobs(pieces []string) string {
+	if len(pieces) == 0 {
+		return ""
+	}
+	d := doc{}
+	d.open("", '{')
+	for _, name := range [...]string{"content", "refusal"} {
+		list := doc{}
+		list.open("", '[')
+		some := false
+		for _, s := range pieces {
+			gjson.Get(s, name).ForEach(func(_, v gjson.Result) bool {
+				if v.IsObject() {
+					list.raw("", v.Raw)
+					some = true
+				}
+				return true
+			})
+		}
+		list.close(']')
+		if some {
+			d.raw(name, string(list.b))
+		} else {
+			d.null(name)
+		}
+	}
+	d.close('}')
+	return string(d.b)
+}
