@@ -6,6 +6,7 @@
 // figure is the median of ROUNDS (3), measured in turns with the floor. ROWS is
 // a regular expression on the ids of the rows to take; absent, all.
 import { execFileSync, spawn } from "node:child_process";
+import { createHmac, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -46,16 +47,14 @@ const floor = { name: "floor", dir: prepare("floor", join(root, "test/bench/floo
 const bridge = { name: "bridge", dir: prepare("bridge", join(root, "test/out/bridge")), main: "worker.mjs", env: {} };
 const weir = { name: "weir", dir: prepare("weir", join(root, "build"), [join(root, "test/bench/entry.mjs")]), main: "entry.mjs", env: { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", LOG_LEVEL: "error" }, kvPort };
 
-async function tenant(url) {
-  const call = async (path, body) => {
-    const res = await fetch(url + path, { method: "POST", headers: { ...json, authorization: `Bearer ${secrets.ADMIN_TOKEN}` }, body: JSON.stringify(body) });
-    if (!res.ok) throw new Error(`${path}: ${res.status} ${await res.text()}`);
-    return res.json();
-  };
-  const { machineId, apiKey } = await call("/api/machines", {});
-  const connect = (family, prefix) => call(`/${machineId}/api/providers`, { provider: `${family}-compatible-0123abcd`, apiKey: "bench-upstream-key", providerSpecificData: { baseUrl: upstreamUrl + "/v1", prefix } });
-  await connect("openai", "up");
-  await connect("anthropic", "an");
+// tenant seeds a machine through KV, as `wrangler kv key put` does, and gives
+// the headers of a caller.
+async function tenant() {
+  const machineId = randomBytes(8).toString("hex"), keyId = randomBytes(13).toString("hex");
+  const check = createHmac("sha256", secrets.API_KEY_SECRET).update(machineId + keyId).digest("hex").slice(0, 8);
+  const apiKey = `sk-${machineId}-${keyId}-${check}`;
+  const connection = (family, prefix) => ({ id: `bench-${prefix}`, provider: `${family}-compatible-0123abcd`, apiKey: "bench-upstream-key", providerSpecificData: { baseUrl: upstreamUrl + "/v1", prefix } });
+  await fetch(`http://127.0.0.1:${kvPort}/machine:${machineId}`, { method: "PUT", body: JSON.stringify({ connections: [connection("openai", "up"), connection("anthropic", "an")], apiKeys: [apiKey] }) });
   return { authorization: `Bearer ${apiKey}` };
 }
 
@@ -98,7 +97,7 @@ const results = [], gateways = new Map(), keys = new Map();
 async function up(target) {
   if (!gateways.has(target)) {
     gateways.set(target, await serve(target.dir, target.main, target));
-    keys.set(target, target === weir ? await tenant(gateways.get(target).url) : {});
+    keys.set(target, target === weir ? await tenant() : {});
   }
   return gateways.get(target);
 }

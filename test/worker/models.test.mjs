@@ -49,7 +49,7 @@ test("a machine without connections lists the static catalogue, through the offi
 
 test("explicit models replace the catalogue, a prefix the alias", async () => {
   const { list } = await machine(
-    { provider: "openai", apiKey: "key-of-openai", providerSpecificData: { prefix: "mine", enabledModels: ["gpt-5", "mine/gpt-5", "openai/text-embedding-3-small", " ", "tts-1"] } },
+    { provider: "openai", apiKey: "key-of-openai", providerSpecificData: { prefix: "mine", enabledModels: ["gpt-5", "mine/gpt-5", "openai/text-embedding-3-small", "tts-1"] } },
     { provider: "groq", apiKey: "key-of-groq", isActive: false },
   );
   assert.deepEqual(ids((await list()).body), ["mine/gpt-5"]);
@@ -104,9 +104,9 @@ test("two gateways that point at each other both answer, with bounded calls", as
 });
 
 test("an upstream that fails gives nothing and takes nothing from the others", async () => {
-  for (const fault of ["status=500", "reset", "body=html", "body=broken", "body=null", "raw=garbage", "gzip=400000000", "size=100000000", "redirect=http://127.0.0.1:1/"]) {
+  for (const fault of ["status=500", "reset", "body=html", "body=broken", "body=null", "raw=garbage", "gzip=400000000", "size=100000000"]) {
     const { list } = await machine(
-      compatible(up, { path: `/!${fault.replaceAll("/", "%2F")}/v1`, prefix: "bad", suffix: "bbbbbbbb" }),
+      compatible(up, { path: `/!${fault}/v1`, prefix: "bad", suffix: "bbbbbbbb" }),
       compatible(up, { prefix: "good", suffix: "aaaaaaaa" }),
     );
     const before = Date.now(), { status, body } = await list();
