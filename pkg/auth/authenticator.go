@@ -28,6 +28,7 @@ const longWait = 60 * time.Second
 type machines interface {
 	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
 	Confirm(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	Revalidate(ctx context.Context, machineID string)
 }
 
 // Authenticator tells who calls. Every refusal is the same 401, whatever was
@@ -163,9 +164,17 @@ func (a *Authenticator) byKey(ctx context.Context, r *edge.Request, text, pathMa
 		return nil, unknown(err)
 	}
 	found := find(m, &k)
-	if found == nil && !k.Old() {
-		// Its check is right, so it may have been made a moment ago.
-		if m, err = a.Machines.Confirm(ctx, id); err != nil {
+	if found == nil {
+		// It may have been made, or seeded, a moment ago. The check of a key
+		// says that it is worth asking; keys without one, which anybody can
+		// make up, only do what is due anyway.
+		if k.Old() {
+			a.Machines.Revalidate(ctx, id)
+			m, err = a.Machines.Get(ctx, id)
+		} else {
+			m, err = a.Machines.Confirm(ctx, id)
+		}
+		if err != nil {
 			return nil, unknown(err)
 		}
 		found = find(m, &k)

@@ -19,10 +19,11 @@ const adminToken = "operator-token-operator-token-123"
 // loader has machines, and counts the look-ups.
 type loader struct {
 	have   map[string]*store.Machine
-	newer  map[string]*store.Machine // what Confirm finds
+	newer  map[string]*store.Machine // what Confirm and a due Revalidate find
 	err    error
 	gets   []string
 	forced int
+	due    bool
 }
 
 func (l *loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
@@ -34,6 +35,13 @@ func (l *loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
 		return snapshot.New(m), nil
 	}
 	return nil, snapshot.ErrUnknown
+}
+
+// Revalidate makes the newer machines known, as for a snapshot that is due.
+func (l *loader) Revalidate(_ context.Context, id string) {
+	if m := l.newer[id]; m != nil && l.due {
+		l.have[id] = m
+	}
 }
 
 func (l *loader) Confirm(ctx context.Context, id string) (*snapshot.Machine, error) {
@@ -232,6 +240,23 @@ func TestOldKeyForcesNoRevalidation(t *testing.T) {
 	}
 }
 
+// An old key of a document that replaced another was refused for as long as the
+// machine saw no other call.
+func TestOldKeyIsFoundInASnapshotThatWasDue(t *testing.T) {
+	for _, due := range []bool{false, true} {
+		k := newKeys(t)
+		k.due = due
+		old, _ := ParseKey("sk-newlyseeded1")
+		rec := *k.have[mid]
+		rec.Keys = []store.Key{{ID: "seeded", Digest: old.DigestHex()}}
+		k.newer = map[string]*store.Machine{mid: &rec}
+		_, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer("sk-newlyseeded1")}, mid)
+		if (err == nil) != due {
+			t.Errorf("due %v: %v", due, err)
+		}
+	}
+}
+
 func TestStoreDownIsNot401(t *testing.T) {
 	k := newKeys(t)
 	k.err = apierr.New(503, "unavailable", "down")
@@ -336,4 +361,5 @@ func BenchmarkData(b *testing.B) {
 type one struct{ m *snapshot.Machine }
 
 func (o one) Get(context.Context, string) (*snapshot.Machine, error)     { return o.m, nil }
+func (o one) Revalidate(context.Context, string)                         {}
 func (o one) Confirm(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }
