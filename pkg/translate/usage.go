@@ -14,6 +14,8 @@ func UsageOf(from Dialect, body []byte) Usage {
 		return geminiUsage(gjson.GetBytes(body, "usageMetadata"))
 	case Cohere:
 		return cohereUsage(gjson.GetBytes(body, "usage"))
+	case Converse:
+		return converseUsage(gjson.GetBytes(body, "usage"))
 	}
 	return chatUsage(gjson.ParseBytes(body))
 }
