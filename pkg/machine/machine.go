@@ -59,6 +59,8 @@ const RegistryID = "registry"
 type request struct {
 	ctx  context.Context
 	body []byte
+	// settled tells that the answer does not depend on what is not yet written.
+	settled bool
 	*tx
 }
 
@@ -99,7 +101,7 @@ var registryOps = [...]struct {
 func (o *Object) Handle(ctx context.Context, st Storage, machineID, op string, body []byte) (status int, answer []byte) {
 	r := &request{ctx: ctx, body: body, tx: o.begin(st, machineID)}
 	v, err := o.dispatch(r, op)
-	if err == nil {
+	if err == nil && !r.settled {
 		err = r.commit()
 	}
 	if err != nil {

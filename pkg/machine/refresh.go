@@ -69,6 +69,7 @@ func (o *Object) refresh(r *request) (any, error) {
 	}
 	flight := r.id + ":" + id
 	if u := o.unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
+		r.settled = true
 		return Refreshed{u.row.Connection, r.meta.Generation, true}, nil
 	}
 	if row.TokenGeneration > failed && row.Secrets[store.AccessToken] != "" {
@@ -172,7 +173,7 @@ func (o *Object) storeTokens(r *request, u *issued) (any, error) {
 		o.unsaved[key] = u
 		if try == saveTries || o.Pause == nil || o.Pause.Pause(r.ctx, savePause) != nil {
 			o.log(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.id, u.row.ID))
-			r.writes, r.order = nil, nil
+			r.settled = true
 			func() {
 				defer func() { recover() }() // the storage fails; the next call saves them too
 				r.st.SetAlarm(r.now + 1000)

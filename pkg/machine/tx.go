@@ -230,12 +230,12 @@ func (t *tx) commit() (err error) {
 	}()
 	for _, k := range t.order {
 		v, had := t.st.Get(k)
-		undo = append(undo, old{v, had})
 		if w := t.writes[k]; w != nil {
 			t.st.Put(k, w)
 		} else if had {
 			t.st.Delete(k)
 		}
+		undo = append(undo, old{v, had})
 	}
 	if at := t.meta.AlarmAt; at != alarmOf(t.before) {
 		t.st.SetAlarm(at)

@@ -282,4 +282,3 @@ func (c *idpCall) Wait() (*upstream.Response, error) {
 
 // isKey tells whether an error is one of a status and a code.
 func isFailure(a gjson.Result, code string) bool { return a.Get("error.code").Str == code }
-

@@ -1,0 +1,357 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/store"
+)
+
+func refreshBody(id string, generation int64) string {
+	return fmt.Sprintf(`{"connectionId":"%s","tokenGeneration":%d}`, id, generation)
+}
+
+// 200 callers with an expired token, 20 rotations: 20 calls, no revocation.
+func TestOneRefreshForAllCallers(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	for round := range 20 {
+		c := w.replica().Connections[0]
+		var wg sync.WaitGroup
+		tokens := make([]string, 200)
+		for i := range tokens {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				status, answer, err := w.loc.Call(w.ctx, mid, "refresh", []byte(refreshBody(id, c.TokenGeneration)))
+				if err == nil && status == 200 {
+					got := gjson.GetBytes(answer, "connection.secrets.accessToken").Str
+					s, err := w.obj.Keyring.Open(mid, id, store.AccessToken, store.Sealed(got))
+					if err == nil {
+						tokens[i] = s.Reveal()
+					}
+				}
+			}()
+		}
+		wg.Wait()
+		for i, tok := range tokens {
+			if tok != w.idp.access {
+				t.Fatalf("round %d: caller %d got %q, want %q", round, i, tok, w.idp.access)
+			}
+		}
+		w.clock.add(61 * time.Second)
+	}
+	if w.idp.calls != 20 || w.idp.revocations != 0 {
+		t.Errorf("%d token calls and %d revocations, want 20 and 0", w.idp.calls, w.idp.revocations)
+	}
+	c := w.replica().Connections[0]
+	if got := w.open(&c, store.RefreshToken); got != w.idp.refresh {
+		t.Errorf("stored refresh token: got %q, want %q", got, w.idp.refresh)
+	}
+}
+
+func TestCallersWithDifferentGenerationsDoNotRefreshTwice(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	var inner gjson.Result
+	status := 0
+	w.idp.during = func() {
+		w.idp.during = nil
+		_, a, _ := w.loc.Call(w.ctx, mid, "refresh", []byte(refreshBody(id, gen+5)))
+		inner = gjson.ParseBytes(a)
+		status, _ = w.call("refresh", refreshBody(id, gen-1))
+	}
+	w.want(200, "refresh", refreshBody(id, gen))
+	if !isFailure(inner, "refresh_in_progress") || status != 200 || w.idp.calls != 1 {
+		t.Errorf("got %s, %d, %d calls", inner.Raw, status, w.idp.calls)
+	}
+	w.want(200, "refresh", refreshBody(id, gen)) // the newer one is simply returned
+	if w.idp.calls != 1 {
+		t.Errorf("%d calls", w.idp.calls)
+	}
+	if _, a := w.call("refresh", refreshBody(id, gen+1)); !isFailure(a, "refreshed_recently") || w.idp.calls != 1 {
+		t.Errorf("a token of a moment ago: got %s, %d calls", a.Raw, w.idp.calls)
+	}
+}
+
+func TestLostAnswerEndsInOneNeedsReauth(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	w.idp.lose = true
+	for range 50 {
+		w.call("refresh", refreshBody(id, gen))
+	}
+	if w.idp.calls != 1 {
+		t.Fatalf("%d calls while the outcome is unknown", w.idp.calls)
+	}
+	w.clock.add(61 * time.Second)
+	for range 50 {
+		if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, needsReauth) {
+			t.Fatal(a.Raw)
+		}
+		w.clock.add(10 * time.Minute)
+		w.loc.Alarms(w.ctx)
+	}
+	if w.idp.calls != 2 {
+		t.Errorf("%d calls, want 2: the lost one and one attempt", w.idp.calls)
+	}
+	v := w.ok("GET", "/api/providers/"+id, "")
+	if v.Get("status").Str != needsReauth || v.Get("lastError").Str != "invalid_grant" {
+		t.Errorf("got %s", v.Raw)
+	}
+	// Typed in again, it works again.
+	access, refresh := w.idp.issue()
+	w.ok("PUT", "/api/providers/"+id, fmt.Sprintf(`{"accessToken":%q,"refreshToken":%q}`, access, refresh))
+	gen = w.replica().Connections[0].TokenGeneration
+	w.want(200, "refresh", refreshBody(id, gen))
+}
+
+func TestDefiniteRefusalsAreTriedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		body   string
+	}{{500, "oops"}, {503, `{"error":"invalid_grant"}`}, {400, `{"error":"invalid_client"}`}, {429, `{}`}, {302, ``}} {
+		t.Run(fmt.Sprint(tt.status, tt.body), func(t *testing.T) {
+			w := newWorld(t)
+			w.create()
+			id := w.oauth()
+			gen := w.replica().Connections[0].TokenGeneration
+			w.idp.answer = func() (int, string, bool) { return tt.status, tt.body, false }
+			_, a := w.call("refresh", refreshBody(id, gen))
+			if !isFailure(a, "refresh_failed") || a.Get("error.retryAfterMs").Int() <= 0 {
+				t.Fatal(a.Raw)
+			}
+			w.call("refresh", refreshBody(id, gen))
+			if w.idp.calls != 1 {
+				t.Fatal("asked again at once")
+			}
+			w.clock.add(61 * time.Second)
+			w.want(200, "refresh", refreshBody(id, gen))
+			if w.idp.revocations != 0 {
+				t.Error("revoked")
+			}
+		})
+	}
+}
+
+func TestUnusableAnswersOfATokenEndpoint(t *testing.T) {
+	for _, body := range []string{"<html>", "", "[]", `{}`, `{"access_token":5}`, `{"access_token":"short"}`, `{"access_token":"0123456789\n"}`} {
+		w := newWorld(t)
+		w.create()
+		id := w.oauth()
+		c := w.replica().Connections[0]
+		w.idp.answer = func() (int, string, bool) { return 200, body, false }
+		if _, a := w.call("refresh", refreshBody(id, c.TokenGeneration)); !isFailure(a, "refresh_failed") {
+			t.Errorf("%q: got %s", body, a.Raw)
+		}
+		if now := w.replica().Connections[0]; now.TokenGeneration != c.TokenGeneration || w.open(&now, store.RefreshToken) != w.idp.refresh {
+			t.Errorf("%q changed the tokens", body)
+		}
+	}
+}
+
+func TestLifeOfATokenIsBounded(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		`3600`: time.Hour, `"3600"`: time.Hour, `-1`: time.Hour, `0`: time.Hour, `1`: minLife, `1e18`: maxLife, `"NaN"`: time.Hour,
+		`null`: time.Hour, `"soon"`: time.Hour, `{}`: time.Hour, `"1e400"`: time.Hour, `7776001`: maxLife, `"-Inf"`: time.Hour,
+	} {
+		if got := lifeOf(gjson.Parse(in)); got != want {
+			t.Errorf("%s: got %v, want %v", in, got, want)
+		}
+	}
+	if got := lifeOf(gjson.Result{}); got != time.Hour {
+		t.Errorf("missing: got %v", got)
+	}
+}
+
+func TestOldRefreshTokenStaysWhereNoNewOneComes(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.idp.keepRefresh = true
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	for i := range 3 {
+		w.want(200, "refresh", refreshBody(id, gen+int64(i)))
+		w.clock.add(2 * time.Minute)
+	}
+	c := w.replica().Connections[0]
+	if w.open(&c, store.RefreshToken) != w.idp.refresh || w.open(&c, store.AccessToken) != w.idp.access {
+		t.Error("the tokens are not those of the endpoint")
+	}
+}
+
+// A crash at any write: tokens are in the storage before anybody has them.
+func TestCrashesAroundARefresh(t *testing.T) {
+	for _, when := range []string{"before the call", "before the write", "after the write"} {
+		t.Run(when, func(t *testing.T) {
+			w := newWorld(t)
+			w.create()
+			id := w.oauth()
+			gen := w.replica().Connections[0].TokenGeneration
+			st := w.loc.Storage(mid)
+			w.obj.Pause = nil
+			switch when {
+			case "before the call":
+				st.Fault = func(key string) bool { return strings.HasPrefix(key, intentPrefix) }
+			case "before the write":
+				w.idp.during = func() { st.Fault = func(string) bool { return true } }
+			}
+			status, a := w.call("refresh", refreshBody(id, gen))
+			st.Fault, w.idp.during = nil, nil
+			// the instance is lost
+			w.obj.flights, w.obj.unsaved = nil, nil
+			st.Rollback()
+			switch when {
+			case "before the call":
+				if status != 503 || w.idp.calls != 0 {
+					t.Fatalf("got %d %s, %d calls", status, a.Raw, w.idp.calls)
+				}
+				w.want(200, "refresh", refreshBody(id, gen))
+			case "before the write":
+				if !a.Get("unsaved").Bool() {
+					t.Fatalf("not marked as unsaved: %s", a.Raw)
+				}
+				w.clock.add(61 * time.Second)
+				for range 10 {
+					w.call("refresh", refreshBody(id, gen))
+					w.clock.add(10 * time.Minute)
+				}
+				if w.idp.calls != 2 || w.ok("GET", "/api/providers/"+id, "").Get("status").Str != needsReauth {
+					t.Errorf("%d calls", w.idp.calls)
+				}
+				return
+			case "after the write":
+				w.want(200, "refresh", refreshBody(id, gen))
+			}
+			if w.idp.calls != 1 || w.idp.revocations != 0 {
+				t.Errorf("%d calls, %d revocations", w.idp.calls, w.idp.revocations)
+			}
+		})
+	}
+}
+
+// The storage fails for longer than can be waited for: the token is used, and
+// stored by what comes next.
+func TestUnsavedTokensAreStoredLater(t *testing.T) {
+	for _, by := range []string{"alarm", "refresh"} {
+		w := newWorld(t)
+		w.create()
+		id := w.oauth()
+		gen := w.replica().Connections[0].TokenGeneration
+		st := w.loc.Storage(mid)
+		w.idp.during = func() { st.Fault = func(key string) bool { return key != "alarm" } }
+		a := w.want(200, "refresh", refreshBody(id, gen))
+		if !a.Get("unsaved").Bool() || a.Get("connection.tokenGeneration").Int() != gen+1 {
+			t.Fatal(a.Raw)
+		}
+		w.idp.during = nil
+		if a = w.want(200, "refresh", refreshBody(id, gen)); !a.Get("unsaved").Bool() || w.idp.calls != 1 {
+			t.Fatalf("another caller: %s, %d calls", a.Raw, w.idp.calls)
+		}
+		st.Fault = nil
+		w.clock.add(2 * time.Second)
+		if by == "alarm" {
+			w.loc.Alarms(w.ctx)
+		} else if a = w.want(200, "refresh", refreshBody(id, gen)); a.Get("unsaved").Bool() {
+			t.Error("still marked as unsaved")
+		}
+		c := w.replica().Connections[0]
+		if c.TokenGeneration != gen+1 || w.open(&c, store.RefreshToken) != w.idp.refresh || len(w.obj.unsaved) != 0 {
+			t.Errorf("%s: the new tokens are not stored", by)
+		}
+	}
+}
+
+func TestCredentialReplacedDuringARefreshStays(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	w.idp.during = func() {
+		w.idp.during = nil
+		w.ok("PUT", "/api/providers/"+id, `{"refreshToken":"typed-in-meanwhile","accessToken":"typed-in-access"}`)
+	}
+	w.want(200, "refresh", refreshBody(id, gen))
+	c := w.replica().Connections[0]
+	if got := w.open(&c, store.RefreshToken); got != "typed-in-meanwhile" {
+		t.Errorf("got %q", got)
+	}
+	w.idp.during = func() { w.idp.during = nil; w.ok("DELETE", "/api/providers/"+id, "") }
+	w.clock.add(2 * time.Minute)
+	if status, a := w.call("refresh", refreshBody(id, c.TokenGeneration)); status != 404 {
+		t.Errorf("deleted meanwhile: got %s", a.Raw)
+	}
+}
+
+func TestTokensAreRefreshedAheadOfTheirExpiry(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	w.want(200, "refresh", refreshBody(id, w.replica().Connections[0].TokenGeneration))
+	for range 54 {
+		w.clock.add(time.Minute)
+		w.loc.Alarms(w.ctx)
+	}
+	if w.idp.calls != 1 {
+		t.Fatalf("%d calls 6 minutes before the end", w.idp.calls)
+	}
+	w.clock.add(2 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	if w.idp.calls != 2 {
+		t.Errorf("%d calls 4 minutes before the end, want 2", w.idp.calls)
+	}
+	// Tokens that live a minute are not refreshed all the time.
+	w.idp.life = "60"
+	w.clock.add(56 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	calls := w.idp.calls
+	for range 60 {
+		w.clock.add(10 * time.Second)
+		w.loc.Alarms(w.ctx)
+	}
+	if n := w.idp.calls - calls; n > 10 {
+		t.Errorf("%d calls in 10 minutes", n)
+	}
+}
+
+func TestWhatCannotBeRefreshed(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	key := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	for id, code := range map[string]string{key: "not_refreshable", "nobody": "connection_not_found", "a/b": "connection_not_found"} {
+		if _, a := w.call("refresh", refreshBody(id, 0)); !isFailure(a, code) {
+			t.Errorf("%s: got %s, want %s", id, a.Raw, code)
+		}
+	}
+	if w.idp.calls != 0 {
+		t.Error("the token endpoint was called")
+	}
+}
+
+func TestServiceAccountsSignTheirClaim(t *testing.T) {
+	w := newWorld(t)
+	w.obj.TokenURL = nil
+	w.create()
+	file := `{"client_email":"weir@acme.iam.gserviceaccount.com","private_key_id":"k1","token_uri":"https://evil.example.com","private_key":"-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----\\n"}`
+	id := w.connect(`{"provider":"vertex","serviceAccount":"` + strings.ReplaceAll(file, `"`, `\"`) + `","providerSpecificData":{"project":"acme","location":"global"}}`)
+	a := w.want(200, "refresh", refreshBody(id, w.replica().Connections[0].TokenGeneration))
+	if w.idp.lastEndpoint != "https://oauth2.googleapis.com/token" {
+		t.Errorf("asked %s", w.idp.lastEndpoint)
+	}
+	if n := strings.Count(w.idp.lastForm.Get("assertion"), "."); n != 2 || a.Get("connection.secrets.accessToken").Str == "" {
+		t.Errorf("assertion %q, answer %s", w.idp.lastForm.Get("assertion"), a.Raw)
+	}
+	if got := w.replica().Connections[0].AuthType; got != "service_account" {
+		t.Errorf("authType %q", got)
+	}
+}

@@ -1,0 +1,108 @@
+package machine
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// spellings gives a secret in the encodings in which it may lie somewhere.
+func spellings(s string) map[string]string {
+	out := map[string]string{
+		"raw": s, "url": url.QueryEscape(s), "hex": hex.EncodeToString([]byte(s)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(s))),
+		"utf-16": string(utf16(s)), "html": strings.ReplaceAll(s, "-", "&#x2d;"), "json": strings.ReplaceAll(s, "-", `\u002d`),
+	}
+	for lead := range 3 {
+		b := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", lead) + s))
+		out[fmt.Sprint("base64 at ", lead)] = strings.TrimRight(b[4:], "=")[:len(b)*2/3-8]
+		out[fmt.Sprint("base64url at ", lead)] = strings.NewReplacer("+", "-", "/", "_").Replace(out[fmt.Sprint("base64 at ", lead)])
+	}
+	return out
+}
+
+func utf16(s string) (b []byte) {
+	for _, c := range []byte(s) {
+		b = append(b, c, 0)
+	}
+	return b
+}
+
+// 100 canaries through every way in: nothing stored, published, answered,
+// logged or audited has one of them.
+func TestNoSecretLeavesInTheClear(t *testing.T) {
+	w := newWorld(t)
+	var canaries []string
+	canary := func() string {
+		s := fmt.Sprintf("canary-%03d-Zq9~+Wx7vK2mPf", len(canaries))
+		canaries = append(canaries, s)
+		return s
+	}
+	var answers []string
+	note := func(status int, a string) { answers = append(answers, a) }
+	var docs []string
+	for range 10 {
+		docs = append(docs, fmt.Sprintf(`{"provider":"openai","apiKey":%q,"accessToken":%q,"refreshToken":%q}`, canary(), canary(), canary()))
+	}
+	w.want(200, "adopt", `{"doc":{"connections":[`+strings.Join(docs, ",")+`],"apiKeys":["`+canary()+`","`+canary()+`"]}}`)
+	for i := range 20 {
+		body := fmt.Sprintf(`{"provider":"bedrock","name":"n%d","apiKey":%q,"secretAccessKey":%q,"providerSpecificData":{"clientSecret":%q,"region":"eu-west-1"}}`, i, canary(), canary(), canary())
+		status, a := w.api("POST", "/api/providers", body, func(e *Envelope) { e.MutationID = fmt.Sprint("m", i) })
+		note(status, a.Raw)
+	}
+	var last string
+	for len(canaries) < 100 {
+		status, a := w.api("POST", "/api/keys", `{}`, func(e *Envelope) { e.MutationID = fmt.Sprint("k", len(canaries)) })
+		if status != 200 {
+			t.Fatal(a.Raw)
+		}
+		last = a.Get("body.apiKey").Str // shown once, so not a leak here
+		canaries = append(canaries, last)
+	}
+	// refusals, too
+	for _, body := range []string{
+		fmt.Sprintf(`{"provider":"openai","apiKey":%q,"what":1}`, canary()),
+		fmt.Sprintf(`{"provider":"openai","apiKey":"%s\n"}`, canary()+"\u2603"),
+		fmt.Sprintf(`{"provider":"nobody","apiKey":%q}`, canary()),
+		fmt.Sprintf(`{"provider":"openai","providerSpecificData":{"password":%q}}`, canary()),
+		fmt.Sprintf(`{"provider":"openai","providerSpecificData":{"baseUrl":"https://user:%s@api.example.com/"}}`, canary()),
+	} {
+		status, a := w.api("POST", "/api/providers", body)
+		if status != 400 {
+			t.Errorf("%s: got %d", body, status)
+		}
+		note(status, a.Raw)
+	}
+	for _, path := range []string{"/api/providers", "/api/keys", "/api/audit?verify=true", "/api/export", "/api/models/availability"} {
+		status, a := w.api("GET", path, "")
+		if status != 200 {
+			t.Fatalf("%s: %s", path, a.Raw)
+		}
+		note(status, a.Raw)
+	}
+	w.oauth()
+	w.loc.Alarms(w.ctx)
+	var sinks []string
+	for k, v := range w.loc.Storage(mid).Dump() {
+		sinks = append(sinks, k+"\n"+string(v))
+	}
+	for k, v := range w.kv.Dump() {
+		sinks = append(sinks, k+"\n"+string(v))
+	}
+	sinks = append(sinks, w.logs...)
+	sinks = append(sinks, answers...)
+	all := []byte(strings.Join(sinks, "\n"))
+	for _, c := range canaries {
+		for name, s := range spellings(c) {
+			if bytes.Contains(all, []byte(s)) {
+				t.Errorf("%s is somewhere as %s", c, name)
+			}
+		}
+	}
+	if w.kv.Dump()[kvKey(mid)] == nil || len(sinks) < 50 {
+		t.Fatal("nothing was looked at")
+	}
+}

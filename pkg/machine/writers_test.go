@@ -1,0 +1,302 @@
+package machine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/store"
+)
+
+// 10,000 mutations by 8 writers over a storage that fails now and then: what
+// was acknowledged is there, what was refused is not.
+func TestNoAcknowledgedMutationIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	st := w.loc.Storage(mid)
+	src := rand.New(rand.NewPCG(1, 2))
+	st.Fault = func(string) bool { return src.IntN(60) == 0 } // the lock is held
+	const writers, each = 8, 1250
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	want := map[string]string{} // alias to model, of what was acknowledged
+	open := map[string]bool{}   // answered with 500: there or not
+	refused := 0
+	for n := range writers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			r := rand.New(rand.NewPCG(uint64(n), 7))
+			for i := range each {
+				name := fmt.Sprintf("w%d-%d", n, r.IntN(40))
+				model := fmt.Sprintf("openai/m%d-%d", n, i)
+				status, a := 0, gjson.Result{}
+				remove := i%5 == 4
+				if remove {
+					status, a = w.api("DELETE", "/api/models/alias?alias="+name, "")
+				} else {
+					status, a = w.api("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":%q,"model":%q}`, name, model))
+				}
+				mu.Lock()
+				switch {
+				case status == 200 && remove:
+					delete(want, name)
+				case status == 200:
+					want[name] = model
+					delete(open, name)
+				case status == 500:
+					open[name] = true
+					refused++
+				case status == 503:
+					refused++
+				case status != 404:
+					t.Errorf("got %d %s", status, a.Raw)
+				}
+				mu.Unlock()
+			}
+		}()
+	}
+	wg.Wait()
+	st.Fault = nil
+	got := w.replica().ModelAliases
+	lost, extra := 0, 0
+	for name, model := range want {
+		if got[name] != model && !open[name] {
+			lost++
+		}
+	}
+	for name := range got {
+		if want[name] == "" && !open[name] {
+			extra++
+		}
+	}
+	if lost != 0 || extra != 0 || refused < 100 {
+		t.Errorf("%d lost, %d that were refused are there, %d refused", lost, extra, refused)
+	}
+	if at := w.ok("GET", "/api/audit?verify=true", "").Get("chain"); !at.Get("ok").Bool() {
+		t.Errorf("the audit chain is broken: %s", at.Raw)
+	}
+}
+
+// A write that fails half way leaves nothing of itself, whichever write it is.
+func TestMutationIsWholeOrNotAtAll(t *testing.T) {
+	for at := 1; ; at++ {
+		w := newWorld(t)
+		w.create()
+		st := w.loc.Storage(mid)
+		before := st.Dump()
+		n := 0
+		st.Fault = func(string) bool { n++; return n == at }
+		status, a := w.api("POST", "/api/providers", `{"provider":"openai","apiKey":"sk-0123456789abcdef"}`, func(e *Envelope) { e.MutationID = "m1" })
+		st.Fault = nil
+		if status == 200 {
+			if at < 4 {
+				t.Fatalf("only %d writes", at-1)
+			}
+			return
+		}
+		if status != 503 || a.Get("error.retryAfterMs").Int() == 0 {
+			t.Fatalf("write %d: got %d %s", at, status, a.Raw)
+		}
+		after := st.Dump()
+		if len(after) != len(before) {
+			t.Errorf("write %d failed: %d rows, %d before", at, len(after), len(before))
+		}
+		for k, v := range before {
+			if string(after[k]) != string(v) {
+				t.Errorf("write %d failed: row %s changed", at, k)
+			}
+		}
+	}
+}
+
+func TestMutationIsAppliedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	with := func(id string) func(*Envelope) { return func(e *Envelope) { e.MutationID = id } }
+	first := w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"))
+	again := w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"))
+	if first.Raw != again.Raw || first.Get("apiKey").Str == "" || len(w.replica().Keys) != 2 {
+		t.Errorf("got %s, then %s", first.Raw, again.Raw)
+	}
+	if status, a := w.api("POST", "/api/keys", `{"name":"b"}`, with("one")); status != 422 {
+		t.Errorf("another request: got %d %s", status, a.Raw)
+	}
+	// Another caller's id of the same name is another mutation.
+	manage := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
+	w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"), func(e *Envelope) { e.KeyID = manage })
+	if n := len(w.replica().Keys); n != 4 {
+		t.Errorf("%d keys, want 4", n)
+	}
+	w.clock.add(25 * 3600e9)
+	w.loc.Alarms(w.ctx)
+	if n := len(w.loc.Storage(mid).List(mutationPrefix, "", 0)); n != 0 {
+		t.Errorf("%d answers are kept after a day", n)
+	}
+	body := `{"name":"demo","mutationId":"make"}`
+	w.want(204, "delete", "")
+	one, two := w.want(201, "create", body), w.want(201, "create", body)
+	if one.Raw != two.Raw {
+		t.Errorf("created twice: %s, %s", one.Raw, two.Raw)
+	}
+}
+
+func TestCooldownsOfAReport(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	now := w.clock.Now().UnixMilli()
+	report := func(body string) gjson.Result { t.Helper(); return w.want(200, "report", body) }
+	cool := func(model string, until, since int64, reason string) string {
+		return fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"model":%q,"until":%d,"since":%d,"reason":%q,"failures":1}]}`, id, model, until, since, reason)
+	}
+	gen := w.replica().Generation
+	if a := report(cool("m", now+7000, now, "rate_limited")); a.Get("generation").Int() != gen+1 {
+		t.Errorf("got %s, want generation %d", a.Raw, gen+1)
+	}
+	if a := report(cool("m", now+7000, now, "rate_limited")); a.Get("generation").Int() != gen+1 {
+		t.Errorf("the same again moved the generation: %s", a.Raw)
+	}
+	report(cool("", now+10*3600_000, now, "unavailable"))
+	report(cool("q", now+10*3600_000, now, "quota"))
+	report(`{"cooldowns":[{"connectionId":"nobody","until":9999999999999,"reason":"quota"}]}`)
+	left := map[string]int64{}
+	for _, c := range w.replica().Cooldowns {
+		left[c.Model] = c.Until - now
+	}
+	if len(left) != 3 || left["m"] != 7000 || left[""] != maxCool || left["q"] != 10*3600_000 {
+		t.Errorf("got %v", left)
+	}
+	rows := w.ok("GET", "/api/models/availability", "").Get("data").Array()
+	if len(rows) != 3 || rows[0].Get("waitMs").Int() <= 0 || rows[0].Get("reason").Str == "" {
+		t.Errorf("availability: %v", rows)
+	}
+	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("cooldownUntil").Int() != now+10*3600_000 || v.Get("status").Str != "cooling" {
+		t.Errorf("got %s", v.Raw)
+	}
+	// A success from before the failure clears nothing, one from after does.
+	report(fmt.Sprintf(`{"cleared":[{"connectionId":%q,"model":"m","at":%d}]}`, id, now-1))
+	if n := len(w.replica().Cooldowns); n != 3 {
+		t.Errorf("%d cooldowns, want 3", n)
+	}
+	report(fmt.Sprintf(`{"cleared":[{"connectionId":%q,"model":"m","at":%d},{"connectionId":%q,"at":%d}]}`, id, now+1, id, now))
+	if n := len(w.replica().Cooldowns); n != 1 {
+		t.Errorf("%d cooldowns, want 1", n)
+	}
+	// A new credential starts afresh.
+	w.ok("PUT", "/api/providers/"+id, `{"apiKey":"sk-fresh-0123456789"}`)
+	if n := len(w.replica().Cooldowns); n != 0 {
+		t.Errorf("%d cooldowns of the old credential", n)
+	}
+	before := w.replica().Generation
+	report(fmt.Sprintf(`{"errors":[{"connectionId":%q,"text":"Incorrect API key: sk-proj-abcdefghijklmnopqrstuvwxyz"}]}`, id))
+	v := w.ok("GET", "/api/providers/"+id, "").Get("lastError").Str
+	if v != "Incorrect API key: ***" || w.replica().Connections[0].LastError != v || w.replica().Generation != before {
+		t.Errorf("lastError %q", v)
+	}
+	report(fmt.Sprintf(`{"errors":[{"connectionId":%q,"text":""}]}`, id))
+	if v := w.ok("GET", "/api/providers/"+id, "").Get("lastError"); v.Exists() {
+		t.Errorf("lastError stays: %s", v.Raw)
+	}
+	for _, body := range []string{``, `[]`, `{"cooldowns":{}}`, `nonsense`} {
+		w.want(400, "report", body)
+	}
+}
+
+func TestLimitsOfAKey(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	key := w.ok("POST", "/api/keys", `{"rpm":10,"dailyMax":25}`).Get("id").Str
+	now := w.clock.Now().UnixMilli()
+	use := func(n int) gjson.Result {
+		t.Helper()
+		return w.want(200, "report", fmt.Sprintf(`{"keys":[{"keyId":%q,"requests":%d},{"keyId":"nobody","requests":5}]}`, key, n))
+	}
+	if a := use(9); a.Get("limited").Exists() {
+		t.Errorf("9 of 10: %s", a.Raw)
+	}
+	minute := (now/minuteMs + 1) * minuteMs
+	if a := use(1); a.Get("limited.0.until").Int() != minute || a.Get("limited.0.keyId").Str != key {
+		t.Errorf("10 of 10: %s, want until %d", a.Raw, minute)
+	}
+	var stored store.Key
+	for _, k := range w.replica().Keys {
+		if k.ID == key {
+			stored = k
+		}
+	}
+	if stored.LimitedUntil != minute {
+		t.Errorf("replica: %d", stored.LimitedUntil)
+	}
+	w.clock.add(61e9)
+	if a := use(5); a.Get("limited").Exists() {
+		t.Errorf("next minute: %s", a.Raw)
+	}
+	w.clock.add(61e9)
+	day := (now/dayMs + 1) * dayMs
+	if a := use(10); a.Get("limited.0.until").Int() != day {
+		t.Errorf("25 of 25 a day: %s, want until %d", a.Raw, day)
+	}
+	v := w.ok("GET", "/api/keys/"+key, "")
+	if v.Get("requestsToday").Int() != 25 || v.Get("limitedUntil").Int() != day || v.Get("apiKey").Exists() {
+		t.Errorf("got %s", v.Raw)
+	}
+	w.clock.add(24 * 3600e9)
+	if a := use(1); a.Get("limited").Exists() {
+		t.Errorf("next day: %s", a.Raw)
+	}
+}
+
+func TestUsageIsAddedUp(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for range 3 {
+		w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":2,"inputTokens":10,"costUsd":0.5},{"keyId":"k2","model":"openai/b","requests":1,"errors":1},{"model":"bad","requests":-5}]}`)
+	}
+	gen := w.replica().Generation
+	w.clock.add(24 * 3600e9)
+	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":1}]}`)
+	all := w.ok("GET", "/api/usage", "")
+	if len(all.Get("data").Array()) != 3 || all.Get("total.requests").Int() != 10 || all.Get("total.costUsd").Num != 1.5 {
+		t.Errorf("got %s", all.Raw)
+	}
+	by := w.ok("GET", "/api/usage?groupBy=key", "")
+	if rows := by.Get("data").Array(); len(rows) != 2 || by.Get(`data.#(keyId=="k1").requests`).Int() != 7 {
+		t.Errorf("by key: %s", by.Raw)
+	}
+	if status, _ := w.api("GET", "/api/usage?from=yesterday", ""); status != 400 {
+		t.Errorf("got %d", status)
+	}
+	if w.replica().Generation != gen {
+		t.Error("usage moves the generation")
+	}
+	w.clock.add(100 * 24 * 3600e9)
+	w.loc.Alarms(w.ctx)
+	if n := len(w.loc.Storage(mid).List("usage", "", 0)); n != 0 {
+		t.Errorf("%d rows after 100 days", n)
+	}
+}
+
+func TestJobsBelongToTheMachine(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.want(200, "job.put", `{"id":"vid/../1","kind":"video","connectionId":"c1","origin":"https://api.example.com"}`)
+	if a := w.want(200, "job.get", `{"id":"vid/../1"}`); a.Get("connectionId").Str != "c1" || a.Get("origin").Str == "" {
+		t.Errorf("got %s", a.Raw)
+	}
+	w.want(404, "job.get", `{"id":"vid"}`)
+	w.want(404, "job.get", `{}`)
+	w.want(400, "job.put", `{"id":""}`)
+	if status, _, _ := w.loc.Call(w.ctx, "zzzzzzzz01234567", "job.get", []byte(`{"id":"vid/../1"}`)); status != 404 {
+		t.Errorf("another machine: %d", status)
+	}
+	w.clock.add(31 * 24 * 3600e9)
+	w.want(404, "job.get", `{"id":"vid/../1"}`)
+	w.loc.Alarms(w.ctx)
+	if n := len(w.loc.Storage(mid).List(jobPrefix, "", 0)); n != 0 {
+		t.Errorf("%d expired jobs are kept", n)
+	}
+}
