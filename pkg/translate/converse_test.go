@@ -48,6 +48,8 @@ func TestConverseRequests(t *testing.T) {
 			`{` + said + `,"inferenceConfig":{"maxTokens":4096},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}}`, "temperature"},
 		{"effort_of_gpt_oss", "openai.gpt-oss-120b-1:0", `{` + hi + `,"reasoning_effort":"xhigh"}`, `{` + said + `,"additionalModelRequestFields":{"reasoning_effort":"high"}}`, ""},
 		{"effort_of_nova", "us.amazon.nova-2-lite-v1:0", `{` + hi + `,"reasoning_effort":"none"}`, `{` + said + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"disabled"}}}`, ""},
+		{"high_effort_of_nova", "us.amazon.nova-2-lite-v1:0", `{` + hi + `,"reasoning_effort":"high","max_tokens":9,"temperature":0.5}`,
+			`{` + said + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}}`, "max_completion_tokens,temperature"},
 		{"effort_of_others", "meta.llama3", `{` + hi + `,"reasoning_effort":"low"}`, `{` + said + `}`, "reasoning_effort"},
 		{"prefill_first", "meta.llama3", `{"messages":[{"role":"assistant","content":"So "}]}`,
 			`{"messages":[{"role":"user","content":[{"text":"(The conversation so far is not shown.)"}]},{"role":"assistant","content":[{"text":"So"}]}]}`, ""},

@@ -1,11 +1,7 @@
 package translate
 
 import (
-	"encoding/base64"
-	"strconv"
 	"strings"
-
-	"weir/pkg/apierr"
 
 	"github.com/tidwall/gjson"
 )
@@ -27,7 +23,7 @@ var converseModels = [...]converseModel{
 	{name: "claude", force: true, cache: true, topK: `"top_k":`, think: "claude"},
 	{name: "nova-2", force: true, cache: true, topK: `"inferenceConfig":{"topK":}`, think: "nova"},
 	{name: "nova", force: true, cache: true, topK: `"inferenceConfig":{"topK":}`},
-	{name: "mistral", force: true, topK: `"top_k":`, ids: 9},
+	{name: "mistral", force: true, ids: 9},
 	{name: "openai.gpt", think: "effort"},
 	{},
 }
@@ -272,292 +268,22 @@ func (c *converse) messages(lead int) error {
 	return nil
 }
 
-func (c *converse) block(b *block) error {
-	d := c.d
-	switch b.kind {
-	case textBlock, refusalBlock:
-		if strings.TrimSpace(b.text) == "" {
-			return nil // blank texts are refused
-		}
-		c.text(b.text)
-	case imageBlock:
-		if err := c.image(b); err != nil {
-			return err
-		}
-	case documentBlock:
-		if err := c.document(b); err != nil {
-			return err
-		}
-	case audioBlock:
-		return apierr.Invalid("messages", "This model does not take audio.")
-	case toolUseBlock:
-		args, ok := object(b.args)
-		if !ok {
-			args = `{"_raw":` + quoted(b.args) + `}`
-		}
-		d.open("", '{')
-		d.open("toolUse", '{')
-		d.str("toolUseId", c.callID(b.id))
-		d.str("name", b.name)
-		d.raw("input", args)
-		d.close('}')
-		d.close('}')
-	case toolResultBlock:
-		d.open("", '{')
-		d.open("toolResult", '{')
-		d.str("toolUseId", c.callID(b.id))
-		d.open("content", '[')
-		start := len(d.b)
-		for i := range b.parts {
-			if err := c.block(&b.parts[i]); err != nil {
-				return err
-			}
-		}
-		if len(d.b) == start {
-			c.text("(no output)")
-		}
-		d.close(']')
-		if b.failed {
-			d.str("status", "error")
-		}
-		d.close('}')
-		d.close('}')
-	case thinkingBlock:
-		if b.issuer != c.opt.issuer(Converse) || b.sig == "" {
-			c.dropField(fieldThinking)
-			return nil
-		}
-		d.open("", '{')
-		d.open("reasoningContent", '{')
-		if b.redacted {
-			d.str("redactedContent", b.sig)
-		} else {
-			d.open("reasoningText", '{')
-			d.str("text", b.text)
-			d.str("signature", b.sig)
-			d.close('}')
-		}
-		d.close('}')
-		d.close('}')
-		return nil // nothing is cached here
-	}
-	c.cachePoint(b.cache)
-	return nil
-}
-
-// callID makes an id of at most 64 of the characters taken, the same for the
-// same id.
-func (c *converse) callID(id string) string {
-	id = messagesID(id)
-	if n := c.model.ids; n > 0 {
-		kept := make([]byte, 0, n)
-		for i := len(id) - 1; i >= 0 && len(kept) < n; i-- { // ids differ at their ends
-			if id[i] != '_' && id[i] != '-' {
-				kept = append(kept, id[i])
-			}
-		}
-		for len(kept) < n {
-			kept = append(kept, '0')
-		}
-		return string(kept)
-	}
-	if len(id) > 64 {
-		id = id[len(id)-64:]
-	}
-	return id
-}
-
-func (c *converse) image(b *block) error {
-	kind, ok := strings.CutPrefix(b.mime, "image/")
-	if kind == "jpg" {
-		kind = "jpeg"
-	}
-	switch {
-	case b.file != "":
-		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
-	case b.url != "" || b.data == "":
-		return apierr.Invalid("messages", "This model takes images as base64 data only, not by address.")
-	case !ok || kind != "png" && kind != "jpeg" && kind != "gif" && kind != "webp":
-		return apierr.Invalid("messages", "This model takes png, jpeg, gif and webp images.")
-	}
-	c.d.raw("", `{"image":{`)
-	c.d.str("format", kind)
-	c.source(b.data)
-	c.d.b = append(c.d.b, "}}"...)
-	return nil
-}
-
-func (c *converse) source(data string) {
-	c.d.open("source", '{')
-	c.d.str("bytes", data)
-	c.d.close('}')
-}
-
-// converseDocuments are the formats by media type.
-var converseDocuments = [...][2]string{
-	{"application/pdf", "pdf"}, {"text/csv", "csv"}, {"text/html", "html"}, {"text/markdown", "md"}, {"text/plain", "txt"},
-	{"application/msword", "doc"}, {"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"},
-	{"application/vnd.ms-excel", "xls"}, {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"},
-}
-
-func (c *converse) document(b *block) error {
-	data, kind := b.data, ""
-	for i := range converseDocuments {
-		if converseDocuments[i][0] == b.mime {
-			kind = converseDocuments[i][1]
-		}
-	}
-	if b.text != "" {
-		data = base64.StdEncoding.EncodeToString([]byte(b.text))
-		if kind == "" {
-			kind = "txt"
-		}
-	}
-	switch {
-	case b.file != "":
-		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
-	case b.url != "" || data == "":
-		return apierr.Invalid("messages", "This model takes documents as base64 data only, not by address.")
-	case kind == "":
-		return apierr.Invalid("messages", "This model does not take documents of this type.")
-	}
-	c.d.raw("", `{"document":{`)
-	c.d.str("format", kind)
-	c.d.str("name", c.documentName(b.title))
-	c.source(data)
-	c.d.b = append(c.d.b, "}}"...)
-	return nil
-}
-
-// documentName keeps the characters that a name may have, without the file
-// type at its end; no two documents of a request have the same.
-func (c *converse) documentName(title string) string {
-	if i := strings.LastIndexByte(title, '.'); i > 0 {
-		title = title[:i]
-	}
-	var kept []byte
-	for i := 0; i < len(title) && len(kept) < 180; i++ {
-		ch := title[i]
-		if !letter(ch) && (ch < '0' || ch > '9') && strings.IndexByte("-()[]", ch) < 0 {
-			ch = ' '
-		}
-		if ch != ' ' || len(kept) > 0 && kept[len(kept)-1] != ' ' {
-			kept = append(kept, ch)
-		}
-	}
-	base := strings.TrimRight(string(kept), " ")
-	if base == "" {
-		base = "document"
-	}
-	name := base
-	for n := 2; c.named(name); n++ {
-		name = base + " " + strconv.Itoa(n)
-	}
-	c.documents = append(c.documents, name)
-	return name
-}
-
-func (c *converse) named(name string) bool {
-	for _, d := range c.documents {
-		if d == name {
-			return true
-		}
-	}
-	return false
-}
-
-// tools writes toolConfig. A conversation with calls in it must have one, so
-// tools that are not offered any more are named again.
-func (c *converse) tools(gen *claude, budget, forceFormat bool) {
-	d, tools := c.d, c.request.tools
-	if len(c.choice.allowed) > 0 {
-		tools = only(tools, c.choice.allowed)
-	}
-	used := c.usedTools()
-	if c.choice.mode == choiceNone {
-		if len(used) == 0 {
-			tools = nil
-		} else if len(tools) > 0 {
-			c.drop("tool_choice")
-		}
-	}
-	if len(tools) == 0 && !forceFormat {
-		for _, name := range used {
-			tools = append(tools, tool{name: name})
-		}
-	}
-	if len(tools) == 0 && !forceFormat {
-		return
-	}
-	d.open("toolConfig", '{')
-	d.open("tools", '[')
-	for i := range tools {
-		t := &tools[i]
-		c.toolSpec(t.name, t.description, t.schemaOr())
-		c.cachePoint(t.cache)
-	}
-	if forceFormat {
-		c.toolSpec(formatTool, "Gives the answer.", objectSchema(c.format.schema))
-	}
-	d.close(']')
-	mode, name := c.choice.mode, c.choice.name
-	if forceFormat && len(tools) == 0 {
-		mode, name = choiceTool, formatTool
-	} else if forceFormat {
-		mode = choiceAny
-	}
-	if len(c.request.tools) == 0 && !forceFormat {
-		mode = choiceUnset
-	}
-	if (mode == choiceAny || mode == choiceTool) && (!c.model.force || !gen.forced || budget) {
-		mode = choiceUnset
-		c.drop("tool_choice")
-	}
-	switch mode {
-	case choiceAuto:
-		d.raw("toolChoice", `{"auto":{}}`)
-	case choiceAny:
-		d.raw("toolChoice", `{"any":{}}`)
-	case choiceTool:
-		d.raw("toolChoice", `{"tool":{"name":`+quoted(name)+`}}`)
-	}
-	d.close('}')
-}
-
-// usedTools names the tools that were called, each once.
-func (c *converse) usedTools() (names []string) {
-	for i := range c.request.messages {
-	next:
-		for j := range c.request.messages[i].blocks {
-			b := &c.request.messages[i].blocks[j]
-			if b.kind != toolUseBlock {
-				continue
-			}
-			for _, n := range names {
-				if n == b.name {
-					continue next
-				}
-			}
-			names = append(names, b.name)
-		}
-	}
-	return names
-}
-
-func (c *converse) toolSpec(name, description, schema string) {
-	c.d.raw("", `{"toolSpec":{`)
-	c.d.str("name", name)
-	c.d.opt("description", description)
-	c.d.raw("inputSchema", `{"json":`+schema+`}`)
-	c.d.b = append(c.d.b, "}}"...)
-}
-
 // inference writes inferenceConfig.
 func (c *converse) inference(gen *claude, isClaude bool, think thought, limit int64) {
 	d := c.d
 	start := len(d.b)
 	d.open("inferenceConfig", '{')
 	empty := len(d.b)
+	if c.model.think == "nova" && think.effort == "high" {
+		// Nova 2 refuses all of these then.
+		if c.maxTokens > 0 {
+			c.dropField(fieldMaxTokens)
+		}
+		c.dropSet("temperature", c.temperature)
+		c.dropSet("top_p", c.topP)
+		c.dropSet("top_k", c.topK)
+		think.max, c.temperature, c.topP, c.topK = 0, "", "", ""
+	}
 	if max := think.max; max > 0 {
 		if limit > 0 && max > limit {
 			max = limit
