@@ -110,8 +110,9 @@ func New(cfg Config, p Ports) *App {
 	g.SetRoutes(routes(&handlers{
 		embeddings:     embed(pool),
 		models:         lists,
-		manage:         &manage.Handler{Objects: p.Objects, Cache: cache},
+		manage:         &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
+		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Embeddings: embed(pool).Create, Now: p.Now},
 		explain: &manage.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) manage.Endpoint {
 			switch path {
 			case "/v1/embeddings":

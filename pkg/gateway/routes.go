@@ -13,6 +13,7 @@ type handlers struct {
 
 	manage         *manage.Handler
 	providerModels *manage.ProviderModels
+	connectivity   *manage.Connectivity
 	explain        *manage.Explainer
 }
 
@@ -53,6 +54,7 @@ func routes(h *handlers) []Route {
 		kept("/api/providers", "GET", "POST"),
 		kept("/api/providers/{id}", "GET", "PUT", "DELETE"),
 		{Pattern: "/api/providers/{id}/models", Access: Manage, Methods: get(h.providerModels.List)},
+		{Pattern: "/api/providers/{id}/test", Access: Manage, MaxBody: maxManage, Methods: post(h.connectivity.Test)},
 		kept("/api/combos", "GET", "POST"),
 		kept("/api/combos/{id}", "GET", "PUT", "DELETE"),
 		kept("/api/keys", "GET", "POST"),

@@ -2,6 +2,8 @@ package manage
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
 
 	"weir/pkg/apierr"
@@ -21,9 +23,9 @@ func (h *Handler) Machines(ctx context.Context, _ *auth.Call) (*edge.Response, e
 
 // CreateMachine serves POST /api/machines.
 //
-//	{"name":"…"} → 201 {"machineId":"…","apiKey":"…"}
+//	{"name":"…","scopes":["data"]} → 201 {"machineId":"…","apiKey":"…"}
 //
-// The key is shown this once.
+// The key is shown this once; its scope is data unless scopes says otherwise.
 func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	raw, err := jsonBody(c)
 	if err != nil {
@@ -40,6 +42,22 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*edge.Respon
 	if err != nil {
 		return nil, err
 	}
+	mutation, err := mutationID(c)
+	if err != nil {
+		return nil, err
+	}
+	if mutation != "" { // the same key makes the same machine
+		id = h.machineIDOf(mutation)
+		if in == nil {
+			in = map[string]json.RawMessage{}
+		}
+		if in["mutationId"], err = json.Marshal(mutation); err != nil {
+			return nil, err
+		}
+		if raw, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+	}
 	if raw == nil {
 		raw = []byte("{}")
 	}
@@ -49,6 +67,18 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*edge.Respon
 	}
 	h.Cache.Invalidate(id)
 	return answer(201, body), nil
+}
+
+// machineIDOf gives the id that an Idempotency-Key of the operator stands for.
+func (h *Handler) machineIDOf(mutation string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	mac := hmac.New(sha256.New, h.KeySecret)
+	mac.Write([]byte("machine:" + mutation))
+	id := mac.Sum(nil)[:16]
+	for i, b := range id {
+		id[i] = letters[int(b)%len(letters)]
+	}
+	return string(id)
 }
 
 // DeleteMachine serves DELETE /api/machines/{id}.

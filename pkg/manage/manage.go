@@ -31,19 +31,22 @@ type cache interface {
 type Handler struct {
 	Objects machine.Stub
 	Cache   cache
+	// KeySecret is the worker secret API_KEY_SECRET. With it the id of a
+	// machine is made of the Idempotency-Key that asks for one.
+	KeySecret []byte
 }
 
 // Forward serves every route whose records live in the object: the route's
 // pattern tells the object what is meant.
 func (h *Handler) Forward(ctx context.Context, c *auth.Call) (*edge.Response, error) {
-	env := machine.Envelope{
-		Method: c.Method, Route: c.Trace.Route, Params: c.Params,
-		IfMatch: c.Header.Get("if-match"), MutationID: c.Header.Get("idempotency-key"),
-	}
+	env := machine.Envelope{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}
 	var err error
+	if env.MutationID, err = mutationID(c); err != nil {
+		return nil, err
+	}
 	if env.Query, err = query(c.Query); err != nil {
 		return nil, err
 	}
@@ -108,6 +111,26 @@ func jsonBody(c *auth.Call) (json.RawMessage, error) {
 		return nil, apierr.Invalid("", "the body is not valid JSON")
 	}
 	return raw, nil
+}
+
+// maxMutationID is the length of an Idempotency-Key.
+const maxMutationID = 255
+
+// mutationID gives the Idempotency-Key of a mutation: visible ASCII. The same
+// key from the same caller within a day is the same mutation.
+func mutationID(c *auth.Call) (string, error) {
+	id := c.Header.Get("idempotency-key")
+	if c.Method == "GET" || id == "" {
+		return "", nil
+	}
+	ok := len(id) <= maxMutationID
+	for i := 0; i < len(id) && ok; i++ {
+		ok = id[i] > 0x20 && id[i] < 0x7f
+	}
+	if !ok {
+		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters", maxMutationID)
+	}
+	return id, nil
 }
 
 // query reads a query string in which no name comes twice.
