@@ -35,6 +35,8 @@ type Event struct {
 //
 // An event that lies within one piece and has one data line is not copied.
 type Reader struct {
+	Comments int // comment lines passed over so far
+
 	chunk []byte // what Push brought and Next has not read
 	held  []byte // the begun line
 	data  []byte // joined data lines, when copied
@@ -181,6 +183,10 @@ func (r *Reader) line() ([]byte, bool) {
 
 // field reads one line that is not empty.
 func (r *Reader) field(line []byte) {
+	if line[0] == ':' {
+		r.Comments++
+		return
+	}
 	name, value := line, []byte(nil)
 	if i := bytes.IndexByte(line, ':'); i >= 0 {
 		name, value = line[:i], line[i+1:]

@@ -62,7 +62,7 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 	}
 	writeChatTools(q, d, v, set)
 	writeChatFormat(q, d)
-	writeChatEffort(q, d, v, reasons)
+	writeChatEffort(q, d, opt.Model, v, reasons)
 	if q.verbosity != "" {
 		set("verbosity", "text.verbosity", quoted(q.verbosity))
 	}
@@ -511,7 +511,7 @@ func (f *format) nameOr(name string) string {
 }
 
 // writeChatEffort asks for reasoning the way the upstream wants to be asked.
-func writeChatEffort(q *request, d *doc, v *Deviations, reasons bool) {
+func writeChatEffort(q *request, d *doc, model string, v *Deviations, reasons bool) {
 	name := q.effortName()
 	if name == "" && q.think == thinkUnset {
 		return
@@ -532,6 +532,8 @@ func writeChatEffort(q *request, d *doc, v *Deviations, reasons bool) {
 			if name != "none" {
 				q.dropField(fieldEffort)
 			}
+		} else if v.openAI() {
+			d.opt("reasoning_effort", q.openaiEffort(model, name))
 		} else if effort != "" {
 			d.str("reasoning_effort", effort)
 		} else {

@@ -75,6 +75,7 @@ func cohereUsage(v gjson.Result) (u Usage) {
 type cohereSource struct {
 	opt   *Options
 	began bool
+	args  bool // of the call that goes on
 	e     event
 }
 
@@ -109,11 +110,15 @@ func (s *cohereSource) read(name, data []byte, to sink) {
 		s.piece(evThinking, index, message.Get("tool_plan"), to)
 	case "tool-call-start":
 		c := message.Get("tool_calls")
+		s.args = false
 		to.event(&event{kind: evTool, block: index, id: str(c.Get("id")), name: str(c.Get("function.name"))})
 		s.piece(evArgs, index, c.Get("function.arguments"), to)
 	case "tool-call-delta":
 		s.piece(evArgs, index, message.Get("tool_calls.function.arguments"), to)
 	case "tool-call-end":
+		if !s.args {
+			to.event(&event{kind: evArgs, block: index, text: "{}"})
+		}
 		to.event(&event{kind: evClose, block: index})
 	case "message-end":
 		if u := cohereUsage(delta.Get("usage")); u.Known {
@@ -144,6 +149,7 @@ func (s *cohereSource) read(name, data []byte, to sink) {
 
 func (s *cohereSource) piece(kind eventKind, index int, v gjson.Result, to sink) {
 	if text := inner(v); text != "" {
+		s.args = s.args || kind == evArgs
 		s.e = event{kind: kind, block: index, text: text}
 		to.event(&s.e)
 	}

@@ -96,9 +96,26 @@ func Replay(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
 	if err != nil {
 		return nil, Usage{}, err
 	}
+	if to == Messages {
+		a.wellFormed()
+	}
 	w := writerOf(to, &opt)
 	a.replay(w)
 	return *w.buffer(), a.usage, nil
+}
+
+// wellFormed makes an object of arguments that are none, for the dialect whose
+// clients parse them.
+func (a *answer) wellFormed() {
+	for i := range a.blocks {
+		if b := &a.blocks[i]; b.kind == toolUseBlock {
+			args, ok := object(b.args)
+			if !ok {
+				args = `{"_raw":` + quoted(b.args) + `}`
+			}
+			b.args = args
+		}
+	}
 }
 
 func (a *answer) replay(to sink) {

@@ -20,7 +20,8 @@ type messagesSource struct {
 const (
 	ignoredBlock uint8 = iota
 	plainBlock
-	callBlock
+	callBlock // without arguments so far
+	argsBlock // with arguments
 	formatBlock
 )
 
@@ -76,7 +77,10 @@ func (s *messagesSource) read(name, data []byte, to sink) {
 	case "content_block_start":
 		s.start(index, content, to)
 	case "content_block_stop":
-		if s.kind(index) != ignoredBlock {
+		if k := s.kind(index); k != ignoredBlock {
+			if k == callBlock {
+				s.piece(evArgs, index, "{}", to) // nothing came: no arguments
+			}
 			to.event(&event{kind: evClose, block: index})
 		}
 	case "message_delta":
@@ -132,6 +136,7 @@ func (s *messagesSource) start(index int, c gjson.Result, to sink) {
 		s.blocks[index] = callBlock
 		to.event(&event{kind: evTool, block: index, id: str(c.Get("id")), name: name})
 		if in := c.Get("input"); in.IsObject() && len(in.Raw) > 2 {
+			s.blocks[index] = argsBlock
 			s.piece(evArgs, index, escape(in.Raw), to)
 		}
 	}
@@ -149,8 +154,9 @@ func (s *messagesSource) delta(index int, delta gjson.Result, to sink) {
 		case "partial_json":
 			if kind == formatBlock {
 				s.piece(evText, index, inner(v), to)
-			} else if kind == callBlock {
-				s.piece(evArgs, index, inner(v), to)
+			} else if t := inner(v); t != "" {
+				s.blocks[index] = argsBlock
+				s.piece(evArgs, index, t, to)
 			}
 		case "thinking":
 			s.piece(evThinking, index, inner(v), to)

@@ -50,7 +50,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 	if err := writeMessagesMessages(q, d, opt, lead, &marks); err != nil {
 		return err
 	}
-	writeMessagesTools(q, d, forceFormat, &marks)
+	writeMessagesTools(q, d, gen, forceFormat, &marks)
 	writeMessagesChoice(q, d, gen, think.budget, forceFormat)
 	d.optRaw("thinking", think.json)
 	schema := q.format.kind == formatSchema && gen.schema
@@ -400,7 +400,7 @@ func messagesID(id string) string {
 	return id
 }
 
-func writeMessagesTools(q *request, d *doc, forceFormat bool, marks *int) {
+func writeMessagesTools(q *request, d *doc, gen *claude, forceFormat bool, marks *int) {
 	tools := q.tools
 	if len(q.choice.allowed) > 0 {
 		tools = only(tools, q.choice.allowed)
@@ -414,9 +414,11 @@ func writeMessagesTools(q *request, d *doc, forceFormat bool, marks *int) {
 		d.open("", '{')
 		d.str("name", t.name)
 		d.opt("description", t.description)
-		d.raw("input_schema", t.schemaOr())
-		if t.strict == "true" {
+		if t.strict == "true" && gen.schema {
+			d.raw("input_schema", closed(t.schemaOr()))
 			d.bool("strict", true)
+		} else {
+			d.raw("input_schema", t.schemaOr())
 		}
 		writeCache(q, d, t.cache, marks)
 		d.close('}')

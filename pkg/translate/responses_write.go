@@ -73,7 +73,7 @@ func writeResponsesRequest(q *request, d *doc, opt *Options) error {
 			}
 		} else {
 			d.open("reasoning", '{')
-			d.opt("effort", name)
+			d.opt("effort", q.openaiEffort(opt.Model, name))
 			if name != "none" {
 				// Clients of other dialects expect to see the thinking.
 				d.str("summary", "auto")

@@ -142,7 +142,7 @@ func (p *patch) effort(v *Deviations) {
 	default:
 		d := doc{}
 		d.open("", '{')
-		writeChatEffort(q, &d, v, true)
+		writeChatEffort(q, &d, "", v, true)
 		d.close('}')
 		p.del("reasoning_effort")
 		if len(q.dropped) > 0 {

@@ -45,7 +45,6 @@ type meter struct {
 	usage   Usage
 	failure *apierr.Error
 	ended   bool // by the terminator or by a failure
-	began   bool
 }
 
 func (m *meter) event(e *event) {
@@ -62,7 +61,6 @@ func (m *meter) event(e *event) {
 		m.ended = true
 		m.failure = e.failure
 	}
-	m.began = true
 	m.next.event(e)
 }
 
@@ -120,22 +118,23 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 	if t.ended {
 		return out
 	}
-	before := len(out)
+	before, comments, events := len(out), t.in.Comments, 0
 	b := t.to.buffer()
 	*b = out
 	t.in.Push(chunk)
 	var ev sse.Event
 	for !t.ended && t.in.Next(&ev) {
 		t.take(ev.Name, ev.Data)
+		events++
 	}
 	if err := t.in.Err(); err != nil && !t.ended {
 		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event over the size limit."))
 	}
 	out = *b
 	*b = nil
-	if len(out) == before && t.began && len(chunk) > 0 {
-		// The upstream is alive but has nothing to say yet: keep the
-		// client's connection alive as well.
+	if len(out) == before && (events > 0 || t.in.Comments > comments) {
+		// The upstream is alive but has nothing to say: keep the client's
+		// connection alive as well.
 		out = sse.Comment(out, "keep-alive")
 	}
 	return out

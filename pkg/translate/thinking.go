@@ -331,3 +331,40 @@ func openaiReasons(id string) bool {
 	}
 	return false
 }
+
+// openaiEfforts lists the efforts that a generation of OpenAI's models takes,
+// separated by spaces; empty is all.
+func openaiEfforts(id string) string {
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
+		id = id[i+1:]
+	}
+	if len(id) > 1 && id[0] == 'o' && id[1] >= '1' && id[1] <= '9' {
+		return "low medium high"
+	}
+	rest, ok := strings.CutPrefix(id, "gpt-")
+	if !ok {
+		return ""
+	}
+	switch v, _ := parseVersion(rest); {
+	case v == version{5, 0}:
+		return "minimal low medium high"
+	case v == version{5, 1}:
+		return "none low medium high"
+	}
+	return ""
+}
+
+// openaiEffort rounds an effort to what a model of OpenAI takes. Where
+// thinking cannot be switched off the least is sent, and the field named.
+func (q *request) openaiEffort(id, name string) string {
+	v := Deviations{Efforts: openaiEfforts(id)}
+	if name == "" {
+		return ""
+	}
+	if e := v.round(name); e != "" {
+		return e
+	}
+	q.dropField(fieldEffort)
+	least, _, _ := strings.Cut(v.Efforts, " ")
+	return least
+}
