@@ -1,0 +1,110 @@
+package media
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/upstream"
+)
+
+// Downloads gets files that a provider's answer points to. No credential goes
+// with the call (reliability T19), and the address must be one that a
+// connection could have.
+type Downloads struct {
+	Do upstream.Doer
+	// CanonicalURL is the platform's URL parser: the canonical string, or
+	// false. AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
+	CanonicalURL func(raw string) (string, bool)
+	AllowPrivate bool
+	OwnHosts     []string
+}
+
+// maxMoves is how many redirects of a download are followed.
+const maxMoves = 3
+
+// Get gives a 2xx answer to GET. With maxBody its body is in memory, else it
+// flows. first goes with the call to the address itself, never with one that
+// it redirects to; its header carries a credential, so the caller must have
+// checked whose address it is.
+//
+// The error is an *apierr.Error.
+func (d *Downloads) Get(ctx context.Context, address string, first edge.Header, maxBody int64) (*upstream.Response, error) {
+	header := first
+	for moves := 0; ; moves++ {
+		target, err := d.check(address)
+		if err != nil {
+			return nil, err
+		}
+		req := &upstream.Request{Method: "GET", URL: target, Header: header, HeaderTimeout: 30 * time.Second, MaxBody: maxBody}
+		if maxBody > 0 {
+			req.Timeout = 2 * time.Minute
+		}
+		resp, err := upstream.Do(ctx, d.Do, req)
+		if err != nil {
+			e := apierr.New(502, "upstream_unreachable", "the file could not be fetched from the provider")
+			e.Err = err
+			return nil, e
+		}
+		if resp.Status >= 200 && resp.Status <= 299 {
+			return resp, nil
+		}
+		resp.Body.Close()
+		next := resp.Header.Get("location")
+		if resp.Status < 300 || resp.Status > 399 || next == "" || moves == maxMoves {
+			status := 502
+			if resp.Status == 404 || resp.Status == 410 || resp.Status == 403 {
+				status = 404 // the address has a limited life
+			}
+			return nil, apierr.New(status, "file_unavailable", "the provider no longer gives the file")
+		}
+		address, header = join(target, next), nil
+	}
+}
+
+// check gives the canonical form of an address that may be called.
+func (d *Downloads) check(address string) (string, error) {
+	canonical, ok := d.CanonicalURL(address)
+	if ok {
+		at := strings.Index(canonical, "://") + 3
+		end := strings.IndexAny(canonical[at:], "/?#")
+		if end < 0 {
+			end = len(canonical) - at
+		}
+		ok = provider.CheckBaseURL(canonical[:at+end]+"/", d.AllowPrivate, d.OwnHosts...) == nil
+	}
+	if !ok {
+		return "", apierr.New(502, "bad_upstream_body", "the provider gave an address that cannot be fetched")
+	}
+	return canonical, nil
+}
+
+// join makes a Location absolute.
+func join(base, location string) string {
+	at := strings.Index(base, "://")
+	switch {
+	case strings.Contains(location, "://"):
+		return location
+	case strings.HasPrefix(location, "//"):
+		return base[:at+1] + location
+	case strings.HasPrefix(location, "/"):
+		return Origin(base) + location
+	}
+	path, _, _ := strings.Cut(base, "?")
+	return path[:strings.LastIndexByte(path, '/')+1] + location
+}
+
+// Origin gives scheme and host of an address.
+func Origin(address string) string {
+	at := strings.Index(address, "://")
+	if at < 0 {
+		return ""
+	}
+	if end := strings.IndexAny(address[at+3:], "/?#"); end >= 0 {
+		return address[:at+3+end]
+	}
+	return address
+}

@@ -1,0 +1,214 @@
+// Package media is what the endpoints of audio, images and videos have in
+// common: which targets may serve a call, room for bodies that the host holds,
+// downloads that carry no credential, and event streams that must not end
+// without their terminator.
+package media
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/fields"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// MaxForm is the largest body that is held or read whole, in bytes.
+const MaxForm = 25 << 20
+
+// Router is the part of routing.Router used here.
+type Router interface {
+	Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]routing.Target, error)
+}
+
+// Sender is the part of accounts.Pool used here.
+type Sender interface {
+	Send(ctx context.Context, call *accounts.Call) (*accounts.Result, error)
+}
+
+// Allows tells whether a key may use a model, by the name asked for or the
+// public id of a target. nil allows all.
+type Allows func(k *store.Key, id string) bool
+
+// Targets resolves a model and leaves the targets that the key may use and of
+// which usable says nothing. The error is that of the first one left out.
+func Targets(r Router, allows Allows, c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
+	all, err := r.Resolve(model, c.Machine, kind)
+	if err != nil {
+		return nil, err
+	}
+	return Keep(all, allows, c.Key, model, usable)
+}
+
+// Keep is Targets for what has been resolved already.
+func Keep(all []routing.Target, allows Allows, key *store.Key, asked string, usable func(*routing.Target) error) ([]routing.Target, error) {
+	whole := allows == nil || asked != "" && allows(key, asked)
+	kept := make([]routing.Target, 0, len(all))
+	var refusal error
+	for i := range all {
+		err := usable(&all[i])
+		if err == nil && !whole && !allows(key, all[i].ID()) {
+			err = apierr.New(403, "model_not_allowed", "this key may not use the model")
+		}
+		if err == nil {
+			kept = append(kept, all[i])
+		} else if refusal == nil {
+			refusal = err
+		}
+	}
+	if len(kept) == 0 {
+		return nil, refusal
+	}
+	return kept, nil
+}
+
+// Query gives the first value of a parameter of a query string, decoded.
+func Query(query, name string) string {
+	for query != "" {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		key, value, _ := strings.Cut(pair, "=")
+		if k, err := url.QueryUnescape(key); err == nil && k == name {
+			if v, err := url.QueryUnescape(value); err == nil {
+				return v
+			}
+		}
+	}
+	return ""
+}
+
+// IsJSON tells whether a content type says JSON.
+func IsJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "application/json" || strings.HasSuffix(media, "+json")
+}
+
+// BadJSON is the 400 of a document that fields refused.
+func BadJSON(err error) error {
+	var e *fields.Error
+	if errors.As(err, &e) {
+		return apierr.Invalid(e.Field, "%s", e.Error())
+	}
+	return err
+}
+
+// BadBody is the 502 of an answer that cannot be read.
+func BadBody(err error) error {
+	e := apierr.New(502, "bad_upstream_body", "the provider's answer could not be read")
+	e.Err = err
+	return e
+}
+
+// JSONAnswer is a 200 with a body of our own and what the upstream's answer
+// says besides.
+func JSONAnswer(up edge.Header, body []byte) *edge.Response {
+	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: "application/json"})
+	return &edge.Response{
+		Status: 200,
+		Header: append(header, provider.ResponseNotes(up)...),
+		Body:   stream.FromBytes(body),
+	}
+}
+
+// Passed is the upstream's answer with its body passed on as it is. The
+// account has worked once the body has ended.
+func Passed(res *accounts.Result) *edge.Response {
+	resp := &edge.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: res.Body}
+	if _, whole := res.Body.(*stream.Bytes); !whole {
+		resp.After = append(resp.After, func(context.Context) { res.Done(nil) })
+	}
+	return resp
+}
+
+// FirstByte is the wait for the head of an answer: the longer of limit and the
+// machine's setting.
+func FirstByte(m *snapshot.Machine, limit time.Duration) time.Duration {
+	return max(limit, time.Duration(m.Settings.FirstByteSeconds)*time.Second)
+}
+
+// WholeJSON is a Check for answers that are JSON: such a body is read whole and
+// must be valid, so that a cut one is never shown as complete. Other bodies
+// pass.
+func WholeJSON(resp *upstream.Response) error {
+	if !IsJSON(resp.Header.Get("content-type")) {
+		return nil
+	}
+	raw, err := stream.ReadAll(resp.Body, maxJSON)
+	if err == nil {
+		err = ValidJSON(raw)
+	}
+	if err != nil {
+		return BadBody(err)
+	}
+	resp.Body = stream.FromBytes(raw)
+	return nil
+}
+
+const maxJSON = 32 << 20 // bytes of an answer
+
+// ValidJSON checks a whole answer of any size.
+func ValidJSON(raw []byte) error {
+	var c fields.Cursor
+	c.MaxTokens = maxJSON
+	c.Reset(raw)
+	c.Skip()
+	return c.End()
+}
+
+// Room is how much the bodies held by the host may have together, so that
+// uploads cannot use up the isolate's memory. The zero value has 64 MiB. One is
+// shared by the endpoints of an isolate.
+type Room struct {
+	Max  int64 // bytes
+	used int64
+}
+
+// Hold gathers a body, of length bytes as far as the client said (-1 when not),
+// and keeps it outside of Go. give must be called when it has been sent.
+//
+// The error is a 503 for a body that has no room now, stream.ErrTooLarge for
+// one over max.
+func (r *Room) Hold(c *auth.Call, max int64) (held stream.Held, give func(), err error) {
+	want := c.Length
+	if want < 0 || want > max {
+		want = max
+	}
+	limit := int64(64 << 20)
+	if r != nil && r.Max > 0 {
+		limit = r.Max
+	}
+	if r != nil {
+		if r.used > 0 && r.used+want > limit {
+			e := apierr.New(503, "overloaded", "there is no room for the upload at the moment")
+			e.RetryAfter = time.Second
+			return nil, nil, e
+		}
+		r.used += want
+	}
+	free := func() {
+		if r != nil {
+			r.used -= want
+		}
+	}
+	if held, err = stream.Hold(c.Body, max); err != nil {
+		free()
+		return nil, nil, err
+	}
+	return held, func() {
+		held.Release()
+		free()
+	}, nil
+}

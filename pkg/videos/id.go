@@ -1,0 +1,88 @@
+package videos
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"weir/pkg/machine"
+)
+
+// maxID is the longest request_id taken, in bytes.
+const maxID = 1024
+
+// coded begins a request_id that stands for a name which cannot be a segment of
+// a path: Google's operations, an address to poll.
+const coded = "b64."
+
+// encodeID makes the request_id of an upstream's own name of a job.
+func encodeID(name string) string {
+	if safeID(name) && !strings.HasPrefix(name, coded) {
+		return name
+	}
+	return coded + base64.RawURLEncoding.EncodeToString([]byte(name))
+}
+
+// decodeID is the inverse of encodeID.
+func decodeID(id string) (string, bool) {
+	rest, ok := strings.CutPrefix(id, coded)
+	if !ok {
+		return id, true
+	}
+	name, err := base64.RawURLEncoding.DecodeString(rest)
+	return string(name), err == nil
+}
+
+// safeID tells whether a request_id may stand in a path: a segment of plain
+// characters that is no dot segment.
+func safeID(id string) bool {
+	if len(id) == 0 || len(id) > maxID || strings.Trim(id, ".") == "" {
+		return false
+	}
+	for i := 0; i < len(id); i++ {
+		c := id[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~:@=+", c) >= 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// lostJobs are the jobs whose record could not be stored yet, of this isolate.
+type lostJobs struct {
+	jobs []lostJob
+}
+
+type lostJob struct {
+	machineID string
+	job       machine.Job
+}
+
+// maxLost bounds what is remembered; the oldest goes first.
+const maxLost = 256
+
+func (l *lostJobs) add(machineID string, j *machine.Job) {
+	l.drop(machineID, j.ID)
+	if len(l.jobs) == maxLost {
+		l.jobs = append(l.jobs[:0], l.jobs[1:]...)
+	}
+	l.jobs = append(l.jobs, lostJob{machineID, *j})
+}
+
+func (l *lostJobs) find(machineID, id string) *machine.Job {
+	for i := range l.jobs {
+		if l.jobs[i].machineID == machineID && l.jobs[i].job.ID == id {
+			j := l.jobs[i].job
+			return &j
+		}
+	}
+	return nil
+}
+
+func (l *lostJobs) drop(machineID, id string) {
+	for i := range l.jobs {
+		if l.jobs[i].machineID == machineID && l.jobs[i].job.ID == id {
+			l.jobs = append(l.jobs[:i], l.jobs[i+1:]...)
+			return
+		}
+	}
+}

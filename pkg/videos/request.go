@@ -1,0 +1,178 @@
+package videos
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/fields"
+	"weir/pkg/media"
+	"weir/pkg/routing"
+)
+
+// request is a creation with a JSON body.
+type request struct {
+	body  []byte
+	at    fields.Value // of the model
+	asked string       // the model, "" when there is none
+}
+
+// parse checks the body and reads its model.
+func parse(body []byte) (*request, error) {
+	set, err := fields.Read(body, "model")
+	if err != nil {
+		return nil, media.BadJSON(err)
+	}
+	r := &request{body: body, at: set.Get("model")}
+	if r.at.Kind > fields.Null {
+		if r.asked, _, err = set.String("model"); err != nil || r.asked == "" {
+			return nil, apierr.Invalid("model", "the model must be a string")
+		}
+	}
+	return r, nil
+}
+
+// model gives the model asked for, "" for a body that is not looked into.
+func (x *creation) model() string {
+	if x.request == nil {
+		return ""
+	}
+	return x.asked
+}
+
+// forModel gives the body with the upstream's model. From alias/model only the
+// alias is cut out.
+func (r *request) forModel(to *routing.Target) []byte {
+	if r.asked == "" || r.asked == to.Model {
+		return r.body
+	}
+	if alias, ok := strings.CutSuffix(r.asked, "/"+to.Model); ok {
+		inner := r.body[r.at.Start+1 : r.at.End-1]
+		for _, slash := range []string{"/", `\/`} {
+			if cut := []byte(alias + slash); bytes.HasPrefix(inner, cut) {
+				return fields.Splice(r.body, fields.Span{Start: r.at.Start + 1, End: r.at.Start + 1 + len(cut)}, nil)
+			}
+		}
+	}
+	return fields.Splice(r.body, r.at.Span, fields.Quote(nil, to.Model))
+}
+
+// input reads the fields of a creation for a provider of another shape, and
+// notes which of them were read.
+type input struct {
+	doc   gjson.Result
+	taken map[string]bool
+}
+
+func (r *request) input() *input {
+	return &input{doc: gjson.ParseBytes(r.body), taken: map[string]bool{"model": true, "user": true}}
+}
+
+func (in *input) get(name string) gjson.Result {
+	in.taken[name] = true
+	var found gjson.Result
+	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if k.Str == name && v.Type != gjson.Null {
+			found = v
+		}
+		return true
+	})
+	return found
+}
+
+func (in *input) text(name string) string { return in.get(name).Str }
+
+// prompt is what must be there.
+func (in *input) prompt() (string, error) {
+	p := in.text("prompt")
+	if p == "" {
+		return "", apierr.Invalid("prompt", "the prompt is missing")
+	}
+	return p, nil
+}
+
+// seconds gives the duration, 0 when absent.
+func (in *input) seconds() (int64, error) {
+	v := in.get("duration")
+	if !v.Exists() {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(strings.Trim(v.Raw, `"`), 10, 32)
+	if err != nil || n < 1 || n > 3600 {
+		return 0, apierr.Invalid("duration", "the duration must be a whole number of seconds")
+	}
+	return n, nil
+}
+
+// address gives the url of {url}, or of a plain string.
+func (in *input) address(name string) string { return addressOf(in.get(name)) }
+
+func addressOf(v gjson.Result) string {
+	if v.Type == gjson.String {
+		return v.Str
+	}
+	return v.Get("url").Str
+}
+
+// addresses gives those of a list.
+func (in *input) addresses(name string) (out []string) {
+	for _, v := range in.get(name).Array() {
+		if a := addressOf(v); a != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// rest adds the fields that were not read to a body whose further fields are
+// the model's own.
+func (in *input) rest(to map[string]any) {
+	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if _, set := to[k.Str]; !set && !in.taken[k.Str] {
+			in.taken[k.Str] = true
+			to[k.Str] = raw(v)
+		}
+		return true
+	})
+}
+
+// dropped gives the fields that were not read.
+func (in *input) dropped() (names []string) {
+	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if !in.taken[k.Str] && v.Type != gjson.Null {
+			names = append(names, k.Str)
+		}
+		return true
+	})
+	return names
+}
+
+// dataURI takes a data: address apart; ok is false for any other.
+func dataURI(address string) (mime, base64 string, ok bool) {
+	rest, ok := strings.CutPrefix(address, "data:")
+	if !ok {
+		return "", "", false
+	}
+	mime, base64, ok = strings.Cut(rest, ";base64,")
+	return mime, base64, ok && mime != ""
+}
+
+// pixels gives width and height of an aspect ratio at a resolution such as
+// 720p, whose number is the shorter side; 0 when either is not known.
+func pixels(ratio, resolution string) (w, h int) {
+	short, err := strconv.Atoi(strings.TrimSuffix(strings.ToLower(resolution), "p"))
+	a, b, ok := strings.Cut(ratio, ":")
+	x, errA := strconv.Atoi(a)
+	y, errB := strconv.Atoi(b)
+	if err != nil || !ok || errA != nil || errB != nil || x <= 0 || y <= 0 || short <= 0 || x > 100 || y > 100 || short > 10000 {
+		return 0, 0
+	}
+	even := func(n int) int { return (n + 1) / 2 * 2 }
+	if x >= y {
+		return even(short * x / y), even(short)
+	}
+	return even(short), even(short * y / x)
+}

@@ -1,0 +1,101 @@
+package videos
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/provider"
+)
+
+// gemini is Veo on the Gemini API, a long-running operation:
+//
+//	POST models/{m}:predictLongRunning {instances[{prompt, image?, lastFrame?, referenceImages?}], parameters}
+//	  → {name: "models/{m}/operations/…"}
+//	GET {name} → {done, error?, response.generateVideoResponse.generatedSamples[].video.uri}
+//
+// Images are inline data; the finished video is given to the account only.
+var gemini = shape{
+	providers: []string{"gemini"},
+	create:    createGemini,
+	name:      field("name"),
+	poll: func(name string, _ int, _ []byte) (*plan, error) {
+		if !strings.Contains(name, "/operations/") {
+			return nil, notFound()
+		}
+		return &plan{endpoint: "videoStatus", parts: []provider.Part{{Name: "operation", Value: name}}}, nil
+	},
+	read: readGemini,
+}
+
+func createGemini(r *request, model, _ string) (*plan, error) {
+	in := r.input()
+	prompt, err := in.prompt()
+	if err != nil {
+		return nil, err
+	}
+	instance, parameters := map[string]any{"prompt": prompt}, map[string]any{}
+	for from, to := range map[string]string{"image": "image", "last_frame": "lastFrame"} {
+		if a := in.address(from); a != "" {
+			if instance[to], err = inline(from, a); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var references []any
+	for _, a := range in.addresses("reference_images") {
+		image, err := inline("reference_images", a)
+		if err != nil {
+			return nil, err
+		}
+		references = append(references, map[string]any{"image": image, "referenceType": "asset"})
+	}
+	if references != nil {
+		instance["referenceImages"] = references
+	}
+	seconds, err := in.seconds()
+	if err != nil {
+		return nil, err
+	}
+	set(parameters, "durationSeconds", seconds)
+	set(parameters, "aspectRatio", in.text("aspect_ratio"))
+	if res := in.doc.Get("resolution").Str; res != "480p" { // Veo has none so small
+		set(parameters, "resolution", in.text("resolution"))
+	}
+	set(parameters, "negativePrompt", in.text("negative_prompt"))
+	set(parameters, "personGeneration", in.text("person_generation"))
+	set(parameters, "seed", in.get("seed"))
+	return write(generations, model, in, map[string]any{"instances": []any{instance}, "parameters": parameters})
+}
+
+// inline gives an image that is in the request itself.
+func inline(param, address string) (any, error) {
+	mime, data, ok := dataURI(address)
+	if !ok {
+		return nil, apierr.Invalid(param, "the provider of this model takes images as data: addresses only")
+	}
+	return map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": data}}, nil
+}
+
+func readGemini(_ string, _ int, body []byte) (state, bool) {
+	doc := gjson.ParseBytes(body)
+	s := state{Status: "pending", Progress: -1}
+	video := doc.Get("response.generateVideoResponse")
+	switch e := doc.Get("error"); {
+	case !doc.Get("done").Bool():
+	case e.Exists():
+		s.Status, s.Code, s.Message = "failed", strings.ToLower(e.Get("status").Str), e.Get("message").Str
+		if s.Code == "" {
+			s.Code = textOf(e.Get("code"))
+		}
+	case video.Get("generatedSamples.0.video.uri").Str != "":
+		s.Status, s.private = "done", video.Get("generatedSamples.0.video.uri").Str
+	default:
+		s.Status, s.Message = "failed", video.Get("raiMediaFilteredReasons.0").Str
+		if s.Message != "" {
+			s.Code = "content_policy"
+		}
+	}
+	return s, false
+}
