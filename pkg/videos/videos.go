@@ -271,7 +271,8 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 				if err != nil {
 					return nil, err
 				}
-				if p.origin = media.Origin(req.URL); job.Origin != "" && p.origin != job.Origin {
+				p.origin = media.Origin(req.URL)
+				if job.Origin != "" && p.origin != job.Origin && (plan.url == "" || !sameSite(req.URL, job.Origin)) {
 					return nil, notFound() // the connection has moved: the job is not there
 				}
 				req.HeaderTimeout, req.Timeout, req.MaxBody = 0, pollTimeout, maxState
