@@ -326,7 +326,9 @@ func (c *change) putDocument(doc *document, keys []store.Key) error {
 func (c *change) dropConfig(doc *document) {
 	keep := map[string]bool{}
 	for i := range doc.conns {
-		keep[connPrefix+doc.conns[i].row.ID] = true
+		var had connRow
+		id := doc.conns[i].row.ID
+		keep[connPrefix+id] = c.load(connPrefix+id, &had) && had.Provider == doc.conns[i].row.Provider
 	}
 	for i := range doc.combos {
 		keep[comboPrefix+doc.combos[i].ID] = true

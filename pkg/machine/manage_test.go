@@ -1,0 +1,424 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+
+	"weir/pkg/internal/golden"
+	"weir/pkg/store"
+)
+
+// A call of each route, good and bad: status, and the field or code that a
+// refusal names.
+func TestManagementCalls(t *testing.T) {
+	calls := []struct{ method, path, body, want string }{
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"sk-0123456789abcdefghij","name":"one","priority":3}`, "201"},
+		{"POST", "/api/providers", ``, "400 body"},
+		{"POST", "/api/providers", `[]`, "400 body"},
+		{"POST", "/api/providers", `{}`, "400 provider"},
+		{"POST", "/api/providers", `{"provider":"nobody"}`, "400 provider"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"short"}`, "400 apiKey"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"0123456789\r\nX: 1"}`, "400 apiKey"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"0123456789\u0000"}`, "400 apiKey"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"0123456789","apiKey":"9876543210"}`, "400 apiKey"},
+		{"POST", "/api/providers", `{"provider":"openai","priority":"1"}`, "400 priority"},
+		{"POST", "/api/providers", `{"provider":"openai","isActive":"no"}`, "400 isActive"},
+		{"POST", "/api/providers", `{"provider":"openai","authType":"magic"}`, "400 authType"},
+		{"POST", "/api/providers", `{"provider":"openai","name":"a\u2028b"}`, "400 name"},
+		{"POST", "/api/providers", `{"provider":"openai-compatible-0123abcd","apiKey":"0123456789"}`, "400 providerSpecificData.baseUrl"},
+		{"POST", "/api/providers", `{"provider":"anthropic","providerSpecificData":{"baseUrl":"https://169.254.169.254/"}}`, "400 providerSpecificData.baseUrl"},
+		{"POST", "/api/providers", `{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://user:pass@api.example.com/v1"}}`, "400 providerSpecificData.baseUrl"},
+		{"POST", "/api/providers", `{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://api.example.com/v1?x=1"}}`, "400 providerSpecificData.baseUrl"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"prefix":"a b"}}`, "400 providerSpecificData.prefix"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"enabledModels":"gpt"}}`, "400 providerSpecificData.enabledModels"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"enabledModels":["a/../b"]}}`, "400 providerSpecificData.enabledModels"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"accessToken":"0123456789"}}`, "400 providerSpecificData.accessToken"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"region":"é"}}`, "400 providerSpecificData.region"},
+		{"POST", "/api/providers", `{"provider":"openai","expiresAt":"tomorrow"}`, "400 expiresAt"},
+		{"GET", "/api/providers/nobody", ``, "404 connection_not_found"},
+		{"PUT", "/api/providers/nobody", `{}`, "404 connection_not_found"},
+		{"DELETE", "/api/providers/../x", ``, "404 connection_not_found"},
+		{"POST", "/api/combos", `{"name":"fast","models":["openai/gpt-4o-mini"]}`, "201"},
+		{"POST", "/api/combos", `{"name":"fast","models":["openai/x"]}`, "409 name"},
+		{"POST", "/api/combos", `{"name":"a b","models":["openai/x"]}`, "400 name"},
+		{"POST", "/api/combos", `{"models":["openai/x"]}`, "400 name"},
+		{"POST", "/api/combos", `{"name":"self","models":["self"]}`, "400 models"},
+		{"POST", "/api/combos", `{"name":"none","models":[]}`, "400 models"},
+		{"POST", "/api/combos", `{"name":"bad","models":["openai/../x"]}`, "400 models"},
+		{"POST", "/api/combos", `{"name":"bad","models":["openai/x?key=1"]}`, "400 models"},
+		{"POST", "/api/combos", `{"name":"bad","models":["openai/%2e%2e/x"]}`, "400 models"},
+		{"POST", "/api/combos", `{"name":"many","models":[` + strings.TrimSuffix(strings.Repeat(`"openai/x",`, 17), ",") + `]}`, "400 models"},
+		{"POST", "/api/combos", `{"name":"k","kind":"magic","models":["openai/x"]}`, "400 kind"},
+		{"POST", "/api/combos", `{"name":"s","strategy":"random","models":["openai/x"]}`, "400 strategy"},
+		{"POST", "/api/keys", ``, "201"},
+		{"POST", "/api/keys", `{"name":"k","scopes":["data","manage"],"rpm":5,"dailyMax":10,"models":["openai/*"],"expiresAt":"2099-01-01T00:00:00Z"}`, "201"},
+		{"POST", "/api/keys", `{"scopes":["root"]}`, "400 scopes"},
+		{"POST", "/api/keys", `{"rpm":-1}`, "400 rpm"},
+		{"POST", "/api/keys", `{"rpm":1.5}`, "400 rpm"},
+		{"POST", "/api/keys", `{"expiresAt":1000}`, "400 expiresAt"},
+		{"DELETE", "/api/keys/nobody", ``, "404 key_not_found"},
+		{"PUT", "/api/models/alias", `{"alias":"mini","model":"openai/gpt-4o-mini"}`, "200"},
+		{"PUT", "/api/models/alias", `{"alias":"mini","model":"gpt-4o-mini"}`, "400 model"},
+		{"PUT", "/api/models/alias", `{"alias":"a/b","model":"openai/gpt-4o-mini"}`, "400 alias"},
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"openai//x"}`, "400 model"},
+		{"DELETE", "/api/models/alias", ``, "400 alias"},
+		{"DELETE", "/api/models/alias?alias=nobody", ``, "404 alias_not_found"},
+		{"DELETE", "/api/models/alias?alias=mini", ``, "204"},
+		{"POST", "/api/models/custom", `{"id":"org/model:tag@v1","providerAlias":"openai","type":"llm"}`, "201"},
+		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"openai","type":"magic"}`, "400 type"},
+		{"POST", "/api/models/custom", `{"id":"","providerAlias":"openai"}`, "400 id"},
+		{"POST", "/api/models/custom", `{"id":"x"}`, "400 providerAlias"},
+		{"DELETE", "/api/models/custom?providerAlias=openai&id=nobody", ``, "404 model_not_found"},
+		{"DELETE", "/api/models/custom?providerAlias=openai&id=org/model:tag@v1", ``, "204"},
+		{"POST", "/api/models/disabled", `{"providerAlias":"openai","ids":["gpt-4","o1"]}`, "200"},
+		{"POST", "/api/models/disabled", `{"providerAlias":"openai","ids":[]}`, "400 ids"},
+		{"POST", "/api/models/disabled", `{"providerAlias":"","ids":["a"]}`, "400 providerAlias"},
+		{"DELETE", "/api/models/disabled?providerAlias=openai&id=nobody", ``, "404 model_not_found"},
+		{"DELETE", "/api/models/disabled?providerAlias=openai&id=gpt-4", ``, "204"},
+		{"DELETE", "/api/models/disabled?providerAlias=openai", ``, "204"},
+		{"PATCH", "/api/settings", `{"strategy":"round-robin","firstByteSeconds":60}`, "200"},
+		{"PATCH", "/api/settings", `{"strategy":"magic"}`, "400 strategy"},
+		{"PATCH", "/api/settings", `{"idleSeconds":0}`, "400 idleSeconds"},
+		{"GET", "/api/settings", ``, "200"},
+		{"GET", "/api/audit?limit=0", ``, "400 limit"},
+		{"GET", "/api/usage?groupBy=magic", ``, "400 groupBy"},
+		{"POST", "/api/export", `{"passphrase":"short"}`, "400 passphrase"},
+		{"POST", "/api/import", `{}`, "400 document"},
+		{"POST", "/api/import", `{"document":{"connections":[{"provider":"openai","apiKey":5}]}}`, "400 document.connections[0].apiKey"},
+		{"POST", "/api/import", `{"document":{"format":"weir-export-encrypted"},"passphrase":"a long passphrase"}`, "400 document"},
+		{"PUT", "/api/machines", `{}`, "404 not_found"},
+		{"GET", "/api/nothing", ``, "404 not_found"},
+	}
+	w := newWorld(t)
+	w.create()
+	for _, c := range calls {
+		before := w.replica().Generation
+		status, a := w.api(c.method, c.path, c.body)
+		got := fmt.Sprint(status)
+		switch {
+		case status == 200:
+			got = a.Get("status").Raw
+		case a.Get("error.param").Str != "":
+			got += " " + a.Get("error.param").Str
+		case a.Get("error.code").Str != "":
+			got += " " + a.Get("error.code").Str
+		case status == 400:
+			got += " body"
+		}
+		if got != c.want {
+			t.Errorf("%s %s %s: got %s (%s), want %s", c.method, c.path, c.body, got, a.Raw, c.want)
+		}
+		if after := w.replica().Generation; status != 200 && after != before {
+			t.Errorf("%s %s %s: refused, but the generation moved", c.method, c.path, c.body)
+		}
+	}
+}
+
+// What belongs to the server cannot be set (reliability T10).
+func TestServerFieldsAreUnknown(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	conn := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	combo := w.ok("POST", "/api/combos", `{"name":"c","models":["openai/x"]}`).Get("id").Str
+	targets := []struct{ method, path, base string }{
+		{"POST", "/api/providers", `"provider":"openai"`}, {"PUT", "/api/providers/" + conn, `"name":"x"`},
+		{"POST", "/api/combos", `"name":"d","models":["openai/x"]`}, {"PUT", "/api/combos/" + combo, `"models":["openai/x"]`},
+		{"POST", "/api/keys", `"name":"x"`}, {"PUT", "/api/models/alias", `"alias":"a","model":"openai/x"`},
+		{"POST", "/api/models/custom", `"id":"x","providerAlias":"openai"`}, {"POST", "/api/models/disabled", `"providerAlias":"openai","ids":["x"]`},
+		{"PATCH", "/api/settings", `"strategy":"priority"`}, {"POST", "/api/export", `"passphrase":"a long passphrase"`}, {"POST", "/api/import", `"document":{}`},
+	}
+	for _, tt := range targets {
+		for _, f := range []string{"id", "generation", "createdAt", "updatedAt", "status", "lastError", "cooldownUntil", "hasKey", "last4", "secrets",
+			"digest", "role", "machineId", "tokenGeneration", "revokedAt", "limitedUntil", "seeded", "origin", "APIKEY", "tokenUrl", "__proto__"} {
+			if strings.Contains(tt.base, `"`+f+`"`) {
+				continue
+			}
+			before := w.replica().Generation
+			status, a := w.api(tt.method, tt.path, fmt.Sprintf(`{%s,%q:"x"}`, tt.base, f))
+			if status != 400 || a.Get("error.param").Str != f || w.replica().Generation != before {
+				t.Errorf("%s %s with %s: got %d %s", tt.method, tt.path, f, status, a.Raw)
+			}
+		}
+	}
+}
+
+func TestStaleWritesAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	with := func(tag string) func(*Envelope) { return func(e *Envelope) { e.IfMatch = tag } }
+	conn := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	_, a := w.api("GET", "/api/providers/"+conn, "")
+	tag := a.Get("etag").Str
+	w.ok("POST", "/api/keys", `{}`) // another record's change
+	w.ok("PUT", "/api/providers/"+conn, `{"name":"b"}`, with(tag))
+	for _, tt := range []struct{ method, body string }{{"PUT", `{"name":"c"}`}, {"DELETE", ``}} {
+		if status, a := w.api(tt.method, "/api/providers/"+conn, tt.body, with(tag)); status != 412 {
+			t.Errorf("%s: got %d %s", tt.method, status, a.Raw)
+		}
+	}
+	for _, path := range []string{"/api/combos", "/api/models/alias", "/api/models/custom", "/api/models/disabled", "/api/settings"} {
+		_, a := w.api("GET", path, "")
+		tag := a.Get("etag").Str
+		body := map[string][2]string{
+			"/api/combos":          {"POST", `{"name":"n%d","models":["openai/x"]}`},
+			"/api/models/alias":    {"PUT", `{"alias":"n%d","model":"openai/x"}`},
+			"/api/models/custom":   {"POST", `{"id":"n%d","providerAlias":"openai"}`},
+			"/api/models/disabled": {"POST", `{"providerAlias":"openai","ids":["n%d"]}`},
+			"/api/settings":        {"PATCH", `{"idleSeconds":10%d}`},
+		}[path]
+		if tag == "" {
+			t.Fatalf("%s has no ETag", path)
+		}
+		w.ok(body[0], path, fmt.Sprintf(body[1], 1), with(tag))
+		if status, a := w.api(body[0], path, fmt.Sprintf(body[1], 2), with(tag)); status != 412 {
+			t.Errorf("%s: got %d %s", path, status, a.Raw)
+		}
+		w.ok(body[0], path, fmt.Sprintf(body[1], 3), with("*"))
+	}
+}
+
+// A credential goes only where it was given for (reliability T14).
+func TestChangedOriginEmptiesTheCredential(t *testing.T) {
+	tests := []struct {
+		name, create, update string
+		kept                 bool
+	}{
+		{"other host", `{"provider":"openai-compatible-0123abcd","apiKey":"0123456789","providerSpecificData":{"baseUrl":"https://a.example.com/v1"}}`,
+			`{"providerSpecificData":{"baseUrl":"https://b.example.com/v1"}}`, false},
+		{"other path", `{"provider":"openai-compatible-0123abcd","apiKey":"0123456789","providerSpecificData":{"baseUrl":"https://a.example.com/v1"}}`,
+			`{"providerSpecificData":{"baseUrl":"https://A.example.com/v2"}}`, true},
+		{"other prefix", `{"provider":"openai-compatible-0123abcd","apiKey":"0123456789","providerSpecificData":{"baseUrl":"https://a.example.com/v1"}}`,
+			`{"providerSpecificData":{"prefix":"b"}}`, true},
+		{"other resource", `{"provider":"azure","apiKey":"0123456789","providerSpecificData":{"resource":"mine"}}`,
+			`{"providerSpecificData":{"resource":"theirs"}}`, false},
+		{"only the name", `{"provider":"azure","apiKey":"0123456789","providerSpecificData":{"resource":"mine"}}`, `{"name":"x"}`, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create()
+			id := w.connect(tt.create)
+			v := w.ok("PUT", "/api/providers/"+id, tt.update)
+			if v.Get("hasKey").Bool() != tt.kept || (v.Get("status").Str == needsCred) == tt.kept {
+				t.Errorf("got %s", v.Raw)
+			}
+			if c := w.replica().Connections[0]; (len(c.Secrets) > 0) != tt.kept {
+				t.Errorf("replica: %d secrets", len(c.Secrets))
+			}
+			if !tt.kept {
+				if v = w.ok("PUT", "/api/providers/"+id, `{"apiKey":"another-0123456789"}`); v.Get("status").Str != "active" {
+					t.Errorf("with a new credential: %s", v.Raw)
+				}
+			}
+		})
+	}
+	w := newWorld(t)
+	w.create()
+	id := w.connect(tests[0].create)
+	if v := w.ok("PUT", "/api/providers/"+id, `{"apiKey":"new-0123456789","providerSpecificData":{"baseUrl":"https://b.example.com/v1"}}`); !v.Get("hasKey").Bool() || v.Get("status").Str != "active" {
+		t.Errorf("a new credential in the same call: %s", v.Raw)
+	}
+	c := w.replica().Connections[0]
+	if got := w.open(&c, store.APIKey); got != "new-0123456789" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPutReplacesOnlyWhatIsGiven(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"note":{"deep":[1]},"region":"eu"}}`)
+	w.clock.add(1e9)
+	v := w.ok("PUT", "/api/providers/"+id, `{"isActive":false,"providerSpecificData":{"enabledModels":["b","b"],"note":null}}`)
+	golden.JSON(t, "put_keeps_the_rest", json.RawMessage(strings.ReplaceAll(v.Raw, id, "the-id")))
+}
+
+func TestCombosThatLeadBackAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	a := w.ok("POST", "/api/combos", `{"name":"a","models":["openai/x"]}`).Get("id").Str
+	for i, name := range []string{"b", "c", "d"} {
+		w.ok("POST", "/api/combos", fmt.Sprintf(`{"name":%q,"models":[%q]}`, name, string("abc"[i])))
+	}
+	if status, r := w.api("POST", "/api/combos", `{"name":"e","models":["d"]}`); status != 400 || r.Get("error.param").Str != "models" {
+		t.Errorf("five deep: got %d %s", status, r.Raw)
+	}
+	if status, r := w.api("PUT", "/api/combos/"+a, `{"models":["openai/x","c"]}`); status != 400 || r.Get("error.param").Str != "models" {
+		t.Errorf("a loop: got %d %s", status, r.Raw)
+	}
+	// Renaming closes no loop either.
+	w.ok("POST", "/api/combos", `{"name":"free","models":["later"]}`)
+	if status, r := w.api("PUT", "/api/combos/"+a, `{"name":"later","models":["free"]}`); status != 400 {
+		t.Errorf("renamed into a loop: got %d %s", status, r.Raw)
+	}
+}
+
+func TestAuditTellsOfEveryMutation(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	key := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
+	for i := range 100 {
+		w.ok("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value"}`, i), func(e *Envelope) { e.KeyID = key })
+	}
+	a := w.ok("GET", "/api/audit?limit=500&verify=true", "")
+	rows := a.Get("data").Array()
+	if len(rows) != 102 || !a.Get("chain.ok").Bool() {
+		t.Fatalf("%d records, chain %s", len(rows), a.Get("chain").Raw)
+	}
+	if first := rows[0]; first.Get("target").Str != "a99" || !strings.HasPrefix(first.Get("actor").Str, "key:") || first.Get("fields.0").Str != "alias" {
+		t.Errorf("got %s", first.Raw)
+	}
+	if strings.Contains(a.Raw, key) || strings.Contains(a.Raw, "secret-value") {
+		t.Error("a value or a key id is in the audit")
+	}
+	page := w.ok("GET", "/api/audit?limit=10&before=50", "")
+	if p := page.Get("data").Array(); len(p) != 10 || p[0].Get("seq").Int() != 49 || !page.Get("has_more").Bool() {
+		t.Errorf("page: %s", page.Raw)
+	}
+	st := w.loc.Storage(mid)
+	for name, spoil := range map[string]func(){
+		"changed": func() {
+			st.rows[auditKey(40)] = []byte(strings.Replace(string(st.rows[auditKey(40)]), "operator", "somebody", 1))
+			st.rows[auditKey(40)] = []byte(strings.Replace(string(st.rows[auditKey(40)]), `a37`, `a38`, 1))
+		},
+		"removed": func() { delete(st.rows, auditKey(39)) },
+		"swapped": func() {
+			st.rows[auditKey(40)], st.rows[auditKey(41)] = st.rows[auditKey(41)], st.rows[auditKey(40)]
+		},
+	} {
+		saved := st.Dump()
+		spoil()
+		if at := w.ok("GET", "/api/audit?verify=true", "").Get("chain"); at.Get("ok").Bool() || at.Get("brokenAt").Int() != 40 {
+			t.Errorf("%s: %s", name, at.Raw)
+		}
+		st.rows = saved
+	}
+}
+
+// No audit, no mutation.
+func TestMutationWithoutAuditIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	st := w.loc.Storage(mid)
+	st.Fault = func(key string) bool { return strings.HasPrefix(key, auditPrefix) }
+	status, _ := w.api("POST", "/api/keys", `{}`)
+	st.Fault = nil
+	if status != 503 || len(w.replica().Keys) != 1 {
+		t.Errorf("got %d, %d keys", status, len(w.replica().Keys))
+	}
+}
+
+func TestRevokedKeyCannotManage(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	by := func(id string) func(*Envelope) { return func(e *Envelope) { e.KeyID = id } }
+	key := w.ok("POST", "/api/keys", `{"scopes":["manage"],"expiresAt":"2099-01-01T00:00:00Z"}`).Get("id").Str
+	data := w.ok("POST", "/api/keys", `{}`).Get("id").Str
+	w.ok("GET", "/api/keys", "", by(key))
+	w.ok("DELETE", "/api/keys/"+key, "")
+	for _, id := range []string{key, data, "nobody", "../x"} {
+		if status, _ := w.api("GET", "/api/keys", "", by(id)); status != 401 {
+			t.Errorf("%s: got %d", id, status)
+		}
+	}
+}
+
+func TestExportAndImport(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	conn := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","x":[1]}}`)
+	w.ok("POST", "/api/combos", `{"name":"fast","models":["p/m"]}`)
+	w.ok("PUT", "/api/models/alias", `{"alias":"mini","model":"p/m"}`)
+	w.ok("POST", "/api/models/custom", `{"id":"m","providerAlias":"p"}`)
+	w.ok("POST", "/api/models/disabled", `{"providerAlias":"p","ids":["old"]}`)
+	w.ok("PATCH", "/api/settings", `{"strategy":"round-robin"}`)
+	plain := w.ok("GET", "/api/export", "")
+	sealed := w.ok("POST", "/api/export", `{"passphrase":"correct horse battery"}`)
+	for _, doc := range []string{plain.Raw, sealed.Raw} {
+		for name, s := range spellings("sk-0123456789abcdefghij") {
+			if strings.Contains(doc, s) {
+				t.Errorf("the key is in the export as %s", name)
+			}
+		}
+	}
+	if it := sealed.Get("iterations").Int(); it > 100_000 || it < 50_000 {
+		t.Errorf("%d iterations", it)
+	}
+	before := w.replica()
+
+	other := newWorld(t)
+	other.obj.Rand = rand.NewChaCha8([32]byte{2}) // its own ids
+	other.create()
+	gone := other.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	for _, pass := range []string{"wrong horse battery", "short"} {
+		if status, a := other.api("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":%q}`, sealed.Raw, pass)); status != 400 {
+			t.Errorf("%s: got %d %s", pass, status, a.Raw)
+		}
+	}
+	weak, _ := url.PathUnescape(strings.Replace(sealed.Raw, `"iterations":100000`, `"iterations":99999`, 1))
+	if status, _ := other.api("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery"}`, weak)); status != 400 {
+		t.Error("a changed head is accepted")
+	}
+	other.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery","replace":true}`, sealed.Raw))
+	after := other.replica()
+	c := snapshotConn(after, conn)
+	if c == nil || snapshotConn(after, gone) != nil {
+		t.Fatalf("replace: got %d connections", len(after.Connections))
+	}
+	if got := other.open(c, store.APIKey); got != "sk-0123456789abcdefghij" {
+		t.Errorf("secret: got %q", got)
+	}
+	got, want := jsonOf([]any{after.Combos[0].Name, after.ModelAliases, after.CustomModels, after.Disabled, after.Settings, c.Data}),
+		jsonOf([]any{before.Combos[0].Name, before.ModelAliases, before.CustomModels, before.Disabled, before.Settings, before.Connections[0].Data})
+	if string(got) != string(want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if len(after.Keys) != 2 {
+		t.Errorf("%d keys, want its own and the one of the export", len(after.Keys))
+	}
+
+	// Without secrets: a new connection asks for one, a known one keeps its own.
+	third := newWorld(t)
+	third.create()
+	third.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
+	if v := third.ok("GET", "/api/providers/"+conn, ""); v.Get("status").Str != needsCred {
+		t.Errorf("got %s", v.Raw)
+	}
+	w.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
+	if v := w.ok("GET", "/api/providers/"+conn, ""); !v.Get("hasKey").Bool() {
+		t.Errorf("the stored credential is gone: %s", v.Raw)
+	}
+	moved := strings.ReplaceAll(plain.Raw, "a.example.com", "b.example.com")
+	w.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, moved))
+	if v := w.ok("GET", "/api/providers/"+conn, ""); v.Get("hasKey").Bool() {
+		t.Errorf("the credential went along to another host: %s", v.Raw)
+	}
+}
+
+func snapshotConn(m *store.Machine, id string) *store.Connection {
+	for i := range m.Connections {
+		if m.Connections[i].ID == id {
+			return &m.Connections[i]
+		}
+	}
+	return nil
+}
+
+func TestTestsOfConnectionsAreLimited(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	for range probeMost {
+		w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
+	}
+	if a := w.want(429, "probe", fmt.Sprintf(`{"connectionId":%q}`, id)); a.Get("error.retryAfterMs").Int() <= 0 {
+		t.Errorf("got %s", a.Raw)
+	}
+	w.clock.add(61e9)
+	w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
+	w.want(404, "probe", `{"connectionId":"nobody"}`)
+}
