@@ -8,13 +8,18 @@ const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should
 
 // cors adds the cross-origin fields of an answer. Credentials are never
 // allowed and the caller's origin is never repeated.
-func cors(h *edge.Header, c Cors) {
+//
+// Only a browser reads the list of exposed fields, and a browser says where it
+// comes from.
+func cors(h *edge.Header, c Cors, browser bool) {
 	switch c {
 	case ListCors:
 		h.Set("access-control-allow-origin", "*")
 	case OpenCors:
 		h.Set("access-control-allow-origin", "*")
-		h.Set("access-control-expose-headers", exposed)
+		if browser {
+			h.Set("access-control-expose-headers", exposed)
+		}
 	}
 }
 

@@ -158,7 +158,7 @@ func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *
 	if route.Access != Public {
 		h.Set("vary", "Authorization, Origin")
 	}
-	cors(h, route.Cors)
+	cors(h, route.Cors, r.Header.Get("origin") != "")
 	t := &r.Trace
 	if t.Model != "" {
 		h.Set("x-weir-model", headerSafe(t.Model))

@@ -88,8 +88,9 @@ func newFixture() *fixture {
 
 func (f *fixture) get(method, path, key string, body string) (*edge.Response, string) {
 	r := &edge.Request{Method: method, Path: path, Start: f.Now(), Length: int64(len(body))}
+	r.Header = edge.Header{{Name: "origin", Value: "https://app.example"}}
 	if key != "" {
-		r.Header = edge.Header{{Name: "authorization", Value: key}}
+		r.Header.Add("authorization", key)
 	}
 	if body != "" {
 		r.Body = stream.FromString(body)
