@@ -190,3 +190,32 @@ func TestOnlyTheLast64SeedsAreRemembered(t *testing.T) {
 		t.Errorf("%d remembered, %d keys", len(seen), len(w.replica().Keys))
 	}
 }
+
+// Whatever lies in KV: it is refused with nothing stored, or adopted into a
+// replica that the data plane reads.
+func FuzzSeed(f *testing.F) {
+	f.Add(seed)
+	f.Add(`{"connections":[{"provider":"openai","providerSpecificData":{"enabledModels":[null,{}]}}],"disabledModels":{"a":["b"]}}`)
+	f.Add(`{"combos":[{"name":"a","models":["b"]},{"name":"b","models":["a"]}],"modelAliases":{"a":"b/c"}}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		if !json.Valid([]byte(doc)) {
+			return
+		}
+		w := newWorld(t)
+		status, a := w.call("adopt", `{"doc":`+doc+`}`)
+		rows := len(w.loc.Storage(mid).Dump())
+		switch status {
+		case 200:
+			raw, _ := json.Marshal(w.replica())
+			if _, err := snapshot.Parse(mid, raw); err != nil {
+				t.Fatal(err)
+			}
+		case 422:
+			if rows != 0 || len(w.logs) != 1 {
+				t.Fatalf("refused, but %d rows and logs %q", rows, w.logs)
+			}
+		default:
+			t.Fatalf("got %d %s", status, a.Raw)
+		}
+	})
+}

@@ -80,6 +80,20 @@ func TestDeletedMachineIsGone(t *testing.T) {
 	}
 }
 
+// A seed that nobody has seen yet does not bring a deleted machine back.
+func TestDeletionWinsOverASeedInKV(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.kv.Put(w.ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
+	w.want(204, "delete", "")
+	w.clock.add(2 * time.Second)
+	w.loc.Alarms(w.ctx)
+	w.want(404, "snapshot", `{}`)
+	if len(w.kv.Dump()) != 0 {
+		t.Error("the seed is still in KV")
+	}
+}
+
 // A crash between the intent and the confirmation loses nothing visible.
 func TestRegistryAfterACrash(t *testing.T) {
 	put := func(w *world, state string) {

@@ -35,6 +35,7 @@ func (o *Object) prune(r *request) {
 		}
 	}
 	r.pruneAudit()
+	o.reseal(r)
 	if err := r.commit(); err != nil {
 		o.log(fmt.Sprintf("machine %s: pruning: %v", r.id, err))
 		r.reload(o.Now())
@@ -47,6 +48,38 @@ func each[T any](t *tx, prefix string, over func(key string, v T) bool) {
 		var v T
 		if t.load(r.Key, &v) && over(r.Key, v) {
 			t.del(r.Key)
+		}
+	}
+}
+
+// reseal seals with the current key what an older one has sealed, so that the
+// older key can be taken out of CREDENTIALS_KEY after a rotation (reliability
+// T50). What does not open stays as it is: the key may come back.
+func (o *Object) reseal(r *request) {
+	ring, ok := o.Keyring.(interface{ Current() string })
+	if !ok {
+		return
+	}
+	current := ring.Current()
+	for _, c := range r.conns() {
+		secrets, changed := map[string]store.Sealed{}, false
+		for f, sealed := range c.Secrets {
+			secrets[f] = sealed
+			if store.KeyID(sealed) == current {
+				continue
+			}
+			plain, err := o.Keyring.Open(r.id, c.ID, f, sealed)
+			if err != nil {
+				o.log(fmt.Sprintf("machine %s: %s of connection %s does not open", r.id, f, c.ID))
+				continue
+			}
+			if anew, err := o.Keyring.Seal(r.id, c.ID, f, plain); err == nil {
+				secrets[f], changed = anew, true
+			}
+		}
+		if changed {
+			c.Secrets = secrets
+			r.putConn(&c)
 		}
 	}
 }

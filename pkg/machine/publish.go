@@ -113,7 +113,7 @@ func (o *Object) publish(r *request) {
 	r.meta.PutAt = r.now
 	found, err := o.KV.Get(r.ctx, kvKey(r.id))
 	r.reload(o.Now())
-	if err == nil && len(found) > 0 && gjson.ValidBytes(found) && !gjson.GetBytes(found, "v").Exists() {
+	if err == nil && r.exists() && len(found) > 0 && gjson.ValidBytes(found) && !gjson.GetBytes(found, "v").Exists() {
 		r.adoptDoc(o, found)
 		if r.commit() != nil {
 			r.reload(o.Now())

@@ -31,10 +31,7 @@ type intentRow struct {
 }
 
 // issued is a connection with new tokens that could not be stored yet.
-type issued struct {
-	row  connRow
-	sent store.Sealed // the credential that was presented for them
-}
+type issued struct{ row connRow }
 
 // renewable gives the sealed credential that new tokens are had with.
 func renewable(c *store.Connection) (field string, sealed store.Sealed) {
@@ -116,8 +113,10 @@ func (o *Object) refresh(r *request) (any, error) {
 	if !r.exists() || !r.load(connPrefix+id, &now) {
 		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
-	if _, s := renewable(&now.Connection); now.TokenGeneration != generation || s != sealed {
-		return Refreshed{now.Connection, r.meta.Generation, false}, nil // a new credential came in meanwhile
+	// A credential given meanwhile moved the generation. That it was only sealed
+	// anew does not count: the tokens just had must not be lost.
+	if _, s := renewable(&now.Connection); now.TokenGeneration != generation || s == "" {
+		return Refreshed{now.Connection, r.meta.Generation, false}, nil
 	}
 	r.due = true
 	var refused *grantError
@@ -142,7 +141,7 @@ func (o *Object) refresh(r *request) (any, error) {
 	if err := o.sealTokens(r.id, &now, got, r.now); err != nil {
 		return nil, err
 	}
-	return o.storeTokens(r, &issued{now, sealed})
+	return o.storeTokens(r, &issued{now})
 }
 
 // failedRefresh keeps what is known and makes the answer.
@@ -203,11 +202,8 @@ func (o *Object) saveTokens(r *request) {
 			continue
 		}
 		var now connRow
-		_, s := renewable(&now.Connection)
-		if r.exists() && r.load(connPrefix+u.row.ID, &now) {
-			_, s = renewable(&now.Connection)
-		}
-		if s != u.sent || now.TokenGeneration >= u.row.TokenGeneration {
+		there := r.exists() && r.load(connPrefix+u.row.ID, &now)
+		if _, s := renewable(&now.Connection); !there || s == "" || now.TokenGeneration >= u.row.TokenGeneration {
 			delete(o.unsaved, key) // the connection has another credential, or is gone
 			continue
 		}

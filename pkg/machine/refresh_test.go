@@ -293,6 +293,30 @@ func TestCredentialReplacedDuringARefreshStays(t *testing.T) {
 	}
 }
 
+// The stored credential is sealed anew while the call is out: the new tokens
+// are kept.
+func TestRotationOfTheSealDuringARefreshLosesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	w.idp.during = func() {
+		w.idp.during = nil
+		both, err := store.NewKeyring(strings.Repeat("n", 40) + "," + strings.Repeat("k", 40))
+		if err != nil {
+			t.Error(err)
+		}
+		w.obj.Keyring = both
+		w.clock.add(61 * time.Minute)
+		w.loc.Alarms(w.ctx)
+	}
+	w.want(200, "refresh", refreshBody(id, gen))
+	c := w.replica().Connections[0]
+	if w.open(&c, store.RefreshToken) != w.idp.refresh || c.TokenGeneration != gen+1 || w.idp.calls != 1 {
+		t.Errorf("generation %d, %d calls", c.TokenGeneration, w.idp.calls)
+	}
+}
+
 func TestTokensAreRefreshedAheadOfTheirExpiry(t *testing.T) {
 	w := newWorld(t)
 	w.create()

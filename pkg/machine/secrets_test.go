@@ -8,6 +8,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"weir/pkg/store"
 )
 
 // spellings gives a secret in the encodings in which it may lie somewhere.
@@ -104,5 +107,49 @@ func TestNoSecretLeavesInTheClear(t *testing.T) {
 	}
 	if w.kv.Dump()[kvKey(mid)] == nil || len(sinks) < 50 {
 		t.Fatal("nothing was looked at")
+	}
+}
+
+// After a rotation nothing is left that only the old key opens.
+func TestSecretsAreSealedAnewAfterARotation(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.oauth()
+	old, fresh := strings.Repeat("k", 40), strings.Repeat("n", 40)
+	both, err := store.NewKeyring(fresh + "," + old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.obj.Keyring = both
+	w.clock.add(61 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	if w.obj.Keyring, err = store.NewKeyring(fresh); err != nil {
+		t.Fatal(err)
+	}
+	m := w.replica()
+	if got := w.open(&m.Connections[0], store.APIKey); got != "sk-0123456789abcdef" {
+		t.Errorf("got %q", got)
+	}
+	if got := w.open(&m.Connections[1], store.RefreshToken); got != w.idp.refresh {
+		t.Errorf("got %q", got)
+	}
+	gen := m.Generation
+	w.clock.add(61 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	if w.replica().Generation != gen {
+		t.Error("sealed anew without need")
+	}
+	// A key that is gone makes the secret unusable, and nothing worse.
+	if w.obj.Keyring, err = store.NewKeyring(strings.Repeat("x", 40)); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.add(61 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	if _, a := w.call("refresh", refreshBody(m.Connections[1].ID, m.Connections[1].TokenGeneration)); !isFailure(a, "key_unavailable") {
+		t.Errorf("got %s", a.Raw)
+	}
+	if status, _ := w.api("GET", "/api/providers", ""); status != 200 {
+		t.Errorf("the list: %d", status)
 	}
 }
