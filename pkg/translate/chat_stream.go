@@ -18,6 +18,20 @@ type chatSource struct {
 	began    bool
 	finished bool
 	e        event // reused
+	text     pattern
+	pieces   int          // events of the chunk that is read
+	one      gjson.Result // the piece, when it is the only one
+	kind     eventKind    // of that
+}
+
+// quick reads a chunk that differs from the last one parsed in its text alone.
+func (s *chatSource) quick(data []byte, to sink) bool {
+	text, ok := s.text.match(data)
+	if ok {
+		s.e = event{kind: s.text.kind, text: view(text)}
+		to.event(&s.e)
+	}
+	return ok
 }
 
 func (s *chatSource) read(name, data []byte, to sink) {
@@ -25,15 +39,14 @@ func (s *chatSource) read(name, data []byte, to sink) {
 		to.event(&event{kind: evEnd})
 		return
 	}
-	var choices, usage, failure, elsewhere gjson.Result
-	start := event{kind: evStart}
+	var id, model, choices, usage, failure, elsewhere gjson.Result
 	root := gjson.Parse(view(data))
 	root.ForEach(func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "id":
-			start.id = str(v)
+			id = v
 		case "model":
-			start.name = str(v)
+			model = v
 		case "choices":
 			choices = v
 		case "usage":
@@ -53,8 +66,10 @@ func (s *chatSource) read(name, data []byte, to sink) {
 	}
 	if !s.began {
 		s.began = true
-		to.event(&start)
+		to.event(&event{kind: evStart, id: str(id), name: str(model)})
 	}
+	s.pieces, s.one = 0, gjson.Result{}
+	other := false
 	choices.ForEach(func(_, c gjson.Result) bool {
 		var delta, finish, logprobs, index gjson.Result
 		c.ForEach(func(k, v gjson.Result) bool {
@@ -79,10 +94,11 @@ func (s *chatSource) read(name, data []byte, to sink) {
 			s.delta(delta, to)
 		}
 		if logprobs.IsObject() {
+			other = true
 			to.event(&event{kind: evLogprobs, sig: logprobs.Raw})
 		}
 		if finish.Type == gjson.String && finish.Str != "" {
-			s.finished = true
+			s.finished, other = true, true
 			f, fail := chatFinish(finish.Str)
 			if fail != nil {
 				to.event(&event{kind: evFail, failure: fail})
@@ -92,7 +108,11 @@ func (s *chatSource) read(name, data []byte, to sink) {
 		}
 		return true
 	})
+	if c := s.one; s.pieces == 1 && len(c.Raw) > 2 && c.Index+len(c.Raw) <= len(data) && !other && choices.Get("#").Int() == 1 {
+		s.text.learn(s.kind, 0, data, c.Index+1, c.Index+len(c.Raw)-1)
+	}
 	if usage.IsObject() || elsewhere.Exists() {
+		s.text.has = false
 		if u := chatUsage(root); u.Known {
 			to.event(&event{kind: evUsage, usage: u})
 		}
@@ -126,6 +146,12 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 		}
 		return true
 	})
+	if calls.Exists() || call.Exists() || notes.Exists() || details.Exists() {
+		s.pieces++
+	}
+	if s.one, s.kind = content, evText; inner(reasoning) != "" {
+		s.one, s.kind = reasoning, evThinking
+	}
 	s.piece(evThinking, inner(reasoning), to)
 	if details.IsArray() {
 		s.details(details, reasoning.Exists(), to)
@@ -164,6 +190,7 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 
 func (s *chatSource) piece(kind eventKind, text string, to sink) {
 	if text != "" {
+		s.pieces++
 		s.e = event{kind: kind, text: text}
 		to.event(&s.e)
 	}

@@ -332,7 +332,7 @@ func writeChatAssistant(q *request, d *doc, blocks []block, opt *Options, v *Dev
 			if b.kind != toolUseBlock {
 				continue
 			}
-			writeChatCall(d, b, v.toolID(b.id), b.issuer == opt.issuer(Chat) || b.issuer == "gemini" && v.Details)
+			writeChatCall(d, b, v.toolID(b.id), v.Extra && (b.issuer == opt.issuer(Chat) || b.issuer == issuers[Gemini]))
 		}
 		d.close(']')
 	}

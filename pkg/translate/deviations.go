@@ -31,6 +31,8 @@ type Deviations struct {
 	Reasoning string
 	// Details: reasoning_details are understood as well, with signatures.
 	Details bool
+	// Extra: Google's extra_content of tool calls is understood.
+	Extra bool
 	// System: the role developer is not known.
 	System bool
 	// NoStreamOptions: stream_options is refused; usage comes unasked.
@@ -59,7 +61,7 @@ var deviations = [...]struct {
 }{
 	{"openai", Deviations{}},
 	{"azure", Deviations{}},
-	{"openrouter", Deviations{MaxTokens: maxTokensName, Think: ThinkReasoning, Reasoning: "reasoning", Details: true}},
+	{"openrouter", Deviations{MaxTokens: maxTokensName, Think: ThinkReasoning, Reasoning: "reasoning", Details: true, Extra: true}},
 	{"xai", Deviations{
 		System: true, Efforts: "low medium high",
 		Drop: []string{"logit_bias"}, DropReasoning: []string{"presence_penalty", "frequency_penalty", "stop"},
@@ -108,8 +110,9 @@ var deviations = [...]struct {
 		MaxTokens: maxTokensName, System: true, Efforts: "minimal low medium high",
 		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "parallel_tool_calls"},
 	}},
-	{"vertex", Deviations{Anthropic: "vertex-2023-10-16"}},
-	{"bedrock", Deviations{Anthropic: "bedrock-2023-05-31"}},
+	{"gemini", Deviations{MaxTokens: maxTokensName, System: true, Extra: true}},
+	{"vertex", Deviations{MaxTokens: maxTokensName, System: true, Extra: true, Anthropic: "vertex-2023-10-16"}},
+	{"bedrock", Deviations{MaxTokens: maxTokensName, System: true, Anthropic: "bedrock-2023-05-31"}},
 }
 
 // DeviationsOf gives the deviations of a provider by its id. A provider that

@@ -215,7 +215,8 @@ func writeGeminiModel(q *request, d *doc, blocks []block, opt *Options, signs bo
 			d.close('}')
 			sig = ""
 		case toolUseBlock:
-			if b.issuer == own && b.sig != "" {
+			// A chat client's extra_content names Google alone as the issuer.
+			if b.sig != "" && (b.issuer == own || b.issuer == issuers[Gemini]) {
 				sig = b.sig
 			}
 			// Only the first of parallel calls is signed.

@@ -143,11 +143,11 @@ func writeMessagesAnswer(a *answer, d *doc, opt *Options) {
 			d.open("", '{')
 			if b.redacted {
 				d.str("type", "redacted_thinking")
-				d.str("data", wrap(b.issuerOr(), b.sig))
+				d.str("data", wrapMessages(b.issuerOr(), b.sig))
 			} else {
 				d.str("type", "thinking")
 				d.str("thinking", b.text)
-				d.str("signature", wrap(b.issuerOr(), b.sig))
+				d.str("signature", wrapMessages(b.issuerOr(), b.sig))
 			}
 			d.close('}')
 		case toolUseBlock:
@@ -156,7 +156,7 @@ func writeMessagesAnswer(a *answer, d *doc, opt *Options) {
 				d.open("", '{')
 				d.str("type", "thinking")
 				d.str("thinking", "")
-				d.str("signature", wrap(b.issuer, b.sig))
+				d.str("signature", wrapMessages(b.issuer, b.sig))
 				d.close('}')
 			}
 			args, ok := object(b.args)

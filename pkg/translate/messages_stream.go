@@ -15,6 +15,17 @@ type messagesSource struct {
 	blocks []uint8 // by index: what kind of block it is
 	format bool    // the answer comes as the input of formatTool
 	e      event
+	text   pattern
+}
+
+// quick reads a piece that differs from an earlier one in its text alone.
+func (s *messagesSource) quick(data []byte, to sink) bool {
+	text, ok := s.text.match(data)
+	if ok {
+		s.e = event{kind: s.text.kind, block: s.text.block, text: view(text)}
+		to.event(&s.e)
+	}
+	return ok
 }
 
 const (
@@ -68,7 +79,7 @@ func (s *messagesSource) read(name, data []byte, to sink) {
 	})
 	switch kind {
 	case "content_block_delta":
-		s.delta(index, delta, to)
+		s.delta(index, delta, data, to)
 	case "message_start":
 		to.event(&event{kind: evStart, id: strings.TrimPrefix(str(message.Get("id")), "msg_"), name: str(message.Get("model"))})
 		if u := messagesUsage(message.Get("usage")); u.Known {
@@ -77,6 +88,7 @@ func (s *messagesSource) read(name, data []byte, to sink) {
 	case "content_block_start":
 		s.start(index, content, to)
 	case "content_block_stop":
+		s.text.has = false
 		if k := s.kind(index); k != ignoredBlock {
 			if k == callBlock {
 				s.piece(evArgs, index, "{}", to) // nothing came: no arguments
@@ -142,7 +154,7 @@ func (s *messagesSource) start(index int, c gjson.Result, to sink) {
 	}
 }
 
-func (s *messagesSource) delta(index int, delta gjson.Result, to sink) {
+func (s *messagesSource) delta(index int, delta gjson.Result, data []byte, to sink) {
 	kind := s.kind(index)
 	if kind == ignoredBlock {
 		return
@@ -150,6 +162,9 @@ func (s *messagesSource) delta(index int, delta gjson.Result, to sink) {
 	delta.ForEach(func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "text":
+			if v.Index+len(v.Raw) <= len(data) && kind == plainBlock && len(v.Raw) > 2 {
+				s.text.learn(evText, index, data, v.Index+1, v.Index+len(v.Raw)-1)
+			}
 			s.piece(evText, index, inner(v), to)
 		case "partial_json":
 			if kind == formatBlock {
@@ -243,7 +258,7 @@ func (s *messagesSink) stop() {
 	if s.kind == evThinking && !s.signed {
 		// An unsigned thought is marked as such, or it would be taken for the
 		// vendor's own on its way back.
-		s.signature(wrap(issuers[Chat], ""))
+		s.signature(wrapMessages(issuers[Chat], ""))
 	}
 	s.open = false
 	d := s.frame("content_block_stop")
@@ -302,16 +317,16 @@ func (s *messagesSink) event(e *event) {
 			s.start(evThinking, startThinking)
 		}
 		if s.kind == evThinking {
-			s.signature(wrap(e.issuer, e.sig))
+			s.signature(wrapMessages(e.issuer, e.sig))
 		}
 	case evRedacted:
 		s.stop()
-		s.start(evRedacted, func(d *doc) { d.str("type", "redacted_thinking"); d.str("data", wrap(e.issuer, e.sig)) })
+		s.start(evRedacted, func(d *doc) { d.str("type", "redacted_thinking"); d.str("data", wrapMessages(e.issuer, e.sig)) })
 		s.stop()
 	case evTool:
 		if e.sig != "" {
 			s.start(evThinking, startThinking)
-			s.signature(wrap(e.issuer, e.sig))
+			s.signature(wrapMessages(e.issuer, e.sig))
 			s.stop()
 		}
 		s.calls = true

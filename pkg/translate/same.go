@@ -213,7 +213,7 @@ func (p *patch) chatMessages(v *Deviations) {
 			p.note("reasoning_details")
 		}
 		calls := int(m.Get("tool_calls.#").Int())
-		for j := 0; j < calls && !v.Details; j++ {
+		for j := 0; j < calls && !v.Extra; j++ {
 			path := "tool_calls." + strconv.Itoa(j) + ".extra_content"
 			if m.Get(path).Exists() {
 				p.del(at + "." + path)

@@ -13,6 +13,15 @@ const wrapMark = "weir."
 
 func wrap(issuer, sig string) string { return wrapMark + issuer + "." + sig }
 
+// wrapMessages is wrap for a field of the Messages dialect, where a bare
+// signature is Anthropic's own.
+func wrapMessages(issuer, sig string) string {
+	if issuer == issuers[Messages] {
+		return sig
+	}
+	return wrap(issuer, sig)
+}
+
 // unwrap gives the issuer and the signature of a wrapped one, else native as
 // the issuer.
 func unwrap(s, native string) (issuer, sig string) {

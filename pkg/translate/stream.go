@@ -16,6 +16,13 @@ type source interface {
 	clean() bool
 }
 
+// quicker is a source that knows most events by the ones before.
+type quicker interface {
+	// quick reads an event that is known but for its text, checked or not,
+	// and leaves all others to read.
+	quick(data []byte, to sink) bool
+}
+
 // writer makes a client's stream.
 type writer interface {
 	sink
@@ -32,10 +39,11 @@ type writer interface {
 // Messages "event: error", Responses "error" and, once begun,
 // "response.failed". What the upstream sends after its end is dropped.
 type Translator struct {
-	in   sse.Reader
-	from source
-	to   writer
-	done bool
+	in    sse.Reader
+	from  source
+	quick quicker // from, or nil
+	to    writer
+	done  bool
 	meter
 }
 
@@ -80,6 +88,7 @@ var _ stream.Transform = (*Translator)(nil)
 func Stream(from, to Dialect, opt Options) *Translator {
 	o := &opt
 	t := &Translator{from: sourceOf(from, o), to: writerOf(to, o)}
+	t.quick, _ = t.from.(quicker)
 	t.next = t.to
 	if to != Chat {
 		t.next = &sequencer{next: t.to, meter: &t.meter, all: to == Responses}
@@ -141,6 +150,9 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 }
 
 func (t *Translator) take(name, data []byte) {
+	if t.quick != nil && t.quick.quick(data, &t.meter) {
+		return
+	}
 	if string(data) != "[DONE]" && check(data) != nil {
 		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON."))
 		return

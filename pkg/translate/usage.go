@@ -50,3 +50,14 @@ func joinLogprobs(pieces []string) string {
 	d.close('}')
 	return string(d.b)
 }
+
+// Asked tells whether a client's request wants a stream, and whether usage in
+// it: chat clients must ask for that, the others always get it. The body has
+// been checked.
+func Asked(from Dialect, body []byte) (stream, usage bool) {
+	stream = gjson.GetBytes(body, "stream").Type == gjson.True
+	if from != Chat {
+		return stream, true
+	}
+	return stream, stream && gjson.GetBytes(body, "stream_options.include_usage").Type == gjson.True
+}
