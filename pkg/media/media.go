@@ -7,6 +7,7 @@ package media
 import (
 	"context"
 	"errors"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -212,3 +213,21 @@ func (r *Room) Hold(c *auth.Call, max int64) (held stream.Held, give func(), err
 		free()
 	}, nil
 }
+
+// unreader is a body that takes bytes back, as a host's does.
+type unreader interface{ Unread(head []byte) }
+
+// Back puts what was read of a body back in front of it.
+func Back(head []byte, body io.ReadCloser) io.ReadCloser {
+	if len(head) == 0 {
+		return body
+	}
+	if u, ok := body.(unreader); ok {
+		u.Unread(head)
+		return body
+	}
+	return &stream.Prefix{Head: head, Rest: body}
+}
+
+// Used is how many bytes are held at the moment.
+func (r *Room) Used() int64 { return r.used }

@@ -1,0 +1,121 @@
+package audio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/media"
+	"weir/pkg/provider"
+	"weir/pkg/redact"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// assemblyAI takes the file first and works later, all with one account:
+//
+//	POST /v2/upload (bytes) → {upload_url}
+//	POST /v2/transcript {audio_url, speech_models[], language_code|language_detection} → {id}
+//	GET /v2/transcript/{id} → {status queued|processing|completed|error, text, words[], audio_duration}; times in ms
+var assemblyAI = transcriber{
+	providers: []string{"assemblyai"}, only: true, endpoint: "upload",
+	build: func(u *upload, _ *routing.Target, req *upstream.Request) error {
+		req.Header = edge.Header{{Name: "content-type", Value: "application/octet-stream"}}
+		req.Body = u.file(nil, nil, false)
+		u.drop("prompt", "temperature")
+		return nil
+	},
+	read: func(raw []byte) (*transcript, error) {
+		if gjson.GetBytes(raw, "upload_url").Str == "" {
+			return nil, errors.New("audio: the answer has no upload_url")
+		}
+		return &transcript{text: gjson.GetBytes(raw, "upload_url").Str}, nil // until finish has the real one
+	},
+	finish: func(ctx context.Context, h *Handler, u *upload, res *accounts.Result) (*transcript, error) {
+		ask := map[string]any{"audio_url": u.text.text}
+		if res.Target.Model == "best" {
+			ask["speech_model"] = "best"
+		} else {
+			ask["speech_models"] = []string{res.Target.Model}
+		}
+		if lang := u.form.Text("language"); lang != "" {
+			ask["language_code"] = lang
+		} else {
+			ask["language_detection"] = true
+		}
+		body, _ := json.Marshal(ask)
+		doc, err := h.same(ctx, u, res, "transcriptions", "", body)
+		if err != nil {
+			return nil, err
+		}
+		id := doc.Get("id").Str
+		if id == "" {
+			return nil, media.BadBody(errors.New("audio: the answer has no id"))
+		}
+		for waited, pause := time.Duration(0), time.Second; ; {
+			switch doc.Get("status").Str {
+			case "completed":
+				t := &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: doc.Get("audio_duration").Num}
+				t.readWords(doc.Get("words"), 1000)
+				return t, nil
+			case "error":
+				e := apierr.New(400, "transcription_failed", "the provider could not transcribe the file")
+				if m := doc.Get("error").Str; m != "" {
+					e.Message = redact.Patterns(m[:min(len(m), 500)])
+				}
+				return nil, e
+			}
+			if waited >= transcribeWait {
+				return nil, apierr.New(504, "upstream_timeout", "the provider did not finish the transcript in time")
+			}
+			if err := h.Pause.Pause(ctx, pause); err != nil {
+				return nil, upstream.ErrCanceled
+			}
+			waited += pause
+			pause = min(pause*3/2, 5*time.Second)
+			if doc, err = h.same(ctx, u, res, "transcriptionStatus", id, nil); err != nil {
+				return nil, err
+			}
+		}
+	},
+}
+
+// same makes a further call with the account that has the file.
+func (h *Handler) same(ctx context.Context, u *upload, res *accounts.Result, endpoint, id string, body []byte) (gjson.Result, error) {
+	to := *res.Target
+	to.Connections = []*store.Connection{res.Connection}
+	var raw []byte
+	_, err := h.Accounts.Send(ctx, &accounts.Call{
+		Machine: u.call.Machine, Request: u.call.Request, Targets: []routing.Target{to},
+		Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+			method, url, err := to.Provider.Endpoint(conn, endpoint, to.Model, provider.Part{Name: "id", Value: id})
+			if err != nil {
+				return nil, err
+			}
+			req := &upstream.Request{Method: method, URL: url, Timeout: time.Minute, MaxBody: maxTranscript}
+			if body != nil {
+				req.Header.Add("content-type", "application/json")
+				req.Body = stream.FromBytes(body)
+			}
+			return req, nil
+		},
+		Check: func(resp *upstream.Response) (err error) {
+			if raw, err = stream.ReadAll(resp.Body, maxTranscript); err == nil {
+				err = media.ValidJSON(raw)
+			}
+			if err != nil {
+				return media.BadBody(err)
+			}
+			return nil
+		},
+	})
+	return gjson.ParseBytes(raw), err
+}

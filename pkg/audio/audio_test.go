@@ -1,0 +1,469 @@
+package audio
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math/rand"
+	std "mime/multipart"
+	"strings"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/internal/golden"
+	"weir/pkg/internal/script"
+	"weir/pkg/media"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/upstream"
+)
+
+func handler(w *script.World) *Handler {
+	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &media.Room{}, Pause: w, Now: w.Now}
+}
+
+const boundary = "----b0undary"
+
+func form(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString("--" + boundary + "\r\n" + p + "\r\n")
+	}
+	return b.String() + "--" + boundary + "--\r\n"
+}
+
+func field(name, value string) string {
+	return "Content-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value
+}
+
+func file(content string) string {
+	return "Content-Disposition: form-data; name=\"file\"; filename=\"a.mp3\"\r\nContent-Type: audio/mpeg\r\n\r\n" + content
+}
+
+// flowing is a body that the host would hold: it counts what was read, and
+// whether somebody took it whole.
+type flowing struct {
+	r    io.Reader
+	read int64
+}
+
+func (f *flowing) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	f.read += int64(n)
+	return n, err
+}
+func (f *flowing) Close() error { return nil }
+
+func send(w *script.World, body string, header ...string) (*auth.Call, *flowing) {
+	f := &flowing{r: strings.NewReader(body)}
+	return w.Call("POST", f, int64(len(body)), append([]string{"content-type", "multipart/form-data; boundary=" + boundary}, header...)...), f
+}
+
+func audioBytes(n int) string {
+	b := make([]byte, n)
+	rand.New(rand.NewSource(1)).Read(b)
+	return string(b)
+}
+
+func TestUploadFlows(t *testing.T) {
+	sound := audioBytes(3 << 20)
+	tests := []struct {
+		name, body string
+		header     []string
+	}{
+		{"model_first", form(field("model", "openai/whisper-1"), file(sound), field("language", "de")), nil},
+		{"model_second", form(field("language", "de"), field("model", "openai/whisper-1"), file(sound)), nil},
+		{"query", form(file(sound), field("model", "whisper-1"), field("language", "de")), []string{"query", "model=openai%2Fwhisper-1"}},
+		{"header", form(file(sound), field("language", "de")), []string{"x-model", "openai/whisper-1"}},
+		{"model_last_is_held", form(file(sound), field("language", "de"), field("model", "openai/whisper-1")), nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := script.New(t, "openai")
+			h := handler(w)
+			c, body := send(w, tt.body, tt.header...)
+			room := int64(0)
+			w.Answer = func(s *script.Seen) script.Answer {
+				room = roomUsed(h)
+				return script.JSON(`{"text":"hi"}`)
+			}
+			got := script.Outcome(h.Transcriptions(context.Background(), c))
+			if got != `200 application/json {"text":"hi"}` {
+				t.Fatal(got)
+			}
+			s := w.Seen[0]
+			if s.Length != int64(len(s.Body)) || body.read != int64(len(tt.body)) {
+				t.Errorf("%d bytes went up, %d promised; %d of %d read", len(s.Body), s.Length, body.read, len(tt.body))
+			}
+			if s.URL != "https://api.openai.com/v1/audio/transcriptions" || s.Header.Get("content-type") != c.Header.Get("content-type") {
+				t.Errorf("%s %v", s.URL, s.Header)
+			}
+			r, err := std.NewReader(strings.NewReader(s.Body), boundary).ReadForm(8 << 20)
+			if err != nil || fmt.Sprint(r.Value) != "map[language:[de] model:[whisper-1]]" {
+				t.Fatalf("%v, %v", r, err)
+			}
+			f, _ := r.File["file"][0].Open()
+			if sent, _ := io.ReadAll(f); string(sent) != sound {
+				t.Error("the file was changed")
+			}
+			if held := tt.name == "model_last_is_held"; held != (room > 0) || roomUsed(h) != 0 {
+				t.Errorf("%d bytes were held, %d are", room, roomUsed(h))
+			}
+		})
+	}
+}
+
+func roomUsed(h *Handler) int64 { return h.Room.Used() }
+
+func TestUploadRefusals(t *testing.T) {
+	sound := audioBytes(200 << 10)
+	tests := []struct{ name, body, want string }{
+		{"model_twice", form(field("model", "openai/w"), file(sound), field("model", "openai/w")), "400 invalid_multipart"},
+		{"model_twice_after_the_file", form(file(sound), field("model", "openai/w"), field("model", "openai/w")), "400 invalid_multipart"},
+		{"no_end", strings.TrimSuffix(form(field("model", "openai/w"), file(sound)), "--\r\n"), "400 invalid_multipart"},
+		{"no_model", form(file(sound)), "400"},
+		{"no_file", form(field("language", sound), field("model", "openai/w"))[:1000], "400 invalid_multipart"},
+		{"unknown_model", form(field("model", "nobody/w"), file(sound)), "400 model_not_found"},
+		{"not_connected", form(field("model", "groq/w"), file(sound)), "400 no_credentials"},
+		{"no_such_service", form(field("model", "anthropic/w"), file(sound)), "400 unsupported_endpoint"},
+		{"not_adapted", form(field("model", "fal/x/y"), file(sound)), "400 unsupported_endpoint"},
+		{"over_25_mib", form(file(audioBytes(26<<20)), field("model", "openai/w")), "413 request_too_large"},
+		{"long_model", form(field("model", strings.Repeat("m", 300)), file(sound)), "400 invalid_multipart"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := script.New(t, "openai", "anthropic", "fal")
+			h := handler(w)
+			w.Answer = func(s *script.Seen) script.Answer {
+				if int64(len(s.Body)) == s.Length && strings.HasSuffix(s.Body, "--\r\n") {
+					t.Error("the form went up whole")
+				}
+				return script.JSON(`{"text":"hi"}`)
+			}
+			c, _ := send(w, tt.body)
+			if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if h.Room.Used() != 0 {
+				t.Error("room was not given back")
+			}
+		})
+	}
+	w := script.New(t, "openai")
+	c := w.Post(`{}`)
+	if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400" {
+		t.Errorf("JSON: %s", got)
+	}
+}
+
+func TestAnotherAccountForAHeldFormOnly(t *testing.T) {
+	sound := audioBytes(100 << 10)
+	for _, tt := range []struct{ name, body, took, want string }{
+		{"held", form(file(sound), field("model", "openai/w")), "ab", `200 application/json {"text":"hi"}`},
+		{"flowing", form(field("model", "openai/w"), file(sound)), "a", "429 rate_limit_exceeded"},
+	} {
+		w := script.New(t, "openai", "openai")
+		w.Answer = func(s *script.Seen) script.Answer {
+			if len(w.Seen) == 1 {
+				return script.Answer{Status: 429}
+			}
+			return script.JSON(`{"text":"hi"}`)
+		}
+		c, _ := send(w, tt.body)
+		if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != tt.want || w.Took() != tt.took {
+			t.Errorf("%s: %s, asked %s", tt.name, got, w.Took())
+		}
+		if len(w.Seen) == 2 && w.Seen[0].Body != w.Seen[1].Body {
+			t.Error("the second form differs")
+		}
+	}
+}
+
+func TestTranscriptionAnswersPass(t *testing.T) {
+	events := "data: {\"type\":\"transcript.text.delta\",\"delta\":\"hi\"}\n\ndata: {\"type\":\"transcript.text.done\",\"text\":\"hi\"}\n\ndata: [DONE]\n\n"
+	tests := []struct {
+		name string
+		up   script.Answer
+		want string
+	}{
+		{"verbose", script.JSON(`{ "text":"hi","duration":1.50 }`), `200 application/json { "text":"hi","duration":1.50 }`},
+		{"srt", script.OK("text/plain; charset=utf-8", "1\n00:00"), "200 text/plain; charset=utf-8 1\n00:00"},
+		{"events", script.OK("text/event-stream", events), "200 text/event-stream " + events},
+		{"events_cut", script.OK("text/event-stream", events[:50]), "200 text/event-stream " + events[:50] + string(media.CutEvent)},
+		{"json_cut", script.Answer{Status: 200, Header: edge.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"text":`, Cut: true}, "502 bad_upstream_body"},
+		{"error", script.Answer{Status: 400, Body: `{"error":{"message":"key ` + script.Secret("a") + `","code":"bad"}}`}, "400 bad"},
+	}
+	for _, tt := range tests {
+		w := script.New(t, "openai")
+		w.Answer = func(*script.Seen) script.Answer { return tt.up }
+		c, _ := send(w, form(field("model", "openai/w"), file("x")))
+		resp, err := handler(w).Transcriptions(context.Background(), c)
+		if strings.Contains(fmt.Sprint(err, c.Trace.Err), "0123456789abcdef") {
+			t.Errorf("%s: the credential comes back: %v", tt.name, err)
+		}
+		if got := script.Outcome(resp, err); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestTranscribers replays recorded answers of providers of another shape, in
+// every response format.
+func TestTranscribers(t *testing.T) {
+	answers := map[string][]string{
+		"deepgram/nova-3":         {`{"metadata":{"duration":2.5},"results":{"channels":[{"detected_language":"en","alternatives":[{"transcript":"Hello there. Bye.","words":[{"word":"hello","punctuated_word":"Hello","start":0.1,"end":0.5},{"word":"there","punctuated_word":"there.","start":0.5,"end":1},{"word":"bye","punctuated_word":"Bye.","start":1.5,"end":2}]}]}],"utterances":[{"transcript":"Hello there.","start":0.1,"end":1},{"transcript":"Bye.","start":1.5,"end":2}]}}`},
+		"elevenlabs/scribe_v1":    {`{"language_code":"eng","text":"Hello there. Bye.","words":[{"text":"Hello","start":0.1,"end":0.5,"type":"word"},{"text":" ","start":0.5,"end":0.5,"type":"spacing"},{"text":"there.","start":0.5,"end":1,"type":"word"},{"text":"Bye.","start":1.5,"end":2,"type":"word"}]}`},
+		"assemblyai/universal":    {`{"upload_url":"https://cdn.assemblyai.com/upload/1"}`, `{"id":"t-1","status":"queued"}`, `{"id":"t-1","status":"processing"}`, `{"id":"t-1","status":"completed","text":"Hello there. Bye.","language_code":"en","audio_duration":3,"words":[{"text":"Hello","start":100,"end":500},{"text":"there.","start":500,"end":1000},{"text":"Bye.","start":1500,"end":2000}]}`},
+		"gemini/gemini-2.5-flash": {`{"candidates":[{"content":{"parts":[{"text":"thinking","thought":true},{"text":"Hello there. Bye.\n"}]}}]}`},
+		"cartesia/ink-whisper":    {`{"text":"Hello there. Bye.","type":"transcript","language":"en","duration":2.5,"words":[{"word":"Hello","start":0.1,"end":0.5},{"word":"there.","start":0.5,"end":1},{"word":"Bye.","start":1.5,"end":2}]}`},
+		"xai/grok-stt":            {`{"text":"Hello there. Bye.","language":"en","duration":2.5,"words":[{"text":"Hello","start":0.1,"end":0.5},{"text":"there.","start":0.5,"end":1},{"text":"Bye.","start":1.5,"end":2}]}`},
+	}
+	for model, list := range answers {
+		name, rest, _ := strings.Cut(model, "/")
+		t.Run(name, func(t *testing.T) {
+			var got struct {
+				Sent    []string          `json:"sent"`
+				Dropped []string          `json:"dropped,omitempty"`
+				Answers map[string]string `json:"answers"`
+			}
+			got.Answers = map[string]string{}
+			for _, format := range []string{"", "json", "text", "srt", "vtt", "verbose_json", "words", "stream", "odd"} {
+				w := script.New(t, name)
+				w.Answer = func(s *script.Seen) script.Answer { return script.JSON(list[len(w.Seen)-1]) }
+				parts := []string{field("model", provider.Lookup(name).Alias+"/"+rest), file("SOUND"), field("language", "en"), field("prompt", "p"), field("temperature", "0")}
+				switch format {
+				case "words":
+					parts = append(parts, field("response_format", "verbose_json"), field("timestamp_granularities[]", "word"))
+				case "stream":
+					parts = append(parts, field("stream", "true"))
+				case "":
+				default:
+					parts = append(parts, field("response_format", format))
+				}
+				c, _ := send(w, form(parts...))
+				got.Answers[format] = script.Outcome(handler(w).Transcriptions(context.Background(), c))
+				if format == "" {
+					got.Dropped = c.Trace.Dropped
+					for _, s := range w.Seen {
+						if s.Length >= 0 && s.Length != int64(len(s.Body)) {
+							t.Errorf("%d bytes, %d promised", len(s.Body), s.Length)
+						}
+						got.Sent = append(got.Sent, s.Method+" "+s.URL+" "+s.Header.Get("content-type")+" "+s.Body)
+					}
+				}
+			}
+			golden.JSON(t, "transcribers/"+name, got)
+		})
+	}
+}
+
+func TestAssemblyAIKeepsToOneAccount(t *testing.T) {
+	w := script.New(t, "assemblyai", "assemblyai")
+	w.Answer = func(s *script.Seen) script.Answer {
+		switch {
+		case len(w.Seen) == 1:
+			return script.Answer{Status: 429}
+		case strings.HasSuffix(s.URL, "/upload"):
+			return script.JSON(`{"upload_url":"https://cdn.assemblyai.com/1"}`)
+		case s.Method == "POST":
+			return script.JSON(`{"id":"t","status":"queued"}`)
+		case len(w.Seen) < 8:
+			return script.JSON(`{"id":"t","status":"processing"}`)
+		}
+		return script.JSON(`{"id":"t","status":"error","error":"bad file, key-sk-abcdefghijklmnop1234"}`)
+	}
+	c, _ := send(w, form(field("model", "aai/best"), file("x")))
+	if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400 transcription_failed" || w.Took() != "abbbbbbb" {
+		t.Errorf("%s, asked %s", got, w.Took())
+	}
+	w.Answer = func(s *script.Seen) script.Answer {
+		if s.Method == "POST" {
+			return script.JSON(`{"upload_url":"https://cdn.assemblyai.com/1","id":"t"}`)
+		}
+		return script.JSON(`{"status":"queued"}`)
+	}
+	c, _ = send(w, form(field("model", "aai/best"), file("x")))
+	if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "504 upstream_timeout" {
+		t.Errorf("for ever: %s", got)
+	}
+}
+
+func TestSpeech(t *testing.T) {
+	pcm := base64.StdEncoding.EncodeToString([]byte("PCMDATA!"))
+	answers := map[string]script.Answer{
+		"openai":     script.OK("audio/mpeg", "SOUND"),
+		"groq":       script.OK("audio/wav", "SOUND"),
+		"elevenlabs": script.OK("audio/mpeg", "SOUND"),
+		"deepgram":   script.OK("audio/mpeg", "SOUND"),
+		"cartesia":   script.OK("audio/mpeg", "SOUND"),
+		"xai":        script.OK("audio/mpeg", "SOUND"),
+		"inworld":    script.JSON(`{"audioContent":"` + base64.StdEncoding.EncodeToString([]byte("SOUND")) + `"}`),
+		"mistral":    script.JSON(`{"audio_data":"` + base64.StdEncoding.EncodeToString([]byte("SOUND")) + `"}`),
+		"minimax":    script.JSON(`{"data":{"audio":"` + hex.EncodeToString([]byte("SOUND")) + `","status":2},"base_resp":{"status_code":0}}`),
+		"gemini":     script.JSON(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"audio/L16;codec=pcm;rate=24000","data":"` + pcm + `"}}]}}]}`),
+	}
+	for name, up := range answers {
+		t.Run(name, func(t *testing.T) {
+			alias := provider.Lookup(name).Alias
+			got := map[string]any{}
+			for what, body := range map[string]string{
+				"plain":      `{"model":"` + alias + `/tts-1","input":"Hi \u00e9","voice":"v-1"}`,
+				"all_fields": `{"model":"` + alias + `/tts-1","input":"Hi","voice":{"id":"v-1"},"response_format":"wav","speed":1.50,"instructions":"slowly","user":"u"}`,
+				"pcm":        `{"model":"` + alias + `/tts-1","input":"Hi","voice":"v-1","response_format":"pcm"}`,
+				"aac":        `{"model":"` + alias + `/tts-1","input":"Hi","voice":"v-1","response_format":"aac"}`,
+				"in_model":   `{"model":"` + alias + `/tts-1/v-2","input":"Hi"}`,
+				"no_voice":   `{"model":"` + alias + `/tts-1","input":"Hi"}`,
+			} {
+				w := script.New(t, name)
+				w.Answer = func(*script.Seen) script.Answer { return up }
+				c := w.Post(body)
+				out := map[string]any{"answer": fmt.Sprintf("%q", script.Outcome(handler(w).Speech(context.Background(), c)))}
+				for _, s := range w.Seen {
+					out["sent"] = s.Method + " " + s.URL + " " + s.Body
+				}
+				if c.Trace.Dropped != nil {
+					out["dropped"] = c.Trace.Dropped
+				}
+				got[what] = out
+			}
+			golden.JSON(t, "speech/"+name, got)
+		})
+	}
+}
+
+func TestSpeechForms(t *testing.T) {
+	events := "data: {\"type\":\"speech.audio.delta\",\"audio\":\"U09VTkQ=\"}\n\ndata: {\"type\":\"speech.audio.done\",\"usage\":{\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0}}\n\n"
+	tests := []struct {
+		name, body, query string
+		up                script.Answer
+		want              string
+	}{
+		{"json", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", script.OK("audio/mpeg", "SOUND"), `200 application/json {"audio":"U09VTkQ=","format":"mp3"}`},
+		{"json_adapted", `{"model":"el/t","input":"a","voice":"v","response_format":"wav"}`, "response_format=json", script.OK("audio/wav", "SOUND"), `200 application/json {"audio":"U09VTkQ=","format":"wav"}`},
+		{"events", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", events), "200 text/event-stream " + events},
+		{"events_cut", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", events[:40]), "200 text/event-stream " + events[:40] + string(media.CutEvent)},
+		{"events_adapted", `{"model":"el/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("audio/mpeg", "SOUND"), "200 text/event-stream " + events},
+		{"cut", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Header: edge.Header{{Name: "content-type", Value: "audio/mpeg"}}, Body: "SOU", Cut: true}, "200 audio/mpeg SOU <cut>"},
+		{"html_is_not_served", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("text/html", "<script>"), "200 application/octet-stream <script>"},
+		{"minimax_refuses", `{"model":"minimax/t","input":"a","voice":"v"}`, "", script.JSON(`{"base_resp":{"status_code":2013,"status_msg":"no"}}`), "400"},
+		{"no_audio", `{"model":"inworld/t","input":"a","voice":"v"}`, "", script.JSON(`{}`), "502 bad_upstream_body"},
+		{"no_input", `{"model":"openai/t","voice":"v"}`, "", script.Answer{}, "400"},
+		{"no_model", `{"input":"a","voice":"v"}`, "", script.Answer{}, "400"},
+		{"voice_number", `{"model":"openai/t","input":"a","voice":1}`, "", script.Answer{}, "400"},
+		{"speed_text", `{"model":"openai/t","input":"a","voice":"v","speed":"fast"}`, "", script.Answer{}, "400"},
+		{"bad_json", `{`, "", script.Answer{}, "400"},
+		{"unsupported", `{"model":"fal/x/y","input":"a","voice":"v"}`, "", script.Answer{}, "400 unsupported_endpoint"},
+	}
+	for _, tt := range tests {
+		w := script.New(t, "openai", "elevenlabs", "minimax", "inworld", "fal")
+		w.Answer = func(*script.Seen) script.Answer { return tt.up }
+		c := w.Post(tt.body, "query", tt.query)
+		if got := script.Outcome(handler(w).Speech(context.Background(), c)); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSpeechTriesTheNextAccount(t *testing.T) {
+	w := script.New(t, "openai", "openai")
+	w.Answer = func(s *script.Seen) script.Answer {
+		if s.Account == "a" {
+			return script.Answer{Err: upstream.ErrNetwork}
+		}
+		return script.OK("audio/mpeg", "SOUND")
+	}
+	if got := script.Outcome(handler(w).Speech(context.Background(), w.Post(`{"model":"openai/t","input":"a","voice":"v"}`))); got != "200 audio/mpeg SOUND" || w.Took() != "ab" {
+		t.Errorf("%s, asked %s", got, w.Took())
+	}
+}
+
+func TestVoices(t *testing.T) {
+	answers := map[string][]string{
+		"elevenlabs": {`{"voices":[{"voice_id":"e1","name":"Rachel","labels":{"language":"en","gender":"female"},"preview_url":"https://p/1","high_quality_base_model_ids":["eleven_v3"]}],"has_more":true,"next_page_token":"t=1"}`, `{"voices":[{"voice_id":"e2","name":"Otto","verified_languages":[{"language":"de"}]}],"has_more":false}`},
+		"deepgram":   {`{"stt":[],"tts":[{"canonical_name":"aura-2-thalia-en","name":"thalia","languages":["en-US"],"metadata":{"tags":["feminine"],"sample":"https://p/2"}},{"canonical_name":"aura-2-thalia-en","name":"thalia","languages":["en"]}]}`},
+		"cartesia":   {`{"data":[{"id":"c1","name":"A","language":"en","gender":"masculine"}],"has_more":true}`, `{"data":[{"id":"c2","name":"B","language":"fr"}],"has_more":false}`},
+		"inworld":    {`{"voices":[{"voiceId":"Ashley","displayName":"Ashley","langCode":"en","tags":["female"]}]}`},
+		"mistral":    {`{"items":[{"id":"m1","name":"Paul","languages":["en"],"gender":"male"}],"page":1,"total_pages":2}`, `{"items":[{"id":"m2","name":"Anna","languages":["de"]}],"page":2,"total_pages":2}`},
+		"together":   {`{"data":[{"model":"cartesia/sonic","voices":[{"id":"t1","name":"T"},{"name":"U"}]}]}`},
+		"minimax":    {`{"system_voice":[{"voice_id":"mm1","voice_name":"M"}],"voice_cloning":[{"voice_id":"mm2"}]}`},
+		"xai":        {`{"voices":[{"voice_id":"eve","name":"Eve"}]}`},
+		"zai":        {`{"voice_list":[{"voice":"z1","voice_name":"Z","voice_type":"OFFICIAL"}]}`},
+		"openai":     nil, "gemini": nil,
+	}
+	for name, list := range answers {
+		t.Run(name, func(t *testing.T) {
+			w := script.New(t, name)
+			h := handler(w)
+			w.Answer = func(*script.Seen) script.Answer { return script.JSON(list[len(w.Seen)-1]) }
+			ask := func(query string) string {
+				c := w.Call("GET", nil, 0, "query", query)
+				return script.Outcome(h.Voices(context.Background(), c))
+			}
+			got := map[string]any{"all": ask("provider=" + name), "again": nil, "de": ask("lang=de&provider=" + provider.Lookup(name).Alias)}
+			var sent []string
+			for _, s := range w.Seen {
+				sent = append(sent, s.Method+" "+s.URL+" "+s.Body)
+			}
+			got["sent"] = sent
+			if len(w.Seen) != len(list) {
+				t.Errorf("%d calls: the list was not kept", len(w.Seen))
+			}
+			golden.JSON(t, "voices/"+name, got)
+		})
+	}
+}
+
+func TestVoicesRefusals(t *testing.T) {
+	w := script.New(t, "elevenlabs")
+	h := handler(w)
+	w.Answer = func(*script.Seen) script.Answer { return script.Answer{Status: 500} }
+	for query, want := range map[string]string{
+		"": "400", "provider=nobody": "400", "provider=anthropic": "400", "provider=openai": "400 no_credentials", "provider=elevenlabs": "502 upstream_failed",
+	} {
+		if got := script.Outcome(h.Voices(context.Background(), w.Call("GET", nil, 0, "query", query))); got != want {
+			t.Errorf("%q: got %s, want %s", query, got, want)
+		}
+	}
+	_, err := h.Voices(context.Background(), w.Call("GET", nil, 0))
+	if !strings.Contains(fmt.Sprint(err), "elevenlabs, deepgram, cartesia") {
+		t.Errorf("%v does not name the providers", err)
+	}
+	// Every row with voices is served.
+	for _, d := range provider.All() {
+		if d.Serves("voices") && voiceSourceOf(d) == nil {
+			t.Errorf("%s has voices that are not served", d.ID)
+		}
+	}
+}
+
+func TestEveryRowWithAudioHasAShapeOrIsRefused(t *testing.T) {
+	for _, d := range provider.All() {
+		if d.Serves("transcriptions") {
+			if s := transcriberOf(d); s != &unknownForm && s.at("transcriptions") == "none" {
+				t.Errorf("%s has no transcriptions", d.ID)
+			}
+		}
+	}
+}
+
+func TestRoomIsLimited(t *testing.T) {
+	w := script.New(t, "openai")
+	h := handler(w)
+	h.Room.Max = 1 << 20
+	sound := audioBytes(800 << 10)
+	inside := ""
+	w.Answer = func(*script.Seen) script.Answer {
+		if inside == "" {
+			c, _ := send(w, form(file(sound), field("model", "openai/w")))
+			inside = script.Outcome(h.Transcriptions(context.Background(), c))
+		}
+		return script.JSON(`{"text":"hi"}`)
+	}
+	c, _ := send(w, form(file(sound), field("model", "openai/w")))
+	if got := script.Outcome(h.Transcriptions(context.Background(), c)); !strings.HasPrefix(got, "200") || inside != "503 overloaded" {
+		t.Errorf("first %s, second %s", got, inside)
+	}
+}

@@ -1,0 +1,279 @@
+package audio
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/fields"
+	"weir/pkg/media"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+const (
+	speechWait = time.Minute
+	maxVoice   = 64 << 20 // bytes of an answer that is read whole
+)
+
+// spoken is one client's request for speech on its way.
+type spoken struct {
+	call   *auth.Call
+	body   []byte
+	at     fields.Value // of the model
+	model  string
+	voice  string
+	given  bool // the voice stands in the body
+	input  string
+	format string // response_format, "mp3" when absent
+	speed  string // as written, "" when absent
+	hint   string // instructions
+	events bool   // stream_format sse
+	whole  bool   // ?response_format=json: {audio, format}
+
+	shape *speaker
+	audio []byte // of an answer that had to be unpacked
+	mime  string
+}
+
+// Speech answers POST /v1/audio/speech (api-shapes 5.1): the audio as it
+// comes, with its true content type.
+//
+// The voice may be the third part of the model string. With the query
+// response_format=json the answer is {audio: base64, format}. A provider that
+// cannot write the format asked for gives the one it has, and the format is
+// listed among what was dropped.
+func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseSpeech(c, body)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := h.speechTargets(s)
+	if err != nil {
+		return nil, err
+	}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: s.build, Check: s.check,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.audio != nil {
+		return s.answer(res), nil
+	}
+	if isEvents(res.Header) {
+		resp := media.Passed(res)
+		resp.After = nil
+		resp.Body = media.Watch(res, `"type":"speech.audio.done"`)
+		return resp, nil
+	}
+	return media.Passed(res), nil
+}
+
+func parseSpeech(c *auth.Call, body []byte) (*spoken, error) {
+	set, err := fields.Read(body, "model", "input", "voice", "response_format", "speed", "instructions", "stream_format")
+	if err != nil {
+		return nil, media.BadJSON(err)
+	}
+	s := &spoken{call: c, body: body, at: set.Get("model"), format: "mp3"}
+	text := func(name string) string {
+		v, _, _ := set.String(name)
+		return v
+	}
+	if s.model = text("model"); s.model == "" {
+		return nil, apierr.Invalid("model", "you must provide a model")
+	}
+	if s.input = text("input"); s.input == "" {
+		return nil, apierr.Invalid("input", "you must provide an input: a text that is not empty")
+	}
+	switch set.Get("voice").Kind {
+	case fields.Absent, fields.Null:
+	case fields.String:
+		s.voice = text("voice")
+	case fields.Object:
+		s.voice = gjson.GetBytes(set.Raw("voice"), "id").Str
+	default:
+		return nil, apierr.Invalid("voice", "the voice must be a string or an object with an id")
+	}
+	s.given = s.voice != ""
+	if f := text("response_format"); f != "" {
+		s.format = f
+	}
+	if v := set.Get("speed"); v.Kind == fields.Number && v.End-v.Start < 32 {
+		s.speed = string(set.Raw("speed"))
+	} else if v.Kind > fields.Null {
+		return nil, apierr.Invalid("speed", "the speed must be a number")
+	}
+	s.hint = text("instructions")
+	s.events = text("stream_format") == "sse"
+	s.whole = media.Query(c.Query, "response_format") == "json"
+	return s, nil
+}
+
+// speechTargets resolves the model; its last part is the voice where the body
+// gives none and the whole string has three.
+func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
+	model := s.model
+	if at := strings.LastIndexByte(model, '/'); !s.given && strings.Count(model, "/") >= 2 {
+		model, s.voice = model[:at], model[at+1:]
+	}
+	return media.Targets(h.Router, h.Allows, s.call, model, catalog.TTS, func(to *routing.Target) error {
+		sp := speakerOf(to.Provider)
+		if sp == nil || !to.Provider.Serves(sp.at()) {
+			return media.Refused("the provider of this model has no speech")
+		}
+		if sp.build != nil && s.voice == "" {
+			return apierr.Invalid("voice", "you must provide a voice")
+		}
+		return nil
+	})
+}
+
+// build makes the upstream's request for one target and account.
+func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	s.shape, s.audio = speakerOf(to.Provider), nil
+	req := &upstream.Request{HeaderTimeout: media.FirstByte(s.call.Machine, speechWait)}
+	s.call.Trace.Dropped = nil
+	endpoint := s.shape.at()
+	if s.shape.build == nil {
+		out := fields.Splice(s.body, s.at.Span, fields.Quote(nil, to.Model))
+		if !s.given && s.voice != "" {
+			var err error
+			if out, err = sjson.SetBytes(out, "voice", s.voice); err != nil {
+				return nil, err
+			}
+		}
+		req.Header = provider.RequestHeader(s.call.Header)
+		req.Header.Set("content-type", "application/json")
+		req.Body = stream.FromBytes(out)
+	}
+	var query string
+	if s.shape.build != nil {
+		body, q, err := s.shape.build(s, to)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		query = q
+		req.Header = edge.Header{{Name: "content-type", Value: "application/json"}}
+		req.Body = stream.FromBytes(raw)
+	}
+	var err error
+	req.Method, req.URL, err = to.Provider.Endpoint(conn, endpoint, to.Model, provider.Part{Name: "voice_id", Value: s.voice})
+	if err != nil {
+		return nil, err
+	}
+	if query != "" {
+		req.URL += "?" + query
+	}
+	if s.unpacked() {
+		req.MaxBody, req.Timeout = maxVoice, 5*time.Minute
+		req.HeaderTimeout = req.Timeout
+	}
+	return req, nil
+}
+
+// unpacked tells whether the answer must be read whole.
+func (s *spoken) unpacked() bool {
+	return s.whole || s.shape.read != nil || s.events && s.shape.build != nil
+}
+
+// check unpacks an answer that must be.
+func (s *spoken) check(resp *upstream.Response) error {
+	if !s.unpacked() {
+		return nil
+	}
+	raw, err := stream.ReadAll(resp.Body, maxVoice)
+	if err != nil {
+		return media.BadBody(err)
+	}
+	s.audio, s.mime = raw, resp.Header.Get("content-type")
+	if s.shape.read != nil {
+		if err = media.ValidJSON(raw); err == nil {
+			s.audio, s.mime, err = s.shape.read(raw, s)
+		}
+		var shown *apierr.Error
+		if errors.As(err, &shown) {
+			return err
+		}
+	}
+	if err == nil && len(s.audio) == 0 {
+		err = errors.New("audio: the answer has no audio")
+	}
+	if err != nil {
+		return media.BadBody(err)
+	}
+	return nil
+}
+
+// answer writes audio that is in memory in the form asked for.
+func (s *spoken) answer(res *accounts.Result) *edge.Response {
+	coded := base64.StdEncoding.EncodeToString(s.audio)
+	switch {
+	case s.whole:
+		format := s.format
+		for _, f := range formats {
+			if strings.HasPrefix(s.mime, f[1]) {
+				format = f[0]
+			}
+		}
+		body, _ := json.Marshal(map[string]string{"audio": coded, "format": format})
+		return media.JSONAnswer(res.Header, body)
+	case s.events:
+		return answerAs(res, "text/event-stream", []byte(
+			`data: {"type":"speech.audio.delta","audio":"`+coded+"\"}\n\n"+
+				`data: {"type":"speech.audio.done","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}`+"\n\n"))
+	}
+	return answerAs(res, provider.ContentType(s.mime), s.audio)
+}
+
+// formats are the response formats and their content types (api-shapes 5.1).
+var formats = [...][2]string{
+	{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"}, {"aac", "audio/aac"}, {"flac", "audio/flac"}, {"wav", "audio/wav"}, {"pcm", "audio/pcm"},
+}
+
+// contentType gives that of a response format.
+func contentType(format string) string {
+	for _, f := range formats {
+		if f[0] == format {
+			return f[1]
+		}
+	}
+	return "application/octet-stream"
+}
+
+// choose gives the provider's name of the format asked for. A provider that
+// does not have it gives the first of its own.
+func (s *spoken) choose(own ...[2]string) string {
+	for _, f := range own {
+		if f[0] == s.format {
+			return f[1]
+		}
+	}
+	s.drop("response_format")
+	s.format = own[0][0]
+	return own[0][1]
+}
+
+func (s *spoken) drop(name string) { s.call.Trace.Dropped = append(s.call.Trace.Dropped, name) }

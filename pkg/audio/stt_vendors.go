@@ -1,0 +1,198 @@
+package audio
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/multipart"
+	"weir/pkg/routing"
+	"weir/pkg/upstream"
+)
+
+// deepgram takes the bare file, with everything else in the query:
+//
+//	POST /v1/listen?model=… → {metadata.duration, results.channels[].alternatives[].{transcript, words[]}, results.utterances[]}
+var deepgram = transcriber{
+	providers: []string{"deepgram"}, only: true,
+	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+		q := url.Values{"model": {to.Model}, "smart_format": {"true"}, "utterances": {"true"}}
+		if lang := u.form.Text("language"); lang != "" {
+			q.Set("language", lang)
+		} else {
+			q.Set("detect_language", "true")
+		}
+		if u.form.Text("response_format") == "diarized_json" {
+			q.Set("diarize", "true")
+		}
+		for _, word := range u.form.All("keywords") {
+			q.Add("keyterm", word)
+		}
+		req.URL += "?" + q.Encode()
+		req.Header = edge.Header{{Name: "content-type", Value: u.fileType()}, {Name: "accept", Value: "application/json"}}
+		req.Body = u.file(nil, nil, false)
+		u.drop("prompt", "temperature")
+		return nil
+	},
+	read: func(raw []byte) (*transcript, error) {
+		doc := gjson.ParseBytes(raw)
+		best := doc.Get("results.channels.0.alternatives.0")
+		if best.Get("transcript").Type != gjson.String {
+			return nil, errNoText
+		}
+		t := &transcript{
+			text: best.Get("transcript").Str, duration: doc.Get("metadata.duration").Num,
+			language: doc.Get("results.channels.0.detected_language").Str,
+		}
+		t.readWords(best.Get("words"), 1)
+		for _, s := range doc.Get("results.utterances").Array() {
+			t.segments = append(t.segments, span{s.Get("transcript").Str, s.Get("start").Num, s.Get("end").Num})
+		}
+		return t, nil
+	},
+}
+
+// elevenLabs takes a form of its own:
+//
+//	POST /v1/speech-to-text {model_id, file, language_code?, temperature?} → {text, language_code, words[{text, start, end, type}]}
+var elevenLabs = transcriber{
+	providers: []string{"elevenlabs"}, only: true,
+	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+		w := multipart.NewWriter(u.boundary)
+		w.Field("model_id", to.Model)
+		w.Field("timestamps_granularity", "word")
+		if lang := u.form.Text("language"); lang != "" {
+			w.Field("language_code", lang)
+		}
+		if t := u.form.Text("temperature"); t != "" {
+			w.Field("temperature", t)
+		}
+		if u.form.Text("response_format") == "diarized_json" {
+			w.Field("diarize", "true")
+		}
+		u.formWith(w, req)
+		u.drop("prompt")
+		return nil
+	},
+	read: readPlain,
+}
+
+// sttForm are the endpoints that take OpenAI's form and always answer
+// {text, language, duration, words[]}: Cartesia and xAI.
+var sttForm = transcriber{
+	providers: []string{"cartesia", "xai"}, only: true,
+	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+		w := multipart.NewWriter(u.boundary)
+		w.Field("model", to.Model)
+		if lang := u.form.Text("language"); lang != "" {
+			w.Field("language", lang)
+		}
+		w.Field("timestamp_granularities[]", "word")
+		u.formWith(w, req)
+		u.drop("prompt", "temperature")
+		return nil
+	},
+	read: readPlain,
+}
+
+// geminiAudio asks a model that hears for a transcript:
+//
+//	POST models/{m}:generateContent {contents[{parts[{text}, {inlineData{mimeType, data}}]}]} → {candidates[].content.parts[].text}
+var geminiAudio = transcriber{
+	providers: []string{"gemini", "vertex"}, endpoint: "chat",
+	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+		ask := "Generate a verbatim transcript of the speech. Answer with the transcript only."
+		if u.endpoint == "translations" {
+			ask = "Translate the speech into English. Answer with the translation only."
+		} else if lang := u.form.Text("language"); lang != "" {
+			ask += " The language is " + lang + "."
+		}
+		if prompt := u.form.Text("prompt"); prompt != "" {
+			ask += "\nContext: " + prompt
+		}
+		mime := u.fileType()
+		if strings.HasPrefix(mime, "application/octet-stream") {
+			mime = "audio/mpeg"
+		}
+		body, err := json.Marshal(map[string]any{
+			"contents":         []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": ask}, map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": "@DATA@"}}}}},
+			"generationConfig": map[string]any{"temperature": 0},
+		})
+		if err != nil {
+			return err
+		}
+		head, tail, ok := strings.Cut(string(body), `"data":"@DATA@"`)
+		if !ok {
+			return errors.New("audio: no place for the file")
+		}
+		req.Header = edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
+		req.Body = u.file([]byte(head+`"data":"`), []byte(`"`+tail), true)
+		u.drop("temperature")
+		return nil
+	},
+	read: func(raw []byte) (*transcript, error) {
+		doc := gjson.ParseBytes(raw)
+		parts := doc.Get("candidates.0.content.parts")
+		if !parts.IsArray() {
+			if doc.Get("promptFeedback.blockReason").Exists() || doc.Get("candidates.0.finishReason").Exists() {
+				return nil, apierr.New(400, "content_filter", "the provider refused the recording")
+			}
+			return nil, errNoText
+		}
+		t := &transcript{}
+		for _, p := range parts.Array() {
+			if !p.Get("thought").Bool() {
+				t.text += p.Get("text").Str
+			}
+		}
+		t.text = strings.TrimSpace(t.text)
+		return t, nil
+	},
+}
+
+// formWith makes the request's body of the fields and the held file.
+func (u *upload) formWith(w *multipart.Writer, req *upstream.Request) {
+	f, _ := u.form.File("file")
+	name := f.Filename
+	if name == "" {
+		name = "audio"
+	}
+	head, tail := w.File("file", name, f.ContentType)
+	req.Header = edge.Header{{Name: "content-type", Value: w.ContentType()}, {Name: "accept", Value: "application/json"}}
+	req.Body = u.file(head, tail, false)
+}
+
+// audioTypes are the types of the file names that recordings have.
+var audioTypes = [...][2]string{
+	{".mp3", "audio/mpeg"}, {".mpga", "audio/mpeg"}, {".mpeg", "audio/mpeg"}, {".wav", "audio/wav"}, {".flac", "audio/flac"},
+	{".ogg", "audio/ogg"}, {".opus", "audio/ogg"}, {".webm", "audio/webm"}, {".m4a", "audio/mp4"}, {".mp4", "audio/mp4"}, {".aac", "audio/aac"},
+}
+
+// fileType gives the file's content type: as stated, else by its name.
+func (u *upload) fileType() string {
+	f, _ := u.form.File("file")
+	if t := f.ContentType; strings.HasPrefix(t, "audio/") || strings.HasPrefix(t, "video/") {
+		return t
+	}
+	for _, t := range audioTypes {
+		if strings.HasSuffix(strings.ToLower(f.Filename), t[0]) {
+			return t[1]
+		}
+	}
+	return "application/octet-stream"
+}
+
+// drop notes fields of the client that the provider does not know.
+func (u *upload) drop(names ...string) {
+	u.call.Trace.Dropped = nil
+	for _, n := range names {
+		if u.form.Text(n) != "" {
+			u.call.Trace.Dropped = append(u.call.Trace.Dropped, n)
+		}
+	}
+}
