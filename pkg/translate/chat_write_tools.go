@@ -1,0 +1,153 @@
+package translate
+
+func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, raw string)) {
+	if len(q.tools) == 0 {
+		return
+	}
+	d.open("tools", '[')
+	for i := range q.tools {
+		t := &q.tools[i]
+		if t.cache != "" {
+			q.dropField(fieldCache)
+		}
+		d.open("", '{')
+		if t.custom != "" {
+			d.str("type", "custom")
+			d.raw("custom", nestCustom(t.custom))
+			d.close('}')
+			continue
+		}
+		d.str("type", "function")
+		d.open("function", '{')
+		d.str("name", t.name)
+		d.opt("description", t.description)
+		if t.schema != "" {
+			d.raw("parameters", t.schema)
+		}
+		d.optRaw("strict", t.strict)
+		d.close('}')
+		d.close('}')
+	}
+	d.close(']')
+	switch c := &q.choice; {
+	case len(c.allowed) > 0:
+		e := doc{}
+		e.open("", '{')
+		e.str("type", "allowed_tools")
+		e.open("allowed_tools", '{')
+		e.str("mode", map[bool]string{true: "required", false: "auto"}[c.mode == choiceAny])
+		e.open("tools", '[')
+		for _, n := range c.allowed {
+			e.open("", '{')
+			e.str("type", "function")
+			e.open("function", '{')
+			e.str("name", n)
+			e.close('}')
+			e.close('}')
+		}
+		e.close(']')
+		e.close('}')
+		e.close('}')
+		if v.openAI() {
+			set("tool_choice", "tool_choice", string(e.b))
+		} else {
+			q.drop("tool_choice.allowed_tools")
+		}
+	case c.mode == choiceAuto:
+		set("tool_choice", "tool_choice", `"auto"`)
+	case c.mode == choiceAny:
+		set("tool_choice", "tool_choice", `"required"`)
+	case c.mode == choiceNone:
+		set("tool_choice", "tool_choice", `"none"`)
+	case c.mode == choiceTool:
+		kind := "function"
+		if c.custom {
+			kind = "custom"
+		}
+		set("tool_choice", "tool_choice", `{"type":"`+kind+`","`+kind+`":{"name":`+quoted(c.name)+`}}`)
+	}
+	set("parallel_tool_calls", fieldNames[fieldParallel][q.from], q.parallel)
+}
+
+func writeChatFormat(q *request, d *doc) {
+	switch f := &q.format; f.kind {
+	case formatText:
+		d.raw("response_format", `{"type":"text"}`)
+	case formatObject:
+		d.raw("response_format", `{"type":"json_object"}`)
+	case formatSchema:
+		d.open("response_format", '{')
+		d.str("type", "json_schema")
+		d.open("json_schema", '{')
+		d.str("name", f.nameOr("output"))
+		d.opt("description", f.description)
+		d.raw("schema", f.schema)
+		d.optRaw("strict", f.strict)
+		d.close('}')
+		d.close('}')
+	}
+}
+
+func (f *format) nameOr(name string) string {
+	if f.name != "" {
+		return f.name
+	}
+	return name
+}
+
+// writeChatEffort asks for reasoning the way the upstream wants to be asked.
+func writeChatEffort(q *request, d *doc, model string, v *Deviations, reasons bool) {
+	name := q.effortName()
+	if name == "" && q.think == thinkUnset {
+		return
+	}
+	q.dropSet("reasoning.summary", q.summary)
+	onOff := "enabled"
+	if name == "none" {
+		onOff = "disabled"
+	}
+	effort := name
+	if name != "" {
+		effort = v.round(name)
+	}
+	switch v.Think {
+	case ThinkEffort:
+		// An ordinary model of OpenAI refuses the field.
+		if v.openAI() && !reasons {
+			if name != "none" {
+				q.dropField(fieldEffort)
+			}
+		} else if v.openAI() {
+			d.opt("reasoning_effort", q.openaiEffort(model, name))
+		} else if effort != "" {
+			d.str("reasoning_effort", effort)
+		} else {
+			q.dropField(fieldEffort)
+		}
+	case ThinkReasoning:
+		d.open("reasoning", '{')
+		switch {
+		case q.think == thinkBudget:
+			d.int("max_tokens", q.budget)
+		case effort != "":
+			d.str("effort", effort)
+		default:
+			d.bool("enabled", true)
+		}
+		d.close('}')
+	case ThinkType, ThinkSwitch:
+		d.open("thinking", '{')
+		d.str("type", onOff)
+		d.close('}')
+		if v.Think == ThinkType && effort != "" && name != "none" {
+			d.str("reasoning_effort", effort)
+		}
+	case ThinkEnable:
+		d.bool("enable_thinking", name != "none")
+		if q.think == thinkBudget {
+			d.int("thinking_budget", q.budget)
+		}
+	case ThinkNone:
+		q.dropField(fieldEffort)
+	}
+}

@@ -1,0 +1,149 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+func writeMessagesTools(q *request, d *doc, gen *claude, forceFormat bool, marks *int) {
+	tools := q.tools
+	if len(q.choice.allowed) > 0 {
+		tools = only(tools, q.choice.allowed)
+	}
+	if len(tools) == 0 && !q.search && !forceFormat {
+		return
+	}
+	d.open("tools", '[')
+	for i := range tools {
+		t := &tools[i]
+		d.open("", '{')
+		d.str("name", t.name)
+		d.opt("description", t.description)
+		if t.strict == "true" && gen.schema {
+			d.raw("input_schema", closed(t.schemaOr()))
+			d.bool("strict", true)
+		} else {
+			d.raw("input_schema", t.schemaOr())
+		}
+		writeCache(q, d, t.cache, marks)
+		d.close('}')
+	}
+	if q.search {
+		d.raw("", `{"type":"web_search_20250305","name":"web_search"}`)
+	}
+	if forceFormat {
+		d.open("", '{')
+		d.str("name", formatTool)
+		d.str("description", "Gives the answer.")
+		d.raw("input_schema", objectSchema(q.format.schema))
+		d.close('}')
+	}
+	d.close(']')
+}
+
+// only keeps the tools that may be called.
+func only(tools []tool, names []string) (kept []tool) {
+	for _, t := range tools {
+		for _, n := range names {
+			if n == t.name {
+				kept = append(kept, t)
+				break
+			}
+		}
+	}
+	return kept
+}
+
+// schemaOr gives the schema of a tool, at least that of an empty object.
+func (t *tool) schemaOr() string { return objectSchema(t.schema) }
+
+func objectSchema(schema string) string {
+	if schema == "" || schema == "{}" {
+		return `{"type":"object","properties":{}}`
+	}
+	if gjson.Get(schema, "type").Exists() || schema[0] != '{' {
+		return schema
+	}
+	rest := strings.TrimLeft(schema[1:], " \t\r\n")
+	if rest == "}" {
+		return objectSchema("")
+	}
+	return `{"type":"object",` + rest
+}
+
+func writeMessagesChoice(q *request, d *doc, gen *claude, budget, forceFormat bool) {
+	mode, name := q.choice.mode, q.choice.name
+	if forceFormat && len(q.tools) == 0 {
+		mode, name = choiceTool, formatTool
+	} else if forceFormat {
+		mode, name = choiceAny, ""
+	}
+	if (mode == choiceAny || mode == choiceTool) && (!gen.forced || budget) {
+		mode = choiceAuto
+		q.drop("tool_choice")
+	}
+	single := q.parallel == "false"
+	if mode == choiceUnset && single && len(q.tools) > 0 {
+		mode = choiceAuto
+	}
+	if mode == choiceUnset || len(q.tools) == 0 && !q.search && !forceFormat {
+		return
+	}
+	d.open("tool_choice", '{')
+	d.str("type", [...]string{choiceAuto: "auto", choiceAny: "any", choiceTool: "tool", choiceNone: "none"}[mode])
+	if mode == choiceTool {
+		d.str("name", name)
+	}
+	if single && mode != choiceNone {
+		d.bool("disable_parallel_tool_use", true)
+	}
+	d.close('}')
+}
+
+// closed adds additionalProperties false to the object schemas that do not
+// speak of it, as structured output asks.
+func closed(schema string) string {
+	v := gjson.Parse(schema)
+	d := doc{}
+	closeSchema(&d, v)
+	return string(d.b)
+}
+
+// closeSchema writes a schema after its name, or as an element.
+func closeSchema(d *doc, v gjson.Result) {
+	switch {
+	case v.IsObject():
+		d.open("", '{')
+		isObject, told := false, false
+		v.ForEach(func(k, x gjson.Result) bool {
+			switch k.Str {
+			case "type":
+				isObject = isObject || x.Str == "object"
+			case "properties":
+				isObject = isObject || x.IsObject()
+			case "additionalProperties":
+				told = true
+			}
+			d.raw("", k.Raw)
+			d.b = append(d.b, ':')
+			switch k.Str {
+			case "enum", "const", "default", "examples", "required":
+				d.raw("", x.Raw)
+			default:
+				closeSchema(d, x)
+			}
+			return true
+		})
+		if isObject && !told {
+			d.bool("additionalProperties", false)
+		}
+		d.close('}')
+	case v.IsArray():
+		d.open("", '[')
+		v.ForEach(func(_, x gjson.Result) bool { closeSchema(d, x); return true })
+		d.close(']')
+	default:
+		d.raw("", v.Raw)
+	}
+}
