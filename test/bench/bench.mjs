@@ -54,7 +54,12 @@ async function tenant() {
   const check = createHmac("sha256", secrets.API_KEY_SECRET).update(machineId + keyId).digest("hex").slice(0, 8);
   const apiKey = `sk-${machineId}-${keyId}-${check}`;
   const connection = (family, prefix) => ({ id: `bench-${prefix}`, provider: `${family}-compatible-0123abcd`, apiKey: "bench-upstream-key", providerSpecificData: { baseUrl: upstreamUrl + "/v1", prefix } });
-  await fetch(`http://127.0.0.1:${kvPort}/machine:${machineId}`, { method: "PUT", body: JSON.stringify({ connections: [connection("openai", "up"), connection("anthropic", "an")], apiKeys: [apiKey] }) });
+  // "two" has a second account behind the first; the lists make 1,000 models of five connections.
+  const two = [1, 2].map((priority) => ({ ...connection("openai", "two"), id: `bench-two-${priority}`, provider: "openai-compatible-22222222", priority }));
+  const lists = [3, 4].map((i) => ({ ...connection("openai", `list${i}`), provider: `openai-compatible-${i}${i}${i}${i}${i}${i}${i}${i}` }));
+  const connections = [connection("openai", "up"), connection("anthropic", "an"), ...two, ...lists];
+  for (const c of connections) c.providerSpecificData.enabledModels = Array.from({ length: 200 }, (_, i) => `bench-${i}`);
+  await fetch(`http://127.0.0.1:${kvPort}/machine:${machineId}`, { method: "PUT", body: JSON.stringify({ connections, apiKeys: [apiKey] }) });
   return { authorization: `Bearer ${apiKey}` };
 }
 
@@ -67,6 +72,7 @@ const done = "data: [DONE]\n\n";
 //	path(target) gives path, body and more for load; limit is the budget
 const rows = [
   { id: "embeddings", title: "CPU per embeddings call, 32 connections", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/embeddings", body: embed(t === weir ? "up/bench" : "bench") }) },
+  { id: "fallback", title: "the same with a second account behind the first", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/embeddings", body: embed(t === weir ? "two/bench" : "bench") }) },
   { id: "chat", title: "CPU per chat call, 32 connections", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench") }) },
   { id: "stream", title: "CPU per 200-chunk stream, same dialect, metered", limit: 1.5, n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench", true), ends: done }) },
   { id: "stream_translated", title: "CPU per 200-chunk stream, messages to chat", n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "an/bench" : "bench", true), ends: done }) },
@@ -77,7 +83,7 @@ const rows = [
 async function measure(server, target, row, headers) {
   const { path, ...how } = row.of(target);
   const options = { n: row.n, headers, ...how };
-  await load(server.url + path, { ...options, n: Math.min(row.n, 200) }); // warm
+  await load(server.url + path, { ...options, n: Math.ceil(row.n / 5) }); // warm, so that nothing is compiled any more
   const cpu = server.cpu(), report = await load(server.url + path, options);
   if (report.wrong) throw new Error(`${row.id} on ${target.name}: ${report.wrong} wrong answers, the first: ${report.first_wrong}`);
   return { ms: ((server.cpu() - cpu) * 1000) / report.n, p50: report.p50_us / 1000, perSecond: report.n / report.seconds };
@@ -113,6 +119,17 @@ async function waiting() {
   }
   const p50 = { floor: median(times.floor), weir: median(times.weir) };
   results.push({ id: "added_p50", title: "added p50, one connection", unit: "ms", ...p50, difference: p50.weir - p50.floor, limit: 0.2 });
+}
+
+// modelList is the list of 1,000 models over five providers from what is kept.
+async function modelList() {
+  const server = await up(weir), options = { n: 5000, headers: keys.get(weir) }, url = server.url + "/v1/models";
+  const listed = (await (await fetch(url, { headers: keys.get(weir) })).json()).data.length;
+  if (listed < 1000) throw new Error(`${listed} models are listed`);
+  await load(url, { ...options, n: 500 });
+  const cpu = server.cpu();
+  await load(url, options);
+  results.push({ id: "models", title: `CPU per kept list of ${listed} models`, unit: "ms CPU", weir: ((server.cpu() - cpu) * 1000) / options.n, limit: 0.6 });
 }
 
 // memory is looked at after 10,000 and after 100,000 requests of many sizes,
@@ -167,6 +184,7 @@ try {
     results.push({ id: row.id, title: row.title, unit: "ms CPU", floor: a, weir: b, ratio: b / a, limit: row.limit });
   }
 
+  if (wanted("models")) await modelList();
   if (wanted("added_p50")) await waiting();
   for (const s of gateways.values()) await s.close();
   gateways.clear();
