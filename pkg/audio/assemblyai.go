@@ -29,7 +29,7 @@ var assemblyAI = transcriber{
 	providers: []string{"assemblyai"}, only: true, endpoint: "upload",
 	build: func(u *upload, _ *routing.Target, req *upstream.Request) error {
 		req.Header = edge.Header{{Name: "content-type", Value: "application/octet-stream"}}
-		req.Body = u.file(nil, nil, false)
+		req.Body = u.File(nil, nil, false)
 		u.drop("prompt", "temperature")
 		return nil
 	},
@@ -46,7 +46,7 @@ var assemblyAI = transcriber{
 		} else {
 			ask["speech_models"] = []string{res.Target.Model}
 		}
-		if lang := u.form.Text("language"); lang != "" {
+		if lang := u.Form.Text("language"); lang != "" {
 			ask["language_code"] = lang
 		} else {
 			ask["language_detection"] = true
@@ -94,7 +94,7 @@ func (h *Handler) same(ctx context.Context, u *upload, res *accounts.Result, end
 	to.Connections = []*store.Connection{res.Connection}
 	var raw []byte
 	_, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: u.call.Machine, Request: u.call.Request, Targets: []routing.Target{to},
+		Machine: u.Call.Machine, Request: u.Call.Request, Targets: []routing.Target{to},
 		Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 			method, url, err := to.Provider.Endpoint(conn, endpoint, to.Model, provider.Part{Name: "id", Value: id})
 			if err != nil {

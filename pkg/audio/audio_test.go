@@ -124,6 +124,7 @@ func TestUploadRefusals(t *testing.T) {
 		{"model_twice", form(field("model", "openai/w"), file(sound), field("model", "openai/w")), "400 invalid_multipart"},
 		{"model_twice_after_the_file", form(file(sound), field("model", "openai/w"), field("model", "openai/w")), "400 invalid_multipart"},
 		{"no_end", strings.TrimSuffix(form(field("model", "openai/w"), file(sound)), "--\r\n"), "400 invalid_multipart"},
+		{"two_files", form(file(sound), file(sound), field("model", "openai/w")), "400 invalid_multipart"},
 		{"no_model", form(file(sound)), "400"},
 		{"no_file", form(field("language", sound), field("model", "openai/w"))[:1000], "400 invalid_multipart"},
 		{"unknown_model", form(field("model", "nobody/w"), file(sound)), "400 model_not_found"},

@@ -22,20 +22,20 @@ var deepgram = transcriber{
 	providers: []string{"deepgram"}, only: true,
 	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
 		q := url.Values{"model": {to.Model}, "smart_format": {"true"}, "utterances": {"true"}}
-		if lang := u.form.Text("language"); lang != "" {
+		if lang := u.Form.Text("language"); lang != "" {
 			q.Set("language", lang)
 		} else {
 			q.Set("detect_language", "true")
 		}
-		if u.form.Text("response_format") == "diarized_json" {
+		if u.Form.Text("response_format") == "diarized_json" {
 			q.Set("diarize", "true")
 		}
-		for _, word := range u.form.All("keywords") {
+		for _, word := range u.Form.All("keywords") {
 			q.Add("keyterm", word)
 		}
 		req.URL += "?" + q.Encode()
 		req.Header = edge.Header{{Name: "content-type", Value: u.fileType()}, {Name: "accept", Value: "application/json"}}
-		req.Body = u.file(nil, nil, false)
+		req.Body = u.File(nil, nil, false)
 		u.drop("prompt", "temperature")
 		return nil
 	},
@@ -63,16 +63,16 @@ var deepgram = transcriber{
 var elevenLabs = transcriber{
 	providers: []string{"elevenlabs"}, only: true,
 	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
-		w := multipart.NewWriter(u.boundary)
+		w := multipart.NewWriter(u.Boundary)
 		w.Field("model_id", to.Model)
 		w.Field("timestamps_granularity", "word")
-		if lang := u.form.Text("language"); lang != "" {
+		if lang := u.Form.Text("language"); lang != "" {
 			w.Field("language_code", lang)
 		}
-		if t := u.form.Text("temperature"); t != "" {
+		if t := u.Form.Text("temperature"); t != "" {
 			w.Field("temperature", t)
 		}
-		if u.form.Text("response_format") == "diarized_json" {
+		if u.Form.Text("response_format") == "diarized_json" {
 			w.Field("diarize", "true")
 		}
 		u.formWith(w, req)
@@ -87,9 +87,9 @@ var elevenLabs = transcriber{
 var sttForm = transcriber{
 	providers: []string{"cartesia", "xai"}, only: true,
 	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
-		w := multipart.NewWriter(u.boundary)
+		w := multipart.NewWriter(u.Boundary)
 		w.Field("model", to.Model)
-		if lang := u.form.Text("language"); lang != "" {
+		if lang := u.Form.Text("language"); lang != "" {
 			w.Field("language", lang)
 		}
 		w.Field("timestamp_granularities[]", "word")
@@ -109,10 +109,10 @@ var geminiAudio = transcriber{
 		ask := "Generate a verbatim transcript of the speech. Answer with the transcript only."
 		if u.endpoint == "translations" {
 			ask = "Translate the speech into English. Answer with the translation only."
-		} else if lang := u.form.Text("language"); lang != "" {
+		} else if lang := u.Form.Text("language"); lang != "" {
 			ask += " The language is " + lang + "."
 		}
-		if prompt := u.form.Text("prompt"); prompt != "" {
+		if prompt := u.Form.Text("prompt"); prompt != "" {
 			ask += "\nContext: " + prompt
 		}
 		mime := u.fileType()
@@ -131,7 +131,7 @@ var geminiAudio = transcriber{
 			return errors.New("audio: no place for the file")
 		}
 		req.Header = edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
-		req.Body = u.file([]byte(head+`"data":"`), []byte(`"`+tail), true)
+		req.Body = u.File([]byte(head+`"data":"`), []byte(`"`+tail), true)
 		u.drop("temperature")
 		return nil
 	},
@@ -157,14 +157,14 @@ var geminiAudio = transcriber{
 
 // formWith makes the request's body of the fields and the held file.
 func (u *upload) formWith(w *multipart.Writer, req *upstream.Request) {
-	f, _ := u.form.File("file")
+	f, _ := u.Form.File("file")
 	name := f.Filename
 	if name == "" {
 		name = "audio"
 	}
 	head, tail := w.File("file", name, f.ContentType)
 	req.Header = edge.Header{{Name: "content-type", Value: w.ContentType()}, {Name: "accept", Value: "application/json"}}
-	req.Body = u.file(head, tail, false)
+	req.Body = u.File(head, tail, false)
 }
 
 // audioTypes are the types of the file names that recordings have.
@@ -175,7 +175,7 @@ var audioTypes = [...][2]string{
 
 // fileType gives the file's content type: as stated, else by its name.
 func (u *upload) fileType() string {
-	f, _ := u.form.File("file")
+	f, _ := u.Form.File("file")
 	if t := f.ContentType; strings.HasPrefix(t, "audio/") || strings.HasPrefix(t, "video/") {
 		return t
 	}
@@ -189,10 +189,10 @@ func (u *upload) fileType() string {
 
 // drop notes fields of the client that the provider does not know.
 func (u *upload) drop(names ...string) {
-	u.call.Trace.Dropped = nil
+	u.Call.Trace.Dropped = nil
 	for _, n := range names {
-		if u.form.Text(n) != "" {
-			u.call.Trace.Dropped = append(u.call.Trace.Dropped, n)
+		if u.Form.Text(n) != "" {
+			u.Call.Trace.Dropped = append(u.Call.Trace.Dropped, n)
 		}
 	}
 }

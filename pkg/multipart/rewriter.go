@@ -45,6 +45,12 @@ func Insert(boundary, field, value string, inLength int64) *Rewriter {
 	return r
 }
 
+// Limit sets how many parts the form may have, instead of MaxParts.
+func (r *Rewriter) Limit(parts int) *Rewriter {
+	r.scan.MaxParts = parts
+	return r
+}
+
 // Length is the length of what comes out, -1 when not known.
 func (r *Rewriter) Length() int64 { return r.length }
 
