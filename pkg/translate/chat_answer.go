@@ -237,6 +237,7 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 		}
 		d.close(']')
 	}
+	writeChatImages(d, a.blocks)
 	if len(cites) > 0 {
 		d.open("annotations", '[')
 		for _, c := range cites {
@@ -258,6 +259,35 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 		writeChatUsage(d, &a.usage)
 	}
 	d.opt("service_tier", a.tier)
+	d.close('}')
+}
+
+// writeChatImages writes the pictures of an answer, in the field that
+// OpenRouter made common. The other dialects have no place for them.
+func writeChatImages(d *doc, blocks []block) {
+	open := false
+	for i := range blocks {
+		b := &blocks[i]
+		if b.kind != imageBlock {
+			continue
+		}
+		if !open {
+			d.open("images", '[')
+			open = true
+		}
+		writeChatImage(d, b.uri())
+	}
+	if open {
+		d.close(']')
+	}
+}
+
+func writeChatImage(d *doc, uri string) {
+	d.open("", '{')
+	d.str("type", "image_url")
+	d.open("image_url", '{')
+	d.str("url", uri)
+	d.close('}')
 	d.close('}')
 }
 

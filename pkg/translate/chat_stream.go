@@ -393,6 +393,14 @@ func (s *chatSink) event(e *event) {
 		d.close(']')
 		s.out = d.b
 		s.end()
+	case evImage:
+		s.open()
+		d := doc{b: s.out}
+		d.open("images", '[')
+		writeChatImage(&d, e.sig)
+		d.close(']')
+		s.out = d.b
+		s.end()
 	case evLogprobs:
 		s.open()
 		s.out = append(append(append(s.out, `},"logprobs":`...), oneLine(e.sig)...), `,"finish_reason":null}`...)

@@ -35,7 +35,11 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 		e.open("", '{')
 		e.str("type", "allowed_tools")
 		e.open("allowed_tools", '{')
-		e.str("mode", map[bool]string{true: "required", false: "auto"}[c.mode == choiceAny])
+		mode := "auto"
+		if c.mode == choiceAny {
+			mode = "required"
+		}
+		e.str("mode", mode)
 		e.open("tools", '[')
 		for _, n := range c.allowed {
 			e.open("", '{')

@@ -72,6 +72,9 @@ func (c *collector) event(e *event) {
 				break
 			}
 		}
+	case evImage:
+		c.open = false
+		c.a.blocks = append(c.a.blocks, block{kind: imageBlock, url: own(e.sig)})
 	case evLogprobs:
 		c.logprobs = append(c.logprobs, oneLine(own(e.sig)))
 	case evClose:
@@ -135,6 +138,8 @@ func (a *answer) replay(to sink) {
 			for _, c := range b.cites {
 				to.event(&event{kind: evCite, cite: c})
 			}
+		case imageBlock:
+			to.event(&event{kind: evImage, sig: b.uri()})
 		case thinkingBlock:
 			if b.redacted {
 				to.event(&event{kind: evRedacted, sig: b.sig, issuer: b.issuer})

@@ -82,13 +82,12 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	if err := check(body); err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
 	}
-	root := gjson.ParseBytes(body)
-	if !root.IsObject() {
+	if root := gjson.Parse(view(body)); !root.IsObject() {
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
-	}
-	if from == to {
+	} else if from == to {
 		return same(from, body, root, &opt)
 	}
+	root := gjson.ParseBytes(body)
 	q := &request{from: from}
 	switch from {
 	case Chat:

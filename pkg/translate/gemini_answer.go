@@ -34,6 +34,9 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 				b.sig, b.issuer = s, own
 			}
 			a.blocks = append(a.blocks, b)
+		case p.Get("inlineData").IsObject():
+			in := p.Get("inlineData")
+			a.blocks = append(a.blocks, block{kind: imageBlock, mime: str(in.Get("mimeType")), data: str(in.Get("data"))})
 		case p.Get("text").Type == gjson.String:
 			kind := textBlock
 			if p.Get("thought").Type == gjson.True {
@@ -195,7 +198,7 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 }
 
 func (s *geminiSource) part(p gjson.Result, to sink) {
-	var text, call gjson.Result
+	var text, call, inline gjson.Result
 	thought, sig := false, ""
 	p.ForEach(func(k, v gjson.Result) bool {
 		switch k.Str {
@@ -207,6 +210,8 @@ func (s *geminiSource) part(p gjson.Result, to sink) {
 			sig = str(v)
 		case "functionCall":
 			call = v
+		case "inlineData":
+			inline = v
 		}
 		return true
 	})
@@ -228,6 +233,10 @@ func (s *geminiSource) part(p gjson.Result, to sink) {
 		to.event(&event{kind: evArgs, block: s.calls, text: escape(args)})
 		to.event(&event{kind: evClose, block: s.calls})
 		return
+	}
+	if inline.IsObject() {
+		b := block{mime: str(inline.Get("mimeType")), data: str(inline.Get("data"))}
+		to.event(&event{kind: evImage, sig: b.uri()})
 	}
 	if t := inner(text); t != "" {
 		s.e = event{kind: evText, text: t}

@@ -306,6 +306,7 @@ const (
 	evClose                      // the open block is complete
 	evCite                       // cite
 	evLogprobs                   // sig: raw JSON
+	evImage                      // sig: address of a picture, a data: URI mostly
 	evUsage                      // usage
 	evFinish                     // finish, stopSeq, explain
 	evEnd                        // the terminator came

@@ -166,3 +166,36 @@ func TestFailureFramesEndAStream(t *testing.T) {
 		t.Error("what was written before is gone")
 	}
 }
+
+func TestAnswersThatPassAreJudged(t *testing.T) {
+	known := translate.Usage{Input: 3, Output: 2, Known: true}
+	tests := []struct {
+		d      translate.Dialect
+		body   string
+		usage  translate.Usage
+		status int
+	}{
+		{translate.Chat, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, known, 0},
+		{translate.Chat, `{"choices":[]}`, translate.Usage{}, 0},
+		{translate.Chat, `{"error":{"message":"m","type":"rate_limit_error"}}`, translate.Usage{}, 429},
+		{translate.Chat, `{"base_resp":{"status_code":1004,"status_msg":"m"}}`, translate.Usage{}, 401},
+		{translate.Chat, `{"object":"x"}`, translate.Usage{}, 502},
+		{translate.Messages, `{"content":[],"usage":{"input_tokens":1,"cache_read_input_tokens":2,"output_tokens":2}}`, translate.Usage{Input: 3, CacheRead: 2, Output: 2, Known: true}, 0},
+		{translate.Messages, `{"type":"error","error":{"type":"overloaded_error","message":"m"}}`, translate.Usage{}, 529},
+		{translate.Responses, `{"output":[],"status":"failed","error":{"code":"server_error","message":"m"},"usage":{"input_tokens":3,"output_tokens":2}}`, known, 0},
+		{translate.Responses, `{"error":{"message":"m","code":"server_error"}}`, translate.Usage{}, 500},
+		{translate.Responses, `{"choices":[]}`, translate.Usage{}, 502},
+		{translate.Chat, `null`, translate.Usage{}, 502},
+		{translate.Chat, `[]`, translate.Usage{}, 502},
+		{translate.Messages, `<html>`, translate.Usage{}, 502},
+		{translate.Messages, ``, translate.Usage{}, 502},
+	}
+	for _, tt := range tests {
+		usage, err := translate.Judge(tt.d, []byte(tt.body))
+		var e *apierr.Error
+		errors.As(err, &e)
+		if usage != tt.usage || statusOf(e) != tt.status {
+			t.Errorf("%v %s: got %+v %v", tt.d, tt.body, usage, err)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package translate
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 
 	"weir/pkg/fields"
@@ -117,7 +116,7 @@ func (p *patch) chat(opt *Options) {
 		}
 	}
 	if v.System && bytes.Contains(p.body, []byte("developer")) || v.ToolID > 0 ||
-		bytes.Contains(p.body, []byte(`"reasoning`)) || bytes.Contains(p.body, []byte(`"extra_content"`)) {
+		mentionsReasoning(p.body) {
 		p.chatMessages(v)
 	}
 }
@@ -157,69 +156,123 @@ func (p *patch) effort(v *Deviations) {
 	}
 }
 
-// chatMessages changes what messages hold that the upstream does not know.
-func (p *patch) chatMessages(v *Deviations) {
-	messages := gjson.GetBytes(p.body, "messages")
-	if !messages.IsArray() {
+// each rebuilds the array at a path: change gives what stands for an element,
+// itself mostly, and false to leave it out. Elements that stay keep their bytes.
+func (p *patch) each(path string, change func(v gjson.Result) (raw string, keep bool)) {
+	list := gjson.GetBytes(p.body, path)
+	if !list.IsArray() || list.Index == 0 {
 		return
 	}
-	var edits []edit
-	messages.ForEach(func(_, m gjson.Result) bool {
-		role := m.Get("role")
-		if v.System && role.Str == "developer" {
-			edits = append(edits, edit{role, `"system"`})
+	d := doc{b: make([]byte, 0, len(list.Raw))}
+	d.open("", '[')
+	list.ForEach(func(_, v gjson.Result) bool {
+		if raw, keep := change(v); keep {
+			d.raw("", raw)
 		}
-		if id := m.Get("tool_call_id"); v.ToolID > 0 && id.Type == gjson.String {
-			edits = append(edits, edit{id, quoted(v.toolID(id.Str))})
-		}
-		if role.Str != "assistant" {
-			return true
-		}
-		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
-			if id := c.Get("id"); v.ToolID > 0 && id.Type == gjson.String {
-				edits = append(edits, edit{id, quoted(v.toolID(id.Str))})
-			}
-			return true
-		})
 		return true
 	})
-	p.apply(edits)
-	n := int(gjson.GetBytes(p.body, "messages.#").Int())
-	for i := 0; i < n; i++ {
-		at := "messages." + strconv.Itoa(i)
-		m := gjson.GetBytes(p.body, at)
-		if m.Get("role").Str != "assistant" {
-			continue
+	d.close(']')
+	p.body = fields.Splice(p.body, fields.Span{Start: list.Index, End: list.Index + len(list.Raw)}, d.b)
+}
+
+// members rebuilds an object: change gives what stands for a member's value,
+// and false to leave the member out.
+func members(v gjson.Result, change func(name string, v gjson.Result) (raw string, keep bool)) string {
+	d := doc{b: make([]byte, 0, len(v.Raw))}
+	d.open("", '{')
+	v.ForEach(func(k, x gjson.Result) bool {
+		if raw, keep := change(k.Str, x); keep {
+			d.raw("", k.Raw)
+			d.b = append(append(d.b, ':'), raw...)
 		}
-		thought := ""
-		for _, name := range [...]string{"reasoning_content", "reasoning"} {
-			x := m.Get(name)
-			if !x.Exists() || name == v.Reasoning {
-				continue
+		return true
+	})
+	d.close('}')
+	return string(d.b)
+}
+
+// chatMessages changes what messages hold that the upstream does not know.
+func (p *patch) chatMessages(v *Deviations) {
+	p.each("messages", func(m gjson.Result) (string, bool) {
+		if !m.IsObject() {
+			return m.Raw, true
+		}
+		role := m.Get("role").Str
+		id := m.Get("tool_call_id")
+		if !(role == "assistant" || v.System && role == "developer" || v.ToolID > 0 && id.Exists()) {
+			return m.Raw, true
+		}
+		thought, named := "", false
+		raw := members(m, func(name string, x gjson.Result) (string, bool) {
+			switch name {
+			case "role":
+				if v.System && role == "developer" {
+					return `"system"`, true
+				}
+			case "tool_call_id":
+				if v.ToolID > 0 {
+					return quoted(v.toolID(str(x))), true
+				}
+			case "reasoning_content", "reasoning":
+				if name == v.Reasoning {
+					named = true
+					return x.Raw, true
+				}
+				if role != "assistant" {
+					return x.Raw, true
+				}
+				if thought == "" {
+					thought = x.Raw
+				}
+				if v.Reasoning == "" {
+					p.note("reasoning_content")
+				}
+				return "", false
+			case "reasoning_details":
+				if !v.Details && role == "assistant" {
+					p.note(name)
+					return "", false
+				}
+			case "tool_calls":
+				if x.IsArray() && (v.ToolID > 0 || !v.Extra) {
+					return v.calls(x), true
+				}
 			}
-			if thought == "" {
-				thought = x.Raw
-			}
-			p.del(at + "." + name)
-			if v.Reasoning == "" {
-				p.note("reasoning_content")
-			}
+			return x.Raw, true
+		})
+		if v.Reasoning != "" && thought != "" && !named {
+			d := doc{b: []byte(raw[:len(raw)-1])}
+			d.raw(v.Reasoning, thought)
+			d.close('}')
+			raw = string(d.b)
 		}
-		if v.Reasoning != "" && thought != "" && !m.Get(v.Reasoning).Exists() {
-			p.set(at+"."+v.Reasoning, thought)
+		return raw, true
+	})
+}
+
+// calls rebuilds tool_calls for an upstream with ids of its own or without
+// extra_content.
+func (v *Deviations) calls(list gjson.Result) string {
+	d := doc{}
+	d.open("", '[')
+	list.ForEach(func(_, c gjson.Result) bool {
+		raw := c.Raw
+		if c.IsObject() {
+			raw = members(c, func(name string, x gjson.Result) (string, bool) {
+				switch {
+				case name == "id" && v.ToolID > 0:
+					return quoted(v.toolID(str(x))), true
+				case name == "extra_content" && !v.Extra:
+					return "", false
+				}
+				return x.Raw, true
+			})
 		}
-		if !v.Details && m.Get("reasoning_details").Exists() {
-			p.del(at + ".reasoning_details")
-			p.note("reasoning_details")
-		}
-		calls := int(m.Get("tool_calls.#").Int())
-		for j := 0; j < calls && !v.Extra; j++ {
-			path := "tool_calls." + strconv.Itoa(j) + ".extra_content"
-			if m.Get(path).Exists() {
-				p.del(at + "." + path)
-			}
-		}
-	}
+		d.raw("", raw)
+		return true
+	})
+	d.close(']')
+	return string(d.b)
 }
 
 func (p *patch) note(name string) {
@@ -229,29 +282,6 @@ func (p *patch) note(name string) {
 		}
 	}
 	p.dropped = append(p.dropped, name)
-}
-
-// edit replaces a value, whose Index tells its place in the body.
-type edit struct {
-	at   gjson.Result
-	with string
-}
-
-// apply makes edits that are in the order of the body.
-func (p *patch) apply(edits []edit) {
-	if len(edits) == 0 || p.err != nil {
-		return
-	}
-	out := make([]byte, 0, len(p.body)+64)
-	last := 0
-	for _, e := range edits {
-		if e.at.Index < last || e.at.Index == 0 {
-			continue
-		}
-		out = append(append(out, p.body[last:e.at.Index]...), e.with...)
-		last = e.at.Index + len(e.at.Raw)
-	}
-	p.body = append(out, p.body[last:]...)
 }
 
 // messages takes out what only other providers can read.
@@ -267,36 +297,46 @@ func (p *patch) messages(opt *Options) {
 		return
 	}
 	own := opt.issuer(Messages)
-	n := int(gjson.GetBytes(p.body, "messages.#").Int())
-	for i := n - 1; i >= 0; i-- {
-		at := "messages." + strconv.Itoa(i)
-		content := gjson.GetBytes(p.body, at+".content")
-		if !content.IsArray() {
-			continue
+	p.each("messages", func(m gjson.Result) (string, bool) {
+		content := m.Get("content")
+		if !content.IsArray() || !strings.Contains(content.Raw, `"`+wrapMark) {
+			return m.Raw, true
 		}
-		blocks := content.Array()
-		kept := len(blocks)
-		for j := len(blocks) - 1; j >= 0; j-- {
-			sig, field := str(blocks[j].Get("signature")), "signature"
-			if str(blocks[j].Get("type")) == "redacted_thinking" {
-				sig, field = str(blocks[j].Get("data")), "data"
+		d := doc{}
+		d.open("", '[')
+		content.ForEach(func(_, b gjson.Result) bool {
+			field := "signature"
+			if str(b.Get("type")) == "redacted_thinking" {
+				field = "data"
 			}
+			sig := str(b.Get(field))
 			if !strings.HasPrefix(sig, wrapMark) {
-				continue
+				d.raw("", b.Raw)
+				return true
 			}
-			path := at + ".content." + strconv.Itoa(j)
 			if issuer, inside := unwrap(sig, ""); issuer == own && inside != "" {
-				p.set(path+"."+field, quoted(inside))
-				continue
+				d.raw("", members(b, func(name string, x gjson.Result) (string, bool) {
+					if name == field {
+						return quoted(inside), true
+					}
+					return x.Raw, true
+				}))
+				return true
 			}
-			p.del(path)
 			p.note("messages.thinking")
-			kept--
+			return true
+		})
+		d.close(']')
+		if len(d.b) == len("[]") {
+			return "", false
 		}
-		if kept == 0 {
-			p.del(at)
-		}
-	}
+		return members(m, func(name string, x gjson.Result) (string, bool) {
+			if name == "content" {
+				return string(d.b), true
+			}
+			return x.Raw, true
+		}), true
+	})
 }
 
 // responses takes out reasoning items that only other providers can read.
@@ -304,13 +344,29 @@ func (p *patch) responses(opt *Options) {
 	if !bytes.Contains(p.body, []byte(`"`+wrapMark)) {
 		return
 	}
-	n := int(gjson.GetBytes(p.body, "input.#").Int())
-	for i := n - 1; i >= 0; i-- {
-		at := "input." + strconv.Itoa(i)
-		sig := gjson.GetBytes(p.body, at+".encrypted_content")
-		if sig.Type == gjson.String && strings.HasPrefix(sig.Str, wrapMark) {
-			p.del(at)
+	p.each("input", func(item gjson.Result) (string, bool) {
+		if strings.HasPrefix(str(item.Get("encrypted_content")), wrapMark) {
 			p.note("input.reasoning")
+			return "", false
+		}
+		return item.Raw, true
+	})
+}
+
+// mentionsReasoning tells whether a body may have fields for reasoning or
+// signatures in its messages.
+func mentionsReasoning(body []byte) bool {
+	if bytes.Contains(body, []byte(`"extra_content"`)) {
+		return true
+	}
+	name := []byte(`"reasoning`)
+	for {
+		i := bytes.Index(body, name)
+		if i < 0 {
+			return false
+		}
+		if body = body[i+len(name):]; !bytes.HasPrefix(body, []byte(`_effort"`)) {
+			return true
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (s *sequencer) event(e *event) {
 			s.next.event(e)
 			s.shut()
 		}
-	case evRedacted:
+	case evRedacted, evImage:
 		s.settle()
 		s.next.event(e)
 	case evClose:

@@ -61,3 +61,28 @@ func Asked(from Dialect, body []byte) (stream, usage bool) {
 	}
 	return stream, stream && gjson.GetBytes(body, "stream_options.include_usage").Type == gjson.True
 }
+
+// Judge looks at a JSON answer (status 2xx) that passes to a client of the
+// same dialect. The error is an *apierr.Error: 502 for what is no answer of
+// the dialect, else that of an error which came in spite of the status. A
+// Response that failed is an answer like others; its status says so.
+func Judge(d Dialect, body []byte) (Usage, error) {
+	if check(body) != nil {
+		return Usage{}, badBody()
+	}
+	root := gjson.Parse(view(body))
+	has := func(name string) bool { return root.Get(name).IsArray() }
+	switch {
+	case !root.IsObject():
+		return Usage{}, badBody()
+	case d == Responses && has("output"):
+		return UsageOf(d, body), nil
+	}
+	if e := failureIn(root); e != nil {
+		return Usage{}, e
+	}
+	if d == Chat && !has("choices") || d == Messages && !has("content") || d == Responses {
+		return Usage{}, badBody()
+	}
+	return UsageOf(d, body), nil
+}
