@@ -150,16 +150,6 @@ func (in *input) dropped() (names []string) {
 	return names
 }
 
-// dataURI takes a data: address apart; ok is false for any other.
-func dataURI(address string) (mime, base64 string, ok bool) {
-	rest, ok := strings.CutPrefix(address, "data:")
-	if !ok {
-		return "", "", false
-	}
-	mime, base64, ok = strings.Cut(rest, ";base64,")
-	return mime, base64, ok && mime != ""
-}
-
 // pixels gives width and height of an aspect ratio at a resolution such as
 // 720p, whose number is the shorter side; 0 when either is not known.
 func pixels(ratio, resolution string) (w, h int) {

@@ -73,7 +73,7 @@ func (p *plan) request(to *routing.Target, conn *store.Connection) (*upstream.Re
 		return nil, err
 	}
 	if p.url != "" {
-		if !sameSite(p.url, url) {
+		if !media.SameSite(p.url, url) {
 			return nil, media.BadBody(errForeign)
 		}
 		url = p.url
@@ -88,21 +88,6 @@ func (p *plan) request(to *routing.Target, conn *store.Connection) (*upstream.Re
 		req.Body = stream.FromBytes(p.body)
 	}
 	return req, nil
-}
-
-// sameSite tells whether an address is https on a host of the same owner as
-// base: the last two labels are the same.
-func sameSite(address, base string) bool {
-	site := func(origin string) string {
-		host, ok := strings.CutPrefix(origin, "https://")
-		labels := strings.Split(host, ".")
-		if !ok || len(labels) < 2 || strings.ContainsAny(host, ":@[]\\") {
-			return ""
-		}
-		return strings.Join(labels[len(labels)-2:], ".")
-	}
-	a, b := media.Origin(address), media.Origin(base)
-	return a != "" && a == b || site(a) != "" && site(a) == site(b)
 }
 
 // state is what a provider says of a job, in xAI's words.

@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/apierr"
+	"weir/pkg/media"
 	"weir/pkg/provider"
 )
 
@@ -71,7 +72,7 @@ func createGemini(r *request, model, _ string) (*plan, error) {
 
 // inline gives an image that is in the request itself.
 func inline(param, address string) (any, error) {
-	mime, data, ok := dataURI(address)
+	mime, data, ok := media.DataURI(address)
 	if !ok {
 		return nil, apierr.Invalid(param, "the provider of this model takes images as data: addresses only")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/media"
 	"weir/pkg/provider"
 )
 
@@ -89,7 +90,7 @@ var bfl = shape{
 		}
 		body := map[string]any{"prompt": prompt}
 		image := in.address("image")
-		if _, data, ok := dataURI(image); ok {
+		if _, data, ok := media.DataURI(image); ok {
 			image = data
 		}
 		set(body, "input_image", image)

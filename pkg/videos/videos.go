@@ -272,7 +272,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 					return nil, err
 				}
 				p.origin = media.Origin(req.URL)
-				if job.Origin != "" && p.origin != job.Origin && (plan.url == "" || !sameSite(req.URL, job.Origin)) {
+				if job.Origin != "" && p.origin != job.Origin && (plan.url == "" || !media.SameSite(req.URL, job.Origin)) {
 					return nil, notFound() // the connection has moved: the job is not there
 				}
 				req.HeaderTimeout, req.Timeout, req.MaxBody = 0, pollTimeout, maxState

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/media"
 	"weir/pkg/snapshot"
 	"weir/pkg/upstream"
 )
@@ -278,7 +279,7 @@ func TestSameSite(t *testing.T) {
 		"https://bfl.ai.evil.com/": false, "https://evilbfl.ai/": false, "http://api.eu.bfl.ai/": false,
 		"https://api.bfl.ai@evil.com/": false, "https://api.bfl.ai:8443/": false, "https://evil.com/.bfl.ai": false, "https://evil.com?.bfl.ai": false, "x": false,
 	} {
-		if got := sameSite(address, base); got != want {
+		if got := media.SameSite(address, base); got != want {
 			t.Errorf("%s: %v", address, got)
 		}
 	}

@@ -1,0 +1,373 @@
+// Package images serves /v1/images: generations, edits and variations in
+// OpenAI's shapes (api-shapes 6), whatever the provider speaks.
+//
+// A creation is billed: it is sent again only after a definite refusal. A
+// provider that queues is asked until the image is there.
+package images
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/media"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+// Handler serves the endpoints.
+type Handler struct {
+	Router   media.Router
+	Accounts media.Sender
+	Allows   media.Allows
+	Room     *media.Room
+	Pause    upstream.Pauser // between polls of a provider that queues
+	// Downloads gets images that a provider only points to, when the client
+	// asked for their bytes.
+	Downloads *media.Downloads
+	Now       func() time.Time
+}
+
+const (
+	imageWait = 5 * time.Minute
+	maxImages = 96 << 20 // bytes of an answer
+	maxImage  = 32 << 20 // bytes of one image
+)
+
+// The endpoints of a provider's row, which are also what a creation is.
+const (
+	generations = "images"
+	edits       = "imageEdits"
+	variations  = "imageVariations"
+)
+
+// creation is one client's creation on its way.
+type creation struct {
+	h        *Handler
+	endpoint string
+	call     *auth.Call
+	*request               // of a JSON body
+	form     *media.Upload // of a form
+
+	shape  *shape
+	made   *made // the answer of a provider of another shape
+	target *routing.Target
+}
+
+// Generations answers POST /v1/images/generations, JSON. Partial images pass
+// as the provider streams them.
+func (h *Handler) Generations(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	return h.create(ctx, c, generations)
+}
+
+// Edits answers POST /v1/images/edits: a form, or JSON with the addresses of
+// images.
+//
+// A form flows up when its model is known before its first file (the part model
+// comes first, ?model= or the field x-model), and can then be sent once only.
+// Any other is held by the host, up to 25 MiB.
+func (h *Handler) Edits(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	return h.create(ctx, c, edits)
+}
+
+// Variations answers POST /v1/images/variations, a form as that of Edits.
+func (h *Handler) Variations(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	return h.create(ctx, c, variations)
+}
+
+func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*edge.Response, error) {
+	x := &creation{h: h, endpoint: endpoint, call: c}
+	if endpoint != generations && !media.IsJSON(c.Header.Get("content-type")) {
+		return h.upload(ctx, x)
+	}
+	body, err := stream.ReadAll(c.Body, media.MaxForm)
+	if err != nil {
+		return nil, err
+	}
+	if x.request, err = parse(body); err != nil {
+		return nil, err
+	}
+	targets, err := h.targets(x, x.asked)
+	if err != nil {
+		return nil, err
+	}
+	return h.send(ctx, x, targets)
+}
+
+// upload sends a form.
+func (h *Handler) upload(ctx context.Context, x *creation) (*edge.Response, error) {
+	var err error
+	if x.form, err = media.Begin(x.call, "image"); err != nil {
+		return nil, err
+	}
+	var targets []routing.Target
+	if x.form.Model != "" {
+		if targets, err = h.targets(x, x.form.Model); err != nil {
+			return nil, err
+		}
+	}
+	if x.form.Model == "" || x.form.Small() || shapeOf(targets[0].Provider) != &openAI {
+		give, err := x.form.Hold(h.Room)
+		if err != nil {
+			return nil, err
+		}
+		defer give()
+		if targets == nil {
+			if targets, err = h.targets(x, x.form.Model); err != nil {
+				return nil, err
+			}
+		}
+		for i := range targets {
+			if shapeOf(targets[i].Provider) != &openAI && x.request == nil {
+				if x.request, err = ofForm(x.form); err != nil {
+					return nil, err
+				}
+			}
+		}
+	} else {
+		targets = targets[:1]
+	}
+	return h.send(ctx, x, targets)
+}
+
+func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
+	return media.Targets(h.Router, h.Allows, x.call, model, catalog.Image, func(to *routing.Target) error {
+		s := shapeOf(to.Provider)
+		switch {
+		case s == nil || !to.Provider.Serves(s.at(x.endpoint)):
+			return media.Refused("the provider of this model does not offer this for images")
+		case s.create != nil && x.endpoint != generations && (x.endpoint != edits || !s.edits):
+			return media.Refused("the provider of this model does not change images")
+		}
+		return nil
+	})
+}
+
+// send tries the targets and shapes the answer.
+func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Target) (*edge.Response, error) {
+	c := x.call
+	res, err := h.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Billable: true,
+	})
+	if x.form != nil {
+		if cut := x.form.Failed(); cut != nil {
+			if err == nil {
+				res.Body.Close()
+			}
+			return nil, cut
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if x.shape.create == nil {
+		if t := res.Header.Get("content-type"); strings.HasPrefix(strings.ToLower(t), "text/event-stream") {
+			resp := media.Passed(res)
+			resp.After = nil
+			resp.Body = media.Watch(res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`)
+			return resp, nil
+		}
+		return media.Passed(res), nil
+	}
+	if x.made.job != "" {
+		if err := h.wait(ctx, x, res); err != nil {
+			return nil, err
+		}
+	}
+	return x.answer(ctx, res)
+}
+
+// build makes the upstream's request for one target and account.
+func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.shape, x.made = shapeOf(to.Provider), nil
+	method, url, err := to.Provider.Endpoint(conn, x.shape.at(x.endpoint), to.Model)
+	if err != nil {
+		return nil, err
+	}
+	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(x.call.Machine, imageWait)}
+	x.call.Trace.Dropped = nil
+	if x.shape.create == nil {
+		req.Header = provider.RequestHeader(x.call.Header)
+		if x.form != nil {
+			req.Body, err = x.form.Body(to.Model)
+			return req, err
+		}
+		req.Body = stream.FromBytes(x.forModel(to.Model))
+		return req, nil
+	}
+	in := x.input()
+	p, err := x.shape.create(in, to.Model)
+	if err != nil {
+		return nil, err
+	}
+	x.call.Trace.Dropped = in.dropped()
+	req.Header = append(edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}, p.header...)
+	if p.contentType != "" {
+		req.Header[0].Value = p.contentType
+	}
+	req.Body = stream.FromBytes(p.body)
+	req.MaxBody, req.Timeout = maxImages, req.HeaderTimeout
+	return req, nil
+}
+
+// check reads an answer that must be whole.
+func (x *creation) check(resp *upstream.Response) error {
+	if x.shape.create == nil {
+		return outcome(media.WholeJSON(resp))
+	}
+	raw, err := stream.ReadAll(resp.Body, maxImages)
+	if err == nil && media.IsJSON(resp.Header.Get("content-type")) {
+		err = media.ValidJSON(raw)
+	}
+	if err == nil {
+		x.made, err = x.shape.read(raw, resp.Header.Get("content-type"))
+	}
+	var shown *apierr.Error
+	if errors.As(err, &shown) {
+		return err
+	}
+	if err == nil && x.made.job == "" && len(x.made.images) == 0 {
+		err = errNoImage
+	}
+	if err != nil {
+		return outcome(media.BadBody(err))
+	}
+	return nil
+}
+
+var errNoImage = errors.New("images: the answer has no image")
+
+// outcome marks an unreadable answer to a creation: it may have been billed.
+func outcome(err error) error {
+	var e *apierr.Error
+	if errors.As(err, &e) {
+		e.Code, e.NoRetry = "upstream_outcome_unknown", true
+	}
+	return err
+}
+
+// wait asks the account that has the job until the image is there.
+func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) error {
+	to := *res.Target
+	to.Connections = []*store.Connection{res.Connection}
+	began, pause, failures := h.Now(), time.Second, 0
+	for step := 0; ; {
+		if h.Now().Sub(began) > imageWait {
+			return apierr.New(504, "upstream_timeout", "the provider did not finish the image in time")
+		}
+		p := x.shape.poll(x.made, to.Model, step)
+		var next *made
+		_, err := h.Accounts.Send(ctx, &accounts.Call{
+			Machine: x.call.Machine, Request: x.call.Request, Targets: []routing.Target{to},
+			Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+				_, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
+				if err != nil {
+					return nil, err
+				}
+				if p.url != "" {
+					if !media.SameSite(p.url, url) {
+						return nil, apierr.New(502, "bad_upstream_address", "the provider named an address that is not its own")
+					}
+					url = p.url
+				}
+				return &upstream.Request{Method: "GET", URL: url, Header: edge.Header{{Name: "accept", Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}, nil
+			},
+			Check: func(resp *upstream.Response) error {
+				raw, err := stream.ReadAll(resp.Body, maxImages)
+				if err == nil {
+					err = media.ValidJSON(raw)
+				}
+				if err == nil {
+					next, err = x.shape.state(raw, step)
+				}
+				var shown *apierr.Error
+				if err != nil && !errors.As(err, &shown) {
+					err = media.BadBody(err)
+				}
+				return err
+			},
+		})
+		var e *apierr.Error
+		switch {
+		case err == nil && len(next.images) > 0:
+			x.made = next
+			return nil
+		case err == nil && next.more:
+			step++
+			continue
+		case err == nil:
+			failures = 0
+		case errors.As(err, &e) && (e.Status == 429 || e.Status >= 500) && e.Code != "bad_upstream_address" && failures < 5:
+			failures++ // the image is being made all the same
+			pause = max(pause, min(e.RetryAfter, 10*time.Second))
+		default:
+			return err
+		}
+		if err := h.Pause.Pause(ctx, pause); err != nil {
+			return upstream.ErrCanceled
+		}
+		pause = min(pause*3/2, 5*time.Second)
+	}
+}
+
+// answer writes {created, data[{b64_json|url}]} as the client asked: an image
+// of which only the address is known is fetched when its bytes are wanted, and
+// one of which only the bytes are becomes a data: address when a URL is.
+func (x *creation) answer(ctx context.Context, res *accounts.Result) (*edge.Response, error) {
+	type item struct {
+		B64  string `json:"b64_json,omitempty"`
+		URL  string `json:"url,omitempty"`
+		Text string `json:"revised_prompt,omitempty"`
+	}
+	out := struct {
+		Created int64  `json:"created"`
+		Data    []item `json:"data"`
+		Usage   any    `json:"usage,omitempty"`
+	}{Created: x.h.Now().Unix()}
+	wanted := x.text("response_format")
+	for _, m := range x.made.images {
+		it := item{Text: m.text}
+		switch {
+		case m.url != "" && wanted == "b64_json":
+			_, data, ok := media.DataURI(m.url)
+			if !ok {
+				resp, err := x.h.Downloads.Get(ctx, m.url, nil, maxImage)
+				if err != nil {
+					return nil, err
+				}
+				raw, err := stream.ReadAll(resp.Body, maxImage)
+				if err != nil {
+					return nil, media.BadBody(err)
+				}
+				data = base64.StdEncoding.EncodeToString(raw)
+			}
+			it.B64 = data
+		case m.url != "":
+			it.URL = m.url
+		case wanted == "url":
+			it.URL = "data:" + m.mime + ";base64," + m.b64
+		default:
+			it.B64 = m.b64
+		}
+		out.Data = append(out.Data, it)
+	}
+	if x.made.usage != nil {
+		out.Usage = x.made.usage
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return media.JSONAnswer(res.Header, body), nil
+}
