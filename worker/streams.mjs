@@ -123,6 +123,12 @@ export class Streams {
   async read(op, id, ms) {
     const s = this.table.get(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    if (s.kind === "bytes") { // a copy of a held body, piece by piece
+      const piece = s.bytes.subarray(0, oneGo);
+      s.bytes = s.bytes.subarray(piece.byteLength);
+      if (!piece.byteLength) this.take(id);
+      return void queueMicrotask(() => this.inst.emit(op, piece.byteLength ? OK : END, 0, "", piece));
+    }
     try {
       s.reader ??= s.body.getReader();
       const { value, done } = await until(s.reader.read(), ms);
@@ -154,11 +160,15 @@ export class Streams {
 
   // hold gathers a stream and keeps its bytes on this side.
   async hold(op, call, id, maxBytes, idleMs, totalMs) {
-    const s = this.take(id);
+    const s = this.table.get(id)?.kind === "prefix" ? this.raw(id) : this.take(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
-    const limit = totalMs > 0 ? call.limit(totalMs, () => s.body.cancel().catch(() => {})) : null;
+    const limit = totalMs > 0 ? call.limit(totalMs, () => s.body?.cancel().catch(() => {})) : null;
     let bytes = null, kind = TOO_LARGE;
-    try { bytes = await readAll(s.message, maxBytes, idleMs); } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
+    try {
+      const head = s.head?.byteLength ?? 0;
+      bytes = await readAll(s.message ?? { body: s.body, headers: unknown }, maxBytes - head, idleMs);
+      if (head && bytes) bytes = concat([s.head, bytes], head + bytes.byteLength);
+    } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
     if (limit) call.lift(limit);
     this.inst.land(s.flight);
     if (bytes === null) return this.inst.emit(op, kind, 0);
@@ -216,7 +226,7 @@ export class Streams {
         if (!out) return;
         try { await w.write(out); } catch { gone = true; }
       };
-      if (head) await send(this.push(id, head));
+      for (let at = 0; head && at < head.byteLength && !gone && !this.inst.dead; at += oneGo) await send(this.push(id, head.subarray(at, at + oneGo)));
       while (r && !gone && !this.inst.dead) {
         let chunk;
         try {

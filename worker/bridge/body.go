@@ -67,6 +67,9 @@ func (b *hostBody) Read(d []byte) (int, error) {
 	return n, nil
 }
 
+// Unread puts bytes that were read back in front.
+func (b *hostBody) Unread(head []byte) { b.cur = append(head[:len(head):len(head)], b.cur...) }
+
 // ReadAll has the host gather the whole body.
 func (b *hostBody) ReadAll(maxBytes int64) ([]byte, error) {
 	return b.readAll(maxBytes, 0, 0)
