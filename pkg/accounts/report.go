@@ -11,6 +11,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/usage"
 )
 
 // Bounds of what waits to be reported.
@@ -26,6 +27,7 @@ type report struct {
 	Cleared   []clearing       `json:"cleared,omitempty"`
 	Errors    []lastError      `json:"errors,omitempty"`
 	Keys      []keyCount       `json:"keys,omitempty"`
+	Usage     []usage.Row      `json:"usage,omitempty"`
 	at        int64
 }
 
@@ -144,15 +146,19 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 
 // Flush tells the object of a machine what became of its accounts since the
 // last time, and how often its limited keys were used. It is called after the
-// answer; without news it costs nothing. A report that does not get through is
+// answer; without news it costs nothing. Counts and usage alone are gathered
+// for up to a second. A report that does not get through is
 // kept for the next call.
 //
-//	report {cooldowns, cleared, errors, keys} → {generation, limited: [{keyId, until}]}
+//	report {cooldowns, cleared, errors, keys, usage} → {generation, limited: [{keyId, until}]}
 //
 // The generation is that of the first replica which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	r := p.reports[m.ID]
-	if r == nil || r.onlyCounts() && !m.CountsDue(p.Now()) {
+	if r == nil || r.onlyCounts() && !p.gather(ctx, m) {
+		return
+	}
+	if r = p.reports[m.ID]; r == nil { // another request has told it meanwhile
 		return
 	}
 	delete(p.reports, m.ID) // what comes in during the call is the next report
@@ -189,6 +195,9 @@ func (p *Pool) restore(machineID string, old *report) {
 	}
 	for _, k := range since.Keys {
 		old.count(k.KeyID, k.Requests)
+	}
+	for _, u := range old.Usage {
+		since.Usage = usage.Add(since.Usage, u)
 	}
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))

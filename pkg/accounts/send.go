@@ -90,7 +90,11 @@ type Pool struct {
 	Object stub
 	Keys   *store.Keyring
 	Now    func() time.Time
+	// Pause lets counts and usage gather before they are reported; nil leaves
+	// what comes within a second of a report to the next call.
+	Pause upstream.Pauser
 
 	reports map[string]*report
+	waiting map[string]time.Time
 	tokens  map[tokenKey]*token
 }

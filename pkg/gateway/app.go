@@ -94,7 +94,7 @@ func New(cfg Config, p Ports) *App {
 		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256,
 	}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
-	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now}
+	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now, Pause: p.Pause}
 	g.Auth = &auth.Authenticator{
 		KeySecret: []byte(cfg.KeySecret), AdminToken: auth.Digest(cfg.AdminToken), RequireKey: cfg.RequireKey,
 		Machines: cache, Now: p.Now, Count: pool.Count,

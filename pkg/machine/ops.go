@@ -64,9 +64,11 @@ type Usage struct {
 	Errors           int64   `json:"errors,omitempty"`
 	InputTokens      int64   `json:"inputTokens,omitempty"`
 	OutputTokens     int64   `json:"outputTokens,omitempty"`
+	ReasoningTokens  int64   `json:"reasoningTokens,omitempty"` // part of the output
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
+	Unpriced         int64   `json:"unpriced,omitempty"` // requests whose cost is not known
 }
 
 // Reported is the answer to a Report: the generation that carries it, and the

@@ -28,6 +28,8 @@ func (u *usageRow) add(v *Usage) {
 	u.CacheReadTokens += v.CacheReadTokens
 	u.CacheWriteTokens += v.CacheWriteTokens
 	u.CostUSD += v.CostUSD
+	u.ReasoningTokens += v.ReasoningTokens
+	u.Unpriced += v.Unpriced
 }
 
 func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
@@ -41,7 +43,7 @@ func (t *tx) use(list []Usage) {
 	was := rows
 	for i := range list {
 		v := &list[i]
-		if v.Requests < 0 || v.Errors < 0 || v.InputTokens < 0 || v.OutputTokens < 0 || v.CacheReadTokens < 0 ||
+		if v.Requests < 0 || v.Errors < 0 || v.InputTokens < 0 || v.OutputTokens < 0 || v.ReasoningTokens < 0 || v.Unpriced < 0 || v.CacheReadTokens < 0 ||
 			v.CacheWriteTokens < 0 || !(v.CostUSD >= 0 && v.CostUSD < 1e9) || max(len(v.Model), len(v.KeyID), len(v.ConnectionID), len(v.Provider), len(v.Endpoint)) > 400 {
 			continue
 		}

@@ -314,7 +314,9 @@ func AuthorizeOf(h *edge.Header, d *Descriptor, b *Base, conn *store.Connection,
 
 func authorize(h *edge.Header, d *Descriptor, a *Auth, conn *store.Connection, cred Credential) error {
 	for _, f := range d.Header {
-		h.Add(f[0], f[1])
+		if h.Get(f[0]) == "" { // a call may speak another version
+			h.Add(f[0], f[1])
+		}
 	}
 	for _, f := range d.OptHeader {
 		if v := conn.Data.Vars[f[1]]; v != "" {
