@@ -1,6 +1,6 @@
 module weir
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/syumai/workers v0.32.0 // indirect
@@ -8,4 +8,5 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
+	golang.org/x/net v0.62.0 // indirect
 )

@@ -1,0 +1,111 @@
+package webpage
+
+import "strings"
+
+// mark is an inline element that is open. Its sign goes out with the first
+// text in it, so an empty one leaves nothing.
+type mark struct {
+	tag     tag
+	sign    string
+	href    string
+	at      int // where the sign was written
+	written bool
+}
+
+func (w *writer) linked() bool {
+	for i := range w.marks {
+		if w.marks[i].tag == tA && w.marks[i].written {
+			return true
+		}
+	}
+	return false
+}
+
+// mark opens an inline element.
+func (w *writer) mark(t tag, sign, href string) {
+	if w.markdown && len(w.marks) < 32 {
+		w.marks = append(w.marks, mark{tag: t, sign: sign, href: href})
+	}
+}
+
+// unmark ends the innermost inline element of a tag.
+func (w *writer) unmark(t tag) {
+	for i := len(w.marks) - 1; i >= 0; i-- {
+		if w.marks[i].tag == t {
+			for j := len(w.marks) - 1; j >= i; j-- {
+				if w.marks[j].written {
+					w.finish(&w.marks[j])
+				}
+				w.marks[j].written = false
+			}
+			w.marks = append(w.marks[:i], w.marks[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *writer) unmarkAll() {
+	for len(w.marks) > 0 {
+		w.unmark(w.marks[len(w.marks)-1].tag)
+	}
+}
+
+// finish writes the end of an inline element.
+func (w *writer) finish(m *mark) {
+	switch m.tag {
+	case tB, tEm, tDel:
+		w.raw(m.sign)
+	case tA:
+		if to := w.resolve(m.href); to != "" {
+			w.raw("](" + to + ")")
+		} else if m.at < len(w.out) {
+			w.out = append(w.out[:m.at], w.out[m.at+1:]...)
+		}
+	}
+}
+
+// image writes an image that has a description.
+func (w *writer) image(a *attributes) {
+	src := a.src
+	if a.dataSrc != "" && (src == "" || strings.HasPrefix(src, "data:")) {
+		src = a.dataSrc
+	}
+	alt := oneLine(a.alt)
+	if !w.markdown || alt == "" || w.inCode != other || !linkable(src) || strings.HasPrefix(src, "mailto:") {
+		return
+	}
+	if to := w.resolve(src); to != "" {
+		w.put("![" + strings.NewReplacer("[", "(", "]", ")").Replace(alt) + "](" + to + ")")
+	}
+}
+
+// linkable tells whether an address is worth a link.
+func linkable(href string) bool {
+	href = strings.TrimSpace(href)
+	if href == "" || href[0] == '#' || len(href) > 4096 {
+		return false
+	}
+	if i := strings.IndexAny(href, ":/?#"); i > 0 && href[i] == ':' {
+		switch strings.ToLower(href[:i]) {
+		case "http", "https", "mailto":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// resolve makes an address absolute, and safe between parentheses; "" for one
+// that cannot be read.
+func (w *writer) resolve(href string) string {
+	href = strings.TrimSpace(href)
+	u, err := w.base.Parse(href)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+		return ""
+	}
+	s := u.String()
+	if strings.ContainsAny(s, "() <>\"") {
+		s = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", `"`, "%22").Replace(s)
+	}
+	return s
+}
