@@ -5,6 +5,7 @@ import { connect } from "cloudflare:sockets";
 import module from "./app.wasm";
 import { SEED } from "./seed.mjs";
 import "./wasm_exec.js";
+import { rehearse } from "./rehearse.mjs";
 import { Streams, readAll } from "./streams.mjs";
 
 const enc = new TextEncoder(), dec = new TextDecoder();
@@ -77,6 +78,7 @@ class Call {
     this.inst = inst;
     this.request = null;
     this.storage = null;
+    this.rehearsal = null;
     this.answered = false;
     this.left = false;
     this.flights = null; // upstream calls to abort when the client leaves
@@ -132,6 +134,8 @@ class Call {
 }
 
 // Instance is one running Go program with everything that is in flight in it.
+let booting = true; // until the first event
+
 class Instance {
   constructor() {
     this.calls = new Map();
@@ -149,7 +153,7 @@ class Instance {
   boot() {
     const go = this.go = new Go();
     const js = go.importObject.gojs, realRandom = js["runtime.getRandomData"];
-    let booting = true, last = 1;
+    let last = 1;
     js["runtime.getRandomData"] = (sp) => {
       if (!booting) return realRandom(sp);
       sp >>>= 0;
@@ -196,7 +200,6 @@ class Instance {
     this.x = instance.exports;
     this.scratch = this.x.weir_scratch();
     this.scratchSize = this.x.weir_scratch_size();
-    booting = false;
   }
 
   u8() {
@@ -297,6 +300,7 @@ class Instance {
       // start makes one upstream call.
       start(op, callID, headAt, headLen, bodyAt, bodyLen, stream, headerMs, totalMs, maxBody, flags) {
         const call = self.calls.get(callID);
+        if (call.rehearsal) return call.rehearsal.start(op, self.text(headAt, headLen).split("\n")[1]);
         const head = self.text(headAt, headLen), i = head.indexOf("\n"), j = head.indexOf("\n", i + 1);
         const init = { method: head.slice(0, i), redirect: "manual" };
         if (j > 0) init.headers = parseHead(head.slice(j + 1));
@@ -309,6 +313,7 @@ class Instance {
         const call = self.calls.get(callID), name = self.text(nameAt, nameLen);
         const ns = call.env.MACHINE;
         const verb = self.text(verbAt, verbLen), body = bodyLen ? self.bytes(bodyAt, bodyLen) : null;
+        if (call.rehearsal) return call.rehearsal.object(op, name, verb, body);
         (async () => ns.get(ns.idFromName(name)).call(name, verb, body))().then(
           (r) => self.emit(op, OK, r.status, "", r.body),
           (e) => self.emit(op, NETWORK, e?.overloaded ? 1 : 0, String(e?.message ?? e).slice(0, 200)),
@@ -338,6 +343,7 @@ class Instance {
       respond(callID, status, headAt, headLen, bodyAt, bodyLen, stream) {
         const call = self.calls.get(callID);
         if (!call) return;
+        if (call.rehearsal) return call.finish({ status, body: self.bytes(bodyAt, bodyLen) });
         const init = { status, headers: parseHead(self.text(headAt, headLen)) };
         const bare = status === 204 || status === 205 || status === 304;
         let body = null;
@@ -346,7 +352,8 @@ class Instance {
         call.answer(new Response(body, init));
       },
       object_respond(callID, status, bodyAt, bodyLen) {
-        self.calls.get(callID)?.answer({ status, body: bodyLen ? self.bytes(bodyAt, bodyLen) : null });
+        const call = self.calls.get(callID), answer = { status, body: bodyLen ? self.bytes(bodyAt, bodyLen) : null };
+        if (call?.rehearsal) call.finish(answer); else call?.answer(answer);
       },
       // done ends a call: nothing of it is left in Go.
       done(callID) {
@@ -488,6 +495,15 @@ class Instance {
     });
   }
 
+  // runObject hands an event without a request to Go.
+  runObject(call, kind, name, verb, body) {
+    this.enter(() => {
+      const n = this.head(name + "\n" + verb), b = body ? this.put(body) : 0;
+      this.x.weir_run(call.id, kind, n, b);
+      this.x.resume();
+    });
+  }
+
   // refuse answers a request that Go never saw.
   refuse(call, status, message) {
     if (call.answered) return;
@@ -505,6 +521,38 @@ class Instance {
   }
 }
 
+// Part is a call of the rehearsal: without timers, and answered at once.
+class Part extends Call {
+  constructor(inst, rehearsal) {
+    super(inst.nextID++, rehearsal.env, null, inst);
+    this.rehearsal = rehearsal;
+    inst.calls.set(this.id, this);
+  }
+
+  limit() { return null; }
+  finish(answer) { if (!this.answered) { this.answered = true; this.answer = answer; } }
+}
+
+// Stage is the instance as the rehearsal sees it.
+class Stage {
+  constructor(inst) { this.inst = inst; }
+  emit(...event) { this.inst.emit(...event); }
+
+  request(head, body, rehearsal) {
+    platform.env = rehearsal.env;
+    const part = new Part(this.inst, rehearsal);
+    this.inst.begin(part, head, body ? 1 : 0, body);
+    return part;
+  }
+
+  object(kind, storage, name, verb, body, rehearsal) {
+    const part = new Part(this.inst, rehearsal);
+    part.storage = storage;
+    this.inst.runObject(part, kind, name, verb, body);
+    return part;
+  }
+}
+
 // failed is an answer that Go did not make.
 function failed(status, message, type, code) {
   const headers = { "cache-control": "no-store", "access-control-allow-origin": "*" };
@@ -512,7 +560,22 @@ function failed(status, message, type, code) {
   return Response.json({ error: { message, type, param: null, code } }, { status, headers });
 }
 
-let instance = new Instance();
+// first boots the instance that the isolate starts with. The rehearsal is only
+// ever a gain of time: one that fails leaves nothing behind.
+function first() {
+  const inst = new Instance();
+  try {
+    if (inst.x.weir_reset) rehearse(new Stage(inst));
+    inst.x.weir_reset?.();
+    if (inst.idle && !inst.dead) return inst;
+  } catch (e) {
+    console.error(JSON.stringify({ level: "error", msg: "rehearsal", what: String(e?.message).slice(0, 200) }));
+  }
+  return new Instance();
+}
+
+let instance = first();
+booting = false;
 
 function current() {
   if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle)) instance = new Instance();
@@ -561,11 +624,7 @@ export async function run(kind, env, storage, name, verb, body) {
     const call = new Call(inst.nextID++, env, resolve, inst);
     call.storage = storage;
     inst.calls.set(call.id, call);
-    inst.enter(() => {
-      const n = inst.head(name + "\n" + verb), b = body ? inst.put(body) : 0;
-      inst.x.weir_run(call.id, kind, n, b);
-      inst.x.resume();
-    });
+    inst.runObject(call, kind, name, verb, body);
   });
   return answer ?? { status: 503, body: null };
 }

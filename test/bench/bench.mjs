@@ -152,6 +152,11 @@ async function memory() {
   results.push({ id: "memory_growth", title: "its growth since request 10,000", unit: "MiB", weir: late - early, limit: 0.05 * early });
 }
 
+// idle waits until a server does nothing any more.
+async function idle(server) {
+  for (let before = -1, now = server.cpu(); now > before; before = now, now = server.cpu()) await new Promise((r) => setTimeout(r, 200));
+}
+
 // firstRequests takes the first request of an isolate: a new process each
 // time, the machine known to its object and to KV.
 async function firstRequests(key) {
@@ -159,6 +164,7 @@ async function firstRequests(key) {
   for (let i = 0; i < Math.max(5, rounds); i++) {
     for (const target of [floor, weir]) {
       const server = await serve(target.dir, target.main, target), { path, ...how } = rows[0].of(target);
+      await idle(server); // it listens before its worker has booted
       const report = await load(server.url + path, { ...how, n: 1, c: 1, headers: target === weir ? key : {} });
       await server.close();
       if (report.wrong) throw new Error(`cold ${target.name}: ${report.first_wrong}`);

@@ -48,6 +48,12 @@ func Run(b func() App) {
 	select {}
 }
 
+// exportReset forgets the program, so that the next event builds it anew: what
+// the rehearsal has left goes with it.
+//
+//go:wasmexport weir_reset
+func exportReset() { app = nil }
+
 // theApp gives the program, built on first use.
 func theApp() App {
 	if app == nil {
