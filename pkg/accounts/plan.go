@@ -127,6 +127,14 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		} else {
 			f = failureOf(err, call.Billable)
 		}
+		if call.Fault != nil {
+			if err := call.Fault(); err != nil {
+				if f == nil {
+					resp.Body.Close()
+				}
+				f = failureOf(err, false)
+			}
+		}
 		if f == nil {
 			t.Err = nil
 			if _, whole := resp.Body.(*stream.Bytes); whole {

@@ -36,6 +36,11 @@ type Call struct {
 	// body (a stream's first event is read here). An *apierr.Error counts as an
 	// answer of its status. May be nil.
 	Check func(resp *upstream.Response) error
+	// Fault tells of a mistake of the client's own that was found while the
+	// body went up, or that the client broke off. It takes the place of what
+	// the upstream made of that, which is no evidence about the account. May be
+	// nil.
+	Fault func() error
 	// Billable marks a creation that is sent again only after a definite
 	// refusal (spec 4.4.3).
 	Billable bool

@@ -183,6 +183,37 @@ func TestAnotherAccountForAHeldFormOnly(t *testing.T) {
 	}
 }
 
+// TestABrokenFormIsNoEvidence: what an upstream makes of a form that was cut
+// off says nothing about the account.
+func TestABrokenFormIsNoEvidence(t *testing.T) {
+	sound := audioBytes(100 << 10)
+	w := script.New(t, "openai")
+	h := handler(w)
+	for i := range 6 {
+		w.Answer = func(s *script.Seen) script.Answer {
+			return []script.Answer{{Err: upstream.ErrNetwork}, {Status: 500}, {Status: 429}, script.JSON(`{}`)}[i%4]
+		}
+		c, _ := send(w, form(field("model", "openai/w"), file(sound), field("model", "openai/w")))
+		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "400 invalid_multipart" {
+			t.Errorf("got %s", got)
+		}
+		c = w.Call("POST", &flowing{r: io.MultiReader(strings.NewReader(form(field("model", "openai/w"), file(sound))[:60000]), gone{})}, 1<<20,
+			"content-type", "multipart/form-data; boundary="+boundary)
+		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "400" {
+			t.Errorf("a client that broke off: %s", got)
+		}
+	}
+	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"text":"hi"}`) }
+	c, _ := send(w, form(field("model", "openai/w"), file(sound)))
+	if got := script.Outcome(h.Transcriptions(context.Background(), c)); !strings.HasPrefix(got, "200") {
+		t.Errorf("then %s", got)
+	}
+}
+
+type gone struct{}
+
+func (gone) Read([]byte) (int, error) { return 0, upstream.ErrNetwork }
+
 func TestTranscriptionAnswersPass(t *testing.T) {
 	events := "data: {\"type\":\"transcript.text.delta\",\"delta\":\"hi\"}\n\ndata: {\"type\":\"transcript.text.done\",\"text\":\"hi\"}\n\ndata: [DONE]\n\n"
 	tests := []struct {

@@ -118,15 +118,8 @@ func (h *Handler) targets(u *upload) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, u *upload, targets []routing.Target) (*edge.Response, error) {
 	c := u.Call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Check: u.check,
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Check: u.check, Fault: u.Failed,
 	})
-	if cut := u.Failed(); cut != nil {
-		// What the upstream made of a form that was cut off does not matter.
-		if err == nil {
-			res.Body.Close()
-		}
-		return nil, cut
-	}
 	if err != nil {
 		return nil, err
 	}

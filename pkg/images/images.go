@@ -157,17 +157,13 @@ func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
 // send tries the targets and shapes the answer.
 func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Target) (*edge.Response, error) {
 	c := x.call
-	res, err := h.Accounts.Send(ctx, &accounts.Call{
+	call := &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Billable: true,
-	})
-	if x.form != nil {
-		if cut := x.form.Failed(); cut != nil {
-			if err == nil {
-				res.Body.Close()
-			}
-			return nil, cut
-		}
 	}
+	if x.form != nil {
+		call.Fault = x.form.Failed
+	}
+	res, err := h.Accounts.Send(ctx, call)
 	if err != nil {
 		return nil, err
 	}

@@ -227,6 +227,9 @@ func TestABrokenFormIsCutOff(t *testing.T) {
 	if r.Length() != -1 {
 		t.Errorf("a length of %d out of none", r.Length())
 	}
+	if r.End(stream.ErrClient, nil); r.Err() != nil {
+		t.Errorf("an upstream that answers early: %v", r.Err())
+	}
 	if r.End(stream.ErrReset, nil); r.Err() != stream.ErrReset {
 		t.Errorf("got %v", r.Err())
 	}

@@ -1,6 +1,10 @@
 package multipart
 
-import "weir/pkg/stream"
+import (
+	"errors"
+
+	"weir/pkg/stream"
+)
 
 // Rewriter is a stream.Transform that gives one field of a form another value
 // while the form passes. A form that breaks a rule is cut off, so that no
@@ -71,7 +75,8 @@ func (r *Rewriter) Push(chunk, out []byte) []byte {
 // End checks that the form was whole.
 func (r *Rewriter) End(cause error, out []byte) []byte {
 	if cause != nil {
-		if r.err == nil {
+		// Whoever took the form has had enough: that is not the form's fault.
+		if r.err == nil && !errors.Is(cause, stream.ErrClient) {
 			r.err = cause
 		}
 		return out
