@@ -124,6 +124,9 @@ func New(cfg Config, p Ports) *App {
 	return app
 }
 
+// Machine is the logic of the objects, for a platform that runs them itself.
+func (a *App) Machine() *machine.Object { return a.object }
+
 // Object serves a call of a machine's object.
 func (a *App) Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte) {
 	if a.object == nil {

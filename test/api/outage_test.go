@@ -1,0 +1,130 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"weir/pkg/edge"
+	"weir/pkg/upstream"
+)
+
+// What a machine's calls meet while parts of the platform are down. Design 2,
+// reliability F48–F51.
+
+func TestWithoutObjectsTheLastSnapshotServesForSixtySeconds(t *testing.T) {
+	w := newWorld(t)
+	_, key := w.tenant(1)
+	w.get(200, w.embed(key), nil)
+	w.down = true
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{4 * time.Second, 200}, {26 * time.Second, 200}, {29 * time.Second, 200}, {2 * time.Second, 503}} {
+		w.now = w.now.Add(step.after)
+		if got := w.embed(key); got.status != step.want {
+			t.Errorf("%v later: %d, want %d: %s", step.after, got.status, step.want, got.body)
+		}
+	}
+	if got := w.do("GET", "/api/machines", adminToken, ""); got.status != 503 {
+		t.Errorf("management without objects: %d, want 503", got.status)
+	}
+	w.down = false
+	w.get(200, w.embed(key), nil)
+}
+
+func TestWithoutKVTheObjectServesAnIsolateThatStarts(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(1)
+	w.kv.Down(true)
+	w.restart()
+	w.get(200, w.embed(key), nil)
+	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{"name":"made without KV"}`), nil)
+	w.objects.Alarms(context.Background()) // cannot publish
+	w.kv.Down(false)
+	w.now = w.now.Add(time.Hour)
+	w.objects.Alarms(context.Background())
+	if len(w.kv.Dump()) == 0 {
+		t.Error("the replica was not published when KV came back")
+	}
+}
+
+// A KV that shows the machine as it was before a key was revoked must not
+// bring the key back, however long it does so.
+func TestAStaleReplicaKeepsNoRevokedKey(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.tenant(1)
+	var made struct{ ID, APIKey string }
+	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{"name":"short"}`), &made)
+	w.objects.Alarms(context.Background())
+	w.get(200, w.embed(made.APIKey), nil)
+	w.get(204, w.do("DELETE", "/"+id+"/api/keys/"+made.ID, adminToken, ""), nil)
+	for i := range 3 { // KV still has the old replica: no alarm has run
+		w.restart()
+		if got := w.embed(made.APIKey); got.status != 401 {
+			t.Errorf("isolate %d: %d, want 401", i, got.status)
+		}
+		w.now = w.now.Add(time.Hour)
+	}
+	w.down = true
+	w.restart()
+	if got := w.embed(made.APIKey); got.status != 503 {
+		t.Errorf("with the object down too: %d, want 503", got.status)
+	}
+}
+
+func TestAKeyMadeElsewhereWorksAtOnce(t *testing.T) {
+	w := newWorld(t)
+	id, key := w.tenant(1)
+	w.get(200, w.embed(key), nil)
+	here := w.app
+	w.restart() // another isolate makes the key
+	var made struct{ APIKey string }
+	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{}`), &made)
+	w.app = here
+	w.get(200, w.embed(made.APIKey), nil)
+}
+
+func TestCooldownsReachOtherIsolates(t *testing.T) {
+	w := newWorld(t)
+	_, key := w.tenant(2)
+	w.answer = func(r *upstream.Request) (*upstream.Response, error) {
+		if r.Header.Get("authorization") == "Bearer upstream-key-0" {
+			return whole(429, `{"error":{"message":"slow down"}}`, edge.Field{Name: "retry-after", Value: "20"}), nil
+		}
+		return whole(200, embedding), nil
+	}
+	w.get(200, w.embed(key), nil)
+	if len(w.seen) != 2 {
+		t.Fatalf("%d upstream calls, want 2", len(w.seen))
+	}
+	w.restart()
+	w.get(200, w.embed(key), nil)
+	if len(w.seen) != 3 {
+		t.Errorf("a new isolate tried the account that is cooling: %d calls, want 3", len(w.seen))
+	}
+	w.now = w.now.Add(21 * time.Second)
+	w.get(200, w.embed(key), nil)
+	if len(w.seen) != 5 {
+		t.Errorf("after the wait the account is tried again: %d calls, want 5", len(w.seen))
+	}
+}
+
+func BenchmarkEmbeddings(b *testing.B) {
+	w := newWorld(b)
+	_, key := w.tenant(1)
+	long := make([]byte, 0, 8192)
+	for i := range 8192 {
+		long = append(long, "ABCDEFGH"[i%8])
+	}
+	answer := fmt.Sprintf(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":"%s"}],"model":"up-model","usage":{"prompt_tokens":3,"total_tokens":3}}`, long)
+	w.answer = func(*upstream.Request) (*upstream.Response, error) { return whole(200, answer), nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		w.seen = w.seen[:0]
+		if r := w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`); r.status != 200 {
+			b.Fatal(r.body)
+		}
+	}
+}
