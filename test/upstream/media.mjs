@@ -3,7 +3,7 @@
 //
 // The result of start has `url`, `seen` (method, host, path, headers, bytes,
 // digest, length, form), `jobs`, `answer` (may answer a request itself by
-// {status, headers, body}) and `close()`.
+// {status, headers, body}, now or later) and `close()`.
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -59,7 +59,7 @@ export async function start() {
 
   const json = (res, value, status = 200, headers = {}) => res.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
   async function serve(req, res, got) {
-    const own = up.answer?.(got);
+    const own = await up.answer?.(got);
     if (own?.destroy) return res.destroy();
     if (own) return void res.writeHead(own.status ?? 200, own.headers ?? { "content-type": "application/json" }).end(own.body);
     const path = req.url.split("?")[0];
