@@ -8,12 +8,16 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
+	"weir/pkg/chat"
+	"weir/pkg/dialog"
 	"weir/pkg/edge"
 	"weir/pkg/embeddings"
 	"weir/pkg/machine"
 	"weir/pkg/manage"
+	"weir/pkg/messages"
 	"weir/pkg/models"
 	"weir/pkg/redact"
+	"weir/pkg/responses"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -107,16 +111,29 @@ func New(cfg Config, p Ports) *App {
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	}
+	talk := func(s accounts.Sender) *dialog.Dialog {
+		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now}
+	}
+	talks := talk(pool)
 	g.SetRoutes(routes(&handlers{
 		embeddings:     embed(pool),
 		models:         lists,
+		chat:           &chat.Handler{Dialog: talks},
+		messages:       &messages.Handler{Dialog: talks},
+		responses:      &responses.Handler{Dialog: talks, Object: p.Objects},
 		manage:         &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
-		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Embeddings: embed(pool).Create, Now: p.Now},
+		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Now: p.Now},
 		explain: &manage.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) manage.Endpoint {
 			switch path {
 			case "/v1/embeddings":
 				return embed(s).Create
+			case "/v1/chat/completions":
+				return (&chat.Handler{Dialog: talk(s)}).Complete
+			case "/v1/messages":
+				return (&messages.Handler{Dialog: talk(s)}).Create
+			case "/v1/responses":
+				return (&responses.Handler{Dialog: talk(s), Object: p.Objects}).Create
 			}
 			return nil
 		}},

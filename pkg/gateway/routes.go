@@ -1,15 +1,21 @@
 package gateway
 
 import (
+	"weir/pkg/chat"
 	"weir/pkg/embeddings"
 	"weir/pkg/manage"
+	"weir/pkg/messages"
 	"weir/pkg/models"
+	"weir/pkg/responses"
 )
 
 // handlers are the endpoints.
 type handlers struct {
 	embeddings *embeddings.Handler
 	models     *models.Handler
+	chat       *chat.Handler
+	messages   *messages.Handler
+	responses  *responses.Handler
 
 	manage         *manage.Handler
 	providerModels *manage.ProviderModels
@@ -19,6 +25,7 @@ type handlers struct {
 
 const (
 	maxJSON   = 8 << 20 // bytes of a JSON body (reliability T37)
+	maxChat   = 32 << 20
 	maxManage = 1 << 20 // of a management call
 )
 
@@ -46,6 +53,15 @@ func routes(h *handlers) []Route {
 		list("/v1/models/{kind}", h.models.Kind),
 		list("/v1/models/{alias}/{model...}", h.models.Model),
 		{Pattern: "/v1/embeddings", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.embeddings.Create)},
+		{Pattern: "/v1/chat/completions", Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.chat.Complete)},
+		{Pattern: "/v1/messages", Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.Create)},
+		{Pattern: "/v1/messages/count_tokens", Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.CountTokens)},
+		{Pattern: "/v1/responses", Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create)},
+		{Pattern: "/v1/responses/{id}", Access: Data, Cors: OpenCors, Methods: []Method{
+			{Name: "GET", Handler: h.responses.Get}, {Name: "DELETE", Handler: h.responses.Delete},
+		}},
+		{Pattern: "/v1/responses/{id}/input_items", Access: Data, Cors: OpenCors, Methods: get(h.responses.Items)},
+		{Pattern: "/v1/responses/{id}/cancel", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.responses.Cancel)},
 
 		{Pattern: "/api/machines", Access: Operator, MaxBody: maxManage, Methods: []Method{
 			{Name: "GET", Handler: h.manage.Machines}, {Name: "POST", Handler: h.manage.CreateMachine},

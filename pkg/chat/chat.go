@@ -1,0 +1,2 @@
+// Package chat serves POST /v1/chat/completions.
+package chat

@@ -1,0 +1,78 @@
+package dialog
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/fields"
+	"weir/pkg/media"
+	"weir/pkg/translate"
+)
+
+// Ask is a client's request whose body is valid JSON.
+type Ask struct {
+	Dialect translate.Dialect
+	Body    []byte
+	Model   string
+	Stream  bool
+	// Usage tells that the client is told the usage of a stream; in the chat
+	// dialect it must ask for that.
+	Usage bool
+	// Previous is previous_response_id of a Responses request.
+	Previous string
+	// Stateful: the request refers to what only the upstream that keeps it
+	// knows, or asks it to go on in the background.
+	Stateful bool
+	// Unstored: a Responses request with store false.
+	Unstored bool
+	// Connection, when set, is the only account that may answer.
+	Connection string
+}
+
+// read are the fields of each dialect that decide the way of a request.
+var read = [...][]string{
+	translate.Chat:      {"model", "stream", "messages", "stream_options"},
+	translate.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt"},
+	translate.Messages:  {"model", "stream", "messages"},
+}
+
+// Read checks a request of a client's dialect: strict JSON, one object, none
+// of the fields that are read given twice. Everything else is left for the
+// upstream, or for the translation, to judge.
+func Read(d translate.Dialect, body []byte) (*Ask, error) {
+	set, err := fields.Read(body, read[d]...)
+	if err != nil {
+		return nil, media.BadJSON(err)
+	}
+	a := &Ask{Dialect: d, Body: body, Usage: true}
+	if a.Model, _, err = set.String("model"); err != nil || a.Model == "" {
+		return nil, apierr.Invalid("model", "you must provide a model")
+	}
+	if a.Stream, _, err = set.Bool("stream"); err != nil {
+		return nil, apierr.Invalid("stream", "stream must be a boolean")
+	}
+	if d != translate.Responses && set.Get("messages").Kind != fields.Array {
+		return nil, apierr.Invalid("messages", "messages must be an array")
+	}
+	switch d {
+	case translate.Chat:
+		a.Usage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
+	case translate.Responses:
+		if set.Has("previous_response_id") {
+			if a.Previous, _, err = set.String("previous_response_id"); err != nil || a.Previous == "" {
+				return nil, apierr.Invalid("previous_response_id", "previous_response_id must be a string")
+			}
+		}
+		background, _, err := set.Bool("background")
+		if err != nil {
+			return nil, apierr.Invalid("background", "background must be a boolean")
+		}
+		stored, given, err := set.Bool("store")
+		if err != nil {
+			return nil, apierr.Invalid("store", "store must be a boolean")
+		}
+		a.Unstored = given && !stored && !background
+		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")
+	}
+	return a, nil
+}

@@ -1,0 +1,228 @@
+package dialog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/translate"
+	"weir/pkg/upstream"
+	"weir/pkg/usage"
+)
+
+// The limits of an exchange. The head of a JSON answer comes when the answer
+// is done, so the limit for silence holds for it and not the one for the first
+// byte of a stream.
+const (
+	maxAnswer   = 32 << 20 // bytes of a JSON answer
+	firstByte   = 30 * time.Second
+	idle        = 2 * time.Minute
+	jsonTotal   = 10 * time.Minute // what the vendors' own clients wait
+	streamTotal = 15 * time.Minute // reliability F10
+)
+
+// exchange is one client's request on its way to the upstreams and back.
+type exchange struct {
+	dialog   *Dialog
+	call     *auth.Call
+	ask      *Ask
+	many     bool  // there are several targets
+	chatOnly bool  // Responses addresses are passed over
+	refusal  error // why a target could not be asked this
+
+	// Of the attempt under way.
+	to      *routing.Target
+	conn    *store.Connection
+	way     way
+	opt     translate.Options
+	dropped []string
+	counted int // attempts whose usage is noted
+
+	// What check found.
+	found found
+}
+
+// build makes the upstream's request for one target and account.
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.failed(nil) // an attempt before this one has failed
+	x.to, x.conn = to, conn
+	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly || x.dialog.isChatOnly(conn.ID))
+	if !ok {
+		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
+	}
+	x.way = w
+	x.opt = x.options()
+	body, dropped, err := translate.Request(x.ask.Dialect, w.dialect, x.ask.Body, x.opt)
+	if err != nil {
+		if x.many {
+			// Another member of the combo may understand it.
+			if x.refusal == nil {
+				x.refusal = err
+			}
+			return nil, fmt.Errorf("request for %s: %w", to.Provider.ID, provider.ErrNoEndpoint)
+		}
+		return nil, err
+	}
+	x.dropped = dropped
+	name := w.endpoint
+	if x.ask.Stream {
+		name = w.stream
+	}
+	method, url, err := w.address(to.Provider, conn, name)
+	if err != nil {
+		return nil, err
+	}
+	req := &upstream.Request{Method: method, URL: url, Header: x.header(), Body: stream.FromBytes(body)}
+	s := &x.call.Machine.Settings
+	first := time.Duration(s.FirstByteSeconds) * time.Second
+	if x.ask.Stream {
+		if first == 0 {
+			first = firstByte
+		}
+		req.HeaderTimeout, req.Timeout = first, streamTotal
+		return req, nil
+	}
+	if first == 0 {
+		first = x.idle()
+	}
+	req.HeaderTimeout, req.Timeout, req.MaxBody = first, jsonTotal, maxAnswer
+	return req, nil
+}
+
+// base is the further base whose credentials the last build wants.
+func (x *exchange) base(*routing.Target) *provider.Base { return x.way.base }
+
+func (w *way) address(d *provider.Descriptor, conn *store.Connection, name string) (method, url string, err error) {
+	if w.base != nil {
+		return d.EndpointOf(w.base, conn, name, w.model)
+	}
+	return d.Endpoint(conn, name, w.model)
+}
+
+// options says to the translation what the bodies alone do not tell.
+func (x *exchange) options() translate.Options {
+	o := translate.Options{
+		Model: x.way.model, ID: strings.TrimPrefix(x.call.ID, "req_"), Now: x.dialog.Now().Unix(),
+		Deviations: translate.DeviationsOf(x.to.Provider.ID), StreamUsage: x.ask.Usage,
+	}
+	if x.way.dialect == x.ask.Dialect && len(o.Deviations.DropReasoning) == 0 {
+		return o
+	}
+	for _, m := range catalog.Lookup(x.to.Provider.Alias, x.to.Model) {
+		if m.Kind == catalog.LLM {
+			o.MaxOutput = int64(m.MaxOutput)
+			o.Reasoning, _ = m.Caps.Get(catalog.Reasoning)
+		}
+	}
+	return o
+}
+
+const messagesVersion = "2023-06-01" // spec 9
+
+// header makes the fields of the upstream's request. Version and beta fields
+// of a client go to an upstream of its own dialect only.
+func (x *exchange) header() edge.Header {
+	accept := "application/json"
+	switch {
+	case x.ask.Stream && x.way.frames:
+		accept = "application/vnd.amazon.eventstream"
+	case x.ask.Stream:
+		accept = "text/event-stream"
+	}
+	h := make(edge.Header, 0, 10)
+	h = append(h,
+		edge.Field{Name: "content-type", Value: "application/json"},
+		edge.Field{Name: "accept", Value: accept},
+		edge.Field{Name: "accept-encoding", Value: "identity"})
+	if x.way.dialect != translate.Messages || x.way.hosted {
+		return h
+	}
+	version := ""
+	if x.ask.Dialect == translate.Messages {
+		for _, f := range provider.RequestHeader(x.call.Header, "anthropic-version", "anthropic-beta") {
+			switch f.Name {
+			case "anthropic-version":
+				version = f.Value
+			case "anthropic-beta":
+				h = append(h, f)
+			}
+		}
+	}
+	if version == "" {
+		version = messagesVersion
+	}
+	return append(h, edge.Field{Name: "anthropic-version", Value: version})
+}
+
+// idle is how long a stream may be silent.
+func (x *exchange) idle() time.Duration {
+	if s := x.call.Machine.Settings.IdleSeconds; s > 0 {
+		return time.Duration(s) * time.Second
+	}
+	return idle
+}
+
+// hasNoResponses tells whether a failure may mean that the server has no
+// Responses endpoint, and that the request can go to its chat.
+func (x *exchange) hasNoResponses(err error) bool {
+	return absent(err) && x.ask.Dialect == translate.Responses && x.way.dialect == translate.Responses && !x.ask.Stateful && x.ask.Connection == ""
+}
+
+// refused gives the reason why no target could be asked, where that is what
+// failed.
+func (x *exchange) refused(err error) error {
+	var e *apierr.Error
+	if x.refusal != nil && errors.As(err, &e) && (e.Code == "unsupported_endpoint" || e.Code == "no_credentials") {
+		return x.refusal
+	}
+	return err
+}
+
+// row is a row of usage of the attempt under way.
+func (x *exchange) row() usage.Row {
+	return usage.Row{
+		KeyID: x.call.Trace.KeyID, ConnectionID: x.conn.ID, Provider: x.to.Provider.ID,
+		Model: x.to.ID(), Endpoint: x.call.Trace.Route, Requests: 1,
+	}
+}
+
+// failed notes the attempt under way as one that failed, if it was made and is
+// not noted yet. err is what the whole plan came to, or nil.
+func (x *exchange) failed(err error) {
+	made := x.call.Trace.Attempts
+	if made <= x.counted || x.found.settled {
+		return
+	}
+	x.counted = made
+	var e *apierr.Error
+	if x.dialog.Usage == nil || errors.As(err, &e) && e.Status == 499 {
+		return
+	}
+	r := x.row()
+	r.Errors = 1
+	x.dialog.Usage.Use(x.call.Machine, r)
+}
+
+// used notes what the answer has used. failed tells that it did not come to
+// its proper end.
+func (x *exchange) used(u translate.Usage, failed bool) {
+	x.counted = x.call.Trace.Attempts
+	if x.dialog.Usage == nil {
+		return
+	}
+	r := x.row()
+	if failed {
+		r.Errors = 1
+	}
+	r.Price(x.to.Provider.Alias, x.to.Model, u)
+	x.dialog.Usage.Use(x.call.Machine, r)
+}
