@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	speechWait = time.Minute
-	maxVoice   = 64 << 20 // bytes of an answer that is read whole
+	speechWait  = time.Minute
+	speechTotal = 15 * time.Minute
+	maxVoice    = 64 << 20 // bytes of an answer that is read whole
 )
 
 // spoken is one client's request for speech on its way.
@@ -80,10 +81,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*edge.Response, err
 		return s.answer(res), nil
 	}
 	if isEvents(res.Header) {
-		resp := media.Passed(res)
-		resp.After = nil
-		resp.Body = media.Watch(res, `"type":"speech.audio.done"`)
-		return resp, nil
+		return media.Watch(c.Machine, res, `"type":"speech.audio.done"`), nil
 	}
 	return media.Passed(res), nil
 }
@@ -150,7 +148,7 @@ func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
 // build makes the upstream's request for one target and account.
 func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	s.shape, s.audio = speakerOf(to.Provider), nil
-	req := &upstream.Request{HeaderTimeout: media.FirstByte(s.call.Machine, speechWait)}
+	req := &upstream.Request{HeaderTimeout: media.FirstByte(s.call.Machine, speechWait), Timeout: speechTotal}
 	s.call.Trace.Dropped = nil
 	endpoint := s.shape.at()
 	if s.shape.build == nil {

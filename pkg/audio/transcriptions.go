@@ -39,8 +39,9 @@ type Handler struct {
 
 const (
 	// A transcription takes about as long as a tenth of its recording.
-	transcribeWait = 10 * time.Minute
-	maxTranscript  = 32 << 20 // bytes of an answer
+	transcribeWait  = 10 * time.Minute
+	transcribeTotal = 20 * time.Minute
+	maxTranscript   = 32 << 20 // bytes of an answer
 )
 
 // Transcriptions answers POST /v1/audio/transcriptions, a form (api-shapes
@@ -132,10 +133,7 @@ func (h *Handler) send(ctx context.Context, u *upload, targets []routing.Target)
 		return u.text.answer(res, u.Form)
 	}
 	if isEvents(res.Header) {
-		resp := media.Passed(res)
-		resp.After = nil
-		resp.Body = media.Watch(res, `"type":"transcript.text.done"`)
-		return resp, nil
+		return media.Watch(c.Machine, res, `"type":"transcript.text.done"`), nil
 	}
 	return media.Passed(res), nil
 }
@@ -151,7 +149,7 @@ func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(u.Call.Machine, transcribeWait)}
+	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(u.Call.Machine, transcribeWait), Timeout: transcribeTotal}
 	if u.shape.build != nil {
 		req.MaxBody, req.Timeout = maxTranscript, req.HeaderTimeout
 		return req, u.shape.build(u, to, req)

@@ -40,9 +40,10 @@ type Handler struct {
 }
 
 const (
-	imageWait = 5 * time.Minute
-	maxImages = 96 << 20 // bytes of an answer
-	maxImage  = 32 << 20 // bytes of one image
+	imageWait  = 5 * time.Minute
+	imageTotal = 15 * time.Minute
+	maxImages  = 96 << 20 // bytes of an answer
+	maxImage   = 32 << 20 // bytes of one image
 )
 
 // The endpoints of a provider's row, which are also what a creation is.
@@ -169,10 +170,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 	}
 	if x.shape.create == nil {
 		if t := res.Header.Get("content-type"); strings.HasPrefix(strings.ToLower(t), "text/event-stream") {
-			resp := media.Passed(res)
-			resp.After = nil
-			resp.Body = media.Watch(res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`)
-			return resp, nil
+			return media.Watch(c.Machine, res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`), nil
 		}
 		return media.Passed(res), nil
 	}
@@ -191,7 +189,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(x.call.Machine, imageWait)}
+	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(x.call.Machine, imageWait), Timeout: imageTotal}
 	x.call.Trace.Dropped = nil
 	if x.shape.create == nil {
 		req.Header = provider.RequestHeader(x.call.Header)

@@ -23,6 +23,9 @@ type Downloads struct {
 	OwnHosts     []string
 }
 
+// maxAddress is the longest address fetched, in bytes.
+const maxAddress = 16 << 10
+
 // maxMoves is how many redirects of a download are followed.
 const maxMoves = 3
 
@@ -39,7 +42,7 @@ func (d *Downloads) Get(ctx context.Context, address string, first edge.Header, 
 		if err != nil {
 			return nil, err
 		}
-		req := &upstream.Request{Method: "GET", URL: target, Header: header, HeaderTimeout: 30 * time.Second, MaxBody: maxBody}
+		req := &upstream.Request{Method: "GET", URL: target, Header: header, HeaderTimeout: 30 * time.Second, Timeout: time.Hour, MaxBody: maxBody}
 		if maxBody > 0 {
 			req.Timeout = 2 * time.Minute
 		}
@@ -67,7 +70,10 @@ func (d *Downloads) Get(ctx context.Context, address string, first edge.Header, 
 
 // check gives the canonical form of an address that may be called.
 func (d *Downloads) check(address string) (string, error) {
-	canonical, ok := d.CanonicalURL(address)
+	canonical, ok := "", false
+	if len(address) <= maxAddress {
+		canonical, ok = d.CanonicalURL(address)
+	}
 	if ok {
 		at := strings.Index(canonical, "://") + 3
 		end := strings.IndexAny(canonical[at:], "/?#")

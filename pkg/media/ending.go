@@ -2,9 +2,14 @@ package media
 
 import (
 	"bytes"
+	"strings"
+	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/snapshot"
 	"weir/pkg/stream"
 )
 
@@ -22,10 +27,20 @@ type Ending struct {
 	err  bool
 }
 
-// Watch gives the answer's body under the eyes of an Ending.
-func Watch(res *accounts.Result, last ...string) *stream.Watched {
-	return &stream.Watched{Src: res.Body, W: &Ending{Result: res, Last: last}}
+// Watch is the answer with its event stream under the eyes of an Ending, for no
+// longer than the machine's limit without a sign of life.
+func Watch(m *snapshot.Machine, res *accounts.Result, last ...string) *edge.Response {
+	idle := idleLimit
+	if s := m.Settings.IdleSeconds; s > 0 {
+		idle = time.Duration(s) * time.Second
+	}
+	return &edge.Response{
+		Status: res.Status, Header: provider.ResponseHeader(res.Header),
+		Body: &stream.Watched{Src: res.Body, W: &Ending{Result: res, Last: last}, Idle: idle},
+	}
 }
+
+const idleLimit = 2 * time.Minute // design 6, a setting
 
 const maxTail = 256 // bytes kept for a text cut in two
 
@@ -47,8 +62,8 @@ func has(b []byte, text string) bool {
 	if bytes.Contains(b, []byte(text)) {
 		return true
 	}
-	name, value, ok := bytes.Cut([]byte(text), []byte(`":`))
-	return ok && bytes.Contains(b, append(append(name, `": `...), value...))
+	name, value, ok := strings.Cut(text, `":`)
+	return ok && bytes.Contains(b, []byte(name+`": `+value))
 }
 
 // End tells the account how the stream ended.
