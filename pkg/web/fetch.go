@@ -1,0 +1,371 @@
+// Package web serves POST /v1/web/fetch: the content of one page.
+//
+// The page is had through a fetch service of the machine's providers, or by
+// the gateway itself ("web", also called "builtin"). Whoever fetches it, its
+// address must be public, and no credential ever goes to it.
+package web
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/media"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+const (
+	totalTimeout = 30 * time.Second // spec-gaps, Search and fetch
+	maxAnswer    = 16 << 20         // bytes of a provider's answer
+)
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   media.Router
+	Accounts media.Sender
+	Allows   media.Allows
+	// Do makes the gateway's own fetches.
+	Do upstream.Doer
+	// CanonicalURL is the platform's URL parser: the canonical string, or
+	// false.
+	CanonicalURL func(raw string) (string, bool)
+	AllowPrivate bool // as in provider.CheckBaseURL
+	// Decode reads a text in an encoding that Go does not know here, by its
+	// WHATWG label. May be nil.
+	Decode func(label string, raw []byte) (string, bool)
+	Now    func() time.Time
+}
+
+// step is a part of a plan: providers that are tried in turn, or the gateway
+// itself.
+type step struct {
+	targets []routing.Target
+	own     bool
+}
+
+// Fetch parses, resolves, has the page fetched and shapes the answer.
+func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	req, err := h.parse(body, hostOf(c.Origin))
+	if err != nil {
+		return nil, err
+	}
+	steps, err := h.plan(c, req.model)
+	if err != nil {
+		return nil, err
+	}
+	started := c.Start
+	if started.IsZero() {
+		started = h.Now()
+	}
+	var first error
+	for i := range steps {
+		got, err := h.step(ctx, c, &steps[i], req, started.Add(totalTimeout))
+		if err == nil {
+			return got.response(req, h.Now().Sub(started)), nil
+		}
+		if first == nil || better(err, first) {
+			first = err
+		}
+		if !next(err) {
+			break
+		}
+	}
+	return nil, shown(first)
+}
+
+// step has the page fetched by one part of the plan.
+func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request, deadline time.Time) (*page, error) {
+	if s.own {
+		begun := h.Now()
+		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil
+		got, err := h.own(ctx, c, req, deadline)
+		if err != nil {
+			c.Trace.Err = err
+			return nil, err
+		}
+		c.Trace.Err = nil
+		got.provider, got.latency = ownAlias, h.Now().Sub(begun)
+		return got, nil
+	}
+	x := exchange{req: req, now: h.Now}
+	targets := s.targets
+	var first error
+	for {
+		_, err := h.Accounts.Send(ctx, &accounts.Call{
+			Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check,
+			Dropped: func() []string { return x.dropped }, Timeout: totalTimeout,
+		})
+		if err == nil {
+			c.Trace.Dropped = x.dropped
+			return x.page, nil
+		}
+		if first == nil || better(err, first) {
+			first = err
+		}
+		// A page that one provider could not read may be read by another; it
+		// tells nothing about the account.
+		if !ofPage(err) || x.to == nil {
+			return nil, first
+		}
+		rest := after(targets, x.to)
+		if len(rest) == 0 || !h.Now().Before(deadline) {
+			return nil, first
+		}
+		targets = rest
+	}
+}
+
+// after gives the targets behind one.
+func after(targets []routing.Target, to *routing.Target) []routing.Target {
+	for i := range targets {
+		if &targets[i] == to {
+			return targets[i+1:]
+		}
+	}
+	return nil
+}
+
+// plan finds out who fetches: what the model string names, else all fetch
+// providers of the machine, else the gateway itself.
+func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
+	if model == "" {
+		var all []routing.Target
+		for _, id := range c.Machine.Providers() {
+			if d := provider.Lookup(id); d != nil && d.Fetch && !c.Machine.Hidden(d.Alias, "fetch") {
+				all = append(all, routing.Target{Provider: d, Alias: aliasOf(d, c.Machine.Active(id)), Model: "fetch", Kind: catalog.WebFetch, Connections: c.Machine.Active(id)})
+			}
+		}
+		if len(all) == 0 {
+			return h.named(c, nil, ownModel, "")
+		}
+		kept, err := media.Keep(all, h.Allows, c.Key, "", usable)
+		if err != nil {
+			return nil, err
+		}
+		return []step{{targets: kept}}, nil
+	}
+	combo := c.Machine.Combo(model)
+	if combo == nil {
+		return h.named(c, nil, model, model)
+	}
+	mixed := false
+	for _, m := range combo.Models {
+		mixed = mixed || h.isOwn(c, m)
+	}
+	if !mixed {
+		return h.named(c, nil, model, model)
+	}
+	// Members are resolved one by one, since the router does not know the
+	// gateway's own.
+	n, start := len(combo.Models), 0
+	if n > routing.MaxTargets {
+		return nil, apierr.Invalid("model", "the combo has more than %d members", routing.MaxTargets)
+	}
+	if combo.Strategy == "round-robin" {
+		start = int(c.Machine.Turn("combo/"+combo.Name) % uint32(n))
+	}
+	var steps []step
+	var first error
+	for i := range n {
+		more, err := h.named(c, steps, combo.Models[(start+i)%n], model)
+		if err == nil {
+			steps = more
+		} else if first == nil {
+			first = err
+		}
+	}
+	if len(steps) == 0 {
+		return nil, first
+	}
+	return steps, nil
+}
+
+// named appends what one model string names. asked is what the client named.
+func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step, error) {
+	if h.isOwn(c, model) {
+		if h.Allows != nil && (asked == "" || !h.Allows(c.Key, asked)) && !h.Allows(c.Key, ownModel) {
+			return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+		}
+		if c.Machine.Hidden(ownAlias, "fetch") {
+			return nil, apierr.New(404, "model_not_found", "the model is disabled")
+		}
+		return append(steps, step{own: true}), nil
+	}
+	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := media.Keep(all, h.Allows, c.Key, asked, usable)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(steps); n > 0 && !steps[n-1].own {
+		steps[n-1].targets = append(steps[n-1].targets, kept...)
+		return steps, nil
+	}
+	return append(steps, step{targets: kept}), nil
+}
+
+// isOwn tells whether a model string names the gateway's own fetch. A combo or
+// a connection's prefix of the same name goes before it.
+func (h *Handler) isOwn(c *auth.Call, model string) bool {
+	switch model {
+	case ownAlias, ownModel, "builtin", "builtin/fetch":
+	default:
+		full := c.Machine.Alias(model)
+		return full != "" && full != model && strings.Contains(full, "/") && c.Machine.Combo(model) == nil && h.isOwn(c, full)
+	}
+	if c.Machine.Combo(model) != nil {
+		return false
+	}
+	alias, _, _ := strings.Cut(model, "/")
+	for _, id := range c.Machine.Providers() {
+		for _, conn := range c.Machine.Active(id) {
+			if strings.TrimSpace(conn.Data.Prefix) == alias {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// aliasOf gives the output alias of a provider for its connections.
+func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
+	if len(conns) > 0 {
+		if p := strings.TrimSpace(conns[0].Data.Prefix); p != "" {
+			return p
+		}
+	}
+	return d.Alias
+}
+
+// usable tells why a target cannot fetch, or nil.
+func usable(to *routing.Target) error {
+	if !to.Provider.Fetch || shapeOf(to.Provider) == nil {
+		return apierr.Invalid("model", "the provider of this model does not fetch pages")
+	}
+	if to.Model != "fetch" {
+		return apierr.Invalid("model", "the model does not fetch pages: name the provider, or <alias>/fetch")
+	}
+	return nil
+}
+
+// exchange is one request on its way to the providers and back.
+type exchange struct {
+	req     *request
+	now     func() time.Time
+	to      *routing.Target
+	shape   *shape
+	begun   time.Time
+	dropped []string
+	page    *page
+}
+
+// build makes the upstream request of an attempt.
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.to, x.shape = to, shapeOf(to.Provider)
+	method, url, err := to.Provider.Endpoint(conn, "fetch", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	p := x.shape.build(x.req)
+	x.dropped, x.begun = p.dropped, x.now()
+	header := append(edge.Header{
+		{Name: "content-type", Value: "application/json"},
+		{Name: "accept", Value: "application/json"},
+		{Name: "accept-encoding", Value: "identity"},
+	}, p.header...)
+	return &upstream.Request{
+		Method: method, URL: url, Header: header, Body: stream.FromBytes(p.body),
+		HeaderTimeout: totalTimeout, Timeout: totalTimeout, MaxBody: maxAnswer,
+	}, nil
+}
+
+// check reads an answer.
+func (x *exchange) check(resp *upstream.Response) error {
+	raw, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err == nil {
+		err = media.ValidJSON(raw)
+	}
+	if err != nil {
+		return media.BadBody(err)
+	}
+	now := x.now()
+	p := &page{provider: x.to.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(x.begun)}
+	if err := x.shape.read(p, raw, x.req); err != nil {
+		var e *apierr.Error
+		if errors.As(err, &e) {
+			return err
+		}
+		return media.BadBody(err)
+	}
+	x.page = p
+	return nil
+}
+
+// Codes of failures that are the page's.
+const (
+	pageUnavailable = "page_unavailable"
+	pageNotFound    = "page_not_found"
+	pageUnreadable  = "unsupported_content"
+)
+
+// unavailable is the failure of a page that could not be had. Its status is one
+// that tells nothing about an account.
+func unavailable(format string, args ...any) *apierr.Error {
+	return apierr.New(422, pageUnavailable, format, args...)
+}
+
+// ofPage tells whether a failure is the page's.
+func ofPage(err error) bool {
+	var e *apierr.Error
+	return errors.As(err, &e) && (e.Code == pageUnavailable || e.Code == pageNotFound || e.Code == pageUnreadable)
+}
+
+// next tells whether the next part of the plan is tried, by the same rule that
+// goes on to the next account (design 5).
+func next(err error) bool {
+	var e *apierr.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch s := e.Status; {
+	case ofPage(err), s == 401, s == 402, s == 403, s == 408, s == 429, s >= 500 && s != 504 && s != 508, s == 400 && e.Code == "no_credentials":
+		return true
+	}
+	return false
+}
+
+// better tells whether a failure is more useful to the client than another.
+func better(a, b error) bool { return ofPage(a) && !ofPage(b) }
+
+// shown gives the failure as the client sees it.
+func shown(err error) error {
+	var e *apierr.Error
+	if errors.As(err, &e) && e.Code == pageUnavailable {
+		s := *e
+		s.Status, s.Type = 502, apierr.TypeOf(502)
+		return &s
+	}
+	return err
+}
+
+// hostOf gives the host of an origin, with its port.
+func hostOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	return host
+}

@@ -1,0 +1,183 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+	"weir/pkg/webpage"
+)
+
+// The gateway's own fetch, as a provider.
+const (
+	ownAlias = "web"
+	ownModel = "web/fetch"
+)
+
+const (
+	maxMoves = 5       // redirects that are followed
+	maxPage  = 5 << 20 // bytes of a page, inflated
+)
+
+// agent tells sites who asks.
+const agent = "Mozilla/5.0 (compatible; weir/1)"
+
+// own fetches a page. Every address on the way is judged like the first one; no
+// credential, cookie or header of the client goes with the call (reliability
+// T16, T19, T43).
+func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline time.Time) (*page, error) {
+	target, host := req.url, hostOf(c.Origin)
+	for moves := 0; ; moves++ {
+		left := deadline.Sub(h.Now())
+		if left <= 0 {
+			return nil, timedOut(nil)
+		}
+		c.Trace.Attempts++
+		resp, err := upstream.Do(ctx, h.Do, &upstream.Request{
+			Method: "GET", URL: target, Header: edge.Header{
+				{Name: "user-agent", Value: agent},
+				{Name: "accept", Value: "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5"},
+				{Name: "accept-encoding", Value: "identity"},
+			},
+			HeaderTimeout: left, Timeout: left, MaxBody: maxPage,
+		})
+		if err != nil {
+			return nil, failed(err)
+		}
+		raw, err := stream.ReadAll(resp.Body, maxPage)
+		if err != nil {
+			return nil, failed(err)
+		}
+		switch s := resp.Status; {
+		case s == 301, s == 302, s == 303, s == 307, s == 308:
+			location := resp.Header.Get("location")
+			if location == "" || moves == maxMoves {
+				return nil, unavailable("the page redirects without an end")
+			}
+			if target, err = h.address(join(target, location), host); err != nil {
+				// Which address it is, and why it may not be called, is not said.
+				e := unavailable("the page redirects to an address that may not be fetched")
+				e.Err = err
+				return nil, e
+			}
+			continue
+		case s == 404, s == 410:
+			return nil, apierr.New(404, pageNotFound, "there is no page at this address")
+		case s < 200 || s > 299:
+			return nil, unavailable("the page answered with status %d", s)
+		}
+		return h.read(raw, resp.Header.Get("content-type"), target, req)
+	}
+}
+
+// read makes the content of a page's bytes.
+func (h *Handler) read(raw []byte, contentType, address string, req *request) (*page, error) {
+	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	kind = strings.TrimSpace(kind)
+	isHTML := kind == "text/html" || kind == "application/xhtml+xml" || kind == "" && looksHTML(raw)
+	switch {
+	case isHTML:
+	case strings.HasPrefix(kind, "text/"), kind == "application/json", strings.HasSuffix(kind, "+json"), kind == "application/xml",
+		strings.HasSuffix(kind, "+xml"), kind == "application/javascript", kind == "application/yaml", kind == "application/x-yaml", kind == "":
+	default:
+		return nil, apierr.New(422, pageUnreadable, "the address holds no page: its content type cannot be read as text")
+	}
+	doc, label, ok := webpage.Decode(raw, contentType)
+	if !ok && h.Decode != nil {
+		doc, ok = h.Decode(label, raw)
+	}
+	if !ok {
+		return nil, apierr.New(422, pageUnreadable, "the page is written in an encoding that is not supported")
+	}
+	if kind == "" && !isHTML && strings.IndexByte(doc, 0) >= 0 {
+		return nil, apierr.New(422, pageUnreadable, "the address holds no page")
+	}
+	p := &page{url: address, format: req.format}
+	if !isHTML {
+		p.text, p.format = doc, text
+		if kind == "text/markdown" {
+			p.format = markdown
+		}
+		return p, nil
+	}
+	f, limit := webpage.Markdown, req.max
+	switch req.format {
+	case text:
+		f = webpage.Text
+	case rawHTML:
+		limit = 1 // only what the page says of itself
+	}
+	w := webpage.Read(doc, address, f, limit)
+	p.title, p.author, p.language = w.Title, w.Author, w.Language
+	p.published = webpage.Date(w.PublishedAt, h.Now())
+	if p.text = w.Text; req.format == rawHTML {
+		p.text = doc
+	}
+	return p, nil
+}
+
+func looksHTML(raw []byte) bool {
+	head := strings.ToLower(strings.TrimLeft(string(raw[:min(len(raw), 512)]), "\ufeff \t\r\n"))
+	return strings.HasPrefix(head, "<!doctype html") || strings.HasPrefix(head, "<html") || strings.HasPrefix(head, "<head") ||
+		strings.HasPrefix(head, "<!--") || strings.HasPrefix(head, "<body")
+}
+
+// failed judges a call without an answer. All failures of the network are one:
+// what lies behind an address is not told apart.
+func failed(err error) error {
+	switch {
+	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
+		return &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}
+	case errors.Is(err, stream.ErrTooLarge):
+		e := apierr.New(422, pageUnreadable, "the page has more than %d bytes", maxPage)
+		e.Err = err
+		return e
+	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
+		return timedOut(err)
+	}
+	e := unavailable("the page could not be reached")
+	e.Err = err
+	return e
+}
+
+func timedOut(err error) error {
+	e := apierr.New(504, "upstream_timeout", "the page did not answer in time")
+	e.Err = err
+	return e
+}
+
+// join makes a Location absolute, as text: the platform's parser has the last
+// word on what it means.
+func join(base, location string) string {
+	location = strings.TrimSpace(location)
+	at := strings.Index(base, "://")
+	end := strings.IndexAny(base[at+3:], "/?")
+	origin, path := base, "/"
+	if end >= 0 {
+		origin, path = base[:at+3+end], base[at+3+end:]
+	}
+	path, _, _ = strings.Cut(path, "?")
+	switch {
+	case strings.Contains(location, "://"):
+		if colon, first := strings.IndexByte(location, ':'), strings.IndexAny(location, "/?#"); colon < first {
+			return location
+		}
+	case strings.HasPrefix(location, "//"), strings.HasPrefix(location, `\\`), strings.HasPrefix(location, `/\`):
+		return base[:at+1] + location
+	}
+	switch {
+	case location == "" || location[0] == '#':
+		return base
+	case location[0] == '/':
+		return origin + location
+	case location[0] == '?':
+		return origin + path + location
+	}
+	return origin + path[:strings.LastIndexByte(path, '/')+1] + location
+}
