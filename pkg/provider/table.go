@@ -77,6 +77,10 @@ var (
 			{Name: "speech", URL: "{baseUrl}/audio/speech"},
 			{Name: "transcriptions", URL: "{baseUrl}/audio/transcriptions"},
 			{Name: "translations", URL: "{baseUrl}/audio/translations"},
+			{Name: "videos", URL: "{baseUrl}/videos/generations"}, // in xAI's shape
+			{Name: "videoEdits", URL: "{baseUrl}/videos/edits"},
+			{Name: "videoExtensions", URL: "{baseUrl}/videos/extensions"},
+			{Name: "videoStatus", URL: "{baseUrl}/videos/{request_id}", Method: "GET"},
 			{Name: "rerank", URL: "{baseUrl}/rerank"},
 			{Name: "moderations", URL: "{baseUrl}/moderations"},
 		},

@@ -163,12 +163,8 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		}
 	}
 	var refusal error
-	for i := range c.Machine.Connections {
-		conn := &c.Machine.Connections[i]
+	for _, conn := range makers(c.Machine) {
 		d := provider.Lookup(conn.Provider)
-		if conn.Inactive || d == nil || shapeOf(d) == nil {
-			continue
-		}
 		to := routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: asked, Kind: "video", Connections: c.Machine.Active(d.ID)}
 		kept, err := media.Keep([]routing.Target{to}, h.Allows, c.Key, asked, x.usable)
 		if err == nil {

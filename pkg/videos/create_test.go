@@ -75,17 +75,20 @@ func TestProviderChoice(t *testing.T) {
 		{"model_twice", `{"model":"xai/a","model":"xai/b"}`, "", "400 "},
 		{"model_number", `{"model":1}`, "", "400 "},
 		{"not_allowed", `{"model":"xai/secret"}`, "", "403 model_not_allowed"},
+		{"compatible_by_prefix", `{"model":"up/m","prompt":"p"}`, "", "up.example.com"},
 		{"combo", `{"model":"clips","prompt":"p"}`, "", "api.x.ai"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.setMachine(w.connection("openai", "o"), w.connection("runway", "r"), w.connection("luma", "l"), w.connection("xai", "x"))
+			up := w.connection("openai-compatible-0123abcd", "c")
+			up.Data.BaseURL, up.Data.Prefix = "https://up.example.com/v1", "up"
+			w.setMachine(w.connection("openai", "o"), up, w.connection("runway", "r"), w.connection("luma", "l"), w.connection("xai", "x"))
 			w.machine.Machine.Combos = []store.Combo{{Name: "clips", Models: []string{"openai/x", "xai/grok"}}}
 			w.setCombos()
 			w.answer = func(*seen) answer { return answer{status: 200, body: `{"request_id":"1","id":"1"}`} }
 			c := w.call("application/json", tt.body, strings.Fields(tt.header)...)
-			c.Key = &store.Key{ID: "k", Models: []string{"xai/grok*", "xai/m", "luma/*", "runway/*", "new", "gemini/*", "openai/*", "clips"}}
+			c.Key = &store.Key{ID: "k", Models: []string{"xai/grok*", "xai/m", "luma/*", "runway/*", "new", "gemini/*", "openai/*", "up/*", "clips"}}
 			resp, err := w.Generations(context.Background(), c)
 			got := outcome(resp, err)
 			if err == nil {

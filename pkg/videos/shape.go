@@ -12,6 +12,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/redact"
 	"weir/pkg/routing"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
@@ -41,8 +42,12 @@ var shapes = [...]*shape{
 	&xai, &gemini, &runway, &luma, &together, &openRouter, &miniMax, &dashScope, &zai, &replicate, &fal, &bfl,
 }
 
-// shapeOf gives the shape of a provider, or nil.
+// shapeOf gives the shape of a provider, or nil. A compatible provider that has
+// videos has them in xAI's shape.
 func shapeOf(d *provider.Descriptor) *shape {
+	if d.Compatible && d.Serves(generations) {
+		return &xai
+	}
 	for _, s := range shapes {
 		for _, id := range s.providers {
 			if id == d.ID {
@@ -51,6 +56,21 @@ func shapeOf(d *provider.Descriptor) *shape {
 		}
 	}
 	return nil
+}
+
+// makers gives the active connections whose provider has videos, in stored
+// order; those of compatible providers, which may have none, come last.
+func makers(m *snapshot.Machine) (list []*store.Connection) {
+	for _, compatible := range [...]bool{false, true} {
+		for i := range m.Connections {
+			c := &m.Connections[i]
+			d := provider.Lookup(c.Provider)
+			if !c.Inactive && d != nil && d.Compatible == compatible && shapeOf(d) != nil && d.Serves(generations) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // plan is one upstream call.

@@ -177,14 +177,8 @@ func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
 	}
 	// Nobody knows who made it: the object is down.
 	var first error
-	asked := 0
-	for i := range c.Machine.Connections {
-		conn := &c.Machine.Connections[i]
-		d := provider.Lookup(conn.Provider)
-		if conn.Inactive || d == nil || shapeOf(d) == nil || !d.Serves("videos") || asked == maxGuesses {
-			continue
-		}
-		asked++
+	own := makers(c.Machine)
+	for _, conn := range own[:min(len(own), maxGuesses)] {
 		p, err := h.ask(ctx, c, id, &machine.Job{ID: id, ConnectionID: conn.ID}, conn)
 		if err == nil {
 			return p, nil
