@@ -133,6 +133,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 					resp.Body.Close()
 				}
 				f = failureOf(err, false)
+				f.next, f.refresh, f.effect = false, false, nothing
 			}
 		}
 		if f == nil {

@@ -18,6 +18,7 @@ import (
 	"weir/pkg/media"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
+	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
 
@@ -202,6 +203,11 @@ func TestABrokenFormIsNoEvidence(t *testing.T) {
 		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "400" {
 			t.Errorf("a client that broke off: %s", got)
 		}
+		c = w.Call("POST", &flowing{r: io.MultiReader(strings.NewReader(form(field("model", "openai/w"), file(sound))[:60000]), silent{})}, 1<<20,
+			"content-type", "multipart/form-data; boundary="+boundary)
+		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "408 timeout" {
+			t.Errorf("a client that fell silent: %s", got)
+		}
 	}
 	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"text":"hi"}`) }
 	c, _ := send(w, form(field("model", "openai/w"), file(sound)))
@@ -211,6 +217,10 @@ func TestABrokenFormIsNoEvidence(t *testing.T) {
 }
 
 type gone struct{}
+
+type silent struct{}
+
+func (silent) Read([]byte) (int, error) { return 0, stream.ErrIdle }
 
 func (gone) Read([]byte) (int, error) { return 0, upstream.ErrNetwork }
 

@@ -206,7 +206,7 @@ func (r *Room) Hold(c *auth.Call, max int64) (held stream.Held, give func(), err
 	}
 	if held, err = stream.Hold(c.Body, max); err != nil {
 		free()
-		return nil, nil, err
+		return nil, nil, uploadError(err)
 	}
 	return held, func() {
 		held.Release()

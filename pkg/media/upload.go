@@ -3,6 +3,7 @@ package media
 import (
 	"errors"
 	"io"
+	"time"
 
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
@@ -14,6 +15,8 @@ import (
 const (
 	maxModel = 256 // bytes of a model in a form
 	maxParts = 40  // of a form with images
+	// uploadIdle is how long a client may send nothing (reliability T38).
+	uploadIdle = 20 * time.Second
 )
 
 // Upload is a client's form on its way up. It flows when its model is known
@@ -109,6 +112,11 @@ func (u *Upload) fields() (err error) {
 
 // uploadError is what a client is told of a form that could not be read.
 func uploadError(err error) error {
+	if errors.Is(err, stream.ErrIdle) || errors.Is(err, upstream.ErrTimeout) {
+		e := apierr.New(408, "timeout", "the request body did not arrive in time")
+		e.Err = err
+		return e
+	}
 	if errors.Is(err, stream.ErrReset) || errors.Is(err, upstream.ErrNetwork) || errors.Is(err, io.ErrUnexpectedEOF) {
 		e := apierr.Invalid("", "the request body broke off")
 		e.Err = err
@@ -140,7 +148,7 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 		u.flow = multipart.Insert(u.Boundary, "model", model, u.Call.Length)
 	}
 	u.flow.Limit(maxParts)
-	return &stream.Through{Src: u.Call.Body, T: u.flow}, nil
+	return &stream.Through{Src: u.Call.Body, T: u.flow, Idle: uploadIdle}, nil
 }
 
 // Failed tells why a form that flowed was cut off, or nil.

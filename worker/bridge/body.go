@@ -184,7 +184,7 @@ type clientBody struct {
 
 func (b *clientBody) open() {
 	if !b.opened {
-		b.opened = true
+		b.opened, b.wait = true, uploadIdle
 		b.id = hostClientBody(b.of)
 	}
 }
