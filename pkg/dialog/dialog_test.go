@@ -1,0 +1,373 @@
+package dialog
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/translate"
+	"weir/pkg/upstream"
+)
+
+func TestRead(t *testing.T) {
+	tests := []struct {
+		name  string
+		d     translate.Dialect
+		body  string
+		param string // of the 400
+		want  Ask
+	}{
+		{"chat", translate.Chat, `{"model":"a/b","messages":[]}`, "", Ask{Model: "a/b"}},
+		{"stream", translate.Chat, `{"model":"a/b","messages":[],"stream":true}`, "", Ask{Model: "a/b", Stream: true}},
+		{"stream_with_usage", translate.Chat, `{"model":"a/b","messages":[],"stream":true,"stream_options":{"include_usage":true}}`, "", Ask{Model: "a/b", Stream: true, Usage: true}},
+		{"null_stream_is_none", translate.Messages, `{"model":"a/b","messages":[],"stream":null}`, "", Ask{Model: "a/b", Usage: true}},
+		{"escaped_model", translate.Chat, `{"mod\u0065l":"a\/b","messages":[]}`, "", Ask{Model: "a/b"}},
+		{"responses", translate.Responses, `{"model":"m","input":"x"}`, "", Ask{Model: "m", Usage: true}},
+		{"unstored", translate.Responses, `{"model":"m","input":"x","store":false}`, "", Ask{Model: "m", Usage: true, Unstored: true}},
+		{"background_is_stored", translate.Responses, `{"model":"m","input":"x","store":false,"background":true}`, "", Ask{Model: "m", Usage: true, Stateful: true}},
+		{"previous", translate.Responses, `{"model":"m","input":"x","previous_response_id":"resp_1"}`, "", Ask{Model: "m", Usage: true, Stateful: true, Previous: "resp_1"}},
+		{"conversation", translate.Responses, `{"model":"m","conversation":"c"}`, "", Ask{Model: "m", Usage: true, Stateful: true}},
+		{"null_previous", translate.Responses, `{"model":"m","previous_response_id":null}`, "", Ask{Model: "m", Usage: true}},
+
+		{"no_json", translate.Chat, `{"model":`, "-", Ask{}},
+		{"trailing", translate.Chat, `{"model":"a","messages":[]}x`, "-", Ask{}},
+		{"bom", translate.Chat, "\uFEFF" + `{"model":"a","messages":[]}`, "-", Ask{}},
+		{"not_an_object", translate.Messages, `[]`, "-", Ask{}},
+		{"no_model", translate.Chat, `{"messages":[]}`, "model", Ask{}},
+		{"empty_model", translate.Chat, `{"model":"","messages":[]}`, "model", Ask{}},
+		{"model_of_another_type", translate.Responses, `{"model":1}`, "model", Ask{}},
+		{"two_models_T35", translate.Chat, `{"model":"a","messages":[],"model":"b"}`, "model", Ask{}},
+		{"two_streams_T35", translate.Chat, `{"model":"a","stream":true,"messages":[],"stream":false}`, "stream", Ask{}},
+		{"stream_of_another_type", translate.Chat, `{"model":"a","stream":"true","messages":[]}`, "stream", Ask{}},
+		{"no_messages", translate.Messages, `{"model":"a"}`, "messages", Ask{}},
+		{"messages_of_another_type", translate.Chat, `{"model":"a","messages":"x"}`, "messages", Ask{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Read(tt.d, []byte(tt.body))
+			if tt.param != "" {
+				var e *apierr.Error
+				if !errors.As(err, &e) || e.Status != 400 || tt.param != "-" && e.Param != tt.param {
+					t.Fatalf("got %v, want a 400 about %s", err, tt.param)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Dialect, tt.want.Body = tt.d, got.Body
+			if !equal(*got, tt.want) {
+				t.Errorf("got  %+v\nwant %+v", *got, tt.want)
+			}
+		})
+	}
+}
+
+func equal(a, b Ask) bool {
+	return string(a.Body) == string(b.Body) && a.Dialect == b.Dialect && a.Model == b.Model && a.Stream == b.Stream && a.Usage == b.Usage &&
+		a.Previous == b.Previous && a.Stateful == b.Stateful && a.Unstored == b.Unstored && a.Connection == b.Connection
+}
+
+// TestEveryChatProviderHasAWay holds for every row of the provider table, and
+// every client.
+func TestEveryChatProviderHasAWay(t *testing.T) {
+	rows := append(provider.All()[:len(provider.All()):len(provider.All())], provider.Lookup("openai-compatible-0123abcd"), provider.Lookup("anthropic-compatible-0123abcd"))
+	for _, d := range rows {
+		chat := d.Serves("chat") || d.Serves("messages")
+		if d.Has(catalog.LLM) != chat && d.Family != provider.Other {
+			t.Logf("%s: kind llm %v, an endpoint for it %v", d.ID, d.Has(catalog.LLM), chat)
+		}
+		for _, from := range clients {
+			w, ok := wayOf(&routing.Target{Provider: d, Model: "m"}, nil, from, false)
+			if ok != chat {
+				t.Errorf("%s for %s: %v", d.ID, from, ok)
+				continue
+			}
+			if !ok {
+				continue
+			}
+			conn := &store.Connection{Data: store.ProviderData{BaseURL: "https://own.example/v1", Vars: map[string]string{
+				"region": "r", "location": "l", "project": "p", "resource": "r", "account_id": "a",
+			}}}
+			for _, name := range []string{w.endpoint, w.stream} {
+				if _, url, err := w.address(d, conn, name); err != nil || !strings.Contains(url, "://") {
+					t.Errorf("%s for %s: %s %v", d.ID, from, url, err)
+				}
+			}
+			if own, ok := wayOf(&routing.Target{Provider: d, Model: "m"}, conn, from, false); !ok || d.Rebase && own.base != nil {
+				t.Errorf("%s for %s: the key of another address would go to %v", d.ID, from, own.base)
+			}
+		}
+	}
+}
+
+func TestHostedClaude(t *testing.T) {
+	vertex, bedrock := provider.Lookup("vertex"), provider.Lookup("bedrock")
+	tests := []struct {
+		d      *provider.Descriptor
+		model  string
+		from   translate.Dialect
+		want   translate.Dialect
+		name   string
+		frames bool
+		hosted bool
+		sent   string
+	}{
+		{vertex, "claude-sonnet-4-5", translate.Messages, translate.Messages, "messagesStream", false, true, "claude-sonnet-4-5"},
+		{vertex, "claude-sonnet-4-5", translate.Chat, translate.Messages, "messagesStream", false, true, "claude-sonnet-4-5"},
+		{vertex, "gemini-2.5-pro", translate.Messages, translate.Gemini, "chatStream", false, false, "gemini-2.5-pro"},
+		{vertex, "gemini-2.5-pro", translate.Chat, translate.Chat, "chat", false, false, "google/gemini-2.5-pro"},
+		{bedrock, "us.anthropic.claude-sonnet-4-5-v1:0", translate.Messages, translate.Messages, "messagesStream", true, true, "us.anthropic.claude-sonnet-4-5-v1:0"},
+		{bedrock, "us.anthropic.claude-sonnet-4-5-v1:0", translate.Chat, translate.Converse, "chatStream", true, false, "us.anthropic.claude-sonnet-4-5-v1:0"},
+		{bedrock, "amazon.nova-pro-v1:0", translate.Messages, translate.Converse, "chatStream", true, false, "amazon.nova-pro-v1:0"},
+	}
+	for _, tt := range tests {
+		w, ok := wayOf(&routing.Target{Provider: tt.d, Model: tt.model}, nil, tt.from, false)
+		if !ok || w.dialect != tt.want || w.stream != tt.name || w.frames != tt.frames || w.hosted != tt.hosted || w.model != tt.sent {
+			t.Errorf("%s for %s: %v %+v", tt.model, tt.from, ok, w)
+		}
+	}
+}
+
+// good answers every call properly.
+func (w *world) good() func(r *upstream.Request) answer {
+	return func(r *upstream.Request) answer {
+		d := upstreamDialect(w, r)
+		return recorded(w, d, strings.Contains(r.Header.Get("accept"), "stream"))
+	}
+}
+
+func TestVersionAndBetaGoToTheirOwnDialectOnly(t *testing.T) {
+	header := []edge.Field{{Name: "anthropic-version", Value: "2026-10-21"}, {Name: "anthropic-beta", Value: "a,b"}, {Name: "authorization", Value: "Bearer sk-client"}, {Name: "x-api-key", Value: "sk-client"}}
+	for _, tt := range []struct {
+		d             translate.Dialect
+		model         string
+		version, beta string
+	}{
+		{translate.Messages, "cl/m", "2026-10-21", "a,b"},
+		{translate.Messages, "an/m", "2026-10-21", "a,b"},
+		{translate.Chat, "cl/m", "2023-06-01", ""},
+		{translate.Messages, "up/m", "", ""},
+	} {
+		w := newWorld(t, usual...)
+		w.script = w.good()
+		if _, err := w.ask(tt.d, request(tt.d, tt.model, false), header...); err != nil {
+			t.Fatal(err)
+		}
+		h := w.seen[0].Header
+		n := 0
+		for _, f := range h {
+			if f.Name == "anthropic-version" {
+				n++
+			}
+			if strings.Contains(f.Value, "sk-client") {
+				t.Errorf("%s: the client's key goes up in %s", tt.model, f.Name)
+			}
+		}
+		if h.Get("anthropic-version") != tt.version || h.Get("anthropic-beta") != tt.beta || n > 1 {
+			t.Errorf("%s for %s: %+v", tt.model, tt.d, h)
+		}
+	}
+}
+
+func combo(w *world, name string, models ...string) {
+	rec := *w.machine.Machine
+	rec.Combos = append(rec.Combos, store.Combo{ID: name, Name: name, Models: models})
+	w.machine = snapshot.New(&rec)
+}
+
+func TestACombosMembersAreEachSpokenToInTheirDialect(t *testing.T) {
+	for _, d := range clients {
+		for _, streams := range []bool{false, true} {
+			w := newWorld(t, usual...)
+			combo(w, "team", "up/a", "cl/b", "ge/c", "co/d")
+			good := w.good()
+			w.script = func(r *upstream.Request) answer {
+				if len(w.seen) < 4 {
+					return jsonOf([]int{429, 503, 529}[len(w.seen)-1], `{}`)
+				}
+				return good(r)
+			}
+			reply, err := w.ask(d, request(d, "team", streams))
+			if err != nil {
+				t.Fatalf("%s: %v", d, err)
+			}
+			w.text(reply)
+			var models []string
+			for _, r := range w.rows {
+				models = append(models, r.Model)
+			}
+			if got := strings.Join(models, " "); got != "up/a cl/b ge/c co/d" || w.rows[2].Errors != 1 || w.rows[3].Errors != 0 || w.call.Trace.Model != "co/d" {
+				t.Errorf("%s: rows %+v, answered by %s", d, w.rows, w.call.Trace.Model)
+			}
+		}
+	}
+}
+
+func TestAMemberThatCannotBeAskedIsPassedOver(t *testing.T) {
+	body := `{"model":"team","n":2,"messages":[{"role":"user","content":"x"}]}`
+	w := newWorld(t, usual...)
+	combo(w, "team", "cl/b", "up/a")
+	w.script = w.good()
+	if _, err := w.ask(translate.Chat, body); err != nil || len(w.seen) != 1 || !strings.Contains(w.seen[0].URL, "up.example") {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+	combo(w, "none", "cl/b", "cl/c")
+	_, err := w.ask(translate.Chat, strings.Replace(body, "team", "none", 1))
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 400 || e.Param != "n" || len(w.seen) != 1 {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+}
+
+func TestNoChat(t *testing.T) {
+	w := newWorld(t, usual...)
+	for model, want := range map[string]int{"dg/nova-3": 400, "no/such": 400, "azure/gpt": 400} {
+		if _, err := w.ask(translate.Chat, request(translate.Chat, model, true)); status(err) != want || len(w.seen) != 0 {
+			t.Errorf("%s: %v", model, err)
+		}
+	}
+}
+
+func TestAKeyMayUseItsModelsOnly(t *testing.T) {
+	w := newWorld(t, usual...)
+	combo(w, "team", "up/a", "cl/b")
+	w.script = w.good()
+	w.dialog.Allows = func(_ *store.Key, id string) bool { return id == "cl/b" }
+	if _, err := w.ask(translate.Chat, request(translate.Chat, "up/a", false)); status(err) != 403 {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.ask(translate.Chat, request(translate.Chat, "team", false)); err != nil || !strings.Contains(w.seen[0].URL, "anthropic") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAServerWithoutResponsesIsAskedByItsChat(t *testing.T) {
+	w := newWorld(t, usual...)
+	good := w.good()
+	w.script = func(r *upstream.Request) answer {
+		if strings.HasSuffix(r.URL, "/responses") {
+			return jsonOf(404, `{"detail":"Not Found"}`)
+		}
+		return good(r)
+	}
+	reply, err := w.ask(translate.Responses, request(translate.Responses, "up/m", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ends(t, translate.Responses, w.text(reply)); got != "well" || len(w.seen) != 2 || reply.ResponseID != "" {
+		t.Errorf("ended %s after %d calls", got, len(w.seen))
+	}
+	if _, err = w.ask(translate.Responses, request(translate.Responses, "up/m", false)); err != nil || len(w.seen) != 3 {
+		t.Errorf("it is asked again: %v, %d calls", err, len(w.seen))
+	}
+	// What only the server itself could know is not asked of its chat.
+	w = newWorld(t, usual...)
+	w.script = func(*upstream.Request) answer { return jsonOf(404, `{"error":{"message":"no"}}`) }
+	if _, err := w.ask(translate.Responses, `{"model":"up/m","input":"x","conversation":"c"}`); status(err) != 404 || len(w.seen) != 1 {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+	// A model that is not there is not there by the other address either.
+	if _, err := w.ask(translate.Responses, `{"model":"up/m","input":"x"}`); status(err) != 404 || len(w.dialog.chatOnly) != 0 {
+		t.Errorf("%v, remembered %v", err, w.dialog.chatOnly)
+	}
+}
+
+func TestServerStateNeedsAResponsesUpstream(t *testing.T) {
+	w := newWorld(t, usual...)
+	_, err := w.ask(translate.Responses, `{"model":"cl/m","input":"x","previous_response_id":"resp_1"}`)
+	if status(err) != 400 || len(w.seen) != 0 {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+}
+
+func TestAResponseIsNamedWhereTheUpstreamKeepsIt(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		w := newWorld(t, usual...)
+		w.script = w.good()
+		for model, want := range map[string]bool{"oa/m": true, "cl/m": false} {
+			reply, err := w.ask(translate.Responses, request(translate.Responses, model, streams))
+			if err != nil || (reply.ResponseID != "") != want {
+				t.Errorf("%s: %v, id %q", model, err, reply.ResponseID)
+			}
+		}
+	}
+}
+
+func TestUsageThatIsNotToldIsEstimated(t *testing.T) {
+	w := newWorld(t, usual...)
+	var b strings.Builder
+	for range 50 {
+		b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"four"},"finish_reason":null}]}` + "\n\n")
+	}
+	b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"a \"b\" \\"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	w.script = func(*upstream.Request) answer { return events(b.String()) }
+	for _, long := range []bool{false, true} {
+		w.rows = nil
+		text := "A question of ten words is asked of this model."
+		if long {
+			text = strings.Repeat(text+" ", 1000)
+		}
+		reply, err := w.ask(translate.Chat, `{"model":"up/m","stream":true,"messages":[{"role":"user","content":"`+text+`"}]}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.text(reply); got != b.String() || strings.Contains(w.bodies[len(w.bodies)-1], "include_usage") {
+			t.Error("the bytes do not pass")
+		}
+		r := w.rows[0]
+		if r.OutputTokens < 50 || r.OutputTokens > 55 || !long && (r.InputTokens < 10 || r.InputTokens > 30) || long && (r.InputTokens < 9000 || r.InputTokens > 16000) {
+			t.Errorf("usage %+v", r)
+		}
+	}
+}
+
+func TestAServerThatDoesNotStream(t *testing.T) {
+	for _, f := range families {
+		for _, d := range clients {
+			w := newWorld(t, usual...)
+			w.script = func(r *upstream.Request) answer { return recorded(t, upstreamDialect(t, r), false) }
+			reply, err := w.ask(d, request(d, f.prefix+"/m", true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ends(t, d, w.text(reply)); got != "well" || reply.Header.Get("content-type") != eventStream || w.rows[0].OutputTokens == 0 {
+				t.Errorf("%s from %s ended %s, usage %+v", f.prefix, d, got, w.rows)
+			}
+			// And one that only streams.
+			w = newWorld(t, usual...)
+			w.script = func(r *upstream.Request) answer { return recorded(t, upstreamDialect(t, r), true) }
+			if reply, err = w.ask(d, request(d, f.prefix+"/m", false)); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, marks[d]).IsArray() || w.rows[0].OutputTokens == 0 {
+				t.Errorf("%s from %s: %s", f.prefix, d, got)
+			}
+		}
+	}
+}
+
+func TestLimitsAreTheMachines(t *testing.T) {
+	w := newWorld(t, usual...)
+	w.machine.Settings.FirstByteSeconds, w.machine.Settings.IdleSeconds = 7, 9
+	w.script = w.good()
+	for _, streams := range []bool{false, true} {
+		reply, err := w.ask(translate.Chat, request(translate.Chat, "up/m", streams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := w.seen[len(w.seen)-1]; r.HeaderTimeout.Seconds() != 7 {
+			t.Errorf("first byte within %v", r.HeaderTimeout)
+		}
+		w.text(reply)
+	}
+}
