@@ -19,6 +19,7 @@ import (
 	"weir/pkg/redact"
 	"weir/pkg/responses"
 	"weir/pkg/routing"
+	"weir/pkg/session"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
@@ -99,10 +100,14 @@ func New(cfg Config, p Ports) *App {
 	}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
 	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now, Pause: p.Pause}
-	g.Auth = &auth.Authenticator{
+	keyAuth := &auth.Authenticator{
 		KeySecret: []byte(cfg.KeySecret), AdminToken: auth.Digest(cfg.AdminToken), RequireKey: cfg.RequireKey,
 		Machines: cache, Now: p.Now, Count: pool.Count,
 	}
+	sessions := &session.Sessions{
+		Credentials: keyAuth, Objects: p.Objects, Rand: p.Rand, Now: p.Now, KeySecret: []byte(cfg.KeySecret), AdminToken: keyAuth.AdminToken,
+	}
+	g.Auth = sessions.Wrap()
 	g.After = func(ctx context.Context, c *auth.Call) {
 		pool.Flush(ctx, c.Machine)
 		cache.Revalidate(ctx, c.MachineID)
@@ -115,7 +120,8 @@ func New(cfg Config, p Ports) *App {
 		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now}
 	}
 	talks := talk(pool)
-	g.SetRoutes(routes(&handlers{
+	g.SetRoutes(withFeatures(routes(&handlers{
+		sessions:       sessions,
 		embeddings:     embed(pool),
 		models:         lists,
 		chat:           &chat.Handler{Dialog: talks},
@@ -137,7 +143,7 @@ func New(cfg Config, p Ports) *App {
 			}
 			return nil
 		}},
-	}))
+	})))
 	return app
 }
 

@@ -7,6 +7,7 @@ import (
 	"weir/pkg/messages"
 	"weir/pkg/models"
 	"weir/pkg/responses"
+	"weir/pkg/session"
 )
 
 // handlers are the endpoints.
@@ -21,12 +22,14 @@ type handlers struct {
 	providerModels *manage.ProviderModels
 	connectivity   *manage.Connectivity
 	explain        *manage.Explainer
+	sessions       *session.Sessions
 }
 
 const (
 	maxJSON   = 8 << 20 // bytes of a JSON body (reliability T37)
 	maxChat   = 32 << 20
 	maxManage = 1 << 20 // of a management call
+	maxSignIn = 4 << 10 // of a sign-in
 )
 
 var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}}
@@ -63,6 +66,10 @@ func routes(h *handlers) []Route {
 		{Pattern: "/v1/responses/{id}/input_items", Access: Data, Cors: OpenCors, Methods: get(h.responses.Items)},
 		{Pattern: "/v1/responses/{id}/cancel", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.responses.Cancel)},
 
+		{Pattern: "/api/session", Access: Public, MaxBody: maxSignIn, Methods: []Method{
+			{Name: "GET", Handler: h.sessions.Show}, {Name: "POST", Handler: h.sessions.Create}, {Name: "DELETE", Handler: h.sessions.End},
+		}},
+		{Pattern: "/api/catalog/providers", Access: Manage, Methods: get(manage.Catalog)},
 		{Pattern: "/api/machines", Access: Operator, MaxBody: maxManage, Methods: []Method{
 			{Name: "GET", Handler: h.manage.Machines}, {Name: "POST", Handler: h.manage.CreateMachine},
 		}},

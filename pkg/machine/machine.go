@@ -83,6 +83,9 @@ var ops = [...]struct {
 	{"probe", (*Object).probe},
 	{"exists", (*Object).existing},
 	{"tick", (*Object).tick},
+	{"session.open", (*Object).sessionOpen},
+	{"session.check", (*Object).sessionCheck},
+	{"session.end", (*Object).sessionEnd},
 }
 
 // registryOps are those of the registry.
@@ -93,6 +96,11 @@ var registryOps = [...]struct {
 	{"put", (*Object).registryPut},
 	{"list", (*Object).registryList},
 	{"tick", (*Object).registryTick},
+	{"session.open", (*Object).sessionOpen},
+	{"session.check", (*Object).sessionCheck},
+	{"session.end", (*Object).sessionEnd},
+	{"session.admit", (*Object).sessionAdmit},
+	{"session.passed", (*Object).sessionPassed},
 }
 
 // Handle serves one call. The answer is JSON; a failure is

@@ -1,0 +1,46 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/stream"
+)
+
+// withFeatures adds GET /api/features: what this build serves, read off the
+// route table, so that the dashboard offers nothing that is not there. It
+// needs no key: the table is no secret.
+//
+//	{"routes":["GET /v1/models", …]}
+func withFeatures(list []Route) []Route {
+	var body []byte
+	return append(list, Route{Pattern: "/api/features", Access: Public, Methods: []Method{{Name: "GET", Handler: func(context.Context, *auth.Call) (*edge.Response, error) {
+		if body == nil {
+			b, err := json.Marshal(struct {
+				Routes []string `json:"routes"`
+			}{names(list)})
+			if err != nil {
+				return nil, err
+			}
+			body = b
+		}
+		return &edge.Response{
+			Status: 200,
+			Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+			Body:   stream.FromBytes(body),
+		}, nil
+	}}}})
+}
+
+// names lists the routes, "GET /v1/models".
+func names(list []Route) []string {
+	out := []string{}
+	for i := range list {
+		for _, m := range list[i].Methods {
+			out = append(out, m.Name+" "+list[i].Pattern)
+		}
+	}
+	return out
+}

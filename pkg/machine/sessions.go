@@ -1,0 +1,256 @@
+package machine
+
+import (
+	"encoding/json"
+	"sort"
+
+	"weir/pkg/apierr"
+	"weir/pkg/store"
+)
+
+// Sessions of the dashboard. The operator's are kept in the registry, those of
+// a manage key in its machine. What is stored is the digest of the random id;
+// reliability T31, T32.
+//
+//	session.open   SessionOpen                200 Session
+//	session.check  {"digest","bound"}         200 Session; 401
+//	session.end    {"digest","all":false}     200 {}
+//	session.admit  {"account"}                200 {}; 429        (registry)
+//	session.passed {"account"}                200 {}             (registry)
+
+const (
+	sessionPrefix = "session:"
+	attemptPrefix = "attempt:"
+
+	sessionIdle  = 30 * minuteMs
+	sessionLife  = 12 * 60 * minuteMs
+	maxSessions  = 50 // of one object; the oldest gives way
+	sessionTouch = minuteMs
+
+	attemptWindow = 15 * minuteMs
+	attemptMost   = 10  // of one account in a window
+	attemptAll    = 100 // of all accounts in a window
+	attemptLocks  = 4   // doublings of the wait
+	maxAttempts   = 500 // rows; the oldest give way
+	everyAccount  = "*"
+)
+
+// SessionOpen asks for a session.
+type SessionOpen struct {
+	Digest string `json:"digest"`          // SHA-256 of the id, hex
+	KeyID  string `json:"keyId,omitempty"` // "" is the operator
+	// Bound is what the session dies with besides: a digest of the operator's
+	// token.
+	Bound string `json:"bound,omitempty"`
+	// Replaces is the digest of a session that ends with this sign-in.
+	Replaces string `json:"replaces,omitempty"`
+}
+
+// Session is a session that lives. Times are Unix milliseconds.
+type Session struct {
+	Key       *store.Key `json:"key,omitempty"` // of its machine, without the digest; nil is the operator
+	AuthAt    int64      `json:"authAt"`        // when the credential was shown last
+	IdleAt    int64      `json:"idleAt"`        // when it ends unless it is used
+	ExpiresAt int64      `json:"expiresAt"`
+}
+
+type sessionRow struct {
+	KeyID     string `json:"keyId,omitempty"`
+	Bound     string `json:"bound,omitempty"`
+	CreatedAt int64  `json:"createdAt"`
+	SeenAt    int64  `json:"seenAt"`
+}
+
+func (s *sessionRow) over(now int64) bool {
+	return now >= s.CreatedAt+sessionLife || now >= s.SeenAt+sessionIdle || s.SeenAt > now+sessionIdle
+}
+
+func (s *sessionRow) shown(key *store.Key) Session {
+	return Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.CreatedAt+sessionLife), ExpiresAt: s.CreatedAt + sessionLife}
+}
+
+func errNoSession() error {
+	return apierr.New(401, "session_expired", "sign in again: the session has ended")
+}
+
+// isDigest tells whether s is a SHA-256 in lower-case hex.
+func isDigest(s string) bool {
+	return len(s) == 64 && only(s, func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' })
+}
+
+// sessionKey gives the key of a session while it may still manage. The
+// operator has none.
+func (r *request) sessionKey(id string) (*store.Key, bool) {
+	if r.id == RegistryID {
+		return nil, id == ""
+	}
+	c := change{request: r, env: Envelope{KeyID: id}}
+	var k keyRow
+	if !r.exists() || id == "" || c.stillAllowed() != nil || !r.load(keyPrefix+id, &k) {
+		return nil, false
+	}
+	k.Digest = ""
+	return &k.Key, true
+}
+
+// sessionOpen keeps a new session, and drops what is over.
+func (o *Object) sessionOpen(r *request) (any, error) {
+	var in SessionOpen
+	if json.Unmarshal(r.body, &in) != nil || !isDigest(in.Digest) {
+		return nil, apierr.Invalid("digest", "not a digest")
+	}
+	key, ok := r.sessionKey(in.KeyID)
+	if !ok {
+		return nil, errNoSession()
+	}
+	if isDigest(in.Replaces) {
+		r.del(sessionPrefix + in.Replaces)
+	}
+	type kept struct {
+		name string
+		at   int64
+	}
+	var live []kept
+	for _, row := range r.list(sessionPrefix) {
+		var s sessionRow
+		if !r.load(row.Key, &s) || s.over(r.now) {
+			r.del(row.Key)
+			continue
+		}
+		live = append(live, kept{row.Key, s.SeenAt})
+	}
+	sort.SliceStable(live, func(i, j int) bool { return live[i].at < live[j].at })
+	for i := 0; i <= len(live)-maxSessions; i++ {
+		r.del(live[i].name)
+	}
+	row := sessionRow{KeyID: in.KeyID, Bound: in.Bound, CreatedAt: r.now, SeenAt: r.now}
+	r.put(sessionPrefix+in.Digest, row)
+	if key != nil {
+		r.audit(o, "key:"+o.maskedKey(key.ID), "sign-in", "", nil)
+	}
+	return row.shown(key), nil
+}
+
+// sessionCheck gives a session that lives, and notes that it was used.
+func (o *Object) sessionCheck(r *request) (any, error) {
+	var in struct {
+		Digest string `json:"digest"`
+		Bound  string `json:"bound"`
+	}
+	var row sessionRow
+	if json.Unmarshal(r.body, &in) != nil || !isDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
+		return nil, errNoSession()
+	}
+	key, ok := r.sessionKey(row.KeyID)
+	if !ok || row.over(r.now) || row.KeyID == "" && row.Bound != in.Bound {
+		r.del(sessionPrefix + in.Digest)
+		if err := r.commit(); err != nil {
+			return nil, err
+		}
+		return nil, errNoSession()
+	}
+	if r.now >= row.SeenAt+sessionTouch {
+		row.SeenAt = r.now
+		r.put(sessionPrefix+in.Digest, row)
+	}
+	return row.shown(key), nil
+}
+
+// sessionEnd ends a session; with all every session of whoever has it.
+func (o *Object) sessionEnd(r *request) (any, error) {
+	var in struct {
+		Digest string `json:"digest"`
+		All    bool   `json:"all"`
+	}
+	var row sessionRow
+	if json.Unmarshal(r.body, &in) != nil || !isDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
+		return struct{}{}, nil
+	}
+	r.del(sessionPrefix + in.Digest)
+	if in.All {
+		each(r.tx, sessionPrefix, func(_ string, s sessionRow) bool { return s.KeyID == row.KeyID })
+	}
+	return struct{}{}, nil
+}
+
+// attemptRow counts the attempts to sign in to an account.
+type attemptRow struct {
+	From  int64 `json:"from"` // of the window
+	Count int   `json:"count"`
+	Until int64 `json:"until,omitempty"` // nothing is judged before
+	Locks int   `json:"locks,omitempty"`
+}
+
+// sessionAdmit counts an attempt before it is judged, so that guesses sent at
+// once are counted too. Beyond the limit nothing is judged for a quarter of an
+// hour, then twice as long, up to four hours.
+func (o *Object) sessionAdmit(r *request) (any, error) {
+	account, err := r.account()
+	if err != nil {
+		return nil, err
+	}
+	rows := r.list(attemptPrefix)
+	if len(rows) >= maxAttempts {
+		each(r.tx, attemptPrefix, func(_ string, a attemptRow) bool { return max(a.From+attemptWindow, a.Until) < r.now })
+	}
+	for _, limit := range [...]struct {
+		account string
+		most    int
+	}{{everyAccount, attemptAll}, {account, attemptMost}} {
+		name := attemptPrefix + limit.account
+		var a attemptRow
+		r.load(name, &a)
+		if a.Until > r.now {
+			return nil, tooMany(a.Until - r.now)
+		}
+		if r.now >= a.From+attemptWindow || a.From > r.now {
+			if r.now > a.Until+dayMs {
+				a.Locks = 0
+			}
+			a.From, a.Count = r.now, 0
+		}
+		if a.Count++; a.Count > limit.most {
+			wait := attemptWindow << min(a.Locks, attemptLocks)
+			a.Count, a.Locks, a.Until = 0, a.Locks+1, r.now+wait
+			r.put(name, a)
+			if err := r.commit(); err != nil {
+				return nil, err
+			}
+			return nil, tooMany(wait)
+		}
+		r.put(name, a)
+	}
+	return struct{}{}, nil
+}
+
+// sessionPassed forgets the attempts of an account: the last one was right.
+func (o *Object) sessionPassed(r *request) (any, error) {
+	account, err := r.account()
+	if err != nil {
+		return nil, err
+	}
+	r.del(attemptPrefix + account)
+	var all attemptRow
+	if r.load(attemptPrefix+everyAccount, &all) && all.Count > 0 {
+		all.Count--
+		r.put(attemptPrefix+everyAccount, all)
+	}
+	return struct{}{}, nil
+}
+
+// account gives the account of an attempt: "operator", or a machineId.
+func (r *request) account() (string, error) {
+	var in struct {
+		Account string `json:"account"`
+	}
+	if json.Unmarshal(r.body, &in) != nil || in.Account != "operator" && !isMachineID(in.Account) {
+		return "", apierr.Invalid("account", "not an account")
+	}
+	return in.Account, nil
+}
+
+func tooMany(waitMs int64) error {
+	e := apierr.New(429, "too_many_attempts", "too many attempts to sign in, wait a while")
+	e.RetryAfter = msec(waitMs)
+	return e
+}

@@ -1,0 +1,73 @@
+package manage
+
+import (
+	"context"
+	"encoding/json"
+
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+)
+
+// ProviderRow is a provider as the gallery shows it.
+type ProviderRow struct {
+	ID      string         `json:"id"`
+	Alias   string         `json:"alias"`
+	Name    string         `json:"name"`
+	Kinds   []catalog.Kind `json:"kinds"`
+	Auth    string         `json:"auth"`           // bearer, key, none, aws, google
+	KeyFree bool           `json:"keyFree"`        // calls may go out without a credential
+	Vars    []string       `json:"vars"`           // variables that a connection must give
+	OptVars []string       `json:"optionalVars"`   // that it may give
+	Rebase  bool           `json:"baseUrlAllowed"` // another base address may be given
+	BaseURL string         `json:"baseUrl,omitempty"`
+	Local   bool           `json:"local"`       // runs on the operator's own network
+	Lists   bool           `json:"listsModels"` // has a list of models to ask for
+}
+
+// Catalog serves GET /api/catalog/providers: every built-in provider in the
+// order of the table.
+func Catalog(context.Context, *auth.Call) (*edge.Response, error) {
+	out := struct {
+		Object string        `json:"object"`
+		Data   []ProviderRow `json:"data"`
+	}{"list", []ProviderRow{}}
+	for _, d := range provider.All() {
+		out.Data = append(out.Data, rowOf(d))
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return answer(200, b), nil
+}
+
+func rowOf(d *provider.Descriptor) ProviderRow {
+	r := ProviderRow{
+		ID: d.ID, Alias: d.Alias, Name: d.Name, Kinds: d.Kinds, Auth: schemeOf(d.Auth.Scheme), KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
+		Vars: []string{}, OptVars: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local, Lists: !d.Models.None && d.Serves("models"),
+	}
+	if len(r.Kinds) == 0 {
+		r.Kinds = []catalog.Kind{catalog.LLM}
+	}
+	r.Vars = append(r.Vars, d.Vars...)
+	for _, h := range d.OptHeader {
+		r.OptVars = append(r.OptVars, h[1])
+	}
+	return r
+}
+
+func schemeOf(s provider.Scheme) string {
+	switch s {
+	case provider.KeyName:
+		return "key"
+	case provider.None:
+		return "none"
+	case provider.SigV4:
+		return "aws"
+	case provider.GoogleSA:
+		return "google"
+	}
+	return "bearer"
+}

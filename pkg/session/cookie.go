@@ -1,0 +1,99 @@
+package session
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/machine"
+)
+
+// The cookie. Its prefix makes browsers refuse one that is not Secure, not for
+// the whole host, or from a neighbouring host. It has no end of its own: the
+// object decides. Browsers take http://localhost for secure.
+const (
+	cookieName = "__Host-weir"
+	cookieTail = "; Path=/; Secure; HttpOnly; SameSite=Strict"
+	goneCookie = cookieName + "=" + cookieTail + "; Max-Age=0"
+	idLen      = 43 // 256 bits in base64url
+)
+
+// ticket is what the cookie says.
+type ticket struct {
+	home string // the object that knows the session: a machineId, or the registry
+	id   string
+}
+
+func (t ticket) cookie() string { return cookieName + "=" + t.home + "." + t.id + cookieTail }
+
+func (t ticket) digest() string {
+	sum := sha256.Sum256([]byte(t.id))
+	return hex.EncodeToString(sum[:])
+}
+
+// readCookie finds the one cookie of a session. Two of them, which no browser
+// sends, count as none.
+func readCookie(h edge.Header) (t ticket, ok bool) {
+	found := 0
+	for _, f := range h {
+		if f.Name != "cookie" {
+			continue
+		}
+		for _, pair := range strings.Split(f.Value, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+			if name != cookieName || value == "" {
+				continue
+			}
+			found++
+			t.home, t.id, _ = strings.Cut(value, ".")
+		}
+	}
+	if found != 1 || t.home != machine.RegistryID && !auth.IsMachineID(t.home) || len(t.id) != idLen {
+		return ticket{}, false
+	}
+	for i := 0; i < len(t.id); i++ {
+		if c := t.id[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return ticket{}, false
+		}
+	}
+	return t, true
+}
+
+// sameOrigin admits a mutation that a page of this gateway sends. A form
+// cannot have this content type, and a browser names the page's origin.
+func sameOrigin(r *edge.Request) error {
+	kind, _, _ := strings.Cut(r.Header.Get("content-type"), ";")
+	site := r.Header.Get("sec-fetch-site")
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") || r.Origin == "" || r.Header.Get("origin") != r.Origin ||
+		site != "" && site != "same-origin" {
+		return apierr.New(403, "cross_site", "a change must come from a page of this gateway, as JSON")
+	}
+	return nil
+}
+
+// crossSite tells whether another site's page made the browser ask.
+func crossSite(r *edge.Request) bool {
+	site := r.Header.Get("sec-fetch-site")
+	return site != "" && site != "same-origin" && site != "none"
+}
+
+// checkMutation admits a mutation in the name of a session.
+func (s *Sessions) checkMutation(r *edge.Request, t ticket) error {
+	if err := sameOrigin(r); err != nil {
+		return err
+	}
+	if !hmac.Equal([]byte(r.Header.Get("x-csrf-token")), []byte(s.csrf(t))) {
+		return apierr.New(403, "csrf_token", "the session's token is missing or wrong")
+	}
+	return nil
+}
+
+func isRefusal(err error) bool {
+	var e *apierr.Error
+	return errors.As(err, &e) && (e.Status == 401 || e.Status == 404)
+}

@@ -1,0 +1,252 @@
+// Package session serves /api/session: people sign in to the dashboard with
+// the operator's token or with a manage key, and a cookie stands for it from
+// then on.
+//
+// The cookie has a random id of 256 bits; the object of the machine, or the
+// registry for the operator, keeps its digest. A session ends 30 minutes after
+// its last use, 12 hours after the sign-in, when it is told to, and with the
+// token or key that opened it. Reliability T27, T31–T33.
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/machine"
+	"weir/pkg/stream"
+)
+
+// credentials is the part of auth.Authenticator used here.
+type credentials interface {
+	Data(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	List(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	Manage(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	Operator(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+}
+
+// Sessions opens, checks and ends sessions.
+type Sessions struct {
+	Credentials credentials
+	Objects     machine.Stub
+	Rand        io.Reader
+	Now         func() time.Time
+	// KeySecret is the worker secret API_KEY_SECRET: it checks the form of a
+	// key, and makes the CSRF token of a session.
+	KeySecret []byte
+	// AdminToken is the SHA-256 of the worker secret ADMIN_TOKEN. The
+	// operator's sessions die with it.
+	AdminToken [32]byte
+}
+
+const operator = "operator" // account of the attempts
+
+// View is what the dashboard is told of its session.
+type View struct {
+	SignedIn  bool   `json:"signedIn"`
+	Operator  bool   `json:"operator"`
+	MachineID string `json:"machineId,omitempty"` // of a manage key
+	KeyName   string `json:"keyName,omitempty"`
+	// CSRFToken goes with every mutation, in the field x-csrf-token.
+	CSRFToken string `json:"csrfToken,omitempty"`
+	IdleAt    int64  `json:"idleAt,omitempty"` // Unix milliseconds
+	ExpiresAt int64  `json:"expiresAt,omitempty"`
+}
+
+// Create serves POST /api/session.
+//
+//	{"token":"…"} → 200 View, and the cookie; 401; 429 after ten attempts
+func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	if err := sameOrigin(c.Request); err != nil {
+		return nil, err
+	}
+	raw, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Token string `json:"token"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if d.Decode(&in) != nil || d.More() || in.Token == "" {
+		return nil, apierr.Invalid("token", "the body must be {token}")
+	}
+	account := operator
+	if k, ok := auth.ParseKey(in.Token); ok && !k.Old() && k.CheckOK(s.KeySecret) {
+		account = k.MachineID
+	}
+	if _, err := s.ask(ctx, machine.RegistryID, "session.admit", map[string]string{"account": account}); err != nil {
+		return nil, err
+	}
+	who, err := s.judge(ctx, c.Request, account, in.Token)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, c, account, who)
+}
+
+// judge tells whose credential it is.
+func (s *Sessions) judge(ctx context.Context, r *edge.Request, account, token string) (*auth.Call, error) {
+	shown := &edge.Request{ID: r.ID, Path: r.Path, Header: edge.Header{{Name: "authorization", Value: "Bearer " + token}}}
+	if account == operator {
+		return s.Credentials.Operator(ctx, shown, "")
+	}
+	return s.Credentials.Manage(ctx, shown, account)
+}
+
+func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *auth.Call) (*edge.Response, error) {
+	var b [32]byte
+	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
+		return nil, fmt.Errorf("make a session: %w", err)
+	}
+	t := ticket{home: machine.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
+	in := machine.SessionOpen{Digest: t.digest(), Bound: s.bound()}
+	if who.Key != nil {
+		t.home, in.KeyID = who.MachineID, who.Key.ID
+	}
+	if before, ok := readCookie(c.Header); ok {
+		if before.home == t.home {
+			in.Replaces = before.digest()
+		} else if err := s.end(ctx, before, false); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := s.ask(ctx, t.home, "session.open", in)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.ask(ctx, machine.RegistryID, "session.passed", map[string]string{"account": account}); err != nil {
+		return nil, err
+	}
+	var row machine.Session
+	if err := json.Unmarshal(raw, &row); err != nil {
+		return nil, err
+	}
+	resp, err := answer(s.view(t, &row))
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Add("set-cookie", t.cookie())
+	return resp, nil
+}
+
+// Show serves GET /api/session: who is signed in, also when nobody is.
+func (s *Sessions) Show(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	t, ok := readCookie(c.Header)
+	if !ok || crossSite(c.Request) {
+		return answer(View{})
+	}
+	row, err := s.check(ctx, t)
+	if isRefusal(err) {
+		resp, err := answer(View{})
+		if err == nil {
+			resp.Header.Add("set-cookie", goneCookie)
+		}
+		return resp, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.view(t, row))
+}
+
+// End serves DELETE /api/session: the session is over; with ?all=true every
+// session of the same token or key.
+func (s *Sessions) End(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	if c.Query != "" && c.Query != "all=true" {
+		return nil, apierr.Invalid("all", "only all=true can be asked for")
+	}
+	if t, ok := readCookie(c.Header); ok {
+		if err := s.checkMutation(c.Request, t); err != nil {
+			return nil, err
+		}
+		if err := s.end(ctx, t, c.Query != ""); err != nil {
+			return nil, err
+		}
+	}
+	return &edge.Response{Status: 204, Header: edge.Header{{Name: "set-cookie", Value: goneCookie}}}, nil
+}
+
+func (s *Sessions) end(ctx context.Context, t ticket, all bool) error {
+	_, err := s.ask(ctx, t.home, "session.end", map[string]any{"digest": t.digest(), "all": all})
+	return err
+}
+
+// check asks the object whether a session lives.
+func (s *Sessions) check(ctx context.Context, t ticket) (*machine.Session, error) {
+	raw, err := s.ask(ctx, t.home, "session.check", map[string]string{"digest": t.digest(), "bound": s.bound()})
+	if err != nil {
+		return nil, err
+	}
+	row := new(machine.Session)
+	if err := json.Unmarshal(raw, row); err != nil {
+		return nil, err
+	}
+	if (row.Key == nil) != (t.home == machine.RegistryID) {
+		return nil, apierr.New(401, "session_expired", "sign in again: the session has ended")
+	}
+	return row, nil
+}
+
+func (s *Sessions) view(t ticket, row *machine.Session) View {
+	v := View{SignedIn: true, Operator: row.Key == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
+	if row.Key != nil {
+		v.MachineID, v.KeyName = t.home, row.Key.Name
+	}
+	return v
+}
+
+// csrf makes the CSRF token of a session. It cannot be had from the cookie
+// without the worker's secret.
+func (s *Sessions) csrf(t ticket) string {
+	mac := hmac.New(sha256.New, s.KeySecret)
+	mac.Write([]byte("csrf:" + t.id))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// bound is a digest of the operator's token that is fit for storage.
+func (s *Sessions) bound() string {
+	sum := sha256.Sum256(append([]byte("session:"), s.AdminToken[:]...))
+	return hex.EncodeToString(sum[:])
+}
+
+// ask calls an object. A refusal of the object is the error.
+func (s *Sessions) ask(ctx context.Context, id, op string, in any) ([]byte, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	status, raw, err := s.Objects.Call(ctx, id, op, body)
+	if err != nil {
+		e := machine.ReadFailure(503, nil)
+		e.Err = err
+		return nil, e
+	}
+	if status != 200 {
+		return nil, machine.ReadFailure(status, raw)
+	}
+	return raw, nil
+}
+
+func answer(v View) (*edge.Response, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return &edge.Response{
+		Status: 200,
+		Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+		Body:   stream.FromBytes(b),
+	}, nil
+}
