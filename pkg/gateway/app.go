@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
+	"weir/pkg/audio"
 	"weir/pkg/auth"
 	"weir/pkg/chat"
 	"weir/pkg/dialog"
 	"weir/pkg/edge"
 	"weir/pkg/embeddings"
+	"weir/pkg/images"
 	"weir/pkg/machine"
 	"weir/pkg/manage"
+	"weir/pkg/media"
 	"weir/pkg/messages"
 	"weir/pkg/models"
 	"weir/pkg/redact"
@@ -24,6 +27,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/videos"
 )
 
 // Config is what the operator sets. The three secrets have at least 32 bytes.
@@ -112,7 +116,10 @@ func New(cfg Config, p Ports) *App {
 		pool.Flush(ctx, c.Machine)
 		cache.Revalidate(ctx, c.MachineID)
 	}
-	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: &accounts.Credentials{Pool: pool}, Now: p.Now}, Now: p.Now}
+	credentials := &accounts.Credentials{Pool: pool}
+	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: credentials, Now: p.Now}, Now: p.Now}
+	room := &media.Room{}
+	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate}
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	}
@@ -127,6 +134,9 @@ func New(cfg Config, p Ports) *App {
 		chat:           &chat.Handler{Dialog: talks},
 		messages:       &messages.Handler{Dialog: talks},
 		responses:      &responses.Handler{Dialog: talks, Object: p.Objects},
+		audio:          &audio.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now},
+		images:         &images.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now},
+		videos:         &videos.Handler{Router: routing.Router{}, Accounts: pool, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room},
 		manage:         &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
 		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Now: p.Now},

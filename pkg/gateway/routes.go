@@ -1,13 +1,18 @@
 package gateway
 
 import (
+	"strings"
+
+	"weir/pkg/audio"
 	"weir/pkg/chat"
 	"weir/pkg/embeddings"
+	"weir/pkg/images"
 	"weir/pkg/manage"
 	"weir/pkg/messages"
 	"weir/pkg/models"
 	"weir/pkg/responses"
 	"weir/pkg/session"
+	"weir/pkg/videos"
 )
 
 // handlers are the endpoints.
@@ -17,6 +22,10 @@ type handlers struct {
 	chat       *chat.Handler
 	messages   *messages.Handler
 	responses  *responses.Handler
+
+	audio  *audio.Handler
+	images *images.Handler
+	videos *videos.Handler
 
 	manage         *manage.Handler
 	providerModels *manage.ProviderModels
@@ -28,8 +37,9 @@ type handlers struct {
 const (
 	maxJSON   = 8 << 20 // bytes of a JSON body (reliability T37)
 	maxChat   = 32 << 20
-	maxManage = 1 << 20 // of a management call
-	maxSignIn = 4 << 10 // of a sign-in
+	maxForm   = 256 << 20 // of a form that flows up; its endpoint bounds what is held
+	maxManage = 1 << 20   // of a management call
+	maxSignIn = 4 << 10   // of a sign-in
 )
 
 var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}}
@@ -41,6 +51,9 @@ func routes(h *handlers) []Route {
 	post := func(f Handler) []Method { return []Method{{Name: "POST", Handler: f}} }
 	list := func(pattern string, f Handler) Route {
 		return Route{Pattern: pattern, Access: List, Dialect: ModelList, Cors: ListCors, Methods: get(f)}
+	}
+	form := func(pattern string, f Handler) Route {
+		return Route{Pattern: pattern, Access: Data, Cors: OpenCors, MaxBody: maxForm, AnyEncoding: strings.HasPrefix(pattern, "/v1/videos/"), Methods: post(f)}
 	}
 	kept := func(pattern string, methods ...string) Route {
 		r := Route{Pattern: pattern, Access: Manage, MaxBody: maxManage}
@@ -65,6 +78,19 @@ func routes(h *handlers) []Route {
 		}},
 		{Pattern: "/v1/responses/{id}/input_items", Access: Data, Cors: OpenCors, Methods: get(h.responses.Items)},
 		{Pattern: "/v1/responses/{id}/cancel", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.responses.Cancel)},
+
+		{Pattern: "/v1/audio/speech", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.audio.Speech)},
+		{Pattern: "/v1/audio/voices", Access: Data, Cors: OpenCors, Methods: get(h.audio.Voices)},
+		form("/v1/audio/transcriptions", h.audio.Transcriptions),
+		form("/v1/audio/translations", h.audio.Translations),
+		form("/v1/images/generations", h.images.Generations),
+		form("/v1/images/edits", h.images.Edits),
+		form("/v1/images/variations", h.images.Variations),
+		form("/v1/videos/generations", h.videos.Generations),
+		form("/v1/videos/edits", h.videos.Edits),
+		form("/v1/videos/extensions", h.videos.Extensions),
+		{Pattern: "/v1/videos/{request_id}", Access: Data, Cors: OpenCors, Methods: get(h.videos.Get)},
+		{Pattern: "/v1/videos/{request_id}/content", Access: Data, Cors: OpenCors, Methods: get(h.videos.Content)},
 
 		{Pattern: "/api/session", Access: Public, MaxBody: maxSignIn, Methods: []Method{
 			{Name: "GET", Handler: h.sessions.Show}, {Name: "POST", Handler: h.sessions.Create}, {Name: "DELETE", Handler: h.sessions.End},
