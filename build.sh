@@ -74,13 +74,43 @@ need_chromium() {
 program() {
   local package=$1 dir=$2
   mkdir -p "$(dirname "$dir")"
-  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w" -o "$dir.wasm" "$package"
+  local flags
+  flags=$(small)
+  # shellcheck disable=SC2086
+  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w" $flags -o "$dir.wasm" "$package"
   go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir" # empties it first
   rm "$dir/worker.mjs" "$dir/runtime.mjs" # of the template; ours come next
   mv "$dir.wasm" "$dir/app.wasm"
   cp worker/*.mjs "$dir/"
   # Go's maps get their hash seed from here: at boot the platform has no randomness.
   printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$dir/seed.mjs"
+}
+
+# small gives the flags that keep the packages small which no embeddings call
+# passes through: inlining would make the program a sixth larger.
+small() {
+  local p
+  for p in audio bedrock catalog chat connect dialog eventstream gcpauth images machine manage media messages models \
+    moderations multipart oauth provider redact rerank responses routing search session sigv4 snapshot store translate usage \
+    videos web webpage; do
+    if [ -d "pkg/$p" ]; then printf -- '-gcflags=weir/pkg/%s=-l ' "$p"; fi
+  done
+}
+
+# shrink lets binaryen take out what the Go compiler leaves in, once for each
+# state of the program: it takes most of a minute.
+shrink() {
+  local sum kept
+  sum=$(sha256sum "$1" | cut -d' ' -f1)
+  kept="node_modules/.cache/weir/$sum.wasm"
+  if [ ! -f "$kept" ]; then
+    rm -rf node_modules/.cache/weir
+    mkdir -p node_modules/.cache/weir
+    script node_modules/binaryen/bin/wasm-opt -Os --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int \
+      --enable-mutable-globals "$1" -o "$kept.part"
+    mv "$kept.part" "$kept"
+  fi
+  cp "$kept" "$1"
 }
 
 sizes() {
@@ -93,6 +123,7 @@ build() {
   need go "install Go 1.26 or newer"
   modules
   program ./worker "$out"
+  [ "${1:-}" = quick ] || shrink "$out/app.wasm"
   sizes
 }
 
@@ -151,7 +182,7 @@ run_tests() {
 case "${1:-build}" in
   build) build ;;
   dev)
-    build
+    build quick
     bin=$(node_path)
     PATH="$(dirname "$bin"):$PATH" exec "$bin" test/dev/dev.mjs # gets the signals itself
     ;;
