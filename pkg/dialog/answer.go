@@ -88,11 +88,9 @@ func (x *exchange) same(body []byte) error {
 	mark := marks[x.ask.Dialect]
 	set, err := fields.Read(body, mark, "usage", "id")
 	if err != nil {
-		if media.ValidJSON(body) != nil {
-			return badBody(err)
-		}
+		return badBody(err)
 	}
-	if err != nil || set.Get(mark).Kind != fields.Array {
+	if set.Get(mark).Kind != fields.Array {
 		// An error with a 2xx, or something else altogether.
 		if _, _, err = translate.Response(x.way.dialect, x.ask.Dialect, body, x.opt); err == nil {
 			err = badBody(nil)

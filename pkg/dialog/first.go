@@ -3,6 +3,7 @@ package dialog
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -53,12 +54,16 @@ type first struct {
 }
 
 func (f *first) read() error {
-	buf := make([]byte, 16<<10)
+	f.head = make([]byte, 0, 4<<10)
 	for {
-		n, err := f.body.Read(buf)
-		f.head = append(f.head, buf[:n]...)
+		from := len(f.head)
+		if cap(f.head)-from < 1<<10 {
+			f.head = slices.Grow(f.head, cap(f.head))
+		}
+		n, err := f.body.Read(f.head[from:cap(f.head)])
+		f.head = f.head[:from+n]
 		if n > 0 {
-			if done, bad := f.look(buf[:n]); done || bad != nil {
+			if done, bad := f.look(f.head[from:]); done || bad != nil {
 				return bad
 			}
 		}

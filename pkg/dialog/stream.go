@@ -56,7 +56,7 @@ type watcher struct {
 	// the stream passes byte for byte, so nothing could be taken out of it
 	// that was added for our sake. The usage is estimated then.
 	estimate bool
-	output   int // bytes of text seen
+	written  written
 }
 
 var _ stream.Watcher = (*watcher)(nil)
@@ -81,7 +81,7 @@ func (w *watcher) begin() {
 func (w *watcher) Sample(piece []byte) {
 	w.o.Sample(piece)
 	if w.estimate {
-		w.output += textIn(piece)
+		w.written.add(piece)
 	}
 }
 
@@ -102,37 +102,79 @@ func (w *watcher) estimated() translate.Usage {
 	if in < 0 {
 		in = translate.Estimate(w.x.ask.Dialect, w.x.ask.Body)
 	}
-	return translate.Usage{Input: in, Output: int64(w.output+3) / 4, Known: true}
+	return translate.Usage{Input: in, Output: int64(w.written.bytes+3) / 4, Known: true}
 }
 
-// texts are the fields of a chunk that hold what the model wrote.
-var texts = [...][]byte{[]byte(`"content":"`), []byte(`"reasoning_content":"`), []byte(`"arguments":"`)}
+// written counts about how many bytes of text the chunks of a chat stream hold,
+// without parsing them. Chunks of a stream look alike, so the place of the
+// delta in the last one is where it is looked for first.
+type written struct {
+	bytes int
+	at    int    // of the delta within a line
+	begun []byte // of the line that the last piece ended in
+}
 
-// textIn counts the bytes of text in a piece of a chat stream, roughly: what
-// is cut by the border of a piece is not counted.
-func textIn(piece []byte) (n int) {
-	for _, name := range texts {
-		for rest := piece; ; {
-			at := bytes.Index(rest, name)
-			if at < 0 {
-				break
-			}
-			rest = rest[at+len(name):]
-			end := bytes.IndexByte(rest, '"')
-			for end > 0 && rest[end-1] == '\\' {
-				next := bytes.IndexByte(rest[end+1:], '"')
-				if next < 0 {
-					end = -1
-					break
-				}
-				end += next + 1
-			}
-			if end < 0 {
-				break
-			}
-			n += end
-			rest = rest[end:]
+// maxBegun is how much of such a line is kept; a longer one counts for that.
+const maxBegun = 8 << 10
+
+var (
+	delta = []byte(`"delta":{`)
+	// texts are how a delta begins whose first field is the text, and others
+	// where it comes later.
+	texts = [...][]byte{[]byte(`"content":"`), []byte(`"reasoning_content":"`), []byte(`"reasoning":"`)}
+	later = [...][]byte{[]byte(`"content":"`), []byte(`"arguments":"`)}
+)
+
+func (t *written) add(piece []byte) {
+	for {
+		end := bytes.IndexByte(piece, '\n')
+		if end < 0 {
+			t.begun = append(t.begun, piece[:min(len(piece), maxBegun-len(t.begun))]...)
+			return
 		}
+		line := piece[:end]
+		if len(t.begun) > 0 {
+			t.begun = append(t.begun, line[:min(end, maxBegun-len(t.begun))]...)
+			line, t.begun = t.begun, t.begun[:0]
+		}
+		if len(line) > 0 && line[0] == 'd' {
+			t.line(line)
+		}
+		piece = piece[end+1:]
+	}
+}
+
+func (t *written) line(line []byte) {
+	if t.at > len(line) || !bytes.HasPrefix(line[t.at:], delta) {
+		at := bytes.Index(line, delta)
+		if at < 0 {
+			return
+		}
+		t.at = at
+	}
+	line = line[t.at+len(delta):]
+	for _, name := range texts {
+		if bytes.HasPrefix(line, name) {
+			t.bytes += quoted(line[len(name):])
+			return
+		}
+	}
+	for _, name := range later {
+		if at := bytes.Index(line, name); at >= 0 {
+			t.bytes += quoted(line[at+len(name):])
+			return
+		}
+	}
+}
+
+// quoted is how long a JSON string is whose first quote is past.
+func quoted(s []byte) int {
+	n := 0
+	for n < len(s) && s[n] != '"' {
+		if s[n] == '\\' {
+			n++
+		}
+		n++
 	}
 	return n
 }
