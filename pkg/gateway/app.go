@@ -138,6 +138,7 @@ func New(cfg Config, p Ports) *App {
 		images:         &images.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now},
 		videos:         &videos.Handler{Router: routing.Router{}, Accounts: pool, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room},
 		manage:         &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)},
+		modelLists:     &manage.ModelLists{Models: lists, Cache: cache},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
 		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Now: p.Now},
 		explain: &manage.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) manage.Endpoint {

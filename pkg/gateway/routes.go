@@ -32,6 +32,7 @@ type handlers struct {
 	connectivity   *manage.Connectivity
 	explain        *manage.Explainer
 	sessions       *session.Sessions
+	modelLists     *manage.ModelLists
 }
 
 const (
@@ -108,6 +109,8 @@ func routes(h *handlers) []Route {
 		kept("/api/combos/{id}", "GET", "PUT", "DELETE"),
 		kept("/api/keys", "GET", "POST"),
 		kept("/api/keys/{id}", "GET", "DELETE"),
+		{Pattern: "/api/models/list/{kind}", Access: Manage, Methods: get(h.modelLists.Kind)},
+		{Pattern: "/api/models/info", Access: Manage, Methods: get(h.modelLists.Info)},
 		kept("/api/models/alias", "GET", "PUT", "DELETE"),
 		kept("/api/models/custom", "GET", "POST", "DELETE"),
 		kept("/api/models/disabled", "GET", "POST", "DELETE"),
