@@ -172,13 +172,18 @@ const eventStream = "text/event-stream; charset=utf-8"
 // stream makes the answer of an upstream that streams: natively and watched
 // where the bytes pass, else through the translation.
 func (x *exchange) stream(res *accounts.Result) *edge.Response {
+	x.call.Body = nil // has been read; an open stream need not hold it
 	m := meter{x: x, res: res}
 	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: eventStream})
 	resp := &edge.Response{Status: 200, Header: append(header, provider.ResponseNotes(res.Header)...)}
-	if x.way.dialect == x.ask.Dialect && !x.way.frames {
-		w := &watcher{meter: m, o: translate.Observe(x.ask.Dialect, x.opt)}
+	if x.way.dialect == x.ask.Dialect {
+		w := watcher{meter: m, o: translate.Observe(x.ask.Dialect, x.opt)}
 		w.begin()
-		resp.Body = &stream.Watched{Src: res.Body, W: w, Idle: x.idle()}
+		if x.way.frames {
+			resp.Body = &stream.Through{Src: res.Body, T: &unframed{watcher: w}, Idle: x.idle()}
+		} else {
+			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: x.idle()}
+		}
 		return resp
 	}
 	resp.Body = &stream.Through{Src: res.Body, T: x.translator(m), Idle: x.idle()}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -86,7 +87,11 @@ func (f *first) look(piece []byte) (done bool, err error) {
 		if !ok {
 			return false, nil
 		}
-		return true, failure(f.x.way.dialect, []byte(name), data)
+		d := f.x.way.dialect
+		if strings.HasSuffix(name, "Exception") {
+			d = translate.Converse // the frames' own, whatever they hold
+		}
+		return true, failure(d, []byte(name), data)
 	}
 	if !f.known {
 		switch shapeOf(f.head) {

@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"encoding/base64"
 	"fmt"
 	"os"
 	"strings"
@@ -135,6 +136,112 @@ func TestEveryPair(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHostedClaudeIsSpokenToInItsCloudsWay shows what Vertex AI and Bedrock are
+// sent for Claude: the version in the body, the model in the address, and at
+// Bedrock streams as binary frames.
+func TestHostedClaudeIsSpokenToInItsCloudsWay(t *testing.T) {
+	for _, model := range []string{"ve/claude-sonnet-4-5", "br/anthropic.claude-sonnet-4-5-v1:0"} {
+		for _, d := range []translate.Dialect{translate.Messages, translate.Chat} {
+			for _, streams := range []bool{false, true} {
+				name := fmt.Sprintf("%s_claude_from_%s", model[:2], d)
+				if streams {
+					name += "_stream"
+				}
+				t.Run(name, func(t *testing.T) {
+					w := newWorld(t, append(usual, provided{prefix: "ve", provider: "vertex", vars: map[string]string{"project": "p-1", "location": "us-east5"}})...)
+					var sent string
+					w.script = func(r *upstream.Request) answer {
+						if strings.Contains(r.URL, "/converse") {
+							return recorded(t, translate.Converse, streams)
+						}
+						a := recorded(t, translate.Messages, streams)
+						sent = a.pieces[0]
+						if strings.Contains(r.URL, "bedrock") && streams {
+							a.pieces = frames(sent)
+						}
+						return a
+					}
+					reply, err := w.ask(d, request(d, model, streams))
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := w.text(reply)
+					if !streams && (d == translate.Messages) != (got == sent) {
+						t.Errorf("the bytes pass: %v", got == sent)
+					}
+					if streams && d == translate.Messages && model[:2] == "br" && got != sent {
+						t.Errorf("got\n%s\nwant\n%s", got, sent)
+					}
+					if streams {
+						if outcome := ends(t, d, got); outcome != "well" {
+							t.Errorf("ended %s", outcome)
+						}
+					}
+					golden.Bytes(t, "pairs/"+name+".txt", []byte(show(w, reply, got, false)))
+				})
+			}
+		}
+	}
+}
+
+func TestFramesThatFail(t *testing.T) {
+	limited := string(eventstream.Exception(nil, "throttlingException", []byte(`{"message":"slow"}`)))
+	for _, d := range clients {
+		for _, begun := range []bool{false, true} {
+			w := newWorld(t, usual...)
+			w.script = func(r *upstream.Request) answer {
+				a := recorded(t, upstreamDialectOfFrames(r), true)
+				if strings.Contains(r.URL, "/invoke") {
+					a.pieces = frames(a.pieces[0])
+				}
+				if begun {
+					a.pieces = []string{a.pieces[0][:220], limited}
+					if strings.Contains(r.URL, "/invoke") {
+						a.pieces = append(frames(recorded(t, translate.Messages, true).pieces[0])[:3:3], limited)
+					}
+				} else {
+					a.pieces = []string{limited}
+				}
+				return a
+			}
+			reply, err := w.ask(d, request(d, "br/anthropic.claude-sonnet-4-5-v1:0", true))
+			if !begun {
+				if status(err) != 429 {
+					t.Errorf("%s: %v", d, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ends(t, d, w.text(reply)); got != "with an error" {
+				t.Errorf("%s ended %s", d, got)
+			}
+		}
+	}
+}
+
+func upstreamDialectOfFrames(r *upstream.Request) translate.Dialect {
+	if strings.Contains(r.URL, "/invoke") {
+		return translate.Messages
+	}
+	return translate.Converse
+}
+
+// frames are the events of a stream as Bedrock's InvokeModelWithResponseStream
+// sends them.
+func frames(text string) []string {
+	var out []string
+	for _, p := range pieces(text) {
+		_, data, ok := strings.Cut(p, "data: ")
+		if ok {
+			chunk := `{"bytes":"` + base64.StdEncoding.EncodeToString([]byte(strings.TrimSpace(data))) + `"}`
+			out = append(out, string(eventstream.Event(nil, "chunk", []byte(chunk))))
+		}
+	}
+	return out
 }
 
 // show is a call as a person reads it.

@@ -69,10 +69,10 @@ const keptForEstimate = 16 << 10
 func (w *watcher) begin() {
 	x := w.x
 	w.estimate = x.ask.Dialect == translate.Chat && !x.ask.Usage
-	if len(x.ask.Body) > keptForEstimate {
-		if w.estimate {
-			x.found.input = translate.Estimate(x.ask.Dialect, x.ask.Body)
-		}
+	if w.estimate && len(x.ask.Body) > keptForEstimate {
+		x.found.input = translate.Estimate(x.ask.Dialect, x.ask.Body)
+	}
+	if !w.estimate || x.found.input >= 0 {
 		x.ask.Body = nil
 	}
 }
@@ -177,6 +177,27 @@ func quoted(s []byte) int {
 		n++
 	}
 	return n
+}
+
+// unframed takes a stream of the client's own dialect out of Amazon's frames.
+type unframed struct {
+	watcher
+	frames bedrock.Frames
+}
+
+var _ stream.Transform = (*unframed)(nil)
+
+// Push gives the events of the next piece.
+func (u *unframed) Push(chunk, out []byte) []byte {
+	from := len(out)
+	out = u.frames.Push(chunk, out)
+	u.Sample(out[from:])
+	return out
+}
+
+// End ends the client's stream.
+func (u *unframed) End(cause error, out []byte) []byte {
+	return append(out, u.watcher.End(cause)...)
 }
 
 // translator turns an upstream's stream into the client's.
