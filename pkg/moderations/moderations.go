@@ -1,0 +1,221 @@
+// Package moderations serves POST /v1/moderations in OpenAI's shape.
+//
+//	{model?, input: string, strings or parts} → {id, model, results[{flagged, categories, category_scores, …}]}
+//
+// The body goes up as it came, only the model is replaced.
+package moderations
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/apierr"
+	"weir/pkg/auth"
+	"weir/pkg/edge"
+	"weir/pkg/fields"
+	"weir/pkg/media"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+const (
+	headTimeout  = 30 * time.Second
+	totalTimeout = 60 * time.Second
+	maxAnswer    = 8 << 20 // bytes
+	maxInputs    = 2048
+)
+
+// usual are the models by their vendors' names: the one that is used where the
+// client names none, and what the bare names of the vendor's begin with.
+var usual = [...]struct{ alias, model, begins string }{
+	{"openai", "omni-moderation-latest", "omni-moderation"},
+	{"openai", "omni-moderation-latest", "text-moderation"},
+	{"mistral", "mistral-moderation-latest", "mistral-moderation"},
+}
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   media.Router
+	Accounts media.Sender
+	Allows   media.Allows
+}
+
+// Create parses, resolves, sends and shapes the answer.
+func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := h.targets(c, asked)
+	if err != nil {
+		return nil, err
+	}
+	x := exchange{body: body, first: media.FirstByte(c.Machine, headTimeout)}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
+	if err != nil {
+		return nil, err
+	}
+	if asked == "" {
+		asked = res.Target.ID()
+	}
+	out, err := sjson.SetBytes(x.answer, "model", asked)
+	if err != nil {
+		return nil, media.BadBody(err)
+	}
+	return media.JSONAnswer(res.Header, out), nil
+}
+
+// parse checks a body and gives its model, "" for none.
+func parse(body []byte) (string, error) {
+	s, err := fields.Read(body, "model", "input")
+	if err != nil {
+		var e *fields.Error
+		if errors.As(err, &e) && e.Field != "" {
+			return "", apierr.Invalid(e.Field, "%s", e.Error())
+		}
+		return "", apierr.Invalid("", "the body is not valid JSON: %v", err)
+	}
+	model, given, err := s.String("model")
+	if err != nil || given && model == "" {
+		return "", apierr.Invalid("model", "model must be a non-empty string")
+	}
+	bad := apierr.Invalid("input", "input must be a non-empty string, a list of such strings, or a list of parts with text or image_url")
+	switch v := s.Get("input"); v.Kind {
+	case fields.Absent:
+		return "", apierr.Invalid("input", "input is required")
+	case fields.String:
+		if s.Text(v) == "" {
+			return "", bad
+		}
+	case fields.Array:
+		list := gjson.ParseBytes(s.Raw("input")).Array()
+		if len(list) == 0 || len(list) > maxInputs {
+			return "", apierr.Invalid("input", "input must have from 1 to %d items", maxInputs)
+		}
+		for _, e := range list {
+			if e.Type != list[0].Type || !usable(e) {
+				return "", bad
+			}
+		}
+	default:
+		return "", bad
+	}
+	return model, nil
+}
+
+// usable tells whether one item of the input is a text or a part.
+func usable(e gjson.Result) bool {
+	if e.Type == gjson.String {
+		return e.Str != ""
+	}
+	switch e.Get("type").Str {
+	case "text":
+		return e.Get("text").Type == gjson.String
+	case "image_url":
+		return e.Get("image_url.url").Type == gjson.String
+	}
+	return false
+}
+
+// targets resolves the model. Without one, or with a vendor's bare name, the
+// first connected provider that moderates is used.
+func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) {
+	model := asked
+	if !strings.Contains(asked, "/") && c.Machine.Combo(asked) == nil && c.Machine.Alias(asked) == "" {
+		for i := range usual {
+			u := &usual[i]
+			switch {
+			case asked == "" && len(c.Machine.Active(u.alias)) > 0:
+				model = u.alias + "/" + u.model
+			case asked != "" && strings.HasPrefix(asked, u.begins):
+				model = u.alias + "/" + asked
+			default:
+				continue
+			}
+			break
+		}
+	}
+	if model == "" {
+		e := apierr.Invalid("model", "there are no credentials for a provider that moderates")
+		e.Code = "no_credentials"
+		return nil, e
+	}
+	return media.Targets(h.Router, h.Allows, c, model, "", func(to *routing.Target) error {
+		if !to.Provider.Serves("moderations") {
+			return apierr.Invalid("model", "the provider of this model does not moderate")
+		}
+		return nil
+	})
+}
+
+// exchange is one request on its way to the provider and back.
+type exchange struct {
+	body   []byte
+	first  time.Duration
+	answer []byte
+}
+
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	method, url, err := to.Provider.Endpoint(conn, "moderations", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	body, err := sjson.SetBytes(x.body, "model", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream.Request{
+		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.first, Timeout: max(x.first, totalTimeout), MaxBody: maxAnswer,
+		Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
+	}, nil
+}
+
+// check reads an answer. A provider that gives no verdict (Mistral) has it made
+// of its categories: flagged when any of them is.
+func (x *exchange) check(resp *upstream.Response) error {
+	raw, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err == nil {
+		err = media.ValidJSON(raw)
+	}
+	list := gjson.GetBytes(raw, "results")
+	if err == nil && (!list.IsArray() || !gjson.ParseBytes(raw).IsObject()) {
+		err = errors.New("the answer has no results")
+	}
+	if err != nil {
+		return media.BadBody(err)
+	}
+	// Written anew from the end, so that the places before stay.
+	all := list.Array()
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if !r.IsObject() || !r.Get("categories").IsObject() {
+			return media.BadBody(errors.New("a result has no categories"))
+		}
+		if r.Get("flagged").IsBool() {
+			continue
+		}
+		verdict := `{"flagged":false,`
+		r.Get("categories").ForEach(func(_, v gjson.Result) bool {
+			if v.Type == gjson.True {
+				verdict = `{"flagged":true,`
+			}
+			return true
+		})
+		at := list.Index + r.Index - list.Index
+		raw = fields.Splice(raw, fields.Span{Start: at, End: at + 1}, []byte(verdict))
+	}
+	x.answer = raw
+	return nil
+}

@@ -1,0 +1,59 @@
+package moderations
+
+import (
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/auth"
+	"weir/pkg/internal/fakeup"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+)
+
+const own = "openai-compatible-0123abcd"
+
+func world(t *testing.T, body string) (*fakeup.World, *Handler) {
+	w := fakeup.New(t)
+	w.Connect(own, "c1", store.ProviderData{BaseURL: "https://mod.example.com/v1", Prefix: "mod"})
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: body} }
+	return w, &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel}
+}
+
+func TestBadInputNamesTheField(t *testing.T) {
+	for body, param := range map[string]string{
+		`{`: "", `{"model":"mod/m"}`: "input", `{"model":"mod/m","input":""}`: "input", `{"model":"mod/m","input":[]}`: "input",
+		`{"model":"mod/m","input":["a",{"type":"text","text":"b"}]}`: "input", `{"model":"mod/m","input":[{"type":"audio"}]}`: "input",
+		`{"model":"mod/m","input":5}`: "input", `{"model":1,"input":"a"}`: "model", `{"model":"","input":"a"}`: "model", `{"input":"a"}`: "model",
+	} {
+		w, h := world(t, "")
+		_, err := h.Create(t.Context(), w.Ask("/v1/moderations", body))
+		if e := fakeup.Refused(t, err, 400); e.Param != param || len(w.Calls) > 0 {
+			t.Errorf("%s: param %q, want %q", body, e.Param, param)
+		}
+	}
+}
+
+func TestTheAnswerHasAVerdict(t *testing.T) {
+	w, h := world(t, `{"id":"m","model":"up","results":[{"categories":{"hate":true},"category_scores":{"hate":0.9}},{"categories":{"hate":false}},{"flagged":true,"categories":{}}]}`)
+	resp, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":["a","b","c"],"model":"mod/m","extra":{"kept":1.50}}`))
+	got := gjson.Parse(fakeup.Body(t, resp, err))
+	if got.Get("results.#.flagged").Raw != "[true,false,true]" || got.Get("model").Str != "mod/m" || got.Get("results.0.category_scores.hate").Num != 0.9 {
+		t.Errorf("got %s", got.Raw)
+	}
+	if want := `{"input":["a","b","c"],"model":"m","extra":{"kept":1.50}}`; w.Calls[0].Body != want || w.Calls[0].URL != "https://mod.example.com/v1/moderations" {
+		t.Errorf("sent %s to %s", w.Calls[0].Body, w.Calls[0].URL)
+	}
+}
+
+func TestBrokenAnswers(t *testing.T) {
+	for _, body := range []string{"", "null", `{}`, `{"results":{}}`, `{"results":[1]}`, `{"results":[{}]}`, `{"results":[`} {
+		w, h := world(t, body)
+		_, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":"a","model":"mod/m"}`))
+		if err == nil {
+			t.Errorf("%s: an answer", body)
+			continue
+		}
+		fakeup.Refused(t, err, 502)
+	}
+}

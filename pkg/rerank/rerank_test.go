@@ -1,0 +1,107 @@
+package rerank
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/auth"
+	"weir/pkg/internal/fakeup"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+)
+
+func ask(w *fakeup.World, body string) (*gjson.Result, error) {
+	h := &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel}
+	resp, err := h.Create(w.Context(), w.Ask("/v1/rerank", body))
+	if err != nil {
+		return nil, err
+	}
+	v := gjson.Parse(fakeup.Body(w, resp, nil))
+	return &v, nil
+}
+
+func TestBadInputNamesTheField(t *testing.T) {
+	for name, tt := range map[string][2]string{
+		"no_model":            {`{"query":"q","documents":["a"]}`, "model"},
+		"no_query":            {`{"model":"cohere/rerank-v3.5","documents":["a"]}`, "query"},
+		"empty_query":         {`{"model":"cohere/rerank-v3.5","query":" ","documents":["a"]}`, "query"},
+		"no_documents":        {`{"model":"cohere/rerank-v3.5","query":"q"}`, "documents"},
+		"empty_list":          {`{"model":"cohere/rerank-v3.5","query":"q","documents":[]}`, "documents"},
+		"a_number":            {`{"model":"cohere/rerank-v3.5","query":"q","documents":[1]}`, "documents"},
+		"no_text":             {`{"model":"cohere/rerank-v3.5","query":"q","documents":[{"body":"a"}]}`, "documents"},
+		"too_many":            {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a"` + strings.Repeat(`,"a"`, 1000) + `]}`, "documents"},
+		"top_n_zero":          {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a"],"top_n":0}`, "top_n"},
+		"return_documents":    {`{"model":"cohere/rerank-v3.5","query":"q","documents":["a"],"return_documents":1}`, "return_documents"},
+		"not_json":            {`{`, ""},
+		"another_provider":    {`{"model":"openai/gpt-5","query":"q","documents":["a"]}`, "model"},
+		"a_model_that_embeds": {`{"model":"cohere/embed-v4.0","query":"q","documents":["a"]}`, "model"},
+	} {
+		w := fakeup.New(t, "cohere", "openai")
+		_, err := ask(w, tt[0])
+		if e := fakeup.Refused(t, err, 400); e.Param != tt[1] || len(w.Calls) > 0 {
+			t.Errorf("%s: param %q, want %q, %d calls", name, e.Param, tt[1], len(w.Calls))
+		}
+	}
+}
+
+func TestVendors(t *testing.T) {
+	common := `{"results":[{"index":0,"relevance_score":0.1},{"index":2,"relevance_score":0.9}]`
+	for _, tt := range []struct{ provider, model, answer, top, usage string }{
+		{"cohere", "rerank-v3.5", common + `,"meta":{"billed_units":{"search_units":1}}}`, "top_n", `{"total_tokens":null,"search_units":1}`},
+		{"jina", "jina-reranker-v3", common + `,"usage":{"total_tokens":7}}`, "top_n", `{"total_tokens":7,"search_units":null}`},
+		{"together", "m", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
+		{"openrouter", "cohere/rerank-v3.5", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
+		{"voyage", "rerank-2.5", strings.Replace(common, "results", "data", 1) + `,"usage":{"total_tokens":7}}`, "top_k", `{"total_tokens":7,"search_units":null}`},
+	} {
+		w := fakeup.New(t, tt.provider)
+		w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: tt.answer} }
+		got, err := ask(w, `{"model":"`+tt.provider+`/`+tt.model+`","query":"q","documents":["a",{"text":"b"},{"text":"c","id":9}],"top_n":2,"return_documents":true}`)
+		if err != nil {
+			t.Errorf("%s: %v", tt.provider, err)
+			continue
+		}
+		want := `[{"index":2,"relevance_score":0.9,"document":{"text":"c","id":9}},{"index":0,"relevance_score":0.1,"document":{"text":"a"}}]`
+		if got.Get("results").Raw != want || got.Get("usage").Raw != tt.usage || got.Get("model").Str != tt.provider+"/"+tt.model {
+			t.Errorf("%s: got %s", tt.provider, got.Raw)
+		}
+		sent := gjson.Parse(w.Calls[0].Body)
+		if sent.Get("documents").Raw != `["a","b","c"]` || sent.Get(tt.top).Raw != "2" || sent.Get("model").Str != tt.model {
+			t.Errorf("%s: sent %s", tt.provider, sent.Raw)
+		}
+	}
+}
+
+func TestBedrock(t *testing.T) {
+	w := fakeup.New(t)
+	w.Connect("bedrock", "c1", store.ProviderData{Vars: map[string]string{"region": "eu-west-1"}})
+	w.Script = func(*fakeup.Seen) fakeup.Answer {
+		return fakeup.Answer{Body: `{"results":[{"index":0,"relevanceScore":0.5}]}`}
+	}
+	got, err := ask(w, `{"model":"bedrock/amazon.rerank-v1:0","query":"q","documents":["a"]}`)
+	if err != nil || got.Get("results").Raw != `[{"index":0,"relevance_score":0.5}]` {
+		t.Fatalf("got %v %v", got, err)
+	}
+	const arn = "rerankingConfiguration.bedrockRerankingConfiguration.modelConfiguration.modelArn"
+	if a := gjson.Get(w.Calls[0].Body, arn).Str; a != "arn:aws:bedrock:eu-west-1::foundation-model/amazon.rerank-v1:0" {
+		t.Errorf("model %s", a)
+	}
+}
+
+func TestAnswersThatCannotBeTrusted(t *testing.T) {
+	for name, body := range map[string]string{
+		"out_of_range": `{"results":[{"index":1,"relevance_score":1}]}`, "negative": `{"results":[{"index":-1,"relevance_score":1}]}`,
+		"twice": `{"results":[{"index":0,"relevance_score":1},{"index":0,"relevance_score":1}]}`, "fraction": `{"results":[{"index":0.5,"relevance_score":1}]}`,
+		"no_score": `{"results":[{"index":0}]}`, "infinite": `{"results":[{"index":0,"relevance_score":1e999}]}`, "none": `{"results":[]}`, "cut": `{"results":[`,
+	} {
+		w := fakeup.New(t, "cohere")
+		w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: body} }
+		_, err := ask(w, `{"model":"cohere/rerank-v3.5","query":"q","documents":["a"]}`)
+		if err == nil {
+			t.Errorf("%s: an answer", name)
+			continue
+		}
+		fakeup.Refused(t, err, 502)
+	}
+}
