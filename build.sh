@@ -12,6 +12,7 @@ export NO_UPDATE_NOTIFIER=1 DO_NOT_TRACK=1
 usage() {
   cat <<'EOF'
 ./build.sh          install what is missing, compile to build/, print the sizes
+                    (./build.sh build quick leaves out what makes the program small)
 ./build.sh dev      build, then serve on PORT (8787) with state in STATE_DIR (.wrangler/state)
                     DEMO=0 leaves out the demo machine and the test upstream
 ./build.sh test     vet, unit tests, build, size budgets, end-to-end tests in workerd
@@ -180,7 +181,7 @@ run_tests() {
 }
 
 case "${1:-build}" in
-  build) build ;;
+  build) build "${2:-}" ;;
   dev)
     build quick
     bin=$(node_path)
