@@ -98,17 +98,19 @@ small() {
   done
 }
 
-# shrink lets binaryen take out what the Go compiler leaves in, once for each
-# state of the program: it takes most of a minute.
+# shrink lets binaryen take out what the Go compiler leaves in, and packs the
+# program's data; once for each state of the program, as it takes most of a
+# minute.
 shrink() {
   local sum kept
-  sum=$(sha256sum "$1" | cut -d' ' -f1)
+  sum=$(cat "$1" build.sh worker/pack/*.go | sha256sum | cut -d' ' -f1)
   kept="node_modules/.cache/weir/$sum.wasm"
   if [ ! -f "$kept" ]; then
     rm -rf node_modules/.cache/weir
     mkdir -p node_modules/.cache/weir
     script node_modules/binaryen/bin/wasm-opt -Os --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int \
       --enable-mutable-globals "$1" -o "$kept.part"
+    go run ./worker/pack "$kept.part"
     mv "$kept.part" "$kept"
   fi
   cp "$kept" "$1"
