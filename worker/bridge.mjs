@@ -377,6 +377,15 @@ class Instance {
         const { read, written } = enc.encodeInto(s, self.u8().subarray(outAt, outAt + outSize));
         return read === s.length ? written : -1;
       },
+      // decode reads bytes in an encoding and keeps the text, which decoded
+      // copies; it gives its size in UTF-8, or -1.
+      decode(labelAt, labelLen, at, n) {
+        try {
+          self.listed = enc.encode(new TextDecoder(self.text(labelAt, labelLen)).decode(self.u8().subarray(at, at + n)));
+          return self.listed.byteLength;
+        } catch { return -1; }
+      },
+      decoded(at) { self.u8().set(self.listed, at); self.listed = null; },
       // sign makes an RS256 signature with the platform's WebCrypto.
       sign(op, keyAt, keyLen, dataAt, dataLen) {
         const key = self.bytes(keyAt, keyLen), data = self.bytes(dataAt, dataLen);

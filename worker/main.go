@@ -22,6 +22,7 @@ func main() {
 			KV:           kvStore{},
 			CanonicalURL: bridge.CanonicalURL,
 			Normalize:    bridge.Normalize,
+			Decode:       bridge.Decode,
 			SignRS256:    bridge.SignRS256,
 			Now:          time.Now,
 			Rand:         rand.Reader,

@@ -19,15 +19,19 @@ import (
 	"weir/pkg/media"
 	"weir/pkg/messages"
 	"weir/pkg/models"
+	"weir/pkg/moderations"
 	"weir/pkg/redact"
+	"weir/pkg/rerank"
 	"weir/pkg/responses"
 	"weir/pkg/routing"
+	"weir/pkg/search"
 	"weir/pkg/session"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 	"weir/pkg/videos"
+	"weir/pkg/web"
 )
 
 // Config is what the operator sets. The three secrets have at least 32 bytes.
@@ -47,7 +51,8 @@ type Ports struct {
 	Objects      machine.Stub
 	KV           store.KV
 	CanonicalURL func(raw string) (string, bool)
-	Normalize    func(text string) string
+	Normalize    func(text string) string                              // NFKC
+	Decode       func(label string, raw []byte) (text string, ok bool) // of an encoding by its WHATWG label
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
 	Now          func() time.Time
 	Rand         io.Reader
@@ -123,6 +128,21 @@ func New(cfg Config, p Ports) *App {
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	}
+	find := func(s accounts.Sender) *search.Handler {
+		return &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: p.Normalize, Now: p.Now}
+	}
+	order := func(s accounts.Sender) *rerank.Handler {
+		return &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
+	}
+	moderate := func(s accounts.Sender) *moderations.Handler {
+		return &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
+	}
+	pages := func(s accounts.Sender, do upstream.Doer) *web.Handler {
+		return &web.Handler{
+			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Do: do,
+			CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, Decode: p.Decode, Now: p.Now,
+		}
+	}
 	talk := func(s accounts.Sender) *dialog.Dialog {
 		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now}
 	}
@@ -137,6 +157,10 @@ func New(cfg Config, p Ports) *App {
 		audio:          &audio.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now},
 		images:         &images.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now},
 		videos:         &videos.Handler{Router: routing.Router{}, Accounts: pool, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room},
+		search:         find(pool),
+		web:            pages(pool, p.Do),
+		rerank:         order(pool),
+		moderations:    moderate(pool),
 		manage:         &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)},
 		modelLists:     &manage.ModelLists{Models: lists, Cache: cache},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
@@ -151,6 +175,14 @@ func New(cfg Config, p Ports) *App {
 				return (&messages.Handler{Dialog: talk(s)}).Create
 			case "/v1/responses":
 				return (&responses.Handler{Dialog: talk(s), Object: p.Objects}).Create
+			case "/v1/search":
+				return find(s).Create
+			case "/v1/web/fetch":
+				return pages(s, nil).Fetch
+			case "/v1/rerank":
+				return order(s).Create
+			case "/v1/moderations":
+				return moderate(s).Create
 			}
 			return nil
 		}},

@@ -10,9 +10,13 @@ import (
 	"weir/pkg/manage"
 	"weir/pkg/messages"
 	"weir/pkg/models"
+	"weir/pkg/moderations"
+	"weir/pkg/rerank"
 	"weir/pkg/responses"
+	"weir/pkg/search"
 	"weir/pkg/session"
 	"weir/pkg/videos"
+	"weir/pkg/web"
 )
 
 // handlers are the endpoints.
@@ -27,6 +31,11 @@ type handlers struct {
 	images *images.Handler
 	videos *videos.Handler
 
+	search      *search.Handler
+	web         *web.Handler
+	rerank      *rerank.Handler
+	moderations *moderations.Handler
+
 	manage         *manage.Handler
 	providerModels *manage.ProviderModels
 	connectivity   *manage.Connectivity
@@ -38,6 +47,7 @@ type handlers struct {
 const (
 	maxJSON   = 8 << 20 // bytes of a JSON body (reliability T37)
 	maxChat   = 32 << 20
+	maxAsk    = 256 << 10 // of a search or a fetch: a query or an address, and options
 	maxForm   = 256 << 20 // of a form that flows up; its endpoint bounds what is held
 	maxManage = 1 << 20   // of a management call
 	maxSignIn = 4 << 10   // of a sign-in
@@ -92,6 +102,11 @@ func routes(h *handlers) []Route {
 		form("/v1/videos/extensions", h.videos.Extensions),
 		{Pattern: "/v1/videos/{request_id}", Access: Data, Cors: OpenCors, Methods: get(h.videos.Get)},
 		{Pattern: "/v1/videos/{request_id}/content", Access: Data, Cors: OpenCors, Methods: get(h.videos.Content)},
+
+		{Pattern: "/v1/search", Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.search.Create)},
+		{Pattern: "/v1/web/fetch", Access: Data, Cors: OpenCors, MaxBody: maxAsk, Methods: post(h.web.Fetch)},
+		{Pattern: "/v1/rerank", Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.rerank.Create)},
+		{Pattern: "/v1/moderations", Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.moderations.Create)},
 
 		{Pattern: "/api/session", Access: Public, MaxBody: maxSignIn, Methods: []Method{
 			{Name: "GET", Handler: h.sessions.Show}, {Name: "POST", Handler: h.sessions.Create}, {Name: "DELETE", Handler: h.sessions.End},

@@ -34,7 +34,8 @@ type Handler struct {
 	Router   media.Router
 	Accounts media.Sender
 	Allows   media.Allows
-	// Do makes the gateway's own fetches.
+	// Do makes the gateway's own fetches. Without one nothing is fetched: Accounts
+	// notes what would be, and all parts of the plan are gone through.
 	Do upstream.Doer
 	// CanonicalURL is the platform's URL parser: the canonical string, or
 	// false.
@@ -80,7 +81,7 @@ func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*edge.Response, erro
 		if first == nil || better(err, first) {
 			first = err
 		}
-		if !next(err) {
+		if h.Do != nil && !next(err) {
 			break
 		}
 	}
@@ -89,6 +90,15 @@ func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*edge.Response, erro
 
 // step has the page fetched by one part of the plan.
 func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request, deadline time.Time) (*page, error) {
+	if s.own && h.Do == nil {
+		_, err := h.Accounts.Send(ctx, &accounts.Call{
+			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{itself}, Timeout: totalTimeout,
+			Build: func(*routing.Target, *store.Connection) (*upstream.Request, error) {
+				return pageRequest(req.url, totalTimeout), nil
+			},
+		})
+		return nil, err
+	}
 	if s.own {
 		begun := h.Now()
 		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil

@@ -8,7 +8,11 @@ import (
 
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
+	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 	"weir/pkg/webpage"
@@ -19,6 +23,12 @@ const (
 	ownAlias = "web"
 	ownModel = "web/fetch"
 )
+
+// itself stands for the gateway in a plan that is only noted.
+var itself = routing.Target{
+	Provider: &provider.Descriptor{ID: ownAlias, Alias: ownAlias}, Alias: ownAlias, Model: "fetch", Kind: catalog.WebFetch,
+	Connections: []*store.Connection{{Name: "the gateway itself"}},
+}
 
 const (
 	maxMoves = 5       // redirects that are followed
@@ -39,14 +49,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 			return nil, timedOut(nil)
 		}
 		c.Trace.Attempts++
-		resp, err := upstream.Do(ctx, h.Do, &upstream.Request{
-			Method: "GET", URL: target, Header: edge.Header{
-				{Name: "user-agent", Value: agent},
-				{Name: "accept", Value: "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5"},
-				{Name: "accept-encoding", Value: "identity"},
-			},
-			HeaderTimeout: left, Timeout: left, MaxBody: maxPage,
-		})
+		resp, err := upstream.Do(ctx, h.Do, pageRequest(target, left))
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -73,6 +76,18 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 			return nil, unavailable("the page answered with status %d", s)
 		}
 		return h.read(raw, resp.Header.Get("content-type"), target, req)
+	}
+}
+
+// pageRequest is the call for a page.
+func pageRequest(target string, left time.Duration) *upstream.Request {
+	return &upstream.Request{
+		Method: "GET", URL: target, Header: edge.Header{
+			{Name: "user-agent", Value: agent},
+			{Name: "accept", Value: "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5"},
+			{Name: "accept-encoding", Value: "identity"},
+		},
+		HeaderTimeout: left, Timeout: left, MaxBody: maxPage,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
@@ -125,6 +126,19 @@ func Normalize(text string) string {
 		return text
 	}
 	return s
+}
+
+// Decode gives a text in UTF-8 that is written in another encoding, by the
+// platform; label is the encoding's WHATWG label. It is false for one that the
+// platform does not know.
+func Decode(label string, raw []byte) (string, bool) {
+	n := hostDecode(sptr(label), int32(len(label)), ptr(raw), int32(len(raw)))
+	if n < 0 {
+		return "", false
+	}
+	text := make([]byte, n)
+	hostDecoded(ptr(text))
+	return unsafe.String(unsafe.SliceData(text), n), true
 }
 
 func viaHost(in string, call func(out []byte) int32) (string, bool) {

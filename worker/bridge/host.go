@@ -63,6 +63,12 @@ func hostURL(raw unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
 //go:wasmimport host normalize
 func hostNormalize(text unsafe.Pointer, n int32, out unsafe.Pointer, size int32) int32
 
+//go:wasmimport host decode
+func hostDecode(label unsafe.Pointer, labelLen int32, raw unsafe.Pointer, n int32) int32
+
+//go:wasmimport host decoded
+func hostDecoded(out unsafe.Pointer)
+
 //go:wasmimport host sign
 func hostSign(op int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer, dataLen int32)
 
