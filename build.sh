@@ -15,7 +15,8 @@ usage() {
                     (./build.sh build quick leaves out what makes the program small)
 ./build.sh dev      build, then serve on PORT (8787) with state in STATE_DIR (.wrangler/state)
                     DEMO=0 leaves out the demo machine and the test upstream
-./build.sh test     vet, unit tests, build, size budgets, end-to-end tests in workerd
+./build.sh test     vet, unit tests, build, size budgets, end-to-end tests in workerd,
+                    the dashboard in a browser
 ./build.sh bench    measure the gateway against a bare pass-through worker
 ./build.sh deploy   set missing secrets, then deploy; DRY_RUN=1 stops before uploading
 ./build.sh clean    remove build/ and test/out/
@@ -127,8 +128,12 @@ build() {
   modules
   program ./worker "$out"
   [ "${1:-}" = quick ] || shrink "$out/app.wasm"
+  dashboard
   sizes
 }
+
+# dashboard builds the pages that are served at /, beside the program.
+dashboard() { script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn; }
 
 # step runs one part of the tests to its first failing command, and remembers
 # a failure. (In a condition the shell would ignore failures inside the part.)
@@ -156,6 +161,8 @@ budgets() {
   [ "$gzipped" -le "$max_gzip" ] || { echo "app.wasm gzipped is over $max_gzip bytes"; return 1; }
 }
 
+types() { script node_modules/typescript/bin/tsc -p worker/dashboard; }
+
 unit() { go test -json ./... > test/out/unit.json || true; script test/report.mjs unit test/out/unit.json; }
 
 e2e() {
@@ -166,20 +173,32 @@ e2e() {
     "test/worker/*.test.mjs"
 }
 
+# pages tests the dashboard in a browser; its pictures stay in test/out/dashboard.
+pages() {
+  CHROMIUM=$(need_chromium)
+  export CHROMIUM
+  script --test --test-concurrency=1 \
+    --test-reporter=spec --test-reporter-destination=stdout \
+    --test-reporter=tap --test-reporter-destination=test/out/dashboard.tap \
+    "test/dashboard/*.test.mjs"
+}
+
 run_tests() {
   need go "install Go 1.26 or newer"
   modules
   mkdir -p test/out
-  rm -f test/out/unit.json test/out/e2e.tap
+  rm -f test/out/unit.json test/out/*.tap
   step "gofmt" formatted
   step "vet" go vet ./...
   step "vet for wasm" env GOOS=js GOARCH=wasm go vet ./worker/...
+  step "types of the dashboard" types
   step "unit tests" unit
   step "build" build
   step "budgets" budgets
   step "end to end, in workerd" e2e
+  step "dashboard, in a browser" pages
   [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
-  script test/report.mjs total test/out/unit.json test/out/e2e.tap "${#failed[@]}"
+  script test/report.mjs total test/out/unit.json test/out/e2e.tap test/out/dashboard.tap "${#failed[@]}"
 }
 
 case "${1:-build}" in

@@ -1,7 +1,8 @@
 // Reads what the test runners wrote.
 //
 //	report.mjs unit FILE             prints a line per Go package and the output of failures
-//	report.mjs total UNIT TAP STEPS  prints "N passed, N failed" over both; STEPS failed besides
+//	report.mjs total UNIT TAP TAP STEPS  prints "N passed, N failed" over all: unit tests, end to
+//	                                     end, dashboard; STEPS failed besides
 import { readFileSync } from "node:fs";
 
 const [mode, ...args] = process.argv.slice(2);
@@ -45,9 +46,9 @@ if (mode === "unit") {
   console.log(`${pass} unit tests passed, ${fail} failed`);
   process.exit(fail || !pass ? 1 : 0);
 }
-const unit = goTests(args[0]), e2e = tapTests(args[1]);
-const pass = unit.pass + e2e.pass, failedTests = unit.fail + e2e.fail;
-const fail = Math.max(failedTests, Number(args[2])); // a step such as vet counts when no test failed
-console.log(`unit: ${unit.pass} passed, ${unit.fail} failed; end to end: ${e2e.pass} passed, ${e2e.fail} failed`);
+const unit = goTests(args[0]), e2e = tapTests(args[1]), pages = tapTests(args[2]);
+const pass = unit.pass + e2e.pass + pages.pass, failedTests = unit.fail + e2e.fail + pages.fail;
+const fail = Math.max(failedTests, Number(args[3])); // a step such as vet counts when no test failed
+console.log(`unit: ${unit.pass} passed, ${unit.fail} failed; end to end: ${e2e.pass} passed, ${e2e.fail} failed; dashboard: ${pages.pass} passed, ${pages.fail} failed`);
 console.log(`${pass} passed, ${fail} failed`);
-process.exit(fail || !unit.pass || !e2e.ran ? 1 : 0);
+process.exit(fail || !unit.pass || !e2e.ran || !pages.ran ? 1 : 0);

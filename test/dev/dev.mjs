@@ -112,7 +112,7 @@ try {
     Object.assign(about, { machineId, apiKey });
   }
   writePrivate(join(root, ".weir", "dev.json"), JSON.stringify(about, null, 2) + "\n");
-  console.log(`\nweir is on ${baseUrl}; the operator's token is in .weir/dev.json\n`);
+  console.log(`\nweir is on ${baseUrl}, its dashboard at /; the operator's token is in .weir/dev.json\n`);
   if (demo) {
     const body = `-H 'Content-Type: application/json' -d '{"model":"demo/test-embed","input":"hello"}'`;
     console.log("The demo machine's provider is a test upstream on this machine. Try:\n");

@@ -36,16 +36,27 @@ function vendorHosts(upstream) {
   return { name: "vendors", modules: [{ type: "ESModule", path: "vendors.mjs", contents: script }], compatibilityDate: setting("compatibility_date") };
 }
 
+// assets are the dashboard's files, served by the rules of wrangler.toml.
+function assets(dir) {
+  return {
+    directory: join(dir, "dashboard"),
+    routerConfig: { has_user_worker: true },
+    run_worker_first: setting("run_worker_first"),
+    assetConfig: { html_handling: setting("html_handling"), not_found_handling: setting("not_found_handling") },
+  };
+}
+
 // start brings a gateway up.
 //
 //	dir        folder of the built worker (build/)
 //	env        bindings besides the secrets; a secret set to undefined is left out
 //	vendors    a test upstream that answers for every host that is not loopback
+//	dashboard  serve its pages too, as the platform does: in front of the program
 //	persist    folder of the storage; absent, a fresh one that close() removes
 //
 // The result has `url`, `fetch(path, init)`, `mf`, `dir` (of the storage),
 // `logs` (what the worker printed) and `close()`.
-export async function start({ dir = join(root, "build"), env = {}, vendors = null, persist = null } = {}) {
+export async function start({ dir = join(root, "build"), env = {}, vendors = null, dashboard = false, persist = null } = {}) {
   const storage = persist ?? await mkdtemp(join(tmpdir(), "weir-test-"));
   const bindings = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
   for (const [name, value] of Object.entries(bindings)) if (value === undefined) delete bindings[name];
@@ -70,6 +81,7 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
         // A socket of workerd's own: miniflare's entry in front would compress and buffer.
         unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
         ...(vendors ? { outboundService: "vendors" } : {}),
+        ...(dashboard ? { assets: assets(dir) } : {}),
       },
       ...(vendors ? [vendorHosts(vendors)] : []),
     ],

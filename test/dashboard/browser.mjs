@@ -1,0 +1,108 @@
+// A real browser on the real worker, for the tests of the dashboard.
+//
+// A page that a test gets is watched: the test fails when the page logs an
+// error, breaks its own content security policy, asks another origin for
+// anything, or runs what an upstream wrote (canary).
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+import { start as startUpstream } from "../upstream/server.mjs";
+import { admin, secrets, start } from "../worker/gateway.mjs";
+
+const out = fileURLToPath(new URL("../out/dashboard/", import.meta.url));
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+mkdirSync(out, { recursive: true });
+
+// canary is a text that would call window.canary if it were taken for HTML.
+export const canary = `<img src=x onerror="canary()"><svg onload="canary()"></svg>"'><script>canary()</script>`;
+
+// bench starts what the tests of one file share: the test upstream, which also
+// answers for every vendor's host, the gateway with its dashboard, a browser.
+export async function bench(options = {}) {
+  const upstream = await startUpstream();
+  const gateway = await start({ dashboard: true, vendors: upstream, ...options });
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+  return {
+    upstream, gateway, browser, url: gateway.url, operator: admin(gateway),
+    async close() { await browser.close(); await gateway.close(); await upstream.close(); },
+  };
+}
+
+// open gives a watched page, closed and judged when the test ends.
+//
+//	as        signs in with this token first; absent, with the operator's; null, not at all
+//	at        address within the dashboard, "#/machines"
+//	failures  "METHOD path status" of answers that the test provokes; a path may end in *
+//	phone, dark, more options of a browser context
+export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures = [], phone = false, dark = false, ...options } = {}) {
+  const context = await b.browser.newContext({
+    viewport: phone ? { width: 360, height: 740 } : { width: 1280, height: 860 }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
+    permissions: ["clipboard-read", "clipboard-write"], ...options,
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const wrong = [];
+  const expected = (method, url, status) => failures.some((f) => {
+    const [m, path, s] = f.split(" ");
+    const { pathname } = new URL(url);
+    return m === method && Number(s) === status && (path.endsWith("*") ? pathname.startsWith(path.slice(0, -1)) : pathname === path);
+  });
+  await page.exposeFunction("canary", () => { wrong.push("a text of an upstream was run"); });
+  await page.exposeFunction("reportViolation", (v) => { wrong.push(`content security policy: ${v}`); });
+  await page.addInitScript(() => addEventListener("securitypolicyviolation", (e) => {
+    window.reportViolation(`${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber} ${e.sample}`);
+  }));
+  await page.addInitScript(axeSource);
+  page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
+  page.on("console", (m) => {
+    // The browser logs every answer of 400 and above; those are judged below.
+    if ((m.type() === "error" || m.type() === "warning") && !m.text().startsWith("Failed to load resource: the server responded")) wrong.push(`console ${m.type()}: ${m.text()}`);
+  });
+  page.on("request", (r) => { if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== b.url) wrong.push(`asked ${r.url()}`); });
+  page.on("response", (r) => { if (r.status() >= 400 && !expected(r.request().method(), r.url(), r.status())) wrong.push(`${r.request().method()} ${r.url()} answered ${r.status()}`); });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(wrong, []);
+  });
+  await page.goto(`${b.url}/${at}`);
+  if (as !== null) await signIn(page, as);
+  return page;
+}
+
+// signIn does what a person does at the sign-in page.
+export async function signIn(page, token) {
+  await page.getByLabel("Operator’s token or manage key").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign out" }).or(page.getByRole("button", { name: "Menu" })).first().waitFor();
+}
+
+// shot keeps a picture as output of the tests.
+export const shot = (page, name) => page.screenshot({ path: join(out, name + ".png"), fullPage: true });
+
+// accessible runs axe on the page as it is.
+export async function accessible(page, what) {
+  const found = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations
+    .map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + (n.any[0]?.message ?? "")).join(" | ")}`));
+  assert.deepEqual(found, [], `axe on ${what}`);
+}
+
+// looks judges a page in light and dark, on a desk and on a phone: axe finds
+// nothing, nothing is wider than the screen; and keeps the pictures.
+export async function looks(page, name) {
+  const before = page.viewportSize();
+  for (const [size, width, height] of [["desk", 1280, 860], ["phone", 360, 740]]) {
+    await page.setViewportSize({ width, height });
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await accessible(page, `${name}, ${size}, ${colorScheme}`);
+      const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wider <= 0, `${name} is ${wider} px wider than a screen of ${width} px`);
+      await shot(page, `${name}-${size}-${colorScheme}`);
+    }
+  }
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  await page.setViewportSize(before);
+}

@@ -1,0 +1,74 @@
+// What the dashboard is served with, and the frame around its pages.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { bench, looks, open, signIn } from "./browser.mjs";
+import { secrets } from "../worker/gateway.mjs";
+
+const maxFirstLoad = 150 << 10; // bytes of gzipped JavaScript
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+test("every file carries the policy", async () => {
+  const want = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "strict-transport-security": "max-age=31536000",
+    "cross-origin-opener-policy": "same-origin",
+    "access-control-allow-origin": null,
+  };
+  const html = await (await b.gateway.fetch("/")).text();
+  const files = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((m) => m[1]);
+  assert.ok(files.length >= 3);
+  for (const path of ["/", ...files]) {
+    const res = await b.gateway.fetch(path);
+    await res.arrayBuffer();
+    assert.equal(res.status, 200, path);
+    for (const [name, value] of Object.entries(want)) assert.equal(res.headers.get(name), value, `${path} ${name}`);
+    if (/-[\w-]{8}\.(js|css)$/.test(path)) assert.match(res.headers.get("cache-control"), /immutable/);
+  }
+  assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\son\w+=|https?:/);
+});
+
+test("no other path is taken from the program", async () => {
+  for (const [path, status] of [
+    ["/health", 200], ["/v1/models", 401], ["/v1", 404], ["/api/session", 200], ["/abcdefgh01234567/v1/models", 401], ["/abcdefgh01234567/api/providers", 401],
+    ["/oauth/callback", 0], ["/index.html", 404], ["/providers", 404], ["/favicon.ico", 404],
+  ]) {
+    const res = await b.gateway.fetch(path, { headers: { accept: "text/html", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" } });
+    const text = await res.text();
+    if (status) assert.equal(res.status, status, path);
+    assert.doesNotMatch(text, /<div id="app">/, path);
+  }
+  const post = await b.gateway.fetch("/", { method: "POST", body: "{}" });
+  assert.equal(post.status, 405);
+});
+
+test("the first load is small", async () => {
+  const html = await (await b.gateway.fetch("/")).text();
+  let bytes = 0;
+  for (const [, path] of html.matchAll(/(?:src|href)="(\/assets\/[^"]+\.js)"/g)) bytes += gzipSync(Buffer.from(await (await b.gateway.fetch(path)).arrayBuffer())).length;
+  console.log(`first load: ${(bytes / 1024).toFixed(1)} kB of gzipped JavaScript`);
+  assert.ok(bytes > 0 && bytes <= maxFirstLoad, `${bytes} bytes`);
+});
+
+test("signing in and out", async (t) => {
+  const page = await open(t, b, { as: null, failures: ["POST /api/session 401"] });
+  await looks(page, "signin");
+  await page.getByLabel("Operator’s token or manage key").fill("not-the-token");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  await signIn(page, secrets.ADMIN_TOKEN);
+  await page.getByRole("heading", { name: "Machines" }).waitFor();
+  const [cookie] = await page.context().cookies();
+  assert.deepEqual([cookie.name, cookie.secure, cookie.httpOnly, cookie.sameSite, cookie.path], ["__Host-weir", true, true, "Strict", "/"]);
+  await page.reload();
+  await page.getByRole("heading", { name: "Machines" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("You are signed out.").waitFor();
+  assert.deepEqual(await page.context().cookies(), []);
+});

@@ -1,0 +1,112 @@
+// Calls of the management API, in the name of the session.
+
+export class ApiError extends Error {
+  constructor(readonly status: number, message: string, readonly code = "", readonly param = "", readonly retryAfter = 0) { super(message); }
+}
+
+export interface Session {
+  signedIn: boolean; operator: boolean; machineId?: string; keyName?: string; csrfToken?: string; idleAt?: number; expiresAt?: number;
+}
+
+let csrf = "";
+let ended: (why: string) => void = () => {};
+let reauth: () => Promise<boolean> = async () => false;
+
+// on tells what to do when the session is over, and when a call asks for the
+// credential again.
+export function on(handlers: { ended: (why: string) => void; reauth: () => Promise<boolean> }) {
+  ({ ended, reauth } = handlers);
+}
+
+async function failure(res: Response): Promise<ApiError> {
+  const text = await res.text().catch(() => "");
+  let e: { message?: string; code?: string; param?: string; type?: string } = {};
+  try { e = JSON.parse(text).error ?? {}; } catch { /* not JSON */ }
+  const wait = Number(res.headers.get("retry-after") ?? 0);
+  return new ApiError(res.status, e.message ?? `the gateway answered ${res.status}`, e.code ?? "", e.param ?? "", wait);
+}
+
+export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
+  const init: RequestInit = { method, signal, headers: { ...headers }, credentials: "same-origin", cache: "no-store" };
+  const h = init.headers as Record<string, string>;
+  if (method !== "GET") h["content-type"] = "application/json";
+  if (body !== undefined) init.body = JSON.stringify(body);
+  let res: Response;
+  try { res = await fetch(path, init); } catch (e) {
+    if ((e as Error).name === "AbortError") throw e;
+    throw new ApiError(0, "the gateway cannot be reached");
+  }
+  if (!res.ok) throw await failure(res);
+  return res;
+}
+
+export async function call<T = unknown>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+  const send = () => raw(method, path, body, method === "GET" ? headers : { ...headers, "x-csrf-token": csrf });
+  let res: Response;
+  try { res = await send(); } catch (e) {
+    if (!(e instanceof ApiError)) throw e;
+    if (e.code === "reauth_required" && await reauth()) res = await send();
+    else {
+      if (e.status === 401) ended("The session has ended. Sign in again.");
+      throw e;
+    }
+  }
+  return (res.status === 204 ? null : await res.json()) as T;
+}
+
+function keep(s: Session) { csrf = s.csrfToken ?? ""; return s; }
+
+export async function whoami() { return keep(await (await raw("GET", "/api/session")).json()); }
+export async function signIn(token: string) { return keep(await (await raw("POST", "/api/session", { token })).json()); }
+export async function signOut(all: boolean) {
+  await raw("DELETE", "/api/session" + (all ? "?all=true" : ""), undefined, { "x-csrf-token": csrf });
+  csrf = "";
+}
+
+// Machine is the management of one machine.
+export class Machine {
+  private dataKey: { id: string; key: string; until: number } | null = null;
+  constructor(readonly id: string) {}
+  at(path: string) { return `/${this.id}/api${path}`; }
+  get<T>(path: string) { return call<T>("GET", this.at(path)); }
+  post<T>(path: string, body: unknown, headers?: Record<string, string>) { return call<T>("POST", this.at(path), body, headers); }
+  put<T>(path: string, body: unknown) { return call<T>("PUT", this.at(path), body); }
+  patch<T>(path: string, body: unknown) { return call<T>("PATCH", this.at(path), body); }
+  del(path: string) { return call<null>("DELETE", this.at(path)); }
+
+  // tryKey gives a data key for the playground: made on first use, good for an
+  // hour, and kept in this page's memory alone.
+  async tryKey(): Promise<string> {
+    const now = Date.now();
+    if (!this.dataKey || this.dataKey.until < now + 60_000) {
+      const until = now + 3_600_000;
+      const k = await this.post<{ id: string; apiKey: string }>("/keys", { name: "Dashboard playground", scopes: ["data"], expiresAt: until });
+      this.dataKey = { id: k.id, key: k.apiKey, until };
+    }
+    return this.dataKey.key;
+  }
+
+  // forget revokes that key.
+  async forget() {
+    const k = this.dataKey;
+    this.dataKey = null;
+    if (k) await this.del(`/keys/${k.id}`).catch(() => {});
+  }
+}
+
+// words tells an error to a person.
+export function words(e: unknown): string {
+  if (!(e instanceof ApiError)) return e instanceof Error ? e.message : String(e);
+  let text = e.message.charAt(0).toUpperCase() + e.message.slice(1);
+  if (!/[.!?…]$/.test(text)) text += ".";
+  if (e.status === 412) text = "Somebody changed this in the meantime. Reload and try again.";
+  if (e.retryAfter > 0) text += ` Try again in ${duration(e.retryAfter * 1000)}.`;
+  return text;
+}
+
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  if (s < 90) return `${s} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  return `${Math.round(s / 360) / 10} h`;
+}

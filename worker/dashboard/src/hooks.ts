@@ -1,0 +1,70 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { words } from "./api";
+
+export interface Loaded<T> {
+  data: T | null;
+  /** in words, "" without one; data of before may still be there */
+  error: string;
+  loading: boolean;
+  reload: () => Promise<void>;
+  set: (data: T) => void;
+}
+
+// useLoad runs a call whenever deps change, and again by reload. The answer of
+// an older call is dropped.
+export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
+  const [state, setState] = useState<{ data: T | null; error: string; loading: boolean }>({ data: null, error: "", loading: true });
+  const turn = useRef(0);
+  const run = useCallback(async () => {
+    const mine = ++turn.current;
+    setState((s) => ({ ...s, loading: true, error: "" }));
+    try {
+      const data = await load();
+      if (mine === turn.current) setState({ data, error: "", loading: false });
+    } catch (e) {
+      if (mine === turn.current) setState((s) => ({ ...s, error: words(e), loading: false }));
+    }
+  }, deps);
+  const set = useCallback((data: T) => { turn.current++; setState({ data, error: "", loading: false }); }, []);
+  useEffect(() => { void run(); return () => { turn.current++; }; }, [run]);
+  return { ...state, reload: run, set };
+}
+
+export interface Action {
+  busy: boolean;
+  error: string;
+  /** tells whether it went well */
+  run: (f: () => Promise<unknown>) => Promise<boolean>;
+  clear: () => void;
+}
+
+// useAction runs something that a person asked for: busy while it runs, its
+// failure in words.
+export function useAction(): Action {
+  const [state, set] = useState({ busy: false, error: "" });
+  const run = useCallback(async (f: () => Promise<unknown>) => {
+    set({ busy: true, error: "" });
+    try {
+      await f();
+      set({ busy: false, error: "" });
+      return true;
+    } catch (e) {
+      set({ busy: false, error: words(e) });
+      return false;
+    }
+  }, []);
+  const clear = useCallback(() => set({ busy: false, error: "" }), []);
+  return { ...state, run, clear };
+}
+
+// useNow gives the time, anew every second while active.
+export function useNow(active: boolean): number {
+  const [now, set] = useState(Date.now);
+  useEffect(() => {
+    if (!active) return;
+    set(Date.now());
+    const timer = setInterval(() => set(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [active]);
+  return now;
+}

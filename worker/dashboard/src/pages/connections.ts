@@ -1,0 +1,76 @@
+// What the pages know of connections and providers.
+
+// ConnectionRow is a stored connection, as GET /api/providers shows it.
+export interface ConnectionRow {
+  id: string;
+  provider: string;
+  name?: string;
+  authType: string;
+  hasKey: boolean;
+  last4?: string;
+  secrets: string[];
+  priority: number;
+  isActive: boolean;
+  providerSpecificData: Record<string, unknown> & { baseUrl?: string; prefix?: string; enabledModels?: string[] };
+  status: string;
+  lastError?: string;
+  /** Unix milliseconds */
+  cooldownUntil?: number;
+  generation: number;
+  updatedAt: number;
+  expiresAt?: number;
+}
+
+// ProviderRow is a provider of the table, as GET /api/catalog/providers shows it.
+export interface ProviderRow {
+  id: string;
+  alias: string;
+  name: string;
+  kinds: string[];
+  auth: string;
+  keyFree: boolean;
+  vars: string[];
+  optionalVars: string[];
+  baseUrlAllowed: boolean;
+  baseUrl?: string;
+  local: boolean;
+  listsModels: boolean;
+}
+
+export interface TestResult { ok: boolean; latencyMs: number; status: number; error?: string; model?: string }
+
+const testWords: Record<string, string> = {
+  unauthorized: "the provider refuses the credential",
+  quota: "the account has no credit left",
+  rate_limited: "the provider limits the rate at the moment",
+  not_found: "the provider does not know the model",
+  rejected: "the provider rejects the request",
+  failed: "the provider has a failure of its own",
+  connection_failed: "the connection failed",
+  unsupported: "there is nothing to test: no chat or embedding model is known for it",
+  no_credentials: "there is no credential to use",
+};
+
+export function testText(r: TestResult): string {
+  if (r.ok) return `Works: answered in ${r.latencyMs} ms${r.model ? ` (${r.model})` : ""}.`;
+  return `Does not work: ${testWords[r.error ?? ""] ?? r.error ?? "no reason given"}${r.status ? `, status ${r.status}` : ""}.`;
+}
+
+export const kindNames: Record<string, string> = {
+  llm: "Chat", embedding: "Embeddings", image: "Images", tts: "Speech", stt: "Transcription", imageToText: "Image to text",
+  video: "Video", music: "Music", rerank: "Rerank", webSearch: "Web search", webFetch: "Web fetch",
+};
+
+// family tells what a compatible provider speaks; "" is one of the table.
+export function family(provider: string): string {
+  if (/^openai-compatible[-_]/.test(provider)) return "OpenAI-compatible";
+  if (/^anthropic-compatible[-_]/.test(provider)) return "Anthropic-compatible";
+  return "";
+}
+
+export const providerName = (id: string, list: ProviderRow[]) => list.find((p) => p.id === id)?.name ?? (family(id) || id);
+
+// suffix makes the id of a compatible provider its own.
+export function suffix(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(6)), (b) => b.toString(16).padStart(2, "0")).join("");
+}

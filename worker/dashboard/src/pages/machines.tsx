@@ -1,0 +1,70 @@
+import { useState } from "preact/hooks";
+import { call } from "../api";
+import { Dialog, TypedConfirm } from "../dialog";
+import { useAction, type Loaded } from "../hooks";
+import { to } from "../route";
+import { toast } from "../toast";
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, when } from "../ui";
+
+export interface MachineRow { machineId: string; name?: string; createdAt: number }
+
+// Machines are the operator's: the tenants of the gateway.
+export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
+  const [name, setName] = useState("");
+  const [made, setMade] = useState<{ machineId: string; apiKey: string } | null>(null);
+  const [going, setGoing] = useState<MachineRow | null>(null);
+  const create = useAction(), remove = useAction();
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void create.run(async () => {
+      setMade(await call("POST", "/api/machines", name.trim() ? { name: name.trim() } : {}));
+      setName("");
+      await list.reload();
+    });
+  };
+  const doRemove = (m: MachineRow) => remove.run(async () => {
+    await call("DELETE", `/api/machines/${m.machineId}`);
+    setGoing(null);
+    toast("The machine is deleted.");
+    await list.reload();
+  });
+  return (
+    <Page title="Machines" intro="A machine is a tenant: it has its own providers, keys and models.">
+      <form class="card row end wrap" onSubmit={submit}>
+        <Field label="Name of a new machine">
+          <input value={name} maxLength={200} placeholder="team, person or project" onInput={(e) => setName(e.currentTarget.value)} />
+        </Field>
+        <Button type="submit" kind="main" icon="plus" busy={create.busy}>Create machine</Button>
+        {create.error && <ErrorBox>{create.error}</ErrorBox>}
+      </form>
+      <Load of={list} what="the machines">{(rows) => rows.length === 0
+        ? <Empty title="No machines yet"><p class="muted">Create the first one above. You get a key for it, shown once.</p></Empty>
+        : (
+          <ul class="cards">{rows.map((m) => (
+            <li key={m.machineId} class="card">
+              <h2><a href={to(m.machineId, "providers")}>{m.name || "Without a name"}</a></h2>
+              <p class="muted"><code>{m.machineId}</code></p>
+              <p class="muted">since {when(m.createdAt)}</p>
+              <div class="row">
+                <a class="button" href={to(m.machineId, "providers")} aria-label={`Open ${m.name || m.machineId}`}>Open</a>
+                <Button kind="quiet" aria-label={`Delete ${m.name || m.machineId}`} onClick={() => { remove.clear(); setGoing(m); }}>Delete…</Button>
+              </div>
+            </li>
+          ))}</ul>
+        )}</Load>
+      {made && (
+        <Dialog title="The machine is there" onClose={() => setMade(null)}>
+          <p>Its first key is shown this once. Keep it now.</p>
+          <Code label="The new key" text={made.apiKey} />
+          <div class="row"><a class="button main" href={to(made.machineId, "providers")} onClick={() => setMade(null)}>Open the machine</a></div>
+        </Dialog>
+      )}
+      {going && (
+        <TypedConfirm title={`Delete ${going.name || going.machineId}?`} word={going.name || going.machineId} what={going.name ? "its name" : "its id"}
+          action="Delete the machine" of={remove} onClose={() => setGoing(null)} onDo={() => void doRemove(going)}>
+          <p>Its providers, keys, models and usage are gone for good, and its keys stop working.</p>
+        </TypedConfirm>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,39 @@
+import { useEffect, useState } from "preact/hooks";
+import { signIn, type Session } from "../api";
+import { useAction } from "../hooks";
+import { Button, ErrorBox, Field, Notice } from "../ui";
+
+// SignIn exchanges a token or key for a session; inside, it is the form alone.
+export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s: Session) => void; inside?: boolean }) {
+  const [token, set] = useState("");
+  const action = useAction();
+  useEffect(() => { if (!inside) document.title = "Sign in · weir"; }, []);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void action.run(async () => {
+      const session = await signIn(token.trim());
+      set("");
+      onDone(session);
+    });
+  };
+  const form = (
+    <form onSubmit={submit}>
+      <Field label="Operator’s token or manage key" hint="It is exchanged for a session, and not kept in this browser.">
+        <input type="password" name="token" autocomplete="current-password" required value={token} onInput={(e) => set(e.currentTarget.value)} />
+      </Field>
+      {action.error && <ErrorBox>{action.error}</ErrorBox>}
+      <Button type="submit" kind="main" busy={action.busy} disabled={!token.trim()}>Sign in</Button>
+    </form>
+  );
+  if (inside) return form;
+  return (
+    <main class="alone">
+      <div class="card signin">
+        <img src="/assets/icon.svg" alt="" width="44" height="44" />
+        <h1>Sign in to weir</h1>
+        {why && <Notice>{why}</Notice>}
+        {form}
+      </div>
+    </main>
+  );
+}

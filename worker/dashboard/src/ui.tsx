@@ -1,0 +1,184 @@
+// The pieces that pages are made of.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Loaded } from "./hooks";
+import { Icon, type IconName } from "./icons";
+
+export type Children = { children?: ComponentChildren };
+
+// Page is a page's heading and what stands below it. Readers of the screen
+// land on the heading when the page opens.
+export function Page({ title, intro, actions, children }: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    head.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, []);
+  useEffect(() => { document.title = `${title} · weir`; }, [title]);
+  return (
+    <>
+      <header class="page">
+        <div>
+          <h1 tabIndex={-1} ref={head}>{title}</h1>
+          {intro && <p class="muted">{intro}</p>}
+        </div>
+        {actions && <div class="row">{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+// Section is a titled card of a page.
+export function Section({ title, intro, actions, children }: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
+  return (
+    <section class="card" aria-label={title}>
+      <div class="row between head">
+        <div>
+          <h2>{title}</h2>
+          {intro && <p class="muted">{intro}</p>}
+        </div>
+        {actions && <div class="row">{actions}</div>}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & { kind?: "main" | "danger" | "quiet" | "link"; icon?: IconName; busy?: boolean };
+
+// Button submits nothing unless told type="submit".
+export function Button({ kind, icon, busy, children, disabled, ...rest }: ButtonProps) {
+  return (
+    <button type="button" {...rest} class={`${kind ?? ""} ${icon && !children ? "icon" : ""}`.trim()} disabled={busy || disabled} aria-busy={busy || undefined}>
+      {busy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
+      {children}
+    </button>
+  );
+}
+
+// Load shows a call: a sketch while it runs, its failure, or what came.
+export function Load<T>({ of, what, rows = 3, children }: { of: Loaded<T>; what: string; rows?: number; children: (data: T) => ComponentChildren }) {
+  if (of.data === null) return of.error ? <ErrorBox retry={of.reload}>{of.error}</ErrorBox> : <Skeleton what={what} rows={rows} />;
+  return (
+    <>
+      {of.error && <ErrorBox retry={of.reload}>{of.error}</ErrorBox>}
+      {children(of.data)}
+    </>
+  );
+}
+
+export function Skeleton({ what, rows = 3 }: { what: string; rows?: number }) {
+  return (
+    <div class="skeleton" role="status" aria-label={`Loading ${what}`}>
+      {Array.from({ length: rows }, (_, i) => <span key={i} />)}
+    </div>
+  );
+}
+
+export function ErrorBox({ children, retry }: Children & { retry?: () => unknown }) {
+  return (
+    <div class="notice bad" role="alert">
+      <Icon name="warn" />
+      <div>{children}</div>
+      {retry && <Button onClick={() => void retry()}>Try again</Button>}
+    </div>
+  );
+}
+
+export function Notice({ kind = "info", children }: Children & { kind?: "info" | "good" | "warn" }) {
+  return <div class={`notice ${kind}`} role="status"><div>{children}</div></div>;
+}
+
+export function Empty({ title, children }: Children & { title: string }) {
+  return (
+    <div class="empty">
+      <p class="title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+// Missing says that this build does not serve something.
+export function Missing({ what }: { what: string }) {
+  return <Empty title="Not available in this build"><p class="muted">{what}</p></Empty>;
+}
+
+export function Field({ label, hint, children }: Children & { label: string; hint?: ComponentChildren }) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      {children}
+      {hint && <small>{hint}</small>}
+    </label>
+  );
+}
+
+// Search is a field that narrows a list down.
+export function Search({ label, value, onInput }: { label: string; value: string; onInput: (text: string) => void }) {
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <input type="search" aria-label={label} placeholder={label} value={value} onInput={(e) => onInput(e.currentTarget.value)} />
+    </label>
+  );
+}
+
+export function Switch({ on, label, busy, onTurn }: { on: boolean; label: string; busy?: boolean; onTurn: (on: boolean) => void }) {
+  return <input type="checkbox" role="switch" class="switch" checked={on} disabled={busy} aria-label={label} onChange={(e) => onTurn(e.currentTarget.checked)} />;
+}
+
+// Tabs picks one of a few, by click or with the arrow keys.
+export function Tabs<K extends string>({ label, value, items, onPick }: { label: string; value: K; items: [key: K, name: string][]; onPick: (key: K) => void }) {
+  return (
+    <fieldset class="tabs">
+      <legend class="hidden">{label}</legend>
+      {items.map(([key, name]) => (
+        <label key={key}>
+          <input type="radio" name={label} checked={key === value} onChange={() => onPick(key)} />
+          <span>{name}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [said, say] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      say("Copied");
+    } catch {
+      say("Select the text and copy it by hand");
+    }
+    setTimeout(() => say(""), 2500);
+  };
+  return (
+    <span class="row tight">
+      <Button icon="copy" onClick={() => void copy()}>{label}</Button>
+      <span class="muted" role="status">{said}</span>
+    </span>
+  );
+}
+
+export function Code({ text, label }: { text: string; label: string }) {
+  return (
+    <div class="code">
+      <pre tabIndex={0} role="region" aria-label={label}><code>{text}</code></pre>
+      <Copy text={text} />
+    </div>
+  );
+}
+
+export function Badge({ kind = "", children }: Children & { kind?: "" | "good" | "warn" | "bad" | "accent" }) {
+  return <span class={`badge ${kind}`}>{children}</span>;
+}
+
+// Table scrolls by itself where the screen is narrow.
+export function Table({ label, children }: Children & { label: string }) {
+  return <div class="scroll" tabIndex={0} role="region" aria-label={label}><table>{children}</table></div>;
+}
+
+export const number = (n: number) => n.toLocaleString("en");
+export const when = (ms?: number) => ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "never";
