@@ -89,9 +89,16 @@ export async function accessible(page, what) {
   assert.deepEqual(found, [], `axe on ${what}`);
 }
 
+// settled waits until a page has its heading and nothing is loading.
+export async function settled(page) {
+  await page.locator("h1").first().waitFor();
+  await page.waitForFunction(() => !document.querySelector(".skeleton"));
+}
+
 // looks judges a page in light and dark, on a desk and on a phone: axe finds
 // nothing, nothing is wider than the screen; and keeps the pictures.
 export async function looks(page, name) {
+  await settled(page);
   const before = page.viewportSize();
   for (const [size, width, height] of [["desk", 1280, 860], ["phone", 360, 740]]) {
     await page.setViewportSize({ width, height });
