@@ -41,6 +41,8 @@ type Config struct {
 	CredentialsKey string // CREDENTIALS_KEY; two, separated by a comma, while one replaces the other
 	RequireKey     bool   // REQUIRE_API_KEY, on unless "false"
 	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
+	OAuthProviders string // OAUTH_PROVIDERS, the JSON of oauth.ParseProviders
+	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	Quiet          bool   // LOG_LEVEL of warn or error: no line for a success
 }
 
@@ -86,7 +88,13 @@ func New(cfg Config, p Ports) *App {
 	g := &Gateway{Now: p.Now, Log: p.Log, Quiet: cfg.Quiet}
 	// The operator's own secrets never reach a log; a tenant's are taken out
 	// where they are in use, and by their looks here.
-	own := redact.New(cfg.AdminToken, cfg.KeySecret, cfg.CredentialsKey)
+	clients, errClients := cfg.clients()
+	_, errPublic := cfg.publicURL()
+	hidden := []string{cfg.AdminToken, cfg.KeySecret, cfg.CredentialsKey}
+	for i := range clients {
+		hidden = append(hidden, clients[i].ClientSecret.Reveal(), clients[i].ProxyAuth.Reveal())
+	}
+	own := redact.New(hidden...)
 	g.Redact = func(s string) string { return redact.Patterns(own.String(s)) }
 	app := &App{Gateway: g}
 	missing := cfg.missing()
@@ -103,9 +111,15 @@ func New(cfg Config, p Ports) *App {
 		return app
 	}
 	logLine := func(line string) { p.Log(1, g.Redact(line)) }
+	for _, err := range []error{errClients, errPublic} {
+		if err != nil { // what it is for does not work; the rest is served
+			p.Log(2, "misconfigured: "+err.Error())
+		}
+	}
 	app.object = &machine.Object{
 		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
 		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256,
+		OAuth: clients, OwnHosts: cfg.ownHosts(),
 	}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
 	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now, Pause: p.Pause}

@@ -126,9 +126,9 @@ func TestTokenOfAServiceAccount(t *testing.T) {
 	if k.ProjectID != "p-1" || strings.Contains(fmt.Sprintf("%v %+v %#v", k, k, k), "pkcs8") {
 		t.Errorf("%+v", k)
 	}
-	g := &google{t: t, key: &private.PublicKey, status: 200, answer: `{"access_token":"ya29.x","expires_in":3599,"token_type":"Bearer","refresh_token":"never"}`}
+	g := &google{t: t, key: &private.PublicKey, status: 200, answer: `{"access_token":"ya29.access","expires_in":3599,"token_type":"Bearer","refresh_token":"never-kept"}`}
 	tok, err := Token(ctx, g, sign, k, scope, tokenURL, now)
-	if err != nil || tok.Access.Reveal() != "ya29.x" || !tok.Refresh.IsZero() || tok.ExpiresAt != now.Add(3539*time.Second) || g.calls != 1 {
+	if err != nil || tok.Access.Reveal() != "ya29.access" || !tok.Refresh.IsZero() || tok.ExpiresAt != now.Add(3539*time.Second) || g.calls != 1 {
 		t.Errorf("%+v %v", tok, err)
 	}
 	g.status, g.answer = 400, `{"error":"invalid_grant","error_description":"Invalid JWT Signature."}`

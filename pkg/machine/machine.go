@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/pkg/apierr"
+	"weir/pkg/oauth"
 	"weir/pkg/store"
 	"weir/pkg/upstream"
 )
@@ -38,14 +39,14 @@ type Object struct {
 	OwnHosts     []string
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
-	// TokenURL gives the token endpoint of a provider, "" for none. Nil means
-	// the provider table. It is never a tenant's text (reliability T61).
-	TokenURL func(providerID string) string
+	// OAuth are the operator's clients at identity providers. Token endpoints
+	// are theirs, or the provider table's.
+	OAuth []oauth.Provider
 	// SignRS256 signs with a PKCS#8 key, for Google service accounts. Nil
 	// leaves those without a refresh.
 	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
-	// RefreshEvery is the least time between two refreshes of one connection;
-	// zero means 60 s.
+	// RefreshEvery is the least time between two refreshes of one connection
+	// where OAuth does not name one; zero means 60 s.
 	RefreshEvery time.Duration
 
 	flights map[string]bool    // refreshes under way, by machine and connection

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/apierr"
+	"weir/pkg/oauth"
 	"weir/pkg/store"
 )
 
@@ -26,8 +27,10 @@ type intentRow struct {
 	At         int64 `json:"at"`
 	// Unknown counts the calls since the last answer: what became of them is
 	// not known, the refresh token may have been used up.
-	Unknown int  `json:"unknown,omitempty"`
-	Done    bool `json:"done,omitempty"`
+	Unknown int   `json:"unknown,omitempty"`
+	Refused int   `json:"refused,omitempty"` // counts the refusals since the last token
+	Until   int64 `json:"until,omitempty"`   // not before, as the endpoint asked
+	Done    bool  `json:"done,omitempty"`
 }
 
 // issued is a connection with new tokens that could not be stored yet.
@@ -45,12 +48,12 @@ func renewable(c *store.Connection) (field string, sealed store.Sealed) {
 }
 
 // wait tells when a connection may be refreshed again: once in 60 s, and after
-// calls without an answer later each time.
+// calls without an answer or with a refusal later each time.
 func (i *intentRow) wait(every int64) int64 {
 	if i.At == 0 {
 		return 0
 	}
-	return i.At + every<<min(max(i.Unknown-1, 0), 5)
+	return max(i.At+every<<min(max(i.Unknown-1, i.Refused-1, 0), 5), i.Until)
 }
 
 // refresh gives a newer access token than the one of the generation that the
@@ -73,29 +76,27 @@ func (o *Object) refresh(r *request) (any, error) {
 		return Refreshed{row.Connection, r.meta.Generation, false}, nil
 	}
 	field, sealed := renewable(&row.Connection)
-	endpoint := o.tokenURL(row.Provider)
 	switch {
 	case row.Status == needsReauth:
 		return nil, reauth()
-	case sealed == "" || endpoint == "":
+	case sealed == "" || !o.refreshable(&row.Connection):
 		return nil, apierr.New(409, "not_refreshable", "the connection's credential cannot be refreshed")
 	case o.flights[flight] || o.unsaved[flight] != nil:
 		return nil, later("refresh_in_progress", time.Second)
 	}
 	var intent intentRow
 	r.load(intentPrefix+id, &intent)
-	if until := intent.wait(r.every); r.now < until && r.now >= intent.At {
+	if until := intent.wait(o.refreshEvery(row.Provider)); r.now < until && r.now >= intent.At {
 		if intent.Done {
 			return nil, apierr.New(409, "refreshed_recently", "the token was refreshed a moment ago")
 		}
-		return nil, later("refresh_failed", time.Duration(until-r.now)*time.Millisecond)
+		return nil, later("refresh_failed", msec(until-r.now))
 	}
-	req, err := o.tokenRequest(r, &row, field, sealed, endpoint)
+	renewal, err := o.renewal(r, &row, field, sealed)
 	if err != nil {
 		return nil, err
 	}
-	unknown := intent.Unknown
-	r.put(intentPrefix+id, intentRow{Generation: row.TokenGeneration, At: r.now, Unknown: unknown + 1})
+	r.put(intentPrefix+id, intentRow{Generation: row.TokenGeneration, At: r.now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
 	r.due = true
 	if err := r.commit(); err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (o *Object) refresh(r *request) (any, error) {
 		o.flights = map[string]bool{}
 	}
 	o.flights[flight] = true
-	got, err := o.askTokens(r.ctx, req)
+	got, err := renewal.ask(r.ctx, o)
 	delete(o.flights, flight)
 
 	r.reload(o.Now())
@@ -119,10 +120,15 @@ func (o *Object) refresh(r *request) (any, error) {
 		return Refreshed{now.Connection, r.meta.Generation, false}, nil
 	}
 	r.due = true
-	var refused *grantError
+	var f *oauth.Failure
 	switch {
-	case errors.As(err, &refused) && refused.final():
-		now.Status, now.LastError = needsReauth, refused.code
+	case err == nil:
+	case !errors.As(err, &f): // nothing was sent
+		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1})
+		r.setError(id, "the token request could not be made")
+		return nil, o.failedRefresh(r, err, row.Provider)
+	case f.Kind == oauth.Reauth:
+		now.Status, now.LastError = needsReauth, f.Code
 		r.del(intentPrefix + id)
 		r.putConn(&now)
 		r.audit(o, "system", "refresh", id, []string{"status"})
@@ -130,26 +136,26 @@ func (o *Object) refresh(r *request) (any, error) {
 			return nil, err
 		}
 		return nil, reauth()
-	case errors.As(err, &refused):
-		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: unknown})
-		r.setError(id, "token endpoint: "+refused.code)
-		return nil, o.failedRefresh(r, err)
-	case err != nil:
-		r.setError(id, "token endpoint: no usable answer")
-		return nil, o.failedRefresh(r, err)
+	case !f.Unknown():
+		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1, Until: r.now + f.RetryAfter.Milliseconds()})
+		r.setError(id, shownFailure(f))
+		return nil, o.failedRefresh(r, err, row.Provider)
+	default:
+		r.setError(id, shownFailure(f))
+		return nil, o.failedRefresh(r, err, row.Provider)
 	}
-	if err := o.sealTokens(r.id, &now, got, r.now); err != nil {
+	if err := o.sealTokens(r.id, &now, &got, r.now); err != nil {
 		return nil, err
 	}
 	return o.storeTokens(r, &issued{now})
 }
 
 // failedRefresh keeps what is known and makes the answer.
-func (o *Object) failedRefresh(r *request, cause error) error {
+func (o *Object) failedRefresh(r *request, cause error, providerID string) error {
 	if err := r.commit(); err != nil {
 		return err
 	}
-	e := later("refresh_failed", time.Duration(r.every)*time.Millisecond)
+	e := later("refresh_failed", msec(o.refreshEvery(providerID)))
 	e.Err = cause
 	return e
 }
@@ -234,7 +240,7 @@ func later(code string, wait time.Duration) *apierr.Error {
 // never: five minutes before, but not in the first half of a token's life, and
 // while an earlier call's outcome is unknown only once the token has ended.
 func (t *tx) refreshAt(c *connRow) int64 {
-	if _, s := renewable(&c.Connection); s == "" || c.Inactive || c.Status != "" || c.ExpiresAt <= 0 || c.Secrets[store.AccessToken] == "" {
+	if !t.object.refreshable(&c.Connection) || c.Inactive || c.Status != "" || c.ExpiresAt <= 0 || c.Secrets[store.AccessToken] == "" {
 		return 0
 	}
 	var i intentRow
@@ -246,7 +252,7 @@ func (t *tx) refreshAt(c *connRow) int64 {
 	if i.Unknown > 0 && !i.Done {
 		at = c.ExpiresAt
 	}
-	return max(at, i.wait(t.every), 1)
+	return max(at, i.wait(t.object.refreshEvery(c.Provider)), 1)
 }
 
 // refreshDue finds the earliest of them.
@@ -268,7 +274,7 @@ func (o *Object) refreshDueNow(r *request) {
 	}
 	n := 0
 	for _, c := range r.conns() {
-		if at := r.refreshAt(&c); at == 0 || at > r.now || o.tokenURL(c.Provider) == "" {
+		if at := r.refreshAt(&c); at == 0 || at > r.now {
 			continue
 		}
 		if n++; n > refreshMost {

@@ -2,216 +2,168 @@ package machine
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/json"
-	"encoding/pem"
-	"fmt"
-	"math"
-	"net/url"
-	"strconv"
-	"time"
-
-	"github.com/tidwall/gjson"
 
 	"weir/pkg/apierr"
-	"weir/pkg/edge"
+	"weir/pkg/gcpauth"
+	"weir/pkg/oauth"
 	"weir/pkg/provider"
 	"weir/pkg/store"
-	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
 
-const (
-	tokenTimeout = 10 * time.Second
-	maxTokenBody = 64 << 10
-	minLife      = 30 * time.Second
-	maxLife      = 90 * 24 * time.Hour
-	usualLife    = time.Hour
-)
-
-// tokens is what a token endpoint gave. Only the fields needed are kept
-// (reliability T62).
-type tokens struct {
-	access, refresh string
-	life            time.Duration
+// client gives the operator's client for a provider, or nil.
+func (o *Object) client(providerID string) *oauth.Provider {
+	for i := range o.OAuth {
+		if o.OAuth[i].ID == providerID {
+			return &o.OAuth[i]
+		}
+	}
+	return nil
 }
 
-// grantError is a definite refusal of a token endpoint: an HTTP status, or one
-// of the codes of RFC 6749, 5.2.
-type grantError struct{ code string }
-
-func (e *grantError) Error() string { return "token endpoint answered " + e.code }
-
-// final tells that asking again cannot help.
-func (e *grantError) final() bool { return e.code == "invalid_grant" }
-
-// tokenURL gives the token endpoint of a provider, "" for none.
-func (o *Object) tokenURL(providerID string) string {
-	if o.TokenURL != nil {
-		return o.TokenURL(providerID)
-	}
+// tableToken gives the token endpoint that the provider table names, with the
+// scope of its tokens, or "".
+func tableToken(providerID string) (url, scope string) {
 	d := provider.Lookup(providerID)
 	if d == nil {
-		return ""
+		return "", ""
 	}
 	if d.Auth.TokenURL != "" {
-		return d.Auth.TokenURL
+		return d.Auth.TokenURL, d.Auth.Scope
 	}
 	for _, a := range d.Auth.Alt {
 		if a.TokenURL != "" {
-			return a.TokenURL
+			return a.TokenURL, a.Scope
 		}
 	}
-	return ""
+	return "", ""
 }
 
-// tokenRequest makes the call of the token endpoint: a refresh (RFC 6749, 6)
-// or, for a Google service account, a signed assertion (RFC 7523).
-func (o *Object) tokenRequest(r *request, c *connRow, field string, sealed store.Sealed, endpoint string) (*upstream.Request, error) {
+// refreshable tells whether there is a token endpoint for the credential. It
+// is the operator's or the table's, never a tenant's text (reliability T61).
+func (o *Object) refreshable(c *store.Connection) bool {
+	field, _ := renewable(c)
+	if field == store.RefreshToken && o.client(c.Provider) != nil {
+		return true
+	}
+	url, _ := tableToken(c.Provider)
+	return field != "" && url != ""
+}
+
+// refreshEvery gives the least time between two refreshes of a connection, in
+// milliseconds.
+func (o *Object) refreshEvery(providerID string) int64 {
+	every := o.RefreshEvery
+	if p := o.client(providerID); p != nil && p.RefreshEvery > 0 {
+		every = p.RefreshEvery
+	}
+	if every <= 0 {
+		return refreshEvery
+	}
+	return every.Milliseconds()
+}
+
+// doer makes the calls of a provider's token and device endpoints.
+func (o *Object) doer(*oauth.Provider) upstream.Doer { return o.Do }
+
+// renewal is all that a refresh is asked with, in the clear.
+type renewal struct {
+	client  *oauth.Provider
+	refresh store.Secret
+	key     *gcpauth.Key // of a service account, instead
+	scope   string
+}
+
+// renewal opens what a connection is refreshed with. The client is the
+// connection's own where it names one, else the operator's.
+func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Sealed) (*renewal, error) {
+	plain, err := o.openSecret(r, c, field, sealed)
+	if err != nil {
+		return nil, err
+	}
+	url, scope := tableToken(c.Provider)
+	if field == store.ServiceAccount {
+		key, err := gcpauth.ParseKey(plain)
+		if err != nil || o.SignRS256 == nil {
+			return nil, apierr.New(409, "not_refreshable", "the connection's key file cannot be used")
+		}
+		return &renewal{client: &oauth.Provider{ID: c.Provider, TokenURL: url}, key: key, scope: scope}, nil
+	}
+	client := o.client(c.Provider)
+	if client == nil {
+		client = &oauth.Provider{ID: c.Provider, TokenURL: url}
+	}
+	if id := c.Data.Vars["clientId"]; id != "" {
+		own := *client
+		own.ClientID, own.ClientSecret = id, store.Secret{}
+		if s := c.Secrets[store.ClientSecret]; s != "" {
+			if own.ClientSecret, err = o.openSecret(r, c, store.ClientSecret, s); err != nil {
+				return nil, err
+			}
+		}
+		own.BasicAuth = own.BasicAuth && !own.ClientSecret.IsZero()
+		client = &own
+	}
+	return &renewal{client: client, refresh: plain}, nil
+}
+
+func (o *Object) openSecret(r *request, c *connRow, field string, sealed store.Sealed) (store.Secret, error) {
 	plain, err := o.Keyring.Open(r.id, c.ID, field, sealed)
 	if err != nil {
 		e := apierr.New(503, "key_unavailable", "the stored credential cannot be opened")
 		e.Err = err
-		return nil, e
+		return plain, e
 	}
-	form := url.Values{}
-	if field == store.ServiceAccount {
-		assertion, err := o.assertion(r, c, plain, endpoint)
-		if err != nil {
-			return nil, err
-		}
-		form.Set("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")
-		form.Set("assertion", assertion)
-	} else {
-		form.Set("grant_type", "refresh_token")
-		form.Set("refresh_token", plain.Reveal())
-		if id := c.Data.Vars["clientId"]; id != "" {
-			form.Set("client_id", id)
-		}
-		if s := c.Secrets[store.ClientSecret]; s != "" {
-			secret, err := o.Keyring.Open(r.id, c.ID, store.ClientSecret, s)
-			if err != nil {
-				e := apierr.New(503, "key_unavailable", "the stored credential cannot be opened")
-				e.Err = err
-				return nil, e
-			}
-			form.Set("client_secret", secret.Reveal())
-		}
-	}
-	return &upstream.Request{
-		Method: "POST", URL: endpoint,
-		Header: edge.Header{
-			{Name: "content-type", Value: "application/x-www-form-urlencoded"},
-			{Name: "accept", Value: "application/json"},
-		},
-		Body:          stream.FromString(form.Encode()),
-		HeaderTimeout: tokenTimeout, Timeout: tokenTimeout, MaxBody: maxTokenBody,
-		Outlive: true,
-	}, nil
+	return plain, nil
 }
 
-// assertion signs a service account's claim to an access token.
-func (o *Object) assertion(r *request, c *connRow, file store.Secret, endpoint string) (string, error) {
-	key := gjson.Parse(file.Reveal())
-	block, _ := pem.Decode([]byte(key.Get("private_key").Str))
-	d := provider.Lookup(c.Provider)
-	if block == nil || d == nil || o.SignRS256 == nil {
-		return "", apierr.New(409, "not_refreshable", "the connection's key file cannot be used")
+// ask calls the token endpoint once. A failure of it is an *oauth.Failure.
+func (n *renewal) ask(ctx context.Context, o *Object) (oauth.Token, error) {
+	if n.key != nil {
+		return gcpauth.Token(ctx, o.doer(n.client), gcpauth.SignFunc(o.SignRS256), n.key, n.scope, n.client.TokenURL, o.Now())
 	}
-	head, _ := json.Marshal(struct {
-		Alg string `json:"alg"`
-		Typ string `json:"typ"`
-		Kid string `json:"kid,omitempty"`
-	}{"RS256", "JWT", key.Get("private_key_id").Str})
-	claims, _ := json.Marshal(struct {
-		Iss   string `json:"iss"`
-		Scope string `json:"scope"`
-		Aud   string `json:"aud"`
-		Iat   int64  `json:"iat"`
-		Exp   int64  `json:"exp"`
-	}{key.Get("client_email").Str, d.Auth.Scope, endpoint, r.now / 1000, r.now/1000 + 3600})
-	b64 := base64.RawURLEncoding.EncodeToString
-	text := b64(head) + "." + b64(claims)
-	sig, err := o.SignRS256(r.ctx, block.Bytes, []byte(text))
-	if err != nil {
-		return "", apierr.New(409, "not_refreshable", "the connection's private key cannot be used")
-	}
-	return text + "." + b64(sig), nil
+	return oauth.Refresh(ctx, o.doer(n.client), n.client, n.refresh, o.Now())
 }
 
-// askTokens calls the token endpoint once. A *grantError is a definite
-// refusal; after any other error nobody knows whether the call was served.
-func (o *Object) askTokens(ctx context.Context, req *upstream.Request) (*tokens, error) {
-	resp, err := upstream.Do(ctx, o.Do, req)
-	if err != nil {
-		return nil, err
-	}
-	body, err := stream.ReadAll(resp.Body, maxTokenBody)
-	if err != nil {
-		return nil, err
-	}
-	if resp.Status < 200 || resp.Status > 299 {
-		code := strconv.Itoa(resp.Status)
-		if resp.Status < 500 && gjson.ValidBytes(body) {
-			switch e := gjson.GetBytes(body, "error").Str; e {
-			case "invalid_grant", "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
-				code = e
-			}
-		}
-		return nil, &grantError{code}
-	}
-	if !gjson.ValidBytes(body) {
-		return nil, fmt.Errorf("token endpoint: no JSON")
-	}
-	t := &tokens{access: gjson.GetBytes(body, "access_token").Str, refresh: gjson.GetBytes(body, "refresh_token").Str}
-	if len(t.access) < minSecret || !provider.SafeValue(t.access) || len(t.refresh) > maxKeyFile {
-		return nil, fmt.Errorf("token endpoint: no usable access token")
-	}
-	t.life = lifeOf(gjson.GetBytes(body, "expires_in"))
-	return t, nil
-}
-
-// lifeOf reads expires_in, a number or a string of seconds, into bounds
-// (reliability T62). Without one a token is taken to live an hour.
-func lifeOf(v gjson.Result) time.Duration {
-	n := v.Num
-	if v.Type == gjson.String {
-		var err error
-		if n, err = strconv.ParseFloat(v.Str, 64); err != nil {
-			return usualLife
-		}
-	} else if v.Type != gjson.Number {
-		return usualLife
-	}
-	if math.IsNaN(n) || n <= 0 {
-		return usualLife
-	}
-	if n > maxLife.Seconds() {
-		return maxLife
-	}
-	return max(time.Duration(n*float64(time.Second)), minLife)
-}
-
-// sealTokens puts new tokens into a connection. Where no new refresh token
-// came the old one stays.
-func (o *Object) sealTokens(machineID string, c *connRow, t *tokens, now int64) error {
-	secrets := map[string]store.Sealed{}
+// sealTokens puts new tokens into a connection.
+func (o *Object) sealTokens(machineID string, c *connRow, t *oauth.Token, now int64) error {
+	secrets, last4 := map[string]store.Sealed{}, map[string]string{}
 	for f, s := range c.Secrets {
 		secrets[f] = s
 	}
-	for f, v := range map[string]string{store.AccessToken: t.access, store.RefreshToken: t.refresh} {
-		if v == "" {
-			continue
+	for f, s := range c.Last4 {
+		last4[f] = s
+	}
+	put := func(field string, v store.Secret) error {
+		if v.IsZero() {
+			return nil
 		}
-		s, err := o.Keyring.Seal(machineID, c.ID, f, store.NewSecret(v))
+		s, err := o.Keyring.Seal(machineID, c.ID, field, v)
 		if err != nil {
 			return err
 		}
-		secrets[f] = s
+		secrets[field] = s
+		delete(last4, field)
+		if text := v.Reveal(); len(text) >= last4From {
+			last4[field] = text[len(text)-4:]
+		}
+		return nil
 	}
-	c.Secrets = secrets
-	c.ExpiresAt = now + t.life.Milliseconds()
+	if err := put(store.AccessToken, t.Access); err != nil {
+		return err
+	}
+	if err := put(store.RefreshToken, t.Refresh); err != nil {
+		return err
+	}
+	c.Secrets, c.Last4 = secrets, last4
+	c.ExpiresAt = t.ExpiresAt.UnixMilli()
 	c.TokenGeneration++
 	c.Status, c.LastError, c.UpdatedAt = "", "", now
 	return nil
+}
+
+// shownFailure is what is kept of a token endpoint's failure: no text of its
+// answer and no address.
+func shownFailure(f *oauth.Failure) string {
+	return (&oauth.Failure{Kind: f.Kind, Status: f.Status, Code: f.Code}).Error()
 }

@@ -59,16 +59,13 @@ type tx struct {
 	writes map[string][]byte
 	order  []string
 	moved  bool
-	every  int64 // least time between two refreshes of a connection
-	due    bool  // the next refresh must be found anew
+	due    bool // the next refresh must be found anew
+	object *Object
 }
 
 // begin reads the object's own row. It is called again after a call out.
 func (o *Object) begin(st Storage, machineID string) *tx {
-	t := &tx{st: st, id: machineID, every: o.RefreshEvery.Milliseconds()}
-	if t.every <= 0 {
-		t.every = refreshEvery
-	}
+	t := &tx{st: st, id: machineID, object: o}
 	t.reload(o.Now())
 	return t
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/edge"
+	"weir/pkg/oauth"
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
@@ -61,12 +62,7 @@ func newWorld(t *testing.T) *world {
 		Keyring: keys, KV: w.kv, Do: w.idp, Pause: pauses{w.clock}, Now: w.clock.Now, Rand: src,
 		Log:          func(l string) { w.logs = append(w.logs, l) },
 		CanonicalURL: canonical, KeySecret: []byte(strings.Repeat("s", 32)),
-		TokenURL: func(id string) string {
-			if strings.HasPrefix(id, "openai-compatible-0") {
-				return "https://login.example.com/token"
-			}
-			return ""
-		},
+		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: store.NewSecret("weir-client-secret")}},
 		SignRS256: func(_ context.Context, key, data []byte) ([]byte, error) { return []byte("sig"), nil },
 	}
 	w.loc = NewLocal(w.obj)

@@ -17,6 +17,7 @@ type flow struct {
 	RedirectURI string       `json:"redirectUri"`
 	Session     string       `json:"session"` // SHA-256, hex
 	Verifier    store.Sealed `json:"verifier"`
+	Note        string       `json:"note,omitempty"`
 	ExpiresAt   int64        `json:"expiresAt"` // Unix milliseconds
 }
 
@@ -31,6 +32,7 @@ type Authorization struct {
 type Grant struct {
 	Provider string
 	Token    Token
+	Note     string // as it was given when the flow began
 }
 
 const verifierField = "verifier"
@@ -40,8 +42,9 @@ func flowKey(state string) string { return "oauth/flow/" + digest(state) }
 // Authorize begins an authorization code flow. session is what the callback
 // must prove to belong to the one who began: an unguessable value of the
 // caller's, such as that of a cookie set with the answer. redirectURI is the
-// gateway's own callback, https, or http on loopback.
-func (e *Engine) Authorize(providerID, session, redirectURI string) (*Authorization, error) {
+// gateway's own callback, https, or http on loopback. note comes back with the
+// grant: it holds no secret.
+func (e *Engine) Authorize(providerID, session, redirectURI, note string) (*Authorization, error) {
 	p, err := e.provider(providerID)
 	if err != nil {
 		return nil, err
@@ -71,7 +74,7 @@ func (e *Engine) Authorize(providerID, session, redirectURI string) (*Authorizat
 	if err != nil {
 		return nil, err
 	}
-	if err := e.save(key, flow{p.ID, redirectURI, digest(session), sealed, ends.UnixMilli()}); err != nil {
+	if err := e.save(key, flow{p.ID, redirectURI, digest(session), sealed, note, ends.UnixMilli()}); err != nil {
 		return nil, err
 	}
 	var f form
@@ -174,7 +177,7 @@ func (e *Engine) Callback(ctx context.Context, session, redirectURI, query strin
 	if err != nil {
 		return nil, err
 	}
-	return &Grant{p.ID, t}, nil
+	return &Grant{p.ID, t, f.Note}, nil
 }
 
 func badCallback(message string) error {

@@ -13,7 +13,7 @@ import (
 const (
 	session  = "session-of-the-browser"
 	redirect = "https://gw.test/oauth/callback"
-	granted  = `{"access_token":"at","refresh_token":"rt","expires_in":3600,"token_type":"Bearer","id_token":"dropped"}`
+	granted  = `{"access_token":"access-1","refresh_token":"refresh-1","expires_in":3600,"token_type":"Bearer","id_token":"dropped"}`
 )
 
 func grant(string, map[string]string) (int, string) { return 200, granted }
@@ -34,7 +34,7 @@ func TestChallengeIsThatOfTheRFC(t *testing.T) { // RFC 7636 appendix B
 
 func TestAuthorizationCodeFlow(t *testing.T) {
 	w := newWorld(t, grant)
-	a, err := w.Authorize("acme", session, redirect)
+	a, err := w.Authorize("acme", session, redirect, "note")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestAuthorizationCodeFlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Provider != "acme" || g.Token.Access.Reveal() != "at" || g.Token.Refresh.Reveal() != "rt" || g.Token.ExpiresAt != w.now.Add(59*time.Minute) {
+	if g.Provider != "acme" || g.Note != "note" || g.Token.Access.Reveal() != "access-1" || g.Token.Refresh.Reveal() != "refresh-1" || g.Token.ExpiresAt != w.now.Add(59*time.Minute) {
 		t.Errorf("%+v", g)
 	}
 	c := w.idp.calls[0]
@@ -70,7 +70,7 @@ func TestAuthorizationCodeFlow(t *testing.T) {
 
 func TestNothingUsefulIsAtRest(t *testing.T) {
 	w := newWorld(t, grant)
-	a, _ := w.Authorize("acme", session, redirect)
+	a, _ := w.Authorize("acme", session, redirect, "note")
 	secret := strings.SplitN(a.State, ".", 2)[1]
 	rest := w.atRest()
 	w.Callback(context.Background(), session, redirect, "code=1&state="+a.State)
@@ -83,7 +83,7 @@ func TestNothingUsefulIsAtRest(t *testing.T) {
 
 func TestConfidentialClientPresentsItself(t *testing.T) {
 	w := newWorld(t, grant)
-	a, err := w.Authorize("conf", session, redirect)
+	a, err := w.Authorize("conf", session, redirect, "note")
 	if err != nil || !strings.Contains(a.URL, "&access_type=offline") {
 		t.Fatal(a, err)
 	}
@@ -142,7 +142,7 @@ func TestCallbacksThatAreNotTheFlows(t *testing.T) {
 			case "-":
 				s = ""
 			}
-			a, err := w.Authorize(p, session, redirect)
+			a, err := w.Authorize(p, session, redirect, "note")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestCallbacksThatAreNotTheFlows(t *testing.T) {
 
 func TestAFailedExchangeUsesTheStateUp(t *testing.T) {
 	w := newWorld(t, func(string, map[string]string) (int, string) { return 400, `{"error":"invalid_grant"}` })
-	a, _ := w.Authorize("acme", session, redirect)
+	a, _ := w.Authorize("acme", session, redirect, "note")
 	_, err := w.Callback(context.Background(), session, redirect, "code=1&state="+a.State)
 	var f *Failure
 	if !errors.As(err, &f) || f.Kind != Reauth {
@@ -190,18 +190,18 @@ func TestAuthorizeRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		w := newWorld(t, grant)
-		if a, err := w.Authorize(tt.provider, tt.session, tt.redirect); a != nil || status(err) != tt.status || len(w.rows) != 0 {
+		if a, err := w.Authorize(tt.provider, tt.session, tt.redirect, "note"); a != nil || status(err) != tt.status || len(w.rows) != 0 {
 			t.Errorf("%s: %v %v", tt.name, a, err)
 		}
 	}
-	if _, err := newWorld(t, grant).Authorize("acme", session, "http://127.0.0.1:8787/oauth/callback"); err != nil {
+	if _, err := newWorld(t, grant).Authorize("acme", session, "http://127.0.0.1:8787/oauth/callback", "note"); err != nil {
 		t.Errorf("loopback: %v", err)
 	}
 }
 
 func TestRowsGoStale(t *testing.T) {
 	w := newWorld(t, grant)
-	w.Authorize("acme", session, redirect)
+	w.Authorize("acme", session, redirect, "note")
 	for _, v := range w.rows {
 		if Stale(v, w.now.Add(10*time.Minute-1)) || !Stale(v, w.now.Add(10*time.Minute)) {
 			t.Error("a flow lasts ten minutes")

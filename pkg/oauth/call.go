@@ -64,6 +64,7 @@ func Form(url string, body []byte) *upstream.Request {
 		},
 		Body:          stream.FromBytes(body),
 		HeaderTimeout: callTimeout, Timeout: callTimeout, MaxBody: maxAnswer,
+		Outlive: true,
 	}
 }
 

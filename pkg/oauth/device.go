@@ -20,6 +20,7 @@ type device struct {
 	UserCode   string       `json:"userCode"`
 	URI        string       `json:"uri"`
 	Complete   string       `json:"complete,omitempty"`
+	Note       string       `json:"note,omitempty"`
 	Interval   int64        `json:"interval"`  // milliseconds
 	NextPoll   int64        `json:"nextPoll"`  // Unix milliseconds
 	ExpiresAt  int64        `json:"expiresAt"` // Unix milliseconds
@@ -33,6 +34,7 @@ type Device struct {
 	VerificationURIComplete string // "" when the provider has none
 	Interval                time.Duration
 	ExpiresAt               time.Time
+	Note                    string // of whoever began it
 }
 
 // Polled is the answer to a poll: a Grant, or how long to wait for the next.
@@ -52,7 +54,7 @@ const (
 func deviceKey(providerID string) string { return "oauth/device/" + providerID }
 
 func (d *device) shown() *Device {
-	return &Device{d.UserCode, d.URI, d.Complete, time.Duration(d.Interval) * time.Millisecond, time.UnixMilli(d.ExpiresAt)}
+	return &Device{d.UserCode, d.URI, d.Complete, time.Duration(d.Interval) * time.Millisecond, time.UnixMilli(d.ExpiresAt), d.Note}
 }
 
 // active gives the flow under way, or nil.
@@ -64,9 +66,10 @@ func (e *Engine) active(key string) *device {
 	return d
 }
 
-// Device begins a device flow, or gives the one that is under way. A failure
-// of the provider is a *Failure.
-func (e *Engine) Device(ctx context.Context, providerID string) (*Device, error) {
+// Device begins a device flow, or gives the one that is under way, with the
+// note of whoever began it: the note holds no secret. A failure of the provider
+// is a *Failure.
+func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, error) {
 	p, err := e.provider(providerID)
 	if err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func (e *Engine) Device(ctx context.Context, providerID string) (*Device, error)
 	if len(p.Scopes) > 0 {
 		body.add("scope", strings.Join(p.Scopes, " "))
 	}
-	d := new(device)
+	d := &device{Note: note}
 	if d.ID, err = e.secret(); err != nil {
 		return nil, err
 	}
@@ -214,7 +217,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 		if mine {
 			e.Rows.Delete(key)
 		}
-		return &Polled{Grant: &Grant{p.ID, t}}, nil
+		return &Polled{Grant: &Grant{p.ID, t, d.Note}}, nil
 	}
 	var f *Failure
 	if !errors.As(err, &f) {

@@ -52,7 +52,7 @@ func code(err error) string {
 
 func TestDeviceFlow(t *testing.T) {
 	w := deviceWorld(t, `{"error":"authorization_pending"}`, `{"error":"slow_down"}`, `{"error":"authorization_pending"}`, granted)
-	d, err := w.Device(ctx, "acme")
+	d, err := w.Device(ctx, "acme", "note")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestDeviceFlow(t *testing.T) {
 		t.Errorf("%v", c)
 	}
 	// A second dashboard joins the flow.
-	if other, err := w.Device(ctx, "acme"); err != nil || other.UserCode != d.UserCode || len(w.idp.calls) != 1 {
+	if other, err := w.Device(ctx, "acme", "note"); err != nil || other.UserCode != d.UserCode || len(w.idp.calls) != 1 {
 		t.Errorf("%v %v, %d calls", other, err, len(w.idp.calls))
 	}
 	var asked []time.Duration // when the token endpoint was asked
@@ -107,7 +107,7 @@ func TestDeviceFlowEnds(t *testing.T) {
 		`{"error":"access_denied"}`: "access_denied",
 	} {
 		w := deviceWorld(t, answer)
-		w.Device(ctx, "acme")
+		w.Device(ctx, "acme", "note")
 		w.now = w.now.Add(5 * time.Second)
 		if _, err := w.Poll(ctx, "acme"); code(err) != want {
 			t.Errorf("%s: %v", answer, err)
@@ -121,19 +121,19 @@ func TestDeviceFlowEnds(t *testing.T) {
 
 func TestDeviceFlowExpiresHere(t *testing.T) {
 	w := deviceWorld(t, granted)
-	w.Device(ctx, "acme")
+	w.Device(ctx, "acme", "note")
 	w.now = w.now.Add(10 * time.Minute)
 	if _, err := w.Poll(ctx, "acme"); code(err) != "expired_token" || w.tokenCalls() != 0 || len(w.rows) != 0 {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.Device(ctx, "acme"); err != nil || len(w.idp.calls) != 2 {
+	if _, err := w.Device(ctx, "acme", "note"); err != nil || len(w.idp.calls) != 2 {
 		t.Errorf("a new flow: %v", err)
 	}
 }
 
 func TestPollBacksOffAfterATimeout(t *testing.T) {
 	w := deviceWorld(t, granted)
-	w.Device(ctx, "acme")
+	w.Device(ctx, "acme", "note")
 	w.now = w.now.Add(5 * time.Second)
 	w.idp.err = fmt.Errorf("x: %w", upstream.ErrTimeout)
 	_, err := w.Poll(ctx, "acme")
@@ -154,7 +154,7 @@ func TestPollBacksOffAfterATimeout(t *testing.T) {
 // While a call is under way the object serves other polls: none of them calls.
 func TestParallelPollsAreOneCall(t *testing.T) {
 	w := deviceWorld(t, granted)
-	w.Device(ctx, "acme")
+	w.Device(ctx, "acme", "note")
 	w.now = w.now.Add(5 * time.Second)
 	answer := w.idp.answer
 	w.idp.answer = func(url string, form map[string]string) (int, string) {
@@ -176,21 +176,21 @@ func TestParallelStartsAreOneFlow(t *testing.T) {
 	w.idp.answer = func(string, map[string]string) (int, string) {
 		n++
 		if n == 1 {
-			if d, err := w.Device(ctx, "acme"); err != nil || d.UserCode != "CODE-2" {
+			if d, err := w.Device(ctx, "acme", "note"); err != nil || d.UserCode != "CODE-2" {
 				t.Errorf("inner: %v %v", d, err)
 			}
 			return 200, strings.Replace(begun, "ABCD-EFGH", "CODE-1", 1)
 		}
 		return 200, strings.Replace(begun, "ABCD-EFGH", "CODE-2", 1)
 	}
-	if d, err := w.Device(ctx, "acme"); err != nil || d.UserCode != "CODE-2" || len(w.rows) != 1 {
+	if d, err := w.Device(ctx, "acme", "note"); err != nil || d.UserCode != "CODE-2" || len(w.rows) != 1 {
 		t.Errorf("%v %v", d, err)
 	}
 }
 
 func TestDeviceFlowWithPKCEAndASecret(t *testing.T) {
 	w := deviceWorld(t, granted)
-	if _, err := w.Device(ctx, "conf"); err != nil {
+	if _, err := w.Device(ctx, "conf", "note"); err != nil {
 		t.Fatal(err)
 	}
 	if w.idp.header.Get("authorization") == "" {
@@ -204,7 +204,7 @@ func TestDeviceFlowWithPKCEAndASecret(t *testing.T) {
 		t.Errorf("%v %v", a, b)
 	}
 	w = deviceWorld(t, granted)
-	w.Device(ctx, "onlydevice")
+	w.Device(ctx, "onlydevice", "note")
 	if c := w.idp.calls[0]; c["client_secret"] != "posted-secret" || w.idp.header.Get("authorization") != "" {
 		t.Errorf("%v", c)
 	}
@@ -239,7 +239,7 @@ func TestDeviceAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, func(string, map[string]string) (int, string) { return tt.status, tt.body })
-			if d, err := w.Device(ctx, "acme"); !tt.want(d, err) {
+			if d, err := w.Device(ctx, "acme", "note"); !tt.want(d, err) {
 				t.Errorf("%+v, %v", d, err)
 			} else if err != nil && len(w.rows) != 0 {
 				t.Error("a failed start left a row")
@@ -257,12 +257,12 @@ func failed(k Kind) func(*Device, error) bool {
 
 func TestCancelLetsANewFlowBegin(t *testing.T) {
 	w := deviceWorld(t, granted)
-	w.Device(ctx, "acme")
+	w.Device(ctx, "acme", "note")
 	w.Cancel("acme")
-	if _, err := w.Device(ctx, "acme"); err != nil || len(w.idp.calls) != 2 {
+	if _, err := w.Device(ctx, "acme", "note"); err != nil || len(w.idp.calls) != 2 {
 		t.Error(err)
 	}
-	if _, err := w.Device(ctx, "nodevice"); status(err) != 400 {
+	if _, err := w.Device(ctx, "nodevice", "note"); status(err) != 400 {
 		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"weir/pkg/store"
 )
@@ -37,6 +38,25 @@ type Provider struct {
 	// "host:port"; empty for none. ProxyAuth is its "user:password".
 	Proxy     string
 	ProxyAuth store.Secret
+	// BaseURL and Prefix are those of the connections that come of a grant:
+	// with them the operator defines a whole compatible provider.
+	BaseURL, Prefix string
+	// RefreshEvery is the least time between two refreshes of one connection:
+	// for a provider whose tokens live for less than the default. Zero is the
+	// default.
+	RefreshEvery time.Duration
+}
+
+// Flows names the flows that a user may connect an account by.
+func (p *Provider) Flows() []string {
+	out := []string{}
+	if p.AuthorizeURL != "" {
+		out = append(out, "authorize")
+	}
+	if p.DeviceURL != "" {
+		out = append(out, "device")
+	}
+	return out
 }
 
 // row is a Provider in the configuration.
@@ -55,14 +75,24 @@ type row struct {
 	AuthorizeParams [][2]string `json:"authorizeParams"`
 	Proxy           string      `json:"proxy"`
 	ProxyAuth       string      `json:"proxyAuth"`
+	BaseURL         string      `json:"baseUrl"`
+	Prefix          string      `json:"prefix"`
+	RefreshEveryMs  int64       `json:"refreshEveryMs"`
 }
 
 // maxConfig limits the configuration, in bytes.
 const maxConfig = 256 << 10
 
+// The bounds of refreshEveryMs.
+const (
+	minEvery = 100
+	maxEvery = 3_600_000
+)
+
 // ParseProviders reads the operator's configuration: a JSON array of objects
-// with the fields of Provider in camel case; unknown ones are refused. Blank
-// text gives none. Addresses are https without userinfo or fragment, and only
+// with the fields of Provider in camel case, and refreshEveryMs from 100 to
+// 3600000; unknown ones are refused. A row without authorizeUrl and deviceUrl
+// only refreshes. Blank text gives none. Addresses are https without userinfo or fragment, and only
 // the authorize address may have a query; allowHTTP, for tests, takes http
 // too. An error names the row and the field, never a value.
 func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
@@ -71,7 +101,7 @@ func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 		return nil, nil
 	}
 	if len(config) > maxConfig {
-		return nil, fmt.Errorf("oauth providers: over %d bytes", maxConfig)
+		return nil, fmt.Errorf("over %d bytes", maxConfig)
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(config)))
 	d.DisallowUnknownFields()
@@ -79,12 +109,12 @@ func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 	if err := d.Decode(&rows); err != nil {
 		// The text of most errors quotes the document.
 		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-			return nil, fmt.Errorf("oauth providers: unknown field %s", name)
+			return nil, fmt.Errorf("unknown field %s", name)
 		}
-		return nil, fmt.Errorf("oauth providers: not a JSON array of objects")
+		return nil, fmt.Errorf("not a JSON array of objects")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("oauth providers: text after the array")
+		return nil, fmt.Errorf("text after the array")
 	}
 	out := make([]Provider, 0, len(rows))
 	seen := map[string]bool{}
@@ -95,7 +125,7 @@ func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 			field = "id, which is used twice"
 		}
 		if field != "" {
-			return nil, fmt.Errorf("oauth providers: row %d: bad %s", i+1, field)
+			return nil, fmt.Errorf("row %d: bad %s", i+1, field)
 		}
 		seen[r.ID] = true
 		out = append(out, Provider{
@@ -103,6 +133,7 @@ func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 			Issuer: r.Issuer, Scopes: r.Scopes, ClientID: r.ClientID, ClientSecret: store.NewSecret(r.ClientSecret),
 			BasicAuth: r.BasicAuth, DevicePKCE: r.DevicePKCE, AuthorizeParams: r.AuthorizeParams,
 			Proxy: r.Proxy, ProxyAuth: store.NewSecret(r.ProxyAuth),
+			BaseURL: strings.TrimRight(r.BaseURL, "/"), Prefix: r.Prefix, RefreshEvery: time.Duration(r.RefreshEveryMs) * time.Millisecond,
 		})
 	}
 	return out, nil
@@ -115,8 +146,6 @@ func (r *row) check(allowHTTP bool) string {
 		return "id"
 	case len(r.Name) > 200:
 		return "name"
-	case r.AuthorizeURL == "" && r.DeviceURL == "":
-		return "authorizeUrl and deviceUrl: one is needed"
 	case r.AuthorizeURL != "" && !isAddress(r.AuthorizeURL, allowHTTP, true):
 		return "authorizeUrl"
 	case r.DeviceURL != "" && !isAddress(r.DeviceURL, allowHTTP, false):
@@ -135,6 +164,12 @@ func (r *row) check(allowHTTP bool) string {
 		return "proxy"
 	case r.ProxyAuth != "" && (r.Proxy == "" || !strings.Contains(r.ProxyAuth, ":") || !isVisible(r.ProxyAuth)):
 		return "proxyAuth"
+	case r.BaseURL != "" && !isAddress(r.BaseURL, allowHTTP, false):
+		return "baseUrl"
+	case r.Prefix != "" && !isID(r.Prefix):
+		return "prefix"
+	case r.RefreshEveryMs != 0 && (r.RefreshEveryMs < minEvery || r.RefreshEveryMs > maxEvery):
+		return "refreshEveryMs"
 	}
 	for _, s := range r.Scopes {
 		if !isVisible(s) || strings.ContainsAny(s, `"\`) {
@@ -207,6 +242,11 @@ func isAddress(s string, allowHTTP, query bool) bool {
 	}
 	name, port, ok := strings.Cut(host, ":")
 	return isHost(name) && (!ok || isPort(port))
+}
+
+// IsOrigin tells whether s is scheme and host alone, in plain spelling.
+func IsOrigin(s string, allowHTTP bool) bool {
+	return isAddress(s, allowHTTP || isLoopback(s+":"), false) && originOf(s) == s
 }
 
 // isHost tells whether s is a DNS name or dotted numbers, in lower case.

@@ -55,6 +55,10 @@ type Failure struct {
 	Err        error         // what the call failed with
 }
 
+// Unknown tells that the endpoint may have granted what was asked for: nobody
+// knows whether a refresh token that rotates is still good.
+func (f *Failure) Unknown() bool { return f.Kind == Lost || f.Kind == Transient && f.Status == 0 }
+
 func (f *Failure) Error() string {
 	s := "token endpoint: " + f.Kind.String()
 	if f.Status != 0 {
@@ -74,6 +78,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 const (
 	maxAnswer  = 64 << 10 // bytes of an answer
+	minToken   = 8        // a shorter one cannot be kept out of texts
 	maxAccess  = 8<<10 - len("Bearer ")
 	maxRefresh = 32 << 10
 
@@ -101,7 +106,7 @@ func ReadToken(status int, header edge.Header, body []byte, now time.Time) (Toke
 	switch {
 	case !ok || code.Exists() && code.Type != gjson.Null && access.Str == "":
 		return Token{}, refusal(status, header, code.Str)
-	case access.Type != gjson.String || !isVisible(access.Str) || len(access.Str) > maxAccess:
+	case access.Type != gjson.String || !isVisible(access.Str) || len(access.Str) < minToken || len(access.Str) > maxAccess:
 		return Token{}, failure(Lost, status, header, "")
 	}
 	if kind := gjson.GetBytes(body, "token_type").Str; kind != "" && !strings.EqualFold(kind, "bearer") {
@@ -109,7 +114,7 @@ func ReadToken(status int, header edge.Header, body []byte, now time.Time) (Toke
 	}
 	t := Token{Access: store.NewSecret(access.Str), ExpiresAt: now.Add(Life(gjson.GetBytes(body, "expires_in")))}
 	if r := gjson.GetBytes(body, "refresh_token"); r.Type == gjson.String && r.Str != "" {
-		if !isVisible(r.Str) || len(r.Str) > maxRefresh {
+		if !isVisible(r.Str) || len(r.Str) < minToken || len(r.Str) > maxRefresh {
 			return Token{}, failure(Lost, status, header, "")
 		}
 		t.Refresh = store.NewSecret(r.Str)

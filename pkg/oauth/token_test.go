@@ -33,7 +33,7 @@ func TestLifetimesAreSane(t *testing.T) { // reliability T62
 		`,"expires_in":{}`:      59 * time.Minute,
 		`,"expires_in":true`:    59 * time.Minute,
 	} {
-		tok, err := ReadToken(200, nil, []byte(`{"access_token":"a"`+in+`}`), t0)
+		tok, err := ReadToken(200, nil, []byte(`{"access_token":"access-1"`+in+`}`), t0)
 		if got := tok.ExpiresAt.Sub(t0); err != nil || got != want {
 			t.Errorf("%q: %v %v, want %v", in, got, err, want)
 		}
@@ -51,19 +51,20 @@ func TestAnswersOfTheTokenEndpoint(t *testing.T) {
 	}{
 		{"granted", 200, granted, -1, ""},
 		{"created", 201, granted, -1, ""},
-		{"null_error", 200, `{"access_token":"a","error":null}`, -1, ""},
-		{"other_case_of_bearer", 200, `{"access_token":"a","token_type":"bearer"}`, -1, ""},
-		{"refresh_token_over_8k", 200, `{"access_token":"a","refresh_token":"` + long + `x"}`, -1, ""},
+		{"null_error", 200, `{"access_token":"access-1","error":null}`, -1, ""},
+		{"other_case_of_bearer", 200, `{"access_token":"access-1","token_type":"bearer"}`, -1, ""},
+		{"refresh_token_over_8k", 200, `{"access_token":"access-1","refresh_token":"` + long + `x"}`, -1, ""},
 		{"access_token_over_8k", 200, `{"access_token":"` + long + `"}`, int(Lost), ""},
 		{"no_token", 200, `{}`, int(Lost), ""},
+		{"short_token", 200, `{"access_token":"1234567"}`, int(Lost), ""},
 		{"number_for_a_token", 200, `{"access_token":1}`, int(Lost), ""},
-		{"line_break_in_token", 200, `{"access_token":"a\r\nx: 1"}`, int(Lost), ""},
-		{"line_break_in_refresh_token", 200, `{"access_token":"a","refresh_token":"a\nb"}`, int(Lost), ""},
-		{"bare_nan", 200, `{"access_token":"a","expires_in":NaN}`, int(Lost), ""},
+		{"line_break_in_token", 200, `{"access_token":"access\r\nx: 1"}`, int(Lost), ""},
+		{"line_break_in_refresh_token", 200, `{"access_token":"access-1","refresh_token":"refresh\nb"}`, int(Lost), ""},
+		{"bare_nan", 200, `{"access_token":"access-1","expires_in":NaN}`, int(Lost), ""},
 		{"html_with_200", 200, `<html>`, int(Lost), ""},
 		{"array", 200, `[]`, int(Lost), ""},
 		{"empty", 200, ``, int(Lost), ""},
-		{"mac_token", 200, `{"access_token":"a","token_type":"mac"}`, int(Refused), "unsupported_token_type"},
+		{"mac_token", 200, `{"access_token":"access-1","token_type":"mac"}`, int(Refused), "unsupported_token_type"},
 		{"error_with_200", 200, `{"error":"bad_refresh_token"}`, int(Reauth), "bad_refresh_token"},
 		{"invalid_grant", 400, `{"error":"invalid_grant","error_description":"secret"}`, int(Reauth), "invalid_grant"},
 		{"invalid_client", 401, `{"error":"invalid_client"}`, int(Refused), "invalid_client"},
@@ -109,9 +110,9 @@ func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 
 func TestRefreshKeepsTheOldRefreshToken(t *testing.T) { // reliability F59
 	for answer, want := range map[string]string{
-		granted:                "rt",
-		`{"access_token":"a"}`: "old+/=",
-		`{"access_token":"a","refresh_token":""}`: "old+/=",
+		granted:                       "refresh-1",
+		`{"access_token":"access-1"}`: "old+/=",
+		`{"access_token":"access-1","refresh_token":""}`: "old+/=",
 	} {
 		w := newWorld(t, func(string, map[string]string) (int, string) { return 200, answer })
 		tok, err := Refresh(ctx, w.idp, &w.Providers[3], store.NewSecret("old+/="), t0)
@@ -158,7 +159,11 @@ func TestConfigurationIsStrict(t *testing.T) {
 		{"cut", `[{"id":`, "array"},
 		{"text_after", row(dev) + "x", "after"},
 		{"unknown_field", row(dev + `,"clientid2":"x"`), "clientid2"},
-		{"no_flow", row(""), "authorizeUrl and deviceUrl"},
+		{"only_refreshes", row(""), ""},
+		{"base", row(`,"baseUrl":"https://api.test/v1","prefix":"acme","refreshEveryMs":1000`), ""},
+		{"bad_base", row(`,"baseUrl":"https://u:p@api.test/v1"`), "baseUrl"},
+		{"bad_prefix", row(`,"prefix":"a/b"`), "prefix"},
+		{"too_often", row(`,"refreshEveryMs":1`), "refreshEveryMs"},
 		{"http", row(`,"deviceUrl":"http://t.test/d"`), "deviceUrl"},
 		{"userinfo", row(`,"deviceUrl":"https://u:p@t.test/d"`), "deviceUrl"},
 		{"fragment", row(`,"authorizeUrl":"https://t.test/d#x"`), "authorizeUrl"},
@@ -195,7 +200,7 @@ func TestConfigurationIsStrict(t *testing.T) {
 func FuzzReadToken(f *testing.F) {
 	f.Add(200, granted)
 	f.Add(400, `{"error":"invalid_grant"}`)
-	f.Add(200, `{"access_token":"a","expires_in":1e400}`)
+	f.Add(200, `{"access_token":"access-1","expires_in":1e400}`)
 	f.Fuzz(func(t *testing.T, status int, body string) {
 		tok, err := ReadToken(status, nil, []byte(body), t0)
 		if (err == nil) == tok.Access.IsZero() {

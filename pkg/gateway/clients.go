@@ -1,0 +1,58 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/pkg/oauth"
+	"weir/pkg/provider"
+)
+
+// clients reads the operator's OAuth clients. Each is for a provider that
+// exists; baseUrl is for one that takes a base address. A mistake leaves out
+// all of them, with an error that names the field: half of a configuration is
+// none.
+func (c *Config) clients() ([]oauth.Provider, error) {
+	list, err := oauth.ParseProviders(c.OAuthProviders, c.AllowPrivate)
+	if err != nil {
+		return nil, fmt.Errorf("OAUTH_PROVIDERS: %w", err)
+	}
+	for i := range list {
+		p, d := &list[i], provider.Lookup(list[i].ID)
+		field := ""
+		switch {
+		case d == nil:
+			field = "id: there is no such provider"
+		case p.BaseURL != "" && !d.Compatible && !d.Rebase:
+			field = "baseUrl: the provider has its own"
+		case p.BaseURL != "":
+			if err := provider.CheckBaseURL(p.BaseURL, c.AllowPrivate, c.ownHosts()...); err != nil {
+				field = "baseUrl"
+			}
+		}
+		if field != "" {
+			return nil, fmt.Errorf("OAUTH_PROVIDERS: row %d: bad %s", i+1, field)
+		}
+	}
+	return list, nil
+}
+
+// publicURL gives PUBLIC_URL as scheme and host: https, or http on loopback
+// or where private addresses are allowed. "" is none.
+func (c *Config) publicURL() (string, error) {
+	v := strings.TrimRight(strings.TrimSpace(c.PublicURL), "/")
+	if v == "" || oauth.IsOrigin(v, c.AllowPrivate) {
+		return v, nil
+	}
+	return "", fmt.Errorf("PUBLIC_URL must be scheme and host only, https://weir.example.com")
+}
+
+// ownHosts are the hosts that no connection may point to (reliability T57).
+func (c *Config) ownHosts() []string {
+	v, err := c.publicURL()
+	_, host, ok := strings.Cut(v, "://")
+	if err != nil || !ok {
+		return nil
+	}
+	return []string{host}
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/edge"
+	"weir/pkg/store"
+)
+
+// A bad configuration is told, by its field and without its values; what does
+// not need it is served.
+func TestBadOperatorConfiguration(t *testing.T) {
+	row := func(more string) string {
+		return `[{"id":"openai-compatible-0acbe001","tokenUrl":"https://id.acme.com/t","clientId":"c","clientSecret":"canary-secret"` + more + `}]`
+	}
+	for _, tt := range []struct{ name, oauth, public, want string }{
+		{"good", row(`,"baseUrl":"https://api.acme.com/v1"`), "https://weir.example.com", ""},
+		{"none", "", "", ""},
+		{"public_with_slash", "", "https://weir.example.com/", ""},
+		{"field", row(`,"tokenUri":"x"`), "", `OAUTH_PROVIDERS: unknown field "tokenUri"`},
+		{"no_json", `canary-secret`, "", "OAUTH_PROVIDERS: not a JSON array"},
+		{"unknown_provider", strings.Replace(row(""), "openai-compatible-0acbe001", "nobody", 1), "", "OAUTH_PROVIDERS: row 1: bad id"},
+		{"base_of_a_vendor", strings.Replace(row(`,"baseUrl":"https://evil.example.com"`), "openai-compatible-0acbe001", "mistral", 1), "", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
+		{"private_base", row(`,"baseUrl":"https://10.0.0.1/v1"`), "", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
+		{"own_base", row(`,"baseUrl":"https://weir.example.com/v1"`), "https://weir.example.com", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
+		{"public_with_path", "", "https://weir.example.com/x", "PUBLIC_URL"},
+		{"public_http", "", "http://weir.example.com", "PUBLIC_URL"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var logs []string
+			secret := strings.Repeat("s", 40)
+			app := New(Config{AdminToken: secret, KeySecret: secret, CredentialsKey: secret, OAuthProviders: tt.oauth, PublicURL: tt.public}, Ports{
+				KV: store.NewMem(), Now: time.Now, Rand: bytes.NewReader(nil), Log: func(_ int, l string) { logs = append(logs, l) },
+			})
+			all := strings.Join(logs, "\n")
+			if tt.want == "" && all != "" || !strings.Contains(all, tt.want) || strings.Contains(all, "canary") {
+				t.Errorf("logged %q, want %q", all, tt.want)
+			}
+			resp := app.Serve(context.Background(), &edge.Request{Method: "GET", Path: "/health"})
+			if app.Misconfigured != "" || resp.Status != 200 {
+				t.Errorf("%q, status %d", app.Misconfigured, resp.Status)
+			}
+			if got := len(app.Machine().OAuth); (got == 1) != (tt.oauth != "" && tt.want == "") {
+				t.Errorf("%d clients", got)
+			}
+			if strings.Contains(app.Redact("x canary-secret y"), "canary") && tt.name == "good" {
+				t.Error("the client's secret is not taken out of texts")
+			}
+		})
+	}
+}
