@@ -1,6 +1,9 @@
 package webpage
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // mark is an inline element that is open. Its sign goes out with the first
 // text in it, so an empty one leaves nothing.
@@ -85,27 +88,44 @@ func linkable(href string) bool {
 	if href == "" || href[0] == '#' || len(href) > 4096 {
 		return false
 	}
-	if i := strings.IndexAny(href, ":/?#"); i > 0 && href[i] == ':' {
-		switch strings.ToLower(href[:i]) {
-		case "http", "https", "mailto":
-		default:
-			return false
-		}
+	switch scheme(href) {
+	case "", "http", "https", "mailto":
+		return true
 	}
-	return true
+	return false
 }
 
 // resolve makes an address absolute, and safe between parentheses; "" for one
-// that cannot be read.
+// that is none of the web.
 func (w *writer) resolve(href string) string {
-	href = strings.TrimSpace(href)
-	u, err := w.base.Parse(href)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
+	s := Resolve(w.base, href)
+	switch scheme(s) {
+	case "http", "https":
+		if !strings.Contains(s, "://") {
+			return ""
+		}
+	case "mailto":
+	default:
 		return ""
 	}
-	s := u.String()
-	if strings.ContainsAny(s, "() <>\"") {
-		s = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", `"`, "%22").Replace(s)
+	unsafe := func(c byte) bool { return c <= ' ' || c == 0x7f || strings.IndexByte("()<>\"", c) >= 0 }
+	valid := utf8.ValidString(s)
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if unsafe(c) || c >= utf8.RuneSelf && !valid {
+			if b == nil {
+				b = append(make([]byte, 0, len(s)+16), s[:i]...)
+			}
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		} else if b != nil {
+			b = append(b, c)
+		}
+	}
+	if b != nil {
+		return string(b)
 	}
 	return s
 }
+
+const hex = "0123456789ABCDEF"

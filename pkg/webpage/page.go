@@ -7,7 +7,6 @@
 package webpage
 
 import (
-	"net/url"
 	"strings"
 	"unicode/utf8"
 )
@@ -44,12 +43,9 @@ type Page struct {
 // made absolute.
 func Read(doc, address string, format Format, max int) Page {
 	s := survey(doc)
-	base, err := url.Parse(address)
-	if err != nil {
-		base = &url.URL{}
-	}
+	base := address
 	if s.base != "" {
-		if b, err := base.Parse(s.base); err == nil && (b.Scheme == "http" || b.Scheme == "https") {
+		if b := Resolve(address, s.base); strings.HasPrefix(b, "https://") || strings.HasPrefix(b, "http://") {
 			base = b
 		}
 	}
@@ -96,7 +92,7 @@ func Plain(s string) string {
 	if strings.IndexByte(s, '<') < 0 && strings.IndexByte(s, '&') < 0 {
 		return oneLine(s)
 	}
-	w := writer{base: &url.URL{}, limit: maxOutput}
+	w := writer{limit: maxOutput}
 	w.render(s, &findings{table: map[int]bool{}})
 	return oneLine(string(w.out))
 }

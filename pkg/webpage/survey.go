@@ -1,10 +1,6 @@
 package webpage
 
-import (
-	"strings"
-
-	"golang.org/x/net/html"
-)
+import "strings"
 
 // findings are what the first pass found.
 type findings struct {
@@ -66,8 +62,8 @@ func survey(doc string) *findings {
 		}
 	})
 	for {
-		switch r.z.Next() {
-		case html.ErrorToken:
+		switch r.z.next() {
+		case noToken:
 			r.endAll()
 			f.heading = oneLine(string(heading))
 			f.keepAsides = total < 20 && all > 4*total
@@ -78,15 +74,15 @@ func survey(doc string) *findings {
 				f.region = bestArticle.start
 			}
 			return f
-		case html.TextToken:
+		case textToken:
 			if r.open[tTitle] > 0 && f.title == "" && r.hidden <= 1 {
-				f.title = oneLine(string(r.z.Text()))
+				f.title = oneLine(r.z.plain())
 				continue
 			}
 			if r.hidden > 0 {
 				continue
 			}
-			text := r.z.Text()
+			text := r.z.plain()
 			n := letters(text)
 			all += n
 			if r.aside > 0 {
@@ -98,17 +94,15 @@ func survey(doc string) *findings {
 			if r.open[tH1] > 0 && len(heading) < 300 && f.heading == "" {
 				heading = append(heading, text...)
 			}
-		case html.EndTagToken:
-			name, _ := r.z.TagName()
-			t := tagOf(name)
+		case endToken:
+			t := tagOf(r.z.name)
 			if t == tH1 && len(heading) > 0 {
 				f.heading = string(heading)
 			}
 			r.end(t)
-		case html.StartTagToken, html.SelfClosingTagToken:
-			name, more := r.z.TagName()
-			t := tagOf(name)
-			a := r.attributes(more)
+		case startToken:
+			t := tagOf(r.z.name)
+			a := r.attributes()
 			f.note(t, &a)
 			e := r.begin(t, &a)
 			switch {
@@ -179,10 +173,10 @@ func (f *findings) note(t tag, a *attributes) {
 }
 
 // letters counts the bytes that are no white space.
-func letters(b []byte) int {
+func letters(s string) int {
 	n := 0
-	for _, c := range b {
-		if c > ' ' {
+	for i := 0; i < len(s); i++ {
+		if s[i] > ' ' {
 			n++
 		}
 	}

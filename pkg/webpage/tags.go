@@ -1,10 +1,6 @@
 package webpage
 
-import (
-	"strings"
-
-	"golang.org/x/net/html"
-)
+import "strings"
 
 // tag is an element that matters for the text; all others are transparent.
 type tag uint8
@@ -56,92 +52,36 @@ const (
 	numTags
 )
 
+// tagNames are the elements that matter, by name.
+var tagNames = [...]struct {
+	name string
+	tag  tag
+}{
+	{"a", tA}, {"address", tDiv}, {"article", tArticle}, {"aside", tNav}, {"audio", tDrop}, {"b", tB}, {"base", tBase},
+	{"blockquote", tBlockquote}, {"body", tDiv}, {"br", tBR}, {"button", tDrop}, {"canvas", tDrop}, {"caption", tDiv}, {"center", tDiv},
+	{"code", tCode}, {"datalist", tDrop}, {"dd", tDD}, {"del", tDel}, {"details", tDiv}, {"dialog", tDrop}, {"div", tDiv}, {"dl", tDL},
+	{"dt", tDT}, {"em", tEm}, {"fieldset", tDiv}, {"figcaption", tDiv}, {"figure", tDiv}, {"footer", tFooter}, {"form", tForm}, {"h1", tH1},
+	{"h2", tH2}, {"h3", tH3}, {"h4", tH4}, {"h5", tH5}, {"h6", tH6}, {"head", tHead}, {"header", tHeader}, {"hgroup", tDiv}, {"hr", tHR},
+	{"html", tHTML}, {"i", tEm}, {"iframe", tDrop}, {"img", tImg}, {"kbd", tCode}, {"legend", tDiv}, {"li", tLI}, {"listing", tPre},
+	{"main", tMain}, {"map", tDrop}, {"math", tDrop}, {"menu", tDrop}, {"meta", tMeta}, {"nav", tNav}, {"noembed", tDrop},
+	{"noframes", tDrop}, {"noscript", tDrop}, {"object", tDrop}, {"ol", tOL}, {"p", tP}, {"plaintext", tPre}, {"pre", tPre}, {"s", tDel},
+	{"samp", tCode}, {"script", tDrop}, {"section", tSection}, {"select", tDrop}, {"span", tSpan}, {"strike", tDel}, {"strong", tB},
+	{"style", tDrop}, {"summary", tDiv}, {"svg", tDrop}, {"table", tTable}, {"td", tTD}, {"template", tDrop}, {"textarea", tDrop},
+	{"th", tTD}, {"title", tTitle}, {"tr", tTR}, {"tt", tCode}, {"ul", tUL}, {"video", tDrop}, {"xmp", tPre},
+}
+
 // tagOf finds the tag of a name, which is in lower case.
-func tagOf(name []byte) tag {
-	switch string(name) {
-	case "a":
-		return tA
-	case "article":
-		return tArticle
-	case "b", "strong":
-		return tB
-	case "blockquote":
-		return tBlockquote
-	case "code", "kbd", "samp", "tt":
-		return tCode
-	case "dd":
-		return tDD
-	case "dl":
-		return tDL
-	case "dt":
-		return tDT
-	case "del", "s", "strike":
-		return tDel
-	case "div", "center", "address", "figure", "figcaption", "details", "summary", "fieldset", "legend", "caption", "hgroup", "body":
-		return tDiv
-	case "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas", "video", "audio",
-		"select", "button", "textarea", "datalist", "dialog", "map", "noembed", "noframes", "menu":
-		return tDrop
-	case "head":
-		return tHead
-	case "em", "i":
-		return tEm
-	case "footer":
-		return tFooter
-	case "form":
-		return tForm
-	case "h1":
-		return tH1
-	case "h2":
-		return tH2
-	case "h3":
-		return tH3
-	case "h4":
-		return tH4
-	case "h5":
-		return tH5
-	case "h6":
-		return tH6
-	case "header":
-		return tHeader
-	case "li":
-		return tLI
-	case "main":
-		return tMain
-	case "nav", "aside":
-		return tNav
-	case "ol":
-		return tOL
-	case "p":
-		return tP
-	case "pre", "listing", "xmp", "plaintext":
-		return tPre
-	case "section":
-		return tSection
-	case "span":
-		return tSpan
-	case "td", "th":
-		return tTD
-	case "table":
-		return tTable
-	case "title":
-		return tTitle
-	case "tr":
-		return tTR
-	case "ul":
-		return tUL
-	case "br":
-		return tBR
-	case "base":
-		return tBase
-	case "hr":
-		return tHR
-	case "html":
-		return tHTML
-	case "img":
-		return tImg
-	case "meta":
-		return tMeta
+func tagOf(name string) tag {
+	lo, hi := 0, len(tagNames)
+	for lo < hi {
+		switch mid := (lo + hi) / 2; {
+		case tagNames[mid].name == name:
+			return tagNames[mid].tag
+		case tagNames[mid].name < name:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
 	}
 	return other
 }
@@ -184,7 +124,7 @@ type attributes struct {
 
 // reader walks through the tokens of a document and keeps the open elements.
 type reader struct {
-	z      *html.Tokenizer
+	z      tokens
 	stack  []element
 	open   [numTags]int
 	starts int // start tags so far
@@ -195,49 +135,48 @@ type reader struct {
 }
 
 func (r *reader) init(doc string, closing func(*element)) {
-	r.z = html.NewTokenizer(strings.NewReader(doc))
+	r.z = tokens{doc: doc}
 	r.stack = make([]element, 0, 32)
 	r.closing = closing
 }
 
-// attributes reads what follows a tag's name.
-func (r *reader) attributes(more bool) (a attributes) {
-	for n := 0; more && n < 64; n++ {
-		var k, v []byte
-		k, v, more = r.z.TagAttr()
-		switch string(k) {
+// attributes reads those of the tag.
+func (r *reader) attributes() (a attributes) {
+	for _, at := range r.z.attributes {
+		v := unescape(at.value, true)
+		switch strings.ToLower(at.name) {
 		case "href":
-			a.href = string(v)
+			a.href = v
 		case "src":
-			a.src = string(v)
+			a.src = v
 		case "data-src":
-			a.dataSrc = string(v)
+			a.dataSrc = v
 		case "alt":
-			a.alt = string(v)
+			a.alt = v
 		case "class", "id":
-			a.class += " " + strings.ToLower(string(v))
+			a.class += " " + strings.ToLower(v)
 		case "lang":
-			a.lang = string(v)
+			a.lang = v
 		case "role":
-			a.role = strings.ToLower(strings.TrimSpace(string(v)))
+			a.role = strings.ToLower(strings.TrimSpace(v))
 		case "itemprop":
-			a.itemprop = string(v)
+			a.itemprop = v
 		case "name":
-			a.name = strings.ToLower(string(v))
+			a.name = strings.ToLower(v)
 		case "property":
-			a.property = strings.ToLower(string(v))
+			a.property = strings.ToLower(v)
 		case "content":
-			a.content = string(v)
+			a.content = v
 		case "start":
-			a.start = string(v)
+			a.start = v
 		case "colspan":
-			a.colspan = string(v)
+			a.colspan = v
 		case "hidden":
 			a.hidden = true
 		case "aria-hidden":
-			a.hidden = a.hidden || string(v) == "true"
+			a.hidden = a.hidden || v == "true"
 		case "style":
-			s := strings.ReplaceAll(strings.ToLower(string(v)), " ", "")
+			s := strings.ReplaceAll(strings.ToLower(v), " ", "")
 			a.hidden = a.hidden || strings.Contains(s, "display:none") || strings.Contains(s, "visibility:hidden")
 		}
 	}
