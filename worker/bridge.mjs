@@ -6,6 +6,7 @@ import module from "./app.wasm";
 import { SEED } from "./seed.mjs";
 import "./wasm_exec.js";
 import { rehearse } from "./rehearse.mjs";
+import { Sockets } from "./sockets.mjs";
 import { Streams, readAll } from "./streams.mjs";
 
 const enc = new TextEncoder(), dec = new TextDecoder();
@@ -140,6 +141,7 @@ class Instance {
   constructor() {
     this.calls = new Map();
     this.streams = new Streams(this);
+    this.sockets = new Sockets(this);
     this.nextID = 1;
     this.dead = false;
     this.view = null;
@@ -236,6 +238,7 @@ class Instance {
     }
     this.calls.clear();
     this.streams.abandon();
+    this.sockets.abandon();
   }
 
   get idle() { return this.calls.size === 0 && this.streams.size === 0; }
@@ -289,7 +292,7 @@ class Instance {
         }
       };
     };
-    for (const name of ["start", "object", "read", "read_all", "hold", "digest"]) failing(name, (op) => queueMicrotask(() => this.emit(op, NETWORK, 0)));
+    for (const name of ["start", "object", "read", "read_all", "hold", "digest", "dial"]) failing(name, (op) => queueMicrotask(() => this.emit(op, NETWORK, 0)));
     failing("respond", (call) => this.calls.get(call)?.answer(failed(500, "the answer could not be sent", "server_error", null)));
     return host;
   }
@@ -320,6 +323,12 @@ class Instance {
         );
       },
       pause(op, ms) { scheduler.wait(ms).then(() => self.emit(op, OK, 0)); },
+      // dial opens a TCP connection; the others work on one.
+      dial(op, callID, at, n, ms) { self.sockets.dial(op, self.calls.get(callID), self.text(at, n), ms); },
+      socket_tls(op, socket, at, n) { self.sockets.tls(op, socket, self.text(at, n)); },
+      socket_read(op, socket) { self.sockets.read(op, socket); },
+      socket_write(op, socket, at, n) { self.sockets.write(op, socket, self.bytes(at, n)); },
+      socket_close(socket) { self.sockets.close(socket); },
       // read gives the next chunk of a stream, read_all the whole.
       read(op, stream, ms) { self.streams.read(op, stream, ms); },
       read_all(op, callID, stream, maxBytes, idleMs, totalMs) { self.streams.readAll(op, self.calls.get(callID), stream, maxBytes, idleMs, totalMs); },

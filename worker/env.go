@@ -21,6 +21,7 @@ func config() gateway.Config {
 		AllowPrivate:   oneOf(getenv("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
 		OAuthProviders: getenv("OAUTH_PROVIDERS"),
 		PublicURL:      getenv("PUBLIC_URL"),
+		ProxyURL:       getenv("PROXY_URL"),
 		Quiet:          level == "warn" || level == "error",
 	}
 }

@@ -17,6 +17,7 @@ func main() {
 		cfg := config()
 		return gateway.New(cfg, gateway.Ports{
 			Do:           bridge.Doer{},
+			Dialer:       bridge.Dialer{},
 			Pause:        bridge.Pauser{},
 			Objects:      bridge.Stub{},
 			KV:           kvStore{},

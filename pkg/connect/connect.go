@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -28,6 +27,10 @@ type Dialer interface {
 	Dial(ctx context.Context, address string, timeout time.Duration) (Conn, error)
 }
 
+// ErrHandshake tells that TLS was not established, so that nothing was sent by
+// it. A connection may give it late, from the first Write or Read.
+var ErrHandshake = errors.New("no TLS")
+
 // Conn is a TCP connection.
 type Conn interface {
 	io.ReadWriteCloser
@@ -37,9 +40,39 @@ type Conn interface {
 }
 
 // ErrProxy tells that the proxy did not do its part: it cannot be reached,
-// refuses, or does not speak HTTP. It comes wrapped with which, together with
-// upstream.ErrNetwork or upstream.ErrTimeout.
+// refuses, or does not speak HTTP. A *Failure says which.
 var ErrProxy = errors.New("the proxy does not work")
+
+// Failure is a call through a proxy that got no answer. It unwraps to ErrProxy
+// where the proxy is to blame, and to upstream.ErrNetwork, ErrTimeout,
+// ErrCanceled or stream.ErrTooLarge.
+type Failure struct {
+	What string // in words, fit to be shown: no address and no secret
+	// Sent tells that the request may have reached the provider: what became of
+	// it is not known. Otherwise nothing of it left the gateway.
+	Sent  bool
+	Proxy bool // the proxy is to blame
+	Err   error
+}
+
+func (f *Failure) Error() string {
+	s := f.What
+	if f.Proxy {
+		s = ErrProxy.Error() + ": " + s
+	}
+	if errors.Is(f.Err, upstream.ErrTimeout) {
+		s += ", within the time that it has"
+	}
+	return s
+}
+
+// Unwrap gives what the failure is one of.
+func (f *Failure) Unwrap() []error {
+	if f.Proxy {
+		return []error{ErrProxy, f.Err}
+	}
+	return []error{f.Err}
+}
 
 // Proxy is an upstream.Doer whose calls go through a CONNECT proxy. Only https
 // addresses and bodies in memory are taken. Answers are held in memory:
@@ -87,6 +120,9 @@ func (p *Proxy) call(ctx context.Context, req *upstream.Request) (*upstream.Resp
 	if timeout <= 0 {
 		timeout = defaultTimeout
 	}
+	if p.Dialer == nil {
+		return nil, broken("this platform has no sockets to reach it by", nil)
+	}
 	conn, err := p.Dialer.Dial(ctx, p.Address, timeout)
 	if err != nil {
 		return nil, broken("it cannot be reached", err)
@@ -97,12 +133,12 @@ func (p *Proxy) call(ctx context.Context, req *upstream.Request) (*upstream.Resp
 	}
 	secure, err := conn.StartTLS(host)
 	if err != nil {
-		return nil, failed("TLS through the proxy", err)
+		return nil, failed(tlsFailed, err, false)
 	}
 	defer secure.Close()
 	// In one piece: head and body are small, and few writes cross to the host.
 	if _, err := secure.Write(append(head, body...)); err != nil {
-		return nil, failed("send through the proxy", err)
+		return nil, failed("the connection through the proxy broke off while the request was sent", err, true)
 	}
 	limit := req.MaxBody
 	if limit <= 0 {
@@ -110,10 +146,12 @@ func (p *Proxy) call(ctx context.Context, req *upstream.Request) (*upstream.Resp
 	}
 	resp, err := ReadResponse(secure, limit)
 	if err != nil {
-		return nil, failed("answer through the proxy", err)
+		return nil, failed("no usable answer came through the proxy", err, true)
 	}
 	return resp, nil
 }
+
+const tlsFailed = "no TLS through the proxy: the other end does not speak it, or its certificate is not good for the provider's name"
 
 // tunnel asks the proxy for a tunnel to "host:port".
 func (p *Proxy) tunnel(conn io.ReadWriter, to string) error {
@@ -127,12 +165,16 @@ func (p *Proxy) tunnel(conn io.ReadWriter, to string) error {
 	r := newReader(conn)
 	status, _, err := r.head()
 	switch {
-	case err != nil:
+	case errors.Is(err, errCut):
+		return broken("it closed the connection before it answered CONNECT", err)
+	case errors.Is(err, errMalformed):
 		return broken("its answer to CONNECT is not HTTP", err)
+	case err != nil:
+		return broken("it did not answer CONNECT", err)
 	case status == 407 && p.Auth.IsZero():
-		return broken("it asks for user and password", nil)
+		return broken("it asks for user and password (status 407)", nil)
 	case status == 407:
-		return broken("it refuses user and password", nil)
+		return broken("it refuses user and password (status 407)", nil)
 	case status < 200 || status > 299:
 		return broken("it answered CONNECT with status "+strconv.Itoa(status), nil)
 	case r.buffered() > 0:
@@ -144,27 +186,29 @@ func (p *Proxy) tunnel(conn io.ReadWriter, to string) error {
 
 // broken is a failure of the proxy itself.
 func broken(what string, err error) error {
-	if errors.Is(err, upstream.ErrTimeout) || errors.Is(err, upstream.ErrCanceled) {
-		return fmt.Errorf("%w: %s: %w", ErrProxy, what, err)
-	}
-	return fmt.Errorf("%w: %s: %w", ErrProxy, what, upstream.ErrNetwork)
+	f := failed(what, err, false)
+	f.Proxy = true
+	return f
 }
 
-// failed is a failure behind the tunnel. What the platform says of it may name
-// addresses and is left out.
-func failed(what string, err error) error {
-	for _, known := range []error{upstream.ErrTimeout, upstream.ErrCanceled, stream.ErrTooLarge} {
+// failed makes a failure. What the platform says of it may name addresses and
+// is left out.
+func failed(what string, err error, sent bool) *Failure {
+	for _, known := range [...]error{upstream.ErrTimeout, upstream.ErrCanceled, stream.ErrTooLarge} {
 		if errors.Is(err, known) {
-			return fmt.Errorf("%s: %w", what, known)
+			return &Failure{What: what, Sent: sent, Err: known}
 		}
 	}
-	if errors.Is(err, errMalformed) {
-		return fmt.Errorf("%s: %w: %w", what, err, upstream.ErrNetwork)
+	if sent && errors.Is(err, errMalformed) {
+		what += ": " + err.Error()
 	}
-	return fmt.Errorf("%s: %w", what, upstream.ErrNetwork)
+	if sent && errors.Is(err, ErrHandshake) {
+		what, sent = tlsFailed, false
+	}
+	return &Failure{What: what, Sent: sent, Err: upstream.ErrNetwork}
 }
 
-var errAddress = errors.New("connect: only plain https addresses go through a proxy")
+var errAddress = &Failure{What: "only plain https addresses are called through a proxy", Err: upstream.ErrNetwork}
 
 // address takes an https address apart.
 func address(url string) (host, port, target string, err error) {

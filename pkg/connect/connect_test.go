@@ -21,6 +21,7 @@ import (
 // through the tunnel.
 type platform struct {
 	dialErr, tlsErr, readErr error
+	lateErr                  error  // of TLS, when the answer is read
 	proxy, server            string // answers
 	oneByOne                 bool
 
@@ -46,7 +47,11 @@ func (s *side) StartTLS(host string) (io.ReadWriteCloser, error) {
 	if s.p.tlsErr != nil {
 		return nil, s.p.tlsErr
 	}
-	return &side{s.p.reader(s.p.server), &s.p.inside, s.p}, nil
+	r := s.p.reader(s.p.server)
+	if s.p.lateErr != nil {
+		r = iotest.ErrReader(s.p.lateErr)
+	}
+	return &side{r, &s.p.inside, s.p}, nil
 }
 
 func (p *platform) reader(text string) io.Reader {
@@ -110,13 +115,15 @@ func TestABrokenProxyIsToldApart(t *testing.T) {
 		p     platform
 		auth  string
 		proxy bool // the proxy is to blame
+		sent  bool // the request may have arrived
+		late  bool // it was written to a connection that never had TLS
 		want  error
 		text  string
 	}{
 		{name: "unreachable", p: platform{dialErr: errors.New("connect 10.0.0.1 refused")}, proxy: true, want: upstream.ErrNetwork, text: "reached"},
 		{name: "dial_timeout", p: platform{dialErr: timeout}, proxy: true, want: upstream.ErrTimeout},
 		{name: "says_nothing", p: platform{readErr: timeout}, proxy: true, want: upstream.ErrTimeout},
-		{name: "closes", proxy: true, want: upstream.ErrNetwork, text: "not HTTP"},
+		{name: "closes", proxy: true, want: upstream.ErrNetwork, text: "closed the connection"},
 		{name: "no_http", p: platform{proxy: "SSH-2.0-x\r\n"}, proxy: true, want: upstream.ErrNetwork, text: "not HTTP"},
 		{name: "cut_head", p: platform{proxy: "HTTP/1.1 200 OK\r\n"}, proxy: true, want: upstream.ErrNetwork},
 		{name: "wants_a_password", p: platform{proxy: "HTTP/1.1 407 P\r\n\r\n"}, proxy: true, want: upstream.ErrNetwork, text: "asks for user"},
@@ -125,15 +132,20 @@ func TestABrokenProxyIsToldApart(t *testing.T) {
 		{name: "redirects", p: platform{proxy: "HTTP/1.1 302 F\r\nlocation: https://evil.test\r\n\r\n"}, proxy: true, want: upstream.ErrNetwork, text: "302"},
 		{name: "speaks_first", p: platform{proxy: established + "x"}, proxy: true, want: upstream.ErrNetwork, text: "before the tunnel"},
 		{name: "wrong_certificate", p: platform{proxy: established, tlsErr: errors.New("cert of 10.0.0.1")}, want: upstream.ErrNetwork, text: "TLS"},
-		{name: "tunnel_closes", p: platform{proxy: established}, want: upstream.ErrNetwork, text: "cut"},
-		{name: "tunnel_stalls", p: platform{proxy: established, server: "HTTP/1.1 200 OK\r\n"}, want: upstream.ErrNetwork},
-		{name: "answer_over_the_limit", p: platform{proxy: established, server: "HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n"}, want: stream.ErrTooLarge},
+		{name: "wrong_certificate_told_late", p: platform{proxy: established, lateErr: fmt.Errorf("read: %w", ErrHandshake)}, late: true, want: upstream.ErrNetwork, text: "no TLS"},
+		{name: "tunnel_closes", p: platform{proxy: established}, sent: true, want: upstream.ErrNetwork, text: "cut"},
+		{name: "tunnel_stalls", p: platform{proxy: established, server: "HTTP/1.1 200 OK\r\n"}, sent: true, want: upstream.ErrNetwork},
+		{name: "answer_over_the_limit", p: platform{proxy: established, server: "HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n"}, sent: true, want: stream.ErrTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			resp, err := call(&tt.p, tt.auth)
 			if resp != nil || !errors.Is(err, tt.want) || errors.Is(err, ErrProxy) != tt.proxy || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("%v", err)
+			}
+			var f *Failure
+			if !errors.As(err, &f) || f.Sent != tt.sent || (tt.sent || tt.late) != (tt.p.inside.Len() > 0) {
+				t.Errorf("%#v, %d bytes went out", f, tt.p.inside.Len())
 			}
 			if err != nil && strings.Contains(err.Error(), "10.0.0.1") {
 				t.Errorf("text of the platform: %v", err)
@@ -171,7 +183,8 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 	} {
 		req.URL = "https://id.test/"
 		p := &platform{proxy: established}
-		if _, err := (&Proxy{Dialer: p}).call(context.Background(), &req); err == nil || p.address != "" {
+		var f *Failure
+		if _, err := (&Proxy{Dialer: p}).call(context.Background(), &req); !errors.As(err, &f) || f.Sent || p.address != "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

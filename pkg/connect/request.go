@@ -17,10 +17,10 @@ func request(req *upstream.Request, host, port, target string) (head, body []byt
 	case *stream.Bytes:
 		body = b.All()
 	default:
-		return nil, nil, fmt.Errorf("connect: a body of type %T cannot be sent through a proxy", b)
+		return nil, nil, &Failure{What: "this kind of body cannot be sent through a proxy", Err: upstream.ErrNetwork}
 	}
 	if !isToken(req.Method) {
-		return nil, nil, fmt.Errorf("connect: malformed method")
+		return nil, nil, &Failure{What: "malformed method", Err: upstream.ErrNetwork}
 	}
 	if port != "443" {
 		host += ":" + port
@@ -31,7 +31,7 @@ func request(req *upstream.Request, host, port, target string) (head, body []byt
 			continue
 		}
 		if !isToken(f.Name) || !isFieldValue(f.Value) {
-			return nil, nil, fmt.Errorf("connect: a header field cannot be sent")
+			return nil, nil, &Failure{What: "a header field cannot be sent", Err: upstream.ErrNetwork}
 		}
 		head = append(append(append(append(head, f.Name...), ": "...), f.Value...), "\r\n"...)
 	}

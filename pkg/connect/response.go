@@ -15,6 +15,9 @@ import (
 // errMalformed tells that an answer is not HTTP/1.1, or was cut.
 var errMalformed = errors.New("malformed answer")
 
+// errCut tells that an answer ends too early. It is malformed too.
+var errCut = fmt.Errorf("cut: %w", errMalformed)
+
 const (
 	maxHead   = 64 << 10 // bytes of a head, and of all trailers
 	maxFields = 200
@@ -76,7 +79,7 @@ func (r *reader) fill() error {
 // cut is the error of an input that ends too early.
 func cut(err error) error {
 	if err == io.EOF {
-		return fmt.Errorf("cut: %w", errMalformed)
+		return errCut
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"weir/pkg/audio"
 	"weir/pkg/auth"
 	"weir/pkg/chat"
+	"weir/pkg/connect"
 	"weir/pkg/dialog"
 	"weir/pkg/edge"
 	"weir/pkg/embeddings"
@@ -43,12 +44,14 @@ type Config struct {
 	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
 	OAuthProviders string // OAUTH_PROVIDERS, the JSON of oauth.ParseProviders
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
+	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
 	Quiet          bool   // LOG_LEVEL of warn or error: no line for a success
 }
 
 // Ports are what the platform fills.
 type Ports struct {
 	Do           upstream.Doer
+	Dialer       connect.Dialer // may be nil: calls through a proxy then fail
 	Pause        upstream.Pauser
 	Objects      machine.Stub
 	KV           store.KV
@@ -94,7 +97,8 @@ func New(cfg Config, p Ports) *App {
 	for i := range clients {
 		hidden = append(hidden, clients[i].ClientSecret.Reveal(), clients[i].ProxyAuth.Reveal())
 	}
-	own := redact.New(hidden...)
+	proxy, errProxy := cfg.proxy(p.CanonicalURL)
+	own := redact.New(append(hidden, proxy.Auth.Reveal())...)
 	g.Redact = func(s string) string { return redact.Patterns(own.String(s)) }
 	app := &App{Gateway: g}
 	missing := cfg.missing()
@@ -104,6 +108,14 @@ func New(cfg Config, p Ports) *App {
 		if keys, err = store.NewKeyring(cfg.CredentialsKey); err != nil {
 			missing = "CREDENTIALS_KEY"
 		}
+	}
+	// Without the proxy that the operator named, no call is made at all.
+	switch {
+	case missing != "":
+	case errProxy != nil:
+		missing = "PROXY_URL"
+	case errClients != nil && strings.Contains(cfg.OAuthProviders, `"proxy"`):
+		missing = "OAUTH_PROVIDERS"
 	}
 	if missing != "" {
 		g.Misconfigured = missing
@@ -120,6 +132,7 @@ func New(cfg Config, p Ports) *App {
 		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
 		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256,
 		OAuth: clients, OwnHosts: cfg.ownHosts(),
+		Dialer: p.Dialer, Proxy: proxy,
 	}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
 	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now, Pause: p.Pause}

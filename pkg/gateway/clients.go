@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/pkg/machine"
 	"weir/pkg/oauth"
 	"weir/pkg/provider"
 )
@@ -30,11 +31,25 @@ func (c *Config) clients() ([]oauth.Provider, error) {
 				field = "baseUrl"
 			}
 		}
+		if p.Proxy != "" && field == "" {
+			asIs := func(s string) (string, bool) { return s, true } // host and port only, read before
+			if _, _, err := provider.ParseProxy("http://"+p.Proxy, asIs, c.AllowPrivate, c.ownHosts()...); err != nil {
+				field = "proxy"
+			}
+		}
 		if field != "" {
 			return nil, fmt.Errorf("OAUTH_PROVIDERS: row %d: bad %s", i+1, field)
 		}
 	}
 	return list, nil
+}
+
+// proxy reads PROXY_URL.
+func (c *Config) proxy(canonical func(string) (string, bool)) (p machine.Proxy, err error) {
+	if c.ProxyURL != "" {
+		p.Address, p.Auth, err = provider.ParseProxy(c.ProxyURL, canonical, c.AllowPrivate, c.ownHosts()...)
+	}
+	return p, err
 }
 
 // publicURL gives PUBLIC_URL as scheme and host: https, or http on loopback

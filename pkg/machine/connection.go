@@ -90,6 +90,9 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 	}
 	if v, ok := in.values["providerSpecificData"]; ok && in.err == nil {
 		if v.Type == gjson.Null {
+			if r.Data.Proxy != "" {
+				c.secrets[store.ProxyAuth] = ""
+			}
 			r.Data = store.ProviderData{}
 		} else {
 			data := sub(v, in.at+"providerSpecificData")
@@ -97,6 +100,7 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 			in.err = data.err
 		}
 	}
+	checkProxy(in, &c)
 	if in.err == nil && r.AuthType == "" {
 		r.AuthType = authTypeOf(&c)
 	}
@@ -205,7 +209,7 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 	for _, name := range in.names {
 		v := in.values[name]
 		switch {
-		case name == "baseUrl" || name == "prefix" || name == "enabledModels":
+		case name == "baseUrl" || name == "prefix" || name == "enabledModels" || name == "proxyUrl":
 		case name == store.ClientSecret || name == store.ProxyAuth:
 			s, _ := secretOf(in, name)
 			c.secrets[name] = s
@@ -232,6 +236,7 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 	if size > maxOther {
 		in.fail("…", "is larger than %d bytes", maxOther)
 	}
+	o.applyProxy(in, c)
 	d.Vars, d.Other = nil, nil
 	if len(vars) > 0 {
 		d.Vars = vars
@@ -314,6 +319,14 @@ func originOf(c *store.Connection) string {
 	return base
 }
 
+// hasCredential tells whether there is a secret for the provider among them.
+func hasCredential(secrets map[string]store.Sealed) bool {
+	if secrets[store.ProxyAuth] != "" {
+		return len(secrets) > 1
+	}
+	return len(secrets) > 0
+}
+
 // finishConnection seals what was given and stores the row. A credential that
 // was given for another origin is emptied, unless a new one comes along
 // (reliability T14).
@@ -326,8 +339,10 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 		for f, s := range r.Secrets {
 			sealed[f], last4[f] = s, r.Last4[f]
 		}
+	} else if s := r.Secrets[store.ProxyAuth]; s != "" { // the proxy's, not the provider's
+		sealed[store.ProxyAuth] = s
 	}
-	hadAny := len(r.Secrets) > 0
+	hadAny := hasCredential(r.Secrets)
 	names := make([]string, 0, len(c.secrets))
 	for f := range c.secrets {
 		names = append(names, f)
@@ -345,8 +360,9 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 		if err != nil {
 			return err
 		}
-		sealed[f], renewed = s, true
-		if len(plain) >= last4From && f != store.ServiceAccount {
+		sealed[f] = s
+		renewed = renewed || f != store.ProxyAuth // the tokens are what they were
+		if len(plain) >= last4From && f != store.ServiceAccount && f != store.ProxyAuth {
 			last4[f] = plain[len(plain)-4:]
 		}
 	}
@@ -356,7 +372,7 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 		}
 	}
 	switch {
-	case len(sealed) == 0 && (hadAny || r.Status == needsCred):
+	case !hasCredential(sealed) && (hadAny || r.Status == needsCred):
 		r.Status = needsCred
 	case renewed:
 		r.Status, r.LastError = "", ""

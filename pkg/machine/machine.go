@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/pkg/apierr"
+	"weir/pkg/connect"
 	"weir/pkg/oauth"
 	"weir/pkg/store"
 	"weir/pkg/upstream"
@@ -45,6 +46,10 @@ type Object struct {
 	// SignRS256 signs with a PKCS#8 key, for Google service accounts. Nil
 	// leaves those without a refresh.
 	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
+	// Dialer opens the connections to proxies; nil where there are no sockets.
+	// Proxy is the operator's, for connections without one of their own.
+	Dialer connect.Dialer
+	Proxy  Proxy
 	// RefreshEvery is the least time between two refreshes of one connection
 	// where OAuth does not name one; zero means 60 s.
 	RefreshEvery time.Duration

@@ -34,7 +34,7 @@ type connView struct {
 // view shows a connection. cools are the machine's cooldowns.
 func (t *tx) view(c *connRow, cools []store.Cooldown) connView {
 	v := connView{
-		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: len(c.Secrets) > 0, Secrets: sortedKeys(c.Secrets),
+		ID: c.ID, Provider: c.Provider, Name: c.Name, AuthType: c.AuthType, HasKey: hasCredential(c.Secrets), Secrets: sortedKeys(c.Secrets),
 		ExpiresAt: c.ExpiresAt, Priority: c.Priority, IsActive: !c.Inactive, Data: map[string]json.RawMessage{},
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Generation: c.Generation, TokenGeneration: c.TokenGeneration,
 		LastError: t.lastError(c),
@@ -55,6 +55,9 @@ func (t *tx) view(c *connRow, cools []store.Cooldown) connView {
 	}
 	if c.Data.Prefix != "" {
 		v.Data["prefix"] = jsonOf(c.Data.Prefix)
+	}
+	if c.Data.Proxy != "" {
+		v.Data["proxyUrl"] = jsonOf("http://" + c.Data.Proxy)
 	}
 	if c.Data.EnabledModels != nil {
 		v.Data["enabledModels"] = jsonOf(c.Data.EnabledModels)

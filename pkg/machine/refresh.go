@@ -136,6 +136,10 @@ func (o *Object) refresh(r *request) (any, error) {
 			return nil, err
 		}
 		return nil, reauth()
+	case notSent(err) != nil:
+		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1})
+		r.setError(id, "token endpoint: "+notSent(err).Error())
+		return nil, o.failedRefresh(r, err, row.Provider)
 	case !f.Unknown():
 		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1, Until: r.now + f.RetryAfter.Milliseconds()})
 		r.setError(id, shownFailure(f))

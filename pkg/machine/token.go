@@ -8,7 +8,6 @@ import (
 	"weir/pkg/oauth"
 	"weir/pkg/provider"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
 )
 
 // client gives the operator's client for a provider, or nil.
@@ -63,9 +62,6 @@ func (o *Object) refreshEvery(providerID string) int64 {
 	return every.Milliseconds()
 }
 
-// doer makes the calls of a provider's token and device endpoints.
-func (o *Object) doer(*oauth.Provider) upstream.Doer { return o.Do }
-
 // renewal is all that a refresh is asked with, in the clear.
 type renewal struct {
 	client  *oauth.Provider
@@ -87,7 +83,8 @@ func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Seal
 		if err != nil || o.SignRS256 == nil {
 			return nil, apierr.New(409, "not_refreshable", "the connection's key file cannot be used")
 		}
-		return &renewal{client: &oauth.Provider{ID: c.Provider, TokenURL: url}, key: key, scope: scope}, nil
+		client, err := o.proxied(r, c, &oauth.Provider{ID: c.Provider, TokenURL: url})
+		return &renewal{client: client, key: key, scope: scope}, err
 	}
 	client := o.client(c.Provider)
 	if client == nil {
@@ -104,7 +101,8 @@ func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Seal
 		own.BasicAuth = own.BasicAuth && !own.ClientSecret.IsZero()
 		client = &own
 	}
-	return &renewal{client: client, refresh: plain}, nil
+	client, err = o.proxied(r, c, client)
+	return &renewal{client: client, refresh: plain}, err
 }
 
 func (o *Object) openSecret(r *request, c *connRow, field string, sealed store.Sealed) (store.Secret, error) {

@@ -46,6 +46,9 @@ type ProviderData struct {
 	BaseURL       string   `json:"baseUrl,omitempty"`
 	Prefix        string   `json:"prefix,omitempty"`
 	EnabledModels []string `json:"enabledModels,omitempty"`
+	// Proxy is the "host:port" of the HTTP CONNECT proxy that tokens are
+	// refreshed through; its user and password are the secret ProxyAuth.
+	Proxy string `json:"proxy,omitempty"`
 	// Vars are the provider's own variables: region, project, location,
 	// resource, account_id, organization, …
 	Vars map[string]string `json:"vars,omitempty"`

@@ -15,6 +15,21 @@ func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.
 //go:wasmimport host pause
 func hostPause(op, ms int32)
 
+//go:wasmimport host dial
+func hostDial(op, call int32, address unsafe.Pointer, n, timeoutMs int32)
+
+//go:wasmimport host socket_tls
+func hostSocketTLS(op, socket int32, host unsafe.Pointer, n int32)
+
+//go:wasmimport host socket_read
+func hostSocketRead(op, socket int32)
+
+//go:wasmimport host socket_write
+func hostSocketWrite(op, socket int32, p unsafe.Pointer, n int32)
+
+//go:wasmimport host socket_close
+func hostSocketClose(socket int32)
+
 //go:wasmimport host read
 func hostRead(op, stream, ms int32)
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"weir/pkg/connect"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
@@ -19,6 +20,7 @@ const (
 	opCanceled = 3
 	opTooLarge = 4
 	opEnd      = 5
+	opNoTLS    = 6
 )
 
 // event is what the host says of an operation.
@@ -98,6 +100,8 @@ func failure(kind int32) error {
 		return upstream.ErrCanceled
 	case opTooLarge:
 		return stream.ErrTooLarge
+	case opNoTLS:
+		return connect.ErrHandshake
 	}
 	return upstream.ErrNetwork
 }

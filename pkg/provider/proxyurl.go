@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"weir/pkg/store"
+)
+
+// ErrProxyURL tells that the address of a proxy is refused; it comes wrapped
+// with the reason, which quotes nothing of the address.
+var ErrProxyURL = errors.New("the proxy's address is refused")
+
+const (
+	minProxyAuth = 8 // bytes; a shorter one cannot be kept out of texts
+	maxProxyAuth = 1024
+)
+
+// ParseProxy reads the address of an HTTP CONNECT proxy: http://host:port, with
+// user:password@ before the host where the proxy asks for them. canonical is
+// the platform's URL parser. The host is a public DNS name, anything with
+// allowPrivate, and never one of ownHosts; every port is fine.
+//
+// The result is "host:port" and "user:password", a zero Secret for none.
+func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool, ownHosts ...string) (address string, auth store.Secret, err error) {
+	none := store.Secret{}
+	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrProxyURL, why) }
+	url, ok := canonical(raw)
+	rest, plain := strings.CutPrefix(url, "http://")
+	if !ok || len(url) > maxURLBytes || !plain {
+		return "", none, refuse("it must be written http://host:port")
+	}
+	if rest = strings.TrimSuffix(rest, "/"); strings.ContainsAny(rest, "/?#\\") {
+		return "", none, refuse("path, query and fragment are not allowed")
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		text := unescape(rest[:at])
+		rest = rest[at+1:]
+		if strings.IndexByte(text, ':') < 0 {
+			text += ":"
+		}
+		if err := CheckProxyAuth(text); err != nil {
+			return "", none, err
+		}
+		auth = store.NewSecret(text)
+	}
+	host, port, literal, ok := splitHost(rest)
+	if !ok {
+		return "", none, refuse("the host is not usable")
+	}
+	if port == "" {
+		port = "80"
+	}
+	for _, own := range ownHosts {
+		own = strings.ToLower(strings.TrimSuffix(own, "."))
+		if own != "" && (own == host || own == host+":"+port) {
+			return "", none, refuse("the gateway itself is not a proxy")
+		}
+	}
+	if literal {
+		if !allowPrivate || !usableIPv6(host) {
+			return "", none, refuse("the host must be a name, not an address")
+		}
+		return "[" + host + "]:" + port, auth, nil
+	}
+	if err := checkName(host, allowPrivate, refuse); err != nil {
+		return "", none, err
+	}
+	return host + ":" + port, auth, nil
+}
+
+// CheckProxyAuth tells whether text may be the user:password of a proxy.
+func CheckProxyAuth(text string) error {
+	switch {
+	case strings.IndexByte(text, ':') < 1:
+		return fmt.Errorf("%w: user and password must be written user:password", ErrProxyURL)
+	case len(text) < minProxyAuth || len(text) > maxProxyAuth:
+		return fmt.Errorf("%w: user and password must have %d to %d bytes together", ErrProxyURL, minProxyAuth, maxProxyAuth)
+	case !SafeValue(text):
+		return fmt.Errorf("%w: user and password have characters that cannot be sent in a header", ErrProxyURL)
+	}
+	return nil
+}
