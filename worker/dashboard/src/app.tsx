@@ -36,6 +36,7 @@ export interface PageEntry {
 // is fetched when it is first opened.
 const pages: PageEntry[] = [
   { path: "providers", label: "Providers", icon: "providers", load: () => import("./pages/providers") },
+  { path: "models", label: "Models", icon: "models", load: () => import("./pages/models") },
 ];
 
 export function App() {

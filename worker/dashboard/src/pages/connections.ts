@@ -51,9 +51,11 @@ const testWords: Record<string, string> = {
   no_credentials: "there is no credential to use",
 };
 
+// testText tells the outcome of a test to a person.
 export function testText(r: TestResult): string {
-  if (r.ok) return `Works: answered in ${r.latencyMs} ms${r.model ? ` (${r.model})` : ""}.`;
-  return `Does not work: ${testWords[r.error ?? ""] ?? r.error ?? "no reason given"}${r.status ? `, status ${r.status}` : ""}.`;
+  if (r.ok) return `Answered in ${r.latencyMs} ms${r.model ? ` (${r.model})` : ""}.`;
+  const why = testWords[r.error ?? ""] ?? r.error ?? "no reason given";
+  return `${why.charAt(0).toUpperCase()}${why.slice(1)}${r.status ? ` (status ${r.status})` : ""}.`;
 }
 
 export const kindNames: Record<string, string> = {
@@ -61,12 +63,13 @@ export const kindNames: Record<string, string> = {
   video: "Video", music: "Music", rerank: "Rerank", webSearch: "Web search", webFetch: "Web fetch",
 };
 
-// family tells what a compatible provider speaks; "" is one of the table.
-export function family(provider: string): string {
-  if (/^openai-compatible[-_]/.test(provider)) return "OpenAI-compatible";
-  if (/^anthropic-compatible[-_]/.test(provider)) return "Anthropic-compatible";
-  return "";
-}
+export type Family = "openai-compatible" | "anthropic-compatible";
+
+// families are what a compatible provider may speak.
+export const families: [id: Family, name: string][] = [["openai-compatible", "OpenAI-compatible"], ["anthropic-compatible", "Anthropic-compatible"]];
+
+// family names what a compatible provider speaks; "" is one of the table.
+export const family = (provider: string) => families.find(([id]) => provider.startsWith(id + "-") || provider.startsWith(id + "_"))?.[1] ?? "";
 
 export const providerName = (id: string, list: ProviderRow[]) => list.find((p) => p.id === id)?.name ?? (family(id) || id);
 

@@ -2,18 +2,25 @@ import { useState } from "preact/hooks";
 import { duration, words, type Machine } from "../api";
 import type { PageProps } from "../app";
 import { useAction, useLoad, useNow } from "../hooks";
+import { Icon } from "../icons";
 import { moved, Order } from "../order";
+import { to } from "../route";
 import { Badge, Button, Empty, ErrorBox, Load, Page, Switch } from "../ui";
+import { Connection } from "./connection";
 import { providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { Gallery } from "./gallery";
+import { statusOf } from "./status";
 
-type Kind = "" | "good" | "warn" | "bad";
-const statusWords: Record<string, [kind: Kind, text: string]> = {
-  active: ["good", "Ready"], inactive: ["", "Switched off"], cooling: ["warn", "Cooling down"],
-  needs_credential: ["bad", "Needs a credential"], needs_reauth: ["bad", "Needs a new sign-in"],
-};
+// Providers are the connections of a machine; below its address stand the
+// gallery (add) and each connection (its id).
+export default function Providers(props: PageProps) {
+  const [id] = props.args;
+  if (id === "add") return <Gallery {...props} />;
+  return id ? <Connection key={id} {...props} /> : <List {...props} />;
+}
 
-// Providers lists the connections of a machine in the order they are tried.
-export default function Providers({ machine, machineName }: PageProps) {
+// List shows them in the order they are tried.
+function List({ machine, machineName }: PageProps) {
   const rows = useLoad(async () => {
     const [conns, catalog] = await Promise.all([
       machine.get<{ data: ConnectionRow[] }>("/providers"),
@@ -24,22 +31,24 @@ export default function Providers({ machine, machineName }: PageProps) {
   const order = useAction();
   const now = useNow(!!rows.data?.conns.some((c) => c.cooldownUntil));
 
-  const move = (from: number, to: number) => {
+  const move = (from: number, at: number) => {
     const { conns, catalog } = rows.data!;
-    const next = moved(conns, from, to).map((c, i) => ({ ...c, was: c.priority, priority: i + 1 }));
+    const next = moved(conns, from, at).map((c, i) => ({ ...c, was: c.priority, priority: i + 1 }));
     rows.set({ conns: next, catalog });
     void order.run(async () => {
       for (const c of next) if (c.was !== c.priority) await machine.put(`/providers/${c.id}`, { priority: c.priority });
     }).then(() => rows.reload());
   };
 
+  const add = <a class="button main" href={to(machine.id, "providers", "add")}><Icon name="plus" />Add a provider</a>;
   return (
-    <Page title="Providers" intro={<>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from the first to the last.</>}>
+    <Page title="Providers" actions={add} intro={<>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from the first to the last.</>}>
       {order.error && <ErrorBox>{order.error}</ErrorBox>}
       <Load of={rows} what="the connections">{({ conns, catalog }) => conns.length === 0
         ? (
           <Empty title="No providers yet">
             <p class="muted">Connect an account that you have with a provider, then its models can be called with one key.</p>
+            {add}
           </Empty>
         )
         : (
@@ -55,8 +64,8 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
   const [result, setResult] = useState<TestResult | string | null>(null);
   const test = useAction(), toggle = useAction();
   const label = c.name || provider;
-  const wait = c.cooldownUntil ? c.cooldownUntil - now : 0;
-  const [kind, text] = c.status === "cooling" && wait <= 0 ? statusWords.active : statusWords[c.status] ?? ["", c.status];
+  const wait = (c.cooldownUntil ?? 0) - now;
+  const [kind, text] = statusOf(c, now);
   const picked = c.providerSpecificData.enabledModels;
   const turn = (isActive: boolean) => toggle.run(async () => { await machine.put(`/providers/${c.id}`, { isActive }); await onChange(); });
   const run = () => test.run(async () => {
@@ -67,7 +76,7 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
   return (
     <div class="conn">
       <div>
-        <h2 class="row tight wrap">{label} <Badge kind={kind}>{text}</Badge>{wait > 0 && <small class="muted">ready in {duration(wait)}</small>}</h2>
+        <h2 class="row tight wrap"><a href={to(machine.id, "providers", c.id)}>{label}</a> <Badge kind={kind}>{text}</Badge>{wait > 0 && <small class="muted">ready in {duration(wait)}</small>}</h2>
         <p class="muted small">
           {provider}
           {c.providerSpecificData.prefix && <> · <code>{c.providerSpecificData.prefix}/</code></>}
@@ -82,6 +91,7 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
       </div>
       <div class="row">
         <Switch on={c.isActive} busy={toggle.busy} label={`${label} is on`} onTurn={(on) => void turn(on)} />
+        <a class="button" aria-label={`Models and details of ${label}`} href={to(machine.id, "providers", c.id)}>Models</a>
         <Button busy={test.busy} aria-label={`Test ${label}`} onClick={() => void run()}>Test</Button>
       </div>
     </div>

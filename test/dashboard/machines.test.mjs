@@ -1,0 +1,106 @@
+// Signing in, and the operator's machines, as a person uses them.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { secrets } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled, signIn } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+const heading = (page, name) => page.getByRole("heading", { level: 1, name });
+
+test("the operator creates, opens, switches and deletes machines", async (t) => {
+  const page = await open(t, b);
+  await heading(page, "Machines").waitFor();
+  await page.getByText("No machines yet").waitFor();
+  await looks(page, "machines-empty");
+
+  await page.getByLabel("Name of a new machine").fill("Research");
+  await page.getByRole("button", { name: "Create machine" }).click();
+  const dialog = page.getByRole("dialog", { name: "The machine is there" });
+  const key = await dialog.getByRole("region", { name: "The new key" }).innerText();
+  assert.match(key, /^sk-[a-z0-9]{16}-[a-z0-9]{26,}-[0-9a-f]{8}$/);
+  await dialog.getByRole("button", { name: "Copy" }).click();
+  await dialog.getByText("Copied").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
+  await looks(page, "machines-key");
+  await dialog.getByRole("link", { name: "Open the machine" }).click();
+  await heading(page, "Providers").waitFor();
+  await page.getByText("No providers yet").waitFor();
+  assert.equal(await page.getByText(key).count(), 0, "the key is shown once");
+  assert.equal((await b.gateway.fetch("/v1/models", { headers: { authorization: `Bearer ${key}` } })).status, 200);
+
+  const second = await b.operator.machine({ name: `Second ${canary}` });
+  await page.reload();
+  await settled(page);
+  await page.getByRole("combobox", { name: "Machine" }).selectOption(second.machineId);
+  await page.getByText(`Connections of Second ${canary}`).waitFor();
+  await page.getByRole("link", { name: "Machines" }).click();
+  await heading(page, "Machines").waitFor();
+  await looks(page, "machines");
+
+  await page.getByRole("button", { name: "Delete Research" }).click();
+  const gone = page.getByRole("button", { name: "Delete the machine" });
+  assert.equal(await gone.isDisabled(), true);
+  await page.getByLabel("Type its name to go on").fill("research");
+  assert.equal(await gone.isDisabled(), true, "the name must be exact");
+  await page.getByLabel("Type its name to go on").fill("Research");
+  await looks(page, "machines-delete");
+  await gone.click();
+  await page.getByText("The machine is deleted.").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Research" }).count(), 0);
+  assert.deepEqual((await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId), [second.machineId]);
+});
+
+test("the holder of a manage key sees that machine alone", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Mine" });
+  const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: `laptop ${canary}`, scopes: ["manage"] });
+  const page = await open(t, b, { as: apiKey, at: "#/machines" });
+  await heading(page, "Providers").waitFor();
+  assert.ok(page.url().endsWith(`#/m/${machineId}/providers`));
+  await page.getByText("Signed in with the key laptop").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Machines" }).count(), 0);
+  assert.equal(await page.getByRole("combobox", { name: "Machine" }).count(), 0);
+  await page.goto(`${b.url}/#/m/abcdefgh01234567/providers`);
+  await page.waitForURL(`**/#/m/${machineId}/providers`);
+});
+
+test("a deleted machine needs a recent sign-in, and a session that ended asks for one", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Old" });
+  const page = await open(t, b, { failures: ["DELETE /api/machines/* 403", "POST /api/machines 401"] });
+  await heading(page, "Machines").waitFor();
+  // As five minutes later: the gateway asks for the token once more.
+  let asked = 0;
+  await page.route(`**/api/machines/${machineId}`, async (route) => {
+    if (asked++) return route.continue();
+    await route.fulfill({ status: 403, contentType: "application/json", body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}` });
+  });
+  await page.getByRole("button", { name: "Delete Old" }).click();
+  await page.getByLabel("Type its name to go on").fill("Old");
+  await page.getByRole("button", { name: "Delete the machine" }).click();
+  const again = page.getByRole("dialog", { name: "Sign in again" });
+  await again.getByLabel("Operator’s token or manage key").fill(secrets.ADMIN_TOKEN);
+  await again.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("The machine is deleted.").waitFor();
+  assert.equal(asked, 2);
+
+  await page.context().clearCookies();
+  await page.getByLabel("Name of a new machine").fill("Late");
+  await page.getByRole("button", { name: "Create machine" }).click();
+  await page.getByText("The session has ended. Sign in again.").waitFor();
+  await signIn(page, secrets.ADMIN_TOKEN);
+  await heading(page, "Machines").waitFor();
+});
+
+test("attempts to sign in are limited, and it is said how long", async (t) => {
+  const page = await open(t, b, { as: null, failures: ["POST /api/session 401", "POST /api/session 429"] });
+  const field = page.getByLabel("Operator’s token or manage key"), button = page.getByRole("button", { name: "Sign in" });
+  for (let i = 0; i < 11; i++) {
+    await field.fill(`guess number ${i}`);
+    const [answer] = await Promise.all([page.waitForResponse("**/api/session"), button.click()]);
+    assert.equal(answer.status(), i < 10 ? 401 : 429);
+  }
+  await page.getByText(/Try again in \d+ min\./).waitFor();
+  await looks(page, "signin-limited");
+});

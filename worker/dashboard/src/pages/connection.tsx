@@ -1,0 +1,113 @@
+import { useState } from "preact/hooks";
+import { duration, words, type Machine } from "../api";
+import type { PageProps } from "../app";
+import { TypedConfirm } from "../dialog";
+import { useAction, useLoad, useNow } from "../hooks";
+import { go, to } from "../route";
+import { toast } from "../toast";
+import { Badge, Button, ErrorBox, Field, Load, Notice, Page, Section, when } from "../ui";
+import { family, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { Credential, secretBody, type Typed } from "./credential";
+import { ModelPicker } from "./picker";
+import { statusOf } from "./status";
+
+// Connection is one account: how it does, what it is, which models it offers.
+export function Connection({ machine, args: [id] }: PageProps) {
+  const row = useLoad(() => machine.get<ConnectionRow>(`/providers/${encodeURIComponent(id)}`), [machine, id]);
+  const catalog = useLoad(async () => (await machine.get<{ data: ProviderRow[] }>("/catalog/providers")).data, [machine]);
+  const known = catalog.data?.find((p) => p.id === row.data?.provider);
+  const provider = row.data ? providerName(row.data.provider, catalog.data ?? []) : "";
+  return (
+    <Page title={row.data ? row.data.name || provider : "Connection"} actions={<a class="button" href={to(machine.id, "providers")}>Back to the providers</a>}
+      intro={row.data && <>{provider} · {row.data.hasKey ? (row.data.last4 ? `key …${row.data.last4}` : "credential set") : "no credential"} · changed {when(row.data.updatedAt)}</>}>
+      <Load of={row} what="the connection" rows={4}>{(c) => (
+        <>
+          <Status machine={machine} c={c} onTest={row.reload} />
+          <Details key={c.generation} machine={machine} c={c} known={known} onChange={row.set} />
+          <ModelPicker machine={machine} c={c} onChange={row.set} />
+        </>
+      )}</Load>
+    </Page>
+  );
+}
+
+interface Cooling { connectionId: string; model?: string; reason: string; until?: number; failures?: number }
+
+function Status({ machine, c, onTest }: { machine: Machine; c: ConnectionRow; onTest: () => Promise<void> }) {
+  const cooling = useLoad(async () => (await machine.get<{ data: Cooling[] }>("/models/availability")).data.filter((r) => r.connectionId === c.id && r.until), [machine, c]);
+  const now = useNow(!!cooling.data?.length);
+  const [result, setResult] = useState<TestResult | string | null>(null);
+  const test = useAction();
+  const [kind, text] = statusOf(c, now);
+  const run = () => test.run(async () => {
+    setResult(null);
+    try { setResult(await machine.post<TestResult>(`/providers/${c.id}/test`, {})); } catch (e) { setResult(words(e)); }
+    await onTest();
+  });
+  const waiting = (cooling.data ?? []).filter((r) => r.until! > now);
+  return (
+    <Section title="Status" actions={<Button busy={test.busy} onClick={() => void run()}>Test</Button>}>
+      <p class="row tight wrap"><Badge kind={kind}>{text}</Badge>{c.expiresAt && <span class="muted">its token is good until {when(c.expiresAt)}</span>}</p>
+      <div role="status">{result && (typeof result === "string" ? <p class="bad">{result}</p> : <p class={result.ok ? "good" : "bad"}>{testText(result)}</p>)}</div>
+      {c.status === "needs_reauth" && <Notice kind="warn">The provider wants a new sign-in. Connect the account again, or give a new credential below.</Notice>}
+      {c.lastError && <p><strong>Last error:</strong> {c.lastError}</p>}
+      {waiting.length > 0 && (
+        <ul class="plain">{waiting.map((r) => (
+          <li key={r.model ?? ""} class="row between wrap">
+            <span>{r.model ? <code>{r.model}</code> : "Every model"} <span class="muted">{r.reason.replaceAll("_", " ")}</span></span>
+            <span>ready in {duration(r.until! - now)}</span>
+          </li>
+        ))}</ul>
+      )}
+    </Section>
+  );
+}
+
+function Details({ machine, c, known, onChange }: { machine: Machine; c: ConnectionRow; known?: ProviderRow; onChange: (c: ConnectionRow) => void }) {
+  const data = c.providerSpecificData;
+  const [name, setName] = useState(c.name ?? ""), [base, setBase] = useState(data.baseUrl ?? ""), [prefix, setPrefix] = useState(data.prefix ?? "");
+  const [typed, setTyped] = useState<Typed>({});
+  const [going, setGoing] = useState(false);
+  const save = useAction(), remove = useAction();
+  const compatible = family(c.provider) !== "";
+  const auth = known?.auth ?? "bearer";
+  const hasBase = compatible || known?.baseUrlAllowed || !!data.baseUrl;
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void save.run(async () => {
+      const next = await machine.put<ConnectionRow>(`/providers/${c.id}`, {
+        name: name.trim(), ...secretBody(auth, typed),
+        providerSpecificData: { prefix: prefix.trim() || null, ...(hasBase ? { baseUrl: base.trim() || null } : {}) },
+      });
+      toast("Saved.");
+      onChange(next);
+    });
+  };
+  const doRemove = () => remove.run(async () => {
+    await machine.del(`/providers/${c.id}`);
+    toast("The connection is deleted.");
+    go(to(machine.id, "providers"));
+  });
+  return (
+    <Section title="Details">
+      <form onSubmit={submit} class="grid">
+        <Field label="Name"><input value={name} maxLength={200} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+        <Field label="Prefix" hint="Stands before its models’ ids.">
+          <input value={prefix} required={compatible} pattern="[A-Za-z0-9._\-]{1,64}" autocapitalize="none" spellcheck={false} onInput={(e) => setPrefix(e.currentTarget.value)} />
+        </Field>
+        {hasBase && <Field label="Base URL" hint="Another host empties the credential."><input type="url" value={base} required={compatible} onInput={(e) => setBase(e.currentTarget.value)} /></Field>}
+        {c.authType !== "oauth" && auth !== "none" && <Credential auth={auth} typed={typed} hint="Empty keeps the one there is." onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))} />}
+        {save.error && <div class="full"><ErrorBox>{save.error}</ErrorBox></div>}
+        <div class="row full between">
+          <Button type="submit" kind="main" busy={save.busy}>Save</Button>
+          <Button kind="quiet" onClick={() => { remove.clear(); setGoing(true); }}>Delete the connection…</Button>
+        </div>
+      </form>
+      {going && (
+        <TypedConfirm title="Delete the connection?" word="delete" what="the word" action="Delete the connection" of={remove} onClose={() => setGoing(false)} onDo={() => void doRemove()}>
+          <p>Its credential is deleted, and its models are gone from the list.</p>
+        </TypedConfirm>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,42 @@
+import { Field } from "../ui";
+
+// What is typed of a credential, by the names of the fields that set it.
+export type Typed = Record<string, string>;
+
+interface Secret { field: string; label: string; long?: boolean; required?: boolean }
+
+// secretsOf lists what a provider can be given, by the scheme of the provider
+// table; the first is the usual one.
+function secretsOf(auth: string): Secret[] {
+  switch (auth) {
+    case "google": return [{ field: "serviceAccount", label: "Key file of a service account (JSON)", long: true }, { field: "apiKey", label: "or an API key" }];
+    case "aws": return [{ field: "apiKey", label: "Bedrock API key" }, { field: "accessKeyId", label: "or an access key id" }, { field: "secretAccessKey", label: "with its secret access key" }];
+    default: return [{ field: "apiKey", label: "API key" }];
+  }
+}
+
+// Credential asks for the secrets of a connection. They are sent once and
+// never shown again.
+export function Credential({ auth, typed, onType, required, hint }: {
+  auth: string; typed: Typed; onType: (field: string, value: string) => void; required?: boolean; hint?: string;
+}) {
+  const secrets = secretsOf(auth);
+  return (
+    <>
+      {secrets.map(({ field, label, long }, i) => (
+        <Field key={field} label={label} hint={i === 0 ? hint : undefined}>
+          {long
+            ? <textarea rows={5} spellcheck={false} autocomplete="off" value={typed[field] ?? ""} onInput={(e) => onType(field, e.currentTarget.value)} />
+            : <input type="password" autocomplete="off" required={required && secrets.length === 1} value={typed[field] ?? ""} onInput={(e) => onType(field, e.currentTarget.value)} />}
+        </Field>
+      ))}
+    </>
+  );
+}
+
+// secretBody gives the fields of a connection that set what was typed.
+export function secretBody(auth: string, typed: Typed): Record<string, string> {
+  const out: Record<string, string> = {};
+  for (const { field } of secretsOf(auth)) if (typed[field]?.trim()) out[field] = typed[field].trim();
+  return out;
+}

@@ -1,0 +1,56 @@
+import { useState } from "preact/hooks";
+import type { PageProps } from "../app";
+import { useLoad } from "../hooks";
+import { to } from "../route";
+import { Empty, Load, Notice, Page, Search, Tabs } from "../ui";
+import { AddConnection, type Addable } from "./add";
+import { families, kindNames, type ProviderRow } from "./connections";
+import { oauthServed } from "./oauth";
+
+// Gallery shows the provider table, to pick one to connect.
+export function Gallery({ machine, has }: PageProps) {
+  const list = useLoad(() => machine.get<{ data: ProviderRow[] }>("/catalog/providers"), [machine]);
+  const [search, setSearch] = useState(""), [kind, setKind] = useState("");
+  const [adding, setAdding] = useState<Addable | null>(null);
+  const wanted = search.trim().toLowerCase();
+  const fits = (p: ProviderRow) => (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(wanted);
+  const tile = (a: Addable, name: string, about: string, tag: string) => (
+    <li key={name}>
+      <button type="button" class="tile" aria-label={`Add ${name}`} onClick={() => setAdding(a)}>
+        <span class="monogram" aria-hidden="true" style={{ "--hue": hue(name) }}>{name.replace(/[^\p{L}\p{N}]/gu, "").slice(0, 2)}</span>
+        <span class="words"><strong>{name}</strong><small>{about}</small>{tag && <small>{tag}</small>}</span>
+      </button>
+    </li>
+  );
+  return (
+    <Page title="Add a provider" intro="Pick one, or connect any server that speaks OpenAI’s or Anthropic’s format."
+      actions={<a class="button" href={to(machine.id, "providers")}>Back to the providers</a>}>
+      <div class="stack">
+        <Search label="Search providers" value={search} onInput={setSearch} />
+        <Tabs label="Kind" value={kind} onPick={setKind} items={[["", "Every kind"], ...Object.entries(kindNames)]} />
+      </div>
+      {!oauthServed(has) && <Notice>Connecting by a provider’s own sign-in is not available in this build: use a key.</Notice>}
+      <Load of={list} what="the providers" rows={5}>{({ data }) => {
+        const shown = data.filter(fits);
+        return (
+          <>
+            <p class="muted small" role="status">{shown.length} of {data.length} providers</p>
+            <ul class="tiles">
+              {families.map(([id, name]) => tile(id, name, "any server that speaks it", "by its address"))}
+              {shown.map((p) => tile(p, p.name, `${p.alias}/`, p.keyFree ? "no key needed" : p.kinds.map((k) => kindNames[k] ?? k).join(", ")))}
+            </ul>
+            {shown.length === 0 && <Empty title="No provider matches"><p>If it speaks OpenAI’s or Anthropic’s format, connect it as a compatible one.</p></Empty>}
+          </>
+        );
+      }}</Load>
+      {adding && <AddConnection machine={machine} has={has} of={adding} onClose={() => setAdding(null)} />}
+    </Page>
+  );
+}
+
+// hue gives each name a colour of its own.
+function hue(name: string): number {
+  let h = 7;
+  for (const c of name) h = (h * 31 + c.codePointAt(0)!) % 360;
+  return h;
+}
