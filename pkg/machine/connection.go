@@ -220,6 +220,8 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 			delete(other, name)
 		case looksSecret(name):
 			in.fail(name, "looks like a credential; those have fields of their own")
+		case hasUserinfo(v.Raw):
+			in.fail(name, "has an address with user and password, which would be kept in the clear")
 		case v.Type == gjson.String && variable(c.row.Provider, name):
 			if len(v.Str) > 1024 || !provider.SafeValue(v.Str) {
 				in.fail(name, "has characters that cannot be sent in a header")
@@ -296,6 +298,20 @@ func looksSecret(name string) bool {
 		}
 	}
 	return false
+}
+
+// hasUserinfo tells whether a JSON value has an address with a user in it.
+func hasUserinfo(raw string) bool {
+	for {
+		_, rest, ok := strings.Cut(raw, "://")
+		if !ok {
+			return false
+		}
+		if end := strings.IndexAny(rest, "/?#\"@\\ "); end >= 0 && rest[end] == '@' {
+			return true
+		}
+		raw = rest
+	}
 }
 
 // originOf tells where a connection's credential is sent: scheme and host, ""
