@@ -219,8 +219,10 @@ func (c *change) replay() (*Answer, error) {
 		return nil, apierr.New(422, "idempotency_key_reused", "the idempotency key was used for another request")
 	}
 	plain, err := c.o.Keyring.Open(c.id, mutationPrefix, c.mutationKey(), row.Answer)
-	if err != nil {
-		return nil, err
+	if err != nil { // its key is gone: the change was made, and is not made twice
+		e := apierr.New(503, "key_unavailable", "the change was made before, and its answer can no longer be read")
+		e.Err = err
+		return nil, e
 	}
 	var a Answer
 	if err := json.Unmarshal([]byte(plain.Reveal()), &a); err != nil {

@@ -61,25 +61,38 @@ func (o *Object) reseal(r *request) {
 		return
 	}
 	current := ring.Current()
+	anew := func(connectionID, field string, sealed store.Sealed) store.Sealed {
+		if store.KeyID(sealed) == current {
+			return sealed
+		}
+		plain, err := o.Keyring.Open(r.id, connectionID, field, sealed)
+		if err != nil {
+			o.log(fmt.Sprintf("machine %s: %s of %s does not open", r.id, field, connectionID))
+			return sealed
+		}
+		if s, err := o.Keyring.Seal(r.id, connectionID, field, plain); err == nil {
+			return s
+		}
+		return sealed
+	}
 	for _, c := range r.conns() {
 		secrets, changed := map[string]store.Sealed{}, false
 		for f, sealed := range c.Secrets {
-			secrets[f] = sealed
-			if store.KeyID(sealed) == current {
-				continue
-			}
-			plain, err := o.Keyring.Open(r.id, c.ID, f, sealed)
-			if err != nil {
-				o.log(fmt.Sprintf("machine %s: %s of connection %s does not open", r.id, f, c.ID))
-				continue
-			}
-			if anew, err := o.Keyring.Seal(r.id, c.ID, f, plain); err == nil {
-				secrets[f], changed = anew, true
-			}
+			secrets[f] = anew(c.ID, f, sealed)
+			changed = changed || secrets[f] != sealed
 		}
 		if changed {
 			c.Secrets = secrets
 			r.putConn(&c)
+		}
+	}
+	for _, row := range r.list(mutationPrefix) {
+		var m mutationRow
+		if r.load(row.Key, &m) {
+			if s := anew(mutationPrefix, row.Key, m.Answer); s != m.Answer {
+				m.Answer = s
+				r.put(row.Key, m)
+			}
 		}
 	}
 }
