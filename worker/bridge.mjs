@@ -32,7 +32,7 @@ const managementFields = [
 
 function fieldsFor(url) {
   if (url.endsWith("/v1/embeddings") || url.endsWith("/v1/chat/completions")) return callFields;
-  return url.includes("/v1/") ? dataFields : managementFields;
+  return url.includes("/v1/") && !url.includes("/oauth/callback?") ? dataFields : managementFields;
 }
 
 // Numbers of values in wasm_exec.js, and the one property of the Go object with

@@ -92,7 +92,7 @@ func New(cfg Config, p Ports) *App {
 	// The operator's own secrets never reach a log; a tenant's are taken out
 	// where they are in use, and by their looks here.
 	clients, errClients := cfg.clients()
-	_, errPublic := cfg.publicURL()
+	public, errPublic := cfg.publicURL()
 	hidden := []string{cfg.AdminToken, cfg.KeySecret, cfg.CredentialsKey}
 	for i := range clients {
 		hidden = append(hidden, clients[i].ClientSecret.Reveal(), clients[i].ProxyAuth.Reveal())
@@ -174,8 +174,10 @@ func New(cfg Config, p Ports) *App {
 		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now}
 	}
 	talks := talk(pool)
+	manager := &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)}
 	g.SetRoutes(withFeatures(routes(&handlers{
 		sessions:       sessions,
+		oauth:          &manage.OAuth{Handler: manager, Clients: clients, PublicURL: public, Rand: p.Rand},
 		embeddings:     embed(pool),
 		models:         lists,
 		chat:           &chat.Handler{Dialog: talks},
@@ -188,7 +190,7 @@ func New(cfg Config, p Ports) *App {
 		web:            pages(pool, p.Do),
 		rerank:         order(pool),
 		moderations:    moderate(pool),
-		manage:         &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)},
+		manage:         manager,
 		modelLists:     &manage.ModelLists{Models: lists, Cache: cache},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
 		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Now: p.Now},

@@ -52,11 +52,11 @@ func (c *Config) proxy(canonical func(string) (string, bool)) (p machine.Proxy, 
 	return p, err
 }
 
-// publicURL gives PUBLIC_URL as scheme and host: https, or http on loopback
-// or where private addresses are allowed. "" is none.
+// publicURL gives PUBLIC_URL as scheme and host: https, or http on loopback.
+// "" is none.
 func (c *Config) publicURL() (string, error) {
 	v := strings.TrimRight(strings.TrimSpace(c.PublicURL), "/")
-	if v == "" || oauth.IsOrigin(v, c.AllowPrivate) {
+	if v == "" || oauth.IsOrigin(v, false) {
 		return v, nil
 	}
 	return "", fmt.Errorf("PUBLIC_URL must be scheme and host only, https://weir.example.com")

@@ -40,6 +40,7 @@ type handlers struct {
 	providerModels *manage.ProviderModels
 	connectivity   *manage.Connectivity
 	explain        *manage.Explainer
+	oauth          *manage.OAuth
 	sessions       *session.Sessions
 	modelLists     *manage.ModelLists
 }
@@ -111,7 +112,7 @@ func routes(h *handlers) []Route {
 		{Pattern: "/api/session", Access: Public, MaxBody: maxSignIn, Methods: []Method{
 			{Name: "GET", Handler: h.sessions.Show}, {Name: "POST", Handler: h.sessions.Create}, {Name: "DELETE", Handler: h.sessions.End},
 		}},
-		{Pattern: "/api/catalog/providers", Access: Manage, Methods: get(manage.Catalog)},
+		{Pattern: "/api/catalog/providers", Access: Manage, Methods: get(h.oauth.Catalog)},
 		{Pattern: "/api/machines", Access: Operator, MaxBody: maxManage, Methods: []Method{
 			{Name: "GET", Handler: h.manage.Machines}, {Name: "POST", Handler: h.manage.CreateMachine},
 		}},
@@ -120,6 +121,11 @@ func routes(h *handlers) []Route {
 		kept("/api/providers/{id}", "GET", "PUT", "DELETE"),
 		{Pattern: "/api/providers/{id}/models", Access: Manage, Methods: get(h.providerModels.List)},
 		{Pattern: "/api/providers/{id}/test", Access: Manage, MaxBody: maxManage, Methods: post(h.connectivity.Test)},
+		{Pattern: "/api/oauth/{provider}/authorize", Access: Manage, MaxBody: maxManage, Methods: post(h.oauth.Authorize)},
+		{Pattern: "/api/oauth/{provider}/device", Access: Manage, MaxBody: maxManage, Methods: post(h.oauth.Forward)},
+		{Pattern: "/api/oauth/{provider}/poll", Access: Manage, MaxBody: maxManage, Methods: post(h.oauth.Forward)},
+		{Pattern: "/api/oauth/{provider}/cancel", Access: Manage, MaxBody: maxManage, Methods: post(h.oauth.Forward)},
+		{Pattern: "/oauth/callback", Access: Public, Methods: get(h.oauth.Callback)},
 		kept("/api/combos", "GET", "POST"),
 		kept("/api/combos/{id}", "GET", "PUT", "DELETE"),
 		kept("/api/keys", "GET", "POST"),

@@ -92,6 +92,7 @@ var ops = [...]struct {
 	{"session.open", (*Object).sessionOpen},
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},
+	{"oauth.callback", (*Object).oauthCallback},
 }
 
 // registryOps are those of the registry.

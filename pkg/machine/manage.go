@@ -23,6 +23,10 @@ type Envelope struct {
 	IfMatch    string            `json:"ifMatch,omitempty"`
 	KeyID      string            `json:"keyId,omitempty"` // of the caller; "" is the operator
 	MutationID string            `json:"mutationId,omitempty"`
+	// Session and RedirectURI are those of an authorization that begins: the
+	// gateway's own, never the caller's text.
+	Session     string `json:"session,omitempty"`
+	RedirectURI string `json:"redirectUri,omitempty"`
 }
 
 // Answer is a management answer: its status, the generation of what it shows
@@ -43,6 +47,7 @@ type change struct {
 	status int
 	target string
 	fields []string
+	quiet  bool // nothing has changed: no audit record
 }
 
 // managed are the management routes. A handler of another method than GET is
@@ -82,6 +87,10 @@ var managed = [...]struct {
 	{"GET", "/api/export", (*change).export},
 	{"POST", "/api/export", (*change).exportSealed},
 	{"POST", "/api/import", (*change).importDoc},
+	{"POST", "/api/oauth/{provider}/authorize", (*change).oauthAuthorize},
+	{"POST", "/api/oauth/{provider}/device", (*change).oauthDevice},
+	{"POST", "/api/oauth/{provider}/poll", (*change).oauthPoll},
+	{"POST", "/api/oauth/{provider}/cancel", (*change).oauthCancel},
 }
 
 // manage serves a management call: the checks that need the records, the
@@ -120,8 +129,11 @@ func (o *Object) manage(r *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.audit(o, c.actor, m.method+" "+m.route, c.target, c.fields)
 		a := c.answer(body)
+		if c.quiet {
+			return a, nil
+		}
+		c.audit(o, c.actor, m.method+" "+m.route, c.target, c.fields)
 		if err := c.keep(*a); err != nil {
 			return nil, err
 		}

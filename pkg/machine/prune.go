@@ -3,7 +3,9 @@ package machine
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"weir/pkg/oauth"
 	"weir/pkg/store"
 )
 
@@ -27,6 +29,11 @@ func (o *Object) prune(r *request) {
 		_, ok := r.get(connPrefix + strings.TrimPrefix(key, errorPrefix))
 		return !ok
 	})
+	for _, row := range r.list(oauthPrefix) {
+		if oauth.Stale(row.Value, time.UnixMilli(r.now)) {
+			r.del(row.Key)
+		}
+	}
 	first := dayOf(r.now - usageDays*dayMs)
 	each(r.tx, usagePrefix, func(_ string, u usageRow) bool { return u.Day < first })
 	for _, row := range r.list("usages:") {

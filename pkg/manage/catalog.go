@@ -24,17 +24,35 @@ type ProviderRow struct {
 	BaseURL string         `json:"baseUrl,omitempty"`
 	Local   bool           `json:"local"`       // runs on the operator's own network
 	Lists   bool           `json:"listsModels"` // has a list of models to ask for
+	Connect []string       `json:"connect"`     // how an account is signed in to: authorize, device
 }
 
 // Catalog serves GET /api/catalog/providers: every built-in provider in the
-// order of the table.
-func Catalog(context.Context, *auth.Call) (*edge.Response, error) {
+// order of the table, then those that the operator has defined.
+func (h *OAuth) Catalog(context.Context, *auth.Call) (*edge.Response, error) {
 	out := struct {
 		Object string        `json:"object"`
 		Data   []ProviderRow `json:"data"`
 	}{"list", []ProviderRow{}}
 	for _, d := range provider.All() {
-		out.Data = append(out.Data, rowOf(d))
+		r := rowOf(d)
+		for i := range h.Clients {
+			if h.Clients[i].ID == d.ID {
+				r.Connect = h.Clients[i].Flows()
+			}
+		}
+		out.Data = append(out.Data, r)
+	}
+	for i := range h.Clients {
+		p := &h.Clients[i]
+		if d := provider.Lookup(p.ID); d != nil && d.Compatible {
+			r := rowOf(d)
+			r.Name, r.BaseURL, r.Rebase, r.Connect = p.Name, p.BaseURL, p.BaseURL == "", p.Flows()
+			if r.Name == "" {
+				r.Name = p.ID
+			}
+			out.Data = append(out.Data, r)
+		}
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
@@ -46,7 +64,7 @@ func Catalog(context.Context, *auth.Call) (*edge.Response, error) {
 func rowOf(d *provider.Descriptor) ProviderRow {
 	r := ProviderRow{
 		ID: d.ID, Alias: d.Alias, Name: d.Name, Kinds: d.Kinds, Auth: schemeOf(d.Auth.Scheme), KeyFree: d.Auth.Optional || d.Auth.Scheme == provider.None,
-		Vars: []string{}, OptVars: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local, Lists: !d.Models.None && d.Serves("models"),
+		Vars: []string{}, OptVars: []string{}, Connect: []string{}, Rebase: d.Rebase, BaseURL: d.BaseURL, Local: d.Local, Lists: !d.Models.None && d.Serves("models"),
 	}
 	if len(r.Kinds) == 0 {
 		r.Kinds = []catalog.Kind{catalog.LLM}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestCatalogTellsWhatAConnectionNeeds(t *testing.T) {
-	resp, err := Catalog(context.Background(), nil)
+	resp, err := (&OAuth{}).Catalog(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,20 +39,31 @@ type Handler struct {
 // Forward serves every route whose records live in the object: the route's
 // pattern tells the object what is meant.
 func (h *Handler) Forward(ctx context.Context, c *auth.Call) (*edge.Response, error) {
-	env := machine.Envelope{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.send(ctx, c, env)
+}
+
+// envelope makes a management call of a request.
+func envelope(c *auth.Call) (env machine.Envelope, err error) {
+	env = machine.Envelope{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}
-	var err error
 	if env.MutationID, err = mutationID(c); err != nil {
-		return nil, err
+		return env, err
 	}
 	if env.Query, err = query(c.Query); err != nil {
-		return nil, err
+		return env, err
 	}
-	if env.Body, err = jsonBody(c); err != nil {
-		return nil, err
-	}
+	env.Body, err = jsonBody(c)
+	return env, err
+}
+
+// send carries a management call to the machine's object and back.
+func (h *Handler) send(ctx context.Context, c *auth.Call, env machine.Envelope) (*edge.Response, error) {
 	call, err := json.Marshal(env)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ type Engine struct {
 	Providers []Provider
 	Rows      Rows
 	Vault     Vault
-	Do        upstream.Doer
+	Doer      func(*Provider) upstream.Doer // for the provider's token and device endpoints
 	Rand      io.Reader
 	Now       func() time.Time
 	// MachineID begins every state, so that a callback finds its object.

@@ -2,18 +2,23 @@
 // acknowledged change is there after the process was killed. Design 4.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { start as startIdp } from "../upstream/idp.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, compatible, secrets, start } from "./gateway.mjs";
 
-let gw, up, operator, mine, other;
+const signIn = "openai-compatible-0a0a0001";
+let gw, up, idp, operator, mine, other;
 before(async () => {
   up = await startUpstream();
-  gw = await start({});
+  idp = await startIdp();
+  gw = await start({ env: { OAUTH_PROVIDERS: JSON.stringify([{
+    id: signIn, authorizeUrl: idp.url + "/authorize", tokenUrl: idp.url + "/token", deviceUrl: idp.url + "/device", clientId: idp.clientId, clientSecret: idp.clientSecret, baseUrl: up.url + "/v1",
+  }]) } });
   operator = admin(gw);
   mine = await tenant();
   other = await tenant();
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => { await gw?.close(); await up?.close(); await idp?.close(); });
 
 // tenant makes a machine with a connection and a key of each scope.
 async function tenant() {
@@ -56,6 +61,11 @@ const routes = () => [
   ["GET", "/api/audit", undefined, 200],
   ["GET", "/api/usage", undefined, 200],
   ["GET", "/api/export", undefined, 200],
+  ["GET", "/api/catalog/providers", undefined, 200],
+  ["POST", `/api/oauth/${signIn}/authorize`, {}, 200],
+  ["POST", `/api/oauth/${signIn}/device`, {}, 200],
+  ["POST", `/api/oauth/${signIn}/poll`, {}, 200],
+  ["POST", `/api/oauth/${signIn}/cancel`, {}, 204],
   ["POST", "/api/explain", { path: "/v1/embeddings", body: { model: "up/test-embed", input: "a" } }, 200],
 ];
 

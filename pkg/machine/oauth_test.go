@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/store"
+)
+
+const (
+	ticket   = "ticket-0123456789-of-a-browser"
+	redirect = "https://weir.example.com/oauth/callback"
+)
+
+func (w *world) withFlows() *world {
+	p := &w.obj.OAuth[0]
+	p.AuthorizeURL, p.DeviceURL, p.BaseURL, p.Name = "https://login.example.com/authorize", "https://login.example.com/device", "https://api.example.com/v1", "Acme"
+	return w
+}
+
+// oauthCall is a management call of a flow.
+func (w *world) oauthCall(step, body, keyID string) (int, gjson.Result) {
+	w.Helper()
+	raw, _ := json.Marshal(Envelope{
+		Method: "POST", Route: "/api/oauth/{provider}/" + step, Params: []string{oauthID}, Body: json.RawMessage(body), KeyID: keyID, Session: ticket, RedirectURI: redirect,
+	})
+	return w.call("manage", string(raw))
+}
+
+// begin begins an authorization and gives its state.
+func (w *world) begin(body, keyID string) string {
+	w.Helper()
+	status, a := w.oauthCall("authorize", body, keyID)
+	if status != 200 {
+		w.Fatal(a.Raw)
+	}
+	u, err := url.Parse(a.Get("body.url").Str)
+	if err != nil || u.Query().Get("state") != a.Get("body.state").Str {
+		w.Fatal(a.Raw)
+	}
+	return a.Get("body.state").Str
+}
+
+func (w *world) back(state string) (int, gjson.Result) {
+	w.Helper()
+	raw, _ := json.Marshal(CallbackQuery{ticket, redirect, "code=code-0123456789&state=" + state})
+	return w.call("oauth.callback", string(raw))
+}
+
+// rows gives the keys and values of a machine's flows.
+func (w *world) flows() (all string, n int) {
+	for _, r := range w.loc.Storage(mid).List(oauthPrefix, "", 0) {
+		all += r.Key + string(r.Value) + "\n"
+		n++
+	}
+	return all, n
+}
+
+// A state is used up durably before its code goes out: a crash during the call
+// cannot lead to a second exchange.
+func TestStateIsUsedUpBeforeTheCodeIsSent(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	state := w.begin(`{}`, "")
+	all, n := w.flows()
+	if n != 1 || strings.Contains(all, state) || strings.Contains(all, ticket) {
+		t.Fatalf("%d rows: %s", n, all)
+	}
+	left := -1
+	w.idp.during = func() { _, left = w.flows() }
+	status, a := w.back(state)
+	if status != 200 || left != 0 || a.Get("connectionId").Str == "" {
+		t.Fatalf("%d %s, %d rows while the call was out", status, a.Raw, left)
+	}
+	if status, _ := w.back(state); status != 400 || w.idp.calls != 1 {
+		t.Errorf("a second time: %d, %d calls", status, w.idp.calls)
+	}
+	c := w.replica().Connections[0]
+	if w.open(&c, store.RefreshToken) != w.idp.refresh || c.AuthType != "oauth" || c.Name != "Acme" || c.Data.BaseURL != "https://api.example.com/v1" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// The storage fails before the call: no code is sent, and the flow is there
+// still.
+func TestNoCodeIsSentWhileTheStorageFails(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	state := w.begin(`{}`, "")
+	st := w.loc.Storage(mid)
+	st.Fault = func(string) bool { return true }
+	if status, a := w.back(state); status != 503 || w.idp.calls != 0 {
+		t.Fatalf("%d %s, %d calls", status, a.Raw, w.idp.calls)
+	}
+	st.Fault = nil
+	st.Rollback()
+	if status, a := w.back(state); status != 200 {
+		t.Errorf("%d %s", status, a.Raw)
+	}
+}
+
+func TestGrantOfWhoMayNoLongerManageIsDropped(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	key := w.ok("POST", "/api/keys", `{"name":"m","scopes":["manage"]}`).Get("id").Str
+	state := w.begin(`{}`, key)
+	w.idp.during = func() {
+		w.idp.during = nil
+		w.api("DELETE", "/api/keys/"+key, "")
+	}
+	if status, a := w.back(state); status != 401 || len(w.replica().Connections) != 0 {
+		t.Errorf("%d %s", status, a.Raw)
+	}
+	state = w.begin(`{}`, "")
+	w.idp.during = func() { w.idp.during = nil; w.want(204, "delete", "") }
+	if status, a := w.back(state); status != 404 {
+		t.Errorf("a machine that is gone: %d %s", status, a.Raw)
+	}
+}
+
+// Renewing takes the client of the grant, not one that was typed in before.
+func TestRenewedConnectionRefreshesAsTheOperatorsClient(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	id := w.connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","clientSecret":"typed-secret","providerSpecificData":{"baseUrl":"https://api.example.com/v1","clientId":"typed-client","region":"eu"}}`)
+	if status, a := w.back(w.begin(`{"connectionId":"`+id+`"}`, "")); status != 200 || !a.Get("renewed").Bool() {
+		t.Fatalf("%d %s", status, a.Raw)
+	}
+	c := w.replica().Connections[0]
+	if c.ID != id || c.Data.Vars["clientId"] != "" || c.Data.Vars["region"] != "eu" || c.Secrets[store.ClientSecret] != "" {
+		t.Errorf("%+v", c)
+	}
+	w.want(200, "refresh", refreshBody(id, c.TokenGeneration))
+	if w.idp.lastForm.Get("client_id") != "weir-client" || w.idp.lastForm.Get("client_secret") != "weir-client-secret" {
+		t.Errorf("%v", w.idp.lastForm)
+	}
+}
+
+func TestEndedFlowsArePruned(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	for range 3 {
+		w.begin(`{"name":"x"}`, "")
+	}
+	w.clock.add(9 * time.Minute)
+	w.begin(`{}`, "")
+	if _, n := w.flows(); n != 4 {
+		t.Fatalf("%d rows", n)
+	}
+	w.clock.add(2 * time.Minute)
+	w.begin(`{}`, "") // drops those of before
+	if _, n := w.flows(); n != 2 {
+		t.Fatalf("%d rows", n)
+	}
+	w.clock.add(2 * time.Hour)
+	w.loc.Alarms(w.ctx)
+	if all, n := w.flows(); n != 0 {
+		t.Errorf("%s", all)
+	}
+}
