@@ -79,8 +79,12 @@ export async function signIn(page, token) {
   await page.getByRole("button", { name: "Sign out" }).or(page.getByRole("button", { name: "Menu" })).first().waitFor();
 }
 
-// shot keeps a picture as output of the tests.
-export const shot = (page, name) => page.screenshot({ path: join(out, name + ".png"), fullPage: true });
+// shot keeps a picture as output of the tests: of the whole page, or of what
+// the screen shows while a dialog is open.
+export async function shot(page, name) {
+  const fullPage = await page.locator("dialog[open]").count() === 0;
+  await page.screenshot({ path: join(out, name + ".png"), fullPage });
+}
 
 // accessible runs axe on the page as it is.
 export async function accessible(page, what) {

@@ -47,10 +47,12 @@ export function Section({ title, intro, actions, children }: Children & { title:
 
 type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & { kind?: "main" | "danger" | "quiet" | "link"; icon?: IconName; busy?: boolean };
 
-// Button submits nothing unless told type="submit".
-export function Button({ kind, icon, busy, children, disabled, ...rest }: ButtonProps) {
+// Button submits nothing unless told type="submit". While busy it does nothing,
+// but keeps the focus.
+export function Button({ kind, icon, busy, children, onClick, ...rest }: ButtonProps) {
   return (
-    <button type="button" {...rest} class={`${kind ?? ""} ${icon && !children ? "icon" : ""}`.trim()} disabled={busy || disabled} aria-busy={busy || undefined}>
+    <button type="button" {...rest} class={`${kind ?? ""} ${icon && !children ? "icon" : ""}`.trim()} aria-disabled={busy || undefined}
+      onClick={(e) => { if (busy) e.preventDefault(); else onClick?.(e); }}>
       {busy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
       {children}
     </button>
@@ -125,7 +127,11 @@ export function Search({ label, value, onInput }: { label: string; value: string
 }
 
 export function Switch({ on, label, busy, onTurn }: { on: boolean; label: string; busy?: boolean; onTurn: (on: boolean) => void }) {
-  return <input type="checkbox" role="switch" class="switch" checked={on} disabled={busy} aria-label={label} onChange={(e) => onTurn(e.currentTarget.checked)} />;
+  const turn = (e: { currentTarget: HTMLInputElement }) => {
+    if (busy) e.currentTarget.checked = on;
+    else onTurn(e.currentTarget.checked);
+  };
+  return <input type="checkbox" role="switch" class="switch" checked={on} aria-disabled={busy || undefined} aria-label={label} onChange={turn} />;
 }
 
 // Tabs picks one of a few, by click or with the arrow keys.

@@ -100,7 +100,7 @@ function Made({ machine, title, made, onClose }: { machine: Machine; title: stri
       <div class="stack" role="status">
         {!check ? <p class="row tight muted"><span class="spinner" />Checking…</p> : (
           <>
-            <p class="row tight"><Badge kind={ok ? "good" : "bad"}>{ok ? "Works" : "Check failed"}</Badge>{typeof check.test === "string" ? check.test : testText(check.test!)}</p>
+            <p class="row tight"><Badge kind={ok ? "good" : "bad"}>{ok ? "Works" : "Check failed"}</Badge><span>{typeof check.test === "string" ? check.test : testText(check.test!)}</span></p>
             <p class="muted">{check.models}</p>
           </>
         )}

@@ -16,9 +16,9 @@ export function Gallery({ machine, has }: PageProps) {
   const fits = (p: ProviderRow) => (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(wanted);
   const tile = (a: Addable, name: string, about: string, tag: string) => (
     <li key={name}>
-      <button type="button" class="tile" aria-label={`Add ${name}`} onClick={() => setAdding(a)}>
+      <button type="button" class="tile" onClick={() => setAdding(a)}>
         <span class="monogram" aria-hidden="true" style={{ "--hue": hue(name) }}>{name.replace(/[^\p{L}\p{N}]/gu, "").slice(0, 2)}</span>
-        <span class="words"><strong>{name}</strong><small>{about}</small>{tag && <small>{tag}</small>}</span>
+        <span class="words"><strong><span class="hidden">Add </span>{name}</strong> <small>{about}</small> {tag && <small>{tag}</small>}</span>
       </button>
     </li>
   );

@@ -89,18 +89,18 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
               <thead>
                 <tr>
                   <th scope="col">Model</th>
-                  <th scope="col">From</th>
-                  {limits && <><th scope="col" class="num">Context</th><th scope="col" class="num">Output</th></>}
-                  {abilities && <th scope="col">Can</th>}
+                  <th scope="col" class="desk">From</th>
+                  {limits && <><th scope="col" class="num">Context</th><th scope="col" class="num desk">Output</th></>}
+                  {abilities && <th scope="col" class="desk">Can</th>}
                   <th scope="col"><span class="hidden">Actions</span></th>
                 </tr>
               </thead>
               <tbody>{shown.slice(0, mostShown).map((m) => (
                 <tr key={m.id}>
                   <th scope="row"><Button kind="link" onClick={() => onOpen(m)}>{m.id}</Button></th>
-                  <td>{m.owned_by}</td>
-                  {limits && <><td class="num">{m.context_length ? number(m.context_length) : "–"}</td><td class="num">{m.max_completion_tokens ? number(m.max_completion_tokens) : "–"}</td></>}
-                  {abilities && <td><span class="badges">{Object.entries(m.capabilities ?? {}).filter(([, v]) => v).map(([k]) => <Badge key={k}>{k.replaceAll("_", " ")}</Badge>)}</span></td>}
+                  <td class="desk">{m.owned_by}</td>
+                  {limits && <><td class="num">{m.context_length ? number(m.context_length) : "–"}</td><td class="num desk">{m.max_completion_tokens ? number(m.max_completion_tokens) : "–"}</td></>}
+                  {abilities && <td class="desk"><span class="badges">{Object.entries(m.capabilities ?? {}).filter(([, v]) => v).map(([k]) => <Badge key={k}>{k.replaceAll("_", " ")}</Badge>)}</span></td>}
                   <td class="num">{m.id.startsWith(m.owned_by + "/") && <Button kind="quiet" disabled={hide.busy} aria-label={`Disable ${m.id}`} onClick={() => void disable(m)}>Disable</Button>}</td>
                 </tr>
               ))}</tbody>

@@ -1,0 +1,244 @@
+// Connections of a machine: added, checked, ordered, switched, given models.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+const heading = (page, name) => page.getByRole("heading", { level: 1, name });
+
+// machine makes one with connections to the test upstream, and gives the page
+// of its providers.
+async function machine(t, connections = [], options = {}) {
+  const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
+  const made = [];
+  for (const c of connections) made.push(await b.operator.connect(machineId, c));
+  const page = await open(t, b, { at: `#/m/${machineId}/providers`, ...options });
+  await heading(page, "Providers").waitFor();
+  await settled(page);
+  const list = async () => (await b.operator.call("GET", `/${machineId}/api/providers`)).data.sort((x, y) => x.priority - y.priority);
+  const models = async (kind = "llm") => (await b.operator.call("GET", `/${machineId}/api/models/list/${kind}`)).data.map((m) => m.id);
+  return { machineId, apiKey, made, page, list, models };
+}
+
+const three = () => ["one", "two", "three"].map((name, i) => compatible(b.upstream, { prefix: name, suffix: `aaaa000${i}`, name: name[0].toUpperCase() + name.slice(1), priority: i + 1 }));
+
+test("a provider of the table is found and added by key, and checked at once", async (t) => {
+  const { page, list } = await machine(t);
+  await page.getByRole("link", { name: "Add a provider" }).first().click();
+  await heading(page, "Add a provider").waitFor();
+  await settled(page);
+  await looks(page, "gallery");
+  const search = page.getByRole("searchbox", { name: "Search providers" });
+  await search.fill("no such provider");
+  await page.getByText("No provider matches").waitFor();
+  await search.fill("groq");
+  await page.getByText(/^1 of \d+ providers$/).waitFor();
+  await page.getByRole("button", { name: "Add Groq" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add Groq" });
+  await dialog.getByLabel("Name").fill("Work account");
+  await dialog.getByLabel("API key").fill("gsk-test-key-0123456789");
+  await looks(page, "gallery-add");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  const made = page.getByRole("dialog", { name: "Groq is connected" });
+  await made.getByText("Works", { exact: true }).waitFor();
+  await made.getByText(/^Answered in \d+ ms/).waitFor();
+  await made.getByText("It lists 6 models.").waitFor();
+  await looks(page, "gallery-made");
+  await made.getByRole("link", { name: "All providers" }).click();
+  await page.getByRole("heading", { name: "Work account" }).waitFor();
+  const [c] = await list();
+  assert.equal(c.provider, "groq");
+  assert.equal(c.hasKey, true);
+  assert.equal(b.upstream.seen.findLast((r) => r.host === "api.groq.com")?.headers.authorization, "Bearer gsk-test-key-0123456789");
+  assert.equal(await page.getByText("gsk-test-key").count(), 0);
+});
+
+test("the kind narrows the gallery, and a refused key is said in words", async (t) => {
+  const { page } = await machine(t, [], {});
+  b.upstream.script = (got) => got.host === "api.mistral.ai" ? { status: 401, body: `{"error":{"message":"${canary.replaceAll('"', '\\"')}"}}` } : null;
+  t.after(() => { b.upstream.script = null; });
+  await page.getByRole("link", { name: "Add a provider" }).first().click();
+  await page.getByRole("radio", { name: "Transcription" }).check();
+  assert.equal(await page.getByRole("button", { name: "Add Cerebras" }).count(), 0);
+  await page.getByRole("button", { name: "Add Mistral AI" }).click();
+  await page.getByRole("dialog").getByLabel("API key").fill("refused-key-0123456789");
+  await page.getByRole("button", { name: "Add and check" }).click();
+  await page.getByText("Check failed").waitFor();
+  await page.getByText("The provider refuses the credential (status 401).").waitFor();
+  await page.getByRole("button", { name: "Remove it again" }).click();
+  await page.getByText("The connection is removed.").waitFor();
+});
+
+test("a compatible provider is connected by its address, prefix and family", async (t) => {
+  const { page, list, models } = await machine(t);
+  await page.getByRole("link", { name: "Add a provider" }).first().click();
+  await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/v1`);
+  await dialog.getByLabel("Prefix").fill("home");
+  await dialog.getByText("home/model").waitFor();
+  await dialog.getByLabel("API key").fill("compatible-key-0123");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await page.getByText("Works", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Pick its models" }).click();
+  await page.getByText("All 6 are enabled.").waitFor();
+  const [c] = await list();
+  assert.match(c.provider, /^openai-compatible-[0-9a-f]{8,}$/);
+  assert.ok((await models()).includes("home/test-chat"));
+
+  await page.getByRole("link", { name: "Back to the providers" }).click();
+  await page.getByRole("link", { name: "Add a provider" }).click();
+  await page.getByRole("button", { name: "Add Anthropic-compatible" }).click();
+  await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/anthropic/v1`);
+  await dialog.getByLabel("Prefix").fill("cl");
+  await dialog.getByLabel("API key").fill("compatible-key-0456");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await page.getByText("Works", { exact: true }).waitFor();
+  assert.match((await list()).find((x) => x.id !== c.id).provider, /^anthropic-compatible-[0-9a-f]{8,}$/);
+});
+
+test("what the gateway refuses is said at the form", async (t) => {
+  const { page, machineId } = await machine(t, [], { failures: ["POST /* 400"] });
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
+  await page.getByLabel("Base URL").fill("ftp://files.example");
+  await page.getByLabel("Prefix").fill("x");
+  await page.getByRole("button", { name: "Add and check" }).click();
+  await page.getByRole("dialog").getByRole("alert").waitFor();
+});
+
+test("connections are ordered by dragging", async (t) => {
+  const { page, list } = await machine(t, three());
+  const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
+  await items.nth(2).locator(".grip").dragTo(items.nth(0));
+  await page.waitForFunction(() => document.querySelector(".order li h2").textContent.startsWith("Three"));
+  await page.waitForLoadState("networkidle");
+  assert.deepEqual((await list()).map((c) => c.name), ["Three", "One", "Two"]);
+  await page.reload();
+  await settled(page);
+  assert.match(await items.nth(0).innerText(), /^Three/);
+  await looks(page, "providers");
+});
+
+test("connections are ordered, switched and tested with the keyboard alone", async (t) => {
+  const { page, list } = await machine(t, three());
+  await page.getByRole("button", { name: "Move Three up" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Three is number 2 of 3 now.").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Move Three up");
+  await page.keyboard.press("Enter");
+  await page.getByText("Three is number 1 of 3 now.").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Move Three down");
+  await page.waitForLoadState("networkidle");
+  assert.deepEqual((await list()).map((c) => c.name), ["Three", "One", "Two"]);
+
+  await page.getByRole("switch", { name: "Three is on" }).focus();
+  await page.keyboard.press("Space");
+  await page.getByText("Switched off").waitFor();
+  assert.equal((await list())[0].isActive, false);
+  await page.keyboard.press("Space");
+  await page.getByText("Switched off").waitFor({ state: "detached" });
+  assert.equal((await list())[0].isActive, true);
+
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Test Three");
+  await page.keyboard.press("Enter");
+  await page.getByText(/^Answered in \d+ ms \(/).waitFor();
+});
+
+test("models of a connection are searched and ticked", async (t) => {
+  const { page, list, models } = await machine(t, three().slice(0, 1));
+  await page.getByRole("link", { name: "One", exact: true }).click();
+  await heading(page, "One").waitFor();
+  await page.getByText("All 6 are enabled.").waitFor();
+  await looks(page, "connection");
+  await page.getByRole("button", { name: "Untick all" }).click();
+  await page.getByText("0 of 6 are ticked.").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Save the ticked ones" }).isDisabled(), true);
+  await page.getByRole("searchbox", { name: "Search these models" }).fill("chat");
+  assert.equal(await page.getByRole("checkbox").count(), 1);
+  await page.getByRole("checkbox", { name: /test-chat/ }).check();
+  await page.getByRole("searchbox", { name: "Search these models" }).fill("");
+  await page.getByRole("button", { name: "Save the ticked ones" }).click();
+  await page.getByText("1 models are enabled.").or(page.getByText("1 model is enabled.")).waitFor();
+  assert.deepEqual((await list())[0].providerSpecificData.enabledModels, ["test-chat"]);
+  assert.deepEqual(await models(), ["one/test-chat"]);
+  await page.getByRole("button", { name: "Enable all, also future ones" }).click();
+  await page.getByText("All 6 are enabled.").waitFor();
+  assert.equal((await list())[0].providerSpecificData.enabledModels, undefined);
+});
+
+test("details are changed, and the connection deleted after typing", async (t) => {
+  const { page, list } = await machine(t, three().slice(0, 1));
+  await page.getByRole("link", { name: "Models and details of One" }).click();
+  await page.getByLabel("Name").fill("Renamed");
+  await page.getByLabel("Prefix").fill("uno");
+  await page.getByLabel("API key").fill("another-key-0123456789");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved.").waitFor();
+  await heading(page, "Renamed").waitFor();
+  const [c] = await list();
+  assert.deepEqual([c.name, c.providerSpecificData.prefix, c.last4], ["Renamed", "uno", "6789"]);
+  await page.getByRole("button", { name: "Delete the connection…" }).click();
+  await page.getByLabel("Type the word to go on").fill("delete");
+  await page.getByRole("button", { name: "Delete the connection", exact: true }).click();
+  await heading(page, "Providers").waitFor();
+  await page.getByText("No providers yet").waitFor();
+  assert.deepEqual(await list(), []);
+});
+
+test("a cooldown counts down, and the last error is shown as text", async (t) => {
+  const { page, made, apiKey, machineId } = await machine(t, three().slice(0, 1));
+  b.upstream.script = (got) => got.path.endsWith("/chat/completions")
+    ? { status: 429, headers: { "content-type": "application/json", "retry-after": "90" }, body: JSON.stringify({ error: { message: `limit of ${canary} reached`, type: "rate_limit_error" } }) } : null;
+  t.after(() => { b.upstream.script = null; });
+  const res = await b.gateway.fetch("/v1/chat/completions", {
+    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "one/test-chat", messages: [{ role: "user", content: "hi" }] }),
+  });
+  assert.equal(res.status, 429);
+  await page.goto(`${b.url}/#/m/${machineId}/providers`);
+  await page.reload();
+  await page.getByText("Cooling down").waitFor();
+  const text = () => page.getByText(/^ready in \d+ (s|min)$/).innerText();
+  const first = await text();
+  await page.waitForFunction((old) => !document.body.innerText.includes(old), first);
+  assert.notEqual(await text(), first);
+  await looks(page, "providers-cooling");
+  await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
+  await page.getByText("test-chat").first().waitFor();
+  await looks(page, "connection-cooling");
+});
+
+test("model ids, names and error texts of an upstream are never run", async (t) => {
+  const { page, machineId, made } = await machine(t, [compatible(b.upstream, { prefix: "up", name: `name ${canary}` })]);
+  b.upstream.script = (got) => got.path.endsWith("/models")
+    ? { body: JSON.stringify({ object: "list", data: [{ id: `m-${canary}` }, { id: "<img/src=x/onerror=canary()>", name: canary }, { id: "plain" }] }) }
+    : { status: 500, body: JSON.stringify({ error: { message: canary } }) };
+  t.after(() => { b.upstream.script = null; });
+  await page.getByRole("button", { name: `Test name ${canary}` }).click();
+  await page.getByText(/failed/).first().waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
+  await page.getByText("plain", { exact: true }).waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/models`);
+  await page.getByText("up/plain").waitFor();
+  assert.equal(await page.locator("main img, main svg[onload], main script").count(), 0);
+});
+
+test("a failure to load is said, and tried again", async (t) => {
+  const { page, machineId } = await machine(t, three(), { failures: ["GET /* 503"] });
+  let broken = true;
+  await page.route("**/api/providers", (route) => broken ? route.fulfill({ status: 503, contentType: "application/json", body: `{"error":{"message":"the store is not reachable","type":"server_error"}}` }) : route.continue());
+  await page.goto(`${b.url}/#/m/${machineId}/models`);
+  await page.goto(`${b.url}/#/m/${machineId}/providers`);
+  await page.getByText("The store is not reachable.").waitFor();
+  await looks(page, "providers-error");
+  broken = false;
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "One" }).waitFor();
+});
