@@ -148,6 +148,8 @@ func usable(to *routing.Target) error {
 	return nil
 }
 
+var errShape = errors.New("the answer has another shape")
+
 // exchange is one request on its way to the providers and back.
 type exchange struct {
 	req   *request
@@ -166,10 +168,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	body, query, err := x.ask.payload()
-	if err != nil {
-		return nil, err
-	}
+	body, query := x.ask.payload()
 	limit := providerTimeout
 	if x.shape.chat {
 		limit = totalTimeout
@@ -195,12 +194,12 @@ func (x *exchange) check(resp *upstream.Response) error {
 		return media.BadBody(err)
 	}
 	f := &found{provider: x.to.Provider.ID, header: resp.Header, latency: x.now().Sub(x.ask.now)}
-	if err := x.shape.read(f, gjson.ParseBytes(raw), x.ask); err != nil {
-		var e *apierr.Error
-		if errors.As(err, &e) {
-			return err
-		}
-		return media.BadBody(err)
+	ok, err := x.ask.readAnswer(f, gjson.ParseBytes(raw))
+	if err == nil && !ok {
+		err = media.BadBody(errShape)
+	}
+	if err != nil {
+		return err
 	}
 	x.found = f
 	return nil

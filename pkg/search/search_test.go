@@ -104,7 +104,7 @@ func TestTheQueryIsNormalisedBeforeItIsChecked(t *testing.T) {
 
 func TestOptionsReachOnlyWhoKnowsThem(t *testing.T) {
 	w := fakeup.New(t, "tavily", "brave")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"type":"search"}`} }
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"query":{}}`} }
 	c := w.Ask("/v1/search", `{"provider":"tavily","query":"q","provider_options":{"search_depth":"advanced","nonsense":1,"brave":{"safesearch":"off"},"tavily":{"chunks_per_source":2}}}`)
 	resp, err := handler(w).Create(t.Context(), c)
 	fakeup.Body(t, resp, err)

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"encoding/json"
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,60 +8,70 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/apierr"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/routing"
 )
 
-// shape is how a provider is asked to search (api-shapes 12.1). Its functions
-// are pure.
+// shape is how a provider is asked to search, and how its answer is read
+// (api-shapes 12.1). Lists of words are separated by spaces.
 type shape struct {
-	providers []string
-	max       int      // results of one call
-	options   []string // vendor parameters that a client may set
-	// own: the shape deals with the offset itself.
-	own bool
+	provider string // ids
+	max      int    // results of one call
+	options  string // vendor parameters that a client may set
+	drop     string // fields of the client that the provider does not know
+	get      bool   // the fields go into the address
+	own      bool   // the offset is told to the provider
+	endpoint string // "" is "search"; news goes to the endpoint of that name where there is one
+	news     string // the fields for news, besides
+
+	// send are the fields of the call, "name=term"; pages those besides where
+	// whole pages are wanted. A term is a word of ask.term, or a value behind a
+	// colon. Fields without a value are left out.
+	send, pages string
+	// more sets what no term can say. May be nil.
+	more func(a *ask)
+
+	// list is the path of the results; |-separated alternatives, {kind} is web
+	// or news. none is an object of an answer that has no results and no list.
+	list, none string
+	// hit are the fields of a result, "name=path|path"; {format} is that of the
+	// pages' content, the first of formats unless another one is asked for.
+	hit, formats        string
+	only                string // the type of results that are read, where they have one
+	answer, cost, total string // paths in the answer
+	// read reads an answer that no path can say, or the rest of one. False: it
+	// has another shape. May be nil.
+	read func(f *found, raw gjson.Result, a *ask) bool
+
 	// chat: a chat model with a search tool. model is the one used where the
 	// client names only the provider.
-	chat     bool
-	model    string
-	fits     func(model string) bool // which models; nil is all
-	endpoint string                  // "" is "search"
-	build    func(a *ask)
-	// read fills what was found from an answer. errShape: it is not one.
-	read func(f *found, raw gjson.Result, a *ask) error
+	chat  bool
+	model string
+	fits  string // what the names of its models have in them
 }
 
-// ask is one upstream call being made.
-type ask struct {
-	*request
-	model string // upstream model
-	now   time.Time
-	want  int // results to ask for, those before the offset included
-	skip  int // results to leave out
+var shapes = [...]*[]shape{&services, &chats}
 
-	endpoint string
-	body     map[string]any // of a POST
-	params   [][2]string    // of a GET
-	header   edge.Header
-	dropped  []string
-}
-
-var errShape = errors.New("the answer has another shape")
-
-var shapes = [...]*shape{
-	&tavily, &exa, &brave, &serper, &searxng, &linkup, &you, &perplexity, &firecrawl, &jina, &zai, &ollama,
-	&openAISearchModels, &openAIResponses, &xaiResponses, &anthropicMessages, &geminiGrounding, &openRouterChat, &perplexityChat,
+// has tells whether a word is in a list of them.
+func has(list, word string) bool {
+	for list != "" {
+		var w string
+		if w, list, _ = strings.Cut(list, " "); w == word {
+			return true
+		}
+	}
+	return false
 }
 
 // shapeOf gives the shape for a target: the provider's search service, or the
 // search tool of one of its chat models; nil when there is none.
 func shapeOf(to *routing.Target) *shape {
-	for _, s := range &shapes {
-		if s.chat == (to.Model == "search" && to.Provider.Search) {
-			continue
-		}
-		for _, id := range s.providers {
-			if id == to.Provider.ID && (s.fits == nil || s.fits(to.Model)) {
+	for _, list := range &shapes {
+		for i := range *list {
+			s := &(*list)[i]
+			if s.chat != (to.Model == "search" && to.Provider.Search) && has(s.provider, to.Provider.ID) && strings.Contains(to.Model, s.fits) {
 				return s
 			}
 		}
@@ -71,11 +79,35 @@ func shapeOf(to *routing.Target) *shape {
 	return nil
 }
 
+// ask is one upstream call being made.
+type ask struct {
+	*request
+	*shape
+	model    string // upstream model
+	now      time.Time
+	want     int    // results to ask for, those before the offset included
+	skip     int    // results to leave out
+	content  string // format of whole pages, "" where there are none
+	endpoint string
+	fields   []field
+	header   edge.Header
+	dropped  []string
+}
+
+// field is one of the call: a text, or a value in JSON.
+type field struct {
+	name, value string
+	json        bool
+}
+
 // newAsk prepares a call.
 func newAsk(r *request, s *shape, to *routing.Target, now time.Time) *ask {
-	a := &ask{request: r, model: to.Model, now: now, endpoint: s.endpoint, body: map[string]any{}}
+	a := &ask{request: r, shape: s, model: to.Model, now: now, endpoint: s.endpoint}
 	if a.endpoint == "" {
 		a.endpoint = "search"
+	}
+	if a.kind == kindNews && !s.chat && to.Provider.Serves("news") {
+		a.endpoint = "news"
 	}
 	if s.chat && a.model == "search" {
 		a.model = s.model
@@ -85,57 +117,88 @@ func newAsk(r *request, s *shape, to *routing.Target, now time.Time) *ask {
 	} else {
 		a.want, a.skip = min(r.offset+r.max, s.max), r.offset
 	}
-	s.build(a)
-	for _, o := range r.options {
-		known := false
-		for _, name := range s.options {
-			known = known || name == o.name
-		}
+	if a.content, _, _ = strings.Cut(s.formats, " "); has(s.formats, r.format) {
+		a.content = r.format
+	}
+	a.send(s.send)
+	if a.kind == kindNews {
+		a.send(s.news)
+	}
+	if a.full {
+		a.send(s.pages)
+	}
+	if s.more != nil {
+		s.more(a)
+	}
+	a.without(s.drop)
+	for i := range r.options {
+		o := &r.options[i]
 		switch {
 		case o.provider != "" && o.provider != to.Provider.ID && o.provider != to.Provider.Alias && o.provider != to.Alias:
-		case !known:
-			a.drop("provider_options." + o.name)
-		case len(a.params) > 0:
-			a.param(o.name, o.value.String())
+		case !has(s.options, o.name):
+			a.dropped = append(a.dropped, "provider_options."+o.name)
+		case s.get:
+			a.set(o.name, o.value.String())
 		default:
-			a.body[o.name] = json.RawMessage(o.value.Raw)
+			a.put(o.name, o.value.Raw)
 		}
 	}
 	return a
 }
 
-// payload gives the body, and what is added to the address.
-func (a *ask) payload() (body []byte, query string, err error) {
-	if len(a.params) == 0 {
-		body, err = json.Marshal(a.body)
-		return body, "", err
-	}
-	var b strings.Builder
-	for i, p := range a.params {
-		b.WriteByte("?&"[min(i, 1)])
-		b.WriteString(p[0])
-		b.WriteByte('=')
-		b.WriteString(url.QueryEscape(p[1]))
-	}
-	return nil, b.String(), nil
-}
+// set sets a field to a text, put to a value in JSON. "" leaves it out.
+func (a *ask) set(name, value string) { a.field(name, value, false) }
+func (a *ask) put(name, value string) { a.field(name, value, true) }
 
-// param sets a parameter of the address.
-func (a *ask) param(name, value string) {
-	for i := range a.params {
-		if a.params[i][0] == name {
-			a.params[i][1] = value
+func (a *ask) field(name, value string, json bool) {
+	if value == "" {
+		return
+	}
+	for i := range a.fields {
+		if a.fields[i].name == name {
+			a.fields[i] = field{name, value, json}
 			return
 		}
 	}
-	a.params = append(a.params, [2]string{name, value})
+	a.fields = append(a.fields, field{name, value, json})
 }
 
-func (a *ask) drop(field string) { a.dropped = append(a.dropped, field) }
+// payload gives the body, and what is added to the address.
+func (a *ask) payload() (body []byte, query string) {
+	body = make([]byte, 0, 512)
+	for i := range a.fields {
+		f := &a.fields[i]
+		switch {
+		case a.get:
+			body = append(body, "?&"[min(i, 1)])
+			body = append(body, f.name...)
+			body = append(body, '=')
+			body = append(body, url.QueryEscape(f.value)...)
+			continue
+		case i == 0:
+			body = append(body, '{')
+		default:
+			body = append(body, ',')
+		}
+		body = fields.Quote(body, f.name)
+		body = append(body, ':')
+		if f.json {
+			body = append(body, f.value...)
+		} else {
+			body = fields.Quote(body, f.value)
+		}
+	}
+	if a.get {
+		return nil, string(body)
+	}
+	return append(body, '}'), ""
+}
 
 // without notes fields that the provider does not know, where they are set.
-func (a *ask) without(fields ...string) {
-	for _, f := range fields {
+func (a *ask) without(list string) {
+	for list != "" {
+		var f string
+		f, list, _ = strings.Cut(list, " ")
 		set := false
 		switch f {
 		case "search_type":
@@ -150,67 +213,35 @@ func (a *ask) without(fields ...string) {
 			set = a.full
 		}
 		if set {
-			a.drop(f)
+			a.dropped = append(a.dropped, f)
 		}
 	}
 }
 
-// page turns the offset into a page of max results; the results of the page
-// before the offset are left out.
-func (a *ask) page() int {
-	a.skip = a.offset % a.max
-	return a.offset / a.max
+// readAnswer fills what was found from an answer: nil, an *apierr.Error for one
+// that tells of a failure, or false for one of another shape.
+func (a *ask) readAnswer(f *found, raw gjson.Result) (bool, error) {
+	if ok := raw.Get("success"); ok.Type == gjson.False || raw.Get("code").Num >= 400 {
+		return false, apierr.New(502, "upstream_failed", "the provider could not search")
+	}
+	if a.read != nil && !a.read(f, raw, a) {
+		return false, nil
+	}
+	if a.list == "" {
+		return true, nil
+	}
+	f.answer = oneOf(raw, a.shape.answer)
+	f.cost = number(raw.Get(a.cost))
+	if n := raw.Get(a.total); n.Num > 0 {
+		f.total = strconv.FormatInt(n.Int(), 10)
+	}
+	for paths := strings.ReplaceAll(a.list, "{kind}", a.kind); paths != ""; {
+		var path string
+		path, paths, _ = strings.Cut(paths, "|")
+		if list := raw.Get(path); list.IsArray() {
+			f.read(list, a)
+			return true, nil
+		}
+	}
+	return a.none != "" && raw.Get(a.none).IsObject(), nil
 }
-
-// sites gives the query with the domain filter as operators of the query.
-func (a *ask) sites() string {
-	var b strings.Builder
-	b.WriteString(a.query)
-	switch len(a.include) {
-	case 0:
-	case 1:
-		b.WriteString(" site:" + a.include[0])
-	default:
-		b.WriteString(" (site:" + strings.Join(a.include, " OR site:") + ")")
-	}
-	for _, d := range a.exclude {
-		b.WriteString(" -site:" + d)
-	}
-	return b.String()
-}
-
-// lists sets the domain filter as two lists.
-func (a *ask) lists(include, exclude string) {
-	if len(a.include) > 0 {
-		a.body[include] = a.include
-	}
-	if len(a.exclude) > 0 {
-		a.body[exclude] = a.exclude
-	}
-}
-
-// from gives the begin of the time range; ok is false for any time.
-func (a *ask) from() (t time.Time, ok bool) {
-	t = a.now.UTC()
-	switch a.since {
-	case "day":
-		return t.AddDate(0, 0, -1), true
-	case "week":
-		return t.AddDate(0, 0, -7), true
-	case "month":
-		return t.AddDate(0, -1, 0), true
-	case "year":
-		return t.AddDate(-1, 0, 0), true
-	}
-	return t, false
-}
-
-// google gives the time range in Google's words, "qdr:w", or "".
-func (a *ask) google() string {
-	if a.since == anyTime {
-		return ""
-	}
-	return "qdr:" + a.since[:1]
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -87,8 +87,8 @@ func TestEveryListedProviderHasAShape(t *testing.T) {
 	if n < 12 {
 		t.Errorf("%d providers", n)
 	}
-	for _, s := range &shapes {
-		for _, id := range s.providers {
+	for _, s := range append(services, chats...) {
+		for _, id := range strings.Fields(s.provider) {
 			d := provider.Lookup(id)
 			if d == nil {
 				t.Errorf("%s: no such provider", id)

@@ -1,0 +1,188 @@
+package search
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/webpage"
+)
+
+const (
+	maxSnippet = 1000 // characters
+	maxHits    = 1000 // of one answer that are looked at
+)
+
+// hit is one result as it was read; what is not known is "". Texts may have
+// tags in them.
+type hit struct {
+	title, url, snippet string
+	host                string // where the address does not tell the site
+	score               string // a number in JSON
+	published           string
+	favicon, image      string
+	author, language    string
+	content             string // of the whole page
+}
+
+// field gives the field of a name.
+func (h *hit) field(name string) *string {
+	switch name {
+	case "title":
+		return &h.title
+	case "url":
+		return &h.url
+	case "snippet":
+		return &h.snippet
+	case "published":
+		return &h.published
+	case "favicon":
+		return &h.favicon
+	case "image":
+		return &h.image
+	case "author":
+		return &h.author
+	case "language":
+		return &h.language
+	}
+	return &h.content
+}
+
+// read takes the results of a list, as the shape says where their fields are.
+func (f *found) read(list gjson.Result, a *ask) {
+	list.ForEach(func(_, v gjson.Result) bool {
+		if t := v.Get("type").Str; a.only != "" && t != "" && t != a.only {
+			return true
+		}
+		var h hit
+		for rest := strings.ReplaceAll(a.hit, "{format}", a.content); rest != ""; {
+			var pair string
+			pair, rest, _ = strings.Cut(rest, " ")
+			name, paths, _ := strings.Cut(pair, "=")
+			if name == "score" {
+				h.score = number(v.Get(paths))
+			} else {
+				*h.field(name) = oneOf(v, paths)
+			}
+		}
+		f.results = append(f.results, h)
+		return len(f.results) < maxHits
+	})
+}
+
+// site gives the host of a result, "" when its address is none of the web.
+func (h *hit) site() string {
+	rest, ok := strings.CutPrefix(h.url, "https://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(h.url, "http://"); !ok {
+			return ""
+		}
+	}
+	if h.host != "" {
+		return strings.ToLower(h.host)
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	rest, _, _ = strings.Cut(rest, ":")
+	return strings.ToLower(rest)
+}
+
+// wanted applies the domain filter to a host.
+func (r *request) wanted(host string) bool {
+	return !of(host, r.exclude) && (len(r.include) == 0 || of(host, r.include))
+}
+
+// of tells whether a host is one of the domains, or under one.
+func of(host string, domains []string) bool {
+	for _, d := range domains {
+		if host == d || strings.HasSuffix(host, d) && host[len(host)-len(d)-1] == '.' {
+			return true
+		}
+	}
+	return false
+}
+
+// write appends the result as the n-th of the answer.
+func (h *hit) write(b []byte, f *found, a *ask, n int, published string) []byte {
+	place := itoa(a.offset + n)
+	shown := h.host
+	if shown == "" {
+		shown = display(h.url)
+	}
+	snippet := ""
+	if a.snippet {
+		snippet = cut(webpage.Plain(h.snippet), maxSnippet)
+	}
+	b = text(b, `{"title":`, cut(webpage.Plain(h.title), 500))
+	b = text(b, `,"url":`, h.url)
+	b = text(b, `,"display_url":`, shown)
+	b = text(b, `,"snippet":`, snippet)
+	b = raw(b, `,"position":`, place)
+	b = raw(b, `,"score":`, h.score)
+	b = text(b, `,"published_at":`, published)
+	b = text(b, `,"favicon_url":`, address(h.favicon))
+	if a.full && h.content != "" {
+		content, _ := webpage.Cut(h.content, a.maxChars)
+		b = text(b, `,"content":{"format":`, a.content)
+		b = append(text(b, `,"text":`, content), `,"length":`...)
+		b = append(append(b, itoa(utf8.RuneCountInString(content))...), '}')
+	} else {
+		b = append(b, `,"content":null`...)
+	}
+	b = text(b, `,"metadata":{"author":`, webpage.Plain(h.author))
+	b = text(b, `,"language":`, h.language)
+	b = text(b, `,"source_type":`, a.kind)
+	b = text(b, `,"image_url":`, address(h.image))
+	b = text(b, `},"citation":{"provider":`, f.provider)
+	b = text(b, `,"retrieved_at":`, a.now.UTC().Format("2006-01-02T15:04:05Z"))
+	return append(raw(b, `,"rank":`, place), "}}"...)
+}
+
+// display gives an address as people read it.
+func display(u string) string {
+	u = strings.TrimPrefix(strings.TrimPrefix(u, "https://"), "http://")
+	if i := strings.IndexAny(u, "?#"); i >= 0 {
+		u = u[:i]
+	}
+	return cut(strings.TrimSuffix(strings.TrimPrefix(u, "www."), "/"), 120)
+}
+
+func cut(s string, max int) string {
+	if short, more := webpage.Cut(s, max); more {
+		return short + "…"
+	}
+	return s
+}
+
+// address gives an address of the web, or "".
+func address(s string) string {
+	if !strings.HasPrefix(s, "https://") && !strings.HasPrefix(s, "http://") || len(s) > 4096 {
+		return ""
+	}
+	return s
+}
+
+// number gives a number as it is written, or "".
+func number(v gjson.Result) string {
+	if v.Type != gjson.Number || math.IsInf(v.Num, 0) || math.IsNaN(v.Num) {
+		return ""
+	}
+	return v.Raw
+}
+
+// oneOf gives the first non-empty string among fields of an object; the paths
+// are separated by bars.
+func oneOf(v gjson.Result, paths string) string {
+	for paths != "" {
+		var path string
+		path, paths, _ = strings.Cut(paths, "|")
+		if s := v.Get(path); s.Type == gjson.String && strings.TrimSpace(s.Str) != "" {
+			return s.Str
+		}
+	}
+	return ""
+}

@@ -1,0 +1,159 @@
+package search
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/pkg/fields"
+)
+
+// send sets the fields of a list, "name=term".
+func (a *ask) send(list string) {
+	for list != "" {
+		var f string
+		f, list, _ = strings.Cut(list, " ")
+		name, term, _ := strings.Cut(f, "=")
+		if strings.HasPrefix(term, ":") {
+			a.put(name, term[1:])
+			continue
+		}
+		value, json := a.term(term)
+		a.field(name, value, json)
+	}
+}
+
+// term gives what a word stands for, as a text or in JSON; "" when the client
+// does not ask for it.
+func (a *ask) term(word string) (value string, json bool) {
+	switch word {
+	case "query":
+		return a.query, false
+	case "sites":
+		return a.sites(), false
+	case "n":
+		return itoa(a.want), true
+	case "page": // from 1 on; the first one is not named
+		if n := a.page(); n > 0 {
+			return itoa(n + 1), true
+		}
+	case "page0": // from 0 on, up to 9
+		switch n := a.page(); {
+		case n > 9:
+			a.dropped = append(a.dropped, "offset")
+			return "9", true
+		case n > 0:
+			return itoa(n), true
+		}
+	case "kind":
+		return a.kind, false
+	case "format":
+		return a.content, false
+	case "country":
+		return a.country, false
+	case "model":
+		return a.model, false
+	case "prompt":
+		return a.prompt(), false
+	case "messages":
+		return `[{"role":"user","content":` + quote(a.prompt()) + `}]`, true
+	case "messages-sites":
+		return `[{"role":"user","content":` + quote(a.prompt()+a.operators()) + `}]`, true
+	case "contents":
+		return `[{"role":"user","parts":[{"text":` + quote(a.prompt()+a.operators()) + `}]}]`, true
+	case "gl":
+		return strings.ToLower(a.country), false
+	case "lang":
+		return a.lang(), false
+	case "LANGUAGE":
+		return strings.ToUpper(a.language), false
+	case "include":
+		return quoted(a.include), true
+	case "exclude":
+		return quoted(a.exclude), true
+	case "include,":
+		return strings.Join(a.include, ","), false
+	case "exclude,":
+		return strings.Join(a.exclude, ","), false
+	}
+	if a.since == anyTime {
+		return "", false
+	}
+	switch word {
+	case "since":
+		return a.since, false
+	case "from":
+		return a.from().Format(time.DateOnly), false
+	case "from-time":
+		return a.from().Format("2006-01-02T15:04:05.000Z"), false
+	case "today":
+		return a.now.UTC().Format(time.DateOnly), false
+	case "qdr": // in Google's words
+		return "qdr:" + a.since[:1], false
+	case "p": // in Brave's
+		return "p" + a.since[:1], false
+	}
+	return "", false
+}
+
+// quoted gives a list in JSON, "" for an empty one.
+func quoted(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	b := []byte{'['}
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fields.Quote(b, s)
+	}
+	return string(append(b, ']'))
+}
+
+// quote gives a text in JSON.
+func quote(s string) string { return string(fields.Quote(nil, s)) }
+
+// page turns the offset into a page of max results; the results of the page
+// before the offset are left out.
+func (a *ask) page() int {
+	a.skip = a.offset % a.request.max
+	return a.offset / a.request.max
+}
+
+// sites gives the query with the domain filter as operators of the query.
+func (a *ask) sites() string { return a.query + a.operators() }
+
+// operators gives the domain filter as operators of a query.
+func (a *ask) operators() string {
+	s := ""
+	switch len(a.include) {
+	case 0:
+	case 1:
+		s = " site:" + a.include[0]
+	default:
+		s = " (site:" + strings.Join(a.include, " OR site:") + ")"
+	}
+	for _, d := range a.exclude {
+		s += " -site:" + d
+	}
+	return s
+}
+
+// from gives the begin of the time range; the zero time for any time.
+func (a *ask) from() time.Time {
+	t := a.now.UTC()
+	switch a.since {
+	case "day":
+		return t.AddDate(0, 0, -1)
+	case "week":
+		return t.AddDate(0, 0, -7)
+	case "month":
+		return t.AddDate(0, -1, 0)
+	case "year":
+		return t.AddDate(-1, 0, 0)
+	}
+	return time.Time{}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
