@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/words"
 )
 
 // Tokens that a chat model may write about what it found; "thinking" models
@@ -35,7 +37,7 @@ var chats = []shape{{
 	send:    `model=model input=prompt store=:false max_output_tokens=` + maxThinking + ` tool_choice=:"required" include=:["web_search_call.action.sources"]`,
 	more: func(a *ask) {
 		tool := `[{"type":"web_search"`
-		if list := quoted(a.include); list != "" {
+		if list := words.List(a.include); list != "" {
 			tool += `,"filters":{"allowed_domains":` + list + `}`
 		}
 		a.put("tools", tool+a.place()+"}]")
@@ -51,9 +53,9 @@ var chats = []shape{{
 	send: `model=model input=prompt store=:false max_output_tokens=` + maxThinking,
 	more: func(a *ask) {
 		tool := `[{"type":"web_search"`
-		if list := quoted(a.include[:min(len(a.include), 5)]); list != "" {
+		if list := words.List(a.include[:min(len(a.include), 5)]); list != "" {
 			tool += `,"filters":{"allowed_domains":` + list + `}`
-		} else if list := quoted(a.exclude[:min(len(a.exclude), 5)]); list != "" {
+		} else if list := words.List(a.exclude[:min(len(a.exclude), 5)]); list != "" {
 			tool += `,"filters":{"excluded_domains":` + list + `}`
 		}
 		a.put("tools", tool+"}]")
@@ -68,9 +70,9 @@ var chats = []shape{{
 	send: "model=model max_tokens=" + maxTokens + " messages=messages",
 	more: func(a *ask) {
 		tool := `[{"type":"web_search_20250305","name":"web_search","max_uses":2`
-		if list := quoted(a.include); list != "" { // it takes one of the two
+		if list := words.List(a.include); list != "" { // it takes one of the two
 			tool += `,"allowed_domains":` + list
-		} else if list := quoted(a.exclude); list != "" {
+		} else if list := words.List(a.exclude); list != "" {
 			tool += `,"blocked_domains":` + list
 		}
 		a.put("tools", tool+a.place()+"}]")
@@ -154,6 +156,6 @@ func readCompletions(f *found, raw gjson.Result, a *ask) bool {
 			return true
 		})
 	}
-	f.cost = number(raw.Get("usage.cost.total_cost"))
+	f.cost = words.Number(raw.Get("usage.cost.total_cost"))
 	return true
 }

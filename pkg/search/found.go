@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"weir/pkg/edge"
-	"weir/pkg/fields"
 	"weir/pkg/webpage"
+	"weir/pkg/words"
 )
 
 // found is what a provider answered. What it did not say is "".
@@ -38,8 +38,8 @@ type problem struct{ provider, message string }
 // an address.
 func (f *found) write(a *ask, took time.Duration) []byte {
 	b := make([]byte, 0, 1024+1024*min(len(f.results), a.request.max))
-	b = text(b, `{"provider":`, f.provider)
-	b = text(b, `,"query":`, a.query)
+	b = words.Text(b, `{"provider":`, f.provider)
+	b = words.Text(b, `,"query":`, a.query)
 	b = append(b, `,"results":[`...)
 	first := a.from().Format(time.DateOnly)
 	skip, n := a.skip, 0
@@ -61,35 +61,19 @@ func (f *found) write(a *ask, took time.Duration) []byte {
 		}
 		b = h.write(b, f, a, n, published)
 	}
-	b = text(b, `],"answer":`, strings.TrimSpace(f.answer))
-	b = raw(b, `,"usage":{"queries_used":`, itoa(max(1, f.queries)))
-	b = raw(b, `,"search_cost_usd":`, f.cost)
-	b = raw(b, `},"metrics":{"response_time_ms":`, strconv.FormatInt(took.Milliseconds(), 10))
-	b = raw(b, `,"upstream_latency_ms":`, strconv.FormatInt(f.latency.Milliseconds(), 10))
-	b = raw(b, `,"total_results_available":`, f.total)
+	b = words.Text(b, `],"answer":`, strings.TrimSpace(f.answer))
+	b = words.JSON(b, `,"usage":{"queries_used":`, itoa(max(1, f.queries)))
+	b = words.JSON(b, `,"search_cost_usd":`, f.cost)
+	b = words.JSON(b, `},"metrics":{"response_time_ms":`, strconv.FormatInt(took.Milliseconds(), 10))
+	b = words.JSON(b, `,"upstream_latency_ms":`, strconv.FormatInt(f.latency.Milliseconds(), 10))
+	b = words.JSON(b, `,"total_results_available":`, f.total)
 	b = append(b, `},"errors":[`...)
 	for i := range f.problems {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = text(b, `{"provider":`, f.problems[i].provider)
-		b = append(text(b, `,"message":`, f.problems[i].message), '}')
+		b = words.Text(b, `{"provider":`, f.problems[i].provider)
+		b = append(words.Text(b, `,"message":`, f.problems[i].message), '}')
 	}
 	return append(b, "]}"...)
-}
-
-// text appends a field with a text, or null for "".
-func text(b []byte, name, value string) []byte {
-	if value == "" {
-		return raw(b, name, "")
-	}
-	return fields.Quote(append(b, name...), value)
-}
-
-// raw appends a field with a value in JSON, or null for "".
-func raw(b []byte, name, value string) []byte {
-	if value == "" {
-		value = "null"
-	}
-	return append(append(b, name...), value...)
 }

@@ -1,13 +1,13 @@
 package search
 
 import (
-	"math"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/webpage"
+	"weir/pkg/words"
 )
 
 const (
@@ -62,9 +62,9 @@ func (f *found) read(list gjson.Result, a *ask) {
 			pair, rest, _ = strings.Cut(rest, " ")
 			name, paths, _ := strings.Cut(pair, "=")
 			if name == "score" {
-				h.score = number(v.Get(paths))
+				h.score = words.Number(v.Get(paths))
 			} else {
-				*h.field(name) = oneOf(v, paths)
+				*h.field(name) = words.OneOf(v, paths)
 			}
 		}
 		f.results = append(f.results, h)
@@ -117,29 +117,29 @@ func (h *hit) write(b []byte, f *found, a *ask, n int, published string) []byte 
 	if a.snippet {
 		snippet = cut(webpage.Plain(h.snippet), maxSnippet)
 	}
-	b = text(b, `{"title":`, cut(webpage.Plain(h.title), 500))
-	b = text(b, `,"url":`, h.url)
-	b = text(b, `,"display_url":`, shown)
-	b = text(b, `,"snippet":`, snippet)
-	b = raw(b, `,"position":`, place)
-	b = raw(b, `,"score":`, h.score)
-	b = text(b, `,"published_at":`, published)
-	b = text(b, `,"favicon_url":`, address(h.favicon))
+	b = words.Text(b, `{"title":`, cut(webpage.Plain(h.title), 500))
+	b = words.Text(b, `,"url":`, h.url)
+	b = words.Text(b, `,"display_url":`, shown)
+	b = words.Text(b, `,"snippet":`, snippet)
+	b = words.JSON(b, `,"position":`, place)
+	b = words.JSON(b, `,"score":`, h.score)
+	b = words.Text(b, `,"published_at":`, published)
+	b = words.Text(b, `,"favicon_url":`, address(h.favicon))
 	if a.full && h.content != "" {
 		content, _ := webpage.Cut(h.content, a.maxChars)
-		b = text(b, `,"content":{"format":`, a.content)
-		b = append(text(b, `,"text":`, content), `,"length":`...)
+		b = words.Text(b, `,"content":{"format":`, a.content)
+		b = append(words.Text(b, `,"text":`, content), `,"length":`...)
 		b = append(append(b, itoa(utf8.RuneCountInString(content))...), '}')
 	} else {
 		b = append(b, `,"content":null`...)
 	}
-	b = text(b, `,"metadata":{"author":`, webpage.Plain(h.author))
-	b = text(b, `,"language":`, h.language)
-	b = text(b, `,"source_type":`, a.kind)
-	b = text(b, `,"image_url":`, address(h.image))
-	b = text(b, `},"citation":{"provider":`, f.provider)
-	b = text(b, `,"retrieved_at":`, a.now.UTC().Format("2006-01-02T15:04:05Z"))
-	return append(raw(b, `,"rank":`, place), "}}"...)
+	b = words.Text(b, `,"metadata":{"author":`, webpage.Plain(h.author))
+	b = words.Text(b, `,"language":`, h.language)
+	b = words.Text(b, `,"source_type":`, a.kind)
+	b = words.Text(b, `,"image_url":`, address(h.image))
+	b = words.Text(b, `},"citation":{"provider":`, f.provider)
+	b = words.Text(b, `,"retrieved_at":`, a.now.UTC().Format("2006-01-02T15:04:05Z"))
+	return append(words.JSON(b, `,"rank":`, place), "}}"...)
 }
 
 // display gives an address as people read it.
@@ -164,25 +164,4 @@ func address(s string) string {
 		return ""
 	}
 	return s
-}
-
-// number gives a number as it is written, or "".
-func number(v gjson.Result) string {
-	if v.Type != gjson.Number || math.IsInf(v.Num, 0) || math.IsNaN(v.Num) {
-		return ""
-	}
-	return v.Raw
-}
-
-// oneOf gives the first non-empty string among fields of an object; the paths
-// are separated by bars.
-func oneOf(v gjson.Result, paths string) string {
-	for paths != "" {
-		var path string
-		path, paths, _ = strings.Cut(paths, "|")
-		if s := v.Get(path); s.Type == gjson.String && strings.TrimSpace(s.Str) != "" {
-			return s.Str
-		}
-	}
-	return ""
 }

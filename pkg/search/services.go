@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/edge"
+	"weir/pkg/words"
 )
 
 // services are the search services.
@@ -112,7 +113,7 @@ var services = []shape{{
 	more: func(a *ask) {
 		a.perplexed()
 		if a.language != "" {
-			a.put("search_language_filter", quoted([]string{a.lang()}))
+			a.put("search_language_filter", words.List([]string{a.lang()}))
 		}
 	},
 	list: "results", hit: perplexedHit,
@@ -123,7 +124,7 @@ var services = []shape{{
 	options: "location categories ignoreInvalidURLs tbs",
 	send:    "query=sites limit=n timeout=:9000 country=country tbs=qdr", formats: "markdown html",
 	more: func(a *ask) {
-		a.put("sources", quoted([]string{a.kind}))
+		a.put("sources", words.List([]string{a.kind}))
 		if a.full {
 			a.put("scrapeOptions", `{"formats":["`+a.content+`"],"onlyMainContent":true}`)
 		}

@@ -12,6 +12,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/fields"
 	"weir/pkg/routing"
+	"weir/pkg/words"
 )
 
 // shape is how a provider is asked to search, and how its answer is read
@@ -54,24 +55,13 @@ type shape struct {
 
 var shapes = [...]*[]shape{&services, &chats}
 
-// has tells whether a word is in a list of them.
-func has(list, word string) bool {
-	for list != "" {
-		var w string
-		if w, list, _ = strings.Cut(list, " "); w == word {
-			return true
-		}
-	}
-	return false
-}
-
 // shapeOf gives the shape for a target: the provider's search service, or the
 // search tool of one of its chat models; nil when there is none.
 func shapeOf(to *routing.Target) *shape {
 	for _, list := range &shapes {
 		for i := range *list {
 			s := &(*list)[i]
-			if s.chat != (to.Model == "search" && to.Provider.Search) && has(s.provider, to.Provider.ID) && strings.Contains(to.Model, s.fits) {
+			if s.chat != (to.Model == "search" && to.Provider.Search) && words.Has(s.provider, to.Provider.ID) && strings.Contains(to.Model, s.fits) {
 				return s
 			}
 		}
@@ -117,7 +107,7 @@ func newAsk(r *request, s *shape, to *routing.Target, now time.Time) *ask {
 	} else {
 		a.want, a.skip = min(r.offset+r.max, s.max), r.offset
 	}
-	if a.content, _, _ = strings.Cut(s.formats, " "); has(s.formats, r.format) {
+	if a.content, _, _ = strings.Cut(s.formats, " "); words.Has(s.formats, r.format) {
 		a.content = r.format
 	}
 	a.send(s.send)
@@ -135,7 +125,7 @@ func newAsk(r *request, s *shape, to *routing.Target, now time.Time) *ask {
 		o := &r.options[i]
 		switch {
 		case o.provider != "" && o.provider != to.Provider.ID && o.provider != to.Provider.Alias && o.provider != to.Alias:
-		case !has(s.options, o.name):
+		case !words.Has(s.options, o.name):
 			a.dropped = append(a.dropped, "provider_options."+o.name)
 		case s.get:
 			a.set(o.name, o.value.String())
@@ -230,8 +220,8 @@ func (a *ask) readAnswer(f *found, raw gjson.Result) (bool, error) {
 	if a.list == "" {
 		return true, nil
 	}
-	f.answer = oneOf(raw, a.shape.answer)
-	f.cost = number(raw.Get(a.cost))
+	f.answer = words.OneOf(raw, a.shape.answer)
+	f.cost = words.Number(raw.Get(a.cost))
 	if n := raw.Get(a.total); n.Num > 0 {
 		f.total = strconv.FormatInt(n.Int(), 10)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/fields"
+	"weir/pkg/words"
 )
 
 // send sets the fields of a list, "name=term".
@@ -56,11 +56,11 @@ func (a *ask) term(word string) (value string, json bool) {
 	case "prompt":
 		return a.prompt(), false
 	case "messages":
-		return `[{"role":"user","content":` + quote(a.prompt()) + `}]`, true
+		return `[{"role":"user","content":` + words.Quote(a.prompt()) + `}]`, true
 	case "messages-sites":
-		return `[{"role":"user","content":` + quote(a.prompt()+a.operators()) + `}]`, true
+		return `[{"role":"user","content":` + words.Quote(a.prompt()+a.operators()) + `}]`, true
 	case "contents":
-		return `[{"role":"user","parts":[{"text":` + quote(a.prompt()+a.operators()) + `}]}]`, true
+		return `[{"role":"user","parts":[{"text":` + words.Quote(a.prompt()+a.operators()) + `}]}]`, true
 	case "gl":
 		return strings.ToLower(a.country), false
 	case "lang":
@@ -68,9 +68,9 @@ func (a *ask) term(word string) (value string, json bool) {
 	case "LANGUAGE":
 		return strings.ToUpper(a.language), false
 	case "include":
-		return quoted(a.include), true
+		return words.List(a.include), true
 	case "exclude":
-		return quoted(a.exclude), true
+		return words.List(a.exclude), true
 	case "include,":
 		return strings.Join(a.include, ","), false
 	case "exclude,":
@@ -95,24 +95,6 @@ func (a *ask) term(word string) (value string, json bool) {
 	}
 	return "", false
 }
-
-// quoted gives a list in JSON, "" for an empty one.
-func quoted(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	b := []byte{'['}
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = fields.Quote(b, s)
-	}
-	return string(append(b, ']'))
-}
-
-// quote gives a text in JSON.
-func quote(s string) string { return string(fields.Quote(nil, s)) }
 
 // page turns the offset into a page of max results; the results of the page
 // before the offset are left out.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
@@ -22,6 +24,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/words"
 )
 
 const (
@@ -274,6 +277,8 @@ func usable(to *routing.Target) error {
 	return nil
 }
 
+var errShape = errors.New("the answer has another shape")
+
 // exchange is one request on its way to the providers and back.
 type exchange struct {
 	req     *request
@@ -292,15 +297,20 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	p := x.shape.build(x.req)
-	x.dropped, x.begun = p.dropped, x.now()
-	header := append(edge.Header{
+	x.dropped, x.begun = nil, x.now()
+	if words.Has(x.shape.drop, x.req.format) {
+		x.dropped = []string{"format"}
+	}
+	header := edge.Header{
 		{Name: "content-type", Value: "application/json"},
 		{Name: "accept", Value: "application/json"},
 		{Name: "accept-encoding", Value: "identity"},
-	}, p.header...)
+	}
+	if x.shape.header != nil {
+		header = append(header, x.shape.header(x.req)...)
+	}
 	return &upstream.Request{
-		Method: method, URL: url, Header: header, Body: stream.FromBytes(p.body),
+		Method: method, URL: url, Header: header, Body: stream.FromString(x.shape.body(x.req)),
 		HeaderTimeout: totalTimeout, Timeout: totalTimeout, MaxBody: maxAnswer,
 	}, nil
 }
@@ -316,12 +326,13 @@ func (x *exchange) check(resp *upstream.Response) error {
 	}
 	now := x.now()
 	p := &page{provider: x.to.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(x.begun)}
-	if err := x.shape.read(p, raw, x.req); err != nil {
-		var e *apierr.Error
-		if errors.As(err, &e) {
-			return err
-		}
-		return media.BadBody(err)
+	switch ok, err := x.shape.read(p, gjson.ParseBytes(raw), x.req); {
+	case err != nil:
+		return err
+	case !ok:
+		return media.BadBody(errShape)
+	case p.text == "":
+		return unavailable("the provider found no content on the page")
 	}
 	x.page = p
 	return nil

@@ -386,22 +386,3 @@ func TestKeysAndDisabledModelsHold(t *testing.T) {
 		t.Errorf("got %s %v", got.Raw, err)
 	}
 }
-
-func TestJoin(t *testing.T) {
-	for _, tt := range [][3]string{
-		{"https://a.example/x/y?q=1", "z", "https://a.example/x/z"},
-		{"https://a.example/x/y?q=a/b", "z", "https://a.example/x/z"},
-		{"https://a.example/x/y", "/z", "https://a.example/z"},
-		{"https://a.example/x/y", "?z", "https://a.example/x/y?z"},
-		{"https://a.example/x/y", "//b.example/z", "https://b.example/z"},
-		{"https://a.example/x/y", `\\b.example/z`, `https:\\b.example/z`},
-		{"https://a.example/x/y", "http://b.example/z", "http://b.example/z"},
-		{"https://a.example/x/y", "/z?u=http://b.example", "https://a.example/z?u=http://b.example"},
-		{"https://a.example/x/y", "#f", "https://a.example/x/y"},
-		{"https://a.example/", "", "https://a.example/"},
-	} {
-		if got := join(tt[0], tt[1]); got != tt[2] {
-			t.Errorf("%s + %s: got %s, want %s", tt[0], tt[1], got, tt[2])
-		}
-	}
-}

@@ -63,7 +63,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 			if location == "" || moves == maxMoves {
 				return nil, unavailable("the page redirects without an end")
 			}
-			if target, err = h.address(join(target, location), host); err != nil {
+			if target, err = h.address(webpage.Resolve(target, location), host); err != nil {
 				// Which address it is, and why it may not be called, is not said.
 				e := unavailable("the page redirects to an address that may not be fetched")
 				e.Err = err
@@ -71,7 +71,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 			}
 			continue
 		case s == 404, s == 410:
-			return nil, apierr.New(404, pageNotFound, "there is no page at this address")
+			return nil, notFound()
 		case s < 200 || s > 299:
 			return nil, unavailable("the page answered with status %d", s)
 		}
@@ -165,34 +165,4 @@ func timedOut(err error) error {
 	e := apierr.New(504, "upstream_timeout", "the page did not answer in time")
 	e.Err = err
 	return e
-}
-
-// join makes a Location absolute, as text: the platform's parser has the last
-// word on what it means.
-func join(base, location string) string {
-	location = strings.TrimSpace(location)
-	at := strings.Index(base, "://")
-	end := strings.IndexAny(base[at+3:], "/?")
-	origin, path := base, "/"
-	if end >= 0 {
-		origin, path = base[:at+3+end], base[at+3+end:]
-	}
-	path, _, _ = strings.Cut(path, "?")
-	switch {
-	case strings.Contains(location, "://"):
-		if colon, first := strings.IndexByte(location, ':'), strings.IndexAny(location, "/?#"); colon < first {
-			return location
-		}
-	case strings.HasPrefix(location, "//"), strings.HasPrefix(location, `\\`), strings.HasPrefix(location, `/\`):
-		return base[:at+1] + location
-	}
-	switch {
-	case location == "" || location[0] == '#':
-		return base
-	case location[0] == '/':
-		return origin + location
-	case location[0] == '?':
-		return origin + path + location
-	}
-	return origin + path[:strings.LastIndexByte(path, '/')+1] + location
 }

@@ -1,14 +1,14 @@
 package web
 
 import (
-	"bytes"
-	"encoding/json"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"weir/pkg/edge"
 	"weir/pkg/media"
 	"weir/pkg/webpage"
+	"weir/pkg/words"
 )
 
 // page is what was fetched, whoever did it. What is not known is "".
@@ -16,69 +16,42 @@ type page struct {
 	provider, url, title, text  string
 	format                      string // of the text
 	author, published, language string
-	cost                        *float64 // USD
+	cost                        string // USD, a number in JSON
 	latency                     time.Duration
 	now                         time.Time
 	header                      edge.Header // of the provider's answer
 }
 
-// The answer. Spec-gaps, Search and fetch; unknown values are null.
-type answer struct {
-	Provider string   `json:"provider"`
-	URL      string   `json:"url"`
-	Title    *string  `json:"title"`
-	Content  content  `json:"content"`
-	Metadata metadata `json:"metadata"`
-	Usage    usage    `json:"usage"`
-	Metrics  metrics  `json:"metrics"`
-}
-
-type content struct {
-	Format string `json:"format"`
-	Text   string `json:"text"`
-	Length int    `json:"length"` // characters
-}
-
-type metadata struct {
-	Author      *string `json:"author"`
-	PublishedAt *string `json:"published_at"`
-	Language    *string `json:"language"`
-}
-
-type usage struct {
-	FetchCost *float64 `json:"fetch_cost_usd"`
-}
-
-type metrics struct {
-	ResponseTime    int64 `json:"response_time_ms"`
-	UpstreamLatency int64 `json:"upstream_latency_ms"`
-}
-
-// response shapes the answer.
+// response shapes the answer (spec-gaps, Search and fetch):
+//
+//	{"provider","url","title","content":{"format","text","length"},"metadata":{"author","published_at","language"},
+//	 "usage":{"fetch_cost_usd"},"metrics":{"response_time_ms","upstream_latency_ms"}}
+//
+// Unknown values are null, but for the text, which may be empty. Lengths are in
+// characters.
 func (p *page) response(req *request, took time.Duration) *edge.Response {
 	text, _ := webpage.Cut(p.text, req.max)
-	a := answer{
-		Provider: p.provider, URL: p.url, Title: known(p.title),
-		Content:  content{Format: p.format, Text: text, Length: utf8.RuneCountInString(text)},
-		Metadata: metadata{Author: known(p.author), PublishedAt: known(p.published), Language: known(p.language)},
-		Usage:    usage{FetchCost: p.cost},
-		Metrics:  metrics{ResponseTime: took.Milliseconds(), UpstreamLatency: p.latency.Milliseconds()},
+	if p.url == "" {
+		p.url = req.url
 	}
-	if a.URL == "" {
-		a.URL = req.url
+	b := make([]byte, 0, len(text)+len(text)/16+1024)
+	b = words.Text(b, `{"provider":`, p.provider)
+	b = words.Text(b, `,"url":`, p.url)
+	b = words.Text(b, `,"title":`, p.title)
+	b = words.Text(b, `,"content":{"format":`, p.format)
+	if b = append(b, `,"text":`...); text == "" {
+		b = append(b, `""`...)
+	} else {
+		b = words.Text(b, "", text)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(a); err != nil {
-		return media.JSONAnswer(p.header, []byte("{}")) // only numbers out of range can fail
-	}
-	return media.JSONAnswer(p.header, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	b = words.JSON(b, `,"length":`, itoa(utf8.RuneCountInString(text)))
+	b = words.Text(b, `},"metadata":{"author":`, p.author)
+	b = words.Text(b, `,"published_at":`, p.published)
+	b = words.Text(b, `,"language":`, p.language)
+	b = words.JSON(b, `},"usage":{"fetch_cost_usd":`, p.cost)
+	b = words.JSON(b, `},"metrics":{"response_time_ms":`, itoa(int(took.Milliseconds())))
+	b = words.JSON(b, `,"upstream_latency_ms":`, itoa(int(p.latency.Milliseconds())))
+	return media.JSONAnswer(p.header, append(b, "}}"...))
 }
 
-func known(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -30,6 +30,9 @@ func Resolve(base, ref string) string {
 		if i := strings.IndexByte(path, '?'); i >= 0 {
 			path, query = path[:i], path[i:]
 		}
+		if path == "" {
+			path = "/"
+		}
 	}
 	rest := ""
 	if i := strings.IndexAny(ref, "?#"); i >= 0 {

@@ -172,10 +172,21 @@ func (z *tokens) tag() bool {
 		if i < len(doc) && doc[i] == '=' {
 			a.value, i = value(doc, i+1)
 		}
-		if len(z.attributes) < maxAttributes {
-			z.attributes = append(z.attributes, a)
+		z.add(a)
+	}
+}
+
+// add keeps an attribute, the first one of its name.
+func (z *tokens) add(a attribute) {
+	if len(z.attributes) == maxAttributes {
+		return
+	}
+	for i := range z.attributes {
+		if strings.EqualFold(z.attributes[i].name, a.name) {
+			return
 		}
 	}
+	z.attributes = append(z.attributes, a)
 }
 
 // value reads the value of an attribute behind its sign of equality, and gives

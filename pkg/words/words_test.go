@@ -1,0 +1,47 @@
+package words
+
+import (
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestLists(t *testing.T) {
+	for list, want := range map[string]bool{"": false, "a": true, "b a": true, "ab ba": false, "b": false} {
+		if got := Has(list, "a"); got != want {
+			t.Errorf("%q has a: %v", list, got)
+		}
+	}
+	for name, want := range map[string]string{"a": "x|y", "b": "", "c": "z=1", "d": ""} {
+		if got := Value("a=x|y b= c=z=1", name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestOneOfPassesOverWhatIsNoText(t *testing.T) {
+	v := gjson.Parse(`{"a":1,"b":" ","c":{"d":"x"},"e":null}`)
+	for paths, want := range map[string]string{"a|b|c.d": "x", "e|a": "", "": "", "c": ""} {
+		if got := OneOf(v, paths); got != want {
+			t.Errorf("%s: got %q, want %q", paths, got, want)
+		}
+	}
+}
+
+func TestNumbersStayAsTheyAreWritten(t *testing.T) {
+	for in, want := range map[string]string{"0.910": "0.910", "-1e3": "-1e3", `"1"`: "", "1e999": "", "null": ""} {
+		if got := Number(gjson.Parse(in)); got != want {
+			t.Errorf("%s: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWriting(t *testing.T) {
+	b := JSON(Text(Text(nil, `{"a":`, "x\"\n"), `,"b":`, ""), `,"c":`, "")
+	if got, want := string(JSON(b, `,"d":`, List([]string{"1", "é"})))+"}", `{"a":"x\"\n","b":null,"c":null,"d":["1","é"]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if List(nil) != "" || Quote("a") != `"a"` {
+		t.Error("an empty list is left out, a text is quoted")
+	}
+}
