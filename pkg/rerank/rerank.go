@@ -3,10 +3,8 @@
 package rerank
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -16,6 +14,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/media"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -75,7 +74,8 @@ type exchange struct {
 	first time.Duration
 	shape *shape
 	list  []scored
-	usage usage
+	// What the provider counted, -1 where it does not say.
+	tokens, units int64
 }
 
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
@@ -84,12 +84,8 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(x.shape.build(x.req, to.Model, conn))
-	if err != nil {
-		return nil, err
-	}
 	return &upstream.Request{
-		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.first, Timeout: max(x.first, totalTimeout), MaxBody: maxAnswer,
+		Method: method, URL: url, Body: stream.FromBytes(x.shape.body(x.req, to.Model, conn)), HeaderTimeout: x.first, Timeout: max(x.first, totalTimeout), MaxBody: maxAnswer,
 		Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
 	}, nil
 }
@@ -106,70 +102,69 @@ func (x *exchange) check(resp *upstream.Response) error {
 	if x.list, err = x.shape.read(all, x.req); err != nil {
 		return media.BadBody(err)
 	}
-	x.usage = usage{
-		TotalTokens: whole(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens"),
-		SearchUnits: whole(all, "usage.search_units", "meta.billed_units.search_units"),
-	}
+	x.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
+	x.units = count(all, "usage.search_units", "meta.billed_units.search_units")
 	return nil
 }
 
-// usage is what the provider counted; null where it does not say.
-type usage struct {
-	TotalTokens *int64 `json:"total_tokens"`
-	SearchUnits *int64 `json:"search_units"`
-}
-
-func whole(v gjson.Result, paths ...string) *int64 {
+// count gives the first count at one of the paths, -1 where there is none.
+func count(v gjson.Result, paths ...string) int64 {
 	for _, p := range paths {
 		if n := v.Get(p); n.Type == gjson.Number && n.Num >= 0 {
-			i := n.Int()
-			return &i
+			return n.Int()
 		}
 	}
-	return nil
+	return -1
 }
 
-type result struct {
-	Index    int             `json:"index"`
-	Score    float64         `json:"relevance_score"`
-	Document json.RawMessage `json:"document,omitempty"`
+// counted writes a count, or null.
+func counted(b []byte, n int64) []byte {
+	if n < 0 {
+		return append(b, "null"...)
+	}
+	return strconv.AppendInt(b, n, 10)
 }
 
 // write shapes the answer: the best first, at most top_n. A document comes as
 // an object, as the vendors give it.
+//
+//	{"model","results":[{"index","relevance_score","document"?}],"usage":{"total_tokens","search_units"}}
 func (x *exchange) write() []byte {
-	slices.SortStableFunc(x.list, func(a, b scored) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return a.index - b.index
-	})
+	sort(x.list)
 	if x.req.top > 0 && len(x.list) > x.req.top {
 		x.list = x.list[:x.req.top]
 	}
-	out := struct {
-		Model   string   `json:"model"`
-		Results []result `json:"results"`
-		Usage   usage    `json:"usage"`
-	}{Model: x.req.model, Results: make([]result, 0, len(x.list)), Usage: x.usage}
-	for _, s := range x.list {
-		r := result{Index: s.index, Score: s.score}
-		if x.req.echo {
-			given := x.req.given[s.index]
-			if r.Document = json.RawMessage(given.Raw); !given.IsObject() {
-				r.Document = json.RawMessage(`{"text":` + given.Raw + `}`)
+	b := fields.Quote(append(make([]byte, 0, 512), `{"model":`...), x.req.model)
+	b = append(b, `,"results":[`...)
+	for i, s := range x.list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"index":`...)
+		b = strconv.AppendInt(b, int64(s.index), 10)
+		b = append(b, `,"relevance_score":`...)
+		b = append(b, s.raw...)
+		if given := x.req.given[s.index]; x.req.echo {
+			b = append(b, `,"document":`...)
+			if given.IsObject() {
+				b = append(b, given.Raw...)
+			} else {
+				b = append(append(append(b, `{"text":`...), given.Raw...), '}')
 			}
 		}
-		out.Results = append(out.Results, r)
+		b = append(b, '}')
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return []byte("{}") // scores and documents have been checked
+	b = counted(append(b, `],"usage":{"total_tokens":`...), x.tokens)
+	b = counted(append(b, `,"search_units":`...), x.units)
+	return append(b, "}}"...)
+}
+
+// sort puts the best first; of two that are as good, the one that the client
+// wrote first. Providers give them nearly in order, and there are few.
+func sort(list []scored) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && (list[j].score > list[j-1].score || list[j].score == list[j-1].score && list[j].index < list[j-1].index); j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

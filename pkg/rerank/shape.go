@@ -1,90 +1,92 @@
 package rerank
 
 import (
-	"encoding/json"
 	"errors"
+	"math"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/fields"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/words"
 )
 
-// shape is how a provider's rerank endpoint is spoken to. Its functions are
-// pure. Documents are never asked back: the client's own are at hand.
+// shape is how a provider's rerank endpoint is spoken to. Documents are never
+// asked back: the client's own are at hand.
 type shape struct {
-	providers []string // none: every other one that has the endpoint
-	build     func(r *request, model string, conn *store.Connection) map[string]any
+	provider string // "" for every other one that has the endpoint
+	top      string // field for the number of results
 	// list, score name the results and their score in the answer.
 	list, score string
+	build       func(r *request, model string, conn *store.Connection) []byte // nil for the usual body
 }
 
 var errShape = errors.New("the answer has another shape")
 
-var shapes = [...]*shape{&voyage, &bedrock, &common}
+// shapes are the providers that differ, and the shape of all others, which
+// Cohere made, and Jina, Together, OpenRouter and compatible servers speak:
+//
+//	{model, query, documents[], top_n} → {results[{index, relevance_score}], usage|meta}
+var shapes = [...]shape{
+	// {model, query, documents[], top_k} → {data[{index, relevance_score}], usage{total_tokens}}
+	{provider: "voyage", top: "top_k", list: "data", score: "relevance_score"},
+	// Rerank of Amazon Bedrock's agent runtime:
+	// {queries[{type,textQuery{text}}], sources[{type,inlineDocumentSource}], rerankingConfiguration} → {results[{index, relevanceScore}]}
+	{provider: "bedrock", list: "results", score: "relevanceScore", build: bedrock},
+	{top: "top_n", list: "results", score: "relevance_score"},
+}
 
 // shapeOf gives the shape of a provider.
 func shapeOf(d *provider.Descriptor) *shape {
-	for _, s := range &shapes {
-		for _, id := range s.providers {
-			if id == d.ID {
-				return s
-			}
-		}
+	i := 0
+	for shapes[i].provider != "" && shapes[i].provider != d.ID {
+		i++
 	}
-	return &common
+	return &shapes[i]
 }
 
-// common is the shape that Cohere made, and that Jina, Together, OpenRouter
-// and compatible servers speak:
-//
-//	{model, query, documents[], top_n} → {results[{index, relevance_score}], usage|meta}
-var common = shape{list: "results", score: "relevance_score", build: func(r *request, model string, _ *store.Connection) map[string]any {
-	return r.body(model, "top_n")
-}}
+// body makes the body of a call.
+func (s *shape) body(r *request, model string, conn *store.Connection) []byte {
+	if s.build != nil {
+		return s.build(r, model, conn)
+	}
+	b := fields.Quote([]byte(`{"model":`), model)
+	b = fields.Quote(append(b, `,"query":`...), r.query)
+	b = append(append(b, `,"documents":`...), words.List(r.documents)...)
+	if r.top > 0 {
+		b = append(append(append(b, `,"`...), s.top...), `":`...)
+		b = strconv.AppendInt(b, int64(r.top), 10)
+	}
+	return append(b, '}')
+}
 
-// voyage names the number of results top_k and the results data:
-//
-//	{model, query, documents[], top_k} → {data[{index, relevance_score}], usage{total_tokens}}
-var voyage = shape{providers: []string{"voyage"}, list: "data", score: "relevance_score", build: func(r *request, model string, _ *store.Connection) map[string]any {
-	return r.body(model, "top_k")
-}}
-
-// bedrock is Rerank of Amazon Bedrock's agent runtime:
-//
-//	{queries[{type,textQuery{text}}], sources[{type,inlineDocumentSource}], rerankingConfiguration} → {results[{index, relevanceScore}]}
-var bedrock = shape{providers: []string{"bedrock"}, list: "results", score: "relevanceScore", build: func(r *request, model string, conn *store.Connection) map[string]any {
-	type m = map[string]any
-	sources := make([]any, 0, len(r.documents))
-	for _, d := range r.documents {
-		sources = append(sources, m{"type": "INLINE", "inlineDocumentSource": m{"type": "TEXT", "textDocument": m{"text": d}}})
+func bedrock(r *request, model string, conn *store.Connection) []byte {
+	b := fields.Quote([]byte(`{"queries":[{"type":"TEXT","textQuery":{"text":`), r.query)
+	b = append(b, `}}],"sources":[`...)
+	for i, d := range r.documents {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fields.Quote(append(b, `{"type":"INLINE","inlineDocumentSource":{"type":"TEXT","textDocument":{"text":`...), d)
+		b = append(b, "}}}"...)
 	}
 	n := r.top
 	if n == 0 {
 		n = len(r.documents)
 	}
-	return m{
-		"queries": []any{m{"type": "TEXT", "textQuery": m{"text": r.query}}},
-		"sources": sources,
-		"rerankingConfiguration": m{"type": "BEDROCK_RERANKING_MODEL", "bedrockRerankingConfiguration": m{
-			"numberOfResults":    n,
-			"modelConfiguration": m{"modelArn": "arn:aws:bedrock:" + conn.Data.Vars["region"] + "::foundation-model/" + model},
-		}},
-	}
-}}
-
-func (r *request) body(model, top string) map[string]any {
-	b := map[string]any{"model": model, "query": r.query, "documents": r.documents}
-	if r.top > 0 {
-		b[top] = r.top
-	}
-	return b
+	b = append(b, `],"rerankingConfiguration":{"type":"BEDROCK_RERANKING_MODEL","bedrockRerankingConfiguration":{"numberOfResults":`...)
+	b = strconv.AppendInt(b, int64(n), 10)
+	b = fields.Quote(append(b, `,"modelConfiguration":{"modelArn":`...), "arn:aws:bedrock:"+conn.Data.Vars["region"]+"::foundation-model/"+model)
+	return append(b, "}}}}"...)
 }
 
 // scored is one result of a provider.
 type scored struct {
 	index int
 	score float64
+	raw   string // the score as it is written
 }
 
 // read finds the results. Each must be of another document of the request.
@@ -96,16 +98,12 @@ func (s *shape) read(raw gjson.Result, r *request) (out []scored, err error) {
 	seen := make([]bool, len(r.documents))
 	list.ForEach(func(_, v gjson.Result) bool {
 		i, n := v.Get("index"), v.Get(s.score)
-		if i.Type != gjson.Number || n.Type != gjson.Number || i.Num != float64(int(i.Num)) || i.Num < 0 || int(i.Num) >= len(seen) || seen[int(i.Num)] {
-			err = errShape
-			return false
-		}
-		if _, bad := json.Marshal(n.Num); bad != nil {
+		if i.Type != gjson.Number || n.Type != gjson.Number || i.Num != float64(int(i.Num)) || i.Num < 0 || int(i.Num) >= len(seen) || seen[int(i.Num)] || math.IsInf(n.Num, 0) {
 			err = errShape
 			return false
 		}
 		seen[int(i.Num)] = true
-		out = append(out, scored{int(i.Num), n.Num})
+		out = append(out, scored{int(i.Num), n.Num, n.Raw})
 		return true
 	})
 	if err == nil && len(out) == 0 {

@@ -3,7 +3,6 @@ package webpage
 import (
 	"bytes"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -18,26 +17,20 @@ var windows1252 = [32]rune{
 	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d, 0x017e, 0x0178,
 }
 
-// latin9 are the characters in which ISO 8859-15 differs from Latin-1.
-var latin9 = [...]struct {
-	b byte
-	r rune
-}{{0xa4, 0x20ac}, {0xa6, 0x160}, {0xa8, 0x161}, {0xb4, 0x17d}, {0xb8, 0x17e}, {0xbc, 0x152}, {0xbd, 0x153}, {0xbe, 0x178}}
-
 // Decode gives a document in UTF-8. Its encoding is told by a byte order mark,
 // the content type, a meta element in its first 1,024 bytes, or its bytes: what
 // is no UTF-8 is windows-1252.
 //
-// ok is false for an encoding that is not known here and bytes that are not
-// UTF-8; label is its name, in lower case.
+// ok is false for every encoding but UTF-8 and windows-1252: the platform has
+// the others. label is the encoding's name, in lower case.
 func Decode(raw []byte, contentType string) (text, label string, ok bool) {
 	switch {
 	case bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")):
 		return strings.ToValidUTF8(string(raw[3:]), "\uFFFD"), "utf-8", true
 	case bytes.HasPrefix(raw, []byte("\xfe\xff")):
-		return from16(raw[2:], 0), "utf-16be", true
+		return "", "utf-16be", false
 	case bytes.HasPrefix(raw, []byte("\xff\xfe")):
-		return from16(raw[2:], 1), "utf-16le", true
+		return "", "utf-16le", false
 	}
 	label = charsetOf(contentType)
 	if label == "" {
@@ -46,58 +39,37 @@ func Decode(raw []byte, contentType string) (text, label string, ok bool) {
 			label = "utf-8" // it could not have been read
 		}
 	}
-	switch label {
-	case "", "utf-8", "utf8", "unicode-1-1-utf-8":
-		if utf8.Valid(raw) {
-			return string(raw), "utf-8", true
-		}
-		if label == "" {
-			return fromBytes(raw, false), "windows-1252", true
-		}
-		return strings.ToValidUTF8(string(raw), "\uFFFD"), "utf-8", true
-	case "iso-8859-1", "latin1", "latin-1", "iso8859-1", "iso_8859-1", "l1", "us-ascii", "ascii", "windows-1252", "cp1252", "x-cp1252", "cp819":
-		return fromBytes(raw, false), "windows-1252", true
-	case "iso-8859-15", "latin9", "latin-9", "iso8859-15", "l9":
-		return fromBytes(raw, true), "iso-8859-15", true
-	case "utf-16", "utf-16le":
-		return from16(raw, 1), "utf-16le", true
-	case "utf-16be":
-		return from16(raw, 0), "utf-16be", true
+	if strings.HasPrefix(label, "utf-16") || strings.Contains(label, "2022") { // the latter is all ASCII
+		return "", label, false
 	}
-	if utf8.Valid(raw) {
+	valid := utf8.Valid(raw)
+	if label == "" {
+		if label = "windows-1252"; valid {
+			label = "utf-8"
+		}
+	}
+	switch {
+	case valid:
 		return string(raw), label, true
+	case label == "utf-8", label == "utf8":
+		return strings.ToValidUTF8(string(raw), "\uFFFD"), label, true
+	case label == "windows-1252", label == "iso-8859-1":
+		return fromBytes(raw), label, true
 	}
 	return "", label, false
 }
 
-func fromBytes(raw []byte, nine bool) string {
-	var b strings.Builder
-	b.Grow(len(raw) + len(raw)/8)
+// fromBytes reads windows-1252.
+func fromBytes(raw []byte) string {
+	b := make([]byte, 0, len(raw)+len(raw)/8)
 	for _, c := range raw {
 		r := rune(c)
-		switch {
-		case nine && c >= 0xa4:
-			for _, x := range &latin9 {
-				if x.b == c {
-					r = x.r
-				}
-			}
-		case !nine && c >= 0x80 && c < 0xa0:
+		if c >= 0x80 && c < 0xa0 {
 			r = windows1252[c-0x80]
 		}
-		b.WriteRune(r)
+		b = utf8.AppendRune(b, r)
 	}
-	return b.String()
-}
-
-// from16 reads UTF-16; low is the place of the low byte's partner: 1 for
-// little-endian.
-func from16(raw []byte, high int) string {
-	u := make([]uint16, len(raw)/2)
-	for i := range u {
-		u[i] = uint16(raw[2*i+high])<<8 | uint16(raw[2*i+1-high])
-	}
-	return string(utf16.Decode(u))
+	return string(b)
 }
 
 // charsetOf gives the charset of a content type, in lower case.
