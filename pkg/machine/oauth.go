@@ -105,22 +105,25 @@ func (v oauthVault) Open(row, field string, sealed store.Sealed) (store.Secret, 
 // turning ends the turn before a call goes out, so that what was written is
 // durable, and begins another when the answer is there.
 type turning struct {
-	r  *request
-	o  *Object
-	do upstream.Doer
+	r   *request
+	o   *Object
+	do  upstream.Doer
+	err error // instead
 }
 
 type turned struct {
 	turning
 	upstream.Pending
-	err error
 }
 
 func (t turning) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
-	if err := t.r.commit(); err != nil {
-		return turned{err: err}
+	if t.err == nil {
+		t.err = t.r.commit()
 	}
-	return turned{t, t.do.Start(ctx, req), nil}
+	if t.err != nil {
+		return turned{turning: t}
+	}
+	return turned{t, t.do.Start(ctx, req)}
 }
 
 func (t turned) Wait() (*upstream.Response, error) {
@@ -136,9 +139,34 @@ func (t turned) Wait() (*upstream.Response, error) {
 func (o *Object) engine(r *request) *oauth.Engine {
 	return &oauth.Engine{
 		Providers: o.OAuth, Rows: oauthRows{r.tx}, Vault: oauthVault{o.Keyring, r.id},
-		Doer: func(p *oauth.Provider) upstream.Doer { return turning{r, o, o.doer(p)} },
+		Doer: func(p *oauth.Provider, note string) upstream.Doer {
+			do, err := o.flowDoer(r, p, note)
+			return turning{r, o, do, err}
+		},
 		Rand: o.Rand, Now: o.Now, MachineID: r.id,
 	}
+}
+
+// flowDoer makes the calls of a flow through the proxy of the connection that
+// it is for, where that has one.
+func (o *Object) flowDoer(r *request, p *oauth.Provider, note string) (upstream.Doer, error) {
+	c := &change{request: r, o: o}
+	var n oauthNote
+	var got *connInput
+	err := json.Unmarshal([]byte(note), &n)
+	if err == nil && n.ConnectionID != "" {
+		got, err = c.renewed(p, n.ConnectionID)
+	} else if err == nil {
+		got, err = c.drafted(p, readObject(orEmpty(n.Fields), ""))
+	}
+	if err != nil {
+		return nil, err
+	}
+	client, err := o.proxied(r, &got.row, p)
+	if err != nil {
+		return nil, err
+	}
+	return o.doer(client), nil
 }
 
 // oauthClient gives the provider that the call names.
@@ -198,14 +226,25 @@ func (c *change) drafted(p *oauth.Provider, in *input) (*connInput, error) {
 	got := c.o.applyConnection(in, draft, false)
 	switch {
 	case in.err != nil:
-	case len(got.secrets) > 0 || got.row.Data.Vars["clientId"] != "":
-		in.fail("providerSpecificData", "has the client of another grant: this one is the operator's")
+	case got.row.Data.Vars["clientId"] != "":
+		in.fail("providerSpecificData.clientId", "is the operator's for a sign-in")
+	case hasText(got.secrets):
+		in.fail("providerSpecificData", "has a secret: give it to the connection once that is there")
 	case p.BaseURL != "" && got.row.Data.BaseURL != p.BaseURL:
 		in.fail("providerSpecificData.baseUrl", "is the operator's for this provider")
 	default:
 		checkBase(in, &got.row.Connection)
 	}
 	return &got, in.failed()
+}
+
+func hasText(secrets map[string]string) bool {
+	for _, s := range secrets {
+		if s != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // renewed loads the connection whose grant is to be renewed.
@@ -398,7 +437,13 @@ func (c *change) settle(err error) error {
 		return err
 	}
 	var e *apierr.Error
-	switch {
+	if errors.As(f.Err, &e) { // the call was not made
+		return e
+	}
+	switch n := notSent(err); {
+	case n != nil:
+		e = apierr.New(503, "provider_unavailable", "the provider was not asked: %s", n.Error())
+		e.RetryAfter = time.Second
 	case f.Kind == oauth.Lost:
 		e = apierr.New(502, "upstream_outcome_unknown", "the provider's answer was lost: begin again")
 	case f.Kind == oauth.Transient:

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +162,48 @@ func TestEndedFlowsArePruned(t *testing.T) {
 	w.loc.Alarms(w.ctx)
 	if all, n := w.flows(); n != 0 {
 		t.Errorf("%s", all)
+	}
+}
+
+// A sign-in goes through the proxy of the connection that it is for, as its
+// refreshes do. Nothing goes around it.
+func TestSignInGoesThroughTheProxyOfTheConnection(t *testing.T) {
+	for _, tt := range []struct{ name, body, connection string }{
+		{name: "new", body: `{"providerSpecificData":{"proxyUrl":"http://proxy.example.com:3128"}}`},
+		{name: "renewed", connection: `,"proxyUrl":"http://user:password@proxy.example.com:3128"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t).withFlows()
+			w.create()
+			answer := `{"access_token":"access-by-proxy-0001","refresh_token":"refresh-by-proxy-0001"}`
+			s := &sockets{proxy: tunnel, endpoint: "HTTP/1.1 200 OK\r\ncontent-length: " + strconv.Itoa(len(answer)) + "\r\n\r\n" + answer}
+			w.obj.Dialer = s
+			body := tt.body
+			if tt.connection != "" {
+				id := w.connect(`{"provider":"` + oauthID + `","accessToken":"typed-access","refreshToken":"typed-refresh","providerSpecificData":{"baseUrl":"https://api.example.com/v1"` + tt.connection + `}}`)
+				body = `{"connectionId":"` + id + `"}`
+			}
+			status, a := w.back(w.begin(body, ""))
+			if status != 200 || w.idp.calls != 0 || len(s.dialled) != 1 || s.dialled[0] != "proxy.example.com:3128" {
+				t.Fatalf("%d %s, %d direct calls, dialled %v", status, a.Raw, w.idp.calls, s.dialled)
+			}
+			if strings.Contains(strings.ToLower(s.sent.String()), "proxy-authorization") != (tt.connection != "") {
+				t.Errorf("%s", s.sent.String())
+			}
+			c := w.replica().Connections[0]
+			if w.open(&c, store.AccessToken) != "access-by-proxy-0001" || c.Data.Proxy == "" {
+				t.Errorf("%+v", c)
+			}
+			w.obj.Dialer = &sockets{}
+			status, a = w.back(w.begin(body, ""))
+			if status != 503 || w.idp.calls != 0 || !strings.Contains(a.Get("error.message").Str, "the proxy does not work") {
+				t.Errorf("a broken proxy: %d %s, %d direct calls", status, a.Raw, w.idp.calls)
+			}
+		})
+	}
+	w := newWorld(t).withFlows()
+	w.create()
+	if status, a := w.oauthCall("authorize", `{"providerSpecificData":{"proxyUrl":"http://user:password@proxy.example.com:3128"}}`, ""); status != 400 || strings.Contains(a.Raw, "password@") {
+		t.Errorf("a note holds no secret: %d %s", status, a.Raw)
 	}
 }

@@ -101,7 +101,7 @@ func newWorld(t *testing.T, answer func(url string, form map[string]string) (int
 	}
 	w := &world{idp: &idp{t: t, answer: answer}, rows: rows{}, now: time.UnixMilli(1_700_000_000_000)}
 	w.Engine = &Engine{
-		Providers: list, Rows: w.rows, Vault: vault{}, Doer: func(*Provider) upstream.Doer { return w.idp }, MachineID: "abcdefgh12345678",
+		Providers: list, Rows: w.rows, Vault: vault{}, Doer: func(*Provider, string) upstream.Doer { return w.idp }, MachineID: "abcdefgh12345678",
 		Rand: rand.NewChaCha8([32]byte{1}), Now: func() time.Time { return w.now },
 	}
 	return w

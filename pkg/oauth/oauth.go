@@ -44,9 +44,11 @@ type Engine struct {
 	Providers []Provider
 	Rows      Rows
 	Vault     Vault
-	Doer      func(*Provider) upstream.Doer // for the provider's token and device endpoints
-	Rand      io.Reader
-	Now       func() time.Time
+	// Doer calls the provider's token and device endpoints, for the flow with
+	// this note.
+	Doer func(p *Provider, note string) upstream.Doer
+	Rand io.Reader
+	Now  func() time.Time
 	// MachineID begins every state, so that a callback finds its object.
 	MachineID string
 }
