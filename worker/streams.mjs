@@ -4,7 +4,7 @@
 const NETWORK = 1, TIMEOUT = 2, TOO_LARGE = 4, END = 5, OK = 0; // as in bridge/ops.go
 const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
 const sampleEvery = 1000; // ms
-const sampleBytes = 64 << 10;
+const sampleBytes = 4 << 10, drainBytes = 64 << 10; // a read while little flows, and else
 const pieceBytes = 32 << 10; // read at a time where the length is not known
 const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
 const unknown = { get: () => null, has: () => false }; // the headers of a body that was begun
@@ -285,14 +285,16 @@ export class Streams {
   async sampledTee(id, body, writable, idle) {
     const [a, b] = body.tee();
     const stop = new AbortController();
-    let ended = false, broken = 0, more = true, read = null;
+    let ended = false, broken = 0, more = true, read = null, size = sampleBytes;
     const piped = a.pipeTo(writable, { preventClose: true, preventAbort: true, signal: stop.signal })
       .then(() => { ended = true; }, (e) => { ended = true; broken = e?.name === "AbortError" ? CLIENT : RESET; });
     const reader = b.getReader({ mode: "byob" });
+    // The buffer of a read that waits is held as long as the stream is idle.
     const next = async () => {
       try {
-        const { value, done } = await reader.read(new Uint8Array(sampleBytes));
+        const { value, done } = await reader.read(new Uint8Array(ended ? drainBytes : size));
         if (value?.byteLength) this.sample(id, value);
+        size = value?.byteLength < sampleBytes ? sampleBytes : drainBytes;
         more = !done;
       } catch { more = false; broken = RESET; }
       read = null;

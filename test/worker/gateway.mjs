@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Log, LogLevel, Miniflare, convertV4MiniflareOptions } from "miniflare";
+import { debug } from "./isolate.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
@@ -21,6 +22,11 @@ export function modules(dir) {
   const names = readdirSync(dir).filter((n) => /\.(mjs|js|wasm)$/.test(n));
   names.sort((a, b) => (b === "worker.mjs") - (a === "worker.mjs"));
   return names.map((n) => ({ type: n.endsWith(".wasm") ? "CompiledWasm" : "ESModule", path: join(dir, n), contents: readFileSync(join(dir, n)) }));
+}
+
+// inspected is an entry with one path more, /bench-stats, that tells what is in flight.
+function inspected(dir) {
+  return { type: "ESModule", path: join(dir, "entry.mjs"), contents: readFileSync(join(root, "test/bench/entry.mjs")) };
 }
 
 // vendorHosts is a worker that sends calls of real vendors' hosts to the test
@@ -53,10 +59,11 @@ function assets(dir) {
 //	vendors    a test upstream that answers for every host that is not loopback
 //	dashboard  serve its pages too, as the platform does: in front of the program
 //	persist    folder of the storage; absent, a fresh one that close() removes
+//	inspect    opens the debugger: the result has stats() and isolate, see isolate.mjs
 //
 // The result has `url`, `fetch(path, init)`, `mf`, `dir` (of the storage),
 // `logs` (what the worker printed) and `close()`.
-export async function start({ dir = join(root, "build"), env = {}, vendors = null, dashboard = false, persist = null } = {}) {
+export async function start({ dir = join(root, "build"), env = {}, vendors = null, dashboard = false, persist = null, inspect = false } = {}) {
   const storage = persist ?? await mkdtemp(join(tmpdir(), "weir-test-"));
   const bindings = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
   for (const [name, value] of Object.entries(bindings)) if (value === undefined) delete bindings[name];
@@ -72,7 +79,7 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
       {
         name: "weir",
         modulesRoot: dir,
-        modules: modules(dir),
+        modules: inspect ? [inspected(dir), ...modules(dir)] : modules(dir),
         compatibilityDate: setting("compatibility_date"),
         compatibilityFlags: setting("compatibility_flags"),
         bindings,
@@ -86,13 +93,17 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
       ...(vendors ? [vendorHosts(vendors)] : []),
     ],
     resourcePersistencePath: storage,
+    ...(inspect ? { inspectorPort: 0 } : {}),
   }));
   await mf.ready;
   const url = (await mf.unsafeGetDirectURL("weir")).href.replace(/\/$/, "");
+  const stats = async () => (await fetch(url + "/bench-stats")).json();
+  const isolate = inspect ? await debug((await mf.getInspectorURL()).host, stats) : null;
   return {
-    mf, url, logs, dir: storage,
+    mf, url, logs, dir: storage, stats, isolate,
     fetch: (path, init) => fetch(url + path, init),
     async close() {
+      isolate?.close();
       await mf.dispose();
       if (!persist) await rm(storage, { recursive: true, force: true });
     },
