@@ -7,6 +7,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { start as startIdp } from "../upstream/idp.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, secrets, start } from "./gateway.mjs";
+import { rows } from "./storage.mjs";
 
 const acme = "openai-compatible-0a0a0001", strict = "openai-compatible-0a0a0002", free = "openai-compatible-0a0a0003", vendor = "mistral";
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
@@ -26,12 +27,13 @@ before(async () => {
   operator = admin(gw);
 });
 after(async () => {
-  const logs = gw?.logs.join("\n") ?? "", all = seen.join("\n");
+  const logs = gw?.logs.join("\n") ?? "", all = seen.join("\n"), stored = rows(gw.dir).map((r) => r.key + r.value).join("\n");
   await gw?.close(); await up?.close(); await idp?.close(); await idp2?.close();
-  assert.ok(idp.secrets.size > 30);
+  assert.ok(idp.secrets.size > 30 && stored.length > 1000);
   for (const s of [...idp.secrets, ...idp2.secrets]) {
     assert.ok(!logs.includes(s), `${s} is in the logs`);
     assert.ok(!all.includes(s), `${s} is in an answer`);
+    assert.ok(!stored.includes(s), `${s} is stored in the clear`);
   }
 });
 beforeEach(() => {
@@ -139,6 +141,24 @@ test("a connection that needs it is signed in to again, and keeps its place", as
   let status;
   for (let i = 0; i < 100 && status !== 200; i++) { status = (await m.send()).status; await sleep(100); }
   assert.equal(status, 200);
+});
+
+test("from a session of the dashboard: its cookie and token begin, the browser's other cookie ends", async () => {
+  const m = await machine(), origin = gw.url, json = { "content-type": "application/json", origin };
+  const signedIn = await gw.fetch("/api/session", { method: "POST", headers: json, body: JSON.stringify({ token: m.manage }) });
+  const { csrfToken } = await signedIn.json(), cookie = signedIn.headers.get("set-cookie").split(";")[0];
+  const authorize = (headers) => gw.fetch(`/api/oauth/${acme}/authorize`, { method: "POST", headers: { ...json, cookie, ...headers }, body: "{}" });
+  assert.equal((await authorize({})).status, 403);
+  assert.equal((await authorize({ "x-csrf-token": csrfToken, origin: "https://evil.example.com" })).status, 403);
+  const got = await authorize({ "x-csrf-token": csrfToken });
+  assert.equal(got.status, 200);
+  const { url } = await got.json(), flow = got.headers.get("set-cookie").split(";")[0];
+  // A second one in another tab keeps the first one's cookie.
+  const other = await authorize({ "x-csrf-token": csrfToken, cookie: `${cookie}; ${flow}` });
+  assert.equal(other.headers.get("set-cookie").split(";")[0], flow);
+  isPage(await back(idp.approve(url), flow), 200, "is connected");
+  isPage(await back(idp.approve((await other.json()).url), flow), 200, "is connected");
+  assert.equal((await m.list()).length, 2);
 });
 
 test("what begins no flow", async () => {
