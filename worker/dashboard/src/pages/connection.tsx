@@ -1,13 +1,14 @@
 import { useState } from "preact/hooks";
 import { duration, words, type Machine } from "../api";
 import type { PageProps } from "../app";
-import { TypedConfirm } from "../dialog";
+import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, useLoad, useNow } from "../hooks";
 import { go, to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, ErrorBox, Field, Load, Notice, Page, Section, when } from "../ui";
 import { family, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Credential, secretBody, type Typed } from "./credential";
+import { flowNames, SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";
 import { statusOf } from "./status";
 
@@ -22,7 +23,7 @@ export function Connection({ machine, args: [id] }: PageProps) {
       intro={row.data && <>{provider} · {row.data.hasKey ? (row.data.last4 ? `key …${row.data.last4}` : "credential set") : "no credential"} · changed {when(row.data.updatedAt)}</>}>
       <Load of={row} what="the connection" rows={4}>{(c) => (
         <>
-          <Status machine={machine} c={c} onTest={row.reload} />
+          <Status machine={machine} c={c} known={known} onChange={row.reload} />
           <Details key={c.generation} machine={machine} c={c} known={known} onChange={row.set} />
           <ModelPicker machine={machine} c={c} onChange={row.set} />
         </>
@@ -33,23 +34,34 @@ export function Connection({ machine, args: [id] }: PageProps) {
 
 interface Cooling { connectionId: string; model?: string; reason: string; until?: number; failures?: number }
 
-function Status({ machine, c, onTest }: { machine: Machine; c: ConnectionRow; onTest: () => Promise<void> }) {
+function Status({ machine, c, known, onChange }: { machine: Machine; c: ConnectionRow; known?: ProviderRow; onChange: () => Promise<void> }) {
   const cooling = useLoad(async () => (await machine.get<{ data: Cooling[] }>("/models/availability")).data.filter((r) => r.connectionId === c.id && r.until), [machine, c]);
   const now = useNow(!!cooling.data?.length);
   const [result, setResult] = useState<TestResult | string | null>(null);
+  const [flow, setFlow] = useState<Flow | null>(null);
   const test = useAction();
+  const flows = c.authType === "oauth" ? known?.connect ?? [] : [];
   const [kind, text] = statusOf(c, now);
   const run = () => test.run(async () => {
     setResult(null);
     try { setResult(await machine.post<TestResult>(`/providers/${c.id}/test`, {})); } catch (e) { setResult(words(e)); }
-    await onTest();
+    await onChange();
   });
   const waiting = (cooling.data ?? []).filter((r) => r.until! > now);
   return (
     <Section title="Status" actions={<Button busy={test.busy} onClick={() => void run()}>Test</Button>}>
       <p class="row tight wrap"><Badge kind={kind}>{text}</Badge>{c.expiresAt && <span class="muted">its token is good until {when(c.expiresAt)}</span>}</p>
       <div role="status">{result && (typeof result === "string" ? <p class="bad">{result}</p> : <p class={result.ok ? "good" : "bad"}>{testText(result)}</p>)}</div>
-      {c.status === "needs_reauth" && <Notice kind="warn">The provider wants a new sign-in. Connect the account again, or give a new credential below.</Notice>}
+      {c.status === "needs_reauth" && <Notice kind="warn">The provider wants a new sign-in before this account is used again.</Notice>}
+      {flows.length > 0 && (
+        <div class="row wrap">{flows.map((f) => <Button key={f} kind={c.status === "needs_reauth" ? "main" : undefined} onClick={() => setFlow(f)}>Sign in again: {flowNames[f].toLowerCase()}</Button>)}</div>
+      )}
+      {flow && (
+        <Dialog title={`Sign in to ${known!.name} again`} onClose={() => setFlow(null)}>
+          <SignInFlow flow={flow} machine={machine} provider={known!} body={{ connectionId: c.id }} onCancel={() => setFlow(null)}
+            onDone={() => { setFlow(null); toast("The account is connected again."); void onChange(); }} />
+        </Dialog>
+      )}
       {c.lastError && <p><strong>Last error:</strong> {c.lastError}</p>}
       {waiting.length > 0 && (
         <ul class="plain">{waiting.map((r) => (

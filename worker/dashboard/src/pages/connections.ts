@@ -17,6 +17,7 @@ export interface ConnectionRow {
   /** Unix milliseconds */
   cooldownUntil?: number;
   generation: number;
+  tokenGeneration: number;
   updatedAt: number;
   expiresAt?: number;
 }
@@ -35,6 +36,8 @@ export interface ProviderRow {
   baseUrl?: string;
   local: boolean;
   listsModels: boolean;
+  /** how an account may be signed in to */
+  connect: ("authorize" | "device")[];
 }
 
 export interface TestResult { ok: boolean; latencyMs: number; status: number; error?: string; model?: string }

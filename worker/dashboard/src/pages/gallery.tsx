@@ -2,13 +2,12 @@ import { useState } from "preact/hooks";
 import type { PageProps } from "../app";
 import { useLoad } from "../hooks";
 import { to } from "../route";
-import { Empty, Load, Notice, Page, Search, Tabs } from "../ui";
+import { Empty, Load, Page, Search, Tabs } from "../ui";
 import { AddConnection, type Addable } from "./add";
 import { families, kindNames, type ProviderRow } from "./connections";
-import { oauthServed } from "./oauth";
 
 // Gallery shows the provider table, to pick one to connect.
-export function Gallery({ machine, has }: PageProps) {
+export function Gallery({ machine }: PageProps) {
   const list = useLoad(() => machine.get<{ data: ProviderRow[] }>("/catalog/providers"), [machine]);
   const [search, setSearch] = useState(""), [kind, setKind] = useState("");
   const [adding, setAdding] = useState<Addable | null>(null);
@@ -29,7 +28,6 @@ export function Gallery({ machine, has }: PageProps) {
         <Search label="Search providers" value={search} onInput={setSearch} />
         <Tabs label="Kind" value={kind} onPick={setKind} items={[["", "Every kind"], ...Object.entries(kindNames)]} />
       </div>
-      {!oauthServed(has) && <Notice>Connecting by a provider’s own sign-in is not available in this build: use a key.</Notice>}
       <Load of={list} what="the providers" rows={5}>{({ data }) => {
         const shown = data.filter(fits);
         return (
@@ -37,13 +35,13 @@ export function Gallery({ machine, has }: PageProps) {
             <p class="muted small" role="status">{shown.length} of {data.length} providers</p>
             <ul class="tiles">
               {families.map(([id, name]) => tile(id, name, "any server that speaks it", "by its address"))}
-              {shown.map((p) => tile(p, p.name, `${p.alias}/`, p.keyFree ? "no key needed" : p.kinds.map((k) => kindNames[k] ?? k).join(", ")))}
+              {shown.map((p) => tile(p, p.name, `${p.alias}/`, [...p.connect.length ? ["sign in"] : p.keyFree ? ["no key needed"] : [], ...p.kinds.map((k) => kindNames[k] ?? k)].join(" · ")))}
             </ul>
             {shown.length === 0 && <Empty title="No provider matches"><p>If it speaks OpenAI’s or Anthropic’s format, connect it as a compatible one.</p></Empty>}
           </>
         );
       }}</Load>
-      {adding && <AddConnection machine={machine} has={has} of={adding} onClose={() => setAdding(null)} />}
+      {adding && <AddConnection machine={machine} of={adding} onClose={() => setAdding(null)} />}
     </Page>
   );
 }

@@ -1,0 +1,113 @@
+// Accounts that are connected by their provider's own sign-in.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startIdp } from "../upstream/idp.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b, idp;
+before(async () => {
+  idp = await startIdp();
+  b = await bench({ env: { OAUTH_PROVIDERS: JSON.stringify([{
+    id: "mistral", name: "Mistral AI", clientId: idp.clientId, clientSecret: idp.clientSecret,
+    authorizeUrl: `${idp.url}/authorize`, tokenUrl: `${idp.url}/token`, deviceUrl: `${idp.url}/device`, scopes: ["models"],
+  }]) } });
+  b.upstream.script = (req) => req.host !== "api.mistral.ai" || idp.accepts(req.headers.authorization) ? null : "status=401";
+});
+after(async () => { await b?.close(); await idp?.close(); });
+beforeEach(() => Object.assign(idp, { calls: [], deviceCalls: [], faults: [], deviceFaults: [] }));
+
+// gallery opens the dialog that adds the provider.
+async function gallery(t, failures = []) {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const page = await open(t, b, { at: `#/m/${machineId}/providers/add`, failures });
+  await settled(page);
+  await page.getByRole("searchbox", { name: "Search providers" }).fill("mistral");
+  await page.getByRole("button", { name: "Add Mistral AI" }).click();
+  const list = async () => (await b.operator.call("GET", `/${machineId}/api/providers`)).data;
+  return { machineId, page, dialog: page.getByRole("dialog"), list };
+}
+
+// visit stands for the provider's pages: a visitor comes back at once, as
+// answer decides.
+async function visit(page, answer = (url) => idp.approve(url)) {
+  await page.context().route(`${idp.url}/**`, (route) => {
+    const url = route.request().url();
+    return route.fulfill({ status: 302, headers: { location: `${new URL(url).searchParams.get("redirect_uri")}?${answer(url)}` } });
+  });
+}
+
+test("an account is signed in to in another tab, and this one goes on", async (t) => {
+  const { page, dialog, list, machineId } = await gallery(t);
+  await visit(page);
+  await looks(page, "oauth-add");
+  await dialog.getByLabel("Name").fill("Mine");
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  const link = dialog.getByRole("link", { name: "Go to Mistral AI" });
+  await link.waitFor();
+  await looks(page, "oauth-authorize");
+  const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
+  await tab.getByText("The account at Mistral AI is connected.").waitFor();
+  await tab.close();
+  await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();
+  const [c] = await list();
+  assert.deepEqual([c.name, c.authType, c.status], ["Mine", "oauth", "active"]);
+});
+
+test("an account is connected with a code, shown large, while this page waits", async (t) => {
+  const { page, dialog, list, machineId } = await gallery(t);
+  await dialog.getByRole("radio", { name: "Use a code" }).check();
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  const code = dialog.locator(".usercode");
+  await code.waitFor();
+  const shown = await code.innerText();
+  assert.ok(await code.evaluate((e) => parseFloat(getComputedStyle(e).fontSize)) >= 28, "the code is large");
+  assert.match(await dialog.getByRole("link").getAttribute("href"), /^https:/);
+  await dialog.getByRole("progressbar", { name: "Time left" }).waitFor();
+  await dialog.getByRole("button", { name: "Copy the code" }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);
+  await looks(page, "oauth-device");
+  idp.decide(shown, "allow");
+  await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();
+  assert.equal((await list()).length, 1);
+});
+
+test("a sign-in that is refused says why, and begins again", async (t) => {
+  const { page, dialog, list } = await gallery(t, ["POST /* 400"]);
+  await dialog.getByRole("radio", { name: "Use a code" }).check();
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  const code = dialog.locator(".usercode");
+  await code.waitFor();
+  idp.decide(await code.innerText(), "deny");
+  await dialog.getByRole("alert").waitFor();
+  await looks(page, "oauth-refused");
+  await dialog.getByRole("button", { name: "Begin again" }).click();
+  await code.waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.getByRole("button", { name: "Go on" }).waitFor();
+  assert.deepEqual(await list(), []);
+});
+
+test("an account that needs it is signed in to again", async (t) => {
+  const { page, dialog, list, machineId } = await gallery(t);
+  await visit(page);
+  await dialog.getByRole("button", { name: "Go on" }).click();
+  let [tab] = await Promise.all([page.context().waitForEvent("page"), dialog.getByRole("link", { name: "Go to Mistral AI" }).click()]);
+  await tab.getByText("is connected.").waitFor();
+  await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();
+  const [c] = await list();
+  idp.expire();
+  idp.faults.push({ status: 400, json: { error: "invalid_grant", error_description: canary } });
+  await b.operator.call("POST", `/${machineId}/api/providers/${c.id}/test`, {});
+  assert.equal((await list())[0].status, "needs_reauth");
+
+  await page.getByRole("link", { name: "All providers" }).click();
+  await page.getByText("Needs a new sign-in").waitFor();
+  await page.getByRole("link", { name: "Mistral AI", exact: true }).click();
+  await page.getByText("The provider wants a new sign-in").waitFor();
+  await looks(page, "connection-reauth");
+  await page.getByRole("button", { name: "Sign in again: sign in there" }).click();
+  [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Go to Mistral AI" }).click()]);
+  await tab.getByText("is connected again.").waitFor();
+  await page.getByText("The account is connected again.").waitFor();
+  assert.deepEqual((await list()).map((x) => [x.id, x.status]), [[c.id, "active"]]);
+});
