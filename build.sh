@@ -163,7 +163,13 @@ budgets() {
 
 types() { script node_modules/typescript/bin/tsc -p worker/dashboard; }
 
-unit() { go test -json ./... > test/out/unit.json || true; script test/report.mjs unit test/out/unit.json; }
+# unit runs the unit tests, and those with OpenAI's client for Go: a module of
+# their own, so that the client is no dependency of the program.
+unit() {
+  go test -json ./... > test/out/unit.json || true
+  (cd test/go-client && go test -json ./...) >> test/out/unit.json || true
+  script test/report.mjs unit test/out/unit.json
+}
 
 e2e() {
   program ./worker/bridgetest test/out/bridge
@@ -190,6 +196,7 @@ run_tests() {
   rm -f test/out/unit.json test/out/*.tap
   step "gofmt" formatted
   step "vet" go vet ./...
+  step "vet of the tests with OpenAI's client" go -C test/go-client vet ./...
   step "vet for wasm" env GOOS=js GOARCH=wasm go vet ./worker/...
   step "types of the dashboard" types
   step "unit tests" unit
