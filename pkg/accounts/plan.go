@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/pkg/apierr"
+	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -67,24 +68,28 @@ func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 	return nil, pl.failed()
 }
 
-// limit finds the deadline of the plan: the nearer of the client's
-// X-Stainless-Timeout, in seconds, and the call's own.
-func (pl *plan) limit() {
-	left := pl.call.Timeout
-	if v := pl.call.Request.Header.Get("x-stainless-timeout"); v != "" {
+// limit finds the deadline of the plan.
+func (pl *plan) limit() { pl.deadline = Deadline(pl.call.Request, pl.call.Timeout, pl.Now()) }
+
+// Deadline gives when a request must be over: the nearer of the client's
+// X-Stainless-Timeout, in seconds, and a limit of the endpoint's own, both from
+// the request's start on. The zero time is never; limit 0 is none.
+func Deadline(r *edge.Request, limit time.Duration, now time.Time) time.Time {
+	left := limit
+	if v := r.Header.Get("x-stainless-timeout"); v != "" {
 		if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s <= maxTimeout.Seconds() {
 			if d := time.Duration(s * float64(time.Second)); left == 0 || d < left {
 				left = d
 			}
 		}
 	}
-	if left > 0 {
-		start := pl.Now()
-		if at := pl.call.Request.Start; !at.IsZero() && at.Before(start) && start.Sub(at) < left {
-			start = at
-		}
-		pl.deadline = start.Add(left)
+	if left <= 0 {
+		return time.Time{}
 	}
+	if at := r.Start; !at.IsZero() && at.Before(now) && now.Sub(at) < left {
+		now = at
+	}
+	return now.Add(left)
 }
 
 // account tries one account, once more after a refreshed token. It gives the
@@ -119,7 +124,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
 		resp, err := upstream.Do(ctx, pl.Doer, req)
 		if err == nil {
-			if f = pl.answer(resp, req, cred); f == nil && call.Check != nil {
+			if f = pl.answer(to, resp, req, cred); f == nil && call.Check != nil {
 				if f = failureOf(call.Check(resp), call.Billable); f != nil {
 					resp.Body.Close()
 				}
@@ -221,7 +226,7 @@ func sooner(limit, left time.Duration) time.Duration {
 
 // answer reads an answer's status: nil for one to settle for. What is no
 // usable answer at all becomes a 502.
-func (pl *plan) answer(resp *upstream.Response, req *upstream.Request, cred provider.Credential) *failure {
+func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstream.Request, cred provider.Credential) *failure {
 	s := resp.Status
 	post := req.Method == "" || req.Method == "POST"
 	switch {
@@ -244,6 +249,11 @@ func (pl *plan) answer(resp *upstream.Response, req *upstream.Request, cred prov
 	now := pl.Now()
 	e := upstreamError(s, resp.Header, raw, cred)
 	e.RetryAfter, _ = statedWait(resp.Header, raw, now)
+	for _, spent := range to.Provider.Spent {
+		if s == spent {
+			e.Status, e.Type, e.Code = 402, apierr.TypeOf(402), quotaCode
+		}
+	}
 	return judge(e, e.Code == quotaCode, pl.call.Billable)
 }
 

@@ -156,18 +156,18 @@ func New(cfg Config, p Ports) *App {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	}
 	find := func(s accounts.Sender) *search.Handler {
-		return &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: p.Normalize, Now: p.Now}
+		return &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: p.Normalize, Usage: pool, Now: p.Now}
 	}
 	order := func(s accounts.Sender) *rerank.Handler {
-		return &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
+		return &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool}
 	}
 	moderate := func(s accounts.Sender) *moderations.Handler {
-		return &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
+		return &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool}
 	}
 	pages := func(s accounts.Sender, do upstream.Doer) *web.Handler {
 		return &web.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Do: do,
-			CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, Decode: p.Decode, Now: p.Now,
+			CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, Decode: p.Decode, Usage: pool, Now: p.Now,
 		}
 	}
 	talk := func(s accounts.Sender) *dialog.Dialog {

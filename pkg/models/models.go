@@ -94,7 +94,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		} else {
 			stale.until = h.Now().Add(liveTTL)
 		}
-		entries := allowed(c.Key, List(rec, kinds, stale.lists))
+		entries := allowed(c.Key, own(rec, kinds, List(rec, kinds, stale.lists)))
 		k = &kept{until: stale.until, created: h.Now().Unix()}
 		if anthropic {
 			k.entries = entries
@@ -172,7 +172,7 @@ func (h *Handler) entry(ctx context.Context, c *auth.Call, id string, kinds []ca
 			return &b.list[i], v
 		}
 	}
-	return nil, v
+	return ownEntry(c, id), v
 }
 
 // named gives the scopes whose output alias starts an id.

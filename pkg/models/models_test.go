@@ -38,7 +38,7 @@ func TestKindSegments(t *testing.T) {
 		}
 	}
 	w = newWorld(store.Connection{Provider: "tavily"})
-	want(t, ids(w.kind("web")), "tavily/search tavily/fetch")
+	want(t, ids(w.kind("web")), "tavily/search tavily/fetch web/fetch")
 }
 
 func TestOneModel(t *testing.T) {

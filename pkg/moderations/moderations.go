@@ -23,7 +23,9 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/stream"
+	"weir/pkg/translate"
 	"weir/pkg/upstream"
+	"weir/pkg/usage"
 )
 
 const (
@@ -46,6 +48,7 @@ type Handler struct {
 	Router   media.Router
 	Accounts media.Sender
 	Allows   media.Allows
+	Usage    media.Meter // may be nil
 }
 
 // Create parses, resolves, sends and shapes the answer.
@@ -62,11 +65,15 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{body: body, first: media.FirstByte(c.Machine, headTimeout)}
+	x := exchange{body: body, first: media.FirstByte(c.Machine, headTimeout), tally: media.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
 	if err != nil {
+		x.tally.Failed(err)
 		return nil, err
 	}
+	x.tally.Done(func(row *usage.Row) {
+		row.Price(res.Target.Provider.Alias, res.Target.Model, translate.UsageOf(translate.Chat, x.answer))
+	})
 	if asked == "" {
 		asked = res.Target.ID()
 	}
@@ -164,10 +171,12 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 type exchange struct {
 	body   []byte
 	first  time.Duration
+	tally  media.Tally
 	answer []byte
 }
 
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
 	method, url, err := to.Provider.Endpoint(conn, "moderations", to.Model)
 	if err != nil {
 		return nil, err

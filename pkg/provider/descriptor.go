@@ -93,6 +93,9 @@ type Descriptor struct {
 	Compatible      bool // one of the two compatible families: made from an id, not a row
 	Rebase          bool // a connection may give another base address
 	ModelPath       bool // {model} keeps its slashes in an address
+	// Spent are statuses by which the provider says that the account's plan or
+	// credit is used up, besides 402.
+	Spent []int
 	// Embed names the shape of the embeddings endpoint where it is not
 	// OpenAI's: "gemini", "cohere", "voyage", "jina", …
 	Embed string

@@ -2,6 +2,10 @@ package provider
 
 import "weir/pkg/catalog"
 
+// Own is the alias of the gateway itself as a provider of pages. It has no row
+// and no connection.
+const Own = "web"
+
 // web are web search and fetch services.
 var web = []Descriptor{{
 	ID: "tavily", Alias: "tavily", Name: "Tavily",
@@ -16,6 +20,7 @@ var web = []Descriptor{{
 	},
 	Models: List{None: true},
 	Search: true, Fetch: true,
+	Spent: []int{432, 433}, // the plan's and the pay-as-you-go limit
 }, {
 	ID: "exa", Alias: "exa", Name: "Exa",
 	Family:  Other,

@@ -19,7 +19,9 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/stream"
+	"weir/pkg/translate"
 	"weir/pkg/upstream"
+	"weir/pkg/usage"
 )
 
 const (
@@ -33,6 +35,7 @@ type Handler struct {
 	Router   media.Router
 	Accounts media.Sender
 	Allows   media.Allows
+	Usage    media.Meter // may be nil
 }
 
 // Create parses, resolves, sends and shapes the answer.
@@ -49,11 +52,15 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, first: media.FirstByte(c.Machine, headTimeout)}
+	x := exchange{req: req, first: media.FirstByte(c.Machine, headTimeout), tally: media.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
 	if err != nil {
+		x.tally.Failed(err)
 		return nil, err
 	}
+	x.tally.Done(func(row *usage.Row) {
+		row.Price(res.Target.Provider.Alias, res.Target.Model, translate.Usage{Input: max(x.tokens, 0), Known: x.tokens >= 0})
+	})
 	return media.JSONAnswer(res.Header, x.write()), nil
 }
 
@@ -72,6 +79,7 @@ func usable(to *routing.Target) error {
 type exchange struct {
 	req   *request
 	first time.Duration
+	tally media.Tally
 	shape *shape
 	list  []scored
 	// What the provider counted, -1 where it does not say.
@@ -79,6 +87,7 @@ type exchange struct {
 }
 
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
 	x.shape = shapeOf(to.Provider)
 	method, url, err := to.Provider.Endpoint(conn, "rerank", to.Model)
 	if err != nil {

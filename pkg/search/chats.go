@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/translate"
 	"weir/pkg/words"
 )
 
@@ -32,7 +33,7 @@ var chats = []shape{{
 	// {model, input, tools[{type:"web_search", filters{allowed_domains}, user_location}], tool_choice, include[], store}
 	// → {output[{type:"web_search_call", action{sources[{url}]}}, {type:"message", content[{type:"output_text", text, annotations[{type:"url_citation",url,title,start_index}]}]}]}
 	// The pages cited come first, then the other sources.
-	provider: "openai", max: 20, chat: true, model: "gpt-5-mini", endpoint: "responses", drop: "content_options.full_page",
+	provider: "openai", max: 20, chat: true, model: "gpt-5-mini", endpoint: "responses", speaks: translate.Responses, drop: "content_options.full_page",
 	options: "search_context_size",
 	send:    `model=model input=prompt store=:false max_output_tokens=` + maxThinking + ` tool_choice=:"required" include=:["web_search_call.action.sources"]`,
 	more: func(a *ask) {
@@ -49,7 +50,7 @@ var chats = []shape{{
 }, {
 	// xAI's form of the same; its tool filters both ways, and the answer may have
 	// all sources under citations.
-	provider: "xai", max: 20, chat: true, model: "grok-4.3", endpoint: "responses", drop: "country content_options.full_page",
+	provider: "xai", max: 20, chat: true, model: "grok-4.3", endpoint: "responses", speaks: translate.Responses, drop: "country content_options.full_page",
 	send: `model=model input=prompt store=:false max_output_tokens=` + maxThinking,
 	more: func(a *ask) {
 		tool := `[{"type":"web_search"`
@@ -66,7 +67,7 @@ var chats = []shape{{
 	// {model, max_tokens, messages, tools[{type:"web_search_20250305", name, max_uses, allowed_domains|blocked_domains, user_location}]}
 	// → {content[{type:"web_search_tool_result", content[{type:"web_search_result",url,title,page_age}]},
 	//    {type:"text", text, citations[{type:"web_search_result_location",url,title,cited_text}]}], usage{server_tool_use{web_search_requests}}}
-	provider: "anthropic", max: 20, chat: true, model: "claude-haiku-4-5", endpoint: "messages", drop: "content_options.full_page",
+	provider: "anthropic", max: 20, chat: true, model: "claude-haiku-4-5", endpoint: "messages", speaks: translate.Messages, drop: "content_options.full_page",
 	send: "model=model max_tokens=" + maxTokens + " messages=messages",
 	more: func(a *ask) {
 		tool := `[{"type":"web_search_20250305","name":"web_search","max_uses":2`
@@ -84,7 +85,7 @@ var chats = []shape{{
 	// → {candidates[{content{parts[{text}]}, groundingMetadata{webSearchQueries[], groundingChunks[{web{uri,title}}],
 	//    groundingSupports[{segment{text}, groundingChunkIndices[]}]}}]}
 	// The addresses are Google's redirects; the title names the site.
-	provider: "gemini vertex", max: 20, chat: true, model: "gemini-2.5-flash", endpoint: "chat", drop: "country content_options.full_page",
+	provider: "gemini vertex", max: 20, chat: true, model: "gemini-2.5-flash", endpoint: "chat", speaks: translate.Gemini, drop: "country content_options.full_page",
 	send: `contents=contents tools=:[{"googleSearch":{}}] generationConfig=:{"maxOutputTokens":4096}`,
 	read: readGrounding,
 }, {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/media"
+	"weir/pkg/translate"
+	"weir/pkg/usage"
 	"weir/pkg/webpage"
 	"weir/pkg/words"
 )
@@ -21,6 +24,16 @@ type found struct {
 	problems []problem
 	latency  time.Duration
 	header   edge.Header
+	tokens   translate.Usage // of a chat model
+}
+
+// count completes a row of usage. What a chat model takes for a search is no
+// part of its tokens' price, so the cost is known only where the answer has it.
+func (f *found) count(row *usage.Row) {
+	row.InputTokens, row.OutputTokens, row.ReasoningTokens = f.tokens.Input, f.tokens.Output, f.tokens.Reasoning
+	row.CacheReadTokens, row.CacheWriteTokens = f.tokens.CacheRead, f.tokens.CacheWrite
+	usd, err := strconv.ParseFloat(f.cost, 64)
+	media.Costs(usd, err == nil)(row)
 }
 
 // problem is a part of a search that failed while the rest did not.

@@ -23,6 +23,7 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/stream"
+	"weir/pkg/translate"
 	"weir/pkg/upstream"
 )
 
@@ -42,6 +43,7 @@ type Handler struct {
 	// Normalize gives the NFKC form of a text, by the platform: tables of our
 	// own would be 150 kB of the program. nil leaves it as it is.
 	Normalize func(string) string
+	Usage     media.Meter // may be nil
 	Now       func() time.Time
 }
 
@@ -63,14 +65,16 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if started.IsZero() {
 		started = h.Now()
 	}
-	x := exchange{req: req, now: h.Now}
+	x := exchange{req: req, now: h.Now, tally: media.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check,
 		Dropped: func() []string { return x.ask.dropped }, Timeout: totalTimeout,
 	})
 	if err != nil {
+		x.tally.Failed(err)
 		return nil, err
 	}
+	x.tally.Done(x.found.count)
 	c.Trace.Dropped = x.ask.dropped
 	return media.JSONAnswer(res.Header, x.found.write(x.ask, h.Now().Sub(started))), nil
 }
@@ -158,10 +162,12 @@ type exchange struct {
 	shape *shape
 	ask   *ask
 	found *found
+	tally media.Tally
 }
 
 // build makes the upstream request of an attempt.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
 	x.to, x.shape = to, shapeOf(to)
 	x.ask = newAsk(x.req, x.shape, to, x.now())
 	method, url, err := to.Provider.Endpoint(conn, x.ask.endpoint, x.ask.model)
@@ -200,6 +206,9 @@ func (x *exchange) check(resp *upstream.Response) error {
 	}
 	if err != nil {
 		return err
+	}
+	if x.shape.chat {
+		f.tokens = translate.UsageOf(x.shape.speaks, raw)
 	}
 	x.found = f
 	return nil

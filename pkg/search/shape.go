@@ -12,6 +12,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/fields"
 	"weir/pkg/routing"
+	"weir/pkg/translate"
 	"weir/pkg/words"
 )
 
@@ -48,9 +49,10 @@ type shape struct {
 
 	// chat: a chat model with a search tool. model is the one used where the
 	// client names only the provider.
-	chat  bool
-	model string
-	fits  string // what the names of its models have in them
+	chat   bool
+	model  string
+	fits   string // what the names of its models have in them
+	speaks translate.Dialect
 }
 
 var shapes = [...]*[]shape{&services, &chats}

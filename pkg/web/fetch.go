@@ -8,6 +8,7 @@ package web
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ type Handler struct {
 	// Decode reads a text in an encoding that Go does not know here, by its
 	// WHATWG label. May be nil.
 	Decode func(label string, raw []byte) (string, bool)
+	Usage  media.Meter // may be nil
 	Now    func() time.Time
 }
 
@@ -75,9 +77,13 @@ func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*edge.Response, erro
 	if started.IsZero() {
 		started = h.Now()
 	}
+	deadline := accounts.Deadline(c.Request, totalTimeout, started)
 	var first error
 	for i := range steps {
-		got, err := h.step(ctx, c, &steps[i], req, started.Add(totalTimeout))
+		if i > 0 && !h.Now().Before(deadline) {
+			break
+		}
+		got, err := h.step(ctx, c, &steps[i], req, deadline)
 		if err == nil {
 			return got.response(req, h.Now().Sub(started)), nil
 		}
@@ -104,17 +110,21 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	}
 	if s.own {
 		begun := h.Now()
+		tally := media.Tally{Meter: h.Usage, Call: c}
+		tally.Begin(&itself, itself.Connections[0])
 		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil
 		got, err := h.own(ctx, c, req, deadline)
 		if err != nil {
+			tally.Failed(err)
 			c.Trace.Err = err
 			return nil, err
 		}
 		c.Trace.Err = nil
+		tally.Done(media.Costs(0, true))
 		got.provider, got.latency = ownAlias, h.Now().Sub(begun)
 		return got, nil
 	}
-	x := exchange{req: req, now: h.Now}
+	x := exchange{req: req, now: h.Now, tally: media.Tally{Meter: h.Usage, Call: c}}
 	targets := s.targets
 	var first error
 	for {
@@ -124,8 +134,11 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 		})
 		if err == nil {
 			c.Trace.Dropped = x.dropped
+			usd, bad := strconv.ParseFloat(x.page.cost, 64)
+			x.tally.Done(media.Costs(usd, bad == nil))
 			return x.page, nil
 		}
+		x.tally.Failed(err)
 		if first == nil || better(err, first) {
 			first = err
 		}
@@ -288,10 +301,12 @@ type exchange struct {
 	begun   time.Time
 	dropped []string
 	page    *page
+	tally   media.Tally
 }
 
 // build makes the upstream request of an attempt.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
 	x.to, x.shape = to, shapeOf(to.Provider)
 	method, url, err := to.Provider.Endpoint(conn, "fetch", to.Model)
 	if err != nil {
@@ -365,7 +380,7 @@ func next(err error) bool {
 		return false
 	}
 	switch s := e.Status; {
-	case ofPage(err), s == 401, s == 402, s == 403, s == 408, s == 429, s >= 500 && s != 504 && s != 508, s == 400 && e.Code == "no_credentials":
+	case ofPage(err), s == 401, s == 402, s == 403, s == 408, s == 429, s >= 500 && s != 508, s == 400 && e.Code == "no_credentials":
 		return true
 	}
 	return false

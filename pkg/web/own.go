@@ -20,8 +20,8 @@ import (
 
 // The gateway's own fetch, as a provider.
 const (
-	ownAlias = "web"
-	ownModel = "web/fetch"
+	ownAlias = provider.Own
+	ownModel = provider.Own + "/fetch"
 )
 
 // itself stands for the gateway in a plan that is only noted.
