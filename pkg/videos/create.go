@@ -269,7 +269,11 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 			req.Body = x.held.Open()
 		}
 	} else {
-		plan, err := x.shape.create(x.request, to.Model, x.endpoint)
+		in, err := x.request.input()
+		if err != nil {
+			return nil, err
+		}
+		plan, err := x.shape.create(in, to.Model, x.endpoint)
 		if err != nil {
 			return nil, err
 		}

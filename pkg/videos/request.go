@@ -63,12 +63,28 @@ func (r *request) forModel(to *routing.Target) []byte {
 // input reads the fields of a creation for a provider of another shape, and
 // notes which of them were read.
 type input struct {
-	doc   gjson.Result
-	taken map[string]bool
+	doc      gjson.Result
+	words    string
+	duration int64
+	taken    map[string]bool
 }
 
-func (r *request) input() *input {
-	return &input{doc: gjson.ParseBytes(r.body), taken: map[string]bool{"model": true, "user": true}}
+// input checks what every provider asks for: a prompt, and a whole number of
+// seconds when a duration is given.
+func (r *request) input() (*input, error) {
+	in := &input{doc: gjson.ParseBytes(r.body), taken: map[string]bool{}}
+	if in.words = in.text("prompt"); in.words == "" {
+		return nil, apierr.Invalid("prompt", "the prompt is missing")
+	}
+	if v := in.get("duration"); v.Exists() {
+		n, err := strconv.ParseInt(strings.Trim(v.Raw, `"`), 10, 32)
+		if err != nil || n < 1 || n > 3600 {
+			return nil, apierr.Invalid("duration", "the duration must be a whole number of seconds")
+		}
+		in.duration = n
+	}
+	in.taken = map[string]bool{"model": true, "user": true}
+	return in, nil
 }
 
 func (in *input) get(name string) gjson.Result {
@@ -85,26 +101,15 @@ func (in *input) get(name string) gjson.Result {
 
 func (in *input) text(name string) string { return in.get(name).Str }
 
-// prompt is what must be there.
-func (in *input) prompt() (string, error) {
-	p := in.text("prompt")
-	if p == "" {
-		return "", apierr.Invalid("prompt", "the prompt is missing")
-	}
-	return p, nil
+func (in *input) prompt() string {
+	in.taken["prompt"] = true
+	return in.words
 }
 
 // seconds gives the duration, 0 when absent.
-func (in *input) seconds() (int64, error) {
-	v := in.get("duration")
-	if !v.Exists() {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(strings.Trim(v.Raw, `"`), 10, 32)
-	if err != nil || n < 1 || n > 3600 {
-		return 0, apierr.Invalid("duration", "the duration must be a whole number of seconds")
-	}
-	return n, nil
+func (in *input) seconds() int64 {
+	in.taken["duration"] = true
+	return in.duration
 }
 
 // address gives the url of {url}, or of a plain string.

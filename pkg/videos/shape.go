@@ -26,7 +26,7 @@ type shape struct {
 	also      string   // a further endpoint besides generations
 	failsLast bool     // a failed job shows by an error of the last poll
 
-	create func(r *request, model, endpoint string) (*plan, error)
+	create func(in *input, model, endpoint string) (*plan, error)
 	// refusal finds an error that comes with a status of success.
 	refusal func(raw []byte) error
 	// name gives what the upstream calls the job, "" when the answer has none.

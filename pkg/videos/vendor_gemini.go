@@ -30,19 +30,18 @@ var gemini = shape{
 	read: readGemini,
 }
 
-func createGemini(r *request, model, _ string) (*plan, error) {
-	in := r.input()
-	prompt, err := in.prompt()
-	if err != nil {
-		return nil, err
-	}
-	instance, parameters := map[string]any{"prompt": prompt}, map[string]any{}
-	for from, to := range map[string]string{"image": "image", "last_frame": "lastFrame"} {
-		if a := in.address(from); a != "" {
-			if instance[to], err = inline(from, a); err != nil {
-				return nil, err
-			}
+func createGemini(in *input, model, _ string) (*plan, error) {
+	instance, parameters := map[string]any{"prompt": in.prompt()}, map[string]any{}
+	for _, name := range [...][2]string{{"image", "image"}, {"last_frame", "lastFrame"}} {
+		a := in.address(name[0])
+		if a == "" {
+			continue
 		}
+		image, err := inline(name[0], a)
+		if err != nil {
+			return nil, err
+		}
+		instance[name[1]] = image
 	}
 	var references []any
 	for _, a := range in.addresses("reference_images") {
@@ -55,11 +54,7 @@ func createGemini(r *request, model, _ string) (*plan, error) {
 	if references != nil {
 		instance["referenceImages"] = references
 	}
-	seconds, err := in.seconds()
-	if err != nil {
-		return nil, err
-	}
-	set(parameters, "durationSeconds", seconds)
+	set(parameters, "durationSeconds", in.seconds())
 	set(parameters, "aspectRatio", in.text("aspect_ratio"))
 	if res := in.doc.Get("resolution").Str; res != "480p" { // Veo has none so small
 		set(parameters, "resolution", in.text("resolution"))

@@ -12,18 +12,9 @@ import (
 //	GET /v2/videos/{id} → {status in_progress|completed|failed, outputs.video_url, error}
 var together = shape{
 	providers: []string{"together"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"model": model, "prompt": prompt}
-		if seconds > 0 {
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"model": model, "prompt": in.prompt()}
+		if seconds := in.seconds(); seconds > 0 {
 			body["seconds"] = strconv.FormatInt(seconds, 10)
 		}
 		w, h := pixels(in.text("aspect_ratio"), in.text("resolution"))
@@ -63,18 +54,9 @@ var together = shape{
 //	GET /videos/{id} → {status, error}; GET /videos/{id}/content → bytes, for the account only
 var openRouter = shape{
 	providers: []string{"openrouter"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"model": model, "prompt": prompt}
-		set(body, "duration", seconds)
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"model": model, "prompt": in.prompt()}
+		set(body, "duration", in.seconds())
 		set(body, "aspect_ratio", in.text("aspect_ratio"))
 		set(body, "resolution", in.text("resolution"))
 		set(body, "generate_audio", in.get("generate_audio"))
@@ -124,18 +106,9 @@ var openRouter = shape{
 //	GET predictions/{id} → {status, output, error}
 var replicate = shape{
 	providers: []string{"replicate"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"prompt": prompt}
-		set(body, "duration", seconds)
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"prompt": in.prompt()}
+		set(body, "duration", in.seconds())
 		set(body, "image", in.address("image"))
 		set(body, "last_frame", in.address("last_frame"))
 		set(body, "reference_images", in.addresses("reference_images"))

@@ -12,18 +12,9 @@ import (
 //	GET generations/{id} → {state queued|dreaming|completed|failed, failure_reason, assets.video}
 var luma = shape{
 	providers: []string{"luma"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"model": model, "prompt": prompt}
-		if seconds > 0 {
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"model": model, "prompt": in.prompt()}
+		if seconds := in.seconds(); seconds > 0 {
 			body["duration"] = strconv.FormatInt(seconds, 10) + "s"
 		}
 		set(body, "aspect_ratio", in.text("aspect_ratio"))

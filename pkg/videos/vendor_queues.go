@@ -18,18 +18,9 @@ import (
 //	GET {owner/app}/requests/{id} → {video.url}
 var fal = shape{
 	providers: []string{"fal"}, failsLast: true,
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"prompt": prompt}
-		if seconds > 0 {
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"prompt": in.prompt()}
+		if seconds := in.seconds(); seconds > 0 {
 			body["duration"] = strconv.FormatInt(seconds, 10) + "s"
 		}
 		set(body, "image_url", in.address("image"))
@@ -82,13 +73,8 @@ var fal = shape{
 //	GET polling_url → {status, result.sample}
 var bfl = shape{
 	providers: []string{"bfl"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"prompt": prompt}
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"prompt": in.prompt()}
 		image := in.address("image")
 		if _, data, ok := media.DataURI(image); ok {
 			image = data

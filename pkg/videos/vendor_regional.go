@@ -20,18 +20,9 @@ import (
 //	GET v1/files/retrieve?file_id= → {file.download_url}
 var miniMax = shape{
 	providers: []string{"minimax"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"model": model, "prompt": prompt}
-		set(body, "duration", seconds)
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"model": model, "prompt": in.prompt()}
+		set(body, "duration", in.seconds())
 		set(body, "resolution", strings.ToUpper(in.text("resolution")))
 		set(body, "first_frame_image", in.address("image"))
 		set(body, "last_frame_image", in.address("last_frame"))
@@ -64,17 +55,8 @@ var miniMax = shape{
 //	GET tasks/{id} → {output{task_status, video_url, code, message}}
 var dashScope = shape{
 	providers: []string{"dashscope"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		what, how := map[string]any{"prompt": prompt}, map[string]any{}
+	create: func(in *input, model, _ string) (*plan, error) {
+		what, how := map[string]any{"prompt": in.prompt()}, map[string]any{}
 		set(what, "negative_prompt", in.text("negative_prompt"))
 		image := in.address("image")
 		ratio, resolution := in.text("aspect_ratio"), in.text("resolution")
@@ -89,7 +71,7 @@ var dashScope = shape{
 		} else {
 			set(what, "img_url", image)
 		}
-		set(how, "duration", seconds)
+		set(how, "duration", in.seconds())
 		set(how, "seed", in.get("seed"))
 		p, err := write(generations, model, in, map[string]any{"model": model, "input": what, "parameters": how})
 		if err == nil {
@@ -113,18 +95,9 @@ var dashScope = shape{
 //	GET async-result/{id} → {task_status PROCESSING|SUCCESS|FAIL, video_result[].url}
 var zai = shape{
 	providers: []string{"zai"},
-	create: func(r *request, model, _ string) (*plan, error) {
-		in := r.input()
-		prompt, err := in.prompt()
-		if err != nil {
-			return nil, err
-		}
-		seconds, err := in.seconds()
-		if err != nil {
-			return nil, err
-		}
-		body := map[string]any{"model": model, "prompt": prompt}
-		set(body, "duration", seconds)
+	create: func(in *input, model, _ string) (*plan, error) {
+		body := map[string]any{"model": model, "prompt": in.prompt()}
+		set(body, "duration", in.seconds())
 		if w, h := pixels(in.text("aspect_ratio"), in.text("resolution")); w > 0 {
 			body["size"] = strconv.Itoa(w) + "x" + strconv.Itoa(h)
 		}

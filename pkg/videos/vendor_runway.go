@@ -32,13 +32,8 @@ var runwayRatios = [...][2]string{
 	{"16:9", "1280:720"}, {"9:16", "720:1280"}, {"1:1", "960:960"}, {"4:3", "1104:832"}, {"3:4", "832:1104"}, {"21:9", "1584:672"},
 }
 
-func createRunway(r *request, model, endpoint string) (*plan, error) {
-	in := r.input()
-	prompt, err := in.prompt()
-	if err != nil {
-		return nil, err
-	}
-	body := map[string]any{"model": model, "promptText": prompt}
+func createRunway(in *input, model, endpoint string) (*plan, error) {
+	body := map[string]any{"model": model, "promptText": in.prompt()}
 	ratio, resolution := in.text("aspect_ratio"), in.text("resolution")
 	for _, known := range runwayRatios {
 		if known[0] == ratio {
@@ -51,11 +46,7 @@ func createRunway(r *request, model, endpoint string) (*plan, error) {
 	if ratio != "" && body["ratio"] == nil {
 		return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not have this aspect ratio")
 	}
-	seconds, err := in.seconds()
-	if err != nil {
-		return nil, err
-	}
-	set(body, "duration", seconds)
+	set(body, "duration", in.seconds())
 	set(body, "seed", in.get("seed"))
 	to := "videos"
 	first, last := in.address("image"), in.address("last_frame")
