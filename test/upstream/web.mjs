@@ -13,11 +13,12 @@ const chunk = (text) => Buffer.from(text.repeat(Math.ceil(65536 / text.length)))
 // forever writes a block again and again, as fast as it is taken, until the
 // caller hangs up or limit bytes have gone out; got.sent counts them.
 async function forever(res, got, block, limit = Infinity) {
-  got.sent = 0;
-  while (!res.destroyed && got.sent < limit) {
+  let go = null;
+  res.on("drain", () => go?.()).on("close", () => go?.());
+  for (got.sent = 0; !res.destroyed && got.sent < limit;) {
     got.sent += block.length;
-    if (!res.write(block)) await new Promise((go) => { res.once("drain", go); res.once("close", go); });
-    else await new Promise(setImmediate);
+    const room = res.write(block);
+    await new Promise((r) => { go = r; if (room) setImmediate(r); });
   }
   res.end();
 }
