@@ -106,7 +106,7 @@ func TestTheGatewayFetchesItself(t *testing.T) {
 	got := gjson.Parse(fakeup.Body(t, resp, err))
 	for path, want := range map[string]string{
 		"provider": "web", "url": "http://b.example.com/final", "title": "Hi", "metadata.language": "de", "metadata.author": "",
-		"content.text": "Hello [link](http://b.example.com/x)", "content.format": "markdown", "content.length": "36", "usage.fetch_cost_usd": "",
+		"content.text": "Hello [link](http://b.example.com/x)", "content.format": "markdown", "content.length": "36", "usage.fetch_cost_usd": "0",
 	} {
 		if got.Get(path).String() != want {
 			t.Errorf("%s: got %s, want %s", path, got.Get(path).Raw, want)

@@ -113,7 +113,7 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 	if kind == "" && !isHTML && strings.IndexByte(doc, 0) >= 0 {
 		return nil, apierr.New(422, pageUnreadable, "the address holds no page")
 	}
-	p := &page{url: address, format: req.format}
+	p := &page{url: address, format: req.format, cost: "0"}
 	if !isHTML {
 		p.text, p.format = doc, text
 		if kind == "text/markdown" {

@@ -37,7 +37,7 @@ function vendorHosts(upstream) {
     if (url.hostname === "127.0.0.1") return fetch(request, { redirect: "manual" });
     const headers = new Headers(request.headers);
     headers.set("x-vendor-host", url.host);
-    return fetch(new URL(url.pathname + url.search, ${JSON.stringify(upstream.url)}), { method: request.method, headers, body: request.body, redirect: "manual" });
+    return fetch(${JSON.stringify(upstream.url)} + url.pathname + url.search, { method: request.method, headers, body: request.body, redirect: "manual" });
   } }`;
   return { name: "vendors", modules: [{ type: "ESModule", path: "vendors.mjs", contents: script }], compatibilityDate: setting("compatibility_date") };
 }
