@@ -100,6 +100,13 @@ func TestHostilePagesAreBounded(t *testing.T) {
 	}
 }
 
+func TestAPageOfTooManyTagsEnds(t *testing.T) {
+	p := Read(strings.Repeat("<b>x</b>", maxTags+10), "", Text, 0)
+	if n := strings.Count(p.Text, "x"); n != maxTags-1 && n != maxTags || !p.Truncated {
+		t.Errorf("%d words, cut %v", n, p.Truncated)
+	}
+}
+
 func TestCutCountsCharacters(t *testing.T) {
 	for _, tt := range []struct {
 		in   string

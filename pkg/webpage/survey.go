@@ -62,7 +62,7 @@ func survey(doc string) *findings {
 		}
 	})
 	for {
-		switch r.z.next() {
+		switch r.next() {
 		case noToken:
 			r.endAll()
 			f.heading = oneLine(string(heading))

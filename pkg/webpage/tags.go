@@ -127,11 +127,25 @@ type reader struct {
 	z      tokens
 	stack  []element
 	open   [numTags]int
-	starts int // start tags so far
-	hidden int // open elements that are hidden
+	starts int  // start tags so far
+	cut    bool // the document had more than maxTags
+	hidden int  // open elements that are hidden
 	aside  int
 	// closing is told each element that ends, the innermost first.
 	closing func(*element)
+}
+
+// maxTags is how many start tags are read; a page of more ends there. It bounds
+// the time that a page of nothing but tags takes.
+const maxTags = 400_000
+
+// next moves on to the next token.
+func (r *reader) next() token {
+	if r.starts >= maxTags {
+		r.cut = true
+		return noToken
+	}
+	return r.z.next()
 }
 
 func (r *reader) init(doc string, closing func(*element)) {

@@ -33,7 +33,7 @@ func (w *writer) render(doc string, f *findings) {
 	inside := f.region == 0
 	depth := 0 // of the stack where the region begins
 	for !w.full {
-		switch r.z.next() {
+		switch r.next() {
 		case noToken:
 			r.endAll()
 			w.endCode()
