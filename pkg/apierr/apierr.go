@@ -63,3 +63,32 @@ func TypeOf(status int) string {
 	}
 	return "invalid_request_error"
 }
+
+// MessagesType gives the error type of the Messages API for a status
+// (api-shapes 8.6 and 16).
+func MessagesType(status int) string {
+	switch status {
+	case 401:
+		return "authentication_error"
+	case 402:
+		return "billing_error"
+	case 403:
+		return "permission_error"
+	case 404:
+		return "not_found_error"
+	case 409:
+		return "conflict_error"
+	case 413:
+		return "request_too_large"
+	case 429:
+		return "rate_limit_error"
+	case 503, 529:
+		return "overloaded_error"
+	case 408, 504:
+		return "timeout_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

@@ -76,7 +76,7 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 	switch {
 	case d == Anthropic:
 		a := anthropicError{Type: "error", RequestID: requestID}
-		a.Error.Type, a.Error.Message = anthropicType(e.Status), e.Message
+		a.Error.Type, a.Error.Message = apierr.MessagesType(e.Status), e.Message
 		v = a
 	case d == ModelList && e.Status == 500:
 		var l listError
@@ -95,33 +95,4 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 	}
 	b, _ := json.Marshal(v) // strings only: cannot fail
 	return b
-}
-
-// anthropicType gives the error type of the Messages API for a status
-// (api-shapes 8.6 and 16).
-func anthropicType(status int) string {
-	switch status {
-	case 401:
-		return "authentication_error"
-	case 402:
-		return "billing_error"
-	case 403:
-		return "permission_error"
-	case 404:
-		return "not_found_error"
-	case 409:
-		return "conflict_error"
-	case 413:
-		return "request_too_large"
-	case 429:
-		return "rate_limit_error"
-	case 503, 529:
-		return "overloaded_error"
-	case 504:
-		return "timeout_error"
-	}
-	if status >= 500 {
-		return "api_error"
-	}
-	return "invalid_request_error"
 }

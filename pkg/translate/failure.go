@@ -185,34 +185,6 @@ var kinds = [...]struct {
 	{"NOT_FOUND", 404}, {"RESOURCE_EXHAUSTED", 429}, {"INTERNAL", 500}, {"UNAVAILABLE", 503}, {"DEADLINE_EXCEEDED", 504},
 }
 
-// messagesType gives Anthropic's error type for a status.
-func messagesType(status int) string {
-	switch status {
-	case 401:
-		return "authentication_error"
-	case 402:
-		return "billing_error"
-	case 403:
-		return "permission_error"
-	case 404:
-		return "not_found_error"
-	case 409:
-		return "conflict_error"
-	case 413:
-		return "request_too_large"
-	case 429:
-		return "rate_limit_error"
-	case 503, 529:
-		return "overloaded_error"
-	case 408, 504:
-		return "timeout_error"
-	}
-	if status >= 500 {
-		return "api_error"
-	}
-	return "invalid_request_error"
-}
-
 // AppendError writes a failure as the body of an answer in the client's
 // dialect. requestID is shown by the Messages dialect only.
 func AppendError(dst []byte, to Dialect, e *apierr.Error, requestID string) []byte {
@@ -221,7 +193,7 @@ func AppendError(dst []byte, to Dialect, e *apierr.Error, requestID string) []by
 	if to == Messages {
 		d.str("type", "error")
 		d.open("error", '{')
-		d.str("type", messagesType(e.Status))
+		d.str("type", apierr.MessagesType(e.Status))
 		d.str("message", e.Message)
 		d.close('}')
 		d.opt("request_id", requestID)

@@ -385,7 +385,7 @@ func appendMessagesFailure(out []byte, e *apierr.Error) []byte {
 	d.open("", '{')
 	d.str("type", "error")
 	d.open("error", '{')
-	d.str("type", messagesType(e.Status))
+	d.str("type", apierr.MessagesType(e.Status))
 	d.str("message", e.Message)
 	d.close('}')
 	d.close('}')
