@@ -222,7 +222,7 @@ func (x *exchange) check(resp *upstream.Response) error {
 			}
 			return true
 		})
-		at := list.Index + r.Index - list.Index
+		at := r.Index
 		raw = fields.Splice(raw, fields.Span{Start: at, End: at + 1}, []byte(verdict))
 	}
 	x.answer = raw
