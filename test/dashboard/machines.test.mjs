@@ -49,7 +49,7 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await looks(page, "machines-delete");
   await gone.click();
   await page.getByText("The machine is deleted.").waitFor();
-  assert.equal(await page.getByRole("link", { name: "Research" }).count(), 0);
+  await page.getByRole("link", { name: "Research", exact: true }).waitFor({ state: "detached" });
   assert.deepEqual((await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId), [second.machineId]);
 });
 

@@ -1,11 +1,27 @@
-// Calls of the management API, in the name of the session.
+// Calls of the gateway's API, in the name of the session.
 
+// ApiError is an answer of 400 and above; status 0 is no answer at all.
 export class ApiError extends Error {
-  constructor(readonly status: number, message: string, readonly code = "", readonly param = "", readonly retryAfter = 0) { super(message); }
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code = "",
+    readonly param = "",
+    /** seconds, 0 when the answer names none */
+    readonly retryAfter = 0,
+  ) { super(message); }
 }
 
 export interface Session {
-  signedIn: boolean; operator: boolean; machineId?: string; keyName?: string; csrfToken?: string; idleAt?: number; expiresAt?: number;
+  signedIn: boolean;
+  operator: boolean;
+  /** of a manage key */
+  machineId?: string;
+  keyName?: string;
+  csrfToken?: string;
+  /** Unix milliseconds */
+  idleAt?: number;
+  expiresAt?: number;
 }
 
 let csrf = "";
@@ -20,19 +36,19 @@ export function on(handlers: { ended: (why: string) => void; reauth: () => Promi
 
 async function failure(res: Response): Promise<ApiError> {
   const text = await res.text().catch(() => "");
-  let e: { message?: string; code?: string; param?: string; type?: string } = {};
+  let e: { message?: string; code?: string; param?: string } = {};
   try { e = JSON.parse(text).error ?? {}; } catch { /* not JSON */ }
-  const wait = Number(res.headers.get("retry-after") ?? 0);
-  return new ApiError(res.status, e.message ?? `the gateway answered ${res.status}`, e.code ?? "", e.param ?? "", wait);
+  return new ApiError(res.status, e.message ?? `the gateway answered ${res.status}`, e.code ?? "", e.param ?? "", Number(res.headers.get("retry-after") ?? 0));
 }
 
+// raw makes one call and gives its answer, or throws an ApiError.
 export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
-  const init: RequestInit = { method, signal, headers: { ...headers }, credentials: "same-origin", cache: "no-store" };
-  const h = init.headers as Record<string, string>;
-  if (method !== "GET") h["content-type"] = "application/json";
+  const init: RequestInit = { method, signal, credentials: "same-origin", cache: "no-store", headers: method === "GET" ? headers : { "content-type": "application/json", ...headers } };
   if (body !== undefined) init.body = JSON.stringify(body);
   let res: Response;
-  try { res = await fetch(path, init); } catch (e) {
+  try {
+    res = await fetch(path, init);
+  } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     throw new ApiError(0, "the gateway cannot be reached");
   }
@@ -40,24 +56,35 @@ export async function raw(method: string, path: string, body?: unknown, headers:
   return res;
 }
 
+// call makes a call of the management API and gives its JSON. A change carries
+// the session's token; one that needs a recent sign-in asks for it, and goes
+// out again.
 export async function call<T = unknown>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
   const send = () => raw(method, path, body, method === "GET" ? headers : { ...headers, "x-csrf-token": csrf });
   let res: Response;
-  try { res = await send(); } catch (e) {
+  try {
+    res = await send();
+  } catch (e) {
     if (!(e instanceof ApiError)) throw e;
-    if (e.code === "reauth_required" && await reauth()) res = await send();
-    else {
-      if (e.status === 401) ended("The session has ended. Sign in again.");
-      throw e;
-    }
+    if (e.status === 401) ended("The session has ended. Sign in again.");
+    // Another tab has signed in anew, or the sign-in is too long ago.
+    const again = e.code === "csrf_token" ? (await whoami()).signedIn : e.code === "reauth_required" && await reauth();
+    if (!again) throw e;
+    res = await send();
   }
   return (res.status === 204 ? null : await res.json()) as T;
 }
 
-function keep(s: Session) { csrf = s.csrfToken ?? ""; return s; }
+async function session(res: Promise<Response>): Promise<Session> {
+  const s: Session = await (await res).json();
+  csrf = s.csrfToken ?? "";
+  return s;
+}
 
-export async function whoami() { return keep(await (await raw("GET", "/api/session")).json()); }
-export async function signIn(token: string) { return keep(await (await raw("POST", "/api/session", { token })).json()); }
+export const whoami = () => session(raw("GET", "/api/session"));
+export const signIn = (token: string) => session(raw("POST", "/api/session", { token }));
+
+// signOut ends the session; all ends every one of the same token or key.
 export async function signOut(all: boolean) {
   await raw("DELETE", "/api/session" + (all ? "?all=true" : ""), undefined, { "x-csrf-token": csrf });
   csrf = "";
@@ -104,6 +131,7 @@ export function words(e: unknown): string {
   return text;
 }
 
+// duration tells a time in the unit that suits it: "45 s", "12 min", "1.5 h".
 export function duration(ms: number): string {
   const s = Math.max(0, Math.ceil(ms / 1000));
   if (s < 90) return `${s} s`;

@@ -53,10 +53,15 @@ export function App() {
     load();
   }, []);
 
-  if (error || features.error) {
-    return <main class="alone"><ErrorBox retry={() => { load(); void features.reload(); }}>{error || features.error}</ErrorBox></main>;
+  const failed = error || features.error;
+  if (failed || !session || !features.data) {
+    return (
+      <main class="alone">
+        <h1 class="hidden">weir</h1>
+        {failed ? <ErrorBox retry={() => { load(); void features.reload(); }}>{failed}</ErrorBox> : <Skeleton what="the dashboard" />}
+      </main>
+    );
   }
-  if (!session || !features.data) return <main class="alone"><Skeleton what="the dashboard" /></main>;
   if (!session.signedIn) return <SignIn why={why} onDone={(s) => { setWhy(""); setSession(s); }} />;
 
   const served = features.data;

@@ -1,19 +1,19 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "./hooks";
 import { Button, ErrorBox, Field, type Children } from "./ui";
 
-// Dialog is modal while it is shown: the element itself keeps the focus inside
-// and closes on Escape. The focus goes back to where it was.
+// Dialog is modal while it is shown: the element itself keeps the focus inside,
+// closes on Escape, and gives the focus back.
 export function Dialog({ title, onClose, children, wide }: Children & { title: string; onClose: () => void; wide?: boolean }) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    return () => { if (before instanceof HTMLElement && before.isConnected) before.focus(); };
+  const ref = useRef<HTMLDialogElement>(null), gone = useRef(false);
+  useLayoutEffect(() => {
+    const dialog = ref.current!;
+    dialog.showModal();
+    return () => { gone.current = true; dialog.close(); };
   }, []);
   return (
-    <dialog ref={ref} class={wide ? "wide" : ""} aria-label={title} onCancel={(e) => { e.preventDefault(); onClose(); }} onClose={onClose}>
+    <dialog ref={ref} class={wide ? "wide" : ""} aria-label={title} onClose={() => { if (!gone.current) onClose(); }}>
       <div class="row between head">
         <h2>{title}</h2>
         <Button kind="quiet" icon="close" aria-label="Close" onClick={onClose} />

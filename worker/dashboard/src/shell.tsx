@@ -17,7 +17,8 @@ const machinesPage = () => import("./pages/machines");
 export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; session: Session; has: Has; onOut: (why: string) => void }) {
   const route = useRoute();
   const machineId = session.operator ? route.machineId : session.machineId!;
-  const machine = useMemo(() => machineId ? new Machine(machineId) : null, [machineId]);
+  // What is no id never becomes a part of a path.
+  const machine = useMemo(() => /^[a-z0-9]{16}$/.test(machineId) ? new Machine(machineId) : null, [machineId]);
   const list = useLoad(async () => session.operator ? (await call<{ data: MachineRow[] }>("GET", "/api/machines")).data : [], [session.operator]);
   const offered = useMemo(() => pages.filter((p) => !p.needs || has(p.needs)), []);
   const main = useRef<HTMLElement>(null);
@@ -71,7 +72,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
           )}
           <nav aria-label="Pages">
             {session.operator && <a href="#/machines" aria-current={machineId ? undefined : "page"}><Icon name="machines" />Machines</a>}
-            {machineId && offered.map((p) => (
+            {machine && offered.map((p) => (
               <a key={p.path} href={to(machineId, p.path)} aria-current={p.path === page ? "page" : undefined}><Icon name={p.icon} />{p.label}</a>
             ))}
           </nav>
@@ -87,7 +88,8 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
       <main id="main" ref={main} tabIndex={-1}>
         {error && <ErrorBox>{error}</ErrorBox>}
         <Guard key={machineId + "/" + page}>
-          {!machine ? <Lazy load={machinesPage} props={{ list }} what="the machines" />
+          {machineId && !machine ? <Empty title="There is no such machine"><a class="button" href="#/machines">To the machines</a></Empty>
+            : !machine ? <Lazy load={machinesPage} props={{ list }} what="the machines" />
             : entry ? <Lazy load={entry.load} props={{ machine, session, has, args: route.args, machineName }} what={entry.label.toLowerCase()} />
             : <Empty title="There is no such page"><a class="button" href={to(machineId, "providers")}>To the providers</a></Empty>}
         </Guard>
