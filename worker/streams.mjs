@@ -29,6 +29,27 @@ export async function readAll(message, maxBytes, idleMs) {
   }
 }
 
+// gather gives a stream whole with head in front of it, or null when that is
+// over maxBytes. length is what both have together, -1 when it is not known.
+//
+// It reads into one buffer that grows in place: pieces, and what they are put
+// together in, would be there twice until garbage is collected.
+async function gather(body, head, length, maxBytes, idleMs) {
+  let size = head?.byteLength ?? 0;
+  if (size > maxBytes) return null;
+  let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? oneGo : length, maxBytes)) + 1); // a byte more shows the end, or too much
+  if (head) new Uint8Array(buffer).set(head);
+  const reader = body?.getReader({ mode: "byob" });
+  while (reader) {
+    if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
+    const { value, done } = await until(reader.read(new Uint8Array(buffer, size)), idleMs);
+    if (value) { buffer = value.buffer; size += value.byteLength; }
+    if (size > maxBytes) { reader.cancel().catch(() => {}); buffer.transfer(0); return null; }
+    if (done) break;
+  }
+  return new Uint8Array(buffer, 0, size);
+}
+
 // until settles as promise does, or rejects after ms with stopped.
 const stopped = Symbol("stopped");
 function until(promise, ms) {
@@ -78,6 +99,7 @@ export class Streams {
   discard(id) {
     const s = this.take(id);
     if (!s) return;
+    if (s.kind === "held") { s.gone = true; free(s); }
     if (s.src) this.discard(s.src);
     s.body?.cancel().catch(() => {});
     s.flight?.ctl.abort();
@@ -92,7 +114,7 @@ export class Streams {
   raw(id) {
     const s = this.take(id);
     if (s.kind === "body") return { head: null, body: s.body, flight: s.flight, length: s.length };
-    if (s.kind === "bytes") return { head: s.bytes, body: null, flight: null, length: s.bytes.byteLength };
+    if (s.kind === "bytes") return { head: s.bytes, body: null, flight: null, length: s.bytes.byteLength, of: s.of };
     if (s.kind === "prefix") {
       const rest = s.src ? this.raw(s.src) : { head: null, body: null, flight: null, length: 0 };
       const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
@@ -160,27 +182,24 @@ export class Streams {
 
   // hold gathers a stream and keeps its bytes on this side.
   async hold(op, call, id, maxBytes, idleMs, totalMs) {
-    const s = this.table.get(id)?.kind === "prefix" ? this.raw(id) : this.take(id);
+    const s = this.table.get(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
-    const limit = totalMs > 0 ? call.limit(totalMs, () => s.body?.cancel().catch(() => {})) : null;
+    const { head, body, flight, length } = this.raw(id);
+    const limit = totalMs > 0 ? call.limit(totalMs, () => body?.cancel().catch(() => {})) : null;
     let bytes = null, kind = TOO_LARGE;
-    try {
-      const head = s.head?.byteLength ?? 0;
-      bytes = await readAll(s.message ?? { body: s.body, headers: unknown }, maxBytes - head, idleMs);
-      if (head && bytes) bytes = concat([s.head, bytes], head + bytes.byteLength);
-    } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
+    try { bytes = await gather(body, head, length, maxBytes, idleMs); } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
     if (limit) call.lift(limit);
-    this.inst.land(s.flight);
+    this.inst.land(flight);
     if (bytes === null) return this.inst.emit(op, kind, 0);
     const held = this.next++;
-    this.table.set(held, { kind: "held", bytes });
+    this.table.set(held, { kind: "held", bytes, uses: 0, gone: false });
     this.inst.emit(op, OK, held, String(bytes.byteLength));
   }
 
   // copy names a further body with the bytes that are held.
   copy(held) {
     const id = this.next++;
-    this.table.set(id, { kind: "bytes", bytes: this.held(held) });
+    this.table.set(id, { kind: "bytes", bytes: this.held(held), of: this.table.get(held) });
     return id;
   }
 
@@ -195,13 +214,21 @@ export class Streams {
     });
   }
 
-  // push hands Go a chunk and gives what goes out for it.
-  push(id, chunk) {
+  // push hands Go a chunk and gives what goes out for it. A large piece is lent
+  // from room.bytes until the next push: those of an upload would be garbage of
+  // the upload's size.
+  push(id, chunk, room) {
     return this.inst.enter(() => {
       const at = this.inst.x.weir_chunk(chunk.byteLength) >>> 0;
       this.inst.u8().set(chunk, at);
       const n = this.inst.x.weir_push(id, chunk.byteLength);
-      return n ? this.inst.bytes(this.inst.x.weir_out() >>> 0, n) : null;
+      if (!n) return null;
+      const out = this.inst.x.weir_out() >>> 0;
+      if (n < sampleBytes) return this.inst.bytes(out, n);
+      if (!(room.bytes?.byteLength >= n)) room.bytes = new Uint8Array(n + (n >> 2));
+      const lent = room.bytes.subarray(0, n);
+      lent.set(this.inst.u8().subarray(out, out + n));
+      return lent;
     });
   }
 
@@ -216,17 +243,18 @@ export class Streams {
   // through moves a stream chunk by chunk through a transform in Go.
   through(id, call) {
     const { src, idle, length } = this.take(id);
-    const { head, body, flight } = this.raw(src);
+    const { head, body, flight, of } = this.raw(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
     this.running++;
+    if (of) of.uses++;
     (async () => {
-      const w = writable.getWriter(), r = body?.getReader();
+      const w = writable.getWriter(), r = body?.getReader(), room = { bytes: null };
       let cause = 0, gone = false;
       const send = async (out) => {
         if (!out) return;
         try { await w.write(out); } catch { gone = true; }
       };
-      for (let at = 0; head && at < head.byteLength && !gone && !this.inst.dead; at += oneGo) await send(this.push(id, head.subarray(at, at + oneGo)));
+      for (let at = 0; head && at < head.byteLength && !gone && !this.inst.dead; at += oneGo) await send(this.push(id, head.subarray(at, at + oneGo), room));
       while (r && !gone && !this.inst.dead) {
         let chunk;
         try {
@@ -237,7 +265,7 @@ export class Streams {
           cause = e === stopped ? IDLE : RESET;
           break;
         }
-        await send(this.push(id, chunk));
+        await send(this.push(id, chunk, room));
       }
       if (gone) cause = CLIENT;
       if (cause) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
@@ -247,7 +275,7 @@ export class Streams {
       if (!gone) await send(tail);
       await (this.inst.dead ? w.abort(new Error("restarted")) : w.close()).catch(() => {});
       return cause;
-    })().then((cause) => this.ended(id, cause), () => this.ended(id, RESET));
+    })().finally(() => { if (of) { of.uses--; free(of); } }).then((cause) => this.ended(id, cause), () => this.ended(id, RESET));
     return readable;
   }
 
@@ -320,6 +348,12 @@ export class Streams {
     this.running--;
     this.inst.enter(() => { this.inst.x.weir_ended(id, cause ?? 0); this.inst.x.resume(); });
   }
+}
+
+// free lets go of held bytes at once: nobody else has them, and as garbage
+// they could stay until the isolate is over its limit.
+function free(held) {
+  if (held.gone && held.uses === 0 && held.bytes.buffer.byteLength) held.bytes.buffer.transfer(0);
 }
 
 function concat(chunks, size) {

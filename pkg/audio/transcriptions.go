@@ -83,7 +83,7 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 		}
 	}
 	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm {
-		give, err := u.Hold(h.Room)
+		give, err := u.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err
 		}

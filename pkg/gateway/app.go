@@ -150,7 +150,7 @@ func New(cfg Config, p Ports) *App {
 	}
 	credentials := &accounts.Credentials{Pool: pool}
 	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: credentials, Now: p.Now}, Now: p.Now}
-	room := &media.Room{}
+	room := &media.Room{Pause: p.Pause}
 	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate}
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}

@@ -119,7 +119,7 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*edge.Response, erro
 		}
 	}
 	if x.form.Model == "" || x.form.Small() || shapeOf(targets[0].Provider) != &openAI {
-		give, err := x.form.Hold(h.Room)
+		give, err := x.form.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err
 		}

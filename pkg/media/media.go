@@ -169,51 +169,6 @@ func ValidJSON(raw []byte) error {
 	return c.End()
 }
 
-// Room is how much the bodies held by the host may have together, so that
-// uploads cannot use up the isolate's memory. The zero value has 64 MiB. One is
-// shared by the endpoints of an isolate.
-type Room struct {
-	Max  int64 // bytes
-	used int64
-}
-
-// Hold gathers a body, of length bytes as far as the client said (-1 when not),
-// and keeps it outside of Go. give must be called when it has been sent.
-//
-// The error is a 503 for a body that has no room now, stream.ErrTooLarge for
-// one over max.
-func (r *Room) Hold(c *auth.Call, max int64) (held stream.Held, give func(), err error) {
-	want := c.Length
-	if want < 0 || want > max {
-		want = max
-	}
-	limit := int64(64 << 20)
-	if r != nil && r.Max > 0 {
-		limit = r.Max
-	}
-	if r != nil {
-		if r.used > 0 && r.used+want > limit {
-			e := apierr.New(503, "overloaded", "there is no room for the upload at the moment")
-			e.RetryAfter = time.Second
-			return nil, nil, e
-		}
-		r.used += want
-	}
-	free := func() {
-		if r != nil {
-			r.used -= want
-		}
-	}
-	if held, err = stream.Hold(c.Body, max); err != nil {
-		free()
-		return nil, nil, uploadError(err)
-	}
-	return held, func() {
-		held.Release()
-		free()
-	}, nil
-}
-
 // unreader is a body that takes bytes back, as a host's does.
 type unreader interface{ Unread(head []byte) }
 
@@ -228,6 +183,3 @@ func Back(head []byte, body io.ReadCloser) io.ReadCloser {
 	}
 	return &stream.Prefix{Head: head, Rest: body}
 }
-
-// Used is how many bytes are held at the moment.
-func (r *Room) Used() int64 { return r.used }

@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"errors"
 	"io"
 	"time"
@@ -69,8 +70,8 @@ func (u *Upload) Small() bool {
 
 // Hold has the host keep the form, up to 25 MiB, and finds its fields. give
 // must be called when it has been sent.
-func (u *Upload) Hold(room *Room) (give func(), err error) {
-	u.Held, give, err = room.Hold(u.Call, MaxForm)
+func (u *Upload) Hold(ctx context.Context, room *Room) (give func(), err error) {
+	u.Held, give, err = room.Hold(ctx, u.Call, MaxForm)
 	if errors.Is(err, stream.ErrTooLarge) {
 		e := apierr.New(413, "request_too_large", "a form of over 25 MiB must have its model before the file: send the part model first, or give ?model= or the header x-model")
 		e.Err = err

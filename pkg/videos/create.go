@@ -75,7 +75,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 		return nil, err
 	}
 	x := &creation{endpoint: endpoint, call: c}
-	give, err := h.read(x)
+	give, err := h.read(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 }
 
 // read takes in the body. give lets go of what is held of it.
-func (h *Handler) read(x *creation) (give func(), err error) {
+func (h *Handler) read(ctx context.Context, x *creation) (give func(), err error) {
 	c := x.call
 	if c.Body == nil {
 		return nil, apierr.Invalid("", "the request has no body")
@@ -112,7 +112,7 @@ func (h *Handler) read(x *creation) (give func(), err error) {
 		x.request, err = parse(body)
 		return func() {}, err
 	}
-	x.held, give, err = h.Room.Hold(c, media.MaxForm)
+	x.held, give, err = h.Room.Hold(ctx, c, media.MaxForm)
 	return give, err
 }
 
