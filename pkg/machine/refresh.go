@@ -96,7 +96,15 @@ func (o *Object) refresh(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.put(intentPrefix+id, intentRow{Generation: row.TokenGeneration, At: r.now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
+	// What is done to a refresh token is done to every connection that has it.
+	rows := append([]connRow{row}, o.copies(r, &row, renewal.refresh)...)
+	for i := range rows {
+		key := r.id + ":" + rows[i].ID
+		if o.flights[key] || o.unsaved[key] != nil {
+			return nil, later("refresh_in_progress", time.Second)
+		}
+	}
+	r.intend(rows, intentRow{At: r.now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
 	r.due = true
 	if err := r.commit(); err != nil {
 		return nil, err
@@ -104,54 +112,106 @@ func (o *Object) refresh(r *request) (any, error) {
 	if o.flights == nil {
 		o.flights = map[string]bool{}
 	}
-	o.flights[flight] = true
+	for i := range rows {
+		o.flights[r.id+":"+rows[i].ID] = true
+	}
 	got, err := renewal.ask(r.ctx, o)
-	delete(o.flights, flight)
+	for i := range rows {
+		delete(o.flights, r.id+":"+rows[i].ID)
+	}
 
 	r.reload(o.Now())
-	generation := row.TokenGeneration
 	var now connRow
 	if !r.exists() || !r.load(connPrefix+id, &now) {
 		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
-	// A credential given meanwhile moved the generation. That it was only sealed
-	// anew does not count: the tokens just had must not be lost.
-	if _, s := renewable(&now.Connection); now.TokenGeneration != generation || s == "" {
+	rows = r.unchanged(rows)
+	if len(rows) == 0 || rows[0].ID != id {
 		return Refreshed{now.Connection, r.meta.Generation, false}, nil
 	}
 	r.due = true
 	var f *oauth.Failure
+	outcome, text := intentRow{At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1}, ""
 	switch {
 	case err == nil:
-	case !errors.As(err, &f): // nothing was sent
-		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1})
-		r.setError(id, "the token request could not be made")
-		return nil, o.failedRefresh(r, err, row.Provider)
-	case f.Kind == oauth.Reauth:
-		now.Status, now.LastError = needsReauth, f.Code
-		r.del(intentPrefix + id)
-		r.putConn(&now)
-		r.audit(o, "system", "refresh", id, []string{"status"})
+		issues := make([]*issued, len(rows))
+		for i := range rows {
+			if err := o.sealTokens(r.id, &rows[i], &got, r.now); err != nil {
+				return nil, err
+			}
+			issues[i] = &issued{rows[i]}
+		}
+		return o.storeTokens(r, issues)
+	case errors.As(err, &f) && f.Kind == oauth.Reauth:
+		for i := range rows {
+			rows[i].Status, rows[i].LastError = needsReauth, f.Code
+			r.del(intentPrefix + rows[i].ID)
+			r.putConn(&rows[i])
+			r.audit(o, "system", "refresh", rows[i].ID, []string{"status"})
+		}
 		if err := r.commit(); err != nil {
 			return nil, err
 		}
 		return nil, reauth()
+	case f == nil:
+		text = "the token request could not be made"
 	case notSent(err) != nil:
-		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1})
-		r.setError(id, "token endpoint: "+notSent(err).Error())
-		return nil, o.failedRefresh(r, err, row.Provider)
-	case !f.Unknown():
-		r.put(intentPrefix+id, intentRow{Generation: generation, At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1, Until: r.now + f.RetryAfter.Milliseconds()})
-		r.setError(id, shownFailure(f))
-		return nil, o.failedRefresh(r, err, row.Provider)
+		text = "token endpoint: " + notSent(err).Error()
+	case f.Unknown(): // the intent stands
+		outcome.At, text = 0, shownFailure(f)
 	default:
-		r.setError(id, shownFailure(f))
-		return nil, o.failedRefresh(r, err, row.Provider)
+		outcome.Until, text = r.now+f.RetryAfter.Milliseconds(), shownFailure(f)
 	}
-	if err := o.sealTokens(r.id, &now, &got, r.now); err != nil {
-		return nil, err
+	if outcome.At != 0 {
+		r.intend(rows, outcome)
 	}
-	return o.storeTokens(r, &issued{now})
+	for i := range rows {
+		r.setError(rows[i].ID, text)
+	}
+	return nil, o.failedRefresh(r, err, row.Provider)
+}
+
+// copies gives the other connections with the same refresh token: a provider
+// that rotates would revoke the grant of all when one of them came with a
+// token that another has used up.
+func (o *Object) copies(r *request, row *connRow, refresh store.Secret) (out []connRow) {
+	if refresh.IsZero() {
+		return nil
+	}
+	for _, c := range r.conns() {
+		s := c.Secrets[store.RefreshToken]
+		if s == "" || c.ID == row.ID || c.Provider != row.Provider {
+			continue
+		}
+		if plain, err := o.Keyring.Open(r.id, c.ID, store.RefreshToken, s); err == nil && plain.Reveal() == refresh.Reveal() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// intend writes what is known of a refresh for each connection.
+func (t *tx) intend(rows []connRow, i intentRow) {
+	for _, c := range rows {
+		i.Generation = c.TokenGeneration
+		t.put(intentPrefix+c.ID, i)
+	}
+}
+
+// unchanged gives the connections as they are now, without those that are gone
+// or have another credential since: that moves the generation. That one was
+// only sealed anew does not count, the tokens just had must not be lost.
+func (t *tx) unchanged(rows []connRow) (out []connRow) {
+	for i := range rows {
+		var now connRow
+		if !t.load(connPrefix+rows[i].ID, &now) {
+			continue
+		}
+		if _, s := renewable(&now.Connection); s != "" && now.TokenGeneration == rows[i].TokenGeneration {
+			out = append(out, now)
+		}
+	}
+	return out
 }
 
 // failedRefresh keeps what is known and makes the answer.
@@ -164,36 +224,37 @@ func (o *Object) failedRefresh(r *request, cause error, providerID string) error
 	return e
 }
 
-// storeTokens makes new tokens durable and releases them. Should the storage
+// storeTokens makes new tokens durable and releases those of the first. Should the storage
 // fail it is tried again for some seconds; after that they are released marked
 // unsaved, kept in memory, and stored by whatever comes next.
-func (o *Object) storeTokens(r *request, u *issued) (any, error) {
-	key := r.id + ":" + u.row.ID
-	for try := 1; ; try++ {
+func (o *Object) storeTokens(r *request, issues []*issued) (any, error) {
+	key := func(u *issued) string { return r.id + ":" + u.row.ID }
+	for _, u := range issues {
 		r.applyTokens(u)
-		err := r.commit()
-		if err == nil {
-			delete(o.unsaved, key)
-			return Refreshed{u.row.Connection, r.meta.Generation, false}, nil
-		}
-		if o.unsaved == nil {
-			o.unsaved = map[string]*issued{}
-		}
-		o.unsaved[key] = u
-		if try == saveTries || o.Pause == nil || o.Pause.Pause(r.ctx, savePause) != nil {
-			o.log(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.id, u.row.ID))
-			r.settled = true
-			func() {
-				defer func() { recover() }() // the storage fails; the next call saves them too
-				r.st.SetAlarm(r.now + 1000)
-			}()
-			return Refreshed{u.row.Connection, r.meta.Generation, true}, nil
-		}
+	}
+	first := issues[0]
+	if r.commit() == nil {
+		return Refreshed{first.row.Connection, r.meta.Generation, false}, nil
+	}
+	if o.unsaved == nil {
+		o.unsaved = map[string]*issued{}
+	}
+	for _, u := range issues {
+		o.unsaved[key(u)] = u
+	}
+	for try := 1; try < saveTries && o.Pause != nil && o.Pause.Pause(r.ctx, savePause) == nil; try++ {
 		r.reload(o.Now())
-		if o.unsaved[key] != u { // another call has stored them
+		if o.saveTokens(r); o.unsaved[key(first)] != first {
 			return o.refresh(r)
 		}
 	}
+	o.log(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.id, first.row.ID))
+	r.settled = true
+	func() {
+		defer func() { recover() }() // the storage fails; the next call saves them too
+		r.st.SetAlarm(r.now + 1000)
+	}()
+	return Refreshed{first.row.Connection, r.meta.Generation, true}, nil
 }
 
 // applyTokens puts new tokens into the turn.
@@ -219,7 +280,7 @@ func (o *Object) saveTokens(r *request) {
 		}
 		tokens := u.row
 		u.row = now
-		u.row.Secrets, u.row.ExpiresAt, u.row.TokenGeneration = tokens.Secrets, tokens.ExpiresAt, tokens.TokenGeneration
+		u.row.Secrets, u.row.Last4, u.row.ExpiresAt, u.row.TokenGeneration = tokens.Secrets, tokens.Last4, tokens.ExpiresAt, tokens.TokenGeneration
 		u.row.Status, u.row.LastError = "", ""
 		r.applyTokens(u)
 		if r.commit() == nil {

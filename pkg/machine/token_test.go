@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -119,3 +120,118 @@ func TestLastFourOfRefreshedTokensAreTheirs(t *testing.T) {
 		t.Errorf("got %q of %q", got, refresh)
 	}
 }
+
+// Two connections with the tokens of one grant: what is done to one's refresh
+// token is done to the other's.
+func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
+	start := func(t *testing.T) (*world, []string) {
+		w := newWorld(t)
+		w.create()
+		access, refresh := w.idp.issue()
+		var ids []string
+		for i := range 3 {
+			token := refresh
+			if i == 2 {
+				token = "refresh-of-another-grant"
+			}
+			ids = append(ids, w.connect(fmt.Sprintf(`{"provider":%q,"name":"n%d","accessToken":%q,"refreshToken":%q,"providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`, oauthID, i, access, token)))
+		}
+		return w, ids
+	}
+	t.Run("rotated", func(t *testing.T) {
+		w, ids := start(t)
+		for round := range 10 {
+			gen := w.replica().Connections[round%2].TokenGeneration
+			w.want(200, "refresh", refreshBody(ids[round%2], gen))
+			other := w.want(200, "refresh", refreshBody(ids[1-round%2], gen))
+			if s, _ := w.obj.Keyring.Open(mid, ids[1-round%2], store.AccessToken, store.Sealed(other.Get("connection.secrets.accessToken").Str)); s.Reveal() != w.idp.access {
+				t.Fatalf("round %d: the copy has %q", round, s.Reveal())
+			}
+			w.clock.add(61 * time.Second)
+		}
+		if w.idp.calls != 10 || w.idp.revocations != 0 {
+			t.Errorf("%d calls, %d revocations", w.idp.calls, w.idp.revocations)
+		}
+		c := w.replica().Connections[2]
+		if got := w.open(&c, store.RefreshToken); got != "refresh-of-another-grant" || c.TokenGeneration != 1 {
+			t.Errorf("another grant has %q", got)
+		}
+	})
+	t.Run("lost", func(t *testing.T) {
+		w, ids := start(t)
+		w.idp.lose = true
+		for i := range 20 {
+			w.call("refresh", refreshBody(ids[i%2], 1))
+			w.clock.add(10 * time.Second)
+		}
+		if w.idp.calls != 2 {
+			t.Errorf("%d calls", w.idp.calls)
+		}
+		for _, id := range ids[:2] {
+			if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != needsReauth {
+				t.Error(v.Raw)
+			}
+		}
+	})
+	t.Run("at_once", func(t *testing.T) {
+		w, ids := start(t)
+		var inner string
+		w.idp.during = func() {
+			w.idp.during = nil
+			_, a, _ := w.loc.Call(w.ctx, mid, "refresh", []byte(refreshBody(ids[1], 1)))
+			inner = string(a)
+		}
+		w.want(200, "refresh", refreshBody(ids[0], 1))
+		if !strings.Contains(inner, "refresh_in_progress") || w.idp.calls != 1 {
+			t.Errorf("%s, %d calls", inner, w.idp.calls)
+		}
+	})
+	t.Run("not_stored_at_first", func(t *testing.T) {
+		w, ids := start(t)
+		st := w.loc.Storage(mid)
+		w.idp.during = func() { w.idp.during = nil; st.Fault = func(key string) bool { return key != "alarm" } }
+		if a := w.want(200, "refresh", refreshBody(ids[0], 1)); !a.Get("unsaved").Bool() {
+			t.Fatal(a.Raw)
+		}
+		st.Fault = nil
+		w.clock.add(2 * time.Second)
+		w.loc.Alarms(w.ctx)
+		for i := range 2 {
+			c := w.replica().Connections[i]
+			if w.open(&c, store.RefreshToken) != w.idp.refresh {
+				t.Errorf("copy %d has not the new token", i)
+			}
+		}
+		if len(w.obj.unsaved) != 0 || w.idp.calls != 1 {
+			t.Errorf("%d unsaved, %d calls", len(w.obj.unsaved), w.idp.calls)
+		}
+	})
+}
+
+// A credential that is typed in while the new tokens cannot be stored stays.
+func TestTokensThatCouldNotBeStoredChangeNothingElse(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	st := w.loc.Storage(mid)
+	w.idp.during = func() { w.idp.during = nil; st.Fault = func(string) bool { return true } }
+	n := 0
+	w.obj.Pause = pauseFunc(func() {
+		if n++; n == 2 {
+			st.Fault = nil
+			body := `{"method":"PUT","route":"/api/providers/{id}","params":["` + id + `"],"body":{"name":"renamed meanwhile"}}`
+			if status, a := w.obj.Handle(w.ctx, st, mid, "manage", []byte(body)); status != 200 {
+				t.Errorf("%d %s", status, a)
+			}
+		}
+	})
+	w.want(200, "refresh", refreshBody(id, 1))
+	c := w.replica().Connections[0]
+	if c.Name != "renamed meanwhile" || c.TokenGeneration != 2 || w.open(&c, store.RefreshToken) != w.idp.refresh || n != 2 {
+		t.Errorf("%+v after %d pauses", c, n)
+	}
+}
+
+type pauseFunc func()
+
+func (f pauseFunc) Pause(context.Context, time.Duration) error { f(); return nil }
