@@ -8,6 +8,7 @@ package moderations
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/fields"
 	"weir/pkg/media"
+	"weir/pkg/params"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/stream"
@@ -86,40 +88,18 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 
 // parse checks a body and gives its model, "" for none.
 func parse(body []byte) (string, error) {
-	s, err := fields.Read(body, "model", "input")
-	if err != nil {
-		var e *fields.Error
-		if errors.As(err, &e) && e.Field != "" {
-			return "", apierr.Invalid(e.Field, "%s", e.Error())
-		}
-		return "", apierr.Invalid("", "the body is not valid JSON: %v", err)
+	p := params.Read(body, "model", "input")
+	model := p.Text("model", false)
+	v := p.Value("input")
+	list := v.Array() // of one item, where it is none
+	ok := v.Exists() && (v.IsArray() || v.Type == gjson.String) && len(list) <= maxInputs
+	for i := range list {
+		ok = ok && list[i].Type == list[0].Type && usable(list[i])
 	}
-	model, given, err := s.String("model")
-	if err != nil || given && model == "" {
-		return "", apierr.Invalid("model", "model must be a non-empty string")
+	if !ok || len(list) == 0 {
+		p.Fail("input", "input must be a non-empty string, a list of up to "+strconv.Itoa(maxInputs)+" such strings, or a list of parts with text or image_url")
 	}
-	bad := apierr.Invalid("input", "input must be a non-empty string, a list of such strings, or a list of parts with text or image_url")
-	switch v := s.Get("input"); v.Kind {
-	case fields.Absent:
-		return "", apierr.Invalid("input", "input is required")
-	case fields.String:
-		if s.Text(v) == "" {
-			return "", bad
-		}
-	case fields.Array:
-		list := gjson.ParseBytes(s.Raw("input")).Array()
-		if len(list) == 0 || len(list) > maxInputs {
-			return "", apierr.Invalid("input", "input must have from 1 to %d items", maxInputs)
-		}
-		for _, e := range list {
-			if e.Type != list[0].Type || !usable(e) {
-				return "", bad
-			}
-		}
-	default:
-		return "", bad
-	}
-	return model, nil
+	return model, p.Err
 }
 
 // usable tells whether one item of the input is a text or a part.

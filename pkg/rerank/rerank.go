@@ -14,7 +14,6 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
-	"weir/pkg/fields"
 	"weir/pkg/media"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -22,6 +21,7 @@ import (
 	"weir/pkg/translate"
 	"weir/pkg/upstream"
 	"weir/pkg/usage"
+	"weir/pkg/words"
 )
 
 const (
@@ -126,12 +126,12 @@ func count(v gjson.Result, paths ...string) int64 {
 	return -1
 }
 
-// counted writes a count, or null.
-func counted(b []byte, n int64) []byte {
+// counted writes a count, "" for none.
+func counted(n int64) string {
 	if n < 0 {
-		return append(b, "null"...)
+		return ""
 	}
-	return strconv.AppendInt(b, n, 10)
+	return strconv.FormatInt(n, 10)
 }
 
 // write shapes the answer: the best first, at most top_n. A document comes as
@@ -143,29 +143,20 @@ func (x *exchange) write() []byte {
 	if x.req.top > 0 && len(x.list) > x.req.top {
 		x.list = x.list[:x.req.top]
 	}
-	b := fields.Quote(append(make([]byte, 0, 512), `{"model":`...), x.req.model)
-	b = append(b, `,"results":[`...)
+	b := words.Fill(make([]byte, 0, 512), `{"model":$,"results":[`, x.req.model)
 	for i, s := range x.list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `{"index":`...)
-		b = strconv.AppendInt(b, int64(s.index), 10)
-		b = append(b, `,"relevance_score":`...)
-		b = append(b, s.raw...)
-		if given := x.req.given[s.index]; x.req.echo {
-			b = append(b, `,"document":`...)
-			if given.IsObject() {
-				b = append(b, given.Raw...)
-			} else {
-				b = append(append(append(b, `{"text":`...), given.Raw...), '}')
-			}
+		b = words.Fill(b, `{"index":#,"relevance_score":#`, strconv.Itoa(s.index), s.raw)
+		if given := x.req.given[s.index]; x.req.echo && given.IsObject() {
+			b = words.Fill(b, `,"document":#`, given.Raw)
+		} else if x.req.echo {
+			b = words.Fill(b, `,"document":{"text":#}`, given.Raw)
 		}
 		b = append(b, '}')
 	}
-	b = counted(append(b, `],"usage":{"total_tokens":`...), x.tokens)
-	b = counted(append(b, `,"search_units":`...), x.units)
-	return append(b, "}}"...)
+	return words.Fill(b, `],"usage":{"total_tokens":#,"search_units":#}}`, counted(x.tokens), counted(x.units))
 }
 
 // sort puts the best first; of two that are as good, the one that the client

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/fields"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/words"
@@ -52,34 +51,27 @@ func (s *shape) body(r *request, model string, conn *store.Connection) []byte {
 	if s.build != nil {
 		return s.build(r, model, conn)
 	}
-	b := fields.Quote([]byte(`{"model":`), model)
-	b = fields.Quote(append(b, `,"query":`...), r.query)
-	b = append(append(b, `,"documents":`...), words.List(r.documents)...)
+	b := words.Fill(nil, `{"model":$,"query":$,"documents":#`, model, r.query, words.List(r.documents))
 	if r.top > 0 {
-		b = append(append(append(b, `,"`...), s.top...), `":`...)
-		b = strconv.AppendInt(b, int64(r.top), 10)
+		b = words.Fill(b, `,$:#`, s.top, strconv.Itoa(r.top))
 	}
 	return append(b, '}')
 }
 
 func bedrock(r *request, model string, conn *store.Connection) []byte {
-	b := fields.Quote([]byte(`{"queries":[{"type":"TEXT","textQuery":{"text":`), r.query)
-	b = append(b, `}}],"sources":[`...)
+	b := words.Fill(nil, `{"queries":[{"type":"TEXT","textQuery":{"text":$}}],"sources":[`, r.query)
 	for i, d := range r.documents {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fields.Quote(append(b, `{"type":"INLINE","inlineDocumentSource":{"type":"TEXT","textDocument":{"text":`...), d)
-		b = append(b, "}}}"...)
+		b = words.Fill(b, `{"type":"INLINE","inlineDocumentSource":{"type":"TEXT","textDocument":{"text":$}}}`, d)
 	}
 	n := r.top
 	if n == 0 {
 		n = len(r.documents)
 	}
-	b = append(b, `],"rerankingConfiguration":{"type":"BEDROCK_RERANKING_MODEL","bedrockRerankingConfiguration":{"numberOfResults":`...)
-	b = strconv.AppendInt(b, int64(n), 10)
-	b = fields.Quote(append(b, `,"modelConfiguration":{"modelArn":`...), "arn:aws:bedrock:"+conn.Data.Vars["region"]+"::foundation-model/"+model)
-	return append(b, "}}}}"...)
+	return words.Fill(b, `],"rerankingConfiguration":{"type":"BEDROCK_RERANKING_MODEL","bedrockRerankingConfiguration":{"numberOfResults":#,"modelConfiguration":{"modelArn":$}}}}`,
+		strconv.Itoa(n), "arn:aws:bedrock:"+conn.Data.Vars["region"]+"::foundation-model/"+model)
 }
 
 // scored is one result of a provider.

@@ -51,9 +51,7 @@ type problem struct{ provider, message string }
 // an address.
 func (f *found) write(a *ask, took time.Duration) []byte {
 	b := make([]byte, 0, 1024+1024*min(len(f.results), a.request.max))
-	b = words.Text(b, `{"provider":`, f.provider)
-	b = words.Text(b, `,"query":`, a.query)
-	b = append(b, `,"results":[`...)
+	b = words.Fill(b, `{"provider":$,"query":$,"results":[`, f.provider, a.query)
 	first := a.from().Format(time.DateOnly)
 	skip, n := a.skip, 0
 	for i := range f.results {
@@ -74,19 +72,13 @@ func (f *found) write(a *ask, took time.Duration) []byte {
 		}
 		b = h.write(b, f, a, n, published)
 	}
-	b = words.Text(b, `],"answer":`, strings.TrimSpace(f.answer))
-	b = words.JSON(b, `,"usage":{"queries_used":`, itoa(max(1, f.queries)))
-	b = words.JSON(b, `,"search_cost_usd":`, f.cost)
-	b = words.JSON(b, `},"metrics":{"response_time_ms":`, strconv.FormatInt(took.Milliseconds(), 10))
-	b = words.JSON(b, `,"upstream_latency_ms":`, strconv.FormatInt(f.latency.Milliseconds(), 10))
-	b = words.JSON(b, `,"total_results_available":`, f.total)
-	b = append(b, `},"errors":[`...)
+	b = words.Fill(b, `],"answer":$,"usage":{"queries_used":#,"search_cost_usd":#},"metrics":{"response_time_ms":#,"upstream_latency_ms":#,"total_results_available":#},"errors":[`,
+		strings.TrimSpace(f.answer), itoa(max(1, f.queries)), f.cost, itoa(int(took.Milliseconds())), itoa(int(f.latency.Milliseconds())), f.total)
 	for i := range f.problems {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = words.Text(b, `{"provider":`, f.problems[i].provider)
-		b = append(words.Text(b, `,"message":`, f.problems[i].message), '}')
+		b = words.Fill(b, `{"provider":$,"message":$}`, f.problems[i].provider, f.problems[i].message)
 	}
 	return append(b, "]}"...)
 }

@@ -117,29 +117,15 @@ func (h *hit) write(b []byte, f *found, a *ask, n int, published string) []byte 
 	if a.snippet {
 		snippet = cut(webpage.Plain(h.snippet), maxSnippet)
 	}
-	b = words.Text(b, `{"title":`, cut(webpage.Plain(h.title), 500))
-	b = words.Text(b, `,"url":`, h.url)
-	b = words.Text(b, `,"display_url":`, shown)
-	b = words.Text(b, `,"snippet":`, snippet)
-	b = words.JSON(b, `,"position":`, place)
-	b = words.JSON(b, `,"score":`, h.score)
-	b = words.Text(b, `,"published_at":`, published)
-	b = words.Text(b, `,"favicon_url":`, address(h.favicon))
+	content := ""
 	if a.full && h.content != "" {
-		content, _ := webpage.Cut(h.content, a.maxChars)
-		b = words.Text(b, `,"content":{"format":`, a.content)
-		b = append(words.Text(b, `,"text":`, content), `,"length":`...)
-		b = append(append(b, itoa(utf8.RuneCountInString(content))...), '}')
-	} else {
-		b = append(b, `,"content":null`...)
+		text, _ := webpage.Cut(h.content, a.maxChars)
+		content = string(words.Fill(nil, `{"format":$,"text":$,"length":#}`, a.content, text, itoa(utf8.RuneCountInString(text))))
 	}
-	b = words.Text(b, `,"metadata":{"author":`, webpage.Plain(h.author))
-	b = words.Text(b, `,"language":`, h.language)
-	b = words.Text(b, `,"source_type":`, a.kind)
-	b = words.Text(b, `,"image_url":`, address(h.image))
-	b = words.Text(b, `},"citation":{"provider":`, f.provider)
-	b = words.Text(b, `,"retrieved_at":`, a.now.UTC().Format("2006-01-02T15:04:05Z"))
-	return append(words.JSON(b, `,"rank":`, place), "}}"...)
+	return words.Fill(b, `{"title":$,"url":$,"display_url":$,"snippet":$,"position":#,"score":#,"published_at":$,"favicon_url":$,"content":#,`+
+		`"metadata":{"author":$,"language":$,"source_type":$,"image_url":$},"citation":{"provider":$,"retrieved_at":$,"rank":#}}`,
+		cut(webpage.Plain(h.title), 500), h.url, shown, snippet, place, h.score, published, address(h.favicon), content,
+		webpage.Plain(h.author), h.language, a.kind, address(h.image), f.provider, a.now.UTC().Format("2006-01-02T15:04:05Z"), place)
 }
 
 // display gives an address as people read it.

@@ -1,15 +1,14 @@
 package search
 
 import (
-	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
-	"weir/pkg/fields"
+	"weir/pkg/params"
+	"weir/pkg/words"
 )
 
 // Limits of a request.
@@ -53,110 +52,46 @@ type option struct {
 	value          gjson.Result
 }
 
-var names = [...]string{
-	"model", "provider", "query", "max_results", "search_type", "country", "language", "time_range", "offset", "domain_filter",
-	"content_options", "provider_options",
-}
-
 // parse reads and checks a body.
 func parse(body []byte, normalize func(string) string) (*request, error) {
-	s, err := fields.Read(body, names[:]...)
-	if err != nil {
-		var e *fields.Error
-		if errors.As(err, &e) && e.Field != "" {
-			return nil, apierr.Invalid(e.Field, "%s", e.Error())
-		}
-		return nil, apierr.Invalid("", "the body is not valid JSON: %v", err)
+	p := params.Read(body, "model", "provider", "query", "max_results", "search_type", "country", "language", "time_range", "offset", "domain_filter",
+		"content_options", "provider_options")
+	r := &request{snippet: true, format: "markdown", model: p.Model(), query: readQuery(p, normalize)}
+	r.max = p.Int("max_results", 5, 1, maxResults)
+	r.offset = p.Int("offset", 0, 0, maxOffset)
+	r.kind = p.Choice("search_type", kindWeb, kindNews)
+	r.since = p.Choice("time_range", anyTime, "day", "week", "month", "year")
+	if r.country = strings.ToUpper(p.Text("country", false)); r.country != "" && !isCountry(r.country) {
+		p.Fail("country", "country must be a code of two letters (ISO 3166-1)")
 	}
-	r := &request{kind: kindWeb, since: anyTime, snippet: true, format: "markdown", max: 5}
-	for _, name := range [...]string{"model", "provider"} {
-		v, ok, err := s.String(name)
-		switch {
-		case err != nil, ok && v == "":
-			return nil, apierr.Invalid(name, "%s must be a non-empty string", name)
-		case ok && r.model != "" && r.model != v:
-			return nil, apierr.Invalid(name, "model and provider name two different things")
-		case ok:
-			r.model = v
-		}
+	if r.language = p.Text("language", false); r.language != "" && !isLanguage(r.language) {
+		p.Fail("language", "language must be a language tag like de or pt-BR")
 	}
-	if r.query, err = readQuery(&s, normalize); err != nil {
-		return nil, err
-	}
-	if n, ok, err := s.Int("max_results", 1, maxResults); err != nil {
-		return nil, apierr.Invalid("max_results", "max_results must be an integer from 1 to %d", maxResults)
-	} else if ok {
-		r.max = int(n)
-	}
-	if n, _, err := s.Int("offset", 0, maxOffset); err != nil {
-		return nil, apierr.Invalid("offset", "offset must be an integer from 0 to %d", maxOffset)
-	} else {
-		r.offset = int(n)
-	}
-	if err := choice(&s, "search_type", &r.kind, kindWeb, kindNews); err != nil {
-		return nil, err
-	}
-	if err := choice(&s, "time_range", &r.since, anyTime, "day", "week", "month", "year"); err != nil {
-		return nil, err
-	}
-	if v, ok, err := s.String("country"); err != nil || ok && !isCountry(v) {
-		return nil, apierr.Invalid("country", "country must be a code of two letters (ISO 3166-1)")
-	} else {
-		r.country = strings.ToUpper(v)
-	}
-	if v, ok, err := s.String("language"); err != nil || ok && !isLanguage(v) {
-		return nil, apierr.Invalid("language", "language must be a language tag like de or pt-BR")
-	} else {
-		r.language = v
-	}
-	if err := r.readDomains(gjson.ParseBytes(s.Raw("domain_filter"))); err != nil {
-		return nil, err
-	}
-	if err := r.readContent(gjson.ParseBytes(s.Raw("content_options"))); err != nil {
-		return nil, err
-	}
-	return r, r.readOptions(gjson.ParseBytes(s.Raw("provider_options")))
+	r.readDomains(p)
+	r.readContent(p)
+	r.readOptions(p, "provider_options", "", p.Value("provider_options"))
+	return r, p.Err
 }
 
 // readQuery reads the query: NFKC by the platform, trimmed, without control
 // characters.
-func readQuery(s *fields.Set, normalize func(string) string) (string, error) {
-	q, ok, err := s.String("query")
-	switch {
-	case err == nil && !ok:
-		return "", apierr.Invalid("query", "query is required")
-	case err != nil:
-		return "", apierr.Invalid("query", "query must be a string")
-	case len(q) > maxQuery*utf8.UTFMax:
-		return "", apierr.Invalid("query", "query must have at most %d characters", maxQuery)
-	}
-	if normalize != nil {
+func readQuery(p *params.Reader, normalize func(string) string) string {
+	q := p.Text("query", true)
+	long := len(q) > maxQuery*utf8.UTFMax
+	if normalize != nil && !long {
 		q = normalize(q)
 	}
 	q = strings.TrimSpace(q)
 	switch {
+	case p.Err != nil:
 	case q == "":
-		return "", apierr.Invalid("query", "query must not be empty")
-	case utf8.RuneCountInString(q) > maxQuery:
-		return "", apierr.Invalid("query", "query must have at most %d characters", maxQuery)
+		p.Fail("query", "query must not be empty")
+	case long || utf8.RuneCountInString(q) > maxQuery:
+		p.Fail("query", "query must have at most "+itoa(maxQuery)+" characters")
 	case strings.IndexFunc(q, unicode.IsControl) >= 0:
-		return "", apierr.Invalid("query", "query must not have control characters in it")
+		p.Fail("query", "query must not have control characters in it")
 	}
-	return q, nil
-}
-
-func choice(s *fields.Set, name string, to *string, values ...string) error {
-	v, ok, err := s.String(name)
-	if err == nil && !ok {
-		return nil
-	}
-	for _, want := range values {
-		if err == nil && v == want {
-			*to = v
-			return nil
-		}
-	}
-	return apierr.Invalid(name, "%s must be one of %s", name, strings.Join(values, ", "))
+	return q
 }
 
 func isCountry(s string) bool {
@@ -189,27 +124,22 @@ func (r *request) lang() string {
 	return l
 }
 
-func (r *request) readDomains(v gjson.Result) error {
-	if !v.Exists() || v.Type == gjson.Null {
-		return nil
-	}
-	bad := apierr.Invalid("domain_filter", "domain_filter must be a list of at most %d domains; a leading - leaves one out", maxDomains)
-	if !v.IsArray() {
-		return bad
-	}
-	for _, d := range v.Array() {
+func (r *request) readDomains(p *params.Reader) {
+	v := p.Value("domain_filter")
+	ok := !v.Exists() || v.IsArray()
+	v.ForEach(func(_, d gjson.Result) bool {
 		name := strings.ToLower(strings.TrimSpace(d.Str))
-		out := strings.HasPrefix(name, "-")
-		if name = strings.TrimPrefix(name, "-"); d.Type != gjson.String || !isDomain(name) || len(r.include)+len(r.exclude) == maxDomains {
-			return bad
+		list := &r.include
+		if strings.HasPrefix(name, "-") {
+			name, list = name[1:], &r.exclude
 		}
-		if out {
-			r.exclude = append(r.exclude, name)
-		} else {
-			r.include = append(r.include, name)
-		}
+		*list = append(*list, name)
+		ok = ok && d.Type == gjson.String && isDomain(name) && len(r.include)+len(r.exclude) <= maxDomains
+		return ok
+	})
+	if !ok {
+		p.Fail("domain_filter", "domain_filter must be a list of at most "+itoa(maxDomains)+" domains; a leading - leaves one out")
 	}
-	return nil
 }
 
 // isDomain keeps whatever could be an operator of a query out of it.
@@ -226,37 +156,36 @@ func isDomain(s string) bool {
 	return true
 }
 
-func (r *request) readContent(v gjson.Result) (err error) {
-	if !v.Exists() || v.Type == gjson.Null {
-		return nil
-	}
-	if !v.IsObject() {
-		return apierr.Invalid("content_options", "content_options must be an object")
+func (r *request) readContent(p *params.Reader) {
+	v := p.Value("content_options")
+	if v.Exists() && !v.IsObject() {
+		p.Fail("content_options", "content_options must be an object")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
-		param := "content_options." + k.Str
+		must := ""
 		switch k.Str {
-		case "snippet", "full_page":
-			if !v.IsBool() {
-				err = apierr.Invalid(param, "%s must be true or false", param)
-			} else if k.Str == "snippet" {
-				r.snippet = v.Bool()
-			} else {
-				r.full = v.Bool()
+		case "snippet":
+			if r.snippet = v.Bool(); !v.IsBool() {
+				must = "true or false"
+			}
+		case "full_page":
+			if r.full = v.Bool(); !v.IsBool() {
+				must = "true or false"
 			}
 		case "format":
-			if r.format = v.Str; r.format != "markdown" && r.format != "text" && r.format != "html" {
-				err = apierr.Invalid(param, "%s must be markdown, text or html", param)
+			if r.format = v.Str; !words.Has("markdown text html", v.Str) || v.Str == "" {
+				must = "markdown, text or html"
 			}
 		case "max_characters":
-			if v.Type != gjson.Number || v.Num != float64(int(v.Num)) || v.Num < 1 || v.Num > maxCharacters {
-				err = apierr.Invalid(param, "%s must be an integer from 1 to %d", param, maxCharacters)
+			if r.maxChars = int(v.Num); v.Type != gjson.Number || v.Num != float64(int(v.Num)) || v.Num < 1 || v.Num > maxCharacters {
+				must = "an integer from 1 to " + itoa(maxCharacters)
 			}
-			r.maxChars = int(v.Num)
 		}
-		return err == nil
+		if must != "" {
+			p.Fail("content_options."+k.Str, "content_options."+k.Str+" must be "+must)
+		}
+		return must == ""
 	})
-	return err
 }
 
 // forbidden are pieces of names that are never a vendor's parameter here:
@@ -267,41 +196,28 @@ var forbidden = [...]string{
 
 // readOptions reads provider_options: names with plain values, or such an
 // object under a provider's id.
-func (r *request) readOptions(v gjson.Result) error {
-	if !v.Exists() || v.Type == gjson.Null {
-		return nil
+func (r *request) readOptions(p *params.Reader, path, provider string, v gjson.Result) {
+	if v.Exists() && !v.IsObject() {
+		p.Fail(path, path+" must be an object")
 	}
-	if !v.IsObject() {
-		return apierr.Invalid("provider_options", "provider_options must be an object")
-	}
-	return r.option("", v)
-}
-
-func (r *request) option(provider string, v gjson.Result) (err error) {
 	v.ForEach(func(k, v gjson.Result) bool {
-		param := "provider_options." + k.Str
-		if provider != "" {
-			param = "provider_options." + provider + "." + k.Str
+		param := clip(path + "." + k.Str)
+		if v.IsObject() && provider == "" && k.Str != "" {
+			r.readOptions(p, param, k.Str, v)
+			return p.Err == nil
 		}
 		low := strings.ToLower(k.Str)
-		if v.IsObject() && provider == "" {
-			err = r.option(k.Str, v)
-			return err == nil
-		}
 		for _, f := range &forbidden {
 			if strings.Contains(low, f) {
-				err = apierr.Invalid(clip(param), "provider_options must not have addresses or keys in it")
-				return false
+				p.Fail(param, "provider_options must not have addresses or keys in it")
 			}
 		}
 		if len(k.Str) > 64 || !plain(v) || len(r.options) == 64 {
-			err = apierr.Invalid(clip(param), "provider_options must have plain values: strings, numbers, true, false or lists of them")
-			return false
+			p.Fail(param, "provider_options must have plain values: strings, numbers, true, false or lists of them")
 		}
 		r.options = append(r.options, option{provider, k.Str, v})
-		return true
+		return p.Err == nil
 	})
-	return err
 }
 
 func clip(s string) string { return s[:min(len(s), 100)] }

@@ -124,18 +124,20 @@ func (a *ask) operators() string {
 
 // from gives the begin of the time range; the zero time for any time.
 func (a *ask) from() time.Time {
-	t := a.now.UTC()
+	months, days := 0, 0
 	switch a.since {
 	case "day":
-		return t.AddDate(0, 0, -1)
+		days = 1
 	case "week":
-		return t.AddDate(0, 0, -7)
+		days = 7
 	case "month":
-		return t.AddDate(0, -1, 0)
+		months = 1
 	case "year":
-		return t.AddDate(-1, 0, 0)
+		months = 12
+	default:
+		return time.Time{}
 	}
-	return time.Time{}
+	return a.now.UTC().AddDate(0, -months, -days)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

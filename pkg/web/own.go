@@ -16,6 +16,7 @@ import (
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 	"weir/pkg/webpage"
+	"weir/pkg/words"
 )
 
 // The gateway's own fetch, as a provider.
@@ -98,8 +99,8 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 	isHTML := kind == "text/html" || kind == "application/xhtml+xml" || kind == "" && looksHTML(raw)
 	switch {
 	case isHTML:
-	case strings.HasPrefix(kind, "text/"), kind == "application/json", strings.HasSuffix(kind, "+json"), kind == "application/xml",
-		strings.HasSuffix(kind, "+xml"), kind == "application/javascript", kind == "application/yaml", kind == "application/x-yaml", kind == "":
+	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), kind == "",
+		words.Has("application/json application/xml application/javascript application/yaml application/x-yaml", kind):
 	default:
 		return nil, apierr.New(422, pageUnreadable, "the address holds no page: its content type cannot be read as text")
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/media"
 	"weir/pkg/webpage"
 	"weir/pkg/words"
@@ -34,24 +35,10 @@ func (p *page) response(req *request, took time.Duration) *edge.Response {
 	if p.url == "" {
 		p.url = req.url
 	}
-	b := make([]byte, 0, len(text)+len(text)/16+1024)
-	b = words.Text(b, `{"provider":`, p.provider)
-	b = words.Text(b, `,"url":`, p.url)
-	b = words.Text(b, `,"title":`, p.title)
-	b = words.Text(b, `,"content":{"format":`, p.format)
-	if b = append(b, `,"text":`...); text == "" {
-		b = append(b, `""`...)
-	} else {
-		b = words.Text(b, "", text)
-	}
-	b = words.JSON(b, `,"length":`, itoa(utf8.RuneCountInString(text)))
-	b = words.Text(b, `},"metadata":{"author":`, p.author)
-	b = words.Text(b, `,"published_at":`, p.published)
-	b = words.Text(b, `,"language":`, p.language)
-	b = words.JSON(b, `},"usage":{"fetch_cost_usd":`, p.cost)
-	b = words.JSON(b, `},"metrics":{"response_time_ms":`, itoa(int(took.Milliseconds())))
-	b = words.JSON(b, `,"upstream_latency_ms":`, itoa(int(p.latency.Milliseconds())))
-	return media.JSONAnswer(p.header, append(b, "}}"...))
+	b := words.Fill(make([]byte, 0, len(text)+len(text)/16+1024), `{"provider":$,"url":$,"title":$,"content":{"format":$,"text":`, p.provider, p.url, p.title, p.format)
+	b = words.Fill(fields.Quote(b, text), `,"length":#},"metadata":{"author":$,"published_at":$,"language":$},"usage":{"fetch_cost_usd":#},"metrics":{"response_time_ms":#,"upstream_latency_ms":#}}`,
+		itoa(utf8.RuneCountInString(text)), p.author, p.published, p.language, p.cost, itoa(int(took.Milliseconds())), itoa(int(p.latency.Milliseconds())))
+	return media.JSONAnswer(p.header, b)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,11 +1,10 @@
 package web
 
 import (
-	"errors"
 	"strings"
 
 	"weir/pkg/apierr"
-	"weir/pkg/fields"
+	"weir/pkg/params"
 	"weir/pkg/provider"
 )
 
@@ -32,50 +31,19 @@ type request struct {
 
 // parse reads and checks a body.
 func (h *Handler) parse(body []byte, ownHost string) (*request, error) {
-	s, err := fields.Read(body, "model", "provider", "url", "format", "max_characters")
-	if err != nil {
-		var e *fields.Error
-		if errors.As(err, &e) && e.Field != "" {
-			return nil, apierr.Invalid(e.Field, "%s", e.Error())
-		}
-		return nil, apierr.Invalid("", "the body is not valid JSON: %v", err)
-	}
-	r := &request{format: markdown}
-	for _, name := range [...]string{"model", "provider"} {
-		v, ok, err := s.String(name)
-		switch {
-		case err != nil, ok && v == "":
-			return nil, apierr.Invalid(name, "%s must be a non-empty string", name)
-		case ok && r.model != "" && r.model != v:
-			return nil, apierr.Invalid(name, "model and provider name two different things")
-		case ok:
-			r.model = v
+	p := params.Read(body, "model", "provider", "url", "format", "max_characters")
+	r := &request{model: p.Model()}
+	raw := p.Text("url", true)
+	if p.Err == nil {
+		if len(raw) > maxURL {
+			p.Fail("url", "url must have at most "+itoa(maxURL)+" bytes")
+		} else {
+			r.url, p.Err = h.address(raw, ownHost)
 		}
 	}
-	raw, ok, err := s.String("url")
-	switch {
-	case err == nil && !ok:
-		return nil, apierr.Invalid("url", "url is required")
-	case err != nil, strings.TrimSpace(raw) == "":
-		return nil, apierr.Invalid("url", "url must be a non-empty string")
-	case len(raw) > maxURL:
-		return nil, apierr.Invalid("url", "url must have at most %d bytes", maxURL)
-	}
-	if r.url, err = h.address(raw, ownHost); err != nil {
-		return nil, err
-	}
-	if v, ok, err := s.String("format"); err != nil || ok {
-		if v != markdown && v != text && v != rawHTML {
-			return nil, apierr.Invalid("format", "format must be markdown, text or html")
-		}
-		r.format = v
-	}
-	if n, ok, err := s.Int("max_characters", 1, maxCharacters); err != nil {
-		return nil, apierr.Invalid("max_characters", "max_characters must be an integer from 1 to %d", maxCharacters)
-	} else if ok {
-		r.max = int(n)
-	}
-	return r, nil
+	r.format = p.Choice("format", markdown, text, rawHTML)
+	r.max = p.Int("max_characters", 0, 1, maxCharacters)
+	return r, p.Err
 }
 
 // address gives the canonical form of an address that may be fetched: the

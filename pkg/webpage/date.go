@@ -58,24 +58,28 @@ func ago(s string, now time.Time) string {
 	if err != nil || n < 0 || n > 1000 {
 		return ""
 	}
-	t := now.UTC()
-	switch strings.TrimSuffix(words[1], "s") {
+	unit, months, days, exact := strings.TrimSuffix(words[1], "s"), 0, 0, time.Duration(0)
+	switch unit {
 	case "second", "sec":
-		t = t.Add(-time.Duration(n) * time.Second)
+		exact = time.Second
 	case "minute", "min":
-		t = t.Add(-time.Duration(n) * time.Minute)
+		exact = time.Minute
 	case "hour":
-		t = t.Add(-time.Duration(n) * time.Hour)
+		exact = time.Hour
 	case "day":
-		return t.AddDate(0, 0, -n).Format(time.DateOnly)
+		days = 1
 	case "week":
-		return t.AddDate(0, 0, -7*n).Format(time.DateOnly)
+		days = 7
 	case "month":
-		return t.AddDate(0, -n, 0).Format(time.DateOnly)
+		months = 1
 	case "year":
-		return t.AddDate(-n, 0, 0).Format(time.DateOnly)
+		months = 12
 	default:
 		return ""
 	}
-	return t.Format("2006-01-02T15:04:05Z")
+	t := now.UTC().Add(-time.Duration(n)*exact).AddDate(0, -n*months, -n*days)
+	if exact > 0 {
+		return t.Format("2006-01-02T15:04:05Z")
+	}
+	return t.Format(time.DateOnly)
 }

@@ -74,20 +74,23 @@ func List(texts []string) string {
 // Quote gives a text in JSON.
 func Quote(s string) string { return string(fields.Quote(nil, s)) }
 
-// Text appends a name, which comes with its punctuation, and a text, or null
-// for "".
-func Text(b []byte, name, value string) []byte {
-	if value == "" {
-		return JSON(b, name, "")
+// Fill appends a template in JSON with its places filled: each $ is a text, and
+// each # a value in JSON, in the order of values; "" is null.
+func Fill(b []byte, template string, values ...string) []byte {
+	for {
+		i := strings.IndexAny(template, "$#")
+		if i < 0 || len(values) == 0 {
+			return append(b, template...)
+		}
+		b = append(b, template[:i]...)
+		switch v := values[0]; {
+		case v == "":
+			b = append(b, "null"...)
+		case template[i] == '$':
+			b = fields.Quote(b, v)
+		default:
+			b = append(b, v...)
+		}
+		template, values = template[i+1:], values[1:]
 	}
-	return fields.Quote(append(b, name...), value)
-}
-
-// JSON appends a name, which comes with its punctuation, and a value in JSON,
-// or null for "".
-func JSON(b []byte, name, value string) []byte {
-	if value == "" {
-		value = "null"
-	}
-	return append(append(b, name...), value...)
 }

@@ -37,8 +37,8 @@ func TestNumbersStayAsTheyAreWritten(t *testing.T) {
 }
 
 func TestWriting(t *testing.T) {
-	b := JSON(Text(Text(nil, `{"a":`, "x\"\n"), `,"b":`, ""), `,"c":`, "")
-	if got, want := string(JSON(b, `,"d":`, List([]string{"1", "é"})))+"}", `{"a":"x\"\n","b":null,"c":null,"d":["1","é"]}`; got != want {
+	got := string(Fill([]byte("x"), `{"a":$,"b":$,"c":#,"d":#}`, "x\"$#\n", "", "", List([]string{"1", "é"})))
+	if want := `x{"a":"x\"$#\n","b":null,"c":null,"d":["1","é"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if List(nil) != "" || Quote("a") != `"a"` {
