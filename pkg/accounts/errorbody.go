@@ -42,6 +42,8 @@ func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credenti
 }
 
 func read(e *apierr.Error, raw []byte, cred provider.Credential) {
+	// A name may be a credential too: many are of letters and digits alone.
+	name := func(s string) bool { return identifier(s) && live(cred).String(s) == s }
 	for _, path := range messagePaths {
 		if m := gjson.GetBytes(raw, path); m.Type == gjson.String && strings.TrimSpace(m.Str) != "" {
 			e.Message = shownText(m.Str, cred)
@@ -56,16 +58,16 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 	if !inner.IsObject() {
 		inner = body
 	}
-	for _, name := range [...]string{"code", "type", "status"} {
-		v := inner.Get(name)
-		if v.Type != gjson.String || !identifier(v.Str) {
+	for _, field := range [...]string{"code", "type", "status"} {
+		v := inner.Get(field)
+		if v.Type != gjson.String || !name(v.Str) {
 			continue
 		}
-		if e.Code == "" && name != "type" || v.Str == quotaCode {
+		if e.Code == "" && field != "type" || v.Str == quotaCode {
 			e.Code = v.Str
 		}
 	}
-	if p := inner.Get("param"); p.Type == gjson.String && identifier(p.Str) {
+	if p := inner.Get("param"); p.Type == gjson.String && name(p.Str) {
 		e.Param = p.Str
 	}
 }

@@ -35,6 +35,7 @@ func TestUpstreamMessages(t *testing.T) {
 		{"key of another", `{"error":{"message":"Incorrect API key provided: sk-proj-0123456789abcdef."}}`, "Incorrect API key provided: ***", "", ""},
 		{"control characters", "{\"error\":{\"message\":\"a\\u0000b\\u001bc\\nd\"}}", "abc d", "", ""},
 		{"code that is no name", `{"error":{"message":"m","code":"a b <c>","param":"../x y"}}`, "m", "", ""},
+		{"names that are the key", `{"error":{"message":"m","code":"live-key-0123456789","param":"live-token-0123456789","status":"live-key-0123456789"}}`, "m", "", ""},
 		{"code with a key", `{"error":{"message":"m","code":"sk-0123456789abcdefghij"}}`, "m", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -218,6 +218,9 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 // check reads an answer that must be whole.
 func (x *creation) check(resp *upstream.Response) error {
 	if x.shape.create == nil {
+		if t := strings.ToLower(resp.Header.Get("content-type")); !media.IsJSON(t) && !strings.HasPrefix(t, "text/event-stream") {
+			return outcome(media.BadBody(errNoImage))
+		}
 		return outcome(media.WholeJSON(resp))
 	}
 	raw, err := stream.ReadAll(resp.Body, maxImages)

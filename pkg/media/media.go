@@ -5,6 +5,7 @@
 package media
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -141,15 +142,22 @@ func FirstByte(m *snapshot.Machine, limit time.Duration) time.Duration {
 }
 
 // WholeJSON is a Check for answers that are JSON: such a body is read whole and
-// must be valid, so that a cut one is never shown as complete. Other bodies
-// pass.
+// must be a valid object, so that a cut one is never shown as complete. A page
+// is no answer. Other bodies pass.
 func WholeJSON(resp *upstream.Response) error {
-	if !IsJSON(resp.Header.Get("content-type")) {
+	kind := resp.Header.Get("content-type")
+	if !IsJSON(kind) {
+		if isPage(kind) {
+			return BadBody(errNoAnswer)
+		}
 		return nil
 	}
 	raw, err := stream.ReadAll(resp.Body, maxJSON)
 	if err == nil {
 		err = ValidJSON(raw)
+	}
+	if err == nil && bytes.TrimLeft(raw, " \t\r\n")[0] != '{' {
+		err = errNoAnswer
 	}
 	if err != nil {
 		return BadBody(err)
@@ -159,6 +167,15 @@ func WholeJSON(resp *upstream.Response) error {
 }
 
 const maxJSON = 32 << 20 // bytes of an answer
+
+var errNoAnswer = errors.New("media: a page, or no JSON object")
+
+// isPage tells whether a content type is that of a page for people.
+func isPage(kind string) bool {
+	kind, _, _ = strings.Cut(kind, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "text/html" || kind == "application/xhtml+xml"
+}
 
 // ValidJSON checks a whole answer of any size.
 func ValidJSON(raw []byte) error {

@@ -95,7 +95,7 @@ func TestQuery(t *testing.T) {
 }
 
 func TestWholeJSON(t *testing.T) {
-	for body, ok := range map[string]bool{`{"a":1}`: true, `[]`: true, `{"a":`: false, ``: false, `{}{}`: false, "{\"a\":\"\xff\"}": false} {
+	for body, ok := range map[string]bool{`{"a":1}`: true, ` {}`: true, `[]`: false, `null`: false, `"a"`: false, `{"a":`: false, ``: false, `{}{}`: false, "{\"a\":\"\xff\"}": false} {
 		resp := &upstream.Response{Status: 200, Header: edge.Header{{Name: "content-type", Value: "application/json; charset=utf-8"}}, Body: io.NopCloser(strings.NewReader(body))}
 		if err := media.WholeJSON(resp); (err == nil) != ok {
 			t.Errorf("%q: %v", body, err)
@@ -103,6 +103,10 @@ func TestWholeJSON(t *testing.T) {
 		resp = &upstream.Response{Status: 200, Header: edge.Header{{Name: "content-type", Value: "audio/mpeg"}}, Body: io.NopCloser(strings.NewReader(body))}
 		if err := media.WholeJSON(resp); err != nil {
 			t.Errorf("%q as audio: %v", body, err)
+		}
+		resp.Header[0].Value = "Text/HTML; charset=utf-8"
+		if err := media.WholeJSON(resp); err == nil {
+			t.Errorf("%q as a page is an answer", body)
 		}
 	}
 }

@@ -37,3 +37,19 @@ export function elapse(dir, ms) {
     } finally { db.close(); }
   }
 }
+
+// edit changes rows: change(key, text) gives what a row is to hold, of the same
+// length. The worker must be down.
+export function edit(dir, change) {
+  for (const file of files(dir)) {
+    const db = new DatabaseSync(file);
+    try {
+      if (!db.prepare("select 1 from sqlite_master where name = '_cf_KV'").get()) continue;
+      for (const { key, value } of db.prepare("select key, value from _cf_KV").all()) {
+        const text = Buffer.from(value).toString("latin1"), now = change(key, text);
+        if (now.length !== text.length) throw new Error(`the length of ${key} would change`);
+        if (now !== text) db.prepare("update _cf_KV set value = ? where key = ?").run(Buffer.from(now, "latin1"), key);
+      }
+    } finally { db.close(); }
+  }
+}
