@@ -122,6 +122,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		t := &call.Request.Trace
 		t.Attempts++
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
+		began := pl.Now()
 		resp, err := upstream.Do(ctx, pl.Doer, req)
 		if err == nil {
 			if f = pl.answer(to, resp, req, cred); f == nil && call.Check != nil {
@@ -149,6 +150,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine}, nil
 		}
 		t.Err = f.err
+		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
 		if f.refresh && !refreshed && pl.attempts < maxAttempts && renewable(conn) {
 			refreshed = true
 			if pl.refresh(ctx, call.Machine.ID, conn) {

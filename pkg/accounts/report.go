@@ -28,6 +28,8 @@ type report struct {
 	Errors    []lastError      `json:"errors,omitempty"`
 	Keys      []keyCount       `json:"keys,omitempty"`
 	Usage     []usage.Row      `json:"usage,omitempty"`
+	Requests  []store.Request  `json:"requests,omitempty"`
+	recorded  int              // requests that came to be recorded, with those left out
 	at        int64
 }
 
@@ -150,7 +152,7 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 // for up to a second. A report that does not get through is
 // kept for the next call.
 //
-//	report {cooldowns, cleared, errors, keys, usage} → {generation, limited: [{keyId, until}]}
+//	report {cooldowns, cleared, errors, keys, usage, requests} → {generation, limited: [{keyId, until}]}
 //
 // The generation is that of the first replica which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
@@ -161,6 +163,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	if r = p.reports[m.ID]; r == nil { // another request has told it meanwhile
 		return
 	}
+	r.arrange()
 	delete(p.reports, m.ID) // what comes in during the call is the next report
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -199,6 +202,8 @@ func (p *Pool) restore(machineID string, old *report) {
 	for _, u := range old.Usage {
 		since.Usage = usage.Add(since.Usage, u)
 	}
+	since.Requests = last(append(old.Requests, since.arrange()...))
+	since.recorded = len(since.Requests)
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))
 	since.Errors, since.Keys = old.Errors, old.Keys

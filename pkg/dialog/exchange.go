@@ -202,7 +202,7 @@ func (x *exchange) failed(err error) {
 	if made <= x.counted || x.found.settled {
 		return
 	}
-	x.counted = made
+	x.counted, x.call.Trace.Metered = made, true
 	var e *apierr.Error
 	if x.dialog.Usage == nil || errors.As(err, &e) && e.Status == 499 {
 		return
@@ -224,5 +224,6 @@ func (x *exchange) used(u translate.Usage, failed bool) {
 		r.Errors = 1
 	}
 	r.Price(x.to.Provider.Alias, x.to.Model, u)
+	x.call.Trace.Metered, x.call.Trace.Used = true, r.Used()
 	x.dialog.Usage.Use(x.call.Machine, r)
 }

@@ -89,4 +89,32 @@ type Trace struct {
 	Attempts     int    // upstream calls made
 	Dropped      []string
 	Err          error // cause of a failure, for the log after redaction
+
+	Asked   string    // model id as the client wrote it
+	Failed  []Attempt // the attempts that failed, in order
+	Metered bool      // the endpoint notes its usage itself
+	Used    Used
+}
+
+// Attempt is an upstream call that failed.
+type Attempt struct {
+	ConnectionID string `json:"connectionId"`
+	Provider     string `json:"provider"`
+	Model        string `json:"model,omitempty"`
+	Status       int    `json:"status"` // the upstream's, or what stands for none
+	Code         string `json:"code,omitempty"`
+	// Text is the failure in words; not kept of a refusal of the request
+	// itself, which may repeat what was asked.
+	Text string `json:"text,omitempty"`
+	Ms   int64  `json:"ms"`
+}
+
+// Used is what the answer has used.
+type Used struct {
+	Input     int64   `json:"inputTokens,omitempty"`
+	Output    int64   `json:"outputTokens,omitempty"`
+	Reasoning int64   `json:"reasoningTokens,omitempty"`
+	CacheRead int64   `json:"cacheReadTokens,omitempty"`
+	CostUSD   float64 `json:"costUsd,omitempty"`
+	Priced    bool    `json:"priced,omitempty"` // the cost is known
 }

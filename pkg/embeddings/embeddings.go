@@ -19,7 +19,9 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
+	"weir/pkg/translate"
 	"weir/pkg/upstream"
+	"weir/pkg/usage"
 )
 
 const (
@@ -79,6 +81,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		call.Targets = []routing.Target{*res.Target}
 	}
 	c.Trace.Dropped = x.dropped
+	var used usage.Row
+	used.Price(res.Target.Provider.Alias, res.Target.Model, translate.Usage{Input: max(x.answer.inputTokens, 0), Known: x.answer.inputTokens >= 0})
+	c.Trace.Used = used.Used()
 	out, err := x.answer.write(req)
 	if err != nil {
 		return nil, err
@@ -94,6 +99,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 // targets resolves the model and leaves the targets that the key may use and
 // that can embed this input.
 func (h *Handler) targets(c *auth.Call, req *request) ([]routing.Target, error) {
+	c.Trace.Asked = req.model
 	all, err := h.Router.Resolve(req.model, c.Machine, catalog.Embedding)
 	if err != nil {
 		return nil, err

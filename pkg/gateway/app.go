@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
+	"weir/pkg/apierr"
 	"weir/pkg/audio"
 	"weir/pkg/auth"
 	"weir/pkg/chat"
@@ -144,7 +145,8 @@ func New(cfg Config, p Ports) *App {
 		Credentials: keyAuth, Objects: p.Objects, Rand: p.Rand, Now: p.Now, KeySecret: []byte(cfg.KeySecret), AdminToken: keyAuth.AdminToken,
 	}
 	g.Auth = sessions.Wrap()
-	g.After = func(ctx context.Context, c *auth.Call) {
+	g.After = func(ctx context.Context, c *auth.Call, status int, e *apierr.Error) {
+		pool.Record(c.Machine, c.Request, status, e)
 		pool.Flush(ctx, c.Machine)
 		cache.Revalidate(ctx, c.MachineID)
 	}

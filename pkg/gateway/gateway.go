@@ -35,9 +35,10 @@ type Gateway struct {
 	Quiet bool
 	// Redact takes credentials out of a text that goes to the log.
 	Redact func(string) string
-	// After runs after each answered call of a machine: reports and the
-	// revalidation of its snapshot. May be nil.
-	After func(ctx context.Context, c *auth.Call)
+	// After runs after each answered call of a machine: its record, reports and
+	// the revalidation of its snapshot. status is that of the answer, e what it
+	// told of, or nil. May be nil.
+	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
 
 	table  *table
 	idBase string
@@ -139,8 +140,9 @@ func (g *Gateway) checkBody(r *edge.Request, route *Route) error {
 
 // finish turns a failure into an answer and gives every answer its fields.
 func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *auth.Call, resp *edge.Response, err error) *edge.Response {
+	var e *apierr.Error
 	if err != nil || resp == nil {
-		e := refusal(err)
+		e = refusal(err)
 		if r.Trace.Err == nil && (e.Err != nil || e.Status >= 500) {
 			r.Trace.Err = e
 		}
@@ -173,7 +175,8 @@ func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *
 		h.Set("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
 	}
 	if g.After != nil && c != nil && c.Machine != nil {
-		resp.After = append(resp.After, func(ctx context.Context) { g.After(ctx, c) })
+		status := resp.Status
+		resp.After = append(resp.After, func(ctx context.Context) { g.After(ctx, c, status, e) })
 	}
 	if !g.Quiet || resp.Status >= 500 {
 		status := resp.Status

@@ -139,6 +139,7 @@ func routes(h *handlers) []Route {
 		kept("/api/settings", "GET", "PATCH"),
 		kept("/api/audit", "GET"),
 		kept("/api/usage", "GET"),
+		kept("/api/requests", "GET"),
 		kept("/api/export", "GET", "POST"),
 		kept("/api/import", "POST"),
 		{Pattern: "/api/explain", Access: Manage, MaxBody: maxJSON, Methods: post(h.explain.Explain)},

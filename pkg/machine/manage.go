@@ -84,6 +84,7 @@ var managed = [...]struct {
 	{"PATCH", "/api/settings", (*change).settingsPatch},
 	{"GET", "/api/audit", (*change).auditList},
 	{"GET", "/api/usage", (*change).usageList},
+	{"GET", "/api/requests", (*change).requestList},
 	{"GET", "/api/export", (*change).export},
 	{"POST", "/api/export", (*change).exportSealed},
 	{"POST", "/api/import", (*change).importDoc},

@@ -32,6 +32,8 @@ type Report struct {
 	Keys []KeyCount `json:"keys,omitempty"`
 	// Usage is added to the day's rows.
 	Usage []Usage `json:"usage,omitempty"`
+	// Requests are the clients' last ones, oldest first.
+	Requests []store.Request `json:"requests,omitempty"`
 }
 
 // Cleared tells that an account, or one model of it, works.
@@ -68,7 +70,9 @@ type Usage struct {
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
-	Unpriced         int64   `json:"unpriced,omitempty"` // requests whose cost is not known
+	Unpriced         int64   `json:"unpriced,omitempty"`  // requests whose cost is not known
+	LatencyMs        int64   `json:"latencyMs,omitempty"` // the sum over Calls
+	Calls            int64   `json:"calls,omitempty"`     // clients' requests; Requests counts each attempt
 }
 
 // Reported is the answer to a Report: the generation that carries it, and the

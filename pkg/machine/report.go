@@ -30,7 +30,7 @@ func (o *Object) report(r *request) (any, error) {
 	if len(r.body) > maxReport || json.Unmarshal(r.body, &rep) != nil {
 		return nil, apierr.Invalid("", "the report is not readable")
 	}
-	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage)) > maxPerReport {
+	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests)) > maxPerReport {
 		return nil, apierr.Invalid("", "the report has too many entries")
 	}
 	known := map[string]bool{}
@@ -62,6 +62,7 @@ func (o *Object) report(r *request) (any, error) {
 	}
 	limited := r.count(rep.Keys)
 	r.use(rep.Usage)
+	r.record(rep.Requests)
 	return Reported{r.meta.Generation, limited}, nil
 }
 

@@ -21,6 +21,7 @@ const (
 	errorPrefix    = "error:"
 	countPrefix    = "count:"
 	usagePrefix    = "usage:"
+	requestPrefix  = "request:"
 	jobPrefix      = "job:"
 	auditPrefix    = "audit:"
 	mutationPrefix = "mutation:"

@@ -1,7 +1,7 @@
 package machine
 
 import (
-	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -30,6 +30,8 @@ func (u *usageRow) add(v *Usage) {
 	u.CostUSD += v.CostUSD
 	u.ReasoningTokens += v.ReasoningTokens
 	u.Unpriced += v.Unpriced
+	u.LatencyMs += v.LatencyMs
+	u.Calls += v.Calls
 }
 
 func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
@@ -44,7 +46,7 @@ func (t *tx) use(list []Usage) {
 	for i := range list {
 		v := &list[i]
 		if v.Requests < 0 || v.Errors < 0 || v.InputTokens < 0 || v.OutputTokens < 0 || v.ReasoningTokens < 0 || v.Unpriced < 0 || v.CacheReadTokens < 0 ||
-			v.CacheWriteTokens < 0 || !(v.CostUSD >= 0 && v.CostUSD < 1e9) || max(len(v.Model), len(v.KeyID), len(v.ConnectionID), len(v.Provider), len(v.Endpoint)) > 400 {
+			v.CacheWriteTokens < 0 || v.LatencyMs < 0 || v.Calls < 0 || !(v.CostUSD >= 0 && v.CostUSD < 1e9) || max(len(v.Model), len(v.KeyID), len(v.ConnectionID), len(v.Provider), len(v.Endpoint)) > 400 {
 			continue
 		}
 		name := usagePrefix + day + ":" + digestOf(v.KeyID, v.ConnectionID, v.Model, v.Endpoint)
@@ -68,20 +70,46 @@ func (t *tx) use(list []Usage) {
 	}
 }
 
-// usageGroups are the ways to add up usage.
-var usageGroups = map[string]func(u *usageRow) usageRow{
-	"day": func(u *usageRow) usageRow { return usageRow{Day: u.Day} },
-	"key": func(u *usageRow) usageRow { return usageRow{Usage: Usage{KeyID: u.KeyID}} },
-	"connection": func(u *usageRow) usageRow {
-		return usageRow{Usage: Usage{ConnectionID: u.ConnectionID, Provider: u.Provider}}
-	},
-	"provider": func(u *usageRow) usageRow { return usageRow{Usage: Usage{Provider: u.Provider}} },
-	"model":    func(u *usageRow) usageRow { return usageRow{Usage: Usage{Model: u.Model}} },
-	"endpoint": func(u *usageRow) usageRow { return usageRow{Usage: Usage{Endpoint: u.Endpoint}} },
+// usageGroups are what usage can be added up by.
+var usageGroups = [...]string{"day", "key", "connection", "provider", "model", "endpoint"}
+
+// groupsOf reads "day,model".
+func groupsOf(list string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	by := strings.Split(list, ",")
+	for i, g := range by {
+		if !slices.Contains(usageGroups[:], g) || slices.Contains(by[:i], g) {
+			return nil, apierr.Invalid("groupBy", "groupBy must be a list of day, key, connection, provider, model and endpoint")
+		}
+	}
+	return by, nil
 }
 
-// usageList answers GET /api/usage?from=&to=&groupBy=: rows of the days asked
-// for, the last seven unless told, and their sum.
+// grouped gives the empty row that u is added to, and its name.
+func (u *usageRow) grouped(by []string) (row usageRow, name string) {
+	for _, g := range by {
+		switch g {
+		case "day":
+			row.Day = u.Day
+		case "key":
+			row.KeyID = u.KeyID
+		case "connection":
+			row.ConnectionID, row.Provider = u.ConnectionID, u.Provider
+		case "provider":
+			row.Provider = u.Provider
+		case "model":
+			row.Model = u.Model
+		case "endpoint":
+			row.Endpoint = u.Endpoint
+		}
+	}
+	return row, strings.Join([]string{row.Day, row.KeyID, row.ConnectionID, row.Provider, row.Model, row.Endpoint}, "\n")
+}
+
+// usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
+// asked for, the last seven unless told, and their sum.
 func (c *change) usageList() (any, error) {
 	from, to := c.query("from"), c.query("to")
 	if to == "" {
@@ -95,9 +123,9 @@ func (c *change) usageList() (any, error) {
 			return nil, apierr.Invalid(name, "%s must be a day: 2026-01-31", name)
 		}
 	}
-	group := usageGroups[c.query("groupBy")]
-	if by := c.query("groupBy"); by != "" && group == nil {
-		return nil, apierr.Invalid("groupBy", "groupBy must be day, key, connection, provider, model or endpoint")
+	by, err := groupsOf(c.query("groupBy"))
+	if err != nil {
+		return nil, err
 	}
 	var total usageRow
 	rows := []usageRow{}
@@ -107,12 +135,11 @@ func (c *change) usageList() (any, error) {
 			continue
 		}
 		total.add(&u.Usage)
-		if group == nil {
+		if by == nil {
 			rows = append(rows, u)
 			continue
 		}
-		g := group(&u)
-		name := fmt.Sprint(g)
+		g, name := u.grouped(by)
 		at, ok := index[name]
 		if !ok {
 			at = len(rows)
@@ -125,7 +152,7 @@ func (c *change) usageList() (any, error) {
 		if rows[i].Day != rows[j].Day {
 			return rows[i].Day < rows[j].Day
 		}
-		return strings.Compare(rows[i].Model+rows[i].KeyID, rows[j].Model+rows[j].KeyID) < 0
+		return rows[i].Model+rows[i].KeyID < rows[j].Model+rows[j].KeyID
 	})
 	return struct {
 		Object string     `json:"object"`

@@ -47,6 +47,7 @@ type Allows func(k *store.Key, id string) bool
 // Targets resolves a model and leaves the targets that the key may use and of
 // which usable says nothing. The error is that of the first one left out.
 func Targets(r Router, allows Allows, c *auth.Call, model string, kind catalog.Kind, usable func(*routing.Target) error) ([]routing.Target, error) {
+	c.Trace.Asked = model
 	all, err := r.Resolve(model, c.Machine, kind)
 	if err != nil {
 		return nil, err

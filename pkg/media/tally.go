@@ -43,7 +43,7 @@ func (t *Tally) failed() {
 	if t.Meter == nil || made <= t.counted || t.row.Requests == 0 {
 		return
 	}
-	t.counted = made
+	t.counted, t.Call.Trace.Metered = made, true
 	row := t.row
 	row.Errors = 1
 	t.Meter.Use(t.Call.Machine, row)
@@ -67,6 +67,7 @@ func (t *Tally) Done(fill func(row *usage.Row)) {
 	}
 	row := t.row
 	fill(&row)
+	t.Call.Trace.Metered, t.Call.Trace.Used = true, row.Used()
 	t.Meter.Use(t.Call.Machine, row)
 }
 

@@ -83,6 +83,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 // search services of the machine, else its chat models with a search tool.
 func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) {
 	if model != "" {
+		c.Trace.Asked = model
 		all, err := h.Router.Resolve(model, c.Machine, catalog.WebSearch)
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package usage
 
 import (
 	"weir/pkg/catalog"
+	"weir/pkg/edge"
 	"weir/pkg/translate"
 )
 
@@ -22,6 +23,10 @@ type Row struct {
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
+	// LatencyMs is the sum over Calls, from their arrival to the end of their
+	// answers. Calls are clients' requests; Requests counts each attempt.
+	LatencyMs int64 `json:"latencyMs,omitempty"`
+	Calls     int64 `json:"calls,omitempty"`
 	// Unpriced counts the requests whose cost is not known and not in CostUSD.
 	Unpriced int64 `json:"unpriced,omitempty"`
 }
@@ -38,6 +43,14 @@ func (r *Row) Price(alias, model string, u translate.Usage) {
 		return
 	}
 	r.CostUSD = cost
+}
+
+// Used is what the row says of one request.
+func (r *Row) Used() edge.Used {
+	return edge.Used{
+		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
+		CostUSD: r.CostUSD, Priced: r.Unpriced == 0,
+	}
 }
 
 // Cost gives the price of an answer in USD; known is false where the usage or
@@ -105,4 +118,6 @@ func (r *Row) add(o *Row) {
 	r.CacheWriteTokens += o.CacheWriteTokens
 	r.CostUSD += o.CostUSD
 	r.Unpriced += o.Unpriced
+	r.LatencyMs += o.LatencyMs
+	r.Calls += o.Calls
 }

@@ -141,6 +141,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		if placeholder {
 			model = "video"
 		}
+		x.call.Trace.Asked = model
 		all, err := h.Router.Resolve(named+"/"+model, c.Machine, "video")
 		if err != nil {
 			return nil, err
@@ -153,6 +154,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		return media.Keep(all, h.Allows, c.Key, asked, x.usable)
 	}
 	if asked != "" {
+		x.call.Trace.Asked = asked
 		all, err := h.Router.Resolve(asked, c.Machine, "video")
 		var e *apierr.Error
 		switch {

@@ -231,6 +231,7 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 		}
 		return append(steps, step{own: true}), nil
 	}
+	c.Trace.Asked = model
 	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch)
 	if err != nil {
 		return nil, err

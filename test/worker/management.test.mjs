@@ -60,6 +60,7 @@ const routes = () => [
   ["PATCH", "/api/settings", { strategy: "round-robin" }, 200],
   ["GET", "/api/audit", undefined, 200],
   ["GET", "/api/usage", undefined, 200],
+  ["GET", "/api/requests", undefined, 200],
   ["GET", "/api/export", undefined, 200],
   ["GET", "/api/catalog/providers", undefined, 200],
   ["POST", `/api/oauth/${signIn}/authorize`, {}, 200],

@@ -1,0 +1,108 @@
+package accounts
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+)
+
+// Bounds of a record.
+const (
+	maxRecords    = 64  // of one report; of more within a second the last are kept
+	maxRecordText = 160 // bytes of an id or of an attempt's failure
+)
+
+// tried is the record of an attempt that failed.
+func tried(t *edge.Trace, f *failure, took time.Duration) edge.Attempt {
+	a := edge.Attempt{
+		ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model,
+		Status: f.err.Status, Code: f.err.Code, Ms: took.Milliseconds(),
+	}
+	if f.next || f.effect != nothing {
+		a.Text = cut(f.err.Message, maxRecordText)
+	}
+	return a
+}
+
+// Record notes a client's POST to a data route once it is over: its time is
+// added to the usage, with what its endpoint has not noted itself, and the
+// call is listed by GET /api/requests. status is that of the answer, e what it
+// told of, or nil. Both go to the object with the next report.
+func (p *Pool) Record(m *snapshot.Machine, r *edge.Request, status int, e *apierr.Error) {
+	t := &r.Trace
+	if m == nil || r.Method != "POST" || !strings.HasPrefix(t.Route, "/v1/") {
+		return
+	}
+	now := p.Now()
+	ms := max(now.Sub(r.Start).Milliseconds(), 0)
+	row := usage.Row{KeyID: t.KeyID, Endpoint: t.Route}
+	if t.Attempts > 0 {
+		if !t.Metered {
+			p.attempts(m, t)
+		}
+		row.ConnectionID, row.Provider, row.Model = t.ConnectionID, t.Provider, t.Model
+	}
+	row.LatencyMs, row.Calls = ms, 1
+	p.Use(m, row)
+
+	rec := store.Request{
+		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: t.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
+		// A copy: the id may be a part of the body, which must not live on with it.
+		Asked:  strings.Clone(cut(t.Asked, maxRecordText)),
+		Status: status, LatencyMs: ms, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped, Used: t.Used,
+	}
+	if e == nil && t.Err != nil { // what broke a stream
+		errors.As(t.Err, &e)
+	}
+	if e != nil {
+		if rec.Error = e.Code; rec.Error == "" {
+			rec.Error = e.Type
+		}
+	}
+	p.reportOf(m.ID).record(rec)
+}
+
+// attempts notes the attempts of a call whose endpoint does not count them.
+func (p *Pool) attempts(m *snapshot.Machine, t *edge.Trace) {
+	for _, a := range t.Failed {
+		p.Use(m, usage.Row{
+			KeyID: t.KeyID, ConnectionID: a.ConnectionID, Provider: a.Provider, Model: a.Model, Endpoint: t.Route, Requests: 1, Errors: 1,
+		})
+	}
+	if well := int64(t.Attempts - len(t.Failed)); well > 0 {
+		row := usage.Row{
+			KeyID: t.KeyID, ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model, Endpoint: t.Route, Requests: well,
+			InputTokens: t.Used.Input, OutputTokens: t.Used.Output, CostUSD: t.Used.CostUSD,
+		}
+		if !t.Used.Priced && !strings.HasSuffix(t.Route, "/count_tokens") { // those are free
+			row.Unpriced = well
+		}
+		p.Use(m, row)
+	}
+}
+
+// record keeps the last requests of a report in a ring.
+func (r *report) record(rec store.Request) {
+	if len(r.Requests) < maxRecords {
+		r.Requests = append(r.Requests, rec)
+	} else {
+		r.Requests[r.recorded%maxRecords] = rec
+	}
+	r.recorded++
+}
+
+// arrange brings the ring into the order of time.
+func (r *report) arrange() []store.Request {
+	if over := r.recorded - len(r.Requests); over > 0 {
+		at := r.recorded % maxRecords
+		r.Requests = append(append(make([]store.Request, 0, maxRecords), r.Requests[at:]...), r.Requests[:at]...)
+		r.recorded = len(r.Requests)
+	}
+	return r.Requests
+}

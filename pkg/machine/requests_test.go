@@ -1,0 +1,124 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func requestOf(i int) string {
+	failed, status := "", 200
+	if i%10 == 0 {
+		failed, status = `,"failed":[{"connectionId":"c1","status":429,"text":"slow down"}]`, 429
+	}
+	return fmt.Sprintf(`{"id":"req_%d","at":%d,"keyId":"k%d","endpoint":"/v1/embeddings","asked":"fast","model":"openai/m%d","connectionId":"c1","status":%d,"latencyMs":5,"attempts":1%s}`, i, i, i%2, i%3, status, failed)
+}
+
+func TestTheLastRequestsAreListed(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	gen := w.replica().Generation
+	if got := w.ok("GET", "/api/requests", ""); len(got.Get("data").Array()) != 0 || got.Get("has_more").Bool() {
+		t.Errorf("before the first: %s", got.Raw)
+	}
+	n := 0
+	report := func(count int) {
+		var list []string
+		for range count {
+			n++
+			list = append(list, requestOf(n))
+		}
+		w.want(200, "report", `{"requests":[`+strings.Join(list, ",")+`]}`)
+	}
+	for _, count := range []int{1, 30, 24, 45} {
+		report(count)
+	}
+	first := w.ok("GET", "/api/requests?limit=60", "")
+	if ids := first.Get("data.#.id").Array(); len(ids) != 60 || ids[0].Str != "req_100" || ids[59].Str != "req_41" || !first.Get("has_more").Bool() {
+		t.Errorf("got %s", first.Raw)
+	}
+	rest := w.ok("GET", "/api/requests?limit=60&before="+first.Get("data.59.seq").Raw, "")
+	if ids := rest.Get("data.#.id").Array(); len(ids) != 40 || ids[0].Str != "req_40" || ids[39].Str != "req_1" || rest.Get("has_more").Bool() {
+		t.Errorf("got %s", rest.Raw)
+	}
+	if got := w.ok("GET", "/api/requests?before=1", ""); len(got.Get("data").Array()) != 0 {
+		t.Errorf("before the first: %s", got.Raw)
+	}
+	for query, want := range map[string]int{
+		"failed=true": 10, "failed=false": 90, "key=k1": 50, "model=openai/m0": 33, "model=fast": 100, "model=fast&key=k0&failed=true": 10,
+		"connection=c1": 100, "connection=c2": 0, "endpoint=/v1/messages": 0,
+	} {
+		if got := w.ok("GET", "/api/requests?limit=200&"+query, ""); len(got.Get("data").Array()) != want {
+			t.Errorf("%s: got %d, want %d", query, len(got.Get("data").Array()), want)
+		}
+	}
+	for n < 2000 {
+		report(64)
+	}
+	kept := 0
+	for before := ""; ; {
+		got := w.ok("GET", "/api/requests?limit=200"+before, "")
+		list := got.Get("data").Array()
+		for i := range list {
+			if want := fmt.Sprintf("req_%d", n-kept-i); list[i].Get("id").Str != want {
+				t.Fatalf("got %s, want %s", list[i].Get("id").Str, want)
+			}
+		}
+		kept += len(list)
+		if !got.Get("has_more").Bool() {
+			break
+		}
+		before = "&before=" + list[len(list)-1].Get("seq").Raw
+	}
+	if kept < 976 || kept > 1000 {
+		t.Errorf("%d are kept", kept)
+	}
+	if rows := len(w.loc.Storage(mid).List("request:", "", 0)); rows > 40 {
+		t.Errorf("%d rows", rows)
+	}
+	if w.replica().Generation != gen {
+		t.Error("requests move the generation")
+	}
+	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe"} {
+		if status, _ := w.api("GET", "/api/requests?"+query, ""); status != 400 {
+			t.Errorf("%s: got %d", query, status)
+		}
+	}
+}
+
+func TestARequestIsTidied(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.want(200, "report", `{"requests":[
+		{"id":"a","endpoint":"/v1/rerank","asked":"sk-abcdefghijklmnopqrstuvwxyz0123456789","status":502,"attempts":1,"failed":[{"connectionId":"c","status":401,"text":"Incorrect API key sk-abcdefghijklmnopqrstuvwxyz0123456789 `+strings.Repeat("x", 900)+`"}]},
+		{"id":"b","endpoint":"/v1/rerank","status":7},
+		{"id":"c","endpoint":"/v1/rerank","status":200,"latencyMs":-1},
+		{"id":"`+strings.Repeat("d", 500)+`","endpoint":"/v1/rerank","status":200}]}`)
+	got := w.ok("GET", "/api/requests", "")
+	if got.Get("data.#").Int() != 1 || strings.Contains(got.Raw, "abcdefghij") || len(got.Get("data.0.failed.0.text").Str) > 300 {
+		t.Errorf("got %s", got.Raw)
+	}
+}
+
+func TestUsageIsGroupedBySeveral(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":2,"calls":2,"latencyMs":500},{"keyId":"k2","model":"a","requests":1,"errors":1},{"keyId":"k1","model":"b","requests":4},{"model":"b","calls":-1}]}`)
+	w.clock.add(24 * 3600e9)
+	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":8,"calls":1,"latencyMs":100}]}`)
+	for by, want := range map[string]int{"day": 2, "model": 2, "key": 2, "day,model": 3, "day,key": 3, "day,key,model": 4, "key,model": 3} {
+		got := w.ok("GET", "/api/usage?groupBy="+by, "")
+		if rows := got.Get("data").Array(); len(rows) != want {
+			t.Errorf("%s: got %s", by, got.Raw)
+		}
+	}
+	got := w.ok("GET", "/api/usage?groupBy=model", "").Get(`data.#(model=="a")`)
+	if got.Get("requests").Int() != 11 || got.Get("calls").Int() != 3 || got.Get("latencyMs").Int() != 600 || got.Get("errors").Int() != 1 {
+		t.Errorf("got %s", got.Raw)
+	}
+	for _, by := range []string{"day,day", "day,", "magic,day"} {
+		if status, _ := w.api("GET", "/api/usage?groupBy="+by, ""); status != 400 {
+			t.Errorf("%s: got %d", by, status)
+		}
+	}
+}
