@@ -88,7 +88,20 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		if err != nil {
 			return nil, err
 		}
-		return media.Keep(all, h.Allows, c.Key, model, usable)
+		for i := range all {
+			// A provider of chat models that is named alone: its usual model.
+			if to := &all[i]; to.Model == "search" && !to.Provider.Search {
+				if s := shapeOf(to); s != nil {
+					to.Model, to.Kind = s.model, catalog.LLM
+				}
+			}
+		}
+		return media.Keep(all, h.Allows, c.Key, model, func(to *routing.Target) error {
+			if hidden(c, to) {
+				return apierr.New(404, "model_not_found", "the model is disabled")
+			}
+			return usable(to)
+		})
 	}
 	var refusal error
 	for _, native := range [...]bool{true, false} {
@@ -107,7 +120,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 			if !native {
 				to.Model, to.Kind = s.model, catalog.LLM
 			}
-			if !c.Machine.Hidden(to.Alias, to.Model) && !c.Machine.Hidden(d.Alias, to.Model) && !c.Machine.Hidden(d.ID, to.Model) {
+			if !hidden(c, &to) {
 				all = append(all, to)
 			}
 		}
@@ -128,6 +141,11 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 	e := apierr.Invalid("model", "there are no credentials for a provider that searches the web")
 	e.Code = "no_credentials"
 	return nil, e
+}
+
+// hidden tells whether a target is disabled.
+func hidden(c *auth.Call, to *routing.Target) bool {
+	return c.Machine.Hidden(to.Alias, to.Model) || c.Machine.Hidden(to.Provider.Alias, to.Model) || c.Machine.Hidden(to.Provider.ID, to.Model)
 }
 
 // aliasOf gives the output alias of a provider for its connections.

@@ -267,6 +267,16 @@ func TestKeysAndDisabledModelsHold(t *testing.T) {
 	}
 	_, err = handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q","model":"exa/search"}`))
 	fakeup.Refused(t, err, 404)
+	// A provider of chat models stands for the model that searches.
+	c = w.Ask("/v1/search", `{"query":"q","provider":"openai"}`)
+	c.Key = &store.Key{Models: []string{"openai/gpt-5-mini"}}
+	resp, err = handler(w).Create(t.Context(), c)
+	if fakeup.Body(t, resp, err); c.Trace.Model != "openai/gpt-5-mini" {
+		t.Errorf("asked %s", c.Trace.Model)
+	}
+	w.Machine.Disabled = []store.DisabledModels{{ProviderAlias: "openai", IDs: []string{"gpt-5-mini"}}}
+	_, err = handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q","provider":"openai"}`))
+	fakeup.Refused(t, err, 404)
 }
 
 // Nothing of the client's own headers goes up.

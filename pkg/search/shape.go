@@ -101,9 +101,6 @@ func newAsk(r *request, s *shape, to *routing.Target, now time.Time) *ask {
 	if a.kind == kindNews && !s.chat && to.Provider.Serves("news") {
 		a.endpoint = "news"
 	}
-	if s.chat && a.model == "search" {
-		a.model = s.model
-	}
 	if s.own {
 		a.want = min(r.max, s.max)
 	} else {
