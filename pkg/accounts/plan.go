@@ -287,7 +287,11 @@ func (pl *plan) failed() error {
 		return waiting(e, least(pl.left, pl.cooled))
 	case pl.best == nil && pl.unusable != nil:
 		e := apierr.New(400, "no_credentials", "no usable credentials for provider %s", names(pl.call.Targets))
+		var none *noToken
 		switch {
+		case errors.As(pl.unusable, &none):
+			e = apierr.New(503, "token_unavailable", "the account's provider gives no access token at the moment")
+			e.RetryAfter = none.wait
 		case errors.Is(pl.unusable, errSealed):
 			e = apierr.New(503, "key_unavailable", "the stored credentials cannot be opened")
 		case errors.Is(pl.unusable, provider.ErrNoEndpoint):

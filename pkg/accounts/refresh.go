@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -60,8 +61,11 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 	access := p.current(machineID, conn)
 	if !*refreshed && renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli()) {
 		*refreshed = true
-		if p.refresh(ctx, machineID, conn) {
+		ok, wait := p.renew(ctx, machineID, conn)
+		if ok {
 			access = p.current(machineID, conn)
+		} else if wait > 0 && access.sealed == "" {
+			return cred, &noToken{wait}
 		}
 	}
 	get := func(field string, sealed store.Sealed, to *store.Secret) (err error) {
@@ -94,23 +98,38 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 	return cred, get(store.AccessToken, access.sealed, &cred.AccessToken)
 }
 
-// refresh asks the object for a newer access token than the newest known here,
-// and tells whether there is one. The object refreshes at most once for all
-// who ask with the same generation.
+// noToken tells that an account has no access token yet and that its provider
+// gives none at the moment.
+type noToken struct{ wait time.Duration }
+
+func (*noToken) Error() string { return "accounts: no access token is to be had at the moment" }
+
+// refresh is renew, where it does not matter why there is none.
+func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection) bool {
+	ok, _ := p.renew(ctx, machineID, conn)
+	return ok
+}
+
+// renew asks the object for a newer access token than the newest known here,
+// and tells whether there is one, or else when there may be; 0 for never. The
+// object refreshes at most once for all who ask with the same generation.
 //
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
-func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection) bool {
+func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection) (ok bool, wait time.Duration) {
 	had := p.current(machineID, conn)
 	body, err := json.Marshal(struct {
 		ConnectionID    string `json:"connectionId"`
 		TokenGeneration int64  `json:"tokenGeneration"`
 	}{conn.ID, had.generation})
 	if err != nil {
-		return false
+		return false, 0
 	}
 	status, answer, err := p.Object.Call(ctx, machineID, "refresh", body)
-	if err != nil || status != 200 || !gjson.ValidBytes(answer) {
-		return false
+	switch {
+	case err != nil || status == 503:
+		return false, max(time.Duration(gjson.GetBytes(answer, "error.retryAfterMs").Int())*time.Millisecond, time.Second)
+	case status != 200 || !gjson.ValidBytes(answer):
+		return false, 0
 	}
 	got := token{
 		sealed:     store.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
@@ -118,7 +137,7 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
 	}
 	if got.sealed == "" || got.generation <= had.generation {
-		return false
+		return false, 0
 	}
 	if p.tokens == nil {
 		p.tokens = map[tokenKey]*token{}
@@ -130,5 +149,5 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 		delete(p.tokens, key) // any: it is asked for again
 	}
 	p.tokens[tokenKey{machineID, conn.ID}] = &got
-	return true
+	return true, 0
 }

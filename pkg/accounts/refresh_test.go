@@ -178,3 +178,29 @@ func TestAnAPIKeyIsNotRefreshed(t *testing.T) {
 		t.Errorf("saw %s, refreshed %d times, got %v", w.saw(), n, e)
 	}
 }
+
+// An account that has no access token yet: what its provider cannot give now
+// is no fault of the caller's. Another account serves.
+func TestTokenThatIsNotToBeHadAtTheMoment(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		object int
+		status int
+		code   string
+	}{{"later", 503, 503, "token_unavailable"}, {"never", 409, 400, "no_credentials"}} {
+		w := newWorld(t)
+		first := store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.RefreshToken: w.seal("a", store.RefreshToken, "refresh-0123456789")}}
+		w.add(first)
+		w.object = func(string, []byte) (int, []byte, error) {
+			return tt.object, []byte(`{"error":{"message":"x","type":"x","retryAfterMs":7000}}`), nil
+		}
+		_, e := w.send()
+		if e == nil || e.Status != tt.status || e.Code != tt.code || len(w.seen) != 0 || tt.status == 503 && e.RetryAfter != 7*time.Second {
+			t.Errorf("%s: saw %v, got %+v", tt.name, w.seen, e)
+		}
+		w.add(w.oauth("b", 0))
+		if _, e := w.send(); e != nil || strings.Join(w.seen, " ") != "tok-b-generation1" {
+			t.Errorf("%s: saw %v, got %v", tt.name, w.seen, e)
+		}
+	}
+}

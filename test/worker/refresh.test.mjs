@@ -14,6 +14,7 @@ before(async () => {
   idp = await startIdp();
   gw = await start({ env: { OAUTH_PROVIDERS: JSON.stringify([
     { id: provider, name: "Acme", tokenUrl: idp.url + "/token", clientId: idp.clientId, clientSecret: idp.clientSecret, refreshEveryMs: every },
+    { id: "openai", tokenUrl: idp.url + "/token", clientId: idp.clientId, clientSecret: idp.clientSecret, refreshEveryMs: every },
   ]) } });
   operator = admin(gw);
 });
@@ -176,6 +177,29 @@ for (const status of [401, 403]) {
     assert.equal(idp.calls.length, 1);
   });
 }
+
+test("a stream, a list of models and a connection test have their token refreshed too", async () => {
+  const { apiKey, machineId, connection } = await account({ provider: "openai", providerSpecificData: { baseUrl: up.url + "/v1" } });
+  idp.expire();
+  const chat = await gw.fetch("/v1/chat/completions", {
+    method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` }, body: JSON.stringify({ model: "openai/test-chat", stream: true, messages: [{ role: "user", content: "hello there" }] }),
+  });
+  assert.equal(chat.status, 200);
+  assert.match(await chat.text(), /data: \[DONE\]\s*$/);
+  assert.equal(idp.calls.length, 1);
+  await sleep(every);
+  idp.expire();
+  const models = await operator.call("GET", `/${machineId}/api/providers/${connection.id}/models`);
+  assert.equal(models.source, "upstream", JSON.stringify(models));
+  assert.ok(models.data.some((m) => m.id === "test-embed"));
+  assert.equal(idp.calls.length, 2);
+  await sleep(every);
+  idp.expire();
+  const tested = await operator.call("POST", `/${machineId}/api/providers/${connection.id}/test`, {});
+  assert.equal(tested.ok, true, JSON.stringify(tested));
+  assert.equal(idp.calls.length, 3);
+  assert.equal(idp.revocations, 0);
+});
 
 test("a tenant cannot name a token endpoint", async () => {
   const { machineId, connection } = await account();
