@@ -37,6 +37,7 @@ export interface PageEntry {
 const pages: PageEntry[] = [
   { path: "providers", label: "Providers", icon: "providers", load: () => import("./pages/providers") },
   { path: "models", label: "Models", icon: "models", load: () => import("./pages/models") },
+  { path: "settings", label: "Settings", icon: "settings", load: () => import("./pages/settings") },
 ];
 
 export function App() {

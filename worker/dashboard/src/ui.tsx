@@ -1,6 +1,6 @@
 // The pieces that pages are made of.
-import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { cloneElement, isValidElement, type ComponentChildren, type JSX, type VNode } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Loaded } from "./hooks";
 import { Icon, type IconName } from "./icons";
 
@@ -106,13 +106,18 @@ export function Missing({ what }: { what: string }) {
   return <Empty title="Not available in this build"><p class="muted">{what}</p></Empty>;
 }
 
+// Field is a control with its label; the hint describes it, and is no part of
+// its name.
 export function Field({ label, hint, children }: Children & { label: string; hint?: ComponentChildren }) {
+  const id = useId();
   return (
-    <label class="field">
-      <span>{label}</span>
-      {children}
-      {hint && <small>{hint}</small>}
-    </label>
+    <div class="field">
+      <label>
+        <span>{label}</span>
+        {hint && isValidElement(children) ? cloneElement(children as VNode<{ "aria-describedby": string }>, { "aria-describedby": id }) : children}
+      </label>
+      {hint && <small id={id}>{hint}</small>}
+    </div>
   );
 }
 

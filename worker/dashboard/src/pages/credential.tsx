@@ -3,14 +3,14 @@ import { Field } from "../ui";
 // What is typed of a credential, by the names of the fields that set it.
 export type Typed = Record<string, string>;
 
-interface Secret { field: string; label: string; long?: boolean; required?: boolean }
+interface Secret { field: string; label: string; long?: boolean }
 
 // secretsOf lists what a provider can be given, by the scheme of the provider
 // table; the first is the usual one.
 function secretsOf(auth: string): Secret[] {
   switch (auth) {
     case "google": return [{ field: "serviceAccount", label: "Key file of a service account (JSON)", long: true }, { field: "apiKey", label: "or an API key" }];
-    case "aws": return [{ field: "apiKey", label: "Bedrock API key" }, { field: "accessKeyId", label: "or an access key id" }, { field: "secretAccessKey", label: "with its secret access key" }];
+    case "aws": return [{ field: "apiKey", label: "API key, or access key id" }, { field: "secretAccessKey", label: "Secret access key (of an access key id)" }, { field: "sessionToken", label: "Session token (of temporary keys)" }];
     default: return [{ field: "apiKey", label: "API key" }];
   }
 }

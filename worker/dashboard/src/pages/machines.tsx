@@ -4,13 +4,15 @@ import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, type Loaded } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, when } from "../ui";
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, when } from "../ui";
 
 export interface MachineRow { machineId: string; name?: string; createdAt: number }
 
+const searchFrom = 6; // machines that are seen at once
+
 // Machines are the operator's: the tenants of the gateway.
 export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
-  const [name, setName] = useState("");
+  const [name, setName] = useState(""), [search, setSearch] = useState("");
   const [made, setMade] = useState<{ machineId: string; apiKey: string } | null>(null);
   const [going, setGoing] = useState<MachineRow | null>(null);
   const create = useAction(), remove = useAction();
@@ -37,21 +39,28 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
         <Button type="submit" kind="main" icon="plus" busy={create.busy}>Create machine</Button>
         {create.error && <ErrorBox>{create.error}</ErrorBox>}
       </form>
-      <Load of={list} what="the machines">{(rows) => rows.length === 0
-        ? <Empty title="No machines yet"><p class="muted">Create the first one above. You get a key for it, shown once.</p></Empty>
-        : (
-          <ul class="cards">{rows.map((m) => (
-            <li key={m.machineId} class="card">
-              <h2><a href={to(m.machineId, "providers")}>{m.name || "Without a name"}</a></h2>
-              <p class="muted"><code>{m.machineId}</code></p>
-              <p class="muted">since {when(m.createdAt)}</p>
-              <div class="row">
-                <a class="button" href={to(m.machineId, "providers")} aria-label={`Open ${m.name || m.machineId}`}>Open</a>
-                <Button kind="quiet" aria-label={`Delete ${m.name || m.machineId}`} onClick={() => { remove.clear(); setGoing(m); }}>Delete…</Button>
-              </div>
-            </li>
-          ))}</ul>
-        )}</Load>
+      <Load of={list} what="the machines">{(rows) => {
+        if (rows.length === 0) return <Empty title="No machines yet"><p>Create the first one above. You get a key for it, shown once.</p></Empty>;
+        const wanted = search.trim().toLowerCase();
+        const shown = rows.filter((m) => `${m.name ?? ""} ${m.machineId}`.toLowerCase().includes(wanted));
+        return (
+          <>
+            {rows.length > searchFrom && <Search label="Search machines" value={search} onInput={setSearch} />}
+            {shown.length === 0 && <Empty title="No machine matches" />}
+            <ul class="cards">{shown.map((m) => (
+              <li key={m.machineId} class="card">
+                <h2><a href={to(m.machineId, "providers")}>{m.name || "Without a name"}</a></h2>
+                <p class="muted"><code>{m.machineId}</code></p>
+                <p class="muted">since {when(m.createdAt)}</p>
+                <div class="row">
+                  <a class="button" href={to(m.machineId, "providers")} aria-label={`Open ${m.name || m.machineId}`}>Open</a>
+                  <Button kind="quiet" aria-label={`Delete ${m.name || m.machineId}`} onClick={() => { remove.clear(); setGoing(m); }}>Delete…</Button>
+                </div>
+              </li>
+            ))}</ul>
+          </>
+        );
+      }}</Load>
       {made && (
         <Dialog title="The machine is there" onClose={() => setMade(null)}>
           <p>Its first key is shown this once. Keep it now.</p>

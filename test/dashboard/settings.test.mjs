@@ -1,0 +1,98 @@
+// Settings of a machine, its backup and the record of what was changed.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { compatible, secrets } from "../worker/gateway.mjs";
+import { bench, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+async function settings(t, options = {}) {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  await b.operator.connect(machineId, compatible(b.upstream, { apiKey: "sk-canary-upstream-key-0123456789" }));
+  await call("PUT", "/models/alias", { alias: "fast", model: "up/test-chat" });
+  const page = await open(t, b, { at: `#/m/${machineId}/settings`, ...options });
+  await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
+  await settled(page);
+  return { machineId, page, call };
+}
+
+async function saved(page, button) {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);
+  const path = await file.path();
+  return { path, name: file.suggestedFilename(), text: await readFile(path, "utf8") };
+}
+
+test("settings are changed, and refused in words", async (t) => {
+  const { page, call } = await settings(t);
+  await looks(page, "settings");
+  await page.getByLabel("Accounts of one provider").selectOption("round-robin");
+  await page.getByLabel("Wait for an answer to begin (seconds)").fill("45");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.deepEqual(await call("GET", "/settings"), { strategy: "round-robin", firstByteSeconds: 45, idleSeconds: 120, embeddingInputType: "document" });
+  await page.getByLabel("Wait for an answer to begin (seconds)").fill("100000");
+  await page.getByRole("button", { name: "Save" }).click();
+  assert.equal(await page.getByLabel("Wait for an answer to begin (seconds)").evaluate((e) => e.validity.rangeOverflow), true);
+  assert.equal((await call("GET", "/settings")).firstByteSeconds, 45);
+});
+
+test("a backup is taken and brought into another machine; a wrong passphrase is said", async (t) => {
+  const { page, machineId } = await settings(t, { failures: ["POST /* 400"] });
+  const open = await saved(page, "Download without secrets");
+  assert.match(open.name, new RegExp(`^weir-${machineId}-\\d{4}-\\d\\d-\\d\\d\\.json$`));
+  assert.equal(JSON.parse(open.text).modelAliases.fast, "up/test-chat");
+  assert.doesNotMatch(open.text, /canary/);
+  await page.getByLabel("Passphrase", { exact: true }).fill("correct horse battery");
+  const sealed = await saved(page, "Download everything, encrypted");
+  assert.equal(JSON.parse(sealed.text).format, "weir-export-encrypted");
+  assert.doesNotMatch(sealed.text, /canary|up\/test-chat/);
+
+  const other = (await b.operator.machine({ name: "Other" })).machineId;
+  await page.goto(`${b.url}/#/m/${other}/settings`);
+  await settled(page);
+  await page.getByLabel("File", { exact: true }).setInputFiles(sealed.path);
+  await page.getByLabel("Its passphrase").fill("wrong horse battery");
+  await page.getByRole("button", { name: "Bring in" }).click();
+  await page.getByRole("alert").getByText("cannot be opened with this passphrase").waitFor();
+  await page.getByLabel("Its passphrase").fill("correct horse battery");
+  await page.getByRole("button", { name: "Bring in" }).click();
+  await page.getByText(/^Brought in: 1 connections, 1 aliases, \d keys\.$/).waitFor();
+  const [c] = (await b.operator.call("GET", `/${other}/api/providers`)).data;
+  assert.deepEqual([c.hasKey, c.status], [true, "active"]);
+});
+
+test("a backup needs a recent sign-in", async (t) => {
+  const { page, machineId } = await settings(t, { failures: [`POST /* 403`] });
+  // As five minutes later: the gateway asks for the token once more.
+  let asked = 0;
+  await page.route(`**/${machineId}/api/export`, async (route) => {
+    if (route.request().method() !== "POST" || asked++) return route.continue();
+    await route.fulfill({ status: 403, contentType: "application/json", body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}` });
+  });
+  await page.getByLabel("Passphrase", { exact: true }).fill("correct horse battery");
+  const waiting = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download everything, encrypted" }).click();
+  const dialog = page.getByRole("dialog", { name: "Sign in again" });
+  await dialog.getByLabel("Operator’s token or manage key").fill(secrets.ADMIN_TOKEN);
+  await dialog.getByRole("button", { name: "Sign in" }).click();
+  await waiting;
+  assert.equal(asked, 2);
+});
+
+test("the record of changes tells who did what, and is read back to its beginning", async (t) => {
+  const { page, call } = await settings(t);
+  await page.getByText("Unaltered").waitFor();
+  const rows = page.getByRole("region", { name: "Changes" }).getByRole("row");
+  await rows.filter({ hasText: "PUT /api/models/alias" }).first().waitFor();
+  for (let i = 0; i < 55; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
+  await page.reload();
+  await settled(page);
+  assert.equal(await rows.count(), 51);
+  await page.getByRole("button", { name: "Show older ones" }).click();
+  await page.getByRole("button", { name: "Show older ones" }).waitFor({ state: "detached" });
+  assert.equal(await rows.count(), 1 + (await call("GET", "/audit?limit=500")).data.length);
+});

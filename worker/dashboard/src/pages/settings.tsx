@@ -1,0 +1,65 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Machine } from "../api";
+import type { PageProps } from "../app";
+import { useAction, useLoad } from "../hooks";
+import { toast } from "../toast";
+import { Button, ErrorBox, Field, Load, Page, Section } from "../ui";
+import { Audit } from "./audit";
+import { Backup } from "./backup";
+
+interface Values { strategy: string; firstByteSeconds: number; idleSeconds: number; embeddingInputType: string }
+
+// Settings of a machine, its backup, and the record of what was changed.
+export default function Settings({ machine, machineName }: PageProps) {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Page title="Settings" intro={<>Of {machineName ? <strong>{machineName}</strong> : "this machine"}, id <code>{machine.id}</code>.</>}>
+      <Calls key={turn} machine={machine} />
+      <Backup machine={machine} onImport={() => setTurn(turn + 1)} />
+      <Audit key={turn} machine={machine} />
+    </Page>
+  );
+}
+
+// Calls are the settings that every call of the machine goes by.
+function Calls({ machine }: { machine: Machine }) {
+  const loaded = useLoad(() => machine.get<Values>("/settings"), [machine]);
+  const [v, setV] = useState<Values | null>(null);
+  const save = useAction();
+  useEffect(() => { setV(loaded.data); }, [loaded.data]);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void save.run(async () => {
+      loaded.set(await machine.patch<Values>("/settings", v));
+      toast("Saved.");
+    });
+  };
+  return (
+    <Section title="Calls" intro="How accounts are chosen, and how long an upstream may take.">
+      <Load of={loaded} what="the settings" rows={2}>{() => v && (
+        <form class="grid" onSubmit={submit}>
+          <Field label="Accounts of one provider" hint="In their order, the next is asked when one fails.">
+            <select value={v.strategy} onChange={(e) => setV({ ...v, strategy: e.currentTarget.value })}>
+              <option value="priority">in their order</option>
+              <option value="round-robin">in turns</option>
+            </select>
+          </Field>
+          <Field label="Embeddings are for" hint="Where a provider asks and the client does not say.">
+            <select value={v.embeddingInputType} onChange={(e) => setV({ ...v, embeddingInputType: e.currentTarget.value })}>
+              <option value="document">documents</option>
+              <option value="query">queries</option>
+            </select>
+          </Field>
+          <Field label="Wait for an answer to begin (seconds)">
+            <input type="number" required min="1" max="600" value={v.firstByteSeconds} onInput={(e) => setV({ ...v, firstByteSeconds: e.currentTarget.valueAsNumber })} />
+          </Field>
+          <Field label="Wait between pieces of an answer (seconds)">
+            <input type="number" required min="1" max="900" value={v.idleSeconds} onInput={(e) => setV({ ...v, idleSeconds: e.currentTarget.valueAsNumber })} />
+          </Field>
+          {save.error && <div class="full"><ErrorBox>{save.error}</ErrorBox></div>}
+          <div class="full"><Button type="submit" kind="main" busy={save.busy}>Save</Button></div>
+        </form>
+      )}</Load>
+    </Section>
+  );
+}
