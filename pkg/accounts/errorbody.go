@@ -77,6 +77,28 @@ func live(cred provider.Credential) *redact.R {
 	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount)
 }
 
+// clean makes a failure that was read out of an answer fit to be shown: the
+// credential in use may stand in every part of it.
+func clean(e *apierr.Error, cred provider.Credential) {
+	if e == nil {
+		return
+	}
+	secrets := live(cred)
+	if e.Message = shownText(e.Message, cred); e.Message == "" {
+		e.Message = "the provider answered with status " + strconv.Itoa(e.Status)
+	}
+	for _, s := range [...]*string{&e.Code, &e.Param} {
+		if *s != "" && secrets.String(*s) != *s {
+			*s = ""
+		}
+	}
+	if e.Err != nil {
+		if text := e.Err.Error(); secrets.String(text) != text {
+			e.Err = nil
+		}
+	}
+}
+
 // notes gives the fields of an answer that go to the client with an error. The
 // waits are written anew.
 func notes(h edge.Header, secrets *redact.R) edge.Header {

@@ -127,6 +127,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		if err == nil {
 			if f = pl.answer(to, resp, req, cred); f == nil && call.Check != nil {
 				if f = failureOf(call.Check(resp), call.Billable); f != nil {
+					clean(f.err, cred)
 					resp.Body.Close()
 				}
 			}
@@ -147,7 +148,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			if _, whole := resp.Body.(*stream.Bytes); whole {
 				pl.succeeded(call.Machine, conn.ID, to.Model)
 			}
-			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine}, nil
+			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine, cred: cred}, nil
 		}
 		t.Err = f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))

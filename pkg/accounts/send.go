@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"weir/pkg/apierr"
 	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -60,7 +61,12 @@ type Result struct {
 
 	pool    *Pool
 	machine *snapshot.Machine
+	cred    provider.Credential
 }
+
+// Clean takes the credential in use, and what else could be one, out of a
+// failure that the body tells of: it may be shown and logged then.
+func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred) }
 
 // Done tells how the body ended: nil for a clean end, which clears what is
 // noted against the account. An *apierr.Error, from an error event within a

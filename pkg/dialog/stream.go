@@ -39,6 +39,7 @@ func (m *meter) end(cause error, complete bool, failure *apierr.Error, u transla
 		if failure == nil {
 			failure = apierr.New(502, "upstream_cut", "the provider's stream ended early")
 		}
+		m.res.Clean(failure)
 		m.x.call.Trace.Err = failure
 		if cause != nil && failure.Status >= 500 {
 			m.res.Done(cause)
@@ -210,6 +211,7 @@ type translator struct {
 var _ stream.Transform = (*translator)(nil)
 
 func (x *exchange) translator(m meter) *translator {
+	x.opt.Clean = m.res.Clean
 	t := &translator{meter: m, t: translate.Stream(x.way.dialect, x.ask.Dialect, x.opt)}
 	t.to = t.t
 	if x.way.frames {

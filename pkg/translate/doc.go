@@ -52,6 +52,9 @@ type Options struct {
 	Issuer string
 	// StreamUsage: the chat client asked for usage in its stream.
 	StreamUsage bool
+	// Clean makes a failure that a stream tells of fit to be shown; nil leaves
+	// it as it is.
+	Clean func(*apierr.Error)
 }
 
 var noDeviations Deviations

@@ -52,7 +52,8 @@ type meter struct {
 	next    sink
 	usage   Usage
 	failure *apierr.Error
-	ended   bool // by the terminator or by a failure
+	clean   func(*apierr.Error) // Options.Clean
+	ended   bool                // by the terminator or by a failure
 }
 
 func (m *meter) event(e *event) {
@@ -68,6 +69,9 @@ func (m *meter) event(e *event) {
 	case evFail:
 		m.ended = true
 		m.failure = e.failure
+		if m.clean != nil {
+			m.clean(e.failure)
+		}
 	}
 	m.next.event(e)
 }
@@ -89,7 +93,7 @@ func Stream(from, to Dialect, opt Options) *Translator {
 	o := &opt
 	t := &Translator{from: sourceOf(from, o), to: writerOf(to, o)}
 	t.quick, _ = t.from.(quicker)
-	t.next = t.to
+	t.next, t.clean = t.to, opt.Clean
 	if to != Chat {
 		t.next = &sequencer{next: t.to, meter: &t.meter, all: to == Responses}
 	}

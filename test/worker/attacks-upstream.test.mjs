@@ -177,6 +177,38 @@ test("T46, T47, F41: a credential that an upstream sends back reaches nobody", {
   assert.deepEqual([seen.length, ...new Set(seen)].slice(0, 12), [0]);
 });
 
+// A stream in the client's own dialect passes byte for byte after its first
+// event: what an upstream writes into it is the upstream's word to its customer.
+test("T47: a credential in an error within a stream reaches nobody, where the gateway reads the stream", async () => {
+  const secret = randomBytes(16).toString("hex"), list = [{ role: "user", content: "a" }], found = [];
+  const sse = (name, v) => (name ? `event: ${name}\n` : "") + `data: ${JSON.stringify(v)}\n\n`;
+  const upstreams = {
+    up: [sse("", { id: "c", created: 1, model: "m", object: "chat.completion.chunk", choices: [{ index: 0, delta: { role: "assistant", content: "a" }, finish_reason: null }] }), sse("", { error: { message: `bad ${secret}`, type: secret, code: secret, param: secret } })],
+    an: [sse("message_start", { type: "message_start", message: { id: "m", type: "message", role: "assistant", model: "m", content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } } }), sse("error", { type: "error", error: { type: "overloaded_error", message: `bad ${secret}` } })],
+  };
+  for (const [prefix, [begin, failure]] of Object.entries(upstreams)) {
+    for (const first of [true, false]) {
+      for (const [path, body] of [["/v1/chat/completions", { messages: list }], ["/v1/messages", { messages: list, max_tokens: 9 }], ["/v1/responses", { input: "a" }]]) {
+        const passes = path === (prefix === "up" ? "/v1/chat/completions" : "/v1/messages") || (prefix === "up" && path === "/v1/responses");
+        const m = await operator.machine();
+        for (const c of accounts(up, secret)) await operator.connect(m.machineId, c);
+        up.script = () => ({ status: 200, headers: { "content-type": "text/event-stream" }, body: first ? failure : begin + failure });
+        const a = await send(path, { model: `${prefix}/m`, stream: true, ...body }, m.apiKey);
+        if (!first && passes) { assert.equal(a.status, 200); continue; }
+        assert.ok(first ? a.status >= 400 : a.status === 200, `${path} over ${prefix}: ${a.status}`);
+        assert.match(a.text, /error/);
+        if (a.text.includes(secret)) found.push(`${path} over ${prefix}, ${first ? "first" : "later"}: ${a.text}`);
+        const kept = JSON.stringify([await operator.call("GET", `/${m.machineId}/api/providers`), await operator.call("GET", `/${m.machineId}/api/models/availability`)]);
+        if (kept.includes(secret)) found.push(`${path} over ${prefix}, stored: ${kept}`);
+      }
+    }
+  }
+  await new Promise((r) => setTimeout(r, 300));
+  found.push(...gw.logs.filter((l) => l.includes(secret)));
+  up.clear();
+  assert.deepEqual(found, []);
+});
+
 test("T18: a connection test tells of an own address only that it failed", async (t) => {
   const bodies = new Set(), refused = await wire((s) => s.end());
   refused.close();
