@@ -274,8 +274,9 @@ func (c *change) oauthPoll() (any, error) {
 	c.quiet = true
 	polled, err := c.o.engine(c.request).Poll(c.ctx, p.ID)
 	var f *oauth.Failure
+	var unmade *apierr.Error
 	switch {
-	case errors.As(err, &f) && f.Kind == oauth.Transient: // polling goes on
+	case errors.As(err, &f) && f.Kind == oauth.Transient && !errors.As(f.Err, &unmade): // polling goes on
 		return Polling{Status: "pending", WaitMs: max(f.RetryAfter, pollAgain).Milliseconds()}, nil
 	case err != nil:
 		return nil, c.settle(err)

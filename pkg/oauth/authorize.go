@@ -98,7 +98,11 @@ func (e *Engine) Authorize(providerID, session, redirectURI, note string) (*Auth
 }
 
 func isLoopback(uri string) bool {
-	return strings.HasPrefix(uri, "http://127.0.0.1:") || strings.HasPrefix(uri, "http://localhost:")
+	rest, ok := strings.CutPrefix(uri, "http://127.0.0.1")
+	if !ok {
+		rest, ok = strings.CutPrefix(uri, "http://localhost")
+	}
+	return ok && (rest == "" || rest[0] == ':' || rest[0] == '/')
 }
 
 // MachineOf gives the machine that the state of a callback's query belongs to,

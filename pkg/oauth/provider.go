@@ -246,7 +246,7 @@ func isAddress(s string, allowHTTP, query bool) bool {
 
 // IsOrigin tells whether s is scheme and host alone, in plain spelling.
 func IsOrigin(s string, allowHTTP bool) bool {
-	return isAddress(s, allowHTTP || isLoopback(s+":"), false) && originOf(s) == s
+	return isAddress(s, allowHTTP || isLoopback(s), false) && originOf(s) == s
 }
 
 // isHost tells whether s is a DNS name or dotted numbers, in lower case.

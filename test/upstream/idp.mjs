@@ -82,7 +82,8 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
       }
       case "urn:ietf:params:oauth:grant-type:device_code": {
         const d = devices.get(form.device_code), now = Date.now();
-        if (!d) return { error: "invalid_grant" };
+        if (!d || (d.challenge && d.challenge !== createHash("sha256").update(form.code_verifier ?? "").digest("base64url"))) return { error: "invalid_grant" };
+        if (form.code_verifier) remember(form.code_verifier);
         const early = now - d.at < d.interval * 1000 - 20;
         idp.pollGaps.push(now - d.at);
         d.at = now;
@@ -118,7 +119,7 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
     if (!admitted(req, form)) return void send(res, 401, { error: "invalid_client" });
     if (path === "/device") {
       const code = remember(fresh("device")), userCode = randomBytes(4).toString("hex").toUpperCase();
-      devices.set(code, { userCode, at: Date.now(), interval: idp.interval, ends: Date.now() + 60_000 });
+      devices.set(code, { userCode, challenge: form.code_challenge_method === "S256" ? form.code_challenge : undefined, at: Date.now(), interval: idp.interval, ends: Date.now() + 60_000 });
       return void send(res, 200, { device_code: code, user_code: userCode, verification_uri: "https://id.example.com/device", expires_in: 60, interval: idp.interval });
     }
     const answer = grantFor(form);

@@ -10,17 +10,18 @@ import { admin, secrets, start } from "./gateway.mjs";
 import { rows } from "./storage.mjs";
 
 const acme = "openai-compatible-0a0a0001", strict = "openai-compatible-0a0a0002", free = "openai-compatible-0a0a0003", vendor = "mistral";
+const issuer = "https://issuer.example.com/v1/tenant";
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 const seen = []; // everything that the gateway has answered
 let gw, up, idp, idp2, operator;
 before(async () => {
   up = await startUpstream();
   idp = await startIdp();
-  idp2 = await startIdp({ clientId: "id:2", clientSecret: "s3cret/+canary", basic: true, issuer: "https://issuer.example.com" });
+  idp2 = await startIdp({ clientId: "id:2", clientSecret: "s3cret/+canary", basic: true, issuer });
   const of = (p, more) => ({ authorizeUrl: p.url + "/authorize", tokenUrl: p.url + "/token", deviceUrl: p.url + "/device", clientId: p.clientId, clientSecret: p.clientSecret, refreshEveryMs: 200, ...more });
   gw = await start({ env: { OAUTH_PROVIDERS: JSON.stringify([
     of(idp, { id: acme, name: "Acme <b>&", scopes: ["models", "offline_access"], baseUrl: up.url + "/v1", prefix: "acme" }),
-    of(idp2, { id: strict, name: "Strict", basicAuth: true, issuer: "https://issuer.example.com", baseUrl: up.url + "/v1", prefix: "strict" }),
+    of(idp2, { id: strict, name: "Strict", basicAuth: true, issuer, devicePkce: true, baseUrl: up.url + "/v1", prefix: "strict" }),
     of(idp, { id: free, deviceUrl: "" }),
     of(idp, { id: vendor, authorizeUrl: "" }),
   ]) } });
@@ -115,7 +116,8 @@ test("a sign-in becomes a connection, which serves and is refreshed", async () =
 test("a provider with basic authentication and an issuer; fields of the new connection", async () => {
   const m = await machine();
   const flow = await begin(m, strict, { name: "work", priority: 3, providerSpecificData: { prefix: "mine", enabledModels: ["test-embed"] } }, { token: m.manage });
-  isPage(await back(idp2.approve(flow.url), flow.cookie), 200, "is connected");
+  // A query may have slashes as they are.
+  isPage(await back(idp2.approve(flow.url).replace(/iss=[^&]*/, `iss=${issuer}`), flow.cookie), 200, "is connected");
   const [c] = await m.list();
   assert.deepEqual([c.name, c.priority, c.providerSpecificData.prefix, c.providerSpecificData.enabledModels], ["work", 3, "mine", ["test-embed"]]);
   assert.equal((await m.send("mine/test-embed")).status, 200);
@@ -322,6 +324,30 @@ test("the device flow: one for all who ask, polled no faster than allowed, and c
   assert.deepEqual([over.status, over.body.error.code], [400, "no_flow"]);
   const audit = (await m.call("GET", "/audit")).body.data.filter((r) => r.action.includes("/poll"));
   assert.equal(audit.length, 1);
+});
+
+test("the device flow with PKCE and basic authentication", async () => {
+  const m = await machine(), { body } = await m.post(`/oauth/${strict}/device`);
+  assert.match(idp2.deviceCalls[0].code_challenge, /^[\w-]{43}$/);
+  idp2.decide(body.userCode, "allow");
+  await sleep(1000);
+  const got = await m.post(`/oauth/${strict}/poll`);
+  assert.equal(got.body.status, "connected", got.text);
+  assert.equal(createHash("sha256").update(idp2.calls[0].code_verifier).digest("base64url"), idp2.deviceCalls[0].code_challenge);
+  assert.equal((await m.send("strict/test-embed")).status, 200);
+});
+
+test("a connection that goes away ends the device flow that was to renew it", async () => {
+  const m = await machine(), first = await begin(m);
+  await back(idp.approve(first.url), first.cookie);
+  const [c] = await m.list(), { body } = await m.post(`/oauth/${acme}/device`, { connectionId: c.id });
+  assert.equal(body.connectionId, c.id);
+  await m.call("DELETE", `/providers/${c.id}`);
+  idp.calls = [];
+  await sleep(1000);
+  const got = await m.post(`/oauth/${acme}/poll`);
+  assert.deepEqual([got.status, got.body.error.code], [404, "connection_not_found"]);
+  assert.equal(idp.calls.length, 0);
 });
 
 test("slow_down makes polling slower", async () => {
