@@ -30,7 +30,8 @@ func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *
 	return c.Pool.open(ctx, m.ID, conn, &refreshed)
 }
 
-// Sign signs a request for a credential that is not presented itself.
-func (c *Credentials) Sign(_ *upstream.Request, d *provider.Descriptor, _ *store.Connection, _ provider.Credential) error {
-	return fmt.Errorf("sign for %s: %w", d.ID, provider.ErrMustSign)
+// Sign signs a request for a credential that is not presented itself. The
+// request must not change afterwards.
+func (c *Credentials) Sign(req *upstream.Request, d *provider.Descriptor, conn *store.Connection, cred provider.Credential) error {
+	return provider.Sign(req, d, nil, conn, cred, c.Pool.Now())
 }

@@ -35,6 +35,11 @@ func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credenti
 	if e.Message == "" {
 		e.Message = "the provider answered with status " + strconv.Itoa(status)
 	}
+	if e.Code == "" { // Amazon names the error in a field: "ThrottlingException:http://…"
+		if name, _, _ := strings.Cut(h.Get("x-amzn-errortype"), ":"); identifier(name) {
+			e.Code = name
+		}
+	}
 	if e.Code == "" {
 		e.Code = codeOf(status)
 	}
@@ -74,7 +79,7 @@ func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 
 // live finds the credentials in use.
 func live(cred provider.Credential) *redact.R {
-	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount)
+	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount)
 }
 
 // clean makes a failure that was read out of an answer fit to be shown: the

@@ -177,6 +177,9 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 		} else {
 			err = provider.Authorize(&req.Header, to.Provider, conn, cred)
 		}
+		if err == provider.ErrMustSign {
+			err = provider.Sign(req, to.Provider, base, conn, cred, pl.Now())
+		}
 	}
 	if err != nil {
 		return nil, pl.unbuilt(err)
@@ -213,7 +216,7 @@ func (pl *plan) unbuilt(err error) *failure {
 	case errors.As(err, &shown):
 		return &failure{err: shown}
 	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
-		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader), errors.Is(err, provider.ErrMustSign):
+		errors.Is(err, provider.ErrNoCredential), errors.Is(err, provider.ErrHeader):
 		pl.unusable = err
 		return nil
 	}
@@ -295,6 +298,8 @@ func (pl *plan) failed() error {
 			e.RetryAfter = none.wait
 		case errors.Is(pl.unusable, errSealed):
 			e = apierr.New(503, "key_unavailable", "the stored credentials cannot be opened")
+		case errors.Is(pl.unusable, provider.ErrIncomplete):
+			e.Message += ": " + pl.unusable.Error()
 		case errors.Is(pl.unusable, provider.ErrNoEndpoint):
 			e = apierr.New(400, "unsupported_endpoint", "provider %s does not offer this", names(pl.call.Targets))
 		}

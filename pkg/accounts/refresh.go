@@ -84,6 +84,8 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		switch field {
 		case store.APIKey:
 			err = get(field, sealed, &cred.APIKey)
+		case store.AccessKeyID:
+			err = get(field, sealed, &cred.AccessKeyID)
 		case store.SecretAccessKey:
 			err = get(field, sealed, &cred.SecretAccessKey)
 		case store.SessionToken:

@@ -24,7 +24,7 @@ const (
 
 // secretFields are the fields that set the secrets of a connection.
 var secretFields = [...]string{
-	store.APIKey, store.AccessToken, store.RefreshToken, store.SecretAccessKey,
+	store.APIKey, store.AccessToken, store.RefreshToken, store.AccessKeyID, store.SecretAccessKey,
 	store.SessionToken, store.ServiceAccount, store.ClientSecret, store.ProxyAuth,
 }
 
@@ -101,6 +101,7 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 		}
 	}
 	checkProxy(in, &c)
+	checkSigning(in, &c)
 	if in.err == nil && r.AuthType == "" {
 		r.AuthType = authTypeOf(&c)
 	}

@@ -39,7 +39,7 @@ func (t *tx) view(c *connRow, cools []store.Cooldown) connView {
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Generation: c.Generation, TokenGeneration: c.TokenGeneration,
 		LastError: t.lastError(c),
 	}
-	for _, f := range [...]string{store.APIKey, store.SecretAccessKey, store.RefreshToken, store.AccessToken} {
+	for _, f := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.RefreshToken, store.AccessToken} {
 		if v.Last4 == "" {
 			v.Last4 = c.Last4[f]
 		}

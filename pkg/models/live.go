@@ -202,7 +202,7 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	add(machine)
 	add(conn.ID)
 	b = binary.BigEndian.AppendUint64(b, uint64(conn.Generation))
-	for _, name := range [...]string{store.APIKey, store.SecretAccessKey, store.ServiceAccount} {
+	for _, name := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.SessionToken, store.ServiceAccount} {
 		add(string(conn.Secrets[name]))
 	}
 	return sha256.Sum256(b)

@@ -125,7 +125,7 @@ func checkName(host string, allowPrivate bool, refuse func(string) error) error 
 	}
 	labels := strings.Split(host, ".")
 	for _, l := range labels {
-		if !isLabel(l) || strings.ToLower(l) != l {
+		if !IsLabel(l) || strings.ToLower(l) != l {
 			return refuse("the host must be a DNS name")
 		}
 	}

@@ -14,6 +14,7 @@ import (
 type Credential struct {
 	APIKey          store.Secret
 	AccessToken     store.Secret
+	AccessKeyID     store.Secret // AWS; where it is zero the API key is that
 	SecretAccessKey store.Secret // AWS
 	SessionToken    store.Secret // AWS
 	ServiceAccount  store.Secret // Google, the whole JSON key file
@@ -207,7 +208,7 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 			return "", fmt.Errorf("%s is missing: %w", name, ErrIncomplete)
 		}
 		if inHost(out) {
-			if !isLabel(value) {
+			if !IsLabel(value) {
 				return "", fmt.Errorf("%s is not usable in a host name: %w", name, ErrIncomplete)
 			}
 			out = append(out, strings.ToLower(value)...)
@@ -262,8 +263,8 @@ func inHost(soFar []byte) bool {
 	return slashes == 2
 }
 
-// isLabel tells whether s is one label of a host name.
-func isLabel(s string) bool {
+// IsLabel tells whether s is one label of a host name, as a region must be.
+func IsLabel(s string) bool {
 	if len(s) == 0 || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false
 	}
@@ -289,7 +290,7 @@ func vertexHostOf(conn *store.Connection) (string, error) {
 		return "https://aiplatform.googleapis.com", nil
 	case loc == "us" || loc == "eu":
 		return "https://aiplatform." + loc + ".rep.googleapis.com", nil
-	case !isLabel(loc):
+	case !IsLabel(loc):
 		return "", fmt.Errorf("location is not usable in a host name: %w", ErrIncomplete)
 	default:
 		return "https://" + loc + "-aiplatform.googleapis.com", nil

@@ -13,6 +13,7 @@ const (
 	APIKey          = "apiKey"
 	AccessToken     = "accessToken"
 	RefreshToken    = "refreshToken"
+	AccessKeyID     = "accessKeyId"     // AWS
 	SecretAccessKey = "secretAccessKey" // AWS
 	SessionToken    = "sessionToken"    // AWS
 	ServiceAccount  = "serviceAccount"  // Google, the whole JSON key file

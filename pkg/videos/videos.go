@@ -226,7 +226,7 @@ func (h *Handler) clean(ctx context.Context, c *auth.Call, conn *store.Connectio
 		return body
 	}
 	text := string(body)
-	if shown := redact.Secrets(cred.APIKey, cred.AccessToken, cred.SecretAccessKey, cred.SessionToken).String(text); shown != text {
+	if shown := redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey, cred.SessionToken).String(text); shown != text {
 		return []byte(shown)
 	}
 	return body

@@ -1,0 +1,142 @@
+package accounts
+
+import (
+	"strings"
+	"testing"
+
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/sigv4"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/upstream"
+)
+
+var bedrock = provider.Lookup("bedrock")
+
+// signing adds connections that sign, each with a region and secrets.
+func (w *world) signing(conns ...store.Connection) *world {
+	for i := range conns {
+		c := &conns[i]
+		c.Provider = "bedrock"
+		sealed := map[string]store.Sealed{}
+		for f, plain := range c.Secrets {
+			sealed[f] = w.seal(c.ID, f, string(plain))
+		}
+		c.Secrets = sealed
+	}
+	rec := *w.machine.Machine
+	rec.Connections = append(rec.Connections, conns...)
+	w.machine = snapshot.New(&rec)
+	return w
+}
+
+func awsConn(id, region string, secrets map[string]store.Sealed) store.Connection {
+	return store.Connection{ID: id, Secrets: secrets, Data: store.ProviderData{Vars: map[string]string{"region": region}}}
+}
+
+func keys(id, token string) map[string]store.Sealed {
+	m := map[string]store.Sealed{store.AccessKeyID: store.Sealed("AKIA" + id + "000000000"), store.SecretAccessKey: store.Sealed("secret-of-" + id + "-0123456789")}
+	if token != "" {
+		m[store.SessionToken] = store.Sealed(token)
+	}
+	return m
+}
+
+func (w *world) signedCall() *Call {
+	c := w.call()
+	c.Targets = []routing.Target{{Provider: bedrock, Alias: "bedrock", Model: "a:0", Connections: w.machine.Active("bedrock")}}
+	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		method, url, err := to.Provider.Endpoint(conn, "chat", to.Model)
+		return &upstream.Request{Method: method, URL: url, Header: edge.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}, err
+	}
+	return c
+}
+
+// wantSigned checks a request against a signature made of the parts that are
+// expected to be in it.
+func (w *world) wantSigned(req *upstream.Request, url, region, id, token string) {
+	w.Helper()
+	want := &upstream.Request{Method: "POST", URL: url, Header: edge.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}
+	keys := sigv4.Keys{AccessKeyID: "AKIA" + id + "000000000", SecretAccessKey: "secret-of-" + id + "-0123456789", SessionToken: token}
+	if err := sigv4.Sign(want, keys, sigv4.Scope{Region: region, Service: "bedrock"}, w.now); err != nil {
+		w.Fatal(err)
+	}
+	for _, f := range [...]string{"authorization", "x-amz-date", "x-amz-security-token"} {
+		if got := req.Header.Get(f); got != want.Header.Get(f) {
+			w.Errorf("%s is %q, want %q", f, got, want.Header.Get(f))
+		}
+	}
+	if req.URL != url {
+		w.Errorf("went to %s, want %s", req.URL, url)
+	}
+}
+
+func TestSignedWithTheKeysAndTheRegionOfTheAccount(t *testing.T) {
+	w := newWorld(t).signing(awsConn("A", "eu-west-1", keys("A", "the-session-token/+==")))
+	if _, e := w.sendCall(w.signedCall()); e != nil {
+		t.Fatal(e)
+	}
+	w.wantSigned(w.reqs[0], "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a%3A0/converse", "eu-west-1", "A", "the-session-token/+==")
+}
+
+func TestEachAttemptIsSignedAnew(t *testing.T) {
+	for _, status := range []int{403, 401, 429, 529, 500} {
+		w := newWorld(t).signing(awsConn("A", "us-east-1", keys("A", "")), awsConn("B", "US-West-2", keys("B", "")))
+		w.script["*"] = []answer{{status: status, body: `{"message":"no"}`}, {status: 200, body: "{}"}}
+		res, e := w.sendCall(w.signedCall())
+		if e != nil || res.Connection.ID != "B" || len(w.reqs) != 2 {
+			t.Fatalf("%d: %d calls, %v", status, len(w.reqs), e)
+		}
+		w.wantSigned(w.reqs[0], "https://bedrock-runtime.us-east-1.amazonaws.com/model/a%3A0/converse", "us-east-1", "A", "")
+		w.wantSigned(w.reqs[1], "https://bedrock-runtime.us-west-2.amazonaws.com/model/a%3A0/converse", "us-west-2", "B", "")
+	}
+}
+
+func TestAPIKeyIsTheKeyIDOnlyBesideASecret(t *testing.T) {
+	w := newWorld(t).signing(
+		awsConn("A", "us-east-1", map[string]store.Sealed{store.APIKey: "AKIAA000000000", store.SecretAccessKey: "secret-of-A-0123456789"}),
+		awsConn("B", "us-east-1", map[string]store.Sealed{store.APIKey: "bedrock-api-key-B"}))
+	w.script["*"] = []answer{{status: 429}, {status: 200}}
+	if _, e := w.sendCall(w.signedCall()); e != nil {
+		t.Fatal(e)
+	}
+	w.wantSigned(w.reqs[0], "https://bedrock-runtime.us-east-1.amazonaws.com/model/a%3A0/converse", "us-east-1", "A", "")
+	if got := w.reqs[1].Header.Get("authorization"); got != "Bearer bedrock-api-key-B" || w.reqs[1].Header.Get("x-amz-date") != "" {
+		t.Errorf("the API key went as %q", got)
+	}
+}
+
+func TestAccountsThatCannotSignAreLeftOut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		conn store.Connection
+		says string
+	}{
+		"no_region":      {awsConn("A", "", keys("A", "")), "region is missing"},
+		"strange_region": {awsConn("A", "us/east", keys("A", "")), "region"},
+		"strange_key_id": {awsConn("A", "us-east-1", map[string]store.Sealed{store.AccessKeyID: "AKIA/x", store.SecretAccessKey: "s"}), "no usable credentials"},
+		"no_key_id":      {awsConn("A", "us-east-1", map[string]store.Sealed{store.SecretAccessKey: "s"}), "no usable credentials"},
+	} {
+		w := newWorld(t).signing(tt.conn, awsConn("B", "us-east-1", keys("B", "")))
+		if res, e := w.sendCall(w.signedCall()); e != nil || res.Connection.ID != "B" || len(w.reqs) != 1 {
+			t.Errorf("%s: %d calls, %v", name, len(w.reqs), e)
+		}
+		w = newWorld(t).signing(tt.conn)
+		_, e := w.sendCall(w.signedCall())
+		if e == nil || e.Status != 400 || e.Code != "no_credentials" || !strings.Contains(e.Message, tt.says) || len(w.reqs) != 0 {
+			t.Errorf("%s: %v", name, e)
+		}
+	}
+}
+
+func TestNoSecretOfASignatureIsShown(t *testing.T) {
+	w := newWorld(t).signing(awsConn("A", "us-east-1", keys("A", "the-session-token")))
+	w.script["*"] = []answer{{status: 400, header: edge.Header{{Name: "x-amzn-errortype", Value: "ValidationException:http://internal.example/"}},
+		body: `{"message":"AKIAA000000000 and secret-of-A-0123456789 and the-session-token"}`}}
+	_, e := w.sendCall(w.signedCall())
+	if e == nil || e.Status != 400 || e.Code != "ValidationException" || e.Message != "*** and *** and ***" {
+		t.Errorf("shown %v", e)
+	}
+}

@@ -1,0 +1,43 @@
+package machine
+
+import (
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+// checkSigning checks the secrets that requests are signed with:
+//
+//	accessKeyId, secretAccessKey and, of temporary credentials, sessionToken
+//
+// They come together; an apiKey beside secretAccessKey is taken for the access
+// key id where that is missing. With a provider that signs, an apiKey alone is
+// a bearer token.
+func checkSigning(in *input, c *connInput) {
+	d := provider.Lookup(c.row.Provider)
+	if in.err != nil || d == nil || d.Auth.Scheme != provider.SigV4 {
+		return
+	}
+	has := func(field string) bool {
+		if v, given := c.secrets[field]; given {
+			return v != ""
+		}
+		return c.row.Secrets[field] != ""
+	}
+	id := store.AccessKeyID
+	switch {
+	case has(store.SecretAccessKey) && !has(id) && !has(store.APIKey):
+		in.fail(id, "is required with secretAccessKey")
+	case !has(store.SecretAccessKey) && has(id):
+		in.fail(store.SecretAccessKey, "is required with accessKeyId")
+	case !has(store.SecretAccessKey) && has(store.SessionToken):
+		in.fail(store.SecretAccessKey, "is required with sessionToken")
+	case has(store.SecretAccessKey) && !has(id):
+		id = store.APIKey
+	}
+	if v := c.secrets[id]; v != "" && has(store.SecretAccessKey) && !provider.IsKeyID(v) {
+		in.fail(id, "is no access key id: letters, digits and -._~ only")
+	}
+	if v := c.row.Data.Vars["region"]; v != "" && !provider.IsLabel(v) {
+		in.fail("providerSpecificData.region", "is no name of a region")
+	}
+}
