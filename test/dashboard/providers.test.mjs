@@ -192,6 +192,25 @@ test("details are changed, and the connection deleted after typing", async (t) =
   assert.deepEqual(await list(), []);
 });
 
+test("variables of a provider are given, and changed", async (t) => {
+  const { page, list, machineId } = await machine(t);
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByRole("button", { name: "Add Cloudflare Workers AI" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("API key").fill("cf-test-key-0123456789");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  assert.equal(await dialog.getByLabel("Account id").evaluate((e) => e.validity.valueMissing), true);
+  await dialog.getByLabel("Account id").fill("acc0123");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await page.getByRole("link", { name: /^(Pick its models|Change it)$/ }).click();
+  await heading(page, /Cloudflare/).waitFor();
+  await page.getByLabel("Account id").fill("acc4567");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved.").waitFor();
+  const [c] = await list();
+  assert.deepEqual([c.providerSpecificData.account_id, c.hasKey], ["acc4567", true]);
+});
+
 test("a cooldown counts down, and the last error is shown as text", async (t) => {
   const { page, made, apiKey, machineId } = await machine(t, three().slice(0, 1));
   b.upstream.script = (got) => got.path.endsWith("/chat/completions")

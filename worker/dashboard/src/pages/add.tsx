@@ -5,7 +5,7 @@ import { useAction } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, ErrorBox, Field, Tabs } from "../ui";
-import { families, suffix, testText, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
+import { families, suffix, testText, varLabel, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
 import { Credential, secretBody, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
 
@@ -71,11 +71,6 @@ function Form({ machine, of, onMade, onClose }: { machine: Machine; of: Addable;
       </div>
     </form>
   );
-}
-
-function varLabel(name: string, required: boolean): string {
-  const text = name.replaceAll("_", " ");
-  return text.charAt(0).toUpperCase() + text.slice(1) + (required ? "" : " (optional)");
 }
 
 // Made tells how the new connection does: the model list and a test call.

@@ -6,7 +6,7 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { go, to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, ErrorBox, Field, Load, Notice, Page, Section, when } from "../ui";
-import { family, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Credential, secretBody, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";
@@ -79,6 +79,10 @@ function Details({ machine, c, known, onChange }: { machine: Machine; c: Connect
   const data = c.providerSpecificData;
   const [name, setName] = useState(c.name ?? ""), [base, setBase] = useState(data.baseUrl ?? ""), [prefix, setPrefix] = useState(data.prefix ?? "");
   const [typed, setTyped] = useState<Typed>({});
+  const names = [...new Set([...known?.vars ?? [], ...known?.optionalVars ?? []])].filter((n) => n !== "baseUrl");
+  const [vars, setVars] = useState<Typed>({});
+  const proxied = c.authType === "oauth" || c.authType === "service_account"; // gets tokens
+  const varOf = (n: string) => vars[n] ?? (typeof data[n] === "string" ? data[n] : "");
   const [going, setGoing] = useState(false);
   const save = useAction(), remove = useAction();
   const compatible = family(c.provider) !== "";
@@ -89,7 +93,11 @@ function Details({ machine, c, known, onChange }: { machine: Machine; c: Connect
     void save.run(async () => {
       const next = await machine.put<ConnectionRow>(`/providers/${c.id}`, {
         name: name.trim(), ...secretBody(auth, typed),
-        providerSpecificData: { prefix: prefix.trim() || null, ...(hasBase ? { baseUrl: base.trim() || null } : {}) },
+        providerSpecificData: {
+          prefix: prefix.trim() || null,
+          ...(hasBase ? { baseUrl: base.trim() || null } : {}),
+          ...Object.fromEntries([...names, ...(proxied ? ["proxyUrl"] : [])].map((n) => [n, varOf(n).trim() || null])),
+        },
       });
       toast("Saved.");
       onChange(next);
@@ -109,6 +117,16 @@ function Details({ machine, c, known, onChange }: { machine: Machine; c: Connect
         </Field>
         {hasBase && <Field label="Base URL" hint="Another host empties the credential."><input type="url" value={base} required={compatible} onInput={(e) => setBase(e.currentTarget.value)} /></Field>}
         {c.authType !== "oauth" && auth !== "none" && <Credential auth={auth} typed={typed} hint="Empty keeps the one there is." onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))} />}
+        {names.map((n) => (
+          <Field key={n} label={varLabel(n, known!.vars.includes(n))}>
+            <input required={known!.vars.includes(n)} value={varOf(n)} onInput={(e) => { const v = e.currentTarget.value; setVars((all) => ({ ...all, [n]: v })); }} />
+          </Field>
+        ))}
+        {proxied && (
+          <Field label="Proxy for tokens (optional)" hint="http://user:password@host:port. Tokens are asked for through it alone.">
+            <input inputMode="url" value={varOf("proxyUrl")} spellcheck={false} onInput={(e) => { const v = e.currentTarget.value; setVars((all) => ({ ...all, proxyUrl: v })); }} />
+          </Field>
+        )}
         {save.error && <div class="full"><ErrorBox>{save.error}</ErrorBox></div>}
         <div class="row full between">
           <Button type="submit" kind="main" busy={save.busy}>Save</Button>

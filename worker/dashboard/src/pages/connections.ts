@@ -80,3 +80,9 @@ export const providerName = (id: string, list: ProviderRow[]) => list.find((p) =
 export function suffix(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(6)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
+
+// varLabel names a variable of a connection: "account_id" is "Account id".
+export function varLabel(name: string, required: boolean): string {
+  const text = name.replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1) + (required ? "" : " (optional)");
+}

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { duration, words, type Machine } from "../api";
 import type { PageProps } from "../app";
 import { useAction, useLoad, useNow } from "../hooks";
@@ -31,13 +31,16 @@ function List({ machine, machineName }: PageProps) {
   const order = useAction();
   const now = useNow(!!rows.data?.conns.some((c) => c.cooldownUntil));
 
+  // Moves are saved one after the other; what came of them is loaded after the last.
+  const saving = useRef(Promise.resolve()), moves = useRef(0);
   const move = (from: number, at: number) => {
-    const { conns, catalog } = rows.data!;
-    const next = moved(conns, from, at).map((c, i) => ({ ...c, was: c.priority, priority: i + 1 }));
+    const mine = ++moves.current, { conns, catalog } = rows.data!;
+    const next = moved(conns, from, at).map((c, i) => ({ ...c, priority: i + 1 }));
+    const changed = next.filter((c) => conns.find((x) => x.id === c.id)!.priority !== c.priority);
     rows.set({ conns: next, catalog });
-    void order.run(async () => {
-      for (const c of next) if (c.was !== c.priority) await machine.put(`/providers/${c.id}`, { priority: c.priority });
-    }).then(() => rows.reload());
+    saving.current = saving.current
+      .then(() => order.run(async () => { for (const c of changed) await machine.put(`/providers/${c.id}`, { priority: c.priority }); }))
+      .then(() => mine === moves.current ? rows.reload() : undefined);
   };
 
   const add = <a class="button main" href={to(machine.id, "providers", "add")}><Icon name="plus" />Add a provider</a>;
