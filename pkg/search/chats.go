@@ -157,6 +157,6 @@ func readCompletions(f *found, raw gjson.Result, a *ask) bool {
 			return true
 		})
 	}
-	f.cost = words.Number(raw.Get("usage.cost.total_cost"))
+	f.cost = words.Number(raw, "usage.cost.total_cost")
 	return true
 }

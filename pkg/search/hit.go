@@ -62,7 +62,7 @@ func (f *found) read(list gjson.Result, a *ask) {
 			pair, rest, _ = strings.Cut(rest, " ")
 			name, paths, _ := strings.Cut(pair, "=")
 			if name == "score" {
-				h.score = words.Number(v.Get(paths))
+				h.score = words.Number(v, paths)
 			} else {
 				*h.field(name) = words.OneOf(v, paths)
 			}

@@ -220,8 +220,8 @@ func (a *ask) readAnswer(f *found, raw gjson.Result) (bool, error) {
 		return true, nil
 	}
 	f.answer = words.OneOf(raw, a.shape.answer)
-	f.cost = words.Number(raw.Get(a.cost))
-	if n := raw.Get(a.total); n.Num > 0 {
+	f.cost = words.Number(raw, a.cost)
+	if n := raw.Get(a.total); a.total != "" && n.Num > 0 {
 		f.total = strconv.FormatInt(n.Int(), 10)
 	}
 	for paths := strings.ReplaceAll(a.list, "{kind}", a.kind); paths != ""; {

@@ -185,7 +185,7 @@ func (s *shape) read(p *page, all gjson.Result, r *request) (bool, error) {
 		*f.to = words.OneOf(v, words.Value(s.fields, f.name))
 	}
 	p.published = webpage.Date(p.published, p.now)
-	p.cost = words.Number(all.Get(s.cost))
+	p.cost = words.Number(all, s.cost)
 	return s.content(p, v, r), nil
 }
 

@@ -48,9 +48,9 @@ func OneOf(v gjson.Result, paths string) string {
 	return ""
 }
 
-// Number gives a number as it is written, "" for what is none.
-func Number(v gjson.Result) string {
-	if v.Type != gjson.Number || math.IsInf(v.Num, 0) || math.IsNaN(v.Num) {
+// Number gives the number at a path as it is written, "" for what is none.
+func Number(v gjson.Result, path string) string {
+	if v = v.Get(path); path == "" || v.Type != gjson.Number || math.IsInf(v.Num, 0) || math.IsNaN(v.Num) {
 		return ""
 	}
 	return v.Raw

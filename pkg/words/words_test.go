@@ -30,9 +30,15 @@ func TestOneOfPassesOverWhatIsNoText(t *testing.T) {
 
 func TestNumbersStayAsTheyAreWritten(t *testing.T) {
 	for in, want := range map[string]string{"0.910": "0.910", "-1e3": "-1e3", `"1"`: "", "1e999": "", "null": ""} {
-		if got := Number(gjson.Parse(in)); got != want {
+		if got := Number(gjson.Parse(`{"a":`+in+`,"":1}`), "a"); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestNoPathIsNothing(t *testing.T) {
+	if v := gjson.Parse(`{"":1}`); Number(v, "") != "" || OneOf(v, "") != "" {
+		t.Error("a field without a name was read")
 	}
 }
 

@@ -58,7 +58,7 @@ for (const id of vendors) {
       up.clear();
       up.answer = () => ({ body: recorded(id + variant) });
       const want = JSON.parse(read(`${id}${variant}.golden.json`));
-      const got = await me.ask({ model: names[id] ?? id, query: "green tea", ...fields });
+      const got = await me.ask({ model: names[id] ?? id, query: "green tea", ...fields }, { cookie: "a=b", "x-goog-api-key": "client", "accept-language": "de", referer: "https://app.example.org/", "x-forwarded-for": "10.0.0.1" });
       assert.equal(got.status, 200, got.text);
       assert.equal(up.seen.length, 1);
       const [sent] = up.seen;
@@ -67,6 +67,8 @@ for (const id of vendors) {
       assert.equal(sent.host, url.host);
       assert.equal(day(sent.path), day(url.pathname + url.search));
       for (const { Name, Value } of want.Header) assert.equal(sent.headers[Name], Value, Name);
+      const known = new Set([...want.Header.map((h) => h.Name), "host", "connection", "content-length", "transfer-encoding", "cf-worker"]);
+      assert.deepEqual(Object.keys(sent.headers).filter((h) => !known.has(h)), []); // nothing of the client's
       if (want.Body) assert.deepEqual(JSON.parse(day(sent.body)), JSON.parse(day(JSON.stringify(want.Body))));
       else assert.equal(sent.body, "");
       if (variant === "") assert.deepEqual(timeless(got.body), timeless(want.Answer));

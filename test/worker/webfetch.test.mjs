@@ -55,6 +55,8 @@ for (const id of "tavily exa firecrawl jina-reader linkup you ollama-cloud zai s
       const [sent] = up.seen, url = new URL(want.URL);
       assert.deepEqual([sent.method, sent.host, sent.path], [want.Method, url.host, url.pathname + url.search]);
       for (const { Name, Value } of want.Header) assert.equal(sent.headers[Name], Value, Name);
+      const known = new Set([...want.Header.map((h) => h.Name), "host", "connection", "content-length", "transfer-encoding", "cf-worker"]);
+      assert.deepEqual(Object.keys(sent.headers).filter((h) => !known.has(h)), []); // nothing of the client's
       assert.deepEqual(sent.json, want.Body);
       got.body.metrics = want.Answer.metrics;
       assert.deepEqual(got.body, want.Answer);
