@@ -9,7 +9,7 @@ import { raw } from "../upstream/faults.mjs";
 import { admin, start } from "./gateway.mjs";
 
 const creations = 1000, perMachine = 4; // few, so that what fails does not set all its accounts aside
-let gw, up, operator;
+let gw, up, kv, operator;
 
 // Faults by name. Each is given the response, the id that the job would have
 // and the creation, {accepted, given, leave}. What is not accepted was refused
@@ -95,19 +95,21 @@ async function upstream() {
 before(async () => {
   up = await upstream();
   gw = await start({ vendors: up, inspect: true });
+  kv = await gw.mf.getKVNamespace("KV", "weir");
   operator = admin(gw);
 });
 after(async () => { await gw?.close(); await up?.close(); });
 
-// tenant is a machine with three accounts, taken in turns.
-async function tenant() {
-  const me = await operator.machine();
-  for (const name of ["a", "b", "c"]) await operator.connect(me.machineId, { provider: "xai", name, apiKey: `xai-${me.machineId}-${name}` });
-  await operator.call("PATCH", `/${me.machineId}/api/settings`, { strategy: "round-robin" });
-  return me;
+const accounts = (machineId) => ["a", "b", "c"].map((name) => ({ provider: "xai", name, apiKey: `xai-${machineId}-${name}` }));
+
+// seeded is a machine with three accounts, put into KV.
+async function seeded(n) {
+  const machineId = String(n).padStart(16, "m"), apiKey = `sk-old${machineId}`;
+  await kv.put(`machine:${machineId}`, JSON.stringify({ connections: accounts(machineId), apiKeys: [apiKey] }));
+  return { apiKey, path: `/${machineId}` };
 }
 
-const poll = (me, c) => gw.fetch(`/v1/videos/${c.given}`, { headers: { authorization: `Bearer ${me.apiKey}` } });
+const poll = (me, c) => gw.fetch(`${me.path}/v1/videos/${c.given}`, { headers: { authorization: `Bearer ${me.apiKey}` } });
 
 // create sends one creation, as a client does, and once more with the same
 // idempotency key when it has one and was not told to stop.
@@ -116,7 +118,7 @@ async function create(me, c) {
   c.leave = () => ctl.abort();
   const headers = { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json", ...(c.key ? { "idempotency-key": c.key } : {}) };
   const send = async (signal) => {
-    const res = await gw.fetch("/v1/videos/generations", { method: "POST", headers, signal, body: JSON.stringify({ model: "xai/m", prompt: "p", seed: c.seed }) });
+    const res = await gw.fetch(`${me.path}/v1/videos/generations`, { method: "POST", headers, signal, body: JSON.stringify({ model: "xai/m", prompt: "p", seed: c.seed }) });
     c.answers.push({ status: res.status, text: await res.text(), retry: res.headers.get("x-should-retry") });
   };
   await send(ctl.signal).catch((e) => { if (!ctl.signal.aborted) throw e; });
@@ -139,7 +141,7 @@ test(`${creations} creations over ${Object.keys(faults).length} faults: none is 
   }
   const groups = Array.from({ length: creations / perMachine }, (_, i) => all.slice(i * perMachine, (i + 1) * perMachine));
   await inTurns(groups, 12, async (group) => {
-    const me = await tenant();
+    const me = await seeded(group[0].seed);
     for (const c of group) await create(me, c);
     for (const c of group.filter((c) => c.given)) {
       // Later faults may have set its account aside: no other one is asked then.
@@ -175,7 +177,10 @@ test(`${creations} creations over ${Object.keys(faults).length} faults: none is 
 });
 
 test("200 jobs over three accounts are polled only with their own", { timeout: 60_000 }, async () => {
-  const me = await tenant(), jobs = Array.from({ length: 200 }, (_, i) => ({ seed: 10_000 + i, fault: "none", key: null, accepted: 0, calls: 0, given: null, answers: [] }));
+  const { machineId, apiKey } = await operator.machine(), me = { apiKey, path: "" };
+  for (const a of accounts(machineId)) await operator.connect(machineId, a);
+  await operator.call("PATCH", `/${machineId}/api/settings`, { strategy: "round-robin" });
+  const jobs = Array.from({ length: 200 }, (_, i) => ({ seed: 10_000 + i, fault: "none", key: null, accepted: 0, calls: 0, given: null, answers: [] }));
   for (const c of jobs) up.creations.set(c.seed, c);
   up.polls.length = 0;
   await inTurns(jobs, 20, (c) => create(me, c));
