@@ -195,7 +195,7 @@ func New(cfg Config, p Ports) *App {
 		manage:         manager,
 		modelLists:     &manage.ModelLists{Models: lists, Cache: cache},
 		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
-		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Now: p.Now},
+		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Search: find(pool).Create, Now: p.Now},
 		explain: &manage.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) manage.Endpoint {
 			switch path {
 			case "/v1/embeddings":

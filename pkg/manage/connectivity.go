@@ -30,10 +30,10 @@ const (
 type Connectivity struct {
 	Objects machine.Stub
 	Models  connectionModels
-	// Chat and Embeddings are the endpoints that a test goes through; without
-	// one of them its tests answer "unsupported".
-	Chat, Embeddings Endpoint
-	Now              func() time.Time
+	// Chat, Embeddings and Search are the endpoints that a test goes through;
+	// without one of them its tests answer "unsupported".
+	Chat, Embeddings, Search Endpoint
+	Now                      func() time.Time
 }
 
 // TestResult is the outcome of a connection test. Status is the upstream's, 0
@@ -47,8 +47,10 @@ type TestResult struct {
 	Model     string `json:"model,omitempty"`
 }
 
-// Test answers {"model"}, or nothing, with a TestResult: one chat call with max_tokens 16, or one embedding where the provider has no
-// chat. An answer of reasoning alone is ok. At most ten tests a minute.
+// Test answers {"model"}, or nothing, with a TestResult: one chat call with
+// max_tokens 16, or one embedding where the provider has no chat, or one search
+// for one result where it only searches. An answer of reasoning alone is ok. At
+// most ten tests a minute.
 //
 // Nothing of a failed probe's body is shown. Where the address is the tenant's
 // own choice every failure is the same answer, with its time in one of three
@@ -138,16 +140,20 @@ func (h *Connectivity) testCall(ctx context.Context, c *auth.Call, m *snapshot.M
 	only.Data.Prefix = ""
 	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only}, Settings: m.Settings}
 	alone := snapshot.New(rec)
-	if model == "" {
+	searches := row.Search && !row.Has(catalog.LLM)
+	if model == "" && !searches {
 		model = h.firstModel(ctx, c, m, conn, row)
 	}
-	if model == "" {
+	if model == "" && !searches {
 		return nil, nil
 	}
 	kind := kindOf(row, model)
 	var endpoint Endpoint
 	var body []byte
 	switch {
+	case searches && h.Search != nil:
+		endpoint = h.Search
+		body = []byte(`{"provider":"` + row.ID + `","query":"ping","max_results":1}`)
 	case kind == catalog.Embedding && h.Embeddings != nil:
 		endpoint = h.Embeddings
 		body, _ = json.Marshal(struct {
@@ -243,7 +249,7 @@ func outcome(resp *edge.Response, err error) TestResult {
 	}
 	b, err := stream.ReadAll(resp.Body, maxTestBody)
 	a := gjson.ParseBytes(b)
-	if err != nil || !gjson.ValidBytes(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() {
+	if err != nil || !gjson.ValidBytes(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() && !a.Get("results").IsArray() {
 		return TestResult{Error: "connection_failed"}
 	}
 	return TestResult{OK: true, Status: resp.Status}

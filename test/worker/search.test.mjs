@@ -260,6 +260,16 @@ test("a plan is explained without a call", async () => {
   assert.equal(up.seen.length, 0);
 });
 
+test("a connection to a search service is tested by one search for one result", async () => {
+  const me = await machine("tavily", "brave");
+  up.answer = (got) => (got.host === "api.tavily.com" ? tavily(hit(1)) : { status: 401 });
+  const good = await me.call("POST", `/api/providers/${me.ids[0]}/test`);
+  assert.deepEqual([good.ok, good.model], [true, "tavily/search"]);
+  assert.deepEqual(up.seen.map((s) => [s.host, s.json.max_results]), [["api.tavily.com", 1]]);
+  const bad = await me.call("POST", `/api/providers/${me.ids[1]}/test`);
+  assert.deepEqual([bad.ok, bad.error], [false, "unauthorized"]);
+});
+
 test("a key that may not use a provider does not search with it", async () => {
   const me = await machine("tavily", "exa");
   const { key, apiKey } = await me.call("POST", "/api/keys", { name: "exa only", models: ["exa/*"] });
