@@ -153,6 +153,7 @@ func New(cfg Config, p Ports) *App {
 	credentials := &accounts.Credentials{Pool: pool}
 	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: credentials, Now: p.Now}, Now: p.Now}
 	room := &media.Room{Pause: p.Pause}
+	g.Room = &media.Room{Pause: p.Pause, Max: maxBodies}
 	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate}
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}

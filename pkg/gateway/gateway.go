@@ -39,6 +39,10 @@ type Gateway struct {
 	// the revalidation of its snapshot. status is that of the answer, e what it
 	// told of, or nil. May be nil.
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
+	// Room bounds the bodies that are held in memory together. May be nil.
+	Room interface {
+		Take(ctx context.Context, want int64) (give func(), err error)
+	}
 
 	table  *table
 	idBase string
@@ -106,8 +110,31 @@ func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, mach
 		}
 	}
 	c.MaxBody = route.MaxBody
+	if want := heldBody(r, route); want > 0 && g.Room != nil {
+		give, err := g.Room.Take(ctx, want)
+		if err != nil {
+			return nil, c, err
+		}
+		defer give()
+	}
 	resp, err := m.Handler(ctx, c)
 	return resp, c, err
+}
+
+// smallBody is the length up to which bodies are not counted against the room.
+const smallBody = 64 << 10
+
+// heldBody tells how much of the isolate's memory a body takes while its call
+// is answered: 0 for a small one, and where the endpoint counts itself
+// (reliability T56, F56).
+func heldBody(r *edge.Request, route *Route) int64 {
+	switch {
+	case r.Body == nil || route.MaxBody > maxChat || r.Length >= 0 && r.Length <= smallBody:
+		return 0
+	case r.Length < 0:
+		return route.MaxBody
+	}
+	return r.Length
 }
 
 // call finds out who calls.

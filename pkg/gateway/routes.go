@@ -51,6 +51,7 @@ const (
 	maxAsk    = 256 << 10 // of a search or a fetch: a query or an address, and options
 	maxForm   = 256 << 20 // of a form that flows up; its endpoint bounds what is held
 	maxManage = 1 << 20   // of a management call
+	maxBodies = 32 << 20  // of all bodies together that are held in Go's memory
 	maxSignIn = 4 << 10   // of a sign-in
 )
 

@@ -68,6 +68,19 @@ func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.H
 	}, nil
 }
 
+// Take waits until there is room for want bytes that are held in memory, with
+// the errors of Hold. give must be called when they are not needed any more.
+func (r *Room) Take(ctx context.Context, want int64) (give func(), err error) {
+	if err := r.take(ctx, want); err != nil {
+		return nil, err
+	}
+	return func() {
+		if r != nil {
+			r.used -= want
+		}
+	}, nil
+}
+
 // take waits until there is room for want bytes, and takes it.
 func (r *Room) take(ctx context.Context, want int64) error {
 	if r == nil || len(r.queue) == 0 && r.fits(want) {
@@ -91,7 +104,7 @@ func (r *Room) take(ctx context.Context, want int64) error {
 			}
 		}
 	}
-	e := apierr.New(503, "overloaded", "there is no room for the upload at the moment")
+	e := apierr.New(503, "overloaded", "there is no room for the body at the moment")
 	e.RetryAfter = time.Second
 	return e
 }

@@ -233,3 +233,32 @@ test("T57: a gateway that leads to itself ends", async () => {
     assert.equal(list.status, 200);
   }
 });
+
+test("F56, T56: 24 bodies of 8 MiB at once: a few are held at a time, the others wait, and nobody else does", { timeout: 120_000 }, async () => {
+  const body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: "a".repeat(8 << 20) }] });
+  let most = 0, now = 0;
+  up.script = async (req) => {
+    if (!(req.bytes > 1 << 20)) return answer(req);
+    most = Math.max(most, ++now);
+    await new Promise((r) => setTimeout(r, 100));
+    now--;
+    return answer(req);
+  };
+  const big = Promise.all(Array.from({ length: 24 }, async () => (await send("/v1/chat/completions", body)).status));
+  let small = 0, over = false;
+  const others = (async () => {
+    while (!over) {
+      const a = await send("/v1/chat/completions", '{"model":"up/m","messages":[{"role":"user","content":"a"}]}');
+      assert.equal(a.status, 200, a.text);
+      small++;
+    }
+  })();
+  const statuses = await big;
+  over = true;
+  await others;
+  assert.ok(statuses.every((s) => s === 200 || s === 503), statuses.join());
+  assert.ok(statuses.filter((s) => s === 200).length >= 10, statuses.join());
+  assert.ok(most <= 4, `${most} bodies were held at once`); // 32 MiB
+  assert.ok(small > 5, `${small} small calls were served meanwhile`);
+  assert.ok(!gw.logs.some((l) => l.includes("instance ended")), "the program ended");
+});
