@@ -9,7 +9,7 @@ import (
 
 // modelLists is the part of models.Handler used here.
 type modelLists interface {
-	Kind(ctx context.Context, c *auth.Call) (*edge.Response, error)
+	Detailed(ctx context.Context, c *auth.Call) (*edge.Response, error)
 	Info(ctx context.Context, c *auth.Call) (*edge.Response, error)
 }
 
@@ -20,13 +20,13 @@ type ModelLists struct {
 	Cache  cache
 }
 
-// Kind serves GET /api/models/list/{kind}; see models.Handler.Kind.
+// Kind serves GET /api/models/list/{kind}; see models.Handler.Detailed.
 func (h *ModelLists) Kind(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	sub, err := h.asData(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return h.Models.Kind(ctx, sub)
+	return h.Models.Detailed(ctx, sub)
 }
 
 // Info serves GET /api/models/info?id=&kind=; see models.Handler.Info.

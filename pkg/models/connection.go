@@ -13,7 +13,7 @@ import (
 // Connection answers GET /api/providers/{connectionId}/models: what the
 // upstream of one connection lists, asked anew, under the upstream's own ids.
 //
-//	{"object":"list","data":[entries as in a list],"source":"upstream"|"last"|"catalog"}
+//	{"object":"list","data":[entries as Detailed has them],"source":"upstream"|"last"|"catalog"}
 //
 // source tells that the upstream answered, that it failed and this is its last
 // good list, or that it has no list to give and these are the static models.
@@ -50,7 +50,7 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 			entries = append(entries, Entry{ID: m.ID, OwnedBy: s.out, Kind: m.Kind, Model: m})
 		}
 	}
-	body := appendList(nil, entries, h.Now().Unix())
+	body := appendDetailedList(nil, entries, h.Now().Unix())
 	body = append(body[:len(body)-1], `,"source":"`+source+`"}`...)
 	return answerJSON(body), nil
 }

@@ -81,6 +81,32 @@ func appendList(b []byte, list []Entry, created int64) []byte {
 	return append(b, "]}"...)
 }
 
+// appendDetailedList writes a list for people who manage: each entry has its
+// kind, and its prices and dimensions as far as they are known.
+//
+//	{…, "kind", "dimensions"?, "pricing"? as Info has it}
+func appendDetailedList(b []byte, list []Entry, created int64) []byte {
+	b = append(b, `{"object":"list","data":[`...)
+	for i := range list {
+		e := &list[i]
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = e.append(b, created)
+		b = b[:len(b)-1]
+		if e.Kind != catalog.WebSearch && e.Kind != catalog.WebFetch {
+			b = append(b, `,"kind":`...)
+			b = appendString(b, string(e.Kind))
+		}
+		if e.Model.Dimensions > 0 {
+			b = append(b, `,"dimensions":`...)
+			b = strconv.AppendInt(b, int64(e.Model.Dimensions), 10)
+		}
+		b = append(appendPricing(b, e.Model.Price), '}')
+	}
+	return append(b, "]}"...)
+}
+
 // appendAnthropic writes the entry as Anthropic's clients read it:
 //
 //	{"type":"model","id","display_name","created_at": RFC 3339,"max_input_tokens"?,"max_tokens"?}

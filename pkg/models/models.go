@@ -56,7 +56,7 @@ var everything = []catalog.Kind{
 // List serves GET /v1/models: the chat models. A caller that sends
 // anthropic-version gets Anthropic's form of the list. Spec 4, api-shapes 8.5.
 func (h *Handler) List(ctx context.Context, c *auth.Call) (*edge.Response, error) {
-	return h.list(ctx, c, segments[0].name, segments[0].kinds)
+	return h.list(ctx, c, segments[0].name, segments[0].kinds, false)
 }
 
 // Kind serves GET /v1/models/{kind}. A segment that is no kind is looked up as
@@ -64,10 +64,21 @@ func (h *Handler) List(ctx context.Context, c *auth.Call) (*edge.Response, error
 func (h *Handler) Kind(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	for i := range segments {
 		if segments[i].name == c.Params[0] {
-			return h.list(ctx, c, segments[i].name, segments[i].kinds)
+			return h.list(ctx, c, segments[i].name, segments[i].kinds, false)
 		}
 	}
 	return h.one(ctx, c, c.Params[0])
+}
+
+// Detailed serves GET /api/models/list/{kind}: the same entries with what
+// appendDetailedList adds, whatever dialect the caller speaks.
+func (h *Handler) Detailed(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	for i := range segments {
+		if segments[i].name == c.Params[0] {
+			return h.list(ctx, c, segments[i].name, segments[i].kinds, true)
+		}
+	}
+	return nil, apierr.New(404, "unknown_kind", "there is no such kind of models")
 }
 
 // Model serves GET /v1/models/{alias}/{model...}: one entry of a list.
@@ -75,9 +86,10 @@ func (h *Handler) Model(ctx context.Context, c *auth.Call) (*edge.Response, erro
 	return h.one(ctx, c, strings.Join(c.Params, "/"))
 }
 
-func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind) (*edge.Response, error) {
-	anthropic := c.Header.Get("anthropic-version") != ""
+func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind, detailed bool) (*edge.Response, error) {
+	anthropic := c.Header.Get("anthropic-version") != "" && !detailed
 	q := questionOf(c, name, anthropic)
+	q.detailed = detailed
 	k := h.find(q)
 	var stale view
 	if k == nil {
@@ -96,9 +108,12 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		}
 		entries := allowed(c.Key, own(rec, kinds, List(rec, kinds, stale.lists)))
 		k = &kept{until: stale.until, created: h.Now().Unix()}
-		if anthropic {
+		switch {
+		case anthropic:
 			k.entries = entries
-		} else {
+		case detailed:
+			k.body = appendDetailedList(nil, entries, k.created)
+		default:
 			k.body = appendList(make([]byte, 0, 64+384*len(entries)), entries, k.created)
 		}
 		h.keep(q, k)

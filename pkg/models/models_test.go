@@ -41,6 +41,41 @@ func TestKindSegments(t *testing.T) {
 	want(t, ids(w.kind("web")), "tavily/search tavily/fetch web/fetch")
 }
 
+// People who manage see kind, prices and dimensions; clients see the list as it
+// was, whoever asked first.
+func TestDetailedLists(t *testing.T) {
+	w := newWorld(store.Connection{Provider: "openai"}, store.Connection{Provider: "tavily"})
+	detailed := func(segment string, header ...string) string {
+		c := w.call("", header...)
+		c.Params = []string{segment}
+		return body(w.Detailed(context.Background(), c))
+	}
+	for segment, id := range map[string]string{"llm": "openai/gpt-5-mini", "embedding": "openai/text-embedding-3-small"} {
+		plain := w.kind(segment)
+		got := detailed(segment, "anthropic-version", "2023-06-01")
+		want(t, ids(got), ids(plain))
+		entry := gjson.Get(got, `data.#(id=="`+id+`")`)
+		if entry.Get("kind").Str != segment || segment == "llm" && entry.Get("pricing.input").Num <= 0 {
+			t.Errorf("%s: %s", id, entry.Raw)
+		}
+		if again := w.kind(segment); again != plain || strings.Contains(plain, "pricing") {
+			t.Errorf("%s: the list for clients has changed: %.300s", segment, again)
+		}
+	}
+	if got := detailed("embedding"); gjson.Get(got, `data.#(id=="openai/text-embedding-3-small").dimensions`).Int() != 1536 {
+		t.Errorf("no dimensions: %.300s", got)
+	}
+	if got := detailed("web"); strings.Count(got, `"kind"`) != 3 {
+		t.Errorf("web entries have their kind once: %s", got)
+	}
+	c := w.call("")
+	c.Params = []string{"openai/gpt-5-mini"}
+	var e *apierr.Error
+	if _, err := w.Detailed(context.Background(), c); !errors.As(err, &e) || e.Status != 404 {
+		t.Errorf("what is no kind: %v, want 404", err)
+	}
+}
+
 func TestOneModel(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "deepseek", Data: store.ProviderData{EnabledModels: []string{"deepseek-flash", "org/deep/er"}}}, store.Connection{Provider: "tavily"})
 	w.rec.Combos = []store.Combo{{Name: "best", Models: []string{"deepseek/deepseek-flash"}}}

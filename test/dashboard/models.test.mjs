@@ -62,6 +62,10 @@ test("limits and prices of a model are shown", async (t) => {
   const id = (await shown()).find((m) => m.startsWith("anthropic/") && m.includes("haiku"));
   const info = await b.operator.call("GET", `/${machineId}/api/models/info?id=${encodeURIComponent(id)}&kind=llm`);
   assert.ok(info.pricing.input > 0 && info.context_length > 0);
+  const row = page.getByRole("row").filter({ has: page.getByRole("button", { name: id, exact: true }) });
+  const price = info.pricing.input.toLocaleString("en", { minimumFractionDigits: 2 });
+  await row.getByRole("cell", { name: price, exact: true }).waitFor();
+  await row.getByRole("cell", { name: info.context_length.toLocaleString("en"), exact: true }).waitFor();
   await page.getByRole("button", { name: id, exact: true }).click();
   const dialog = page.getByRole("dialog", { name: id });
   await dialog.getByText(`input: $${info.pricing.input} per million tokens`).waitFor();

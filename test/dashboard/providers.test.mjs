@@ -211,6 +211,27 @@ test("variables of a provider are given, and changed", async (t) => {
   assert.deepEqual([c.providerSpecificData.account_id, c.hasKey], ["acc4567", true]);
 });
 
+test("keys that requests are signed with, and a key file", async (t) => {
+  const { page, list, machineId } = await machine(t, [], { failures: ["POST /* 400"] });
+  const dialog = page.getByRole("dialog");
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByRole("button", { name: "Add Amazon Bedrock" }).click();
+  await dialog.getByLabel("or an access key id").fill("AKIAIOSFODNN7EXAMPLE");
+  await dialog.getByLabel("Region").fill("eu-central-1");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await dialog.getByRole("alert").getByText("is required with accessKeyId").waitFor();
+  await dialog.getByLabel("with its secret access key").fill("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await page.getByRole("dialog", { name: "Amazon Bedrock is connected" }).waitFor();
+  assert.deepEqual((await list()).map((c) => [c.authType, c.secrets]), [["aws", ["accessKeyId", "secretAccessKey"]]]);
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
+  await dialog.getByLabel("Key file of a service account (JSON)").fill("{}");
+  for (const name of ["Project", "Location"]) await dialog.getByLabel(name).fill("one");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await dialog.getByRole("alert").getByText("must be the JSON key file of a service account").waitFor();
+});
+
 test("a cooldown counts down, and the last error is shown as text", async (t) => {
   const { page, made, apiKey, machineId } = await machine(t, three().slice(0, 1));
   b.upstream.script = (got) => got.path.endsWith("/chat/completions")

@@ -10,7 +10,10 @@ interface Secret { field: string; label: string; long?: boolean }
 function secretsOf(auth: string): Secret[] {
   switch (auth) {
     case "google": return [{ field: "serviceAccount", label: "Key file of a service account (JSON)", long: true }, { field: "apiKey", label: "or an API key" }];
-    case "aws": return [{ field: "apiKey", label: "API key, or access key id" }, { field: "secretAccessKey", label: "Secret access key (of an access key id)" }, { field: "sessionToken", label: "Session token (of temporary keys)" }];
+    case "aws": return [
+      { field: "apiKey", label: "API key" }, { field: "accessKeyId", label: "or an access key id" },
+      { field: "secretAccessKey", label: "with its secret access key" }, { field: "sessionToken", label: "and the session token of temporary keys" },
+    ];
     default: return [{ field: "apiKey", label: "API key" }];
   }
 }

@@ -16,18 +16,33 @@ interface Entry {
   kind?: string;
   context_length?: number;
   max_completion_tokens?: number;
+  dimensions?: number;
   capabilities?: Record<string, boolean>;
+  /** USD per million tokens: input, output, cache_read, cache_write */
+  pricing?: Record<string, number>;
+}
+
+// columns are the figures of a list, left out where no model has any.
+const columns: [name: string, of: (m: Entry) => string][] = [
+  ["Context", (m) => m.context_length ? number(m.context_length) : ""],
+  ["Output", (m) => m.max_completion_tokens ? number(m.max_completion_tokens) : ""],
+  ["Dimensions", (m) => m.dimensions ? number(m.dimensions) : ""],
+  ["$ in", (m) => dollars(m.pricing?.input)],
+  ["$ out", (m) => dollars(m.pricing?.output)],
+];
+
+// dollars tells a price per million tokens.
+function dollars(rate?: number): string {
+  if (rate === undefined) return "";
+  return rate === 0 ? "free" : rate.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
 }
 
 interface Info extends Entry {
   name?: string;
   endpoint?: string | null;
   params?: string[];
-  dimensions?: number;
   input_modalities?: string[];
   output_modalities?: string[];
-  /** USD per million tokens */
-  pricing?: Record<string, number>;
 }
 
 const segments = [
@@ -76,7 +91,7 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
       }
       const wanted = search.trim().toLowerCase();
       const shown = data.filter((m) => m.id.toLowerCase().includes(wanted));
-      const limits = data.some((m) => m.context_length || m.max_completion_tokens), abilities = data.some((m) => m.capabilities);
+      const figures = columns.filter(([, of]) => data.some((m) => of(m))), abilities = data.some((m) => m.capabilities);
       return (
         <>
           <div class="row wrap between">
@@ -90,7 +105,7 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
                 <tr>
                   <th scope="col">Model</th>
                   <th scope="col" class="desk">From</th>
-                  {limits && <><th scope="col" class="num">Context</th><th scope="col" class="num desk">Output</th></>}
+                  {figures.map(([name], i) => <th key={name} scope="col" class={i ? "num desk" : "num"}>{name}</th>)}
                   {abilities && <th scope="col" class="desk">Can</th>}
                   <th scope="col"><span class="hidden">Actions</span></th>
                 </tr>
@@ -99,13 +114,14 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
                 <tr key={m.id}>
                   <th scope="row"><Button kind="link" onClick={() => onOpen(m)}>{m.id}</Button></th>
                   <td class="desk">{m.owned_by}</td>
-                  {limits && <><td class="num">{m.context_length ? number(m.context_length) : "–"}</td><td class="num desk">{m.max_completion_tokens ? number(m.max_completion_tokens) : "–"}</td></>}
-                  {abilities && <td class="desk"><span class="badges">{Object.entries(m.capabilities ?? {}).filter(([, v]) => v).map(([k]) => <Badge key={k}>{k.replaceAll("_", " ")}</Badge>)}</span></td>}
+                  {figures.map(([name, of], i) => <td key={name} class={i ? "num desk" : "num"}>{of(m) || "–"}</td>)}
+                  {abilities && <td class="desk"><small class="muted">{Object.entries(m.capabilities ?? {}).filter(([, v]) => v).map(([k]) => k.replaceAll("_", " ")).join(" · ")}</small></td>}
                   <td class="num">{m.id.startsWith(m.owned_by + "/") && <Button kind="quiet" disabled={hide.busy} aria-label={`Disable ${m.id}`} onClick={() => void disable(m)}>Disable</Button>}</td>
                 </tr>
               ))}</tbody>
             </Table>
           )}
+          {figures.some(([name]) => name.startsWith("$")) && <p class="muted small desk">Prices are in US dollars for a million tokens.</p>}
           {shown.length > mostShown && <p class="muted">{number(shown.length - mostShown)} more: filter to see them.</p>}
         </>
       );
