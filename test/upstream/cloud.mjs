@@ -1,0 +1,52 @@
+// The server of the clouds that sign or want tokens: bedrock.mjs, azure.mjs,
+// vertex.mjs say what it answers.
+//
+// The result of start has `url`, `seen` (method, host, path, headers, body,
+// json), `answer` (gives the answer of a request: {status, headers, body}, or
+// `frames` that are written one by one), `fault` (may give a fault for a
+// request: {status, body}, or the number of a frame at which the stream is cut,
+// reset or corrupt, or [number, frame] of what comes instead of the rest),
+// `clear()` and `close()`.
+import { createServer } from "node:http";
+
+export async function start(answer) {
+  const up = { seen: [], answer, fault: null };
+  const server = createServer(async (req, res) => {
+    const got = { method: req.method, host: req.headers["x-vendor-host"] ?? req.headers.host, path: req.url, headers: { ...req.headers } };
+    delete got.headers["x-vendor-host"];
+    up.seen.push(got);
+    try {
+      const parts = [];
+      for await (const part of req) parts.push(part);
+      got.body = Buffer.concat(parts);
+      try { got.json = JSON.parse(got.body); } catch { /* no JSON */ }
+      const reply = await up.answer(got);
+      const fault = up.fault?.(got, reply) ?? {};
+      if (fault.status) return void res.writeHead(fault.status, fault.headers ?? { "content-type": "application/json" }).end(fault.body ?? "{}");
+      res.writeHead(reply.status, reply.headers);
+      if (!reply.frames) return void res.end(reply.body);
+      let n = 0;
+      for (const frame of reply.frames) {
+        if (fault.cut === n) return void res.end();
+        if (fault.reset === n) return void setTimeout(() => res.socket?.resetAndDestroy(), 5);
+        if (fault.instead?.[0] === n) return void res.end(fault.instead[1]);
+        if (fault.corrupt === n) frame[frame.length - 5] ^= 1;
+        // In two pieces: a frame's border is not a packet's.
+        res.write(frame.subarray(0, frame.length >> 1));
+        await new Promise(setImmediate);
+        res.write(frame.subarray(frame.length >> 1));
+        n++;
+      }
+      res.end();
+    } catch (e) {
+      got.error = e;
+      res.destroy();
+    }
+  });
+  server.on("clientError", (_, socket) => socket.destroy());
+  await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  up.url = `http://127.0.0.1:${server.address().port}`;
+  up.clear = () => { up.seen.length = 0; up.fault = null; };
+  up.close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  return up;
+}
