@@ -24,6 +24,8 @@ func refusal(err error) *apierr.Error {
 		return &apierr.Error{Status: 413, Type: "invalid_request_error", Message: "the request body is too large", Err: err}
 	case errors.Is(err, stream.ErrIdle):
 		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "the request body did not arrive in time", Err: err}
+	case errors.Is(err, stream.ErrReset):
+		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "the request body broke off", Err: err}
 	case errors.Is(err, upstream.ErrCanceled):
 		return &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}
 	}

@@ -200,10 +200,7 @@ func (b *clientBody) ReadAll(maxBytes int64) ([]byte, error) {
 	}
 	b.open()
 	got, err := b.readAll(maxBytes, uploadIdle, uploadTotal)
-	if err == upstream.ErrTimeout {
-		err = stream.ErrIdle
-	}
-	return got, err
+	return got, uploadEnd(err)
 }
 
 func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
@@ -212,10 +209,18 @@ func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
 	}
 	b.open()
 	h, err := b.hold(maxBytes, uploadIdle, uploadTotal)
-	if err == upstream.ErrTimeout {
-		err = stream.ErrIdle
+	return h, uploadEnd(err)
+}
+
+// uploadEnd says of a failure that it is the client's.
+func uploadEnd(err error) error {
+	switch err {
+	case upstream.ErrTimeout:
+		return stream.ErrIdle
+	case upstream.ErrNetwork:
+		return stream.ErrReset
 	}
-	return h, err
+	return err
 }
 
 func (b *clientBody) Close() error {
