@@ -43,7 +43,7 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
     permissions: ["clipboard-read", "clipboard-write"], ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   const wrong = [];
   const expected = (method, url, status) => failures.some((f) => {
     const [m, path, s] = f.split(" ");
@@ -76,7 +76,7 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
 export async function signIn(page, token) {
   await page.getByLabel("Operator’s token or manage key").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("button", { name: "Sign out" }).or(page.getByRole("button", { name: "Menu" })).first().waitFor();
+  await page.getByRole("button", { name: "Sign out", exact: true }).or(page.getByRole("button", { name: "Menu" })).first().waitFor();
 }
 
 // shot keeps a picture as output of the tests: of the whole page, or of what

@@ -18,7 +18,7 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
 
   await page.getByLabel("Name of a new machine").fill("Research");
   await page.getByRole("button", { name: "Create machine" }).click();
-  const dialog = page.getByRole("dialog", { name: "The machine is there" });
+  const dialog = page.getByRole("dialog", { name: "The machine is made" });
   const key = await dialog.getByRole("region", { name: "The new key" }).innerText();
   assert.match(key, /^sk-[a-z0-9]{16}-[a-z0-9]{26,}-[0-9a-f]{8}$/);
   await dialog.getByRole("button", { name: "Copy" }).click();

@@ -105,7 +105,7 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   await tabTo("Name of a new machine");
   await page.keyboard.type("By hand");
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog", { name: "The machine is there" }).waitFor();
+  await page.getByRole("dialog", { name: "The machine is made" }).waitFor();
   await tabTo("Open the machine");
   await page.keyboard.press("Enter");
   await page.getByText("No providers yet").waitFor();
@@ -192,9 +192,9 @@ test("another tab that signs in anew does not break this one", async (t) => {
   await settled(page);
   const tab = await page.context().newPage();
   await tab.goto(b.url);
-  await tab.getByRole("button", { name: "Sign out" }).click();
+  await tab.getByRole("button", { name: "Sign out", exact: true }).click();
   await signIn(tab, secrets.ADMIN_TOKEN);
   await page.getByLabel("Name of a new machine").fill("From the first tab");
   await page.getByRole("button", { name: "Create machine" }).click();
-  await page.getByRole("dialog", { name: "The machine is there" }).waitFor();
+  await page.getByRole("dialog", { name: "The machine is made" }).waitFor();
 });

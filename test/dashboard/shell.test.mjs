@@ -77,7 +77,7 @@ test("signing in and out", async (t) => {
   assert.deepEqual([cookie.name, cookie.secure, cookie.httpOnly, cookie.sameSite, cookie.path], ["__Host-weir", true, true, "Strict", "/"]);
   await page.reload();
   await page.getByRole("heading", { name: "Machines" }).waitFor();
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByText("You are signed out.").waitFor();
   assert.deepEqual(await page.context().cookies(), []);
 });

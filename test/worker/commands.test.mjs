@@ -84,6 +84,9 @@ test("./build.sh dev: the printed curl lines work offline, and the next run find
         const list = await fetch(about.baseUrl + "/api/machines", { headers: { authorization: `Bearer ${about.adminToken}` } });
         assert.equal(list.status, 200);
         assert.ok((await list.text()).includes(about.machineId));
+        const page = await fetch(about.baseUrl + "/");
+        assert.match(page.headers.get("content-security-policy"), /script-src 'self'/);
+        assert.match(await page.text(), /<title>weir<\/title>/);
         if (round === 1) first = about;
         else assert.deepEqual(about, first);
       } finally {

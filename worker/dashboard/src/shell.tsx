@@ -80,7 +80,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
             <small>{session.operator ? "Signed in as the operator" : `Signed in with the key ${session.keyName || "without a name"}`}</small>
             <div class="row tight">
               <Button kind="quiet" icon="out" onClick={() => void out(false)}>Sign out</Button>
-              <Button kind="quiet" title="Ends every session of this token or key" onClick={() => void out(true)}>everywhere</Button>
+              <Button kind="quiet" aria-label="Sign out everywhere" title="Ends every session of this token or key" onClick={() => void out(true)}>everywhere</Button>
             </div>
           </div>
         </div>

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { call } from "../api";
 import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, type Loaded } from "../hooks";
@@ -16,6 +16,7 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
   const [made, setMade] = useState<{ machineId: string; apiKey: string } | null>(null);
   const [going, setGoing] = useState<MachineRow | null>(null);
   const create = useAction(), remove = useAction();
+  useEffect(() => { if (list.data) void list.reload(); }, []); // others make machines too
   const submit = (e: Event) => {
     e.preventDefault();
     void create.run(async () => {
@@ -62,7 +63,7 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
         );
       }}</Load>
       {made && (
-        <Dialog title="The machine is there" onClose={() => setMade(null)}>
+        <Dialog title="The machine is made" onClose={() => setMade(null)}>
           <p>Its first key is shown this once. Keep it now.</p>
           <Code label="The new key" text={made.apiKey} />
           <div class="row"><a class="button main" href={to(made.machineId, "providers")} onClick={() => setMade(null)}>Open the machine</a></div>
