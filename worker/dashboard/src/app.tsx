@@ -37,6 +37,12 @@ export interface PageEntry {
 const pages: PageEntry[] = [
   { path: "providers", label: "Providers", icon: "providers", load: () => import("./pages/providers") },
   { path: "models", label: "Models", icon: "models", load: () => import("./pages/models") },
+  { path: "combos", label: "Combos", icon: "combos", load: () => import("./pages/combos") },
+  { path: "keys", label: "Keys", icon: "keys", load: () => import("./pages/keys") },
+  { path: "usage", label: "Usage", icon: "usage", load: () => import("./pages/usage") },
+  { path: "requests", label: "Requests", icon: "requests", needs: "GET /api/requests", load: () => import("./pages/requests") },
+  { path: "playground", label: "Playground", icon: "playground", load: () => import("./pages/playground") },
+  { path: "explain", label: "Explain", icon: "explain", load: () => import("./pages/explain") },
   { path: "settings", label: "Settings", icon: "settings", load: () => import("./pages/settings") },
 ];
 

@@ -1,0 +1,113 @@
+// Combos: built by dragging and by keyboard, tried, refused in words.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+async function combos(t, made = [], options = {}) {
+  const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
+  await b.operator.connect(machineId, compatible(b.upstream));
+  for (const c of made) await b.operator.call("POST", `/${machineId}/api/combos`, c);
+  const page = await open(t, b, { at: `#/m/${machineId}/combos`, ...options });
+  await page.getByRole("heading", { level: 1, name: "Combos" }).waitFor();
+  await settled(page);
+  const list = async () => (await b.operator.call("GET", `/${machineId}/api/combos`)).data;
+  const members = () => page.getByRole("list", { name: "Members" }).getByRole("listitem").locator("code").allInnerTexts();
+  return { page, machineId, apiKey, list, members };
+}
+
+test("a combo is made by dragging, put in order, and tried", async (t) => {
+  const { page, list, members } = await combos(t);
+  await page.getByText("No combos yet").waitFor();
+  await looks(page, "combos-empty");
+  await page.getByRole("button", { name: "Make the first one" }).click();
+  await page.getByLabel("Name").fill("best");
+  const offered = page.getByRole("list", { name: "Models and combos" }).getByRole("listitem");
+  await offered.filter({ hasText: "up/test-chat" }).first().dragTo(page.locator(".drop"));
+  await offered.filter({ hasText: "up/vendor/nested-model" }).dragTo(page.locator(".drop"));
+  assert.deepEqual(await members(), ["up/test-chat", "up/vendor/nested-model"]);
+  const items = page.getByRole("list", { name: "Members" }).getByRole("listitem");
+  await items.nth(1).locator(".grip").dragTo(items.nth(0));
+  await page.waitForFunction(() => document.querySelector(".order li code").textContent === "up/vendor/nested-model");
+  await looks(page, "combos-edit");
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("heading", { level: 2, name: "best" }).waitFor();
+  const [c] = await list();
+  assert.deepEqual([c.name, c.models, c.strategy, c.kind], ["best", ["up/vendor/nested-model", "up/test-chat"], "fallback", "llm"]);
+
+  await page.getByRole("button", { name: "Try best" }).click();
+  await page.getByText("Answered by up/vendor/nested-model, at the first attempt.").waitFor();
+  await looks(page, "combos");
+});
+
+test("a combo is made, changed and deleted with the keyboard alone", async (t) => {
+  const { page, list, members } = await combos(t);
+  const press = async (name) => { await page.getByRole("button", { name, exact: true }).focus(); await page.keyboard.press("Enter"); };
+  await press("New combo");
+  await page.getByLabel("Name").focus();
+  await page.keyboard.type("turns");
+  await page.getByLabel("Kind").focus();
+  await page.keyboard.press("E"); // Embeddings
+  await page.getByLabel("Strategy").focus();
+  await page.keyboard.press("R");
+  await press("Add up/test-embed");
+  await press("Add up/test-embed");
+  await press("Take up/test-embed out");
+  assert.deepEqual(await members(), ["up/test-embed"]);
+  await press("Save the combo");
+  await page.getByRole("heading", { level: 2, name: "turns" }).waitFor();
+  let [c] = await list();
+  assert.deepEqual([c.name, c.models, c.strategy, c.kind], ["turns", ["up/test-embed"], "round-robin", "embedding"]);
+  await press("Try turns");
+  await page.getByText("Answered by up/test-embed").waitFor();
+
+  await press("Edit turns");
+  await page.getByLabel("Name").fill("turns-2");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 2, name: "turns-2" }).waitFor();
+  [c] = await list();
+  assert.equal(c.name, "turns-2");
+  await press("Delete turns-2");
+  await page.getByRole("dialog").waitFor();
+  await press("Delete the combo");
+  await page.getByText("No combos yet").waitFor();
+  assert.deepEqual(await list(), []);
+});
+
+test("combos nest; one that leads back to itself is refused in words", async (t) => {
+  const { page, list } = await combos(t, [{ name: "inner", models: ["up/test-chat"] }], { failures: ["PUT /* 400", "POST /* 409"] });
+  await page.getByRole("button", { name: "New combo" }).click();
+  await page.getByLabel("Name").fill("outer");
+  await page.getByRole("button", { name: "Add inner" }).click();
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("heading", { level: 2, name: "outer" }).waitFor();
+  await page.getByRole("button", { name: "Try outer" }).click();
+  await page.getByText("Answered by up/test-chat").waitFor();
+  await page.getByRole("button", { name: "Edit inner" }).click();
+  await page.getByRole("button", { name: "Add outer" }).click();
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("alert").getByText("leads back to itself").waitFor();
+  await looks(page, "combos-loop");
+  assert.deepEqual((await list()).find((c) => c.name === "inner").models, ["up/test-chat"]);
+  await page.getByRole("button", { name: "Cancel" }).click();
+
+  await page.getByRole("button", { name: "New combo" }).click();
+  await page.getByLabel("Name").fill("inner");
+  await page.getByRole("button", { name: "Add up/test-chat" }).click();
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("alert").getByText("already a combo of the name inner").waitFor();
+});
+
+test("what fails is said where it was tried, as text", async (t) => {
+  const { page } = await combos(t, [{ name: "broken", models: ["up/test-chat!status=400"] }, { name: "second", models: ["up/bad-1!status=503", "up/test-chat"] }], { failures: ["POST /v1/chat/completions 400"] });
+  b.upstream.script = (got) => got.json?.model?.includes("status=400") ? { status: 400, body: JSON.stringify({ error: { message: canary } }) } : null;
+  t.after(() => { b.upstream.script = null; });
+  await page.getByRole("button", { name: "Try broken" }).click();
+  await page.getByText(canary, { exact: false }).waitFor();
+  await page.getByRole("button", { name: "Try second" }).click();
+  await page.getByText("Answered by up/test-chat, after 2 attempts.").waitFor();
+});

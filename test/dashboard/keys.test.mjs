@@ -1,0 +1,137 @@
+// Keys: made and shown once, limited, used by real clients, revoked.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { compatible } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+async function keys(t, options = {}) {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  await b.operator.connect(machineId, compatible(b.upstream));
+  const page = await open(t, b, { at: `#/m/${machineId}/keys`, ...options });
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await settled(page);
+  const list = async () => (await b.operator.call("GET", `/${machineId}/api/keys`)).data;
+  return { page, machineId, list };
+}
+
+const chat = (key, model = "up/test-chat") => b.gateway.fetch("/v1/chat/completions", {
+  method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
+});
+
+test("a key is made with limits, shown once, copied, used and revoked", async (t) => {
+  const { page, machineId, list } = await keys(t);
+  await looks(page, "keys");
+  await page.getByRole("button", { name: "New key" }).click();
+  const form = page.getByRole("dialog", { name: "New key" });
+  await form.getByLabel("Name").fill("For tests");
+  await form.getByLabel("Models it may call").fill("up/test-chat\nup/test-embed");
+  await form.getByLabel("Requests a minute").fill("60");
+  await form.getByLabel("Requests a day").fill("1000");
+  await form.getByLabel("Expires").selectOption({ label: "In 30 days" });
+  await looks(page, "keys-new");
+  await form.getByRole("button", { name: "Make the key" }).click();
+  const made = page.getByRole("dialog", { name: "The key is made" });
+  const shown = (await made.getByRole("region", { name: "The key" }).innerText()).trim();
+  assert.match(shown, new RegExp(`^sk-${machineId}-`));
+  await looks(page, "keys-made");
+  await made.getByRole("button", { name: "Copy" }).first().click();
+  await made.getByText("Copied").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);
+  await made.getByRole("button", { name: "Done" }).click();
+  assert.equal(await page.getByText(shown).count(), 0);
+  const row = (await list()).find((k) => k.name === "For tests");
+  assert.deepEqual([row.models, row.rpm, row.dailyMax, row.scopes], [["up/test-chat", "up/test-embed"], 60, 1000, ["data"]]);
+  assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
+  await page.getByRole("row", { name: /For tests.*60 a minute, 0 of 1,000 today, 2 models/ }).waitFor();
+  assert.equal((await chat(shown)).status, 200);
+  assert.equal((await chat(shown, "up/vendor/nested-model")).status, 403);
+
+  await page.getByRole("button", { name: "Revoke For tests" }).click();
+  await page.getByRole("dialog", { name: "Revoke For tests?" }).getByRole("button", { name: "Cancel" }).click();
+  assert.equal((await list()).some((k) => k.id === row.id), true);
+  await page.getByRole("button", { name: "Revoke For tests" }).focus();
+  await page.keyboard.press("Enter");
+  await looks(page, "keys-revoke");
+  await page.getByRole("button", { name: "Revoke the key" }).click();
+  await page.getByText("For tests is revoked.").waitFor();
+  assert.equal((await list()).some((k) => k.id === row.id), false);
+  const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
+  assert.equal(stored.includes("sk-"), false, "no key is stored in the browser");
+});
+
+test("a key that manages signs in to its own machine", async (t) => {
+  const { page, machineId } = await keys(t);
+  await page.getByRole("button", { name: "New key" }).click();
+  const form = page.getByRole("dialog");
+  await form.getByLabel("Call models").uncheck();
+  assert.equal(await form.getByRole("button", { name: "Make the key" }).isDisabled(), true);
+  await form.getByLabel(/^Manage this machine/).check();
+  await form.getByLabel("Name").fill(canary.slice(0, 150));
+  await form.getByRole("button", { name: "Make the key" }).click();
+  const key = (await page.getByRole("region", { name: "The key" }).innerText()).trim();
+  assert.equal((await chat(key)).status === 200, false);
+  const other = await open(t, b, { as: key, at: `#/m/${machineId}/keys` });
+  await other.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await settled(other);
+  await other.getByText(canary.slice(0, 150)).first().waitFor();
+});
+
+test("what the gateway refuses is said at the form", async (t) => {
+  const { page } = await keys(t, { failures: ["POST /* 400"] });
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("dialog").getByLabel("Models it may call").fill("x".repeat(400));
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("dialog").getByRole("alert").getByText("Models").waitFor();
+});
+
+// Every snippet is run as it stands: by a shell, or by the client that it is for.
+test("the snippets are right", async (t) => {
+  const { page } = await keys(t);
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("button", { name: "Make the key" }).click();
+  const made = page.getByRole("dialog", { name: "The key is made" });
+  const key = (await made.getByRole("region", { name: "The key" }).innerText()).trim();
+  await made.getByLabel("Model", { exact: true }).fill("up/test-chat");
+  const snippet = async (client) => {
+    await made.getByLabel("Client").selectOption(client);
+    return made.getByRole("region", { name: `Settings for ${client}` }).innerText();
+  };
+  const run = promisify(execFile);
+  const answered = JSON.parse((await run("sh", ["-c", await snippet("curl")])).stdout);
+  assert.match(answered.choices[0].message.content, /Hello/);
+
+  // The Node snippets, with the imports that are here already.
+  for (const [client, Client] of [["OpenAI, Node", OpenAI], ["Anthropic, Node", Anthropic]]) {
+    const text = (await snippet(client)).replace(/^import (\w+) from .*$/m, "");
+    const said = [];
+    const AsyncFunction = (async () => {}).constructor;
+    await new AsyncFunction(client.startsWith("OpenAI") ? "OpenAI" : "Anthropic", "console", text)(Client, { log: (x) => said.push(x) });
+    assert.match(said[0], /Hello/, client);
+  }
+  for (const client of ["OpenAI, Python", "Anthropic, Python"]) {
+    const text = await snippet(client);
+    await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", text]);
+    assert.ok(text.includes(`base_url="${b.url}${client.startsWith("OpenAI") ? "/v1" : ""}"`) && text.includes(key), text);
+  }
+  const env = async (client) => {
+    const text = (await snippet(client)).replace(/^(claude|aider).*$/m, "env");
+    return Object.fromEntries((await run("sh", ["-c", text])).stdout.split("\n").map((l) => [l.slice(0, l.indexOf("=")), l.slice(l.indexOf("=") + 1)]));
+  };
+  const claude = await env("Claude Code");
+  assert.deepEqual([claude.ANTHROPIC_BASE_URL, claude.ANTHROPIC_AUTH_TOKEN, claude.ANTHROPIC_MODEL, claude.ANTHROPIC_API_KEY], [b.url, key, "up/test-chat", undefined]);
+  const aider = await env("aider");
+  assert.deepEqual([aider.OPENAI_API_BASE, aider.OPENAI_API_KEY], [`${b.url}/v1`, key]);
+  const opencode = JSON.parse(await snippet("OpenCode"));
+  assert.deepEqual(opencode.provider.weir.options, { baseURL: `${b.url}/v1`, apiKey: "{env:WEIR_KEY}" });
+  const codex = JSON.parse((await run("python3", ["-c", "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.argv[1])))", await snippet("Codex CLI")])).stdout);
+  assert.deepEqual(codex, { model: "up/test-chat", model_provider: "weir", model_providers: { weir: { name: "weir", base_url: `${b.url}/v1`, env_key: "WEIR_KEY", wire_api: "responses" } } });
+  assert.ok((await snippet("Cline, Roo Code")).includes(`Base URL: ${b.url}/v1`));
+});

@@ -1,0 +1,191 @@
+// Usage and the last requests, as the calls of clients leave them.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { csv } from "../../worker/dashboard/src/pages/csv.ts";
+import { compatible } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+// used makes a machine whose calls have been counted: chat, embeddings, one
+// that needed two attempts, one that was refused.
+async function used() {
+  const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
+  const first = await b.operator.connect(machineId, compatible(b.upstream, { prefix: "up", name: "First" }));
+  const second = await b.operator.connect(machineId, compatible(b.upstream, { prefix: "two", suffix: "beef0001", name: "Second" }));
+  await b.operator.call("POST", `/${machineId}/api/combos`, { name: "fall", models: ["up/limited!status=429", "two/test-chat"] });
+  const call = async (path, body) => {
+    const res = await b.gateway.fetch(path, { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify(body) });
+    await res.text();
+    return res.status;
+  };
+  const messages = [{ role: "user", content: "a very secret prompt" }];
+  assert.equal(await call("/v1/chat/completions", { model: "up/test-chat", messages }), 200);
+  assert.equal(await call("/v1/chat/completions", { model: "up/test-chat", messages, stream: true }), 200);
+  assert.equal(await call("/v1/embeddings", { model: "up/test-embed", input: "a very secret text" }), 200);
+  assert.equal(await call("/v1/chat/completions", { model: "fall", messages }), 200);
+  assert.equal(await call("/v1/chat/completions", { model: "up/wrong!status=400", messages }), 400);
+  assert.equal(await call("/v1/chat/completions", { model: "nothing/like-it", messages }), 400);
+  const api = (path) => b.operator.call("GET", `/${machineId}/api${path}`);
+  for (let i = 0; i < 100; i++) {
+    if ((await api("/requests")).data.length >= 6) break;
+    await new Promise((r) => setTimeout(r, 100));
+  }
+  return { machineId, apiKey, call, api, first, second };
+}
+
+const page = async (t, machineId, name, options = {}) => {
+  const p = await open(t, b, { at: `#/m/${machineId}/${name.toLowerCase()}`, ...options });
+  await p.getByRole("heading", { level: 1, name }).waitFor();
+  await settled(p);
+  return p;
+};
+
+test("requests are listed with why their attempts failed, and nothing of their text", async (t) => {
+  const { api, first, second } = await used();
+  const { data } = await api("/requests");
+  assert.equal(data.length, 6);
+  const [unknown, wrong, fell, embed, stream, chat] = data;
+  assert.deepEqual([unknown.asked, unknown.status, unknown.attempts], ["nothing/like-it", 400, 0]);
+  assert.deepEqual([wrong.status, wrong.attempts, wrong.failed.length, wrong.failed[0].text], [400, 1, 1, undefined]);
+  assert.deepEqual([fell.asked, fell.model, fell.status, fell.attempts, fell.connectionId], ["fall", "two/test-chat", 200, 2, second.id]);
+  assert.deepEqual([fell.failed[0].connectionId, fell.failed[0].status, fell.failed[0].model], [first.id, 429, "up/limited!status=429"]);
+  assert.deepEqual([embed.endpoint, embed.model, embed.status], ["/v1/embeddings", "up/test-embed", 200]);
+  assert.ok(embed.inputTokens > 0 && chat.inputTokens > 0 && chat.outputTokens > 0 && stream.outputTokens > 0);
+  assert.equal(JSON.stringify(data).includes("secret"), false);
+  const usage = (await api("/usage?groupBy=endpoint,model")).data;
+  const of = (endpoint, model) => usage.find((u) => u.endpoint === endpoint && u.model === model);
+  assert.deepEqual([of("/v1/embeddings", "up/test-embed").requests, of("/v1/embeddings", "up/test-embed").calls], [1, 1]);
+  assert.equal(of("/v1/embeddings", "up/test-embed").inputTokens, embed.inputTokens);
+  assert.deepEqual([of("/v1/chat/completions", "up/test-chat").requests, of("/v1/chat/completions", "up/test-chat").calls], [2, 2]);
+  assert.deepEqual([of("/v1/chat/completions", "up/limited!status=429").errors, of("/v1/chat/completions", "up/limited!status=429").calls], [1, undefined]);
+});
+
+test("the page of requests shows, filters, and refreshes by itself", async (t) => {
+  const { machineId, call } = await used();
+  const p = await page(t, machineId, "Requests");
+  const rows = p.getByRole("region", { name: "Requests" }).getByRole("row");
+  assert.equal(await rows.count(), 7);
+  const fell = rows.filter({ hasText: "fall" });
+  await fell.getByRole("list", { name: "Failed attempts" }).getByText(/^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/).waitFor();
+  await fell.getByText("Second").waitFor();
+  await rows.filter({ hasText: "nothing/like-it" }).getByText("nobody was asked").waitFor();
+  await looks(p, "requests");
+
+  await p.getByRole("searchbox").fill("embed");
+  assert.equal(await rows.count(), 2);
+  await p.getByRole("searchbox").fill("no such thing");
+  await p.getByText("No request matches").waitFor();
+  await p.getByRole("searchbox").fill("");
+  await p.getByLabel("Outcome").selectOption({ label: "With a failure" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
+  await p.getByLabel("Outcome").selectOption({ label: "All" });
+  await p.getByLabel("Connection").selectOption({ label: "Second" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await p.getByLabel("Connection").selectOption({ label: "All" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 6);
+
+  await call("/v1/embeddings", { model: "up/test-embed", input: "one more" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 7);
+});
+
+test("older requests are shown page by page", async (t) => {
+  const { machineId, call, api } = await used();
+  await Promise.all(Array.from({ length: 60 }, () => call("/v1/embeddings", { model: "up/test-embed", input: "x" })));
+  for (let i = 0; i < 100 && (await api("/requests?limit=200")).data.length < 66; i++) await new Promise((r) => setTimeout(r, 100));
+  const p = await page(t, machineId, "Requests");
+  assert.equal(await p.locator("tbody tr").count(), 50);
+  await p.getByRole("button", { name: "Show older ones" }).click();
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 66);
+  assert.equal(await p.getByRole("button", { name: "Show older ones" }).count(), 0);
+});
+
+test("usage is drawn and told in tables, by what one asks for", async (t) => {
+  const { machineId, api } = await used();
+  const p = await page(t, machineId, "Usage");
+  await p.locator(".chart canvas").waitFor();
+  await looks(p, "usage");
+  const table = p.getByRole("region", { name: "Usage", exact: true });
+  const { total } = await api("/usage");
+  await table.getByRole("row", { name: new RegExp(`^Total ${total.calls} ${total.requests} ${total.errors} `) }).waitFor();
+  assert.equal(total.calls, 6);
+
+  await p.getByLabel("By").selectOption("model");
+  await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
+  await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
+  await p.getByRole("radio", { name: "Tokens" }).check();
+  await p.getByRole("img", { name: /^Tokens by day, from .+ to / }).waitFor();
+  await p.getByText("The chart as a table").focus();
+  await p.keyboard.press("Enter");
+  const today = new Date().toISOString().slice(0, 10);
+  const cell = p.getByRole("region", { name: "Tokens by day" }).last().getByRole("row", { name: new RegExp(`^${today}`) });
+  await cell.waitFor();
+  await looks(p, "usage-by-model");
+  for (const metric of ["Cost", "Errors", "Latency"]) {
+    await p.getByRole("radio", { name: metric }).check();
+    await p.getByRole("img", { name: new RegExp(`^${metric} by day`) }).waitFor();
+  }
+  await p.getByLabel("By").selectOption("connection");
+  await table.getByRole("rowheader", { name: "Second" }).waitFor();
+  await p.getByLabel("By").selectOption("key");
+  await table.getByRole("rowheader").first().waitFor();
+  await p.getByRole("radio", { name: "90 days" }).check();
+  await settled(p);
+  await p.getByRole("radio", { name: "Today" }).check();
+  await settled(p);
+  await p.locator(".chart canvas").waitFor();
+});
+
+test("usage goes into a spreadsheet without becoming a formula", async (t) => {
+  const { machineId, call, api } = await used();
+  // A combo's or custom model's id may look like one.
+  await b.operator.call("POST", `/${machineId}/api/models/custom`, { id: "=cmd|' /C calc'!A0", providerAlias: "up" }).catch(() => {});
+  await call("/v1/chat/completions", { model: "up/test-chat", messages: [{ role: "user", content: "x" }] });
+  const p = await page(t, machineId, "Usage");
+  await p.getByLabel("By").selectOption("model");
+  await settled(p);
+  const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Export CSV" }).click()]);
+  assert.match(file.suggestedFilename(), /^usage-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d-model\.csv$/);
+  const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\r\n");
+  assert.match(lines[0], /^\ufeff"day","model","requests",/);
+  const rows = (await api("/usage?groupBy=day,model")).data;
+  assert.equal(lines.length - 1, rows.length);
+  assert.ok(lines.some((l) => l.includes(`"up/test-embed",1,1,0,`)), lines.join("\n"));
+});
+
+test("cells that a spreadsheet would run are texts", () => {
+  for (const bad of ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\uff1d1"]) {
+    assert.equal(csv(["a"], [[bad]]).split("\r\n")[1].startsWith(`"'`) || csv(["a"], [[bad]]).includes(`"'`), true, JSON.stringify(bad));
+  }
+  assert.equal(csv(["a", "b"], [["plain \"quoted\", text", 1.5], ["up/model", -2]]), `\ufeff"a","b"\r\n"plain ""quoted"", text",1.5\r\n"up/model",-2\r\n`);
+});
+
+test("without calls the pages say so; without an answer they say that", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Empty" });
+  const usage = await page(t, machineId, "Usage");
+  await usage.getByText("Nothing was used").waitFor();
+  await looks(usage, "usage-empty");
+  const requests = await page(t, machineId, "Requests", { failures: ["GET /* 500"] });
+  await requests.getByText("No requests yet").waitFor();
+  await looks(requests, "requests-empty");
+  await requests.route("**/api/requests*", (r) => r.fulfill({ status: 500, contentType: "application/json", body: JSON.stringify({ error: { message: canary } }) }));
+  await requests.getByRole("button", { name: "Refresh" }).click();
+  await requests.getByRole("alert").getByText(canary).waitFor();
+  await requests.unroute("**/api/requests*");
+  await requests.getByRole("button", { name: "Try again" }).click();
+  await requests.getByRole("alert").waitFor({ state: "detached" });
+});
+
+test("texts of upstreams in the list are texts", async (t) => {
+  const { machineId, apiKey, api } = await used();
+  b.upstream.script = () => ({ status: 503, body: JSON.stringify({ error: { message: canary, code: canary } }) });
+  t.after(() => { b.upstream.script = null; });
+  const res = await b.gateway.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify({ model: `up/${canary.slice(0, 40)}`, input: "x" }) });
+  assert.ok(res.status >= 400);
+  for (let i = 0; i < 100 && (await api("/requests")).data.length < 7; i++) await new Promise((r) => setTimeout(r, 100));
+  const p = await page(t, machineId, "Requests");
+  await p.getByText(canary.slice(0, 40), { exact: false }).first().waitFor();
+});

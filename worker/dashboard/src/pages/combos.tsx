@@ -1,0 +1,204 @@
+import { useMemo, useState } from "preact/hooks";
+import type { Machine } from "../api";
+import type { PageProps } from "../app";
+import { Dialog } from "../dialog";
+import { useAction, useLoad } from "../hooks";
+import { moved, Order } from "../order";
+import { toast } from "../toast";
+import { Badge, Button, Empty, ErrorBox, Field, Load, Page, Search, Section } from "../ui";
+import { kindNames } from "./connections";
+import { ask, attemptsText, refusal, served, type Served } from "./served";
+
+interface Combo { id: string; name: string; kind?: string; models: string[]; strategy?: string; generation: number }
+
+// Combos are names for several models: one is tried after the other, or they
+// take turns. A combo may have combos among its members.
+export default function Combos({ machine }: PageProps) {
+  const list = useLoad(async () => (await machine.get<{ data: Combo[] }>("/combos")).data, [machine]);
+  const [edited, edit] = useState<Combo | null>(null);
+  const fresh: Combo = { id: "", name: "", models: [], generation: 0 };
+  const done = async (name: string) => { edit(null); toast(`${name} is saved.`); await list.reload(); };
+  return (
+    <Page title="Combos" intro="One name for several models." actions={!edited && <Button kind="main" icon="plus" onClick={() => edit(fresh)}>New combo</Button>}>
+      {edited && <Editor key={edited.id} machine={machine} combo={edited} others={(list.data ?? []).filter((c) => c.id !== edited.id)} onDone={done} onClose={() => edit(null)} />}
+      <Load of={list} what="the combos">{(all) => all.length === 0
+        ? !edited && (
+          <Empty title="No combos yet">
+            <p>A combo tries its models in order until one answers, or lets them take turns. Clients call it by its name.</p>
+            <Button kind="main" onClick={() => edit(fresh)}>Make the first one</Button>
+          </Empty>
+        )
+        : <div class="stack">{all.map((c) => <Item key={c.id} machine={machine} c={c} onEdit={() => edit(c)} onChange={list.reload} />)}</div>}
+      </Load>
+    </Page>
+  );
+}
+
+const strategyText = (c: Combo) => c.strategy === "round-robin" ? "take turns" : "tried in order";
+
+function Item({ machine, c, onEdit, onChange }: { machine: Machine; c: Combo; onEdit: () => void; onChange: () => Promise<void> }) {
+  const [asking, setAsking] = useState(false);
+  const remove = useAction();
+  const del = () => remove.run(async () => {
+    await machine.del(`/combos/${c.id}`);
+    setAsking(false);
+    toast(`${c.name} is deleted.`);
+    await onChange();
+  });
+  const actions = (
+    <>
+      <Button onClick={onEdit} aria-label={`Edit ${c.name}`}>Edit</Button>
+      <Button kind="quiet" onClick={() => setAsking(true)} aria-label={`Delete ${c.name}`}>Delete</Button>
+    </>
+  );
+  return (
+    <Section title={c.name} actions={actions} intro={<>{c.models.length === 1 ? "1 model" : `${c.models.length} models`}, {strategyText(c)}{c.kind && <> · <Badge>{kindNames[c.kind] ?? c.kind}</Badge></>}</>}>
+      <ol class="members">{c.models.map((m, i) => <li key={i}><code>{m}</code></li>)}</ol>
+      <TryIt machine={machine} model={c.name} kind={c.kind ?? "llm"} />
+      {asking && (
+        <Dialog title={`Delete ${c.name}?`} onClose={() => setAsking(false)}>
+          <p>Clients that call it are refused then.</p>
+          {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
+          <div class="row">
+            <Button kind="danger" busy={remove.busy} onClick={() => void del()}>Delete the combo</Button>
+            <Button onClick={() => setAsking(false)}>Cancel</Button>
+          </div>
+        </Dialog>
+      )}
+    </Section>
+  );
+}
+
+// calls are what "try it" sends, by kind.
+const calls: Record<string, [path: string, body: (model: string) => object]> = {
+  llm: ["/v1/chat/completions", (model) => ({ model, messages: [{ role: "user", content: "Say hello in one word." }], max_tokens: 64 })],
+  embedding: ["/v1/embeddings", (model) => ({ model, input: "hello" })],
+  rerank: ["/v1/rerank", (model) => ({ model, query: "hello", documents: ["hello", "goodbye"] })],
+  webSearch: ["/v1/search", (model) => ({ model, query: "hello", max_results: 1 })],
+};
+
+function TryIt({ machine, model, kind }: { machine: Machine; model: string; kind: string }) {
+  const [result, set] = useState<Served | null>(null);
+  const run = useAction();
+  const call = calls[kind];
+  if (!call) return null;
+  const go = () => run.run(async () => {
+    set(null);
+    const res = await ask(machine, call[0], call[1](model));
+    if (!res.ok) throw await refusal(res);
+    await res.text();
+    set(served(res));
+  });
+  return (
+    <div class="row wrap">
+      <Button busy={run.busy} aria-label={`Try ${model}`} onClick={() => void go()}>Try it</Button>
+      <span role="status" class={run.error ? "small bad" : "small"}>{run.error || result && <><span class="good">Answered</span> by <code>{result.model}</code>, {attemptsText(result)}.</>}</span>
+    </div>
+  );
+}
+
+const strategies = [["", "Fallback: one after the other until one answers"], ["round-robin", "Round-robin: they take turns"]];
+
+// kindsOf are the kinds a combo may be of, and the segment of their list.
+const kindsOf: [kind: string, segment: string][] = [
+  ["llm", "llm"], ["embedding", "embedding"], ["image", "image"], ["tts", "tts"], ["stt", "stt"], ["imageToText", "image-to-text"],
+  ["video", "video"], ["rerank", "rerank"], ["webSearch", "web"], ["webFetch", "web"],
+];
+
+function Editor({ machine, combo, others, onDone, onClose }: {
+  machine: Machine; combo: Combo; others: Combo[]; onDone: (name: string) => Promise<void>; onClose: () => void;
+}) {
+  const [name, setName] = useState(combo.name), [kind, setKind] = useState(combo.kind || "llm"), [strategy, setStrategy] = useState(combo.strategy === "fallback" ? "" : combo.strategy ?? "");
+  const [models, setModels] = useState(combo.models);
+  const save = useAction();
+  const store = (e: Event) => {
+    e.preventDefault();
+    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models };
+    void save.run(async () => {
+      if (combo.id) await machine.put(`/combos/${combo.id}`, body); else await machine.post("/combos", body);
+      await onDone(body.name);
+    });
+  };
+  const add = (id: string) => setModels((m) => m.length < 16 ? [...m, id] : m);
+  // A model of the list is dropped here; the members' own order is another drag.
+  const [over, setOver] = useState(false);
+  const dragged = (e: DragEvent) => { if (e.dataTransfer?.types.includes(dragType)) { e.preventDefault(); setOver(true); } };
+  const dropped = (e: DragEvent) => {
+    setOver(false);
+    const id = e.dataTransfer?.getData(dragType);
+    if (id) { e.preventDefault(); add(id); }
+  };
+  return (
+    <Section title={combo.id ? `Edit ${combo.name}` : "New combo"}>
+      <form onSubmit={store}>
+        <div class="grid">
+          <Field label="Name" hint="Clients send it as the model.">
+            <input required maxLength={128} pattern="[A-Za-z0-9._\-]+" autocapitalize="none" spellcheck={false} value={name} onInput={(e) => setName(e.currentTarget.value)} />
+          </Field>
+          <Field label="Kind">
+            <select value={kind} onChange={(e) => setKind(e.currentTarget.value)}>{kindsOf.map(([k]) => <option key={k} value={k}>{kindNames[k]}</option>)}</select>
+          </Field>
+          <Field label="Strategy">
+            <select value={strategy} onChange={(e) => setStrategy(e.currentTarget.value)}>{strategies.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
+          </Field>
+        </div>
+        <div class="build">
+          <div class={over ? "stack drop over" : "stack drop"} onDragOver={dragged} onDragLeave={() => setOver(false)} onDrop={dropped}>
+            <h3>Members{strategy ? "" : ", tried from the first to the last"}</h3>
+            {models.length === 0 ? <p class="muted">None yet. Add models from the list.</p> : (
+              <Order items={models} label="Members" name={(m) => m} keyOf={(m, i) => `${m} ${models.slice(0, i).filter((x) => x === m).length}`} onMove={(a, b) => setModels(moved(models, a, b))}>
+                {(m, i) => (
+                  <div class="row between">
+                    <span><code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">combo</Badge>}</span>
+                    <Button kind="quiet" icon="close" aria-label={`Take ${m} out`} onClick={() => setModels(models.filter((_, at) => at !== i))} />
+                  </div>
+                )}
+              </Order>
+            )}
+          </div>
+          <Choice machine={machine} kind={kind} others={others} taken={models} onAdd={add} />
+        </div>
+        {save.error && <ErrorBox>{save.error}</ErrorBox>}
+        <div class="row">
+          <Button kind="main" type="submit" busy={save.busy} disabled={models.length === 0}>Save the combo</Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Section>
+  );
+}
+
+const mostShown = 60;
+const dragType = "application/x-weir-model";
+
+// Choice lists what may be added: models of the kind, and the other combos. One
+// is added by its button, or dragged onto the members.
+function Choice({ machine, kind, others, taken, onAdd }: { machine: Machine; kind: string; others: Combo[]; taken: string[]; onAdd: (id: string) => void }) {
+  const segment = kindsOf.find(([k]) => k === kind)?.[1] ?? "llm";
+  const list = useLoad(async () => (await machine.get<{ data: { id: string; kind?: string; owned_by: string }[] }>(`/models/list/${segment}`)).data, [machine, segment]);
+  const [search, setSearch] = useState("");
+  const all = useMemo(() => [
+    ...others.map((o) => ({ id: o.name, combo: true })),
+    ...(list.data ?? []).filter((m) => m.owned_by !== "combo" && (segment !== "web" || !m.kind || m.kind === kind)).map((m) => ({ id: m.id, combo: false })),
+  ], [list.data, others, kind]);
+  const wanted = search.trim().toLowerCase();
+  const shown = all.filter((m) => m.id.toLowerCase().includes(wanted));
+  return (
+    <div class="stack">
+      <h3>Add a member</h3>
+      <Search label="Search models and combos" value={search} onInput={setSearch} />
+      {list.error && <ErrorBox retry={list.reload}>{list.error}</ErrorBox>}
+      <ul class="pick" aria-label="Models and combos" tabIndex={0}>
+        {shown.slice(0, mostShown).map((m) => (
+          <li key={m.id + m.combo} class="row between" draggable onDragStart={(e) => e.dataTransfer?.setData(dragType, m.id)}>
+            <span><code>{m.id}</code> {m.combo && <Badge kind="accent">combo</Badge>}</span>
+            <Button kind="quiet" icon="plus" aria-label={`Add ${m.id}`} disabled={taken.length >= 16} onClick={() => onAdd(m.id)} />
+          </li>
+        ))}
+      </ul>
+      {!list.loading && shown.length === 0 && <p class="muted">{wanted ? "Nothing matches." : "No models of this kind: connect a provider that has some."}</p>}
+      {shown.length > mostShown && <p class="muted small">{shown.length - mostShown} more: search to see them.</p>}
+    </div>
+  );
+}
+

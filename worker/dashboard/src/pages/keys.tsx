@@ -1,0 +1,147 @@
+import { useState } from "preact/hooks";
+import type { Machine } from "../api";
+import type { PageProps } from "../app";
+import { Dialog } from "../dialog";
+import { useAction, useLoad } from "../hooks";
+import { toast } from "../toast";
+import { Badge, Button, Code, Empty, ErrorBox, Field, Load, Notice, Page, Section, Table, number, when } from "../ui";
+import { noKey, Snippets } from "./snippets";
+
+export interface KeyRow {
+  id: string;
+  /** only where it was just made */
+  apiKey?: string;
+  name?: string;
+  last4?: string;
+  scopes: string[];
+  models?: string[];
+  rpm?: number;
+  dailyMax?: number;
+  requestsToday: number;
+  /** Unix milliseconds, as all times */
+  createdAt: number;
+  expiresAt?: number;
+  limitedUntil?: number;
+}
+
+export const keyName = (k: KeyRow) => k.name || (k.last4 ? `…${k.last4}` : k.id);
+
+// Keys are what clients of the machine call with. A key is shown once.
+export default function Keys({ machine }: PageProps) {
+  const list = useLoad(async () => (await machine.get<{ data: KeyRow[] }>("/keys")).data, [machine]);
+  const [making, make] = useState(false), [made, show] = useState<KeyRow | null>(null), [asked, ask] = useState<KeyRow | null>(null);
+  const done = async (k: KeyRow) => { make(false); show(k); await list.reload(); };
+  return (
+    <Page title="Keys" intro="What clients of this machine call with." actions={<Button kind="main" icon="plus" onClick={() => make(true)}>New key</Button>}>
+      <Load of={list} what="the keys">{(keys) => keys.length === 0
+        ? <Empty title="No keys"><p>Without one nobody can call this machine.</p><Button kind="main" onClick={() => make(true)}>Make a key</Button></Empty>
+        : (
+          <Table label="Keys">
+            <thead><tr><th>Name</th><th>Key</th><th>May</th><th>Limits</th><th>Made</th><th>Expires</th><th><span class="hidden">Revoke</span></th></tr></thead>
+            <tbody>{keys.map((k) => <Row key={k.id} k={k} onRevoke={() => ask(k)} />)}</tbody>
+          </Table>
+        )}</Load>
+      <Section title="Use a key" intro={<>Settings of clients, with this gateway’s address. Put your key in place of <code>{noKey}</code>.</>}>
+        <Snippets machine={machine} />
+      </Section>
+      {making && <Create machine={machine} onDone={done} onClose={() => make(false)} />}
+      {made && <Made machine={machine} k={made} onClose={() => show(null)} />}
+      {asked && <Revoke machine={machine} k={asked} onDone={async () => { ask(null); await list.reload(); }} onClose={() => ask(null)} />}
+    </Page>
+  );
+}
+
+const scopeNames: Record<string, string> = { data: "call models", manage: "manage" };
+
+function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
+  const now = Date.now();
+  const limits = [
+    k.rpm && `${number(k.rpm)} a minute`,
+    k.dailyMax && `${number(k.requestsToday)} of ${number(k.dailyMax)} today`,
+    k.models && (k.models.length === 1 ? `only ${k.models[0]}` : `${k.models.length} models`),
+  ].filter(Boolean).join(", ");
+  return (
+    <tr>
+      <th scope="row">{keyName(k)}</th>
+      <td>{k.last4 && <code>…{k.last4}</code>}</td>
+      <td><span class="badges">{k.scopes.map((s) => <Badge key={s} kind={s === "manage" ? "accent" : ""}>{scopeNames[s] ?? s}</Badge>)}</span></td>
+      <td>{limits || <span class="muted">none</span>} {(k.limitedUntil ?? 0) > now && <Badge kind="warn">at its limit</Badge>}</td>
+      <td>{when(k.createdAt)}</td>
+      <td>{k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">expired</Badge> : when(k.expiresAt)}</td>
+      <td class="num"><Button kind="quiet" aria-label={`Revoke ${keyName(k)}`} onClick={onRevoke}>Revoke</Button></td>
+    </tr>
+  );
+}
+
+const spans: [label: string, ms: number][] = [["Never", 0], ["In an hour", 3_600_000], ["In a day", 86_400_000], ["In 30 days", 30 * 86_400_000], ["In 90 days", 90 * 86_400_000], ["In a year", 365 * 86_400_000]];
+
+function Create({ machine, onDone, onClose }: { machine: Machine; onDone: (k: KeyRow) => Promise<void>; onClose: () => void }) {
+  const [name, setName] = useState(""), [data, setData] = useState(true), [manage, setManage] = useState(false);
+  const [span, setSpan] = useState(0), [models, setModels] = useState(""), [rpm, setRpm] = useState(""), [daily, setDaily] = useState("");
+  const act = useAction();
+  const known = useLoad(async () => (await machine.get<{ data: { id: string }[] }>("/models/list/llm")).data.map((m) => m.id), [machine]);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    const list = models.split(/[\s,]+/).filter(Boolean);
+    const body = {
+      name: name.trim(), scopes: [data && "data", manage && "manage"].filter(Boolean),
+      ...(span ? { expiresAt: Date.now() + span } : {}), ...(list.length ? { models: list } : {}), ...(rpm ? { rpm: Number(rpm) } : {}), ...(daily ? { dailyMax: Number(daily) } : {}),
+    };
+    void act.run(async () => { await onDone(await machine.post<KeyRow>("/keys", body)); });
+  };
+  return (
+    <Dialog title="New key" onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field label="Name" hint="What it is for."><input maxLength={200} value={name} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+        <fieldset class="stack">
+          <legend><h3>It may</h3></legend>
+          <label class="row tight"><input type="checkbox" checked={data} onChange={(e) => setData(e.currentTarget.checked)} />Call models</label>
+          <label class="row tight"><input type="checkbox" checked={manage} onChange={(e) => setManage(e.currentTarget.checked)} />Manage this machine: providers, keys, everything of this dashboard</label>
+        </fieldset>
+        <Field label="Models it may call" hint="One a line; combos by their name. Empty means all.">
+          <textarea rows={2} spellcheck={false} autocapitalize="none" placeholder={known.data?.[0]} value={models} onInput={(e) => setModels(e.currentTarget.value)} />
+        </Field>
+        <div class="grid">
+          <Field label="Requests a minute" hint="Empty means no limit."><input type="number" min={1} max={1_000_000} value={rpm} onInput={(e) => setRpm(e.currentTarget.value)} /></Field>
+          <Field label="Requests a day" hint="Counted in UTC."><input type="number" min={1} max={1_000_000_000} value={daily} onInput={(e) => setDaily(e.currentTarget.value)} /></Field>
+          <Field label="Expires"><select value={String(span)} onChange={(e) => setSpan(Number(e.currentTarget.value))}>{spans.map(([label, ms]) => <option key={ms} value={String(ms)}>{label}</option>)}</select></Field>
+        </div>
+        {act.error && <ErrorBox>{act.error}</ErrorBox>}
+        <div class="row">
+          <Button kind="main" type="submit" busy={act.busy} disabled={!data && !manage}>Make the key</Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Made({ machine, k, onClose }: { machine: Machine; k: KeyRow; onClose: () => void }) {
+  return (
+    <Dialog title="The key is made" wide onClose={onClose}>
+      <Notice kind="warn">Copy it now: it is not stored, and never shown again.</Notice>
+      <Code label="The key" text={k.apiKey ?? ""} />
+      {k.scopes.includes("data") && <><h3>Use it</h3><Snippets machine={machine} apiKey={k.apiKey} /></>}
+      <Button kind="main" onClick={onClose}>Done</Button>
+    </Dialog>
+  );
+}
+
+function Revoke({ machine, k, onDone, onClose }: { machine: Machine; k: KeyRow; onDone: () => Promise<void>; onClose: () => void }) {
+  const act = useAction();
+  const revoke = () => act.run(async () => {
+    await machine.del(`/keys/${k.id}`);
+    toast(`${keyName(k)} is revoked.`);
+    await onDone();
+  });
+  return (
+    <Dialog title={`Revoke ${keyName(k)}?`} onClose={onClose}>
+      <p>Clients that use it are refused from now on, everywhere within a minute. This cannot be undone.</p>
+      {act.error && <ErrorBox>{act.error}</ErrorBox>}
+      <div class="row">
+        <Button kind="danger" busy={act.busy} onClick={() => void revoke()}>Revoke the key</Button>
+        <Button onClick={onClose}>Cancel</Button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,134 @@
+import { useEffect, useState } from "preact/hooks";
+import type { PageProps } from "../app";
+import { useAction, useLoad } from "../hooks";
+import { Badge, Button, Empty, ErrorBox, Field, Load, Page, Search, Table, number } from "../ui";
+import type { ConnectionRow } from "./connections";
+import { keyName, type KeyRow } from "./keys";
+import { money } from "./money";
+
+interface Attempt { connectionId: string; provider: string; model?: string; status: number; code?: string; text?: string; ms: number }
+
+// RequestRow is a call as GET /api/requests lists it: nothing of its text.
+interface RequestRow {
+  seq: number;
+  id: string;
+  at: number;
+  keyId?: string;
+  endpoint: string;
+  asked?: string;
+  model?: string;
+  provider?: string;
+  connectionId?: string;
+  status: number;
+  error?: string;
+  latencyMs: number;
+  attempts: number;
+  failed?: Attempt[];
+  dropped?: string[];
+  inputTokens?: number;
+  outputTokens?: number;
+  costUsd?: number;
+  priced?: boolean;
+}
+
+interface Answer { data: RequestRow[]; has_more: boolean }
+
+const perPage = 50;
+const everyMs = 5000;
+
+const statusWords: Record<number, string> = {
+  400: "request refused", 401: "credential refused", 402: "no credit left", 403: "not allowed", 404: "not found", 408: "timed out", 413: "too large", 422: "request refused",
+  429: "rate limited", 499: "client left", 500: "server error", 502: "no usable answer", 503: "not available", 504: "no answer in time", 529: "overloaded",
+};
+
+// Requests are the last calls of the machine's clients: what was asked, who
+// served it, which attempts failed and why.
+export default function Requests({ machine }: PageProps) {
+  const [filter, setFilter] = useState(""), [key, setKey] = useState(""), [conn, setConn] = useState(""), [outcome, setOutcome] = useState("");
+  const [auto, setAuto] = useState(true);
+  const [older, setOlder] = useState<RequestRow[]>([]), [more, setMore] = useState(true);
+  const query = (before = 0) => "/requests?" + new URLSearchParams({
+    limit: String(perPage), ...(key && { key }), ...(conn && { connection: conn }), ...(outcome && { failed: outcome }), ...(before && { before: String(before) }),
+  });
+  const list = useLoad(() => machine.get<Answer>(query()), [machine, key, conn, outcome]);
+  useEffect(() => { setOlder([]); setMore(true); }, [machine, key, conn, outcome]);
+  const known = useLoad(async () => {
+    const [keys, conns] = await Promise.all([machine.get<{ data: KeyRow[] }>("/keys"), machine.get<{ data: ConnectionRow[] }>("/providers")]);
+    return { keys: keys.data.map((k) => [k.id, keyName(k)] as const), conns: conns.data.map((c) => [c.id, c.name || c.provider] as const) };
+  }, [machine]);
+  // While older ones are shown, the list stands still.
+  useEffect(() => {
+    if (!auto || older.length > 0) return;
+    const timer = setInterval(() => { if (!document.hidden) void list.reload(); }, everyMs);
+    return () => clearInterval(timer);
+  }, [auto, list.reload, older.length]);
+  const next = useAction();
+  const loadMore = (last: RequestRow) => next.run(async () => {
+    const page = await machine.get<Answer>(query(last.seq));
+    setOlder((o) => [...o, ...page.data]);
+    setMore(page.has_more);
+  });
+  const nameOf = (id: string | undefined, of: "keys" | "conns") => id ? known.data?.[of].find(([k]) => k === id)?.[1] ?? `${id.slice(0, 8)}…` : "";
+  const wanted = filter.trim().toLowerCase();
+  return (
+    <Page title="Requests" intro="The last thousand calls or so, without anything of their text." actions={(
+      <>
+        <label class="row tight"><input type="checkbox" checked={auto} onChange={(e) => setAuto(e.currentTarget.checked)} />Refresh by itself</label>
+        <Button onClick={() => { setOlder([]); setMore(true); void list.reload(); }}>Refresh</Button>
+      </>
+    )}>
+      <div class="row wrap end filters">
+        <Search label="Filter by model, endpoint or error" value={filter} onInput={setFilter} />
+        <div class="narrow"><Field label="Key"><select value={key} onChange={(e) => setKey(e.currentTarget.value)}><option value="">All</option>{known.data?.keys.map(([id, n]) => <option key={id} value={id}>{n}</option>)}</select></Field></div>
+        <div class="narrow"><Field label="Connection"><select value={conn} onChange={(e) => setConn(e.currentTarget.value)}><option value="">All</option>{known.data?.conns.map(([id, n]) => <option key={id} value={id}>{n}</option>)}</select></Field></div>
+        <div class="narrow"><Field label="Outcome"><select value={outcome} onChange={(e) => setOutcome(e.currentTarget.value)}><option value="">All</option><option value="true">With a failure</option><option value="false">Without one</option></select></Field></div>
+      </div>
+      <Load of={list} what="the requests" rows={6}>{({ data, has_more }) => {
+        const all = older.length > 0 ? [...data, ...older.filter((r) => r.seq < data[data.length - 1].seq)] : data;
+        const shown = all.filter((r) => !wanted || [r.asked, r.model, r.endpoint, r.error, r.id, ...(r.failed ?? []).flatMap((f) => [f.model, f.text, f.code])].some((s) => s?.toLowerCase().includes(wanted)));
+        if (all.length === 0) {
+          return key || conn || outcome ? <Empty title="No request matches" /> : <Empty title="No requests yet"><p>Calls of clients show here a second or so after they are answered.</p></Empty>;
+        }
+        return (
+          <>
+            {shown.length === 0 ? <Empty title="No request matches" /> : (
+              <Table label="Requests">
+                <thead><tr><th>Time</th><th>Asked for</th><th>Served by</th><th>Outcome</th><th class="num">Latency</th><th class="num">Tokens</th><th class="num">Cost</th><th>Key</th></tr></thead>
+                <tbody>{shown.map((r) => <Row key={r.seq} r={r} conn={(id) => nameOf(id, "conns")} keyLabel={nameOf(r.keyId, "keys")} />)}</tbody>
+              </Table>
+            )}
+            {next.error && <ErrorBox>{next.error}</ErrorBox>}
+            {(older.length > 0 ? more : has_more) && <Button busy={next.busy} onClick={() => void loadMore(all[all.length - 1])}>Show older ones</Button>}
+          </>
+        );
+      }}</Load>
+    </Page>
+  );
+}
+
+function Row({ r, conn, keyLabel }: { r: RequestRow; conn: (id?: string) => string; keyLabel: string }) {
+  const bad = r.status >= 400, broke = !bad && r.error;
+  return (
+    <tr>
+      <th scope="row" class="at"><time dateTime={new Date(r.at).toISOString()} title={r.id}>{new Date(r.at).toLocaleTimeString("en", { hour12: false })}<small class="muted"> {new Date(r.at).toLocaleDateString("en", { day: "numeric", month: "short" })}</small></time></th>
+      <td><code>{r.asked || "–"}</code><div class="muted small">{r.endpoint}</div></td>
+      <td>{r.attempts === 0 ? <span class="muted">nobody was asked</span> : bad ? <span class="muted">nobody</span> : <><code>{r.model}</code><div class="muted small">{conn(r.connectionId)}</div></>}</td>
+      <td class="why">
+        <Badge kind={bad ? "bad" : broke ? "warn" : "good"}>{r.status}{bad ? ` ${statusWords[r.status] ?? ""}` : broke ? " broke off" : ""}</Badge>
+        {r.error && <div class="small"><code>{r.error}</code></div>}
+        {r.failed && (
+          <ol class="tries" aria-label="Failed attempts">
+            {r.failed.map((f, i) => (
+              <li key={i} class="small"><strong>{conn(f.connectionId)}</strong> {f.model && <code>{f.model}</code>} {f.status} {statusWords[f.status] ?? ""}{f.text && `: ${f.text}`}{!f.text && f.code && ` (${f.code})`} <span class="muted">after {number(f.ms)} ms</span></li>
+            ))}
+          </ol>
+        )}
+        {r.dropped && <div class="muted small">dropped: {r.dropped.join(", ")}</div>}
+      </td>
+      <td class="num">{number(r.latencyMs)} ms</td>
+      <td class="num">{r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}</td>
+      <td class="num">{r.priced ? money(r.costUsd ?? 0) : "–"}</td>
+      <td>{keyLabel}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,125 @@
+import { useEffect, useState } from "preact/hooks";
+import { useAction } from "../hooks";
+import { Button, Empty, ErrorBox, Field, Section } from "../ui";
+import { Details, ModelField, type Sent, type TryProps } from "./playground";
+import { ask, refusal } from "./served";
+
+// useTry sends a call and keeps what came of it.
+function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Response) => Promise<T>) {
+  const [sent, setSent] = useState<Sent | null>(null), [result, setResult] = useState<T | null>(null);
+  const act = useAction();
+  const run = (body: unknown) => act.run(async () => {
+    setSent(null);
+    setResult(null);
+    const began = performance.now();
+    const res = await ask(machine, path, body);
+    setSent({ path, body, res, ms: Math.round(performance.now() - began) });
+    if (!res.ok) throw await refusal(res);
+    setResult(await read(res));
+  });
+  return { sent, result, act, run };
+}
+
+// Speech makes sound of a text; it plays from this page's memory.
+export function Speech({ machine, models }: TryProps) {
+  const [model, setModel] = useState(models[0]), [voice, setVoice] = useState("alloy"), [format, setFormat] = useState("mp3"), [text, setText] = useState("Hello from weir.");
+  const t = useTry(machine, "/v1/audio/speech", async (res) => {
+    const blob = await res.blob();
+    return { url: URL.createObjectURL(blob), size: blob.size, type: blob.type };
+  });
+  const url = t.result?.url;
+  useEffect(() => () => { if (url) URL.revokeObjectURL(url); }, [url]);
+  return (
+    <>
+      <Section title="Speech">
+        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, input: text, voice, response_format: format }); }}>
+          <div class="grid">
+            <ModelField models={models} value={model} onPick={setModel} />
+            <Field label="Voice"><input required spellcheck={false} autocapitalize="none" value={voice} onInput={(e) => setVoice(e.currentTarget.value)} /></Field>
+            <Field label="Format"><select value={format} onChange={(e) => setFormat(e.currentTarget.value)}>{["mp3", "opus", "aac", "flac", "wav"].map((f) => <option key={f}>{f}</option>)}</select></Field>
+          </div>
+          <Field label="Text"><textarea rows={3} required value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
+          {t.act.error && <ErrorBox>{t.act.error}</ErrorBox>}
+          <Button kind="main" type="submit" busy={t.act.busy}>Speak</Button>
+        </form>
+        {t.result && (
+          <div class="stack">
+            <audio controls src={t.result.url} aria-label="The speech" />
+            <p class="muted small">{Math.ceil(t.result.size / 1024)} kB, {t.result.type || "no type"} · <a href={t.result.url} download={`speech.${format}`}>Save it</a></p>
+          </div>
+        )}
+      </Section>
+      {t.sent && <Details sent={t.sent} />}
+    </>
+  );
+}
+
+// Kinds of images by how their base64 begins.
+const images: [start: string, type: string][] = [["iVBOR", "image/png"], ["/9j/", "image/jpeg"], ["UklGR", "image/webp"], ["R0lGOD", "image/gif"]];
+
+export function Image({ machine, models }: TryProps) {
+  const [model, setModel] = useState(models[0]), [prompt, setPrompt] = useState("A weir in a quiet river, woodcut"), [size, setSize] = useState("");
+  const t = useTry(machine, "/v1/images/generations", async (res) => {
+    const { data } = await res.json() as { data: { b64_json?: string; url?: string; revised_prompt?: string }[] };
+    return data;
+  });
+  return (
+    <>
+      <Section title="Image">
+        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, prompt, n: 1, response_format: "b64_json", ...(size ? { size } : {}) }); }}>
+          <div class="grid">
+            <ModelField models={models} value={model} onPick={setModel} />
+            <Field label="Size"><input placeholder="the model’s own, or 1024x1024" pattern="\d+x\d+|auto" value={size} onInput={(e) => setSize(e.currentTarget.value)} /></Field>
+          </div>
+          <Field label="Prompt"><textarea rows={3} required value={prompt} onInput={(e) => setPrompt(e.currentTarget.value)} /></Field>
+          {t.act.error && <ErrorBox>{t.act.error}</ErrorBox>}
+          <Button kind="main" type="submit" busy={t.act.busy}>Make an image</Button>
+        </form>
+        {t.result?.map((d, i) => {
+          const type = images.find(([start]) => d.b64_json?.startsWith(start))?.[1];
+          return (
+            <figure key={i} class="stack">
+              {type && d.b64_json ? <img class="made" src={`data:${type};base64,${d.b64_json}`} alt={d.revised_prompt ?? prompt} />
+                : d.url && /^https?:/i.test(d.url) ? <a href={d.url} target="_blank" rel="noopener noreferrer">Open the image at its provider</a>
+                : <ErrorBox>The answer holds no image that a browser can show.</ErrorBox>}
+              {d.revised_prompt && <figcaption class="muted small">{d.revised_prompt}</figcaption>}
+            </figure>
+          );
+        })}
+      </Section>
+      {t.sent && <Details sent={t.sent} />}
+    </>
+  );
+}
+
+interface Found { title?: string; url?: string; snippet?: string; published_at?: string }
+
+export function Search({ machine, models }: TryProps) {
+  const [model, setModel] = useState(models[0]), [query, setQuery] = useState("");
+  const t = useTry(machine, "/v1/search", async (res) => ((await res.json()) as { results?: Found[] }).results ?? []);
+  return (
+    <>
+      <Section title="Search">
+        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, query, max_results: 5 }); }}>
+          <div class="grid">
+            <ModelField models={models} value={model} onPick={setModel} />
+            <Field label="Query"><input required value={query} onInput={(e) => setQuery(e.currentTarget.value)} /></Field>
+          </div>
+          {t.act.error && <ErrorBox>{t.act.error}</ErrorBox>}
+          <Button kind="main" type="submit" busy={t.act.busy}>Search</Button>
+        </form>
+        {t.result?.length === 0 && <Empty title="Nothing was found" />}
+        {t.result && t.result.length > 0 && (
+          <ol class="plain" aria-label="Results">{t.result.map((r, i) => (
+            <li key={i}>
+              {/^https?:\/\//i.test(r.url ?? "") ? <a href={r.url} target="_blank" rel="noopener noreferrer">{r.title || r.url}</a> : <strong>{r.title}</strong>}
+              <div class="muted small">{r.url}</div>
+              <p class="small">{r.snippet}</p>
+            </li>
+          ))}</ol>
+        )}
+      </Section>
+      {t.sent && <Details sent={t.sent} />}
+    </>
+  );
+}

@@ -1,0 +1,164 @@
+import { useMemo, useState } from "preact/hooks";
+import type { PageProps } from "../app";
+import { useLoad } from "../hooks";
+import { Lazy } from "../lazy";
+import { Button, Empty, Field, Load, Page, Section, Table, Tabs, number } from "../ui";
+import { money } from "./money";
+import type { ConnectionRow } from "./connections";
+import { csv, download } from "./csv";
+import { keyName, type KeyRow } from "./keys";
+import type { Line } from "./chart";
+
+// UsageRow is a row of GET /api/usage. Calls are clients' requests; requests
+// counts each attempt with a provider.
+interface UsageRow {
+  day: string;
+  keyId?: string;
+  connectionId?: string;
+  provider?: string;
+  model?: string;
+  endpoint?: string;
+  requests: number;
+  calls?: number;
+  errors?: number;
+  inputTokens?: number;
+  outputTokens?: number;
+  reasoningTokens?: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
+  costUsd?: number;
+  unpriced?: number;
+  latencyMs?: number;
+}
+
+interface Answer { from: string; to: string; data: UsageRow[]; total: UsageRow }
+
+const tokens = (r: UsageRow) => (r.inputTokens ?? 0) + (r.outputTokens ?? 0);
+const latency = (r: UsageRow) => r.calls ? Math.round((r.latencyMs ?? 0) / r.calls) : 0;
+
+type Metric = "calls" | "tokens" | "cost" | "errors" | "latency";
+const metrics: Record<Metric, { name: string; of: (r: UsageRow) => number; text: (n: number) => string }> = {
+  calls: { name: "Requests", of: (r) => r.calls ?? 0, text: number },
+  tokens: { name: "Tokens", of: tokens, text: number },
+  cost: { name: "Cost", of: (r) => r.costUsd ?? 0, text: money },
+  errors: { name: "Errors", of: (r) => r.errors ?? 0, text: number },
+  latency: { name: "Latency", of: latency, text: (n) => `${number(n)} ms` },
+};
+
+type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint";
+const groups: [Group, string][] = [["", "Nothing: all together"], ["model", "Model"], ["key", "Key"], ["connection", "Connection"], ["provider", "Provider"], ["endpoint", "Endpoint"]];
+
+const maxLines = 6;
+const dayMs = 86_400_000;
+const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+const loadChart = () => import("./chart");
+
+function add(to: UsageRow, r: UsageRow) {
+  for (const k of ["requests", "calls", "errors", "inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd", "unpriced", "latencyMs"] as const) to[k] = (to[k] ?? 0) + (r[k] ?? 0);
+}
+
+// Usage is what the machine's calls have used, by day and by what they were.
+export default function Usage({ machine }: PageProps) {
+  const [span, setSpan] = useState("7"), [group, setGroup] = useState<Group>(""), [metric, setMetric] = useState<Metric>("calls");
+  const usage = useLoad(async () => {
+    const now = Date.now(), to = dayOf(now), from = dayOf(now - (Number(span) - 1) * dayMs);
+    return machine.get<Answer>(`/usage?from=${from}&to=${to}&groupBy=day${group && "," + group}`);
+  }, [machine, span, group]);
+  const names = useLoad(async () => {
+    const [keys, conns] = await Promise.all([machine.get<{ data: KeyRow[] }>("/keys"), machine.get<{ data: ConnectionRow[] }>("/providers")]);
+    return new Map([...keys.data.map((k) => [k.id, keyName(k)] as const), ...conns.data.map((c) => [c.id, c.name || c.provider] as const)]);
+  }, [machine]);
+  const nameOf = (r: UsageRow): string => {
+    const known = (id: string | undefined, gone: string) => id ? names.data?.get(id) ?? `${id.slice(0, 8)}… (${gone})` : "";
+    switch (group) {
+      case "model": return r.model || "no model";
+      case "key": return known(r.keyId, "revoked") || "no key";
+      case "connection": return known(r.connectionId, "deleted") || "no connection";
+      case "provider": return r.provider || "no provider";
+      case "endpoint": return r.endpoint || "other";
+    }
+    return "All";
+  };
+  const actions = <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, nameOf, group)}>Export CSV</Button>;
+  return (
+    <Page title="Usage" intro="Days are counted in UTC and kept for 90 days." actions={actions}>
+      <div class="row wrap end filters">
+        <Tabs label="Days" value={span} items={[["1", "Today"], ["7", "7 days"], ["30", "30 days"], ["90", "90 days"]]} onPick={setSpan} />
+        <div class="narrow"><Field label="By"><select value={group} onChange={(e) => setGroup(e.currentTarget.value as Group)}>{groups.map(([k, n]) => <option key={k} value={k}>{n}</option>)}</select></Field></div>
+        <Button onClick={() => void usage.reload()} busy={usage.loading}>Refresh</Button>
+      </div>
+      <Load of={usage} what="the usage" rows={4}>{(u) => u.data.length === 0
+        ? <Empty title="Nothing was used"><p>No client has called this machine in this time. Calls show here within seconds.</p></Empty>
+        : <Shown u={u} nameOf={nameOf} metric={metric} onMetric={setMetric} grouped={group !== ""} named={names.data} />}
+      </Load>
+    </Page>
+  );
+}
+
+function Shown({ u, nameOf, metric, onMetric, grouped, named }: {
+  u: Answer; nameOf: (r: UsageRow) => string; metric: Metric; onMetric: (m: Metric) => void; grouped: boolean; named: unknown;
+}) {
+  const m = metrics[metric];
+  // Days without calls count as none.
+  const days = useMemo(() => {
+    const out: string[] = [];
+    for (let t = Date.parse(u.from); t <= Date.parse(u.to); t += dayMs) out.push(dayOf(t));
+    return out;
+  }, [u]);
+  const rows = useMemo(() => {
+    const by = new Map<string, { name: string; sum: UsageRow; days: Map<string, UsageRow> }>();
+    for (const r of u.data) {
+      const name = nameOf(r);
+      let g = by.get(name);
+      if (!g) by.set(name, g = { name, sum: { day: "", requests: 0 }, days: new Map() });
+      add(g.sum, r);
+      const d = g.days.get(r.day) ?? { day: r.day, requests: 0 };
+      add(d, r);
+      g.days.set(r.day, d);
+    }
+    return [...by.values()].sort((a, b) => m.of(b.sum) - m.of(a.sum) || a.name.localeCompare(b.name));
+  }, [u, metric, named]);
+  const lines = useMemo<Line[]>(() => rows.slice(0, maxLines).map((g) => ({ name: g.name, values: days.map((d) => m.of(g.days.get(d) ?? { day: d, requests: 0 })) })), [rows, days]);
+  const total = u.total;
+  return (
+    <>
+      <dl class="tilerow">
+        {(Object.keys(metrics) as Metric[]).map((k) => (
+          <div key={k} class="stat"><dt>{metrics[k].name}</dt><dd>{metrics[k].text(metrics[k].of(total))}</dd></div>
+        ))}
+      </dl>
+      <Section title={`${m.name} by day`} actions={<Tabs label="Shown" value={metric} items={(Object.keys(metrics) as Metric[]).map((k) => [k, metrics[k].name])} onPick={onMetric} />}>
+        <Lazy load={loadChart} what="the chart" props={{ days, lines, format: m.text, label: `${m.name} by day, from ${u.from} to ${u.to}. The numbers are in the table below.` }} />
+        {rows.length > maxLines && <p class="muted small">The {maxLines} largest of {rows.length} are drawn; the table has all.</p>}
+        <details>
+          <summary>The chart as a table</summary>
+          <Table label={`${m.name} by day`}>
+            <thead><tr><th>Day</th>{lines.map((l) => <th key={l.name} class="num">{l.name}</th>)}</tr></thead>
+            <tbody>{days.map((d, i) => <tr key={d}><th scope="row">{d}</th>{lines.map((l) => <td key={l.name} class="num">{m.text(l.values[i] ?? 0)}</td>)}</tr>)}</tbody>
+          </Table>
+        </details>
+      </Section>
+      <Table label="Usage">
+        <thead>
+          <tr><th>{grouped ? "Name" : "All"}</th>{["Requests", "Attempts", "Errors", "Input", "Cached", "Output", "Reasoning", "Cost", "Latency"].map((h) => <th key={h} class="num">{h}</th>)}</tr>
+        </thead>
+        <tbody>
+          {grouped && rows.map((g) => <Numbers key={g.name} name={g.name} r={g.sum} />)}
+          <Numbers name="Total" r={total} />
+        </tbody>
+      </Table>
+      <p class="muted small">A request that needs several attempts counts once; each attempt with a provider, and each that failed, is counted too. Tokens are those that providers tell. {(total.unpriced ?? 0) > 0 && `The price of ${number(total.unpriced ?? 0)} attempts is not known, so their cost is missing.`}</p>
+    </>
+  );
+}
+
+function Numbers({ name, r }: { name: string; r: UsageRow }) {
+  const cells = [number(r.calls ?? 0), number(r.requests), number(r.errors ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), money(r.costUsd ?? 0), r.calls ? `${number(latency(r))} ms` : "–"];
+  return <tr><th scope="row">{name}</th>{cells.map((c, i) => <td key={i} class="num">{c}</td>)}</tr>;
+}
+
+function save(u: Answer, nameOf: (r: UsageRow) => string, group: Group) {
+  const head = ["day", group || "all", "requests", "attempts", "errors", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd", "unpriced_attempts", "average_latency_ms"];
+  const rows = u.data.map((r) => [r.day, nameOf(r), r.calls ?? 0, r.requests, r.errors ?? 0, r.inputTokens ?? 0, r.outputTokens ?? 0, r.cacheReadTokens ?? 0, r.cacheWriteTokens ?? 0, r.reasoningTokens ?? 0, r.costUsd ?? 0, r.unpriced ?? 0, latency(r)]);
+  download(`usage-${u.from}-${u.to}${group && "-" + group}.csv`, "text/csv;charset=utf-8", csv(head, rows));
+}
