@@ -31,7 +31,7 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
   await looks(page, "keys");
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog", { name: "New key" });
-  await form.getByLabel("Name").fill("For tests");
+  await form.getByRole("textbox", { name: /^Name/ }).fill("For tests");
   await form.getByLabel("Models it may call").fill("up/test-chat\nup/test-embed");
   await form.getByLabel("Requests a minute").fill("60");
   await form.getByLabel("Requests a day").fill("1000");
@@ -74,7 +74,7 @@ test("a key that manages signs in to its own machine", async (t) => {
   await form.getByLabel("Call models").uncheck();
   assert.equal(await form.getByRole("button", { name: "Make the key" }).isDisabled(), true);
   await form.getByLabel(/^Manage this machine/).check();
-  await form.getByLabel("Name").fill(canary.slice(0, 150));
+  await form.getByRole("textbox", { name: /^Name/ }).fill(canary.slice(0, 150));
   await form.getByRole("button", { name: "Make the key" }).click();
   const key = (await page.getByRole("region", { name: "The key" }).innerText()).trim();
   assert.equal((await chat(key)).status === 200, false);

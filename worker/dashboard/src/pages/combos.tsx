@@ -91,7 +91,7 @@ function TryIt({ machine, model, kind }: { machine: Machine; model: string; kind
   });
   return (
     <div class="row wrap">
-      <Button busy={run.busy} aria-label={`Try ${model}`} onClick={() => void go()}>Try it</Button>
+      <Button busy={run.busy} aria-label={`Try it: ${model}`} onClick={() => void go()}>Try it</Button>
       <span role="status" class={run.error ? "small bad" : "small"}>{run.error || result && <><span class="good">Answered</span> by <code>{result.model}</code>, {attemptsText(result)}.</>}</span>
     </div>
   );
@@ -119,7 +119,10 @@ function Editor({ machine, combo, others, onDone, onClose }: {
       await onDone(body.name);
     });
   };
-  const add = (id: string) => setModels((m) => m.length < 16 ? [...m, id] : m);
+  const add = (id: string) => {
+    if (models.includes(id)) toast(`${id} is a member already.`);
+    else setModels([...models, id]);
+  };
   // A model of the list is dropped here; the members' own order is another drag.
   const [over, setOver] = useState(false);
   const dragged = (e: DragEvent) => { if (e.dataTransfer?.types.includes(dragType)) { e.preventDefault(); setOver(true); } };
@@ -146,11 +149,11 @@ function Editor({ machine, combo, others, onDone, onClose }: {
           <div class={over ? "stack drop over" : "stack drop"} onDragOver={dragged} onDragLeave={() => setOver(false)} onDrop={dropped}>
             <h3>Members{strategy ? "" : ", tried from the first to the last"}</h3>
             {models.length === 0 ? <p class="muted">None yet. Add models from the list.</p> : (
-              <Order items={models} label="Members" name={(m) => m} keyOf={(m, i) => `${m} ${models.slice(0, i).filter((x) => x === m).length}`} onMove={(a, b) => setModels(moved(models, a, b))}>
-                {(m, i) => (
+              <Order items={models} label="Members" name={(m) => m} keyOf={(m) => m} onMove={(a, b) => setModels(moved(models, a, b))}>
+                {(m) => (
                   <div class="row between">
                     <span><code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">combo</Badge>}</span>
-                    <Button kind="quiet" icon="close" aria-label={`Take ${m} out`} onClick={() => setModels(models.filter((_, at) => at !== i))} />
+                    <Button kind="quiet" icon="close" aria-label={`Take ${m} out`} onClick={() => setModels(models.filter((x) => x !== m))} />
                   </div>
                 )}
               </Order>

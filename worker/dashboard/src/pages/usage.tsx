@@ -31,7 +31,8 @@ interface UsageRow {
   latencyMs?: number;
 }
 
-interface Answer { from: string; to: string; data: UsageRow[]; total: UsageRow }
+// Answer is that of GET /api/usage, with what it was grouped by.
+interface Answer { from: string; to: string; data: UsageRow[]; total: UsageRow; by: Group }
 
 const tokens = (r: UsageRow) => (r.inputTokens ?? 0) + (r.outputTokens ?? 0);
 const latency = (r: UsageRow) => r.calls ? Math.round((r.latencyMs ?? 0) / r.calls) : 0;
@@ -62,15 +63,15 @@ export default function Usage({ machine }: PageProps) {
   const [span, setSpan] = useState("7"), [group, setGroup] = useState<Group>(""), [metric, setMetric] = useState<Metric>("calls");
   const usage = useLoad(async () => {
     const now = Date.now(), to = dayOf(now), from = dayOf(now - (Number(span) - 1) * dayMs);
-    return machine.get<Answer>(`/usage?from=${from}&to=${to}&groupBy=day${group && "," + group}`);
+    return { ...await machine.get<Answer>(`/usage?from=${from}&to=${to}&groupBy=day${group && "," + group}`), by: group };
   }, [machine, span, group]);
   const names = useLoad(async () => {
     const [keys, conns] = await Promise.all([machine.get<{ data: KeyRow[] }>("/keys"), machine.get<{ data: ConnectionRow[] }>("/providers")]);
     return new Map([...keys.data.map((k) => [k.id, keyName(k)] as const), ...conns.data.map((c) => [c.id, c.name || c.provider] as const)]);
   }, [machine]);
-  const nameOf = (r: UsageRow): string => {
+  const nameOf = (r: UsageRow, by: Group): string => {
     const known = (id: string | undefined, gone: string) => id ? names.data?.get(id) ?? `${id.slice(0, 8)}… (${gone})` : "";
-    switch (group) {
+    switch (by) {
       case "model": return r.model || "no model";
       case "key": return known(r.keyId, "revoked") || "no key";
       case "connection": return known(r.connectionId, "deleted") || "no connection";
@@ -79,7 +80,7 @@ export default function Usage({ machine }: PageProps) {
     }
     return "All";
   };
-  const actions = <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, nameOf, group)}>Export CSV</Button>;
+  const actions = <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, nameOf)}>Export CSV</Button>;
   return (
     <Page title="Usage" intro="Days are counted in UTC and kept for 90 days." actions={actions}>
       <div class="row wrap end filters">
@@ -89,15 +90,16 @@ export default function Usage({ machine }: PageProps) {
       </div>
       <Load of={usage} what="the usage" rows={4}>{(u) => u.data.length === 0
         ? <Empty title="Nothing was used"><p>No client has called this machine in this time. Calls show here within seconds.</p></Empty>
-        : <Shown u={u} nameOf={nameOf} metric={metric} onMetric={setMetric} grouped={group !== ""} named={names.data} />}
+        : <Shown u={u} nameOf={nameOf} metric={metric} onMetric={setMetric} named={names.data} />}
       </Load>
     </Page>
   );
 }
 
-function Shown({ u, nameOf, metric, onMetric, grouped, named }: {
-  u: Answer; nameOf: (r: UsageRow) => string; metric: Metric; onMetric: (m: Metric) => void; grouped: boolean; named: unknown;
-}) {
+type NameOf = (r: UsageRow, by: Group) => string;
+
+function Shown({ u, nameOf, metric, onMetric, named }: { u: Answer; nameOf: NameOf; metric: Metric; onMetric: (m: Metric) => void; named: unknown }) {
+  const grouped = u.by !== "";
   const m = metrics[metric];
   // Days without calls count as none.
   const days = useMemo(() => {
@@ -108,7 +110,7 @@ function Shown({ u, nameOf, metric, onMetric, grouped, named }: {
   const rows = useMemo(() => {
     const by = new Map<string, { name: string; sum: UsageRow; days: Map<string, UsageRow> }>();
     for (const r of u.data) {
-      const name = nameOf(r);
+      const name = nameOf(r, u.by);
       let g = by.get(name);
       if (!g) by.set(name, g = { name, sum: { day: "", requests: 0 }, days: new Map() });
       add(g.sum, r);
@@ -132,7 +134,7 @@ function Shown({ u, nameOf, metric, onMetric, grouped, named }: {
         {rows.length > maxLines && <p class="muted small">The {maxLines} largest of {rows.length} are drawn; the table has all.</p>}
         <details>
           <summary>The chart as a table</summary>
-          <Table label={`${m.name} by day`}>
+          <Table label={`${m.name} by day, in numbers`}>
             <thead><tr><th>Day</th>{lines.map((l) => <th key={l.name} class="num">{l.name}</th>)}</tr></thead>
             <tbody>{days.map((d, i) => <tr key={d}><th scope="row">{d}</th>{lines.map((l) => <td key={l.name} class="num">{m.text(l.values[i] ?? 0)}</td>)}</tr>)}</tbody>
           </Table>
@@ -157,8 +159,8 @@ function Numbers({ name, r }: { name: string; r: UsageRow }) {
   return <tr><th scope="row">{name}</th>{cells.map((c, i) => <td key={i} class="num">{c}</td>)}</tr>;
 }
 
-function save(u: Answer, nameOf: (r: UsageRow) => string, group: Group) {
-  const head = ["day", group || "all", "requests", "attempts", "errors", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd", "unpriced_attempts", "average_latency_ms"];
-  const rows = u.data.map((r) => [r.day, nameOf(r), r.calls ?? 0, r.requests, r.errors ?? 0, r.inputTokens ?? 0, r.outputTokens ?? 0, r.cacheReadTokens ?? 0, r.cacheWriteTokens ?? 0, r.reasoningTokens ?? 0, r.costUsd ?? 0, r.unpriced ?? 0, latency(r)]);
-  download(`usage-${u.from}-${u.to}${group && "-" + group}.csv`, "text/csv;charset=utf-8", csv(head, rows));
+function save(u: Answer, nameOf: NameOf) {
+  const head = ["day", u.by || "all", "requests", "attempts", "errors", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd", "unpriced_attempts", "average_latency_ms"];
+  const rows = u.data.map((r) => [r.day, nameOf(r, u.by), r.calls ?? 0, r.requests, r.errors ?? 0, r.inputTokens ?? 0, r.outputTokens ?? 0, r.cacheReadTokens ?? 0, r.cacheWriteTokens ?? 0, r.reasoningTokens ?? 0, r.costUsd ?? 0, r.unpriced ?? 0, latency(r)]);
+  download(`usage-${u.from}-${u.to}${u.by && "-" + u.by}.csv`, "text/csv;charset=utf-8", csv(head, rows));
 }
