@@ -97,7 +97,7 @@ function TryIt({ machine, model, kind }: { machine: Machine; model: string; kind
   );
 }
 
-const strategies = [["", "Fallback: one after the other until one answers"], ["round-robin", "Round-robin: they take turns"]];
+const strategies = [["", "Fallback: tried in order"], ["round-robin", "Round-robin: in turns"]];
 
 // kindsOf are the kinds a combo may be of, and the segment of their list.
 const kindsOf: [kind: string, segment: string][] = [

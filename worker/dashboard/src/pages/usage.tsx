@@ -155,7 +155,7 @@ function Shown({ u, nameOf, metric, onMetric, named }: { u: Answer; nameOf: Name
 }
 
 function Numbers({ name, r }: { name: string; r: UsageRow }) {
-  const cells = [number(r.calls ?? 0), number(r.requests), number(r.errors ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), money(r.costUsd ?? 0), r.calls ? `${number(latency(r))} ms` : "–"];
+  const cells = [number(r.calls ?? 0), number(r.requests), number(r.errors ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), r.unpriced && !r.costUsd ? "–" : money(r.costUsd ?? 0), r.calls ? `${number(latency(r))} ms` : "–"];
   return <tr><th scope="row">{name}</th>{cells.map((c, i) => <td key={i} class="num">{c}</td>)}</tr>;
 }
 
