@@ -98,7 +98,7 @@ func own(d *provider.Descriptor, from translate.Dialect, claude, cloud, chatOnly
 // Those have an address of their own: a key that was given for another one is
 // not sent there.
 func further(d *provider.Descriptor, conn *store.Connection, from translate.Dialect, chatOnly bool) (way, bool) {
-	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Family == provider.Bedrock || from == translate.Responses && chatOnly {
+	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Family == provider.Bedrock || d.Express(conn) || from == translate.Responses && chatOnly {
 		return way{}, false
 	}
 	family := provider.OpenAI

@@ -102,6 +102,7 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 	}
 	checkProxy(in, &c)
 	checkSigning(in, &c)
+	fillProject(&c)
 	if in.err == nil && r.AuthType == "" {
 		r.AuthType = authTypeOf(&c)
 	}
@@ -268,7 +269,7 @@ func (o *Object) baseURL(in *input, raw string) string {
 // grant counts with every provider.
 func variable(providerID, name string) bool {
 	switch name {
-	case "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant":
+	case "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "api_version", "apiVersion":
 		return true
 	}
 	d := provider.Lookup(providerID)

@@ -48,7 +48,17 @@ func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts 
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
 	}
-	url, err = d.address(e.URL, d.BaseURL, conn, model, parts)
+	if d.Family == Azure {
+		if url, err = d.azureTemplate(e.URL, conn); err == nil {
+			url, err = d.expand(url, conn, model, parts)
+		}
+	} else if url = e.URL; d.Express(conn) {
+		if url, err = expressTemplate(url); err == nil {
+			url, err = d.expand(url, conn, model, parts)
+		}
+	} else {
+		url, err = d.address(url, d.BaseURL, conn, model, parts)
+	}
 	if err != nil {
 		return "", "", err
 	}
@@ -109,6 +119,9 @@ func (d *Descriptor) address(tmpl, base string, conn *store.Connection, model st
 func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 	if d.Compatible {
 		return ownBase(d, conn)
+	}
+	if d.Family == Vertex {
+		return vertexHostOf(conn) // the project is no matter of where
 	}
 	return d.address(d.BaseURL, d.BaseURL, conn, "", nil)
 }
@@ -249,6 +262,9 @@ func (d *Descriptor) part(name string, conn *store.Connection, model string, par
 	if conn == nil {
 		return "", false
 	}
+	if name == "location" && d.Family == Vertex {
+		return location(conn), false
+	}
 	return conn.Data.Vars[name], false
 }
 
@@ -275,26 +291,6 @@ func IsLabel(s string) bool {
 		}
 	}
 	return true
-}
-
-const vertexHost = "https://{location}-aiplatform.googleapis.com"
-
-// vertexHostOf gives Vertex AI's host for a location: "global" and the
-// multi-regions have hosts of another form.
-func vertexHostOf(conn *store.Connection) (string, error) {
-	if conn == nil || conn.Data.Vars["location"] == "" {
-		return "", fmt.Errorf("location is missing: %w", ErrIncomplete)
-	}
-	switch loc := strings.ToLower(conn.Data.Vars["location"]); {
-	case loc == "global":
-		return "https://aiplatform.googleapis.com", nil
-	case loc == "us" || loc == "eu":
-		return "https://aiplatform." + loc + ".rep.googleapis.com", nil
-	case !IsLabel(loc):
-		return "", fmt.Errorf("location is not usable in a host name: %w", ErrIncomplete)
-	default:
-		return "https://" + loc + "-aiplatform.googleapis.com", nil
-	}
 }
 
 // Authorize appends the headers that every call of the provider carries, and

@@ -17,6 +17,13 @@ func conn(base string, vars ...string) *store.Connection {
 	return c
 }
 
+// keyed is a connection with an API key alone.
+func keyed(vars ...string) *store.Connection {
+	c := conn("", vars...)
+	c.Secrets = map[string]store.Sealed{store.APIKey: "sealed"}
+	return c
+}
+
 func TestEndpoint(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -34,10 +41,23 @@ func TestEndpoint(t *testing.T) {
 		{"resource", "azure", conn("", "resource", "My-Res"), "embeddings", "d", "POST https://my-res.openai.azure.com/openai/v1/embeddings"},
 		{"resource_replaced_by_base", "azure", conn("https://x.cognitiveservices.azure.com/openai/v1"), "embeddings", "d", "POST https://x.cognitiveservices.azure.com/openai/v1/embeddings"},
 		{"deployment_is_the_model", "azure", conn("", "resource", "r", "api_version", "2025-03-01-preview"), "speech", "tts/1", "POST https://r.openai.azure.com/openai/deployments/tts%2F1/audio/speech?api-version=2025-03-01-preview"},
+		{"speech_without_a_version", "azure", conn("", "resource", "r"), "speech", "tts", "POST https://r.openai.azure.com/openai/deployments/tts/audio/speech?api-version=2025-04-01-preview"},
+		{"chat_of_a_deployment", "azure", conn("", "resource", "r", "api_version", "2024-10-21"), "chat", "my gpt", "POST https://r.openai.azure.com/openai/deployments/my%20gpt/chat/completions?api-version=2024-10-21"},
+		{"responses_of_no_deployment", "azure", conn("", "resource", "r", "apiVersion", "2025-03-01-preview"), "responses", "m", "POST https://r.openai.azure.com/openai/responses?api-version=2025-03-01-preview"},
+		{"models_of_no_deployment", "azure", conn("", "resource", "r", "api_version", "2024-10-21"), "models", "", "GET https://r.openai.azure.com/openai/models?api-version=2024-10-21"},
+		{"version_preview", "azure", conn("", "resource", "r", "api_version", "preview"), "speech", "tts", "POST https://r.openai.azure.com/openai/v1/audio/speech?api-version=preview"},
+		{"base_of_the_resource", "azure", conn("https://r.cognitiveservices.azure.com/", "api_version", "2024-10-21"), "embeddings", "d", "POST https://r.cognitiveservices.azure.com/openai/deployments/d/embeddings?api-version=2024-10-21"},
+		{"base_of_a_gateway", "azure", conn("https://apim.example.com/team/openai"), "chat", "d", "POST https://apim.example.com/team/openai/v1/chat/completions"},
+		{"strange_version", "azure", conn("", "resource", "r", "api_version", "1&x=y"), "chat", "d", "incomplete"},
 		{"one_segment_model", "gemini", conn(""), "embeddings", "a/b:c", "POST https://generativelanguage.googleapis.com/v1beta/models/a%2Fb%3Ac:embedContent"},
 		{"model_keeps_slashes", "cloudflare", conn("", "account_id", "a1"), "run", "@cf/baai/bge m3", "POST https://api.cloudflare.com/client/v4/accounts/a1/ai/run/@cf/baai/bge%20m3"},
 		{"bedrock_colon", "bedrock", conn("", "region", "us-east-1"), "embeddings", "amazon.titan-embed-text-v2:0", "POST https://bedrock-runtime.us-east-1.amazonaws.com/model/amazon.titan-embed-text-v2%3A0/invoke"},
 		{"vertex_region", "vertex", conn("", "location", "europe-west1", "project", "p"), "embeddings", "m", "POST https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/europe-west1/publishers/google/models/m:predict"},
+		{"vertex_without_location", "vertex", conn("", "project", "p"), "chat", "m", "POST https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/m:generateContent"},
+		{"vertex_express", "vertex", keyed("location", "eu"), "chatStream", "m", "POST https://aiplatform.googleapis.com/v1/publishers/google/models/m:streamGenerateContent?alt=sse"},
+		{"vertex_express_has_googles_models_only", "vertex", keyed(), "messages", "claude", "no endpoint"},
+		{"vertex_key_of_a_project", "vertex", keyed("project", "p"), "chat", "m", "POST https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/m:generateContent"},
+		{"vertex_without_project", "vertex", conn(""), "chat", "m", "incomplete"},
 		{"vertex_global", "vertex", conn("", "location", "global", "project", "p"), "embeddings", "m", "POST https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/m:predict"},
 		{"vertex_multi_region", "vertex", conn("", "location", "eu", "project", "p"), "embeddings", "m", "POST https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/publishers/google/models/m:predict"},
 		{"owner_and_name", "replicate", conn(""), "images", "bfl/flux", "POST https://api.replicate.com/v1/models/bfl/flux/predictions"},

@@ -23,7 +23,7 @@ export async function start(answer) {
       const reply = await up.answer(got);
       const fault = up.fault?.(got, reply) ?? {};
       if (fault.status) return void res.writeHead(fault.status, fault.headers ?? { "content-type": "application/json" }).end(fault.body ?? "{}");
-      res.writeHead(reply.status, reply.headers);
+      res.writeHead(reply.status ?? 200, reply.headers);
       if (!reply.frames) return void res.end(reply.body);
       let n = 0;
       for (const frame of reply.frames) {
@@ -39,7 +39,7 @@ export async function start(answer) {
       }
       res.end();
     } catch (e) {
-      got.error = e;
+      got.error = e; // a mistake of the fake
       res.destroy();
     }
   });

@@ -1,6 +1,10 @@
 package machine
 
 import (
+	"maps"
+
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/provider"
 	"weir/pkg/store"
 )
@@ -39,5 +43,22 @@ func checkSigning(in *input, c *connInput) {
 	}
 	if v := c.row.Data.Vars["region"]; v != "" && !provider.IsLabel(v) {
 		in.fail("providerSpecificData.region", "is no name of a region")
+	}
+}
+
+// fillProject takes the project of a key file for a connection that names none.
+func fillProject(c *connInput) {
+	d, data := provider.Lookup(c.row.Provider), &c.row.Data
+	file := c.secrets[store.ServiceAccount]
+	if file == "" || d == nil || d.Auth.Scheme != provider.GoogleSA || data.Vars["project"] != "" {
+		return
+	}
+	if p := gjson.Get(file, "project_id").Str; p != "" && len(p) <= 64 && provider.CheckModel(p) == nil && provider.SafeValue(p) {
+		vars := maps.Clone(data.Vars)
+		if vars == nil {
+			vars = map[string]string{}
+		}
+		vars["project"] = p
+		data.Vars = vars
 	}
 }

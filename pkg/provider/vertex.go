@@ -1,0 +1,65 @@
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	"weir/pkg/store"
+)
+
+const (
+	vertexHost   = "https://{location}-aiplatform.googleapis.com"
+	vertexGlobal = "https://aiplatform.googleapis.com"
+	google       = "/publishers/google/"
+)
+
+// Express tells whether the connection calls Vertex AI by an API key without a
+// project: Google's models only, at an address without either. Source:
+// cloud.google.com, "Vertex AI in express mode REST API reference".
+func (d *Descriptor) Express(conn *store.Connection) bool {
+	if d.Family != Vertex || conn == nil || conn.Data.Vars["project"] != "" || conn.Secrets[store.APIKey] == "" {
+		return false
+	}
+	for _, f := range [...]string{store.ServiceAccount, store.AccessToken, store.RefreshToken} {
+		if conn.Secrets[f] != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// expressTemplate gives the address of express mode, or ErrNoEndpoint.
+func expressTemplate(tmpl string) (string, error) {
+	i := strings.Index(tmpl, google)
+	if i < 0 {
+		return "", fmt.Errorf("with an API key and no project: %w", ErrNoEndpoint)
+	}
+	return vertexGlobal + "/v1" + tmpl[i:], nil
+}
+
+// location gives the connection's location; without one it is "global", as in
+// Google's own client.
+func location(conn *store.Connection) string {
+	if conn == nil {
+		return ""
+	}
+	if loc := strings.ToLower(conn.Data.Vars["location"]); loc != "" {
+		return loc
+	}
+	return "global"
+}
+
+// vertexHostOf gives Vertex AI's host for a location: "global" and the
+// multi-regions have hosts of another form.
+func vertexHostOf(conn *store.Connection) (string, error) {
+	switch loc := location(conn); {
+	case loc == "global":
+		return vertexGlobal, nil
+	case loc == "us" || loc == "eu":
+		return "https://aiplatform." + loc + ".rep.googleapis.com", nil
+	case !IsLabel(loc):
+		return "", fmt.Errorf("location is not usable in a host name: %w", ErrIncomplete)
+	default:
+		return "https://" + loc + "-aiplatform.googleapis.com", nil
+	}
+}
