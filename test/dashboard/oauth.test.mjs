@@ -102,7 +102,7 @@ test("an account that needs it is signed in to again", async (t) => {
 
   await page.getByRole("link", { name: "All providers" }).click();
   await page.getByText("Needs a new sign-in").waitFor();
-  await page.getByRole("link", { name: "Mistral AI", exact: true }).click();
+  await page.getByRole("link", { name: "Sign in again" }).click();
   await page.getByText("The provider wants a new sign-in").waitFor();
   await looks(page, "connection-reauth");
   await page.getByRole("button", { name: "Sign in again: sign in there" }).click();

@@ -191,5 +191,7 @@ export function Table({ label, children }: Children & { label: string }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label={label}><table>{children}</table></div>;
 }
 
+// count tells a number of things: "1 model", "20 models".
+export const count = (n: number, what: string) => `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
 export const number = (n: number) => n.toLocaleString("en");
 export const when = (ms?: number) => ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "never";

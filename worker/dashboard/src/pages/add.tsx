@@ -4,7 +4,7 @@ import { Dialog } from "../dialog";
 import { useAction } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Badge, Button, ErrorBox, Field, Tabs } from "../ui";
+import { Badge, Button, ErrorBox, Field, Tabs, count } from "../ui";
 import { families, suffix, testText, varLabel, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
 import { Credential, secretBody, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
@@ -84,7 +84,7 @@ function Made({ machine, title, id, onClose }: { machine: Machine; title: string
       machine.post<TestResult>(`/providers/${id}/test`, {}),
     ]);
     setCheck({
-      models: models.status === "rejected" ? words(models.reason) : models.value.source === "upstream" ? `It lists ${models.value.data.length} models.` : "It gave no list of models.",
+      models: models.status === "rejected" ? words(models.reason) : models.value.source === "upstream" ? `It lists ${count(models.value.data.length, "model")}.` : "It gave no list of models.",
       test: test.status === "rejected" ? words(test.reason) : test.value,
     });
   };

@@ -2,14 +2,14 @@ import { useState } from "preact/hooks";
 import type { Machine } from "../api";
 import { useAction } from "../hooks";
 import { toast } from "../toast";
-import { Button, ErrorBox, Field, Notice, Section, number } from "../ui";
+import { Button, ErrorBox, Field, Notice, Section, count } from "../ui";
 
 type Counts = Record<string, number>;
 
 const minPassphrase = 12; // characters
 
 const countNames: [field: string, name: string][] = [
-  ["connections", "connections"], ["combos", "combos"], ["customModels", "custom models"], ["modelAliases", "aliases"], ["keys", "keys"],
+  ["connections", "connection"], ["combos", "combo"], ["customModels", "custom model"], ["modelAliases", "alias"], ["keys", "key"],
 ];
 
 // download keeps a document as a file on the person's own machine.
@@ -89,7 +89,7 @@ function In({ machine, onImport }: { machine: Machine; onImport: () => void }) {
       <label class="tick"><input type="checkbox" checked={replace} onChange={(e) => setReplace(e.currentTarget.checked)} />Delete what is not in the file</label>
       <Button type="submit" kind={replace ? "danger" : undefined} busy={act.busy} disabled={!file}>Bring in</Button>
       {act.error && <ErrorBox>{act.error}</ErrorBox>}
-      {done && <Notice kind="good">Brought in: {countNames.filter(([f]) => done[f]).map(([f, n]) => `${number(done[f])} ${n}`).join(", ") || "nothing but settings"}.</Notice>}
+      {done && <Notice kind="good">Brought in: {countNames.filter(([f]) => done[f]).map(([f, n]) => count(done[f], n)).join(", ") || "nothing but settings"}.</Notice>}
     </form>
   );
 }

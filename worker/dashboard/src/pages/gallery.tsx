@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { PageProps } from "../app";
 import { useLoad } from "../hooks";
 import { to } from "../route";
-import { Empty, Load, Page, Search, Tabs } from "../ui";
+import { Empty, Load, Page, Search, Tabs, count } from "../ui";
 import { AddConnection, type Addable } from "./add";
 import { families, kindNames, type ProviderRow } from "./connections";
 
@@ -32,7 +32,7 @@ export function Gallery({ machine }: PageProps) {
         const shown = data.filter(fits);
         return (
           <>
-            <p class="muted small" role="status">{shown.length} of {data.length} providers</p>
+            <p class="muted small" role="status">{shown.length} of {count(data.length, "provider")}</p>
             <ul class="tiles">
               {families.map(([id, name]) => tile(id, name, "any server that speaks it", "by its address"))}
               {shown.map((p) => tile(p, p.name, `${p.alias}/`, [...p.connect.length ? ["sign in"] : p.keyFree ? ["no key needed"] : [], ...p.kinds.map((k) => kindNames[k] ?? k)].join(" · ")))}

@@ -5,7 +5,7 @@ import { Dialog } from "../dialog";
 import { useAction, useLoad, type Loaded } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Badge, Button, Code, Empty, ErrorBox, Load, Page, Search, Section, Table, Tabs, number } from "../ui";
+import { Badge, Button, Code, Empty, ErrorBox, Load, Page, Search, Section, Table, Tabs, count, number } from "../ui";
 import { Aliases } from "./aliases";
 import { kindNames } from "./connections";
 import { Customs } from "./customs";
@@ -96,7 +96,7 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
         <>
           <div class="row wrap between">
             <Search label="Filter the models" value={search} onInput={setSearch} />
-            <p class="muted small" role="status">{shown.length === data.length ? `${number(data.length)} models` : `${number(shown.length)} of ${number(data.length)} models`}</p>
+            <p class="muted small" role="status">{shown.length === data.length ? count(data.length, "model") : `${number(shown.length)} of ${count(data.length, "model")}`}</p>
           </div>
           {hide.error && <ErrorBox>{hide.error}</ErrorBox>}
           {shown.length === 0 ? <Empty title="No model matches" /> : (

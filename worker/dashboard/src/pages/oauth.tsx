@@ -110,11 +110,10 @@ function Authorize({ machine, provider, body, onDone, onCancel, onAgain }: Props
       }
     })();
   }, []);
-  // The other tab ends at the gateway: a connection is new, or has new tokens.
+  // The other tab ends at the gateway: a connection is new, or the one has new tokens.
   const ended = useEnd(begun, lookAgain, async () => {
     if (begun!.expiresAt <= Date.now()) throw new Error("The sign-in took too long. Begin again.");
-    const renewed = body.connectionId;
-    const done = (await rows()).find((c) => (!renewed || c.id === renewed) && before.current.get(c.id) !== c.tokenGeneration);
+    const done = (await rows()).find((c) => body.connectionId ? c.id === body.connectionId && c.tokenGeneration !== before.current.get(c.id) : !before.current.has(c.id));
     return done?.id ?? lookAgain;
   }, onDone);
   if (failed || ended) return <Failed text={ended || words(failed)} onCancel={onCancel}><Button kind="main" onClick={onAgain}>Begin again</Button></Failed>;

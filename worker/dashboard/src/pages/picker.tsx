@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../api";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox, Load, Search, Section } from "../ui";
+import { Badge, Button, Empty, ErrorBox, Load, Search, Section, count } from "../ui";
 import { kindNames, type ConnectionRow } from "./connections";
 
 interface Listed { data: { id: string; kind?: string; context_length?: number }[]; source: string }
@@ -26,7 +26,7 @@ export function ModelPicker({ machine, c, onChange }: { machine: Machine; c: Con
   useEffect(() => { setPicked(enabled ? new Set(enabled) : null); }, [c.generation]);
   const store = (models: string[] | null) => save.run(async () => {
     const next = await machine.put<ConnectionRow>(`/providers/${c.id}`, { providerSpecificData: { enabledModels: models } });
-    toast(models ? `${models.length} models are enabled.` : "All models are enabled.");
+    toast(models ? `Saved: ${count(models.length, "model")}.` : "All models are enabled.");
     onChange(next);
   });
   return (
@@ -43,10 +43,10 @@ export function ModelPicker({ machine, c, onChange }: { machine: Machine; c: Con
           for (const id of ids) if (on) next.add(id); else next.delete(id);
           setPicked(next);
         };
-        const count = all.filter((m) => ticked(m.id)).length;
+        const chosen = all.filter((m) => ticked(m.id)).length;
         return (
           <>
-            <p class="muted small">{sources[source] ?? ""} <span role="status">{picked === null ? `All ${all.length} are enabled.` : `${count} of ${all.length} are ticked.`}</span></p>
+            <p class="muted small">{sources[source] ?? ""} <span role="status">{picked === null ? `All ${all.length} are enabled.` : `${chosen} of ${all.length} are ticked.`}</span></p>
             <div class="row wrap">
               <Search label="Search these models" value={search} onInput={setSearch} />
               <Button kind="quiet" onClick={() => tick(shown.map((m) => m.id), true)}>Tick {wanted ? "these" : "all"}</Button>
@@ -66,7 +66,7 @@ export function ModelPicker({ machine, c, onChange }: { machine: Machine; c: Con
             {shown.length === 0 && <p class="muted">No model matches.</p>}
             {save.error && <ErrorBox>{save.error}</ErrorBox>}
             <div class="row wrap">
-              <Button kind="main" busy={save.busy} disabled={picked === null || count === 0} onClick={() => void store(all.map((m) => m.id).filter(ticked))}>Save the ticked ones</Button>
+              <Button kind="main" busy={save.busy} disabled={picked === null || chosen === 0} onClick={() => void store(all.map((m) => m.id).filter(ticked))}>Save the ticked ones</Button>
               <Button disabled={save.busy || picked === null && !enabled} onClick={() => { setPicked(null); void store(null); }}>Enable all, also future ones</Button>
             </div>
           </>

@@ -5,7 +5,7 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
 import { to } from "../route";
-import { Badge, Button, Empty, ErrorBox, Load, Page, Switch } from "../ui";
+import { Badge, Button, Empty, ErrorBox, Load, Page, Switch, count } from "../ui";
 import { Connection } from "./connection";
 import { providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Gallery } from "./gallery";
@@ -84,7 +84,7 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
           {provider}
           {c.providerSpecificData.prefix && <> · <code>{c.providerSpecificData.prefix}/</code></>}
           {c.last4 ? <> · key …{c.last4}</> : c.hasKey && " · key set"}
-          {picked && ` · ${picked.length} models picked`}
+          {picked && ` · ${count(picked.length, "model")} picked`}
         </p>
         {c.lastError && <p class="small"><strong>Last error:</strong> {c.lastError}</p>}
         <p class={typeof result === "object" && result?.ok ? "small good" : "small bad"} role="status">
@@ -94,6 +94,7 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
       </div>
       <div class="row">
         <Switch on={c.isActive} busy={toggle.busy} label={`${label} is on`} onTurn={(on) => void turn(on)} />
+        {c.status.startsWith("needs_") && <a class="button main" href={to(machine.id, "providers", c.id)}>{c.status === "needs_reauth" ? "Sign in again" : "Give a credential"}</a>}
         <a class="button" aria-label={`Models and details of ${label}`} href={to(machine.id, "providers", c.id)}>Models</a>
         <Button busy={test.busy} aria-label={`Test ${label}`} onClick={() => void run()}>Test</Button>
       </div>
