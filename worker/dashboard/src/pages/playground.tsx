@@ -31,8 +31,9 @@ export default function Playground({ machine, args }: PageProps) {
   const kind = (args[0] ?? "") in kinds ? args[0] as Kind : "chat";
   const { name, segment, only, View } = kinds[kind];
   const models = useLoad(async () => {
-    const { data } = await machine.get<{ data: { id: string; kind?: string }[] }>(`/models/list/${segment}`);
-    return { of: kind, ids: data.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id) };
+    const [{ data }, connections] = await Promise.all([machine.get<{ data: { id: string; kind?: string }[] }>(`/models/list/${segment}`), machine.get<{ data: unknown[] }>("/providers")]);
+    // Without a connection the list is the whole catalogue, and nothing of it can be called.
+    return { of: kind, ids: connections.data.length === 0 ? [] : data.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id) };
   }, [machine, kind]);
   return (
     <Page title="Playground" intro="Calls go through the gateway as those of a client, with a key that is good for an hour and is kept in this page’s memory alone.">

@@ -1,0 +1,74 @@
+// Explain: the plan of a call, before it is made.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+async function explain(t, connections, options = {}) {
+  const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
+  const made = [];
+  for (const c of connections) made.push(await b.operator.connect(machineId, c));
+  const page = await open(t, b, { at: `#/m/${machineId}/explain`, ...options });
+  await page.getByRole("heading", { level: 1, name: "Explain" }).waitFor();
+  await settled(page);
+  return { page, machineId, apiKey, made };
+}
+
+test("the accounts are told in their order, with what is left out and why", async (t) => {
+  const accounts = ["First", "Second", "Third"].map((name, i) => compatible(b.upstream, { name, prefix: "up", suffix: "cafe0001", apiKey: `key-${name}-0123456789`, priority: i }));
+  const { page, apiKey } = await explain(t, accounts);
+  // The second one is limited: it cools down.
+  b.upstream.script = (got) => got.headers.authorization?.includes("First") || got.headers.authorization?.includes("Second") ? { status: 429, headers: { "retry-after": "300" }, body: `{"error":{"message":"slow down"}}` } : null;
+  t.after(() => { b.upstream.script = null; });
+  const res = await b.gateway.fetch("/v1/chat/completions", {
+    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }),
+  });
+  await res.text();
+  assert.equal(res.status, 200);
+  b.upstream.script = null;
+  const calls = b.upstream.seen.length;
+  await page.getByRole("button", { name: "Put in an example" }).click();
+  await page.getByRole("button", { name: "Explain" }).click();
+  const left = page.getByRole("list", { name: "Left out" });
+  await left.getByText(/First as up\/test-chat: the provider limits its rate, ready in 5 min/).waitFor();
+  await left.getByText(/Second as/).waitFor();
+  const attempts = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+  assert.equal(await attempts.count(), 1);
+  assert.match(await attempts.innerText(), /Third as up\/test-chat/);
+  assert.match(await attempts.innerText(), /POST http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions · in the format it was asked in/);
+  await looks(page, "explain");
+  assert.equal(b.upstream.seen.length, calls, "nobody was called");
+
+  await page.getByLabel("Connection").selectOption({ label: "First" });
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByText("the call names another connection").first().waitFor();
+  await page.getByText(/No account can be tried now/).waitFor();
+});
+
+test("translation and what is dropped are told", async (t) => {
+  const { page } = await explain(t, [{ provider: "anthropic", name: "Claude", apiKey: "sk-ant-test-0123456789abcdef" }]);
+  await page.getByLabel("Body").fill(JSON.stringify({ model: "anthropic/claude-haiku-4-5", messages: [{ role: "user", content: "hi" }], seed: 7, logit_bias: { 1: 2 } }));
+  await page.getByLabel("Body").focus();
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+  await step.waitFor();
+  assert.match(await step.innerText(), /api\.anthropic\.com\/v1\/messages · translated/);
+  assert.match(await step.innerText(), /Left out, because the provider does not know them: .*seed/);
+  await looks(page, "explain-translated");
+});
+
+test("what cannot be planned is said in words", async (t) => {
+  const { page } = await explain(t, [], { failures: ["POST /* 400"] });
+  await looks(page, "explain-empty");
+  await page.getByLabel("Body").fill("{not json");
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByRole("alert").getByText("The body is not JSON").waitFor();
+  await page.getByLabel("Body").fill(JSON.stringify({ model: `nothing/${canary}`, messages: [{ role: "user", content: canary }] }));
+  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByRole("alert").getByText(/model/i).waitFor();
+});

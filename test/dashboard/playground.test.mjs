@@ -1,0 +1,155 @@
+// The playground calls the gateway as a client does.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compatible } from "../worker/gateway.mjs";
+import { bench, canary, looks, open, settled } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+async function playground(t, kind = "chat", options = {}) {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  await b.operator.connect(machineId, compatible(b.upstream, { name: "Mine" }));
+  for (const c of options.connections ?? []) await b.operator.connect(machineId, c);
+  t.after(() => { b.upstream.script = null; });
+  const page = await open(t, b, { at: `#/m/${machineId}/playground/${kind}`, ...options });
+  await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor();
+  await settled(page);
+  const keys = async () => (await b.operator.call("GET", `/${machineId}/api/keys`)).data;
+  return { page, machineId, keys };
+}
+
+const said = (page) => page.getByRole("log").locator(".turn.assistant .said");
+
+test("chat is streamed, and shown as text whatever it contains", async (t) => {
+  const { page, keys, machineId } = await playground(t);
+  await looks(page, "playground");
+  await page.getByLabel("Message").fill(canary);
+  await page.keyboard.press("Enter");
+  await page.getByText(/^\d+ tokens in, \d+ out, \d+ ms$/).waitFor();
+  assert.ok((await said(page).innerText()).includes(canary), await said(page).innerText());
+  await page.getByLabel("Message").fill("**bold** [link](javascript:canary())");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText(/tokens in/).nth(1).waitFor();
+  assert.ok((await said(page).nth(1).innerText()).includes("**bold** [link](javascript:canary())"));
+  assert.equal(await page.getByRole("log").locator("a, img, svg, script, b, strong").count(), 0);
+  await looks(page, "playground-chat");
+
+  await page.getByText("Headers of the answer").click();
+  await page.getByRole("row", { name: "x-weir-model up/test-chat" }).waitFor();
+  await page.getByText("The call with curl").first().click();
+  const curl = await page.getByRole("region", { name: "The call with curl" }).innerText();
+  assert.ok(curl.startsWith(`curl '${b.url}/v1/chat/completions'`) && curl.includes("$WEIR_KEY"));
+  await looks(page, "playground-details");
+
+  // The key lasts an hour, and is nowhere but in the page's memory.
+  const key = (await keys()).find((k) => k.name === "Dashboard playground");
+  assert.ok(key.expiresAt > Date.now() && key.expiresAt <= Date.now() + 3_600_000);
+  const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/chat/completions"));
+  assert.deepEqual(sent.json.messages.map((m) => m.role), ["user", "assistant", "user"]);
+  const stored = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML, await indexedDB.databases()]));
+  assert.equal(stored.includes(`sk-${machineId}`), false);
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByText("You are signed out.").waitFor();
+  assert.equal((await keys()).some((k) => k.id === key.id), false, "the key is revoked");
+});
+
+test("a stream is stopped", async (t) => {
+  const { page } = await playground(t);
+  await page.getByLabel("Model", { exact: true }).fill("up/test-chat!slow=100!chunks=300");
+  await page.getByLabel("Message").fill("a long story");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.waitForFunction(() => (document.querySelector(".turn.assistant .said")?.textContent.length ?? 0) > 0);
+  await looks(page, "playground-streaming");
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("stopped", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Send" }).waitFor();
+  const length = (await said(page).innerText()).length;
+  await page.getByLabel("Message").fill("next");
+  assert.equal((await said(page).innerText()).length, length);
+  await page.getByRole("button", { name: "Start anew" }).click();
+  await page.getByText("Say something to the model.").waitFor();
+});
+
+test("what fails is said in words: a refusal, and a stream that breaks off", async (t) => {
+  const { page } = await playground(t, "chat", { failures: ["POST /v1/chat/completions 400", "POST /v1/chat/completions 404"] });
+  await page.getByLabel("Model", { exact: true }).fill("nothing/there");
+  await page.getByLabel("Message").fill("hello");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").waitFor();
+  assert.equal(await page.getByLabel("Message").inputValue(), "hello", "what was written is not lost");
+  await looks(page, "playground-refused");
+  await page.getByLabel("Model", { exact: true }).fill("up/test-chat!chunks=5!cut");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("alert").getByText(/ended|broke/i).waitFor();
+  assert.ok((await said(page).innerText()).length > 0, "what came stays");
+});
+
+test("texts are compared by their vectors", async (t) => {
+  const { page } = await playground(t, "embeddings");
+  await page.getByLabel("Texts").fill(`one\none\n${canary}`);
+  await page.getByRole("button", { name: "Compare" }).click();
+  const table = page.getByRole("region", { name: "Similarity of the texts" });
+  await table.waitFor();
+  const cells = await table.getByRole("cell").allInnerTexts();
+  assert.equal(cells.length, 9);
+  for (const i of [0, 1, 3, 4, 8]) assert.equal(cells[i], "1.00");
+  assert.notEqual(cells[2], "1.00");
+  assert.equal(cells[2], cells[6]);
+  await table.getByText(canary).waitFor();
+  await looks(page, "playground-embeddings");
+});
+
+test("speech plays", async (t) => {
+  const { page } = await playground(t, "speech");
+  // A second of silence, so that a browser can play it.
+  const wav = Buffer.alloc(44 + 8000, 128);
+  wav.write("RIFF", 0); wav.writeUInt32LE(36 + 8000, 4); wav.write("WAVEfmt ", 8); wav.writeUInt32LE(16, 16); wav.writeUInt16LE(1, 20); wav.writeUInt16LE(1, 22);
+  wav.writeUInt32LE(8000, 24); wav.writeUInt32LE(8000, 28); wav.writeUInt16LE(1, 32); wav.writeUInt16LE(8, 34); wav.write("data", 36); wav.writeUInt32LE(8000, 40);
+  b.upstream.script = (got) => got.path.endsWith("/audio/speech") ? { headers: { "content-type": "audio/wav" }, body: wav } : null;
+  await page.getByLabel("Format").selectOption("wav");
+  await page.getByLabel("Text", { exact: true }).fill("Hello");
+  await page.getByRole("button", { name: "Speak" }).click();
+  await page.locator("audio").waitFor();
+  assert.match(await page.locator("audio").getAttribute("src"), /^blob:/);
+  await page.waitForFunction(() => document.querySelector("audio").readyState >= 2);
+  assert.equal(Math.round(await page.evaluate(async () => { const a = document.querySelector("audio"); await a.play(); a.pause(); return a.duration; })), 1);
+  await looks(page, "playground-speech");
+  const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/audio/speech"));
+  assert.deepEqual([sent.json.input, sent.json.voice, sent.json.response_format], ["Hello", "alloy", "wav"]);
+});
+
+test("an image is shown", async (t) => {
+  const { page } = await playground(t, "image");
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  b.upstream.script = (got) => got.path.endsWith("/images/generations") ? { body: JSON.stringify({ created: 1, data: [{ b64_json: png, revised_prompt: canary }] }) } : null;
+  await page.getByRole("button", { name: "Make an image" }).click();
+  await page.locator("img.made").waitFor();
+  await page.waitForFunction(() => document.querySelector("img.made").naturalWidth === 1);
+  await page.getByText(canary).waitFor();
+  await looks(page, "playground-image");
+});
+
+test("the web is searched, and only addresses of the web become links", async (t) => {
+  const { page } = await playground(t, "search", { connections: [{ provider: "tavily", apiKey: "tvly-test-key-0123456789" }] });
+  b.upstream.script = (got) => got.host === "api.tavily.com" ? { body: JSON.stringify({ results: [
+    { title: `Weirs ${canary}`, url: "https://example.com/weirs", content: "A low dam", score: 0.9 },
+    { title: "Bad", url: "javascript:canary()", content: "x", score: 0.5 },
+  ] }) } : null;
+  await page.getByLabel("Query").fill("what is a weir");
+  await page.getByRole("button", { name: "Search" }).click();
+  const results = page.getByRole("list", { name: "Results" });
+  await results.getByRole("link", { name: /^Weirs/ }).waitFor();
+  assert.deepEqual(await results.getByRole("link").evaluateAll((list) => list.map((a) => [a.href, a.rel])), [["https://example.com/weirs", "noopener noreferrer"]]);
+  await looks(page, "playground-search");
+});
+
+test("without a model the page says where to go", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Empty" });
+  const page = await open(t, b, { at: `#/m/${machineId}/playground` });
+  await page.getByText("No models for this: chat").waitFor();
+  await page.getByRole("radio", { name: "Speech" }).check();
+  await page.getByText("No models for this: speech").waitFor();
+  await looks(page, "playground-empty");
+});
