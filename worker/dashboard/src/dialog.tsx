@@ -4,7 +4,9 @@ import type { Action } from "./hooks";
 import { Button, ErrorBox, Field, type Children } from "./ui";
 
 // Dialog is modal while it is shown: the element itself keeps the focus inside,
-// closes on Escape, and gives the focus back.
+// closes on Escape, and gives the focus back. Escape goes through onClose at
+// once: the element's own close event comes a task later, and would undo what
+// was pressed in between.
 export function Dialog({ title, onClose, children, wide }: Children & { title: string; onClose: () => void; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null), gone = useRef(false);
   useLayoutEffect(() => {
@@ -13,7 +15,7 @@ export function Dialog({ title, onClose, children, wide }: Children & { title: s
     return () => { gone.current = true; dialog.close(); };
   }, []);
   return (
-    <dialog ref={ref} class={wide ? "wide" : ""} aria-label={title} onClose={() => { if (!gone.current) onClose(); }}>
+    <dialog ref={ref} class={wide ? "wide" : ""} aria-label={title} onCancel={(e) => { e.preventDefault(); onClose(); }} onClose={() => { if (!gone.current) onClose(); }}>
       <div class="row between head">
         <h2>{title}</h2>
         <Button kind="quiet" icon="close" aria-label="Close" onClick={onClose} />
