@@ -104,8 +104,9 @@ test("an account that needs it is signed in to again", async (t) => {
   await page.getByText("Needs a new sign-in").waitFor();
   await page.getByRole("link", { name: "Sign in again" }).click();
   await page.getByText("The provider wants a new sign-in").waitFor();
+  await page.getByText("the provider no longer accepts the sign-in").waitFor();
   await looks(page, "connection-reauth");
-  await page.getByRole("button", { name: "Sign in again: sign in there" }).click();
+  await page.getByRole("button", { name: "Sign in there again" }).click();
   [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Go to Mistral AI" }).click()]);
   await tab.getByText("is connected again.").waitFor();
   await page.getByText("The account is connected again.").waitFor();

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./ui";
 import { Icon } from "./icons";
 
@@ -20,7 +20,7 @@ export function Order<T>({ items, label, name, keyOf, onMove, children }: {
     onMove(a, b);
   };
   // The button that moved an item goes with it; at an end the other one has the focus.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!focus.current) return;
     const [at, which] = focus.current;
     focus.current = null;

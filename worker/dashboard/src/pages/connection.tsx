@@ -6,9 +6,9 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { go, to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, ErrorBox, Field, Load, Notice, Page, Section, when } from "../ui";
-import { family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { errorText, family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Credential, secretBody, type Typed } from "./credential";
-import { flowNames, SignInFlow, type Flow } from "./oauth";
+import { SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";
 import { statusOf } from "./status";
 
@@ -20,7 +20,7 @@ export function Connection({ machine, args: [id] }: PageProps) {
   const provider = row.data ? providerName(row.data.provider, catalog.data ?? []) : "";
   return (
     <Page title={row.data ? row.data.name || provider : "Connection"} actions={<a class="button" href={to(machine.id, "providers")}>Back to the providers</a>}
-      intro={row.data && <>{provider} · {row.data.hasKey ? (row.data.last4 ? `key …${row.data.last4}` : "credential set") : "no credential"} · changed {when(row.data.updatedAt)}</>}>
+      intro={row.data && <>{provider} · {row.data.hasKey ? (row.data.last4 ? `${row.data.authType === "oauth" ? "token" : "key"} …${row.data.last4}` : "credential set") : "no credential"} · changed {when(row.data.updatedAt)}</>}>
       <Load of={row} what="the connection" rows={4}>{(c) => (
         <>
           <Status machine={machine} c={c} known={known} onChange={row.reload} />
@@ -31,6 +31,8 @@ export function Connection({ machine, args: [id] }: PageProps) {
     </Page>
   );
 }
+
+const againNames: Record<Flow, string> = { authorize: "Sign in there again", device: "Sign in again with a code" };
 
 interface Cooling { connectionId: string; model?: string; reason: string; until?: number; failures?: number }
 
@@ -50,11 +52,11 @@ function Status({ machine, c, known, onChange }: { machine: Machine; c: Connecti
   const waiting = (cooling.data ?? []).filter((r) => r.until! > now);
   return (
     <Section title="Status" actions={<Button busy={test.busy} onClick={() => void run()}>Test</Button>}>
-      <p class="row tight wrap"><Badge kind={kind}>{text}</Badge>{c.expiresAt && <span class="muted">its token is good until {when(c.expiresAt)}</span>}</p>
+      <p class="row tight wrap"><Badge kind={kind}>{text}</Badge>{c.expiresAt && c.status !== "needs_reauth" && <span class="muted">its token is good until {when(c.expiresAt)}</span>}</p>
       <div role="status">{result && (typeof result === "string" ? <p class="bad">{result}</p> : <p class={result.ok ? "good" : "bad"}>{testText(result)}</p>)}</div>
       {c.status === "needs_reauth" && <Notice kind="warn">The provider wants a new sign-in before this account is used again.</Notice>}
       {flows.length > 0 && (
-        <div class="row wrap">{flows.map((f) => <Button key={f} kind={c.status === "needs_reauth" ? "main" : undefined} onClick={() => setFlow(f)}>Sign in again: {flowNames[f].toLowerCase()}</Button>)}</div>
+        <div class="row wrap">{flows.map((f) => <Button key={f} kind={c.status === "needs_reauth" ? "main" : undefined} onClick={() => setFlow(f)}>{againNames[f]}</Button>)}</div>
       )}
       {flow && (
         <Dialog title={`Sign in to ${known!.name} again`} onClose={() => setFlow(null)}>
@@ -62,7 +64,7 @@ function Status({ machine, c, known, onChange }: { machine: Machine; c: Connecti
             onDone={() => { setFlow(null); toast("The account is connected again."); void onChange(); }} />
         </Dialog>
       )}
-      {c.lastError && <p><strong>Last error:</strong> {c.lastError}</p>}
+      {c.lastError && <p><strong>Last error:</strong> {errorText(c.lastError)}</p>}
       {waiting.length > 0 && (
         <ul class="plain">{waiting.map((r) => (
           <li key={r.model ?? ""} class="row between wrap">

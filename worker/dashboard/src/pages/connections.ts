@@ -61,6 +61,17 @@ export function testText(r: TestResult): string {
   return `${why.charAt(0).toUpperCase()}${why.slice(1)}${r.status ? ` (status ${r.status})` : ""}.`;
 }
 
+// errorText tells the last error of a connection; codes of an identity provider
+// (RFC 6749 5.2) are put in words.
+export function errorText(error: string): string {
+  switch (error) {
+    case "invalid_grant": return "the provider no longer accepts the sign-in (invalid_grant)";
+    case "invalid_client":
+    case "unauthorized_client": return `the provider refuses the gateway’s client (${error})`;
+  }
+  return error;
+}
+
 export const kindNames: Record<string, string> = {
   llm: "Chat", embedding: "Embeddings", image: "Images", tts: "Speech", stt: "Transcription", imageToText: "Image to text",
   video: "Video", music: "Music", rerank: "Rerank", webSearch: "Web search", webFetch: "Web fetch",

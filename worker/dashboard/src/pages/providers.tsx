@@ -7,7 +7,7 @@ import { moved, Order } from "../order";
 import { to } from "../route";
 import { Badge, Button, Empty, ErrorBox, Load, Page, Switch, count } from "../ui";
 import { Connection } from "./connection";
-import { providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { errorText, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Gallery } from "./gallery";
 import { statusOf } from "./status";
 
@@ -83,10 +83,10 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
         <p class="muted small">
           {provider}
           {c.providerSpecificData.prefix && <> · <code>{c.providerSpecificData.prefix}/</code></>}
-          {c.last4 ? <> · key …{c.last4}</> : c.hasKey && " · key set"}
+          {c.last4 ? <> · {c.authType === "oauth" ? "token" : "key"} …{c.last4}</> : c.hasKey && " · key set"}
           {picked && ` · ${count(picked.length, "model")} picked`}
         </p>
-        {c.lastError && <p class="small"><strong>Last error:</strong> {c.lastError}</p>}
+        {c.lastError && <p class="small"><strong>Last error:</strong> {errorText(c.lastError)}</p>}
         <p class={typeof result === "object" && result?.ok ? "small good" : "small bad"} role="status">
           {result && (typeof result === "string" ? result : testText(result))}
         </p>
