@@ -172,6 +172,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
+	if s.address != nil {
+		url = s.address(to.Model, url)
+	}
 	body := s.write(p)
 	x.drops = p.dropped
 	header := make(edge.Header, 0, 8)

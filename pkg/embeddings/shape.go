@@ -16,6 +16,9 @@ type shape struct {
 	limitOf func(model string) int
 	// endpoint names the endpoint of the provider's row; nil is "embeddings".
 	endpoint func(p *part) string
+	// address changes the endpoint's address where that depends on the model;
+	// nil leaves it.
+	address func(model, url string) string
 	// dialect makes the body where the endpoint is like OpenAI's, else build.
 	dialect *dialect
 	build   func(p *part) []byte

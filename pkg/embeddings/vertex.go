@@ -12,9 +12,21 @@ import (
 //	{instances[{content, task_type?, title?}], parameters{outputDimensionality?, autoTruncate?}}
 //	→ {predictions[{embeddings{values[], statistics{token_count}}}]}
 //
-// At most 250 instances; gemini-embedding models take one.
+// At most 250 instances; gemini-embedding models take one. gemini-embedding-2
+// has :embedContent instead:
+//
+//	{content{parts[{text}]}, taskType?, title?, outputDimensionality?}
+//	→ {embedding{values[]}, usageMetadata{promptTokenCount}}
+//
+// It is told its task in the text, so that only a client's own taskType goes up.
 var vertex = shape{
-	name: "vertex", textOnly: true, read: readVertex,
+	name: "vertex", textOnly: true, estimate: true, read: readVertex,
+	address: func(model, url string) string {
+		if single(model) {
+			return strings.TrimSuffix(url, ":predict") + ":embedContent"
+		}
+		return url
+	},
 	limitOf: func(model string) int {
 		if strings.HasPrefix(model, "gemini-") {
 			return 1
@@ -23,6 +35,9 @@ var vertex = shape{
 	},
 	build: func(p *part) []byte {
 		p.drop(fUser)
+		if single(p.model) {
+			return buildContent(p)
+		}
 		var tail []byte
 		if task := googleTask(p); task != nil {
 			tail = append(append(tail, `,"task_type":`...), task...)
@@ -56,12 +71,47 @@ var vertex = shape{
 	},
 }
 
+// single tells whether a model has :embedContent.
+func single(model string) bool { return strings.HasPrefix(model, "gemini-embedding-2") }
+
+func buildContent(p *part) []byte {
+	s := p.spans()[p.from]
+	out := append(make([]byte, 0, len(p.body)+96), `{"content":{"parts":[{"text":`...)
+	out = append(append(out, p.body[s.Start:s.End]...), `}]}`...)
+	for _, f := range [...][2]string{{"taskType", "taskType"}, {"task_type", "taskType"}, {"title", "title"}} {
+		if v := p.other(f[0]); v != nil {
+			out = append(append(append(out, `,"`...), f[1]...), `":`...)
+			out = append(out, v...)
+		}
+	}
+	if p.dimensions > 0 {
+		out = strconv.AppendInt(append(out, `,"outputDimensionality":`...), p.dimensions, 10)
+	}
+	return append(out, '}')
+}
+
 func readVertex(a *answer, r *request) error {
 	c := a.begin()
 	if c.Kind() != fields.Object {
 		return errShape
 	}
 	for c.Object(); c.Key(); {
+		if c.KeyIs("embedding") && a.items == nil {
+			if err := a.readValues(c); err != nil {
+				return err
+			}
+			continue
+		}
+		if c.KeyIs("usageMetadata") && c.Kind() == fields.Object {
+			for c.Object(); c.Key(); {
+				if c.KeyIs("promptTokenCount") {
+					a.count(a.body, c.Value())
+				} else {
+					c.Skip()
+				}
+			}
+			continue
+		}
 		if !c.KeyIs("predictions") || c.Kind() != fields.Array {
 			c.Skip()
 			continue

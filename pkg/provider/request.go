@@ -48,16 +48,16 @@ func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts 
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
 	}
-	if d.Family == Azure {
-		if url, err = d.azureTemplate(e.URL, conn); err == nil {
-			url, err = d.expand(url, conn, model, parts)
-		}
-	} else if url = e.URL; d.Express(conn) {
-		if url, err = expressTemplate(url); err == nil {
-			url, err = d.expand(url, conn, model, parts)
-		}
-	} else {
-		url, err = d.address(url, d.BaseURL, conn, model, parts)
+	switch url = e.URL; d.Family {
+	case Azure:
+		url, err = d.azureTemplate(url, conn)
+	case Vertex:
+		url, err = d.vertexTemplate(url, conn)
+	default:
+		url, err = d.moved(url, conn)
+	}
+	if err == nil {
+		url, err = d.expand(url, conn, model, parts)
 	}
 	if err != nil {
 		return "", "", err
@@ -96,21 +96,27 @@ func methodOf(e *Endpoint) string {
 	return "POST"
 }
 
-// address fills a template after moving it to the connection's base address
-// where that is allowed.
-func (d *Descriptor) address(tmpl, base string, conn *store.Connection, model string, parts []Part) (string, error) {
-	if !d.Compatible && d.Rebase && conn != nil && conn.Data.BaseURL != "" {
-		own, err := ownBase(d, conn)
-		if err != nil {
-			return "", err
-		}
-		if rest, ok := strings.CutPrefix(tmpl, base); ok {
-			tmpl = own + rest
-		} else if o := origin(base); strings.HasPrefix(tmpl, o) {
-			tmpl = origin(own) + tmpl[len(o):]
-		}
+// moved moves a template to the connection's base address where that is
+// allowed. Amazon's hosts besides that of its models are moved too, unless the
+// base is one of Amazon's own, which serves nothing else.
+func (d *Descriptor) moved(tmpl string, conn *store.Connection) (string, error) {
+	if d.Compatible || !d.Rebase || conn == nil || conn.Data.BaseURL == "" {
+		return tmpl, nil
 	}
-	return d.expand(tmpl, conn, model, parts)
+	own, err := ownBase(d, conn)
+	if err != nil {
+		return "", err
+	}
+	o := origin(d.BaseURL)
+	switch rest, ok := strings.CutPrefix(tmpl, d.BaseURL); {
+	case ok:
+		return own + rest, nil
+	case strings.HasPrefix(tmpl, o):
+		return origin(own) + tmpl[len(o):], nil
+	case d.Family == Bedrock && !strings.HasSuffix(origin(own), ".amazonaws.com"):
+		return own + tmpl[len(origin(tmpl)):], nil
+	}
+	return tmpl, nil
 }
 
 // OwnBase gives the base address that calls of the connection go to, filled
@@ -120,10 +126,13 @@ func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 	if d.Compatible {
 		return ownBase(d, conn)
 	}
+	if d.Rebase && conn != nil && conn.Data.BaseURL != "" {
+		return ownBase(d, conn)
+	}
 	if d.Family == Vertex {
 		return vertexHostOf(conn) // the project is no matter of where
 	}
-	return d.address(d.BaseURL, d.BaseURL, conn, "", nil)
+	return d.expand(d.BaseURL, conn, "", nil)
 }
 
 // ownBase gives the connection's base address without slashes at its end, and

@@ -93,8 +93,8 @@ var vendors = []Descriptor{{
 			{Name: "chat", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/endpoints/openapi/chat/completions"},
 		},
 	}},
-	Vars:  []string{"project", "location"},
-	Embed: "vertex",
+	Vars:   []string{"project", "location"},
+	Rebase: true, Embed: "vertex",
 }, {
 	ID: "bedrock", Alias: "bedrock", Name: "Amazon Bedrock",
 	Family:  Bedrock,
@@ -122,8 +122,8 @@ var vendors = []Descriptor{{
 			{Name: "responses", URL: "https://bedrock-mantle.{region}.api.aws/v1/responses"},
 		},
 	}},
-	Vars:  []string{"region"},
-	Embed: "bedrock",
+	Vars:   []string{"region"},
+	Rebase: true, Embed: "bedrock",
 }, {
 	ID: "azure", Alias: "azure", Name: "Azure OpenAI (Microsoft Foundry)",
 	Family:  Azure,

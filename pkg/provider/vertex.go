@@ -28,13 +28,30 @@ func (d *Descriptor) Express(conn *store.Connection) bool {
 	return true
 }
 
-// expressTemplate gives the address of express mode, or ErrNoEndpoint.
-func expressTemplate(tmpl string) (string, error) {
-	i := strings.Index(tmpl, google)
-	if i < 0 {
-		return "", fmt.Errorf("with an API key and no project: %w", ErrNoEndpoint)
+// vertexTemplate gives an address as the connection has it: in express mode,
+// and at a base address of its own. That replaces Google's host when it has no
+// path, else all that comes before /publishers.
+func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string, error) {
+	base := d.BaseURL
+	if d.Express(conn) {
+		i := strings.Index(tmpl, google)
+		if i < 0 {
+			return "", fmt.Errorf("with an API key and no project: %w", ErrNoEndpoint)
+		}
+		base = vertexGlobal + "/v1"
+		tmpl = base + tmpl[i:]
 	}
-	return vertexGlobal + "/v1" + tmpl[i:], nil
+	if conn == nil || conn.Data.BaseURL == "" {
+		return tmpl, nil
+	}
+	own, err := ownBase(d, conn)
+	if err != nil {
+		return "", err
+	}
+	if own == origin(own) {
+		return own + tmpl[len(origin(tmpl)):], nil
+	}
+	return strings.TrimSuffix(own, "/publishers/google") + strings.TrimPrefix(tmpl, base), nil
 }
 
 // location gives the connection's location; without one it is "global", as in

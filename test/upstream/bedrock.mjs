@@ -117,7 +117,8 @@ export const profiles = ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "us.ama
 //	apiKeys  what admits one with a bearer token
 export function bedrock({ keys = {}, apiKeys = [] } = {}) {
   return (got) => {
-    const m = /^(bedrock|bedrock-runtime|bedrock-agent-runtime)\.([a-z0-9-]+)\.amazonaws\.com$/.exec(got.host);
+    // A host of this machine stands for a proxy before all of them.
+    const m = /^127\.0\.0\.1:/.test(got.host) ? ["", got.method === "GET" ? "bedrock" : "bedrock-runtime", "eu-central-1"] : /^(bedrock|bedrock-runtime|bedrock-agent-runtime)\.([a-z0-9-]+)\.amazonaws\.com$/.exec(got.host);
     if (!m) return failure(404, "UnknownOperationException", `no such host: ${got.host}`);
     const bearer = /^Bearer (.+)$/.exec(got.headers.authorization ?? "");
     if (bearer ? !apiKeys.includes(bearer[1]) : false) return failure(403, "AccessDeniedException", "Authentication failed: API Key not valid");

@@ -42,6 +42,14 @@ function predict(b) {
   return json({ predictions: b.instances.map((x) => ({ embeddings: { values: [...vector(x.content, b.parameters?.outputDimensionality)], statistics: { token_count: countTokens(x.content), truncated: false } } })) });
 }
 
+// embedContent is how gemini-embedding-2 is asked: one text, no task.
+function embedContent(b) {
+  const extra = Object.keys(b).find((k) => !["content", "outputDimensionality"].includes(k));
+  if (extra || b.content?.parts?.length !== 1) return error(400, `Unknown name "${extra}"`);
+  const [{ text }] = b.content.parts;
+  return json({ embedding: { values: [...vector(text, b.outputDimensionality)] }, usageMetadata: { promptTokenCount: countTokens(text) }, truncated: false });
+}
+
 const chat = talk();
 
 function claude(got, stream) {
@@ -94,6 +102,7 @@ export function vertex({ accounts = [], apiKeys = [], projectKeys = {} }) {
       : google.issued.some((t) => t.live && t.project === project && got.headers.authorization === `Bearer ${t.token}`);
     if (!good) return error(401, "Request had invalid authentication credentials.");
     const [, publisher, model, method] = /^publishers\/(google|anthropic)\/models\/([^/:]+):(\w+)$/.exec(express ?? rest) ?? [];
+    if (publisher === "google" && model.startsWith("gemini-embedding-2")) return method === "embedContent" ? embedContent(got.json) : error(404, "gemini-embedding-2 has no " + method);
     if (publisher === "google" && method === "predict") return predict(got.json);
     if (publisher === "google" && (method === "generateContent" || method === "streamGenerateContent" && url.searchParams.get("alt") === "sse")) return gemini(got, model, method);
     if (publisher === "anthropic" && model === "count-tokens") return got.json.model ? json({ input_tokens: 42 }) : error(400, "model");

@@ -287,6 +287,14 @@ test("the connection shows no secret; its test and its plan say that it is usabl
   }
 });
 
+test("a base address of the connection's own: its host and port are what is signed", async () => {
+  const m = await machine(aws(brief, { providerSpecificData: { region, baseUrl: cloud.url, prefix: "mine" } }));
+  assert.equal((await m.openai.chat.completions.create({ model: `mine/${claude}`, messages: hello })).choices[0].message.content, "You said: Hello ☃");
+  const list = await (await gw.fetch("/v1/models", { headers: { authorization: `Bearer ${m.apiKey}` } })).json();
+  assert.ok(list.data.some((x) => x.id === `mine/${nova}`), JSON.stringify(list));
+  assert.deepEqual(new Set(cloud.seen.map((s) => s.host)), new Set([cloud.url.slice(7)]));
+});
+
 test("a connection without a region is told so", async () => {
   const m = await machine({ ...aws(long), providerSpecificData: {} });
   await assert.rejects(m.openai.chat.completions.create({ model: `bedrock/${nova}`, messages: hello }), (e) => e.status === 400 && /region is missing/.test(e.message));

@@ -120,6 +120,21 @@ test("an API key of a project is sent to the project", async () => {
   assert.deepEqual(cloud.seen.map((s) => [s.host, s.headers["x-goog-api-key"]]), [["us-central1-aiplatform.googleapis.com", projectKey]]);
 });
 
+test("gemini-embedding-2 has an address and a shape of its own", async () => {
+  const m = await machine(account(acme));
+  await operator.call("PATCH", `/${m.machineId}/api/settings`, { embeddingInputType: "document" });
+  const got = await m.openai.embeddings.create({ model: "vertex/gemini-embedding-2", input: ["one", "two ☃"], dimensions: 32 });
+  assert.deepEqual(got.data.map((d) => [...d.embedding]), ["one", "two ☃"].map((t) => [...vector(t, 32)]));
+  assert.equal(got.usage.prompt_tokens, 3);
+  assert.deepEqual(calls().map((s) => s.path), Array(2).fill(at("publishers/google/models/gemini-embedding-2:embedContent")));
+});
+
+test("a base address of the connection's own takes the place of Google's host", async () => {
+  const m = await machine({ provider: "vertex", apiKey, providerSpecificData: { baseUrl: "https://aiplatform.googleapis.com" } });
+  await m.openai.chat.completions.create({ model: "vertex/gemini-2.5-flash", messages: hello });
+  assert.deepEqual(cloud.seen.map((s) => s.path), ["/v1/publishers/google/models/gemini-2.5-flash:generateContent"]);
+});
+
 test("fifty callers at once without a token: one assertion", async () => {
   const m = await machine(account(acme));
   const all = await Promise.all(Array.from({ length: 50 }, (_, i) => m.embed(`text ${i}`)));
