@@ -35,7 +35,8 @@ export async function bench(options = {}) {
 //
 //	as        signs in with this token first; absent, with the operator's; null, not at all
 //	at        address within the dashboard, "#/machines"
-//	failures  "METHOD path status" of answers that the test provokes; a path may end in *
+//	failures  "METHOD path status" of answers that the test provokes; a path may end in *, and
+//	          status 0 is no answer at all
 //	phone, dark, more options of a browser context
 export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures = [], phone = false, dark = false, ...options } = {}) {
   const context = await b.browser.newContext({
@@ -58,11 +59,15 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
   await page.addInitScript(axeSource);
   page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
   page.on("console", (m) => {
-    // The browser logs every answer of 400 and above; those are judged below.
-    if ((m.type() === "error" || m.type() === "warning") && !m.text().startsWith("Failed to load resource: the server responded")) wrong.push(`console ${m.type()}: ${m.text()}`);
+    // The browser logs every answer of 400 and above, and every call without one; those are judged below.
+    if ((m.type() === "error" || m.type() === "warning") && !m.text().startsWith("Failed to load resource:")) wrong.push(`console ${m.type()}: ${m.text()}`);
   });
   page.on("request", (r) => { if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== b.url) wrong.push(`asked ${r.url()}`); });
   page.on("response", (r) => { if (r.status() >= 400 && !expected(r.request().method(), r.url(), r.status())) wrong.push(`${r.request().method()} ${r.url()} answered ${r.status()}`); });
+  page.on("requestfailed", (r) => {
+    const why = r.failure().errorText; // a page that is left gives its calls up
+    if (why !== "net::ERR_ABORTED" && !expected(r.method(), r.url(), 0)) wrong.push(`${r.method()} ${r.url()}: ${why}`);
+  });
   t.after(async () => {
     await context.close();
     assert.deepEqual(wrong, []);

@@ -168,6 +168,31 @@ test("a gateway that does not serve is said, and tried again", async (t) => {
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();
 });
 
+test("a page that a new deployment has taken away is said, and the dashboard loaded anew", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Old" });
+  const page = await open(t, b, { at: `#/m/${machineId}/providers`, failures: ["GET /assets/* 404"] });
+  await settled(page);
+  await page.route("**/assets/models-*.js", (route) => route.fulfill({ status: 404 }));
+  await page.getByRole("link", { name: "Models", exact: true }).click();
+  await page.getByText("This page could not be fetched").waitFor();
+  await page.unroute("**/assets/models-*.js");
+  await page.getByRole("button", { name: "Load the dashboard anew" }).click();
+  await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
+});
+
+test("an answer that is none is said in words", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Odd" });
+  const page = await open(t, b, { failures: [`GET /${machineId}/api/providers 0`] });
+  await settled(page);
+  await page.route("**/api/providers", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<h1>Bad gateway</h1>" }));
+  await page.goto(`${b.url}/#/m/${machineId}/providers`);
+  await page.getByText("The gateway’s answer cannot be read.").waitFor();
+  await page.unroute("**/api/providers");
+  await page.route("**/api/providers", (route) => route.abort("connectionrefused"));
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("The gateway cannot be reached.").waitFor();
+});
+
 test("the colours are those of the system, or the ones that were picked", async (t) => {
   const page = await open(t, b, { dark: true });
   await settled(page);

@@ -72,7 +72,8 @@ export async function call<T = unknown>(method: string, path: string, body?: unk
     if (!again) throw e;
     res = await send();
   }
-  return (res.status === 204 ? null : await res.json()) as T;
+  if (res.status === 204) return null as T;
+  try { return await res.json(); } catch { throw new ApiError(res.status, "the gateway’s answer cannot be read"); }
 }
 
 async function session(res: Promise<Response>): Promise<Session> {
