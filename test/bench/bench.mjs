@@ -11,6 +11,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
+import { MiB, debug } from "../worker/isolate.mjs";
 import { prepare, root, serve } from "./workerd.mjs";
 
 const rounds = Number(process.env.ROUNDS ?? 3);
@@ -29,8 +30,9 @@ const [port, kvPort] = (await new Promise((r) => createInterface(upstream.stdout
 const upstreamUrl = `http://127.0.0.1:${port}`;
 
 // load runs the load generator and gives its report.
-function load(url, { n, c = 32, seconds = 20, body = null, headers = {}, ends = "" }) {
-  const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends].map(String);
+function load(url, { n, c = 32, seconds = 20, body = null, headers = {}, ends = "", pieces = 1, equal = false }) {
+  const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends, "-pieces", pieces].map(String);
+  if (equal) args.push("-equal");
   if (body) args.push("-post");
   for (const [k, v] of Object.entries({ ...(body ? json : {}), ...headers })) args.push("-header", `${k}: ${v}`);
   return new Promise((resolve, reject) => {
@@ -42,8 +44,10 @@ function load(url, { n, c = 32, seconds = 20, body = null, headers = {}, ends = 
   });
 }
 
-// Targets: the floor, the bare bridge (worker/bridgetest) and the gateway.
+// Targets: the floor, the same translation in JavaScript, the bare bridge
+// (worker/bridgetest) and the gateway.
 const floor = { name: "floor", dir: prepare("floor", join(root, "test/bench/floor.mjs")), main: "floor.mjs", env: { UPSTREAM: upstreamUrl } };
+const script = { name: "script", dir: prepare("script", join(root, "test/bench/translate.mjs")), main: "translate.mjs", env: { UPSTREAM: upstreamUrl } };
 const bridge = { name: "bridge", dir: prepare("bridge", join(root, "test/out/bridge")), main: "worker.mjs", env: {} };
 const weir = { name: "weir", dir: prepare("weir", join(root, "build"), [join(root, "test/bench/entry.mjs")]), main: "entry.mjs", env: { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", LOG_LEVEL: "error" }, kvPort };
 
@@ -65,36 +69,51 @@ async function tenant() {
 
 const embed = (model) => JSON.stringify({ model, input: "The food was delicious and the waiter friendly.", encoding_format: "base64" });
 const chat = (model, stream) => JSON.stringify({ model, messages: [{ role: "user", content: "Say hello in a friendly way." }], ...(stream ? { stream: true } : {}) });
-const done = "data: [DONE]\n\n";
+const message = (model, stream) => JSON.stringify({ model, max_tokens: 1000, messages: [{ role: "user", content: "Say hello in a friendly way." }], ...(stream ? { stream: true } : {}) });
+const done = "data: [DONE]\n\n", stopped = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
-// A row compares one way to serve with the floor's way to serve the same.
+// A form of 24 MiB that goes up with its model first.
+const formPart = (name, more = "") => `--bench-boundary\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`;
+const form = (model) => Buffer.concat([
+  Buffer.from(formPart("model") + model + "\r\n" + formPart("file", '; filename="a.mp3"')), Buffer.alloc(24 * MiB, "0123456789abcdef"), Buffer.from("\r\n--bench-boundary--\r\n"),
+]);
+const formHead = { "content-type": "multipart/form-data; boundary=bench-boundary" };
+
+// A row compares one way to serve with the floor's way to serve the same, or
+// with that of another target, base.
 //
-//	path(target) gives path, body and more for load; limit is the budget
+//	of(target) gives path, body and more for load; limit is the budget; MiB is
+//	how many a request moves: the figure is for one of them then. same checks
+//	that both write the same bytes.
 const rows = [
   { id: "embeddings", title: "CPU per embeddings call, 32 connections", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/embeddings", body: embed(t === weir ? "up/bench" : "bench") }) },
   { id: "fallback", title: "the same with a second account behind the first", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/embeddings", body: embed(t === weir ? "two/bench" : "bench") }) },
   { id: "chat", title: "CPU per chat call, 32 connections", limit: 1.7, n: 15000, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench") }) },
-  { id: "stream", title: "CPU per 200-chunk stream, same dialect, metered", limit: 1.5, n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench", true), ends: done }) },
-  { id: "stream_translated", title: "CPU per 200-chunk stream, messages to chat", n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "an/bench" : "bench", true), ends: done }) },
+  { id: "stream", title: "CPU per 200-chunk stream, same dialect, metered", limit: 1.5, n: 640, target: weir, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "up/bench" : "bench", true), ends: done, equal: true }) },
+  { id: "chat_from_messages", title: "CPU per 200-chunk stream, Messages to chat, against JS", limit: 1.1, n: 640, base: script, target: weir, same: true, of: (t) => ({ path: "/v1/chat/completions", body: chat(t === weir ? "an/bench" : "bench", true), ends: done }) },
+  { id: "messages_from_chat", title: "CPU per 200-chunk stream, chat to Messages, against JS", limit: 1.1, n: 640, base: script, target: weir, same: true, of: (t) => ({ path: "/v1/messages", body: message(t === weir ? "up/bench" : "bench", true), ends: stopped }) },
+  { id: "upload", title: "CPU per MiB of a form with its model first", n: 60, MiB: 24, target: weir, of: (t) => ({ path: "/v1/audio/transcriptions", body: form(t === weir ? "up/bench" : "bench"), headers: formHead, c: 4, ends: "}", equal: true }) },
+  { id: "download", title: "CPU per MiB of a video's content", n: 60, MiB: 24, target: weir, of: (t) => ({ path: t === weir ? "/v1/videos/job-1/content" : "/file.mp4", c: 4, ends: "def", equal: true }) },
   { id: "bridge_post", title: "bridge alone: CPU per call", n: 15000, target: bridge, of: (t) => (t === bridge ? { path: `/post?${upstreamUrl}/v1/embeddings`, body: embed("bench") } : { path: "/v1/embeddings", body: embed("bench") }) },
   ...["splice", "watch", "through"].map((kind) => ({ id: `bridge_${kind}`, title: `bridge alone: CPU per 200-chunk stream, ${kind}`, n: 640, target: bridge, of: (t) => (t === bridge ? { path: `/${kind}?${upstreamUrl}/v1/events`, ends: kind === "through" ? "<end <nil>>" : done } : { path: "/v1/events", ends: done }) })),
 ];
 
 async function measure(server, target, row, headers) {
   const { path, ...how } = row.of(target);
-  const options = { n: row.n, headers, ...how };
+  const options = { n: row.n, ...how, headers: { ...headers, ...how.headers } };
   await load(server.url + path, { ...options, n: Math.ceil(row.n / 5) }); // warm, so that nothing is compiled any more
   const cpu = server.cpu(), report = await load(server.url + path, options);
   if (report.wrong) throw new Error(`${row.id} on ${target.name}: ${report.wrong} wrong answers, the first: ${report.first_wrong}`);
-  return { ms: ((server.cpu() - cpu) * 1000) / report.n, p50: report.p50_us / 1000, perSecond: report.n / report.seconds };
+  return { ms: ((server.cpu() - cpu) * 1000) / report.n / (row.MiB ?? 1), p50: report.p50_us / 1000, perSecond: report.n / report.seconds };
 }
 
-// served tells whether the target has the row's path at all.
+// served gives an answer of the target to the row, or false when it has not the
+// row's path at all.
 async function served(server, target, row, headers) {
-  const { path, body } = row.of(target);
-  const res = await fetch(server.url + path, { method: body ? "POST" : "GET", headers: { ...headers, ...(body ? json : {}) }, body });
+  const { path, body, headers: own } = row.of(target);
+  const res = await fetch(server.url + path, { method: body ? "POST" : "GET", headers: { ...headers, ...(body ? json : {}), ...own }, body });
   const text = await res.text();
-  if (res.ok) return true;
+  if (res.ok) return text;
   if (res.status === 404 || res.status === 405) return false;
   throw new Error(`${row.id} on ${target.name}: ${res.status} ${text.slice(0, 200)}`);
 }
@@ -157,6 +176,31 @@ async function idle(server) {
   for (let before = -1, now = server.cpu(); now > before; before = now, now = server.cpu()) await new Promise((r) => setTimeout(r, 200));
 }
 
+// many keeps 1,000 streams open at once and takes what the isolate has: at
+// most, and open with all garbage gone; the process; the CPU of a stream.
+async function many(id, title, base, of) {
+  const figures = {};
+  for (const target of [base, weir]) {
+    const server = await serve(target.dir, target.main, { ...target, inspect: true }), headers = target === weir ? keys.get(weir) : {};
+    const stats = target === weir ? async () => (await fetch(server.url + "/bench-stats")).json() : async () => { await (await fetch(server.url, { method: "POST", body: "{}" })).text(); return { memory: 0 }; };
+    const { path, ...how } = of(target === weir);
+    await load(server.url + path, { ...how, body: how.body.replace(/(slow|idle)/, "bench"), pieces: 1, n: 50, headers }); // warm
+    const isolate = await debug(server.inspector, stats), before = { ...await isolate.collect(), rss: server.rss() };
+    const cpu = server.cpu(), watched = isolate.watch(500), running = load(server.url + path, { ...how, n: 1000, c: 1000, seconds: 1, headers });
+    await new Promise((r) => setTimeout(r, 7000));
+    const open = await isolate.collect(), rss = server.rss() - before.rss, report = await running, peak = await watched.stop();
+    if (report.wrong || report.n !== 1000) throw new Error(`${id} on ${target.name}: ${report.n} right, ${report.wrong} wrong: ${report.first_wrong}`);
+    figures[target === weir ? "weir" : "floor"] = { open: open.total / MiB, peak: peak.total / MiB, rss: rss / MiB, cpu: server.cpu() - cpu, parts: Object.fromEntries(Object.entries(peak).map(([k, v]) => [k, +(v / MiB).toFixed(1)])) };
+    isolate.close();
+    await server.close();
+  }
+  const { floor: a, weir: b } = figures, both = (name) => ({ floor: a[name], weir: b[name] });
+  results.push({ id, title: `${title}: isolate at most`, unit: "MiB", ...both("peak"), limit: 128, parts: b.parts });
+  results.push({ id: id + "_open", title: "  its garbage collected", unit: "MiB", ...both("open") });
+  results.push({ id: id + "_rss", title: "  the process, more than before", unit: "MiB", ...both("rss"), difference: b.rss - a.rss });
+  results.push({ id: id + "_cpu", title: "  CPU of all, looking included", unit: "s", ...both("cpu"), ratio: b.cpu / a.cpu });
+}
+
 // firstRequests takes the first request of an isolate: a new process each
 // time, the machine known to its object and to KV.
 async function firstRequests(key) {
@@ -179,11 +223,17 @@ async function firstRequests(key) {
 try {
   const low = await up(floor);
   for (const row of rows.filter((r) => wanted(r.id))) {
-    const server = await up(row.target), headers = keys.get(row.target);
-    if (!(await served(server, row.target, row, headers))) { console.log(`${row.title}: not served yet`); continue; }
+    const server = await up(row.target), headers = keys.get(row.target), base = row.base ?? floor, other = row.base ? await up(row.base) : low;
+    if (row.id === "download") await (await fetch(server.url + "/v1/videos/generations", { method: "POST", headers: { ...headers, ...json }, body: '{"model":"up/bench","prompt":"a"}' })).text();
+    const answer = await served(server, row.target, row, headers);
+    if (answer === false) { console.log(`${row.title}: not served yet`); continue; }
+    if (row.same) {
+      const alike = (t) => t.replace(/"id":"[^"]*"/g, "").replace(/"created":\d+/g, ""), theirs = await served(other, base, row, {});
+      if (alike(answer) !== alike(theirs)) throw new Error(`${row.id}: not the same\n${answer.slice(0, 600)}\n…\n${theirs.slice(0, 600)}`);
+    }
     const ours = [], theirs = [];
     for (let i = 0; i < rounds; i++) {
-      theirs.push(await measure(low, floor, row, {}));
+      theirs.push(await measure(other, base, row, {}));
       ours.push(await measure(server, row.target, row, headers));
     }
     const a = median(theirs.map((x) => x.ms)), b = median(ours.map((x) => x.ms));
@@ -196,6 +246,11 @@ try {
   gateways.clear();
   const key = keys.get(weir);
   if (wanted("memory")) await memory();
+  for (const [id, title, base, of] of [
+    ["slow", "1,000 slow streams, metered", floor, (own) => ({ path: "/v1/chat/completions", body: chat(own ? "up/slow" : "slow", true), ends: done, pieces: 12, equal: true })],
+    ["slow_translated", "1,000 slow streams, translated", script, (own) => ({ path: "/v1/messages", body: message(own ? "up/slow" : "slow", true), ends: stopped, pieces: 12 })],
+    ["idle", "1,000 idle streams, metered", floor, (own) => ({ path: "/v1/chat/completions", body: chat(own ? "up/idle" : "idle", true), ends: done, equal: true })],
+  ]) if (wanted(id)) await many(id, title, base, of);
   if (wanted("cold")) await firstRequests(key);
 
   const wasm = readFileSync(join(root, "build/app.wasm"));

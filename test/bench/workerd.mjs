@@ -70,22 +70,23 @@ export function prepare(name, from, more = []) {
   return dir;
 }
 
-// serve starts workerd with the files of dir.
+// serve starts workerd with the files of dir; inspect opens its debugger.
 //
 // The result has url, startMs (until it took connections), cpu() in seconds,
-// rss() in bytes and close().
-export async function serve(dir, main, { env = {}, kvPort = 0, inspector = 0 } = {}) {
-  const port = await freePort(), from = performance.now();
+// rss() in bytes, inspector (where the debugger listens) and close().
+export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false } = {}) {
+  const port = await freePort(), inspector = inspect ? `127.0.0.1:${await freePort()}` : null, from = performance.now();
   const files = readdirSync(dir).filter((f) => /\.(mjs|js|wasm)$/.test(f));
   writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort));
   const binary = join(root, "node_modules/workerd/bin/workerd");
   const path = (await import(join(root, "node_modules/workerd/lib/main.js"))).default.default ?? binary;
-  const child = spawn(path, ["serve", "--experimental", ...(inspector ? [`--inspector-addr=127.0.0.1:${inspector}`] : []), join(dir, "config.capnp")], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(path, ["serve", "--experimental", ...(inspector ? [`--inspector-addr=${inspector}`] : []), join(dir, "config.capnp")], { stdio: ["ignore", "ignore", "pipe"] });
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (t) => { if (complaints.length < 10_000) complaints += t; });
   await listening(port, child).catch((e) => { throw new Error(`${e.message}\n${complaints}`); });
   return {
     url: `http://127.0.0.1:${port}`,
+    inspector,
     startMs: performance.now() - from,
     cpu() {
       const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" ");

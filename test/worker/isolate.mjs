@@ -13,7 +13,7 @@ export const limit = 128 * MiB; // of an isolate
 //	stats   gives {memory}, the bytes of linear memory, by a request
 //
 // The result has memory(), in bytes {heap, buffers, linear, total}, collect(),
-// which collects garbage first, watch() and close(). watch() looks every 50 ms
+// which collects garbage first, watch(ms) and close(). watch looks so often
 // until its stop() gives the most that was seen at once.
 export async function debug(host, stats) {
   const [{ webSocketDebuggerUrl }] = await (await fetch(`http://${host}/json/list`)).json();
@@ -47,13 +47,13 @@ export async function debug(host, stats) {
       await call("HeapProfiler.collectGarbage");
       return memory();
     },
-    watch() {
+    watch(ms = 50) {
       let most = { total: 0 }, on = true;
       const ended = (async () => {
         while (on) {
           const now = await memory();
           if (now.total > most.total) most = now;
-          await new Promise((r) => setTimeout(r, 50));
+          await new Promise((r) => setTimeout(r, ms));
         }
       })();
       return { async stop() { on = false; await ended; return most; } };

@@ -1,11 +1,15 @@
 // Command load sends one request over and over to a server on this machine and
 // checks each answer.
 //
-//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-post] [-header 'name: value'] [-ends TEXT] < body
+//	load -url URL [-n 1000] [-c 32] [-seconds 30] [-post] [-header 'name: value'] [-ends TEXT] [-pieces 1] [-equal] < body
 //
 // It stops after n requests or after the seconds, and prints
 //
 //	{"n","wrong","seconds","p50_us","p99_us","bytes"}
+//
+// An answer is right with status 200, the end asked for, at least so many
+// pieces that came by themselves, and, where that is asked for, the length of
+// all other answers.
 package main
 
 import (
@@ -45,6 +49,8 @@ type client struct {
 
 func main() {
 	target := flag.String("url", "", "where to send it")
+	pieces := flag.Int("pieces", 1, "pieces that a right answer comes in")
+	flag.BoolVar(&equal, "equal", false, "right answers have one length")
 	n := flag.Int64("n", 1000, "requests at most")
 	c := flag.Int("c", 32, "connections")
 	seconds := flag.Int("seconds", 30, "time at most")
@@ -73,10 +79,10 @@ func main() {
 	from := time.Now()
 	for i := range clients {
 		cl := &clients[i]
-		cl.http = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
+		cl.http = &http.Client{Timeout: 60 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}}
 		wg.Go(func() {
 			for left.Add(-1) >= 0 && time.Now().Before(end) {
-				cl.one(method, *target, body, head, []byte(*ends))
+				cl.one(method, *target, body, head, []byte(*ends), *pieces)
 			}
 		})
 	}
@@ -84,7 +90,34 @@ func main() {
 	report(clients, time.Since(from))
 }
 
-func (c *client) one(method, target string, body []byte, head headers, ends []byte) {
+// length of every right answer, once the first is there.
+var (
+	length atomic.Int64
+	equal  bool // is checked
+)
+
+// read reads a body and counts the pieces that it comes in.
+func read(body io.Reader) (got []byte, pieces int, err error) {
+	got = make([]byte, 0, 64<<10)
+	for {
+		if cap(got)-len(got) < 16<<10 {
+			got = slices.Grow(got, cap(got))
+		}
+		n, err := body.Read(got[len(got):cap(got)])
+		got = got[:len(got)+n]
+		if n > 0 {
+			pieces++
+		}
+		if err == io.EOF {
+			return got, pieces, nil
+		}
+		if err != nil {
+			return got, pieces, err
+		}
+	}
+}
+
+func (c *client) one(method, target string, body []byte, head headers, ends []byte, want int) {
 	from := time.Now()
 	req, _ := http.NewRequest(method, target, bytes.NewReader(body))
 	for k, v := range head {
@@ -95,11 +128,16 @@ func (c *client) one(method, target string, body []byte, head headers, ends []by
 		c.fail(err.Error())
 		return
 	}
-	got, err := io.ReadAll(resp.Body)
+	got, pieces, err := read(resp.Body)
 	resp.Body.Close()
 	c.bytes += int64(len(got))
-	if err != nil || resp.StatusCode != 200 || !bytes.HasSuffix(got, ends) {
-		c.fail(fmt.Sprintf("%d %v %.200q", resp.StatusCode, err, got))
+	if err != nil || resp.StatusCode != 200 || !bytes.HasSuffix(got, ends) || pieces < want {
+		c.fail(fmt.Sprintf("%d %v in %d pieces %.200q", resp.StatusCode, err, pieces, got))
+		return
+	}
+	size := int64(len(got))
+	if length.CompareAndSwap(0, size); equal && length.Load() != size {
+		c.fail(fmt.Sprintf("%d bytes, others have %d", size, length.Load()))
 		return
 	}
 	c.times = append(c.times, time.Since(from))

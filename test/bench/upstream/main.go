@@ -6,6 +6,12 @@
 //	POST …/chat/completions  with "stream":true: 200 chunks, 1 ms apart; else a short answer
 //	POST …/messages          the same as Anthropic messages
 //	GET  …/events            200 chunks, 1 ms apart
+//	POST …/transcriptions    reads a form of over 24 MiB
+//	POST …/videos/generations, GET …/videos/{id}, GET …/file.mp4: a job and its 24 MiB
+//
+// A stream of the model "slow" has 12 chunks, a second apart; one of "idle" a
+// chunk, and the rest when nothing has come for 12 s.
+//
 //	GET, PUT, DELETE /kv/…   on the second port
 //
 // It prints "<port> <kv port>" and stops when its standard input closes.
@@ -27,6 +33,7 @@ import (
 const (
 	chunks = 200
 	pace   = time.Millisecond
+	large  = 24 << 20 // bytes of a file, up or down
 )
 
 var (
@@ -51,6 +58,14 @@ func embeddingAnswer() []byte {
 }
 
 func serve(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/transcriptions") {
+		if n, err := io.Copy(io.Discard, r.Body); err != nil || n < large {
+			http.Error(w, fmt.Sprint("a form of ", n, " bytes"), http.StatusBadRequest)
+			return
+		}
+		answer(w, []byte(`{"text":"hello"}`))
+		return
+	}
 	body, _ := io.ReadAll(r.Body)
 	streamed := bytes.Contains(body, []byte(`"stream":true`))
 	switch path := r.URL.Path; {
@@ -59,9 +74,19 @@ func serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, "/chat/completions") && !streamed:
 		answer(w, chatAnswer)
 	case strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/events"):
-		stream(w, nil, chatChunk, chatEnd)
+		stream(w, rhythmOf(body), nil, chatChunk, chatEnd)
 	case strings.HasSuffix(path, "/messages") && streamed:
-		stream(w, msgStart, msgChunk, msgEnd)
+		stream(w, rhythmOf(body), msgStart, msgChunk, msgEnd)
+	case strings.HasSuffix(path, "/videos/generations"):
+		answer(w, []byte(`{"request_id":"job-1"}`))
+	case strings.HasSuffix(path, "/videos/job-1"):
+		answer(w, fmt.Appendf(nil, `{"status":"done","video":{"url":"http://%s/file.mp4"}}`, r.Host))
+	case path == "/file.mp4":
+		w.Header().Set("content-type", "video/mp4")
+		w.Header().Set("content-length", fmt.Sprint(large))
+		for range large / len(file) {
+			w.Write(file)
+		}
 	default:
 		http.Error(w, "no such path", http.StatusNotFound)
 	}
@@ -74,17 +99,35 @@ func answer(w http.ResponseWriter, b []byte) {
 	w.Write(b)
 }
 
-func stream(w http.ResponseWriter, head, chunk, tail []byte) {
+var file = bytes.Repeat([]byte("0123456789abcdef"), 4<<10) // a piece of it
+
+// rhythm is how the chunks of a stream come.
+type rhythm struct {
+	chunks int
+	pace   time.Duration
+}
+
+func rhythmOf(body []byte) rhythm {
+	switch {
+	case bytes.Contains(body, []byte(`"model":"slow"`)):
+		return rhythm{12, time.Second}
+	case bytes.Contains(body, []byte(`"model":"idle"`)):
+		return rhythm{1, 12 * time.Second}
+	}
+	return rhythm{chunks, pace}
+}
+
+func stream(w http.ResponseWriter, r rhythm, head, chunk, tail []byte) {
 	w.Header().Set("content-type", "text/event-stream")
 	f := w.(http.Flusher)
 	w.Write(head)
 	f.Flush()
-	for range chunks {
+	for range r.chunks {
 		if _, err := w.Write(chunk); err != nil {
 			return
 		}
 		f.Flush()
-		time.Sleep(pace)
+		time.Sleep(r.pace)
 	}
 	w.Write(tail)
 }
