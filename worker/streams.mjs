@@ -248,8 +248,11 @@ export class Streams {
     this.running++;
     if (of) of.uses++;
     (async () => {
-      const w = writable.getWriter(), r = body?.getReader(), room = { bytes: null };
-      let cause = 0, gone = false;
+      // An upload is read in large pieces, into one buffer: the platform's own
+      // have 4 KiB. An event stream has small ones, and should hold no buffer.
+      const upload = !flight;
+      const w = writable.getWriter(), r = body?.getReader(upload ? { mode: "byob" } : undefined), room = { bytes: null };
+      let cause = 0, gone = false, buffer = upload && body ? new ArrayBuffer(oneGo) : null;
       const send = async (out) => {
         if (!out) return;
         try { await w.write(out); } catch { gone = true; }
@@ -258,9 +261,10 @@ export class Streams {
       while (r && !gone && !this.inst.dead) {
         let chunk;
         try {
-          const { value, done } = await until(r.read(), idle);
+          const { value, done } = await until(upload ? r.read(new Uint8Array(buffer)) : r.read(), idle);
           if (done) break;
           chunk = value;
+          if (upload) buffer = value.buffer;
         } catch (e) {
           cause = e === stopped ? IDLE : RESET;
           break;

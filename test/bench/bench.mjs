@@ -73,11 +73,11 @@ const message = (model, stream) => JSON.stringify({ model, max_tokens: 1000, mes
 const done = "data: [DONE]\n\n", stopped = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
 // A form of 24 MiB that goes up with its model first.
-const formPart = (name, more = "") => `--bench-boundary\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`;
+const formPart = (name, more = "") => `------formdata-undici-028837456192\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`;
 const form = (model) => Buffer.concat([
-  Buffer.from(formPart("model") + model + "\r\n" + formPart("file", '; filename="a.mp3"')), Buffer.alloc(24 * MiB, "0123456789abcdef"), Buffer.from("\r\n--bench-boundary--\r\n"),
+  Buffer.from(formPart("model") + model + "\r\n" + formPart("file", '; filename="a.mp3"')), Buffer.alloc(24 * MiB, "0123456789abcdef"), Buffer.from("\r\n------formdata-undici-028837456192--\r\n"),
 ]);
-const formHead = { "content-type": "multipart/form-data; boundary=bench-boundary" };
+const formHead = { "content-type": "multipart/form-data; boundary=----formdata-undici-028837456192" };
 
 // A row compares one way to serve with the floor's way to serve the same, or
 // with that of another target, base.
