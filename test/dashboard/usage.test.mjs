@@ -92,6 +92,26 @@ test("the page of requests shows, filters, and refreshes by itself", async (t) =
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 7);
 });
 
+test("the list stands still once nobody touches the page", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const p = await page(t, machineId, "Requests");
+  await p.clock.install();
+  await p.reload();
+  await settled(p);
+  let asked = 0;
+  p.on("request", (r) => { if (r.url().includes("/api/requests")) asked++; });
+  await p.clock.runFor(30_000);
+  assert.ok(asked >= 3 && asked <= 6, `${asked} in 30 s`);
+  await p.clock.runFor(10 * 60_000);
+  await p.getByText("Refresh by itself (paused)").waitFor();
+  const before = asked;
+  await p.clock.runFor(120_000);
+  assert.equal(asked, before, "a session that nobody uses is not kept alive");
+  await p.keyboard.press("Shift");
+  await p.clock.runFor(6_000);
+  assert.equal(asked, before + 1);
+});
+
 test("older requests are shown page by page", async (t) => {
   const { machineId, call, api } = await used();
   await Promise.all(Array.from({ length: 60 }, () => call("/v1/embeddings", { model: "up/test-embed", input: "x" })));

@@ -91,6 +91,8 @@ export async function signOut(all: boolean) {
   csrf = "";
 }
 
+const tryName = "Dashboard playground";
+
 // Machine is the management of one machine.
 export class Machine {
   private dataKey: { id: string; key: string; until: number } | null = null;
@@ -108,7 +110,10 @@ export class Machine {
     const now = Date.now();
     if (!this.dataKey || this.dataKey.until < now + 60_000) {
       const until = now + 3_600_000;
-      const k = await this.post<{ id: string; apiKey: string }>("/keys", { name: "Dashboard playground", scopes: ["data"], expiresAt: until });
+      // Those of pages that were closed without signing out have expired by now.
+      const { data } = await this.get<{ data: { id: string; name?: string; expiresAt?: number }[] }>("/keys");
+      for (const old of data) if (old.name === tryName && old.expiresAt && old.expiresAt < now) await this.del(`/keys/${old.id}`).catch(() => {});
+      const k = await this.post<{ id: string; apiKey: string }>("/keys", { name: tryName, scopes: ["data"], expiresAt: until });
       this.dataKey = { id: k.id, key: k.apiKey, until };
     }
     return this.dataKey.key;

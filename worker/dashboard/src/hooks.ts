@@ -57,6 +57,28 @@ export function useAction(): Action {
   return { ...state, run, clear };
 }
 
+// useIdle tells whether nobody has touched the page for a while. What refreshes
+// itself stops then: it would keep a session alive that nobody uses.
+export function useIdle(afterMs: number): boolean {
+  const [idle, set] = useState(false);
+  useEffect(() => {
+    let timer = 0;
+    const touched = () => {
+      clearTimeout(timer);
+      timer = window.setTimeout(() => set(true), afterMs);
+      set(false);
+    };
+    const kinds = ["pointerdown", "pointermove", "keydown", "wheel", "focus"];
+    for (const kind of kinds) addEventListener(kind, touched, { passive: true });
+    touched();
+    return () => {
+      clearTimeout(timer);
+      for (const kind of kinds) removeEventListener(kind, touched);
+    };
+  }, [afterMs]);
+  return idle;
+}
+
 // useNow gives the time, anew every second while active.
 export function useNow(active: boolean): number {
   const [now, set] = useState(Date.now);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { PageProps } from "../app";
-import { useAction, useLoad } from "../hooks";
+import { useAction, useIdle, useLoad } from "../hooks";
 import { Badge, Button, Empty, ErrorBox, Field, Load, Page, Search, Table, number } from "../ui";
 import type { ConnectionRow } from "./connections";
 import { keyName, type KeyRow } from "./keys";
@@ -35,6 +35,7 @@ interface Answer { data: RequestRow[]; has_more: boolean }
 
 const perPage = 50;
 const everyMs = 5000;
+const idleMs = 10 * 60_000;
 
 const statusWords: Record<number, string> = {
   400: "request refused", 401: "credential refused", 402: "no credit left", 403: "not allowed", 404: "not found", 408: "timed out", 413: "too large", 422: "request refused",
@@ -56,12 +57,13 @@ export default function Requests({ machine }: PageProps) {
     const [keys, conns] = await Promise.all([machine.get<{ data: KeyRow[] }>("/keys"), machine.get<{ data: ConnectionRow[] }>("/providers")]);
     return { keys: keys.data.map((k) => [k.id, keyName(k)] as const), conns: conns.data.map((c) => [c.id, c.name || c.provider] as const) };
   }, [machine]);
+  const idle = useIdle(idleMs);
   // While older ones are shown, the list stands still.
   useEffect(() => {
-    if (!auto || older.length > 0) return;
+    if (!auto || idle || older.length > 0) return;
     const timer = setInterval(() => { if (!document.hidden) void list.reload(); }, everyMs);
     return () => clearInterval(timer);
-  }, [auto, list.reload, older.length]);
+  }, [auto, idle, list.reload, older.length]);
   const next = useAction();
   const loadMore = (last: RequestRow) => next.run(async () => {
     const page = await machine.get<Answer>(query(last.seq));
@@ -73,7 +75,7 @@ export default function Requests({ machine }: PageProps) {
   return (
     <Page title="Requests" intro="The last thousand calls or so, without anything of their text." actions={(
       <>
-        <label class="row tight"><input type="checkbox" checked={auto} onChange={(e) => setAuto(e.currentTarget.checked)} />Refresh by itself</label>
+        <label class="row tight"><input type="checkbox" checked={auto} onChange={(e) => setAuto(e.currentTarget.checked)} />Refresh by itself{auto && idle && " (paused)"}</label>
         <Button onClick={() => { setOlder([]); setMore(true); void list.reload(); }}>Refresh</Button>
       </>
     )}>

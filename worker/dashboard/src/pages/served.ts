@@ -6,10 +6,12 @@ import { ApiError, type Machine } from "../api";
 export async function ask(machine: Machine, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   const key = await machine.tryKey();
   try {
-    return await fetch(path, {
+    const res = await fetch(path, {
       method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
       credentials: "omit", cache: "no-store", signal,
     });
+    if (res.status === 401) await machine.forget(); // somebody has revoked it; the next call makes another
+    return res;
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     throw new ApiError(0, "the gateway cannot be reached");
