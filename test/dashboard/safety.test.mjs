@@ -89,7 +89,6 @@ test("a person without a mouse signs in, makes a machine and connects a provider
       await page.keyboard.press("Tab");
       if ((await active()).trim().startsWith(name)) {
         const ring = await page.evaluate(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; });
-        if (!ring) console.log(await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200) + getComputedStyle(document.activeElement).outline));
         assert.ok(ring, `${name} shows that it has the focus`);
         return;
       }
@@ -130,7 +129,8 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   await page.getByRole("dialog", { name: "DeepSeek is connected" }).getByText("Works", { exact: true }).waitFor();
   await tabTo("All providers");
   await page.keyboard.press("Enter");
-  await page.getByRole("heading", { name: "DeepSeek" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
+  await page.getByRole("link", { name: "DeepSeek", exact: true }).waitFor();
   await page.keyboard.press("Shift+Tab");
   await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
   await tabTo("Skip to the content");
