@@ -3,6 +3,8 @@ package accounts
 import (
 	"time"
 
+	"weir/pkg/edge"
+	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -53,6 +55,38 @@ func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time
 		}
 	}
 	return e.steps
+}
+
+// stands is put where a credential would be.
+const stands = "a-credential"
+
+// Usable tells whether the connection holds what calls of the target present,
+// or can have it made: what Send finds out when it opens the credential.
+func Usable(call *Call, to *routing.Target, conn *store.Connection) error {
+	has := func(field string) store.Secret {
+		if conn.Secrets[field] == "" {
+			return store.Secret{}
+		}
+		return store.NewSecret(stands)
+	}
+	cred := provider.Credential{APIKey: has(store.APIKey), AccessToken: has(store.AccessToken), AccessKeyID: has(store.AccessKeyID), SecretAccessKey: has(store.SecretAccessKey)}
+	if renewable(conn) {
+		cred.AccessToken = store.NewSecret(stands)
+	}
+	var h edge.Header
+	err := error(nil)
+	if base := baseOf(call, to); base != nil {
+		err = provider.AuthorizeOf(&h, to.Provider, base, conn, cred)
+	} else {
+		err = provider.Authorize(&h, to.Provider, conn, cred)
+	}
+	if err == provider.ErrMustSign {
+		if cred.AccessKeyID.IsZero() && cred.APIKey.IsZero() {
+			return provider.ErrNoCredential
+		}
+		err = nil
+	}
+	return err
 }
 
 type explainer struct {

@@ -168,10 +168,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.Credential) (*upstream.Request, *failure) {
 	req, err := pl.call.Build(to, conn)
 	if err == nil {
-		var base *provider.Base
-		if pl.call.Base != nil {
-			base = pl.call.Base(to)
-		}
+		base := baseOf(pl.call, to)
 		if base != nil {
 			err = provider.AuthorizeOf(&req.Header, to.Provider, base, conn, cred)
 		} else {
@@ -206,6 +203,13 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 		}
 	}
 	return req, nil
+}
+
+func baseOf(call *Call, to *routing.Target) *provider.Base {
+	if call.Base == nil {
+		return nil
+	}
+	return call.Base(to)
 }
 
 // unbuilt judges why a request could not be made: nil when only this account

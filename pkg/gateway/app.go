@@ -176,6 +176,15 @@ func New(cfg Config, p Ports) *App {
 	talk := func(s accounts.Sender) *dialog.Dialog {
 		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now}
 	}
+	sound := func(s accounts.Sender) *audio.Handler {
+		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now}
+	}
+	pictures := func(s accounts.Sender) *images.Handler {
+		return &images.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now}
+	}
+	films := func(s accounts.Sender) *videos.Handler {
+		return &videos.Handler{Router: routing.Router{}, Accounts: s, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room}
+	}
 	talks := talk(pool)
 	manager := &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)}
 	g.SetRoutes(withFeatures(routes(&handlers{
@@ -186,9 +195,9 @@ func New(cfg Config, p Ports) *App {
 		chat:           &chat.Handler{Dialog: talks},
 		messages:       &messages.Handler{Dialog: talks},
 		responses:      &responses.Handler{Dialog: talks, Object: p.Objects},
-		audio:          &audio.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now},
-		images:         &images.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now},
-		videos:         &videos.Handler{Router: routing.Router{}, Accounts: pool, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room},
+		audio:          sound(pool),
+		images:         pictures(pool),
+		videos:         films(pool),
 		search:         find(pool),
 		web:            pages(pool, p.Do),
 		rerank:         order(pool),
@@ -207,6 +216,14 @@ func New(cfg Config, p Ports) *App {
 				return (&messages.Handler{Dialog: talk(s)}).Create
 			case "/v1/responses":
 				return (&responses.Handler{Dialog: talk(s), Object: p.Objects}).Create
+			case "/v1/messages/count_tokens":
+				return (&messages.Handler{Dialog: talk(s)}).CountTokens
+			case "/v1/audio/speech":
+				return sound(s).Speech
+			case "/v1/images/generations":
+				return pictures(s).Generations
+			case "/v1/videos/generations":
+				return films(s).Generations
 			case "/v1/search":
 				return find(s).Create
 			case "/v1/web/fetch":

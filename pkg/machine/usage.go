@@ -3,6 +3,7 @@ package machine
 import (
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,22 +109,51 @@ func (u *usageRow) grouped(by []string) (row usageRow, name string) {
 	return row, strings.Join([]string{row.Day, row.KeyID, row.ConnectionID, row.Provider, row.Model, row.Endpoint}, "\n")
 }
 
+// daysOf reads a period: day, week, month, or 30d; "" is a week.
+func daysOf(period string) (int64, error) {
+	switch period {
+	case "day":
+		return 1, nil
+	case "", "week":
+		return 7, nil
+	case "month":
+		return 30, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(period, "d"))
+	if err != nil || !strings.HasSuffix(period, "d") || n < 1 || n > usageDays {
+		return 0, apierr.Invalid("period", "period must be day, week, month, or a number of days: 30d")
+	}
+	return int64(n), nil
+}
+
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
-// asked for, the last seven unless told, and their sum.
+// asked for, the last seven unless told, and their sum. period=30d stands for
+// from and to, group is another name of groupBy.
 func (c *change) usageList() (any, error) {
-	from, to := c.query("from"), c.query("to")
+	from, to, period := c.query("from"), c.query("to"), c.query("period")
+	if period != "" && (from != "" || to != "") {
+		return nil, apierr.Invalid("period", "period cannot go with from or to")
+	}
+	days, err := daysOf(period)
+	if err != nil {
+		return nil, err
+	}
 	if to == "" {
 		to = dayOf(c.now)
 	}
 	if from == "" {
-		from = dayOf(c.now - 6*dayMs)
+		from = dayOf(c.now - (days-1)*dayMs)
 	}
 	for name, d := range map[string]string{"from": from, "to": to} {
 		if _, err := time.Parse(time.DateOnly, d); err != nil {
 			return nil, apierr.Invalid(name, "%s must be a day: 2026-01-31", name)
 		}
 	}
-	by, err := groupsOf(c.query("groupBy"))
+	groups := c.query("groupBy")
+	if groups == "" {
+		groups = c.query("group")
+	}
+	by, err := groupsOf(groups)
 	if err != nil {
 		return nil, err
 	}

@@ -267,8 +267,18 @@ func TestUsageIsAddedUp(t *testing.T) {
 	if rows := by.Get("data").Array(); len(rows) != 2 || by.Get(`data.#(keyId=="k1").requests`).Int() != 7 {
 		t.Errorf("by key: %s", by.Raw)
 	}
-	if status, _ := w.api("GET", "/api/usage?from=yesterday", ""); status != 400 {
-		t.Errorf("got %d", status)
+	if a := w.ok("GET", "/api/usage?period=day&group=key", ""); a.Get("from").Str != a.Get("to").Str || len(a.Get("data").Array()) != 1 || a.Get("total.requests").Int() != 1 {
+		t.Errorf("of a day: %s", a.Raw)
+	}
+	for period, n := range map[string]int64{"week": 10, "month": 10, "2d": 10, "1d": 1, "90d": 10} {
+		if a := w.ok("GET", "/api/usage?period="+period, ""); a.Get("total.requests").Int() != n {
+			t.Errorf("%s: %s", period, a.Raw)
+		}
+	}
+	for _, q := range []string{"from=yesterday", "period=0d", "period=91d", "period=year", "period=7", "period=day&from=2026-01-01", "group=nothing"} {
+		if status, _ := w.api("GET", "/api/usage?"+q, ""); status != 400 {
+			t.Errorf("%s: got %d", q, status)
+		}
 	}
 	if w.replica().Generation != gen {
 		t.Error("usage moves the generation")

@@ -49,9 +49,12 @@ type PlanStep struct {
 	ConnectionName string   `json:"connectionName"`
 	Upstream       string   `json:"upstream"` // method and address that would be called
 	Dropped        []string `json:"dropped"`  // fields the upstream does not know
-	Skipped        string   `json:"skipped"`  // why it is left out; "" when it is tried
-	CooldownMs     int64    `json:"cooldownMs"`
-	Trial          bool     `json:"trial"` // one request at a time tries it after a long cooldown
+	// Skipped tells why it is left out, "" when it is tried: what accounts.Step
+	// tells, no_credential, incomplete (a setting is missing), refused (this
+	// model takes no such request: the plan ends here), not_reached.
+	Skipped    string `json:"skipped"`
+	CooldownMs int64  `json:"cooldownMs"`
+	Trial      bool   `json:"trial"` // one request at a time tries it after a long cooldown
 }
 
 // Explain serves the route. A request that the endpoint refuses is refused here
@@ -89,7 +92,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*edge.Response, 
 			Header: edge.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(in.Body),
 		},
-		Machine: m, Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
+		Machine: m.Look(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
 	}
 	if in.ConnectionID != "" {
 		sub.Header.Set("x-connection-id", in.ConnectionID)
@@ -120,21 +123,43 @@ type recorder struct {
 // Send notes the plan of a call.
 func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
 	r.plan.Billable = call.Billable
+	tries, over := 0, false
 	for _, s := range accounts.Explain(call.Machine, call.Targets, call.Request.Header.Get("x-connection-id"), r.now) {
 		step := PlanStep{
-			Try: s.Try, Model: s.Target.ID(), Provider: s.Target.Provider.ID,
+			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
 			Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial,
 		}
-		switch req, err := call.Build(s.Target, s.Connection); {
+		req, err := call.Build(s.Target, s.Connection)
+		var refusal *apierr.Error
+		switch {
 		case err == nil:
 			url, _, _ := strings.Cut(req.URL, "?")
 			step.Upstream = req.Method + " " + url
+			dropped := call.Request.Trace.Dropped
 			if call.Dropped != nil {
-				step.Dropped = append(step.Dropped, call.Dropped()...)
+				dropped = call.Dropped()
 			}
-		case step.Skipped == "":
-			step.Try, step.Skipped = 0, "incomplete"
+			step.Dropped = append(step.Dropped, dropped...)
+			if accounts.Usable(call, s.Target, s.Connection) != nil && s.Try > 0 {
+				step.Skipped = "no_credential"
+			}
+		case s.Try == 0:
+		case errors.As(err, &refusal):
+			if tries == 0 && !over {
+				return nil, err
+			}
+			step.Skipped, over = "refused", true
+		default:
+			step.Skipped = "incomplete"
+		}
+		switch {
+		case step.Skipped != "":
+		case over:
+			step.Skipped = "not_reached"
+		default:
+			tries++
+			step.Try = tries
 		}
 		r.plan.Steps = append(r.plan.Steps, step)
 	}

@@ -14,10 +14,12 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/edge"
 	"weir/pkg/embeddings"
+	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
+	"weir/pkg/upstream"
 )
 
 // explainer is the route over the real embeddings endpoint.
@@ -121,5 +123,67 @@ func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 	var e *apierr.Error
 	if !errors.As(err, &e) || e.Status != 404 {
 		t.Errorf("unknown machine: %v", err)
+	}
+}
+
+// What Send would find out on its way is told, and the places count what is tried.
+func TestExplainCountsWhatCanBeTried(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	key := map[string]store.Sealed{store.APIKey: "x"}
+	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{
+		{ID: "c1", Provider: "openai", Priority: 1},
+		{ID: "c2", Provider: "openai", Priority: 2, Secrets: key},
+		{ID: "c3", Provider: "azure", Priority: 1, Secrets: key},
+		{ID: "c4", Provider: "together", Secrets: key},
+		{ID: "c5", Provider: "bedrock", Secrets: map[string]store.Sealed{store.SecretAccessKey: "x"}, Data: store.ProviderData{Vars: map[string]string{"region": "us-east-1"}}},
+	}, Combos: []store.Combo{{ID: "k", Name: "turns", Kind: "embedding", Strategy: "round-robin", Models: []string{
+		"openai/text-embedding-3-small", "azure/mine", "bedrock/amazon.titan-embed-text-v2:0", "together/m",
+	}}}}
+	m := snapshot.New(rec)
+	for range 3 { // no turn is taken
+		p, err := explain(t, explainer(m, now), &auth.Call{Operator: true, Machine: m, MachineID: rec.ID}, `{"path":"/v1/embeddings","body":{"model":"turns","input":"a"}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range p.Steps {
+			got = append(got, fmt.Sprintf("%d %s %s", s.Try, s.ConnectionID, s.Skipped))
+		}
+		if want := "0 c1 no_credential, 1 c2 , 0 c3 incomplete, 0 c5 no_credential, 2 c4 "; strings.Join(got, ", ") != want {
+			t.Fatalf("got  %s\nwant %s", strings.Join(got, ", "), want)
+		}
+	}
+}
+
+// A plan ends at the model that takes no such request, as the call would.
+func TestExplainEndsWhereTheCallEnds(t *testing.T) {
+	refuse := "b"
+	h := explainer(nil, time.Now())
+	m := snapshot.New(&store.Machine{Version: 1, ID: "machine000000001"})
+	h.Cache = loader{m}
+	d := &provider.Descriptor{ID: "openai"}
+	conn := func(id string) *store.Connection {
+		return &store.Connection{ID: id, Secrets: map[string]store.Sealed{store.APIKey: "x"}}
+	}
+	h.Endpoint = func(_ string, s accounts.Sender) Endpoint {
+		return func(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+			_, err := s.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request,
+				Targets: []routing.Target{{Provider: d, Model: "a", Connections: []*store.Connection{conn("a")}}, {Provider: d, Model: "b", Connections: []*store.Connection{conn("b")}}, {Provider: d, Model: "c", Connections: []*store.Connection{conn("c")}}},
+				Build: func(to *routing.Target, _ *store.Connection) (*upstream.Request, error) {
+					if to.Model == refuse {
+						return nil, apierr.Invalid("input", "too many")
+					}
+					return &upstream.Request{Method: "POST", URL: "https://api.openai.com/v1/embeddings?x=1"}, nil
+				}})
+			return nil, err
+		}
+	}
+	p, err := explain(t, h, &auth.Call{Machine: m, MachineID: m.ID}, `{"path":"/v1/embeddings","body":{}}`)
+	if err != nil || len(p.Steps) != 3 || p.Steps[0].Try != 1 || p.Steps[1].Skipped != "refused" || p.Steps[2].Skipped != "not_reached" || p.Steps[2].Try != 0 {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	refuse = "a"
+	if _, err := explain(t, h, &auth.Call{Machine: m, MachineID: m.ID}, `{"path":"/v1/embeddings","body":{}}`); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("got %v, want the refusal", err)
 	}
 }

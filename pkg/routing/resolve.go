@@ -122,7 +122,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	if n > MaxTargets {
 		return r.tooMany()
 	}
-	if c.Strategy == "round-robin" && depth == 0 {
+	if c.Strategy == "round-robin" {
 		start = int(r.m.Turn("combo/"+c.Name) % uint32(n))
 	}
 	before := len(r.out)

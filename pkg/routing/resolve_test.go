@@ -14,7 +14,7 @@ import (
 
 const compat = "openai-compatible-0123abcd"
 
-func machine() *snapshot.Machine {
+func machine(more ...store.Combo) *snapshot.Machine {
 	conn := func(id, provider, prefix string, inactive bool) store.Connection {
 		return store.Connection{ID: id, Provider: provider, Inactive: inactive, Data: store.ProviderData{Prefix: prefix}}
 	}
@@ -38,7 +38,7 @@ func machine() *snapshot.Machine {
 			conn("r1", "openrouter", "", false), conn("g1", "gemini", "", true), conn("n1", "nvidia", "", false),
 			conn("h1", "huggingface", "", false), conn("t1", "tavily", "", false),
 		},
-		Combos: append(loop, wide, half,
+		Combos: append(append(loop, wide, half,
 			store.Combo{Name: "best", Models: []string{"lab/a", "openai/text-embedding-3-small"}},
 			store.Combo{Name: "nested", Models: []string{"best", "openrouter/x/y"}},
 			store.Combo{Name: "partly", Models: []string{"gemini/gone", "openai/hidden-1", "lab/a"}},
@@ -50,7 +50,7 @@ func machine() *snapshot.Machine {
 			store.Combo{Name: "turns", Strategy: "round-robin", Models: []string{"lab/a", "lab/b", "lab/c"}},
 			store.Combo{Name: "empty"},
 			store.Combo{Name: "text-embedding-3-small", Models: []string{"lab/shadow"}},
-		),
+		), more...),
 		ModelAliases: map[string]string{"fast": "openai/text-embedding-3-small", "chain": "lab/z", "plain": "noslash", "bad": "nobody/x", "via": "openai/hidden-1", "pair/x": "lab/p"},
 		CustomModels: []store.CustomModel{{ID: "house/embed", ProviderAlias: "lab"}, {ID: " spaced ", ProviderAlias: "openai"}},
 		Disabled: []store.DisabledModels{
@@ -182,6 +182,29 @@ func TestRoundRobinComboTurns(t *testing.T) {
 	}
 	if s := strings.Join(first, ""); s != "abca" {
 		t.Errorf("got %s, want abca", s)
+	}
+}
+
+// Within another combo it takes turns too; who only looks takes none.
+func TestNestedRoundRobinComboTurns(t *testing.T) {
+	m := machine(
+		store.Combo{Name: "inner", Strategy: "round-robin", Models: []string{"lab/a", "lab/b"}},
+		store.Combo{Name: "outer", Models: []string{"inner", "lab/c"}},
+	)
+	var all []string
+	for i := range 5 {
+		at := m
+		if i == 2 {
+			at = m.Look()
+		}
+		got, err := Router{}.Resolve("outer", at, catalog.Embedding)
+		if err != nil || len(got) != 3 {
+			t.Fatalf("%v %v", got, err)
+		}
+		all = append(all, got[0].Model+got[1].Model+got[2].Model)
+	}
+	if s := strings.Join(all, " "); s != "abc bac abc abc bac" {
+		t.Errorf("got %s", s)
 	}
 }
 

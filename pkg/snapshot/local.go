@@ -109,12 +109,22 @@ func (m *Machine) Strike(connection string, now int64) bool {
 // Turn counts the calls of a machine for a provider: the round-robin turn.
 func (m *Machine) Turn(provider string) uint32 {
 	l := m.Local
+	if m.looking {
+		return l.turns[provider]
+	}
 	if l.turns == nil {
 		l.turns = map[string]uint32{}
 	}
 	n := l.turns[provider]
 	l.turns[provider] = n + 1
 	return n
+}
+
+// Look gives the machine as somebody sees it who takes no turn.
+func (m *Machine) Look() *Machine {
+	seen := *m
+	seen.looking = true
+	return &seen
 }
 
 // NextTurn tells what Turn will give, without taking the turn.

@@ -30,6 +30,7 @@ type Machine struct {
 	combos   map[string]*store.Combo
 	disabled map[disabledModel]struct{}
 	cooling  map[account]*store.Cooldown
+	looking  bool // Turn takes none
 }
 
 type disabledModel struct{ under, id string }

@@ -14,6 +14,15 @@ before(async () => {
 after(async () => { await gw?.close(); await up?.close(); });
 beforeEach(() => { up.clear(); up.script = null; });
 
+// calls are the kinds of a call, each with its path and body.
+const messages = [{ role: "user", content: "a" }];
+const calls = {
+  embeddings: ["/v1/embeddings", { model: "up/test-embed", input: "a" }],
+  chat: ["/v1/chat/completions", { model: "up/test-chat", messages }],
+  stream: ["/v1/chat/completions", { model: "up/test-chat", messages, stream: true }],
+  "translated stream": ["/v1/messages", { model: "up/test-chat", messages, max_tokens: 50, stream: true }],
+};
+
 // accounts makes a machine with n accounts of one provider; answers says what
 // the upstream answers each key with: a fault spec, or nothing for success.
 async function accounts(...answers) {
@@ -22,39 +31,133 @@ async function accounts(...answers) {
   for (const [i] of answers.entries()) ids.push((await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, priority: i + 1 }))).id);
   const faults = new Map(answers.map((a, i) => [`Bearer upstream-key-${i}`, a]));
   up.script = (req) => faults.get(req.headers.authorization) ?? null;
-  const send = async (more = {}, headers = {}) => {
+  const send = async (more = {}, headers = {}, [path, base] = calls.embeddings) => {
     const from = up.seen.length;
-    const res = await gw.fetch("/v1/embeddings", {
+    const res = await gw.fetch(path, {
       method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}`, ...headers },
-      body: JSON.stringify({ model: "up/test-embed", input: "a", ...more }),
+      body: JSON.stringify({ ...base, ...more }),
     });
     const text = await res.text();
-    return { status: res.status, headers: res.headers, text, body: JSON.parse(text), tried: up.seen.slice(from).map((r) => Number(r.headers.authorization.slice(-1))) };
+    return { status: res.status, headers: res.headers, text, body: res.headers.get("content-type").startsWith("application/json") ? JSON.parse(text) : null, tried: up.seen.slice(from).map((r) => Number(r.headers.authorization.slice(-1))) };
   };
   const cooling = async () => (await operator.call("GET", `/${machineId}/api/models/availability`)).data;
   return { machineId, apiKey, ids, faults, send, cooling };
 }
 
-for (const [fault, then] of [
-  ["status=401", "next"], ["status=403", "next"], ["status=402", "next"], ["status=429", "next"], ["status=529", "next"],
-  ["status=500", "next"], ["status=502", "next"], ["status=503", "next"], ["status=504", "next"], ["status=408", "next"], ["reset", "next"], ["raw=garbage", "next"],
+const quota = { status: 429, body: '{"error":{"message":"no","code":"insufficient_quota"}}' };
+// Each row of the table: what the first account says, who is called, and for how
+// long that account rests afterwards, in seconds.
+for (const [fault, then, rests] of [
+  ["status=401", "next", 120], ["status=403", "next", 120], ["status=402", "next", 3600], [quota, "next", 3600],
+  ["status=402!header=retry-after:600", "next", 600],
+  ["status=429", "next", 2], ["status=429!header=retry-after:7", "next", 7], ["status=429!header=retry-after:999999", "next", 1800], ["status=529", "next", 0],
+  ["status=500", "next", 0], ["status=502", "next", 0], ["status=503", "next", 0], ["status=504", "next", 0], ["status=408", "next", 0], ["reset", "next", 0], ["raw=garbage", "next", 0],
   ["status=400", "return"], ["status=404", "return"], ["status=405", "return"], ["status=409", "return"], ["status=413", "return"], ["status=415", "return"], ["status=422", "return"],
 ]) {
-  test(`${fault}: ${then === "next" ? "the next account answers" : "the answer goes to the caller"}`, async () => {
-    const { send, ids } = await accounts(fault, "");
-    const got = await send();
-    if (then === "next") {
+  for (const [kind, call] of Object.entries(calls)) {
+    test(`${kind}: ${fault.body ?? fault}: ${then === "next" ? "the next account answers" : "the answer goes to the caller"}`, async () => {
+      const { send, ids, cooling } = await accounts(fault, "");
+      const got = await send({}, {}, call);
+      if (then === "return") {
+        assert.equal(got.status, Number(fault.slice(7)));
+        assert.deepEqual(got.tried, [0]);
+        assert.deepEqual(await cooling(), []);
+        return;
+      }
       assert.equal(got.status, 200, got.text);
       assert.deepEqual(got.tried, [0, 1]);
       assert.equal(got.headers.get("x-weir-connection-id"), ids[1]);
       assert.equal(got.headers.get("x-weir-attempts"), "2");
-      assert.equal(got.headers.get("x-weir-model"), "up/test-embed");
-    } else {
-      assert.equal(got.status, Number(fault.slice(7)));
-      assert.deepEqual(got.tried, [0]);
+      assert.equal(got.headers.get("x-weir-model"), call[1].model);
+      if (call[1].stream) assert.match(got.text, /\[DONE\]|message_stop/);
+      const next = await send({}, {}, call);
+      assert.deepEqual(next.tried, rests ? [1] : [0, 1], "what is remembered");
+      if (!rests) return;
+      let row;
+      for (let i = 0; i < 60 && !row; i++) { row = (await cooling()).find((r) => r.connectionId === ids[0]); if (!row) await new Promise((r) => setTimeout(r, 30)); }
+      if (!row && rests <= 2) return; // over before it was read
+      assert.ok(row.waitMs <= rests * 1000 && row.waitMs > rests * 1000 - 15_000, `rests ${row.waitMs} ms`);
+    });
+  }
+}
+
+for (const [status, then] of [[400, "return"], [401, "next"], [429, "next"], [500, "next"], [529, "next"]]) {
+  test(`a stream whose first event is an error of ${status}: as its status`, async () => {
+    const { send, faults } = await accounts("", "");
+    const type = { 400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 529: "overloaded_error" }[status];
+    faults.set("Bearer upstream-key-0", { headers: { "content-type": "text/event-stream" }, body: `data: ${JSON.stringify({ error: { message: "no", type, code: status } })}\n\n` });
+    for (const kind of ["stream", "translated stream"]) {
+      const got = await send({}, {}, calls[kind]);
+      if (then === "return") {
+        assert.deepEqual([got.status, got.tried], [400, [0]], got.text);
+        assert.ok(got.body.error, "JSON, though a stream was asked for");
+      } else if (kind === "stream" || !new Set([401, 429]).has(status)) assert.deepEqual([got.status, got.tried], [200, [0, 1]], got.text);
+      else assert.deepEqual([got.status, got.tried], [200, [1]], "it rests");
     }
   });
 }
+
+for (const [name, header, seconds] of [
+  ["retry-after in seconds", "retry-after:9", 9], ["retry-after as a date", () => `retry-after:${new Date(Date.now() + 40_000).toUTCString()}`, 40],
+  ["retry-after-ms", "retry-after-ms:8500", 9], ["retry-after-ms before retry-after", "retry-after-ms:8500!header=retry-after:300", 9],
+  ["x-ratelimit-reset-requests", "x-ratelimit-reset-requests:1m5s", 65], ["x-ratelimit-reset, an epoch", () => `x-ratelimit-reset:${Math.floor(Date.now() / 1000) + 50}`, 50],
+  ["anthropic's reset, a time", () => `anthropic-ratelimit-requests-reset:${new Date(Date.now() + 30_000).toISOString()}`, 30],
+  ["too long", "retry-after:1000000", 1800], ["none", "x-nothing:1", 2], ["garbage", "retry-after:soon", 2], ["zero", "retry-after:0", 1], ["negative", "retry-after:-5", 2],
+]) {
+  test(`the wait of a 429: ${name}`, async () => {
+    const value = (typeof header === "function" ? header() : header).split("!header=").map((h) => `!header=${encodeURIComponent(h)}`).join("");
+    const { send } = await accounts("status=429" + value);
+    const got = await send();
+    assert.equal(got.status, 429);
+    const wait = Number(got.headers.get("retry-after"));
+    assert.ok(wait <= seconds + 1 && wait >= Math.max(1, seconds - 2), `${wait} s, want ${seconds}`);
+    assert.ok(Math.abs(Number(got.headers.get("retry-after-ms")) - wait * 1000) <= 1000);
+    assert.equal(got.headers.get("x-should-retry"), seconds > 60 ? "false" : null);
+  });
+}
+
+test("the plan that is explained is the plan that is followed", async () => {
+  const { send, machineId, ids, faults } = await accounts("", "", "", "");
+  const put = (id, body) => operator.call("PUT", `/${machineId}/api/providers/${id}`, body);
+  const plan = async (model, path = "/v1/embeddings", body = { input: "a" }) => (await operator.call("POST", `/${machineId}/api/explain`, { path, body: { model, ...body } })).plan;
+  const places = async (model = "up/test-embed") => (await plan(model)).filter((s) => s.try).sort((a, b) => a.try - b.try).map((s) => ids.indexOf(s.connectionId));
+  const agree = async (want) => {
+    const told = await places();
+    const got = await send();
+    assert.deepEqual(told.slice(0, got.tried.length), got.tried);
+    if (want) assert.deepEqual(told, want);
+  };
+  await agree([0, 1, 2, 3]);
+  faults.set("Bearer upstream-key-0", "status=503");
+  await agree();
+  await agree();
+  await agree([1, 2, 3]); // the second failure within ten seconds: it rests
+  faults.set("Bearer upstream-key-1", "status=429!header=retry-after:100");
+  await agree();
+  await agree([2, 3]);
+  const skipped = (await plan("up/test-embed")).filter((s) => !s.try);
+  assert.deepEqual(skipped.map((s) => [ids.indexOf(s.connectionId), s.skipped, s.cooldownMs > 0]), [[0, "unavailable", true], [1, "rate_limited", true]]);
+  // A changed address empties the credential: the account is not one to try.
+  await put(ids[2], { providerSpecificData: { baseUrl: up.url.replace("127.0.0.1", "localhost") + "/v1", prefix: "up" } });
+  for (let i = 0; i < 100 && (await places()).includes(2); i++) await new Promise((r) => setTimeout(r, 100));
+  const told = await plan("up/test-embed");
+  assert.equal(told.find((s) => s.connectionId === ids[2]).skipped, "needs_credential");
+  await agree([3]);
+  // Turns are told and not taken, of accounts and of combos.
+  await operator.call("POST", `/${machineId}/api/combos`, { name: "inner", kind: "embedding", strategy: "round-robin", models: ["up/test-embed", "up/test-embed-large", "up/vendor/nested-model"] });
+  await operator.call("POST", `/${machineId}/api/combos`, { name: "outer", kind: "embedding", models: ["inner", "up/test-embed"] });
+  const served = [];
+  for (let i = 0; i < 6; i++) {
+    const model = i < 3 ? "inner" : "outer";
+    const first = [];
+    for (let j = 0; j < 3; j++) first.push((await plan(model)).find((s) => s.try === 1).model);
+    const got = await send({ model });
+    served.push(got.headers.get("x-weir-model"));
+    assert.deepEqual(first, Array(3).fill(served.at(-1)));
+  }
+  assert.equal(new Set(served.slice(0, 3)).size, 3, served.join());
+  assert.equal(new Set(served.slice(3)).size, 3, "a nested combo takes turns too");
+});
 
 test("a limited account is left alone for as long as it said, also by other isolates", async () => {
   const { send, cooling, ids } = await accounts("status=429!header=retry-after:7", "");
