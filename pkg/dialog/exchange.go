@@ -73,6 +73,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	x.dropped = dropped
+	body, betas := x.addBetas(body)
 	name := w.endpoint
 	if x.ask.Stream {
 		name = w.stream
@@ -82,6 +83,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	req := &upstream.Request{Method: method, URL: url, Header: x.header(), Body: stream.FromBytes(body)}
+	if betas != "" {
+		req.Header.Add("anthropic-beta", betas)
+	}
 	s := &x.call.Machine.Settings
 	first := time.Duration(s.FirstByteSeconds) * time.Second
 	if x.ask.Stream {

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"slices"
 	"sort"
 	"strings"
 
@@ -269,15 +270,15 @@ func (o *Object) baseURL(in *input, raw string) string {
 // grant counts with every provider.
 func variable(providerID, name string) bool {
 	switch name {
-	case "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "api_version", "apiVersion":
+	case "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "apiVersion":
 		return true
 	}
 	d := provider.Lookup(providerID)
 	if d == nil {
 		return false
 	}
-	for _, v := range d.Vars {
-		if v == name {
+	for _, list := range [...][]string{d.Vars, d.OptVars} {
+		if slices.Contains(list, name) {
 			return true
 		}
 	}

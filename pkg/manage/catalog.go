@@ -69,7 +69,12 @@ func rowOf(d *provider.Descriptor) ProviderRow {
 	if len(r.Kinds) == 0 {
 		r.Kinds = []catalog.Kind{catalog.LLM}
 	}
-	r.Vars = append(r.Vars, d.Vars...)
+	if d.Family == provider.Vertex { // a key file brings its project, and an API key does without
+		r.OptVars = append(r.OptVars, d.Vars...)
+	} else {
+		r.Vars = append(r.Vars, d.Vars...)
+	}
+	r.OptVars = append(r.OptVars, d.OptVars...)
 	for _, h := range d.OptHeader {
 		r.OptVars = append(r.OptVars, h[1])
 	}

@@ -87,6 +87,7 @@ type Descriptor struct {
 	Models          List
 	Alt             []Base
 	Vars            []string // names in braces that a connection must give
+	OptVars         []string // further variables of its addresses that it may give
 	Search, Fetch   bool
 	Aggregator      bool
 	Local           bool // runs on the operator's own network

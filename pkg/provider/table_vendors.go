@@ -140,7 +140,7 @@ var vendors = []Descriptor{{
 		{Name: "transcriptions", URL: "https://{resource}.openai.azure.com/openai/deployments/{deployment}/audio/transcriptions?api-version={api_version}"},
 	},
 	Models: List{Array: "data", ID: "id"},
-	Vars:   []string{"resource"},
+	Vars:   []string{"resource"}, OptVars: []string{"api_version"},
 	Rebase: true,
 }, {
 	ID: "mistral", Alias: "mistral", Name: "Mistral AI",

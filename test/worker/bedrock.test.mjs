@@ -124,6 +124,15 @@ test("messages: Claude by InvokeModel, its stream out of the frames unchanged", 
   assert.deepEqual(paths(), [`/model/${model}/invoke`, `/model/${model}/invoke-with-response-stream`, `/model/${model}/invoke-with-response-stream`]);
 });
 
+test("messages: beta features that Bedrock has go up in the body, others are told as dropped", async () => {
+  const betas = ["claude-code-20250219", "interleaved-thinking-2025-05-14", "context-1m-2025-08-07"];
+  const { data, response } = await me.anthropic.beta.messages.create({ model: `bedrock/${claude}`, max_tokens: 100, messages: hello, betas }).withResponse();
+  assert.equal(data.content[0].text, "You said: Hello ☃");
+  assert.deepEqual(cloud.seen[0].json.anthropic_beta, betas.slice(1));
+  assert.equal(cloud.seen[0].headers["anthropic-beta"], undefined);
+  assert.equal(response.headers.get("x-weir-dropped"), "anthropic-beta");
+});
+
 test("messages: another vendor's model by Converse, with thinking shown and a call", async () => {
   const { anthropic } = me;
   const got = await anthropic.messages.stream({ model: `bedrock/${nova}`, max_tokens: 100, messages: hello, tools: [{ name: "weather", input_schema: weather }] }).finalMessage();

@@ -76,6 +76,13 @@ test("one assertion for many calls: chat, messages, responses, Claude, embedding
   for (const s of calls()) assert.deepEqual([s.host, s.headers.authorization], ["europe-west4-aiplatform.googleapis.com", `Bearer ${google.issued[0].token}`]);
 });
 
+test("Claude's beta features that Vertex AI has go up in the header", async () => {
+  const m = await machine(account(acme));
+  const { response } = await m.anthropic.beta.messages.create({ model: "vertex/claude-sonnet-4-5@20250929", max_tokens: 100, messages: hello, betas: ["context-1m-2025-08-07", "web-search-2025-03-05"] }).withResponse();
+  assert.equal(calls()[0].headers["anthropic-beta"], "context-1m-2025-08-07,web-search-2025-03-05");
+  assert.equal(response.headers.get("x-weir-dropped"), null);
+});
+
 test("Gemini's tools and thoughts, there and back", async () => {
   const { anthropic, openai } = await machine(account(acme));
   const ask = { model: "vertex/gemini-2.5-pro", max_tokens: 4000, tools: [{ name: "weather", input_schema: weather }], thinking: { type: "enabled", budget_tokens: 2000 } };
