@@ -162,7 +162,11 @@ func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 // check reads an answer that must be whole.
 func (u *upload) check(resp *upstream.Response) error {
 	if u.shape.read == nil {
-		return media.WholeJSON(resp)
+		err := media.WholeJSON(resp)
+		if err == nil && !media.Holds(resp, "text", "segments", "words") {
+			err = media.BadBody(media.ErrNoAnswer)
+		}
+		return err
 	}
 	raw, err := stream.ReadAll(resp.Body, maxTranscript)
 	if err == nil {

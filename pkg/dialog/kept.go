@@ -130,7 +130,10 @@ func (x *exchange) fetched(resp *upstream.Response) error {
 	if shapeOf(raw) != jsonBody || media.ValidJSON(raw) != nil {
 		return badBody(nil)
 	}
-	x.found.whole = raw
 	resp.Body = stream.FromBytes(raw)
+	if resp.Header.Set("content-type", "application/json"); !media.Holds(resp, "id", "object", "data") {
+		return badBody(media.ErrNoAnswer) // an error that comes with status 200
+	}
+	x.found.whole = raw
 	return nil
 }

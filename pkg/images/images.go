@@ -221,7 +221,11 @@ func (x *creation) check(resp *upstream.Response) error {
 		if t := strings.ToLower(resp.Header.Get("content-type")); !media.IsJSON(t) && !strings.HasPrefix(t, "text/event-stream") {
 			return outcome(media.BadBody(errNoImage))
 		}
-		return outcome(media.WholeJSON(resp))
+		err := media.WholeJSON(resp)
+		if err == nil && !media.Holds(resp, "data") {
+			err = media.BadBody(errNoImage)
+		}
+		return outcome(err)
 	}
 	raw, err := stream.ReadAll(resp.Body, maxImages)
 	if err == nil && media.IsJSON(resp.Header.Get("content-type")) {

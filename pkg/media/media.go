@@ -142,6 +142,28 @@ func FirstByte(m *snapshot.Machine, limit time.Duration) time.Duration {
 	return max(limit, time.Duration(m.Settings.FirstByteSeconds)*time.Second)
 }
 
+// Holds tells whether an answer that WholeJSON has read, where it is JSON, has
+// one of the fields. An error that comes with status 200 has none of them.
+func Holds(resp *upstream.Response, names ...string) bool {
+	b, ok := resp.Body.(*stream.Bytes)
+	if !ok || !IsJSON(resp.Header.Get("content-type")) {
+		return true
+	}
+	set, err := fields.Read(b.All(), names...)
+	if err != nil {
+		return true // strange in a way that has nothing to do with these
+	}
+	for _, n := range names {
+		if k := set.Get(n).Kind; k != fields.Absent && k != fields.Null {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrNoAnswer tells that a body is not what was asked for.
+var ErrNoAnswer = errors.New("media: a page, an error, or no JSON object")
+
 // WholeJSON is a Check for answers that are JSON: such a body is read whole and
 // must be a valid object, so that a cut one is never shown as complete. A page
 // is no answer. Other bodies pass.
@@ -149,7 +171,7 @@ func WholeJSON(resp *upstream.Response) error {
 	kind := resp.Header.Get("content-type")
 	if !IsJSON(kind) {
 		if isPage(kind) {
-			return BadBody(errNoAnswer)
+			return BadBody(ErrNoAnswer)
 		}
 		return nil
 	}
@@ -158,7 +180,7 @@ func WholeJSON(resp *upstream.Response) error {
 		err = ValidJSON(raw)
 	}
 	if err == nil && bytes.TrimLeft(raw, " \t\r\n")[0] != '{' {
-		err = errNoAnswer
+		err = ErrNoAnswer
 	}
 	if err != nil {
 		return BadBody(err)
@@ -168,8 +190,6 @@ func WholeJSON(resp *upstream.Response) error {
 }
 
 const maxJSON = 32 << 20 // bytes of an answer
-
-var errNoAnswer = errors.New("media: a page, or no JSON object")
 
 // isPage tells whether a content type is that of a page for people.
 func isPage(kind string) bool {

@@ -165,14 +165,34 @@ test("T46, T47, F41: a credential that an upstream sends back reaches nobody", {
     }
   }
   // An answer that is none, with the credential in it.
-  for (const [path, body] of calls.filter(([p]) => !p.includes("speech"))) {
-    for (const [type, content] of [["text/html", `<html>${secrets[0]}`], ["application/json", `{"a":"${secrets[0]}"`], ["application/json", `"${secrets[0]}"`], ["text/plain", secrets[0]]]) {
+  const errors = [`{"error":{"message":"bad ${secrets[0]}","code":"${secrets[0]}"}}`, `{"detail":"${secrets[0]}"}`].map((t) => ["application/json", t]);
+  for (const [path, body] of calls) {
+    for (const [type, content] of [...errors, ["text/html", `<html>${secrets[0]}`], ["application/json", `{"a":"${secrets[0]}"`], ["application/json", `"${secrets[0]}"`], ["text/plain", secrets[0]]]) {
+      if (path.includes("speech") && type !== "application/json") continue; // its bytes flow
       const m = await operator.machine();
       for (const c of accounts(up, secrets[0])) await operator.connect(m.machineId, c);
       up.script = () => ({ status: 200, headers: { "content-type": type }, body: content });
       const a = await send(path, body, m.apiKey);
       assert.ok(a.status >= 500, `${path} ${type}: ${a.status} ${a.text}`);
       search(`${path} ${type} ${content.slice(0, 8)}`, a.text + JSON.stringify(a.headers));
+    }
+  }
+  // Forms, and what was made before.
+  const m = await operator.machine(), form = (model) => `--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a.mp3"\r\ncontent-type: audio/mpeg\r\n\r\nx\r\n--b--\r\n`;
+  for (const c of accounts(up, secrets[0])) await operator.connect(m.machineId, c);
+  up.script = (req) => answer(req);
+  assert.equal((await send("/v1/responses", { model: "up/m", input: "a" }, m.apiKey)).status, 200);
+  assert.equal((await send("/v1/videos/generations", { model: "xai/m", prompt: "a" }, m.apiKey)).status, 200);
+  for (const [type, content] of errors) {
+    for (const status of [200, 404]) {
+      up.script = () => ({ status, headers: { "content-type": type, "x-request-id": secrets[0] }, body: content });
+      for (const [method, path, more = [], body = ""] of [
+        ["POST", "/v1/audio/transcriptions", [["content-type", "multipart/form-data; boundary=b"]], form("up/w")], ["GET", "/v1/responses/resp_1"], ["GET", "/v1/responses/resp_1/input_items"], ["DELETE", "/v1/responses/resp_1"], ["POST", "/v1/responses/resp_1/cancel"],
+        ["GET", "/v1/videos/job-1"], ["GET", "/v1/videos/job-1/content"], ["GET", "/v1/models"],
+      ]) {
+        const a = await request(gw.url, method, path, [bearer(m.apiKey), ...more], body, { ms: 20_000 });
+        search(`${method} ${path} ${status}`, a.text + JSON.stringify(a.headers));
+      }
     }
   }
   await new Promise((r) => setTimeout(r, 300));
