@@ -70,7 +70,7 @@ export default function Explain({ machine }: PageProps) {
           {act.error && <ErrorBox>{act.error}</ErrorBox>}
           <div class="row">
             <Button kind="main" type="submit" busy={act.busy}>Explain</Button>
-            <Button onClick={fill}>Put in an example</Button>
+            <Button onClick={fill} disabled={models.loading}>Put in an example</Button>
           </div>
         </form>
       </Section>
