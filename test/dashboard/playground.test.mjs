@@ -145,6 +145,26 @@ test("the web is searched, and only addresses of the web become links", async (t
   await looks(page, "playground-search");
 });
 
+test("the holder of a manage key plays too; a key that somebody revoked is made anew", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  await b.operator.connect(machineId, compatible(b.upstream));
+  const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "Manager", scopes: ["manage"] });
+  const page = await open(t, b, { as: apiKey, at: `#/m/${machineId}/playground`, failures: ["POST /v1/chat/completions 401", "DELETE /* 404"] });
+  await settled(page);
+  const send = async (text) => { await page.getByLabel("Message").fill(text); await page.keyboard.press("Enter"); };
+  const mine = async () => (await b.operator.call("GET", `/${machineId}/api/keys`)).data.filter((k) => k.name === "Dashboard playground");
+  await send("hello");
+  await page.getByText(/tokens in/).waitFor();
+  const [first] = await mine();
+  await b.operator.call("DELETE", `/${machineId}/api/keys/${first.id}`);
+  await send("again");
+  await page.getByRole("alert").waitFor();
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText(/tokens in/).nth(1).waitFor();
+  const [second] = await mine();
+  assert.notEqual(second.id, first.id);
+});
+
 test("without a model the page says where to go", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Empty" });
   const page = await open(t, b, { at: `#/m/${machineId}/playground` });
