@@ -1,6 +1,7 @@
 // The playground calls the gateway as a client does.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { events } from "../../worker/dashboard/src/pages/events.ts";
 import { compatible } from "../worker/gateway.mjs";
 import { bench, canary, looks, open, settled } from "./browser.mjs";
 
@@ -163,6 +164,20 @@ test("the holder of a manage key plays too; a key that somebody revoked is made 
   await page.getByText(/tokens in/).nth(1).waitFor();
   const [second] = await mine();
   assert.notEqual(second.id, first.id);
+});
+
+test("events are read whatever their line ends and wherever their bytes are cut", async () => {
+  const want = ["{\"a\":1}", "two\nlines ☃", "no blank", "[DONE]"];
+  for (const end of ["\n", "\r\n", "\r"]) {
+    const text = [": a comment", "event: x", "data: {\"a\":1}", "", "data: two", "data: lines ☃", "id: 7", "", "", "data:no blank", "", "data: [DONE]", "", "data: cut off"].join(end);
+    const bytes = new TextEncoder().encode(text);
+    for (const size of [1, 2, 3, 7, bytes.length]) {
+      const body = new ReadableStream({ start(c) { for (let i = 0; i < bytes.length; i += size) c.enqueue(bytes.slice(i, i + size)); c.close(); } });
+      const got = [];
+      for await (const data of events(body)) got.push(data);
+      assert.deepEqual(got, want, `${JSON.stringify(end)} in pieces of ${size}`);
+    }
+  }
 });
 
 test("without a model the page says where to go", async (t) => {
