@@ -45,7 +45,7 @@ async function endpoint(certificate) {
 }
 
 const certificates = {
-  good: issue({ subject: "idp", names: [host], by: trusted }),
+  good: issue({ subject: "idp", names: [host, "id.example.com"], by: trusted }),
   unknown_authority: issue({ subject: "idp", names: [host], by: foreign }),
   self_signed: issue({ subject: "idp", names: [host] }),
   other_name: issue({ subject: "idp", names: ["evil.example.com", "*.example.com"], by: trusted }),
@@ -243,6 +243,38 @@ test("the operator's proxy serves connections without one of their own", async (
   }
 });
 
+test("after a 401 a caller is served with a token that came through the proxy of the operator's client", async () => {
+  const own = await startProxy({ auth: "client:pass-word", to: idps.good.port }), up = await startUpstream(), id = "openai-compatible-0a0a0001";
+  const client = { id, tokenUrl: "https://id.example.com/token", deviceUrl: "https://id.example.com/device", clientId: "the-client", proxy: `127.0.0.1:${own.port}`, proxyAuth: "client:pass-word", baseUrl: `${up.url}/v1`, prefix: "acme" };
+  const served = await start({ env: { OAUTH_PROVIDERS: JSON.stringify([client]) } }), op = admin(served);
+  try {
+    const { machineId, apiKey } = await op.machine();
+    await op.connect(machineId, { provider: id, authType: "oauth", accessToken: "expired-access-token", refreshToken: `refresh-${machineId}`, providerSpecificData: { baseUrl: `${up.url}/v1`, prefix: "acme" } });
+    up.script = (req) => (/^Bearer access-token-/.test(req.headers.authorization) ? null : "status=401");
+    const ask = () => served.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: '{"model":"acme/test-embed","input":"a"}' });
+    const all = await Promise.all(Array.from({ length: 20 }, ask));
+    for (const res of all) assert.equal(res.status, 200, await res.text());
+    assert.deepEqual(own.seen.map((s) => [s.target, s.status]), [["id.example.com:443", 200]]);
+    assert.equal(idps.good.calls.filter((c) => c.token === `refresh-${machineId}`).length, 1);
+    // Without the proxy there is no token: the caller hears of it, and nobody is called directly.
+    const other = await op.machine(), calls = idps.good.calls.length;
+    await op.connect(other.machineId, { provider: id, authType: "oauth", accessToken: "expired-access-token", refreshToken: `refresh-${other.machineId}`, providerSpecificData: { baseUrl: `${up.url}/v1`, prefix: "acme" } });
+    own.fault = { status: 502 };
+    const res = await served.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${other.apiKey}`, "content-type": "application/json" }, body: '{"model":"acme/test-embed","input":"a"}' });
+    const text = await res.text();
+    assert.ok([401, 429, 503].includes(res.status), `${res.status} ${text}`);
+    assert.doesNotMatch(text, /pass-word|127\.0\.0\.1|id\.example/);
+    assert.equal(idps.good.calls.length, calls);
+    const c = (await op.call("GET", `/${other.machineId}/api/providers`)).data[0];
+    assert.match(c.lastError, /status 502|401/);
+    assert.ok(!served.logs.join("\n").includes("pass-word"));
+  } finally {
+    await served.close();
+    await own.close();
+    await up.close();
+  }
+});
+
 test("an operator's proxy that cannot be used stops the gateway: no call goes around it", async () => {
   for (const [PROXY_URL, ALLOW_PRIVATE_UPSTREAMS] of [["https://proxy.example.com", "true"], ["proxy.example.com:3128", "true"], ["http://127.0.0.1:3128", "false"], ["http://proxy:3128", "false"]]) {
     const broken = await start({ env: { PROXY_URL, ALLOW_PRIVATE_UPSTREAMS } });
@@ -253,6 +285,9 @@ test("an operator's proxy that cannot be used stops the gateway: no call goes ar
       assert.equal((await broken.fetch("/health")).status, 200);
     } finally { await broken.close(); }
   }
+  const row = { id: "openai-compatible-0a0a0001", tokenUrl: "https://id.example.com/token", deviceUrl: "https://id.example.com/device", clientId: "c", proxy: "127.0.0.1:3128" };
+  const broken = await start({ env: { OAUTH_PROVIDERS: JSON.stringify([row]), ALLOW_PRIVATE_UPSTREAMS: "false" } });
+  try { assert.equal((await broken.fetch("/v1/models")).status, 503); } finally { await broken.close(); }
 });
 
 test("without ALLOW_PRIVATE_UPSTREAMS a proxy is a public name", async () => {
