@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/fields"
 )
 
@@ -11,6 +13,7 @@ import (
 // model id names:
 //
 //	Titan   {inputText, dimensions?, normalize?} → {embedding[], inputTextTokenCount}; one text
+//	Nova    {taskType, singleEmbeddingParams{embeddingPurpose, embeddingDimension?, text{truncationMode, value}}} → {embeddings[{embedding[]}]}; one text
 //	Cohere  {texts[], input_type, truncate?, embedding_types["float"]} → {embeddings}; at most 96
 //
 // A model id may have a region before it (us., eu., global.) or be an ARN.
@@ -34,6 +37,9 @@ var bedrock = shape{
 			return append(out, '}')
 		}
 		s := p.spans()[p.from]
+		if strings.Contains(p.model, "nova") {
+			return nova(out, p, p.body[s.Start:s.End])
+		}
 		out = append(append(out, `{"inputText":`...), p.body[s.Start:s.End]...)
 		if p.dimensions > 0 {
 			out = strconv.AppendInt(append(out, `,"dimensions":`...), p.dimensions, 10)
@@ -54,8 +60,21 @@ var bedrock = shape{
 				if err := a.readVector(c); err != nil {
 					return err
 				}
-			case c.KeyIs("embeddings"):
+			case c.KeyIs("embeddings") && !gjson.GetBytes(a.body, "embeddings.0").IsObject():
 				return readCohere(a, r)
+			case c.KeyIs("embeddings"):
+				for c.Array(); c.Elem(); {
+					if c.Kind() != fields.Object {
+						return errShape
+					}
+					for c.Object(); c.Key(); {
+						if !c.KeyIs("embedding") {
+							c.Skip()
+						} else if err := a.readVector(c); err != nil {
+							return err
+						}
+					}
+				}
 			case c.KeyIs("inputTextTokenCount"):
 				a.count(a.body, c.Value())
 			default:
@@ -64,6 +83,25 @@ var bedrock = shape{
 		}
 		return c.End()
 	},
+}
+
+// nova appends the body for one of Amazon's Nova models. Source: Amazon Nova
+// User Guide, "Complete embeddings request and response schema".
+func nova(out []byte, p *part, text []byte) []byte {
+	out = append(out, `{"taskType":"SINGLE_EMBEDDING","singleEmbeddingParams":{"embeddingPurpose":`...)
+	switch purpose := p.other("embeddingPurpose"); {
+	case purpose != nil:
+		out = append(out, purpose...)
+	case p.isQuery():
+		out = append(out, `"GENERIC_RETRIEVAL"`...)
+	default:
+		out = append(out, `"GENERIC_INDEX"`...)
+	}
+	if p.dimensions > 0 {
+		out = strconv.AppendInt(append(out, `,"embeddingDimension":`...), p.dimensions, 10)
+	}
+	out = append(append(out, `,"text":{"truncationMode":"END","value":`...), text...)
+	return append(out, "}}}"...)
 }
 
 func isCohere(model string) bool { return strings.Contains(model, "cohere.") }

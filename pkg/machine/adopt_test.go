@@ -85,6 +85,7 @@ func TestSeedIsRefusedWholeNamingTheField(t *testing.T) {
 		{"same id twice", `{"connections":[{"id":"a","provider":"openai"},{"id":"a","provider":"openai"}]}`, "connections[1].id"},
 		{"id that is no id", `{"connections":[{"id":"a/../b","provider":"openai"}]}`, "connections[0].id"},
 		{"priority", `{"connections":[{"provider":"openai","priority":1.5}]}`, "connections[0].priority"},
+		{"half of a signing key", `{"connections":[{"provider":"bedrock","accessKeyId":"AKIA0123456789","providerSpecificData":{"region":"eu-west-1"}}]}`, "connections[0].secretAccessKey"},
 		{"key file", `{"connections":[{"provider":"vertex","serviceAccount":"{}"}]}`, "connections[0].serviceAccount"},
 		{"gateway key", `{"apiKeys":["sk-abcdefgh12",""]}`, "apiKeys[1]"},
 		{"gateway key is an object", `{"apiKeys":[{}]}`, "apiKeys[0]"},

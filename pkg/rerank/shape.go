@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -70,8 +71,11 @@ func bedrock(r *request, model string, conn *store.Connection) []byte {
 	if n == 0 {
 		n = len(r.documents)
 	}
+	if !strings.HasPrefix(model, "arn:") {
+		model = "arn:aws:bedrock:" + strings.ToLower(conn.Data.Vars["region"]) + "::foundation-model/" + model
+	}
 	return words.Fill(b, `],"rerankingConfiguration":{"type":"BEDROCK_RERANKING_MODEL","bedrockRerankingConfiguration":{"numberOfResults":#,"modelConfiguration":{"modelArn":$}}}}`,
-		strconv.Itoa(n), "arn:aws:bedrock:"+conn.Data.Vars["region"]+"::foundation-model/"+model)
+		strconv.Itoa(n), model)
 }
 
 // scored is one result of a provider.

@@ -99,6 +99,20 @@ function cohere(b) {
   return json({ id: "e", texts: b.texts, response_type: "embeddings_by_type", embeddings: { float: rows.map((r) => [...r]), ...(b.embedding_types?.includes("base64") ? { base64: rows.map(base64) } : {}) } });
 }
 
+function nova(b) {
+  const p = b.singleEmbeddingParams, text = p?.text;
+  if (b.taskType !== "SINGLE_EMBEDDING" || !["GENERIC_INDEX", "GENERIC_RETRIEVAL"].includes(p?.embeddingPurpose) || text?.truncationMode !== "END" || typeof text.value !== "string" || extra(p, ["embeddingPurpose", "embeddingDimension", "text"])) return invalid("Malformed input request");
+  return json({ embeddings: [{ embeddingType: "TEXT", embedding: [...vector(text.value, p.embeddingDimension)] }] });
+}
+
+// rerank scores documents by their length.
+function rerank(b, region) {
+  const c = b.rerankingConfiguration?.bedrockRerankingConfiguration;
+  if (c?.modelConfiguration?.modelArn !== `arn:aws:bedrock:${region}::foundation-model/amazon.rerank-v1:0`) return invalid("modelArn");
+  const all = b.sources.map((s, index) => ({ index, relevanceScore: s.inlineDocumentSource.textDocument.text.length / 100 })).sort((x, y) => y.relevanceScore - x.relevanceScore);
+  return json({ results: all.slice(0, c.numberOfResults) });
+}
+
 export const models = [
   ["anthropic.claude-sonnet-4-5-20250929-v1:0", ["TEXT"], ["INFERENCE_PROFILE"]],
   ["amazon.nova-lite-v1:0", ["TEXT"], ["ON_DEMAND", "INFERENCE_PROFILE"]],
@@ -130,6 +144,7 @@ export function bedrock({ keys = {}, apiKeys = [] } = {}) {
       if (path === "/foundation-models") return json({ modelSummaries: models });
       if (path === "/inference-profiles") return json({ inferenceProfileSummaries: profiles });
     }
+    if (m[1] === "bedrock-agent-runtime") return path === "/rerank" ? rerank(got.json, m[2]) : failure(404, "UnknownOperationException", path);
     const [, encoded, op] = /^\/model\/([^/]+)\/(converse|converse-stream|invoke|invoke-with-response-stream)$/.exec(path) ?? [];
     if (!encoded || got.method !== "POST") return failure(404, "UnknownOperationException", path);
     const model = decodeURIComponent(encoded), b = got.json;
@@ -142,6 +157,7 @@ export function bedrock({ keys = {}, apiKeys = [] } = {}) {
     if (model.includes("claude")) return invokeClaude(got, b, op !== "invoke");
     if (model.includes("titan-embed")) return titan(b);
     if (model.includes("cohere.embed")) return cohere(b);
+    if (model.includes("nova-2-multimodal-embed")) return nova(b);
     return failure(404, "ResourceNotFoundException", `Could not resolve the foundation model from the model identifier: ${model}`);
   };
 }

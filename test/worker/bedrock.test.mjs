@@ -154,6 +154,29 @@ test("embeddings: Titan one by one, Cohere many at once", async () => {
   assert.deepEqual(paths(), ["/model/cohere.embed-v4%3A0/invoke"]);
 });
 
+test("embeddings of Nova, and reranking at a host of its own", async () => {
+  const got = await me.openai.embeddings.create({ model: "bedrock/amazon.nova-2-multimodal-embeddings-v1:0", input: ["one", "two"], dimensions: 16 });
+  assert.deepEqual(got.data.map((d) => [...d.embedding]), ["one", "two"].map((t) => [...vector(t, 16)]));
+  const res = await me.post("/v1/rerank", { model: "bedrock/amazon.rerank-v1:0", query: "q", documents: ["a", "ccc", "bb"], top_n: 2 });
+  assert.deepEqual((await res.json()).results.map((r) => r.index), [1, 2]);
+  assert.equal(cloud.seen.at(-1).host, `bedrock-agent-runtime.${region}.amazonaws.com`);
+});
+
+test("a hundred signed calls at once, each with its own signature and answer", async () => {
+  const model = "bedrock/amazon.titan-embed-text-v2:0";
+  const all = await Promise.all(Array.from({ length: 100 }, (_, i) => me.openai.embeddings.create({ model, input: `text ${i} ${"x".repeat(i * 37)}` })));
+  all.forEach((got, i) => assert.deepEqual([...got.data[0].embedding], [...vector(`text ${i} ${"x".repeat(i * 37)}`)]));
+  assert.equal(new Set(cloud.seen.map((s) => s.headers.authorization)).size, 100);
+});
+
+test("keys out of a document put into KV are signed with", async () => {
+  const kv = await gw.mf.getKVNamespace("KV", "weir");
+  await kv.put("machine:seededbedrock001", JSON.stringify({ connections: [{ ...aws(brief), isActive: true }], apiKeys: ["sk-bedrockoldkey"] }));
+  const res = await gw.fetch("/seededbedrock001/v1/chat/completions", { method: "POST", headers: { "content-type": "application/json", authorization: "Bearer sk-bedrockoldkey" }, body: JSON.stringify({ model: `bedrock/${nova}`, messages: hello }) });
+  assert.equal((await res.json()).choices?.[0].message.content, "You said: Hello ☃");
+  assert.equal(cloud.seen[0].headers["x-amz-security-token"], brief.token);
+});
+
 test("temporary keys: the session token is sent and signed", async () => {
   const m = await machine(aws(brief));
   assert.equal((await m.openai.chat.completions.create({ model: `bedrock/${nova}`, messages: hello })).choices[0].finish_reason, "stop");
