@@ -104,6 +104,10 @@ test("a location that is not given is global; the project is the key file's", as
   const shown = JSON.stringify(await operator.call("GET", `/${m.machineId}/api/providers`));
   assert.ok(!shown.includes("PRIVATE KEY") && !shown.includes(acme.kid), shown);
   assert.match(shown, /"authType":"service_account"/);
+  const plan = await operator.call("POST", `/${m.machineId}/api/explain`, { path: "/v1/embeddings", body: { model: "vertex/text-embedding-005", input: "a" } });
+  assert.deepEqual(plan.plan.map((s) => [s.try, s.skipped]), [[1, ""]]);
+  const tested = await operator.call("POST", `/${m.machineId}/api/providers/${m.ids[0]}/test`, {});
+  assert.deepEqual([tested.ok, tested.status], [true, 200], JSON.stringify(tested));
 });
 
 test("express mode: an API key, no project, no token", async () => {
