@@ -149,6 +149,37 @@ test("T15, T44: a model's name leads nowhere but to its own address", async () =
   }
 });
 
+test("T15: what stands in an address of a provider's own leads to that provider alone", async () => {
+  const evil = ["evil.example/", "evil.example#", "evil.example?", "x.local:8443#", "127.0.0.1:9/#", "a@evil.example", "a:b@evil.example", "..", "../x", "a/../b", "%2e%2e", "a%2fb", "a.evil.example", "evil.example:443", "[::1]", "a\\b", "a b", "\u3002evil", "\uff0fevil", "a\u0000", "{project}", "x".repeat(300), "us-central1.evil.example/"];
+  const good = { vertex: { project: "p", location: "us-central1" }, bedrock: { region: "us-east-1" }, azure: { resource: "r", deployment: "d", apiVersion: "v1" }, cloudflare: { account_id: "a".repeat(32) } };
+  const hosts = { vertex: /^([a-z0-9-]+-)?aiplatform\.(googleapis\.com|[a-z]+\.rep\.googleapis\.com)$/, bedrock: /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/, azure: /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/, cloudflare: /^api\.cloudflare\.com$/ };
+  let saved = 0, called = 0;
+  for (const [provider, data] of Object.entries(good)) {
+    const { machineId, apiKey } = await operator.machine();
+    const secretsOf = provider === "vertex" ? { accessToken: "canary-access-token" } : provider === "bedrock" ? { apiKey: "AKIA0123456789ABCDEF", secretAccessKey: "canary-secret-access-key" } : { apiKey: "canary-api-key-0123" };
+    for (const field of Object.keys(data)) {
+      for (const value of [data[field], ...evil]) {
+        let connection;
+        try { connection = await operator.connect(machineId, { provider, ...secretsOf, providerSpecificData: { ...data, [field]: value } }); } catch (e) { assert.equal(e.status, 400, `${provider}.${field} ${JSON.stringify(value)}: ${e.message}`); continue; }
+        saved++;
+        up.clear();
+        up.script = (req) => answer(req);
+        for (const [path, body] of [["/v1/chat/completions", { messages: [{ role: "user", content: "a" }] }], ["/v1/embeddings", { input: "a" }]]) {
+          const a = await send(path, JSON.stringify({ model: `${provider}/m`, ...body }), [], apiKey);
+          assert.ok(a.status !== 500, `${provider}.${field} ${JSON.stringify(value)}: ${a.text}`);
+        }
+        for (const r of up.seen) {
+          called++;
+          assert.match(r.host, hosts[provider], `${provider}.${field} ${JSON.stringify(value)} went to ${r.host}${r.path}`);
+          assert.ok(!/\/\.\.?(\/|$)|%2e%2e|\\/i.test(r.path.split("?")[0]), `${provider}.${field} ${JSON.stringify(value)} went to ${r.path}`);
+        }
+        await operator.call("DELETE", `/${machineId}/api/providers/${connection.id}`);
+      }
+    }
+  }
+  assert.ok(saved > 4 && called > 4, `${saved} were saved, ${called} calls went out`);
+});
+
 test("T21: control characters are refused where they would be stored, and never reach a header", async () => {
   const bad = ["a\r\nx-injected: 1", "a\nb", "a\rb", "a\u0000b", "a\u0001b", "a\u007fb", "a\u2028b"];
   const { machineId } = await operator.machine();
@@ -232,6 +263,18 @@ test("T57: a gateway that leads to itself ends", async () => {
     const list = await request(gw.url, "GET", "/v1/models", [bearer(m.apiKey)]);
     assert.equal(list.status, 200);
   }
+});
+
+test("T57: the gateway's own address is neither an upstream nor a proxy", async () => {
+  const own = await start({ env: { PUBLIC_URL: "https://weir.example.com" } }), op = admin(own);
+  try {
+    const { machineId } = await op.machine();
+    for (const url of ["https://weir.example.com", "https://WEIR.example.com", "https://weir.example.com:443", "https://weir.example.com."]) {
+      await assert.rejects(op.connect(machineId, compatible({ url })), { status: 400 }, url);
+    }
+    await assert.rejects(op.connect(machineId, { provider: "vertex", refreshToken: "canary-refresh", providerSpecificData: { proxyUrl: "http://weir.example.com:3128" } }), { status: 400 });
+    await op.connect(machineId, compatible({ url: "https://other.example.com" }));
+  } finally { await own.close(); }
 });
 
 test("F56, T56: 24 bodies of 8 MiB at once: a few are held at a time, the others wait, and nobody else does", { timeout: 120_000 }, async () => {
