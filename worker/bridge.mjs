@@ -414,11 +414,20 @@ class Instance {
           return v.byteLength;
         });
       },
-      storage_put(callID, keyAt, keyLen, at, n) {
-        return self.kv(callID, (kv) => { kv.put(self.text(keyAt, keyLen), self.bytes(at, n)); return 0; });
-      },
-      storage_delete(callID, keyAt, keyLen) {
-        return self.kv(callID, (kv) => { kv.delete(self.text(keyAt, keyLen)); return 0; });
+      // storage_write takes rows as storage_rows gives them, a length of -1 for
+      // a row that goes; all of them are written, and the alarm set, or nothing.
+      storage_write(callID, at, n, alarm) {
+        return self.kv(callID, (kv, storage) => storage.transactionSync(() => {
+          const view = new DataView(self.u8().buffer), end = at + n;
+          while (at < end) {
+            const keyLen = view.getUint32(at, true), size = view.getInt32(at + 4, true), key = self.text(at + 8, keyLen);
+            at += 8 + keyLen;
+            if (size < 0) kv.delete(key);
+            else { kv.put(key, self.bytes(at, size)); at += size; }
+          }
+          if (alarm > 0) storage.setAlarm(alarm); else if (alarm === 0) storage.deleteAlarm();
+          return 0;
+        }));
       },
       // storage_list keeps the rows and gives the size that storage_rows copies:
       // for each row two 32-bit lengths, the key, the value.

@@ -40,16 +40,21 @@ func (m *Mem) Get(key string) ([]byte, bool) {
 	return append([]byte(nil), v...), ok
 }
 
-// Put stores a copy of a value.
-func (m *Mem) Put(key string, value []byte) {
-	m.fault(key)
-	m.pending[key] = append([]byte{}, value...)
-}
-
-// Delete removes a value.
-func (m *Mem) Delete(key string) {
-	m.fault(key)
-	m.pending[key] = nil
+// Write stores copies of rows. Each row and the alarm may fail on its own.
+func (m *Mem) Write(rows []Row, alarm int64) {
+	for i := range rows {
+		m.fault(rows[i].Key)
+	}
+	if alarm != KeepAlarm {
+		m.SetAlarm(alarm)
+	}
+	for _, r := range rows {
+		v := r.Value
+		if v != nil {
+			v = append([]byte{}, v...)
+		}
+		m.pending[r.Key] = v
+	}
 }
 
 func (m *Mem) fault(key string) {

@@ -12,8 +12,10 @@ import "context"
 // without a call out in between become durable together or not at all.
 type Storage interface {
 	Get(key string) ([]byte, bool)
-	Put(key string, value []byte)
-	Delete(key string)
+	// Write stores rows, of which one without a value is removed, and sets the
+	// alarm as SetAlarm does, unless it is KeepAlarm. When it panics, nothing
+	// of it has happened.
+	Write(rows []Row, alarm int64)
 	// List gives the rows whose key starts with prefix and sorts after start
 	// ("" for the first), in order, at most limit (0 for all).
 	List(prefix, start string, limit int) []Row
@@ -21,6 +23,9 @@ type Storage interface {
 	// alarm is kept, the last one set.
 	SetAlarm(at int64)
 }
+
+// KeepAlarm leaves the alarm of a Write as it is.
+const KeepAlarm = -1
 
 // Row is one stored value.
 type Row struct {

@@ -183,7 +183,7 @@ func (t *tx) nextSeq() int64 {
 }
 
 // commit writes the turn's changes and sets the alarm that they ask for. When
-// the storage fails, what was written already is taken back.
+// the storage fails, nothing has changed.
 func (t *tx) commit() (err error) {
 	if t.due {
 		t.due = false
@@ -203,40 +203,23 @@ func (t *tx) commit() (err error) {
 			return apierr.New(413, "too_large", "the record is too large to be stored")
 		}
 	}
-	type old struct {
-		value []byte
-		had   bool
-	}
-	var undo []old
 	defer func() {
-		p := recover()
-		if p == nil {
-			return
+		if p := recover(); p != nil {
+			e := apierr.New(503, "unavailable", "the change could not be stored")
+			e.RetryAfter = time.Second
+			e.Err = fmt.Errorf("%w: %v", errStorage, p)
+			err = e
 		}
-		for i := range undo {
-			if undo[i].had {
-				t.st.Put(t.order[i], undo[i].value)
-			} else {
-				t.st.Delete(t.order[i])
-			}
-		}
-		e := apierr.New(503, "unavailable", "the change could not be stored")
-		e.RetryAfter = time.Second
-		e.Err = fmt.Errorf("%w: %v", errStorage, p)
-		err = e
 	}()
-	for _, k := range t.order {
-		v, had := t.st.Get(k)
-		if w := t.writes[k]; w != nil {
-			t.st.Put(k, w)
-		} else if had {
-			t.st.Delete(k)
-		}
-		undo = append(undo, old{v, had})
+	rows := make([]Row, len(t.order))
+	for i, k := range t.order {
+		rows[i] = Row{k, t.writes[k]}
 	}
+	alarm := int64(KeepAlarm)
 	if at := t.meta.AlarmAt; at != alarmOf(t.before) {
-		t.st.SetAlarm(at)
+		alarm = at
 	}
+	t.st.Write(rows, alarm)
 	if raw := t.writes["meta"]; raw != nil {
 		t.before = raw
 	}

@@ -59,11 +59,12 @@ function assets(dir) {
 //	vendors    a test upstream that answers for every host that is not loopback
 //	dashboard  serve its pages too, as the platform does: in front of the program
 //	persist    folder of the storage; absent, a fresh one that close() removes
+//	entry      text of a module that stands in front of worker.mjs
 //	inspect    opens the debugger: the result has stats() and isolate, see isolate.mjs
 //
 // The result has `url`, `fetch(path, init)`, `mf`, `dir` (of the storage),
 // `logs` (what the worker printed) and `close()`.
-export async function start({ dir = join(root, "build"), env = {}, vendors = null, dashboard = false, persist = null, inspect = false } = {}) {
+export async function start({ dir = join(root, "build"), env = {}, vendors = null, dashboard = false, persist = null, entry = "", inspect = false } = {}) {
   const storage = persist ?? await mkdtemp(join(tmpdir(), "weir-test-"));
   const bindings = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
   for (const [name, value] of Object.entries(bindings)) if (value === undefined) delete bindings[name];
@@ -79,7 +80,7 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
       {
         name: "weir",
         modulesRoot: dir,
-        modules: inspect ? [inspected(dir), ...modules(dir)] : modules(dir),
+        modules: [...(inspect ? [inspected(dir)] : entry ? [{ type: "ESModule", path: join(dir, "entry.mjs"), contents: entry }] : []), ...modules(dir)],
         compatibilityDate: setting("compatibility_date"),
         compatibilityFlags: setting("compatibility_flags"),
         bindings,

@@ -90,11 +90,8 @@ func hostSign(op int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer, d
 //go:wasmimport host storage_get
 func hostStorageGet(call int32, key unsafe.Pointer, keyLen int32, out unsafe.Pointer, size int32) int32
 
-//go:wasmimport host storage_put
-func hostStoragePut(call int32, key unsafe.Pointer, keyLen int32, value unsafe.Pointer, n int32) int32
-
-//go:wasmimport host storage_delete
-func hostStorageDelete(call int32, key unsafe.Pointer, keyLen int32) int32
+//go:wasmimport host storage_write
+func hostStorageWrite(call int32, rows unsafe.Pointer, n int32, alarm float64) int32
 
 //go:wasmimport host storage_list
 func hostStorageList(call int32, prefix unsafe.Pointer, prefixLen int32, start unsafe.Pointer, startLen, limit int32) int32

@@ -11,8 +11,7 @@ import (
 // Storage is the storage of the object that a call is for. It is synchronous.
 type Storage struct{ call int32 }
 
-// errStorage is the panic of a storage call that failed. It ends the object's
-// call with a 500; the platform discards what the call wrote.
+// errStorage is the panic of a storage call that failed and changed nothing.
 type errStorage struct{}
 
 func (errStorage) Error() string { return "object storage failed" }
@@ -39,13 +38,23 @@ func (s Storage) Get(key string) ([]byte, bool) {
 	return buf[:n], true
 }
 
-// Put stores a value.
-func (s Storage) Put(key string, value []byte) {
-	sound(hostStoragePut(s.call, sptr(key), int32(len(key)), ptr(value), int32(len(value))))
-}
+// removed stands for the length of the value of a row that goes.
+const removed = 1<<32 - 1
 
-// Delete removes a value.
-func (s Storage) Delete(key string) { sound(hostStorageDelete(s.call, sptr(key), int32(len(key)))) }
+// Write stores rows and sets the alarm in one transaction.
+func (s Storage) Write(rows []machine.Row, alarm int64) {
+	var buf []byte
+	for _, r := range rows {
+		n := uint32(len(r.Value))
+		if r.Value == nil {
+			n = removed
+		}
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(len(r.Key)))
+		buf = binary.LittleEndian.AppendUint32(buf, n)
+		buf = append(append(buf, r.Key...), r.Value...)
+	}
+	sound(hostStorageWrite(s.call, ptr(buf), int32(len(buf)), float64(alarm)))
+}
 
 // List gives the rows under a prefix.
 func (s Storage) List(prefix, start string, limit int) []machine.Row {

@@ -222,7 +222,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 func (a *app) Object(_ context.Context, st machine.Storage, _, _ string, _ []byte) (int, []byte) {
 	v, _ := st.Get("n")
 	n, _ := strconv.Atoi(string(v))
-	st.Put("n", []byte(strconv.Itoa(n+1)))
+	st.Write([]machine.Row{{Key: "n", Value: []byte(strconv.Itoa(n + 1))}}, machine.KeepAlarm)
 	rows := st.List("", "", 0)
 	if len(rows) != 1 || rows[0].Key != "n" || string(rows[0].Value) != strconv.Itoa(n+1) {
 		return 500, fmt.Appendf(nil, "rows %q", rows)
