@@ -41,7 +41,7 @@ type Gateway struct {
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
 	// Room bounds the bodies that are held in memory together. May be nil.
 	Room interface {
-		Take(ctx context.Context, want int64) (give func(), err error)
+		Take(ctx context.Context, who string, want int64) (give func(), err error)
 	}
 
 	table  *table
@@ -111,7 +111,7 @@ func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, mach
 	}
 	c.MaxBody = route.MaxBody
 	if want := heldBody(r, route); want > 0 && g.Room != nil {
-		give, err := g.Room.Take(ctx, want)
+		give, err := g.Room.Take(ctx, c.MachineID, want)
 		if err != nil {
 			return nil, c, err
 		}

@@ -17,7 +17,7 @@ type rooms struct {
 	full       bool
 }
 
-func (r *rooms) Take(_ context.Context, want int64) (func(), error) {
+func (r *rooms) Take(_ context.Context, _ string, want int64) (func(), error) {
 	if r.full {
 		return nil, apierr.New(503, "overloaded", "no room")
 	}

@@ -23,8 +23,16 @@ type Room struct {
 	Pause upstream.Pauser // nil: nobody waits
 
 	used  int64
-	queue []uint32 // who waits
+	queue []waiter
 	last  uint32
+	of    map[string]int64 // bytes by who took them, for Take
+}
+
+// waiter is a call that waits for room.
+type waiter struct {
+	n    uint32
+	who  string
+	want int64
 }
 
 const (
@@ -46,7 +54,7 @@ func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.H
 	if want < 0 {
 		want = max
 	}
-	if err = r.take(ctx, want); err != nil {
+	if err = r.take(ctx, "", want); err != nil {
 		return nil, nil, err
 	}
 	free := func() {
@@ -68,27 +76,34 @@ func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.H
 	}, nil
 }
 
-// Take waits until there is room for want bytes that are held in memory, with
-// the errors of Hold. give must be called when they are not needed any more.
-func (r *Room) Take(ctx context.Context, want int64) (give func(), err error) {
-	if err := r.take(ctx, want); err != nil {
+// Take waits until there is room for want bytes that who holds in memory, with
+// the errors of Hold. give must be called when they are not needed any more. A
+// quarter of the room is always left to others: bodies that come slowly, or
+// many, keep nobody else out.
+func (r *Room) Take(ctx context.Context, who string, want int64) (give func(), err error) {
+	if r == nil {
+		return func() {}, nil
+	}
+	want = min(want, r.share())
+	if err := r.take(ctx, who, want); err != nil {
 		return nil, err
 	}
 	return func() {
-		if r != nil {
-			r.used -= want
+		r.used -= want
+		if r.of[who] -= want; r.of[who] <= 0 {
+			delete(r.of, who)
 		}
 	}, nil
 }
 
 // take waits until there is room for want bytes, and takes it.
-func (r *Room) take(ctx context.Context, want int64) error {
-	if r == nil || len(r.queue) == 0 && r.fits(want) {
+func (r *Room) take(ctx context.Context, who string, want int64) error {
+	if r == nil || r.enter(r.queue, who, want) {
 		return nil
 	}
 	if r.Pause != nil {
 		r.last++
-		mine := r.last
+		mine := waiter{r.last, who, want}
 		r.queue = append(r.queue, mine)
 		defer func() {
 			if i := slices.Index(r.queue, mine); i >= 0 {
@@ -99,7 +114,7 @@ func (r *Room) take(ctx context.Context, want int64) error {
 			if r.Pause.Pause(ctx, roomLook) != nil {
 				return upstream.ErrCanceled
 			}
-			if r.queue[0] == mine && r.fits(want) {
+			if r.enter(r.queue[:slices.Index(r.queue, mine)], who, want) {
 				return nil
 			}
 		}
@@ -109,13 +124,47 @@ func (r *Room) take(ctx context.Context, want int64) error {
 	return e
 }
 
+// enter takes room behind those who wait already, unless these wait only for
+// their own calls.
+func (r *Room) enter(before []waiter, who string, want int64) bool {
+	if r.over(who, want) {
+		return false
+	}
+	for _, w := range before {
+		if !r.over(w.who, w.want) {
+			return false
+		}
+	}
+	if !r.fits(want) {
+		return false
+	}
+	if who != "" {
+		if r.of == nil {
+			r.of = map[string]int64{}
+		}
+		r.of[who] += want
+	}
+	return true
+}
+
+// over tells whether who has as much as it may have.
+func (r *Room) over(who string, want int64) bool {
+	return who != "" && r.of[who]+want > r.share()
+}
+
+// share is what one may have.
+func (r *Room) share() int64 { return r.limit() / 4 * 3 }
+
+func (r *Room) limit() int64 {
+	if r.Max <= 0 {
+		return 64 << 20
+	}
+	return r.Max
+}
+
 // fits takes room for want bytes where there is some. A body alone always fits.
 func (r *Room) fits(want int64) bool {
-	limit := r.Max
-	if limit <= 0 {
-		limit = 64 << 20
-	}
-	if r.used > 0 && r.used+want > limit {
+	if r.used > 0 && r.used+want > r.limit() {
 		return false
 	}
 	r.used += want
