@@ -3,6 +3,12 @@
 // with the certificate checks of any call, and one HTTP/1.1 exchange.
 //
 // It is for calls of token endpoints: small bodies, held in memory.
+//
+// Cloudflare's network sends no server name in a TLS that begins within a
+// connection (github.com/cloudflare/workerd/issues/6903): there an endpoint is
+// reached only if the certificate that it shows to such callers is good for its
+// name. Another one is a failure before anything is sent. workerd itself sends
+// the name.
 package connect
 
 import (

@@ -11,6 +11,11 @@ import (
 )
 
 // Dialer opens TCP connections by the platform's sockets.
+//
+// github.com/syumai/workers/cloudflare/sockets is not used: its StartTLS cannot
+// name the server that the certificate must be good for, its reads and writes
+// start goroutines and wait on timers that do not fire here, and it makes the
+// program 160 KB larger (40 KB gzipped).
 type Dialer struct{}
 
 // Dial opens a connection to "host:port".
