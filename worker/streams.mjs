@@ -95,8 +95,11 @@ export class Streams {
     return s;
   }
 
-  // discard lets go of a stream that nobody will read.
+  // discard lets go of a stream that nobody will read. A reader that still
+  // waits cannot be released, only canceled.
   discard(id) {
+    const reading = this.table.get(id);
+    if (reading?.reader) { reading.reader.cancel().catch(() => {}); reading.reader = null; }
     const s = this.take(id);
     if (!s) return;
     if (s.kind === "held") { s.gone = true; free(s); }

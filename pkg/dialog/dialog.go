@@ -38,8 +38,9 @@ type Dialog struct {
 	Now      func() time.Time
 
 	// chatOnly are the connections whose server turned out to have no
-	// Responses endpoint though its provider's row has one.
-	chatOnly map[string]struct{}
+	// Responses endpoint though its provider's row has one. A connection's id
+	// is its machine's own to choose.
+	chatOnly map[place]struct{}
 }
 
 // Reply is the answer to a client.
@@ -76,7 +77,7 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 		x.chatOnly = true
 		again := err
 		if res, err = d.Accounts.Send(ctx, call); err == nil {
-			d.remember(res.Connection.ID)
+			d.remember(place{c.Machine.ID, res.Connection.ID})
 		} else {
 			err = better(again, err)
 		}
@@ -138,14 +139,17 @@ func absent(err error) bool {
 
 const maxChatOnly = 512
 
-func (d *Dialog) remember(connection string) {
+// place is a connection of a machine.
+type place struct{ machine, connection string }
+
+func (d *Dialog) remember(p place) {
 	if d.chatOnly == nil || len(d.chatOnly) >= maxChatOnly {
-		d.chatOnly = map[string]struct{}{}
+		d.chatOnly = map[place]struct{}{}
 	}
-	d.chatOnly[connection] = struct{}{}
+	d.chatOnly[p] = struct{}{}
 }
 
-func (d *Dialog) isChatOnly(connection string) bool {
-	_, ok := d.chatOnly[connection]
+func (d *Dialog) isChatOnly(p place) bool {
+	_, ok := d.chatOnly[p]
 	return ok
 }

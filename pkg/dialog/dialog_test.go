@@ -270,6 +270,11 @@ func TestAServerWithoutResponsesIsAskedByItsChat(t *testing.T) {
 	if _, err = w.ask(translate.Responses, request(translate.Responses, "up/m", false)); err != nil || len(w.seen) != 3 {
 		t.Errorf("it is asked again: %v, %d calls", err, len(w.seen))
 	}
+	// Another machine may have given a connection of its own the same id, for
+	// another server: what was learned of the first is nothing to it.
+	if id := w.machine.Connections[0].ID; !w.dialog.isChatOnly(place{w.machine.ID, id}) || w.dialog.isChatOnly(place{"otherotherother0", id}) {
+		t.Errorf("remembered %v", w.dialog.chatOnly)
+	}
 	// What only the server itself could know is not asked of its chat.
 	w = newWorld(t, usual...)
 	w.script = func(*upstream.Request) answer { return jsonOf(404, `{"error":{"message":"no"}}`) }

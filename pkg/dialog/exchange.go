@@ -55,7 +55,7 @@ type exchange struct {
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.failed(nil) // an attempt before this one has failed
 	x.to, x.conn = to, conn
-	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly || x.dialog.isChatOnly(conn.ID))
+	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
 	if !ok {
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
 	}

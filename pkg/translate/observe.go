@@ -30,8 +30,8 @@ type Observer struct {
 	long    bool
 	lf      bool // a CR ended the last line
 	within  bool // the last line was not blank: an event is begun
-	data    bool
 	done    bool
+	closed  bool // something came after the line that ended the stream
 	stopped bool // a finish reason came
 	usage   Usage
 	failure *apierr.Error
@@ -92,6 +92,10 @@ func (o *Observer) Sample(piece []byte) {
 		o.line, o.long = o.line[:0], false
 		piece = piece[end+1:]
 	}
+	if o.done && o.lf && len(piece) > 0 && piece[0] == '\n' {
+		o.lf, piece = false, piece[1:]
+	}
+	o.closed = o.closed || o.done && len(piece) > 0
 }
 
 // keep adds to the begun line. Of a long one only the end is kept, after the
@@ -250,7 +254,7 @@ func (o *Observer) mark(kind string, data []byte) {
 // End gives what the client still has to be told: nothing after a proper end,
 // else the failure in its dialect. An event that was cut off is closed first.
 func (o *Observer) End(cause error) []byte {
-	if cause == nil && len(o.line) > 0 && !o.long {
+	if !errors.Is(cause, stream.ErrClient) && len(o.line) > 0 && !o.long && o.whole(o.line) {
 		o.ended(o.line)
 		o.line = o.line[:0]
 		if o.done {
@@ -258,7 +262,13 @@ func (o *Observer) End(cause error) []byte {
 		}
 	}
 	if o.done {
-		return nil
+		switch {
+		case o.closed:
+			return nil
+		case o.lf: // a first LF would still be the last line's
+			return []byte("\n\n")
+		}
+		return []byte("\n")
 	}
 	if errors.Is(cause, stream.ErrClient) {
 		if o.failure == nil {
@@ -283,6 +293,12 @@ func (o *Observer) End(cause error) []byte {
 	}
 	o.failure = causeError(cause)
 	return FailureFrame(out, o.dialect, o.failure)
+}
+
+// whole tells whether a line that no line end followed may be taken for one:
+// an event's data that is cut off is not its event.
+func (o *Observer) whole(line []byte) bool {
+	return o.dialect == Chat || !bytes.HasPrefix(line, dataField) || check(bytes.TrimSpace(line[len(dataField):])) == nil
 }
 
 // has tells whether one of two names of seven bytes is in data, by skipping

@@ -216,6 +216,64 @@ func TestACutStreamGetsItsErrorOnALineOfItsOwn(t *testing.T) {
 	}
 }
 
+// A stream cut within its last event was taken for complete: the client got
+// neither the event whole nor an error.
+func TestACutStreamHasOneEnd(t *testing.T) {
+	for _, d := range clients {
+		for name, body := range cases(t, "streams/"+d.String(), ".sse") {
+			if name != "text" && name != "tools" {
+				continue
+			}
+			for _, ends := range []string{"\n", "\r\n", "\r"} {
+				body := bytes.ReplaceAll(body, []byte("\n"), []byte(ends))
+				for cut := max(0, len(body)-1500); cut <= len(body); cut++ {
+					for _, cause := range []error{nil, stream.ErrReset} {
+						seen, o := observe(d, body[:cut], 50, cause)
+						good, bad := endsOf(d, seen)
+						if good+bad != 1 || o.Complete() != (good == 1) {
+							t.Fatalf("%v %s cut at %d of %d (%q, %v): %d good ends, %d bad, complete %v: %q",
+								d, name, cut, len(body), ends, cause, good, bad, o.Complete(), seen[max(0, len(seen)-200):])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// endsOf counts the ends that a strict client sees: events that a blank line
+// completed.
+func endsOf(d translate.Dialect, seen []byte) (good, bad int) {
+	var r sse.Reader
+	var ev sse.Event
+	r.Push(seen)
+	for r.Next(&ev) {
+		if string(ev.Data) == "[DONE]" {
+			if d == translate.Chat {
+				good++
+			}
+			continue
+		}
+		if !json.Valid(ev.Data) {
+			continue
+		}
+		var e struct {
+			Type  string
+			Error any
+		}
+		json.Unmarshal(ev.Data, &e)
+		switch {
+		case d == translate.Chat && e.Error != nil:
+			bad, good = bad+1, good-1 // [DONE] follows
+		case e.Type == "message_stop", e.Type == "response.completed":
+			good++
+		case e.Type == "error":
+			bad++
+		}
+	}
+	return good, bad
+}
+
 func TestAfterTheEndAResetIsNoFailure(t *testing.T) {
 	for _, d := range clients {
 		body := cases(t, "streams/"+d.String(), ".sse")["text"]
