@@ -64,6 +64,23 @@ test("requests are listed with why their attempts failed, and nothing of their t
   assert.deepEqual([of("/v1/chat/completions", "up/limited!status=429").errors, of("/v1/chat/completions", "up/limited!status=429").calls], [1, undefined]);
 });
 
+test("the latency of a stream is the time to its end, and a stream that breaks off is told", async (t) => {
+  const { call, api } = await used();
+  const messages = [{ role: "user", content: "x" }];
+  await call("/v1/chat/completions", { model: "up/long!slow=30!chunks=10", messages, stream: true });
+  await call("/v1/chat/completions", { model: "up/broken!chunks=3!cut", messages, stream: true });
+  const find = async (model) => {
+    for (let i = 0; i < 100; i++) {
+      const found = (await api(`/requests?model=${encodeURIComponent(model)}`)).data[0];
+      if (found) return found;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+  };
+  const long = await find("up/long!slow=30!chunks=10"), broken = await find("up/broken!chunks=3!cut");
+  assert.ok(long.latencyMs >= 200 && long.status === 200 && !long.error && long.outputTokens > 0, JSON.stringify(long));
+  assert.deepEqual([broken.status, broken.error], [200, "upstream_cut"]);
+});
+
 test("the page of requests shows, filters, and refreshes by itself", async (t) => {
   const { machineId, call } = await used();
   const p = await page(t, machineId, "Requests");
