@@ -65,6 +65,33 @@ test("T5: a path with another machine's id never leads to that machine's credent
   for (const r of up.seen) assert.match(r.headers.authorization ?? `Bearer ${r.headers["x-api-key"]}`, /canary-upstream-of-me/);
 });
 
+test("T12: another machine's connections and jobs cannot be named", async () => {
+  const other = await fresh("canary-upstream-of-other"), theirs = (await operator.call("GET", `/${other.machineId}/api/providers`)).data;
+  for (const c of theirs) {
+    for (const [path, body] of calls) {
+      const a = await post(path, body, [["x-connection-id", c.id]]);
+      assert.ok([400, 404].includes(a.status), `${path}: ${a.status} ${a.text}`);
+      assert.ok(!a.text.includes(c.id), a.text);
+    }
+  }
+  assert.equal(up.seen.length, 0);
+  const make = (key) => Promise.all([post("/v1/videos/generations", { model: "xai/m", prompt: "a" }, [], key), post("/v1/responses", { model: "up/m", input: "a" }, [], key)]);
+  for (const a of await make(other.apiKey)) assert.equal(a.status, 200, a.text);
+  up.clear();
+  const ask = (method, path, key) => request(gw.url, method, path, [bearer(key)], "", { ms: 5000 });
+  for (const [method, path] of [["GET", "/v1/videos/job-1"], ["GET", "/v1/videos/job-1/content"], ["GET", "/v1/responses/resp_1"], ["GET", "/v1/responses/resp_1/input_items"], ["DELETE", "/v1/responses/resp_1"], ["POST", "/v1/responses/resp_1/cancel"]]) {
+    const foreign = await fresh();
+    const [there, unknown] = [await ask(method, path, foreign.apiKey), await ask(method, path.replace(/job-1|resp_1/, "none-such"), foreign.apiKey)];
+    assert.equal(there.status, 404, `${path}: ${there.text}`);
+    assert.deepEqual(plain(there), plain(unknown), path);
+    for (const id of ["..", "%2e%2e", "a%2fb", "%00", "a".repeat(4096), "a%0d%0ab", "%E2%98%83"]) {
+      const a = await ask(method, path.replace(/job-1|resp_1/, id), foreign.apiKey);
+      assert.ok(a === null || a.status >= 400 && a.status < 500, `${path} ${id.slice(0, 20)}: ${a?.status}`);
+    }
+  }
+  assert.equal(up.seen.length, 0);
+});
+
 test("T6: what a client says of itself changes nothing", async () => {
   const claims = [
     ["host", "localhost"], ["x-forwarded-for", "127.0.0.1"], ["x-real-ip", "127.0.0.1"], ["forwarded", "for=127.0.0.1;host=localhost;proto=https"], ["x-forwarded-host", "localhost"],
@@ -222,7 +249,7 @@ test("T39: without a key no body is read", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("T40: a compressed body is refused where it would be read, and 1,000 bombs take nothing", async () => {
+test("T40: a compressed body is refused where it would be read", async () => {
   const bomb = gzipSync(Buffer.alloc(20 << 20, " "));
   for (const [path] of calls) {
     if (path.startsWith("/v1/videos")) continue; // its bytes pass
