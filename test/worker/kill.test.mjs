@@ -53,7 +53,9 @@ test(`${rounds} kills under ${writers} writers lose no acknowledged write`, { ti
       }
     };
     const all = Promise.all(Array.from({ length: writers }, (_, w) => write(w)));
-    await new Promise((r) => setTimeout(r, 150 + Math.random() * 400));
+    // Each round has writes to lose; the moment of its end is random.
+    for (const before = acknowledged.size; acknowledged.size < before + 10; ) await new Promise((r) => setTimeout(r, 10));
+    await new Promise((r) => setTimeout(r, Math.random() * 400));
     alive = false;
     await server.close(); // SIGKILL
     await all;
@@ -63,7 +65,7 @@ test(`${rounds} kills under ${writers} writers lose no acknowledged write`, { ti
     const ids = new Set((await admin(gateway).call("GET", `/${machineId}/api/keys`)).data.map((k) => k.id));
     for (const id of keys) assert.ok(ids.has(id), `key ${id} after kill ${round + 1}`);
   }
-  assert.ok(acknowledged.size > 50, `${acknowledged.size} writes were acknowledged`);
+  assert.ok(acknowledged.size >= 10 * rounds);
   const audit = await admin(gateway).call("GET", `/${machineId}/api/audit?verify=true&limit=1`);
   assert.ok(audit.chain && !audit.chain.broken, JSON.stringify(audit.chain));
 });
