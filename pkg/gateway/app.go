@@ -170,7 +170,7 @@ func New(cfg Config, p Ports) *App {
 	pages := func(s accounts.Sender, do upstream.Doer) *web.Handler {
 		return &web.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Do: do,
-			CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, Decode: p.Decode, Usage: pool, Now: p.Now,
+			CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, OwnHosts: cfg.ownHosts(), Decode: p.Decode, Usage: pool, Now: p.Now,
 		}
 	}
 	talk := func(s accounts.Sender) *dialog.Dialog {

@@ -44,7 +44,8 @@ type Handler struct {
 	// CanonicalURL is the platform's URL parser: the canonical string, or
 	// false.
 	CanonicalURL func(raw string) (string, bool)
-	AllowPrivate bool // as in provider.CheckBaseURL
+	AllowPrivate bool     // as in provider.CheckBaseURL
+	OwnHosts     []string // names of the gateway, besides the one that a call came to
 	// Decode reads a text in an encoding that Go does not know here, by its
 	// WHATWG label. May be nil.
 	Decode func(label string, raw []byte) (string, bool)
@@ -65,7 +66,7 @@ func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*edge.Response, erro
 	if err != nil {
 		return nil, err
 	}
-	req, err := h.parse(body, hostOf(c.Origin))
+	req, err := h.parse(body, h.ownHosts(c))
 	if err != nil {
 		return nil, err
 	}
@@ -185,29 +186,19 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 		return []step{{targets: kept}}, nil
 	}
 	combo := c.Machine.Combo(model)
-	if combo == nil {
-		return h.named(c, nil, model, model)
-	}
-	mixed := false
-	for _, m := range combo.Models {
-		mixed = mixed || h.isOwn(c, m)
-	}
-	if !mixed {
+	if combo == nil || !h.mixed(c, combo, 0) {
 		return h.named(c, nil, model, model)
 	}
 	// Members are resolved one by one, since the router does not know the
 	// gateway's own.
-	n, start := len(combo.Models), 0
-	if n > routing.MaxTargets {
-		return nil, apierr.Invalid("model", "the combo has more than %d members", routing.MaxTargets)
-	}
-	if combo.Strategy == "round-robin" {
-		start = int(c.Machine.Turn("combo/"+combo.Name) % uint32(n))
+	members, err := members(c, nil, combo, 0)
+	if err != nil {
+		return nil, err
 	}
 	var steps []step
 	var first error
-	for i := range n {
-		more, err := h.named(c, steps, combo.Models[(start+i)%n], model)
+	for _, m := range members {
+		more, err := h.named(c, steps, m, model)
 		if err == nil {
 			steps = more
 		} else if first == nil {
@@ -247,14 +238,60 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 	return append(steps, step{targets: kept}), nil
 }
 
-// isOwn tells whether a model string names the gateway's own fetch. A combo or
-// a connection's prefix of the same name goes before it.
+// mixed tells whether the gateway itself is among a combo's members, or those
+// of a combo within it.
+func (h *Handler) mixed(c *auth.Call, combo *store.Combo, depth int) bool {
+	if depth >= routing.MaxDepth || len(combo.Models) > routing.MaxTargets {
+		return false // the router refuses it
+	}
+	for _, m := range combo.Models {
+		if sub := c.Machine.Combo(m); sub != nil && h.mixed(c, sub, depth+1) || h.isOwn(c, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// members appends what a combo comes down to, in the order to try it. The
+// bounds are the router's.
+func members(c *auth.Call, out []string, combo *store.Combo, depth int) (_ []string, err error) {
+	if depth >= routing.MaxDepth {
+		return nil, apierr.Invalid("model", "the model name leads through too many combos and aliases")
+	}
+	n, start := len(combo.Models), 0
+	if combo.Strategy == "round-robin" && n > 0 {
+		start = int(c.Machine.Turn("combo/"+combo.Name) % uint32(n))
+	}
+	for i := range n {
+		m := combo.Models[(start+i)%n]
+		if sub := c.Machine.Combo(m); sub == nil {
+			out = append(out, m)
+		} else if out, err = members(c, out, sub, depth+1); err != nil {
+			return nil, err
+		}
+		if len(out) > routing.MaxTargets {
+			return nil, apierr.Invalid("model", "the combo has more than %d members", routing.MaxTargets)
+		}
+	}
+	return out, nil
+}
+
+// isOwn tells whether a model string names the gateway's own fetch, or is an
+// alias of that. A combo or a connection's prefix of the same name goes before
+// it.
 func (h *Handler) isOwn(c *auth.Call, model string) bool {
+	if isItself(c, model) {
+		return true
+	}
+	full := c.Machine.Alias(model)
+	return strings.Contains(full, "/") && c.Machine.Combo(model) == nil && isItself(c, full)
+}
+
+func isItself(c *auth.Call, model string) bool {
 	switch model {
 	case ownAlias, ownModel, "builtin", "builtin/fetch":
 	default:
-		full := c.Machine.Alias(model)
-		return full != "" && full != model && strings.Contains(full, "/") && c.Machine.Combo(model) == nil && h.isOwn(c, full)
+		return false
 	}
 	if c.Machine.Combo(model) != nil {
 		return false
@@ -401,8 +438,9 @@ func shown(err error) error {
 	return err
 }
 
-// hostOf gives the host of an origin, with its port.
-func hostOf(origin string) string {
-	_, host, _ := strings.Cut(origin, "://")
-	return host
+// ownHosts gives the hosts of the gateway, with the port of the one that the
+// call came to.
+func (h *Handler) ownHosts(c *auth.Call) []string {
+	_, host, _ := strings.Cut(c.Origin, "://")
+	return append([]string{host}, h.OwnHosts...)
 }

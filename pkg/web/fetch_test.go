@@ -369,6 +369,81 @@ func TestCombosFallBack(t *testing.T) {
 	}
 }
 
+// The router does not know the gateway's own fetch: a combo within a combo has
+// lost it before.
+func TestCombosWithinCombosKeepTheGateway(t *testing.T) {
+	combos := []store.Combo{
+		{ID: "1", Name: "inner", Kind: "webFetch", Models: []string{"exa/fetch", "mine"}},
+		{ID: "2", Name: "outer", Kind: "webFetch", Models: []string{"inner", "jina-reader"}},
+		{ID: "3", Name: "turns", Kind: "webFetch", Strategy: "round-robin", Models: []string{"inner", "jina-reader"}},
+		{ID: "4", Name: "chats", Kind: "llm", Models: []string{"openai/gpt-5", "inner"}},
+		{ID: "5", Name: "ping", Models: []string{"web", "pong"}}, {ID: "6", Name: "pong", Models: []string{"ping"}},
+		{ID: "7", Name: "half", Models: strings.Split("web,web,web,web,web,web,web,web,web", ",")}, {ID: "8", Name: "wide", Models: []string{"half", "half"}},
+	}
+	for _, tt := range []struct{ model, want string }{
+		{"outer", "exa web jina-reader"}, {"turns", "exa web jina-reader"}, {"chats", "exa web"},
+		{"ping", "400"}, {"wide", "400"}, {"loop/a", "400"},
+	} {
+		w := fakeup.New(t, "exa", "jina-reader", "openai")
+		w.Machine.Combos = combos
+		w.Machine.ModelAliases = map[string]string{"mine": "web/fetch", "loop/a": "loop/b", "loop/b": "loop/a"} // the last were planted
+		w.Script = func(s *fakeup.Seen) fakeup.Answer { return fakeup.Answer{Status: 503} }
+		_, err := fetch(t, w, `{"model":"`+tt.model+`","url":"https://a.example.com/"}`)
+		if tt.want == "400" {
+			fakeup.Refused(t, err, 400)
+			continue
+		}
+		got := ""
+		for _, c := range w.Calls {
+			switch {
+			case strings.HasPrefix(c.URL, "https://api.exa.ai/"):
+				got += " exa"
+			case strings.HasPrefix(c.URL, "https://a.example.com/"):
+				got += " web"
+			default:
+				got += " jina-reader"
+			}
+		}
+		if err == nil || got != " "+tt.want {
+			t.Errorf("%s: asked%s, want %s (%v)", tt.model, got, tt.want, err)
+		}
+	}
+}
+
+// One turn is taken per call and combo, whoever is nested in it.
+func TestNestedCombosTakeTurns(t *testing.T) {
+	w := fakeup.New(t)
+	w.Machine.Combos = []store.Combo{
+		{Name: "outer", Strategy: "round-robin", Models: []string{"inner", "c"}},
+		{Name: "inner", Strategy: "round-robin", Models: []string{"a", "web"}},
+	}
+	c := w.Ask("/v1/web/fetch", "{}")
+	for _, want := range []string{"a web c", "c web a", "a web c"} {
+		got, err := members(c, nil, c.Machine.Combo("outer"), 0)
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%v %v, want %s", got, err, want)
+		}
+	}
+}
+
+func TestTheGatewaysOtherNamesAreNotFetched(t *testing.T) {
+	for _, redirect := range []string{"", "https://gw.example.com/v1/models"} {
+		w := fakeup.New(t)
+		w.Script = func(*fakeup.Seen) fakeup.Answer {
+			return fakeup.Answer{Status: 302, Header: edge.Header{{Name: "location", Value: redirect}}}
+		}
+		h, to, status, calls := handler(w), "https://gw.example.com/", 400, 0
+		h.OwnHosts = []string{"gw.example.com"}
+		if redirect != "" {
+			to, status, calls = "https://a.example.com/", 502, 1
+		}
+		_, err := h.Fetch(t.Context(), w.Ask("/v1/web/fetch", `{"url":"`+to+`"}`))
+		if fakeup.Refused(t, err, status); len(w.Calls) != calls {
+			t.Errorf("%d calls, want %d", len(w.Calls), calls)
+		}
+	}
+}
+
 func TestKeysAndDisabledModelsHold(t *testing.T) {
 	w := fakeup.New(t)
 	c := w.Ask("/v1/web/fetch", `{"url":"https://a.example.com/"}`)

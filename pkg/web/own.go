@@ -43,7 +43,7 @@ const agent = "Mozilla/5.0 (compatible; weir/1)"
 // credential, cookie or header of the client goes with the call (reliability
 // T16, T19, T43).
 func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline time.Time) (*page, error) {
-	target, host := req.url, hostOf(c.Origin)
+	target, hosts := req.url, h.ownHosts(c)
 	for moves := 0; ; moves++ {
 		left := deadline.Sub(h.Now())
 		if left <= 0 {
@@ -64,7 +64,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 			if location == "" || moves == maxMoves {
 				return nil, unavailable("the page redirects without an end")
 			}
-			if target, err = h.address(webpage.Resolve(target, location), host); err != nil {
+			if target, err = h.address(webpage.Resolve(target, location), hosts); err != nil {
 				// Which address it is, and why it may not be called, is not said.
 				e := unavailable("the page redirects to an address that may not be fetched")
 				e.Err = err

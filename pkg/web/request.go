@@ -30,7 +30,7 @@ type request struct {
 }
 
 // parse reads and checks a body.
-func (h *Handler) parse(body []byte, ownHost string) (*request, error) {
+func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
 	p := params.Read(body, "model", "provider", "url", "format", "max_characters")
 	r := &request{model: p.Model()}
 	raw := p.Text("url", true)
@@ -38,7 +38,7 @@ func (h *Handler) parse(body []byte, ownHost string) (*request, error) {
 		if len(raw) > maxURL {
 			p.Fail("url", "url must have at most "+itoa(maxURL)+" bytes")
 		} else {
-			r.url, p.Err = h.address(raw, ownHost)
+			r.url, p.Err = h.address(raw, ownHosts)
 		}
 	}
 	r.format = p.Choice("format", markdown, text, rawHTML)
@@ -49,7 +49,7 @@ func (h *Handler) parse(body []byte, ownHost string) (*request, error) {
 // address gives the canonical form of an address that may be fetched: the
 // policy of base addresses (design 4) holds for its origin, but http is taken
 // too. It is judged on the platform's own reading of it, never on Go's.
-func (h *Handler) address(raw, ownHost string) (string, error) {
+func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 	canonical, ok := h.CanonicalURL(raw)
 	if !ok {
 		return "", apierr.Invalid("url", "url must be an absolute http or https address")
@@ -73,7 +73,7 @@ func (h *Handler) address(raw, ownHost string) (string, error) {
 	if end < 0 {
 		return "", apierr.Invalid("url", "url is not usable")
 	}
-	err := provider.CheckBaseURL("https://"+rest[:end]+"/", h.AllowPrivate, ownHost)
+	err := provider.CheckBaseURL("https://"+rest[:end]+"/", h.AllowPrivate, ownHosts...)
 	if err == nil && !h.AllowPrivate && strings.IndexByte(rest[:end], ':') >= 0 {
 		err = provider.ErrBaseURL // the default port of the other scheme
 	}

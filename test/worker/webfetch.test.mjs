@@ -312,6 +312,19 @@ test("combos fall back between providers and the gateway itself", async () => {
   }
 });
 
+test("a combo within a combo keeps the gateway's own fetch", async () => {
+  const me = await machine("exa");
+  await me.call("POST", "/api/combos", { name: "inner", kind: "webFetch", models: ["exa/fetch", "web"] });
+  await me.call("POST", "/api/combos", { name: "outer", kind: "webFetch", models: ["tavily/fetch", "inner"] });
+  await me.call("POST", "/api/combos", { name: "chats", models: ["openai/gpt-5", "outer"] });
+  for (const model of ["inner", "outer", "chats"]) {
+    up.clear();
+    up.answer = (got) => (got.host === "api.exa.ai" ? { body: { results: [], statuses: [] } } : page("<p>y"));
+    const got = await me.fetchPage({ model, url: "https://page.example.com/" });
+    assert.deepEqual([got.status, got.body.provider, up.seen.map((s) => s.host)], [200, "web", ["api.exa.ai", "page.example.com"]], got.text);
+  }
+});
+
 test("a machine's providers fetch, the gateway only where there is none; a key and the disabled list hold", async () => {
   const me = await machine("exa");
   up.answer = (got) => (got.host === "api.exa.ai" ? { body: { results: [{ text: "x" }], costDollars: { total: 0.001 } } } : page("<p>y"));
