@@ -124,6 +124,51 @@ func TestGrantOfWhoMayNoLongerManageIsDropped(t *testing.T) {
 	}
 }
 
+// CREDENTIALS_KEY is replaced while users are at their provider: neither flow
+// is lost, and nothing is left that only the old key opens.
+func TestFlowsUnderWayAreSealedAnewAfterARotation(t *testing.T) {
+	w := newWorld(t).withFlows()
+	w.create()
+	w.clock.add(58 * time.Minute)
+	w.obj.OAuth[0].DevicePKCE = true
+	state := w.begin(`{}`, "")
+	w.idp.answer = func() (int, string, bool) {
+		return 200, `{"device_code":"device-code-01","user_code":"ABCD","verification_uri":"https://login.example.com/go","expires_in":900,"interval":5}`, false
+	}
+	if status, a := w.oauthCall("device", `{}`, ""); status != 200 {
+		t.Fatal(a.Raw)
+	}
+	old, fresh := strings.Repeat("k", 40), strings.Repeat("n", 40)
+	rotate := func(keys string) (err error) {
+		w.obj.Keyring, err = store.NewKeyring(keys)
+		return err
+	}
+	before, _ := w.flows()
+	if err := rotate(fresh + "," + old); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.add(3 * time.Minute)
+	w.loc.Alarms(w.ctx)
+	all, n := w.flows()
+	sealed := strings.Count(all, `"v1.`)
+	id := strings.Split(all[strings.Index(all, `"v1.`):], ".")[1]
+	if n != 2 || sealed != 3 || strings.Count(all, `"v1.`+id+`.`) != 3 || strings.Contains(before, id) {
+		t.Fatalf("%d rows, %d sealed: %s", n, sealed, all)
+	}
+	if err := rotate(fresh); err != nil {
+		t.Fatal(err)
+	}
+	if status, a := w.back(state); status != 200 {
+		t.Errorf("the browser comes back: %d %s", status, a.Raw)
+	}
+	if status, a := w.oauthCall("poll", `{}`, ""); status != 200 || a.Get("body.status").Str != "connected" {
+		t.Errorf("the poll: %d %s", status, a.Raw)
+	}
+	if form := w.idp.lastForm; form.Get("device_code") != "device-code-01" || len(form.Get("code_verifier")) != 43 {
+		t.Errorf("polled with %v", form)
+	}
+}
+
 // Renewing takes the client of the grant, not one that was typed in before.
 func TestRenewedConnectionRefreshesAsTheOperatorsClient(t *testing.T) {
 	w := newWorld(t).withFlows()

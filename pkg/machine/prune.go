@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -100,6 +101,11 @@ func (o *Object) reseal(r *request) {
 				m.Answer = s
 				r.put(row.Key, m)
 			}
+		}
+	}
+	for _, row := range r.list(oauthPrefix) { // sign-ins under way
+		if v := oauth.Reseal(row.Value, func(field string, s store.Sealed) store.Sealed { return anew(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
+			r.set(row.Key, v)
 		}
 	}
 }

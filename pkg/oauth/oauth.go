@@ -17,6 +17,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
 	"weir/pkg/apierr"
 	"weir/pkg/store"
 	"weir/pkg/upstream"
@@ -105,4 +108,21 @@ func Stale(raw []byte, now time.Time) bool {
 		ExpiresAt int64 `json:"expiresAt"`
 	}
 	return json.Unmarshal(raw, &r) != nil || r.ExpiresAt <= now.UnixMilli()
+}
+
+// Reseal gives a row with anew applied to all that is sealed in it, and the row
+// itself when that changes nothing: for the rotation of the key.
+func Reseal(raw []byte, anew func(field string, sealed store.Sealed) store.Sealed) []byte {
+	for _, field := range [...]string{verifierField, deviceField} {
+		old := gjson.GetBytes(raw, field).Str
+		if old == "" {
+			continue
+		}
+		if s := anew(field, store.Sealed(old)); string(s) != old {
+			if row, err := sjson.SetBytes(raw, field, string(s)); err == nil {
+				raw = row
+			}
+		}
+	}
+	return raw
 }
