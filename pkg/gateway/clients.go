@@ -31,6 +31,11 @@ func (c *Config) clients() ([]oauth.Provider, error) {
 				field = "baseUrl"
 			}
 		}
+		for _, to := range [...][2]string{{"tokenUrl", p.TokenURL}, {"deviceUrl", p.DeviceURL}} {
+			if field == "" && !c.callable(to[1]) {
+				field = to[0] + ": the host is not one that may be called"
+			}
+		}
 		if p.Proxy != "" && field == "" {
 			asIs := func(s string) (string, bool) { return s, true } // host and port only, read before
 			if _, _, err := provider.ParseProxy("http://"+p.Proxy, asIs, c.AllowPrivate, c.ownHosts()...); err != nil {
@@ -42,6 +47,24 @@ func (c *Config) clients() ([]oauth.Provider, error) {
 		}
 	}
 	return list, nil
+}
+
+// callable tells whether an endpoint's host may be called: by the policy of
+// base addresses, on any port (reliability T61). "" is none.
+func (c *Config) callable(endpoint string) bool {
+	_, rest, ok := strings.Cut(endpoint, "://")
+	if !ok {
+		return endpoint == ""
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	host, port, _ := strings.Cut(host, ":")
+	var own []string
+	for _, o := range c.ownHosts() {
+		if name, p, ok := strings.Cut(o, ":"); !ok || p == port {
+			own = append(own, name)
+		}
+	}
+	return provider.CheckBaseURL("https://"+host+"/", c.AllowPrivate, own...) == nil
 }
 
 // proxy reads PROXY_URL.

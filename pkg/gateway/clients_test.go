@@ -27,6 +27,13 @@ func TestBadOperatorConfiguration(t *testing.T) {
 		{"base_of_a_vendor", strings.Replace(row(`,"baseUrl":"https://evil.example.com"`), "openai-compatible-0acbe001", "mistral", 1), "", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
 		{"private_base", row(`,"baseUrl":"https://10.0.0.1/v1"`), "", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
 		{"own_base", row(`,"baseUrl":"https://weir.example.com/v1"`), "https://weir.example.com", "OAUTH_PROVIDERS: row 1: bad baseUrl"},
+		{"token_at_an_address", strings.Replace(row(""), "id.acme.com", "10.0.0.1", 1), "", "OAUTH_PROVIDERS: row 1: bad tokenUrl"},
+		{"token_in_hex", strings.Replace(row(""), "id.acme.com", "0x7f000001", 1), "", "OAUTH_PROVIDERS: row 1: bad tokenUrl"},
+		{"token_at_a_number", strings.Replace(row(""), "id.acme.com", "2130706433", 1), "", "OAUTH_PROVIDERS: row 1: bad tokenUrl"},
+		{"token_of_metadata", strings.Replace(row(""), "id.acme.com", "metadata.google.internal", 1), "", "OAUTH_PROVIDERS: row 1: bad tokenUrl"},
+		{"token_at_the_gateway", strings.Replace(row(""), "id.acme.com", "weir.example.com", 1), "https://weir.example.com", "OAUTH_PROVIDERS: row 1: bad tokenUrl"},
+		{"device_at_localhost", row(`,"deviceUrl":"https://localhost/d"`), "", "OAUTH_PROVIDERS: row 1: bad deviceUrl"},
+		{"device_on_a_port", row(`,"deviceUrl":"https://id.acme.com:8443/d"`), "", ""},
 		{"public_with_path", "", "https://weir.example.com/x", "PUBLIC_URL"},
 		{"public_http", "", "http://weir.example.com", "PUBLIC_URL"},
 	} {
