@@ -67,7 +67,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{body: body, first: media.FirstByte(c.Machine, headTimeout), tally: media.Tally{Meter: h.Usage, Call: c}}
+	x := exchange{body: body, inputs: texts(body), first: media.FirstByte(c.Machine, headTimeout), tally: media.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
 	if err != nil {
 		x.tally.Failed(err)
@@ -100,6 +100,15 @@ func parse(body []byte) (string, error) {
 		p.Fail("input", "input must be a non-empty string, a list of up to "+strconv.Itoa(maxInputs)+" such strings, or a list of parts with text or image_url")
 	}
 	return model, p.Err
+}
+
+// texts gives how many verdicts a checked body asks for: one per string, and
+// one for parts together.
+func texts(body []byte) int {
+	if v := gjson.GetBytes(body, "input"); v.IsArray() && v.Get("0").Type == gjson.String {
+		return len(v.Array())
+	}
+	return 1
 }
 
 // usable tells whether one item of the input is a text or a part.
@@ -150,6 +159,7 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 // exchange is one request on its way to the provider and back.
 type exchange struct {
 	body   []byte
+	inputs int // verdicts that must come
 	first  time.Duration
 	tally  media.Tally
 	answer []byte
@@ -187,6 +197,10 @@ func (x *exchange) check(resp *upstream.Response) error {
 	}
 	// Written anew from the end, so that the places before stay.
 	all := list.Array()
+	if len(all) < x.inputs {
+		// A missing verdict must not read as a good one.
+		return media.BadBody(errors.New("the answer has fewer results than there are inputs"))
+	}
 	for i := len(all) - 1; i >= 0; i-- {
 		r := all[i]
 		if !r.IsObject() || !r.Get("categories").IsObject() {

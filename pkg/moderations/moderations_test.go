@@ -1,6 +1,7 @@
 package moderations
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -55,5 +56,20 @@ func TestBrokenAnswers(t *testing.T) {
 			continue
 		}
 		fakeup.Refused(t, err, 502)
+	}
+}
+
+// A verdict that is missing must not read as a good one.
+func TestAVerdictForEveryInput(t *testing.T) {
+	for input, want := range map[string]int{`"a"`: 1, `["a"]`: 1, `["a","b"]`: 2, `["a","b","c"]`: 3, `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`: 1} {
+		for n := range 4 {
+			w, h := world(t, `{"results":[`+strings.TrimPrefix(strings.Repeat(`,{"flagged":false,"categories":{}}`, n), ",")+`]}`)
+			_, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"model":"mod/m","input":`+input+`}`))
+			if n < want {
+				fakeup.Refused(t, err, 502)
+			} else if err != nil {
+				t.Errorf("%s, %d results: %v", input, n, err)
+			}
+		}
 	}
 }

@@ -151,10 +151,16 @@ test("moderations: OpenAI's client, models by bare name and by default", async (
 });
 
 test("moderations: failures of the vendor, and answers that are none", async () => {
-  for (const [answer, status] of [[{ status: 400, body: { error: { message: "bad input", param: "input" } } }, 400], [{ status: 500 }, 500], ["silent", 504], [{ body: {} }, 502], [{ body: { results: [1] } }, 502], [{ body: { results: [{}] } }, 502], [{ body: "[" }, 502], ["bomb", 502]]) {
+  for (const [answer, status] of [[{ status: 400, body: { error: { message: "bad input", param: "input" } } }, 400], [{ status: 500 }, 500], ["silent", 504], [{ body: {} }, 502], [{ body: { results: [1] } }, 502], [{ body: { results: [{}] } }, 502], [{ body: "[" }, 502], ["bomb", 502], [{ body: { results: [] } }, 502], [{ body: "<html>" }, 502]]) {
     const me = await machine("openai");
     up.answer = () => answer;
     const got = await me.judge({ input: "a" }, answer === "silent" ? { "x-stainless-timeout": "0.3" } : {});
     assert.equal(got.status, status, `${JSON.stringify(answer)}: ${got.text}`);
   }
+  // A verdict too few is not taken for one that is good: the next account is asked.
+  const me = await machine("openai", "openai"), one = { flagged: false, categories: { hate: false } };
+  up.answer = () => ({ body: { results: up.seen.length === 1 ? [one] : [one, one] } });
+  up.seen.length = 0;
+  const got = await me.judge({ input: ["a", "b"] });
+  assert.deepEqual([got.status, got.body.results?.length, up.seen.length], [200, 2, 2], got.text);
 });
