@@ -5,16 +5,15 @@ import { connect } from "cloudflare:sockets";
 import module from "./app.wasm";
 import { SEED } from "./seed.mjs";
 import "./wasm_exec.js";
+import { Call } from "./call.mjs";
+import { CANCELED, END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
+import { failed, imports } from "./operations.mjs";
 import { rehearse } from "./rehearse.mjs";
 import { Sockets } from "./sockets.mjs";
 import { Streams, readAll } from "./streams.mjs";
 
 const enc = new TextEncoder(), dec = new TextDecoder();
 const replaceAt = 64 << 20; // bytes of linear memory
-
-// What the Go program is told of an operation; the same numbers stand in bridge/ops.go.
-const OK = 0, NETWORK = 1, TIMEOUT = 2, CANCELED = 3, TOO_LARGE = 4, END = 5;
-const FAULT = -2; // of an object's storage
 
 // The fields of a client's request that Go may see (reliability T20: all others
 // have no meaning for the gateway and never reach an upstream). Each look-up
@@ -46,18 +45,6 @@ globalThis.tryCatch = (fn) => {
   try { return { result: fn() }; } catch (error) { return { error }; }
 };
 
-// parseHead splits "name\nvalue\n…" into pairs.
-export function parseHead(text) {
-  if (!text) return [];
-  const parts = text.split("\n"), pairs = new Array(parts.length >> 1);
-  for (let i = 0; i < pairs.length; i++) pairs[i] = [parts[2 * i], parts[2 * i + 1]];
-  return pairs;
-}
-
-// How long a call runs before its client's departure is watched for, in ms.
-// Most are over by then, and listening costs as much as a header field each.
-const watchAfter = 1000;
-
 // A body of up to withHead declared bytes is read before Go is entered, and
 // given up after bodyWait ms.
 const withHead = 64 << 10, bodyWait = 20000;
@@ -69,70 +56,6 @@ const noise = new Set([
   "cf-cache-status", "nel", "report-to", "server-timing", "x-envoy-upstream-service-time", "x-powered-by",
   "access-control-allow-origin", "access-control-expose-headers", "access-control-allow-credentials",
 ]);
-
-// Call is one event that Go handles: a request, an object call, an alarm.
-class Call {
-  constructor(id, env, resolve, inst) {
-    this.id = id;
-    this.env = env;
-    this.resolve = resolve;
-    this.inst = inst;
-    this.request = null;
-    this.storage = null;
-    this.rehearsal = null;
-    this.answered = false;
-    this.left = false;
-    this.flights = null; // upstream calls to abort when the client leaves
-    this.limits = null;  // time limits: { at, fire }
-    this.timer = 0;
-    this.timerAt = 0;
-    this.done = null;
-  }
-
-  answer(response) {
-    if (this.answered) return;
-    this.answered = true;
-    this.resolve(response);
-  }
-
-  // limit calls fire after ms, unless the limit is lifted before. All limits of
-  // a call share one timer.
-  limit(ms, fire) {
-    const limit = { at: Date.now() + ms, fire };
-    (this.limits ??= new Set()).add(limit);
-    if (!this.timer || limit.at < this.timerAt) this.arm(Math.min(ms, this.request && !this.watching ? watchAfter : ms));
-    return limit;
-  }
-
-  lift(limit) { this.limits?.delete(limit); }
-
-  arm(ms) {
-    if (this.timer) clearTimeout(this.timer);
-    this.timerAt = Date.now() + ms;
-    this.timer = setTimeout(() => this.tick(), ms);
-  }
-
-  tick() {
-    this.timer = 0;
-    if (this.request && !this.watching) {
-      this.watching = true;
-      const { signal } = this.request;
-      if (signal?.aborted) this.inst.leave(this);
-      else signal?.addEventListener("abort", () => this.inst.leave(this), { once: true });
-    }
-    const now = Date.now();
-    let next = Infinity;
-    for (const limit of this.limits) {
-      if (limit.at <= now) { this.limits.delete(limit); limit.fire(); } else next = Math.min(next, limit.at);
-    }
-    if (next < Infinity) this.arm(next - now);
-  }
-
-  end() {
-    if (this.timer) clearTimeout(this.timer);
-    this.done?.();
-  }
-}
 
 // Instance is one running Go program with everything that is in flight in it.
 let booting = true; // until the first event
@@ -197,7 +120,7 @@ class Instance {
     };
     go.exit = () => {};
     go._resume = () => this.enter(() => go._inst.exports.resume());
-    const instance = new WebAssembly.Instance(module, { ...go.importObject, host: this.imports() });
+    const instance = new WebAssembly.Instance(module, { ...go.importObject, host: imports(this) });
     go.run(instance, platform);
     this.x = instance.exports;
     this.scratch = this.x.weir_scratch();
@@ -268,205 +191,6 @@ class Instance {
       else this.x.weir_event(op, kind, status, headLen, bodyLen);
       this.x.resume();
     });
-  }
-
-  // kv uses the storage of the object that a call is for.
-  kv(callID, use) {
-    const { storage } = this.calls.get(callID);
-    try { return use(storage.kv, storage); } catch (e) {
-      console.error(JSON.stringify({ level: "error", msg: "object storage", what: String(e?.message).slice(0, 120) }));
-      return FAULT;
-    }
-  }
-
-  // imports are what Go calls. An exception in one must not end the instance:
-  // it fails the operation, or the answer, that it was for.
-  imports() {
-    const host = this.operations();
-    const failing = (name, fail) => {
-      const run = host[name];
-      host[name] = (first, ...rest) => {
-        try { run(first, ...rest); } catch (e) {
-          console.error(JSON.stringify({ level: "error", msg: "host call", name, what: e?.name }));
-          fail(first);
-        }
-      };
-    };
-    for (const name of ["start", "object", "read", "read_all", "hold", "digest", "dial"]) failing(name, (op) => queueMicrotask(() => this.emit(op, NETWORK, 0)));
-    failing("respond", (call) => this.calls.get(call)?.answer(failed(500, "the answer could not be sent", "server_error", null)));
-    return host;
-  }
-
-  operations() {
-    const self = this;
-    return {
-      // start makes one upstream call.
-      start(op, callID, headAt, headLen, bodyAt, bodyLen, stream, headerMs, totalMs, maxBody, flags) {
-        const call = self.calls.get(callID);
-        if (call.rehearsal) return call.rehearsal.start(op, self.text(headAt, headLen).split("\n")[1]);
-        const head = self.text(headAt, headLen), i = head.indexOf("\n"), j = head.indexOf("\n", i + 1);
-        const init = { method: head.slice(0, i), redirect: "manual" };
-        if (j > 0) init.headers = parseHead(head.slice(j + 1));
-        if (bodyLen) init.body = self.bytes(bodyAt, bodyLen);
-        else if (stream) init.body = self.streams.open(stream, call);
-        self.fly(op, call, head.slice(i + 1, j > 0 ? j : undefined), init, headerMs, totalMs, maxBody, (flags & 1) !== 0);
-      },
-      // object calls the object of a machine.
-      object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {
-        const call = self.calls.get(callID), name = self.text(nameAt, nameLen);
-        const ns = call.env.MACHINE;
-        const verb = self.text(verbAt, verbLen), body = bodyLen ? self.bytes(bodyAt, bodyLen) : null;
-        if (call.rehearsal) return call.rehearsal.object(op, name, verb, body);
-        (async () => ns.get(ns.idFromName(name)).call(name, verb, body))().then(
-          (r) => self.emit(op, OK, r.status, "", r.body),
-          (e) => self.emit(op, NETWORK, e?.overloaded ? 1 : 0, String(e?.message ?? e).slice(0, 200)),
-        );
-      },
-      pause(op, ms) { scheduler.wait(ms).then(() => self.emit(op, OK, 0)); },
-      // dial opens a TCP connection; the others work on one.
-      dial(op, callID, at, n, ms) { self.sockets.dial(op, self.calls.get(callID), self.text(at, n), ms); },
-      socket_tls(op, socket, at, n) { self.sockets.tls(op, socket, self.text(at, n)); },
-      socket_read(op, socket) { self.sockets.read(op, socket); },
-      socket_write(op, socket, at, n) { self.sockets.write(op, socket, self.bytes(at, n)); },
-      socket_close(socket) { self.sockets.close(socket); },
-      // read gives the next chunk of a stream, read_all the whole.
-      read(op, stream, ms) { self.streams.read(op, stream, ms); },
-      read_all(op, callID, stream, maxBytes, idleMs, totalMs) { self.streams.readAll(op, self.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
-      hold(op, callID, stream, maxBytes, idleMs, totalMs) { self.streams.hold(op, self.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
-      copy(held) { return self.streams.copy(held); },
-      digest(op, held) {
-        crypto.subtle.digest("SHA-256", self.streams.held(held)).then(
-          (d) => self.emit(op, OK, 0, "", new Uint8Array(d)),
-          () => self.emit(op, NETWORK, 0),
-        );
-      },
-      discard(stream) { self.streams.discard(stream); },
-      client_body(callID) {
-        const { request } = self.calls.get(callID);
-        return request?.body ? self.streams.add(request, null, Number(request.headers.get("content-length") ?? -1)) : 0;
-      },
-      prefix(at, n, rest) { return self.streams.prefix(self.bytes(at, n), rest); },
-      through(src, idleMs, length) { return self.streams.derived("through", src, idleMs, length); },
-      watch(src, idleMs) { return self.streams.derived("watch", src, idleMs, -1); },
-      // respond answers a call with bytes, or with a stream.
-      respond(callID, status, headAt, headLen, bodyAt, bodyLen, stream) {
-        const call = self.calls.get(callID);
-        if (!call) return;
-        if (call.rehearsal) return call.finish({ status, body: self.bytes(bodyAt, bodyLen) });
-        const init = { status, headers: parseHead(self.text(headAt, headLen)) };
-        const bare = status === 204 || status === 205 || status === 304;
-        let body = null;
-        if (stream) body = self.streams.open(stream, call);
-        else if (bodyLen && !bare) body = self.bytes(bodyAt, bodyLen);
-        call.answer(new Response(body, init));
-      },
-      object_respond(callID, status, bodyAt, bodyLen) {
-        const call = self.calls.get(callID), answer = { status, body: bodyLen ? self.bytes(bodyAt, bodyLen) : null };
-        if (call?.rehearsal) call.finish(answer); else call?.answer(answer);
-      },
-      // done ends a call: nothing of it is left in Go.
-      done(callID) {
-        const call = self.calls.get(callID);
-        self.calls.delete(callID);
-        call?.end();
-      },
-      log(level, at, n) {
-        const line = self.text(at, n);
-        if (level >= 2) console.error(line); else console.log(line);
-      },
-      // url gives the platform's canonical form of a URL, or -1.
-      url(at, n, outAt, outSize) {
-        let href;
-        try { href = new URL(self.text(at, n)).href; } catch { return -1; }
-        const { read, written } = enc.encodeInto(href, self.u8().subarray(outAt, outAt + outSize));
-        return read === href.length ? written : -1;
-      },
-      normalize(at, n, outAt, outSize) {
-        const s = self.text(at, n).normalize("NFKC");
-        const { read, written } = enc.encodeInto(s, self.u8().subarray(outAt, outAt + outSize));
-        return read === s.length ? written : -1;
-      },
-      // decode reads bytes in an encoding and keeps the text, which decoded
-      // copies; it gives its size in UTF-8, or -1.
-      decode(labelAt, labelLen, at, n) {
-        try {
-          self.listed = enc.encode(new TextDecoder(self.text(labelAt, labelLen)).decode(self.u8().subarray(at, at + n)));
-          return self.listed.byteLength;
-        } catch { return -1; }
-      },
-      decoded(at) { self.u8().set(self.listed, at); self.listed = null; },
-      // sign makes an RS256 signature with the platform's WebCrypto.
-      sign(op, keyAt, keyLen, dataAt, dataLen) {
-        const key = self.bytes(keyAt, keyLen), data = self.bytes(dataAt, dataLen);
-        const alg = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
-        crypto.subtle.importKey("pkcs8", key, alg, false, ["sign"]).then((k) => crypto.subtle.sign(alg, k, data)).then(
-          (s) => self.emit(op, OK, 0, "", new Uint8Array(s)),
-          () => self.emit(op, NETWORK, 0, "the private key was refused"),
-        );
-      },
-      // The object's storage: synchronous, so it interleaves with nothing.
-      // A fault gives FAULT, which fails the call that met it and no other.
-      storage_get(callID, keyAt, keyLen, outAt, outSize) {
-        return self.kv(callID, (kv) => {
-          const v = kv.get(self.text(keyAt, keyLen));
-          if (v === undefined) return -1;
-          if (v.byteLength <= outSize) self.u8().set(v, outAt);
-          return v.byteLength;
-        });
-      },
-      // storage_write takes rows as storage_rows gives them, a length of -1 for
-      // a row that goes; all of them are written, and the alarm set, or nothing.
-      storage_write(callID, at, n, alarm) {
-        return self.kv(callID, (kv, storage) => storage.transactionSync(() => {
-          const view = new DataView(self.u8().buffer), end = at + n;
-          while (at < end) {
-            const keyLen = view.getUint32(at, true), size = view.getInt32(at + 4, true), key = self.text(at + 8, keyLen);
-            at += 8 + keyLen;
-            if (size < 0) kv.delete(key);
-            else { kv.put(key, self.bytes(at, size)); at += size; }
-          }
-          if (alarm > 0) storage.setAlarm(alarm); else if (alarm === 0) storage.deleteAlarm();
-          return 0;
-        }));
-      },
-      // storage_list keeps the rows and gives the size that storage_rows copies:
-      // for each row two 32-bit lengths, the key, the value.
-      storage_list(callID, prefixAt, prefixLen, startAt, startLen, limit) {
-        const options = { prefix: self.text(prefixAt, prefixLen) };
-        if (startLen) options.startAfter = self.text(startAt, startLen);
-        if (limit) options.limit = limit;
-        return self.kv(callID, (kv) => {
-          const rows = [];
-          let size = 0;
-          for (const [k, v] of kv.list(options)) {
-            const key = enc.encode(k);
-            rows.push(key, v);
-            size += 8 + key.byteLength + v.byteLength;
-          }
-          self.listed = rows;
-          return size;
-        });
-      },
-      storage_rows(at) {
-        const out = self.u8(), rows = self.listed, view = new DataView(out.buffer);
-        for (let i = 0; i < rows.length; i += 2) {
-          view.setUint32(at, rows[i].byteLength, true);
-          view.setUint32(at + 4, rows[i + 1].byteLength, true);
-          at += 8;
-          out.set(rows[i], at);
-          at += rows[i].byteLength;
-          out.set(rows[i + 1], at);
-          at += rows[i + 1].byteLength;
-        }
-        self.listed = null;
-      },
-      storage_alarm(callID, at) {
-        return self.kv(callID, (_, storage) => {
-          if (at > 0) storage.setAlarm(at); else storage.deleteAlarm();
-          return 0;
-        });
-      },
-    };
   }
 
   // fly makes the call and tells Go of its head, and of its body when maxBody asks for it.
@@ -578,13 +302,6 @@ class Stage {
     this.inst.runObject(part, kind, name, verb, body);
     return part;
   }
-}
-
-// failed is an answer that Go did not make.
-function failed(status, message, type, code) {
-  const headers = { "cache-control": "no-store", "access-control-allow-origin": "*" };
-  if (status === 503) headers["retry-after"] = "1";
-  return Response.json({ error: { message, type, param: null, code } }, { status, headers });
 }
 
 // first boots the instance that the isolate starts with. The rehearsal is only

@@ -1,8 +1,8 @@
 // TCP connections of the Go program, for calls through a proxy. Each belongs to
 // one call, and is closed with it at the latest.
 import { connect } from "cloudflare:sockets";
+import { END, NETWORK, NO_TLS, OK, TIMEOUT } from "./codes.mjs";
 
-const OK = 0, NETWORK = 1, TIMEOUT = 2, END = 5, NO_TLS = 6; // as in bridge/ops.go
 
 export class Sockets {
   constructor(inst) {

@@ -1,7 +1,7 @@
 // Streams that Go names by number and the host moves: upstream and client
 // bodies, prefixes, push transforms and the sampled tee.
+import { END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 
-const NETWORK = 1, TIMEOUT = 2, TOO_LARGE = 4, END = 5, OK = 0; // as in bridge/ops.go
 const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
 const sampleEvery = 1000; // ms
 const sampleBytes = 4 << 10, drainBytes = 64 << 10; // a read while little flows, and else

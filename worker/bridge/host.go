@@ -4,7 +4,7 @@ package bridge
 
 import "unsafe"
 
-// The host's side of the bridge; bridge.mjs says what each does.
+// The host's side of the bridge; operations.mjs says what each does.
 
 //go:wasmimport host start
 func hostStart(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs int32, maxBody float64, flags int32)

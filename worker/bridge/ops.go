@@ -12,7 +12,7 @@ import (
 	"weir/pkg/upstream"
 )
 
-// How an operation of the host ended; the same numbers stand in bridge.mjs.
+// How an operation of the host ended; the same numbers stand in codes.mjs.
 const (
 	opOK       = 0
 	opNetwork  = 1
