@@ -41,7 +41,7 @@ export function rehearse(stage) {
   const queue = [], objects = new Map(), kv = new Map();
   const storage = (name) => {
     if (!objects.has(name)) objects.set(name, new Rows());
-    return { kv: objects.get(name), setAlarm() {}, deleteAlarm() {} };
+    return { kv: objects.get(name), setAlarm() {}, deleteAlarm() {}, transactionSync: (use) => use() };
   };
   const platform = {
     env: {

@@ -34,12 +34,13 @@ export async function readAll(message, maxBytes, idleMs) {
 //
 // It reads into one buffer that grows in place: pieces, and what they are put
 // together in, would be there twice until garbage is collected.
-async function gather(body, head, length, maxBytes, idleMs) {
+async function gather(body, head, length, maxBytes, idleMs, opened) {
   let size = head?.byteLength ?? 0;
   if (size > maxBytes) return null;
   let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? oneGo : length, maxBytes)) + 1); // a byte more shows the end, or too much
   if (head) new Uint8Array(buffer).set(head);
   const reader = body?.getReader({ mode: "byob" });
+  if (reader) opened(reader);
   while (reader) {
     if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
     const { value, done } = await until(reader.read(new Uint8Array(buffer, size)), idleMs);
@@ -188,11 +189,12 @@ export class Streams {
     const s = this.table.get(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
     const { head, body, flight, length } = this.raw(id);
-    const limit = totalMs > 0 ? call.limit(totalMs, () => body?.cancel().catch(() => {})) : null;
-    let bytes = null, kind = TOO_LARGE;
-    try { bytes = await gather(body, head, length, maxBytes, idleMs); } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
+    let bytes = null, kind = TOO_LARGE, reader = null, late = false;
+    const limit = totalMs > 0 ? call.limit(totalMs, () => { late = true; reader?.cancel().catch(() => {}); }) : null;
+    try { bytes = await gather(body, head, length, maxBytes, idleMs, (r) => { reader = r; }); } catch (e) { kind = e === stopped ? TIMEOUT : NETWORK; }
     if (limit) call.lift(limit);
     this.inst.land(flight);
+    if (late) { bytes = null; kind = TIMEOUT; } // what ended then was the reader
     if (bytes === null) return this.inst.emit(op, kind, 0);
     const held = this.next++;
     this.table.set(held, { kind: "held", bytes, uses: 0, gone: false });
