@@ -60,6 +60,19 @@ function until(promise, ms) {
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
 }
 
+// watchdog calls fire once nothing was waited for in vain for ms: one timer for
+// a stream instead of one for each of its pieces. begin and end stand around a
+// wait; stop ends it all.
+function watchdog(ms, fire) {
+  let since = 0, timer = 0;
+  const look = () => {
+    const left = since ? since + ms - Date.now() : ms;
+    if (left > 0) timer = setTimeout(look, left); else fire();
+  };
+  if (ms > 0) timer = setTimeout(look, ms);
+  return { begin() { since = Date.now(); }, end() { since = 0; }, stop() { clearTimeout(timer); } };
+}
+
 export class Streams {
   constructor(inst) {
     this.inst = inst;
@@ -258,6 +271,7 @@ export class Streams {
       const upload = !flight;
       const w = writable.getWriter(), r = body?.getReader(upload ? { mode: "byob" } : undefined), room = { bytes: null };
       let cause = 0, gone = false, buffer = upload && body ? new ArrayBuffer(oneGo) : null;
+      const dog = watchdog(idle, () => { cause = IDLE; r?.cancel().catch(() => {}); });
       const send = async (out) => {
         if (!out) return;
         try { await w.write(out); } catch { gone = true; }
@@ -266,16 +280,19 @@ export class Streams {
       while (r && !gone && !this.inst.dead) {
         let chunk;
         try {
-          const { value, done } = await until(upload ? r.read(new Uint8Array(buffer)) : r.read(), idle);
+          dog.begin();
+          const { value, done } = await (upload ? r.read(new Uint8Array(buffer)) : r.read());
+          dog.end();
           if (done) break;
           chunk = value;
           if (upload) buffer = value.buffer;
-        } catch (e) {
-          cause = e === stopped ? IDLE : RESET;
+        } catch {
+          cause ||= RESET;
           break;
         }
         await send(this.push(id, chunk, room));
       }
+      dog.stop();
       if (gone) cause = CLIENT;
       if (cause) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
       this.inst.land(flight);
