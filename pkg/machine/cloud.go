@@ -2,6 +2,7 @@ package machine
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -41,8 +42,16 @@ func checkSigning(in *input, c *connInput) {
 	if v := c.secrets[id]; v != "" && has(store.SecretAccessKey) && !provider.IsKeyID(v) {
 		in.fail(id, "is no access key id: letters, digits and -._~ only")
 	}
-	if v := c.row.Data.Vars["region"]; v != "" && !provider.IsLabel(v) {
-		in.fail("providerSpecificData.region", "is no name of a region")
+}
+
+// checkPlace refuses a region, location or resource that cannot stand in a
+// host's name, where the provider's addresses are made of it (reliability T15).
+func checkPlace(in *input, c *connInput) {
+	d := provider.Lookup(c.row.Provider)
+	for _, name := range [...]string{"region", "location", "resource"} {
+		if v := c.row.Data.Vars[name]; v != "" && d != nil && slices.Contains(d.Vars, name) && !provider.IsLabel(v) {
+			in.fail("providerSpecificData."+name, "is no name of a %s", name)
+		}
 	}
 }
 

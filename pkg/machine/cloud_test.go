@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +21,46 @@ func TestAKeyFileBringsItsProject(t *testing.T) {
 		c := w.replica().Connections[0]
 		if got := c.Data.Vars["project"]; got != tt.want {
 			t.Errorf("%q and %s: project %q, want %q", tt.project, tt.data, got, tt.want)
+		}
+	}
+}
+
+// What cannot be a key file, or stand in a host's name, is told when it is
+// saved, not when the first call is to be made.
+func TestWhatNoCallCouldUseIsNotSaved(t *testing.T) {
+	const pem = `-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`
+	key := func(s string) string { return `{"provider":"vertex","serviceAccount":` + s + `}` }
+	aws := func(region string) string {
+		return `{"provider":"bedrock","apiKey":"bedrock-key","providerSpecificData":{"region":"` + region + `"}}`
+	}
+	w := newWorld(t)
+	w.create()
+	for body, param := range map[string]string{
+		key(`[]`): "serviceAccount", key(`5`): "serviceAccount", key(`true`): "serviceAccount", key(`{}`): "serviceAccount", key(`"{}"`): "serviceAccount", key(`"null"`): "serviceAccount",
+		key(`{"client_email":"a@b.example","private_key":"` + pem + `"}`):                                                                "serviceAccount",
+		key(`{"type":"authorized_user","client_email":"a@b.example","private_key":"` + pem + `"}`):                                       "serviceAccount",
+		key(`{"type":"service_account","client_email":"nobody","private_key":"` + pem + `"}`):                                            "serviceAccount",
+		key(`{"type":"service_account","client_email":"a@b.example","private_key":["` + pem + `"]}`):                                     "serviceAccount",
+		key(`{"type":"service_account","client_email":"a@b.example","private_key":"` + strings.ReplaceAll(pem, "PRI", "RSA PRI") + `"}`): "serviceAccount",
+		`{"provider":"vertex","apiKey":"vertex-key","providerSpecificData":{"location":"x.evil.com/"}}`:                                  "providerSpecificData.location",
+		`{"provider":"vertex","apiKey":"vertex-key","providerSpecificData":{"location":"x@evil"}}`:                                       "providerSpecificData.location",
+		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"evil.com/x"}}`:                                     "providerSpecificData.resource",
+		`{"provider":"azure","apiKey":"azure-key","providerSpecificData":{"resource":"a.b"}}`:                                            "providerSpecificData.resource",
+		aws("x.local:8443#"): "providerSpecificData.region", aws("eu-central-1.evil.com"): "providerSpecificData.region",
+	} {
+		if status, a := w.api("POST", "/api/providers", body); status != 400 || a.Get("body.error.param").Str != param && !strings.Contains(a.Raw, param) {
+			t.Errorf("%s: %d %s", body, status, a.Raw)
+		} else if strings.Contains(a.Raw, "BEGIN") || strings.Contains(a.Raw, "evil") {
+			t.Errorf("%s: told in %s", body, a.Raw)
+		}
+	}
+	for _, body := range []string{
+		key(`{"type":"service_account","client_email":"a@b.example","private_key":"` + pem + `"}`), key(`null`), key(`""`), aws("EU-CENTRAL-1"),
+		`{"provider":"vertex","apiKey":"vertex-key","providerSpecificData":{"location":"europe-west4"}}`,
+		`{"provider":"openai-compatible-0acbe001","apiKey":"some-key","providerSpecificData":{"baseUrl":"https://api.example.com/v1","location":"my office"}}`,
+	} {
+		if status, a := w.api("POST", "/api/providers", body); status != 200 || a.Get("status").Int() != 201 {
+			t.Errorf("%s: %d %s", body, status, a.Raw)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/gcpauth"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 )
@@ -15,7 +16,6 @@ import (
 const (
 	minSecret   = 8 // bytes; a shorter one cannot be kept out of texts
 	maxSecret   = 8 << 10
-	maxKeyFile  = 32 << 10
 	last4From   = 20 // characters from which the last four may be shown
 	maxOther    = 16 << 10
 	maxConns    = 500
@@ -103,6 +103,7 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 	}
 	checkProxy(in, &c)
 	checkSigning(in, &c)
+	checkPlace(in, &c)
 	fillProject(&c)
 	if in.err == nil && r.AuthType == "" {
 		r.AuthType = authTypeOf(&c)
@@ -138,15 +139,15 @@ func secretOf(in *input, name string) (string, bool) {
 	}
 	if name == store.ServiceAccount {
 		text := v.Str
-		if v.IsObject() {
-			text = v.Raw
+		if v.Type != gjson.String {
+			text = v.Raw // what is no object is no key file
 		}
 		if text == "" {
 			return "", true
 		}
-		key := gjson.Parse(text)
-		if !gjson.Valid(text) || len(text) > maxKeyFile || key.Get("client_email").Str == "" || !strings.Contains(key.Get("private_key").Str, "PRIVATE KEY-----") {
-			in.fail(name, "must be the JSON key file of a service account")
+		if _, err := gcpauth.ParseKey(store.NewSecret(text)); err != nil {
+			why, _, _ := strings.Cut(err.Error(), ": ")
+			in.fail(name, "must be the JSON key file of a service account (%s)", why)
 		}
 		return text, true
 	}

@@ -196,7 +196,7 @@ test("a token endpoint that fails is no reason to give up on the key", async () 
 });
 
 test("a key file with a broken key cannot be used, and says nothing of it", async () => {
-  const broken = { ...acme.file, private_key: "-----BEGIN PRIVATE KEY-----\nAAAAcanaryAAAA\n-----END PRIVATE KEY-----\n" };
+  const broken = { ...acme.file, private_key: "-----BEGIN PRIVATE KEY-----\nAAAAcanaryAAAAAA\n-----END PRIVATE KEY-----\n" };
   const m = await machine(account({ file: broken }));
   await assert.rejects(m.embed(), (e) => e.status >= 400 && !e.message.includes("canary"));
   assert.equal(cloud.seen.length, 0);
