@@ -253,3 +253,25 @@ test("a key's limits: requests a minute, models, expiry", async () => {
   assert.ok(Number(limited.headers.get("retry-after")) >= 1 && Number(limited.headers.get("retry-after")) <= 60);
   assert.equal((await send(apiKey)).status, 200);
 });
+
+test("a key's budget of a day ends with the day", async () => {
+  const { machineId } = await accounts("");
+  const { apiKey: key } = await operator.call("POST", `/${machineId}/api/keys`, { name: "daily", dailyMax: 5 });
+  const send = () => gw.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: JSON.stringify({ model: "up/test-embed", input: "a" }) });
+  let last, passed = 0;
+  for (let i = 0; i < 60; i++) {
+    last = await send();
+    if (last.status === 429) break;
+    assert.equal(last.status, 200);
+    passed++;
+    await new Promise((r) => setTimeout(r, 150));
+  }
+  assert.equal(last.status, 429);
+  assert.ok(passed >= 5 && passed <= 25, `${passed} passed`);
+  const left = Math.ceil((Math.floor(Date.now() / 86_400_000) + 1) * 86_400 - Date.now() / 1000);
+  assert.ok(Math.abs(Number(last.headers.get("retry-after")) - left) <= 2, `${last.headers.get("retry-after")} s, the day has ${left}`);
+  assert.equal(last.headers.get("x-should-retry"), left > 60 ? "false" : null);
+  assert.ok(up.seen.length === passed);
+  const looked = await gw.fetch("/v1/models/up/test-embed", { headers: { authorization: `Bearer ${(await operator.call("POST", `/${machineId}/api/keys`, { name: "narrow", models: ["up/other"] })).apiKey}` } });
+  assert.equal(looked.status, 404, "a model that a key may not use is not found when it is looked up");
+});

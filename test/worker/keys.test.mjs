@@ -199,3 +199,7 @@ test("a deleted machine is gone", async () => {
   } while (performance.now() < limit);
   assert.equal(status, 401);
 });
+
+test("the way through the program that a new isolate rehearses goes well", () => {
+  assert.deepEqual(gw.logs.filter((l) => l.includes('"rehearsal"')), []);
+});
