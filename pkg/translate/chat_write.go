@@ -86,7 +86,8 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 		set("prompt_cache_key", "prompt_cache_key", quoted(q.cacheKey))
 	}
 	if q.search {
-		if v.openAI() {
+		// Only models made for it search in a chat; the others refuse the field.
+		if v.openAI() && strings.Contains(opt.Model, "search") {
 			d.raw("web_search_options", "{}")
 		} else {
 			q.dropField(fieldSearch)

@@ -24,6 +24,7 @@ var targets = []struct {
 }{
 	{"chat openai gpt-5", translate.Chat, "gpt-5", "openai"},
 	{"chat openai gpt-4o", translate.Chat, "gpt-4o", "openai"},
+	{"chat openai gpt-5-search-api", translate.Chat, "gpt-5-search-api", "openai"},
 	{"chat deepseek", translate.Chat, "deepseek-v4", "deepseek"},
 	{"chat mistral", translate.Chat, "mistral-large", "mistral"},
 	{"chat openrouter", translate.Chat, "a/b", "openrouter"},
