@@ -139,9 +139,12 @@ test("a filtered prompt is returned to the caller; a limit with Azure's own head
 });
 
 test("a connection without resource or base address is told so; a strange version too", async () => {
-  for (const [data, says] of [[{}, /resource is missing/], [{ resource: "acme", api_version: "1&x" }, /api_version/], [{ resource: "https://acme.openai.azure.com" }, /resource/]]) {
+  for (const [data, says] of [[{}, /resource is missing/], [{ resource: "acme", api_version: "1&x" }, /api_version/]]) {
     const m = await machine({ provider: "azure", apiKey: keys.acme, providerSpecificData: data });
     await assert.rejects(m.openai.chat.completions.create({ model: modelOf.chat, messages: hello }), (e) => e.status === 400 && says.test(e.message));
+  }
+  for (const resource of ["https://acme.openai.azure.com", "acme.openai.azure.com", "acme/x", "acme#"]) {
+    await assert.rejects(machine({ provider: "azure", apiKey: keys.acme, providerSpecificData: { resource } }), (e) => e.status === 400 && /resource is no name/.test(e.message));
   }
   assert.equal(cloud.seen.length, 0);
 });
