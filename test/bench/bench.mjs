@@ -184,6 +184,7 @@ async function many(id, title, base, of) {
     const server = await serve(target.dir, target.main, { ...target, inspect: true }), headers = target === weir ? keys.get(weir) : {};
     const stats = target === weir ? async () => (await fetch(server.url + "/bench-stats")).json() : async () => { await (await fetch(server.url, { method: "POST", body: "{}" })).text(); return { memory: 0 }; };
     const { path, ...how } = of(target === weir);
+    await (await fetch(server.url + path, { method: "POST", headers: { ...headers, ...json }, body: how.body.replace(/(slow|idle)/, "bench") })).text(); // adopts the machine
     await load(server.url + path, { ...how, body: how.body.replace(/(slow|idle)/, "bench"), pieces: 1, n: 50, headers }); // warm
     const isolate = await debug(server.inspector, stats), before = { ...await isolate.collect(), rss: server.rss() };
     const cpu = server.cpu(), watched = isolate.watch(500), running = load(server.url + path, { ...how, n: 1000, c: 1000, seconds: 1, headers });
@@ -242,6 +243,7 @@ try {
 
   if (wanted("models")) await modelList();
   if (wanted("added_p50")) await waiting();
+  await up(weir); // has the machine that the rows below use
   for (const s of gateways.values()) await s.close();
   gateways.clear();
   const key = keys.get(weir);
