@@ -320,6 +320,29 @@ test("what was used can be read", async () => {
   assert.deepEqual([row["an/talk-1"].requests, row["an/talk-1"].inputTokens, row["an/talk-1"].outputTokens], [1, 11, 7]);
 });
 
+test("usage has a row for each attempt, and the cost by the catalogue's prices", async () => {
+  const { machineId, apiKey } = await operator.machine();
+  const first = await operator.connect(machineId, { provider: "openai", apiKey: "sk-first-0123456789", priority: 1 });
+  const second = await operator.connect(machineId, { provider: "openai", apiKey: "sk-second-0123456789", priority: 2 });
+  const answer = talk();
+  up.script = (req) => (req.headers.authorization.includes("first") ? { status: 503, body: "{}" } : answer(req));
+  const own = openai({ apiKey }), model = "openai/gpt-5-mini";
+  await own.chat.completions.create({ model, messages: hello });
+  await (await own.chat.completions.create({ model, messages: hello, stream: true, stream_options: { include_usage: true } })).toReadableStream().pipeTo(new WritableStream());
+  const { pricing } = await (await gw.fetch(`/v1/models/info?id=${model}`, { headers: { authorization: `Bearer ${apiKey}` } })).json();
+  let rows = [];
+  for (let i = 0; i < 80 && rows.reduce((n, r) => n + r.requests, 0) < 4; i++) {
+    rows = (await operator.call("GET", `/${machineId}/api/usage?period=day&group=connection`)).data;
+    await new Promise((r) => setTimeout(r, 50));
+  }
+  const of = (c) => rows.find((r) => r.connectionId === c.id);
+  assert.deepEqual([of(first).requests, of(first).errors, of(first).outputTokens ?? 0, of(first).costUsd ?? 0], [2, 2, 0, 0]);
+  const u = of(second);
+  assert.deepEqual([u.requests, u.errors ?? 0, u.inputTokens, u.outputTokens, u.cacheReadTokens, u.reasoningTokens, u.unpriced ?? 0], [2, 0, 22, 14, 6, 4, 0]);
+  const cost = (16 * pricing.input + 6 * pricing.cache_read + 14 * pricing.output) / 1e6;
+  assert.ok(Math.abs(u.costUsd - cost) < 1e-12, `${u.costUsd}, want ${cost}`);
+});
+
 test("errors are in the client's dialect, also with a stream", async () => {
   for (const stream of [false, true]) {
     const chat = await post("/v1/chat/completions", { messages: hello, stream });

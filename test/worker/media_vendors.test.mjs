@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import OpenAI, { toFile } from "openai";
 import { start as startUpstream } from "../upstream/server.mjs";
-import { admin, start } from "./gateway.mjs";
+import { admin, compatible, start } from "./gateway.mjs";
 
 let gw, up, operator, me;
 const ids = ["deepgram", "elevenlabs", "assemblyai", "gemini", "cartesia", "xai", "fal", "bfl", "replicate", "stability", "together", "minimax", "runway", "luma", "zai", "openrouter", "openai"];
@@ -159,4 +159,37 @@ test("an idempotency key of a video: the same answer, 422 for another body, 409 
   assert.equal(up.seen.length, 2);
   for (const bad of ["x".repeat(256), "caf\u00e9"]) assert.equal((await create("c", bad)).status, 400);
   assert.equal(up.seen.length, 2);
+});
+
+test("translations of speech, and variations of an image, by the official client", async () => {
+  up.clear();
+  const { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, { provider: "openai", apiKey: "sk-0123456789abcdef" });
+  await operator.connect(machineId, compatible(up)); // OpenAI has no model of variations any more
+  const client = new OpenAI({ apiKey, baseURL: gw.url + "/v1", maxRetries: 0 }), clip = Buffer.alloc(300_000, "sound");
+  up.script = (req) => json(req.path.endsWith("/translations") ? { text: "Good day." } : { created: 1, data: [{ url: "https://images.example/1.png" }] });
+  const said = await client.audio.translations.create({ file: await toFile(clip, "a.mp3"), model: "openai/whisper-1" });
+  assert.equal(said.text, "Good day.");
+  const drawn = await client.images.createVariation({ image: await toFile(clip, "a.png", { type: "image/png" }), model: "up/gpt-image-1.5", n: 1 });
+  await assert.rejects(client.images.createVariation({ image: await toFile(clip, "a.png", { type: "image/png" }), model: "openai/gpt-image-1.5" }), { status: 400 });
+  assert.equal(drawn.data[0].url, "https://images.example/1.png");
+  assert.deepEqual(up.seen.map((s) => s.path), ["/v1/audio/translations", "/v1/images/variations"]);
+  for (const sent of up.seen) {
+    assert.equal(Number(sent.headers["content-length"]), sent.bytes);
+    assert.ok(sent.body.includes(clip));
+    assert.match(sent.body.toString("latin1"), /name="model"\r\n\r\n(whisper-1|gpt-image-1\.5)\r\n/);
+  }
+});
+
+test("a refusal of an image's creation is tried with the next account, a failure is not", async () => {
+  for (const [status, sent, got] of [[401, 2, 200], [403, 2, 200], [429, 2, 200], [400, 1, 400], [500, 1, 500], [503, 1, 503]]) {
+    const { machineId, apiKey } = await operator.machine();
+    for (const n of [1, 2]) await operator.connect(machineId, { provider: "openai", apiKey: `sk-account-${n}-0123456789`, priority: n });
+    up.clear();
+    up.script = (req) => (req.headers.authorization.includes("account-1") ? json({ error: { message: "no" } }, status) : json({ created: 1, data: [{ b64_json: "AAAA" }] }));
+    const res = await send("/v1/images/generations", { model: "openai/gpt-image-1.5", prompt: "a" }, {}, apiKey);
+    await res.text();
+    assert.deepEqual([res.status, up.seen.length], [got, sent], `after ${status}`);
+    if (status >= 500) assert.equal(res.headers.get("x-should-retry"), "false");
+  }
 });
