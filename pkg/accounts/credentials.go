@@ -17,17 +17,22 @@ type Credentials struct{ Pool *Pool }
 // Credential gives the connection's credential in the clear; an access token
 // past its end is renewed first.
 func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
-	refreshed := false
-	return c.Pool.open(ctx, m.ID, conn, &refreshed)
+	return c.Pool.open(ctx, m.ID, conn, new(use))
 }
 
-// Refreshed gives a newer credential after the upstream refused the last one.
-func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
-	if !renewable(conn) || !c.Pool.refresh(ctx, m.ID, conn) {
-		return provider.Credential{}, fmt.Errorf("refresh %s: there is no newer token", conn.Provider)
+// Refreshed gives a newer credential after the upstream refused the one that
+// was presented.
+func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error) {
+	if renewable(conn) {
+		u := use{refreshed: true}
+		if now, err := c.Pool.open(ctx, m.ID, conn, &u); err != nil || now.AccessToken != presented.AccessToken {
+			return now, err
+		}
+		if ok, _ := c.Pool.renew(ctx, m.ID, conn, u.generation); ok {
+			return c.Pool.open(ctx, m.ID, conn, &u)
+		}
 	}
-	refreshed := true
-	return c.Pool.open(ctx, m.ID, conn, &refreshed)
+	return provider.Credential{}, fmt.Errorf("refresh %s: there is no newer token", conn.Provider)
 }
 
 // Sign signs a request for a credential that is not presented itself. The

@@ -104,9 +104,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	if c.trial {
 		defer call.Machine.TrialOver(conn.ID, c.trialModel)
 	}
-	refreshed := false
+	var token use
 	for {
-		cred, err := pl.open(ctx, call.Machine.ID, conn, &refreshed)
+		cred, err := pl.open(ctx, call.Machine.ID, conn, &token)
 		if err != nil {
 			pl.unusable = err
 			return nil, nil
@@ -152,11 +152,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		}
 		t.Err = f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
-		if f.refresh && !refreshed && pl.attempts < maxAttempts && renewable(conn) {
-			refreshed = true
-			if pl.refresh(ctx, call.Machine.ID, conn) {
-				continue
-			}
+		if f.refresh && pl.attempts < maxAttempts && renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token) {
+			continue
 		}
 		pl.note(call.Machine, conn.ID, to.Model, f, c.trial)
 		return nil, f

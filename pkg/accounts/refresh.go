@@ -54,20 +54,27 @@ func renewable(conn *store.Connection) bool {
 	return conn.Secrets[store.RefreshToken] != "" || conn.Secrets[store.ServiceAccount] != ""
 }
 
+// use tells of the access token that a call presents.
+type use struct {
+	generation int64 // of the one presented last
+	refreshed  bool  // a newer one was asked for, which a call does once
+}
+
 // open gives what the connection presents, in the clear. A token that is
-// missing or past its end is renewed first, which sets refreshed.
-func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connection, refreshed *bool) (provider.Credential, error) {
+// missing or past its end is renewed first.
+func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connection, u *use) (provider.Credential, error) {
 	var cred provider.Credential
 	access := p.current(machineID, conn)
-	if !*refreshed && renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli()) {
-		*refreshed = true
-		ok, wait := p.renew(ctx, machineID, conn)
+	if !u.refreshed && renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli()) {
+		u.refreshed = true
+		ok, wait := p.renew(ctx, machineID, conn, access.generation)
 		if ok {
 			access = p.current(machineID, conn)
 		} else if wait > 0 && access.sealed == "" {
 			return cred, &noToken{wait}
 		}
 	}
+	u.generation = access.generation
 	get := func(field string, sealed store.Sealed, to *store.Secret) (err error) {
 		if sealed != "" {
 			if p.Keys == nil {
@@ -106,23 +113,32 @@ type noToken struct{ wait time.Duration }
 
 func (*noToken) Error() string { return "accounts: no access token is to be had at the moment" }
 
-// refresh is renew, where it does not matter why there is none.
-func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection) bool {
-	ok, _ := p.renew(ctx, machineID, conn)
+// refresh tells whether there is a newer access token than the one in use,
+// which was refused. One that another call has brought meanwhile is not what
+// was refused: should it be refused too, a newer one is still asked for.
+func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection, u *use) bool {
+	if p.current(machineID, conn).generation > u.generation {
+		return true
+	}
+	if u.refreshed {
+		return false
+	}
+	u.refreshed = true
+	ok, _ := p.renew(ctx, machineID, conn, u.generation)
 	return ok
 }
 
-// renew asks the object for a newer access token than the newest known here,
-// and tells whether there is one, or else when there may be; 0 for never. The
-// object refreshes at most once for all who ask with the same generation.
+// renew asks the object for a newer access token than the one of the
+// generation had, and tells whether there is one, or else when there may be; 0
+// for never. The object refreshes at most once for all who ask with the same
+// generation.
 //
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
-func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection) (ok bool, wait time.Duration) {
-	had := p.current(machineID, conn)
+func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok bool, wait time.Duration) {
 	body, err := json.Marshal(struct {
 		ConnectionID    string `json:"connectionId"`
 		TokenGeneration int64  `json:"tokenGeneration"`
-	}{conn.ID, had.generation})
+	}{conn.ID, had})
 	if err != nil {
 		return false, 0
 	}
@@ -138,18 +154,22 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 		generation: gjson.GetBytes(answer, "connection.tokenGeneration").Int(),
 		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
 	}
-	if got.sealed == "" || got.generation <= had.generation {
+	if got.sealed == "" || got.generation <= had {
 		return false, 0
+	}
+	key := tokenKey{machineID, conn.ID}
+	if t := p.tokens[key]; t != nil && t.generation >= got.generation {
+		return true, 0 // answers may overtake each other
 	}
 	if p.tokens == nil {
 		p.tokens = map[tokenKey]*token{}
 	}
-	for key := range p.tokens {
+	for other := range p.tokens {
 		if len(p.tokens) < maxTokens {
 			break
 		}
-		delete(p.tokens, key) // any: it is asked for again
+		delete(p.tokens, other) // any: it is asked for again
 	}
-	p.tokens[tokenKey{machineID, conn.ID}] = &got
+	p.tokens[key] = &got
 	return true, 0
 }

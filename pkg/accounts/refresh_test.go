@@ -67,6 +67,72 @@ func TestRefreshOnceAfter401(t *testing.T) {
 	}
 }
 
+// Of calls that are refused together the slower ones come back when a faster
+// one has a newer token already.
+func TestATokenThatAnotherCallBroughtIsUsed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		refused string // beside generation 1
+		asked   int
+		saw     string
+	}{
+		"it works":            {"", 0, "1 2"},
+		"it is refused too":   {"2", 1, "1 2 3"},
+		"and the next one":    {"2 3", 1, "1 2 3"},
+		"and all of a plan's": {"2 3 4 5 6 7", 1, "1 2 3"},
+	} {
+		w := newWorld(t)
+		w.add(w.oauth("a", 0))
+		n := 0
+		w.object = w.refresher(&n)
+		for _, g := range append(strings.Fields(tt.refused), "1") {
+			w.script["tok-a-generation"+g] = []answer{{status: 401}}
+		}
+		w.meanwhile = func(cred string) {
+			if cred == "tok-a-generation1" {
+				w.pool.renew(t.Context(), mid, &w.machine.Connections[0], 1)
+				n = 0
+			}
+		}
+		_, e := w.send()
+		if saw := strings.ReplaceAll(strings.Join(w.seen, " "), "tok-a-generation", ""); saw != tt.saw || n != tt.asked || (e == nil) != (name == "it works" || name == "it is refused too") {
+			t.Errorf("%s: saw %s, asked %d times, %v", name, saw, n, e)
+		}
+	}
+}
+
+func TestAnOlderTokenDoesNotReplaceANewerOne(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", 0))
+	n, conn := 0, &w.machine.Connections[0]
+	w.object = w.refresher(&n)
+	for _, had := range []int64{1, 4, 2} { // the answer to the last was overtaken
+		if ok, _ := w.pool.renew(t.Context(), mid, conn, had); !ok {
+			t.Errorf("no token newer than %d", had)
+		}
+	}
+	if got := w.pool.current(mid, conn).generation; got != 5 {
+		t.Errorf("generation %d is used, want 5", got)
+	}
+}
+
+func TestALiveListRefreshesTheTokenThatWasRefused(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", 0))
+	n, conn := 0, &w.machine.Connections[0]
+	w.object = w.refresher(&n)
+	c := &Credentials{w.pool}
+	first, _ := c.Credential(t.Context(), w.machine, conn)
+	for _, want := range []struct {
+		asked int
+		token string
+	}{{1, "tok-a-generation2"}, {1, "tok-a-generation2"}} { // two that were refused with the first
+		got, err := c.Refreshed(t.Context(), w.machine, conn, first)
+		if err != nil || got.AccessToken.Reveal() != want.token || n != want.asked {
+			t.Errorf("%s, asked %d times, %v", got.AccessToken.Reveal(), n, err)
+		}
+	}
+}
+
 func TestA403RefreshesOnlyWhatIsNotBilled(t *testing.T) {
 	for kind, want := range map[string]string{"json": "aab", "billable": "ab"} {
 		w := newWorld(t)

@@ -42,6 +42,8 @@ type world struct {
 	calls  []string // of the object
 	object func(op string, body []byte) (int, []byte, error)
 	req    *edge.Request
+	// meanwhile runs when the upstream has been called, before it answers.
+	meanwhile func(cred string)
 }
 
 func newWorld(t testing.TB, conns ...store.Connection) *world {
@@ -95,6 +97,9 @@ func (w *world) Start(_ context.Context, req *upstream.Request) upstream.Pending
 	cred := strings.TrimPrefix(req.Header.Get("authorization"), "Bearer ")
 	w.seen = append(w.seen, cred)
 	w.reqs = append(w.reqs, req)
+	if w.meanwhile != nil {
+		w.meanwhile(cred)
+	}
 	list := w.script[cred]
 	if len(list) == 0 {
 		list = w.script["*"]

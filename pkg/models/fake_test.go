@@ -123,7 +123,7 @@ func (k *keyring) Credential(_ context.Context, _ *snapshot.Machine, conn *store
 	return provider.Credential{APIKey: store.NewSecret("key-" + conn.ID)}, nil
 }
 
-func (k *keyring) Refreshed(_ context.Context, _ *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
+func (k *keyring) Refreshed(_ context.Context, _ *snapshot.Machine, conn *store.Connection, _ provider.Credential) (provider.Credential, error) {
 	if k.cannot {
 		return provider.Credential{}, errors.New("no refresh token")
 	}

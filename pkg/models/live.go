@@ -33,7 +33,7 @@ type credentials interface {
 	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
 	// Refreshed gives a newer one after the upstream refused it with 401 or
 	// 403. A connection that cannot be refreshed gives an error.
-	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
+	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error)
 	// Sign signs a request where provider.Authorize said ErrMustSign.
 	Sign(req *upstream.Request, row *provider.Descriptor, conn *store.Connection, cred provider.Credential) error
 }
@@ -299,7 +299,7 @@ func (l *Lives) finish(ctx context.Context, j *job) (*Live, error) {
 		profilesBody, _ = answer(j.more.Wait())
 	}
 	if refused(err) {
-		fresh, ferr := l.Credentials.Refreshed(ctx, j.m, j.s.conn)
+		fresh, ferr := l.Credentials.Refreshed(ctx, j.m, j.s.conn, j.cred)
 		if ferr != nil {
 			return nil, err
 		}
