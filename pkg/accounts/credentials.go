@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"crypto/subtle"
 	"fmt"
 
 	"weir/pkg/provider"
@@ -25,7 +26,8 @@ func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine, conn 
 func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error) {
 	if renewable(conn) {
 		u := use{refreshed: true}
-		if now, err := c.Pool.open(ctx, m.ID, conn, &u); err != nil || now.AccessToken != presented.AccessToken {
+		now, err := c.Pool.open(ctx, m.ID, conn, &u)
+		if err != nil || subtle.ConstantTimeCompare([]byte(now.AccessToken.Reveal()), []byte(presented.AccessToken.Reveal())) == 0 {
 			return now, err
 		}
 		if ok, _ := c.Pool.renew(ctx, m.ID, conn, u.generation); ok {

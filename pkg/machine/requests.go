@@ -30,6 +30,7 @@ func (t *tx) record(list []store.Request) {
 	t.load(requestsRow, &seq)
 	was := seq
 	var page []store.Request
+	var open int64 // its number
 	for i := range list {
 		r := list[i]
 		if !tidyRequest(&r) {
@@ -37,7 +38,10 @@ func (t *tx) record(list []store.Request) {
 		}
 		at := seq / requestsPerPage
 		if seq == was || seq%requestsPerPage == 0 {
-			page = nil
+			if seq != was {
+				t.put(requestKey(open), page)
+			}
+			page, open = nil, at
 			if seq%requestsPerPage == 0 {
 				if at >= requestPages {
 					t.del(requestKey(at - requestPages))
@@ -49,9 +53,9 @@ func (t *tx) record(list []store.Request) {
 		seq++
 		r.Seq = seq
 		page = append(page, r)
-		t.put(requestKey(at), page)
 	}
 	if seq != was {
+		t.put(requestKey(open), page)
 		t.put(requestsRow, seq)
 	}
 }
