@@ -222,9 +222,9 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 		case v.Type == gjson.Null:
 			delete(vars, name)
 			delete(other, name)
-		case looksSecret(name):
+		case namedSecret(name, v) || hasSecret(v):
 			in.fail(name, "looks like a credential; those have fields of their own")
-		case hasUserinfo(v.Raw):
+		case hasUserinfo(v):
 			in.fail(name, "has an address with user and password, which would be kept in the clear")
 		case v.Type == gjson.String && variable(c.row.Provider, name):
 			if len(v.Str) > 1024 || !provider.SafeValue(v.Str) {
@@ -304,17 +304,48 @@ func looksSecret(name string) bool {
 	return false
 }
 
-// hasUserinfo tells whether a JSON value has an address with a user in it.
-func hasUserinfo(raw string) bool {
+// namedSecret tells whether a field is named like a credential and holds what
+// can be one: maxTokens is none.
+func namedSecret(name string, v gjson.Result) bool {
+	return looksSecret(name) && (v.Str != "" || v.Type == gjson.JSON)
+}
+
+// hasSecret tells whether there is such a field anywhere within a value.
+func hasSecret(v gjson.Result) (found bool) {
+	if v.IsObject() || v.IsArray() {
+		v.ForEach(func(name, v gjson.Result) bool {
+			found = namedSecret(name.Str, v) || hasSecret(v)
+			return !found
+		})
+	}
+	return found
+}
+
+// hasUserinfo tells whether a text within a value has an address with a user
+// in it, however the text is escaped.
+func hasUserinfo(v gjson.Result) (found bool) {
+	if v.Type == gjson.String {
+		return userinfo(v.Str)
+	}
+	if v.IsObject() || v.IsArray() {
+		v.ForEach(func(name, v gjson.Result) bool {
+			found = userinfo(name.Str) || hasUserinfo(v)
+			return !found
+		})
+	}
+	return found
+}
+
+func userinfo(text string) bool {
 	for {
-		_, rest, ok := strings.Cut(raw, "://")
+		_, rest, ok := strings.Cut(text, "://")
 		if !ok {
 			return false
 		}
 		if end := strings.IndexAny(rest, "/?#\"@\\ "); end >= 0 && rest[end] == '@' {
 			return true
 		}
-		raw = rest
+		text = rest
 	}
 }
 

@@ -1,7 +1,6 @@
 package manage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/stream"
 )
 
@@ -64,15 +64,9 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*edge.Response, 
 	if err != nil {
 		return nil, err
 	}
-	var in struct {
-		Path         string          `json:"path"`
-		Body         json.RawMessage `json:"body"`
-		ConnectionID string          `json:"connectionId"`
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil || d.More() {
-		return nil, apierr.Invalid("", "the body must be {path, body, connectionId}")
+	in, err := explained(raw)
+	if err != nil {
+		return nil, err
 	}
 	m, err := load(ctx, h.Cache, c)
 	if err != nil {
@@ -109,6 +103,27 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*edge.Response, 
 		Header: edge.Header{{Name: "content-type", Value: "application/json"}},
 		Body:   stream.FromBytes(out),
 	}, nil
+}
+
+// question is what is to be explained.
+type question struct {
+	Path         string          `json:"path"`
+	Body         json.RawMessage `json:"body"`
+	ConnectionID string          `json:"connectionId"`
+}
+
+// explained reads the question: exactly its fields, each once.
+func explained(raw []byte) (in question, err error) {
+	var names map[string]json.RawMessage
+	if _, err := fields.Read(raw, "path", "body", "connectionId"); err != nil || json.Unmarshal(raw, &names) != nil || json.Unmarshal(raw, &in) != nil {
+		return in, apierr.Invalid("", "the body must be {path, body, connectionId}")
+	}
+	for name := range names {
+		if name != "path" && name != "body" && name != "connectionId" {
+			return in, apierr.Invalid("", "the body must be {path, body, connectionId}")
+		}
+	}
+	return in, nil
 }
 
 // errExplained ends an endpoint where it would have sent.

@@ -106,11 +106,16 @@ func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 	m := snapshot.New(&store.Machine{Version: 1, ID: "machine000000001"})
 	h := explainer(m, time.Now())
 	for body, want := range map[string]string{
-		`{"path":"/v1/embeddings","body":{"model":"openai/x"}}`:         "400 input",
-		`{"path":"/v1/embeddings","body":{"model":"none","input":"a"}}`: "400 model",
-		`{"path":"/v1/embeddings"}`:                                     "400 body",
-		`{"path":"/api/keys","body":{}}`:                                "400 path",
-		`{"path":"/v1/embeddings","body":{},"more":1}`:                  "400 ",
+		`{"path":"/v1/embeddings","body":{"model":"openai/x"}}`:                 "400 input",
+		`{"path":"/v1/embeddings","body":{"model":"none","input":"a"}}`:         "400 model",
+		`{"path":"/v1/embeddings"}`:                                             "400 body",
+		`{"path":"/api/keys","body":{}}`:                                        "400 path",
+		`{"path":"/v1/embeddings","body":{},"more":1}`:                          "400 ",
+		`{"PATH":"/v1/embeddings","Body":{}}`:                                   "400 ",
+		`{"path":"/v1/embeddings","path":"/v1/moderations","body":{}}`:          "400 ",
+		`{"path":"/v1/embeddings","body":{"model":"a/b","input":"a"}} }`:        "400 ",
+		`{"path":7,"body":{}}`:                                                  "400 ",
+		`{"path":"/v1/embeddings","body":{"model":"a/b"},"connectionId":["c"]}`: "400 ",
 		`[]`: "400 ",
 	} {
 		_, err := explain(t, h, &auth.Call{Machine: m, MachineID: m.ID}, body)

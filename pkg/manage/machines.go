@@ -9,6 +9,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/machine"
 )
 
@@ -32,8 +33,10 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*edge.Respon
 		return nil, err
 	}
 	var in map[string]json.RawMessage
-	if raw != nil && json.Unmarshal(raw, &in) != nil {
-		return nil, apierr.Invalid("", "the body must be an object")
+	if raw != nil {
+		if _, err := fields.Read(raw, "name", "scopes", "mutationId"); err != nil || json.Unmarshal(raw, &in) != nil {
+			return nil, apierr.Invalid("", "the body must be an object in which no field comes twice")
+		}
 	}
 	if _, given := in["mutationId"]; given {
 		return nil, apierr.Invalid("mutationId", "is not a field of a machine")

@@ -142,9 +142,12 @@ func TestMachines(t *testing.T) {
 	if _, list, _ := w.call(w.h.Machines, "GET", "/api/machines", "", ""); len(list.Get("data").Array()) != 2 {
 		t.Errorf("list: %s", list.Raw)
 	}
-	for _, tt := range []struct{ body, param string }{{`{"id":"x"}`, "id"}, {`{"mutationId":"x"}`, "mutationId"}, {`[]`, ""}, {`nonsense`, ""}, {`{"scopes":["root"]}`, "scopes"}} {
+	for _, tt := range []struct{ body, param string }{{`{"id":"x"}`, "id"}, {`{"mutationId":"x"}`, "mutationId"}, {`[]`, ""}, {`nonsense`, ""}, {`{"scopes":["root"]}`, "scopes"}, {`{"name":"a","name":"b"}`, ""}, {`{"name":"a"}{}`, ""}, {`null`, ""}} {
 		if status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", tt.body); status != 400 || a.Get("param").Str != tt.param {
 			t.Errorf("%s: got %d %s", tt.body, status, a.Raw)
+		}
+		if status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", tt.body, header("idempotency-key", "bad")); status != 400 {
+			t.Errorf("%s, named: got %d %s", tt.body, status, a.Raw)
 		}
 	}
 	for id, want := range map[string]int{"../../x": 404, "zzzzzzzz00000000": 404, w.id: 204} {
