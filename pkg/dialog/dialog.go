@@ -64,13 +64,13 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts}
+	x := &exchange{dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts, before: c.Trace.Attempts}
 	call := &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets,
 		Build: x.build, Base: x.base, Check: x.check, Dropped: func() []string { return x.dropped },
 	}
 	res, err := d.Accounts.Send(ctx, call)
-	if err != nil && x.hasNoResponses(err) {
+	if err != nil && x.hasNoResponses(err) && c.Trace.Attempts-x.before < maxAttempts {
 		// Nothing was made: the address is not there. The same account is asked
 		// once more, by the address that every compatible server has.
 		x.failed(nil)
@@ -134,10 +134,13 @@ func better(first, second error) error {
 // address.
 func absent(err error) bool {
 	var e *apierr.Error
-	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" || e.Status == 405 || e.Status == 501)
+	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
 }
 
-const maxChatOnly = 512
+const (
+	maxChatOnly = 512
+	maxAttempts = 5 // of a request, over both addresses; design 5
+)
 
 // place is a connection of a machine.
 type place struct{ machine, connection string }

@@ -376,3 +376,41 @@ func TestLimitsAreTheMachines(t *testing.T) {
 		w.text(reply)
 	}
 }
+
+// A server without a Responses endpoint was asked by its chat with a count of
+// attempts of its own, so that one request made up to ten. Design 5.
+func TestBothAddressesTogetherTakeFiveAttempts(t *testing.T) {
+	for _, absent := range []int{1, 2, 4, 5, 6} { // the attempt that finds no such address
+		var list []provided
+		for i := range 9 {
+			list = append(list, provided{prefix: "up#" + string(rune('0'+i)), provider: "openai-compatible-0123abcd", base: "https://up.example/v1", priority: i})
+		}
+		w := newWorld(t, list...)
+		w.script = func(r *upstream.Request) answer {
+			if len(w.seen) == absent {
+				return jsonOf(404, `{"detail":"Not Found"}`)
+			}
+			return jsonOf(503, `{"error":{"message":"busy"}}`)
+		}
+		_, err := w.ask(translate.Responses, request(translate.Responses, "up/m", false))
+		want := 503
+		if absent == 5 {
+			want = 404
+		}
+		if status(err) != want || len(w.seen) != 5 || len(w.rows) != 5 {
+			t.Errorf("no address at attempt %d: %v after %d calls, %d rows", absent, err, len(w.seen), len(w.rows))
+		}
+	}
+}
+
+func TestAnItemThatIsNotThereIsNoMissingAddress(t *testing.T) {
+	w := newWorld(t, usual...)
+	w.script = func(*upstream.Request) answer {
+		return jsonOf(404, `{"error":{"message":"Item with id 'msg_1' not found.","type":"invalid_request_error","param":"input","code":null}}`)
+	}
+	_, err := w.ask(translate.Responses, `{"model":"oa/m","input":[{"type":"item_reference","id":"msg_1"},{"role":"user","content":"x"}]}`)
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 404 || e.Param != "input" || len(w.seen) != 1 {
+		t.Errorf("%v after %d calls", err, len(w.seen))
+	}
+}

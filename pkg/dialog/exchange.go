@@ -46,6 +46,7 @@ type exchange struct {
 	opt     translate.Options
 	dropped []string
 	counted int // attempts whose usage is noted
+	before  int // attempts of the request before this exchange
 
 	// What check found.
 	found found
@@ -54,6 +55,9 @@ type exchange struct {
 // build makes the upstream's request for one target and account.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.failed(nil) // an attempt before this one has failed
+	if x.chatOnly && x.call.Trace.Attempts-x.before >= maxAttempts {
+		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint) // the plan's own count began anew
+	}
 	x.to, x.conn = to, conn
 	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
 	if !ok {

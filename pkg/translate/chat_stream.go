@@ -90,12 +90,12 @@ func (s *chatSource) read(name, data []byte, to sink) {
 		if index.Num != 0 {
 			return true // one choice was asked
 		}
-		if delta.IsObject() {
-			s.delta(delta, to)
-		}
 		if logprobs.IsObject() {
 			other = true
 			to.event(&event{kind: evLogprobs, sig: logprobs.Raw})
+		}
+		if delta.IsObject() {
+			s.delta(delta, to)
 		}
 		if finish.Type == gjson.String && finish.Str != "" {
 			s.finished, other = true, true

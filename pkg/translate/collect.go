@@ -126,6 +126,9 @@ func (a *answer) replay(to sink) {
 	if a.usage.Known {
 		to.event(&event{kind: evUsage, usage: a.usage})
 	}
+	if a.logprobs != "" {
+		to.event(&event{kind: evLogprobs, sig: a.logprobs})
+	}
 	for i := range a.blocks {
 		b := &a.blocks[i]
 		switch b.kind {
@@ -156,9 +159,6 @@ func (a *answer) replay(to sink) {
 			to.event(&event{kind: evArgs, block: i, text: escape(b.args), custom: b.custom})
 		}
 		to.event(&event{kind: evClose, block: i})
-	}
-	if a.logprobs != "" {
-		to.event(&event{kind: evLogprobs, sig: a.logprobs})
 	}
 	to.event(&event{kind: evFinish, finish: a.finish, stopSeq: a.stopSeq, explain: a.explain})
 	to.event(&event{kind: evEnd})

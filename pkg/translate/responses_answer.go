@@ -22,6 +22,9 @@ func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		a.blocks = append(a.blocks, responsesItem(item, opt)...)
 		return true
 	})
+	if p := output.Get("#(type==\"message\").content.0.logprobs"); p.IsArray() && p.Get("#").Int() > 0 {
+		a.logprobs = `{"content":` + p.Raw + `,"refusal":null}`
+	}
 	a.finish = responsesFinish(root)
 	if s := str(root.Get("status")); s == "failed" || s == "cancelled" {
 		a.failure = ofStatus(502)
@@ -130,7 +133,7 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 		a.blocks = append(a.blocks, block{kind: refusalBlock, text: a.explain})
 	}
 	d.open("output", '[')
-	n := 0
+	n, probs := 0, contentProbs(a.logprobs)
 	for i := 0; i < len(a.blocks); i++ {
 		b := &a.blocks[i]
 		switch b.kind {
@@ -143,7 +146,8 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 			d.str("role", "assistant")
 			d.open("content", '[')
 			for ; i < len(a.blocks) && (a.blocks[i].kind == textBlock || a.blocks[i].kind == refusalBlock); i++ {
-				writeResponsesPart(d, &a.blocks[i])
+				writeResponsesPart(d, &a.blocks[i], probs)
+				probs = ""
 			}
 			i--
 			d.close(']')
@@ -225,7 +229,18 @@ func responseTail(d *doc, f finish, u *Usage, tier string) {
 	d.close('}')
 }
 
-func writeResponsesPart(d *doc, b *block) {
+// contentProbs takes the list of a message's tokens, which both dialects write
+// alike, out of chat's logprobs: without its brackets.
+func contentProbs(logprobs string) string {
+	v := gjson.Get(logprobs, "content")
+	if !v.IsArray() {
+		return ""
+	}
+	raw := strings.TrimSpace(oneLine(v.Raw))
+	return strings.TrimSpace(raw[1 : len(raw)-1])
+}
+
+func writeResponsesPart(d *doc, b *block, probs string) {
 	d.open("", '{')
 	if b.kind == refusalBlock {
 		d.str("type", "refusal")
@@ -240,7 +255,7 @@ func writeResponsesPart(d *doc, b *block) {
 		writeResponsesCite(d, c)
 	}
 	d.close(']')
-	d.raw("logprobs", "[]")
+	writeProbs(d, []byte(probs))
 	d.close('}')
 }
 

@@ -19,8 +19,10 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 			return true
 		}
 		switch k.Str {
-		case "model", "include", "stream_options":
-			// include asks for parts that are given anyway, or of hosted tools.
+		case "model", "stream_options":
+		case "include":
+			// The rest are parts that are given anyway, or of hosted tools.
+			q.logprobs = q.logprobs || strings.Contains(v.Raw, `"message.output_text.logprobs"`)
 		case "input":
 			input = v
 		case "instructions":
@@ -164,7 +166,11 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 		}
 		q.add(assistant, b)
 	case "item_reference":
-		return apierr.Invalid(at, "This model's provider keeps no state: send the item itself.")
+		if strings.HasPrefix(str(v.Get("id")), "rs_") {
+			q.dropField(fieldThinking) // the model thinks anew
+			return nil
+		}
+		return apierr.Invalid(at, "This model's provider keeps no state: send the item itself, as clients do with store false.")
 	default:
 		q.drop("input." + kind)
 	}

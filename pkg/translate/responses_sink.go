@@ -21,6 +21,9 @@ type responsesSink struct {
 	thought block     // signature of the open thought
 	text    []byte
 	cites   []citation
+	probs   []byte // of the text that comes next, see contentProbs
+	all     []byte // of the open text so far
+	cut     bool   // all would be too long
 	finish  finish
 	usage   Usage
 }
@@ -91,7 +94,8 @@ func (s *responsesSink) place(d *doc, part string) {
 
 // added begins an item.
 func (s *responsesSink) added(kind eventKind) {
-	s.open, s.kind, s.text, s.cites = true, kind, s.text[:0], nil
+	s.open, s.kind, s.text, s.cites, s.all = true, kind, s.text[:0], nil, s.all[:0]
+	s.cut = false
 	d := s.frame("response.output_item.added")
 	d.int("output_index", s.index())
 	d.key("item")
@@ -126,7 +130,7 @@ func (s *responsesSink) part(d *doc, text string) {
 			writeResponsesCite(d, c)
 		}
 		d.close(']')
-		d.raw("logprobs", "[]")
+		writeProbs(d, s.all)
 	}
 	d.close('}')
 }
@@ -179,7 +183,7 @@ func (s *responsesSink) stop() {
 		s.place(d, "content_index")
 		d.esc(field, text)
 		if s.kind == evText {
-			d.raw("logprobs", "[]")
+			writeProbs(d, s.all)
 		}
 		s.done(d)
 		d = s.frame("response.content_part.done")
@@ -229,9 +233,31 @@ func (s *responsesSink) piece(name, part, text string) {
 	s.place(d, part)
 	d.esc("delta", text)
 	if s.kind == evText {
-		d.raw("logprobs", "[]")
+		writeProbs(d, s.probs)
+		if s.cut = s.cut || len(s.all)+len(s.probs) > maxProbs; s.cut {
+			s.all = s.all[:0]
+		} else {
+			s.all = addProbs(s.all, view(s.probs))
+		}
+		s.probs = s.probs[:0]
 	}
 	s.done(d)
+}
+
+// maxProbs is how many bytes of a text's token chances are kept, to be told
+// again at its end. Of a longer text the pieces alone tell them.
+const maxProbs = 4 << 20
+
+func addProbs(to []byte, more string) []byte {
+	if len(to) > 0 && more != "" {
+		to = append(to, ',')
+	}
+	return append(to, more...)
+}
+
+func writeProbs(d *doc, list []byte) {
+	d.key("logprobs")
+	d.b = append(append(append(d.b, '['), list...), ']')
 }
 
 func (s *responsesSink) event(e *event) {
@@ -279,6 +305,10 @@ func (s *responsesSink) event(e *event) {
 			name = "response.custom_tool_call_input.delta"
 		}
 		s.piece(name, "", e.text)
+	case evLogprobs:
+		if len(s.probs) < maxProbs { // more would be of no text
+			s.probs = addProbs(s.probs, contentProbs(e.sig))
+		}
 	case evCite:
 		if s.open && s.kind == evText {
 			d := s.frame("response.output_text.annotation.added")

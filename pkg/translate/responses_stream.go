@@ -66,10 +66,10 @@ func (s *responsesSource) read(name, data []byte, to sink) {
 	})
 	switch kind {
 	case "response.output_text.delta":
-		s.piece(evText, index, delta, to)
 		if logprobs.IsArray() && len(logprobs.Raw) > 2 {
 			to.event(&event{kind: evLogprobs, sig: `{"content":` + logprobs.Raw + `,"refusal":null}`})
 		}
+		s.piece(evText, index, delta, to)
 	case "response.refusal.delta":
 		s.piece(evRefusal, index, delta, to)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
