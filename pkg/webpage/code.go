@@ -24,7 +24,7 @@ func (w *writer) endCode() {
 			return
 		}
 		if w.cell && w.markdown {
-			code = strings.ReplaceAll(code, "|", `\|`)
+			code = strings.ReplaceAll(strings.ReplaceAll(code, `\|`, `\ |`), "|", `\|`) // not all read \\| alike
 		}
 		if w.markdown {
 			fence := ticks(code, 1)
@@ -32,11 +32,16 @@ func (w *writer) endCode() {
 				code = " " + code + " "
 			}
 			code = fence + code + fence
+			if n := len(w.out); n > 0 && w.out[n-1] == '`' {
+				w.space = true
+			}
 		}
 		w.put(code)
 		return
 	}
 	w.block(2)
+	marks := w.marks // none belongs on the line of the fence
+	w.marks = nil
 	fence := ""
 	if w.markdown {
 		fence = ticks(code, 3)
@@ -51,6 +56,7 @@ func (w *writer) endCode() {
 	if fence != "" {
 		w.line(fence)
 	}
+	w.marks = marks
 	w.block(2)
 }
 

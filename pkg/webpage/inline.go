@@ -10,8 +10,7 @@ import (
 type mark struct {
 	tag     tag
 	sign    string
-	href    string
-	at      int // where the sign was written
+	to      string // the address of a link
 	written bool
 }
 
@@ -25,9 +24,9 @@ func (w *writer) linked() bool {
 }
 
 // mark opens an inline element.
-func (w *writer) mark(t tag, sign, href string) {
+func (w *writer) mark(t tag, sign, to string) {
 	if w.markdown && len(w.marks) < 32 {
-		w.marks = append(w.marks, mark{tag: t, sign: sign, href: href})
+		w.marks = append(w.marks, mark{tag: t, sign: sign, to: to})
 	}
 }
 
@@ -59,11 +58,7 @@ func (w *writer) finish(m *mark) {
 	case tB, tEm, tDel:
 		w.raw(m.sign)
 	case tA:
-		if to := w.resolve(m.href); to != "" {
-			w.raw("](" + to + ")")
-		} else if m.at < len(w.out) {
-			w.out = append(w.out[:m.at], w.out[m.at+1:]...)
-		}
+		w.raw("](" + m.to + ")")
 	}
 }
 
@@ -78,7 +73,9 @@ func (w *writer) image(a *attributes) {
 		return
 	}
 	if to := w.resolve(src); to != "" {
-		w.put("![" + strings.NewReplacer("[", "(", "]", ")").Replace(alt) + "](" + to + ")")
+		w.put("![")
+		w.escaped(alt, "[]|", false)
+		w.raw("](" + to + ")")
 	}
 }
 
@@ -95,7 +92,7 @@ func linkable(href string) bool {
 	return false
 }
 
-// resolve makes an address absolute, and safe between parentheses; "" for one
+// resolve makes an address absolute, and safe between the signs of Markdown; "" for one
 // that is none of the web.
 func (w *writer) resolve(href string) string {
 	s := Resolve(w.base, href)
@@ -108,7 +105,7 @@ func (w *writer) resolve(href string) string {
 	default:
 		return ""
 	}
-	unsafe := func(c byte) bool { return c <= ' ' || c == 0x7f || strings.IndexByte("()<>\"", c) >= 0 }
+	unsafe := func(c byte) bool { return c <= ' ' || c == 0x7f || strings.IndexByte("()<>\"`\\|", c) >= 0 }
 	valid := utf8.ValidString(s)
 	var b []byte
 	for i := 0; i < len(s); i++ {

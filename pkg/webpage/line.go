@@ -92,41 +92,98 @@ func (w *writer) word(s string) {
 		w.raw(s)
 		return
 	}
-	if start && risky(s) {
-		w.raw(`\`)
-	}
-	escape := ""
+	also := ""
 	if w.cell {
-		escape = "|"
+		also = "|"
 	}
 	if w.linked() {
-		escape += "[]"
+		also += "[]"
 	}
-	if escape == "" {
-		w.raw(s)
-		return
-	}
-	for _, c := range s {
-		if strings.ContainsRune(escape, c) {
-			w.raw(`\`)
-		}
-		w.raw(string(c))
-	}
+	w.escaped(s, also, start && risky(s))
 }
+
+// escaped writes text so that nothing in it is read as a link, HTML or code,
+// also with the text or the markup that comes before or after it. also has
+// more signs that mean something here; with first the first sign does.
+func (w *writer) escaped(s, also string, first bool) {
+	last := byte(0)
+	if n := len(w.out); n > 0 {
+		last = w.out[n-1]
+	}
+	if last == '<' && opens(s[0]) && len(w.out) < w.limit {
+		w.out = append(w.out[:len(w.out)-1], `\<`...) // the text of two elements is one word
+	}
+	from := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		sign := first && i == 0
+		switch c {
+		case '`':
+			sign = true
+		case '(':
+			sign = sign || last == ']'
+		case '<':
+			sign = sign || i+1 < len(s) && opens(s[i+1])
+		case '\\':
+			sign = sign || i+1 == len(s) || s[i+1] < utf8.RuneSelf && !isWord(s[i+1])
+		}
+		if sign || also != "" && strings.IndexByte(also, c) >= 0 {
+			w.raw(s[from:i])
+			w.raw(`\`)
+			from = i
+		}
+		last = c
+	}
+	w.raw(s[from:])
+}
+
+// opens tells whether a < before c would be read as that of a tag or of an
+// address: what is text on the page must not become a link or HTML.
+func opens(c byte) bool { return isLetter(c) || c == '/' || c == '!' || c == '?' }
 
 // risky tells whether a word at the start of a line would be read as a sign.
 func risky(s string) bool {
 	switch s[0] {
-	case '#', '>':
+	case '#', '>', '[': // the last begins the definition of a link
 		return true
 	case '-', '+', '=':
 		return len(s) == 1 || strings.Trim(s, s[:1]) == ""
 	case '*':
 		return len(s) == 1
-	case '|', '~', '`':
+	case '|', '~':
 		return len(s) > 2 && s[1] == s[0] && s[2] == s[0]
 	}
 	return false
+}
+
+// whole cuts off the code at the end of Markdown that was cut within it: what
+// stands in code is not escaped.
+func whole(s string) string {
+	line := strings.LastIndexByte(s, '\n') + 1
+	for i := line; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '`':
+			n := 1
+			for i+n < len(s) && s[i+n] == '`' {
+				n++
+			}
+			end := i + n
+			for run := 0; run != n; {
+				at := strings.IndexByte(s[end:], '`')
+				if at < 0 {
+					return s[:i]
+				}
+				end += at
+				for run = 0; end < len(s) && s[end] == '`'; run++ {
+					end++
+				}
+			}
+			i = end - 1
+		}
+	}
+	return s
 }
 
 // put writes a piece of markup like a word.
@@ -158,7 +215,7 @@ func (w *writer) begin() (start bool) {
 	w.fresh = false
 	for i := range w.marks {
 		if m := &w.marks[i]; !m.written {
-			m.written, m.at = true, len(w.out)
+			m.written = true
 			w.raw(m.sign)
 			start = start && m.tag == tB
 		}

@@ -67,6 +67,9 @@ func Read(doc, address string, format Format, max int) Page {
 	if text, cut := Cut(p.Text, max); cut {
 		p.Text, p.Truncated = text, true
 	}
+	if p.Truncated && format == Markdown {
+		p.Text = whole(p.Text)
+	}
 	return p
 }
 

@@ -38,7 +38,19 @@ func TestWhatIsContent(t *testing.T) {
 		{"stray_end_tags_are_passed_over", "</div></p>a</b></li></table>b", "ab"},
 		{"overlapping_elements", "<b>a<i>b</b>c</i>d", "**a*b***cd"},
 		{"empty_elements_leave_nothing", "a<b> </b><a href=/x></a><em><strong></strong></em> b<h2></h2>", "a b"},
-		{"text_that_is_no_tag", "1 < 2 &amp;& 3 > 2 &lt;script&gt;", "1 < 2 && 3 > 2 <script>"},
+		{"text_that_is_no_tag", "1 < 2 &amp;& 3 > 2 &lt;script&gt;", `1 < 2 && 3 > 2 \<script>`},
+		{"text_that_looks_like_a_link_is_none", "<p>see [me](javascript:alert(1)) or ![me](x) and f[0](1)</p>", `see [me]\(javascript:alert(1)) or ![me]\(x) and f[0]\(1)`},
+		{"nor_is_it_over_elements", "<p>see [me]<span>(javascript:alert(1))</span> &lt;<span>img</span> src=x&gt; a&lt;<i></i>b", `see [me]\(javascript:alert(1)) \<img src=x> a\<b`},
+		{"a_definition_of_a_link_is_none", "<p>[me]: javascript:alert(1)</p><ul><li>[me]: x</ul>", "\\[me]: javascript:alert(1)\n\n- \\[me]: x"},
+		{"an_address_in_angle_brackets_is_text", "&lt;javascript:alert(1)&gt; &lt;!-- &lt;/p&gt; &lt;3", `\<javascript:alert(1)> \<!-- \</p> <3`},
+		{"a_sign_that_the_page_escapes_is_escaped_again", `\&lt;img> [me\](x) C:\Users\ \`, "\\\\\\<img> [me\\\\]\\(x) C:\\Users\\\\ \\\\"},
+		{"ticks_in_text_end_no_code", "` \\<code>&lt;b&gt;</code> `", "\\` \\\\`<b>` \\`"},
+		{"two_pieces_of_code_stay_two", "<code>a</code><code>``&lt;b&gt;</code>", "`a` ``` ``<b> ```"},
+		{"code_in_a_cell_ends_there", `<table><tr><td>a<td><code>\|&lt;b&gt;</code></table>`, "| a | `\\ \\|<b>` |\n| --- | --- |"},
+		{"code_within_bold_begins_its_line", "<b><pre>x\n\n&lt;b&gt;</pre></b>", "```\nx\n\n<b>\n```"},
+		{"a_link_to_nowhere_leaves_its_text", `&lt;<a href="http:x">img src=x></a> ]<a href="http:x">(x)</a>`, `\<img src=x> ]\(x)`},
+		{"what_an_image_shows_is_text", "<img src=/i alt='`&lt;b&gt; ](x) \\'>", "![\\`\\<b> \\]\\(x) \\\\](https://a.example.com/i)"},
+		{"an_address_ends_no_code", "<a href='/?`|\\'>z</a>", "[z](https://a.example.com/?%60%7C%5C)"},
 		{"a_script_never_closed_hides_the_rest", "<p>a</p><script>if (1<2) <p>b", "a"},
 		{"a_comment_never_closed_hides_the_rest", "<p>a</p><!-- <p>b", "a"},
 		{"bytes_that_are_not_text_go", "a\x00b\xff\u200bc\x01d", "a bc d"},
@@ -117,6 +129,12 @@ func TestCutCountsCharacters(t *testing.T) {
 		if got, cut := Cut(tt.in, tt.max); got != tt.want || cut != tt.cut {
 			t.Errorf("%q to %d: got %q %v", tt.in, tt.max, got, cut)
 		}
+	}
+	if p := Read("a <code>&lt;img src=x&gt; and more</code>", "", Markdown, 20); p.Text != "a " || !p.Truncated {
+		t.Errorf("code that was cut: got %q %v", p.Text, p.Truncated)
+	}
+	if p := Read("a <code>``b</code> \\` <code>c</code> d e", "", Markdown, 24); p.Text != "a ``` ``b ``` \\\\\\` `c` d" || !p.Truncated {
+		t.Errorf("whole code: got %q %v", p.Text, p.Truncated)
 	}
 	if p := Read("<p>"+strings.Repeat("€", 100), "", Markdown, 10); p.Text != strings.Repeat("€", 10) || !p.Truncated {
 		t.Errorf("got %q %v", p.Text, p.Truncated)

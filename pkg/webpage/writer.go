@@ -122,7 +122,9 @@ func (w *writer) start(t tag, e *element, a *attributes, f *findings) {
 		w.mark(t, "~~", "")
 	case tA:
 		if w.markdown && linkable(a.href) {
-			w.mark(t, "[", a.href)
+			if to := w.resolve(a.href); to != "" {
+				w.mark(t, "[", to)
+			}
 		}
 	case tBlockquote:
 		if w.markdown {
