@@ -128,6 +128,9 @@ func (x *exchange) options() translate.Options {
 	for _, m := range catalog.Lookup(x.to.Provider.Alias, x.to.Model) {
 		if m.Kind == catalog.LLM {
 			o.MaxOutput = int64(m.MaxOutput)
+			if x.way.dialect == translate.Messages {
+				o.MaxTokens = o.MaxOutput // it needs a limit: none that cuts an answer short
+			}
 			o.Reasoning, _ = m.Caps.Get(catalog.Reasoning)
 		}
 	}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"strconv"
+	"strings"
 
 	"weir/pkg/apierr"
 	"weir/pkg/sse"
@@ -22,6 +23,36 @@ type chatSource struct {
 	pieces   int          // events of the chunk that is read
 	one      gjson.Result // the piece, when it is the only one
 	kind     eventKind    // of that
+	calls    []chatCallOf
+}
+
+// chatCallOf is a tool call of a stream. Some servers give parallel calls one
+// index, and tell them apart by their ids alone.
+type chatCallOf struct {
+	index, block int
+	id           string
+}
+
+// block gives the number of a call. Only a piece with a name can begin one.
+func (s *chatSource) block(index int, id string, named bool) int {
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		c := &s.calls[i]
+		switch {
+		case c.index != index:
+		case !named || id == "" || c.id == id:
+			return c.block
+		default:
+			return s.begun(index, 1<<20+len(s.calls), id)
+		}
+	}
+	return s.begun(index, index, id)
+}
+
+func (s *chatSource) begun(index, block int, id string) int {
+	if len(s.calls) < 1<<12 {
+		s.calls = append(s.calls, chatCallOf{index, block, strings.Clone(id)})
+	}
+	return block
 }
 
 // quick reads a chunk that differs from the last one parsed in its text alone.
@@ -202,6 +233,7 @@ func (s *chatSource) call(at int, c gjson.Result, to sink) {
 		index = int(v.Int())
 	}
 	id := str(c.Get("id"))
+	index = s.block(index, id, c.Get("function.name").Str != "" || c.Get("custom.name").Str != "")
 	if custom := c.Get("custom"); custom.IsObject() {
 		if name := str(custom.Get("name")); name != "" {
 			to.event(&event{kind: evTool, block: index, id: id, name: name, custom: true})

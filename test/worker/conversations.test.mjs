@@ -407,6 +407,16 @@ describe("what a request says besides", () => {
     assert.deepEqual(response.headers.get("x-weir-dropped").split(",").sort(), ["max_tool_calls", "metadata", "truncation"]);
   });
 
+  test("a limit that the client leaves open", async () => {
+    up.script = plain;
+    for (const [model, least] of [["anthropic/claude-sonnet-4-5", 32_000], ["an/m", 4096]]) {
+      await openai().chat.completions.create({ model, messages });
+      assert.ok(sent().max_tokens >= least, `${model}: ${sent().max_tokens}`);
+      await openai().chat.completions.create({ model, messages, max_completion_tokens: 99 });
+      assert.equal(sent().max_tokens, 99);
+    }
+  });
+
   test("Anthropic's beta features", async () => {
     up.script = plain;
     await anthropic().beta.messages.create({ model: "an/m", max_tokens: 5, messages, betas: ["context-1m-2025-08-07", "effort-2025-11-24"] });
