@@ -92,6 +92,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 			})
 		case "web_search_options":
 			q.search = true
+			q.web = webSearch{size: given(v.Get("search_context_size")), place: place(v.Get("user_location"))}
 		case "service_tier":
 			q.tier = str(v)
 		case "store":
@@ -139,7 +140,11 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 func readChatMessage(i int, m gjson.Result, q *request) error {
 	at := "messages[" + strconv.Itoa(i) + "]"
 	content := m.Get("content")
-	switch r := str(m.Get("role")); r {
+	r := str(m.Get("role"))
+	if m.Get("name").Type == gjson.String && r != "tool" && r != "function" {
+		q.drop("name")
+	}
+	switch r {
 	case "system", "developer":
 		blocks, err := chatContent(at, content, q)
 		if err != nil {
@@ -152,7 +157,6 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 			return err
 		}
 		q.messages = append(q.messages, message{user, blocks})
-		q.dropSet("name", m.Get("name").Raw)
 	case "assistant":
 		return readChatAssistant(at, m, q)
 	case "tool", "function":

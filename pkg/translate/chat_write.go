@@ -88,7 +88,13 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 	if q.search {
 		// Only models made for it search in a chat; the others refuse the field.
 		if v.openAI() && strings.Contains(opt.Model, "search") {
-			d.raw("web_search_options", "{}")
+			d.open("web_search_options", '{')
+			d.optRaw("search_context_size", q.web.size)
+			if q.web.place != "" {
+				d.raw("user_location", nested(q.web.place))
+			}
+			d.close('}')
+			q.dropWeb(false, false, true, true, true)
 		} else {
 			q.dropField(fieldSearch)
 		}

@@ -106,6 +106,9 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 		return nil, nil, err
 	}
 	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256)}
+	if to != Chat && to != Responses {
+		q.dropDetails()
+	}
 	switch to {
 	case Chat:
 		err = writeChatRequest(q, &d, &opt)

@@ -260,6 +260,7 @@ func writeGeminiTools(q *request, d *doc) {
 	if len(tools) == 0 {
 		if q.search {
 			d.raw("tools", `[{"googleSearch":{}}]`)
+			q.dropWeb(true, true, true, true, true)
 		}
 		return
 	}
@@ -280,6 +281,7 @@ func writeGeminiTools(q *request, d *doc) {
 		if t.schema != "" {
 			d.raw("parametersJsonSchema", t.schema)
 		}
+		q.dropStrict(t)
 		d.close('}')
 	}
 	d.close(']')

@@ -64,6 +64,9 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 			case "disabled", "between_tools":
 				q.think = thinkOff
 			}
+			if str(v.Get("display")) == "omitted" {
+				q.drop("thinking.display")
+			}
 		case "output_config":
 			if e := str(v.Get("effort")); e != "" {
 				q.effort = e
@@ -71,6 +74,7 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 			if f := v.Get("format"); f.IsObject() {
 				q.format = messagesFormat(f)
 			}
+			q.dropOthers("output_config.", v, "effort", "format")
 		case "output_format":
 			q.format = messagesFormat(v)
 		case "metadata":
@@ -146,8 +150,10 @@ func readMessagesTools(v gjson.Result, q *request) error {
 				f.schema = s.Raw
 			}
 			q.tools = append(q.tools, f)
+			q.dropOthers("tools.", t, "name", "description", "input_schema", "type", "strict", "cache_control")
 		case strings.HasPrefix(kind, "web_search"):
 			q.search = true
+			q.web.readTool(t)
 		default:
 			q.drop("tools." + kind)
 		}
@@ -178,6 +184,9 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 		case "document":
 			b = block{kind: documentBlock, title: str(p.Get("title"))}
 			err = b.messagesSource(at, p.Get("source"), q)
+			if p.Get("citations.enabled").Type == gjson.True {
+				q.drop("messages.citations")
+			}
 			if c := str(p.Get("context")); c != "" {
 				blocks = append(blocks, block{text: c})
 			}

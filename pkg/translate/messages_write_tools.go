@@ -25,12 +25,21 @@ func writeMessagesTools(q *request, d *doc, gen *claude, forceFormat bool, marks
 			d.bool("strict", true)
 		} else {
 			d.raw("input_schema", t.schemaOr())
+			q.dropStrict(t)
 		}
 		writeCache(q, d, t.cache, marks)
 		d.close('}')
 	}
 	if q.search {
-		d.raw("", `{"type":"web_search_20250305","name":"web_search"}`)
+		d.open("", '{')
+		d.str("type", "web_search_20250305")
+		d.str("name", "web_search")
+		d.optRaw("max_uses", q.web.uses)
+		d.optRaw("allowed_domains", q.web.allowed)
+		d.optRaw("blocked_domains", q.web.blocked)
+		d.optRaw("user_location", q.web.place)
+		d.close('}')
+		q.dropWeb(true, false, false, false, false)
 	}
 	if forceFormat {
 		d.open("", '{')
@@ -40,6 +49,13 @@ func writeMessagesTools(q *request, d *doc, gen *claude, forceFormat bool, marks
 		d.close('}')
 	}
 	d.close(']')
+}
+
+// dropStrict notes that a tool's schema is a hint and no law.
+func (q *request) dropStrict(t *tool) {
+	if t.strict == "true" {
+		q.drop("tools.strict")
+	}
 }
 
 // only keeps the tools that may be called.

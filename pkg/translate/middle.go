@@ -1,6 +1,12 @@
 package translate
 
-import "weir/pkg/apierr"
+import (
+	"slices"
+
+	"weir/pkg/apierr"
+
+	"github.com/tidwall/gjson"
+)
 
 type role uint8
 
@@ -110,6 +116,7 @@ type request struct {
 	messages []message
 	tools    []tool
 	search   bool // the hosted web search
+	web      webSearch
 	choice   toolChoice
 	parallel string // "true", "false" or empty
 
@@ -144,6 +151,16 @@ func (q *request) drop(name string) {
 	q.dropped = append(q.dropped, name)
 }
 
+// dropOthers drops the members of an object that are not among the known.
+func (q *request) dropOthers(at string, v gjson.Result, known ...string) {
+	v.ForEach(func(k, x gjson.Result) bool {
+		if x.Type != gjson.Null && !slices.Contains(known, k.Str) {
+			q.drop(at + k.Str)
+		}
+		return true
+	})
+}
+
 // field is a part of the middle form that has other names in other dialects.
 type field uint8
 
@@ -158,6 +175,7 @@ const (
 	fieldMaxTokens
 	fieldLogprobs
 	fieldSearch
+	fieldDetail
 )
 
 var fieldNames = [...][3]string{ // chat, responses, messages
@@ -171,6 +189,7 @@ var fieldNames = [...][3]string{ // chat, responses, messages
 	fieldMaxTokens: {"max_completion_tokens", "max_output_tokens", "max_tokens"},
 	fieldLogprobs:  {"logprobs", "top_logprobs", "logprobs"},
 	fieldSearch:    {"web_search_options", "tools.web_search", "tools.web_search"},
+	fieldDetail:    {"image_url.detail", "input_image.detail", ""},
 }
 
 func (q *request) dropField(f field) { q.drop(fieldNames[f][q.from]) }
@@ -179,6 +198,20 @@ func (q *request) dropField(f field) { q.drop(fieldNames[f][q.from]) }
 func (q *request) dropSet(name, value string) {
 	if value != "" {
 		q.drop(name)
+	}
+}
+
+// dropDetails notes that only OpenAI's dialects say how closely to look at a
+// picture.
+func (q *request) dropDetails() {
+	for i := range q.messages {
+		for _, b := range q.messages[i].blocks {
+			for _, p := range append(b.parts[:len(b.parts):len(b.parts)], b) {
+				if p.detail != "" && p.detail != "auto" {
+					q.dropField(fieldDetail)
+				}
+			}
+		}
 	}
 }
 

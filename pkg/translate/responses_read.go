@@ -46,6 +46,7 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 				err = q.setEffort("reasoning.effort", e)
 			}
 			q.summary = str(v.Get("summary"))
+			q.dropOthers("reasoning.", v, "effort", "summary")
 		case "text":
 			q.verbosity = str(v.Get("verbosity"))
 			switch f := v.Get("format"); str(f.Get("type")) {
@@ -229,6 +230,7 @@ func readResponsesTools(v gjson.Result, q *request) error {
 			q.tools = append(q.tools, customTool(t, f, f))
 		case strings.HasPrefix(kind, "web_search"):
 			q.search = true
+			q.web.readTool(t)
 		default:
 			q.drop("tools." + kind)
 		}

@@ -295,7 +295,15 @@ func writeResponsesTools(q *request, d *doc) {
 		d.close('}')
 	}
 	if q.search {
-		d.raw("", `{"type":"web_search"}`)
+		d.open("", '{')
+		d.str("type", "web_search")
+		d.optRaw("search_context_size", q.web.size)
+		d.optRaw("user_location", q.web.place)
+		if q.web.allowed != "" {
+			d.raw("filters", `{"allowed_domains":`+q.web.allowed+`}`)
+		}
+		d.close('}')
+		q.dropWeb(false, false, false, true, true)
 	}
 	d.close(']')
 	switch c := &q.choice; {
