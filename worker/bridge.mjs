@@ -10,7 +10,7 @@ import { CANCELED, END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 import { failed, imports } from "./operations.mjs";
 import { rehearse } from "./rehearse.mjs";
 import { Sockets } from "./sockets.mjs";
-import { Streams, readAll } from "./streams.mjs";
+import { Streams, readAll, spent } from "./streams.mjs";
 
 const enc = new TextEncoder(), dec = new TextDecoder();
 const replaceAt = 64 << 20; // bytes of linear memory
@@ -216,6 +216,7 @@ class Instance {
         const body = await readAll(r, maxBody, 0);
         this.land(flight);
         if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
+        spent(body);
         return;
       }
       // A stream keeps its total limit and stays abortable until it is done with.

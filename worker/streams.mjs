@@ -19,15 +19,11 @@ export async function readAll(message, maxBytes, idleMs) {
   if (declared !== null && +declared <= Math.min(maxBytes, oneGo) && !headers.has("content-encoding")) {
     return new Uint8Array(await message.arrayBuffer());
   }
-  const reader = body.getReader({ mode: "byob" }), chunks = [];
-  let size = 0;
-  for (;;) {
-    const { value, done } = await until(idleMs > 0 ? reader.read(new Uint8Array(pieceBytes)) : reader.readAtLeast(pieceBytes, new Uint8Array(pieceBytes)), idleMs);
-    if (value?.byteLength) { chunks.push(value); size += value.byteLength; }
-    if (size > maxBytes) { reader.cancel().catch(() => {}); return null; }
-    if (done) return concat(chunks, size);
-  }
+  return gather(body, null, declared !== null && !headers.has("content-encoding") ? +declared : -1, maxBytes, idleMs, () => {});
 }
+
+// spent lets go of a large body that Go has by now.
+export function spent(bytes) { if (bytes?.byteLength > oneGo) bytes.buffer.transfer(0); }
 
 // gather gives a stream whole with head in front of it, or null when that is
 // over maxBytes. length is what both have together, -1 when it is not known.
@@ -37,13 +33,14 @@ export async function readAll(message, maxBytes, idleMs) {
 async function gather(body, head, length, maxBytes, idleMs, opened) {
   let size = head?.byteLength ?? 0;
   if (size > maxBytes) return null;
-  let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? oneGo : length, maxBytes)) + 1); // a byte more shows the end, or too much
+  let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? pieceBytes : length, maxBytes)) + 1); // a byte more shows the end, or too much
   if (head) new Uint8Array(buffer).set(head);
   const reader = body?.getReader({ mode: "byob" });
   if (reader) opened(reader);
   while (reader) {
     if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
-    const { value, done } = await until(reader.read(new Uint8Array(buffer, size)), idleMs);
+    const room = new Uint8Array(buffer, size);
+    const { value, done } = await until(idleMs > 0 ? reader.read(room) : reader.readAtLeast(Math.min(pieceBytes, room.byteLength), room), idleMs);
     if (value) { buffer = value.buffer; size += value.byteLength; }
     if (size > maxBytes) { reader.cancel().catch(() => {}); buffer.transfer(0); return null; }
     if (done) break;
@@ -195,6 +192,7 @@ export class Streams {
     if (kind !== OK) s.flight?.ctl.abort();
     this.inst.land(s.flight);
     if (!late) this.inst.emit(op, kind, 0, "", body);
+    spent(body);
   }
 
   // hold gathers a stream and keeps its bytes on this side.

@@ -13,6 +13,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
+	"weir/pkg/media"
 )
 
 // authenticator is the part of auth.Authenticator used here.
@@ -128,13 +129,20 @@ const smallBody = 64 << 10
 // is answered: 0 for a small one, and where the endpoint counts itself
 // (reliability T56, F56).
 func heldBody(r *edge.Request, route *Route) int64 {
+	most := route.MaxBody
+	if most > maxChat { // a form is held by the host, which counts it
+		if r.Body == nil || !media.IsJSON(r.Header.Get("content-type")) {
+			return 0
+		}
+		most = media.MaxForm
+	}
 	switch {
-	case r.Body == nil || route.MaxBody > maxChat || r.Length >= 0 && r.Length <= smallBody:
+	case r.Body == nil || r.Length >= 0 && r.Length <= smallBody:
 		return 0
 	case r.Length < 0:
-		return route.MaxBody
+		return most
 	}
-	return r.Length
+	return min(r.Length, most)
 }
 
 // call finds out who calls.

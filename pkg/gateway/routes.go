@@ -8,6 +8,7 @@ import (
 	"weir/pkg/embeddings"
 	"weir/pkg/images"
 	"weir/pkg/manage"
+	"weir/pkg/media"
 	"weir/pkg/messages"
 	"weir/pkg/models"
 	"weir/pkg/moderations"
@@ -96,7 +97,7 @@ func routes(h *handlers) []Route {
 		{Pattern: "/v1/audio/voices", Access: Data, Cors: OpenCors, Methods: get(h.audio.Voices)},
 		form("/v1/audio/transcriptions", h.audio.Transcriptions),
 		form("/v1/audio/translations", h.audio.Translations),
-		form("/v1/images/generations", h.images.Generations),
+		{Pattern: "/v1/images/generations", Access: Data, Cors: OpenCors, MaxBody: media.MaxForm, Methods: post(h.images.Generations)},
 		form("/v1/images/edits", h.images.Edits),
 		form("/v1/images/variations", h.images.Variations),
 		form("/v1/videos/generations", h.videos.Generations),
