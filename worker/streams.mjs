@@ -132,6 +132,7 @@ export class Streams {
     if (s.kind === "prefix") {
       const rest = s.src ? this.raw(s.src) : { head: null, body: null, flight: null, length: 0 };
       const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
+      if (rest.head && !rest.of) spent(rest.head);
       return { ...rest, head, length: rest.length < 0 ? -1 : rest.length + s.head.byteLength };
     }
     throw new Error("a transformed stream cannot be transformed again");
@@ -145,11 +146,11 @@ export class Streams {
     if (s.kind === "bytes") return this.take(id).bytes;
     const { head, body, flight } = this.raw(id);
     if (!head) return body;
+    if (!body) return head; // its length is known then
     const { readable, writable } = new IdentityTransformStream();
     (async () => {
       const w = writable.getWriter();
       await w.write(head);
-      if (!body) return w.close();
       w.releaseLock();
       return body.pipeTo(writable);
     })().catch(() => flight?.ctl.abort());

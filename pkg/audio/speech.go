@@ -28,7 +28,7 @@ import (
 const (
 	speechWait  = time.Minute
 	speechTotal = 15 * time.Minute
-	maxVoice    = 64 << 20 // bytes of an answer that is read whole
+	maxVoice    = 32 << 20 // bytes of an answer that is read whole (reliability T43)
 )
 
 // spoken is one client's request for speech on its way.
@@ -243,11 +243,11 @@ func (s *spoken) answer(res *accounts.Result) *edge.Response {
 		body, _ := json.Marshal(map[string]string{"audio": coded, "format": format})
 		return media.JSONAnswer(res.Header, body)
 	case s.events:
-		return answerAs(res, "text/event-stream", []byte(
+		return media.Answer(res.Header, "text/event-stream", []byte(
 			`data: {"type":"speech.audio.delta","audio":"`+coded+"\"}\n\n"+
 				`data: {"type":"speech.audio.done","usage":{"input_tokens":0,"output_tokens":0,"total_tokens":0}}`+"\n\n"))
 	}
-	return answerAs(res, provider.ContentType(s.mime), s.audio)
+	return media.Answer(res.Header, provider.ContentType(s.mime), s.audio)
 }
 
 // formats are the response formats and their content types (api-shapes 5.1).

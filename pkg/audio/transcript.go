@@ -13,8 +13,6 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/media"
 	"weir/pkg/multipart"
-	"weir/pkg/provider"
-	"weir/pkg/stream"
 )
 
 // transcript is what was said, in the form that all answers are made from.
@@ -107,7 +105,7 @@ func (t *transcript) sentences() []span {
 // answer writes the transcript in the response_format that the form asks for.
 func (t *transcript) answer(res *accounts.Result, form *multipart.Form) (*edge.Response, error) {
 	if form.Text("stream") == "true" {
-		return answerAs(res, "text/event-stream", t.events()), nil
+		return media.Answer(res.Header, "text/event-stream", t.events()), nil
 	}
 	switch format := form.Text("response_format"); format {
 	case "", "json":
@@ -116,16 +114,11 @@ func (t *transcript) answer(res *accounts.Result, form *multipart.Form) (*edge.R
 	case "verbose_json", "diarized_json":
 		return media.JSONAnswer(res.Header, t.verbose(form.All("timestamp_granularities"))), nil
 	case "text":
-		return answerAs(res, "text/plain; charset=utf-8", []byte(t.text+"\n")), nil
+		return media.Answer(res.Header, "text/plain; charset=utf-8", []byte(t.text+"\n")), nil
 	case "srt", "vtt":
-		return answerAs(res, "text/plain; charset=utf-8", t.subtitles(format)), nil
+		return media.Answer(res.Header, "text/plain; charset=utf-8", t.subtitles(format)), nil
 	}
 	return nil, apierr.Invalid("response_format", "the response_format is not known")
-}
-
-func answerAs(res *accounts.Result, contentType string, body []byte) *edge.Response {
-	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: contentType})
-	return &edge.Response{Status: 200, Header: append(header, provider.ResponseNotes(res.Header)...), Body: stream.FromBytes(body)}
 }
 
 func (t *transcript) events() []byte {

@@ -153,7 +153,8 @@ func New(cfg Config, p Ports) *App {
 	credentials := &accounts.Credentials{Pool: pool}
 	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: credentials, Now: p.Now}, Now: p.Now}
 	room := &media.Room{Pause: p.Pause}
-	g.Room = &media.Room{Pause: p.Pause, Max: maxBodies}
+	memory := &media.Room{Pause: p.Pause, Max: maxBodies}
+	g.Room = memory
 	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate}
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
@@ -180,7 +181,7 @@ func New(cfg Config, p Ports) *App {
 		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now}
 	}
 	pictures := func(s accounts.Sender) *images.Handler {
-		return &images.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now}
+		return &images.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Memory: memory, Pause: p.Pause, Downloads: downloads, Now: p.Now}
 	}
 	films := func(s accounts.Sender) *videos.Handler {
 		return &videos.Handler{Router: routing.Router{}, Accounts: s, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room}

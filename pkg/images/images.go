@@ -32,6 +32,7 @@ type Handler struct {
 	Accounts media.Sender
 	Allows   media.Allows
 	Room     *media.Room
+	Memory   *media.Room     // for what is held in Go's own
 	Pause    upstream.Pauser // between polls of a provider that queues
 	// Downloads gets images that a provider only points to, when the client
 	// asked for their bytes.
@@ -42,7 +43,7 @@ type Handler struct {
 const (
 	imageWait  = 5 * time.Minute
 	imageTotal = 15 * time.Minute
-	maxImages  = 96 << 20 // bytes of an answer
+	maxImages  = 32 << 20 // bytes of an answer (reliability T43)
 	maxImage   = 32 << 20 // bytes of one image
 )
 
@@ -134,6 +135,11 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*edge.Response, erro
 				if x.request, err = ofForm(x.form); err != nil {
 					return nil, err
 				}
+				let, err := h.Memory.Take(ctx, x.call.MachineID, x.size)
+				if err != nil {
+					return nil, err
+				}
+				defer let()
 			}
 		}
 	} else {
@@ -197,7 +203,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 			req.Body, err = x.form.Body(to.Model)
 			return req, err
 		}
-		req.Body = stream.FromBytes(x.forModel(to.Model))
+		req.Body = x.forModel(to.Model)
 		return req, nil
 	}
 	in := x.input()
@@ -209,6 +215,9 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	req.Header = append(edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}, p.header...)
 	if p.contentType != "" {
 		req.Header[0].Value = p.contentType
+	}
+	if p.body, err = x.fill(p.body); err != nil {
+		return nil, err
 	}
 	req.Body = stream.FromBytes(p.body)
 	req.MaxBody, req.Timeout = maxImages, req.HeaderTimeout
@@ -336,7 +345,11 @@ func (x *creation) answer(ctx context.Context, res *accounts.Result) (*edge.Resp
 		Data    []item `json:"data"`
 		Usage   any    `json:"usage,omitempty"`
 	}{Created: x.h.Now().Unix()}
+	events := x.streams()
 	wanted := x.text("response_format")
+	if events {
+		wanted = "b64_json"
+	}
 	for _, m := range x.made.images {
 		it := item{Text: m.text}
 		switch {
@@ -365,6 +378,30 @@ func (x *creation) answer(ctx context.Context, res *accounts.Result) (*edge.Resp
 	}
 	if x.made.usage != nil {
 		out.Usage = x.made.usage
+	}
+	if events {
+		kind := "image_generation.completed"
+		if x.endpoint == edits {
+			kind = "image_edit.completed"
+		}
+		var all []byte
+		for i, it := range out.Data {
+			e := struct {
+				Type    string `json:"type"`
+				B64     string `json:"b64_json"`
+				Created int64  `json:"created_at"`
+				Usage   any    `json:"usage,omitempty"`
+			}{Type: kind, B64: it.B64, Created: out.Created}
+			if i == len(out.Data)-1 {
+				e.Usage = out.Usage
+			}
+			b, err := json.Marshal(e)
+			if err != nil {
+				return nil, err
+			}
+			all = append(append(append(append(all, "event: "+kind+"\ndata: "...), b...), '\n'), '\n')
+		}
+		return media.Answer(res.Header, "text/event-stream", all), nil
 	}
 	body, err := json.Marshal(out)
 	if err != nil {

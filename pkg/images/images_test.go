@@ -2,6 +2,7 @@ package images
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math/rand"
@@ -23,7 +24,7 @@ import (
 
 func handler(w *script.World) *Handler {
 	return &Handler{
-		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &media.Room{}, Pause: w, Now: w.Now,
+		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &media.Room{}, Memory: &media.Room{}, Pause: w, Now: w.Now,
 		Downloads: &media.Downloads{Do: w, CanonicalURL: script.Canonical},
 	}
 }
@@ -154,6 +155,56 @@ func TestEditsAsAForm(t *testing.T) {
 	}
 }
 
+// TestLargeImages: what goes to a provider of another shape has the images
+// byte for byte, whole forms of them and JSON, whatever else is in it.
+func TestLargeImages(t *testing.T) {
+	one, two := make([]byte, 700_001), make([]byte, 300_002)
+	rand.New(rand.NewSource(2)).Read(one)
+	rand.New(rand.NewSource(3)).Read(two)
+	code := base64.StdEncoding.EncodeToString
+	prompt := mark + "-0@ " + mark + "x-1@ " + mark
+	source := func(b []byte) string { return "data:image/png;base64," + code(b) }
+	asJSON := func(v any) string { b, _ := json.Marshal(v); return string(b) }
+	for name, body := range map[string]string{
+		"form": form(file("image", string(one)), file("image[]", string(two)), file("mask", "M"), field("prompt", prompt), field("model", "MODEL")),
+		"json": asJSON(map[string]any{"model": "MODEL", "prompt": prompt, "image": []string{source(one), source(two)}, "mask": source([]byte("M"))}),
+	} {
+		for model, want := range map[string][]string{
+			"gemini/m":      {`"data":"` + code(one), `"data":"` + code(two)},
+			"fal/a/b":       {`"image_urls":["data:image/png;base64,` + code(one), `,` + code(two), `"mask_url":"data:image/png;base64,TQ=="`},
+			"bfl/m":         {`"input_image":"` + code(one) + `"`, `"input_image_2":"` + code(two) + `"`},
+			"xai/m":         {`"images":[{"type":"image_url","url":"data:image/png;base64,` + code(one), code(two)},
+			"replicate/a/b": {`"image":"data:image/png;base64,` + code(one) + `"`, `"input_image":"data:image/png;base64,` + code(one) + `"`},
+		} {
+			id, _, _ := strings.Cut(model, "/")
+			w := script.New(t, id, id)
+			h := handler(w)
+			w.Answer = func(*script.Seen) script.Answer { return script.Answer{Status: 429} }
+			c := w.Post(strings.Replace(body, "MODEL", model, 1))
+			if name == "form" {
+				c = send(w, strings.Replace(body, "MODEL", model, 1))
+			}
+			h.Edits(context.Background(), c)
+			if w.Took() != "ab" || w.Seen[0].Body != w.Seen[1].Body {
+				t.Fatalf("%s to %s: asked %s, or not twice the same", name, model, w.Took())
+			}
+			got := w.Seen[0].Body
+			for _, part := range append(want, asJSON(prompt)) {
+				if !strings.Contains(got, part) {
+					t.Errorf("%s to %s: %.60s… is missing in %.300s…", name, model, part, got)
+				}
+			}
+			if h.Room.Used()+h.Memory.Used() != 0 {
+				t.Errorf("%s to %s: %d and %d bytes are held", name, model, h.Room.Used(), h.Memory.Used())
+			}
+		}
+	}
+	w := script.New(t, "gemini")
+	if got := script.Outcome(handler(w).Edits(context.Background(), send(w, form(file("image", strings.Repeat("x", 16<<20)), field("model", "gemini/m"))))); got != "413 request_too_large" || len(w.Seen) != 0 {
+		t.Errorf("16 MiB in a form: %s, %d calls", got, len(w.Seen))
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	tests := []struct{ name, path, body, want string }{
 		{"no_model", "g", `{"prompt":"p"}`, "400"},
@@ -232,7 +283,7 @@ func TestVendors(t *testing.T) {
 				var parts []string
 				for _, p := range rec.Form {
 					k, v, _ := strings.Cut(p, "=")
-					if strings.HasPrefix(k, "image") {
+					if strings.HasPrefix(k, "image") || k == "mask" {
 						parts = append(parts, file(k, v))
 					} else {
 						parts = append(parts, field(k, v))

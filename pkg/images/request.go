@@ -1,8 +1,8 @@
 package images
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"io"
 	"strconv"
 	"strings"
 
@@ -11,7 +11,6 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/fields"
 	"weir/pkg/media"
-	"weir/pkg/stream"
 )
 
 // request is a creation as JSON: the client's own, or what its form says.
@@ -19,9 +18,10 @@ type request struct {
 	body  []byte
 	at    fields.Value // of the model
 	asked string
-	doc   gjson.Result
+	doc   gjson.Result // of the body, once input has been asked for
 	// sources are the images of a form, as data: addresses.
 	sources []string
+	inline
 }
 
 // parse checks the body and reads its model.
@@ -30,7 +30,7 @@ func parse(body []byte) (*request, error) {
 	if err != nil {
 		return nil, media.BadJSON(err)
 	}
-	r := &request{body: body, at: set.Get("model"), doc: gjson.ParseBytes(body)}
+	r := &request{body: body, at: set.Get("model")}
 	if r.asked, _, err = set.String("model"); err != nil || r.asked == "" {
 		return nil, apierr.Invalid("model", "you must provide a model")
 	}
@@ -41,15 +41,21 @@ func parse(body []byte) (*request, error) {
 }
 
 // forModel gives the body with the upstream's model.
-func (r *request) forModel(model string) []byte {
-	return fields.Splice(r.body, r.at.Span, fields.Quote(nil, model))
+func (r *request) forModel(model string) io.ReadCloser {
+	return media.Splice(r.body, r.at.Span, fields.Quote(nil, model))
 }
 
 func (r *request) text(name string) string {
 	if r == nil {
 		return ""
 	}
-	return r.doc.Get(name).Str
+	return gjson.GetBytes(r.body, name).Str
+}
+
+// streams tells whether the client asked for events.
+func (r *request) streams() bool {
+	v := gjson.GetBytes(r.body, "stream")
+	return v.Type == gjson.True || v.Str == "true"
 }
 
 // ofForm reads a held form into a request, its images too: for providers that
@@ -57,6 +63,10 @@ func (r *request) text(name string) string {
 func ofForm(u *media.Upload) (*request, error) {
 	values := map[string]any{}
 	r := &request{asked: u.Model}
+	r.form = u
+	for i := range u.Form.Fields {
+		r.avoid(u.Form.Fields[i].Value)
+	}
 	for i := range u.Form.Fields {
 		f := &u.Form.Fields[i]
 		name := strings.TrimSuffix(f.Name, "[]")
@@ -70,15 +80,11 @@ func ofForm(u *media.Upload) (*request, error) {
 		case !f.File:
 			values[name] = f.Value
 		case name == "image" || name == "mask":
-			raw, err := stream.ReadAll(u.Part(f, nil, nil, false), media.MaxForm)
-			if err != nil {
-				return nil, err
-			}
 			mime := f.ContentType
 			if !strings.HasPrefix(mime, "image/") || strings.ContainsAny(mime, ",; ") {
 				mime = "image/png"
 			}
-			address := "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(raw)
+			address := "data:" + mime + ";base64," + r.part(f)
 			if name == "mask" {
 				values["mask"] = address
 			} else {
@@ -86,12 +92,12 @@ func ofForm(u *media.Upload) (*request, error) {
 			}
 		}
 	}
-	var err error
-	if r.body, err = json.Marshal(values); err != nil {
-		return nil, err
+	if r.size > maxInline {
+		return nil, apierr.New(413, "request_too_large", "the provider of this model takes images of up to %d MiB in all", maxInline/4*3>>20)
 	}
-	r.doc = gjson.ParseBytes(r.body)
-	return r, nil
+	var err error
+	r.body, err = json.Marshal(values)
+	return r, err
 }
 
 // input reads the fields of a creation for a provider of another shape, and
@@ -102,7 +108,11 @@ type input struct {
 }
 
 func (r *request) input() *input {
-	return &input{r, map[string]bool{"model": true, "user": true, "response_format": true, "safety_identifier": true}}
+	if !r.doc.Exists() {
+		r.doc = gjson.ParseBytes(r.body)
+		r.avoid(r.text("prompt"))
+	}
+	return &input{r, map[string]bool{"model": true, "user": true, "response_format": true, "safety_identifier": true, "stream": true}}
 }
 
 func (in *input) get(name string) gjson.Result {
@@ -136,7 +146,7 @@ func (in *input) images() (out []string) {
 		for _, one := range list {
 			for _, a := range []string{one.Str, one.Get("url").Str, one.Get("image_url").Str, one.Get("image_url.url").Str} {
 				if a != "" {
-					out = append(out, a)
+					out = append(out, in.short(a))
 					break
 				}
 			}
@@ -188,7 +198,7 @@ func (in *input) ratio() string {
 // the model's own.
 func (in *input) rest(to map[string]any) {
 	in.doc.ForEach(func(k, v gjson.Result) bool {
-		if k.Str == "stream" || k.Str == "partial_images" {
+		if k.Str == "partial_images" {
 			return true // answers of another shape come whole
 		}
 		if _, set := to[k.Str]; !set && !in.taken[k.Str] {

@@ -52,10 +52,14 @@ func (d *Downloads) Get(ctx context.Context, address string, first edge.Header, 
 			e.Err = err
 			return nil, e
 		}
-		if resp.Status >= 200 && resp.Status <= 299 {
+		page := isPage(resp.Header.Get("content-type")) // a page is no file
+		if resp.Status >= 200 && resp.Status <= 299 && !page {
 			return resp, nil
 		}
 		resp.Body.Close()
+		if page && resp.Status < 300 {
+			return nil, BadBody(ErrNoAnswer)
+		}
 		next := resp.Header.Get("location")
 		if resp.Status < 300 || resp.Status > 399 || next == "" || moves == maxMoves {
 			status := 502

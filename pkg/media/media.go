@@ -118,7 +118,12 @@ func BadBody(err error) error {
 // JSONAnswer is a 200 with a body of our own and what the upstream's answer
 // says besides.
 func JSONAnswer(up edge.Header, body []byte) *edge.Response {
-	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: "application/json"})
+	return Answer(up, "application/json", body)
+}
+
+// Answer is JSONAnswer for a body of any type.
+func Answer(up edge.Header, contentType string, body []byte) *edge.Response {
+	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: contentType})
 	return &edge.Response{
 		Status: 200,
 		Header: append(header, provider.ResponseNotes(up)...),

@@ -60,6 +60,7 @@ func TestDownloads(t *testing.T) {
 		{"long", "https://a.example/" + strings.Repeat("x", 20<<10), nil, "502 after 0"},
 		{"gone", "https://a.example/1", map[string]script.Answer{"https://a.example/1": {Status: 410}}, "404 after 1"},
 		{"failed", "https://a.example/1", map[string]script.Answer{"https://a.example/1": {Status: 500}}, "502 after 1"},
+		{"page", "https://a.example/1", map[string]script.Answer{"https://a.example/1": script.OK("text/html", "<p>sign in")}, "502 after 1"},
 		{"network", "https://a.example/1", map[string]script.Answer{"https://a.example/1": {Err: upstream.ErrNetwork}}, "502 after 1"},
 	}
 	for _, tt := range tests {

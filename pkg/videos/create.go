@@ -266,7 +266,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 		}
 		req = &upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header, "idempotency-key", "content-encoding")}
 		if x.request != nil {
-			req.Body = stream.FromBytes(x.forModel(to))
+			req.Body = x.forModel(to)
 		} else {
 			req.Body = x.held.Open()
 		}

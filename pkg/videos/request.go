@@ -2,6 +2,7 @@ package videos
 
 import (
 	"bytes"
+	"io"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"weir/pkg/fields"
 	"weir/pkg/media"
 	"weir/pkg/routing"
+	"weir/pkg/stream"
 )
 
 // request is a creation with a JSON body.
@@ -45,19 +47,19 @@ func (x *creation) model() string {
 
 // forModel gives the body with the upstream's model. From alias/model only the
 // alias is cut out.
-func (r *request) forModel(to *routing.Target) []byte {
+func (r *request) forModel(to *routing.Target) io.ReadCloser {
 	if r.asked == "" || r.asked == to.Model {
-		return r.body
+		return stream.FromBytes(r.body)
 	}
 	if alias, ok := strings.CutSuffix(r.asked, "/"+to.Model); ok {
 		inner := r.body[r.at.Start+1 : r.at.End-1]
 		for _, slash := range []string{"/", `\/`} {
 			if cut := []byte(alias + slash); bytes.HasPrefix(inner, cut) {
-				return fields.Splice(r.body, fields.Span{Start: r.at.Start + 1, End: r.at.Start + 1 + len(cut)}, nil)
+				return media.Splice(r.body, fields.Span{Start: r.at.Start + 1, End: r.at.Start + 1 + len(cut)}, nil)
 			}
 		}
 	}
-	return fields.Splice(r.body, r.at.Span, fields.Quote(nil, to.Model))
+	return media.Splice(r.body, r.at.Span, fields.Quote(nil, to.Model))
 }
 
 // input reads the fields of a creation for a provider of another shape, and
