@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/pkg/catalog"
+	"weir/pkg/provider"
 )
 
 // Entry is one model of a list. Spec 2.2.
@@ -16,6 +17,7 @@ type Entry struct {
 	// Model is what is known of it, never nil. It is shared and must not be
 	// changed; its ID is the upstream's, or empty.
 	Model *catalog.Model
+	row   *provider.Descriptor // of a search service
 }
 
 // append writes the entry as OpenAI's clients read it:

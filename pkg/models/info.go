@@ -90,7 +90,7 @@ func webEntry(c *auth.Call, id string) *Entry {
 	e := Entry{ID: id, OwnedBy: alias, Model: blank("")}
 	switch {
 	case service == "search" && row.Search:
-		e.Kind = catalog.WebSearch
+		e.Kind, e.row = catalog.WebSearch, row
 	case service == "fetch" && row.Fetch:
 		e.Kind = catalog.WebFetch
 	default:
@@ -155,8 +155,13 @@ func info(e *Entry) []byte {
 	case e.Kind == catalog.TTS:
 		b = append(b, `,"voices_url":`...)
 		b = appendString(b, "/v1/audio/voices?provider="+e.OwnedBy)
-	case e.Kind == catalog.WebSearch && e.OwnedBy != "combo":
-		b = append(b, `,"search_types":["web","news"]`...)
+	case e.Kind == catalog.WebSearch && e.row != nil:
+		b = append(b, `,"search_types":["web"`...)
+		if e.row.News {
+			b = append(b, `,"news"`...)
+		}
+		b = append(b, `],"max_results":`...)
+		b = strconv.AppendInt(b, int64(e.row.Results), 10)
 	}
 	return append(b, '}')
 }

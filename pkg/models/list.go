@@ -89,15 +89,16 @@ func (b *builder) wants(k catalog.Kind) bool {
 }
 
 // add appends an entry unless its id is empty or listed. Spec 4.1.5.
-func (b *builder) add(id, owner string, kind catalog.Kind, m *catalog.Model) {
+func (b *builder) add(id, owner string, kind catalog.Kind, m *catalog.Model) bool {
 	if id == "" || b.seen[id] {
-		return
+		return false
 	}
 	b.seen[id] = true
 	if m == nil {
 		m = blank(kind)
 	}
 	b.list = append(b.list, Entry{ID: id, OwnedBy: owner, Kind: kind, Model: m})
+	return true
 }
 
 // blanks are models of which nothing is known but the kind.
@@ -197,7 +198,9 @@ func (b *builder) provider(s *scope) {
 		b.examine(s, id, nil)
 	}
 	if s.row.Search && b.wants(catalog.WebSearch) && !s.hidden["search"] {
-		b.add(s.out+"/search", s.out, catalog.WebSearch, nil)
+		if n := len(b.list); b.add(s.out+"/search", s.out, catalog.WebSearch, nil) {
+			b.list[n].row = s.row
+		}
 	}
 	if s.row.Fetch && b.wants(catalog.WebFetch) && !s.hidden["fetch"] {
 		b.add(s.out+"/fetch", s.out, catalog.WebFetch, nil)

@@ -215,8 +215,9 @@ func TestInfo(t *testing.T) {
 		"id=openai/text-embedding-3-large":            {"kind": "embedding", "endpoint": "/v1/embeddings", "dimensions": "3072", "pricing": "", "context_length": "", "capabilities": "{}"},
 		"id=openai/tts-1":                             {"kind": "tts", "endpoint": "/v1/audio/speech", "voices_url": "/v1/audio/voices?provider=openai"},
 		"id=openai/x":                                 {"kind": "llm", "name": "openai/x", "input_modalities": "[]", "capabilities": "{}", "pricing": ""},
-		"id=tavily/search":                            {"kind": "webSearch", "endpoint": "/v1/search"},
-		"id=tavily/fetch":                             {"kind": "webFetch", "endpoint": "/v1/web/fetch"},
+		"id=tavily/search":                            {"kind": "webSearch", "endpoint": "/v1/search", "search_types": `["web","news"]`, "max_results": "20"},
+		"id=linkup/search":                            {"kind": "webSearch", "search_types": `["web"]`, "max_results": "100"}, // it knows no news
+		"id=tavily/fetch":                             {"kind": "webFetch", "endpoint": "/v1/web/fetch", "search_types": "", "max_results": ""},
 		"id=exa/search":                               {"kind": "webSearch", "owned_by": "exa"}, // not connected
 		"id=openrouter/google/gemini-nano-banana-2.1": {"kind": "llm"},
 		"id=openrouter/google/gemini-nano-banana-2.1&kind=image": {"kind": "image", "endpoint": "/v1/images/generations"},

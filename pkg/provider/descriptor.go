@@ -89,6 +89,8 @@ type Descriptor struct {
 	Vars            []string // names in braces that a connection must give
 	OptVars         []string // further variables of its addresses that it may give
 	Search, Fetch   bool
+	Results         int  // of its search, the most of one call
+	News            bool // its search knows news
 	Aggregator      bool
 	Local           bool // runs on the operator's own network
 	Compatible      bool // one of the two compatible families: made from an id, not a row

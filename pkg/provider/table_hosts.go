@@ -156,5 +156,5 @@ var hosts = []Descriptor{{
 		{Name: "search", URL: "https://api.perplexity.ai/search"},
 	},
 	Models: List{None: true},
-	Search: true, Embed: "perplexity",
+	Search: true, Results: 20, Embed: "perplexity",
 }}

@@ -29,7 +29,7 @@ var regional = []Descriptor{{
 			{Name: "messages", URL: "https://api.z.ai/api/anthropic/v1/messages"},
 		},
 	}},
-	Search: true, Fetch: true, Rebase: true,
+	Search: true, Results: 50, Fetch: true, Rebase: true,
 }, {
 	ID: "moonshot", Alias: "moonshot", Name: "Moonshot AI (Kimi)",
 	BaseURL: "https://api.moonshot.ai/v1",
@@ -167,5 +167,5 @@ var regional = []Descriptor{{
 		{Name: "fetch", URL: "https://ollama.com/api/web_fetch"},
 	},
 	Models: List{Array: "data", ID: "id"},
-	Search: true, Fetch: true,
+	Search: true, Results: 10, Fetch: true,
 }}

@@ -247,6 +247,9 @@ func TestEveryRowIsComplete(t *testing.T) {
 				t.Errorf("%s: serves %s without the endpoint %s", d.ID, k.kind, k.name)
 			}
 		}
+		if d.Search != (d.Results > 0) || d.News && !d.Search {
+			t.Errorf("%s: search %v with %d results, news %v", d.ID, d.Search, d.Results, d.News)
+		}
 		if d.Search != d.Has(catalog.WebSearch) || d.Fetch != d.Has(catalog.WebFetch) {
 			t.Errorf("%s: search %v, fetch %v against kinds %v", d.ID, d.Search, d.Fetch, d.Kinds)
 		}

@@ -19,7 +19,7 @@ var web = []Descriptor{{
 		{Name: "map", URL: "https://api.tavily.com/map"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true,
+	Search: true, Results: 20, News: true, Fetch: true,
 	Spent: []int{432, 433}, // the plan's and the pay-as-you-go limit
 }, {
 	ID: "exa", Alias: "exa", Name: "Exa",
@@ -34,7 +34,7 @@ var web = []Descriptor{{
 		{Name: "answer", URL: "https://api.exa.ai/answer"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true,
+	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "brave", Alias: "brave", Name: "Brave Search API",
 	Family:  Other,
@@ -47,7 +47,7 @@ var web = []Descriptor{{
 		{Name: "images", URL: "https://api.search.brave.com/res/v1/images/search", Method: "GET"},
 	},
 	Models: List{None: true},
-	Search: true,
+	Search: true, Results: 20, News: true,
 }, {
 	ID: "serper", Alias: "serper", Name: "Serper",
 	Family:  Other,
@@ -61,7 +61,7 @@ var web = []Descriptor{{
 		{Name: "fetch", URL: "https://scrape.serper.dev"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true,
+	Search: true, Results: 100, News: true, Fetch: true,
 }, {
 	ID: "searxng", Alias: "searxng", Name: "SearXNG (self-hosted)",
 	Family:  Other,
@@ -72,7 +72,7 @@ var web = []Descriptor{{
 		{Name: "search", URL: "http://localhost:8080/search", Method: "GET"},
 	},
 	Models: List{None: true},
-	Search: true, Local: true, Rebase: true,
+	Search: true, Results: 100, News: true, Local: true, Rebase: true,
 }, {
 	ID: "firecrawl", Alias: "firecrawl", Name: "Firecrawl",
 	Family:  Other,
@@ -85,7 +85,7 @@ var web = []Descriptor{{
 		{Name: "crawl", URL: "https://api.firecrawl.dev/v2/crawl"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true, Rebase: true,
+	Search: true, Results: 100, News: true, Fetch: true, Rebase: true,
 }, {
 	ID: "jina-reader", Alias: "jina-reader", Name: "Jina Reader and Search",
 	Family:  Other,
@@ -97,7 +97,7 @@ var web = []Descriptor{{
 		{Name: "search", URL: "https://s.jina.ai/"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true, Rebase: true,
+	Search: true, Results: 20, Fetch: true, Rebase: true,
 }, {
 	ID: "linkup", Alias: "linkup", Name: "Linkup",
 	Family:  Other,
@@ -109,7 +109,7 @@ var web = []Descriptor{{
 		{Name: "research", URL: "https://api.linkup.so/v1/research"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true,
+	Search: true, Results: 100, Fetch: true,
 }, {
 	ID: "you", Alias: "you", Name: "You.com",
 	Family:  Other,
@@ -122,5 +122,5 @@ var web = []Descriptor{{
 		{Name: "research", URL: "https://api.you.com/v1/research"},
 	},
 	Models: List{None: true},
-	Search: true, Fetch: true,
+	Search: true, Results: 100, News: true, Fetch: true,
 }}

@@ -131,7 +131,7 @@ func hits(n int) string {
 }
 
 func TestAnOffsetLeavesOutTheResultsBeforeIt(t *testing.T) {
-	w := fakeup.New(t, "tavily", "searxng", "serper")
+	w := fakeup.New(t, "tavily", "searxng", "serper", "brave")
 	w.Script = func(s *fakeup.Seen) fakeup.Answer {
 		return fakeup.Answer{Body: strings.Replace(hits(20), `"results"`, `"organic":[],"results"`, 1)}
 	}
@@ -147,6 +147,11 @@ func TestAnOffsetLeavesOutTheResultsBeforeIt(t *testing.T) {
 	searched(t, w, `{"provider":"serper","query":"q","offset":20,"max_results":10}`)
 	if sent := w.Calls[2].Body; gjson.Get(sent, "page").Raw != "3" || gjson.Get(sent, "num").Raw != "10" {
 		t.Errorf("sent %s", sent)
+	}
+	// More are wanted than a call of Brave's gives: its pages are of what it gives.
+	searched(t, w, `{"provider":"brave","query":"q","offset":100,"max_results":50}`)
+	if u := w.Calls[3].URL; !strings.Contains(u, "&count=20&offset=5") {
+		t.Errorf("called %s", u)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 var services = []shape{{
 	// POST /search {query, max_results ≤ 20, topic, time_range, include_domains[], exclude_domains[], country, include_raw_content}
 	// → {answer, results[{title,url,content,published_date,score,raw_content,favicon}]}
-	provider: "tavily", max: 20, drop: "language",
+	provider: "tavily", drop: "language",
 	options: "search_depth topic days start_date end_date include_answer chunks_per_source auto_parameters include_images exact_match",
 	send:    "query=query max_results=n include_favicon=:true time_range=since include_domains=include exclude_domains=exclude",
 	news:    `topic=:"news"`, pages: "include_raw_content=format", formats: "markdown text",
@@ -31,7 +31,7 @@ var services = []shape{{
 }, {
 	// POST /search {query, numResults ≤ 100, category, includeDomains[], excludeDomains[], startPublishedDate, userLocation, contents{highlights,text}}
 	// → {results[{title,url,publishedDate,score,author,image,favicon,text,highlights[],summary}], costDollars{total}}
-	provider: "exa", max: 100, drop: "language",
+	provider: "exa", drop: "language",
 	options: "type category endPublishedDate startCrawlDate endCrawlDate includeText excludeText moderation",
 	send:    `query=query numResults=n type=:"auto" userLocation=country startPublishedDate=from-time includeDomains=include excludeDomains=exclude contents=:{"highlights":true}`,
 	news:    `category=:"news"`, formats: "text html",
@@ -53,7 +53,7 @@ var services = []shape{{
 }, {
 	// GET /web/search and /news/search: q, count ≤ 20, offset ≤ 9 (pages), country, search_lang, freshness
 	// → {web{results[{title,url,description,page_age,age,language,meta_url,profile,thumbnail}]}} and {results[…]}
-	provider: "brave", max: 20, own: true, get: true, drop: "content_options.full_page",
+	provider: "brave", own: true, get: true, drop: "content_options.full_page",
 	options: "safesearch extra_snippets ui_lang units goggles_id spellcheck freshness",
 	send:    "q=sites count=n offset=page0 text_decorations=:false country=country",
 	more: func(a *ask) {
@@ -65,7 +65,7 @@ var services = []shape{{
 }, {
 	// POST /search and /news {q, num, page, gl, hl, tbs}
 	// → {organic|news[{title,link,snippet,date,position,imageUrl,source}], answerBox}
-	provider: "serper", max: 100, own: true, drop: "content_options.full_page",
+	provider: "serper", own: true, drop: "content_options.full_page",
 	options: "location autocorrect tbs",
 	send:    "q=sites num=n page=page gl=gl hl=lang tbs=qdr",
 	list:    "organic|news", none: "searchParameters", answer: "answerBox.answer|answerBox.snippet",
@@ -74,7 +74,7 @@ var services = []shape{{
 	// GET /search: q, format=json, categories, language, pageno, time_range day|month|year
 	// → {results[{title,url,content,publishedDate,score,author,thumbnail}], answers[], number_of_results, unresponsive_engines[[name,reason]]}
 	// It has no week: a month is asked for, and what is known to be older left out.
-	provider: "searxng", max: maxResults, own: true, get: true, drop: "content_options.full_page",
+	provider: "searxng", own: true, get: true, drop: "content_options.full_page",
 	options: "categories engines safesearch enabled_engines disabled_engines",
 	send:    "q=sites format=:json", news: "categories=:news",
 	more: searx,
@@ -90,7 +90,7 @@ var services = []shape{{
 }, {
 	// POST /v1/search {q, depth, outputType, maxResults, includeDomains[], excludeDomains[], fromDate, toDate}
 	// → {results[{type,name,url,content,favicon}]}
-	provider: "linkup", max: 100, drop: "search_type country language",
+	provider: "linkup", drop: "country language",
 	options: "depth includeImages toDate",
 	send:    `q=query depth=:"standard" outputType=:"searchResults" maxResults=n includeDomains=include excludeDomains=exclude fromDate=from toDate=today`,
 	list:    "results", only: "text", formats: "text",
@@ -98,7 +98,7 @@ var services = []shape{{
 }, {
 	// GET /v1/search: query, count ≤ 100, offset 0–9 (pages), freshness, country, language, include_domains, exclude_domains, livecrawl, livecrawl_formats
 	// → {results{web[{title,url,description,snippets[],page_age,thumbnail_url,favicon_url,authors[],contents{markdown,html}}], news[]}}
-	provider: "you", max: 100, own: true, get: true,
+	provider: "you", own: true, get: true,
 	options: "safesearch freshness",
 	send:    "query=query count=n offset=page0 freshness=since country=country language=LANGUAGE include_domains=include, exclude_domains=exclude,",
 	pages:   "livecrawl=kind livecrawl_formats=format", formats: "markdown html",
@@ -107,7 +107,7 @@ var services = []shape{{
 }, {
 	// POST /search {query, max_results ≤ 20, country, search_domain_filter[], search_recency_filter, search_language_filter[]}
 	// → {id, results[{title,url,snippet,date,last_updated}]}
-	provider: "perplexity", max: 20, drop: "search_type content_options.full_page",
+	provider: "perplexity", drop: "content_options.full_page",
 	options: "max_tokens_per_page search_mode search_after_date_filter search_before_date_filter",
 	send:    "query=query max_results=n country=country",
 	more: func(a *ask) {
@@ -120,7 +120,7 @@ var services = []shape{{
 }, {
 	// POST /v2/search {query, limit ≤ 100, sources[], tbs, country, timeout, scrapeOptions}
 	// → {success, data{web[{title,url,description,position,markdown}], news[{…,snippet,date,imageUrl}]}}; data[] in the first version
-	provider: "firecrawl", max: 100, drop: "language",
+	provider: "firecrawl", drop: "language",
 	options: "location categories ignoreInvalidURLs tbs",
 	send:    "query=sites limit=n timeout=:9000 country=country tbs=qdr", formats: "markdown html",
 	more: func(a *ask) {
@@ -134,7 +134,7 @@ var services = []shape{{
 }, {
 	// POST s.jina.ai {q, num, gl, hl, page}, headers X-Site and X-Respond-With
 	// → {code, status, data[{title,url,description,content,date,favicon}]}
-	provider: "jina-reader", max: 20, own: true, drop: "search_type time_range",
+	provider: "jina-reader", own: true, drop: "time_range",
 	options: "location",
 	send:    "q=sites num=n page=page gl=gl hl=lang", formats: "markdown text html",
 	more: func(a *ask) {
@@ -153,7 +153,7 @@ var services = []shape{{
 }, {
 	// POST /web_search {search_engine, search_query, count ≤ 50, search_domain_filter, search_recency_filter, content_size}
 	// → {search_result[{title,link,content,media,icon,publish_date}]}
-	provider: "zai", max: 50, drop: "search_type country language",
+	provider: "zai", drop: "country language",
 	options: "search_engine search_intent content_size",
 	send:    `search_engine=:"search-prime" search_query=sites count=n`, pages: `content_size=:"high"`, formats: "text",
 	more: func(a *ask) {
@@ -169,7 +169,7 @@ var services = []shape{{
 	hit:  "title=title url=link snippet=content published=publish_date favicon=icon author=media content=content",
 }, {
 	// POST /api/web_search {query, max_results ≤ 10} → {results[{title,url,content}]}
-	provider: "ollama-cloud", max: 10, drop: "search_type country language time_range",
+	provider: "ollama-cloud", drop: "country language time_range",
 	send: "query=sites max_results=n", formats: "text",
 	list: "results", hit: "title=title url=url snippet=content content=content",
 }}

@@ -20,7 +20,7 @@ import (
 // (api-shapes 12.1). Lists of words are separated by spaces.
 type shape struct {
 	provider string // ids
-	max      int    // results of one call
+	max      int    // results of one answer of a chat model
 	options  string // vendor parameters that a client may set
 	drop     string // fields of the client that the provider does not know
 	get      bool   // the fields go into the address
@@ -101,10 +101,16 @@ func newAsk(r *request, s *shape, to *routing.Target, now time.Time) *ask {
 	if a.kind == kindNews && !s.chat && to.Provider.Serves("news") {
 		a.endpoint = "news"
 	}
+	most := s.max
+	if !s.chat {
+		if most = to.Provider.Results; !to.Provider.News {
+			a.without("search_type")
+		}
+	}
 	if s.own {
-		a.want = min(r.max, s.max)
+		a.want = min(r.max, most)
 	} else {
-		a.want, a.skip = min(r.offset+r.max, s.max), r.offset
+		a.want, a.skip = min(r.offset+r.max, most), r.offset
 	}
 	if a.content, _, _ = strings.Cut(s.formats, " "); words.Has(s.formats, r.format) {
 		a.content = r.format

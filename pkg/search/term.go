@@ -96,11 +96,11 @@ func (a *ask) term(word string) (value string, json bool) {
 	return "", false
 }
 
-// page turns the offset into a page of max results; the results of the page
-// before the offset are left out.
+// page turns the offset into a page of as many results as are asked for; the
+// results of the page before the offset are left out.
 func (a *ask) page() int {
-	a.skip = a.offset % a.request.max
-	return a.offset / a.request.max
+	a.skip = a.offset % a.want
+	return a.offset / a.want
 }
 
 // sites gives the query with the domain filter as operators of the query.

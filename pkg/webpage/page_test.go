@@ -103,7 +103,7 @@ func TestHostilePagesAreBounded(t *testing.T) {
 					t.Errorf("%d bytes of output", len(p.Text))
 				}
 			}
-			if d := time.Since(start); d > 10*time.Second {
+			if d := time.Since(start); d > time.Minute { // a slow machine takes a second; what is quadratic takes an hour
 				t.Errorf("took %v", d)
 			} else {
 				t.Log(d)

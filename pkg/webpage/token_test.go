@@ -165,7 +165,7 @@ func FuzzRead(f *testing.F) {
 		for _, format := range []Format{Markdown, Text} {
 			start := time.Now()
 			p := Read(strings.ToValidUTF8(doc, "\uFFFD"), "https://a.example.com/d/e", format, int(max))
-			if d := time.Since(start); d > 2*time.Second {
+			if d := time.Since(start); d > 30*time.Second {
 				t.Errorf("took %v", d)
 			}
 			if !utf8.ValidString(p.Text) || max > 0 && utf8.RuneCountInString(p.Text) > int(max) || len(p.Text) > maxOutput {
