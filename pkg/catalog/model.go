@@ -166,8 +166,10 @@ type Rates struct{ Input, Output, CacheRead, CacheWrite float64 }
 func (p Price) Rates() (r Rates, ok bool) {
 	part := func(rest string) (float64, string) {
 		head, tail, _ := strings.Cut(rest, "/")
-		if f, err := strconv.ParseFloat(head, 64); err == nil {
-			return f, tail
+		if head != "" {
+			if f, err := strconv.ParseFloat(head, 64); err == nil {
+				return f, tail
+			}
 		}
 		return -1, tail
 	}

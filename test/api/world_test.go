@@ -39,6 +39,7 @@ type world struct {
 	answer  func(r *upstream.Request) (*upstream.Response, error)
 	log     []string
 	down    bool // of the objects
+	still   bool // a pause does not come to its end
 }
 
 func newWorld(t testing.TB) *world {
@@ -83,6 +84,9 @@ func (w *world) Call(ctx context.Context, id, op string, body []byte) (int, []by
 
 // Pause passes the time.
 func (w *world) Pause(_ context.Context, d time.Duration) error {
+	if w.still {
+		return context.Canceled
+	}
 	w.now = w.now.Add(d)
 	return nil
 }
