@@ -44,6 +44,7 @@ export async function start(answer) {
     }
   });
   server.on("clientError", (_, socket) => socket.destroy());
+  server.keepAliveTimeout = 60_000;
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   up.url = `http://127.0.0.1:${server.address().port}`;
   up.clear = () => { up.seen.length = 0; up.fault = null; };

@@ -126,6 +126,7 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
     if (fault === "lost") return void res.socket.resetAndDestroy();
     send(res, answer.error ? 400 : 200, answer);
   });
+  server.keepAliveTimeout = 60_000;
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   idp.url = `http://127.0.0.1:${server.address().port}`;
   idp.close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });

@@ -97,6 +97,7 @@ export async function start() {
     json(res, { error: { message: `no ${req.url}`, type: "invalid_request_error" } }, 404);
   }
 
+  server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   up.url = `http://127.0.0.1:${server.address().port}`;

@@ -68,6 +68,7 @@ export async function start() {
     res.end(typeof a.body === "string" || Buffer.isBuffer(a.body) ? a.body : JSON.stringify(a.body ?? {}));
   });
   server.on("clientError", (_, socket) => socket.destroy());
+  server.keepAliveTimeout = 60_000;
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   up.url = `http://127.0.0.1:${server.address().port}`;
   up.clear = () => { up.seen.length = 0; up.answer = null; };

@@ -30,6 +30,7 @@ const up = async () => { server = await serve(dir, "worker.mjs", { env: { ...sec
 before(async () => {
   rmSync(join(root, "test/out/bench/storage"), { recursive: true, force: true });
   dir = prepare("kill", join(root, "build"));
+  store.keepAliveTimeout = 60_000;
   await new Promise((r) => store.listen(0, "127.0.0.1", r));
   ({ port } = store.address());
   await up();

@@ -30,6 +30,7 @@ async function upstream() {
     const stream = { rest, all: [...events, terminator].join(""), next() { res.write(rest.shift()); if (!rest.length) res.end(); } };
     up.open.set(/word-\d+/.exec(JSON.stringify(body.messages))[0], stream);
   });
+  server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   up.url = `http://127.0.0.1:${server.address().port}`;

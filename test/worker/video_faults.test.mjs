@@ -85,6 +85,7 @@ async function upstream() {
     } catch { res.destroy(); }
   });
   server.on("clientError", (_, socket) => socket.destroy());
+  server.keepAliveTimeout = 120_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   up.url = `http://127.0.0.1:${server.address().port}`;
@@ -150,7 +151,7 @@ test(`${creations} creations over ${Object.keys(faults).length} faults: none is 
     }
   });
   assert.deepEqual(all.filter((c) => c.accepted > 1).map((c) => [c.fault, c.key, c.accepted]), [], "made twice");
-  let given = 0;
+  let given = 0, lost = 0;
   for (const c of all) {
     if (c.given) {
       given++;
@@ -160,9 +161,15 @@ test(`${creations} creations over ${Object.keys(faults).length} faults: none is 
       // It may have been made: the client hears so and is told not to try again.
       for (const a of c.answers) assert.deepEqual([a.status >= 500, a.retry], [true, "false"], `${c.fault}: ${a.status} ${a.text}`);
     } else {
-      for (const a of c.answers) assert.ok(a.status >= 400 && a.status < 500, `${c.fault}: ${a.status}`);
+      for (const a of c.answers) {
+        // The upstream may close a kept connection just when the creation goes
+        // out on it. Nobody can tell then whether it arrived.
+        if (a.status === 502 && a.retry === "false") { lost++; continue; }
+        assert.ok(a.status >= 400 && a.status < 500, `${c.fault}: ${a.status} ${a.text}`);
+      }
     }
   }
+  assert.ok(lost <= creations / 50, `${lost} creations were lost on the way`);
   for (const p of up.polls) assert.equal(p.by, up.jobs.get(p.id), "a job is polled by its own account only");
   t.diagnostic(`${up.total} calls, ${all.filter((c) => c.accepted).length} accepted, ${given} ids given`);
   assert.ok(given > creations / 10 && up.polls.length > given / 2);
