@@ -6,7 +6,7 @@ import module from "./app.wasm";
 import { SEED } from "./seed.mjs";
 import "./wasm_exec.js";
 import { Call } from "./call.mjs";
-import { CANCELED, END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
+import { BUDGET, CANCELED, END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 import { failed, imports } from "./operations.mjs";
 import { rehearse } from "./rehearse.mjs";
 import { Sockets } from "./sockets.mjs";
@@ -222,10 +222,11 @@ class Instance {
       // A stream keeps its total limit and stays abortable until it is done with.
       const stream = r.body ? this.streams.add(r, flight, -1) : 0;
       this.emit(op, END, r.status, head + (head ? "\n" : "") + ":stream\n" + stream);
-    } catch {
+    } catch (e) {
       if (header) call.lift(header);
       this.land(flight);
-      this.emit(op, flight.why, 0);
+      // The platform made as many calls for this request as it makes for one.
+      this.emit(op, flight.why === NETWORK && /^too many subrequests/i.test(e?.message) ? BUDGET : flight.why, 0);
     }
   }
 

@@ -103,6 +103,10 @@ func failureOf(err error, billable bool) *failure {
 		return judge(&shown, e.Code == quotaCode, billable)
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return &failure{err: &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}}
+	case errors.Is(err, upstream.ErrBudget):
+		e = apierr.New(503, "budget", "the request needs more calls of providers than the platform makes for one")
+		e.NoRetry, e.Err = true, err
+		return &failure{err: e}
 	case errors.Is(err, stream.ErrTooLarge):
 		f := strange("bad_upstream_body", "the provider's answer is too large", billable)
 		f.next = false

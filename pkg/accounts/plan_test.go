@@ -92,6 +92,7 @@ func TestTable(t *testing.T) {
 		{"network", answer{err: fmt.Errorf("x: %w", upstream.ErrNetwork)}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
 		{"header time-out", answer{err: upstream.ErrTimeout}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
 		{"client left", answer{err: upstream.ErrCanceled}, same(want{"a", 499}), 0, 0},
+		{"no more calls", answer{err: fmt.Errorf("x: %w", upstream.ErrBudget)}, same(want{"a", 503}), 0, 0},
 		{"too large", answer{err: stream.ErrTooLarge}, same(want{"a", 502}), 0, 0},
 		{"redirect", answer{status: 302}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
 		{"204", answer{status: 204}, but(want{"ab", 200}, want{"a", 502}), 0, 0},

@@ -44,6 +44,9 @@ var (
 	ErrNetwork  = errors.New("upstream unreachable") // refused, reset, TLS, DNS: the platform does not tell them apart
 	ErrTimeout  = errors.New("upstream did not answer in time")
 	ErrCanceled = errors.New("the client left")
+	// ErrBudget: the platform makes no more calls for this request. This one was
+	// not made, which says nothing of the provider.
+	ErrBudget = errors.New("too many calls for one request")
 )
 
 // Pending is a call under way.

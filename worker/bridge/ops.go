@@ -21,6 +21,7 @@ const (
 	opTooLarge = 4
 	opEnd      = 5
 	opNoTLS    = 6
+	opBudget   = 7
 )
 
 // event is what the host says of an operation.
@@ -102,6 +103,8 @@ func failure(kind int32) error {
 		return stream.ErrTooLarge
 	case opNoTLS:
 		return connect.ErrHandshake
+	case opBudget:
+		return upstream.ErrBudget
 	}
 	return upstream.ErrNetwork
 }
