@@ -80,7 +80,7 @@ func (c *Config) missing() string {
 	for _, s := range []struct{ name, value string }{
 		{"ADMIN_TOKEN", c.AdminToken}, {"API_KEY_SECRET", c.KeySecret}, {"CREDENTIALS_KEY", c.CredentialsKey},
 	} {
-		if len(s.value) < minSecret {
+		if len(strings.TrimSpace(s.value)) < minSecret {
 			names = append(names, s.name)
 		}
 	}
