@@ -1,5 +1,5 @@
 // What a caller, or an upstream, may try with HTTP itself. Reliability T5, T6,
-// T8, T16, T20, T24–T26, T30, T38–T40, F43.
+// T8, T16, T20, T22, T24–T26, T30, T38–T40, F43.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, beforeEach, test } from "node:test";
@@ -155,6 +155,46 @@ test("T20: of 200 fields of a client only the listed go up, and the gateway's ke
     assert.ok(!JSON.stringify(r.rawHeaders).includes("canary-client"), `${path}: ${JSON.stringify(r.rawHeaders)}`);
     assert.ok(!JSON.stringify(r.rawHeaders).includes(me.apiKey), `${path}: the gateway's key went up`);
   }
+});
+
+test("T22: commas in a field, and a field that comes twice, stay as they were", async () => {
+  const up1 = { accept: 'application/json;q=0.9, text/event-stream;x="a, b" ,*/*;q=0.1', "anthropic-beta": "beta-one,beta-two , beta-three", "idempotency-key": "key,with,commas" };
+  const form = ["content-type", 'multipart/form-data; charset="utf-8, or so"; boundary=b'], type = 'audio/mpeg;codecs="mp3, mp4a.40.5"';
+  const down = {
+    "x-request-id": "a, b,c", "openai-processing-ms": "1,5", "x-ratelimit-reset-requests": "Sat, 21 Nov 2099 07:28:00 GMT", "x-ratelimit-limit-tokens": '100, 100;w=60;name="a, b"', "anthropic-ratelimit-tokens-reset": "Saturday, 21-Nov-99 07:28:00 GMT",
+  };
+  const pairs = (r) => Array.from({ length: r.rawHeaders.length / 2 }, (_, i) => [r.rawHeaders[2 * i].toLowerCase(), r.rawHeaders[2 * i + 1]]);
+  const went = (name) => pairs(up.seen[0]).filter(([n]) => n === name).map(([, v]) => v);
+  for (const [path, body] of calls) {
+    up.seen.length = 0;
+    up.script = (req) => answer(req, { ...down, ...(path.endsWith("/speech") ? { "content-type": type } : {}) });
+    const a = await post(path, body, [...Object.entries(up1), ["date", "Sat, 21 Nov 2026 07:28:00 GMT"], ["user-agent", "a, b"]]);
+    assert.equal(a?.status, 200, `${path}: ${a?.text}`);
+    const own = path.includes("/videos/") ? ["idempotency-key"] : body.model.startsWith("an/") ? ["anthropic-beta"] : [];
+    for (const name of own) assert.deepEqual(went(name), [up1[name]], `${path}: ${name}`);
+    assert.ok(went("accept").length <= 1 && [undefined, up1.accept, "application/json", "text/event-stream", "*/*"].includes(went("accept")[0]), `${path}: ${went("accept")}`);
+    for (const [name, v] of Object.entries(down)) if (name !== "x-request-id") assert.deepEqual(a.headers.filter(([n]) => n === name).map(([, x]) => x), [v], `${path}: ${name}`);
+    assert.equal(a.headers.filter(([n]) => n === "x-request-id").length, 1);
+    if (path.endsWith("/speech")) assert.equal(a.get("content-type"), type);
+  }
+  // A field of a client that comes twice reaches the upstream with both values, in order.
+  up.seen.length = 0;
+  up.script = (req) => answer(req);
+  assert.equal((await post("/v1/messages", { model: "an/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] }, [["anthropic-beta", "first, second"], ["anthropic-beta", "third"]])).status, 200);
+  assert.equal(went("anthropic-beta").join(", "), "first, second, third");
+  // A quoted comma in the type of a form is no end of it.
+  up.seen.length = 0;
+  up.script = () => ({ status: 200, headers: { "content-type": "application/json" }, body: '{"text":"a"}' });
+  const body = '--b\r\ncontent-disposition: form-data; name="model"\r\n\r\nup/w\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a, b.mp3"\r\ncontent-type: audio/mpeg\r\n\r\nx\r\n--b--\r\n';
+  const heard = await request(gw.url, "POST", "/v1/audio/transcriptions", [bearer(me.apiKey), form], body);
+  assert.equal(heard.status, 200, heard.text);
+  assert.match(up.seen[0].body.toString(), /filename="a, b.mp3"/);
+  // Of two waits of an upstream none is cut at the comma of its date.
+  const m = await fresh(), at = new Date(Date.now() + 3600_000).toUTCString();
+  up.script = () => ({ status: 429, headers: { "content-type": "application/json", "retry-after": at }, body: '{"error":{"message":"no"}}' });
+  const limited = await post("/v1/embeddings", { model: "up/m", input: "a" }, [], m.apiKey);
+  assert.equal(limited.status, 429);
+  assert.ok(Number(limited.get("retry-after")) > 1000, limited.get("retry-after"));
 });
 
 test("T24: of an upstream's fields only the listed come back", async () => {
