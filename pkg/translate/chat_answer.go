@@ -42,18 +42,17 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.usage = chatUsage(root)
 	a.blocks = chatThinking(m, opt.issuer(Chat))
 	text := block{}
+	var run joined
 	switch c := m.Get("content"); {
 	case c.Type == gjson.String:
-		text.text = c.Str
+		run.one = c.Str
 	case c.IsArray(): // Mistral's reasoning models
 		c.ForEach(func(_, p gjson.Result) bool {
 			switch str(p.Get("type")) {
 			case "text":
-				text.text += str(p.Get("text"))
+				run.add("", str(p.Get("text")))
 			case "thinking":
-				t := block{kind: thinkingBlock}
-				p.Get("thinking").ForEach(func(_, x gjson.Result) bool { t.text += str(x.Get("text")); return true })
-				a.blocks = append(a.blocks, t)
+				a.blocks = append(a.blocks, block{kind: thinkingBlock, text: textsOf(p.Get("thinking"), "")})
 			}
 			return true
 		})
@@ -70,7 +69,7 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			return true
 		})
 	}
-	if text.text != "" {
+	if text.text = run.text(); text.text != "" {
 		a.blocks = append(a.blocks, text)
 	}
 	if s := str(m.Get("refusal")); s != "" {
@@ -200,22 +199,23 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 	d.int("index", 0)
 	d.open("message", '{')
 	d.str("role", "assistant")
-	text, thought, refused := "", "", a.explain
-	calls := false
+	var texts, thoughts joined
+	refusals, calls := joined{one: a.explain}, false
 	var cites []citation
 	for i := range a.blocks {
 		switch b := &a.blocks[i]; b.kind {
 		case textBlock:
-			text += b.text
+			texts.add("", b.text)
 			cites = append(cites, b.cites...)
 		case thinkingBlock:
-			thought += b.text
+			thoughts.add("", b.text)
 		case refusalBlock:
-			refused += b.text
+			refusals.add("", b.text)
 		case toolUseBlock:
 			calls = true
 		}
 	}
+	text, thought, refused := texts.text(), thoughts.text(), refusals.text()
 	if text == "" && (calls || refused != "" || a.finish == finishFilter) {
 		d.null("content")
 	} else {

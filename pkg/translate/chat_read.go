@@ -321,9 +321,7 @@ func chatContent(at string, v gjson.Result, q *request) (blocks []block, err err
 			}
 		case "thinking":
 			// Mistral's form, which its clients send back.
-			text := ""
-			p.Get("thinking").ForEach(func(_, t gjson.Result) bool { text += str(t.Get("text")); return true })
-			b = block{kind: thinkingBlock, text: text}
+			b = block{kind: thinkingBlock, text: textsOf(p.Get("thinking"), "")}
 		default:
 			err = apierr.Invalid(at+".content", "Unknown content part %q.", limit(t))
 		}

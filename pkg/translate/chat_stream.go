@@ -302,9 +302,9 @@ func (s *chatSource) clean() bool { return s.finished && s.opt.deviations().NoDo
 type chatSink struct {
 	out     []byte
 	opt     *Options
-	head    []byte // of a chunk, up to the delta
-	tail    string // of a chunk without finish reason
-	tools   []int  // blocks that are tool calls, in order
+	head    []byte      // of a chunk, up to the delta
+	tail    string      // of a chunk without finish reason
+	tools   map[int]int // the index of each block that is a tool call
 	finish  finish
 	seen    bool // finish came
 	explain string
@@ -475,13 +475,15 @@ func appendChatFailure(out []byte, e *apierr.Error) []byte {
 
 // tool gives the index of a tool call, in order of appearance.
 func (s *chatSink) tool(block int) int {
-	for i, b := range s.tools {
-		if b == block {
-			return i
+	i, known := s.tools[block]
+	if !known {
+		if s.tools == nil {
+			s.tools = map[int]int{}
 		}
+		i = len(s.tools)
+		s.tools[block] = i
 	}
-	s.tools = append(s.tools, block)
-	return len(s.tools) - 1
+	return i
 }
 
 // oneLine takes line ends out of JSON; within strings they are escaped.

@@ -179,16 +179,13 @@ func (q *request) dropCaches(blocks []block) {
 }
 
 func joinTexts(blocks []block, sep string) string {
-	text := ""
+	var j joined
 	for i := range blocks {
-		if b := &blocks[i]; b.kind == textBlock && b.text != "" {
-			if text != "" {
-				text += sep
-			}
-			text += b.text
+		if b := &blocks[i]; b.kind == textBlock {
+			j.add(sep, b.text)
 		}
 	}
-	return text
+	return j.text()
 }
 
 // writeChatUser writes the results of tools as messages of their own, and the
@@ -312,25 +309,25 @@ func (b *block) uri() string {
 func writeChatAssistant(q *request, d *doc, blocks []block, opt *Options, v *Deviations) {
 	d.open("", '{')
 	d.str("role", "assistant")
-	calls, refused := 0, ""
+	calls, refused := 0, joined{}
 	var thoughts []block
 	for i := range blocks {
 		switch b := &blocks[i]; b.kind {
 		case toolUseBlock:
 			calls++
 		case refusalBlock:
-			refused += b.text
+			refused.add("", b.text)
 		case thinkingBlock:
 			thoughts = append(thoughts, *b)
 		}
 	}
 	text := joinTexts(blocks, "")
-	if text == "" && (calls > 0 || refused != "") {
+	if text == "" && (calls > 0 || refused.one != "") {
 		d.null("content")
 	} else {
 		d.str("content", text)
 	}
-	d.opt("refusal", refused)
+	d.opt("refusal", refused.text())
 	writeChatThoughts(q, d, thoughts, opt, v)
 	if calls > 0 {
 		d.open("tool_calls", '[')
@@ -411,10 +408,11 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 			return
 		}
 	}
-	text := ""
+	var run joined
 	for i := range thoughts {
-		text += thoughts[i].text
+		run.add("", thoughts[i].text)
 	}
+	text := run.text()
 	if v.Reasoning == "" || text == "" {
 		q.dropField(fieldThinking)
 		return

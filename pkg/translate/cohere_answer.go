@@ -16,18 +16,18 @@ func readCohereAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	if plan := str(m.Get("tool_plan")); plan != "" {
 		a.blocks = append(a.blocks, block{kind: thinkingBlock, text: plan})
 	}
-	text := block{}
+	var text joined
 	m.Get("content").ForEach(func(_, p gjson.Result) bool {
 		switch str(p.Get("type")) {
 		case "text":
-			text.text += str(p.Get("text"))
+			text.add("", str(p.Get("text")))
 		case "thinking":
 			a.blocks = append(a.blocks, block{kind: thinkingBlock, text: str(p.Get("thinking"))})
 		}
 		return true
 	})
-	if text.text != "" {
-		a.blocks = append(a.blocks, text)
+	if s := text.text(); s != "" {
+		a.blocks = append(a.blocks, block{text: s})
 	}
 	m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
 		a.blocks = append(a.blocks, chatCall(c))

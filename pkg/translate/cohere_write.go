@@ -146,16 +146,16 @@ func writeCohereUser(q *request, d *doc, blocks []block) error {
 func writeCohereAssistant(q *request, d *doc, blocks []block) {
 	d.open("", '{')
 	d.str("role", "assistant")
-	calls, thought := 0, ""
+	calls, thoughts := 0, joined{}
 	for i := range blocks {
 		switch b := &blocks[i]; b.kind {
 		case toolUseBlock:
 			calls++
 		case thinkingBlock:
-			thought += b.text
+			thoughts.add("", b.text)
 		}
 	}
-	text := joinTexts(blocks, "")
+	text, thought := joinTexts(blocks, ""), thoughts.text()
 	switch {
 	case thought != "":
 		d.open("content", '[')

@@ -40,8 +40,7 @@ func readConverseAnswer(root gjson.Result, a *answer, opt *Options) bool {
 					a.blocks = append(a.blocks, b)
 				}
 			case "citationsContent":
-				b := block{}
-				v.Get("content").ForEach(func(_, t gjson.Result) bool { b.text += str(t.Get("text")); return true })
+				b := block{text: textsOf(v.Get("content"), "")}
 				v.Get("citations").ForEach(func(_, t gjson.Result) bool {
 					if u := str(t.Get("location.web.url")); u != "" {
 						b.cites = append(b.cites, citation{u, str(t.Get("title"))})

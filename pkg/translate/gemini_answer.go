@@ -20,11 +20,13 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		a.explain = "The prompt was blocked: " + limit(str(blocked))
 	}
 	sig := ""
+	var run joined // of the text or thought that is last
 	candidate.Get("content.parts").ForEach(func(_, p gjson.Result) bool {
 		own := opt.issuer(Gemini)
 		s := str(p.Get("thoughtSignature"))
 		switch {
 		case p.Get("functionCall").IsObject():
+			a.settle(&run)
 			f := p.Get("functionCall")
 			b := block{kind: toolUseBlock, id: str(f.Get("id")), name: str(f.Get("name")), args: f.Get("args").Raw}
 			if b.id == "" {
@@ -35,6 +37,7 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			}
 			a.blocks = append(a.blocks, b)
 		case p.Get("inlineData").IsObject():
+			a.settle(&run)
 			in := p.Get("inlineData")
 			a.blocks = append(a.blocks, block{kind: imageBlock, mime: str(in.Get("mimeType")), data: str(in.Get("data"))})
 		case p.Get("text").Type == gjson.String:
@@ -42,17 +45,19 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			if p.Get("thought").Type == gjson.True {
 				kind = thinkingBlock
 			}
-			if n := len(a.blocks); n > 0 && a.blocks[n-1].kind == kind {
-				a.blocks[n-1].text += p.Get("text").Str
-			} else if p.Get("text").Str != "" {
-				a.blocks = append(a.blocks, block{kind: kind, text: p.Get("text").Str})
+			text := p.Get("text").Str
+			if n := len(a.blocks); text != "" && (n == 0 || a.blocks[n-1].kind != kind) {
+				a.settle(&run)
+				a.blocks = append(a.blocks, block{kind: kind})
 			}
+			run.add("", text)
 			if s != "" {
 				sig = s
 			}
 		}
 		return true
 	})
+	a.settle(&run)
 	if sig != "" && !a.hasTools() {
 		// The signature of a text stands before it.
 		b := block{kind: thinkingBlock, sig: sig, issuer: opt.issuer(Gemini)}
@@ -71,6 +76,14 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		return true
 	})
 	return true
+}
+
+// settle gives the last block its text.
+func (a *answer) settle(run *joined) {
+	if text := run.text(); text != "" {
+		a.blocks[len(a.blocks)-1].text = text
+	}
+	*run = joined{}
 }
 
 func geminiFinish(s string) finish {

@@ -191,8 +191,7 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 				blocks = append(blocks, block{text: c})
 			}
 		case "search_result":
-			b.text = str(p.Get("title")) + "\n" + str(p.Get("source"))
-			p.Get("content").ForEach(func(_, c gjson.Result) bool { b.text += "\n" + str(c.Get("text")); return true })
+			b.text = str(p.Get("title")) + "\n" + str(p.Get("source")) + "\n" + textsOf(p.Get("content"), "\n")
 		case "tool_use":
 			b = block{kind: toolUseBlock, id: str(p.Get("id")), name: str(p.Get("name")), args: "{}"}
 			if in := p.Get("input"); in.IsObject() {

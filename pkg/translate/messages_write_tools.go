@@ -60,12 +60,13 @@ func (q *request) dropStrict(t *tool) {
 
 // only keeps the tools that may be called.
 func only(tools []tool, names []string) (kept []tool) {
-	for _, t := range tools {
-		for _, n := range names {
-			if n == t.name {
-				kept = append(kept, t)
-				break
-			}
+	may := make(map[string]bool, len(names))
+	for _, n := range names {
+		may[n] = true
+	}
+	for i := range tools {
+		if may[tools[i].name] {
+			kept = append(kept, tools[i])
 		}
 	}
 	return kept

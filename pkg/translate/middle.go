@@ -139,10 +139,20 @@ type request struct {
 	cache                       string // cache control of the whole prompt
 
 	dropped []string
+	names   map[string]string // of tools by call id, see toolName
 }
+
+// maxDropped is how many fields are named; a client can think of more.
+const maxDropped = 32
 
 // drop notes that a field of the client's dialect does not reach the upstream.
 func (q *request) drop(name string) {
+	if len(q.dropped) >= maxDropped {
+		return
+	}
+	if len(name) > 64 {
+		name = name[:64]
+	}
 	for _, d := range q.dropped {
 		if d == name {
 			return
@@ -242,31 +252,28 @@ func (q *request) lead() int {
 
 // systemText joins the texts of the leading system messages.
 func (q *request) systemText(lead int) string {
-	text := ""
+	var j joined
 	for _, m := range q.messages[:lead] {
-		for _, b := range m.blocks {
-			if b.text == "" {
-				continue
-			}
-			if text != "" {
-				text += "\n\n"
-			}
-			text += b.text
+		for i := range m.blocks {
+			j.add("\n\n", m.blocks[i].text)
 		}
 	}
-	return text
+	return j.text()
 }
 
 // toolName finds the tool that a call id belongs to.
 func (q *request) toolName(id string) string {
-	for i := range q.messages {
-		for j := range q.messages[i].blocks {
-			if b := &q.messages[i].blocks[j]; b.kind == toolUseBlock && b.id == id {
-				return b.name
+	if q.names == nil {
+		q.names = map[string]string{}
+		for i := range q.messages {
+			for j := range q.messages[i].blocks {
+				if b := &q.messages[i].blocks[j]; b.kind == toolUseBlock && q.names[b.id] == "" {
+					q.names[b.id] = b.name
+				}
 			}
 		}
 	}
-	return ""
+	return q.names[id]
 }
 
 // finish is why an answer ended.

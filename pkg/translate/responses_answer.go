@@ -58,16 +58,9 @@ func responsesItem(v gjson.Result, opt *Options) (blocks []block) {
 	case "custom_tool_call":
 		blocks = append(blocks, block{kind: toolUseBlock, custom: true, id: str(v.Get("call_id")), name: str(v.Get("name")), args: str(v.Get("input"))})
 	case "reasoning":
-		b := block{kind: thinkingBlock}
-		v.Get("summary").ForEach(func(_, s gjson.Result) bool {
-			if b.text != "" {
-				b.text += "\n\n"
-			}
-			b.text += str(s.Get("text"))
-			return true
-		})
+		b := block{kind: thinkingBlock, text: textsOf(v.Get("summary"), "\n\n")}
 		if b.text == "" {
-			v.Get("content").ForEach(func(_, s gjson.Result) bool { b.text += str(s.Get("text")); return true })
+			b.text = textsOf(v.Get("content"), "")
 		}
 		if e := str(v.Get("encrypted_content")); e != "" {
 			b.sig, b.issuer = str(v.Get("id"))+":"+e, opt.issuer(Responses)

@@ -156,10 +156,9 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 		}
 		q.add(user, b)
 	case "reasoning":
-		b := block{kind: thinkingBlock}
-		v.Get("summary").ForEach(func(_, s gjson.Result) bool { b.text += str(s.Get("text")); return true })
+		b := block{kind: thinkingBlock, text: textsOf(v.Get("summary"), "")}
 		if b.text == "" {
-			v.Get("content").ForEach(func(_, s gjson.Result) bool { b.text += str(s.Get("text")); return true })
+			b.text = textsOf(v.Get("content"), "")
 		}
 		b.issuer, b.sig = unwrap(str(v.Get("encrypted_content")), "openai")
 		if rest, ok := strings.CutPrefix(b.sig, "redacted."); ok && b.issuer != "openai" {

@@ -19,7 +19,10 @@ type sequencer struct {
 }
 
 // maxHeld bounds what an answer may make the sequencer keep.
-const maxHeld = 8 << 20
+const (
+	maxHeld    = 8 << 20
+	maxWaiting = 1 << 10
+)
 
 // pending is a block whose pieces wait.
 type pending struct {
@@ -108,6 +111,9 @@ func (s *sequencer) piece(e *event) {
 	if s.isOpen {
 		// The open call is not complete: this one waits.
 		s.own(&p.start)
+		if len(s.waiting) >= maxWaiting {
+			s.held = maxHeld // so many calls are none
+		}
 		if s.keep(&p, e) {
 			s.waiting = append(s.waiting, p)
 		}

@@ -1,0 +1,94 @@
+package translate_test
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/pkg/translate"
+)
+
+// times repeats an element with its number in place of #.
+func times(n int, element string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strings.ReplaceAll(element, "#", strconv.Itoa(i)))
+	}
+	return b.String()
+}
+
+// A request of very many small pieces, of which texts were put together one by
+// one, took minutes: each was copied anew for every piece that followed. What
+// is allocated grows with the request now, at most by a factor.
+func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
+	const n, factor = 5000, 150
+	user := `{"role":"user","content":"x"}`
+	requests := []struct {
+		name, body string
+		d          translate.Dialect
+	}{
+		{"unknown_fields", `{"messages":[` + user + `],` + times(n, `"field#":0`) + `}`, translate.Chat},
+		{"systems", `{"messages":[` + times(n, `{"role":"system","content":"words and words"}`) + `,` + user + `]}`, translate.Chat},
+		{"parts", `{"messages":[{"role":"assistant","content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]},{"role":"tool","tool_call_id":"a","content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}]}`, translate.Chat},
+		{"details", `{"messages":[{"role":"assistant","content":"x","reasoning_details":[` + times(n, `{"type":"reasoning.text","text":"words","signature":"s","format":"openrouter"}`) + `]}]}`, translate.Chat},
+		{"mistrals_thoughts", `{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}]}]}`, translate.Chat},
+		{"summaries", `{"input":[{"type":"reasoning","id":"r","summary":[` + times(n, `{"type":"summary_text","text":"words and words"}`) + `]},` + user + `]}`, translate.Responses},
+		{"refusals", `{"input":[{"role":"assistant","content":[` + times(n, `{"type":"refusal","refusal":"words and words"}`) + `]},` + user + `]}`, translate.Responses},
+		{"system_blocks", `{"system":[` + times(n, `{"type":"text","text":"words and words"}`) + `],"messages":[` + user + `]}`, translate.Messages},
+		{"thoughts", `{"messages":[{"role":"assistant","content":[` + times(n, `{"type":"thinking","thinking":"words and words","signature":"weir.chat."}`) + `]},` + user + `]}`, translate.Messages},
+		{"found_pages", `{"messages":[{"role":"user","content":[{"type":"search_result","title":"t","source":"s","content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}]}]}`, translate.Messages},
+		{"results", `{"messages":[{"role":"assistant","content":[` + times(n, `{"type":"tool_use","id":"c#","name":"f","input":{}}`) + `]},{"role":"user","content":[` + times(n, `{"type":"tool_result","tool_use_id":"c#","content":"x"}`) + `]}]}`, translate.Messages},
+		{"fields_of_a_tool", `{"messages":[` + user + `],"tools":[{"name":"a","input_schema":{},` + times(n, `"field#":0`) + `}]}`, translate.Messages},
+	}
+	for _, r := range requests {
+		for _, to := range []struct {
+			d           translate.Dialect
+			model, devs string
+		}{
+			{translate.Chat, "m", "deepseek"}, {translate.Chat, "m", "openrouter"}, {translate.Responses, "gpt-5", "openai"},
+			{translate.Messages, "claude-sonnet-4-5", "anthropic"}, {translate.Gemini, "gemini-3-pro", "gemini"},
+			{translate.Cohere, "command-a", "cohere"}, {translate.Converse, "amazon.nova-pro-v1:0", "bedrock"},
+		} {
+			opt := translate.Options{Model: to.model, Deviations: translate.DeviationsOf(to.devs)}
+			var dropped []string
+			used := allocated(func() { _, dropped, _ = translate.Request(r.d, to.d, []byte(r.body), opt) })
+			if used > factor*len(r.body) || len(dropped) > 40 {
+				t.Errorf("%s to %v: %d bytes for one of %d, %d fields dropped", r.name, to.d, used, len(r.body), len(dropped))
+			}
+		}
+	}
+	answers := []struct {
+		name, body string
+		d          translate.Dialect
+	}{
+		{"parts", `{"choices":[{"message":{"content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}}]}`, translate.Chat},
+		{"blocks", `{"content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}`, translate.Messages},
+		{"thoughts", `{"content":[` + times(n, `{"type":"thinking","thinking":"words and words","signature":"s"}`) + `]}`, translate.Messages},
+		{"summaries", `{"output":[{"type":"reasoning","summary":[` + times(n, `{"type":"summary_text","text":"words and words"}`) + `]}]}`, translate.Responses},
+		{"parts", `{"candidates":[{"content":{"parts":[` + times(n, `{"text":"words and words"}`) + `]},"finishReason":"STOP"}]}`, translate.Gemini},
+		{"contents", `{"message":{"content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}}`, translate.Cohere},
+		{"contents", `{"output":{"message":{"content":[{"citationsContent":{"content":[` + times(n, `{"text":"words and words"}`) + `]}}]}}}`, translate.Converse},
+	}
+	for _, a := range answers {
+		for _, to := range clients {
+			var err error
+			used := allocated(func() { _, _, err = translate.Response(a.d, to, []byte(a.body), options()) })
+			if err != nil || used > factor*len(a.body) {
+				t.Errorf("%s of %v to %v: %d bytes for one of %d, %v", a.name, a.d, to, used, len(a.body), err)
+			}
+		}
+	}
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
