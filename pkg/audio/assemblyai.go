@@ -23,17 +23,17 @@ import (
 // assemblyAI takes the file first and works later, all with one account:
 //
 //	POST /v2/upload (bytes) → {upload_url}
-//	POST /v2/transcript {audio_url, speech_models[], language_code|language_detection} → {id}
-//	GET /v2/transcript/{id} → {status queued|processing|completed|error, text, words[], audio_duration}; times in ms
+//	POST /v2/transcript {audio_url, speech_models[], language_code|language_detection, speaker_labels} → {id}
+//	GET /v2/transcript/{id} → {status queued|processing|completed|error, text, words[{text, start, end, speaker}], audio_duration}; times in ms
 var assemblyAI = transcriber{
-	providers: []string{"assemblyai"}, only: true, endpoint: "upload",
+	providers: []string{"assemblyai"}, only: true, speakers: true, endpoint: "upload",
 	build: func(u *upload, _ *routing.Target, req *upstream.Request) error {
 		req.Header = edge.Header{{Name: "content-type", Value: "application/octet-stream"}}
 		req.Body = u.File(nil, nil, false)
 		u.drop("prompt", "temperature")
 		return nil
 	},
-	read: func(raw []byte) (*transcript, error) {
+	read: func(_ *upload, raw []byte) (*transcript, error) {
 		if gjson.GetBytes(raw, "upload_url").Str == "" {
 			return nil, errors.New("audio: the answer has no upload_url")
 		}
@@ -50,6 +50,9 @@ var assemblyAI = transcriber{
 			ask["language_code"] = lang
 		} else {
 			ask["language_detection"] = true
+		}
+		if u.diarized() {
+			ask["speaker_labels"] = true
 		}
 		body, _ := json.Marshal(ask)
 		doc, err := h.same(ctx, u, res, "transcriptions", "", body)

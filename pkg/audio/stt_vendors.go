@@ -19,7 +19,7 @@ import (
 //
 //	POST /v1/listen?model=… → {metadata.duration, results.channels[].alternatives[].{transcript, words[]}, results.utterances[]}
 var deepgram = transcriber{
-	providers: []string{"deepgram"}, only: true,
+	providers: []string{"deepgram"}, only: true, speakers: true,
 	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
 		q := url.Values{"model": {to.Model}, "smart_format": {"true"}, "utterances": {"true"}}
 		if lang := u.Form.Text("language"); lang != "" {
@@ -27,7 +27,7 @@ var deepgram = transcriber{
 		} else {
 			q.Set("detect_language", "true")
 		}
-		if u.Form.Text("response_format") == "diarized_json" {
+		if u.diarized() {
 			q.Set("diarize", "true")
 		}
 		for _, word := range u.Form.All("keywords") {
@@ -39,7 +39,7 @@ var deepgram = transcriber{
 		u.drop("prompt", "temperature")
 		return nil
 	},
-	read: func(raw []byte) (*transcript, error) {
+	read: func(_ *upload, raw []byte) (*transcript, error) {
 		doc := gjson.ParseBytes(raw)
 		best := doc.Get("results.channels.0.alternatives.0")
 		if best.Get("transcript").Type != gjson.String {
@@ -51,7 +51,7 @@ var deepgram = transcriber{
 		}
 		t.readWords(best.Get("words"), 1)
 		for _, s := range doc.Get("results.utterances").Array() {
-			t.segments = append(t.segments, span{s.Get("transcript").Str, s.Get("start").Num, s.Get("end").Num})
+			t.segments = append(t.segments, span{s.Get("transcript").Str, s.Get("start").Num, s.Get("end").Num, speakerOfWord(s)})
 		}
 		return t, nil
 	},
@@ -61,7 +61,7 @@ var deepgram = transcriber{
 //
 //	POST /v1/speech-to-text {model_id, file, language_code?, temperature?} → {text, language_code, words[{text, start, end, type}]}
 var elevenLabs = transcriber{
-	providers: []string{"elevenlabs"}, only: true,
+	providers: []string{"elevenlabs"}, only: true, speakers: true,
 	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
 		w := multipart.NewWriter(u.Boundary)
 		w.Field("model_id", to.Model)
@@ -72,7 +72,7 @@ var elevenLabs = transcriber{
 		if t := u.Form.Text("temperature"); t != "" {
 			w.Field("temperature", t)
 		}
-		if u.Form.Text("response_format") == "diarized_json" {
+		if u.diarized() {
 			w.Field("diarize", "true")
 		}
 		u.formWith(w, req)
@@ -82,35 +82,46 @@ var elevenLabs = transcriber{
 	read: readPlain,
 }
 
-// sttForm are the endpoints that take OpenAI's form and always answer
-// {text, language, duration, words[]}: Cartesia and xAI.
-var sttForm = transcriber{
-	providers: []string{"cartesia", "xai"}, only: true,
-	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
-		w := multipart.NewWriter(u.Boundary)
-		w.Field("model", to.Model)
-		if lang := u.Form.Text("language"); lang != "" {
-			w.Field("language", lang)
-		}
-		w.Field("timestamp_granularities[]", "word")
-		u.formWith(w, req)
-		u.drop("prompt", "temperature")
-		return nil
-	},
-	read: readPlain,
+// cartesiaForm and xaiForm take OpenAI's form and always answer
+// {text, language, duration, words[]}; xAI tells speakers apart.
+var (
+	cartesiaForm = transcriber{providers: []string{"cartesia"}, only: true, build: sttForm, read: readPlain}
+	xaiForm      = transcriber{providers: []string{"xai"}, only: true, speakers: true, build: sttForm, read: readPlain}
+)
+
+func sttForm(u *upload, to *routing.Target, req *upstream.Request) error {
+	w := multipart.NewWriter(u.Boundary)
+	w.Field("model", to.Model)
+	if lang := u.Form.Text("language"); lang != "" {
+		w.Field("language", lang)
+	}
+	w.Field("timestamp_granularities[]", "word")
+	if u.diarized() {
+		w.Field("diarize", "true")
+	}
+	u.formWith(w, req)
+	u.drop("prompt", "temperature")
+	return nil
 }
 
 // geminiAudio asks a model that hears for a transcript:
 //
 //	POST models/{m}:generateContent {contents[{parts[{text}, {inlineData{mimeType, data}}]}]} → {candidates[].content.parts[].text}
+//
+// Where times or speakers are wanted, that text is JSON of geminiSchema.
 var geminiAudio = transcriber{
-	providers: []string{"gemini", "vertex"}, endpoint: "chat",
+	providers: []string{"gemini", "vertex"}, endpoint: "chat", speakers: true,
 	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
 		ask := "Generate a verbatim transcript of the speech. Answer with the transcript only."
 		if u.endpoint == "translations" {
 			ask = "Translate the speech into English. Answer with the translation only."
 		} else if lang := u.Form.Text("language"); lang != "" {
 			ask += " The language is " + lang + "."
+		}
+		config := map[string]any{"temperature": 0}
+		if u.timed() {
+			ask = strings.Replace(ask, "Answer with", "Split it into sentences, with the seconds at which each begins and ends, and who speaks. Answer with", 1)
+			config["responseMimeType"], config["responseSchema"] = "application/json", json.RawMessage(geminiSchema)
 		}
 		if prompt := u.Form.Text("prompt"); prompt != "" {
 			ask += "\nContext: " + prompt
@@ -121,7 +132,7 @@ var geminiAudio = transcriber{
 		}
 		body, err := json.Marshal(map[string]any{
 			"contents":         []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": ask}, map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": "@DATA@"}}}}},
-			"generationConfig": map[string]any{"temperature": 0},
+			"generationConfig": config,
 		})
 		if err != nil {
 			return err
@@ -135,7 +146,7 @@ var geminiAudio = transcriber{
 		u.drop("temperature")
 		return nil
 	},
-	read: func(raw []byte) (*transcript, error) {
+	read: func(u *upload, raw []byte) (*transcript, error) {
 		doc := gjson.ParseBytes(raw)
 		parts := doc.Get("candidates.0.content.parts")
 		if !parts.IsArray() {
@@ -151,8 +162,41 @@ var geminiAudio = transcriber{
 			}
 		}
 		t.text = strings.TrimSpace(t.text)
-		return t, nil
+		if !u.timed() {
+			return t, nil
+		}
+		return readSegments(t.text)
 	},
+}
+
+const geminiSchema = `{"type":"OBJECT","properties":{"language":{"type":"STRING"},"segments":{"type":"ARRAY","items":{"type":"OBJECT","properties":{"start":{"type":"NUMBER"},"end":{"type":"NUMBER"},"speaker":{"type":"STRING"},"text":{"type":"STRING"}},"required":["start","end","speaker","text"]}}},"required":["language","segments"]}`
+
+// timed tells whether the answer needs the times of what was said.
+func (u *upload) timed() bool {
+	switch u.Form.Text("response_format") {
+	case "verbose_json", "diarized_json", "srt", "vtt":
+		return true
+	}
+	return false
+}
+
+// readSegments reads what geminiSchema describes.
+func readSegments(text string) (*transcript, error) {
+	doc := gjson.Parse(text)
+	if !gjson.Valid(text) || !doc.Get("segments").IsArray() {
+		return nil, errNoText
+	}
+	t := &transcript{language: doc.Get("language").Str, segments: []span{}}
+	var all []string
+	for _, s := range doc.Get("segments").Array() {
+		one := span{strings.TrimSpace(s.Get("text").Str), s.Get("start").Num, s.Get("end").Num, speakerOfWord(s)}
+		if one.text != "" {
+			t.segments, all = append(t.segments, one), append(all, one.text)
+			t.duration = max(t.duration, one.end)
+		}
+	}
+	t.text = strings.Join(all, " ")
+	return t, nil
 }
 
 // formWith makes the request's body of the fields and the held file.

@@ -14,11 +14,12 @@ type transcriber struct {
 	providers []string // ids of the rows that have it
 	endpoint  string   // of the row, where it is not the client's
 	only      bool     // no translations
+	speakers  bool     // tells speakers apart where it is asked to
 	// build makes the request; nil sends the client's form with the upstream's
 	// model.
 	build func(u *upload, to *routing.Target, req *upstream.Request) error
 	// read makes a transcript of the answer; nil passes it on.
-	read func(raw []byte) (*transcript, error)
+	read func(u *upload, raw []byte) (*transcript, error)
 	// finish waits for the transcript where the answer only begins it.
 	finish func(ctx context.Context, h *Handler, u *upload, res *accounts.Result) (*transcript, error)
 }
@@ -26,7 +27,7 @@ type transcriber struct {
 // openAIForm is OpenAI's form, which most providers take as it is.
 var openAIForm = transcriber{}
 
-var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &geminiAudio, &sttForm, &unknownForm}
+var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &geminiAudio, &cartesiaForm, &xaiForm, &unknownForm}
 
 // unknownForm are providers whose row has an endpoint of a shape that is not
 // adapted.

@@ -130,7 +130,7 @@ func (h *Handler) send(ctx context.Context, u *upload, targets []routing.Target)
 		}
 	}
 	if u.text != nil {
-		return u.text.answer(res, u.Form)
+		return u.text.answer(res, u)
 	}
 	if isEvents(res.Header) {
 		return media.Watch(c.Machine, res, `"type":"transcript.text.done"`), nil
@@ -151,6 +151,9 @@ func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 	}
 	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(u.Call.Machine, transcribeWait), Timeout: transcribeTotal}
 	if u.shape.build != nil {
+		if err := u.accepted(); err != nil {
+			return nil, err
+		}
 		req.MaxBody, req.Timeout = maxTranscript, req.HeaderTimeout
 		return req, u.shape.build(u, to, req)
 	}
@@ -173,7 +176,7 @@ func (u *upload) check(resp *upstream.Response) error {
 		err = media.ValidJSON(raw)
 	}
 	if err == nil {
-		u.text, err = u.shape.read(raw)
+		u.text, err = u.shape.read(u, raw)
 	}
 	var shown *apierr.Error
 	if errors.As(err, &shown) {

@@ -149,6 +149,9 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 		u.flow = multipart.Insert(u.Boundary, "model", model, u.Call.Length)
 	}
 	u.flow.Limit(maxParts)
+	if u.Call.MaxBody > 0 {
+		u.flow.Most(u.Call.MaxBody)
+	}
 	return &stream.Through{Src: u.Call.Body, T: u.flow, Idle: uploadIdle}, nil
 }
 
@@ -156,6 +159,9 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 func (u *Upload) Failed() error {
 	if u.flow == nil || u.flow.Err() == nil {
 		return nil
+	}
+	if errors.Is(u.flow.Err(), stream.ErrTooLarge) {
+		return apierr.New(413, "request_too_large", "the request body is over %d bytes", u.Call.MaxBody)
 	}
 	return uploadError(u.flow.Err())
 }

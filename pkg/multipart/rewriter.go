@@ -20,6 +20,7 @@ type Rewriter struct {
 	drop   bool  // the content under way does not go out
 	first  bool  // nothing went out yet
 	owed   int64 // bytes that length promises and that were dropped
+	left   int64 // bytes that may still come, -1 for any
 	out    []byte
 	err    error
 }
@@ -27,7 +28,7 @@ type Rewriter struct {
 // Replace makes a Rewriter for a form that is known to have the field once,
 // with a value of old. inLength is the length of the form, -1 when not known.
 func Replace(boundary, field, old, value string, inLength int64) *Rewriter {
-	r := &Rewriter{field: field, value: value, length: inLength}
+	r := &Rewriter{field: field, value: value, length: inLength, left: -1}
 	if inLength >= 0 {
 		r.length += int64(len(value) - len(old))
 	}
@@ -40,7 +41,7 @@ func Replace(boundary, field, old, value string, inLength int64) *Rewriter {
 // closing delimiter, where parsers look at nothing (RFC 2046, 5.1.1), so that
 // the length is known before the form has been seen.
 func Insert(boundary, field, value string, inLength int64) *Rewriter {
-	r := &Rewriter{field: field, insert: true, first: true, length: inLength}
+	r := &Rewriter{field: field, insert: true, first: true, length: inLength, left: -1}
 	r.value = "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + field + "\"\r\n\r\n" + value
 	if inLength >= 0 {
 		r.length += int64(len(r.value)) + 2
@@ -55,6 +56,13 @@ func (r *Rewriter) Limit(parts int) *Rewriter {
 	return r
 }
 
+// Most sets how long the form may be, in bytes: a longer one is cut off with
+// stream.ErrTooLarge.
+func (r *Rewriter) Most(bytes int64) *Rewriter {
+	r.left = bytes
+	return r
+}
+
 // Length is the length of what comes out, -1 when not known.
 func (r *Rewriter) Length() int64 { return r.length }
 
@@ -65,6 +73,12 @@ func (r *Rewriter) Err() error { return r.err }
 func (r *Rewriter) Push(chunk, out []byte) []byte {
 	if r.err != nil {
 		return out
+	}
+	if r.left >= 0 {
+		if r.left -= int64(len(chunk)); r.left < 0 {
+			r.err = stream.ErrTooLarge
+			return out
+		}
 	}
 	r.out = out
 	r.err = r.scan.Push(chunk)

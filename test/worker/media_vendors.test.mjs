@@ -96,18 +96,18 @@ describe("videos", () => {
 describe("transcriptions", () => {
   const clip = Buffer.alloc(2 << 20, "sound of the sea ");
   const vendors = {
-    deepgram: ["nova-3", [{ metadata: { duration: 2.5 }, results: { channels: [{ detected_language: "en", alternatives: [{ transcript: "Hello there.", words: [] }] }], utterances: [{ transcript: "Hello there.", start: 0.1, end: 1 }] } }]],
+    deepgram: ["nova-3", [{ metadata: { duration: 2.5 }, results: { channels: [{ detected_language: "en", alternatives: [{ transcript: "Hello there.", words: [] }] }], utterances: [{ transcript: "Hello there.", start: 0.1, end: 1, speaker: 0 }] } }]],
     elevenlabs: ["scribe_v1", [{ language_code: "eng", text: "Hello there.", words: [{ text: "Hello", start: 0.1, end: 0.5, type: "word" }, { text: " ", start: 0.5, end: 0.5, type: "spacing" }, { text: "there.", start: 0.5, end: 1, type: "word" }] }]],
     assemblyai: ["universal", [{ upload_url: "https://cdn.assemblyai.com/upload/1" }, { id: "t-1", status: "queued" }, { id: "t-1", status: "processing" }, { id: "t-1", status: "completed", text: "Hello there.", language_code: "en", audio_duration: 3, words: [{ text: "Hello", start: 100, end: 500 }, { text: "there.", start: 500, end: 1000 }] }]],
     gemini: ["gemini-2.5-flash", [{ candidates: [{ content: { parts: [{ text: "Hello there.\n" }] } }] }]],
   };
   const client = () => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
   for (const [provider, [model, answers]] of Object.entries(vendors)) {
-    for (const format of ["json", "verbose_json", "srt", "stream"]) {
-      if (provider === "gemini" && format !== "json" && format !== "stream") continue; // it gives no times
+    for (const format of ["json", "text", "verbose_json", "diarized_json", "srt", "vtt", "stream"]) {
       test(`${provider}, ${format}`, { timeout: 30_000 }, async () => {
         up.clear();
-        up.script = () => json(answers[Math.min(up.seen.length, answers.length) - 1]);
+        const timed = { language: "en", segments: [{ start: 0.1, end: 1, speaker: "Ann", text: "Hello there." }] };
+        up.script = () => json(provider === "gemini" && !["json", "text", "stream"].includes(format) ? { candidates: [{ content: { parts: [{ text: JSON.stringify(timed) }] } }] } : answers[Math.min(up.seen.length, answers.length) - 1]);
         const alias = (await operator.call("GET", `/${me.machineId}/api/catalog/providers`)).data.find((p) => p.id === provider).alias;
         const ask = { file: await toFile(clip, "a.mp3", { type: "audio/mpeg" }), model: `${alias}/${model}`, ...(format === "stream" ? { stream: true } : { response_format: format }) };
         const got = await client().audio.transcriptions.create(ask);
@@ -116,8 +116,11 @@ describe("transcriptions", () => {
           for await (const e of got) events.push(e.type);
           assert.equal(events.at(-1), "transcript.text.done");
         } else if (format === "srt") assert.match(got, /00:00:00,100 --> 00:00:01,000\nHello there\./);
+        else if (format === "vtt") assert.match(got, /^WEBVTT\n\n00:00:00\.100 --> 00:00:01\.000\nHello there\./);
+        else if (format === "text") assert.equal(got, "Hello there.\n");
         else assert.equal(got.text.trim(), "Hello there.");
         if (format === "verbose_json") assert.ok(got.duration > 0 || provider === "elevenlabs");
+        if (format === "diarized_json") assert.deepEqual(got.segments, [{ type: "transcript.text.segment", id: "seg_0", start: 0.1, end: 1, text: "Hello there.", speaker: "A" }]);
         const sent = up.seen[0];
         if (sent.headers["content-length"]) assert.equal(Number(sent.headers["content-length"]), sent.bytes);
         if (provider === "deepgram" || provider === "assemblyai") assert.equal(sent.digest, sha(clip), "the file alone, byte for byte");
