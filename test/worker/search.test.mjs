@@ -168,7 +168,7 @@ test("an account whose plan is used up is left alone for an hour, and all of the
   assert.equal(got.body.error.code, "insufficient_quota");
   assert.equal(got.headers.get("x-should-retry"), "false");
   const { data } = await me.call("GET", "/api/models/availability");
-assert.ok(data[0].until - Date.now() > 55 * 60_000, JSON.stringify(data));
+  assert.ok(data[0].until - Date.now() > 55 * 60_000, JSON.stringify(data));
   const again = await me.ask({ query: "q" });
   assert.equal(again.status, 429);
   assert.equal(up.seen.length, 1);
@@ -178,9 +178,11 @@ test("a provider that does not answer is a 504, and within a combo the next one 
   const me = await machine("tavily", "exa");
   await me.call("POST", "/api/combos", { name: "find", kind: "webSearch", models: ["tavily", "exa"] });
   up.answer = (got) => (got.host === "api.tavily.com" ? "silent" : { body: { results: [hit(1)] } });
-  const got = await me.ask({ model: "tavily", query: "q" }, { "x-stainless-timeout": "0.3" });
-  assert.equal(got.status, 504);
-  assert.equal(got.body.error.code, "upstream_timeout");
+  for (let limit = 0.3; !up.seen.length; limit *= 2) { // long enough for the call to be made
+    const got = await me.ask({ model: "tavily", query: "q" }, { "x-stainless-timeout": String(limit) });
+    assert.equal(got.status, 504);
+    assert.equal(got.body.error.code, "upstream_timeout");
+  }
   await up.seen[0].closed; // the call to the provider has ended too
   up.answer = (got) => (got.host === "api.tavily.com" ? "reset" : "stalled");
   assert.equal((await me.ask({ model: "find", query: "q" }, { "x-stainless-timeout": "0.4" })).status, 504);
@@ -218,6 +220,10 @@ test("search services, combos and the gateway's own fetch are listed", async () 
     "find webSearch combo", "reader webFetch combo", "tav/search webSearch tav", "tav/fetch webFetch tav", "brave/search webSearch brave", "web/fetch webFetch web",
   ]);
   assert.equal((await list("/v1/models/info?id=web/fetch")).endpoint, "/v1/web/fetch");
+  for (const [id, types, results] of [["tav/search", ["web", "news"], 20], ["linkup/search", ["web"], 100]]) {
+    const info = await list(`/v1/models/info?id=${id}`);
+    assert.deepEqual([info.search_types, info.max_results], [types, results], id);
+  }
   assert.equal((await list("/v1/models/web/fetch")).id, "web/fetch");
   assert.equal((await list("/v1/models")).data.some((e) => e.kind), false);
   up.answer = () => tavily(hit(1));
@@ -237,7 +243,7 @@ test("what a search has used is counted", async () => {
   await me.ask({ model: "openai/gpt-5-mini", query: "q" });
   await me.ask({ model: "tavily", query: "q" });
   let rows = [];
-  for (let i = 0; i < 60 && rows.reduce((n, r) => n + r.requests, 0) < 5; i++) { // they are reported once a second
+  for (let i = 0; i < 600 && rows.reduce((n, r) => n + r.requests, 0) < 5; i++) { // they are reported once a second
     await new Promise((r) => setTimeout(r, 50));
     rows = (await me.call("GET", "/api/usage")).data ?? [];
   }
