@@ -7,6 +7,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { start as startUpstream } from "../upstream/server.mjs";
+import { demo as answers } from "./demo.mjs";
 import { names, random } from "./secrets.mjs";
 import { root, wrangler } from "./wrangler.mjs";
 
@@ -41,22 +42,26 @@ async function call(token, method, path, body) {
   return res.status === 204 ? null : res.json();
 }
 
-const connection = (upstream) => ({
+// connections are those of the demo machine: models, and a search service.
+const connections = (upstream) => [{
   provider: "openai-compatible-de300000", name: "test upstream", apiKey: "demo-upstream-key",
   providerSpecificData: { baseUrl: `${upstream.url}/v1`, prefix: "demo" },
-});
+}, {
+  provider: "searxng", name: "test search", providerSpecificData: { baseUrl: upstream.url },
+}];
 
 // demoMachine gives the demo machine of this state: the one made before, with
-// its connection led to where the upstream listens now, or a new one.
+// its connections led to where the upstream listens now, or a new one.
 async function demoMachine(token, upstream, known) {
   const file = join(state, "demo.json");
   if (known) {
     if (known.upstreamPort === upstream.port) return known;
-    await call(token, "PUT", `/${known.machineId}/api/providers/${known.connectionId}`, connection(upstream));
+    for (const [i, c] of connections(upstream).entries()) await call(token, "PUT", `/${known.machineId}/api/providers/${known.connectionIds[i]}`, c);
   } else {
     const { machineId, apiKey } = await call(token, "POST", "/api/machines", { name: "demo" });
-    const { id } = await call(token, "POST", `/${machineId}/api/providers`, connection(upstream));
-    known = { machineId, apiKey, connectionId: id };
+    const connectionIds = [];
+    for (const c of connections(upstream)) connectionIds.push((await call(token, "POST", `/${machineId}/api/providers`, c)).id);
+    known = { machineId, apiKey, connectionIds };
   }
   known = { ...known, upstreamPort: upstream.port };
   writePrivate(file, JSON.stringify(known));
@@ -66,10 +71,10 @@ async function demoMachine(token, upstream, known) {
 // upstreamAt starts the test upstream on the port it had, or on another.
 async function upstreamAt(wanted) {
   try {
-    return await startUpstream({ port: wanted ?? 0, keep: false });
+    return await startUpstream({ port: wanted ?? 0, keep: false, script: answers });
   } catch (e) {
     if (e.code !== "EADDRINUSE") throw e;
-    return startUpstream({ keep: false });
+    return startUpstream({ keep: false, script: answers });
   }
 }
 
@@ -106,7 +111,7 @@ try {
   const about = { adminToken: ADMIN_TOKEN, machineId: null, apiKey: null, baseUrl };
   if (demo) {
     const file = join(state, "demo.json");
-    const known = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null;
+    const kept = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null, known = kept?.connectionIds ? kept : null;
     upstream = await upstreamAt(known?.upstreamPort);
     const { machineId, apiKey } = await demoMachine(ADMIN_TOKEN, upstream, known);
     Object.assign(about, { machineId, apiKey });

@@ -84,6 +84,15 @@ test("./build.sh dev: the printed curl lines work offline, and the next run find
         const list = await fetch(about.baseUrl + "/api/machines", { headers: { authorization: `Bearer ${about.adminToken}` } });
         assert.equal(list.status, 200);
         assert.ok((await list.text()).includes(about.machineId));
+        const post = (path, body) => fetch(about.baseUrl + path, { method: "POST", headers: { authorization: `Bearer ${about.apiKey}`, "content-type": "application/json" }, body: JSON.stringify(body) });
+        const speech = Buffer.from(await (await post("/v1/audio/speech", { model: "demo/test-tts", voice: "v", input: "hello there" })).arrayBuffer());
+        assert.equal(speech.subarray(0, 4).toString() + speech.length, `RIFF${44 + 2 * 2 * 2240}`);
+        const image = await (await post("/v1/images/generations", { model: "demo/test-image", prompt: "waves" })).json();
+        assert.equal(Buffer.from(image.data[0].b64_json, "base64").subarray(1, 4).toString(), "PNG");
+        const search = await (await post("/v1/search", { query: "rivers" })).json();
+        assert.equal(search.results[0].title, "What it is: rivers");
+        const rank = await (await post("/v1/rerank", { model: "demo/test-chat", query: "a weir", documents: ["a lake", "a weir"] })).json();
+        assert.equal(rank.results[0].index, 1);
         const page = await fetch(about.baseUrl + "/");
         assert.match(page.headers.get("content-security-policy"), /script-src 'self'/);
         assert.match(await page.text(), /<title>weir<\/title>/);
