@@ -185,9 +185,9 @@ test("T42: odd forms that are right", async () => {
   ]) {
     const a = await transcribe(type, Buffer.from(body));
     assert.equal(a.status, 200, `${what}: ${a.text}`);
-    const got = await new Response(up.seen.at(-1).body, { headers: { "content-type": up.seen.at(-1).type } }).formData();
-    assert.equal(got.get("model"), "w", what);
-    assert.equal(await got.get("file").text(), "SOUND--\r\n-SOUND", what);
+    const sent = up.seen.at(-1).body.toString();
+    assert.ok(sent.includes('name="model"\r\n\r\nw\r\n') && !sent.includes("up/w"), `${what}: ${sent}`);
+    assert.ok(sent.includes("Content-Type: audio/mpeg\r\n\r\nSOUND--\r\n-SOUND\r\n--"), `${what}: ${sent}`);
     assert.equal(Number(up.seen.at(-1).headers["content-length"]), up.seen.at(-1).body.length, what);
   }
 });
