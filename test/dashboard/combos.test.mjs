@@ -105,6 +105,24 @@ test("combos nest; one that leads back to itself is refused in words", async (t)
   await page.getByRole("alert").getByText("already a combo of the name inner").waitFor();
 });
 
+test("a combo that somebody else has changed is not written over", async (t) => {
+  const { page, list, machineId, members } = await combos(t, [{ name: "shared", models: ["up/test-chat"] }], { failures: ["PUT /* 412"] });
+  await page.getByRole("button", { name: "Edit shared" }).click();
+  const [c] = await list();
+  await b.operator.call("PUT", `/${machineId}/api/combos/${c.id}`, { models: ["up/vendor/nested-model"] });
+  await page.getByLabel("Strategy").selectOption("round-robin");
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("alert").getByText("Somebody else has changed this in the meantime.").waitFor();
+  assert.deepEqual((await list()).map((x) => [x.strategy, x.models]), [["fallback", ["up/vendor/nested-model"]]]);
+  await page.getByRole("button", { name: "Load it anew" }).click();
+  await page.getByRole("alert").waitFor({ state: "detached" });
+  assert.deepEqual(await members(), ["up/vendor/nested-model"]);
+  await page.getByLabel("Strategy").selectOption("round-robin");
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByText("shared is saved.").waitFor();
+  assert.deepEqual((await list()).map((x) => [x.strategy, x.models]), [["round-robin", ["up/vendor/nested-model"]]]);
+});
+
 test("what fails is said where it was tried, as text", async (t) => {
   const html = canary.replace(/<script.*/, ""); // with a script in it the gateway keeps it back
   const { page } = await combos(t, [{ name: "broken", models: ["up/test-chat!status=400"] }, { name: "second", models: ["up/bad-1!status=503", "up/test-chat"] }], { failures: ["POST /v1/chat/completions 400"] });

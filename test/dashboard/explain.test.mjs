@@ -1,6 +1,7 @@
 // Explain: the plan of a call, before it is made.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { pasted, shellWords } from "../../worker/dashboard/src/pages/curl.ts";
 import { compatible } from "../worker/gateway.mjs";
 import { bench, canary, looks, open, settled } from "./browser.mjs";
 
@@ -71,4 +72,34 @@ test("what cannot be planned is said in words", async (t) => {
   await page.getByLabel("Body").fill(JSON.stringify({ model: `nothing/${canary}`, messages: [{ role: "user", content: canary }] }));
   await page.getByRole("button", { name: "Explain" }).click();
   await page.getByRole("alert").getByText(/model/i).waitFor();
+});
+
+test("a command of curl is read, with its path", async (t) => {
+  const { page } = await explain(t, [compatible(b.upstream)]);
+  await page.getByLabel("Body").fill(`curl '${b.url}/v1/embeddings' \\\n  -H "Authorization: Bearer $WEIR_KEY" \\\n  -d '{"model":"up/test-embed","input":"It'\\''s a test"}'`);
+  await page.getByRole("button", { name: "Explain" }).click();
+  const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
+  await step.getByText("up/test-embed").waitFor();
+  assert.match(await step.innerText(), /POST http:\/\/127\.0\.0\.1:\d+\/v1\/embeddings/);
+  assert.equal(await page.getByLabel("Path").inputValue(), "/v1/embeddings");
+});
+
+test("commands are split as a shell splits them", () => {
+  for (const [text, want] of [
+    [`a 'b c' "d e" f\\ g`, ["a", "b c", "d e", "f g"]],
+    [`'it'\\''s' ""`, ["it's", ""]],
+    ["a \\\n  b", ["a", "b"]],
+    [`"a \\"b\\" \\$c \\n"`, [`a "b" $c \\n`]],
+  ]) assert.deepEqual(shellWords(text), want, text);
+  const body = { model: "m" };
+  for (const [text, path] of [
+    [`{"model":"m"}`, undefined],
+    [`curl https://host/v1/messages -d '{"model":"m"}'`, "/v1/messages"],
+    [`$ curl -X POST --data-raw='{"model":"m"}' https://host/abc/v1/rerank?x=1`, "/abc/v1/rerank"],
+    [`curl --json '{"model":"m"}' -H 'a: b' "https://host/v1/search"`, "/v1/search"],
+    [`curl -d'{"model":"m"}' http://host/v1/responses`, "/v1/responses"],
+  ]) assert.deepEqual(pasted(text), path === undefined ? { body } : { path, body }, text);
+  for (const [text, why] of [["curl https://host/v1/search", /no -d/], ["curl -d @body.json https://host/", /in a file/], ["curl -d '{' https://host/", /not JSON/], ["{", /not JSON/]]) {
+    assert.throws(() => pasted(text), why, text);
+  }
 });

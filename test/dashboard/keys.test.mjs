@@ -92,6 +92,27 @@ test("what the gateway refuses is said at the form", async (t) => {
   await page.getByRole("dialog").getByRole("alert").getByText("Models").waitFor();
 });
 
+test("a thousand keys are searched", async (t) => {
+  const { page, machineId, list } = await keys(t);
+  const [one] = await list();
+  const many = Array.from({ length: 1000 }, (_, i) => ({ ...one, id: `many${i}`, name: i % 2 ? `Key ${i}` : `مفتاح ${i}`, last4: String(i).padStart(4, "0") }));
+  await page.route(`**/${machineId}/api/keys`, (route) => route.fulfill({ json: { data: many } }));
+  await page.reload();
+  await settled(page);
+  await page.getByText("1,000 keys").waitFor();
+  await page.getByText("800 more: search to see them.").waitFor();
+  const rows = page.getByRole("region", { name: "Keys" }).getByRole("row");
+  await looks(page, "keys-many");
+  await page.getByRole("searchbox", { name: "Search the keys" }).fill("key 99");
+  await page.getByText("6 of 1,000 keys").waitFor();
+  assert.equal(await rows.count(), 7);
+  await page.getByRole("searchbox", { name: "Search the keys" }).fill("0998");
+  await rows.filter({ hasText: "مفتاح 998" }).waitFor();
+  assert.equal(await rows.count(), 2);
+  await page.getByRole("searchbox", { name: "Search the keys" }).fill("nothing");
+  await page.getByText("No key matches").waitFor();
+});
+
 // Every snippet is run as it stands: by a shell, or by the client that it is for.
 test("the snippets are right", async (t) => {
   const { page } = await keys(t);

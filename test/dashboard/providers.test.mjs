@@ -1,6 +1,7 @@
 // Connections of a machine: added, checked, ordered, switched, given models.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { last, placed } from "../../worker/dashboard/src/pages/connections.ts";
 import { compatible } from "../worker/gateway.mjs";
 import { bench, canary, looks, open, settled } from "./browser.mjs";
 
@@ -122,6 +123,156 @@ test("connections are ordered by dragging", async (t) => {
   await settled(page);
   assert.match(await items.nth(0).innerText(), /^Three/);
   await looks(page, "providers");
+});
+
+test("connections are ordered with a finger, and one that is let go with Escape stays", async (t) => {
+  const { page, list } = await machine(t, three(), { hasTouch: true, phone: true });
+  const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
+  const finger = await page.context().newCDPSession(page);
+  const touch = (type, ...touchPoints) => finger.send("Input.dispatchTouchEvent", { type, touchPoints });
+  const middle = async (of) => { const r = await of.boundingBox(); return { x: r.x + r.width / 2, y: r.y + r.height / 2 }; };
+  // drag goes there in steps, as fingers do.
+  const drag = async (from, to) => {
+    const a = await middle(from), z = await middle(to);
+    await touch("touchStart", a);
+    for (const part of [0.2, 0.5, 0.8, 1]) await touch("touchMove", { x: a.x, y: a.y + (z.y - a.y) * part });
+  };
+  await drag(items.nth(2).locator(".grip"), items.nth(0));
+  await page.locator(".order li.held").filter({ hasText: "Three" }).waitFor();
+  await page.locator(".order li.over").filter({ hasText: "One" }).waitFor();
+  await touch("touchEnd");
+  await page.getByText("Three is number 1 of 3 now.").waitFor();
+  await page.waitForLoadState("networkidle");
+  assert.deepEqual((await list()).map((c) => c.name), ["Three", "One", "Two"]);
+
+  await drag(items.nth(0).locator(".grip"), items.nth(2));
+  await page.locator(".order li.over.below").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".order li.held").waitFor({ state: "detached" });
+  await touch("touchEnd");
+  assert.match(await items.nth(0).innerText(), /^Three/);
+  assert.equal(await items.nth(0).evaluate((li) => li.style.translate), "");
+});
+
+test("a move changes one priority where there is room, and all where there is none", () => {
+  const order = (...list) => list.map(([id, priority]) => ({ id, priority }));
+  const told = (list) => list.map((c) => [c.id, c.priority]);
+  assert.deepEqual(told(placed(order(["c", 30], ["a", 10], ["b", 20]), "c")), [["c", 0], ["a", 10], ["b", 20]]);
+  assert.deepEqual(told(placed(order(["a", 10], ["c", 30], ["b", 20]), "c")), [["a", 10], ["c", 15], ["b", 20]]);
+  assert.deepEqual(told(placed(order(["b", 20], ["c", 30], ["a", 10]), "a")), [["b", 20], ["c", 30], ["a", 40]]);
+  assert.deepEqual(told(placed(order(["a", 1], ["c", 3], ["b", 2]), "c")), [["a", 10], ["c", 20], ["b", 30]]);
+  assert.deepEqual(told(placed(order(["a", 0], ["c", 0], ["b", 0]), "c")), [["a", 10], ["c", 20], ["b", 30]], "equal ones have no order of their own");
+  const before = order(["a", 10], ["c", 30], ["b", 20]), after = placed(before, "c");
+  assert.deepEqual(before.map((c) => after.includes(c)), [true, false, true], "the others are not sent");
+  assert.deepEqual([last([]), last(order(["a", 10], ["b", -5])), last(order(["a", -5]))], [10, 20, 10]);
+});
+
+test("five hundred connections are searched, and one of them is moved by one call", async (t) => {
+  const { page, list } = await machine(t, three().slice(0, 1));
+  const [row] = await list();
+  const many = Array.from({ length: 500 }, (_, i) => ({ ...row, id: `many${String(i).padStart(16, "0")}`, name: `Account ${i} of a team whose name is long`, priority: i * 10 }));
+  const sent = [];
+  await page.route(/\/api\/providers(\/many.*)?$/, (route) => {
+    if (route.request().method() === "GET") return route.fulfill({ json: { data: many } });
+    sent.push([new URL(route.request().url()).pathname.split("/").at(-1), route.request().postDataJSON()]);
+    return route.fulfill({ json: {} });
+  });
+  await page.reload();
+  await page.getByText("500 connections").waitFor();
+  const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
+  assert.equal(await items.count(), 500);
+  await page.getByRole("searchbox", { name: "Search the connections" }).fill("account 49");
+  await page.getByText("11 of 500 connections").waitFor();
+  const last = page.waitForResponse((r) => r.request().method() === "PUT");
+  await page.getByRole("button", { name: `Move ${many[499].name} up` }).click();
+  await page.getByText(/^Account 499 .+ is number 10 of 11 now\.$/).waitFor();
+  await last;
+  assert.deepEqual(sent, [[many[499].id, { priority: 4975 }]], "between 497 and 498");
+  await page.getByRole("searchbox", { name: "Search the connections" }).fill("nobody");
+  await page.getByText("No connection matches").waitFor();
+});
+
+test("a new connection is tried after the others", async (t) => {
+  const { page, list, machineId } = await machine(t, three());
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await settled(page);
+  await page.getByRole("button", { name: "Add Groq" }).click();
+  assert.equal(await page.evaluate(() => document.activeElement.labels?.[0].innerText.trim()), "Name", "a form begins at its first field");
+  await page.getByRole("dialog").getByLabel("API key").fill("gsk-test-key-0123456789");
+  await page.getByRole("button", { name: "Add and check" }).click();
+  await page.getByText("Works", { exact: true }).waitFor();
+  assert.deepEqual((await list()).map((c) => c.provider === "groq"), [false, false, false, true]);
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: /^Add Groq connected/ }).waitFor();
+});
+
+test("what somebody else has changed is not written over", async (t) => {
+  const { page, list, made, machineId } = await machine(t, three().slice(0, 1), { failures: ["PUT /* 412"] });
+  await page.getByRole("link", { name: "One", exact: true }).click();
+  await page.getByText("All 6 are enabled.").waitFor();
+  const path = `/${machineId}/api/providers/${made[0].id}`;
+  await b.operator.call("PUT", path, { name: "Theirs" });
+  await page.getByLabel("Prefix").fill("mine");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const alert = page.getByRole("alert").filter({ hasText: "Somebody else has changed this in the meantime." });
+  await alert.waitFor();
+  assert.deepEqual((await list()).map((c) => [c.name, c.providerSpecificData.prefix]), [["Theirs", "one"]]);
+  assert.equal(await page.getByLabel("Prefix").inputValue(), "mine", "what was typed is still there");
+  await alert.getByRole("button", { name: "Load it anew" }).click();
+  await heading(page, "Theirs").waitFor();
+  await alert.waitFor({ state: "detached" });
+  await page.getByLabel("Prefix").fill("mine");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.deepEqual((await list()).map((c) => [c.name, c.providerSpecificData.prefix]), [["Theirs", "mine"]]);
+
+  await b.operator.call("PUT", path, { name: "Theirs again" });
+  await page.getByRole("button", { name: "Untick all" }).click();
+  await page.getByRole("checkbox", { name: /test-chat/ }).check();
+  await page.getByRole("button", { name: "Save the ticked ones" }).click();
+  await page.getByRole("region", { name: "Models", exact: true }).getByRole("button", { name: "Load it anew" }).click();
+  await heading(page, "Theirs again").waitFor();
+  assert.equal((await list())[0].providerSpecificData.enabledModels, undefined);
+});
+
+test("the proxy of a connection that gets tokens is given, kept and removed; its password is never shown", async (t) => {
+  const { page, list, machineId } = await machine(t, [{ provider: "vertex", name: "Tokens", refreshToken: "refresh-token-0", providerSpecificData: { project: "p", location: "us-central1" } }], { failures: ["PUT /* 400", "POST /* 400"] });
+  await page.getByRole("link", { name: "Tokens", exact: true }).click();
+  const field = page.getByLabel("Proxy for tokens (optional)");
+  const save = async (value) => {
+    await field.fill(value);
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+  };
+  const state = async () => { const [c] = await list(); return [c.providerSpecificData.proxyUrl, c.secrets.includes("proxyAuth")]; };
+  await save("socks5://proxy.example.com:1080");
+  await page.getByRole("alert").getByText("proxyUrl is refused").waitFor();
+  await save("http://me:secret-of-the-proxy@proxy.example.com:3128");
+  await page.waitForFunction(() => [...document.querySelectorAll("input")].some((i) => i.value === "http://proxy.example.com:3128"));
+  assert.deepEqual(await state(), ["http://proxy.example.com:3128", true]);
+  await page.reload();
+  await settled(page);
+  assert.equal(await page.evaluate(() => [document.body.innerHTML, ...[...document.querySelectorAll("input")].map((i) => i.value)].some((v) => v.includes("secret-of-the-proxy"))), false);
+  await page.getByLabel("Name").fill("Renamed");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await heading(page, "Renamed").waitFor();
+  assert.deepEqual(await state(), ["http://proxy.example.com:3128", true], "an unchanged address keeps its user and password");
+  await save("");
+  await page.getByText("Saved.").last().waitFor();
+  await page.waitForFunction(() => ![...document.querySelectorAll("input")].some((i) => i.value.includes("proxy.example.com")));
+  assert.deepEqual(await state(), [undefined, false]);
+
+  // A new one that gets tokens is asked for it, one with a key alone is not.
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByRole("button", { name: "Add Groq" }).click();
+  await page.getByRole("dialog").getByLabel("API key").waitFor();
+  assert.equal(await field.count(), 0);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
+  await page.getByRole("dialog").getByLabel("or an API key").fill("vertex-key-0123456789");
+  await field.fill("http://proxy.example.com:3128");
+  await page.getByRole("button", { name: "Add and check" }).click();
+  await page.getByRole("dialog", { name: "Google Vertex AI is connected" }).waitFor();
+  assert.deepEqual((await list()).map((c) => c.providerSpecificData.proxyUrl), [undefined, "http://proxy.example.com:3128"]);
 });
 
 test("connections are ordered, switched and tested with the keyboard alone", async (t) => {

@@ -100,7 +100,8 @@ export class Machine {
   at(path: string) { return `/${this.id}/api${path}`; }
   get<T>(path: string) { return call<T>("GET", this.at(path)); }
   post<T>(path: string, body: unknown, headers?: Record<string, string>) { return call<T>("POST", this.at(path), body, headers); }
-  put<T>(path: string, body: unknown) { return call<T>("PUT", this.at(path), body); }
+  // put writes; with a generation only while the record is still that one, else it fails with 412.
+  put<T>(path: string, body: unknown, generation?: number) { return call<T>("PUT", this.at(path), body, generation ? { "if-match": `"${generation}"` } : {}); }
   patch<T>(path: string, body: unknown) { return call<T>("PATCH", this.at(path), body); }
   del(path: string) { return call<null>("DELETE", this.at(path)); }
 
@@ -132,7 +133,7 @@ export function words(e: unknown): string {
   if (!(e instanceof ApiError)) return e instanceof Error ? e.message : String(e);
   let text = e.message.charAt(0).toUpperCase() + e.message.slice(1);
   if (!/[.!?…]$/.test(text)) text += ".";
-  if (e.status === 412) text = "Somebody changed this in the meantime. Reload and try again.";
+  if (e.status === 412) text = "Somebody else has changed this in the meantime. Load it anew, then change it again.";
   if (e.retryAfter > 0) text += ` Try again in ${duration(e.retryAfter * 1000)}.`;
   return text;
 }

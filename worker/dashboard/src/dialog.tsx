@@ -12,6 +12,8 @@ export function Dialog({ title, onClose, children, wide }: Children & { title: s
   useLayoutEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
+    // A form begins at its first field, not at the button that closes it.
+    dialog.querySelector<HTMLElement>("form :is(input:not([type=checkbox], [type=radio]), textarea, select)")?.focus();
     return () => { gone.current = true; dialog.close(); };
   }, []);
   return (

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { words } from "./api";
+import { ApiError, words } from "./api";
 
 export interface Loaded<T> {
   data: T | null;
@@ -33,27 +33,31 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
 export interface Action {
   busy: boolean;
   error: string;
+  /** somebody else has changed what this was about */
+  stale: boolean;
   /** tells whether it went well */
   run: (f: () => Promise<unknown>) => Promise<boolean>;
   clear: () => void;
 }
 
+const calm = { busy: false, error: "", stale: false };
+
 // useAction runs something that a person asked for: busy while it runs, its
 // failure in words.
 export function useAction(): Action {
-  const [state, set] = useState({ busy: false, error: "" });
+  const [state, set] = useState(calm);
   const run = useCallback(async (f: () => Promise<unknown>) => {
-    set({ busy: true, error: "" });
+    set({ ...calm, busy: true });
     try {
       await f();
-      set({ busy: false, error: "" });
+      set(calm);
       return true;
     } catch (e) {
-      set({ busy: false, error: words(e) });
+      set({ busy: false, error: words(e), stale: e instanceof ApiError && e.status === 412 });
       return false;
     }
   }, []);
-  const clear = useCallback(() => set({ busy: false, error: "" }), []);
+  const clear = useCallback(() => set(calm), []);
   return { ...state, run, clear };
 }
 

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./ui";
 import { Icon } from "./icons";
 
-// Order is a list whose items are moved by dragging, or with their buttons.
+// Order is a list whose items are moved by dragging, with a mouse, a pen or a
+// finger, or with their buttons. Escape lets go of what is held.
 export function Order<T>({ items, label, name, keyOf, onMove, children }: {
   items: T[];
   label: string;
@@ -12,7 +13,7 @@ export function Order<T>({ items, label, name, keyOf, onMove, children }: {
   onMove: (from: number, to: number) => void;
   children: (item: T, i: number) => ComponentChildren;
 }) {
-  const [from, setFrom] = useState(-1), [over, setOver] = useState(-1), [said, say] = useState("");
+  const [said, say] = useState("");
   const list = useRef<HTMLOListElement>(null), focus = useRef<[at: number, which: number] | null>(null);
   const move = (a: number, b: number) => {
     if (a === b || b < 0 || b >= items.length) return;
@@ -29,24 +30,13 @@ export function Order<T>({ items, label, name, keyOf, onMove, children }: {
     (wanted?.disabled ? buttons?.[1 - which] : wanted)?.focus();
   }, [items]);
   const press = (a: number, b: number) => { focus.current = [b, b < a ? 0 : 1]; move(a, b); };
-  const stop = () => { setFrom(-1); setOver(-1); };
+  const { from, over, grip } = useDrag(list, move);
   return (
     <>
       <ol class="order" aria-label={label} ref={list}>
         {items.map((item, i) => (
-          <li key={keyOf(item, i)} class={over === i && from !== i ? (from < i ? "over below" : "over") : from === i ? "held" : ""}
-            onDragOver={(e) => { if (from >= 0) { e.preventDefault(); setOver(i); } }}
-            onDrop={(e) => { e.preventDefault(); if (from >= 0) move(from, i); stop(); }}>
-            <span class="grip" draggable aria-hidden="true" title="Drag to change the order" onDragEnd={stop}
-              onDragStart={(e) => {
-                setFrom(i);
-                if (!e.dataTransfer) return;
-                e.dataTransfer.effectAllowed = "move";
-                e.dataTransfer.setData("text/plain", String(i));
-                e.dataTransfer.setDragImage(e.currentTarget.parentElement!, 12, 24);
-              }}>
-              <Icon name="grip" />
-            </span>
+          <li key={keyOf(item, i)} class={from === i ? "held" : over === i ? (from < i ? "over below" : "over") : ""}>
+            <span class="grip" aria-hidden="true" title="Drag to change the order" {...grip(i)}><Icon name="grip" /></span>
             <div class="body">{children(item, i)}</div>
             <span class="moves">
               <Button kind="quiet" icon="up" disabled={i === 0} aria-label={`Move ${name(item)} up`} onClick={() => press(i, i - 1)} />
@@ -58,6 +48,51 @@ export function Order<T>({ items, label, name, keyOf, onMove, children }: {
       <p class="hidden" role="status">{said}</p>
     </>
   );
+}
+
+const edge = 72; // px from the top and the bottom of the screen where the page scrolls along
+
+// useDrag follows the pointer that holds an item: from is the held one, over
+// the one whose place it would take; both are -1 while nothing is held.
+function useDrag(list: { current: HTMLOListElement | null }, move: (from: number, to: number) => void) {
+  const [from, setFrom] = useState(-1), [over, setOver] = useState(-1);
+  const held = useRef({ y: 0, grabbed: 0 });
+  const stop = () => { setFrom(-1); setOver(-1); };
+  // place finds the item at the pointer's height, by where items stand without
+  // the held one's own shift; and lets the held one follow.
+  const place = () => {
+    const all = [...list.current!.children] as HTMLElement[], y = held.current.y - list.current!.getBoundingClientRect().top;
+    all[from]?.style.setProperty("translate", `0 ${Math.round(y - held.current.grabbed)}px`);
+    const at = all.findIndex((li) => y < li.offsetTop + li.offsetHeight);
+    setOver(at < 0 ? all.length - 1 : at);
+  };
+  useEffect(() => {
+    if (from < 0) return;
+    let frame = requestAnimationFrame(function step() {
+      const { y } = held.current, by = Math.min(0, y - edge) || Math.max(0, y - innerHeight + edge);
+      const before = scrollY;
+      if (by) scrollBy(0, by / 4);
+      if (scrollY !== before) place();
+      frame = requestAnimationFrame(step);
+    });
+    const key = (e: KeyboardEvent) => { if (e.key === "Escape") stop(); };
+    addEventListener("keydown", key);
+    const item = list.current!.children[from] as HTMLElement | undefined;
+    return () => { cancelAnimationFrame(frame); removeEventListener("keydown", key); item?.style.removeProperty("translate"); };
+  }, [from]);
+  const grip = (i: number) => ({
+    onPointerDown: (e: PointerEvent & { currentTarget: HTMLElement }) => {
+      if (e.button !== 0 || !e.isPrimary) return;
+      e.currentTarget.setPointerCapture(e.pointerId);
+      held.current = { y: e.clientY, grabbed: e.clientY - list.current!.getBoundingClientRect().top };
+      setFrom(i);
+      setOver(i);
+    },
+    onPointerMove: (e: PointerEvent) => { if (from === i) { held.current.y = e.clientY; place(); } },
+    onPointerUp: () => { if (from === i) { stop(); move(from, over); } },
+    onLostPointerCapture: stop,
+  });
+  return { from, over, grip };
 }
 
 // moved gives a copy of the list with one item elsewhere.

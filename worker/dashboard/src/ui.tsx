@@ -1,7 +1,7 @@
 // The pieces that pages are made of.
 import { cloneElement, isValidElement, type ComponentChildren, type JSX, type VNode } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import type { Loaded } from "./hooks";
+import type { Action, Loaded } from "./hooks";
 import { Icon, type IconName } from "./icons";
 
 export type Children = { children?: ComponentChildren };
@@ -78,14 +78,21 @@ export function Skeleton({ what, rows = 3 }: { what: string; rows?: number }) {
   );
 }
 
-export function ErrorBox({ children, retry }: Children & { retry?: () => unknown }) {
+export function ErrorBox({ children, retry, retryText = "Try again" }: Children & { retry?: () => unknown; retryText?: string }) {
   return (
     <div class="notice bad" role="alert">
       <Icon name="warn" />
       <div>{children}</div>
-      {retry && <Button onClick={() => void retry()}>Try again</Button>}
+      {retry && <Button onClick={() => void retry()}>{retryText}</Button>}
     </div>
   );
+}
+
+// Failed shows why an action failed; where somebody else was faster, it offers
+// to load anew what there is now.
+export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
+  if (!of.error) return null;
+  return of.stale && reload ? <ErrorBox retry={async () => { await reload(); of.clear(); }} retryText="Load it anew">{of.error}</ErrorBox> : <ErrorBox>{of.error}</ErrorBox>;
 }
 
 export function Notice({ kind = "info", children }: Children & { kind?: "info" | "good" | "warn" }) {
@@ -186,12 +193,14 @@ export function Badge({ kind = "", children }: Children & { kind?: "" | "good" |
   return <span class={`badge ${kind}`}>{children}</span>;
 }
 
-// Table scrolls by itself where the screen is narrow.
-export function Table({ label, children }: Children & { label: string }) {
-  return <div class="scroll" tabIndex={0} role="region" aria-label={label}><table>{children}</table></div>;
+// Table scrolls by itself where the screen is narrow; a stacked one shows each
+// row as a card there, its cells named by data-label.
+export function Table({ label, stacked, children }: Children & { label: string; stacked?: boolean }) {
+  return <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}><table>{children}</table></div>;
 }
 
 // count tells a number of things: "1 model", "20 models".
 export const count = (n: number, what: string) => `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
 export const number = (n: number) => n.toLocaleString("en");
+export const day = (ms: number) => new Date(ms).toLocaleDateString("en", { dateStyle: "medium" });
 export const when = (ms?: number) => ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "never";

@@ -6,7 +6,7 @@ import { to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, ErrorBox, Field, Tabs, count } from "../ui";
 import { families, suffix, testText, varLabel, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
-import { Credential, secretBody, type Typed } from "./credential";
+import { Credential, ProxyField, secretBody, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
 
 // Addable is a provider of the table, or a family of compatible ones.
@@ -14,15 +14,23 @@ export type Addable = ProviderRow | Family;
 
 interface Check { test: TestResult | string | null; models: string }
 
-// AddConnection makes a connection and checks it at once.
-export function AddConnection({ machine, of, onClose }: { machine: Machine; of: Addable; onClose: () => void }) {
+interface Props {
+  machine: Machine;
+  of: Addable;
+  /** of the new connection, where it is known */
+  priority?: number;
+  onClose: () => void;
+}
+
+// AddConnection makes a connection, tried after all others, and checks it at once.
+export function AddConnection({ machine, of, priority, onClose }: Props) {
   const [made, setMade] = useState("");
   const title = typeof of === "string" ? families.find(([id]) => id === of)![1] : of.name;
   if (made) return <Made machine={machine} title={title} id={made} onClose={onClose} />;
-  return <Dialog title={`Add ${title}`} onClose={onClose}><Form machine={machine} of={of} onMade={setMade} onClose={onClose} /></Dialog>;
+  return <Dialog title={`Add ${title}`} onClose={onClose}><Form machine={machine} of={of} priority={priority} onMade={setMade} onClose={onClose} /></Dialog>;
 }
 
-function Form({ machine, of, onMade, onClose }: { machine: Machine; of: Addable; onMade: (id: string) => void; onClose: () => void }) {
+function Form({ machine, of, priority, onMade, onClose }: Props & { onMade: (id: string) => void }) {
   const row = typeof of === "string" ? null : of;
   const [way, setWay] = useState<Flow | "key">(row?.connect[0] ?? "key");
   const [flowing, setFlowing] = useState<Record<string, unknown> | null>(null);
@@ -33,11 +41,13 @@ function Form({ machine, of, onMade, onClose }: { machine: Machine; of: Addable;
   const auth = row?.auth ?? "bearer";
   const vars = row ? [...new Set([...row.vars, ...row.optionalVars])].filter((n) => n !== "baseUrl") : [];
 
+  const proxied = way !== "key" || auth === "google"; // gets tokens
+
   const submit = (e: Event) => {
     e.preventDefault();
     const data: Record<string, string> = {};
-    for (const n of ["baseUrl", "prefix", ...vars]) if (typed[n]?.trim()) data[n] = typed[n].trim();
-    const body: Record<string, unknown> = {};
+    for (const n of ["baseUrl", "prefix", ...vars, ...(proxied ? ["proxyUrl"] : [])]) if (typed[n]?.trim()) data[n] = typed[n].trim();
+    const body: Record<string, unknown> = priority === undefined ? {} : { priority };
     if (typed.name?.trim()) body.name = typed.name.trim();
     if (Object.keys(data).length) body.providerSpecificData = data;
     if (way !== "key") return setFlowing(body);
@@ -64,6 +74,7 @@ function Form({ machine, of, onMade, onClose }: { machine: Machine; of: Addable;
       </Field>
       {way === "key" && auth !== "none" && <Credential auth={auth} typed={typed} onType={type} required={!!row && !row.keyFree} hint="Stored encrypted; never shown again." />}
       {vars.map((n) => <Field key={n} label={varLabel(n, row!.vars.includes(n))}><input required={row!.vars.includes(n)} {...input(n)} /></Field>)}
+      {proxied && <ProxyField value={typed.proxyUrl ?? ""} onType={(v) => type("proxyUrl", v)} />}
       {save.error && <ErrorBox>{save.error}</ErrorBox>}
       <div class="row">
         <Button type="submit" kind="main" busy={save.busy}>{way === "key" ? "Add and check" : "Go on"}</Button>

@@ -26,10 +26,10 @@ export function Audit({ machine }: { machine: Machine }) {
         return (
           <>
             {chain && <p>{chain.ok ? <Badge kind="good">Unaltered</Badge> : <Badge kind="bad">Altered at entry {chain.brokenAt}</Badge>}</p>}
-            <Table label="Changes">
+            <Table label="Changes" stacked>
               <thead><tr><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">Fields</th></tr></thead>
               <tbody>{all.map((e) => (
-                <tr key={e.seq}><td class="when">{when(e.at)}</td><td>{e.actor}</td><td><code>{e.action}</code> {e.target && <span class="muted">{e.target}</span>}</td><td>{e.fields?.join(", ")}</td></tr>
+                <tr key={e.seq}><td class="when">{when(e.at)}</td><td>{e.actor}</td><td class="full"><code>{e.action}</code> {e.target && <span class="muted">{e.target}</span>}</td><td class="full" data-label={e.fields && "Fields"}>{e.fields?.join(", ")}</td></tr>
               ))}</tbody>
             </Table>
             {has_more && more && <Button busy={act.busy} onClick={() => void load(all[all.length - 1].seq)}>Show older ones</Button>}

@@ -2,12 +2,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
+// steps are those between the marks of whole numbers.
+const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
+
 export interface Line { name: string; values: (number | null)[] }
 
 // Chart draws lines by day. Its colours are those of its legend's swatches, so
-// that they follow the theme. Readers of the screen get the label; the numbers
+// that they follow the theme. whole numbers get no marks between them. Readers of the screen get the label; the numbers
 // stand in a table of the page.
-export default function Chart({ days, lines, label, format }: { days: string[]; lines: Line[]; label: string; format: (n: number) => string }) {
+export default function Chart({ days, lines, label, format, whole }: { days: string[]; lines: Line[]; label: string; format: (n: number) => string; whole: boolean }) {
   const box = useRef<HTMLDivElement>(null), legend = useRef<HTMLUListElement>(null);
   const [theme, turned] = useState(0);
   const [at, point] = useState(-1);
@@ -31,7 +34,7 @@ export default function Chart({ days, lines, label, format }: { days: string[]; 
       scales: { y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
         { ...axis, space: 56, incrs: [86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400, 28 * 86_400], values: (_, marks) => marks.map((s) => new Date(s * 1000).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" })) },
-        { ...axis, size: 68, values: (_, marks) => marks.map(format) },
+        { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
       ],
       series: [{}, ...lines.map((_, i) => ({ stroke: swatches[i], width: 2, points: { show: days.length < 40, size: 6, fill: swatches[i] }, ...(lines.length === 1 ? { fill: swatches[i].replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}) }))],
       hooks: { setCursor: [(u) => point(u.cursor.idx ?? -1)] },

@@ -5,7 +5,7 @@ import { Dialog } from "../dialog";
 import { useAction, useLoad } from "../hooks";
 import { moved, Order } from "../order";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox, Field, Load, Page, Search, Section } from "../ui";
+import { Badge, Button, Empty, ErrorBox, Failed, Field, Load, Page, Search, Section } from "../ui";
 import { kindNames } from "./connections";
 import { ask, attemptsText, refusal, served, type Served } from "./served";
 
@@ -18,9 +18,14 @@ export default function Combos({ machine }: PageProps) {
   const [edited, edit] = useState<Combo | null>(null);
   const fresh: Combo = { id: "", name: "", models: [], generation: 0 };
   const done = async (name: string) => { edit(null); toast(`${name} is saved.`); await list.reload(); };
+  // What is edited as it is stored now; nothing where it was deleted.
+  const anew = async () => {
+    await list.reload();
+    edit((await machine.get<{ data: Combo[] }>("/combos")).data.find((c) => c.id === edited!.id) ?? null);
+  };
   return (
     <Page title="Combos" intro="One name for several models." actions={!edited && <Button kind="main" icon="plus" onClick={() => edit(fresh)}>New combo</Button>}>
-      {edited && <Editor key={edited.id} machine={machine} combo={edited} others={(list.data ?? []).filter((c) => c.id !== edited.id)} onDone={done} onClose={() => edit(null)} />}
+      {edited && <Editor key={`${edited.id} ${edited.generation}`} machine={machine} combo={edited} others={(list.data ?? []).filter((c) => c.id !== edited.id)} onDone={done} onReload={anew} onClose={() => edit(null)} />}
       <Load of={list} what="the combos">{(all) => all.length === 0
         ? !edited && (
           <Empty title="No combos yet">
@@ -105,8 +110,8 @@ const kindsOf: [kind: string, segment: string][] = [
   ["video", "video"], ["rerank", "rerank"], ["webSearch", "web"], ["webFetch", "web"],
 ];
 
-function Editor({ machine, combo, others, onDone, onClose }: {
-  machine: Machine; combo: Combo; others: Combo[]; onDone: (name: string) => Promise<void>; onClose: () => void;
+function Editor({ machine, combo, others, onDone, onReload, onClose }: {
+  machine: Machine; combo: Combo; others: Combo[]; onDone: (name: string) => Promise<void>; onReload: () => Promise<void>; onClose: () => void;
 }) {
   const [name, setName] = useState(combo.name), [kind, setKind] = useState(combo.kind || "llm"), [strategy, setStrategy] = useState(combo.strategy === "fallback" ? "" : combo.strategy ?? "");
   const [models, setModels] = useState(combo.models);
@@ -115,7 +120,7 @@ function Editor({ machine, combo, others, onDone, onClose }: {
     e.preventDefault();
     const body = { name: name.trim(), kind, strategy: strategy || "fallback", models };
     void save.run(async () => {
-      if (combo.id) await machine.put(`/combos/${combo.id}`, body); else await machine.post("/combos", body);
+      if (combo.id) await machine.put(`/combos/${combo.id}`, body, combo.generation); else await machine.post("/combos", body);
       await onDone(body.name);
     });
   };
@@ -161,7 +166,7 @@ function Editor({ machine, combo, others, onDone, onClose }: {
           </div>
           <Choice machine={machine} kind={kind} others={others} taken={models} onAdd={add} />
         </div>
-        {save.error && <ErrorBox>{save.error}</ErrorBox>}
+        <Failed of={save} reload={onReload} />
         <div class="row">
           <Button kind="main" type="submit" busy={save.busy} disabled={models.length === 0}>Save the combo</Button>
           <Button onClick={onClose}>Cancel</Button>

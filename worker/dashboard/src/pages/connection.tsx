@@ -5,9 +5,9 @@ import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, useLoad, useNow } from "../hooks";
 import { go, to } from "../route";
 import { toast } from "../toast";
-import { Badge, Button, ErrorBox, Field, Load, Notice, Page, Section, when } from "../ui";
+import { Badge, Button, Failed, Field, Load, Notice, Page, Section, when } from "../ui";
 import { errorText, family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
-import { Credential, secretBody, type Typed } from "./credential";
+import { Credential, ProxyField, secretBody, type Typed } from "./credential";
 import { SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";
 import { statusOf } from "./status";
@@ -24,8 +24,8 @@ export function Connection({ machine, args: [id] }: PageProps) {
       <Load of={row} what="the connection" rows={4}>{(c) => (
         <>
           <Status machine={machine} c={c} known={known} onChange={row.reload} />
-          <Details key={c.generation} machine={machine} c={c} known={known} onChange={row.set} />
-          <ModelPicker machine={machine} c={c} onChange={row.set} />
+          <Details key={c.generation} machine={machine} c={c} known={known} onChange={row.set} onReload={row.reload} />
+          <ModelPicker machine={machine} c={c} onChange={row.set} onReload={row.reload} />
         </>
       )}</Load>
     </Page>
@@ -77,7 +77,7 @@ function Status({ machine, c, known, onChange }: { machine: Machine; c: Connecti
   );
 }
 
-function Details({ machine, c, known, onChange }: { machine: Machine; c: ConnectionRow; known?: ProviderRow; onChange: (c: ConnectionRow) => void }) {
+function Details({ machine, c, known, onChange, onReload }: { machine: Machine; c: ConnectionRow; known?: ProviderRow; onChange: (c: ConnectionRow) => void; onReload: () => Promise<void> }) {
   const data = c.providerSpecificData;
   const [name, setName] = useState(c.name ?? ""), [base, setBase] = useState(data.baseUrl ?? ""), [prefix, setPrefix] = useState(data.prefix ?? "");
   const [typed, setTyped] = useState<Typed>({});
@@ -100,7 +100,7 @@ function Details({ machine, c, known, onChange }: { machine: Machine; c: Connect
           ...(hasBase ? { baseUrl: base.trim() || null } : {}),
           ...Object.fromEntries([...names, ...(proxied ? ["proxyUrl"] : [])].map((n) => [n, varOf(n).trim() || null])),
         },
-      });
+      }, c.generation);
       toast("Saved.");
       onChange(next);
     });
@@ -124,12 +124,8 @@ function Details({ machine, c, known, onChange }: { machine: Machine; c: Connect
             <input required={known!.vars.includes(n)} value={varOf(n)} onInput={(e) => { const v = e.currentTarget.value; setVars((all) => ({ ...all, [n]: v })); }} />
           </Field>
         ))}
-        {proxied && (
-          <Field label="Proxy for tokens (optional)" hint="http://user:password@host:port. Tokens are asked for through it alone.">
-            <input inputMode="url" value={varOf("proxyUrl")} spellcheck={false} onInput={(e) => { const v = e.currentTarget.value; setVars((all) => ({ ...all, proxyUrl: v })); }} />
-          </Field>
-        )}
-        {save.error && <div class="full"><ErrorBox>{save.error}</ErrorBox></div>}
+        {proxied && <ProxyField value={varOf("proxyUrl")} onType={(v) => setVars((all) => ({ ...all, proxyUrl: v }))} />}
+        {save.error && <div class="full"><Failed of={save} reload={onReload} /></div>}
         <div class="row full between">
           <Button type="submit" kind="main" busy={save.busy}>Save</Button>
           <Button kind="quiet" onClick={() => { remove.clear(); setGoing(true); }}>Delete the connection…</Button>

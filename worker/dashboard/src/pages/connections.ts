@@ -97,3 +97,19 @@ export function varLabel(name: string, required: boolean): string {
   const text = name.replaceAll("_", " ");
   return text.charAt(0).toUpperCase() + text.slice(1) + (required ? "" : " (optional)");
 }
+
+const gap = 10; // between the priorities of neighbours, so that most moves change one connection alone
+
+// placed gives the connections of an order, one of them moved, priorities that
+// rise with it. Those that keep their priority stay the same objects.
+export function placed<C extends { id: string; priority: number }>(order: C[], id: string): C[] {
+  const at = order.findIndex((c) => c.id === id);
+  const low = order[at - 1]?.priority, high = order[at + 1]?.priority;
+  const priority = low === undefined ? (high ?? 0) - gap : high === undefined ? low + gap : Math.floor((low + high) / 2);
+  const next = order.with(at, { ...order[at], priority });
+  if (next.every((c, i) => i === 0 || next[i - 1].priority < c.priority)) return next;
+  return order.map((c, i) => c.priority === (i + 1) * gap ? c : { ...c, priority: (i + 1) * gap });
+}
+
+// last gives the priority of a new connection, after all others.
+export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority)) + gap;

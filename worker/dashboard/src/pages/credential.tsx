@@ -37,6 +37,16 @@ export function Credential({ auth, typed, onType, required, hint }: {
   );
 }
 
+// ProxyField asks for the proxy of a connection that gets tokens. Its user and
+// password are never shown again.
+export function ProxyField({ value, onType }: { value: string; onType: (value: string) => void }) {
+  return (
+    <Field label="Proxy for tokens (optional)" hint="http://user:password@host:port. Tokens are asked for through it alone.">
+      <input inputMode="url" autocomplete="off" autocapitalize="none" spellcheck={false} value={value} onInput={(e) => onType(e.currentTarget.value)} />
+    </Field>
+  );
+}
+
 // secretBody gives the fields of a connection that set what was typed.
 export function secretBody(auth: string, typed: Typed): Record<string, string> {
   const out: Record<string, string> = {};

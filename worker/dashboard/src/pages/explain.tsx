@@ -5,6 +5,7 @@ import { useAction, useLoad } from "../hooks";
 import { to } from "../route";
 import { Badge, Button, Empty, ErrorBox, Field, Notice, Page, Section } from "../ui";
 import type { ConnectionRow } from "./connections";
+import { pasted } from "./curl";
 
 interface Step {
   try: number;
@@ -35,7 +36,9 @@ const examples: [path: string, segment: string, body: (model: string) => object]
 
 const skips: Record<string, string> = {
   rate_limited: "the provider limits its rate", unauthorized: "its credential was refused", quota: "it has no credit left", unavailable: "it failed several times",
-  needs_reauth: "it must be signed in again", needs_key: "it has no usable credential", pinned: "the call names another connection", incomplete: "it lacks something that the address needs, or cannot serve this request",
+  needs_reauth: "it must be signed in again", needs_key: "it has no usable credential", pinned: "the call names another connection", incomplete: "it lacks something that its address needs",
+  no_credential: "it has no credential for this model", needs_credential: "it has no credential", inactive: "it is switched off",
+  refused: "its model takes no such request: the call would end here", not_reached: "the call has ended before",
 };
 
 // Explain shows what a request would lead to, without sending it.
@@ -51,9 +54,11 @@ export default function Explain({ machine }: PageProps) {
     e.preventDefault();
     void act.run(async () => {
       setPlan(null);
-      let body: unknown;
-      try { body = JSON.parse(text); } catch (e) { throw new Error(`The body is not JSON: ${(e as Error).message}.`); }
-      setPlan(await machine.post<Plan>("/explain", { path, body, ...(pin ? { connectionId: pin } : {}) }));
+      const call = pasted(text);
+      // A command names its path; one that is offered here is picked.
+      const known = examples.find(([p]) => call.path?.endsWith(p))?.[0];
+      if (known) setPath(known);
+      setPlan(await machine.post<Plan>("/explain", { path: known ?? call.path ?? path, body: call.body, ...(pin ? { connectionId: pin } : {}) }));
     });
   };
   return (
@@ -66,7 +71,7 @@ export default function Explain({ machine }: PageProps) {
               <select value={pin} onChange={(e) => setPin(e.currentTarget.value)}><option value="">Any</option>{conns.data?.map((c) => <option key={c.id} value={c.id}>{c.name || c.provider}</option>)}</select>
             </Field>
           </div>
-          <Field label="Body"><textarea required rows={10} spellcheck={false} placeholder="Paste the JSON of a request" value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
+          <Field label="Body"><textarea required rows={10} spellcheck={false} placeholder="Paste the JSON of a request, or a curl command that sends it" value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
           {act.error && <ErrorBox>{act.error}</ErrorBox>}
           <div class="row">
             <Button kind="main" type="submit" busy={act.busy}>Explain</Button>
@@ -93,7 +98,7 @@ function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
             <li key={`${s.try}`} class={s.try > plan.maxAttempts ? "muted" : ""}>
               <span class="place" aria-hidden="true">{s.try}</span>
               <div>
-                <p><a href={to(machineId, "providers", s.connectionId)}>{s.connectionName || s.provider}</a> as <code>{s.model}</code> {s.trial && <Badge kind="warn">on trial</Badge>} {s.try > plan.maxAttempts && <Badge>never reached</Badge>}</p>
+                <p><a href={to(machineId, "providers", s.connectionId)}><bdi>{s.connectionName || s.provider}</bdi></a> as <code>{s.model}</code> {s.trial && <Badge kind="warn">on trial</Badge>} {s.try > plan.maxAttempts && <Badge>never reached</Badge>}</p>
                 <p class="small muted"><code>{s.upstream}</code> {format(plan.path, s.upstream)}</p>
                 {s.trial && <p class="small">It comes back from a long cooldown: one request at a time tries it.</p>}
                 {s.dropped.length > 0 && <p class="small">Left out, because the provider does not know them: <code>{s.dropped.join(", ")}</code></p>}
@@ -108,7 +113,7 @@ function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
           <ul class="plain" aria-label="Left out">
             {left.map((s) => (
               <li key={s.connectionId + s.model}>
-                <a href={to(machineId, "providers", s.connectionId)}>{s.connectionName || s.provider}</a> as <code>{s.model}</code>: {skips[s.skipped] ?? s.skipped}{s.cooldownMs > 0 && `, ready in ${duration(s.cooldownMs)}`}
+                <a href={to(machineId, "providers", s.connectionId)}><bdi>{s.connectionName || s.provider}</bdi></a> as <code>{s.model}</code>: {skips[s.skipped] ?? s.skipped}{s.cooldownMs > 0 && `, ready in ${duration(s.cooldownMs)}`}
               </li>
             ))}
           </ul>

@@ -2,22 +2,24 @@ import { useState } from "preact/hooks";
 import type { PageProps } from "../app";
 import { useLoad } from "../hooks";
 import { to } from "../route";
-import { Empty, Load, Page, Search, Tabs, count } from "../ui";
+import { Badge, Empty, Load, Page, Search, Tabs, count } from "../ui";
 import { AddConnection, type Addable } from "./add";
-import { families, kindNames, type ProviderRow } from "./connections";
+import { families, kindNames, last, type ConnectionRow, type ProviderRow } from "./connections";
 
 // Gallery shows the provider table, to pick one to connect.
 export function Gallery({ machine }: PageProps) {
   const list = useLoad(() => machine.get<{ data: ProviderRow[] }>("/catalog/providers"), [machine]);
+  const conns = useLoad(async () => (await machine.get<{ data: ConnectionRow[] }>("/providers")).data, [machine]);
   const [search, setSearch] = useState(""), [kind, setKind] = useState("");
   const [adding, setAdding] = useState<Addable | null>(null);
   const wanted = search.trim().toLowerCase();
   const fits = (p: ProviderRow) => (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(wanted);
-  const tile = (a: Addable, name: string, about: string, tag: string) => (
+  const has = (id: string) => conns.data?.some((c) => c.provider === id);
+  const tile = (a: Addable, name: string, about: string, tag: string, connected = false) => (
     <li key={name}>
       <button type="button" class="tile" onClick={() => setAdding(a)}>
         <span class="monogram" aria-hidden="true" style={{ "--hue": hue(name) }}>{name.replace(/[^\p{L}\p{N}]/gu, "").slice(0, 2)}</span>
-        <span class="words"><strong><span class="hidden">Add </span>{name}</strong> <small>{about}</small> {tag && <small>{tag}</small>}</span>
+        <span class="words"><strong><span class="hidden">Add </span>{name}</strong> {connected && <Badge kind="good">connected</Badge>}<small>{about}</small> {tag && <small>{tag}</small>}</span>
       </button>
     </li>
   );
@@ -35,13 +37,13 @@ export function Gallery({ machine }: PageProps) {
             <p class="muted small" role="status">{shown.length} of {count(data.length, "provider")}</p>
             <ul class="tiles">
               {families.map(([id, name]) => tile(id, name, "any server that speaks it", "by its address"))}
-              {shown.map((p) => tile(p, p.name, `${p.alias}/`, [...p.connect.length ? ["sign in"] : p.keyFree ? ["no key needed"] : [], ...p.kinds.map((k) => kindNames[k] ?? k)].join(" · ")))}
+              {shown.map((p) => tile(p, p.name, `${p.alias}/`, [...p.connect.length ? ["sign in"] : p.keyFree ? ["no key needed"] : [], ...p.kinds.map((k) => kindNames[k] ?? k)].join(" · "), has(p.id)))}
             </ul>
             {shown.length === 0 && <Empty title="No provider matches"><p>If it speaks OpenAI’s or Anthropic’s format, connect it as a compatible one.</p></Empty>}
           </>
         );
       }}</Load>
-      {adding && <AddConnection machine={machine} of={adding} onClose={() => setAdding(null)} />}
+      {adding && <AddConnection machine={machine} of={adding} priority={conns.data ? last(conns.data) : undefined} onClose={() => { setAdding(null); void conns.reload(); }} />}
     </Page>
   );
 }

@@ -4,7 +4,7 @@ import type { PageProps } from "../app";
 import { Dialog } from "../dialog";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
-import { Badge, Button, Code, Empty, ErrorBox, Field, Load, Notice, Page, Section, Table, number, when } from "../ui";
+import { Badge, Button, Code, Empty, ErrorBox, Field, Load, Notice, Page, Search, Section, Table, count, number, when } from "../ui";
 import { noKey, Snippets } from "./snippets";
 
 export interface KeyRow {
@@ -35,12 +35,7 @@ export default function Keys({ machine }: PageProps) {
     <Page title="Keys" intro="What clients of this machine call with." actions={<Button kind="main" icon="plus" onClick={() => make(true)}>New key</Button>}>
       <Load of={list} what="the keys">{(keys) => keys.length === 0
         ? <Empty title="No keys"><p>Without one nobody can call this machine.</p><Button kind="main" onClick={() => make(true)}>Make a key</Button></Empty>
-        : (
-          <Table label="Keys">
-            <thead><tr><th>Name</th><th>Key</th><th>May</th><th>Limits</th><th>Made</th><th>Expires</th><th><span class="hidden">Revoke</span></th></tr></thead>
-            <tbody>{keys.map((k) => <Row key={k.id} k={k} onRevoke={() => ask(k)} />)}</tbody>
-          </Table>
-        )}</Load>
+        : <List keys={keys} onRevoke={ask} />}</Load>
       <Section title="Use a key" intro={<>Settings of clients, with this gateway’s address. Put your key in place of <code>{noKey}</code>.</>}>
         <Snippets machine={machine} />
       </Section>
@@ -48,6 +43,31 @@ export default function Keys({ machine }: PageProps) {
       {made && <Made machine={machine} k={made} onClose={() => show(null)} />}
       {asked && <Revoke machine={machine} k={asked} onDone={async () => { ask(null); await list.reload(); }} onClose={() => ask(null)} />}
     </Page>
+  );
+}
+
+const searchFrom = 8, mostShown = 200; // keys
+
+function List({ keys, onRevoke }: { keys: KeyRow[]; onRevoke: (k: KeyRow) => void }) {
+  const [search, setSearch] = useState("");
+  const wanted = search.trim().toLowerCase();
+  const shown = keys.filter((k) => `${k.name ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(wanted));
+  return (
+    <>
+      {keys.length > searchFrom && (
+        <div class="row wrap between">
+          <Search label="Search the keys" value={search} onInput={setSearch} />
+          <p class="muted small" role="status">{wanted && `${number(shown.length)} of `}{count(keys.length, "key")}</p>
+        </div>
+      )}
+      {shown.length === 0 ? <Empty title="No key matches" /> : (
+        <Table label="Keys" stacked>
+          <thead><tr><th>Name</th><th>Key</th><th>May</th><th>Limits</th><th>Made</th><th>Expires</th><th><span class="hidden">Revoke</span></th></tr></thead>
+          <tbody>{shown.slice(0, mostShown).map((k) => <Row key={k.id} k={k} onRevoke={() => onRevoke(k)} />)}</tbody>
+        </Table>
+      )}
+      {shown.length > mostShown && <p class="muted">{number(shown.length - mostShown)} more: search to see them.</p>}
+    </>
   );
 }
 
@@ -62,13 +82,13 @@ function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
   ].filter(Boolean).join(", ");
   return (
     <tr>
-      <th scope="row">{keyName(k)}</th>
+      <th scope="row"><bdi>{keyName(k)}</bdi></th>
       <td>{k.last4 && <code>…{k.last4}</code>}</td>
       <td><span class="badges">{k.scopes.map((s) => <Badge key={s} kind={s === "manage" ? "accent" : ""}>{scopeNames[s] ?? s}</Badge>)}</span></td>
-      <td>{limits || <span class="muted">none</span>} {(k.limitedUntil ?? 0) > now && <Badge kind="warn">at its limit</Badge>}</td>
-      <td>{when(k.createdAt)}</td>
-      <td>{k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">expired</Badge> : when(k.expiresAt)}</td>
-      <td class="num"><Button kind="quiet" aria-label={`Revoke ${keyName(k)}`} onClick={onRevoke}>Revoke</Button></td>
+      <td class="full" data-label="Limits">{limits || <span class="muted">none</span>} {(k.limitedUntil ?? 0) > now && <Badge kind="warn">at its limit</Badge>}</td>
+      <td class="when" data-label="Made">{when(k.createdAt)}</td>
+      <td class="when" data-label="Expires">{k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">expired</Badge> : when(k.expiresAt)}</td>
+      <td class="num full"><Button kind="quiet" aria-label={`Revoke ${keyName(k)}`} onClick={onRevoke}>Revoke</Button></td>
     </tr>
   );
 }

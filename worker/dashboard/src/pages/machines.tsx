@@ -4,7 +4,7 @@ import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, type Loaded } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, when } from "../ui";
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, day } from "../ui";
 
 export interface MachineRow { machineId: string; name?: string; createdAt: number }
 
@@ -50,9 +50,9 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
             {shown.length === 0 && <Empty title="No machine matches" />}
             <ul class="cards">{shown.map((m) => (
               <li key={m.machineId} class="card">
-                <h2><a href={to(m.machineId, "providers")}>{m.name || "Without a name"}</a></h2>
+                <h2><a href={to(m.machineId, "providers")}><bdi>{m.name || "Without a name"}</bdi></a></h2>
                 <p class="muted"><code>{m.machineId}</code></p>
-                <p class="muted">since {when(m.createdAt)}</p>
+                <p class="muted small">since {day(m.createdAt)}</p>
                 <div class="row">
                   <a class="button" href={to(m.machineId, "providers")} aria-label={`Open ${m.name || m.machineId}`}>Open</a>
                   <Button kind="quiet" aria-label={`Delete ${m.name || m.machineId}`} onClick={() => { remove.clear(); setGoing(m); }}>Delete…</Button>

@@ -105,7 +105,7 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
                 <tr>
                   <th scope="col">Model</th>
                   <th scope="col" class="desk">From</th>
-                  {figures.map(([name], i) => <th key={name} scope="col" class={i ? "num desk" : "num"}>{name}</th>)}
+                  {figures.map(([name]) => <th key={name} scope="col" class="num desk">{name}</th>)}
                   {abilities && <th scope="col" class="desk">Can</th>}
                   <th scope="col"><span class="hidden">Actions</span></th>
                 </tr>
@@ -114,8 +114,8 @@ function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loa
                 <tr key={m.id}>
                   <th scope="row"><Button kind="link" onClick={() => onOpen(m)}>{m.id}</Button></th>
                   <td class="desk">{m.owned_by}</td>
-                  {figures.map(([name, of], i) => <td key={name} class={i ? "num desk" : "num"}>{of(m) || "–"}</td>)}
-                  {abilities && <td class="desk"><small class="muted">{Object.entries(m.capabilities ?? {}).filter(([, v]) => v).map(([k]) => k.replaceAll("_", " ")).join(" · ")}</small></td>}
+                  {figures.map(([name, of]) => <td key={name} class="num desk">{of(m) || "–"}</td>)}
+                  {abilities && <td class="desk can"><small class="muted">{Object.entries(m.capabilities ?? {}).filter(([, v]) => v).map(([k]) => k.replaceAll("_", " ")).join(" · ")}</small></td>}
                   <td class="num">{m.id.startsWith(m.owned_by + "/") && <Button kind="quiet" disabled={hide.busy} aria-label={`Disable ${m.id}`} onClick={() => void disable(m)}>Disable</Button>}</td>
                 </tr>
               ))}</tbody>

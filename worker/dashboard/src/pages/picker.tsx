@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../api";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox, Load, Search, Section, count } from "../ui";
+import { Badge, Button, Empty, Failed, Load, Search, Section, count } from "../ui";
 import { kindNames, type ConnectionRow } from "./connections";
 
 interface Listed { data: { id: string; kind?: string; context_length?: number }[]; source: string }
@@ -17,7 +17,7 @@ const mostShown = 400;
 
 // ModelPicker ticks the models that a connection offers (enabledModels). None
 // ticked by hand means all, also those that the provider adds later.
-export function ModelPicker({ machine, c, onChange }: { machine: Machine; c: ConnectionRow; onChange: (c: ConnectionRow) => void }) {
+export function ModelPicker({ machine, c, onChange, onReload }: { machine: Machine; c: ConnectionRow; onChange: (c: ConnectionRow) => void; onReload: () => Promise<void> }) {
   const list = useLoad(() => machine.get<Listed>(`/providers/${c.id}/models`), [machine, c.id, c.generation]);
   const enabled = c.providerSpecificData.enabledModels;
   const [search, setSearch] = useState("");
@@ -25,7 +25,7 @@ export function ModelPicker({ machine, c, onChange }: { machine: Machine; c: Con
   const save = useAction();
   useEffect(() => { setPicked(enabled ? new Set(enabled) : null); }, [c.generation]);
   const store = (models: string[] | null) => save.run(async () => {
-    const next = await machine.put<ConnectionRow>(`/providers/${c.id}`, { providerSpecificData: { enabledModels: models } });
+    const next = await machine.put<ConnectionRow>(`/providers/${c.id}`, { providerSpecificData: { enabledModels: models } }, c.generation);
     toast(models ? `Saved: ${count(models.length, "model")}.` : "All models are enabled.");
     onChange(next);
   });
@@ -64,7 +64,7 @@ export function ModelPicker({ machine, c, onChange }: { machine: Machine; c: Con
             </fieldset>
             {shown.length > mostShown && <p class="muted">{shown.length - mostShown} more: search to see them.</p>}
             {shown.length === 0 && <p class="muted">No model matches.</p>}
-            {save.error && <ErrorBox>{save.error}</ErrorBox>}
+            <Failed of={save} reload={onReload} />
             <div class="row wrap">
               <Button kind="main" busy={save.busy} disabled={picked === null || chosen === 0} onClick={() => void store(all.map((m) => m.id).filter(ticked))}>Save the ticked ones</Button>
               <Button disabled={save.busy || picked === null && !enabled} onClick={() => { setPicked(null); void store(null); }}>Enable all, also future ones</Button>

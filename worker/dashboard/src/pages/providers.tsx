@@ -5,9 +5,9 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
 import { to } from "../route";
-import { Badge, Button, Empty, ErrorBox, Load, Page, Switch, count } from "../ui";
+import { Badge, Button, Empty, ErrorBox, Load, Page, Search, Switch, count, number } from "../ui";
 import { Connection } from "./connection";
-import { errorText, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { errorText, placed, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Gallery } from "./gallery";
 import { statusOf } from "./status";
 
@@ -18,6 +18,8 @@ export default function Providers(props: PageProps) {
   if (id === "add") return <Gallery {...props} />;
   return id ? <Connection key={id} {...props} /> : <List {...props} />;
 }
+
+const searchFrom = 8; // connections that are seen at once
 
 // List shows them in the order they are tried.
 function List({ machine, machineName }: PageProps) {
@@ -33,16 +35,15 @@ function List({ machine, machineName }: PageProps) {
 
   // Moves are saved one after the other; what came of them is loaded after the last.
   const saving = useRef(Promise.resolve()), moves = useRef(0);
-  const move = (from: number, at: number) => {
+  const move = (c: ConnectionRow, place: ConnectionRow) => {
     const mine = ++moves.current, { conns, catalog } = rows.data!;
-    const next = moved(conns, from, at).map((c, i) => ({ ...c, priority: i + 1 }));
-    const changed = next.filter((c) => conns.find((x) => x.id === c.id)!.priority !== c.priority);
+    const next = placed(moved(conns, conns.indexOf(c), conns.indexOf(place)), c.id);
+    const changed = next.filter((n) => !conns.includes(n));
     rows.set({ conns: next, catalog });
     saving.current = saving.current
-      .then(() => order.run(async () => { for (const c of changed) await machine.put(`/providers/${c.id}`, { priority: c.priority }); }))
+      .then(() => order.run(async () => { for (const n of changed) await machine.put(`/providers/${n.id}`, { priority: n.priority }); }))
       .then(() => mine === moves.current ? rows.reload() : undefined);
   };
-
   const add = <a class="button main" href={to(machine.id, "providers", "add")}><Icon name="plus" />Add a provider</a>;
   return (
     <Page title="Providers" actions={add} intro={<>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from the first to the last.</>}>
@@ -54,12 +55,34 @@ function List({ machine, machineName }: PageProps) {
             {add}
           </Empty>
         )
-        : (
-          <Order items={conns} label="Connections, in the order they are tried" keyOf={(c) => c.id} onMove={move} name={(c) => c.name || providerName(c.provider, catalog)}>
-            {(c) => <Row machine={machine} c={c} now={now} provider={providerName(c.provider, catalog)} onChange={rows.reload} />}
-          </Order>
-        )}</Load>
+        : <Ordered machine={machine} conns={conns} catalog={catalog} now={now} onMove={move} onChange={rows.reload} />}</Load>
     </Page>
+  );
+}
+
+// Ordered is that list; a search narrows it down, and moves still count in the
+// whole.
+function Ordered({ machine, conns, catalog, now, onMove, onChange }: {
+  machine: Machine; conns: ConnectionRow[]; catalog: ProviderRow[]; now: number; onMove: (c: ConnectionRow, place: ConnectionRow) => void; onChange: () => Promise<void>;
+}) {
+  const [search, setSearch] = useState("");
+  const wanted = search.trim().toLowerCase();
+  const provider = (c: ConnectionRow) => providerName(c.provider, catalog);
+  const shown = conns.filter((c) => [c.name, provider(c), c.provider, c.providerSpecificData.prefix, c.last4].some((text) => text?.toLowerCase().includes(wanted)));
+  return (
+    <>
+      {conns.length > searchFrom && (
+        <div class="row wrap between">
+          <Search label="Search the connections" value={search} onInput={setSearch} />
+          <p class="muted small" role="status">{wanted && `${number(shown.length)} of `}{count(conns.length, "connection")}</p>
+        </div>
+      )}
+      {shown.length === 0 ? <Empty title="No connection matches" /> : (
+        <Order items={shown} label="Connections, in the order they are tried" keyOf={(c) => c.id} onMove={(from, at) => onMove(shown[from], shown[at])} name={(c) => c.name || provider(c)}>
+          {(c) => <Row machine={machine} c={c} now={now} provider={provider(c)} onChange={onChange} />}
+        </Order>
+      )}
+    </>
   );
 }
 
@@ -79,7 +102,7 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
   return (
     <div class="conn">
       <div>
-        <h2 class="row tight wrap"><a href={to(machine.id, "providers", c.id)}>{label}</a> <Badge kind={kind}>{text}</Badge>{wait > 0 && <small class="muted">ready in {duration(wait)}</small>}</h2>
+        <h2 class="row tight wrap"><a href={to(machine.id, "providers", c.id)}><bdi>{label}</bdi></a> <Badge kind={kind}>{text}</Badge>{wait > 0 && <small class="muted">ready in {duration(wait)}</small>}</h2>
         <p class="muted small">
           {provider}
           {c.providerSpecificData.prefix && <> · <code>{c.providerSpecificData.prefix}/</code></>}

@@ -94,7 +94,7 @@ export default function Requests({ machine }: PageProps) {
         return (
           <>
             {shown.length === 0 ? <Empty title="No request matches" /> : (
-              <Table label="Requests">
+              <Table label="Requests" stacked>
                 <thead><tr><th>Time</th><th>Asked for</th><th>Served by</th><th>Outcome</th><th class="num">Latency</th><th class="num">Tokens</th><th class="num">Cost</th><th>Key</th></tr></thead>
                 <tbody>{shown.map((r) => <Row key={r.seq} r={r} conn={(id) => nameOf(id, "conns")} keyLabel={nameOf(r.keyId, "keys")} />)}</tbody>
               </Table>
@@ -113,24 +113,24 @@ function Row({ r, conn, keyLabel }: { r: RequestRow; conn: (id?: string) => stri
   return (
     <tr>
       <th scope="row" class="at"><time dateTime={new Date(r.at).toISOString()} title={r.id}>{new Date(r.at).toLocaleTimeString("en", { hour12: false })}<small class="muted"> {new Date(r.at).toLocaleDateString("en", { day: "numeric", month: "short" })}</small></time></th>
-      <td><code>{r.asked || "–"}</code><div class="muted small">{r.endpoint}</div></td>
-      <td>{r.attempts === 0 ? <span class="muted">nobody was asked</span> : bad ? <span class="muted">nobody</span> : <><code>{r.model}</code><div class="muted small">{conn(r.connectionId)}</div></>}</td>
-      <td class="why">
+      <td class="full"><code>{r.asked || "–"}</code><div class="muted small">{r.endpoint}</div></td>
+      <td class="full" data-label="Served by">{r.attempts === 0 ? <span class="muted">nobody was asked</span> : bad ? <span class="muted">nobody</span> : <><code>{r.model}</code><div class="muted small"><bdi>{conn(r.connectionId)}</bdi></div></>}</td>
+      <td class="why full">
         <Badge kind={bad ? "bad" : broke ? "warn" : "good"}>{r.status}{bad ? ` ${statusWords[r.status] ?? ""}` : broke ? " broke off" : ""}</Badge>
         {r.error && <div class="small"><code>{r.error}</code></div>}
         {r.failed && (
           <ol class="tries" aria-label="Failed attempts">
             {r.failed.map((f, i) => (
-              <li key={i} class="small"><strong>{conn(f.connectionId)}</strong> {f.model && <code>{f.model}</code>} {f.status} {statusWords[f.status] ?? ""}{f.text && `: ${f.text}`}{!f.text && f.code && ` (${f.code})`} <span class="muted">after {number(f.ms)} ms</span></li>
+              <li key={i} class="small"><strong><bdi>{conn(f.connectionId)}</bdi></strong> {f.model && <code>{f.model}</code>} {f.status} {statusWords[f.status] ?? ""}{f.text && `: ${f.text}`}{!f.text && f.code && ` (${f.code})`} <span class="muted">after {number(f.ms)} ms</span></li>
             ))}
           </ol>
         )}
         {r.dropped && <div class="muted small">dropped: {r.dropped.join(", ")}</div>}
       </td>
-      <td class="num">{number(r.latencyMs)} ms</td>
-      <td class="num">{r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}</td>
-      <td class="num">{r.priced ? money(r.costUsd ?? 0) : "–"}</td>
-      <td>{keyLabel}</td>
+      <td class="num" data-label="Latency">{number(r.latencyMs)} ms</td>
+      <td class="num" data-label="Tokens">{r.inputTokens || r.outputTokens ? `${number(r.inputTokens ?? 0)} + ${number(r.outputTokens ?? 0)}` : "–"}</td>
+      <td class="num" data-label="Cost">{r.priced ? money(r.costUsd ?? 0) : "–"}</td>
+      <td data-label="Key"><bdi>{keyLabel}</bdi></td>
     </tr>
   );
 }

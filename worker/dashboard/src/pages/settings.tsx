@@ -37,7 +37,7 @@ function Calls({ machine }: { machine: Machine }) {
   return (
     <Section title="Calls" intro="How accounts are chosen, and how long an upstream may take.">
       <Load of={loaded} what="the settings" rows={2}>{() => v && (
-        <form class="grid" onSubmit={submit}>
+        <form class="grid wide" onSubmit={submit}>
           <Field label="Accounts of one provider" hint="In their order, the next is asked when one fails.">
             <select value={v.strategy} onChange={(e) => setV({ ...v, strategy: e.currentTarget.value })}>
               <option value="priority">in their order</option>

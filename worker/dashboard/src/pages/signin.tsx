@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { signIn, type Session } from "../api";
 import { useAction } from "../hooks";
 import { Button, ErrorBox, Field, Notice } from "../ui";
@@ -7,7 +7,8 @@ import { Button, ErrorBox, Field, Notice } from "../ui";
 export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s: Session) => void; inside?: boolean }) {
   const [token, set] = useState("");
   const action = useAction();
-  useEffect(() => { if (!inside) document.title = "Sign in · weir"; }, []);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => { if (!inside) { document.title = "Sign in · weir"; field.current?.focus(); } }, []);
   const submit = (e: Event) => {
     e.preventDefault();
     void action.run(async () => {
@@ -19,7 +20,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   const form = (
     <form onSubmit={submit}>
       <Field label="Operator’s token or manage key" hint="It is exchanged for a session, and not kept in this browser.">
-        <input type="password" name="token" autocomplete="current-password" required value={token} onInput={(e) => set(e.currentTarget.value)} />
+        <input ref={field} type="password" name="token" autocomplete="current-password" required value={token} onInput={(e) => set(e.currentTarget.value)} />
       </Field>
       {action.error && <ErrorBox>{action.error}</ErrorBox>}
       <Button type="submit" kind="main" busy={action.busy} disabled={!token.trim()}>Sign in</Button>

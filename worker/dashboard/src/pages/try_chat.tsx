@@ -85,8 +85,8 @@ export function Chat({ machine, models }: TryProps) {
           {turns.map((t, i) => (
             <div key={i} class={`turn ${t.role}`}>
               <span class="muted small">{t.role === "user" ? "You" : model}</span>
-              {t.thought && <details><summary class="small">Reasoning</summary><p class="said muted">{t.thought}</p></details>}
-              <p class="said">{t.content || busy && i === turns.length - 1 && <span class="spinner" aria-hidden="true" />}</p>
+              {t.thought && <details><summary class="small">Reasoning</summary><p class="said muted" dir="auto">{t.thought}</p></details>}
+              <p class="said" dir="auto">{t.content || busy && i === turns.length - 1 && <span class="spinner" aria-hidden="true" />}</p>
               {t.note && <small class="muted">{t.note}</small>}
             </div>
           ))}
@@ -94,7 +94,7 @@ export function Chat({ machine, models }: TryProps) {
         </div>
         {error && <ErrorBox>{error}</ErrorBox>}
         <form class="row end" onSubmit={submit}>
-          <Field label="Message"><textarea rows={2} ref={input} value={draft} onInput={(e) => setDraft(e.currentTarget.value)} onKeyDown={key} /></Field>
+          <Field label="Message"><textarea class="prose" dir="auto" rows={2} ref={input} value={draft} onInput={(e) => setDraft(e.currentTarget.value)} onKeyDown={key} /></Field>
           {busy ? <Button kind="danger" onClick={() => running.current?.abort()}>Stop</Button> : <Button kind="main" type="submit" disabled={!draft.trim()}>Send</Button>}
         </form>
       </Section>

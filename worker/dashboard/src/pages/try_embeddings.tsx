@@ -39,7 +39,7 @@ export function Embeddings({ machine, models }: TryProps) {
       <Section title="Embeddings">
         <form onSubmit={run}>
           <ModelField models={models} value={model} onPick={setModel} />
-          <Field label="Texts" hint={`One a line, ${maxLines} at most.`}><textarea rows={5} value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
+          <Field label="Texts" hint={`One a line, ${maxLines} at most.`}><textarea class="prose" dir="auto" rows={5} value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
           {act.error && <ErrorBox>{act.error}</ErrorBox>}
           <Button kind="main" type="submit" busy={act.busy} disabled={lines.length === 0}>Compare</Button>
         </form>

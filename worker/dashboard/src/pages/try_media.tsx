@@ -38,7 +38,7 @@ export function Speech({ machine, models }: TryProps) {
             <Field label="Voice"><input required spellcheck={false} autocapitalize="none" value={voice} onInput={(e) => setVoice(e.currentTarget.value)} /></Field>
             <Field label="Format"><select value={format} onChange={(e) => setFormat(e.currentTarget.value)}>{["mp3", "opus", "aac", "flac", "wav"].map((f) => <option key={f}>{f}</option>)}</select></Field>
           </div>
-          <Field label="Text"><textarea rows={3} required value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
+          <Field label="Text"><textarea class="prose" dir="auto" rows={3} required value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
           {t.act.error && <ErrorBox>{t.act.error}</ErrorBox>}
           <Button kind="main" type="submit" busy={t.act.busy}>Speak</Button>
         </form>
@@ -71,7 +71,7 @@ export function Image({ machine, models }: TryProps) {
             <ModelField models={models} value={model} onPick={setModel} />
             <Field label="Size"><input placeholder="the model’s own, or 1024x1024" pattern="\d+x\d+|auto" value={size} onInput={(e) => setSize(e.currentTarget.value)} /></Field>
           </div>
-          <Field label="Prompt"><textarea rows={3} required value={prompt} onInput={(e) => setPrompt(e.currentTarget.value)} /></Field>
+          <Field label="Prompt"><textarea class="prose" dir="auto" rows={3} required value={prompt} onInput={(e) => setPrompt(e.currentTarget.value)} /></Field>
           {t.act.error && <ErrorBox>{t.act.error}</ErrorBox>}
           <Button kind="main" type="submit" busy={t.act.busy}>Make an image</Button>
         </form>

@@ -35,6 +35,7 @@ interface UsageRow {
 interface Answer { from: string; to: string; data: UsageRow[]; total: UsageRow; by: Group }
 
 const tokens = (r: UsageRow) => (r.inputTokens ?? 0) + (r.outputTokens ?? 0);
+const cost = (r: UsageRow) => r.unpriced && !r.costUsd ? "–" : money(r.costUsd ?? 0);
 const latency = (r: UsageRow) => r.calls ? Math.round((r.latencyMs ?? 0) / r.calls) : 0;
 
 type Metric = "calls" | "tokens" | "cost" | "errors" | "latency";
@@ -126,11 +127,11 @@ function Shown({ u, nameOf, metric, onMetric, named }: { u: Answer; nameOf: Name
     <>
       <dl class="tilerow">
         {(Object.keys(metrics) as Metric[]).map((k) => (
-          <div key={k} class="stat"><dt>{metrics[k].name}</dt><dd>{metrics[k].text(metrics[k].of(total))}</dd></div>
+          <div key={k} class="stat"><dt>{metrics[k].name}</dt><dd>{k === "cost" ? cost(total) : metrics[k].text(metrics[k].of(total))}</dd></div>
         ))}
       </dl>
       <Section title={`${m.name} by day`} actions={<Tabs label="Shown" value={metric} items={(Object.keys(metrics) as Metric[]).map((k) => [k, metrics[k].name])} onPick={onMetric} />}>
-        <Lazy load={loadChart} what="the chart" props={{ days, lines, format: m.text, label: `${m.name} by day, from ${u.from} to ${u.to}. The numbers are in the table below.` }} />
+        <Lazy load={loadChart} what="the chart" props={{ days, lines, format: m.text, whole: metric !== "cost", label: `${m.name} by day, from ${u.from} to ${u.to}. The numbers are in the table below.` }} />
         {rows.length > maxLines && <p class="muted small">The {maxLines} largest of {rows.length} are drawn; the table has all.</p>}
         <details>
           <summary>The chart as a table</summary>
@@ -155,7 +156,7 @@ function Shown({ u, nameOf, metric, onMetric, named }: { u: Answer; nameOf: Name
 }
 
 function Numbers({ name, r }: { name: string; r: UsageRow }) {
-  const cells = [number(r.calls ?? 0), number(r.requests), number(r.errors ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), r.unpriced && !r.costUsd ? "–" : money(r.costUsd ?? 0), r.calls ? `${number(latency(r))} ms` : "–"];
+  const cells = [number(r.calls ?? 0), number(r.requests), number(r.errors ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), cost(r), r.calls ? `${number(latency(r))} ms` : "–"];
   return <tr><th scope="row">{name}</th>{cells.map((c, i) => <td key={i} class="num">{c}</td>)}</tr>;
 }
 
