@@ -33,7 +33,7 @@ export async function bench(options = {}) {
 
 // open gives a watched page, closed and judged when the test ends.
 //
-//	as        signs in with this token first; absent, with the operator's; null, not at all
+//	as        is signed in with this token; absent, with the operator's; null, not at all
 //	at        address within the dashboard, "#/machines"
 //	failures  "METHOD path status" of answers that the test provokes; a path may end in *, and
 //	          status 0 is no answer at all
@@ -56,7 +56,6 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
   await page.addInitScript(() => addEventListener("securitypolicyviolation", (e) => {
     window.reportViolation(`${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber} ${e.sample}`);
   }));
-  await page.addInitScript(axeSource);
   page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
   page.on("console", (m) => {
     // The browser logs every answer of 400 and above, and every call without one; those are judged below.
@@ -72,9 +71,19 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
     await context.close();
     assert.deepEqual(wrong, []);
   });
+  if (as !== null) await context.addCookies([await session(b, as)]);
   await page.goto(`${b.url}/${at}`);
-  if (as !== null) await signIn(page, as);
+  if (as !== null) await page.locator(".who").waitFor({ state: "attached" });
   return page;
+}
+
+// session signs in as the page does, and gives its cookie.
+async function session(b, token) {
+  const res = await b.gateway.fetch("/api/session", { method: "POST", headers: { "content-type": "application/json", origin: b.url }, body: JSON.stringify({ token }) });
+  assert.equal(res.status, 200, await res.text());
+  const [, name, value] = /^([^=]+)=([^;]+);/.exec(res.headers.get("set-cookie"));
+  // Chromium takes a secure cookie for loopback from this address alone.
+  return { name, value, url: "https://127.0.0.1", secure: true, httpOnly: true, sameSite: "Strict" };
 }
 
 // signIn does what a person does at the sign-in page.
@@ -88,11 +97,12 @@ export async function signIn(page, token) {
 // the screen shows while a dialog is open.
 export async function shot(page, name) {
   const fullPage = await page.locator("dialog[open]").count() === 0;
-  await page.screenshot({ path: join(out, name + ".png"), fullPage });
+  await page.screenshot({ path: join(out, name + ".jpg"), type: "jpeg", quality: 80, fullPage });
 }
 
 // accessible runs axe on the page as it is, or its rules of that name.
 export async function accessible(page, what, rules = null) {
+  if (!await page.evaluate(() => "axe" in window)) await page.evaluate(axeSource);
   const found = await page.evaluate(async (values) => (await window.axe.run(document, { resultTypes: ["violations"], ...(values ? { runOnly: { type: "rule", values } } : {}) })).violations
     .map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + (n.any[0]?.message ?? "")).join(" | ")}`), rules);
   assert.deepEqual(found, [], `axe on ${what}`);

@@ -134,6 +134,16 @@ test("a kind that nothing serves says where to go", async (t) => {
   await page.getByRole("heading", { level: 1, name: "Add a provider" }).waitFor();
 });
 
+test("without a provider the page says that the catalogue cannot be called", async (t) => {
+  const { page, seen, shown } = await models(t, { connected: false });
+  await page.getByText("No provider is connected, so this is the built-in catalogue").waitFor();
+  assert.deepEqual(await shown(), (await seen()).slice(0, 300));
+  await page.getByText(/^[\d,]+ more: filter to see them\.$/).waitFor();
+  await looks(page, "models-catalogue");
+  await page.getByRole("link", { name: "Connect one" }).click();
+  await page.getByRole("heading", { level: 1, name: "Add a provider" }).waitFor();
+});
+
 test("the menu of a phone opens, leads on and closes", async (t) => {
   const { page } = await models(t, { phone: true });
   const menu = page.getByRole("button", { name: "Menu" });

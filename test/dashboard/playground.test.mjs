@@ -21,11 +21,21 @@ async function playground(t, kind = "chat", options = {}) {
   return { page, machineId, keys };
 }
 
+// detailed opens what every part tells of its call: the head of the answer, and the command.
+async function detailed(page, path) {
+  await page.getByText("Headers of the answer").click();
+  await page.getByRole("row", { name: /^x-request-id / }).waitFor();
+  await page.getByText("The call with curl").first().click();
+  const curl = await page.getByRole("region", { name: "The call with curl" }).innerText();
+  assert.ok(curl.startsWith(`curl '${b.url}${path}'`) && curl.includes("$WEIR_KEY") && curl.includes("-d '{"), curl);
+}
+
 const said = (page) => page.getByRole("log").locator(".turn.assistant .said");
 
 test("chat is streamed, and shown as text whatever it contains", async (t) => {
   const { page, keys, machineId } = await playground(t);
   await looks(page, "playground");
+  await page.getByLabel("Most tokens of an answer").fill("500");
   await page.getByLabel("Message").fill(canary);
   await page.keyboard.press("Enter");
   await page.getByText(/^\d+ tokens in, \d+ out, \d+ ms$/).waitFor();
@@ -49,6 +59,7 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   assert.ok(key.expiresAt > Date.now() && key.expiresAt <= Date.now() + 3_600_000);
   const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/chat/completions"));
   assert.deepEqual(sent.json.messages.map((m) => m.role), ["user", "assistant", "user"]);
+  assert.equal(sent.json.max_tokens, 500, "by the name that this upstream knows");
   const stored = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML, await indexedDB.databases()]));
   assert.equal(stored.includes(`sk-${machineId}`), false);
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
@@ -100,6 +111,7 @@ test("texts are compared by their vectors", async (t) => {
   assert.equal(cells[2], cells[6]);
   await table.getByText(canary).waitFor();
   await looks(page, "playground-embeddings");
+  await detailed(page, "/v1/embeddings");
 });
 
 test("speech plays", async (t) => {
@@ -117,6 +129,7 @@ test("speech plays", async (t) => {
   await page.waitForFunction(() => document.querySelector("audio").readyState >= 2);
   assert.equal(Math.round(await page.evaluate(async () => { const a = document.querySelector("audio"); await a.play(); a.pause(); return a.duration; })), 1);
   await looks(page, "playground-speech");
+  await detailed(page, "/v1/audio/speech");
   const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/audio/speech"));
   assert.deepEqual([sent.json.input, sent.json.voice, sent.json.response_format], ["Hello", "alloy", "wav"]);
 });
@@ -130,6 +143,11 @@ test("an image is shown", async (t) => {
   await page.waitForFunction(() => document.querySelector("img.made").naturalWidth === 1);
   await page.getByText(canary).waitFor();
   await looks(page, "playground-image");
+  await detailed(page, "/v1/images/generations");
+  await page.getByLabel("Model", { exact: true }).fill("up/gpt-image-1");
+  await Promise.all([page.waitForResponse("**/v1/images/generations"), page.getByRole("button", { name: "Make an image" }).click()]);
+  const asked = b.upstream.seen.filter((r) => r.path.endsWith("/images/generations")).slice(-2);
+  assert.deepEqual(asked.map((r) => [r.json.model, r.json.response_format]), [["test-image", "b64_json"], ["gpt-image-1", undefined]]);
 });
 
 test("the web is searched, and only addresses of the web become links", async (t) => {
@@ -144,6 +162,7 @@ test("the web is searched, and only addresses of the web become links", async (t
   await results.getByRole("link", { name: /^Weirs/ }).waitFor();
   assert.deepEqual(await results.getByRole("link").evaluateAll((list) => list.map((a) => [a.href, a.rel])), [["https://example.com/weirs", "noopener noreferrer"]]);
   await looks(page, "playground-search");
+  await detailed(page, "/v1/search");
 });
 
 test("the holder of a manage key plays too; a key that somebody revoked is made anew", async (t) => {

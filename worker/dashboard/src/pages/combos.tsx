@@ -76,7 +76,7 @@ function Item({ machine, c, onEdit, onChange }: { machine: Machine; c: Combo; on
 
 // calls are what "try it" sends, by kind.
 const calls: Record<string, [path: string, body: (model: string) => object]> = {
-  llm: ["/v1/chat/completions", (model) => ({ model, messages: [{ role: "user", content: "Say hello in one word." }], max_tokens: 64 })],
+  llm: ["/v1/chat/completions", (model) => ({ model, messages: [{ role: "user", content: "Say hello in one word." }], max_completion_tokens: 64 })],
   embedding: ["/v1/embeddings", (model) => ({ model, input: "hello" })],
   rerank: ["/v1/rerank", (model) => ({ model, query: "hello", documents: ["hello", "goodbye"] })],
   webSearch: ["/v1/search", (model) => ({ model, query: "hello", max_results: 1 })],

@@ -5,7 +5,7 @@ import { Dialog } from "../dialog";
 import { useAction, useLoad, type Loaded } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Badge, Button, Code, Empty, ErrorBox, Load, Page, Search, Section, Table, Tabs, count, number } from "../ui";
+import { Badge, Button, Code, Empty, ErrorBox, Load, Notice, Page, Search, Section, Table, Tabs, count, number } from "../ui";
 import { Aliases } from "./aliases";
 import { kindNames } from "./connections";
 import { Customs } from "./customs";
@@ -58,9 +58,15 @@ export default function Models({ machine }: PageProps) {
   const [open, setOpen] = useState<Entry | null>(null);
   const list = useLoad(async () => (await machine.get<{ data: Entry[] }>(`/models/list/${segment}`)).data, [machine, segment]);
   const off = useLoad(async () => (await machine.get<{ disabled: Record<string, string[]> }>("/models/disabled")).disabled, [machine]);
+  const connected = useLoad(async () => (await machine.get<{ data: { isActive: boolean }[] }>("/providers")).data.some((c) => c.isActive), [machine]);
   const reload = async () => { await Promise.all([list.reload(), off.reload()]); };
   return (
     <Page title="Models" intro="The list as clients of this machine see it.">
+      {connected.data === false && (
+        <Notice kind="warn">
+          No provider is connected, so this is the built-in catalogue: nothing of it can be called yet. <a href={to(machine.id, "providers", "add")}>Connect one</a>
+        </Notice>
+      )}
       <Tabs label="Kind" value={segment} items={segments} onPick={setSegment} />
       <List key={segment} machine={machine} list={list} onOpen={setOpen} onChange={reload} />
       <Disabled machine={machine} off={off} onChange={reload} />

@@ -33,7 +33,7 @@ export function Chat({ machine, models }: TryProps) {
     setSent(null);
     setBusy(true);
     const body = {
-      model, stream: true, stream_options: { include_usage: true }, ...(limit ? { max_tokens: Number(limit) } : {}),
+      model, stream: true, stream_options: { include_usage: true }, ...(limit ? { max_completion_tokens: Number(limit) } : {}),
       messages: [...(system.trim() ? [{ role: "system", content: system.trim() }] : []), ...before.map(({ role, content }) => ({ role, content }))],
     };
     const began = performance.now();

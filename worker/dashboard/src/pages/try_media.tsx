@@ -57,6 +57,9 @@ export function Speech({ machine, models }: TryProps) {
 // Kinds of images by how their base64 begins.
 const images: [start: string, type: string][] = [["iVBOR", "image/png"], ["/9j/", "image/jpeg"], ["UklGR", "image/webp"], ["R0lGOD", "image/gif"]];
 
+// Image makes an image of a text. It is asked for in base64, as the page shows
+// none of another origin; OpenAI’s GPT image models give nothing else, and
+// refuse to be asked.
 export function Image({ machine, models }: TryProps) {
   const [model, setModel] = useState(models[0]), [prompt, setPrompt] = useState("A weir in a quiet river, woodcut"), [size, setSize] = useState("");
   const t = useTry(machine, "/v1/images/generations", async (res) => {
@@ -66,7 +69,7 @@ export function Image({ machine, models }: TryProps) {
   return (
     <>
       <Section title="Image">
-        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, prompt, n: 1, response_format: "b64_json", ...(size ? { size } : {}) }); }}>
+        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, prompt, n: 1, ...(/gpt-image/.test(model) ? {} : { response_format: "b64_json" }), ...(size ? { size } : {}) }); }}>
           <div class="grid">
             <ModelField models={models} value={model} onPick={setModel} />
             <Field label="Size"><input placeholder="the model’s own, or 1024x1024" pattern="\d+x\d+|auto" value={size} onInput={(e) => setSize(e.currentTarget.value)} /></Field>
