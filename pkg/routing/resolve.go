@@ -123,7 +123,13 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 		return r.tooMany()
 	}
 	if c.Strategy == "round-robin" {
-		start = int(r.m.Turn("combo/"+c.Name) % uint32(n))
+		// A combo whose members only stand by takes no turn: where two take
+		// turns within each other, some members would never be the first.
+		turn := r.m.NextTurn
+		if len(r.out) == 0 {
+			turn = r.m.Turn
+		}
+		start = int(turn("combo/"+c.Name) % uint32(n))
 	}
 	before := len(r.out)
 	var first error

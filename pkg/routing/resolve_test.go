@@ -229,3 +229,23 @@ func BenchmarkResolve(b *testing.B) {
 		}
 	}
 }
+
+// The inner combo took a turn with each request, also when the outer one had
+// another member first: with two members each, one was never asked.
+func TestCombosThatTakeTurnsWithinEachOther(t *testing.T) {
+	m := machine(
+		store.Combo{Name: "inner", Strategy: "round-robin", Models: []string{"lab/a", "lab/b"}},
+		store.Combo{Name: "outer", Strategy: "round-robin", Models: []string{"lab/c", "inner"}},
+	)
+	first := ""
+	for range 8 {
+		got, err := Router{}.Resolve("outer", m, catalog.Embedding)
+		if err != nil || len(got) != 3 {
+			t.Fatalf("%v %v", got, err)
+		}
+		first += got[0].Model
+	}
+	if first != "cacbcacb" {
+		t.Errorf("asked first %s, want cacbcacb", first)
+	}
+}
