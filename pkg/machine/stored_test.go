@@ -1,0 +1,176 @@
+package machine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+)
+
+// stored is what a build of some time ago left of a machine: the rows of its
+// object, and the replica in KV.
+type stored struct {
+	Key, Managed, Named string // keys of the gateway
+	Connection, Tokens  string // ids
+	Access, Refresh     string
+	At                  int64
+	Rows                map[string]json.RawMessage
+	Replica             json.RawMessage
+	MachineID           string
+}
+
+// storedBy reads testdata/stored/<format>.json. A file stays as it was written:
+// a change of a row's form adds another one.
+func storedBy(t *testing.T, file string) (s stored) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// over is a world on what a build has left, each row as change gives it.
+func over(t *testing.T, s stored, change func(key string, row []byte) []byte) *world {
+	w := newWorld(t)
+	st := w.loc.Storage(mid)
+	for k, v := range s.Rows {
+		var b bytes.Buffer
+		if err := json.Compact(&b, v); err != nil {
+			t.Fatal(err)
+		}
+		st.Write([]Row{{k, change(k, b.Bytes())}}, KeepAlarm)
+	}
+	st.Flush()
+	w.kv.Put(w.ctx, kvKey(mid), s.Replica)
+	w.idp.n, w.idp.access, w.idp.refresh = 10, s.Access, s.Refresh
+	return w
+}
+
+// serves checks that a machine is what it was: to the data plane, to its
+// managers, and for what it does by itself.
+func (w *world) serves(s stored) {
+	w.Helper()
+	m := w.replica()
+	if len(m.Connections) != 3 || len(m.Keys) != 3 || len(m.Combos) != 1 || len(m.CustomModels) != 1 || len(m.Disabled) != 1 || m.ModelAliases["mini"] != "up/m" || m.Settings.IdleSeconds != 90 {
+		w.Fatalf("the machine is not whole: %s", jsonOf(m))
+	}
+	c := snapshotConn(m, s.Connection)
+	if c == nil || w.open(c, store.APIKey) != "sk-0123456789abcdefghij" || c.Priority != 2 || c.Data.Prefix != "up" || string(c.Data.Other["home"]) != `{"x":[1]}` {
+		w.Fatalf("the connection: %s", jsonOf(c))
+	}
+	snap := snapshot.New(m)
+	for _, key := range []string{s.Key, s.Managed, s.Named} {
+		if snap.FindKey(sha256.Sum256([]byte(key))) == nil {
+			w.Errorf("a key is not accepted any more")
+		}
+	}
+	if st := snap.State(s.Connection, "m"); st.Until <= s.At || st.Failures != 2 {
+		w.Errorf("the cooldown: %+v", st)
+	}
+	if k := w.ok("GET", "/api/keys", "").Get(`data.#(name=="limited")`); k.Get("requestsToday").Int() != 70 || k.Get("limitedUntil").Int() <= s.At || k.Get("rpm").Int() != 7 {
+		w.Errorf("the limits of a key: %s", k.Raw)
+	}
+	if a := w.ok("GET", "/api/audit?verify=true", ""); !a.Get("chain.ok").Bool() || len(a.Get("data").Array()) < 10 {
+		w.Errorf("the audit: %.300s", a.Raw)
+	}
+	if u := w.ok("GET", "/api/usage?period=30d&group=model", ""); !strings.Contains(u.Raw, `30`) || !strings.Contains(u.Raw, "0.25") {
+		w.Errorf("usage: %s", u.Raw)
+	}
+	if j := w.want(200, "job.get", `{"id":"job-1"}`); j.Get("connectionId").Str != s.Connection {
+		w.Errorf("job: %s", j.Raw)
+	}
+	if v := w.ok("GET", "/api/providers/"+s.Connection, ""); v.Get("lastError").Str != "429: slow down" || v.Get("last4").Str != "ghij" {
+		w.Errorf("shown as %s", v.Raw)
+	}
+	again := w.ok("POST", "/api/keys", `{"name":"named"}`, func(e *Envelope) { e.MutationID = "mutation-1" })
+	if again.Get("apiKey").Str != s.Named {
+		w.Errorf("a mutation is made twice: %s", again.Raw)
+	}
+	w.clock.add(2 * 60e9)
+	got := w.want(200, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`)
+	if got.Get("connection.tokenGeneration").Int() != 3 || w.idp.revocations != 0 {
+		w.Errorf("refresh: %s", got.Raw)
+	}
+	w.ok("PUT", "/api/providers/"+s.Connection, `{"name":"second"}`)
+	w.loc.Alarms(w.ctx)
+	if _, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)]); err != nil {
+		w.Errorf("what is published: %v", err)
+	}
+}
+
+// The rows of every earlier build are served, as they are and as a newer build
+// may have left them before it was taken back: with fields and rows that this
+// one does not know. Reliability F61, F62.
+func TestRowsOfOtherBuildsAreServed(t *testing.T) {
+	files, err := filepath.Glob("testdata/stored/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no rows", err)
+	}
+	for _, file := range files {
+		s := storedBy(t, file)
+		same := func(_ string, row []byte) []byte { return row }
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if _, err := snapshot.Parse(mid, s.Replica); err != nil {
+				t.Errorf("its replica: %v", err)
+			}
+			over(t, s, same).serves(s)
+		})
+		t.Run(filepath.Base(file)+", by a newer build", func(t *testing.T) {
+			w := over(t, s, func(key string, row []byte) []byte {
+				if !gjson.ParseBytes(row).IsObject() || strings.HasPrefix(key, auditPrefix) { // a record's hash is over its bytes
+					return row
+				}
+				for _, field := range []string{"zFuture", "a.b", "__proto__"} {
+					var err error
+					if row, err = sjson.SetBytes(row, strings.ReplaceAll(field, ".", `\.`), map[string]any{"x": []int{1}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return row
+			})
+			st := w.loc.Storage(mid)
+			future := []Row{{"future:1", []byte(`{"v":9}`)}, {"zz", []byte(`"text"`)}, {connPrefix + "unreadable", []byte(`{"id":[1]}`)}}
+			st.Write(future, KeepAlarm)
+			st.Flush()
+			w.serves(s)
+			for _, r := range future {
+				if got := st.Dump()[r.Key]; string(got) != string(r.Value) {
+					t.Errorf("the row %s was changed to %q", r.Key, got)
+				}
+			}
+		})
+		t.Run(filepath.Base(file)+", with a secret sealed in a newer way", func(t *testing.T) {
+			w := over(t, s, func(key string, row []byte) []byte {
+				if key == connPrefix+s.Tokens {
+					return bytes.ReplaceAll(row, []byte(`"v1.`), []byte(`"v2.`))
+				}
+				return row
+			})
+			w.clock.add(2 * 60e9)
+			if a := w.want(503, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`); !isFailure(a, "key_unavailable") {
+				t.Errorf("got %s", a.Raw)
+			}
+			if c := snapshotConn(w.replica(), s.Connection); c == nil || w.open(c, store.APIKey) == "" {
+				t.Error("another connection does not open")
+			}
+			w.clock.add(2 * 3600e9) // the hour's work leaves what it cannot open
+			w.loc.Alarms(w.ctx)
+			if n := strings.Count(string(w.loc.Storage(mid).Dump()[connPrefix+s.Tokens]), `"v2.`); n != 2 {
+				t.Errorf("%d of 2 secrets are left as they were", n)
+			}
+		})
+	}
+}
