@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/store"
 )
 
@@ -92,6 +94,10 @@ func New(rec *store.Machine) *Machine {
 // and answers it. A replica of another machine, or of a format that this build
 // does not know, is refused.
 func Parse(id string, raw []byte) (*Machine, error) {
+	// First of all: another format may have other types.
+	if v := gjson.GetBytes(raw, "v").Int(); v != Version {
+		return nil, fmt.Errorf("snapshot: replica of format %d", v)
+	}
 	rec := new(store.Machine)
 	if err := json.Unmarshal(raw, rec); err != nil {
 		// The text of the error may quote the document.
@@ -99,9 +105,6 @@ func Parse(id string, raw []byte) (*Machine, error) {
 	}
 	if rec.ID != id {
 		return nil, errors.New("snapshot: the replica is of another machine")
-	}
-	if rec.Version != Version {
-		return nil, fmt.Errorf("snapshot: replica of format %d", rec.Version)
 	}
 	return New(rec), nil
 }

@@ -79,6 +79,37 @@ test("what was acknowledged is there after a restart, and no plain secret is on 
   }
 });
 
+// As after a deploy that was taken back. Reliability F48, F61, F62.
+test("a replica of a newer form, of another machine or of no form at all is passed over: the object is asked", async () => {
+  const operator = admin(gw), machines = [];
+  for (let i = 0; i < 4; i++) {
+    const m = await operator.machine();
+    await operator.connect(m.machineId, compatible(up, { apiKey: `sk-canary-of-${i}` }));
+    await until("the replica", async () => ((JSON.parse(await kv.get(`machine:${m.machineId}`) ?? "{}")).connections ?? []).length === 1);
+    machines.push(m);
+  }
+  const replica = async (m) => JSON.parse(await kv.get(`machine:${m.machineId}`));
+  const first = await replica(machines[0]), ahead = { generation: 999, publishedAt: Date.now() + 3600_000 };
+  const stored = [
+    JSON.stringify({ ...first, ...ahead, v: 2, connections: { future: [] } }), JSON.stringify({ ...first, ...ahead }), // the second is that of the first machine
+    "{\"v\":1,", JSON.stringify({ ...await replica(machines[3]), zFuture: { a: 1 }, connections: (await replica(machines[3])).connections.map((c) => ({ ...c, zFuture: [1] })) }),
+  ];
+  await gw.close();
+  gw = await start({ persist: storage });
+  kv = await gw.mf.getKVNamespace("KV");
+  for (const [i, m] of machines.entries()) await kv.put(`machine:${m.machineId}`, stored[i]);
+  for (const [i, m] of machines.entries()) {
+    up.clear();
+    const res = await embed(m.machineId, m.apiKey, "up/test-embed");
+    assert.equal(res.status, 200, `${i}: ${await res.text()}`);
+    assert.equal(up.seen[0].headers.authorization, `Bearer sk-canary-of-${i}`, "a credential of another machine");
+  }
+  assert.ok(gw.logs.some((l) => l.includes("replica of format 2")) && gw.logs.some((l) => l.includes("another machine")), gw.logs.join("\n"));
+  // The next change publishes what this build reads.
+  for (const m of machines) await admin(gw).call("POST", `/${m.machineId}/api/combos`, { name: "changed", models: ["up/test-embed"] });
+  for (const m of machines) await until("a replica of this build", async () => { try { const r = await replica(m); return r.v === 1 && r.machineId === m.machineId && r.combos.length === 1; } catch { return false; } });
+});
+
 test("a revoked key ends", async () => {
   const operator = admin(gw), { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, compatible(up));
