@@ -170,7 +170,9 @@ test("answers that are none: of transcriptions another account may be asked, of 
 const field = (b, name, value) => `--${b}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
 const file = (b, more = 'filename="a.mp3"', head = "") => `--${b}\r\nContent-Disposition: form-data; name="file"; ${more}\r\nContent-Type: audio/mpeg\r\n${head}\r\nSOUND--\r\n-SOUND\r\n`;
 const form = (b, ...parts) => parts.join("") + `--${b}--\r\n`;
-const transcribe = (type, body, more = []) => request(gw.url, "POST", "/v1/audio/transcriptions", [bearer(me.apiKey), ["content-type", type], ...more], body, { ms: 60_000 });
+// Of a large form only the beginning is sent: its answer comes before the rest,
+// and a client that still writes then may lose it.
+const transcribe = (type, body) => request(gw.url, "POST", "/v1/audio/transcriptions", [bearer(me.apiKey), ["content-type", type]], body.subarray(0, 100_000), { ms: 60_000, length: body.length });
 
 test("T42: odd forms that are right", async () => {
   const long = "b".repeat(70);
@@ -221,7 +223,7 @@ test("T42: forms that break a rule are refused, and none of them goes up whole",
   ]) {
     up.seen.length = 0;
     const a = await transcribe(type, Buffer.from(body));
-    assert.ok(a.status === 400, `${what}: ${a.status} ${a.text}`);
+    assert.equal(a?.status, 400, `${what}: ${a?.text}`);
     assert.equal(JSON.parse(a.text).error.type, "invalid_request_error", what);
     assert.ok(!up.seen.some((s) => s.body.toString().endsWith("--b--\r\n")), `${what}: it went up`);
   }
@@ -231,8 +233,8 @@ test("T42: forms that break a rule are refused, and none of them goes up whole",
 test("T40: a compressed body is refused where it is read, and passes where it is not", async () => {
   const zipped = gzipSync(Buffer.alloc(200 << 20)), gzip = [["content-encoding", "gzip"]];
   for (const [path, type] of [["/v1/audio/transcriptions", "multipart/form-data; boundary=b"], ["/v1/audio/speech", "application/json"], ["/v1/images/generations", "application/json"], ["/v1/images/edits", "multipart/form-data; boundary=b"]]) {
-    const a = await request(gw.url, "POST", path, [bearer(me.apiKey), ["content-type", type], ...gzip], zipped);
-    assert.equal(a.status, 415, path);
+    const a = await request(gw.url, "POST", path, [bearer(me.apiKey), ["content-type", type], ...gzip], zipped.subarray(0, 1000), { length: zipped.length });
+    assert.equal(a?.status, 415, path);
   }
   assert.equal(up.seen.length, 0);
   up.answer = (res) => ok(res, { request_id: "job-1" });
