@@ -57,7 +57,7 @@ for (const [fault, then, rests] of [
   for (const [kind, call] of Object.entries(calls)) {
     test(`${kind}: ${fault.body ?? fault}: ${then === "next" ? "the next account answers" : "the answer goes to the caller"}`, async () => {
       const { send, ids, cooling } = await accounts(fault, "");
-      const got = await send({}, {}, call);
+      const began = Date.now(), got = await send({}, {}, call);
       if (then === "return") {
         assert.equal(got.status, Number(fault.slice(7)));
         assert.deepEqual(got.tried, [0]);
@@ -70,20 +70,21 @@ for (const [fault, then, rests] of [
       assert.equal(got.headers.get("x-weir-attempts"), "2");
       assert.equal(got.headers.get("x-weir-model"), call[1].model);
       if (call[1].stream) assert.match(got.text, /\[DONE\]|message_stop/);
-      const next = await send({}, {}, call);
-      assert.deepEqual(next.tried, rests ? [1] : [0, 1], "what is remembered");
+      const next = await send({}, {}, call), over = rests && Date.now() - began >= rests * 1000;
+      if (!over) assert.deepEqual(next.tried, rests ? [1] : [0, 1], "what is remembered");
       if (!rests) return;
       let row;
       for (let i = 0; i < 60 && !row; i++) { row = (await cooling()).find((r) => r.connectionId === ids[0]); if (!row) await new Promise((r) => setTimeout(r, 30)); }
       if (!row && rests <= 2) return; // over before it was read
-      assert.ok(row.waitMs <= rests * 1000 && row.waitMs > rests * 1000 - 15_000, `rests ${row.waitMs} ms`);
+      assert.ok(row.until - row.since <= rests * 1000 && row.until - row.since > rests * 1000 - 1000, `rests ${row.until - row.since} ms`);
+      assert.ok(row.waitMs > 0 && row.waitMs <= row.until - row.since, `${row.waitMs} ms are left`);
     });
   }
 }
 
 for (const [status, then] of [[400, "return"], [401, "next"], [429, "next"], [500, "next"], [529, "next"]]) {
   test(`a stream whose first event is an error of ${status}: as its status`, async () => {
-    const { send, faults } = await accounts("", "");
+    const { send, faults } = await accounts("", ""), began = Date.now();
     const type = { 400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 500: "server_error", 529: "overloaded_error" }[status];
     faults.set("Bearer upstream-key-0", { headers: { "content-type": "text/event-stream" }, body: `data: ${JSON.stringify({ error: { message: "no", type, code: status } })}\n\n` });
     for (const kind of ["stream", "translated stream"]) {
@@ -92,7 +93,7 @@ for (const [status, then] of [[400, "return"], [401, "next"], [429, "next"], [50
         assert.deepEqual([got.status, got.tried], [400, [0]], got.text);
         assert.ok(got.body.error, "JSON, though a stream was asked for");
       } else if (kind === "stream" || !new Set([401, 429]).has(status)) assert.deepEqual([got.status, got.tried], [200, [0, 1]], got.text);
-      else assert.deepEqual([got.status, got.tried], [200, [1]], "it rests");
+      else if (status !== 429 || Date.now() - began < 2000) assert.deepEqual([got.status, got.tried], [200, [1]], "it rests");
     }
   });
 }
@@ -105,12 +106,14 @@ for (const [name, header, seconds] of [
   ["too long", "retry-after:1000000", 1800], ["none", "x-nothing:1", 2], ["garbage", "retry-after:soon", 2], ["zero", "retry-after:0", 1], ["negative", "retry-after:-5", 2],
 ]) {
   test(`the wait of a 429: ${name}`, async () => {
-    const value = (typeof header === "function" ? header() : header).split("!header=").map((h) => `!header=${encodeURIComponent(h)}`).join("");
+    const began = Date.now(), value = (typeof header === "function" ? header() : header).split("!header=").map((h) => `!header=${encodeURIComponent(h)}`).join("");
     const { send } = await accounts("status=429" + value);
     const got = await send();
     assert.equal(got.status, 429);
     const wait = Number(got.headers.get("retry-after"));
-    assert.ok(wait <= seconds + 1 && wait >= Math.max(1, seconds - 2), `${wait} s, want ${seconds}`);
+    // What is left until a moment is less by what the test has taken itself.
+    const late = typeof header === "function" ? Math.ceil((Date.now() - began) / 1000) : 0;
+    assert.ok(wait <= seconds + 1 && wait >= Math.max(1, seconds - 2 - late), `${wait} s, want ${seconds}`);
     assert.ok(Math.abs(Number(got.headers.get("retry-after-ms")) - wait * 1000) <= 1000);
     assert.equal(got.headers.get("x-should-retry"), seconds > 60 ? "false" : null);
   });
@@ -160,25 +163,27 @@ test("the plan that is explained is the plan that is followed", async () => {
 });
 
 test("a limited account is left alone for as long as it said, also by other isolates", async () => {
-  const { send, cooling, ids } = await accounts("status=429!header=retry-after:7", "");
+  const { send, cooling, ids } = await accounts("status=429!header=retry-after:700", "");
   assert.deepEqual((await send()).tried, [0, 1]);
   assert.deepEqual((await send()).tried, [1]);
   let row;
   for (let i = 0; i < 50 && !row; i++) { row = (await cooling()).find((r) => r.connectionId === ids[0]); if (!row) await new Promise((r) => setTimeout(r, 50)); }
   assert.ok(row, "the object knows of the cooldown");
   const until = typeof row.until === "number" ? row.until : Date.parse(row.until);
-  assert.ok(until - Date.now() > 4000 && until - Date.now() <= 7000, `until in ${until - Date.now()} ms`);
+  assert.equal(until - row.since, 700_000);
+  assert.ok(until > Date.now() && until - Date.now() <= 700_000, `until in ${until - Date.now()} ms`);
 });
 
 test("with every account limited: 429 with the smallest wait", async () => {
-  const { send } = await accounts("status=429!header=retry-after:90", "status=429!header=retry-after-ms:61500");
+  const { send } = await accounts("status=429!header=retry-after:1200", "status=429!header=retry-after-ms:615500"), began = Date.now();
   const first = await send();
   assert.equal(first.status, 429);
   const again = await send();
   assert.equal(again.status, 429);
   assert.deepEqual(again.tried, []);
-  assert.ok(Math.abs(Number(again.headers.get("retry-after")) - 61) <= 1, again.headers.get("retry-after"));
-  assert.ok(Number(again.headers.get("retry-after-ms")) > 55000);
+  const left = Number(again.headers.get("retry-after-ms"));
+  assert.ok(left <= 615_500 && left >= 615_500 - (Date.now() - began), `${left} ms`);
+  assert.equal(again.headers.get("retry-after"), String(Math.ceil(left / 1000)));
   assert.equal(again.headers.get("x-should-retry"), "false");
   assert.equal(again.body.error.type, "rate_limit_error");
 });
@@ -219,9 +224,9 @@ test("round-robin takes turns", async () => {
 
 test("the client's own time limit ends the plan", async () => {
   const { send } = await accounts("stall", "stall");
-  const from = Date.now(), got = await send({}, { "x-stainless-timeout": "1" });
+  const got = await send({}, { "x-stainless-timeout": "1" });
   assert.equal(got.status, 504);
-  assert.ok(Date.now() - from < 2500, `${Date.now() - from} ms`);
+  assert.ok(got.tried.length <= 1, "the time is up with the first account, whose own limit is 30 s");
 });
 
 test("a combo goes on to the next model when the accounts of the first fail", async () => {
