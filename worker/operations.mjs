@@ -4,6 +4,11 @@ import { NETWORK, OK } from "./codes.mjs";
 const enc = new TextEncoder();
 const FAULT = -2; // of an object's storage
 
+// How long an object may take, in ms. What a machine is now is asked before a
+// call: without an answer the replica will do. A token endpoint, and storing
+// its tokens, take up to 20 s.
+const snapshotMs = 5_000, objectMs = 30_000;
+
 // parseHead splits "name\nvalue\n…" into pairs.
 export function parseHead(text) {
   if (!text) return [];
@@ -65,9 +70,11 @@ function operations(inst) {
       const ns = call.env.MACHINE;
       const verb = inst.text(verbAt, verbLen), body = bodyLen ? inst.bytes(bodyAt, bodyLen) : null;
       if (call.rehearsal) return call.rehearsal.object(op, name, verb, body);
+      const end = (...event) => { if (limit.done) return; limit.done = true; call.lift(limit); inst.emit(op, ...event); };
+      const limit = call.limit(verb === "snapshot" ? snapshotMs : objectMs, () => end(NETWORK, 0, "no answer in time"));
       (async () => ns.get(ns.idFromName(name)).call(name, verb, body))().then(
-        (r) => inst.emit(op, OK, r.status, "", r.body),
-        (e) => inst.emit(op, NETWORK, e?.overloaded ? 1 : 0, String(e?.message ?? e).slice(0, 200)),
+        (r) => end(OK, r.status, "", r.body),
+        (e) => end(NETWORK, e?.overloaded ? 1 : 0, String(e?.message ?? e).slice(0, 200)),
       );
     },
     pause(op, ms) { scheduler.wait(ms).then(() => inst.emit(op, OK, 0)); },
