@@ -206,16 +206,21 @@ func (x *exchange) check(resp *upstream.Response) error {
 		if !r.IsObject() || !r.Get("categories").IsObject() {
 			return media.BadBody(errors.New("a result has no categories"))
 		}
-		if r.Get("flagged").IsBool() {
+		told := r.Get("flagged")
+		if told.IsBool() {
 			continue
 		}
-		verdict := `{"flagged":false,`
+		verdict, ok := `{"flagged":false,`, !told.Exists() && r.Get("categories.@keys.#").Int() > 0
 		r.Get("categories").ForEach(func(_, v gjson.Result) bool {
 			if v.Type == gjson.True {
 				verdict = `{"flagged":true,`
 			}
-			return true
+			ok = ok && v.IsBool()
+			return ok
 		})
+		if !ok {
+			return media.BadBody(errors.New("a verdict is neither true nor false"))
+		}
 		at := r.Index
 		raw = fields.Splice(raw, fields.Span{Start: at, End: at + 1}, []byte(verdict))
 	}

@@ -48,7 +48,9 @@ func TestTheAnswerHasAVerdict(t *testing.T) {
 }
 
 func TestBrokenAnswers(t *testing.T) {
-	for _, body := range []string{"", "null", `{}`, `{"results":{}}`, `{"results":[1]}`, `{"results":[{}]}`, `{"results":[`} {
+	for _, body := range []string{"", "null", `{}`, `{"results":{}}`, `{"results":[1]}`, `{"results":[{}]}`, `{"results":[`,
+		`{"results":[{"categories":{}}]}`, `{"results":[{"flagged":null,"categories":{"hate":true}}]}`, `{"results":[{"flagged":"yes","categories":{"hate":true}}]}`,
+		`{"results":[{"categories":{"hate":"yes"}}]}`, `{"results":[{"categories":{"hate":true,"violence":null}}]}`} {
 		w, h := world(t, body)
 		_, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":"a","model":"mod/m"}`))
 		if err == nil {

@@ -83,12 +83,12 @@ func (h *hit) site() string {
 	if h.host != "" {
 		return strings.ToLower(h.host)
 	}
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+	if i := strings.IndexAny(rest, `/?#\`); i >= 0 {
 		rest = rest[:i]
 	}
 	rest = rest[strings.LastIndexByte(rest, '@')+1:]
 	rest, _, _ = strings.Cut(rest, ":")
-	return strings.ToLower(rest)
+	return strings.ToLower(strings.TrimSuffix(rest, "."))
 }
 
 // wanted applies the domain filter to a host.

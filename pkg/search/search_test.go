@@ -160,7 +160,7 @@ func TestTheDomainFilterHolds(t *testing.T) {
 	w := fakeup.New(t, "tavily")
 	w.Script = func(*fakeup.Seen) fakeup.Answer {
 		return fakeup.Answer{Body: `{"results":[{"url":"https://example.com/"},{"url":"https://sub.Example.com:8443/x"},{"url":"https://notexample.com/"},` +
-			`{"url":"https://bad.example.com/"},{"url":"https://evil.com/?example.com"},{"url":"https://u@example.com/"},{"url":"mailto:a@example.com"},{"url":""}]}`}
+			`{"url":"https://bad.example.com/"},{"url":"https://evil.com/?example.com"},{"url":"https://u@example.com/"},{"url":"https://evil.com\\@example.com/"},{"url":"https://bad.example.com./"},{"url":"mailto:a@example.com"},{"url":""}]}`}
 	}
 	got := searched(t, w, `{"provider":"tavily","query":"q","domain_filter":["example.com","-bad.example.com"]}`)
 	if want := `["https://example.com/","https://sub.Example.com:8443/x","https://u@example.com/"]`; got.Get("results.#.url").Raw != want {

@@ -9,8 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { issue } from "../upstream/certificate.mjs";
+import { start as startCloud } from "../upstream/cloud.mjs";
 import { start as startProxy } from "../upstream/proxy.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
+import { serviceAccount, vertex } from "../upstream/vertex.mjs";
 
 const host = "oauth2.googleapis.com", user = "proxy-user:pass@word"; // the token endpoint of the provider used below
 const trusted = issue({ subject: "trusted authority" }), foreign = issue({ subject: "foreign authority" });
@@ -29,7 +31,7 @@ async function endpoint(certificate) {
     req.on("end", () => {
       const form = new URLSearchParams(Buffer.concat(parts).toString()), token = form.get("refresh_token");
       idp.calls.push({ host: req.headers.host, path: req.url, token, authorization: req.headers["proxy-authorization"] });
-      if (idp.answer) return idp.answer(req, res);
+      if (idp.answer) return idp.answer(req, res, Buffer.concat(parts).toString());
       if (idp.spent.has(token)) idp.reused++;
       idp.spent.add(token);
       const n = idp.calls.length;
@@ -218,6 +220,29 @@ test("what the endpoint refuses is told as on a direct call", async () => {
   idps.good.answer = null;
   assert.equal(c.status, "needs_reauth");
   assert.match(c.lastError, /invalid_grant/);
+});
+
+test("a service account's assertion goes through the proxy too, the calls with its token directly", async () => {
+  const acme = serviceAccount("acme-prod"), google = vertex({ accounts: [acme] }), up = await startCloud((got) => google.answer({ ...got, host: "europe-west4-aiplatform.googleapis.com" }));
+  idps.good.answer = (req, res, body) => {
+    const { status, headers, body: text } = google.answer({ method: "POST", host, path: req.url, url: req.url, headers: req.headers, body });
+    res.writeHead(status, headers).end(text);
+  };
+  const seen = proxy.seen.length;
+  try {
+    const { machineId, apiKey } = await operator.machine();
+    await operator.connect(machineId, { provider: "vertex", serviceAccount: acme.file, providerSpecificData: { location: "europe-west4", baseUrl: up.url, proxyUrl: proxyURL() } });
+    for (let i = 0; i < 3; i++) {
+      const res = await gw.fetch("/v1/chat/completions", { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: '{"model":"vertex/gemini-2.5-flash","messages":[{"role":"user","content":"Hi"}]}' });
+      assert.equal(res.status, 200, await res.text());
+    }
+    assert.deepEqual(proxy.seen.slice(seen).map((s) => s.target), [`${host}:443`]);
+    assert.equal(google.issued.length, 1);
+    assert.deepEqual(up.seen.map((s) => s.headers.authorization), Array(3).fill(`Bearer ${google.issued[0].token}`));
+  } finally {
+    idps.good.answer = null;
+    await up.close();
+  }
 });
 
 test("the operator's proxy serves connections without one of their own", async () => {
