@@ -94,7 +94,7 @@ func writeConverseRequest(q *request, d *doc, opt *Options) error {
 		d.str("type", "json_schema")
 		d.open("structure", '{')
 		d.open("jsonSchema", '{')
-		d.str("schema", closed(q.format.schema))
+		d.str("schema", q.closed(fieldNames[fieldFormat][q.from], q.format.schema))
 		d.opt("name", q.format.name)
 		d.opt("description", q.format.description)
 		for range 4 {

@@ -131,9 +131,11 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 }
 
 func messagesFormat(v gjson.Result) format {
-	f := format{kind: formatSchema, schema: "{}", strict: "true"}
+	f := format{kind: formatSchema, schema: "{}"}
 	if s := v.Get("schema"); s.IsObject() {
-		f.schema = s.Raw
+		if f.schema = s.Raw; strictable(s) {
+			f.strict = "true"
+		}
 	}
 	return f
 }

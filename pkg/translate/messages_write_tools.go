@@ -21,7 +21,7 @@ func writeMessagesTools(q *request, d *doc, gen *claude, forceFormat bool, marks
 		d.str("name", t.name)
 		d.opt("description", t.description)
 		if t.strict == "true" && gen.schema {
-			d.raw("input_schema", closed(t.schemaOr()))
+			d.raw("input_schema", q.closed("tools", t.schemaOr()))
 			d.bool("strict", true)
 		} else {
 			d.raw("input_schema", t.schemaOr())
@@ -116,51 +116,4 @@ func writeMessagesChoice(q *request, d *doc, gen *claude, budget, forceFormat bo
 		d.bool("disable_parallel_tool_use", true)
 	}
 	d.close('}')
-}
-
-// closed adds additionalProperties false to the object schemas that do not
-// speak of it, as structured output asks.
-func closed(schema string) string {
-	v := gjson.Parse(schema)
-	d := doc{}
-	closeSchema(&d, v)
-	return string(d.b)
-}
-
-// closeSchema writes a schema after its name, or as an element.
-func closeSchema(d *doc, v gjson.Result) {
-	switch {
-	case v.IsObject():
-		d.open("", '{')
-		isObject, told := false, false
-		v.ForEach(func(k, x gjson.Result) bool {
-			switch k.Str {
-			case "type":
-				isObject = isObject || x.Str == "object"
-			case "properties":
-				isObject = isObject || x.IsObject()
-			case "additionalProperties":
-				told = true
-			}
-			d.raw("", k.Raw)
-			d.b = append(d.b, ':')
-			switch k.Str {
-			case "enum", "const", "default", "examples", "required":
-				d.raw("", x.Raw)
-			default:
-				closeSchema(d, x)
-			}
-			return true
-		})
-		if isObject && !told {
-			d.bool("additionalProperties", false)
-		}
-		d.close('}')
-	case v.IsArray():
-		d.open("", '[')
-		v.ForEach(func(_, x gjson.Result) bool { closeSchema(d, x); return true })
-		d.close(']')
-	default:
-		d.raw("", v.Raw)
-	}
 }

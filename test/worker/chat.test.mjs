@@ -7,7 +7,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
-import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import { Output, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { z } from "zod";
@@ -149,7 +149,7 @@ for (const family of families) {
   for (const [name, make] of [
     ["openai (responses)", () => createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
     ["openai (chat)", () => createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" }).chat(model)],
-    ["openai-compatible", () => createOpenAICompatible({ name: "weir", apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
+    ["openai-compatible", () => createOpenAICompatible({ name: "weir", supportsStructuredOutputs: true, apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
     ["anthropic", () => createAnthropic({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
   ]) {
     describe(`ai with ${name} over ${family}`, () => {
@@ -164,6 +164,17 @@ for (const family of families) {
         for await (const piece of got.textStream) text += piece;
         assert.equal(text, "You said: Hello ☃");
         assert.equal(await got.finishReason, "stop");
+      });
+      test("objects", async () => {
+        const schema = jsonSchema({ type: "object", properties: { city: { type: "string" }, degrees: { type: "number" } }, required: ["city", "degrees"], additionalProperties: false });
+        const ask = { model: make(), prompt: "Hello", maxRetries: 0, output: Output.object({ schema }) };
+        assert.deepEqual((await generateText(ask)).output, { city: "Paris", degrees: 21 });
+        assert.deepEqual(await streamText({ ...ask, onError({ error }) { throw error; } }).output, { city: "Paris", degrees: 21 });
+      });
+      test("pictures and documents", async () => {
+        const files = [["image/png", "iVBORw0KGgo="], ["application/pdf", "JVBERi0xLjQ="]].map(([mediaType, data]) => ({ type: "file", mediaType, data, filename: "a" }));
+        await generateText({ model: make(), maxRetries: 0, messages: [{ role: "user", content: [{ type: "text", text: "Look" }, ...files] }] });
+        assert.match(JSON.stringify(up.seen.at(-1).json), /iVBORw0KGgo=.*JVBERi0xLjQ=/);
       });
       test("tools in steps", async () => {
         const asked = [];

@@ -8,6 +8,8 @@ import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
 import { generateText, jsonSchema, stepCountIs, tool } from "ai";
 import OpenAI from "openai";
+import { zodResponseFormat } from "openai/helpers/zod";
+import { z } from "zod";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, compatible, start } from "./gateway.mjs";
 
@@ -405,6 +407,17 @@ describe("what a request says besides", () => {
     assert.equal(sent().user, "u1");
     const { response } = await openai().responses.create({ model: "an/m", input: "?", metadata: { a: "b" }, truncation: "auto", max_tool_calls: 3 }).withResponse();
     assert.deepEqual(response.headers.get("x-weir-dropped").split(",").sort(), ["max_tool_calls", "metadata", "truncation"]);
+  });
+
+  test("a schema with limits that Claude's structured output refuses", async () => {
+    up.script = () => message([{ type: "text", text: '{"name":"Ada","age":36}' }]);
+    const Person = z.object({ name: z.string().min(1), age: z.number().int().min(0).max(150) });
+    const got = await openai().chat.completions.parse({ model: "anthropic/claude-sonnet-4-5", messages, response_format: zodResponseFormat(Person, "person") });
+    assert.deepEqual(got.choices[0].message.parsed, { name: "Ada", age: 36 });
+    const { schema } = sent().output_config.format;
+    assert.doesNotMatch(JSON.stringify(schema), /"(minimum|maximum|minLength)"/);
+    assert.match(schema.properties.age.description, /minimum: 0, maximum: 150/);
+    assert.equal(schema.additionalProperties, false);
   });
 
   test("a limit that the client leaves open", async () => {
