@@ -238,7 +238,8 @@ export class Streams {
     return this.inst.enter(() => {
       const at = this.inst.x.weir_chunk(chunk.byteLength) >>> 0;
       this.inst.u8().set(chunk, at);
-      const n = this.inst.x.weir_push(id, chunk.byteLength);
+      let n = this.inst.x.weir_push(id, chunk.byteLength);
+      if (n < 0) { n = ~n; room.enough = true; } // no more of the source is wanted
       if (!n) return null;
       const out = this.inst.x.weir_out() >>> 0;
       if (n < sampleBytes) return this.inst.bytes(out, n);
@@ -268,15 +269,15 @@ export class Streams {
       // An upload is read in large pieces, into one buffer: the platform's own
       // have 4 KiB. An event stream has small ones, and should hold no buffer.
       const upload = !flight;
-      const w = writable.getWriter(), r = body?.getReader(upload ? { mode: "byob" } : undefined), room = { bytes: null };
+      const w = writable.getWriter(), r = body?.getReader(upload ? { mode: "byob" } : undefined), room = { bytes: null, enough: false };
       let cause = 0, gone = false, buffer = upload && body ? new ArrayBuffer(oneGo) : null;
       const dog = watchdog(idle, () => { cause = IDLE; r?.cancel().catch(() => {}); });
       const send = async (out) => {
         if (!out) return;
         try { await w.write(out); } catch { gone = true; }
       };
-      for (let at = 0; head && at < head.byteLength && !gone && !this.inst.dead; at += oneGo) await send(this.push(id, head.subarray(at, at + oneGo), room));
-      while (r && !gone && !this.inst.dead) {
+      for (let at = 0; head && at < head.byteLength && !room.enough && !gone && !this.inst.dead; at += oneGo) await send(this.push(id, head.subarray(at, at + oneGo), room));
+      while (r && !room.enough && !gone && !this.inst.dead) {
         let chunk;
         try {
           dog.begin();
@@ -293,7 +294,7 @@ export class Streams {
       }
       dog.stop();
       if (gone) cause = CLIENT;
-      if (cause) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
+      if (cause || room.enough) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
       this.inst.land(flight);
       if (this.inst.dead) return w.abort(new Error("restarted")).catch(() => {});
       const tail = this.end(id, cause);

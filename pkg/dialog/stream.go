@@ -224,6 +224,10 @@ func (x *exchange) translator(m meter) *translator {
 // Push translates the next piece.
 func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
 
+// Stopped tells that the stream has failed: what the upstream goes on to send is
+// not waited for (reliability T41).
+func (t *translator) Stopped() bool { return t.t.Failure() != nil }
+
 // End ends the client's stream.
 func (t *translator) End(cause error, out []byte) []byte {
 	out = t.to.End(cause, out)

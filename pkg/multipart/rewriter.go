@@ -63,6 +63,9 @@ func (r *Rewriter) Most(bytes int64) *Rewriter {
 	return r
 }
 
+// Stopped tells that the form is too long, so that nobody waits for its end.
+func (r *Rewriter) Stopped() bool { return r.err == stream.ErrTooLarge }
+
 // Length is the length of what comes out, -1 when not known.
 func (r *Rewriter) Length() int64 { return r.length }
 
@@ -180,4 +183,7 @@ func twice(field string) error {
 	return e
 }
 
-var _ stream.Transform = (*Rewriter)(nil)
+var (
+	_ stream.Transform = (*Rewriter)(nil)
+	_ stream.Stopper   = (*Rewriter)(nil)
+)

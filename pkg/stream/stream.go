@@ -88,6 +88,13 @@ type Transform interface {
 	End(cause error, out []byte) []byte
 }
 
+// Stopper is a Transform that may have had enough: after a Push it is asked
+// whether Src is let go of, without reading it to its end. End is told of a
+// clean end then.
+type Stopper interface {
+	Stopped() bool
+}
+
 // Through is Src seen through a Transform.
 type Through struct {
 	Src io.ReadCloser
@@ -114,6 +121,12 @@ func (t *Through) Read(d []byte) (int, error) {
 		t.out = t.out[:0]
 		if n > 0 {
 			t.out = t.T.Push(t.buf[:n], t.out)
+			if s, ok := t.T.(Stopper); ok && s.Stopped() {
+				t.ended = true
+				t.out = t.T.End(nil, t.out)
+				t.Src.Close()
+				continue
+			}
 		}
 		if err != nil {
 			t.ended = true

@@ -241,6 +241,7 @@ var watched = map[int32]*flow{}
 
 type flow struct {
 	t     stream.Transform
+	stop  stream.Stopper // t, or nil
 	w     stream.Watcher
 	ended chan event
 }
@@ -252,6 +253,9 @@ func exportPush(id, n int32) int32 {
 		return 0
 	}
 	out = f.t.Push(chunk[:n], out[:0])
+	if f.stop != nil && f.stop.Stopped() {
+		return ^int32(len(out))
+	}
 	return int32(len(out))
 }
 
@@ -312,7 +316,8 @@ func handle(body io.ReadCloser) (int32, <-chan event) {
 		if l, ok := b.T.(interface{ Length() int64 }); ok {
 			length = float64(l.Length())
 		}
-		return watch(hostThrough(src, ms(b.Idle), length), &flow{t: b.T})
+		stop, _ := b.T.(stream.Stopper)
+		return watch(hostThrough(src, ms(b.Idle), length), &flow{t: b.T, stop: stop})
 	case *stream.Watched:
 		src, _ := handle(b.Src)
 		return watch(hostWatch(src, ms(b.Idle)), &flow{w: b.W})
