@@ -24,7 +24,7 @@ var deniedSuffixes = [...]string{
 // they are refused even where private addresses are allowed.
 var metadataHosts = [...]string{
 	"metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal",
-	"instance-data", "instance-data.ec2.internal",
+	"instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com",
 }
 
 // CheckBaseURL judges a base address by the string that the platform's own URL

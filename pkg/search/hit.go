@@ -12,6 +12,7 @@ import (
 
 const (
 	maxSnippet = 1000 // characters
+	maxURL     = 8192 // bytes; a longer one is no result
 	maxHits    = 1000 // of one answer that are looked at
 )
 
@@ -76,9 +77,10 @@ func (f *found) read(list gjson.Result, a *ask) {
 func (h *hit) site() string {
 	rest, ok := strings.CutPrefix(h.url, "https://")
 	if !ok {
-		if rest, ok = strings.CutPrefix(h.url, "http://"); !ok {
-			return ""
-		}
+		rest, ok = strings.CutPrefix(h.url, "http://")
+	}
+	if !ok || len(h.url) > maxURL {
+		return ""
 	}
 	if h.host != "" {
 		return strings.ToLower(h.host)
@@ -125,7 +127,7 @@ func (h *hit) write(b []byte, f *found, a *ask, n int, published string) []byte 
 	return words.Fill(b, `{"title":$,"url":$,"display_url":$,"snippet":$,"position":#,"score":#,"published_at":$,"favicon_url":$,"content":#,`+
 		`"metadata":{"author":$,"language":$,"source_type":$,"image_url":$},"citation":{"provider":$,"retrieved_at":$,"rank":#}}`,
 		cut(webpage.Plain(h.title), 500), h.url, shown, snippet, place, h.score, published, address(h.favicon), content,
-		webpage.Plain(h.author), h.language, a.kind, address(h.image), f.provider, a.now.UTC().Format("2006-01-02T15:04:05Z"), place)
+		cut(webpage.Plain(h.author), 200), cut(h.language, 35), a.kind, address(h.image), f.provider, a.now.UTC().Format("2006-01-02T15:04:05Z"), place)
 }
 
 // display gives an address as people read it.

@@ -155,6 +155,20 @@ func TestAnOffsetLeavesOutTheResultsBeforeIt(t *testing.T) {
 	}
 }
 
+// What a site says of itself is bounded.
+func TestAResultIsBounded(t *testing.T) {
+	long := strings.Repeat("ä ", 50_000)
+	w := fakeup.New(t, "exa")
+	w.Script = func(*fakeup.Seen) fakeup.Answer {
+		return fakeup.Answer{Body: `{"results":[{"url":"https://a.example.com/` + strings.Repeat("x", maxURL) + `"},{"url":"https://b.example.com/","title":"` + long +
+			`","author":"` + long + `","summary":"` + long + `","favicon":"https://b.example.com/` + long + `"}]}`}
+	}
+	got := searched(t, w, `{"provider":"exa","query":"q"}`)
+	if got.Get("results.#.url").Raw != `["https://b.example.com/"]` || len(got.Raw) > 6000 {
+		t.Errorf("%d bytes: %.300s", len(got.Raw), got.Raw)
+	}
+}
+
 // Whatever the provider makes of a filter, the client gets what it asked for.
 func TestTheDomainFilterHolds(t *testing.T) {
 	w := fakeup.New(t, "tavily")

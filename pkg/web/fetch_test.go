@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -180,6 +181,33 @@ func TestPagesThatAreNone(t *testing.T) {
 				t.Errorf("got %s %v", got.Raw, err)
 			}
 		})
+	}
+}
+
+// What a page says of itself is bounded, whatever max_characters is.
+func TestAPagesWordsOfItselfAreBounded(t *testing.T) {
+	long := strings.Repeat("ä ", 100_000)
+	w := fakeup.New(t)
+	w.Script = func(*fakeup.Seen) fakeup.Answer {
+		return html("<html lang='" + long + "'><title>" + long + "</title><meta name=author content='" + long + "'><h1>" + long + "</h1>")
+	}
+	got, err := fetch(t, w, `{"url":"https://a.example.com/","max_characters":9}`)
+	if err != nil || len(got.Raw) > 3000 || utf8.RuneCountInString(got.Get("title").Str) != maxTitle || got.Get("content.length").Int() != 9 {
+		t.Errorf("%d bytes, title of %d characters: %v", len(got.Raw), utf8.RuneCountInString(got.Get("title").Str), err)
+	}
+	// A provider's metadata has whatever the page's meta elements say.
+	w = fakeup.New(t)
+	w.Connect("firecrawl", "c1", store.ProviderData{})
+	for given, want := range map[string]string{
+		"javascript:alert(1)": "https://a.example.com/", "https://a.example.com/" + strings.Repeat("x", maxURL): "https://a.example.com/",
+		"https://b.example.com/moved": "https://b.example.com/moved", "": "https://a.example.com/",
+	} {
+		w.Script = func(*fakeup.Seen) fakeup.Answer {
+			return fakeup.Answer{Body: `{"success":true,"data":{"markdown":"x","metadata":{"title":"` + long + `","author":"` + long + `","language":"` + long + `","url":"` + given + `"}}}`}
+		}
+		if got, err := fetch(t, w, `{"provider":"firecrawl","url":"https://a.example.com/"}`); err != nil || got.Get("url").Str != want || len(got.Raw) > 3000 {
+			t.Errorf("%.40s: got %.200s %v", given, got.Raw, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package web
 
 import (
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -10,6 +11,14 @@ import (
 	"weir/pkg/media"
 	"weir/pkg/webpage"
 	"weir/pkg/words"
+)
+
+// The most of what a page says of itself, in characters: max_characters is for
+// its text.
+const (
+	maxTitle    = 500
+	maxAuthor   = 200
+	maxLanguage = 35
 )
 
 // page is what was fetched, whoever did it. What is not known is "".
@@ -32,12 +41,15 @@ type page struct {
 // characters.
 func (p *page) response(req *request, took time.Duration) *edge.Response {
 	text, _ := webpage.Cut(p.text, req.max)
-	if p.url == "" {
-		p.url = req.url
+	if !strings.HasPrefix(p.url, "https://") && !strings.HasPrefix(p.url, "http://") || len(p.url) > maxURL {
+		p.url = req.url // providers take theirs from what the page says of itself
 	}
-	b := words.Fill(make([]byte, 0, len(text)+len(text)/16+1024), `{"provider":$,"url":$,"title":$,"content":{"format":$,"text":`, p.provider, p.url, p.title, p.format)
+	title, _ := webpage.Cut(p.title, maxTitle)
+	author, _ := webpage.Cut(p.author, maxAuthor)
+	language, _ := webpage.Cut(p.language, maxLanguage)
+	b := words.Fill(make([]byte, 0, len(text)+len(text)/16+1024), `{"provider":$,"url":$,"title":$,"content":{"format":$,"text":`, p.provider, p.url, title, p.format)
 	b = words.Fill(fields.Quote(b, text), `,"length":#},"metadata":{"author":$,"published_at":$,"language":$},"usage":{"fetch_cost_usd":#},"metrics":{"response_time_ms":#,"upstream_latency_ms":#}}`,
-		itoa(utf8.RuneCountInString(text)), p.author, p.published, p.language, p.cost, itoa(int(took.Milliseconds())), itoa(int(p.latency.Milliseconds())))
+		itoa(utf8.RuneCountInString(text)), author, p.published, language, p.cost, itoa(int(took.Milliseconds())), itoa(int(p.latency.Milliseconds())))
 	return media.JSONAnswer(p.header, b)
 }
 

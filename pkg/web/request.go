@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"strings"
 
 	"weir/pkg/apierr"
@@ -28,6 +29,8 @@ type request struct {
 	format string
 	max    int // characters; 0 is no limit
 }
+
+var errPort = errors.New("only the default port is allowed")
 
 // parse reads and checks a body.
 func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
@@ -75,10 +78,10 @@ func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 	}
 	err := provider.CheckBaseURL("https://"+rest[:end]+"/", h.AllowPrivate, ownHosts...)
 	if err == nil && !h.AllowPrivate && strings.IndexByte(rest[:end], ':') >= 0 {
-		err = provider.ErrBaseURL // the default port of the other scheme
+		err = errPort // the default port of the other scheme
 	}
 	if err != nil {
-		e := apierr.Invalid("url", "url must be a public address: %v", err)
+		e := apierr.Invalid("url", "url must be a public address: %s", strings.TrimPrefix(err.Error(), provider.ErrBaseURL.Error()+": "))
 		e.Code = "url_not_allowed"
 		return "", e
 	}

@@ -121,7 +121,7 @@ function pageable(typed) {
 }
 const isPublic = (host) => host.length <= 253 && /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{1,63}$/.test(host)
   && !/(^|\.)(\d+|0x[0-9a-f]*|localhost|local|localdomain|internal|intranet|lan|home|corp|arpa|test|invalid|onion)$/.test(host)
-  && host !== "metadata.goog";
+  && !["metadata.goog", "metadata.tencentyun.com"].includes(host);
 
 // spellings are what may be typed: the table of base addresses, and the
 // canary's own address in every way of writing it.
