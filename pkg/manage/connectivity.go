@@ -13,6 +13,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/machine"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
@@ -115,16 +116,16 @@ func testModel(b []byte) (string, error) {
 	var in struct {
 		Model string `json:"model"`
 	}
-	ok := true
-	gjson.ParseBytes(b).ForEach(func(k, v gjson.Result) bool {
-		ok = ok && k.String() == "model" && v.Type == gjson.String
-		return true
-	})
-	if !ok {
-		return "", apierr.Invalid("model", "only model, a string, can be set here")
-	}
 	if len(b) > 0 {
-		json.Unmarshal(b, &in)
+		_, err := fields.Read(b, "model")
+		ok := err == nil && json.Unmarshal(b, &in) == nil
+		gjson.ParseBytes(b).ForEach(func(k, v gjson.Result) bool {
+			ok = ok && k.String() == "model" && v.Type == gjson.String
+			return ok
+		})
+		if !ok {
+			return "", apierr.Invalid("model", "only model, a string, can be set here")
+		}
 	}
 	if in.Model != "" && provider.CheckModel(in.Model) != nil {
 		return "", apierr.Invalid("model", "the model id is not usable")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +140,12 @@ type recorder struct {
 func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
 	r.plan.Billable = call.Billable
 	tries, over := 0, false
-	for _, s := range accounts.Explain(call.Machine, call.Targets, call.Request.Header.Get("x-connection-id"), r.now) {
+	pin := call.Request.Header.Get("x-connection-id")
+	steps := accounts.Explain(call.Machine, call.Targets, pin, r.now)
+	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
+		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model")
+	}
+	for _, s := range steps {
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
