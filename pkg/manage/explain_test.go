@@ -100,6 +100,10 @@ func TestExplain(t *testing.T) {
 	if err != nil || p.Steps[0].ConnectionID != "c1" || p.Steps[1].Skipped != "pinned" {
 		t.Errorf("pinned: %+v, %v", p, err)
 	}
+	var e *apierr.Error
+	if p, err := explain(t, h, &auth.Call{Machine: m, MachineID: rec.ID}, `{"path":"/v1/embeddings","connectionId":"c9","body":{"model":"openai/text-embedding-3-small","input":"a"}}`); !errors.As(err, &e) || e.Status != 400 || e.Param != "connectionId" {
+		t.Errorf("pinned to nothing: %+v, %v", p, err)
+	}
 }
 
 func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
