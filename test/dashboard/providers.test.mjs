@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { last, placed } from "../../worker/dashboard/src/pages/connections.ts";
 import { compatible } from "../worker/gateway.mjs";
-import { bench, canary, looks, open, settled } from "./browser.mjs";
+import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => { b = await bench(); });
@@ -117,8 +117,7 @@ test("connections are ordered by dragging", async (t) => {
   const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
   await items.nth(2).locator(".grip").dragTo(items.nth(0));
   await page.waitForFunction(() => document.querySelector(".order li h2").textContent.startsWith("Three"));
-  await page.waitForLoadState("networkidle");
-  assert.deepEqual((await list()).map((c) => c.name), ["Three", "One", "Two"]);
+  await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
   await page.reload();
   await settled(page);
   assert.match(await items.nth(0).innerText(), /^Three/);
@@ -142,8 +141,7 @@ test("connections are ordered with a finger, and one that is let go with Escape 
   await page.locator(".order li.over").filter({ hasText: "One" }).waitFor();
   await touch("touchEnd");
   await page.getByText("Three is number 1 of 3 now.").waitFor();
-  await page.waitForLoadState("networkidle");
-  assert.deepEqual((await list()).map((c) => c.name), ["Three", "One", "Two"]);
+  await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
 
   await drag(items.nth(0).locator(".grip"), items.nth(2));
   await page.locator(".order li.over.below").waitFor();
@@ -284,8 +282,7 @@ test("connections are ordered, switched and tested with the keyboard alone", asy
   await page.keyboard.press("Enter");
   await page.getByText("Three is number 1 of 3 now.").waitFor();
   assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), "Move Three down");
-  await page.waitForLoadState("networkidle");
-  assert.deepEqual((await list()).map((c) => c.name), ["Three", "One", "Two"]);
+  await becomes(async () => (await list()).map((c) => c.name), ["Three", "One", "Two"]);
 
   await page.getByRole("switch", { name: "Three is on" }).focus();
   await page.keyboard.press("Space");
@@ -384,7 +381,7 @@ test("keys that requests are signed with, and a key file", async (t) => {
 });
 
 test("a cooldown counts down, and the last error is shown as text", async (t) => {
-  const { page, made, apiKey, machineId } = await machine(t, three().slice(0, 1));
+  const { page, made, apiKey, machineId, list } = await machine(t, three().slice(0, 1));
   b.upstream.script = (got) => got.path.endsWith("/chat/completions")
     ? { status: 429, headers: { "content-type": "application/json", "retry-after": "90" }, body: JSON.stringify({ error: { message: `limit of ${canary} reached`, type: "rate_limit_error" } }) } : null;
   t.after(() => { b.upstream.script = null; });
@@ -393,6 +390,7 @@ test("a cooldown counts down, and the last error is shown as text", async (t) =>
     body: JSON.stringify({ model: "one/test-chat", messages: [{ role: "user", content: "hi" }] }),
   });
   assert.equal(res.status, 429);
+  await becomes(async () => (await list())[0].status, "cooling");
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.reload();
   await page.getByText("Cooling down").waitFor();
