@@ -183,7 +183,7 @@ e2e() {
 pages() {
   CHROMIUM=$(need_chromium)
   export CHROMIUM
-  script --test --test-concurrency=1 \
+  script --test --test-concurrency=2 \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination=test/out/dashboard.tap \
     "test/dashboard/*.test.mjs"

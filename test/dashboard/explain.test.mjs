@@ -35,7 +35,7 @@ test("the accounts are told in their order, with what is left out and why", asyn
   const left = async () => (await b.operator.call("POST", `/${machineId}/api/explain`, { path: "/v1/chat/completions", body: { model: "up/test-chat", messages: [{ role: "user", content: "hi" }] } })).plan.filter((s) => s.skipped).length;
   await becomes(left, 2);
   const calls = b.upstream.seen.length;
-  await page.getByRole("button", { name: "Put in an example" }).click();
+  await page.getByLabel("Body").fill(JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }));
   await page.getByRole("button", { name: "Explain" }).click();
   const out = page.getByRole("list", { name: "Left out" });
   await out.getByText(/First as up\/test-chat: the provider limits its rate, ready in [45] min/).waitFor();
@@ -79,6 +79,8 @@ test("what cannot be planned is said in words", async (t) => {
 
 test("a command of curl is read, with its path", async (t) => {
   const { page } = await explain(t, [compatible(b.upstream)]);
+  await page.getByRole("button", { name: "Put in an example" }).click();
+  assert.match(JSON.parse(await page.getByLabel("Body").inputValue()).model, /^\w+\/./);
   await page.getByLabel("Body").fill(`curl '${b.url}/v1/embeddings' \\\n  -H "Authorization: Bearer $WEIR_KEY" \\\n  -d '{"model":"up/test-embed","input":"It'\\''s a test"}'`);
   await page.getByRole("button", { name: "Explain" }).click();
   const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
