@@ -263,7 +263,7 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 }
 
 // writeChatImages writes the pictures of an answer, in the field that
-// OpenRouter made common. The other dialects have no place for them.
+// OpenRouter made common. Messages has no place for them.
 func writeChatImages(d *doc, blocks []block) {
 	open := false
 	for i := range blocks {

@@ -145,6 +145,9 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 			i--
 			d.close(']')
 			d.close('}')
+		case imageBlock:
+			d.key("")
+			writeImageItem(d, opt.itemID("ig_", n), b.uri(), "completed")
 		case thinkingBlock:
 			d.key("")
 			writeReasoningItem(d, opt.itemID("rs_", n), escape(b.text), b)
@@ -282,6 +285,20 @@ func writeReasoningItem(d *doc, id, text string, b *block) {
 			sig = "redacted." + sig
 		}
 		d.str("encrypted_content", wrap(b.issuerOr(), sig))
+	}
+	d.close('}')
+}
+
+// writeImageItem writes a picture, whose bytes stand in result.
+func writeImageItem(d *doc, id, uri, status string) {
+	d.b = append(d.b, '{')
+	d.str("id", id)
+	d.str("type", "image_generation_call")
+	d.str("status", status)
+	if _, data, ok := strings.Cut(uri, ";base64,"); ok && status == "completed" {
+		d.str("result", data)
+	} else {
+		d.null("result")
 	}
 	d.close('}')
 }

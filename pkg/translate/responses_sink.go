@@ -319,6 +319,8 @@ func (s *responsesSink) event(e *event) {
 			writeResponsesCite(d, e.cite)
 			s.done(d)
 		}
+	case evImage:
+		s.image(e.sig)
 	case evClose:
 		s.stop()
 	case evFinish:
@@ -355,6 +357,33 @@ func (s *responsesSink) signed(e *event, redacted bool) {
 		}
 	}
 	s.open, s.thought = false, block{}
+}
+
+// image writes an item that is a picture.
+func (s *responsesSink) image(uri string) {
+	s.stop()
+	id := s.opt.itemID("ig_", len(s.items))
+	for _, name := range [...]string{"response.output_item.added", "response.image_generation_call.completed", "response.output_item.done"} {
+		d := s.frame(name)
+		d.int("output_index", s.index())
+		status := "completed"
+		switch name {
+		case "response.image_generation_call.completed":
+			d.str("item_id", id)
+			s.done(d)
+			continue
+		case "response.output_item.added":
+			status = "in_progress"
+		}
+		d.key("item")
+		start := len(d.b)
+		writeImageItem(d, id, uri, status)
+		item := append([]byte(nil), d.b[start:]...)
+		s.done(d)
+		if status == "completed" {
+			s.items = append(s.items, item)
+		}
+	}
 }
 
 // fail writes an error event, and the failed response when one had begun.

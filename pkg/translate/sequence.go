@@ -14,14 +14,18 @@ type sequencer struct {
 	open    pending // its text is kept for tool calls only
 	isOpen  bool
 	waiting []pending
-	held    int  // bytes kept
-	all     bool // the next sink keeps every text
+	held    int // bytes kept
+
+	pictures int  // bytes of them
+	all      bool // the next sink keeps every text
 }
 
 // maxHeld bounds what an answer may make the sequencer keep.
 const (
 	maxHeld    = 8 << 20
 	maxWaiting = 1 << 10
+
+	maxPictures = 32 << 20
 )
 
 // pending is a block whose pieces wait.
@@ -65,6 +69,11 @@ func (s *sequencer) event(e *event) {
 			s.shut()
 		}
 	case evRedacted, evImage:
+		if s.pictures += len(e.sig); s.pictures > maxPictures {
+			s.held = maxHeld
+			s.over(e)
+			return
+		}
 		s.settle()
 		s.next.event(e)
 	case evClose:

@@ -291,6 +291,17 @@ describe("pictures, documents and sound", () => {
   });
 });
 
+test("a picture that Gemini draws", async () => {
+  const answer = { candidates: [{ content: { role: "model", parts: [{ text: "Here." }, { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }] }, finishReason: "STOP", index: 0 }], usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 9, totalTokenCount: 12 } };
+  up.script = (req) => (req.path.includes("stream") ? sse([answer]) : json(answer));
+  const ask = { model: "gemini/gemini-2.5-flash-image", input: "A cat" };
+  const streamed = [];
+  for await (const e of await openai().responses.create({ ...ask, stream: true })) if (e.type === "response.output_item.done") streamed.push(e.item);
+  for (const output of [(await openai().responses.create(ask)).output, streamed]) {
+    assert.deepEqual(output.map((x) => [x.type, x.result ?? x.content[0].text]), [["message", "Here."], ["image_generation_call", "iVBORw0KGgo="]]);
+  }
+});
+
 describe("how an answer ends", () => {
   const ends = [["stop", "end_turn"], ["length", "max_tokens"], ["content_filter", "refusal"]];
   for (const [chat, claude] of ends) {
