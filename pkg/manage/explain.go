@@ -8,12 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
 	"weir/pkg/fields"
 	"weir/pkg/stream"
+	"weir/pkg/upstream"
 )
 
 // Endpoint is a data-plane endpoint as the gateway serves it.
@@ -43,13 +46,16 @@ type Plan struct {
 // PlanStep is one account: in the order of the attempts, those left out after
 // the others of their model.
 type PlanStep struct {
-	Try            int      `json:"try"` // from 1 on; 0 is left out
-	Model          string   `json:"model"`
-	Provider       string   `json:"provider"`
-	ConnectionID   string   `json:"connectionId"`
-	ConnectionName string   `json:"connectionName"`
-	Upstream       string   `json:"upstream"` // method and address that would be called
-	Dropped        []string `json:"dropped"`  // fields the upstream does not know
+	Try            int    `json:"try"` // from 1 on; 0 is left out
+	Model          string `json:"model"`
+	Provider       string `json:"provider"`
+	ConnectionID   string `json:"connectionId"`
+	ConnectionName string `json:"connectionName"`
+	Upstream       string `json:"upstream"` // method and address that would be called
+	// Translated names the request's fields that go up under another name or
+	// in another form, Dropped those that the upstream does not know.
+	Translated []string `json:"translated"`
+	Dropped    []string `json:"dropped"`
 	// Skipped tells why it is left out, "" when it is tried: what accounts.Step
 	// tells, no_credential, incomplete (a setting is missing), refused (this
 	// model takes no such request: the plan ends here), not_reached.
@@ -73,7 +79,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*edge.Response, 
 	if err != nil {
 		return nil, err
 	}
-	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, now: h.Now()}
+	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, body: in.Body, now: h.Now()}
 	endpoint := h.Endpoint(strings.TrimPrefix(in.Path, "/"+c.MachineID), rec)
 	if endpoint == nil {
 		return nil, apierr.Invalid("path", "the path is not one whose calls are planned")
@@ -133,6 +139,7 @@ var errExplained = errors.New("explained")
 // recorder is the sender that sends nothing.
 type recorder struct {
 	plan Plan
+	body []byte // of the client
 	now  time.Time
 }
 
@@ -149,7 +156,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
-			Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial,
+			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial,
 		}
 		req, err := call.Build(s.Target, s.Connection)
 		var refusal *apierr.Error
@@ -162,6 +169,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 				dropped = call.Dropped()
 			}
 			step.Dropped = append(step.Dropped, dropped...)
+			step.Translated = append(step.Translated, translated(r.body, req, dropped)...)
 			if accounts.Usable(call, s.Target, s.Connection) != nil && s.Try > 0 {
 				step.Skipped = "no_credential"
 			}
@@ -186,3 +194,27 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 	}
 	return nil, errExplained
 }
+
+// translated names the fields of a request that its upstream request has not,
+// or has with another value. The model's id is another one in any case.
+func translated(client []byte, req *upstream.Request, dropped []string) (names []string) {
+	b, ok := req.Body.(*stream.Bytes)
+	if !ok {
+		return nil
+	}
+	sent := map[string]string{}
+	gjson.ParseBytes(b.All()).ForEach(func(name, v gjson.Result) bool {
+		sent[name.String()] = compact(v.Raw)
+		return true
+	})
+	gjson.ParseBytes(client).ForEach(func(name, v gjson.Result) bool {
+		n := name.String()
+		if got, ok := sent[n]; n != "model" && v.Type != gjson.Null && !slices.Contains(dropped, n) && (!ok || got != compact(v.Raw)) {
+			names = append(names, n)
+		}
+		return true
+	})
+	return names
+}
+
+func compact(raw string) string { return gjson.Get(raw, "@ugly").Raw }

@@ -206,6 +206,24 @@ test("explain gives the plan of a call and makes none", async () => {
   assert.equal(up.seen.length, 0);
 });
 
+test("explain tells what would be translated and what dropped", async () => {
+  const { machineId } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  await operator.connect(machineId, { ...compatible(up, { prefix: "an", suffix: "0a0a0a0a" }), provider: "anthropic-compatible-0a0a0a0a" });
+  up.clear();
+  const plan = async (model, path, body) => {
+    const { plan: [step] } = await operator.call("POST", `/${machineId}/api/explain`, { path, body: { model, ...body } });
+    return [step.upstream.replace(/^.*\/v1/, ""), step.translated, step.dropped];
+  };
+  const messages = [{ role: "system", content: "b" }, { role: "user", content: "a" }], chat = "/v1/chat/completions";
+  assert.deepEqual(await plan("up/m", chat, { messages, stream: true, seed: 1, own_field: { "a b": [1.0, 2] } }), ["/chat/completions", [], []]);
+  assert.deepEqual(await plan("an/m", chat, { messages, max_tokens: 9, seed: 1, stop: "x" }), ["/messages", ["messages", "stop"], ["seed"]]);
+  assert.deepEqual(await plan("an/m", "/v1/messages", { messages: messages.slice(1), system: "b", max_tokens: 9 }), ["/messages", [], []]);
+  assert.deepEqual(await plan("up/m", "/v1/messages", { messages: messages.slice(1), system: "b", max_tokens: 9, top_k: 3 }), ["/chat/completions", ["messages", "system"], ["top_k"]]);
+  assert.deepEqual(await plan("up/m", "/v1/embeddings", { input: ["a"], user: "u" }), ["/embeddings", [], []]);
+  assert.equal(up.seen.length, 0);
+});
+
 test("export without secrets goes in again elsewhere", async () => {
   const { body } = await call("GET", `/${mine.machineId}/api/export`, secrets.ADMIN_TOKEN);
   const { machineId } = await operator.machine();
