@@ -52,6 +52,18 @@ function assets(dir) {
   };
 }
 
+// steady is a KV namespace of miniflare's whose calls are made once more when
+// the connection they went out on had just been closed.
+function steady(kv) {
+  const call = (name) => async (...args) => {
+    try { return await kv[name](...args); } catch (e) {
+      if (e.cause?.code !== "UND_ERR_SOCKET" && e.cause?.code !== "ECONNRESET") throw e;
+      return kv[name](...args);
+    }
+  };
+  return Object.fromEntries(["get", "put", "delete", "list"].map((name) => [name, call(name)]));
+}
+
 // start brings a gateway up.
 //
 //	dir        folder of the built worker (build/)
@@ -97,6 +109,8 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
     ...(inspect ? { inspectorPort: 0 } : {}),
   }));
   await mf.ready;
+  const namespace = mf.getKVNamespace.bind(mf);
+  mf.getKVNamespace = async (...which) => steady(await namespace(...which));
   const url = (await mf.unsafeGetDirectURL("weir")).href.replace(/\/$/, "");
   const stats = async () => (await fetch(url + "/bench-stats")).json();
   const isolate = inspect ? await debug((await mf.getInspectorURL()).host, stats) : null;

@@ -66,7 +66,7 @@ test(`${requests} mixed requests at concurrency ${concurrency}: none wrong, cros
       const leaves = aborted.has(n % mix.length);
       const ctl = new AbortController();
       if (leaves) setTimeout(() => ctl.abort(), (n * 7) % 40);
-      else setTimeout(() => ctl.abort(new Error("no answer in 20 s")), 20_000).unref();
+      else setTimeout(() => ctl.abort(new Error("no answer in 90 s")), 90_000).unref();
       count[kind] = (count[kind] ?? 0) + 1;
       try {
         await shapes[kind](token, ctl.signal);

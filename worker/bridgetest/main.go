@@ -46,8 +46,12 @@ func (a *app) Serve(ctx context.Context, r *edge.Request) *edge.Response {
 
 func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error) {
 	var doer bridge.Doer
+	patience := time.Minute // with an upstream
+	if strings.Contains(r.Query, "!stall") {
+		patience = 1500 * time.Millisecond
+	}
 	get := func(maxBody int64) *upstream.Request {
-		return &upstream.Request{Method: "GET", URL: r.Query, HeaderTimeout: 2 * time.Second, MaxBody: maxBody}
+		return &upstream.Request{Method: "GET", URL: r.Query, HeaderTimeout: patience, MaxBody: maxBody}
 	}
 	switch r.Path {
 	case "/health":
@@ -133,7 +137,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Body: &stream.Through{Src: up.Body, T: upper{}, Idle: 1500 * time.Millisecond}}, nil
+		return &edge.Response{Status: up.Status, Body: &stream.Through{Src: up.Body, T: upper{}, Idle: patience}}, nil
 	case "/watch", "/watchprefix":
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
@@ -149,7 +153,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 			src = &stream.Prefix{Head: first[:n], Rest: up.Body}
 		}
 		w := &watcher{}
-		return &edge.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: 2500 * time.Millisecond}, After: []func(context.Context){func(context.Context) {
+		return &edge.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: patience}, After: []func(context.Context){func(context.Context) {
 			a.lastWatch = fmt.Sprintf("%d %v %s", w.n, w.cause, bytes.TrimSpace(w.text))
 			a.after++
 		}}}, nil
