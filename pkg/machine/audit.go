@@ -48,35 +48,55 @@ func (t *tx) audit(o *Object, actor, action, target string, fields []string) {
 	rec, _ := json.Marshal(Record{t.meta.AuditSeq, t.now, actor, action, target, fields, t.meta.Generation})
 	t.meta.AuditHash = auditHash(t.meta.AuditHash, rec)
 	t.put(auditKey(t.meta.AuditSeq), auditRow{rec, t.meta.AuditHash})
+	// The hour's work drops the oldest; who writes faster than that drops them.
+	if old := t.meta.AuditSeq - 2*maxAudit; old > 0 {
+		if raw, ok := t.get(auditKey(old)); ok {
+			t.dropRecord(old, raw, 2*maxAudit)
+		}
+	}
 }
 
 // pruneAudit drops the oldest records and keeps the hash that the rest start
 // from.
 func (t *tx) pruneAudit() {
-	rows := t.list(auditPrefix)
-	for i := 0; i < len(rows)-maxAudit; i++ {
-		var a auditRow
-		if t.load(rows[i].Key, &a) {
-			t.meta.AuditBase = a.Hash
-		}
-		t.del(rows[i].Key)
+	t.pages(auditPrefix, smallRows, func(r Row) bool {
+		seq, _ := strconv.ParseInt(r.Key[len(auditPrefix):], 10, 64)
+		return t.dropRecord(seq, r.Value, maxAudit) && len(t.order) < pruneMost
+	})
+}
+
+// dropRecord drops a record unless it is one of the newest.
+func (t *tx) dropRecord(seq int64, raw []byte, newest int64) bool {
+	if seq > t.meta.AuditSeq-newest {
+		return false
 	}
+	var a auditRow
+	if json.Unmarshal(raw, &a) == nil {
+		t.meta.AuditBase = a.Hash
+	}
+	t.del(auditKey(seq))
+	return true
 }
 
 // chainBreak gives the number of the first record that is not the one that was
 // written, or 0. A record that is gone counts as broken where the next begins.
 func (t *tx) chainBreak() int64 {
 	hash := t.meta.AuditBase
-	last := int64(0)
-	for _, r := range t.list(auditPrefix) {
+	last, broken := int64(0), int64(0)
+	t.pages(auditPrefix, smallRows, func(r Row) bool {
 		seq, _ := strconv.ParseInt(r.Key[len(auditPrefix):], 10, 64)
 		var a auditRow
 		var rec Record
 		if json.Unmarshal(r.Value, &a) != nil || json.Unmarshal(a.Record, &rec) != nil || rec.Seq != seq ||
 			last != 0 && seq != last+1 || auditHash(hash, a.Record) != a.Hash {
-			return seq
+			broken = seq
+			return false
 		}
 		hash, last = a.Hash, seq
+		return true
+	})
+	if broken != 0 {
+		return broken
 	}
 	if hash != t.meta.AuditHash || last != 0 && last != t.meta.AuditSeq {
 		return last + 1

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -43,6 +44,9 @@ func (o *Object) prune(r *request) {
 		}
 	}
 	r.pruneAudit()
+	if len(r.order) >= pruneMost { // there is more: soon again
+		r.meta.PruneAt = r.now + pruneAgain
+	}
 	o.reseal(r)
 	if err := r.commit(); err != nil {
 		o.log(fmt.Sprintf("machine %s: pruning: %v", r.id, err))
@@ -50,14 +54,22 @@ func (o *Object) prune(r *request) {
 	}
 }
 
+// pruneMost is the number of rows that one turn removes about; after it the
+// next follows sooner.
+const (
+	pruneMost  = 5000
+	pruneAgain = int64(10 * time.Second / time.Millisecond)
+)
+
 // each removes the rows under a prefix that over says so of.
 func each[T any](t *tx, prefix string, over func(key string, v T) bool) {
-	for _, r := range t.list(prefix) {
+	t.pages(prefix, pageRows, func(r Row) bool {
 		var v T
-		if t.load(r.Key, &v) && over(r.Key, v) {
+		if json.Unmarshal(r.Value, &v) == nil && over(r.Key, v) {
 			t.del(r.Key)
 		}
-	}
+		return len(t.order) < pruneMost
+	})
 }
 
 // reseal seals with the current key what an older one has sealed, so that the
@@ -94,15 +106,16 @@ func (o *Object) reseal(r *request) {
 			r.putConn(&c)
 		}
 	}
-	for _, row := range r.list(mutationPrefix) {
+	r.pages(mutationPrefix, pageRows, func(row Row) bool {
 		var m mutationRow
-		if r.load(row.Key, &m) {
+		if json.Unmarshal(row.Value, &m) == nil {
 			if s := anew(mutationPrefix, row.Key, m.Answer); s != m.Answer {
 				m.Answer = s
 				r.put(row.Key, m)
 			}
 		}
-	}
+		return true
+	})
 	for _, row := range r.list(oauthPrefix) { // sign-ins under way
 		if v := oauth.Reseal(row.Value, func(field string, s store.Sealed) store.Sealed { return anew(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
 			r.set(row.Key, v)

@@ -205,9 +205,10 @@ func (t *tx) replica() *store.Machine {
 // wipe removes every row but those that outlive the machine: its own, and the
 // digests of the documents that were adopted.
 func (t *tx) wipe() {
-	for _, r := range t.list("") {
+	t.pages("", pageRows, func(r Row) bool {
 		if r.Key != "meta" && r.Key != seenRow {
 			t.del(r.Key)
 		}
-	}
+		return true
+	})
 }

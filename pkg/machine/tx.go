@@ -143,6 +143,30 @@ func (t *tx) list(prefix string) []Row {
 	return kept
 }
 
+// How many rows are looked at together where there may be any number of them.
+const (
+	pageRows  = 100 // the largest hold an answer of 64 KiB
+	smallRows = 1000
+)
+
+// pages gives the stored rows under a prefix one by one, without those that
+// this turn has changed, and holds a page of them at a time. It ends when more
+// is false.
+func (t *tx) pages(prefix string, size int, each func(r Row) (more bool)) {
+	for start := ""; ; {
+		rows := t.st.List(prefix, start, size)
+		for _, r := range rows {
+			if _, changed := t.writes[r.Key]; !changed && !each(r) {
+				return
+			}
+		}
+		if len(rows) < size {
+			return
+		}
+		start = rows[len(rows)-1].Key
+	}
+}
+
 // rowsOf reads the rows under a prefix.
 func rowsOf[T any](t *tx, prefix string) []T {
 	rows := t.list(prefix)
