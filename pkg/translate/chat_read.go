@@ -146,13 +146,13 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 	}
 	switch r {
 	case "system", "developer":
-		blocks, err := chatContent(at, content, q)
+		blocks, err := chatContent(at, content)
 		if err != nil {
 			return err
 		}
 		q.messages = append(q.messages, message{system, blocks})
 	case "user":
-		blocks, err := chatContent(at, content, q)
+		blocks, err := chatContent(at, content)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
 		}
 		var err error
-		if b.parts, err = chatContent(at, content, q); err != nil {
+		if b.parts, err = chatContent(at, content); err != nil {
 			return err
 		}
 		// Consecutive results belong to one turn.
@@ -186,7 +186,7 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 
 func readChatAssistant(at string, m gjson.Result, q *request) error {
 	blocks := chatThinking(m, "")
-	content, err := chatContent(at, m.Get("content"), q)
+	content, err := chatContent(at, m.Get("content"))
 	if err != nil {
 		return err
 	}
@@ -282,17 +282,8 @@ func chatCall(c gjson.Result) block {
 }
 
 // chatContent reads a content: a text, or an array of parts.
-func chatContent(at string, v gjson.Result, q *request) (blocks []block, err error) {
-	switch {
-	case v.Type == gjson.String:
-		return []block{{text: v.Str}}, nil
-	case !v.Exists() || v.Type == gjson.Null:
-		return nil, nil
-	case !v.IsArray():
-		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
-	}
-	v.ForEach(func(_, p gjson.Result) bool {
-		var b block
+func chatContent(at string, v gjson.Result) ([]block, error) {
+	return contentOf(at, v, func(p gjson.Result) (b block, err error) {
 		switch t := str(p.Get("type")); t {
 		case "text":
 			b.text = str(p.Get("text"))
@@ -308,11 +299,7 @@ func chatContent(at string, v gjson.Result, q *request) (blocks []block, err err
 				err = b.source(at, str(u.Get("url")))
 			}
 		case "input_audio":
-			f := str(p.Get("input_audio.format"))
-			if f == "mp3" {
-				f = "mpeg"
-			}
-			b = block{kind: audioBlock, mime: "audio/" + f, data: str(p.Get("input_audio.data"))}
+			b = inputAudio(p.Get("input_audio"))
 		case "file":
 			f := p.Get("file")
 			b = block{kind: documentBlock, title: str(f.Get("filename")), file: str(f.Get("file_id"))}
@@ -334,10 +321,36 @@ func chatContent(at string, v gjson.Result, q *request) (blocks []block, err err
 		if c := p.Get("cache_control"); c.IsObject() { // as OpenRouter's clients mark it
 			b.cache = cacheOf(c)
 		}
+		return b, err
+	})
+}
+
+// contentOf reads a content that is a text, or an array of parts.
+func contentOf(at string, v gjson.Result, part func(gjson.Result) (block, error)) (blocks []block, err error) {
+	switch {
+	case v.Type == gjson.String:
+		return []block{{text: v.Str}}, nil
+	case !v.Exists() || v.Type == gjson.Null:
+		return nil, nil
+	case !v.IsArray():
+		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
+	}
+	v.ForEach(func(_, p gjson.Result) bool {
+		var b block
+		b, err = part(p)
 		blocks = append(blocks, b)
 		return err == nil
 	})
 	return blocks, err
+}
+
+// inputAudio reads the audio of a part: {data, format}.
+func inputAudio(v gjson.Result) block {
+	format := str(v.Get("format"))
+	if format == "mp3" {
+		format = "mpeg"
+	}
+	return block{kind: audioBlock, mime: "audio/" + format, data: str(v.Get("data"))}
 }
 
 // source takes an address or a data: URI apart.

@@ -81,20 +81,12 @@ func writeCohereRequest(q *request, d *doc, opt *Options) error {
 	} else if q.think != thinkUnset {
 		d.raw("thinking", `{"type":"enabled"}`)
 	}
-	q.dropSet("logit_bias", q.logitBias)
-	if q.logprobs {
-		q.dropField(fieldLogprobs)
-	}
+	q.dropOpenAI()
 	q.dropSet("metadata", q.metadata)
 	if q.user != "" {
 		q.dropField(fieldUser)
 	}
 	q.dropSet("service_tier", q.tier)
-	q.dropSet("prompt_cache_key", q.cacheKey)
-	q.dropSet("verbosity", q.verbosity)
-	if q.store == "true" {
-		q.drop("store")
-	}
 	if q.parallel == "false" {
 		q.dropField(fieldParallel)
 	}

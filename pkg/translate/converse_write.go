@@ -119,15 +119,7 @@ func writeConverseRequest(q *request, d *doc, opt *Options) error {
 	q.dropSet("presence_penalty", q.presence)
 	q.dropSet("frequency_penalty", q.frequency)
 	q.dropSet("seed", q.seed)
-	q.dropSet("logit_bias", q.logitBias)
-	if q.logprobs {
-		q.dropField(fieldLogprobs)
-	}
-	q.dropSet("verbosity", q.verbosity)
-	q.dropSet("prompt_cache_key", q.cacheKey)
-	if q.store == "true" {
-		q.drop("store")
-	}
+	q.dropOpenAI()
 	if q.search {
 		q.dropField(fieldSearch)
 	}
@@ -305,15 +297,7 @@ func (c *converse) inference(gen *claude, isClaude bool, think thought, limit in
 		c.dropSet("temperature", c.temperature)
 		c.dropSet("top_p", c.topP)
 	}
-	var stop []string
-	for _, s := range c.stop {
-		if strings.TrimSpace(s) == "" {
-			c.dropField(fieldStop)
-			continue
-		}
-		stop = append(stop, s)
-	}
-	if len(stop) > 0 {
+	if stop := c.stops(); len(stop) > 0 {
 		d.raw("stopSequences", quoteList(stop))
 	}
 	if len(d.b) == empty {

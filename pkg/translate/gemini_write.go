@@ -64,20 +64,12 @@ func writeGeminiRequest(q *request, d *doc, opt *Options) error {
 	d.close(']')
 	writeGeminiTools(q, d)
 	writeGeminiConfig(q, d, opt)
-	q.dropSet("logit_bias", q.logitBias)
-	if q.logprobs {
-		q.dropField(fieldLogprobs)
-	}
+	q.dropOpenAI()
 	q.dropSet("metadata", q.metadata)
 	if q.user != "" {
 		q.dropField(fieldUser)
 	}
 	q.dropSet("service_tier", q.tier)
-	q.dropSet("prompt_cache_key", q.cacheKey)
-	q.dropSet("verbosity", q.verbosity)
-	if q.store == "true" {
-		q.drop("store")
-	}
 	d.close('}')
 	return nil
 }

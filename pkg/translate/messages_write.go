@@ -83,15 +83,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 		q.dropSet("top_p", q.topP)
 		q.dropSet("top_k", q.topK)
 	}
-	var stop []string
-	for _, s := range q.stop {
-		if strings.TrimSpace(s) == "" {
-			q.dropField(fieldStop)
-			continue
-		}
-		stop = append(stop, s)
-	}
-	if len(stop) > 0 {
+	if stop := q.stops(); len(stop) > 0 {
 		d.raw("stop_sequences", quoteList(stop))
 	}
 	if q.user != "" {
@@ -112,15 +104,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 	q.dropSet("presence_penalty", q.presence)
 	q.dropSet("frequency_penalty", q.frequency)
 	q.dropSet("seed", q.seed)
-	q.dropSet("logit_bias", q.logitBias)
-	if q.logprobs {
-		q.dropField(fieldLogprobs)
-	}
-	q.dropSet("verbosity", q.verbosity)
-	q.dropSet("prompt_cache_key", q.cacheKey)
-	if q.store == "true" {
-		q.drop("store")
-	}
+	q.dropOpenAI()
 	if q.stream && v.Anthropic != "bedrock-2023-05-31" {
 		d.bool("stream", true)
 	}

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"slices"
+	"strings"
 
 	"weir/pkg/apierr"
 
@@ -209,6 +210,32 @@ func (q *request) dropSet(name, value string) {
 	if value != "" {
 		q.drop(name)
 	}
+}
+
+// dropOpenAI names the fields that only OpenAI's dialects have.
+func (q *request) dropOpenAI() {
+	q.dropSet("logit_bias", q.logitBias)
+	if q.logprobs {
+		q.dropField(fieldLogprobs)
+	}
+	q.dropSet("verbosity", q.verbosity)
+	q.dropSet("prompt_cache_key", q.cacheKey)
+	if q.store == "true" {
+		q.drop("store")
+	}
+}
+
+// stops gives the stop sequences that are more than white space, which Claude
+// refuses.
+func (q *request) stops() (list []string) {
+	for _, s := range q.stop {
+		if strings.TrimSpace(s) == "" {
+			q.dropField(fieldStop)
+		} else {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // dropDetails notes that only OpenAI's dialects say how closely to look at a

@@ -125,7 +125,7 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 	}
 	switch kind {
 	case "message":
-		blocks, err := responsesContent(at, v.Get("content"), q)
+		blocks, err := responsesContent(at, v.Get("content"))
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			return apierr.Invalid(at+".call_id", "An output needs call_id.")
 		}
 		var err error
-		if b.parts, err = responsesContent(at, v.Get("output"), q); err != nil {
+		if b.parts, err = responsesContent(at, v.Get("output")); err != nil {
 			return err
 		}
 		q.add(user, b)
@@ -178,17 +178,8 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 }
 
 // responsesContent reads a content or output: a text, or an array of parts.
-func responsesContent(at string, v gjson.Result, q *request) (blocks []block, err error) {
-	switch {
-	case v.Type == gjson.String:
-		return []block{{text: v.Str}}, nil
-	case !v.Exists() || v.Type == gjson.Null:
-		return nil, nil
-	case !v.IsArray():
-		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
-	}
-	v.ForEach(func(_, p gjson.Result) bool {
-		var b block
+func responsesContent(at string, v gjson.Result) ([]block, error) {
+	return contentOf(at, v, func(p gjson.Result) (b block, err error) {
 		switch t := str(p.Get("type")); t {
 		case "input_text", "output_text", "text", "summary_text":
 			b.text = str(p.Get("text"))
@@ -206,14 +197,12 @@ func responsesContent(at string, v gjson.Result, q *request) (blocks []block, er
 				err = b.source(at, data)
 			}
 		case "input_audio":
-			b = block{kind: audioBlock, mime: "audio/" + str(p.Get("input_audio.format")), data: str(p.Get("input_audio.data"))}
+			b = inputAudio(p.Get("input_audio"))
 		default:
 			err = apierr.Invalid(at+".content", "Unknown content part %q.", limit(t))
 		}
-		blocks = append(blocks, b)
-		return err == nil
+		return b, err
 	})
-	return blocks, err
 }
 
 func readResponsesTools(v gjson.Result, q *request) error {
