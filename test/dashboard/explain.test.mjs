@@ -43,7 +43,7 @@ test("the accounts are told in their order, with what is left out and why", asyn
   const attempts = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   assert.equal(await attempts.count(), 1);
   assert.match(await attempts.innerText(), /Third as up\/test-chat/);
-  assert.match(await attempts.innerText(), /POST http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions · in the format it was asked in/);
+  assert.match(await attempts.innerText(), /POST http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions$/m);
   await looks(page, "explain");
   assert.equal(b.upstream.seen.length, calls, "nobody was called");
 
@@ -55,14 +55,17 @@ test("the accounts are told in their order, with what is left out and why", asyn
 
 test("translation and what is dropped are told", async (t) => {
   const { page } = await explain(t, [{ provider: "anthropic", name: "Claude", apiKey: "sk-ant-test-0123456789abcdef" }]);
-  await page.getByLabel("Body").fill(JSON.stringify({ model: "anthropic/claude-haiku-4-5", messages: [{ role: "user", content: "hi" }], seed: 7, logit_bias: { 1: 2 } }));
+  await page.getByLabel("Body").fill(JSON.stringify({ model: "anthropic/claude-haiku-4-5", messages: [{ role: "user", content: "hi" }], stop: "x", seed: 7, logit_bias: { 1: 2 } }));
   await page.getByLabel("Body").focus();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   await step.waitFor();
-  assert.match(await step.innerText(), /api\.anthropic\.com\/v1\/messages · translated/);
-  assert.match(await step.innerText(), /Left out, because the provider does not know them: .*seed/);
+  const told = await step.innerText();
+  assert.match(told, /POST https:\/\/api\.anthropic\.com\/v1\/messages$/m);
+  assert.match(told, /^Sent under another name or in another form: messages, stop$/m);
+  const [, names] = /^Not sent, because the provider does not know them: (.*)$/m.exec(told);
+  assert.deepEqual(names.split(", ").sort(), ["logit_bias", "seed"]);
   await looks(page, "explain-translated");
 });
 

@@ -14,6 +14,7 @@ interface Step {
   connectionId: string;
   connectionName: string;
   upstream: string;
+  translated: string[];
   dropped: string[];
   skipped: string;
   cooldownMs: number;
@@ -26,9 +27,13 @@ interface Plan { path: string; maxAttempts: number; billable: boolean; plan: Ste
 const examples: [path: string, segment: string, body: (model: string) => object][] = [
   ["/v1/chat/completions", "llm", (model) => ({ model, messages: [{ role: "user", content: "Hello" }] })],
   ["/v1/messages", "llm", (model) => ({ model, max_tokens: 256, messages: [{ role: "user", content: "Hello" }] })],
+  ["/v1/messages/count_tokens", "llm", (model) => ({ model, messages: [{ role: "user", content: "Hello" }] })],
   ["/v1/responses", "llm", (model) => ({ model, input: "Hello" })],
   ["/v1/embeddings", "embedding", (model) => ({ model, input: "Hello" })],
   ["/v1/rerank", "rerank", (model) => ({ model, query: "Hello", documents: ["Hello", "Goodbye"] })],
+  ["/v1/audio/speech", "tts", (model) => ({ model, input: "Hello", voice: "alloy" })],
+  ["/v1/images/generations", "image", (model) => ({ model, prompt: "A river" })],
+  ["/v1/videos/generations", "video", (model) => ({ model, prompt: "A river" })],
   ["/v1/search", "web", (model) => ({ model, query: "Hello" })],
   ["/v1/web/fetch", "web", (model) => ({ model, url: "https://example.com/" })],
   ["/v1/moderations", "llm", (model) => ({ model, input: "Hello" })],
@@ -99,9 +104,10 @@ function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
               <span class="place" aria-hidden="true">{s.try}</span>
               <div>
                 <p><a href={to(machineId, "providers", s.connectionId)}><bdi>{s.connectionName || s.provider}</bdi></a> as <code>{s.model}</code> {s.trial && <Badge kind="warn">on trial</Badge>} {s.try > plan.maxAttempts && <Badge>never reached</Badge>}</p>
-                <p class="small muted"><code>{s.upstream}</code> {format(plan.path, s.upstream)}</p>
+                <p class="small muted"><code>{s.upstream}</code></p>
                 {s.trial && <p class="small">It comes back from a long cooldown: one request at a time tries it.</p>}
-                {s.dropped.length > 0 && <p class="small">Left out, because the provider does not know them: <code>{s.dropped.join(", ")}</code></p>}
+                {s.translated.length > 0 && <p class="small">Sent under another name or in another form: <code>{s.translated.join(", ")}</code></p>}
+                {s.dropped.length > 0 && <p class="small">Not sent, because the provider does not know them: <code>{s.dropped.join(", ")}</code></p>}
               </div>
             </li>
           ))}
@@ -121,14 +127,4 @@ function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
       )}
     </Section>
   );
-}
-
-// dialects are the ends of addresses that speak one of the gateway's own formats.
-const dialects = ["/chat/completions", "/messages", "/responses"];
-
-// format tells whether a conversation is translated on its way.
-function format(path: string, upstream: string): string {
-  const own = dialects.find((d) => path.endsWith(d));
-  if (!own) return "";
-  return upstream.endsWith(own) ? "· in the format it was asked in" : "· translated";
 }
