@@ -152,13 +152,15 @@ test("connections are ordered with a finger, and one that is let go with Escape 
   assert.equal(await items.nth(0).evaluate((li) => li.style.translate), "");
 });
 
-test("a move changes one priority where there is room, and all where there is none", () => {
+test("a move changes one priority where there is room, and those of the shorter side where there is none", () => {
   const order = (...list) => list.map(([id, priority]) => ({ id, priority }));
   const told = (list) => list.map((c) => [c.id, c.priority]);
   assert.deepEqual(told(placed(order(["c", 30], ["a", 10], ["b", 20]), "c")), [["c", 0], ["a", 10], ["b", 20]]);
   assert.deepEqual(told(placed(order(["a", 10], ["c", 30], ["b", 20]), "c")), [["a", 10], ["c", 15], ["b", 20]]);
   assert.deepEqual(told(placed(order(["b", 20], ["c", 30], ["a", 10]), "a")), [["b", 20], ["c", 30], ["a", 40]]);
-  assert.deepEqual(told(placed(order(["a", 1], ["c", 3], ["b", 2]), "c")), [["a", 10], ["c", 20], ["b", 30]]);
+  assert.deepEqual(told(placed(order(["a", 1], ["c", 3], ["b", 2]), "c")), [["a", 1], ["c", 11], ["b", 21]]);
+  assert.deepEqual(told(placed(order(["a", 1], ["e", 5], ["b", 2], ["c", 3], ["d", 40]), "e")), [["a", -18], ["e", -8], ["b", 2], ["c", 3], ["d", 40]]);
+  assert.deepEqual(told(placed(order(["a", 1], ["b", 2], ["e", 0], ["c", 3], ["d", 40]), "e")), [["a", 1], ["b", 2], ["e", 12], ["c", 22], ["d", 40]]);
   assert.deepEqual(told(placed(order(["a", 0], ["c", 0], ["b", 0]), "c")), [["a", 10], ["c", 20], ["b", 30]], "equal ones have no order of their own");
   const before = order(["a", 10], ["c", 30], ["b", 20]), after = placed(before, "c");
   assert.deepEqual(before.map((c) => after.includes(c)), [true, false, true], "the others are not sent");
@@ -188,6 +190,41 @@ test("five hundred connections are searched, and one of them is moved by one cal
   assert.deepEqual(sent, [[many[499].id, { priority: 4975 }]], "between 497 and 498");
   await page.getByRole("searchbox", { name: "Search the connections" }).fill("nobody");
   await page.getByText("No connection matches").waitFor();
+});
+
+test("where connections have no order yet, a move gives each one its place, a few calls at a time", async (t) => {
+  const { page, list } = await machine(t, three().slice(0, 1), { failures: ["PUT /* 503"] });
+  const [row] = await list();
+  let many = Array.from({ length: 60 }, (_, i) => ({ ...row, id: `many${String(i).padStart(16, "0")}`, name: `Account ${i}`, priority: 0 }));
+  const held = [];
+  let fails = false;
+  await page.route(/\/api\/providers(\/many.*)?$/, async (route) => {
+    const r = route.request();
+    if (r.method() === "GET") return route.fulfill({ json: { data: many } });
+    held.push({ id: new URL(r.url()).pathname.split("/").at(-1), priority: r.postDataJSON().priority, end: () => fails ? route.fulfill({ status: 503, json: { error: { message: "not now" } } }) : route.fulfill({ json: {} }) });
+  });
+  await page.reload();
+  await page.getByText("60 connections").waitFor();
+  await page.getByRole("button", { name: "Move Account 59 up" }).click();
+  let ended = 0;
+  const end = async (n) => { for (; ended < n; ended++) { await becomes(() => held.length > ended, true); await held[ended].end(); } };
+  await becomes(() => held.length, 6);
+  await end(30);
+  await page.getByText("Saving the order: 25 of 60").waitFor();
+  await becomes(() => held.length, 36);
+  many = many.toSpliced(59, 1).toSpliced(58, 0, many[59]).map((c, i) => ({ ...c, priority: 10 * (i + 1) }));
+  await end(60);
+  await page.getByText(/^Saving the order/).waitFor({ state: "detached" });
+  assert.deepEqual(held.sort((x, y) => x.priority - y.priority).map((c) => [c.id, c.priority]), many.map((c) => [c.id, c.priority]));
+
+  // A failure is told, and the order shown again is the one that is stored.
+  fails = true;
+  held.length = ended = 0;
+  await page.getByRole("button", { name: "Move Account 1 up" }).click();
+  await end(1);
+  await page.getByRole("alert").getByText("Not now.").waitFor();
+  assert.equal(held.length, 1);
+  await becomes(async () => (await page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("link", { name: /^Account/ }).first().innerText()), "Account 0");
 });
 
 test("a new connection is tried after the others", async (t) => {

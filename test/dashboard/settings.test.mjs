@@ -40,6 +40,30 @@ test("settings are changed, and refused in words", async (t) => {
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 45);
 });
 
+test("settings that somebody else has changed are not written over", async (t) => {
+  const { page, call } = await settings(t, { failures: ["PATCH /* 412"] });
+  const seconds = page.getByLabel("Wait for an answer to begin (seconds)"), save = page.getByRole("button", { name: "Save" });
+  const stale = page.getByRole("alert").filter({ hasText: "Somebody else has changed this in the meantime." });
+  // They were the defaults when the page read them, then what the page itself had saved.
+  for (const [theirs, mine] of [[7, 45], [8, 46]]) {
+    await call("PATCH", "/settings", { idleSeconds: theirs });
+    await seconds.fill(String(mine));
+    await save.click();
+    await stale.waitFor();
+    assert.equal(await seconds.inputValue(), String(mine), "what was typed is still there");
+    assert.equal((await call("GET", "/settings")).idleSeconds, theirs);
+    await stale.getByRole("button", { name: "Load it anew" }).click();
+    await stale.waitFor({ state: "detached" });
+    assert.equal(await page.getByLabel("Wait between pieces of an answer (seconds)").inputValue(), String(theirs));
+    await seconds.fill(String(mine));
+    const [answer] = await Promise.all([page.waitForResponse((r) => r.request().method() === "PATCH"), save.click()]);
+    assert.equal(answer.status(), 200);
+    await page.waitForFunction(() => !document.querySelector("button[aria-disabled]"));
+    const now = await call("GET", "/settings");
+    assert.deepEqual([now.idleSeconds, now.firstByteSeconds], [theirs, mine]);
+  }
+});
+
 test("a backup is taken and brought into another machine; a wrong passphrase is said", async (t) => {
   const { page, machineId } = await settings(t, { failures: ["POST /* 400"] });
   const open = await saved(page, "Download without secrets");

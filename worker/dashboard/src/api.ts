@@ -56,24 +56,31 @@ export async function raw(method: string, path: string, body?: unknown, headers:
   return res;
 }
 
-// call makes a call of the management API and gives its JSON. A change carries
+// answer makes a call of the management API and gives its answer. A change carries
 // the session's token; one that needs a recent sign-in asks for it, and goes
 // out again.
-export async function call<T = unknown>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<T> {
+async function answer(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
   const send = () => raw(method, path, body, method === "GET" ? headers : { ...headers, "x-csrf-token": csrf });
-  let res: Response;
   try {
-    res = await send();
+    return await send();
   } catch (e) {
     if (!(e instanceof ApiError)) throw e;
     if (e.status === 401) ended("The session has ended. Sign in again.");
     // Another tab has signed in anew, or the sign-in is too long ago.
     const again = e.code === "csrf_token" ? (await whoami()).signedIn : e.code === "reauth_required" && await reauth();
     if (!again) throw e;
-    res = await send();
+    return send();
   }
+}
+
+async function read<T>(res: Response): Promise<T> {
   if (res.status === 204) return null as T;
   try { return await res.json(); } catch { throw new ApiError(res.status, "the gateway’s answer cannot be read"); }
+}
+
+// call makes such a call and gives its JSON.
+export async function call<T = unknown>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+  return read(await answer(method, path, body, headers));
 }
 
 async function session(res: Promise<Response>): Promise<Session> {
@@ -91,10 +98,28 @@ export async function signOut(all: boolean) {
   csrf = "";
 }
 
+// together makes a call for each of a list, a few at a time, and tells how many
+// are done. It ends at the first failure, once those under way have ended too.
+export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, onDone: (done: number) => void) {
+  let next = 0, done = 0;
+  const failures: unknown[] = [];
+  await Promise.all(Array.from({ length: 6 }, async () => {
+    while (next < list.length && failures.length === 0) {
+      try { await f(list[next++]); } catch (e) { failures.push(e); return; }
+      onDone(++done);
+    }
+  }));
+  if (failures.length > 0) throw failures[0];
+}
+
 const tryName = "Dashboard playground";
+
+// Tagged is a value, and the ETag of the state it was read in.
+export interface Tagged<T> { value: T; tag: string }
 
 // Machine is the management of one machine.
 export class Machine {
+  private asked: Promise<string> | null = null;
   private dataKey: { id: string; key: string; until: number } | null = null;
   constructor(readonly id: string) {}
   at(path: string) { return `/${this.id}/api${path}`; }
@@ -102,12 +127,21 @@ export class Machine {
   post<T>(path: string, body: unknown, headers?: Record<string, string>) { return call<T>("POST", this.at(path), body, headers); }
   // put writes; with a generation only while the record is still that one, else it fails with 412.
   put<T>(path: string, body: unknown, generation?: number) { return call<T>("PUT", this.at(path), body, generation ? { "if-match": `"${generation}"` } : {}); }
-  patch<T>(path: string, body: unknown) { return call<T>("PATCH", this.at(path), body); }
+  // tagged reads something that has no generation of its own, or changes it while
+  // it still is what it was with that tag, else it fails with 412.
+  async tagged<T>(method: "GET" | "PATCH", path: string, body?: unknown, tag?: string): Promise<Tagged<T>> {
+    const res = await answer(method, this.at(path), body, tag ? { "if-match": tag } : {});
+    return { value: await read<T>(res), tag: res.headers.get("etag") ?? `"0"` }; // of what was never changed
+  }
   del(path: string) { return call<null>("DELETE", this.at(path)); }
 
   // tryKey gives a data key for the playground: made on first use, good for an
   // hour, and kept in this page's memory alone.
-  async tryKey(): Promise<string> {
+  tryKey(): Promise<string> {
+    return this.asked ??= this.makeKey().finally(() => { this.asked = null; });
+  }
+
+  private async makeKey(): Promise<string> {
     const now = Date.now();
     if (!this.dataKey || this.dataKey.until < now + 60_000) {
       const until = now + 3_600_000;

@@ -101,13 +101,25 @@ export function varLabel(name: string, required: boolean): string {
 const gap = 10; // between the priorities of neighbours, so that most moves change one connection alone
 
 // placed gives the connections of an order, one of them moved, priorities that
-// rise with it. Those that keep their priority stay the same objects.
+// rise with it. Where there is no room, neighbours of the shorter side make way;
+// equal priorities are no order, then all get one. Those that keep their
+// priority stay the same objects.
 export function placed<C extends { id: string; priority: number }>(order: C[], id: string): C[] {
   const at = order.findIndex((c) => c.id === id);
   const low = order[at - 1]?.priority, high = order[at + 1]?.priority;
   const priority = low === undefined ? (high ?? 0) - gap : high === undefined ? low + gap : Math.floor((low + high) / 2);
   const next = order.with(at, { ...order[at], priority });
-  if (next.every((c, i) => i === 0 || next[i - 1].priority < c.priority)) return next;
+  const rises = (list: C[]) => list.every((c, i) => i === 0 || list[i - 1].priority < c.priority);
+  if (rises(next)) return next;
+  if (rises(order.toSpliced(at, 1))) {
+    const up = order.slice(), down = order.slice();
+    up[at] = { ...order[at], priority: low + gap };
+    for (let i = at + 1; i < up.length && up[i].priority <= up[i - 1].priority; i++) up[i] = { ...up[i], priority: up[i - 1].priority + gap };
+    down[at] = { ...order[at], priority: high - gap };
+    for (let i = at - 1; i >= 0 && down[i].priority >= down[i + 1].priority; i--) down[i] = { ...down[i], priority: down[i + 1].priority - gap };
+    const kept = (list: C[]) => list.filter((c, i) => c === order[i]).length;
+    return kept(up) < kept(down) ? down : up;
+  }
   return order.map((c, i) => c.priority === (i + 1) * gap ? c : { ...c, priority: (i + 1) * gap });
 }
 

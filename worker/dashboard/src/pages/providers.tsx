@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { duration, words, type Machine } from "../api";
+import { duration, together, words, type Machine } from "../api";
 import type { PageProps } from "../app";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
@@ -30,7 +30,7 @@ function List({ machine, machineName }: PageProps) {
     ]);
     return { conns: conns.data.toSorted((a, b) => a.priority - b.priority), catalog: catalog.data };
   }, [machine]);
-  const order = useAction();
+  const order = useAction(), [progress, setProgress] = useState("");
   const now = useNow(!!rows.data?.conns.some((c) => c.cooldownUntil));
 
   // Moves are saved one after the other; what came of them is loaded after the last.
@@ -41,13 +41,17 @@ function List({ machine, machineName }: PageProps) {
     const changed = next.filter((n) => !conns.includes(n));
     rows.set({ conns: next, catalog });
     saving.current = saving.current
-      .then(() => order.run(async () => { for (const n of changed) await machine.put(`/providers/${n.id}`, { priority: n.priority }); }))
+      .then(() => order.run(() => together(changed, (n) => machine.put(`/providers/${n.id}`, { priority: n.priority }), (done) => {
+        if (done === changed.length) setProgress("");
+        else if (done % 25 === 0) setProgress(`Saving the order: ${number(done)} of ${number(changed.length)}`);
+      })))
       .then(() => mine === moves.current ? rows.reload() : undefined);
   };
   const add = <a class="button main" href={to(machine.id, "providers", "add")}><Icon name="plus" />Add a provider</a>;
   return (
     <Page title="Providers" actions={add} intro={<>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from the first to the last.</>}>
       {order.error && <ErrorBox>{order.error}</ErrorBox>}
+      <div class="toasts" role="status">{order.busy && progress && <p>{progress}</p>}</div>
       <Load of={rows} what="the connections">{({ conns, catalog }) => conns.length === 0
         ? (
           <Empty title="No providers yet">

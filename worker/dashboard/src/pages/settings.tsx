@@ -3,7 +3,7 @@ import type { Machine } from "../api";
 import type { PageProps } from "../app";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
-import { Button, ErrorBox, Field, Load, Page, Section } from "../ui";
+import { Button, Failed, Field, Load, Page, Section } from "../ui";
 import { Audit } from "./audit";
 import { Backup } from "./backup";
 
@@ -23,14 +23,14 @@ export default function Settings({ machine, machineName }: PageProps) {
 
 // Calls are the settings that every call of the machine goes by.
 function Calls({ machine }: { machine: Machine }) {
-  const loaded = useLoad(() => machine.get<Values>("/settings"), [machine]);
+  const loaded = useLoad(() => machine.tagged<Values>("GET", "/settings"), [machine]);
   const [v, setV] = useState<Values | null>(null);
   const save = useAction();
-  useEffect(() => { setV(loaded.data); }, [loaded.data]);
+  useEffect(() => { setV(loaded.data?.value ?? null); }, [loaded.data]);
   const submit = (e: Event) => {
     e.preventDefault();
     void save.run(async () => {
-      loaded.set(await machine.patch<Values>("/settings", v));
+      loaded.set(await machine.tagged<Values>("PATCH", "/settings", v, loaded.data!.tag));
       toast("Saved.");
     });
   };
@@ -56,7 +56,7 @@ function Calls({ machine }: { machine: Machine }) {
           <Field label="Wait between pieces of an answer (seconds)">
             <input type="number" required min="1" max="900" value={v.idleSeconds} onInput={(e) => setV({ ...v, idleSeconds: e.currentTarget.valueAsNumber })} />
           </Field>
-          {save.error && <div class="full"><ErrorBox>{save.error}</ErrorBox></div>}
+          {save.error && <div class="full"><Failed of={save} reload={loaded.reload} /></div>}
           <div class="full"><Button type="submit" kind="main" busy={save.busy}>Save</Button></div>
         </form>
       )}</Load>
