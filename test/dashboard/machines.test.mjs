@@ -53,6 +53,27 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   assert.deepEqual((await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId), [second.machineId]);
 });
 
+test("a thousand machines are searched", async (t) => {
+  const many = Array.from({ length: 1000 }, (_, i) => ({ machineId: `m${String(i).padStart(15, "0")}`, name: i % 10 ? `Team ${i}` : undefined, createdAt: 1_700_000_000_000 + i }));
+  const page = await open(t, b, { as: null });
+  await page.route("**/api/machines", (route) => route.fulfill({ json: { data: many } }));
+  await signIn(page, secrets.ADMIN_TOKEN);
+  await page.getByText("1,000 machines", { exact: true }).waitFor();
+  const cards = page.locator("ul.cards > li");
+  const shown = await cards.count();
+  assert.ok(shown < 200, `${shown} are shown`);
+  await page.getByText(`${1000 - shown} more: search to see them.`).waitFor();
+  const search = page.getByRole("searchbox", { name: "Search the machines" });
+  await search.fill("team 99");
+  await page.getByText("10 of 1,000 machines").waitFor(); // 99, 991 to 999
+  await cards.filter({ hasText: "Team 999" }).getByRole("button", { name: "Delete Team 999" }).waitFor();
+  await looks(page, "machines-many");
+  await search.fill(many[990].machineId);
+  await page.getByText("1 of 1,000 machines").waitFor();
+  await search.fill("nobody’s");
+  await page.getByText("No machine matches").waitFor();
+});
+
 test("the holder of a manage key sees that machine alone", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Mine" });
   const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: `laptop ${canary}`, scopes: ["manage"] });

@@ -4,11 +4,11 @@ import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, type Loaded } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, day } from "../ui";
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, count, day, number } from "../ui";
 
 export interface MachineRow { machineId: string; name?: string; createdAt: number }
 
-const searchFrom = 6; // machines that are seen at once
+const searchFrom = 6, mostShown = 120; // machines
 
 // Machines are the operator's: the tenants of the gateway.
 export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
@@ -46,9 +46,14 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
         const shown = rows.filter((m) => `${m.name ?? ""} ${m.machineId}`.toLowerCase().includes(wanted));
         return (
           <>
-            {rows.length > searchFrom && <Search label="Search machines" value={search} onInput={setSearch} />}
+            {rows.length > searchFrom && (
+              <div class="row wrap between">
+                <Search label="Search the machines" value={search} onInput={setSearch} />
+                <p class="muted small" role="status">{wanted && `${number(shown.length)} of `}{count(rows.length, "machine")}</p>
+              </div>
+            )}
             {shown.length === 0 && <Empty title="No machine matches" />}
-            <ul class="cards">{shown.map((m) => (
+            <ul class="cards">{shown.slice(0, mostShown).map((m) => (
               <li key={m.machineId} class="card">
                 <h2><a href={to(m.machineId, "providers")}><bdi>{m.name || "Without a name"}</bdi></a></h2>
                 <p class="muted"><code>{m.machineId}</code></p>
@@ -59,6 +64,7 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
                 </div>
               </li>
             ))}</ul>
+            {shown.length > mostShown && <p class="muted">{number(shown.length - mostShown)} more: search to see them.</p>}
           </>
         );
       }}</Load>
