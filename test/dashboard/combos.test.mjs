@@ -55,7 +55,7 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
   await page.getByLabel("Strategy").focus();
   await page.keyboard.press("R");
   await press("Add up/test-embed");
-  await press("Add up/test-embed");
+  await press("Added up/test-embed");
   await page.getByText("up/test-embed is a member already.").waitFor();
   assert.deepEqual(await members(), ["up/test-embed"]);
   await press("Add up/test-embed-large");

@@ -121,17 +121,43 @@ test("speech plays", async (t) => {
   wav.write("RIFF", 0); wav.writeUInt32LE(36 + 8000, 4); wav.write("WAVEfmt ", 8); wav.writeUInt32LE(16, 16); wav.writeUInt16LE(1, 20); wav.writeUInt16LE(1, 22);
   wav.writeUInt32LE(8000, 24); wav.writeUInt32LE(8000, 28); wav.writeUInt16LE(1, 32); wav.writeUInt16LE(8, 34); wav.write("data", 36); wav.writeUInt32LE(8000, 40);
   b.upstream.script = (got) => got.path.endsWith("/audio/speech") ? { headers: { "content-type": "audio/wav" }, body: wav } : null;
-  await page.getByLabel("Format").selectOption("wav");
+  await page.getByLabel("Format").selectOption("flac"); // this provider gives its own all the same
   await page.getByLabel("Text", { exact: true }).fill("Hello");
   await page.getByRole("button", { name: "Speak" }).click();
   await page.locator("audio").waitFor();
   assert.match(await page.locator("audio").getAttribute("src"), /^blob:/);
   await page.waitForFunction(() => document.querySelector("audio").readyState >= 2);
   assert.equal(Math.round(await page.evaluate(async () => { const a = document.querySelector("audio"); await a.play(); a.pause(); return a.duration; })), 1);
+  await page.getByText("1.0 s, 8 kB, audio/wav").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Save it" }).getAttribute("download"), "speech.wav");
   await looks(page, "playground-speech");
   await detailed(page, "/v1/audio/speech");
   const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/audio/speech"));
-  assert.deepEqual([sent.json.input, sent.json.voice, sent.json.response_format], ["Hello", "alloy", "wav"]);
+  assert.deepEqual([sent.json.input, sent.json.voice, sent.json.response_format], ["Hello", "alloy", "flac"]);
+});
+
+test("voices are offered where the provider names some, and a default where it makes sense", async (t) => {
+  const { page } = await playground(t, "speech", { connections: [{ provider: "elevenlabs", apiKey: "el-test-key-0123456789" }, { provider: "openai", apiKey: "sk-test-key-0123456789" }, { provider: "groq", apiKey: "gsk-test-key-0123456789" }], failures: ["GET /v1/audio/voices 400"] });
+  b.upstream.script = (got) => got.host === "api.elevenlabs.io" && got.path.startsWith("/v2/voices")
+    ? { body: JSON.stringify({ has_more: false, voices: [{ voice_id: "abc123", name: `Rachel ${canary}`, labels: { language: "en", gender: "female" } }, { voice_id: "def456", name: "Adam" }] }) } : null;
+  const model = page.getByLabel("Model", { exact: true }), voice = page.getByLabel("Voice");
+  const offered = () => page.locator("#try-voices option").evaluateAll((list) => list.map((o) => [o.value, o.textContent]));
+  assert.equal(await model.inputValue(), "up/test-tts");
+  assert.equal(await voice.inputValue(), "alloy");
+  assert.deepEqual(await offered(), []);
+  await model.fill("el/eleven_multilingual_v2");
+  await page.getByText("The provider names 2 voices.").waitFor();
+  assert.equal(await voice.inputValue(), "abc123");
+  assert.deepEqual(await offered(), [["abc123", `Rachel ${canary}, en, female`], ["def456", "Adam"]]);
+  await model.fill("openai/gpt-4o-mini-tts");
+  await page.getByText(/The provider names 1\d voices\./).waitFor();
+  assert.equal(await voice.inputValue(), "alloy");
+  await Promise.all([page.waitForResponse("**/v1/audio/voices*"), model.fill("groq/canopylabs/orpheus-v1-english")]);
+  await page.getByText(/The provider names/).waitFor({ state: "detached" });
+  assert.equal(await voice.inputValue(), "", "nobody knows one");
+  await voice.fill("troy");
+  await model.fill("up/test-tts");
+  assert.equal(await voice.inputValue(), "troy", "what was typed stays");
 });
 
 test("an image is shown", async (t) => {

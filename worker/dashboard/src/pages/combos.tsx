@@ -176,7 +176,7 @@ function Editor({ machine, combo, others, onDone, onReload, onClose }: {
   );
 }
 
-const mostShown = 60;
+const mostShown = 60, most = 16; // models of the list, members
 const dragType = "application/x-weir-model";
 
 // Choice lists what may be added: models of the kind, and the other combos. One
@@ -197,12 +197,15 @@ function Choice({ machine, kind, others, taken, onAdd }: { machine: Machine; kin
       <Search label="Search models and combos" value={search} onInput={setSearch} />
       {list.error && <ErrorBox retry={list.reload}>{list.error}</ErrorBox>}
       <ul class="pick" aria-label="Models and combos" tabIndex={0}>
-        {shown.slice(0, mostShown).map((m) => (
-          <li key={m.id + m.combo} class="row between" draggable onDragStart={(e) => e.dataTransfer?.setData(dragType, m.id)}>
-            <span><code>{m.id}</code> {m.combo && <Badge kind="accent">combo</Badge>}</span>
-            <Button kind="quiet" icon="plus" aria-label={`Add ${m.id}`} disabled={taken.length >= 16} onClick={() => onAdd(m.id)} />
-          </li>
-        ))}
+        {shown.slice(0, mostShown).map((m) => {
+          const is = taken.includes(m.id), word = is ? "Added" : "Add";
+          return (
+            <li key={m.id + m.combo} class="row between" draggable onDragStart={(e) => e.dataTransfer?.setData(dragType, m.id)}>
+              <span><code>{m.id}</code> {m.combo && <Badge kind="accent">combo</Badge>}</span>
+              <Button kind={is ? "quiet" : undefined} icon={is ? "check" : "plus"} aria-label={`${word} ${m.id}`} disabled={!is && taken.length >= most} onClick={() => onAdd(m.id)}>{word}</Button>
+            </li>
+          );
+        })}
       </ul>
       {!list.loading && shown.length === 0 && <p class="muted">{wanted ? "Nothing matches." : "No models of this kind: connect a provider that has some."}</p>}
       {shown.length > mostShown && <p class="muted small">{shown.length - mostShown} more: search to see them.</p>}

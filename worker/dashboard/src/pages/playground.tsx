@@ -4,13 +4,14 @@ import type { Machine } from "../api";
 import { useLoad } from "../hooks";
 import { go, to } from "../route";
 import { Code, Empty, Field, Notice, Page, Skeleton, Table, Tabs, ErrorBox } from "../ui";
+import type { ConnectionRow } from "./connections";
 import { attemptsText, curlOf, served } from "./served";
 import { Chat } from "./try_chat";
 import { Embeddings } from "./try_embeddings";
 import { Image, Search, Speech } from "./try_media";
 
 // TryProps is what every part of the playground gets.
-export interface TryProps { machine: Machine; models: string[] }
+export interface TryProps { machine: Machine; models: string[]; connections: ConnectionRow[] }
 
 // Sent is a call that was answered: how it looked and what its head said.
 export interface Sent { path: string; body: unknown; res: Response; ms: number }
@@ -31,9 +32,9 @@ export default function Playground({ machine, args }: PageProps) {
   const kind = (args[0] ?? "") in kinds ? args[0] as Kind : "chat";
   const { name, segment, only, View } = kinds[kind];
   const models = useLoad(async () => {
-    const [{ data }, connections] = await Promise.all([machine.get<{ data: { id: string; kind?: string }[] }>(`/models/list/${segment}`), machine.get<{ data: unknown[] }>("/providers")]);
+    const [{ data }, connections] = await Promise.all([machine.get<{ data: { id: string; kind?: string }[] }>(`/models/list/${segment}`), machine.get<{ data: ConnectionRow[] }>("/providers")]);
     // Without a connection the list is the whole catalogue, and nothing of it can be called.
-    return { of: kind, ids: connections.data.length === 0 ? [] : data.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id) };
+    return { of: kind, connections: connections.data, ids: connections.data.length === 0 ? [] : data.filter((m) => !only || !m.kind || m.kind === only).map((m) => m.id) };
   }, [machine, kind]);
   return (
     <Page title="Playground" intro="Calls go through the gateway as those of a client, with a key that is good for an hour and is kept in this page’s memory alone.">
@@ -42,7 +43,7 @@ export default function Playground({ machine, args }: PageProps) {
         : models.data?.of !== kind ? <Skeleton what="the models" />
         : models.data.ids.length === 0
           ? <Empty title={`No models for this: ${name.toLowerCase()}`}><p>Connect a provider that has some.</p><a class="button" href={to(machine.id, "providers", "add")}>Add a provider</a></Empty>
-          : <View key={kind} machine={machine} models={models.data.ids} />}
+          : <View key={kind} machine={machine} models={models.data.ids} connections={models.data.connections} />}
     </Page>
   );
 }
@@ -67,7 +68,7 @@ export function Details({ sent }: { sent: Sent }) {
       {s.dropped.length > 0 && <Notice kind="warn">The provider does not know these fields, they were left out: {s.dropped.join(", ")}</Notice>}
       <details>
         <summary>Headers of the answer</summary>
-        <Table label="Headers of the answer"><tbody>{[...sent.res.headers].map(([k, v]) => <tr key={k}><th scope="row"><code>{k}</code></th><td><code>{v}</code></td></tr>)}</tbody></Table>
+        <Table label="Headers of the answer" stacked><tbody class="heads">{[...sent.res.headers].map(([k, v]) => <tr key={k}><th scope="row"><code>{k}</code></th><td><code>{v}</code></td></tr>)}</tbody></Table>
       </details>
       <details>
         <summary>The call with curl</summary>

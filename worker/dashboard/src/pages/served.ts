@@ -1,13 +1,13 @@
 // Calls of the data plane, as a client of the machine makes them.
 import { ApiError, type Machine } from "../api";
 
-// ask sends a call with the machine's key for an hour. Whatever the gateway
-// answers is given back, also a refusal.
-export async function ask(machine: Machine, path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+// ask sends a call with the machine's key for an hour; without a body it reads.
+// Whatever the gateway answers is given back, also a refusal.
+export async function ask(machine: Machine, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
   const key = await machine.tryKey();
   try {
     const res = await fetch(path, {
-      method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      method: body === undefined ? "GET" : "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
       credentials: "omit", cache: "no-store", signal,
     });
     if (res.status === 401) await machine.forget(); // somebody has revoked it; the next call makes another

@@ -1,6 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
-import { useAction } from "../hooks";
-import { Button, Empty, ErrorBox, Field, Section } from "../ui";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useAction, useLoad } from "../hooks";
+import { Button, Empty, ErrorBox, Field, Section, count } from "../ui";
+import { family } from "./connections";
 import { Details, ModelField, type Sent, type TryProps } from "./playground";
 import { ask, refusal } from "./served";
 
@@ -20,22 +21,46 @@ function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Respo
   return { sent, result, act, run };
 }
 
+interface Voice { id: string; name: string; lang: string; gender: string; model: string }
+
+// useVoices gives the voices that a model can speak with; none where its
+// provider has no list of them.
+function useVoices(machine: TryProps["machine"], provider: string, model: string): Voice[] {
+  const list = useLoad(async () => {
+    if (!provider || family(provider)) return [];
+    const res = await ask(machine, `/v1/audio/voices?provider=${encodeURIComponent(provider)}`);
+    return res.ok ? ((await res.json()) as { data: Voice[] }).data : [];
+  }, [machine, provider]);
+  // Some have a model for each voice: it speaks with that one alone.
+  return useMemo(() => (list.data ?? []).filter((v) => !v.model.endsWith(`/${v.id}/${v.id}`) || v.model === `${model}/${v.id}`), [list.data, model]);
+}
+
 // Speech makes sound of a text; it plays from this page's memory.
-export function Speech({ machine, models }: TryProps) {
-  const [model, setModel] = useState(models[0]), [voice, setVoice] = useState("alloy"), [format, setFormat] = useState("mp3"), [text, setText] = useState("Hello from weir.");
+export function Speech({ machine, models, connections }: TryProps) {
+  const [model, setModel] = useState(models[0]), [typed, setVoice] = useState<string | null>(null), [format, setFormat] = useState("mp3"), [text, setText] = useState("Hello from weir.");
+  const [seconds, setSeconds] = useState(NaN);
   const t = useTry(machine, "/v1/audio/speech", async (res) => {
+    setSeconds(NaN);
     const blob = await res.blob();
     return { url: URL.createObjectURL(blob), size: blob.size, type: blob.type };
   });
+  const prefix = model.split("/")[0], known = models.some((m) => m.startsWith(prefix + "/")) || connections.some((c) => c.provider === prefix);
+  const provider = connections.find((c) => c.providerSpecificData.prefix === prefix)?.provider ?? (known ? prefix : "");
+  const voices = useVoices(machine, provider, model);
+  // Servers of OpenAI's format know its voices; of others the first one will do.
+  const voice = typed ?? (family(provider) ? "alloy" : voices[0]?.id ?? "");
   const url = t.result?.url;
   useEffect(() => () => { if (url) URL.revokeObjectURL(url); }, [url]);
   return (
     <>
       <Section title="Speech">
-        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, input: text, voice, response_format: format }); }}>
+        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, input: text, ...(voice ? { voice } : {}), response_format: format }); }}>
           <div class="grid">
             <ModelField models={models} value={model} onPick={setModel} />
-            <Field label="Voice"><input required spellcheck={false} autocapitalize="none" value={voice} onInput={(e) => setVoice(e.currentTarget.value)} /></Field>
+            <Field label="Voice" hint={voices.length > 0 ? `The provider names ${count(voices.length, "voice")}.` : undefined}>
+              <input list="try-voices" spellcheck={false} autocapitalize="none" value={voice} onInput={(e) => setVoice(e.currentTarget.value)} />
+            </Field>
+            <datalist id="try-voices">{voices.slice(0, 800).map((v) => <option key={v.id} value={v.id}>{[v.name !== v.id && v.name, v.lang, v.gender].filter(Boolean).join(", ")}</option>)}</datalist>
             <Field label="Format"><select value={format} onChange={(e) => setFormat(e.currentTarget.value)}>{["mp3", "opus", "aac", "flac", "wav"].map((f) => <option key={f}>{f}</option>)}</select></Field>
           </div>
           <Field label="Text"><textarea class="prose" dir="auto" rows={3} required value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
@@ -44,8 +69,10 @@ export function Speech({ machine, models }: TryProps) {
         </form>
         {t.result && (
           <div class="stack">
-            <audio controls src={t.result.url} aria-label="The speech" />
-            <p class="muted small">{Math.ceil(t.result.size / 1024)} kB, {t.result.type || "no type"} · <a href={t.result.url} download={`speech.${format}`}>Save it</a></p>
+            <audio controls src={t.result.url} aria-label="The speech" onDurationChange={(e) => setSeconds(e.currentTarget.duration)} />
+            <p class="muted small">
+              {Number.isFinite(seconds) && `${seconds.toFixed(1)} s, `}{Math.ceil(t.result.size / 1024)} kB, {t.result.type || "no type"} · <a href={t.result.url} download={`speech.${ending(t.result.type) ?? format}`}>Save it</a>
+            </p>
           </div>
         )}
       </Section>
@@ -53,6 +80,10 @@ export function Speech({ machine, models }: TryProps) {
     </>
   );
 }
+
+// Kinds of sound and how their files end: a provider may give another than asked for.
+const sounds: [type: RegExp, end: string][] = [[/mpeg|mp3/, "mp3"], [/wav/, "wav"], [/ogg|opus/, "ogg"], [/aac/, "aac"], [/flac/, "flac"]];
+const ending = (type: string) => sounds.find(([known]) => known.test(type))?.[1];
 
 // Kinds of images by how their base64 begins.
 const images: [start: string, type: string][] = [["iVBOR", "image/png"], ["/9j/", "image/jpeg"], ["UklGR", "image/webp"], ["R0lGOD", "image/gif"]];
