@@ -43,7 +43,8 @@ async function failure(res: Response): Promise<ApiError> {
 
 // raw makes one call and gives its answer, or throws an ApiError.
 export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
-  const init: RequestInit = { method, signal, credentials: "same-origin", cache: "no-store", headers: method === "GET" ? headers : { "content-type": "application/json", ...headers } };
+  // A change that was begun goes out also when the page is left.
+  const init: RequestInit = { method, signal, keepalive: method === "DELETE", credentials: "same-origin", cache: "no-store", headers: method === "GET" ? headers : { "content-type": "application/json", ...headers } };
   if (body !== undefined) init.body = JSON.stringify(body);
   let res: Response;
   try {
@@ -96,20 +97,6 @@ export const signIn = (token: string) => session(raw("POST", "/api/session", { t
 export async function signOut(all: boolean) {
   await raw("DELETE", "/api/session" + (all ? "?all=true" : ""), undefined, { "x-csrf-token": csrf });
   csrf = "";
-}
-
-// together makes a call for each of a list, a few at a time, and tells how many
-// are done. It ends at the first failure, once those under way have ended too.
-export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, onDone: (done: number) => void) {
-  let next = 0, done = 0;
-  const failures: unknown[] = [];
-  await Promise.all(Array.from({ length: 6 }, async () => {
-    while (next < list.length && failures.length === 0) {
-      try { await f(list[next++]); } catch (e) { failures.push(e); return; }
-      onDone(++done);
-    }
-  }));
-  if (failures.length > 0) throw failures[0];
 }
 
 const tryName = "Dashboard playground";

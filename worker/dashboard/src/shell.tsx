@@ -30,6 +30,14 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
     if (!session.operator && route.machineId !== machineId) go(to(machineId, "providers"));
   }, [location.hash]);
 
+  // The playground's key goes with the page, and with the machine.
+  useEffect(() => {
+    if (!machine) return;
+    const leave = () => void machine.forget();
+    addEventListener("pagehide", leave);
+    return () => { removeEventListener("pagehide", leave); leave(); };
+  }, [machine]);
+
   const out = async (all: boolean) => {
     setError("");
     try {

@@ -123,5 +123,19 @@ export function placed<C extends { id: string; priority: number }>(order: C[], i
   return order.map((c, i) => c.priority === (i + 1) * gap ? c : { ...c, priority: (i + 1) * gap });
 }
 
+// together makes a call for each of a list, a few at a time, and tells how many
+// are done. It ends at the first failure, once those under way have ended too.
+export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, onDone: (done: number) => void) {
+  let next = 0, done = 0;
+  const failures: unknown[] = [];
+  await Promise.all(Array.from({ length: 6 }, async () => {
+    while (next < list.length && failures.length === 0) {
+      try { await f(list[next++]); } catch (e) { failures.push(e); return; }
+      onDone(++done);
+    }
+  }));
+  if (failures.length > 0) throw failures[0];
+}
+
 // last gives the priority of a new connection, after all others.
 export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority)) + gap;

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { duration, together, words, type Machine } from "../api";
+import { duration, words, type Machine } from "../api";
 import type { PageProps } from "../app";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
@@ -7,7 +7,7 @@ import { moved, Order } from "../order";
 import { to } from "../route";
 import { Badge, Button, Empty, ErrorBox, Load, Page, Search, Switch, count, number } from "../ui";
 import { Connection } from "./connection";
-import { errorText, placed, providerName, testText, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { errorText, placed, providerName, testText, together, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Gallery } from "./gallery";
 import { statusOf } from "./status";
 
