@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { secrets } from "../worker/gateway.mjs";
-import { bench, canary, looks, open, settled, signIn } from "./browser.mjs";
+import { bench, canary, looks, open, settled, shot, signIn } from "./browser.mjs";
 
 let b;
 before(async () => { b = await bench(); });
@@ -67,7 +67,7 @@ test("a thousand machines are searched", async (t) => {
   await search.fill("team 99");
   await page.getByText("10 of 1,000 machines").waitFor(); // 99, 991 to 999
   await cards.filter({ hasText: "Team 999" }).getByRole("button", { name: "Delete Team 999" }).waitFor();
-  await looks(page, "machines-many");
+  await shot(page, "machines-many");
   await search.fill(many[990].machineId);
   await page.getByText("1 of 1,000 machines").waitFor();
   await search.fill("nobody’s");

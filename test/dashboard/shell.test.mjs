@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { bench, looks, open, settled, signIn } from "./browser.mjs";
+import { becomes, bench, looks, open, settled, signIn } from "./browser.mjs";
 import { secrets } from "../worker/gateway.mjs";
 
 const maxFirstLoad = 150 << 10; // bytes of gzipped JavaScript
@@ -61,8 +61,9 @@ test("the first load is small", async (t) => {
   const first = sum();
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByText("No providers yet").waitFor();
+  await becomes(() => sum() > first, true); // the page may be there before its script is counted
   console.log(`gzipped JavaScript: ${(first / 1024).toFixed(1)} kB to sign in, ${(sum() / 1024).toFixed(1)} kB with the first page`);
-  assert.ok(first > 0 && sum() > first && sum() <= maxFirstLoad, `${sum()} bytes`);
+  assert.ok(first > 0 && sum() <= maxFirstLoad, `${sum()} bytes`);
 });
 
 test("signing in and out", async (t) => {
