@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startIdp } from "../upstream/idp.mjs";
-import { bench, canary, looks, open, settled } from "./browser.mjs";
+import { accessible, bench, canary, looks, open, settled, shot } from "./browser.mjs";
 
 let b, idp;
 before(async () => {
@@ -105,7 +105,9 @@ test("an account that needs it is signed in to again", async (t) => {
   await page.getByRole("link", { name: "Sign in again" }).click();
   await page.getByText("The provider wants a new sign-in").waitFor();
   await page.getByText("the provider no longer accepts the sign-in").waitFor();
-  await looks(page, "connection-reauth");
+  await settled(page);
+  await accessible(page, "connection-reauth");
+  await shot(page, "connection-reauth");
   await page.getByRole("button", { name: "Sign in there again" }).click();
   [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Go to Mistral AI" }).click()]);
   await tab.getByText("is connected again.").waitFor();
