@@ -2,6 +2,9 @@ package machine
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
 
 	"weir/pkg/apierr"
 )
@@ -11,9 +14,13 @@ import (
 //	idem.begin {"key":"…","digest":"…"}                                 200 IdemState
 //	idem.end   {"key":"…","digest":"…","status":n,"header":[…],"body":"…"} 200 {}
 //
-// A key is kept for 24 h from its first use.
+// A key is kept for 24 h from its first use. A machine has up to 10,000 of them;
+// for one more the oldest goes whose outcome is known. While there is none, a
+// call with a new key is refused: it could be a creation for the second time.
 const (
 	idemPrefix  = "idem:"
+	endedPrefix = "idemended:" // time and key of those that may go, oldest first
+	maxIdem     = 10_000
 	idemFor     = dayMs
 	maxIdemKey  = 255      // bytes
 	maxIdemBody = 64 << 10 // bytes of an answer that is kept; of a larger one only the status is
@@ -38,6 +45,9 @@ type IdemEnd struct {
 	Status int         `json:"status"`
 	Header [][2]string `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
+	// Unknown: it may have been created all the same. Such a key is not
+	// forgotten before its time.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 type idemRow struct {
@@ -65,7 +75,15 @@ func (o *Object) idemBegin(r *request) (any, error) {
 	var row idemRow
 	at := idemPrefix + digestOf(in.Key)
 	switch {
-	case !r.load(at, &row) || row.over(r.now):
+	case !r.load(at, &row):
+		if err := r.idemRoom(); err != nil {
+			return nil, err
+		}
+		r.meta.Idem++
+		r.put(at, idemRow{Digest: in.Digest, At: r.now})
+		return IdemState{State: "new"}, nil
+	case row.over(r.now):
+		r.del(row.ended(at))
 		r.put(at, idemRow{Digest: in.Digest, At: r.now})
 		return IdemState{State: "new"}, nil
 	case row.Digest != in.Digest:
@@ -93,6 +111,7 @@ func (o *Object) idemEnd(r *request) (any, error) {
 	}
 	if in.Status == 0 {
 		r.del(at)
+		r.meta.Idem = max(r.meta.Idem-1, 0)
 		return struct{}{}, nil
 	}
 	row.Status, row.Header = in.Status, in.Header
@@ -100,5 +119,51 @@ func (o *Object) idemEnd(r *request) (any, error) {
 		row.Body = in.Body
 	}
 	r.put(at, row)
+	if !in.Unknown {
+		r.put(row.ended(at), true)
+	}
 	return struct{}{}, nil
+}
+
+// ended names the row by which that of a key is found when it is to go.
+func (w *idemRow) ended(at string) string {
+	return fmt.Sprintf("%s%015d:%s", endedPrefix, w.At, strings.TrimPrefix(at, idemPrefix))
+}
+
+// idemRoom makes room for one more key.
+func (t *tx) idemRoom() error {
+	for t.meta.Idem >= maxIdem {
+		oldest := t.st.List(endedPrefix, "", 1)
+		if len(oldest) == 0 {
+			e := apierr.New(503, "overloaded", "too many idempotency keys of this machine are in use; nothing was sent")
+			e.RetryAfter = time.Minute
+			return e
+		}
+		_, key, _ := strings.Cut(strings.TrimPrefix(oldest[0].Key, endedPrefix), ":")
+		t.del(oldest[0].Key)
+		t.del(idemPrefix + key)
+		t.meta.Idem--
+	}
+	return nil
+}
+
+// pruneIdem removes the keys whose time is over, and counts the others.
+func (t *tx) pruneIdem() {
+	kept, whole := 0, true
+	t.pages(idemPrefix, pageRows, func(r Row) bool {
+		var w idemRow
+		if json.Unmarshal(r.Value, &w) == nil && w.over(t.now) {
+			t.del(r.Key)
+			if t.meta.Idem--; w.Status != 0 {
+				t.del(w.ended(r.Key))
+			}
+		} else {
+			kept++
+		}
+		whole = len(t.order) < pruneMost
+		return whole
+	})
+	if whole {
+		t.meta.Idem = kept
+	}
 }

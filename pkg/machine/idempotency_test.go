@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,4 +81,76 @@ func TestIdempotencyKeysArePruned(t *testing.T) {
 	if count() != 0 {
 		t.Errorf("%d rows are left after a day", count())
 	}
+}
+
+// Keys are bounded. One that ended makes room, the oldest first; one that runs,
+// or of which nobody knows whether it created something, never does.
+func TestIdempotencyKeysAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	st := w.loc.Storage(mid)
+	begin := func(key string) (int, string) {
+		t.Helper()
+		status, got := w.call("idem.begin", `{"key":"`+key+`","digest":"d"}`)
+		st.Flush()
+		return status, got.Get("state").Str
+	}
+	end := func(key, more string) {
+		t.Helper()
+		w.want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200`+more+`}`)
+		st.Flush()
+	}
+	must := func(key, want string) {
+		t.Helper()
+		if status, state := begin(key); status != 200 || state != want {
+			t.Fatalf("%s: %d %q, want %q", key, status, state, want)
+		}
+	}
+	must("unknown", "new")
+	end("unknown", `,"unknown":true`)
+	w.clock.add(time.Second)
+	must("first", "new")
+	w.clock.add(time.Second)
+	must("second", "new")
+	end("second", "") // before the first one, which is older
+	end("first", "")
+	var rows []Row
+	for i := range maxIdem - 3 {
+		rows = append(rows, Row{fmt.Sprintf("%srunning%05d", idemPrefix, i), []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.clock.now.UnixMilli()))})
+	}
+	st.Write(rows, KeepAlarm)
+	st.Flush()
+	w.clock.add(61 * time.Minute)
+	w.loc.Alarms(w.ctx) // counts them
+	count := func() int { return len(st.List(idemPrefix, "", 0)) }
+	if n := count(); n != maxIdem {
+		t.Fatalf("%d keys", n)
+	}
+
+	must("a", "new") // in the place of the first
+	must("second", "done")
+	must("b", "new") // in the place of the second
+	if status, _ := begin("c"); status != 503 {
+		t.Errorf("with nothing to forget: %d", status)
+	}
+	must("unknown", "done")
+	must("a", "running")
+	if n := count(); n != maxIdem {
+		t.Errorf("%d keys", n)
+	}
+	w.want(200, "idem.end", `{"key":"a","digest":"d","status":0}`) // nothing was created
+	must("c", "new")
+	if status, _ := begin("first"); status != 503 {
+		t.Errorf("full again: %d", status)
+	}
+
+	w.clock.add(25 * time.Hour)
+	for range 4 {
+		w.loc.Alarms(w.ctx)
+		w.clock.add(11 * time.Second)
+	}
+	if n := count() + len(st.List(endedPrefix, "", 0)); n != 0 {
+		t.Errorf("%d rows are left after a day", n)
+	}
+	must("first", "new")
 }

@@ -21,7 +21,7 @@ func (o *Object) prune(r *request) {
 	r.meta.PruneAt = r.now + pruneEvery
 	each(r.tx, coolPrefix, func(key string, c store.Cooldown) bool { return bounded(c, r.now).Until <= r.now-keepCool })
 	each(r.tx, jobPrefix, func(_ string, j Job) bool { return j.ExpiresAt <= r.now })
-	each(r.tx, idemPrefix, func(_ string, w idemRow) bool { return w.over(r.now) })
+	r.pruneIdem()
 	each(r.tx, mutationPrefix, func(_ string, m mutationRow) bool { return m.At < r.now-dayMs || m.At > r.now+dayMs })
 	each(r.tx, countPrefix, func(key string, c countRow) bool {
 		_, ok := r.get(keyPrefix + strings.TrimPrefix(key, countPrefix))

@@ -37,6 +37,7 @@ type meta struct {
 	PruneAt      int64 `json:"pruneAt,omitempty"`
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 
+	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted anew when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count
 	Probes  int   `json:"probes,omitempty"`
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
@@ -36,6 +38,11 @@ func (h *Handler) begin(ctx context.Context, x *creation, key string, once **onc
 	}{key, digest})
 	status, answer, err := h.Object.Call(ctx, o.machineID, "idem.begin", body)
 	var s machine.IdemState
+	if err == nil && status == 503 && gjson.GetBytes(answer, "error.code").Str == "overloaded" {
+		e := apierr.New(503, "overloaded", "%s", gjson.GetBytes(answer, "error.message").Str)
+		e.RetryAfter = time.Minute
+		return nil, e
+	}
 	if err != nil || status != 200 || json.Unmarshal(answer, &s) != nil {
 		e := apierr.New(503, "unavailable", "the idempotency key cannot be checked at the moment; nothing was sent")
 		e.RetryAfter, e.Err = time.Second, err
@@ -117,7 +124,7 @@ func (h *Handler) end(ctx context.Context, o *onceOnly, c *auth.Call, resp *edge
 			in.Status = e.Status
 		}
 		in.Header = [][2]string{{"content-type", "application/json"}, {"x-should-retry", "false"}}
-		in.Body = outcomeUnknown(e)
+		in.Body, in.Unknown = outcomeUnknown(e), true
 	}
 	body, jsonErr := json.Marshal(in)
 	if jsonErr != nil {
