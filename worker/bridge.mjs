@@ -187,6 +187,7 @@ class Instance {
     this.enter(() => {
       const headLen = head ? this.head(head) : 0;
       const bodyLen = body ? this.put(body) : 0;
+      spent(body); // before Go goes on: it may ask for as much again
       if (headLen < 0) this.x.weir_event(op, NETWORK, 0, 0, 0);
       else this.x.weir_event(op, kind, status, headLen, bodyLen);
       this.x.resume();
@@ -194,7 +195,8 @@ class Instance {
   }
 
   // fly makes the call and tells Go of its head, and of its body when maxBody asks for it.
-  async fly(op, call, url, init, headerMs, totalMs, maxBody, outlive) {
+  // own tells that nobody else has the bytes of the request's body.
+  async fly(op, call, url, init, headerMs, totalMs, maxBody, outlive, own) {
     const flight = { ctl: new AbortController(), why: NETWORK, call, total: null };
     init.signal = flight.ctl.signal;
     const stop = (why) => { flight.why = why; flight.ctl.abort(); };
@@ -208,6 +210,7 @@ class Instance {
     const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? call.limit(headerMs, late) : null;
     try {
       const r = await fetch(url, init);
+      if (own) spent(init.body);
       if (header) call.lift(header);
       const { headers } = r;
       let head = "";
@@ -216,7 +219,6 @@ class Instance {
         const body = await readAll(r, maxBody, 0);
         this.land(flight);
         if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
-        spent(body);
         return;
       }
       // A stream keeps its total limit and stays abortable until it is done with.

@@ -62,7 +62,7 @@ function operations(inst) {
       if (j > 0) init.headers = parseHead(head.slice(j + 1));
       if (bodyLen) init.body = inst.bytes(bodyAt, bodyLen);
       else if (stream) init.body = inst.streams.open(stream, call);
-      inst.fly(op, call, head.slice(i + 1, j > 0 ? j : undefined), init, headerMs, totalMs, maxBody, (flags & 1) !== 0);
+      inst.fly(op, call, head.slice(i + 1, j > 0 ? j : undefined), init, headerMs, totalMs, maxBody, (flags & 1) !== 0, bodyLen > 0);
     },
     // object calls the object of a machine.
     object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {

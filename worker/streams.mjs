@@ -193,7 +193,7 @@ export class Streams {
     if (kind !== OK) s.flight?.ctl.abort();
     this.inst.land(s.flight);
     if (!late) this.inst.emit(op, kind, 0, "", body);
-    spent(body);
+    else spent(body);
   }
 
   // hold gathers a stream and keeps its bytes on this side.

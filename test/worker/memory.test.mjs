@@ -113,3 +113,15 @@ for (const [path, model] of [["/v1/images/generations", "up/gpt-image-1.5"], ["/
     assert.ok(up.seen.every((s) => s.bytes === sent.length && s.digest === sha(sent)));
   });
 }
+
+// The text of a conversation is spliced in Go: three of it for a moment.
+test("12 conversations of 8 MiB at once", { timeout: 120_000 }, async (t) => {
+  const body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: "A".repeat(8 << 20) }] });
+  up.answer = async () => { await new Promise((r) => setTimeout(r, 50)); return { body: '{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}' }; };
+  const one = async () => (await call("/v1/chat/completions", { method: "POST", headers: { "content-type": "application/json" }, body })).status;
+  const all = await during(t, () => Promise.all(Array.from({ length: 12 }, one)), limit + (32 << 20));
+  assert.ok(all.every((s) => s === 200 || s === 503), all.join());
+  assert.ok(all.includes(200), all.join());
+  const sent = body.replace('"up/', '"');
+  assert.ok(up.seen.every((s) => s.bytes === sent.length && s.digest === sha(sent)));
+});

@@ -42,8 +42,13 @@ var (
 	calls = map[int32]*call{}
 )
 
+// softLimit is from where on garbage is collected more often: the isolate has
+// 128 MiB for all, and linear memory never shrinks.
+const softLimit = 48 << 20
+
 // Run serves events until the program is replaced. It is the end of main.
 func Run(b func() App) {
+	debug.SetMemoryLimit(softLimit)
 	build = b
 	select {}
 }

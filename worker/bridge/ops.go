@@ -5,6 +5,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"runtime"
 	"unsafe"
 
 	"weir/pkg/connect"
@@ -54,8 +55,14 @@ func exportScratch() unsafe.Pointer { return unsafe.Pointer(&scratch[0]) }
 //go:wasmexport weir_scratch_size
 func exportScratchSize() int32 { return int32(len(scratch)) }
 
+// largeBody is the size from which a body is worth a collection of garbage.
+const largeBody = 4 << 20
+
 //go:wasmexport weir_alloc
 func exportAlloc(n int32) unsafe.Pointer {
+	if n >= largeBody {
+		runtime.GC() // what can be used again goes first
+	}
 	body = make([]byte, n)
 	return unsafe.Pointer(unsafe.SliceData(body))
 }
