@@ -74,12 +74,7 @@ func Usable(call *Call, to *routing.Target, conn *store.Connection) error {
 		cred.AccessToken = store.NewSecret(stands)
 	}
 	var h edge.Header
-	err := error(nil)
-	if base := baseOf(call, to); base != nil {
-		err = provider.AuthorizeOf(&h, to.Provider, base, conn, cred)
-	} else {
-		err = provider.Authorize(&h, to.Provider, conn, cred)
-	}
+	err := provider.AuthorizeOf(&h, to.Provider, baseOf(call, to), conn, cred)
 	if err == provider.ErrMustSign {
 		if cred.AccessKeyID.IsZero() && cred.APIKey.IsZero() {
 			return provider.ErrNoCredential

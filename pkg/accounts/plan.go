@@ -166,11 +166,7 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 	req, err := pl.call.Build(to, conn)
 	if err == nil {
 		base := baseOf(pl.call, to)
-		if base != nil {
-			err = provider.AuthorizeOf(&req.Header, to.Provider, base, conn, cred)
-		} else {
-			err = provider.Authorize(&req.Header, to.Provider, conn, cred)
-		}
+		err = provider.AuthorizeOf(&req.Header, to.Provider, base, conn, cred)
 		if err == provider.ErrMustSign {
 			err = provider.Sign(req, to.Provider, base, conn, cred, pl.Now())
 		}

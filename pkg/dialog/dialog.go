@@ -70,7 +70,7 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 		Build: x.build, Base: x.base, Check: x.check, Dropped: func() []string { return x.dropped },
 	}
 	res, err := d.Accounts.Send(ctx, call)
-	if err != nil && x.hasNoResponses(err) && c.Trace.Attempts-x.before < maxAttempts {
+	if err != nil && x.hasNoResponses(err) && c.Trace.Attempts-x.before < accounts.MaxAttempts {
 		// Nothing was made: the address is not there. The same account is asked
 		// once more, by the address that every compatible server has.
 		x.failed(nil)
@@ -137,10 +137,7 @@ func absent(err error) bool {
 	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
 }
 
-const (
-	maxChatOnly = 512
-	maxAttempts = 5 // of a request, over both addresses; design 5
-)
+const maxChatOnly = 512
 
 // place is a connection of a machine.
 type place struct{ machine, connection string }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/accounts"
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
@@ -55,7 +56,7 @@ type exchange struct {
 // build makes the upstream's request for one target and account.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.failed(nil) // an attempt before this one has failed
-	if x.chatOnly && x.call.Trace.Attempts-x.before >= maxAttempts {
+	if x.chatOnly && x.call.Trace.Attempts-x.before >= accounts.MaxAttempts {
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint) // the plan's own count began anew
 	}
 	x.to, x.conn = to, conn

@@ -132,18 +132,22 @@ func (w *idemRow) ended(at string) string {
 
 // idemRoom makes room for one more key.
 func (t *tx) idemRoom() error {
-	for t.meta.Idem >= maxIdem {
-		oldest := t.st.List(endedPrefix, "", 1)
-		if len(oldest) == 0 {
-			e := apierr.New(503, "overloaded", "too many idempotency keys of this machine are in use; nothing was sent")
-			e.RetryAfter = time.Minute
-			return e
-		}
-		_, key, _ := strings.Cut(strings.TrimPrefix(oldest[0].Key, endedPrefix), ":")
-		t.del(oldest[0].Key)
-		t.del(idemPrefix + key)
-		t.meta.Idem--
+	over := t.meta.Idem - maxIdem + 1
+	if over <= 0 {
+		return nil
 	}
+	oldest := t.st.List(endedPrefix, "", over)
+	if len(oldest) < over {
+		e := apierr.New(503, "overloaded", "too many idempotency keys of this machine are in use; nothing was sent")
+		e.RetryAfter = time.Minute
+		return e
+	}
+	for _, r := range oldest {
+		_, key, _ := strings.Cut(strings.TrimPrefix(r.Key, endedPrefix), ":")
+		t.del(r.Key)
+		t.del(idemPrefix + key)
+	}
+	t.meta.Idem -= over
 	return nil
 }
 

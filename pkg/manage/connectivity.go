@@ -13,7 +13,6 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
-	"weir/pkg/fields"
 	"weir/pkg/machine"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
@@ -113,24 +112,17 @@ func shown(r TestResult) (*edge.Response, error) {
 }
 
 func testModel(b []byte) (string, error) {
-	var in struct {
-		Model string `json:"model"`
+	if len(b) == 0 {
+		return "", nil
 	}
-	if len(b) > 0 {
-		_, err := fields.Read(b, "model")
-		ok := err == nil && json.Unmarshal(b, &in) == nil
-		gjson.ParseBytes(b).ForEach(func(k, v gjson.Result) bool {
-			ok = ok && k.String() == "model" && v.Type == gjson.String
-			return ok
-		})
-		if !ok {
-			return "", apierr.Invalid("model", "only model, a string, can be set here")
-		}
+	model := gjson.GetBytes(b, "model")
+	if !exact(b, "model") || model.Exists() && model.Type != gjson.String {
+		return "", apierr.Invalid("model", "only model, a string, can be set here")
 	}
-	if in.Model != "" && provider.CheckModel(in.Model) != nil {
+	if model.Str != "" && provider.CheckModel(model.Str) != nil {
 		return "", apierr.Invalid("model", "the model id is not usable")
 	}
-	return in.Model, nil
+	return model.Str, nil
 }
 
 // testCall makes the call of a test: to a machine that has only this

@@ -121,16 +121,22 @@ type question struct {
 
 // explained reads the question: exactly its fields, each once.
 func explained(raw []byte) (in question, err error) {
-	var names map[string]json.RawMessage
-	if _, err := fields.Read(raw, "path", "body", "connectionId"); err != nil || json.Unmarshal(raw, &names) != nil || json.Unmarshal(raw, &in) != nil {
+	if !exact(raw, "path", "body", "connectionId") || json.Unmarshal(raw, &in) != nil {
 		return in, apierr.Invalid("", "the body must be {path, body, connectionId}")
 	}
-	for name := range names {
-		if name != "path" && name != "body" && name != "connectionId" {
-			return in, apierr.Invalid("", "the body must be {path, body, connectionId}")
-		}
-	}
 	return in, nil
+}
+
+// exact tells whether a body is an object with none but the named fields, each
+// at most once and spelt so: Go's decoder takes other cases too.
+func exact(raw []byte, names ...string) bool {
+	_, err := fields.Read(raw, names...)
+	ok := err == nil
+	gjson.ParseBytes(raw).ForEach(func(k, _ gjson.Result) bool {
+		ok = ok && slices.Contains(names, k.String())
+		return ok
+	})
+	return ok
 }
 
 // errExplained ends an endpoint where it would have sent.

@@ -313,8 +313,12 @@ func Authorize(h *edge.Header, d *Descriptor, conn *store.Connection, cred Crede
 	return authorize(h, d, &d.Auth, conn, cred)
 }
 
-// AuthorizeOf is Authorize for a further base of the provider.
+// AuthorizeOf is Authorize for a further base of the provider, or, where that is
+// nil, for its own.
 func AuthorizeOf(h *edge.Header, d *Descriptor, b *Base, conn *store.Connection, cred Credential) error {
+	if b == nil {
+		return Authorize(h, d, conn, cred)
+	}
 	return authorize(h, d, &b.Auth, conn, cred)
 }
 

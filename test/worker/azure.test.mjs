@@ -2,12 +2,12 @@
 // driven by the official clients.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import Anthropic from "@anthropic-ai/sdk";
-import OpenAI, { toFile } from "openai";
+import { toFile } from "openai";
 import { azure } from "../upstream/azure.mjs";
 import { start as startCloud } from "../upstream/cloud.mjs";
 import { start as startIdp } from "../upstream/idp.mjs";
 import { vector } from "../upstream/openai.mjs";
+import { clients } from "./clients.mjs";
 import { admin, start } from "./gateway.mjs";
 
 const keys = { acme: "azure-key-of-acme-0123456789abcdef", other: "azure-key-of-other-0123456789abcd" };
@@ -32,14 +32,7 @@ const account = (resource, data = {}, more = {}) => ({ provider: "azure", name: 
 const modelOf = { chat: "azure/gpt-prod", embed: "azure/embed-prod", image: "azure/picture-prod", tts: "azure/voice-prod", stt: "azure/ears-prod" };
 const hello = [{ role: "user", content: "Hello ☃" }];
 
-async function machine(...connections) {
-  const m = await operator.machine();
-  m.ids = [];
-  for (const c of connections) m.ids.push((await operator.connect(m.machineId, c)).id);
-  m.openai = new OpenAI({ apiKey: m.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
-  m.anthropic = new Anthropic({ apiKey: m.apiKey, baseURL: gw.url, maxRetries: 0 });
-  return m;
-}
+const machine = (...connections) => clients(gw, operator, connections);
 
 const paths = () => cloud.seen.map((s) => s.path);
 const v1 = (name) => `/openai/v1/${name}`;

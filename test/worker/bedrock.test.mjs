@@ -2,7 +2,6 @@
 // it from the raw request. The official clients drive it.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { bedrock, models } from "../upstream/bedrock.mjs";
 import { start as startCloud } from "../upstream/cloud.mjs";
@@ -10,6 +9,7 @@ import { exception } from "../upstream/eventstream.mjs";
 import { vector } from "../upstream/openai.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { check } from "../upstream/sigv4.mjs";
+import { clients } from "./clients.mjs";
 import { admin, compatible, start } from "./gateway.mjs";
 
 const long = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
@@ -36,15 +36,7 @@ beforeEach(() => { cloud.clear(); up.clear(); });
 
 const aws = (keys, more = {}) => ({ provider: "bedrock", name: "amazon", accessKeyId: keys.id, secretAccessKey: keys.secret, ...(keys.token ? { sessionToken: keys.token } : {}), providerSpecificData: { region }, ...more });
 
-async function machine(...connections) {
-  const m = await operator.machine();
-  m.ids = [];
-  for (const c of connections) m.ids.push((await operator.connect(m.machineId, c)).id);
-  m.openai = new OpenAI({ apiKey: m.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
-  m.anthropic = new Anthropic({ apiKey: m.apiKey, baseURL: gw.url, maxRetries: 0 });
-  m.post = (path, body) => gw.fetch(path, { method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${m.apiKey}` }, body: JSON.stringify(body) });
-  return m;
-}
+const machine = (...connections) => clients(gw, operator, connections);
 
 const hello = [{ role: "user", content: "Hello ☃" }];
 const weather = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

@@ -8,17 +8,14 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { talk } from "../upstream/talk.mjs";
-import { admin, compatible, start } from "./gateway.mjs";
+import { admin, families, start } from "./gateway.mjs";
 
 let gw, up, me, operator;
 before(async () => {
   up = await startUpstream();
   gw = await start({ vendors: up });
   operator = admin(gw);
-  me = await operator.machine();
-  await operator.connect(me.machineId, compatible(up));
-  await operator.connect(me.machineId, { ...compatible(up, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
-  for (const provider of ["gemini", "openai", "anthropic"]) await operator.connect(me.machineId, { provider, apiKey: `${provider}-test-key-0123456789` });
+  me = await families(operator, up);
 });
 after(async () => { await gw?.close(); await up?.close(); });
 beforeEach(() => { up.clear(); up.script = talk(); });

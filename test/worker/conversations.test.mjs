@@ -11,19 +11,14 @@ import OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
 import { start as startUpstream } from "../upstream/server.mjs";
-import { admin, compatible, start } from "./gateway.mjs";
+import { admin, families, start } from "./gateway.mjs";
 
 let gw, up, me, operator;
 before(async () => {
   up = await startUpstream();
   gw = await start({ vendors: up });
   operator = admin(gw);
-  me = await operator.machine();
-  await operator.connect(me.machineId, compatible(up));
-  await operator.connect(me.machineId, { ...compatible(up, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
-  await operator.connect(me.machineId, { provider: "gemini", apiKey: "AIza-test-0123456789" });
-  await operator.connect(me.machineId, { provider: "openai", apiKey: "sk-test-0123456789" });
-  await operator.connect(me.machineId, { provider: "anthropic", apiKey: "sk-ant-test-0123456789" });
+  me = await families(operator, up);
 });
 after(async () => { await gw?.close(); await up?.close(); });
 beforeEach(() => up.clear());

@@ -158,3 +158,13 @@ export async function tenant(gateway, upstream, options = {}) {
   await operator.connect(machineId, compatible(upstream, options));
   return { machineId, apiKey };
 }
+
+// families makes a machine with a connection to the test upstream for each
+// family: compatible ones as up/ and an/, and the vendors' own.
+export async function families(operator, upstream) {
+  const me = await operator.machine();
+  await operator.connect(me.machineId, compatible(upstream));
+  await operator.connect(me.machineId, { ...compatible(upstream, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
+  for (const provider of ["gemini", "openai", "anthropic"]) await operator.connect(me.machineId, { provider, apiKey: `${provider}-test-key-0123456789` });
+  return me;
+}

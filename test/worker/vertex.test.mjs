@@ -2,12 +2,11 @@
 // WebCrypto signs and the token endpoint checks, and API keys.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import Anthropic from "@anthropic-ai/sdk";
-import OpenAI from "openai";
 import { start as startCloud } from "../upstream/cloud.mjs";
 import { vector } from "../upstream/openai.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { error, serviceAccount, vertex } from "../upstream/vertex.mjs";
+import { clients } from "./clients.mjs";
 import { admin, compatible, start } from "./gateway.mjs";
 
 const acme = serviceAccount("acme-prod"), other = serviceAccount("other-prod"), stranger = serviceAccount("acme-prod");
@@ -34,11 +33,7 @@ const calls = () => cloud.seen.filter((s) => s.host !== "oauth2.googleapis.com")
 const at = (rest) => `/v1/projects/acme-prod/locations/europe-west4/${rest}`;
 
 async function machine(...connections) {
-  const m = await operator.machine();
-  m.ids = [];
-  for (const c of connections) m.ids.push((await operator.connect(m.machineId, c)).id);
-  m.openai = new OpenAI({ apiKey: m.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
-  m.anthropic = new Anthropic({ apiKey: m.apiKey, baseURL: gw.url, maxRetries: 0 });
+  const m = await clients(gw, operator, connections);
   m.embed = (input = "a", model = "vertex/text-embedding-005") => m.openai.embeddings.create({ model, input });
   return m;
 }
