@@ -138,6 +138,16 @@ export function Search({ label, value, onInput }: { label: string; value: string
   );
 }
 
+// Narrow is the head of a long list of what is named: a search, and how many it leaves.
+export function Narrow({ what, text, shown, all, onInput }: { what: string; text: string; shown: number; all: number; onInput: (text: string) => void }) {
+  return (
+    <div class="row wrap between">
+      <Search label={`Search the ${what}s`} value={text} onInput={onInput} />
+      <p class="muted small" role="status">{text.trim() && `${number(shown)} of `}{count(all, what)}</p>
+    </div>
+  );
+}
+
 export function Switch({ on, label, busy, onTurn }: { on: boolean; label: string; busy?: boolean; onTurn: (on: boolean) => void }) {
   const turn = (e: { currentTarget: HTMLInputElement }) => {
     if (busy) e.currentTarget.checked = on;

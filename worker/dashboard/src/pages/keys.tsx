@@ -4,7 +4,7 @@ import type { PageProps } from "../app";
 import { Dialog } from "../dialog";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
-import { Badge, Button, Code, Empty, ErrorBox, Field, Load, Notice, Page, Search, Section, Table, count, number, when } from "../ui";
+import { Badge, Button, Code, Empty, ErrorBox, Field, Load, Narrow, Notice, Page, Section, Table, number, when } from "../ui";
 import { noKey, Snippets } from "./snippets";
 
 export interface KeyRow {
@@ -54,12 +54,7 @@ function List({ keys, onRevoke }: { keys: KeyRow[]; onRevoke: (k: KeyRow) => voi
   const shown = keys.filter((k) => `${k.name ?? ""} ${k.last4 ?? ""} ${k.id}`.toLowerCase().includes(wanted));
   return (
     <>
-      {keys.length > searchFrom && (
-        <div class="row wrap between">
-          <Search label="Search the keys" value={search} onInput={setSearch} />
-          <p class="muted small" role="status">{wanted && `${number(shown.length)} of `}{count(keys.length, "key")}</p>
-        </div>
-      )}
+      {keys.length > searchFrom && <Narrow what="key" text={search} shown={shown.length} all={keys.length} onInput={setSearch} />}
       {shown.length === 0 ? <Empty title="No key matches" /> : (
         <Table label="Keys" stacked>
           <thead><tr><th>Name</th><th>Key</th><th>May</th><th>Limits</th><th>Made</th><th>Expires</th><th><span class="hidden">Revoke</span></th></tr></thead>

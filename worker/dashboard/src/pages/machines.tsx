@@ -4,7 +4,7 @@ import { Dialog, TypedConfirm } from "../dialog";
 import { useAction, type Loaded } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, count, day, number } from "../ui";
+import { Button, Code, Empty, ErrorBox, Field, Load, Narrow, Page, day, number } from "../ui";
 
 export interface MachineRow { machineId: string; name?: string; createdAt: number }
 
@@ -46,12 +46,7 @@ export default function Machines({ list }: { list: Loaded<MachineRow[]> }) {
         const shown = rows.filter((m) => `${m.name ?? ""} ${m.machineId}`.toLowerCase().includes(wanted));
         return (
           <>
-            {rows.length > searchFrom && (
-              <div class="row wrap between">
-                <Search label="Search the machines" value={search} onInput={setSearch} />
-                <p class="muted small" role="status">{wanted && `${number(shown.length)} of `}{count(rows.length, "machine")}</p>
-              </div>
-            )}
+            {rows.length > searchFrom && <Narrow what="machine" text={search} shown={shown.length} all={rows.length} onInput={setSearch} />}
             {shown.length === 0 && <Empty title="No machine matches" />}
             <ul class="cards">{shown.slice(0, mostShown).map((m) => (
               <li key={m.machineId} class="card">

@@ -5,7 +5,7 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
 import { to } from "../route";
-import { Badge, Button, Empty, ErrorBox, Load, Page, Search, Switch, count, number } from "../ui";
+import { Badge, Button, Empty, ErrorBox, Load, Narrow, Page, Switch, count, number } from "../ui";
 import { Connection } from "./connection";
 import { errorText, placed, providerName, testText, together, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Gallery } from "./gallery";
@@ -75,12 +75,7 @@ function Ordered({ machine, conns, catalog, now, onMove, onChange }: {
   const shown = conns.filter((c) => [c.name, provider(c), c.provider, c.providerSpecificData.prefix, c.last4].some((text) => text?.toLowerCase().includes(wanted)));
   return (
     <>
-      {conns.length > searchFrom && (
-        <div class="row wrap between">
-          <Search label="Search the connections" value={search} onInput={setSearch} />
-          <p class="muted small" role="status">{wanted && `${number(shown.length)} of `}{count(conns.length, "connection")}</p>
-        </div>
-      )}
+      {conns.length > searchFrom && <Narrow what="connection" text={search} shown={shown.length} all={conns.length} onInput={setSearch} />}
       {shown.length === 0 ? <Empty title="No connection matches" /> : (
         <Order items={shown} label="Connections, in the order they are tried" keyOf={(c) => c.id} onMove={(from, at) => onMove(shown[from], shown[at])} name={(c) => c.name || provider(c)}>
           {(c) => <Row machine={machine} c={c} now={now} provider={provider(c)} onChange={onChange} />}
