@@ -99,8 +99,8 @@ func named(s string, p int) (from, to int) {
 			sep++
 		}
 	value:
-		if sep == q || !marked && name != "bearer" && name != "api-key" {
-			continue
+		if sep == q || !marked && name != "bearer" && name != "api-key" || name == "code" && s[q] != '=' {
+			continue // an error's "code": "…" tells nothing
 		}
 		if name == "authorization" { // the scheme is not the secret
 			if i := strings.IndexByte(s[sep:min(len(s), sep+12)], ' '); i > 0 {
@@ -112,9 +112,6 @@ func named(s string, p int) (from, to int) {
 			end++
 		}
 		least := minNamed
-		if name == "code" && s[q] != '=' {
-			continue // an error's "code": "…" tells nothing
-		}
 		if !marked && !strings.ContainsAny(s[sep:end], "0123456789") {
 			continue // "api key provided", "bearer authentication"
 		}

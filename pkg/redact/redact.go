@@ -31,10 +31,19 @@ const minValue = 8
 // two characters of a value.
 const maxSkip = 8
 
+// maxRun is the number of times that a character may be escaped: as many
+// backslashes, "25" or "amp;" are read as one escape.
+const maxRun = 16
+
+// enough is the number of characters of a value that are as good as all of
+// it. It bounds the work done at each position of a text, whatever the value.
+const enough = 128
+
 // R finds the values it was made of. It may be used by several requests.
 type R struct {
 	needles []needle
 	start   [256]bool // bytes at which some needle may begin
+	steps   int       // characters compared so far
 }
 
 // needle is text to be found; its characters may each stand escaped.
@@ -171,9 +180,9 @@ func (s *Stream) End(_ error, out []byte) []byte {
 	return out
 }
 
-// find gives the first value in text at or after from. Without one, start is
+// find returns the first value in text at or after from. Without one, start is
 // -1 and hold is where the beginning of a value stands at the end of the text,
-// or its length. In a final text nothing is held.
+// or its length. In a final text nothing is held. The work is linear in text.
 func find[T string | []byte](r *R, text T, from int, final bool) (start, end, hold int) {
 	for p := from; p < len(text); p++ {
 		if !r.start[text[p]] {
@@ -181,7 +190,7 @@ func find[T string | []byte](r *R, text T, from int, final bool) (start, end, ho
 		}
 		longest, partial := -1, false
 		for i := range r.needles {
-			to, cut := match(&r.needles[i], text, p, final)
+			to, cut := match(r, &r.needles[i], text, p, final)
 			partial = partial || cut
 			longest = max(longest, to)
 		}
@@ -191,24 +200,31 @@ func find[T string | []byte](r *R, text T, from int, final bool) (start, end, ho
 		if longest >= 0 {
 			return p, longest, 0
 		}
+		if text[p] == '\\' { // from every backslash of a run the same is read
+			for n := 1; n < maxRun && p+1 < len(text) && text[p+1] == '\\'; n++ {
+				p++
+			}
+		}
 	}
 	return -1, -1, len(text)
 }
 
-// match tells where n ends that begins at text[p], -1 when it does not, and
-// whether only the end of the text keeps it from matching.
-func match[T string | []byte](n *needle, text T, p int, final bool) (end int, cut bool) {
+// match returns where n ends that begins at text[p], -1 when it does not, and
+// reports whether only the end of the text keeps it from matching. A needle of
+// which enough characters have matched ends where the next one does not.
+func match[T string | []byte](r *R, n *needle, text T, p int, final bool) (end int, cut bool) {
 	for i := 0; i < len(n.text); i++ {
-		want := n.text[i]
+		want, begun := n.text[i], p
 		for skipped := 0; ; skipped++ {
+			r.steps++
 			if p >= len(text) {
-				return -1, true
+				return far(i, begun), true
 			}
 			if c := text[p]; same(n.kind, c, want) {
 				p++
 				if c == '\\' || c == '&' || c == '%' {
-					if p = again(text, p, c, n.text[i+1:], final); p < 0 {
-						return -1, true
+					if p = again(r, text, p, c, n.text[i+1:], final); p < 0 {
+						return far(i, begun), true
 					}
 				}
 				break
@@ -216,20 +232,28 @@ func match[T string | []byte](n *needle, text T, p int, final bool) (end int, cu
 				p++
 				break
 			}
-			c, next := unit(text, p)
+			c, next := unit(r, text, p)
 			if next == 0 {
-				return -1, true
+				return far(i, begun), true
 			}
 			p = next
 			if same(n.kind, c, want) || c == '+' && want == ' ' {
 				break
 			}
 			if i == 0 || skipped == maxSkip || c != 0 && c != '\r' && c != '\n' && c != '=' && (c != ' ' && c != '\t' || skipped == 0) {
-				return -1, false
+				return far(i, begun), false
 			}
 		}
 	}
 	return p, false
+}
+
+// far returns p if n characters are enough, else -1.
+func far(n, p int) int {
+	if n < enough {
+		return -1
+	}
+	return p
 }
 
 func same(kind uint8, c, want byte) bool {

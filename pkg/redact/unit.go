@@ -3,13 +3,13 @@ package redact
 // unit reads one character at text[p], in whatever escape it is written: %2d,
 // %252d, \u002d, \\u002d, \/, \n, &#x2d;, &#45;, &amp;. next is where the one
 // after it begins; 0 when the text ends within an escape. What is no escape is
-// itself.
-func unit[T string | []byte](text T, p int) (c byte, next int) {
+// itself, and so is one escaped more than maxRun times.
+func unit[T string | []byte](r *R, text T, p int) (c byte, next int) {
 	switch text[p] {
 	case '%':
-		return percent(text, p)
+		return percent(r, text, p)
 	case '\\':
-		return backslash(text, p)
+		return backslash(r, text, p)
 	case '&':
 		return entity(text, p)
 	}
@@ -29,11 +29,12 @@ func escaped(c byte) []string {
 }
 
 // again skips what follows a backslash, & or % at text[p-1] that was escaped:
-// \\, &amp; or %25. rest is what should come next. It gives -1 when the text
+// \\, &amp; or %25. rest is what should come next. It returns -1 when the text
 // ends too early to tell.
-func again[T string | []byte](text T, p int, c byte, rest string, final bool) int {
+func again[T string | []byte](r *R, text T, p int, c byte, rest string, final bool) int {
 skip:
-	for {
+	for range maxRun {
+		r.steps++
 		for _, e := range escaped(c) {
 			n := 0
 			for n < len(e) && p+n < len(text) && text[p+n] == e[n] {
@@ -49,11 +50,16 @@ skip:
 		}
 		return p
 	}
+	return p
 }
 
-func percent[T string | []byte](text T, p int) (byte, int) {
+func percent[T string | []byte](r *R, text T, p int) (byte, int) {
 	q := p + 1
-	for q+1 < len(text) && text[q] == '2' && text[q+1] == '5' { // %25 is a % encoded again
+	for n := 1; q+1 < len(text) && text[q] == '2' && text[q+1] == '5'; n++ { // %25 is a % encoded again
+		if n > maxRun {
+			return '%', p + 1
+		}
+		r.steps++
 		q += 2
 	}
 	if q+1 >= len(text) {
@@ -69,9 +75,13 @@ func percent[T string | []byte](text T, p int) (byte, int) {
 	return byte(hi<<4 | lo), q + 2
 }
 
-func backslash[T string | []byte](text T, p int) (byte, int) {
+func backslash[T string | []byte](r *R, text T, p int) (byte, int) {
 	q := p + 1
 	for q < len(text) && text[q] == '\\' {
+		if q-p == maxRun {
+			return '\\', p + 1
+		}
+		r.steps++
 		q++
 	}
 	if q == len(text) {
