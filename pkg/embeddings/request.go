@@ -70,6 +70,9 @@ func parse(body []byte) (*request, error) {
 			}
 		}
 		if f < 0 {
+			if name := c.Folded(); name != "" && bad == nil {
+				bad = apierr.Invalid(name, "%s must be written in lower case", name)
+			}
 			c.Skip()
 			continue
 		}

@@ -27,7 +27,9 @@ func TestParse(t *testing.T) {
 		{"float", `{"model":"m","input":"a","encoding_format":"float"}`, "text 1 float 0"},
 		{"dimensions", `{"dimensions":256,"model":"m","input":"a"}`, "text 1 float 256"},
 		{"dimensions_null", `{"dimensions":null,"model":"m","input":"a"}`, "text 1 float 0"},
-		{"unknown_fields", `{"model":"m","input":"a","x":{"model":1},"x":2,"Model":3,"ſtream":1}`, "text 1 float 0"},
+		{"unknown_fields", `{"model":"m","input":"a","x":{"model":1},"x":2,"Models":3,"streams":1}`, "text 1 float 0"},
+		{"model_in_another_case", `{"model":"m","input":"a","Model":"n"}`, "400 model"},
+		{"stream_in_another_case", `{"model":"m","input":"a","\u017ftream":1}`, "400 stream"},
 		{"escaped_names", `{"m\u006fdel":"m","\u0069nput":"a"}`, "text 1 float 0"},
 		{"lone_surrogate_elsewhere", `{"x":"\ud800","model":"m","input":"a"}`, "text 1 float 0"},
 

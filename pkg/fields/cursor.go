@@ -1,6 +1,9 @@
 package fields
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // Cursor walks through a document once, from front to back, and checks what it
 // passes: for readers that need more than the top-level fields. A mistake of
@@ -163,6 +166,28 @@ func (c *Cursor) KeyIs(name string) bool {
 		return false
 	}
 	return string(unescape(make([]byte, 0, 64), raw)) == name
+}
+
+// Folded returns "model" or "stream" when the name read last differs from it
+// in nothing but the case of its letters, else "".
+func (c *Cursor) Folded() string {
+	raw := c.b[c.key.Start+1 : c.key.End-1]
+	if c.key.Escaped {
+		if len(raw) > 6*len("stream") {
+			return ""
+		}
+		raw = unescape(make([]byte, 0, 64), raw)
+	}
+	// The long s of "\u017ftream" has two bytes.
+	if len(raw) < len("model") || len(raw) > len("stream")+1 {
+		return ""
+	}
+	for _, name := range [...]string{"model", "stream"} {
+		if bytes.EqualFold(raw, []byte(name)) && string(raw) != name {
+			return name
+		}
+	}
+	return ""
 }
 
 // KeySpan gives where the name read last lies, with its quotes.

@@ -6,12 +6,15 @@
 // What is accepted here means the same to every other parser: names are
 // compared after unescaping and with their case, a wanted field that comes
 // twice is an error, as are a byte order mark, bytes that are not UTF-8, and
-// half a surrogate pair in a wanted field.
+// half a surrogate pair in a wanted field. Where the model is wanted, a name
+// that equals "model" or "stream" but for its case is an error too: parsers
+// that ignore case, encoding/json among them, would take it for that field.
 package fields
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -97,9 +100,13 @@ func Read(body []byte, names ...string) (Set, error) {
 		return s, &Error{Reason: "the document must be an object"}
 	}
 	c.Object()
+	strict := slices.Contains(names, "model")
 	for c.Key() {
 		i := s.index(&c)
 		if i < 0 {
+			if name := c.Folded(); strict && name != "" {
+				return s, &Error{Offset: c.i, Field: name, Reason: "the name must be written in lower case"}
+			}
 			c.Skip()
 			continue
 		}

@@ -76,7 +76,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestReadFindsTheFields(t *testing.T) {
-	doc := ` { "x" : [1,{"model":"inner"}] , "mod\u0065l" : "a\/\ud83d\ude00b" , "Model":"no","input": [ "a" , 2 ] ,"n":7,"t":true,"z":null,"ſtream":1, "big":9007199254740993 } `
+	doc := ` { "x" : [1,{"model":"inner"}] , "mod\u0065l" : "a\/\ud83d\ude00b" , "Models":"no","input": [ "a" , 2 ] ,"n":7,"t":true,"z":null,"streams":1, "big":9007199254740993 } `
 	s, err := Read([]byte(doc), "model", "input", "n", "t", "z", "stream", "big", "gone")
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +124,13 @@ func TestReadRefusesWhatParsersDisagreeOn(t *testing.T) {
 		{"duplicate", `{"model":"a","model":"b"}`, "model"},
 		{"duplicate_after_unescaping", `{"model":"a","mo\u0064el":"b"}`, "model"},
 		{"duplicate_null", `{"model":null,"model":"b"}`, "model"},
+		{"other_case", `{"model":"a","Model":"b"}`, "model"},
+		{"other_case_alone", `{"MODEL":"b"}`, "model"},
+		{"other_case_before", `{"mOdel":1,"model":"a"}`, "model"},
+		{"other_case_escaped", `{"model":"a","\u004dodel":"b"}`, "model"},
+		{"other_case_of_stream", `{"model":"a","Stream":true}`, "stream"},
+		{"long_s_of_stream", `{"model":"a","ſtream":true}`, "stream"},
+		{"long_s_of_stream_escaped", `{"model":"a","\u017ftream":true}`, "stream"},
 		{"lone_high", `{"model":"a\ud800"}`, "model"},
 		{"lone_low", `{"model":"\udc00a"}`, "model"},
 		{"reversed_pair", `{"model":"\ude00\ud83d"}`, "model"},
@@ -142,10 +149,13 @@ func TestReadRefusesWhatParsersDisagreeOn(t *testing.T) {
 			t.Errorf("%s: got %v, want an error about %q", tt.name, err, tt.field)
 		}
 	}
-	for _, ok := range []string{`{"x":1,"x":2,"model":"a"}`, `{"x":"\ud800","model":"a"}`, `{"\ud800":1,"model":"a"}`, `{"Model":1,"model":"a","MODEL":2}`} {
+	for _, ok := range []string{`{"x":1,"x":2,"model":"a"}`, `{"x":"\ud800","model":"a"}`, `{"\ud800":1,"model":"a"}`, `{"Models":1,"model":"a","mode":2,"streams":1,"x":{"Model":1}}`} {
 		if _, err := Read([]byte(ok), "model"); err != nil {
 			t.Errorf("%s: %v", ok, err)
 		}
+	}
+	if _, err := Read([]byte(`{"Model":"an answer's"}`), "usage"); err != nil {
+		t.Errorf("a document whose model is not wanted: %v", err)
 	}
 }
 

@@ -155,7 +155,7 @@ func New(cfg Config, p Ports) *App {
 	room := &media.Room{Pause: p.Pause}
 	memory := &media.Room{Pause: p.Pause, Max: maxBodies}
 	g.Room = memory
-	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate}
+	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, OwnHosts: cfg.ownHosts()}
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	}

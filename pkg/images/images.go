@@ -356,7 +356,7 @@ func (x *creation) answer(ctx context.Context, res *accounts.Result) (*edge.Resp
 		case m.url != "" && wanted == "b64_json":
 			_, data, ok := media.DataURI(m.url)
 			if !ok {
-				resp, err := x.h.Downloads.Get(ctx, m.url, nil, maxImage)
+				resp, err := x.h.Downloads.Get(ctx, x.call.Request, m.url, nil, maxImage)
 				if err != nil {
 					return nil, err
 				}

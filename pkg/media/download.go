@@ -29,16 +29,21 @@ const maxAddress = 16 << 10
 // maxMoves is how many redirects of a download are followed.
 const maxMoves = 3
 
-// Get gives a 2xx answer to GET. With maxBody its body is in memory, else it
-// flows. first goes with the call to the address itself, never with one that
+// Get returns a 2xx answer to GET on behalf of the client's request r, whose
+// hop count goes along and whose own host is never called. With maxBody the
+// body is in memory, else it flows. first goes with the call to the address itself, never with one that
 // it redirects to; its header carries a credential, so the caller must have
 // checked whose address it is.
 //
 // The error is an *apierr.Error.
-func (d *Downloads) Get(ctx context.Context, address string, first edge.Header, maxBody int64) (*upstream.Response, error) {
-	header := first
+func (d *Downloads) Get(ctx context.Context, r *edge.Request, address string, first edge.Header, maxBody int64) (*upstream.Response, error) {
+	hop, err := provider.Hop(r.Header)
+	if err != nil {
+		return nil, apierr.New(508, "loop_detected", "the call has passed too many gateways")
+	}
+	header := append(edge.Header{hop}, first...)
 	for moves := 0; ; moves++ {
-		target, err := d.check(address)
+		target, err := d.check(r, address)
 		if err != nil {
 			return nil, err
 		}
@@ -68,12 +73,12 @@ func (d *Downloads) Get(ctx context.Context, address string, first edge.Header, 
 			}
 			return nil, apierr.New(status, "file_unavailable", "the provider no longer gives the file")
 		}
-		address, header = join(target, next), nil
+		address, header = join(target, next), edge.Header{hop}
 	}
 }
 
-// check gives the canonical form of an address that may be called.
-func (d *Downloads) check(address string) (string, error) {
+// check returns the canonical form of an address that may be called.
+func (d *Downloads) check(r *edge.Request, address string) (string, error) {
 	canonical, ok := "", false
 	if len(address) <= maxAddress {
 		canonical, ok = d.CanonicalURL(address)
@@ -84,7 +89,9 @@ func (d *Downloads) check(address string) (string, error) {
 		if end < 0 {
 			end = len(canonical) - at
 		}
-		ok = provider.CheckBaseURL(canonical[:at+end]+"/", d.AllowPrivate, d.OwnHosts...) == nil
+		_, host, _ := strings.Cut(r.Origin, "://")
+		own := append([]string{host}, d.OwnHosts...)
+		ok = provider.CheckBaseURL(canonical[:at+end]+"/", d.AllowPrivate, own...) == nil
 	}
 	if !ok {
 		return "", apierr.New(502, "bad_upstream_body", "the provider gave an address that cannot be fetched")

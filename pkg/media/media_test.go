@@ -54,6 +54,9 @@ func TestDownloads(t *testing.T) {
 		{"no_scheme", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("//b.example/2"), "https://b.example/2": script.OK("", "V")}, "V after 2"},
 		{"loop", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("https://a.example/1")}, "502 after 4"},
 		{"to_a_private_host", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("http://127.0.0.1/2")}, "502 after 1"},
+		{"to_the_gateway", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("https://gw.example/v1/videos/j/content")}, "502 after 1"},
+		{"the_gateway", "https://gw.example/health", nil, "502 after 0"},
+		{"another_name_of_the_gateway", "https://weir.example/health", nil, "502 after 0"},
 		{"private", "https://10.0.0.1/1", nil, "502 after 0"},
 		{"credentials", "https://u:p@a.example/1", nil, "502 after 0"},
 		{"scheme", "file:///etc/passwd", nil, "502 after 0"},
@@ -69,10 +72,14 @@ func TestDownloads(t *testing.T) {
 			if with := s.Header.Get("x-key") != ""; with != (len(w.Seen) == 1) {
 				t.Errorf("%s: the credential with call %d: %v", tt.name, len(w.Seen), with)
 			}
+			if got := s.Header.Get("x-weir-hop"); got != "3" {
+				t.Errorf("%s: call %d has hop count %q", tt.name, len(w.Seen), got)
+			}
 			return tt.pages[s.URL]
 		}
-		d := &media.Downloads{Do: w, CanonicalURL: script.Canonical}
-		resp, err := d.Get(context.Background(), tt.from, edge.Header{{Name: "x-key", Value: "v"}}, 0)
+		d := &media.Downloads{Do: w, CanonicalURL: script.Canonical, OwnHosts: []string{"weir.example"}}
+		client := &edge.Request{Origin: "https://gw.example", Header: edge.Header{{Name: "x-weir-hop", Value: "2"}}}
+		resp, err := d.Get(context.Background(), client, tt.from, edge.Header{{Name: "x-key", Value: "v"}}, 0)
 		got := ""
 		var e *apierr.Error
 		if errors.As(err, &e) {
@@ -84,6 +91,17 @@ func TestDownloads(t *testing.T) {
 		if got = fmt.Sprintf("%s after %d", got, len(w.Seen)); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestDownloadInALoopOfGatewaysIsRefused(t *testing.T) {
+	w := script.New(t)
+	d := &media.Downloads{Do: w, CanonicalURL: script.Canonical}
+	client := &edge.Request{Origin: "https://gw.example", Header: edge.Header{{Name: "x-weir-hop", Value: "3"}}}
+	_, err := d.Get(context.Background(), client, "https://a.example/1", nil, 0)
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 508 || len(w.Seen) != 0 {
+		t.Errorf("got %v after %d calls, want 508 without a call", err, len(w.Seen))
 	}
 }
 

@@ -151,7 +151,9 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 				all[i].Model = ""
 			}
 		}
-		return media.Keep(all, h.Allows, c.Key, asked, x.usable)
+		// What the client calls the model says nothing here: the provider that
+		// is named gets it.
+		return media.Keep(all, h.Allows, c.Key, "", x.usable)
 	}
 	if asked != "" {
 		x.call.Trace.Asked = asked
@@ -168,7 +170,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	for _, conn := range makers(c.Machine) {
 		d := provider.Lookup(conn.Provider)
 		to := routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: asked, Kind: "video", Connections: c.Machine.Active(d.ID)}
-		kept, err := media.Keep([]routing.Target{to}, h.Allows, c.Key, asked, x.usable)
+		kept, err := media.Keep([]routing.Target{to}, h.Allows, c.Key, "", x.usable)
 		if err == nil {
 			return kept, nil
 		}

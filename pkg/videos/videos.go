@@ -132,7 +132,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*edge.Response, er
 			return nil, e
 		}
 	}
-	resp, err := h.Downloads.Get(ctx, address, header, 0)
+	resp, err := h.Downloads.Get(ctx, c.Request, address, header, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -244,6 +244,10 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 	}
 	p := &polled{id: id, conn: conn, shape: shapeOf(d)}
 	p.target = routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: job.Model, Connections: []*store.Connection{conn}}
+	// A combo's name may have made it: the key that did may always ask for it.
+	if h.Allows != nil && (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !h.Allows(c.Key, p.target.ID()) {
+		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+	}
 	handle, ok := decodeID(id)
 	if !ok {
 		return nil, notFound()

@@ -10,6 +10,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/media"
 	"weir/pkg/snapshot"
+	"weir/pkg/store"
 	"weir/pkg/upstream"
 )
 
@@ -102,6 +103,74 @@ func TestPollStates(t *testing.T) {
 				t.Errorf("asked %s", w.took())
 			}
 		})
+	}
+}
+
+func TestAllowListsHoldWhereTheProviderIsNamed(t *testing.T) {
+	limited := &store.Key{ID: "k2", Models: []string{"xai/grok", "nobody/*"}}
+	for _, tt := range []struct{ name, body, header, value, want string }{
+		{"its_own", `{"model":"xai/grok","prompt":"p"}`, "", "", "200"},
+		{"another_provider_in_the_header", `{"model":"xai/grok","prompt":"p"}`, "x-provider", "luma", "403 model_not_allowed"},
+		{"another_provider_in_the_query", `{"model":"xai/grok","prompt":"p"}`, "query", "provider=luma", "403 model_not_allowed"},
+		{"the_provider_it_may_use", `{"model":"xai/grok","prompt":"p"}`, "x-provider", "xai", "200"},
+		{"no_model", `{"prompt":"p"}`, "x-provider", "xai", "403 model_not_allowed"},
+		{"another_model", `{"model":"secret","prompt":"p"}`, "x-provider", "xai", "403 model_not_allowed"},
+		{"a_name_of_no_provider", `{"model":"nobody/x","prompt":"p"}`, "", "", "403 model_not_allowed"},
+		{"another_case", `{"model":"xai/grok","Model":"secret","prompt":"p"}`, "", "", "400"},
+	} {
+		w := newWorld(t, "xai", "luma")
+		w.answer = func(*seen) answer { return made("j") }
+		c := w.call("application/json", tt.body)
+		if tt.header != "" {
+			c = w.call("application/json", tt.body, tt.header, tt.value)
+		}
+		c.Key = limited
+		resp, err := w.Generations(context.Background(), c)
+		if got := outcome(resp, err); !strings.HasPrefix(got, tt.want) || (len(w.seen) == 1) != (tt.want == "200") {
+			t.Errorf("%s: got %s after %d calls, want %s", tt.name, got, len(w.seen), tt.want)
+		}
+	}
+}
+
+func TestAllowListsHoldForPollsAndDownloads(t *testing.T) {
+	w := newWorld(t, "xai")
+	w.answer = func(s *seen) answer {
+		if s.Method == "POST" {
+			return made("j")
+		}
+		return answer{status: 200, body: `{"status":"done","video":{"url":"https://files.x.ai/1.mp4"}}`}
+	}
+	maker := w.call("application/json", clip)
+	maker.Key = &store.Key{ID: "k1", Models: []string{"a-combo"}} // by whose name it was made
+	maker.Trace.KeyID = "k1"
+	h := *w.Handler
+	h.Allows = nil
+	if got := outcome(h.Generations(context.Background(), maker)); !strings.HasPrefix(got, "200") {
+		t.Fatal(got)
+	}
+	calls := len(w.seen)
+	ask := func(id string, models ...string) (string, string) {
+		c := w.get("j")
+		c.Key, c.Trace.KeyID = &store.Key{ID: id, Models: models}, id
+		d := w.get("j")
+		d.Key, d.Trace.KeyID = c.Key, id
+		return outcome(w.Get(context.Background(), c)), outcome(w.Content(context.Background(), d))
+	}
+	for _, tt := range []struct {
+		key    string
+		models []string
+		ok     bool
+	}{{"k1", []string{"a-combo"}, true}, {"k2", []string{"xai/*"}, true}, {"k3", nil, true}, {"k4", []string{"luma/*"}, false}} {
+		poll, content := ask(tt.key, tt.models...)
+		for _, got := range []string{poll, content} {
+			if ok := strings.HasPrefix(got, "200"); ok != tt.ok || !ok && got != "403 model_not_allowed" {
+				t.Errorf("%s: %s", tt.key, got)
+			}
+		}
+		if !tt.ok && len(w.seen) != calls {
+			t.Errorf("%s: the upstream was asked", tt.key)
+		}
+		calls = len(w.seen)
 	}
 }
 

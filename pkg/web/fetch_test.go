@@ -117,7 +117,7 @@ func TestTheGatewayFetchesItself(t *testing.T) {
 		t.Errorf("%d calls, trace %+v", len(w.Calls), c.Trace)
 	}
 	for _, s := range w.Calls {
-		if s.Method != "GET" || s.Body != "" || len(s.Header) != 3 || s.MaxBody != 5<<20 || s.Timeout <= 0 || s.Timeout > 30*time.Second {
+		if s.Method != "GET" || s.Body != "" || len(s.Header) != 4 || s.Header.Get("x-weir-hop") != "1" || s.MaxBody != 5<<20 || s.Timeout <= 0 || s.Timeout > 30*time.Second {
 			t.Errorf("call %+v", s)
 		}
 	}

@@ -44,13 +44,17 @@ const agent = "Mozilla/5.0 (compatible; weir/1)"
 // T16, T19, T43).
 func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline time.Time) (*page, error) {
 	target, hosts := req.url, h.ownHosts(c)
+	hop, err := provider.Hop(c.Header)
+	if err != nil {
+		return nil, apierr.New(508, "loop_detected", "the call has passed too many gateways")
+	}
 	for moves := 0; ; moves++ {
 		left := deadline.Sub(h.Now())
 		if left <= 0 {
 			return nil, timedOut(nil)
 		}
 		c.Trace.Attempts++
-		resp, err := upstream.Do(ctx, h.Do, pageRequest(target, left))
+		resp, err := upstream.Do(ctx, h.Do, pageRequest(target, left, hop))
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -80,14 +84,14 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 	}
 }
 
-// pageRequest is the call for a page.
-func pageRequest(target string, left time.Duration) *upstream.Request {
+// pageRequest returns the call for a page, with further header fields.
+func pageRequest(target string, left time.Duration, also ...edge.Field) *upstream.Request {
 	return &upstream.Request{
-		Method: "GET", URL: target, Header: edge.Header{
+		Method: "GET", URL: target, Header: append(edge.Header{
 			{Name: "user-agent", Value: agent},
 			{Name: "accept", Value: "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.5"},
 			{Name: "accept-encoding", Value: "identity"},
-		},
+		}, also...),
 		HeaderTimeout: left, Timeout: left, MaxBody: maxPage,
 	}
 }
