@@ -10,7 +10,8 @@ import (
 // deviate from OpenAI.
 func writeChatRequest(q *request, d *doc, opt *Options) error {
 	v := opt.deviations()
-	reasons := opt.Reasoning || v.openAI() && openaiReasons(opt.Model)
+	openai := v.openAIModel(opt.Model)
+	reasons := opt.Reasoning || openai && openaiReasons(opt.Model)
 	d.open("", '{')
 	d.str("model", opt.Model)
 	writeChatMessages(q, d, opt, v)
@@ -27,13 +28,13 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 	}
 	if q.maxTokens > 0 {
 		name := v.MaxTokens
-		if name == "" {
+		if name == "" || openai && reasons {
 			name = "max_completion_tokens"
 		}
 		d.int(name, q.maxTokens)
 	}
 	// OpenAI's reasoning models refuse everything that shapes the sampling.
-	sampling := !(reasons && v.openAI())
+	sampling := !(reasons && openai)
 	if sampling {
 		if v.ZeroSample && isZero(q.temperature) {
 			d.bool("do_sample", false)
@@ -405,7 +406,9 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 		}
 		if open {
 			d.close(']')
-			return
+			if !v.Thoughts {
+				return
+			}
 		}
 	}
 	var run joined
@@ -413,7 +416,8 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 		run.add("", thoughts[i].text)
 	}
 	text := run.text()
-	if v.Reasoning == "" || text == "" {
+	// OpenAI's models refuse the field, wherever they run.
+	if v.Reasoning == "" || text == "" || v.Thoughts && v.openAIModel(opt.Model) {
 		q.dropField(fieldThinking)
 		return
 	}

@@ -117,11 +117,11 @@ func writeChatEffort(q *request, d *doc, model string, v *Deviations, reasons bo
 	switch v.Think {
 	case ThinkEffort:
 		// An ordinary model of OpenAI refuses the field.
-		if v.openAI() && !reasons {
+		if openai := v.openAIModel(model); openai && !reasons {
 			if name != "none" {
 				q.dropField(fieldEffort)
 			}
-		} else if v.openAI() {
+		} else if openai {
 			d.opt("reasoning_effort", q.openaiEffort(model, name))
 		} else if effort != "" {
 			d.str("reasoning_effort", effort)

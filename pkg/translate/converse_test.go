@@ -45,7 +45,7 @@ func TestConverseRequests(t *testing.T) {
 		{"schema_in_words", "meta.llama3", `{` + hi + `,` + schema + `}`,
 			`{"system":[{"text":"Answer with JSON of this schema and nothing else:\n{\"type\":\"object\",\"properties\":{}}"}],` + said + `}`, ""},
 		{"thinking_of_claude", claudeID, `{` + hi + `,"reasoning_effort":"low","temperature":0.5}`,
-			`{` + said + `,"inferenceConfig":{"maxTokens":4096},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}}`, "temperature"},
+			`{` + said + `,"inferenceConfig":{"maxTokens":64000},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}}`, "temperature"},
 		{"effort_of_gpt_oss", "openai.gpt-oss-120b-1:0", `{` + hi + `,"reasoning_effort":"xhigh"}`, `{` + said + `,"additionalModelRequestFields":{"reasoning_effort":"high"}}`, ""},
 		{"effort_of_nova", "us.amazon.nova-2-lite-v1:0", `{` + hi + `,"reasoning_effort":"none"}`, `{` + said + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"disabled"}}}`, ""},
 		{"high_effort_of_nova", "us.amazon.nova-2-lite-v1:0", `{` + hi + `,"reasoning_effort":"high","max_tokens":9,"temperature":0.5}`,

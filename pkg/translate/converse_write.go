@@ -138,7 +138,7 @@ func (c *converse) thinking(gen *claude, limit int64, forceFormat bool) thought 
 		max := c.maxTokens
 		if max == 0 {
 			if max = c.opt.MaxTokens; max == 0 {
-				max = 4096
+				max = gen.unlimited()
 			}
 		}
 		t = c.claudeThinking(gen, max, limit, c.lostThinking(c.opt.issuer(Converse)) || forceFormat)

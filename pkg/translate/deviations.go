@@ -31,6 +31,9 @@ type Deviations struct {
 	Reasoning string
 	// Details: reasoning_details are understood as well, with signatures.
 	Details bool
+	// Thoughts: reasoning that a chat client's messages hold passes as it
+	// came, whichever field it is in.
+	Thoughts bool
 	// Extra: Google's extra_content of tool calls is understood.
 	Extra bool
 	// System: the role developer is not known.
@@ -50,8 +53,10 @@ type Deviations struct {
 
 const maxTokensName = "max_tokens"
 
-// compatible is any server that calls itself OpenAI-compatible.
-var compatible = Deviations{MaxTokens: maxTokensName, System: true}
+// compatible is any server that calls itself OpenAI-compatible. Some of them
+// (DeepSeek, Kimi behind a gateway) refuse a conversation whose assistant
+// messages have lost their reasoning_content.
+var compatible = Deviations{MaxTokens: maxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true, Thoughts: true}
 
 // deviations lists the providers that differ from compatible or from OpenAI,
 // after the notes of the provider table and the vendors' references.
@@ -127,8 +132,14 @@ func DeviationsOf(provider string) *Deviations {
 	return &compatible
 }
 
-// openAI tells whether the upstream is OpenAI itself.
+// openAI reports whether the upstream is OpenAI itself.
 func (v *Deviations) openAI() bool { return v.MaxTokens == "" && !v.System && v.Drop == nil }
+
+// openAIModel reports whether a model of OpenAI is asked: at OpenAI itself, or
+// by its name at a compatible server, which passes OpenAI's rules on.
+func (v *Deviations) openAIModel(id string) bool {
+	return v.openAI() || v == &compatible && openaiNames(id)
+}
 
 func (v *Deviations) drops(name string, reasoning bool) bool {
 	for _, d := range v.Drop {

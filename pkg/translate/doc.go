@@ -43,7 +43,7 @@ type Options struct {
 	ID         string      // of the request: made ids are chatcmpl-<ID>, msg_<ID>, resp_<ID>, …
 	Now        int64       // Unix seconds, for "created"
 	Deviations *Deviations // of the upstream; nil is plain OpenAI
-	MaxTokens  int64       // sent to upstreams that require a limit when the client gave none; 0 is 4096
+	MaxTokens  int64       // sent to upstreams that require a limit when the client gave none; 0 goes by the model's name
 	MaxOutput  int64       // most tokens that the model gives; 0 is unknown
 	Version    string      // anthropic-version of a Messages upstream; empty is 2023-06-01
 	Reasoning  bool        // the model reasons (catalogue); OpenAI's are known by their ids as well

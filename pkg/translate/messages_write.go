@@ -34,7 +34,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 	max := q.maxTokens
 	if max == 0 {
 		if max = opt.MaxTokens; max == 0 {
-			max = 4096
+			max = gen.unlimited()
 		}
 	}
 	if limit > 0 && max > limit {

@@ -41,7 +41,12 @@ func TestTheLimitOfTokens(t *testing.T) {
 		opt  translate.Options
 		want int64
 	}{
-		{``, translate.Options{Model: "claude-sonnet-4-5"}, 4096},
+		{``, translate.Options{Model: "claude-sonnet-4-5"}, 64000},
+		{``, translate.Options{Model: "claude-opus-4-6"}, 128000},
+		{``, translate.Options{Model: "anthropic/claude-3-haiku"}, 4096},
+		{``, translate.Options{Model: "claude-test"}, 32000},
+		{``, translate.Options{Model: "glm-5"}, 4096},
+		{`,"max_tokens":200000`, translate.Options{Model: "claude-test"}, 200000},
 		{``, translate.Options{Model: "claude-sonnet-4-5", MaxTokens: 9000}, 9000},
 		{``, translate.Options{Model: "claude-sonnet-4-5", MaxTokens: 9000, MaxOutput: 8000}, 8000},
 		{`,"max_tokens":100000`, translate.Options{Model: "claude-3-haiku"}, 4096},

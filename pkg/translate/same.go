@@ -116,7 +116,7 @@ func (p *patch) chat(opt *Options) {
 		}
 	}
 	if v.System && bytes.Contains(p.body, []byte("developer")) || v.ToolID > 0 ||
-		mentionsReasoning(p.body) {
+		!v.Thoughts && mentionsReasoning(p.body) {
 		p.chatMessages(v)
 	}
 }
@@ -214,6 +214,9 @@ func (p *patch) chatMessages(v *Deviations) {
 					return quoted(v.toolID(str(x))), true
 				}
 			case "reasoning_content", "reasoning":
+				if v.Thoughts {
+					return x.Raw, true
+				}
 				if name == v.Reasoning {
 					named = true
 					return x.Raw, true

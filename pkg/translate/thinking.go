@@ -66,6 +66,19 @@ type claude struct {
 	maxOutput                                int64
 }
 
+// unlimited is the max_tokens of a request that has none: the most that the
+// model gives, so that no answer is cut short. Every Claude of today gives
+// 32,000; of other vendors' models nothing is known.
+func (c *claude) unlimited() int64 {
+	switch {
+	case c.maxOutput > 0:
+		return c.maxOutput
+	case c == &anyClaude:
+		return 32000
+	}
+	return 4096
+}
+
 // claudes is ordered: the last row that fits an id decides. Each release of
 // the vendor adds rows; an unknown newer model is taken as the newest row of
 // its family or, of an unknown family, of all.
@@ -93,6 +106,13 @@ var claudes = [...]claude{
 // know the oldest form of everything.
 var otherClaude = claude{budget: true, disabled: true, sampling: true, forced: true}
 
+// anyClaude is a Claude whose name tells no version, as servers of other
+// people call theirs: it gets what most generations take. A temperature is
+// passed on, since a server that refuses one says so.
+var anyClaude = claude{
+	adaptive: true, disabled: true, effort: true, sampling: true, oneSampling: true, forced: true, schema: true,
+}
+
 // claudeOf finds the generation of a model id.
 func claudeOf(id string) *claude {
 	i := strings.Index(id, "claude")
@@ -102,7 +122,7 @@ func claudeOf(id string) *claude {
 	id = id[i:]
 	v, ok := parseVersion(id)
 	if !ok {
-		v = version{99, 0} // an alias of the newest
+		return &anyClaude
 	}
 	best := &claudes[0]
 	for i := range claudes {
@@ -330,6 +350,15 @@ func openaiReasons(id string) bool {
 		return ok && v.major >= 5
 	}
 	return false
+}
+
+// openaiNames reports whether an id is a name that OpenAI gives its hosted
+// models. Its open models (gpt-oss) run on other servers, by their rules.
+func openaiNames(id string) bool {
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
+		id = id[i+1:]
+	}
+	return openaiReasons(id) || strings.HasPrefix(id, "chatgpt-") || strings.HasPrefix(id, "gpt-") && !strings.HasPrefix(id, "gpt-oss")
 }
 
 // openaiEfforts lists the efforts that a generation of OpenAI's models takes,
