@@ -177,10 +177,9 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 		if g := gjson.GetBytes(answer, "generation").Int(); g > 0 {
 			m.Reported(g, r.at)
 		}
-		gjson.GetBytes(answer, "limited").ForEach(func(_, k gjson.Result) bool {
+		for _, k := range gjson.GetBytes(answer, "limited").Array() {
 			m.LimitKey(k.Get("keyId").Str, k.Get("until").Int())
-			return true
-		})
+		}
 	}
 }
 

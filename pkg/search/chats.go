@@ -152,7 +152,7 @@ func readCompletions(f *found, raw gjson.Result, a *ask) bool {
 	f.read(raw.Get("search_results"), a)
 	f.annotations(f.answer, m.Get("annotations"))
 	if len(f.results) == 0 {
-		raw.Get("citations").ForEach(func(_, c gjson.Result) bool {
+		words.Each(raw.Get("citations"), func(_, c gjson.Result) bool {
 			f.cite(hit{url: c.Str})
 			return true
 		})

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/words"
 )
 
 // maxCited is how many pages of one answer are looked at.
@@ -59,7 +61,7 @@ func around(text string, at int64) string {
 // annotations reads url_citation entries: flat as in Responses, or under their
 // own name as in chat completions.
 func (f *found) annotations(text string, list gjson.Result) {
-	list.ForEach(func(_, v gjson.Result) bool {
+	words.Each(list, func(_, v gjson.Result) bool {
 		if v.Get("type").Str != "url_citation" {
 			return true
 		}
@@ -83,16 +85,16 @@ func readResponses(f *found, raw gjson.Result, _ *ask) bool {
 	}
 	var sources []string
 	var text []byte
-	out.ForEach(func(_, item gjson.Result) bool {
+	words.Each(out, func(_, item gjson.Result) bool {
 		switch item.Get("type").Str {
 		case "web_search_call":
 			f.queries++
-			item.Get("action.sources").ForEach(func(_, s gjson.Result) bool {
+			words.Each(item.Get("action.sources"), func(_, s gjson.Result) bool {
 				sources = append(sources, s.Get("url").Str)
 				return true
 			})
 		case "message":
-			item.Get("content").ForEach(func(_, c gjson.Result) bool {
+			words.Each(item.Get("content"), func(_, c gjson.Result) bool {
 				if c.Get("type").Str == "output_text" {
 					if text != nil {
 						text = append(text, '\n')
@@ -105,7 +107,7 @@ func readResponses(f *found, raw gjson.Result, _ *ask) bool {
 		}
 		return true
 	})
-	raw.Get("citations").ForEach(func(_, c gjson.Result) bool {
+	words.Each(raw.Get("citations"), func(_, c gjson.Result) bool {
 		sources = append(sources, c.Str)
 		return true
 	})
@@ -124,7 +126,7 @@ func readMessages(f *found, raw gjson.Result, _ *ask) bool {
 	}
 	f.queries = int(raw.Get("usage.server_tool_use.web_search_requests").Int())
 	var text []byte
-	blocks.ForEach(func(_, b gjson.Result) bool {
+	words.Each(blocks, func(_, b gjson.Result) bool {
 		switch b.Get("type").Str {
 		case "web_search_tool_result":
 			text = nil // what was written before the search is no answer
@@ -133,14 +135,14 @@ func readMessages(f *found, raw gjson.Result, _ *ask) bool {
 				f.problems = append(f.problems, problem{f.provider, cut(code, 100)})
 			}
 			if list.IsArray() {
-				list.ForEach(func(_, v gjson.Result) bool {
+				words.Each(list, func(_, v gjson.Result) bool {
 					f.cite(hit{title: v.Get("title").Str, url: v.Get("url").Str, published: v.Get("page_age").Str})
 					return true
 				})
 			}
 		case "text":
 			text = append(text, b.Get("text").Str...)
-			b.Get("citations").ForEach(func(_, c gjson.Result) bool {
+			words.Each(b.Get("citations"), func(_, c gjson.Result) bool {
 				f.cite(hit{title: c.Get("title").Str, url: c.Get("url").Str, snippet: c.Get("cited_text").Str})
 				return true
 			})
@@ -158,7 +160,7 @@ func readGrounding(f *found, raw gjson.Result, _ *ask) bool {
 		return false
 	}
 	var text []byte
-	c.Get("content.parts").ForEach(func(_, p gjson.Result) bool {
+	words.Each(c.Get("content.parts"), func(_, p gjson.Result) bool {
 		if !p.Get("thought").Bool() {
 			text = append(text, p.Get("text").Str...)
 		}
@@ -167,7 +169,7 @@ func readGrounding(f *found, raw gjson.Result, _ *ask) bool {
 	f.answer = string(text)
 	m := c.Get("groundingMetadata")
 	f.queries = len(m.Get("webSearchQueries").Array())
-	m.Get("groundingChunks").ForEach(func(_, v gjson.Result) bool {
+	words.Each(m.Get("groundingChunks"), func(_, v gjson.Result) bool {
 		h := hit{title: v.Get("web.title").Str, url: v.Get("web.uri").Str}
 		if site := strings.ToLower(h.title); strings.HasPrefix(h.url, "https://vertexaisearch.cloud.google.com/") && isDomain(site) {
 			h.host = site
@@ -175,8 +177,8 @@ func readGrounding(f *found, raw gjson.Result, _ *ask) bool {
 		f.results = append(f.results, h)
 		return len(f.results) < maxCited
 	})
-	m.Get("groundingSupports").ForEach(func(_, s gjson.Result) bool {
-		s.Get("groundingChunkIndices").ForEach(func(_, i gjson.Result) bool {
+	words.Each(m.Get("groundingSupports"), func(_, s gjson.Result) bool {
+		words.Each(s.Get("groundingChunkIndices"), func(_, i gjson.Result) bool {
 			if n := i.Int(); n >= 0 && n < int64(len(f.results)) && f.results[n].snippet == "" {
 				f.results[n].snippet = s.Get("segment.text").Str
 			}

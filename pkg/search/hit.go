@@ -53,7 +53,7 @@ func (h *hit) field(name string) *string {
 
 // read takes the results of a list, as the shape says where their fields are.
 func (f *found) read(list gjson.Result, a *ask) {
-	list.ForEach(func(_, v gjson.Result) bool {
+	words.Each(list, func(_, v gjson.Result) bool {
 		if t := v.Get("type").Str; a.only != "" && t != "" && t != a.only {
 			return true
 		}

@@ -81,7 +81,7 @@ var services = []shape{{
 	list: "results", answer: "answers.0|answers.0.answer", total: "number_of_results",
 	hit: "title=title url=url snippet=content score=score published=publishedDate image=thumbnail|img_src author=author",
 	read: func(f *found, raw gjson.Result, _ *ask) bool {
-		raw.Get("unresponsive_engines").ForEach(func(_, v gjson.Result) bool {
+		words.Each(raw.Get("unresponsive_engines"), func(_, v gjson.Result) bool {
 			f.problems = append(f.problems, problem{cut(v.Get("0").Str, 60), cut(v.Get("1").Str, 200)})
 			return len(f.problems) < 20
 		})

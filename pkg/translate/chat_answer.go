@@ -47,7 +47,7 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	case c.Type == gjson.String:
 		run.one = c.Str
 	case c.IsArray(): // Mistral's reasoning models
-		c.ForEach(func(_, p gjson.Result) bool {
+		forEach(c, func(_, p gjson.Result) bool {
 			switch str(p.Get("type")) {
 			case "text":
 				run.add("", str(p.Get("text")))
@@ -57,14 +57,14 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			return true
 		})
 	}
-	m.Get("annotations").ForEach(func(_, v gjson.Result) bool {
+	forEach(m.Get("annotations"), func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
 			text.cites = append(text.cites, citation{str(u.Get("url")), str(u.Get("title"))})
 		}
 		return true
 	})
 	if len(text.cites) == 0 { // Perplexity
-		root.Get("search_results").ForEach(func(_, v gjson.Result) bool {
+		forEach(root.Get("search_results"), func(_, v gjson.Result) bool {
 			text.cites = append(text.cites, citation{str(v.Get("url")), str(v.Get("title"))})
 			return true
 		})
@@ -75,7 +75,7 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	if s := str(m.Get("refusal")); s != "" {
 		a.blocks = append(a.blocks, block{kind: refusalBlock, text: s})
 	}
-	m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+	forEach(m.Get("tool_calls"), func(_, c gjson.Result) bool {
 		b := chatCall(c)
 		if b.id == "" {
 			b.id = opt.callID(len(a.blocks))
@@ -136,7 +136,7 @@ func chatUsage(root gjson.Result) (u Usage) {
 		}
 	}
 	u.Known = true
-	v.ForEach(func(k, n gjson.Result) bool {
+	forEach(v, func(k, n gjson.Result) bool {
 		switch k.Str {
 		case "prompt_tokens":
 			u.Input = count(n)

@@ -14,7 +14,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 	q.tools = nil
 	var messages gjson.Result
 	var legacyChoice gjson.Result
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		if v.Type == gjson.Null {
 			return true
 		}
@@ -58,7 +58,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 		case "tools":
 			err = readChatTools(v, q)
 		case "functions":
-			v.ForEach(func(_, f gjson.Result) bool {
+			forEach(v, func(_, f gjson.Result) bool {
 				q.tools = append(q.tools, function(f))
 				return true
 			})
@@ -84,7 +84,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 		case "verbosity":
 			q.verbosity = str(v)
 		case "modalities":
-			v.ForEach(func(_, m gjson.Result) bool {
+			forEach(v, func(_, m gjson.Result) bool {
 				if m.Str != "text" {
 					err = apierr.Invalid("modalities", "This model answers in text only.")
 				}
@@ -126,7 +126,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 		return apierr.Invalid("messages", "messages must be an array.")
 	}
 	i := 0
-	messages.ForEach(func(_, m gjson.Result) bool {
+	forEach(messages, func(_, m gjson.Result) bool {
 		err = readChatMessage(i, m, q)
 		i++
 		return err == nil
@@ -195,7 +195,7 @@ func readChatAssistant(at string, m gjson.Result, q *request) error {
 		blocks = append(blocks, block{kind: refusalBlock, text: s})
 	}
 	q.dropSet("audio", m.Get("audio.id").Raw)
-	m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+	forEach(m.Get("tool_calls"), func(_, c gjson.Result) bool {
 		blocks = append(blocks, chatCall(c))
 		return true
 	})
@@ -216,7 +216,7 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 		plain = str(m.Get("reasoning"))
 	}
 	signed := false
-	m.Get("reasoning_details").ForEach(func(_, v gjson.Result) bool {
+	forEach(m.Get("reasoning_details"), func(_, v gjson.Result) bool {
 		format := str(v.Get("format"))
 		b := block{kind: thinkingBlock, issuer: issuerOf(format)}
 		switch str(v.Get("type")) {
@@ -335,7 +335,7 @@ func contentOf(at string, v gjson.Result, part func(gjson.Result) (block, error)
 	case !v.IsArray():
 		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
 	}
-	v.ForEach(func(_, p gjson.Result) bool {
+	forEach(v, func(_, p gjson.Result) bool {
 		var b block
 		b, err = part(p)
 		blocks = append(blocks, b)
@@ -427,7 +427,7 @@ func texts(param string, v gjson.Result) (list []string, err error) {
 	if !v.IsArray() {
 		return nil, apierr.Invalid(param, "%s must be a string or an array of strings.", param)
 	}
-	v.ForEach(func(_, s gjson.Result) bool {
+	forEach(v, func(_, s gjson.Result) bool {
 		if s.Type != gjson.String {
 			err = apierr.Invalid(param, "%s must be a string or an array of strings.", param)
 		}

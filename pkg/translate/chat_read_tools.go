@@ -10,7 +10,7 @@ func readChatTools(v gjson.Result, q *request) (err error) {
 	if !v.IsArray() {
 		return apierr.Invalid("tools", "tools must be an array.")
 	}
-	v.ForEach(func(_, t gjson.Result) bool {
+	forEach(v, func(_, t gjson.Result) bool {
 		switch kind := str(t.Get("type")); kind {
 		case "function":
 			q.tools = append(q.tools, function(t.Get("function")))
@@ -90,7 +90,7 @@ func allowed(v gjson.Result) (c toolChoice) {
 	if str(v.Get("mode")) == "required" {
 		c.mode = choiceAny
 	}
-	v.Get("tools").ForEach(func(_, t gjson.Result) bool {
+	forEach(v.Get("tools"), func(_, t gjson.Result) bool {
 		for _, path := range [...]string{"name", "function.name", "custom.name"} {
 			if n := str(t.Get(path)); n != "" {
 				c.allowed = append(c.allowed, n)

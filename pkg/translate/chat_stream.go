@@ -42,7 +42,7 @@ func (s *chatSource) read(name, data []byte, to sink) {
 	}
 	var id, model, choices, usage, failure, elsewhere gjson.Result
 	root := gjson.Parse(view(data))
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "id":
 			id = v
@@ -71,9 +71,9 @@ func (s *chatSource) read(name, data []byte, to sink) {
 	}
 	s.pieces, s.one = 0, gjson.Result{}
 	other := false
-	choices.ForEach(func(_, c gjson.Result) bool {
+	forEach(choices, func(_, c gjson.Result) bool {
 		var delta, finish, logprobs, index gjson.Result
-		c.ForEach(func(k, v gjson.Result) bool {
+		forEach(c, func(k, v gjson.Result) bool {
 			switch k.Str {
 			case "delta":
 				delta = v
@@ -122,7 +122,7 @@ func (s *chatSource) read(name, data []byte, to sink) {
 
 func (s *chatSource) delta(delta gjson.Result, to sink) {
 	var reasoning, content, refusal, calls, details, notes, call gjson.Result
-	delta.ForEach(func(k, v gjson.Result) bool {
+	forEach(delta, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "content":
 			content = v
@@ -160,12 +160,12 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 	if content.Type == gjson.String {
 		s.piece(evText, inner(content), to)
 	} else if content.IsArray() {
-		content.ForEach(func(_, p gjson.Result) bool {
+		forEach(content, func(_, p gjson.Result) bool {
 			switch str(p.Get("type")) {
 			case "text":
 				s.piece(evText, inner(p.Get("text")), to)
 			case "thinking":
-				p.Get("thinking").ForEach(func(_, x gjson.Result) bool {
+				forEach(p.Get("thinking"), func(_, x gjson.Result) bool {
 					s.piece(evThinking, inner(x.Get("text")), to)
 					return true
 				})
@@ -174,14 +174,14 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 		})
 	}
 	s.piece(evRefusal, inner(refusal), to)
-	calls.ForEach(func(i, c gjson.Result) bool {
+	forEach(calls, func(i, c gjson.Result) bool {
 		s.call(int(i.Num), c, to)
 		return true
 	})
 	if call.IsObject() {
 		s.function("call_"+str(call.Get("name")), 0, call, "", to)
 	}
-	notes.ForEach(func(_, v gjson.Result) bool {
+	forEach(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
 			to.event(&event{kind: evCite, cite: citation{str(u.Get("url")), str(u.Get("title"))}})
 		}
@@ -218,7 +218,7 @@ func (s *chatSource) call(at int, c gjson.Result, to sink) {
 
 func (s *chatSource) function(id string, index int, f gjson.Result, sig string, to sink) {
 	var name, args gjson.Result
-	f.ForEach(func(k, v gjson.Result) bool {
+	forEach(f, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "name":
 			name = v
@@ -245,7 +245,7 @@ func (s *chatSource) function(id string, index int, f gjson.Result, sig string, 
 
 func (s *chatSource) details(v gjson.Result, told bool, to sink) {
 	own := s.opt.issuer(Chat)
-	v.ForEach(func(_, p gjson.Result) bool {
+	forEach(v, func(_, p gjson.Result) bool {
 		format := str(p.Get("format"))
 		switch str(p.Get("type")) {
 		case "reasoning.text":

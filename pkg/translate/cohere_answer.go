@@ -17,7 +17,7 @@ func readCohereAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		a.blocks = append(a.blocks, block{kind: thinkingBlock, text: plan})
 	}
 	var text joined
-	m.Get("content").ForEach(func(_, p gjson.Result) bool {
+	forEach(m.Get("content"), func(_, p gjson.Result) bool {
 		switch str(p.Get("type")) {
 		case "text":
 			text.add("", str(p.Get("text")))
@@ -29,7 +29,7 @@ func readCohereAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	if s := text.text(); s != "" {
 		a.blocks = append(a.blocks, block{text: s})
 	}
-	m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+	forEach(m.Get("tool_calls"), func(_, c gjson.Result) bool {
 		a.blocks = append(a.blocks, chatCall(c))
 		return true
 	})

@@ -17,22 +17,25 @@ func readConverseAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		return false
 	}
 	asFormat := false
-	content.ForEach(func(_, p gjson.Result) bool {
-		p.ForEach(func(k, v gjson.Result) bool {
+	forEach(content, func(_, p gjson.Result) bool {
+		forEach(p, func(k, v gjson.Result) bool {
+			if v.Type == gjson.Null {
+				return true
+			}
 			switch k.Str {
 			case "text":
 				a.blocks = append(a.blocks, block{text: str(v)})
 			case "toolUse":
 				if str(v.Get("name")) == formatTool {
-					a.blocks = append(a.blocks, block{text: v.Get("input").Raw})
+					a.blocks = append(a.blocks, block{text: rawOf(v.Get("input"))})
 					asFormat = true
 					break
 				}
-				a.blocks = append(a.blocks, block{kind: toolUseBlock, id: str(v.Get("toolUseId")), name: str(v.Get("name")), args: v.Get("input").Raw})
+				a.blocks = append(a.blocks, block{kind: toolUseBlock, id: str(v.Get("toolUseId")), name: str(v.Get("name")), args: rawOf(v.Get("input"))})
 			case "reasoningContent":
 				if data := str(v.Get("redactedContent")); data != "" {
 					a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: data, issuer: opt.issuer(Converse)})
-				} else if t := v.Get("reasoningText"); t.Exists() {
+				} else if t := v.Get("reasoningText"); t.IsObject() {
 					b := block{kind: thinkingBlock, text: str(t.Get("text")), sig: str(t.Get("signature"))}
 					if b.sig != "" {
 						b.issuer = opt.issuer(Converse)
@@ -41,7 +44,7 @@ func readConverseAnswer(root gjson.Result, a *answer, opt *Options) bool {
 				}
 			case "citationsContent":
 				b := block{text: textsOf(v.Get("content"), "")}
-				v.Get("citations").ForEach(func(_, t gjson.Result) bool {
+				forEach(v.Get("citations"), func(_, t gjson.Result) bool {
 					if u := str(t.Get("location.web.url")); u != "" {
 						b.cites = append(b.cites, citation{u, str(t.Get("title"))})
 					}
@@ -157,7 +160,7 @@ func (s *converseSource) delta(index int, delta gjson.Result, to sink) {
 			to.event(&event{kind: kind, block: index, text: text})
 		}
 	}
-	delta.ForEach(func(k, v gjson.Result) bool {
+	forEach(delta, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "text":
 			piece(evText, v)

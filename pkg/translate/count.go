@@ -36,16 +36,16 @@ func Estimate(d Dialect, body []byte) int64 {
 		return 0
 	}
 	var c counter
-	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+	forEach(gjson.ParseBytes(body), func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "messages", "input", "contents":
 			c.conversation(v)
 		case "system", "instructions", "systemInstruction":
 			c.value("text", v)
 		case "tools":
-			v.ForEach(func(_, t gjson.Result) bool {
+			forEach(v, func(_, t gjson.Result) bool {
 				if f := t.Get("functionDeclarations"); f.IsArray() {
-					f.ForEach(func(_, t gjson.Result) bool { c.tool(t); return true })
+					forEach(f, func(_, t gjson.Result) bool { c.tool(t); return true })
 				} else {
 					c.tool(t)
 				}
@@ -76,7 +76,7 @@ func (c *counter) conversation(v gjson.Result) {
 		c.text(v.Str)
 		return
 	}
-	v.ForEach(func(_, m gjson.Result) bool {
+	forEach(v, func(_, m gjson.Result) bool {
 		c.n += perMessage
 		c.value("", m)
 		return true
@@ -100,11 +100,11 @@ func (c *counter) value(key string, v gjson.Result) {
 			c.text(v.Str)
 		}
 	case v.IsArray():
-		v.ForEach(func(_, x gjson.Result) bool { c.value(key, x); return true })
+		forEach(v, func(_, x gjson.Result) bool { c.value(key, x); return true })
 	case v.IsObject():
 		switch key {
 		case "schema":
-			v.ForEach(func(k, x gjson.Result) bool {
+			forEach(v, func(k, x gjson.Result) bool {
 				switch k.Str {
 				case "input_schema", "parameters", "parametersJsonSchema":
 					c.text(x.Raw)
@@ -124,7 +124,7 @@ func (c *counter) value(key string, v gjson.Result) {
 		if c.media(v) {
 			return
 		}
-		v.ForEach(func(k, x gjson.Result) bool { c.value(k.Str, x); return true })
+		forEach(v, func(k, x gjson.Result) bool { c.value(k.Str, x); return true })
 	}
 }
 

@@ -238,7 +238,7 @@ func RetryDelay(body []byte) time.Duration {
 		root = root.Get("0")
 	}
 	var wait time.Duration
-	root.Get("error.details").ForEach(func(_, v gjson.Result) bool {
+	forEach(root.Get("error.details"), func(_, v gjson.Result) bool {
 		if s, ok := strings.CutSuffix(str(v.Get("retryDelay")), "s"); ok {
 			if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f < 1e6 {
 				wait = time.Duration(f * float64(time.Second))

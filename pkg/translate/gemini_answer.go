@@ -8,7 +8,7 @@ import (
 func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	candidate := root.Get("candidates.0")
 	blocked := root.Get("promptFeedback.blockReason")
-	if !candidate.IsObject() && !blocked.Exists() {
+	if !candidate.IsObject() && str(blocked) == "" {
 		return false
 	}
 	a.id, a.model = str(root.Get("responseId")), str(root.Get("modelVersion"))
@@ -21,14 +21,14 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	}
 	sig := ""
 	var run joined // of the text or thought that is last
-	candidate.Get("content.parts").ForEach(func(_, p gjson.Result) bool {
+	forEach(candidate.Get("content.parts"), func(_, p gjson.Result) bool {
 		own := opt.issuer(Gemini)
 		s := str(p.Get("thoughtSignature"))
 		switch {
 		case p.Get("functionCall").IsObject():
 			a.settle(&run)
 			f := p.Get("functionCall")
-			b := block{kind: toolUseBlock, id: str(f.Get("id")), name: str(f.Get("name")), args: f.Get("args").Raw}
+			b := block{kind: toolUseBlock, id: str(f.Get("id")), name: str(f.Get("name")), args: rawOf(f.Get("args"))}
 			if b.id == "" {
 				b.id = opt.callID(len(a.blocks))
 			}
@@ -68,7 +68,7 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			a.blocks = append(a.blocks[:at], append([]block{b}, a.blocks[at:]...)...)
 		}
 	}
-	candidate.Get("groundingMetadata.groundingChunks").ForEach(func(_, g gjson.Result) bool {
+	forEach(candidate.Get("groundingMetadata.groundingChunks"), func(_, g gjson.Result) bool {
 		if u := str(g.Get("web.uri")); u != "" && len(a.blocks) > 0 {
 			last := &a.blocks[len(a.blocks)-1]
 			last.cites = append(last.cites, citation{u, str(g.Get("web.title"))})
@@ -106,7 +106,7 @@ func geminiUsage(v gjson.Result) (u Usage) {
 		return u
 	}
 	u.Known = true
-	v.ForEach(func(k, n gjson.Result) bool {
+	forEach(v, func(k, n gjson.Result) bool {
 		switch k.Str {
 		case "promptTokenCount", "toolUsePromptTokenCount":
 			u.Input += count(n)
@@ -145,7 +145,7 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 		root = root.Get("0") // errors come so
 	}
 	var candidate, usage, feedback, failure, id, model gjson.Result
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "candidates":
 			candidate = v.Get("0")
@@ -173,7 +173,7 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 		to.event(&event{kind: evStart, id: str(id), name: str(model)})
 	}
 	var parts, finish, grounding gjson.Result
-	candidate.ForEach(func(k, v gjson.Result) bool {
+	forEach(candidate, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "content":
 			parts = v.Get("parts")
@@ -184,12 +184,12 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 		}
 		return true
 	})
-	parts.ForEach(func(_, p gjson.Result) bool {
+	forEach(parts, func(_, p gjson.Result) bool {
 		s.part(p, to)
 		return true
 	})
 	at := 0
-	grounding.Get("groundingChunks").ForEach(func(_, g gjson.Result) bool {
+	forEach(grounding.Get("groundingChunks"), func(_, g gjson.Result) bool {
 		if u := str(g.Get("web.uri")); u != "" {
 			if at++; at > s.sources {
 				s.sources = at
@@ -213,7 +213,7 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 func (s *geminiSource) part(p gjson.Result, to sink) {
 	var text, call, inline gjson.Result
 	thought, sig := false, ""
-	p.ForEach(func(k, v gjson.Result) bool {
+	forEach(p, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "text":
 			text = v

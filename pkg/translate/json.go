@@ -88,6 +88,14 @@ func unescape(text string) string {
 	return text
 }
 
+// rawOf gives the JSON of a value, and "" for null as for one that is absent.
+func rawOf(v gjson.Result) string {
+	if v.Type == gjson.Null {
+		return ""
+	}
+	return v.Raw
+}
+
 // str gives the value of a string, and "" for anything else.
 func str(v gjson.Result) string {
 	if v.Type == gjson.String {
@@ -120,4 +128,12 @@ func count(v gjson.Result) int64 {
 		return n
 	}
 	return 0
+}
+
+// forEach calls f for each member of an object or element of an array, until it
+// returns false. Anything else has none: null is as good as absent.
+func forEach(v gjson.Result, f func(k, v gjson.Result) bool) {
+	if v.Type == gjson.JSON {
+		v.ForEach(f)
+	}
 }

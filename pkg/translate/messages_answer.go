@@ -13,11 +13,11 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		return false
 	}
 	a.id, a.model = str(root.Get("id")), str(root.Get("model"))
-	content.ForEach(func(_, p gjson.Result) bool {
+	forEach(content, func(_, p gjson.Result) bool {
 		switch str(p.Get("type")) {
 		case "text":
 			b := block{text: str(p.Get("text"))}
-			p.Get("citations").ForEach(func(_, c gjson.Result) bool {
+			forEach(p.Get("citations"), func(_, c gjson.Result) bool {
 				if u := str(c.Get("url")); u != "" {
 					b.cites = append(b.cites, citation{u, str(c.Get("title"))})
 				}
@@ -29,7 +29,7 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		case "redacted_thinking":
 			a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: str(p.Get("data")), issuer: opt.issuer(Messages)})
 		case "tool_use":
-			args := p.Get("input").Raw
+			args := rawOf(p.Get("input"))
 			if str(p.Get("name")) == formatTool {
 				a.blocks = append(a.blocks, block{text: args})
 				a.finish = finishStop
@@ -94,7 +94,7 @@ func messagesUsage(v gjson.Result) (u Usage) {
 		return u
 	}
 	u.Known = true
-	v.ForEach(func(k, n gjson.Result) bool {
+	forEach(v, func(k, n gjson.Result) bool {
 		switch k.Str {
 		case "input_tokens":
 			u.Input += count(n)

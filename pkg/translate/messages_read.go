@@ -15,7 +15,7 @@ import (
 func readMessagesRequest(root gjson.Result, q *request) (err error) {
 	var messages gjson.Result
 	var prompt []block
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		if v.Type == gjson.Null {
 			return true
 		}
@@ -105,7 +105,7 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 		return apierr.Invalid("messages", "messages must be an array.")
 	}
 	i, lead := 0, len(q.messages)
-	messages.ForEach(func(_, m gjson.Result) bool {
+	forEach(messages, func(_, m gjson.Result) bool {
 		at := "messages." + strconv.Itoa(i)
 		i++
 		var blocks []block
@@ -144,7 +144,7 @@ func readMessagesTools(v gjson.Result, q *request) error {
 	if !v.IsArray() {
 		return apierr.Invalid("tools", "tools must be an array.")
 	}
-	v.ForEach(func(_, t gjson.Result) bool {
+	forEach(v, func(_, t gjson.Result) bool {
 		switch kind := str(t.Get("type")); {
 		case kind == "" || kind == "custom":
 			f := tool{name: str(t.Get("name")), description: str(t.Get("description")), strict: boolean(t.Get("strict")), cache: cacheOf(t.Get("cache_control"))}
@@ -174,7 +174,7 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 	case !v.IsArray():
 		return nil, apierr.Invalid(at, "content must be a string or an array of blocks.")
 	}
-	v.ForEach(func(_, p gjson.Result) bool {
+	forEach(v, func(_, p gjson.Result) bool {
 		var b block
 		ok := true
 		switch t := str(p.Get("type")); t {

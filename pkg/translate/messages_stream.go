@@ -60,7 +60,7 @@ func (s *messagesSource) read(name, data []byte, to sink) {
 	var index int
 	var message, content, delta, usage gjson.Result
 	root := gjson.Parse(view(data))
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "type":
 			kind = str(v)
@@ -159,7 +159,7 @@ func (s *messagesSource) delta(index int, delta gjson.Result, data []byte, to si
 	if kind == ignoredBlock {
 		return
 	}
-	delta.ForEach(func(k, v gjson.Result) bool {
+	forEach(delta, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "text":
 			if v.Index+len(v.Raw) <= len(data) && kind == plainBlock && len(v.Raw) > 2 {

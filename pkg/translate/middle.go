@@ -164,7 +164,7 @@ func (q *request) drop(name string) {
 
 // dropOthers drops the members of an object that are not among the known.
 func (q *request) dropOthers(at string, v gjson.Result, known ...string) {
-	v.ForEach(func(k, x gjson.Result) bool {
+	forEach(v, func(k, x gjson.Result) bool {
 		if x.Type != gjson.Null && !slices.Contains(known, k.Str) {
 			q.drop(at + k.Str)
 		}

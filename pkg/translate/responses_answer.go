@@ -18,7 +18,7 @@ func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.id, a.model = str(root.Get("id")), str(root.Get("model"))
 	a.tier = str(root.Get("service_tier"))
 	a.usage = responsesUsage(root.Get("usage"))
-	output.ForEach(func(_, item gjson.Result) bool {
+	forEach(output, func(_, item gjson.Result) bool {
 		a.blocks = append(a.blocks, responsesItem(item, opt)...)
 		return true
 	})
@@ -37,11 +37,11 @@ func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 func responsesItem(v gjson.Result, opt *Options) (blocks []block) {
 	switch str(v.Get("type")) {
 	case "message":
-		v.Get("content").ForEach(func(_, p gjson.Result) bool {
+		forEach(v.Get("content"), func(_, p gjson.Result) bool {
 			switch str(p.Get("type")) {
 			case "output_text":
 				b := block{text: str(p.Get("text"))}
-				p.Get("annotations").ForEach(func(_, c gjson.Result) bool {
+				forEach(p.Get("annotations"), func(_, c gjson.Result) bool {
 					if u := str(c.Get("url")); u != "" {
 						b.cites = append(b.cites, citation{u, str(c.Get("title"))})
 					}

@@ -14,7 +14,7 @@ import (
 func readResponsesRequest(root gjson.Result, q *request) (err error) {
 	var input gjson.Result
 	instructions := ""
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		if v.Type == gjson.Null {
 			return true
 		}
@@ -104,7 +104,7 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 		q.messages = append(q.messages, message{user, []block{{text: input.Str}}})
 	case input.IsArray():
 		i := 0
-		input.ForEach(func(_, item gjson.Result) bool {
+		forEach(input, func(_, item gjson.Result) bool {
 			err = readResponsesItem("input["+strconv.Itoa(i)+"]", item, q)
 			i++
 			return err == nil
@@ -120,7 +120,7 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 
 func readResponsesItem(at string, v gjson.Result, q *request) error {
 	kind := str(v.Get("type"))
-	if kind == "" && v.Get("role").Exists() {
+	if kind == "" && v.Get("role").Type == gjson.String {
 		kind = "message"
 	}
 	switch kind {
@@ -209,7 +209,7 @@ func readResponsesTools(v gjson.Result, q *request) error {
 	if !v.IsArray() {
 		return apierr.Invalid("tools", "tools must be an array.")
 	}
-	v.ForEach(func(_, t gjson.Result) bool {
+	forEach(v, func(_, t gjson.Result) bool {
 		switch kind := str(t.Get("type")); {
 		case kind == "function":
 			q.tools = append(q.tools, function(t))

@@ -45,7 +45,7 @@ func (s *responsesSource) read(name, data []byte, to sink) {
 	var index int
 	var delta, item, response, note, logprobs gjson.Result
 	root := gjson.Parse(view(data))
-	root.ForEach(func(k, v gjson.Result) bool {
+	forEach(root, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "type":
 			kind = str(v)

@@ -147,7 +147,7 @@ func (p *patch) effort(v *Deviations) {
 		if len(q.dropped) > 0 {
 			p.dropped = append(p.dropped, q.dropped...)
 		}
-		gjson.ParseBytes(d.b).ForEach(func(k, x gjson.Result) bool {
+		forEach(gjson.ParseBytes(d.b), func(k, x gjson.Result) bool {
 			if !p.has(k.Str) {
 				p.set(k.Str, x.Raw)
 			}
@@ -165,7 +165,7 @@ func (p *patch) each(path string, change func(v gjson.Result) (raw string, keep 
 	}
 	d := doc{b: make([]byte, 0, len(list.Raw))}
 	d.open("", '[')
-	list.ForEach(func(_, v gjson.Result) bool {
+	forEach(list, func(_, v gjson.Result) bool {
 		if raw, keep := change(v); keep {
 			d.raw("", raw)
 		}
@@ -180,7 +180,7 @@ func (p *patch) each(path string, change func(v gjson.Result) (raw string, keep 
 func members(v gjson.Result, change func(name string, v gjson.Result) (raw string, keep bool)) string {
 	d := doc{b: make([]byte, 0, len(v.Raw))}
 	d.open("", '{')
-	v.ForEach(func(k, x gjson.Result) bool {
+	forEach(v, func(k, x gjson.Result) bool {
 		if raw, keep := change(k.Str, x); keep {
 			d.raw("", k.Raw)
 			d.b = append(append(d.b, ':'), raw...)
@@ -258,7 +258,7 @@ func (p *patch) chatMessages(v *Deviations) {
 func (v *Deviations) calls(list gjson.Result) string {
 	d := doc{}
 	d.open("", '[')
-	list.ForEach(func(_, c gjson.Result) bool {
+	forEach(list, func(_, c gjson.Result) bool {
 		raw := c.Raw
 		if c.IsObject() {
 			raw = members(c, func(name string, x gjson.Result) (string, bool) {
@@ -307,7 +307,7 @@ func (p *patch) messages(opt *Options) {
 		}
 		d := doc{}
 		d.open("", '[')
-		content.ForEach(func(_, b gjson.Result) bool {
+		forEach(content, func(_, b gjson.Result) bool {
 			field := "signature"
 			if str(b.Get("type")) == "redacted_thinking" {
 				field = "data"

@@ -48,7 +48,7 @@ func (q *request) closeSchema(at string, d *doc, v gjson.Result) {
 		return
 	}
 	words, isObject, described := "", false, false
-	v.ForEach(func(k, x gjson.Result) bool {
+	forEach(v, func(k, x gjson.Result) bool {
 		switch k.Str {
 		case "type":
 			isObject = isObject || strings.Contains(x.Raw, `"object"`)
@@ -74,7 +74,7 @@ func (q *request) closeSchema(at string, d *doc, v gjson.Result) {
 		words = "{" + words + "}"
 	}
 	d.open("", '{')
-	v.ForEach(func(k, x gjson.Result) bool {
+	forEach(v, func(k, x gjson.Result) bool {
 		if kept, _ := keeps(k.Str, x); !kept {
 			return true
 		}
@@ -94,7 +94,7 @@ func (q *request) closeSchema(at string, d *doc, v gjson.Result) {
 			q.closeEach(at, d, x)
 		case "anyOf", "oneOf", "allOf":
 			d.open(name, '[')
-			x.ForEach(func(_, s gjson.Result) bool { q.closeSchema(at, d, s); return true })
+			forEach(x, func(_, s gjson.Result) bool { q.closeSchema(at, d, s); return true })
 			d.close(']')
 		case "items":
 			d.key(name)
@@ -116,7 +116,7 @@ func (q *request) closeSchema(at string, d *doc, v gjson.Result) {
 // closeEach writes an object whose members are schemas.
 func (q *request) closeEach(at string, d *doc, v gjson.Result) {
 	d.b = append(d.b, '{')
-	v.ForEach(func(k, x gjson.Result) bool {
+	forEach(v, func(k, x gjson.Result) bool {
 		d.key("")
 		d.b = append(append(d.b, k.Raw...), ':')
 		q.closeSchema(at, d, x)
@@ -138,11 +138,11 @@ func strictable(v gjson.Result) bool {
 		return ok
 	}
 	if p := v.Get("properties"); p.IsObject() || strings.Contains(v.Get("type").Raw, `"object"`) {
-		p.ForEach(each)
+		forEach(p, each)
 		ok = ok && v.Get("additionalProperties").Type == gjson.False && int(v.Get("required.#").Int()) >= all
 	}
 	for _, name := range [...]string{"$defs", "definitions", "anyOf", "allOf"} {
-		v.Get(name).ForEach(each)
+		forEach(v.Get(name), each)
 	}
 	return ok && strictable(v.Get("items"))
 }

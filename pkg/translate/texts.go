@@ -35,6 +35,6 @@ func (j *joined) text() string {
 // textsOf joins the field text of the elements of an array.
 func textsOf(list gjson.Result, sep string) string {
 	var j joined
-	list.ForEach(func(_, v gjson.Result) bool { j.add(sep, str(v.Get("text"))); return true })
+	forEach(list, func(_, v gjson.Result) bool { j.add(sep, str(v.Get("text"))); return true })
 	return j.text()
 }

@@ -32,7 +32,7 @@ func joinLogprobs(pieces []string) string {
 		list.open("", '[')
 		some := false
 		for _, s := range pieces {
-			gjson.Get(s, name).ForEach(func(_, v gjson.Result) bool {
+			forEach(gjson.Get(s, name), func(_, v gjson.Result) bool {
 				if v.IsObject() {
 					list.raw("", v.Raw)
 					some = true

@@ -19,7 +19,7 @@ func place(v gjson.Result) string {
 	d := doc{}
 	d.open("", '{')
 	d.str("type", "approximate")
-	v.ForEach(func(k, x gjson.Result) bool {
+	forEach(v, func(k, x gjson.Result) bool {
 		if k.Str != "type" && x.Type != gjson.Null {
 			d.raw(k.Str, x.Raw)
 		}

@@ -48,6 +48,15 @@ func OneOf(v gjson.Result, paths string) string {
 	return ""
 }
 
+// Each calls f for each element of a list, or member of an object, until it
+// returns false. Anything else has none, null above all: gjson's own ForEach
+// calls f once for it.
+func Each(v gjson.Result, f func(k, v gjson.Result) bool) {
+	if v.Type == gjson.JSON {
+		v.ForEach(f)
+	}
+}
+
 // Number gives the number at a path as it is written, "" for what is none.
 func Number(v gjson.Result, path string) string {
 	if v = v.Get(path); path == "" || v.Type != gjson.Number || math.IsInf(v.Num, 0) || math.IsNaN(v.Num) {

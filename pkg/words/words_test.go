@@ -51,3 +51,13 @@ func TestWriting(t *testing.T) {
 		t.Error("an empty list is left out, a text is quoted")
 	}
 }
+
+func TestEachPassesOverWhatHasNoElements(t *testing.T) {
+	for in, want := range map[string]int{`[1,null]`: 2, `{"a":1}`: 1, `null`: 0, `"a"`: 0, `1`: 0, `[]`: 0, ``: 0} {
+		n := 0
+		Each(gjson.Parse(in), func(_, _ gjson.Result) bool { n++; return true })
+		if n != want {
+			t.Errorf("%s: %d elements, want %d", in, n, want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package search
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"weir/pkg/internal/fakeup"
+	"weir/pkg/internal/nulls"
+	"weir/pkg/provider"
+)
+
+// A member of a provider's answer that is null is as good as absent: a null
+// list of results was a result without an address.
+func TestNullInAnAnswerIsAsGoodAsAbsent(t *testing.T) {
+	files, err := os.ReadDir("testdata/vendors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := map[string]string{"perplexity_sonar": "perplexity/sonar", "openai_gpt-5-search-api": "openai/gpt-5-search-api"}
+	n := 0
+	for _, file := range files {
+		id, ok := strings.CutSuffix(file.Name(), ".json")
+		if !ok || strings.HasSuffix(id, ".golden") {
+			continue
+		}
+		recorded, err := os.ReadFile("testdata/vendors/" + file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, rest, _ := strings.Cut(id, "_")
+		model, fields := models[id], ""
+		if model == "" {
+			model = provider.Lookup(own).Alias
+		}
+		if rest == "news" {
+			fields = `,"search_type":"news","time_range":"day"`
+		}
+		answer := func(body []byte) string {
+			w := fakeup.New(t, own)
+			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: string(body)} }
+			resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"model":"`+model+`","query":"green tea"`+fields+`}`))
+			if err != nil {
+				return err.Error()
+			}
+			return string(fakeup.Body(t, resp, err))
+		}
+		nulls.Of([]string{"raw"}, recorded).Each(t, recorded, func(member string, null, absent []byte) {
+			n++
+			if got, want := answer(null), answer(absent); got != want {
+				t.Errorf("%s %s: null gives\n%s\nabsent\n%s", id, member, got, want)
+			}
+		})
+	}
+	if n < 200 {
+		t.Errorf("only %d answers were compared", n)
+	}
+}
