@@ -91,7 +91,8 @@ func (d *Downloads) check(r *edge.Request, address string) (string, error) {
 		}
 		_, host, _ := strings.Cut(r.Origin, "://")
 		own := append([]string{host}, d.OwnHosts...)
-		ok = provider.CheckBaseURL(canonical[:at+end]+"/", d.AllowPrivate, own...) == nil
+		ok = provider.CheckBaseURL(canonical[:at+end]+"/", d.AllowPrivate, own...) == nil &&
+			(!d.AllowPrivate || !provider.PlatformPath(canonical[at+end:]))
 	}
 	if !ok {
 		return "", apierr.New(502, "bad_upstream_body", "the provider gave an address that cannot be fetched")

@@ -33,8 +33,9 @@ var metadataHosts = [...]string{
 // Accepted is https, the default port, and a public DNS name of at most 253
 // bytes with a dot in it; no user, query, fragment, trailing dot or address
 // literal, in whatever spelling: a last label of digits only, or that starts
-// with 0x, is an IPv4 address to a URL parser. ownHosts are names of the
-// gateway itself, with a port where only that port is meant.
+// with 0x, is an IPv4 address to a URL parser. A path of the platform's own
+// pages is refused. ownHosts are names of the gateway itself, with a port where
+// only that port is meant; every loopback spelling is the same host.
 //
 // allowPrivate is the operator's word that upstreams may be on the local
 // network: http, any port, single labels and addresses are then taken too,
@@ -68,13 +69,15 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 	if path = strings.TrimSuffix(path, "/"); path != "" && (!cleanPath(path) || !cleanPath(unescape(path))) {
 		return refuse("the path is not plain")
 	}
+	if PlatformPath("/" + path) {
+		return refuse("the path belongs to the platform")
+	}
 	host, port, literal, ok := splitHost(authority)
 	if !ok {
 		return refuse("the host is not usable")
 	}
 	for _, own := range ownHosts {
-		own = strings.ToLower(strings.TrimSuffix(own, "."))
-		if own != "" && (own == host || own == authority || own == host+":"+port) {
+		if isOwn(own, host, port) {
 			return refuse("the gateway itself is not an upstream")
 		}
 	}
@@ -88,6 +91,43 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 		return nil
 	}
 	return checkName(host, allowPrivate, refuse)
+}
+
+// PlatformPath reports whether path is one of the platform's own pages, which
+// stand on the port of every worker: /cdn-cgi/…, however it is escaped.
+func PlatformPath(path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	for range 3 { // each server on the way may decode once
+		rest := strings.ToLower(strings.TrimLeft(path, "/\\"))
+		if rest, ok := strings.CutPrefix(rest, "cdn-cgi"); ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || rest[0] == ';') {
+			return true
+		}
+		path = unescape(path)
+	}
+	return false
+}
+
+// isOwn reports whether own, a name of the gateway with an optional port, is
+// host and port. A server on one loopback address may listen on all of them.
+func isOwn(own, host, port string) bool {
+	own = strings.ToLower(strings.TrimSuffix(own, "."))
+	if own == "" {
+		return false
+	}
+	name, ownPort, _, ok := splitHost(own)
+	if !ok {
+		return own == host
+	}
+	if name == host && (ownPort == "" || ownPort == port) {
+		return true
+	}
+	return ownPort == port && isLoopback(name) && isLoopback(host)
+}
+
+// isLoopback reports whether a canonical host is this machine.
+func isLoopback(host string) bool {
+	return host == "localhost" || host == "::1" || strings.HasSuffix(host, ".localhost") ||
+		strings.HasPrefix(host, "127.") && strings.Count(host, ".") == 3
 }
 
 // splitHost takes host[:port] apart. literal tells of an IPv6 address, which

@@ -53,8 +53,7 @@ func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate 
 		port = "80"
 	}
 	for _, own := range ownHosts {
-		own = strings.ToLower(strings.TrimSuffix(own, "."))
-		if own != "" && (own == host || own == host+":"+port) {
+		if isOwn(own, host, port) {
 			return "", none, refuse("the gateway itself is not a proxy")
 		}
 	}

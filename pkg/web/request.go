@@ -30,7 +30,10 @@ type request struct {
 	max    int // characters; 0 is no limit
 }
 
-var errPort = errors.New("only the default port is allowed")
+var (
+	errPort     = errors.New("only the default port is allowed")
+	errPlatform = errors.New("the path belongs to the platform")
+)
 
 // parse reads and checks a body.
 func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
@@ -79,6 +82,9 @@ func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 	err := provider.CheckBaseURL("https://"+rest[:end]+"/", h.AllowPrivate, ownHosts...)
 	if err == nil && !h.AllowPrivate && strings.IndexByte(rest[:end], ':') >= 0 {
 		err = errPort // the default port of the other scheme
+	}
+	if err == nil && h.AllowPrivate && provider.PlatformPath(rest[end:]) {
+		err = errPlatform
 	}
 	if err != nil {
 		e := apierr.Invalid("url", "url must be a public address: %s", strings.TrimPrefix(err.Error(), provider.ErrBaseURL.Error()+": "))
