@@ -19,6 +19,7 @@ func config() gateway.Config {
 		CredentialsKey: getenv("CREDENTIALS_KEY"),
 		RequireKey:     !oneOf(getenv("REQUIRE_API_KEY"), "false", "0", "off", "no"),
 		AllowPrivate:   oneOf(getenv("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
+		Reseed:         oneOf(getenv("ALLOW_RESEED"), "true", "1", "on", "yes"),
 		OAuthProviders: getenv("OAUTH_PROVIDERS"),
 		PublicURL:      getenv("PUBLIC_URL"),
 		ProxyURL:       getenv("PROXY_URL"),

@@ -43,6 +43,7 @@ type Config struct {
 	CredentialsKey string // CREDENTIALS_KEY; two, separated by a comma, while one replaces the other
 	RequireKey     bool   // REQUIRE_API_KEY, on unless "false"
 	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
+	Reseed         bool   // ALLOW_RESEED
 	OAuthProviders string // OAUTH_PROVIDERS, the JSON of oauth.ParseProviders
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
@@ -132,7 +133,7 @@ func New(cfg Config, p Ports) *App {
 	app.object = &machine.Object{
 		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
 		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256,
-		OAuth: clients, OwnHosts: cfg.ownHosts(),
+		OAuth: clients, OwnHosts: cfg.ownHosts(), Reseed: cfg.Reseed,
 		Dialer: p.Dialer, Proxy: proxy,
 	}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}

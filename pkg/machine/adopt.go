@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -16,13 +17,16 @@ const maxSeen = 64
 
 // adopt takes over a document that was put into KV by hand. A document that
 // was adopted before is left alone, since KV may show old values for long; a
-// new one replaces the rows that the one before it brought, and no others.
+// new one replaces the rows that the one before it brought, and no others. A
+// machine that exists takes one only where the operator allows it. What is
+// refused does not stay in KV, since it holds secrets in the clear.
 //
 //	{"doc":{…}} → {"adopted":bool,"generation":n}
 func (o *Object) adopt(r *request) (any, error) {
 	doc := gjson.GetBytes(r.body, "doc").Raw
 	adopted, err := r.adoptDoc(o, []byte(doc))
 	if err != nil {
+		o.dropSeed(r, []byte(doc))
 		return nil, err
 	}
 	return struct {
@@ -40,7 +44,13 @@ func (r *request) adoptDoc(o *Object, raw []byte) (bool, error) {
 	if slices.Contains(seen, digest) {
 		return false, nil
 	}
-	doc, e := o.readDocument(r.id, raw)
+	var doc *document
+	var e *apierr.Error
+	if r.exists() && !o.Reseed {
+		e = apierr.New(422, "seed_refused", "the machine exists already; set ALLOW_RESEED to let a document change it")
+	} else {
+		doc, e = o.readDocument(r.id, raw)
+	}
 	if e == nil {
 		e = r.seedConflict(doc)
 	}
@@ -98,6 +108,26 @@ func (r *request) adoptDoc(o *Object, raw []byte) (bool, error) {
 	r.due = true
 	r.audit(o, "seed", "adopt", "", []string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels"})
 	return true, nil
+}
+
+// dropSeed takes a refused document out of KV: it is overwritten with the
+// replica of a machine that exists, else removed, unless another one lies there
+// by now.
+func (o *Object) dropSeed(r *request, raw []byte) {
+	if r.exists() {
+		r.meta.Dirty = true
+		if err := r.commit(); err != nil {
+			o.log(fmt.Sprintf("machine %s: the refused document stays in KV: %v", r.id, err))
+		}
+		return
+	}
+	found, err := o.KV.Get(r.ctx, kvKey(r.id))
+	if err == nil && bytes.Equal(bytes.TrimSpace(found), bytes.TrimSpace(raw)) {
+		err = o.KV.Delete(r.ctx, kvKey(r.id))
+	}
+	if err != nil {
+		o.log(fmt.Sprintf("machine %s: the refused document stays in KV: %v", r.id, err))
+	}
 }
 
 // born makes the machine exist.

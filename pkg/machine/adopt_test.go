@@ -139,6 +139,7 @@ func TestSeedSeenBeforeIsNotAdoptedAgain(t *testing.T) {
 
 func TestNewSeedReplacesOnlySeededRows(t *testing.T) {
 	w := newWorld(t)
+	w.obj.Reseed = true
 	w.want(200, "adopt", `{"doc":`+seed+`}`)
 	mine := w.connect(`{"provider":"openai","name":"by hand","apiKey":"sk-0123456789abcdef"}`)
 	key := w.ok("POST", "/api/keys", `{"name":"by hand"}`).Get("id").Str
@@ -167,6 +168,7 @@ func TestNewSeedReplacesOnlySeededRows(t *testing.T) {
 // A seed put while the object was about to publish is not overwritten unseen.
 func TestSeedThatLiesInKVIsAdoptedBeforePublishing(t *testing.T) {
 	w := newWorld(t)
+	w.obj.Reseed = true
 	w.create()
 	w.loc.Alarms(w.ctx)
 	w.kv.Put(w.ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
@@ -180,8 +182,55 @@ func TestSeedThatLiesInKVIsAdoptedBeforePublishing(t *testing.T) {
 	}
 }
 
+// Whoever can write KV must not be able to give himself a key to a machine.
+func TestExistingMachineTakesNoSeedUnlessAllowed(t *testing.T) {
+	for _, made := range []string{"created", "seeded"} {
+		t.Run(made, func(t *testing.T) {
+			w := newWorld(t)
+			if made == "created" {
+				w.create()
+			} else {
+				w.want(200, "adopt", `{"doc":`+seed+`}`)
+			}
+			w.loc.Alarms(w.ctx)
+			before := w.replica()
+			planted := `{"apiKeys":["sk-planted00000000001"]}`
+			w.kv.Put(w.ctx, kvKey(mid), []byte(planted))
+			if a := w.want(422, "adopt", `{"doc":`+planted+`}`); a.Get("error.code").Str != "seed_refused" {
+				t.Errorf("got %s", a.Raw)
+			}
+			w.clock.add(2 * time.Second)
+			w.loc.Alarms(w.ctx)
+			if after := w.replica(); after.Generation != before.Generation || len(after.Keys) != len(before.Keys) {
+				t.Errorf("generation %d with %d keys became %d with %d", before.Generation, len(before.Keys), after.Generation, len(after.Keys))
+			}
+			m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
+			if err != nil || m.Generation != before.Generation {
+				t.Errorf("the document was not overwritten with the replica: %v", err)
+			}
+		})
+	}
+}
+
+func TestRefusedSeedDoesNotStayInKV(t *testing.T) {
+	w := newWorld(t)
+	doc := `{"connections":[{"provider":"openai","apiKey":"sk-canary-0123456789"},{"provider":"openai","apiKey":"short"}]}`
+	w.kv.Put(w.ctx, kvKey(mid), []byte(doc+"\n"))
+	w.want(422, "adopt", `{"doc":`+doc+`}`)
+	if left, ok := w.kv.Dump()[kvKey(mid)]; ok {
+		t.Errorf("KV still holds %s", left)
+	}
+	better := `{"apiKeys":["sk-fromhand12"]}`
+	w.kv.Put(w.ctx, kvKey(mid), []byte(better))
+	w.want(422, "adopt", `{"doc":`+doc+`}`)
+	if string(w.kv.Dump()[kvKey(mid)]) != better {
+		t.Error("a document put meanwhile was removed")
+	}
+}
+
 func TestOnlyTheLast64SeedsAreRemembered(t *testing.T) {
 	w := newWorld(t)
+	w.obj.Reseed = true
 	for i := range 70 {
 		w.want(200, "adopt", fmt.Sprintf(`{"doc":{"apiKeys":["sk-seedkey%03d"]}}`, i))
 	}

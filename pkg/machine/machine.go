@@ -38,6 +38,8 @@ type Object struct {
 	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
 	AllowPrivate bool
 	OwnHosts     []string
+	// Reseed lets a document in KV change a machine that exists already.
+	Reseed bool
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
 	// OAuth are the operator's clients at identity providers. Token endpoints

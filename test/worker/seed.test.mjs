@@ -51,7 +51,33 @@ test("a plain document is adopted on first use, sealed and published back", asyn
   assert.equal((await embed(id, "sk-anotherkey")).status, 401);
 });
 
-test("a new document replaces what an earlier one brought", async () => {
+// Security F1: whoever could write KV gave himself a key to any machine.
+test("a document put over a machine that exists is refused and overwritten, unless ALLOW_RESEED says otherwise", async () => {
+  const operator = admin(gw), made = await operator.machine();
+  await operator.connect(made.machineId, compatible(up));
+  await kv.put("machine:seededmachine004", JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));
+  assert.equal((await embed("seededmachine004", "sk-firstoldkey")).status, 200);
+  for (const id of [made.machineId, "seededmachine004"]) {
+    const replica = async () => { try { return JSON.parse(await kv.get(`machine:${id}`)); } catch { return {}; } };
+    await until("the first replica", async () => (await replica()).machineId === id);
+    await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-planted00000000001"] })));
+    await until("the replica in place of the document", async () => { await embed(id, "sk-planted00000000001"); return (await replica()).machineId === id; });
+    assert.equal((await embed(id, "sk-planted00000000001")).status, 401);
+  }
+  assert.equal((await embed(made.machineId, made.apiKey, "up/test-embed")).status, 200);
+  assert.ok(gw.logs.some((l) => l.includes("ALLOW_RESEED")), gw.logs.join("\n"));
+});
+
+test("a refused document does not stay in KV with its secrets", async () => {
+  await kv.put("machine:seededmachine005", JSON.stringify(seed({ combos: [{}] })));
+  assert.equal((await embed("seededmachine005", "sk-canaryoldkey")).status, 401);
+  await until("the end of the document", async () => await kv.get("machine:seededmachine005") === null);
+});
+
+test("a new document replaces what an earlier one brought, with ALLOW_RESEED", async () => {
+  await gw.close();
+  gw = await start({ persist: storage, env: { ALLOW_RESEED: "true" } });
+  kv = await gw.mf.getKVNamespace("KV");
   const id = "seededmachine003";
   await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));
   assert.equal((await embed(id, "sk-firstoldkey")).status, 200);
