@@ -78,7 +78,13 @@ async function upstreamAt(wanted) {
   }
 }
 
-mkdirSync(state, { recursive: true });
+// What the server keeps is the owner's alone: it holds replicas, and traces
+// with the queries of sign-ins.
+mkdirSync(state, { recursive: true, mode: 0o700 });
+chmodSync(state, 0o700);
+// The storage explorer of wrangler stands on the gateway's own port and asks
+// nobody who they are.
+process.env.X_LOCAL_EXPLORER = "false";
 const { ADMIN_TOKEN } = vars();
 const child = wrangler(["dev", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false"], { stdio: ["ignore", "inherit", "inherit"] });
 let upstream = null;

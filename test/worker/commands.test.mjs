@@ -96,6 +96,17 @@ test("./build.sh dev: the printed curl lines work offline, and the next run find
         const page = await fetch(about.baseUrl + "/");
         assert.match(page.headers.get("content-security-policy"), /script-src 'self'/);
         assert.match(await page.text(), /<title>weir<\/title>/);
+        // Security F1: wrangler's storage explorer on the gateway's own port, and the way to it through a web fetch.
+        assert.equal(statSync(state).mode & 0o777, 0o700);
+        const explorer = "/cdn-cgi/explorer/api/storage/kv/namespaces/KV/keys";
+        assert.equal((await fetch(about.baseUrl + explorer)).status, 404);
+        for (const host of ["localhost", "127.0.0.1", "127.0.0.2", "[::1]", "a.localhost"]) {
+          const own = await post("/v1/web/fetch", { model: "web/fetch", url: `http://${host}:${port}/health` });
+          assert.equal(own.status, 400, host);
+          assert.equal((await own.json()).error.code, "url_not_allowed");
+        }
+        const platform = await post("/v1/web/fetch", { model: "web/fetch", url: `http://127.0.0.1:${port + 1}${explorer}` });
+        assert.equal((await platform.json()).error.code, "url_not_allowed");
         if (round === 1) first = about;
         else assert.deepEqual(about, first);
       } finally {
