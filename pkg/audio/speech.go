@@ -159,7 +159,7 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 				return nil, err
 			}
 		}
-		req.Header = provider.RequestHeader(s.call.Header)
+		req.Header = provider.RequestHeader(s.call.Header, "idempotency-key")
 		req.Header.Set("content-type", "application/json")
 		req.Body = stream.FromBytes(out)
 	}
@@ -174,7 +174,7 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 			return nil, err
 		}
 		query = q
-		req.Header = edge.Header{{Name: "content-type", Value: "application/json"}}
+		req.Header = append(edge.Header{{Name: "content-type", Value: "application/json"}}, provider.IdempotencyKey(s.call.Header, 0)...)
 		req.Body = stream.FromBytes(raw)
 	}
 	var err error

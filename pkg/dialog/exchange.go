@@ -155,6 +155,7 @@ func (x *exchange) header() edge.Header {
 		edge.Field{Name: "content-type", Value: "application/json"},
 		edge.Field{Name: "accept", Value: accept},
 		edge.Field{Name: "accept-encoding", Value: "identity"})
+	h = append(h, provider.IdempotencyKey(x.call.Header, 0)...)
 	if x.way.dialect != translate.Messages || x.way.hosted {
 		return h
 	}

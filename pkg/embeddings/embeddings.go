@@ -69,7 +69,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, machine: c.Machine}
+	x := exchange{req: req, call: c, machine: c.Machine}
 	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Dropped: func() []string { return x.drops }}
 	var res *accounts.Result
 	for x.from < req.count {
@@ -145,7 +145,9 @@ func usable(to *routing.Target, req *request) error {
 // exchange is one client's request on its way to the provider and back.
 type exchange struct {
 	req     *request
+	call    *auth.Call
 	machine *snapshot.Machine
+	calls   int // that were answered
 	from    int // first input that has no vector yet
 
 	shape   *shape // of the attempt under way
@@ -182,6 +184,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		edge.Field{Name: "content-type", Value: "application/json"},
 		edge.Field{Name: "accept", Value: "application/json"},
 		edge.Field{Name: "accept-encoding", Value: "identity"})
+	header = append(header, provider.IdempotencyKey(x.call.Header, x.calls)...)
 	first := headTimeout
 	if n := x.machine.Settings.FirstByteSeconds; n > 0 {
 		first = time.Duration(n) * time.Second
@@ -216,6 +219,7 @@ func (x *exchange) settle() {
 	}
 	x.answer.merge(&x.batch, x.from == 0 && x.to == x.req.count)
 	x.dropped, x.from = x.drops, x.to
+	x.calls++
 }
 
 func badBody(err error) error {

@@ -182,7 +182,7 @@ func New(cfg Config, p Ports) *App {
 		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now}
 	}
 	pictures := func(s accounts.Sender) *images.Handler {
-		return &images.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Memory: memory, Pause: p.Pause, Downloads: downloads, Now: p.Now}
+		return &images.Handler{Router: routing.Router{}, Accounts: s, Once: &media.Once{Object: p.Objects}, Allows: auth.AllowsModel, Room: room, Memory: memory, Pause: p.Pause, Downloads: downloads, Now: p.Now}
 	}
 	films := func(s accounts.Sender) *videos.Handler {
 		return &videos.Handler{Router: routing.Router{}, Accounts: s, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room}

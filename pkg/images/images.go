@@ -30,6 +30,7 @@ import (
 type Handler struct {
 	Router   media.Router
 	Accounts media.Sender
+	Once     *media.Once // keeps idempotency keys
 	Allows   media.Allows
 	Room     *media.Room
 	Memory   *media.Room     // for what is held in Go's own
@@ -62,9 +63,10 @@ type creation struct {
 	*request               // of a JSON body
 	form     *media.Upload // of a form
 
-	shape  *shape
-	made   *made // the answer of a provider of another shape
-	target *routing.Target
+	shape *shape
+	made  *made // the answer of a provider of another shape
+	taken bool  // an upstream has taken the creation
+	key   string
 }
 
 // Generations answers POST /v1/images/generations, JSON. Partial images pass
@@ -90,6 +92,10 @@ func (h *Handler) Variations(ctx context.Context, c *auth.Call) (*edge.Response,
 
 func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*edge.Response, error) {
 	x := &creation{h: h, endpoint: endpoint, call: c}
+	var err error
+	if x.key, err = media.IdempotencyKey(c.Header); err != nil {
+		return nil, err
+	}
 	if endpoint != generations && !media.IsJSON(c.Header.Get("content-type")) {
 		return h.upload(ctx, x)
 	}
@@ -104,7 +110,32 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 	if err != nil {
 		return nil, err
 	}
-	return h.send(ctx, x, targets)
+	return h.once(ctx, x, targets)
+}
+
+// once sends a creation, and one with an idempotency key once only.
+func (h *Handler) once(ctx context.Context, x *creation, targets []routing.Target) (*edge.Response, error) {
+	if x.key == "" || h.Once == nil {
+		return h.send(ctx, x, targets)
+	}
+	var body []byte
+	var held stream.Held
+	if x.form != nil {
+		held = x.form.Held
+	} else {
+		body = x.body
+	}
+	digest, err := media.Digest(x.call, x.endpoint, body, held)
+	if err != nil {
+		return nil, err
+	}
+	claim, replay, err := h.Once.Begin(ctx, x.call, x.key, digest)
+	if claim == nil {
+		return replay, err
+	}
+	resp, err := h.send(ctx, x, targets)
+	claim.End(ctx, resp, err, x.taken)
+	return resp, err
 }
 
 // upload sends a form.
@@ -119,7 +150,7 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*edge.Response, erro
 			return nil, err
 		}
 	}
-	if x.form.Model == "" || x.form.Small() || shapeOf(targets[0].Provider) != &openAI {
+	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI {
 		give, err := x.form.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err
@@ -145,7 +176,7 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*edge.Response, erro
 	} else {
 		targets = targets[:1]
 	}
-	return h.send(ctx, x, targets)
+	return h.once(ctx, x, targets)
 }
 
 func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
@@ -174,6 +205,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 	if err != nil {
 		return nil, err
 	}
+	x.taken = true
 	if x.shape.create == nil {
 		if t := res.Header.Get("content-type"); strings.HasPrefix(strings.ToLower(t), "text/event-stream") {
 			return media.Watch(c.Machine, res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`), nil
@@ -182,7 +214,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 	}
 	if x.made.job != "" {
 		if err := h.wait(ctx, x, res); err != nil {
-			return nil, err
+			return nil, x.waited(err)
 		}
 	}
 	return x.answer(ctx, res)
@@ -198,7 +230,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(x.call.Machine, imageWait), Timeout: imageTotal}
 	x.call.Trace.Dropped = nil
 	if x.shape.create == nil {
-		req.Header = provider.RequestHeader(x.call.Header)
+		req.Header = provider.RequestHeader(x.call.Header, "idempotency-key")
 		if x.form != nil {
 			req.Body, err = x.form.Body(to.Model)
 			return req, err
@@ -213,6 +245,9 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	}
 	x.call.Trace.Dropped = in.dropped()
 	req.Header = append(edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}, p.header...)
+	if x.key != "" {
+		req.Header.Set("idempotency-key", x.key)
+	}
 	if p.contentType != "" {
 		req.Header[0].Value = p.contentType
 	}
@@ -263,6 +298,21 @@ func outcome(err error) error {
 	var e *apierr.Error
 	if errors.As(err, &e) {
 		e.Code, e.NoRetry = "upstream_outcome_unknown", true
+	}
+	return err
+}
+
+// waited marks the failure of a wait: the image may have been made, unless the
+// provider says that it was not.
+func (x *creation) waited(err error) error {
+	var e *apierr.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if e.Status == 400 || e.Status == 422 {
+		x.taken = false
+	} else {
+		e.NoRetry = true
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -11,24 +13,33 @@ import (
 
 // Idempotency keys of creations that are billed. Times are Unix milliseconds.
 //
-//	idem.begin {"key":"…","digest":"…"}                                 200 IdemState
+//	idem.begin {"key":"…","digest":"…","for":ms}                        200 IdemState
 //	idem.end   {"key":"…","digest":"…","status":n,"header":[…],"body":"…"} 200 {}
 //
-// A key is kept for 24 h from its first use. A machine has up to 10,000 of them;
-// for one more the oldest goes whose outcome is known. While there is none, a
-// call with a new key is refused: it could be a creation for the second time.
+// A key is kept for 30 days from its first use, as the jobs are. A machine has up
+// to 10,000 of them; for one more the oldest goes whose outcome is known. While
+// there is none, a call with a new key is refused: it could be a creation for
+// the second time.
+//
+// A call says for how long it runs at most. It is taken for lost after that, and
+// as soon as the program that served the object when it began has ended: nobody
+// will tell what became of it then, and it may have created something.
 const (
 	idemPrefix  = "idem:"
 	endedPrefix = "idemended:" // time and key of those that may go, oldest first
 	maxIdem     = 10_000
-	idemFor     = dayMs
-	maxIdemKey  = 255      // bytes
-	maxIdemBody = 64 << 10 // bytes of an answer that is kept; of a larger one only the status is
+	idemFor     = jobFor
+	idemRun     = int64(30 * time.Minute / time.Millisecond) // the longest run, and that of a call that does not say
+	maxIdemKey  = 255                                        // bytes
 )
 
+// MaxIdemBody is the size of the largest answer that is kept, in bytes; of a
+// larger one only the status is.
+const MaxIdemBody = 64 << 10
+
 // IdemState is what became of the first call with a key: "new" for this one,
-// "running", "other" for one with another body, or "done" with its answer.
-// Whole is false when the answer was too large to be kept.
+// "running", "lost", "other" for one with another body, or "done" with its
+// answer. Whole is false when the answer was too large to be kept.
 type IdemState struct {
 	State  string      `json:"state"`
 	Status int         `json:"status,omitempty"`
@@ -45,6 +56,8 @@ type IdemEnd struct {
 	Status int         `json:"status"`
 	Header [][2]string `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
+	// Large: the answer is too large to be kept, and Body is empty.
+	Large bool `json:"large,omitempty"`
 	// Unknown: it may have been created all the same. Such a key is not
 	// forgotten before its time.
 	Unknown bool `json:"unknown,omitempty"`
@@ -53,6 +66,8 @@ type IdemEnd struct {
 type idemRow struct {
 	Digest string      `json:"digest"` // of what the first call asked for
 	At     int64       `json:"at"`
+	Until  int64       `json:"until,omitempty"`  // while running: when the call is lost
+	Seat   string      `json:"seat,omitempty"`   // the program that served the object when it began
 	Status int         `json:"status,omitempty"` // 0 while running
 	Header [][2]string `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
@@ -68,10 +83,17 @@ func (o *Object) idemBegin(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	var in struct{ Key, Digest string }
+	var in struct {
+		Key, Digest string
+		For         int64
+	}
 	if json.Unmarshal(r.body, &in) != nil || in.Key == "" || len(in.Key) > maxIdemKey || in.Digest == "" || len(in.Digest) > 128 {
 		return nil, apierr.Invalid("key", "an idempotency key has up to %d bytes and a digest", maxIdemKey)
 	}
+	if in.For <= 0 || in.For > idemRun {
+		in.For = idemRun
+	}
+	claimed := idemRow{Digest: in.Digest, At: r.now, Until: r.now + in.For, Seat: o.seatID()}
 	var row idemRow
 	at := idemPrefix + digestOf(in.Key)
 	switch {
@@ -80,14 +102,16 @@ func (o *Object) idemBegin(r *request) (any, error) {
 			return nil, err
 		}
 		r.meta.Idem++
-		r.put(at, idemRow{Digest: in.Digest, At: r.now})
+		r.put(at, claimed)
 		return IdemState{State: "new"}, nil
 	case row.over(r.now):
 		r.del(row.ended(at))
-		r.put(at, idemRow{Digest: in.Digest, At: r.now})
+		r.put(at, claimed)
 		return IdemState{State: "new"}, nil
 	case row.Digest != in.Digest:
 		return IdemState{State: "other"}, nil
+	case row.Status == 0 && (r.now > row.Until || row.Seat != claimed.Seat):
+		return IdemState{State: "lost"}, nil
 	case row.Status == 0:
 		return IdemState{State: "running"}, nil
 	}
@@ -115,7 +139,7 @@ func (o *Object) idemEnd(r *request) (any, error) {
 		return struct{}{}, nil
 	}
 	row.Status, row.Header = in.Status, in.Header
-	if row.Whole = len(in.Body) <= maxIdemBody; row.Whole {
+	if row.Whole = !in.Large && len(in.Body) <= MaxIdemBody; row.Whole {
 		row.Body = in.Body
 	}
 	r.put(at, row)
@@ -123,6 +147,18 @@ func (o *Object) idemEnd(r *request) (any, error) {
 		r.put(row.ended(at), true)
 	}
 	return struct{}{}, nil
+}
+
+// seatID names this program: another one, after a restart, has another name.
+func (o *Object) seatID() string {
+	if o.seat == "" {
+		var b [8]byte
+		if _, err := io.ReadFull(o.Rand, b[:]); err != nil {
+			return "unknown"
+		}
+		o.seat = hex.EncodeToString(b[:])
+	}
+	return o.seat
 }
 
 // ended names the row by which that of a key is found when it is to go.

@@ -42,20 +42,62 @@ func TestIdempotencyKeys(t *testing.T) {
 	if got := state("l", "f"); got != "new" {
 		t.Errorf("after it was forgotten: %q", got)
 	}
-	w.want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", maxIdemBody/3+1)+`"}`)
+	w.want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", MaxIdemBody/3+1)+`"}`)
 	big := w.want(200, "idem.begin", `{"key":"l","digest":"f"}`)
 	if big.Get("state").Str != "done" || big.Get("whole").Bool() || big.Get("body").Exists() {
 		t.Errorf("a large answer: %.200s", big.Raw)
 	}
 
-	w.clock.add(24*time.Hour + time.Millisecond)
+	w.clock.add(30*24*time.Hour + time.Millisecond)
 	if got := state("k", "e"); got != "new" {
-		t.Errorf("after a day: %q", got)
+		t.Errorf("after 30 days: %q", got)
 	}
 	for _, body := range []string{`{`, `{"digest":"d"}`, `{"key":"k"}`, `{"key":"` + strings.Repeat("k", 256) + `","digest":"d"}`} {
 		if status, _ := w.call("idem.begin", body); status != 400 {
 			t.Errorf("%.40s: %d", body, status)
 		}
+	}
+}
+
+// A call whose program has ended, or that runs for longer than it can, is lost:
+// its key is taken until its time is over, unless its outcome comes after all.
+func TestLostCallsKeepTheirIdempotencyKeys(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	state := func() string {
+		t.Helper()
+		return w.want(200, "idem.begin", `{"key":"k","digest":"d","for":60000}`).Get("state").Str
+	}
+	if got := state() + " " + state(); got != "new running" {
+		t.Fatal(got)
+	}
+	w.obj.seat = "another program"
+	if got := state(); got != "lost" {
+		t.Errorf("after a restart: %q", got)
+	}
+	if got := w.want(200, "idem.begin", `{"key":"k","digest":"e"}`).Get("state").Str; got != "other" {
+		t.Errorf("another request after a restart: %q", got)
+	}
+	w.clock.add(25 * time.Hour)
+	w.want(200, "tick", `{}`)
+	if got := state(); got != "lost" {
+		t.Errorf("after 25 hours: %q", got)
+	}
+	w.clock.add(28 * 24 * time.Hour)
+	if got := state(); got != "lost" {
+		t.Errorf("after 29 days: %q", got)
+	}
+	w.clock.add(24 * time.Hour)
+	if got := state(); got != "new" {
+		t.Errorf("after 30 days: %q", got)
+	}
+	w.clock.add(61 * time.Second)
+	if got := state(); got != "lost" {
+		t.Errorf("after the longest run: %q", got)
+	}
+	w.want(200, "idem.end", `{"key":"k","digest":"d","status":200,"large":true}`)
+	if got := w.want(200, "idem.begin", `{"key":"k","digest":"d"}`); got.Get("state").Str != "done" || got.Get("whole").Bool() {
+		t.Errorf("the outcome came late: %s", got.Raw)
 	}
 }
 
@@ -74,12 +116,12 @@ func TestIdempotencyKeysArePruned(t *testing.T) {
 	if count() != 1 {
 		t.Fatalf("%d rows", count())
 	}
-	w.clock.add(25 * time.Hour)
+	w.clock.add(30*24*time.Hour + time.Hour)
 	w.want(200, "tick", `{}`)
 	w.obj.Alarm(w.ctx, w.loc.Storage(mid), mid)
 	w.loc.Storage(mid).Flush()
 	if count() != 0 {
-		t.Errorf("%d rows are left after a day", count())
+		t.Errorf("%d rows are left after 30 days", count())
 	}
 }
 
@@ -144,13 +186,13 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 		t.Errorf("full again: %d", status)
 	}
 
-	w.clock.add(25 * time.Hour)
+	w.clock.add(30*24*time.Hour + time.Hour)
 	for range 4 {
 		w.loc.Alarms(w.ctx)
 		w.clock.add(11 * time.Second)
 	}
 	if n := count() + len(st.List(endedPrefix, "", 0)); n != 0 {
-		t.Errorf("%d rows are left after a day", n)
+		t.Errorf("%d rows are left after 30 days", n)
 	}
 	must("first", "new")
 }

@@ -58,6 +58,7 @@ type Object struct {
 
 	flights map[string]bool    // refreshes under way, by machine and connection
 	unsaved map[string]*issued // tokens that could not be stored yet
+	seat    string             // names this program, once asked for
 }
 
 // RegistryID is the machineID under which the list of machines is kept.

@@ -22,9 +22,10 @@ type Ending struct {
 	// `"type":"speech.audio.done"`. [DONE] always is one.
 	Last []string
 
-	tail []byte
-	seen bool
-	err  bool
+	tail  []byte
+	seen  bool
+	err   bool
+	whole bool // it has come to its proper end
 }
 
 // Watch is the answer with its event stream under the eyes of an Ending, for no
@@ -73,6 +74,7 @@ func (e *Ending) End(cause error) []byte {
 		e.Result.Done(cause)
 		return nil
 	case cause == nil && (e.seen || e.err):
+		e.whole = e.seen && !e.err
 		e.Result.Done(nil)
 		return nil
 	case cause == nil:

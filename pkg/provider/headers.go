@@ -57,6 +57,19 @@ func RequestHeader(client edge.Header, also ...string) edge.Header {
 	return out
 }
 
+// IdempotencyKey returns the client's idempotency key as it goes upstream, with
+// another value for each further call, from 1 on, that a request is split into.
+func IdempotencyKey(client edge.Header, part int) edge.Header {
+	v := client.Get("idempotency-key")
+	if v == "" || !SafeValue(v) || perHop(client, "idempotency-key") {
+		return nil
+	}
+	if part > 0 {
+		v += "-" + strconv.Itoa(part)
+	}
+	return edge.Header{{Name: "idempotency-key", Value: v}}
+}
+
 func sentUp(name string, also []string) bool {
 	if name == "content-type" || name == "accept" {
 		return true

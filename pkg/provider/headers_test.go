@@ -114,3 +114,21 @@ func TestHopCountsAndEndsALoop(t *testing.T) {
 		}
 	}
 }
+
+func TestIdempotencyKeyOfEachCall(t *testing.T) {
+	for _, tt := range []struct {
+		client edge.Header
+		part   int
+		want   string
+	}{
+		{edge.Header{{Name: "idempotency-key", Value: "k"}}, 0, "k"},
+		{edge.Header{{Name: "idempotency-key", Value: "k"}}, 2, "k-2"},
+		{edge.Header{{Name: "x-key", Value: "k"}}, 0, ""},
+		{edge.Header{{Name: "idempotency-key", Value: "k\x7f"}}, 0, ""},
+		{edge.Header{{Name: "idempotency-key", Value: "k"}, {Name: "connection", Value: "idempotency-key"}}, 0, ""},
+	} {
+		if got := IdempotencyKey(tt.client, tt.part).Get("idempotency-key"); got != tt.want {
+			t.Errorf("%v, call %d: %q, want %q", tt.client, tt.part, got, tt.want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package videos
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -70,7 +69,7 @@ type creation struct {
 }
 
 func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*edge.Response, error) {
-	key, err := idempotencyKey(c.Header)
+	key, err := media.IdempotencyKey(c.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -83,17 +82,24 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 	if x.targets, err = h.targets(x); err != nil {
 		return nil, err
 	}
-	var once *onceOnly
-	if key != "" {
-		replay, err := h.begin(ctx, x, key, &once)
-		if replay != nil || err != nil {
-			return replay, err
-		}
+	if key == "" {
+		return h.send(ctx, x)
+	}
+	var body []byte
+	if x.request != nil {
+		body = x.body
+	}
+	digest, err := media.Digest(c, endpoint, body, x.held)
+	if err != nil {
+		return nil, err
+	}
+	once := &media.Once{Object: h.Object}
+	claim, replay, err := once.Begin(ctx, c, key, digest)
+	if claim == nil {
+		return replay, err
 	}
 	resp, err := h.send(ctx, x)
-	if once != nil {
-		h.end(ctx, once, x.call, resp, err)
-	}
+	claim.End(ctx, resp, err, false)
 	return resp, err
 }
 
@@ -346,25 +352,3 @@ func readSome(body io.ReadCloser) (raw []byte, err error) {
 	}
 	return nil, stream.ErrTooLarge
 }
-
-// idempotencyKey gives the client's key: up to 255 visible ASCII characters.
-func idempotencyKey(h edge.Header) (string, error) {
-	key, n := "", 0
-	for _, f := range h {
-		if f.Name == "idempotency-key" {
-			key = f.Value
-			n++
-		}
-	}
-	ok := n == 0 || n == 1 && key != "" && len(key) <= 255
-	for i := 0; i < len(key); i++ {
-		ok = ok && key[i] > 0x20 && key[i] < 0x7f
-	}
-	if !ok {
-		return "", apierr.Invalid("Idempotency-Key", "the idempotency key must be up to 255 visible ASCII characters")
-	}
-	return key, nil
-}
-
-// hexOf writes a digest.
-func hexOf(sum [32]byte) string { return hex.EncodeToString(sum[:]) }
