@@ -19,6 +19,7 @@ type Error struct {
 	Code       string        // "model_not_found", …; may be empty
 	Param      string        // the offending field; may be empty
 	Message    string        // no credential, no upstream address
+	Details    string        // raw JSON of error.details, which the Messages dialect shows; may be empty
 	RetryAfter time.Duration // sent in whole seconds, rounded up, and in milliseconds; zero sends none
 	NoRetry    bool          // sends x-should-retry: false
 	Header     edge.Header   // further fields of the answer

@@ -60,8 +60,9 @@ type openAIError struct {
 type anthropicError struct {
 	Type  string `json:"type"`
 	Error struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
+		Type    string          `json:"type"`
+		Message string          `json:"message"`
+		Details json.RawMessage `json:"details,omitempty"`
 	} `json:"error"`
 	RequestID string `json:"request_id"`
 }
@@ -78,7 +79,7 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 	switch {
 	case d == Anthropic:
 		a := anthropicError{Type: "error", RequestID: requestID}
-		a.Error.Type, a.Error.Message = apierr.MessagesType(e.Status), e.Message
+		a.Error.Type, a.Error.Message, a.Error.Details = apierr.MessagesType(e.Status), e.Message, json.RawMessage(e.Details)
 		v = a
 	case d == ModelList && e.Status == 500:
 		var l listError
@@ -95,6 +96,6 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 		}
 		v = o
 	}
-	b, _ := json.Marshal(v) // strings only: cannot fail
+	b, _ := json.Marshal(v) // strings and written JSON only: cannot fail
 	return b
 }

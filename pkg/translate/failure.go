@@ -195,6 +195,7 @@ func AppendError(dst []byte, to Dialect, e *apierr.Error, requestID string) []by
 		d.open("error", '{')
 		d.str("type", apierr.MessagesType(e.Status))
 		d.str("message", e.Message)
+		d.optRaw("details", e.Details)
 		d.close('}')
 		d.opt("request_id", requestID)
 		d.close('}')

@@ -83,6 +83,8 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 			if q.tier = str(v); q.tier == "standard_only" {
 				q.tier = "default"
 			}
+		case "thread":
+			err = noThreads()
 		case "cache_control":
 			q.cache = cacheOf(v)
 			q.drop(k.Str)
@@ -128,6 +130,15 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 		err = apierr.Invalid("messages", "messages: at least one message is required.")
 	}
 	return err
+}
+
+// noThreads refuses a message thread, which only Anthropic's own service keeps:
+// without it the next request has a part of the conversation only. The vendor's
+// client knows the code and sends the whole conversation from then on.
+func noThreads() error {
+	e := apierr.Invalid("thread", "thread: this model's provider keeps no message threads. Send the whole conversation in messages.")
+	e.Details = `{"error_code":"thread_unsupported_request","unsupported":["thread"]}`
+	return e
 }
 
 func messagesFormat(v gjson.Result) format {
