@@ -306,34 +306,37 @@ func writeChatCite(d *doc, c citation) {
 // writeReasoningDetails keeps signatures for the round trip, in the field that
 // OpenRouter made common.
 func writeReasoningDetails(blocks []block, d *doc) {
-	open := false
+	n := 0
 	for i := range blocks {
 		b := &blocks[i]
 		if b.kind != thinkingBlock || b.sig == "" {
 			continue
 		}
-		if !open {
+		if n == 0 {
 			d.open("reasoning_details", '[')
-			open = true
 		}
-		writeReasoningDetail(d, b.redacted, b.text, b.sig, b.issuer)
+		writeReasoningDetail(d, b.redacted, escape(b.text), b.sig, b.issuer, n)
+		n++
 	}
-	if open {
+	if n > 0 {
 		d.close(']')
 	}
 }
 
-func writeReasoningDetail(d *doc, redacted bool, text, sig, issuer string) {
+// writeReasoningDetail writes one signed thought; text is escaped. The index
+// tells the thoughts of a turn apart where clients put pieces together.
+func writeReasoningDetail(d *doc, redacted bool, text, sig, issuer string, index int) {
 	d.open("", '{')
 	if redacted {
 		d.str("type", "reasoning.encrypted")
 		d.str("data", sig)
 	} else {
 		d.str("type", "reasoning.text")
-		d.str("text", text)
+		d.esc("text", text)
 		d.str("signature", sig)
 	}
 	d.str("format", formatOf(issuer))
+	d.int("index", int64(index))
 	d.close('}')
 }
 

@@ -216,8 +216,14 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 		plain = str(m.Get("reasoning"))
 	}
 	signed := false
+	var run joined // the text of the last block, when it came in pieces
+	last := int64(-1)
 	forEach(m.Get("reasoning_details"), func(_, v gjson.Result) bool {
 		format := str(v.Get("format"))
+		index := int64(-1)
+		if n := v.Get("index"); n.Type == gjson.Number {
+			index = n.Int()
+		}
 		b := block{kind: thinkingBlock, issuer: issuerOf(format)}
 		switch str(v.Get("type")) {
 		case "reasoning.text":
@@ -236,9 +242,19 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 			b.issuer, b.sig = own, format+":"+b.sig
 		}
 		signed = signed || b.sig != ""
+		// Clients that keep a stream's pieces send them back as they came.
+		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.redacted && !blocks[n-1].redacted && blocks[n-1].sig == "" {
+			run.add("", b.text)
+			blocks[n-1].sig, blocks[n-1].issuer = b.sig, b.issuer
+			return true
+		}
+		settleThought(blocks, &run)
+		run.add("", b.text)
+		last = index
 		blocks = append(blocks, b)
 		return true
 	})
+	settleThought(blocks, &run)
 	if plain == "" {
 		return blocks
 	}
@@ -259,6 +275,14 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 		}
 	}
 	return append([]block{{kind: thinkingBlock, text: plain}}, blocks...)
+}
+
+// settleThought gives the last block the text of its pieces.
+func settleThought(blocks []block, run *joined) {
+	if text := run.text(); text != "" {
+		blocks[len(blocks)-1].text = text
+	}
+	*run = joined{}
 }
 
 // chatCall reads an entry of tool_calls.

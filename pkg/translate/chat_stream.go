@@ -22,6 +22,7 @@ type chatSource struct {
 	pieces   int          // events of the chunk that is read
 	one      gjson.Result // the piece, when it is the only one
 	kind     eventKind    // of that
+	told     bool         // reasoning came as plain text: its details say it again
 	calls    []chatCallOf
 }
 
@@ -154,8 +155,9 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 		s.one, s.kind = reasoning, evThinking
 	}
 	s.piece(evThinking, inner(reasoning), to)
+	s.told = s.told || reasoning.Exists()
 	if details.IsArray() {
-		s.details(details, reasoning.Exists(), to)
+		s.details(details, s.told, to)
 	}
 	if content.Type == gjson.String {
 		s.piece(evText, inner(content), to)
@@ -279,7 +281,13 @@ type chatSink struct {
 	seen    bool // finish came
 	explain string
 	usage   Usage
+	thought []byte // the thought under way, escaped: its signature comes at its end
+	details int    // entries of reasoning_details so far
 }
+
+// maxThought is how much of a thought is told again with its signature; of a
+// longer one the pieces alone tell the text.
+const maxThought = 4 << 20
 
 func (s *chatSink) buffer() *[]byte { return &s.out }
 
@@ -328,11 +336,17 @@ func (s *chatSink) event(e *event) {
 	}
 	switch e.kind {
 	case evText:
+		s.thought = s.thought[:0]
 		s.text("content", e.text)
 	case evThinking:
+		if s.thought = append(s.thought, e.text...); len(s.thought) > maxThought {
+			s.thought = s.thought[:0]
+		}
 		s.text("reasoning_content", e.text)
 	case evRefusal:
 		s.text("refusal", e.text)
+	case evClose:
+		s.thought = s.thought[:0]
 	case evSignature, evRedacted:
 		if e.sig == "" {
 			return
@@ -340,11 +354,14 @@ func (s *chatSink) event(e *event) {
 		s.open()
 		d := doc{b: s.out}
 		d.open("reasoning_details", '[')
-		writeReasoningDetail(&d, e.kind == evRedacted, "", e.sig, e.issuer)
+		writeReasoningDetail(&d, e.kind == evRedacted, view(s.thought), e.sig, e.issuer, s.details)
 		d.close(']')
 		s.out = d.b
 		s.end()
+		s.details++
+		s.thought = s.thought[:0]
 	case evTool:
+		s.thought = s.thought[:0]
 		index := s.tool(e.block)
 		s.open()
 		d := doc{b: s.out}

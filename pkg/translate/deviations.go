@@ -25,7 +25,9 @@ type Deviations struct {
 	Drop, DropReasoning []string
 	Set                 [][2]string // fields sent with every request: name, raw JSON
 	Think               Think
-	Efforts             string // the values of reasoning_effort taken, separated by spaces; empty is all
+	// Efforts are the values of reasoning_effort taken, separated by spaces;
+	// empty is all. a=b says that a means b to the vendor.
+	Efforts string
 	// Reasoning names the field of an assistant message that gives its
 	// reasoning back to the upstream; empty sends none.
 	Reasoning string
@@ -72,8 +74,10 @@ var deviations = [...]struct {
 		Drop: []string{"logit_bias"}, DropReasoning: []string{"presence_penalty", "frequency_penalty", "stop"},
 	}},
 	{"deepseek", Deviations{
-		MaxTokens: maxTokensName, System: true, Think: ThinkType, Efforts: "high max", Reasoning: "reasoning_content",
-		Drop: []string{"seed", "logit_bias", "n", "parallel_tool_calls"},
+		MaxTokens: maxTokensName, System: true, Think: ThinkType, Reasoning: "reasoning_content",
+		// As the vendor itself reads the names that it does not have (its guide to the thinking mode).
+		Efforts: "minimal=low low medium=high high xhigh=high max",
+		Drop:    []string{"seed", "logit_bias", "n", "parallel_tool_calls"},
 	}},
 	{"mistral", Deviations{
 		MaxTokens: maxTokensName, System: true, Seed: "random_seed", Efforts: "none high", NoStreamOptions: true, ToolID: 9,
@@ -166,6 +170,12 @@ func (v *Deviations) round(name string) string {
 	want := effortIndex(name)
 	best := -1
 	for _, e := range strings.Fields(v.Efforts) {
+		if e, meant, ok := strings.Cut(e, "="); ok {
+			if e == name {
+				return meant
+			}
+			continue
+		}
 		i := effortIndex(e)
 		switch {
 		case name != "none" && e == "none": // never switches off what was asked for

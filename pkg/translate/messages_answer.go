@@ -29,6 +29,9 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		case "redacted_thinking":
 			a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: str(p.Get("data")), issuer: opt.issuer(Messages)})
 		case "tool_use":
+			if madeByCode(p) {
+				return true
+			}
 			args := rawOf(p.Get("input"))
 			if str(p.Get("name")) == formatTool {
 				a.blocks = append(a.blocks, block{text: args})
@@ -49,6 +52,13 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.usage = messagesUsage(root.Get("usage"))
 	a.tier = str(root.Get("usage.service_tier"))
 	return true
+}
+
+// madeByCode reports whether Claude's own code has made a call, and not Claude:
+// its result goes into that code, which no other dialect can express.
+func madeByCode(call gjson.Result) bool {
+	kind := str(call.Get("caller.type"))
+	return kind != "" && kind != "direct"
 }
 
 func messagesFinish(s string) finish {

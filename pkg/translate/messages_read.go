@@ -118,7 +118,9 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 		case "user":
 			q.messages = append(q.messages, message{user, blocks})
 		case "assistant":
-			q.messages = append(q.messages, message{assistant, blocks})
+			if blocks, done := q.compact(lead, blocks); !done || len(blocks) > 0 {
+				q.messages = append(q.messages, message{assistant, blocks})
+			}
 		case "system":
 			q.messages = append(q.messages, message{system, blocks})
 		default:
@@ -130,6 +132,29 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 		err = apierr.Invalid("messages", "messages: at least one message is required.")
 	}
 	return err
+}
+
+// compact puts the summary of a compaction in the place of the messages before
+// it, and returns the blocks that follow it. done reports whether there was one.
+func (q *request) compact(lead int, blocks []block) (rest []block, done bool) {
+	for i := len(blocks) - 1; i >= 0; i-- {
+		if blocks[i].compacts {
+			q.messages = append(q.messages[:lead], message{user, []block{{text: "Summary of the conversation so far:\n\n" + blocks[i].text}}})
+			return blocks[i+1:], true
+		}
+	}
+	return blocks, false
+}
+
+// textOrParts reads a content that is a text or a list of text blocks.
+func textOrParts(v gjson.Result) string {
+	if v.Type == gjson.String {
+		return v.Str
+	}
+	if !v.IsArray() {
+		return ""
+	}
+	return textsOf(v, "\n")
 }
 
 // noThreads refuses a message thread, which only Anthropic's own service keeps:
@@ -213,6 +238,19 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 		case "tool_result":
 			b = block{kind: toolResultBlock, id: str(p.Get("tool_use_id")), failed: p.Get("is_error").Type == gjson.True}
 			b.parts, err = messagesContent(at, p.Get("content"), q)
+		case "tool_reference":
+			// The tool search of Claude Code: the tools themselves are in tools.
+			b.text = "Tool found: " + str(p.Get("tool_name"))
+		case "compaction":
+			// A summary that stands for everything before it, which the
+			// vendor no longer reads.
+			if b.text = textOrParts(p.Get("content")); b.text == "" {
+				ok = false
+				if p.Get("encrypted_content").Exists() {
+					q.drop("messages.compaction")
+				}
+			}
+			b.compacts = true
 		case "thinking":
 			b = block{kind: thinkingBlock, text: str(p.Get("thinking"))}
 			b.issuer, b.sig = unwrap(str(p.Get("signature")), "anthropic")

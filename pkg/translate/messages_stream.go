@@ -140,6 +140,9 @@ func (s *messagesSource) start(index int, c gjson.Result, to sink) {
 	case "redacted_thinking":
 		to.event(&event{kind: evRedacted, block: index, sig: str(c.Get("data")), issuer: s.opt.issuer(Messages)})
 	case "tool_use":
+		if madeByCode(c) {
+			return // its pieces are of an ignored block
+		}
 		name := str(c.Get("name"))
 		if name == formatTool {
 			s.blocks[index], s.format = formatBlock, true

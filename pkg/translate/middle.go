@@ -49,6 +49,7 @@ type block struct {
 	// sig is opaque to all but issuer. On a tool call it is Gemini's.
 	sig, issuer string
 	redacted    bool   // a thinking block without text
+	compacts    bool   // a summary of everything before it
 	cache       string // "", "5m", "1h": ends a cached prefix
 	cites       []citation
 }

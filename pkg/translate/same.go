@@ -287,7 +287,7 @@ func (p *patch) note(name string) {
 	p.dropped = append(p.dropped, name)
 }
 
-// messages takes out what only other providers can read.
+// messages makes a body fit for Claude that other providers have written in.
 func (p *patch) messages(opt *Options) {
 	if v := opt.deviations().Anthropic; v != "" {
 		p.del("model")
@@ -296,10 +296,82 @@ func (p *patch) messages(opt *Options) {
 			p.del("stream")
 		}
 	}
-	if !bytes.Contains(p.body, []byte(`"`+wrapMark)) {
+	if bytes.Contains(p.body, []byte(`"`+wrapMark)) {
+		p.foreignThoughts(opt.issuer(Messages))
+	} else if !foreignResult(p.body) {
 		return
 	}
-	own := opt.issuer(Messages)
+	p.budgetThinking()
+}
+
+// foreignResult reports whether the last result of a tool answers a call that
+// was not Claude's. No other body of an ordinary client is looked at twice.
+func foreignResult(body []byte) bool {
+	name := []byte(`"tool_use_id"`)
+	i := bytes.LastIndex(body, name)
+	if i < 0 {
+		return false
+	}
+	id := bytes.TrimLeft(body[i+len(name):], " \t\r\n:")
+	return len(id) > 0 && !bytes.HasPrefix(id, []byte(`"toolu_`))
+}
+
+// budgetThinking switches a thinking budget off where the running turn has
+// called tools at another provider: Claude would want the thought that led to
+// them, and refuses the request. Adaptive thinking does without.
+func (p *patch) budgetThinking() {
+	if p.err != nil || gjson.GetBytes(p.body, "thinking.type").Str != "enabled" {
+		return
+	}
+	bare, calls := false, false // of the last assistant message
+	forEach(gjson.GetBytes(p.body, "messages"), func(_, m gjson.Result) bool {
+		content := m.Get("content")
+		if !content.IsArray() {
+			content = gjson.Result{}
+		}
+		switch str(m.Get("role")) {
+		case "assistant":
+			bare, calls = true, false
+			first := true
+			forEach(content, func(_, b gjson.Result) bool {
+				kind := str(b.Get("type"))
+				if first {
+					bare, first = kind != "thinking" && kind != "redacted_thinking", false
+				}
+				calls = calls || kind == "tool_use"
+				return true
+			})
+		case "user":
+			answers := false
+			forEach(content, func(_, b gjson.Result) bool {
+				answers = answers || str(b.Get("type")) == "tool_result"
+				return !answers
+			})
+			calls = calls && answers
+		}
+		return true
+	})
+	if !bare || !calls {
+		return
+	}
+	p.set("thinking", `{"type":"disabled"}`)
+	p.note("thinking")
+	// Keeping thoughts is refused without thinking.
+	edits := gjson.GetBytes(p.body, "context_management.edits")
+	if !edits.IsArray() || !strings.Contains(edits.Raw, `"clear_thinking`) {
+		return
+	}
+	p.each("context_management.edits", func(e gjson.Result) (string, bool) {
+		return e.Raw, !strings.HasPrefix(str(e.Get("type")), "clear_thinking")
+	})
+	if gjson.GetBytes(p.body, "context_management.edits.#").Int() == 0 {
+		p.del("context_management")
+	}
+	p.note("context_management.edits")
+}
+
+// foreignThoughts takes out what only other providers can read.
+func (p *patch) foreignThoughts(own string) {
 	p.each("messages", func(m gjson.Result) (string, bool) {
 		content := m.Get("content")
 		if !content.IsArray() || !strings.Contains(content.Raw, `"`+wrapMark) {

@@ -149,8 +149,11 @@ describe("thoughts and their signatures", () => {
       await own.chat.completions.create({ ...ask, messages: [...ask.messages, msg, { role: "tool", tool_call_id: msg.tool_calls[0].id, content: "sun" }] });
       assert.deepEqual(sent().messages[1].content, turn);
       assert.equal(sent().thinking.type, "enabled");
-      // Another provider does not get them.
-      const { response } = await own.chat.completions.create({ ...ask, model: "up/m", reasoning_effort: undefined, messages: [...ask.messages, msg, { role: "tool", tool_call_id: msg.tool_calls[0].id, content: "sun" }] }).withResponse();
+      // OpenAI refuses them; a compatible server gets the client's bytes.
+      const next = [...ask.messages, msg, { role: "tool", tool_call_id: msg.tool_calls[0].id, content: "sun" }];
+      await own.chat.completions.create({ ...ask, model: "up/m", messages: next });
+      assert.deepEqual(sent().messages, next);
+      const { response } = await own.chat.completions.create({ ...ask, model: "openai/gpt-5", messages: next }).withResponse();
       assert.doesNotMatch(JSON.stringify(sent()), /c2ln|cmVk|Let me see/);
       assert.match(response.headers.get("x-weir-dropped"), /reasoning/);
     });
