@@ -10,6 +10,7 @@ import (
 	std "mime/multipart"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/pkg/auth"
 	"weir/pkg/edge"
@@ -175,25 +176,67 @@ func TestUploadRefusals(t *testing.T) {
 	}
 }
 
-func TestAnotherAccountForAHeldFormOnly(t *testing.T) {
-	sound := audioBytes(100 << 10)
-	for _, tt := range []struct{ name, body, took, want string }{
-		{"held", form(file(sound), field("model", "openai/w")), "ab", `200 application/json {"text":"hi"}`},
-		{"flowing", form(field("model", "openai/w"), file(sound)), "a", "429 rate_limit_exceeded"},
+func TestFormGoesToAnotherAccount(t *testing.T) {
+	small, large := audioBytes(100<<10), audioBytes(20<<20)
+	last := func(sound string) string { return form(file(sound), field("model", "openai/w")) }
+	first := func(sound string) string { return form(field("model", "openai/w"), file(sound)) }
+	hi := `200 application/json {"text":"hi"}`
+	for _, tt := range []struct {
+		name, body string
+		fail       script.Answer
+		length     int64 // as stated; 0 is the true one
+		used       int64 // of the room
+		took, want string
+	}{
+		{"model_last", last(small), script.Answer{Status: 429}, 0, 0, "ab", hi},
+		{"model_first_429", first(small), script.Answer{Status: 429}, 0, 0, "ab", hi},
+		{"model_first_401", first(large), script.Answer{Status: 401}, 0, 0, "ab", hi},
+		{"model_first_403", first(small), script.Answer{Status: 403}, 0, 0, "ab", hi},
+		{"never_sent", first(large), script.Answer{Err: upstream.ErrNetwork}, 0, 0, "ab", hi},
+		{"page", first(small), script.OK("text/html", "<p>"), 0, 0, "ab", hi},
+		{"error_with_200", first(small), script.JSON(`{"error":{"message":"x"}}`), 0, 0, "ab", hi},
+		{"error_as_text", first(small), script.OK("text/plain", ` {"error":"x"}`), 0, 0, "ab", hi},
+		{"page_as_text", first(small), script.OK("text/plain", "<!DOCTYPE html>"), 0, 0, "ab", hi},
+		{"nothing", first(small), script.OK("text/plain", ""), 0, 0, "ab", hi},
+		{"no_type_and_nothing", first(small), script.Answer{Status: 200}, 0, 0, "ab", hi},
+		{"reset_before_the_body", first(small), script.Answer{Status: 200, Header: edge.Header{{Name: "content-type", Value: "text/plain"}}, Cut: true}, 0, 0, "ab", hi},
+		{"error_event", first(small), script.OK("text/event-stream", "data: {\"error\":{}}\n\n"), 0, 0, "ab", hi},
+		{"bad_request", first(small), script.Answer{Status: 400}, 0, 0, "a", "400"},
+		{"unknown_length", first(small), script.Answer{Status: 429}, -1, 0, "a", "429 rate_limit_exceeded"},
+		{"no_room", first(large), script.Answer{Status: 429}, 0, 30 << 20, "a", "429 rate_limit_exceeded"},
+		{"over_25_mib", first(audioBytes(26 << 20)), script.Answer{Status: 429}, 0, 0, "a", "429 rate_limit_exceeded"},
 	} {
 		w := script.New(t, "openai", "openai")
 		w.Answer = func(s *script.Seen) script.Answer {
 			if len(w.Seen) == 1 {
-				return script.Answer{Status: 429}
+				return tt.fail
 			}
 			return script.JSON(`{"text":"hi"}`)
 		}
+		h := handler(w)
+		if tt.used > 0 {
+			give, err := h.Room.Take(context.Background(), "others", tt.used)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer give()
+		}
 		c, _ := send(w, tt.body)
-		if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != tt.want || w.Took() != tt.took {
+		if tt.length != 0 {
+			c.Length = tt.length
+		}
+		resp, err := h.Transcriptions(context.Background(), c)
+		if got := script.Outcome(resp, err); got != tt.want || w.Took() != tt.took {
 			t.Errorf("%s: %s, asked %s", tt.name, got, w.Took())
 		}
 		if len(w.Seen) == 2 && w.Seen[0].Body != w.Seen[1].Body {
-			t.Error("the second form differs")
+			t.Errorf("%s: the second form differs", tt.name)
+		}
+		if told := err != nil && strings.Contains(err.Error(), "sent only once"); told != (tt.took == "a" && tt.name != "bad_request") {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if h.Room.Used() != tt.used {
+			t.Errorf("%s: %d bytes are held", tt.name, h.Room.Used())
 		}
 	}
 }
@@ -322,7 +365,18 @@ func TestSpeechForms(t *testing.T) {
 		{"events_cut", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", events[:40]), "200 text/event-stream " + events[:40] + string(media.CutEvent)},
 		{"events_adapted", `{"model":"el/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("audio/mpeg", "SOUND"), "200 text/event-stream " + events},
 		{"cut", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Header: edge.Header{{Name: "content-type", Value: "audio/mpeg"}}, Body: "SOU", Cut: true}, "200 audio/mpeg SOU <cut>"},
-		{"html_is_not_served", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("text/html", "<script>"), "200 application/octet-stream <script>"},
+		{"page", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("text/html", "<script>"), "502 bad_upstream_body"},
+		{"page_as_json_answer", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", script.OK("text/html", "<script>"), "502 bad_upstream_body"},
+		{"page_of_another_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("audio/mpeg", "\n<!doctype html>"), "502 bad_upstream_body"},
+		{"nothing", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("audio/mpeg", ""), "502 bad_upstream_body"},
+		{"nothing_as_json", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", script.OK("audio/mpeg", ""), "502 bad_upstream_body"},
+		{"error_of_another_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("audio/mpeg", `{"error":{}}`), "502 bad_upstream_body"},
+		{"json_without_a_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Body: `{ "code":1}`}, "502 bad_upstream_body"},
+		{"text", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("text/plain", "no"), "502 bad_upstream_body"},
+		{"error_event", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n"), "502 bad_upstream_body"},
+		{"cut_before_the_body", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Header: edge.Header{{Name: "content-type", Value: "audio/mpeg"}}, Cut: true}, "502 upstream_unreachable"},
+		{"sound_without_a_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Body: "SOUND"}, "200 application/octet-stream SOUND"},
+		{"sound_like_json", `{"model":"openai/t","input":"a","voice":"v","response_format":"pcm"}`, "", script.OK("audio/pcm", "{\"\x01"), "200 audio/pcm {\"\x01"},
 		{"minimax_refuses", `{"model":"minimax/t","input":"a","voice":"v"}`, "", script.JSON(`{"base_resp":{"status_code":2013,"status_msg":"no"}}`), "400"},
 		{"no_audio", `{"model":"inworld/t","input":"a","voice":"v"}`, "", script.JSON(`{}`), "502 bad_upstream_body"},
 		{"no_input", `{"model":"openai/t","voice":"v"}`, "", script.Answer{}, "400"},
@@ -344,14 +398,20 @@ func TestSpeechForms(t *testing.T) {
 
 func TestSpeechTriesTheNextAccount(t *testing.T) {
 	w := script.New(t, "openai", "openai")
+	var first script.Answer
 	w.Answer = func(s *script.Seen) script.Answer {
 		if s.Account == "a" {
-			return script.Answer{Err: upstream.ErrNetwork}
+			return first
 		}
 		return script.OK("audio/mpeg", "SOUND")
 	}
-	if got := script.Outcome(handler(w).Speech(context.Background(), w.Post(`{"model":"openai/t","input":"a","voice":"v"}`))); got != "200 audio/mpeg SOUND" || w.Took() != "ab" {
-		t.Errorf("%s, asked %s", got, w.Took())
+	for _, first = range []script.Answer{
+		{Err: upstream.ErrNetwork}, script.OK("text/html", "<p>"), script.OK("audio/mpeg", ""), script.JSON(`{"error":{}}`), {Status: 200},
+	} {
+		w.Seen, w.Time = nil, w.Time.Add(time.Hour)
+		if got := script.Outcome(handler(w).Speech(context.Background(), w.Post(`{"model":"openai/t","input":"a","voice":"v"}`))); got != "200 audio/mpeg SOUND" || w.Took() != "ab" {
+			t.Errorf("%+v: %s, asked %s", first, got, w.Took())
+		}
 	}
 }
 

@@ -200,11 +200,12 @@ func (s *spoken) unpacked() bool {
 // check unpacks an answer that must be.
 func (s *spoken) check(resp *upstream.Response) error {
 	if !s.unpacked() {
-		// A document is no sound: it is an error that comes with status 200.
-		if media.IsJSON(resp.Header.Get("content-type")) {
-			return media.BadBody(media.ErrNoAnswer)
+		return media.Started(resp, true)
+	}
+	if s.shape.read == nil {
+		if err := media.Started(resp, true); err != nil {
+			return err
 		}
-		return nil
 	}
 	raw, err := stream.ReadAll(resp.Body, maxVoice)
 	if err != nil {

@@ -48,11 +48,12 @@ const (
 // 5.2).
 //
 // With the model known before the file (the part model comes first, or it is
-// given as ?model= or in the field x-model) the form flows up as it comes, with
-// only the model's value changed. It is gone then: after a failure no other
-// account can be tried, and of a combo only the first member is. A form whose
-// model follows the file, and any for a provider of another shape, is held by
-// the host, up to 25 MiB, and can be sent again.
+// given as ?model= or in the field x-model) the form can flow up as it comes,
+// with only the model's value changed. It does so if there is one account only,
+// or no room to hold it, or its length is over 25 MiB or not known. It is gone
+// then: after a failure no other account can be tried, and of a combo only the
+// first member is. Any other form is held by the host, up to 25 MiB, and can be
+// sent again.
 func (h *Handler) Transcriptions(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	return h.transcribe(ctx, c, "transcriptions")
 }
@@ -82,7 +83,7 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 			return nil, err
 		}
 	}
-	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm {
+	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm || u.Repeatable(h.Room, targets) {
 		give, err := u.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err
@@ -168,6 +169,9 @@ func (u *upload) check(resp *upstream.Response) error {
 		err := media.WholeJSON(resp)
 		if err == nil && !media.Holds(resp, "text", "segments", "words") {
 			err = media.BadBody(media.ErrNoAnswer)
+		}
+		if err == nil {
+			err = media.Started(resp, false)
 		}
 		return err
 	}

@@ -78,9 +78,10 @@ func (h *Handler) Generations(ctx context.Context, c *auth.Call) (*edge.Response
 // Edits answers POST /v1/images/edits: a form, or JSON with the addresses of
 // images.
 //
-// A form flows up when its model is known before its first file (the part model
-// comes first, ?model= or the field x-model), and can then be sent once only.
-// Any other is held by the host, up to 25 MiB.
+// A form may flow up when its model is known before its first file (the part
+// model comes first, ?model= or the field x-model), and can then be sent once
+// only. It is held by the host, up to 25 MiB, if there is another account and
+// room for it, or an idempotency key; so is any other form.
 func (h *Handler) Edits(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	return h.create(ctx, c, edits)
 }
@@ -150,7 +151,7 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*edge.Response, erro
 			return nil, err
 		}
 	}
-	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI {
+	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI || x.form.Repeatable(h.Room, targets) {
 		give, err := x.form.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err

@@ -119,9 +119,9 @@ func TestEditsAsAForm(t *testing.T) {
 		status     string
 		again      bool
 	}{
-		{"model_first_flows", form(field("model", "openai/gpt-image-1.5"), file("image", string(raw)), field("prompt", "p")), nil, "200", false},
+		{"model_first", form(field("model", "openai/gpt-image-1.5"), file("image", string(raw)), field("prompt", "p")), nil, "200", true},
 		{"model_last_is_held", form(file("image", string(raw)), field("prompt", "p"), field("model", "openai/gpt-image-1.5")), nil, "200", true},
-		{"query_flows", form(append(many, file("mask", string(raw)))...), []string{"query", "model=openai/gpt-image-1.5"}, "200", false},
+		{"query", form(append(many, file("mask", string(raw)))...), []string{"query", "model=openai/gpt-image-1.5"}, "200", true},
 		{"sixteen_images", form(append(many, field("model", "openai/gpt-image-1.5"), field("quality", "low"), field("size", "auto"), field("n", "1"), field("user", "u"))...), nil, "200", true},
 	}
 	for _, tt := range tests {

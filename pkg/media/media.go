@@ -194,6 +194,66 @@ func WholeJSON(resp *upstream.Response) error {
 	return nil
 }
 
+// Started is a Check for answers whose body passes: its beginning is read, so
+// that one without a body, a page, and an error that comes with status 2xx are
+// failures, not answers. sound tells that the body must be audio, so that no
+// text is one.
+func Started(resp *upstream.Response, sound bool) error {
+	kind, _, _ := strings.Cut(resp.Header.Get("content-type"), ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	events := kind == "text/event-stream"
+	if isPage(kind) || sound && !events && (IsJSON(kind) || strings.HasPrefix(kind, "text/")) {
+		return BadBody(ErrNoAnswer)
+	}
+	var head []byte
+	if b, whole := resp.Body.(*stream.Bytes); whole {
+		head = b.All()
+	} else {
+		head = make([]byte, 4<<10)
+		n, err := 0, error(nil)
+		for n == 0 && err == nil {
+			n, err = resp.Body.Read(head)
+		}
+		if n == 0 && err != io.EOF {
+			return err
+		}
+		head = head[:n]
+		resp.Body = Back(head, resp.Body)
+	}
+	if len(head) == 0 || notMeant(head, sound && !strings.HasPrefix(kind, "audio/"), events) {
+		return BadBody(ErrNoAnswer)
+	}
+	return nil
+}
+
+// notMeant reports whether a body begins as a page or as an error does, or as
+// any JSON object if that is not meant either.
+func notMeant(head []byte, noJSON, events bool) bool {
+	head = bytes.TrimLeft(head[:min(len(head), 512)], " \t\r\n")
+	if events {
+		data, ok := bytes.CutPrefix(head, []byte("data:"))
+		return bytes.HasPrefix(head, []byte("event: error")) || bytes.HasPrefix(head, []byte("event:error")) || ok && isError(data)
+	}
+	for _, tag := range [...]string{"<!doctype", "<html"} {
+		if len(head) >= len(tag) && strings.EqualFold(string(head[:len(tag)]), tag) {
+			return true
+		}
+	}
+	if noJSON && len(head) > 0 && head[0] == '{' {
+		next := bytes.TrimLeft(head[1:], " \t\r\n")
+		return len(next) > 0 && (next[0] == '"' || next[0] == '}')
+	}
+	return isError(head)
+}
+
+// isError reports whether a text begins as a JSON object whose first field is
+// an error.
+func isError(b []byte) bool {
+	b, ok := bytes.CutPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{"))
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return ok && (bytes.HasPrefix(b, []byte(`"error"`)) || bytes.HasPrefix(b, []byte(`"errors"`)) || bytes.HasPrefix(b, []byte(`"detail"`)))
+}
+
 const maxJSON = 32 << 20 // bytes of an answer
 
 // isPage tells whether a content type is that of a page for people.

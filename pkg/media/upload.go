@@ -9,6 +9,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/multipart"
+	"weir/pkg/routing"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
@@ -20,7 +21,7 @@ const (
 	uploadIdle = 20 * time.Second
 )
 
-// Upload is a client's form on its way up. It flows when its model is known
+// Upload is a client's form on its way up. It may flow when its model is known
 // before its first file; else the host holds it.
 type Upload struct {
 	Call     *auth.Call
@@ -66,6 +67,20 @@ func Begin(c *auth.Call, file string) (*Upload, error) {
 func (u *Upload) Small() bool {
 	_, small := u.Call.Body.(*stream.Bytes)
 	return small
+}
+
+// maxRepeat is how much of the room may be taken by forms that could flow, in
+// bytes: the rest is for those that cannot.
+const maxRepeat = 48 << 20
+
+// Repeatable reports whether a form that could flow is to be held, so that
+// another account can be asked: there is another one, and room for the form.
+func (u *Upload) Repeatable(room *Room, targets []routing.Target) bool {
+	if room == nil || len(targets) == 1 && len(targets[0].Connections) < 2 {
+		return false
+	}
+	n := u.Call.Length
+	return n >= 0 && n <= MaxForm && room.Used()+n <= maxRepeat
 }
 
 // Hold has the host keep the form, up to 25 MiB, and finds its fields. give
@@ -138,7 +153,9 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 	if u.sent {
 		var e *apierr.Error
 		if errors.As(u.Call.Trace.Err, &e) {
-			return nil, e
+			shown := *e
+			shown.Message += " (the form passed without being held, so it was sent only once)"
+			return nil, &shown
 		}
 		return nil, apierr.New(502, "upstream_unreachable", "the provider could not be reached or broke off")
 	}
