@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -44,6 +45,68 @@ func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credenti
 		e.Code = codeOf(status)
 	}
 	return e
+}
+
+// ErrorForm tells whose errors an upstream's are.
+type ErrorForm uint8
+
+// The forms.
+const (
+	ErrorsByShape ErrorForm = iota // the client's if they look like OpenAI's
+	ErrorsSame                     // the client's own dialect
+	ErrorsForeign                  // another dialect
+)
+
+func formOf(call *Call) ErrorForm {
+	if call.Form == nil {
+		return ErrorsByShape
+	}
+	return call.Form()
+}
+
+// pass makes an error that no other account can help with the upstream's own
+// (spec 7). A JSON body in the client's dialect passes as it is, but for what
+// could be a credential; of any other the type, code, parameter and message
+// are kept.
+func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm) {
+	if len(raw) == 0 || !gjson.ValidBytes(raw) {
+		return
+	}
+	body := gjson.ParseBytes(raw)
+	if body.IsArray() {
+		body = body.Get("0")
+	}
+	inner := body.Get("error")
+	if t := inner.Get("type"); t.Type == gjson.String && identifier(t.Str) && live(cred).String(t.Str) == t.Str {
+		e.Type, e.Own = t.Str, true
+	}
+	if raw = bytes.TrimSpace(raw); raw[0] != '{' || form == ErrorsForeign || form == ErrorsByShape && !openAIs(inner) {
+		return
+	}
+	masked := redact.Patterns(live(cred).String(string(raw)))
+	if gjson.Valid(masked) {
+		e.Body = []byte(masked)
+	}
+}
+
+// openAIs reports whether an error object is OpenAI's: Google's has a message
+// too, but a number for its code and neither type nor param.
+func openAIs(e gjson.Result) bool {
+	return e.Get("message").Type == gjson.String && (e.Get("type").Exists() || e.Get("param").Exists() || e.Get("code").Type == gjson.String)
+}
+
+// MessageOf returns the message of an upstream's error body as it was sent, ""
+// where it has none. It may hold credentials and must not be shown.
+func MessageOf(raw []byte) string {
+	if !gjson.ValidBytes(raw) {
+		return ""
+	}
+	for _, path := range messagePaths {
+		if m := gjson.GetBytes(raw, path); m.Type == gjson.String && strings.TrimSpace(m.Str) != "" {
+			return m.Str
+		}
+	}
+	return ""
 }
 
 func read(e *apierr.Error, raw []byte, cred provider.Credential) {

@@ -35,6 +35,7 @@ type failure struct {
 	refresh bool          // the same account may be tried with a new token
 	effect  effect
 	cooled  time.Duration // the cooldown that came of it
+	body    []byte        // of an answer that ends the plan
 }
 
 // Ranks of failures: the highest is told to the client when no account worked.

@@ -155,6 +155,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		if f.refresh && pl.attempts < maxAttempts && renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token) {
 			continue
 		}
+		if call.Again != nil && !call.Billable && !f.next && f.err.Status < 500 && pl.attempts < maxAttempts && call.Again(f.err, f.body) {
+			continue
+		}
 		pl.note(call.Machine, conn.ID, to.Model, f, c.trial)
 		return nil, f
 	}
@@ -257,7 +260,12 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 			e.Status, e.Type, e.Code = 402, apierr.TypeOf(402), quotaCode
 		}
 	}
-	return judge(e, e.Code == quotaCode, pl.call.Billable)
+	f := judge(e, e.Code == quotaCode, pl.call.Billable)
+	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
+		f.body = raw
+		pass(e, raw, cred, formOf(pl.call))
+	}
+	return f
 }
 
 // leave notes the wait of an account that is left out.

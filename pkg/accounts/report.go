@@ -26,6 +26,7 @@ type report struct {
 	Cooldowns []store.Cooldown `json:"cooldowns,omitempty"`
 	Cleared   []clearing       `json:"cleared,omitempty"`
 	Errors    []lastError      `json:"errors,omitempty"`
+	Refusals  []store.Refusal  `json:"refusals,omitempty"`
 	Keys      []keyCount       `json:"keys,omitempty"`
 	Usage     []usage.Row      `json:"usage,omitempty"`
 	Requests  []store.Request  `json:"requests,omitempty"`
@@ -107,7 +108,9 @@ func (r *report) lastError(connection, text string) {
 }
 
 // onlyCounts tells whether the report can wait for its second.
-func (r *report) onlyCounts() bool { return len(r.Cooldowns)+len(r.Cleared)+len(r.Errors) == 0 }
+func (r *report) onlyCounts() bool {
+	return len(r.Cooldowns)+len(r.Cleared)+len(r.Errors)+len(r.Refusals) == 0
+}
 
 // drop takes out what was to be said of an account before.
 func (r *report) drop(connection, model string) {
@@ -205,6 +208,7 @@ func (p *Pool) restore(machineID string, old *report) {
 	since.recorded = len(since.Requests)
 	since.Cooldowns = last(append(old.Cooldowns, since.Cooldowns...))
 	since.Cleared = last(append(old.Cleared, since.Cleared...))
+	since.Refusals = last(append(old.Refusals, since.Refusals...))
 	since.Errors, since.Keys = old.Errors, old.Keys
 	since.at = max(since.at, old.at)
 }

@@ -37,6 +37,13 @@ type Call struct {
 	// body (a stream's first event is read here). An *apierr.Error counts as an
 	// answer of its status. May be nil.
 	Check func(resp *upstream.Response) error
+	// Again looks at a failure that would end the plan with a 4xx, and at its
+	// body, and reports whether the same account is to be asked once more with
+	// what Build makes now. Billable calls are not asked again. May be nil.
+	Again func(e *apierr.Error, body []byte) bool
+	// Form tells whose errors those of the upstream of the last Build are; nil
+	// is ErrorsByShape.
+	Form func() ErrorForm
 	// Fault tells of a mistake of the client's own that was found while the
 	// body went up, or that the client broke off. It takes the place of what
 	// the upstream made of that, which is no evidence about the account. May be
@@ -67,6 +74,24 @@ type Result struct {
 // Clean takes the credential in use, and what else could be one, out of a
 // failure that the body tells of: it may be shown and logged then.
 func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred) }
+
+// Refuses remembers for a day what the server of the connection has refused by
+// name, or with refused false that it takes it again.
+func (r *Result) Refuses(names []string, refused bool) {
+	if r.pool == nil {
+		return
+	}
+	now := r.pool.Now()
+	for _, name := range names {
+		f := store.Refusal{ConnectionID: r.Connection.ID, Field: name}
+		if refused {
+			f.Until = now.Add(24 * time.Hour).UnixMilli()
+		}
+		r.machine.Refuse(f, now.UnixMilli())
+		rep := r.pool.reportOf(r.machine.ID)
+		rep.Refusals = last(append(rep.Refusals, f))
+	}
+}
 
 // Done tells how the body ended: nil for a clean end, which clears what is
 // noted against the account. An *apierr.Error, from an error event within a

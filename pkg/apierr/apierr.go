@@ -23,7 +23,13 @@ type Error struct {
 	RetryAfter time.Duration // sent in whole seconds, rounded up, and in milliseconds; zero sends none
 	NoRetry    bool          // sends x-should-retry: false
 	Header     edge.Header   // further fields of the answer
-	Err        error
+	// Own tells that type, code, parameter and message are the upstream's own
+	// and are written as they are in every dialect.
+	Own bool
+	// Body is the upstream's own JSON body, without credentials, which is the
+	// answer's body as it is. Empty: one is written in the dialect.
+	Body []byte
+	Err  error
 }
 
 // Error gives the message and the cause, for logs.

@@ -73,7 +73,7 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 	}
 	_, err = d.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets[:1], Timeout: countTimeout,
-		Build: n.build, Base: n.base, Check: n.check,
+		Build: n.build, Base: n.base, Check: n.check, Form: n.form,
 	})
 	var e *apierr.Error
 	switch {

@@ -67,7 +67,8 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 	x := &exchange{dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts, before: c.Trace.Attempts}
 	call := &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets,
-		Build: x.build, Base: x.base, Check: x.check, Dropped: func() []string { return x.dropped },
+		Build: x.build, Base: x.base, Check: x.check, Again: x.again, Form: x.form,
+		Dropped: func() []string { return x.dropped },
 	}
 	res, err := d.Accounts.Send(ctx, call)
 	if err != nil && x.hasNoResponses(err) && c.Trace.Attempts-x.before < accounts.MaxAttempts {
@@ -84,8 +85,9 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 	}
 	x.failed(err)
 	if err != nil {
-		return nil, x.refused(err)
+		return nil, x.unasked(err)
 	}
+	x.remember(res)
 	c.Trace.Dropped = x.dropped
 	return x.reply(res), nil
 }

@@ -48,6 +48,7 @@ type exchange struct {
 	dropped []string
 	counted int // attempts whose usage is noted
 	before  int // attempts of the request before this exchange
+	refused refused
 
 	// What check found.
 	found found
@@ -107,6 +108,14 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	return req, nil
 }
 
+// form tells whose errors those of the target are.
+func (x *exchange) form() accounts.ErrorForm {
+	if x.way.dialect == x.ask.Dialect {
+		return accounts.ErrorsSame
+	}
+	return accounts.ErrorsForeign
+}
+
 // base is the further base whose credentials the last build wants.
 func (x *exchange) base(*routing.Target) *provider.Base { return x.way.base }
 
@@ -122,6 +131,9 @@ func (x *exchange) options() translate.Options {
 	o := translate.Options{
 		Model: x.way.model, ID: strings.TrimPrefix(x.call.ID, "req_"), Now: x.dialog.Now().Unix(),
 		Deviations: translate.DeviationsOf(x.to.Provider.ID), StreamUsage: x.ask.Usage,
+	}
+	if x.way.dialect == translate.Chat && o.Deviations.Passes {
+		o.Refuses = x.refusals()
 	}
 	if x.way.dialect == x.ask.Dialect && len(o.Deviations.DropReasoning) == 0 {
 		return o
@@ -190,12 +202,21 @@ func (x *exchange) hasNoResponses(err error) bool {
 	return absent(err) && x.ask.Dialect == translate.Responses && x.way.dialect == translate.Responses && !x.ask.Stateful && x.ask.Connection == ""
 }
 
-// refused gives the reason why no target could be asked, where that is what
-// failed.
-func (x *exchange) refused(err error) error {
+// unasked gives the reason why no target could be asked, where that is what
+// failed, and the refusal of the client's own form of the request where its
+// other form was refused as well.
+func (x *exchange) unasked(err error) error {
 	var e *apierr.Error
-	if x.refusal != nil && errors.As(err, &e) && (e.Code == "unsupported_endpoint" || e.Code == "no_credentials") {
+	if !errors.As(err, &e) {
+		return err
+	}
+	if x.refusal != nil && (e.Code == "unsupported_endpoint" || e.Code == "no_credentials") {
 		return x.refusal
+	}
+	if first := x.refused.first; first != nil && e.Status < 500 && e.Param != "" && e.Param != first.Param {
+		if r := translate.RefusalOf(e.Param); r != 0 && opposite(r)&x.refused.learned != 0 {
+			return first
+		}
 	}
 	return err
 }

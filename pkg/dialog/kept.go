@@ -58,7 +58,7 @@ func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*edge.Respon
 		dialog: &Dialog{Now: d.Now}, call: c, counted: c.Trace.Attempts,
 		ask: &Ask{Dialect: translate.Responses, Stream: streams, Usage: true},
 	}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to}, Base: x.base, Check: x.fetched}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to}, Base: x.base, Check: x.fetched, Form: x.form}
 	call.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 		return x.fetch(to, conn, k)
 	}

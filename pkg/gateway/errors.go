@@ -62,6 +62,8 @@ type anthropicError struct {
 	Error struct {
 		Type    string          `json:"type"`
 		Message string          `json:"message"`
+		Param   string          `json:"param,omitempty"` // of another vendor's error
+		Code    string          `json:"code,omitempty"`
 		Details json.RawMessage `json:"details,omitempty"`
 	} `json:"error"`
 	RequestID string `json:"request_id"`
@@ -75,11 +77,17 @@ type listError struct {
 }
 
 func body(e *apierr.Error, d Dialect, requestID string) []byte {
+	if len(e.Body) > 0 {
+		return e.Body
+	}
 	var v any
 	switch {
 	case d == Anthropic:
 		a := anthropicError{Type: "error", RequestID: requestID}
 		a.Error.Type, a.Error.Message, a.Error.Details = apierr.MessagesType(e.Status), e.Message, json.RawMessage(e.Details)
+		if e.Own {
+			a.Error.Type, a.Error.Param, a.Error.Code = e.Type, e.Param, e.Code
+		}
 		v = a
 	case d == ModelList && e.Status == 500:
 		var l listError

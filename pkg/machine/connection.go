@@ -438,6 +438,7 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 	if r.CreatedAt == 0 {
 		r.CreatedAt = t.now
 	}
+	t.forgetRefusals(r.ID)
 	r.UpdatedAt = t.now
 	t.putConn(r)
 	return nil

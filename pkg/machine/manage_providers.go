@@ -192,6 +192,7 @@ func (c *change) providerDelete() (any, error) {
 	c.del(connPrefix + row.ID)
 	c.del(intentPrefix + row.ID)
 	c.del(errorPrefix + row.ID)
+	c.forgetRefusals(row.ID)
 	c.clearCooldowns(row.ID)
 	c.due, c.status = true, 204
 	return nil, nil

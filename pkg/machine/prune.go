@@ -20,6 +20,7 @@ func (o *Object) prune(r *request) {
 	}
 	r.meta.PruneAt = r.now + pruneEvery
 	each(r.tx, coolPrefix, func(key string, c store.Cooldown) bool { return bounded(c, r.now).Until <= r.now-keepCool })
+	r.pruneRefusals()
 	each(r.tx, jobPrefix, func(_ string, j Job) bool { return j.ExpiresAt <= r.now })
 	r.pruneIdem()
 	each(r.tx, mutationPrefix, func(_ string, m mutationRow) bool { return m.At < r.now-dayMs || m.At > r.now+dayMs })

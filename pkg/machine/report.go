@@ -30,7 +30,7 @@ func (o *Object) report(r *request) (any, error) {
 	if len(r.body) > maxReport || json.Unmarshal(r.body, &rep) != nil {
 		return nil, apierr.Invalid("", "the report is not readable")
 	}
-	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests)) > maxPerReport {
+	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals)) > maxPerReport {
 		return nil, apierr.Invalid("", "the report has too many entries")
 	}
 	known := map[string]bool{}
@@ -58,6 +58,11 @@ func (o *Object) report(r *request) (any, error) {
 	for _, e := range rep.Errors {
 		if has(e.ConnectionID) {
 			r.setError(e.ConnectionID, e.Text)
+		}
+	}
+	for _, f := range rep.Refusals {
+		if has(f.ConnectionID) {
+			r.refuse(f)
 		}
 	}
 	limited := r.count(rep.Keys)

@@ -19,6 +19,7 @@ const (
 	disabledPrefix = "disabled:"
 	coolPrefix     = "cool:"
 	errorPrefix    = "error:"
+	refusalPrefix  = "refusal:"
 	countPrefix    = "count:"
 	usagePrefix    = "usage:"
 	requestPrefix  = "request:"
@@ -199,6 +200,7 @@ func (t *tx) replica() *store.Machine {
 		m.Disabled = append(m.Disabled, d.DisabledModels)
 	}
 	m.Cooldowns = t.cooldowns()
+	m.Refusals = t.refusals()
 	return m
 }
 

@@ -13,8 +13,9 @@ type Local struct {
 	marks   map[account]*mark
 	strikes map[string]int64 // last transient failure, by connection
 	turns   map[string]uint32
-	limits  map[string]int64 // until when a key has reached its limit
-	counted time.Time        // when key counts were last reported
+	refused map[string]map[string]heard // by connection and name
+	limits  map[string]int64            // until when a key has reached its limit
+	counted time.Time                   // when key counts were last reported
 }
 
 type mark struct {

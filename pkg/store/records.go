@@ -114,6 +114,14 @@ type Cooldown struct {
 	Since        int64  `json:"since,omitempty"`
 }
 
+// Refusal is something in requests that the server of a connection has refused
+// by name. Until a time it gets an older form of it.
+type Refusal struct {
+	ConnectionID string `json:"connectionId"`
+	Field        string `json:"field"`
+	Until        int64  `json:"until"` // Unix milliseconds
+}
+
 // Settings are a machine's settings; a zero field means the default.
 type Settings struct {
 	Strategy         string `json:"strategy,omitempty"`           // priority, round-robin
@@ -136,6 +144,7 @@ type Machine struct {
 	ModelAliases map[string]string `json:"modelAliases,omitempty"`
 	Disabled     []DisabledModels  `json:"disabledModels,omitempty"`
 	Cooldowns    []Cooldown        `json:"cooldowns,omitempty"`
+	Refusals     []Refusal         `json:"refusals,omitempty"`
 	Settings     Settings          `json:"settings"`
 }
 

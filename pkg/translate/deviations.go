@@ -48,6 +48,9 @@ type Deviations struct {
 	ToolID int
 	// ZeroSample: temperature 0 is sent as do_sample false.
 	ZeroSample bool
+	// Passes: a chat client's body passes byte for byte but for the model and
+	// what the server has refused by name (Options.Refuses).
+	Passes bool
 	// Anthropic is the anthropic_version that a Messages body carries instead
 	// of the model (hosted Claude).
 	Anthropic string
@@ -55,10 +58,12 @@ type Deviations struct {
 
 const maxTokensName = "max_tokens"
 
-// compatible is any server that calls itself OpenAI-compatible. Some of them
-// (DeepSeek, Kimi behind a gateway) refuse a conversation whose assistant
-// messages have lost their reasoning_content.
-var compatible = Deviations{MaxTokens: maxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true, Thoughts: true}
+// compatible is any server that calls itself OpenAI-compatible. A chat client's
+// body passes; translated requests get the older names, which most of them
+// know, and the reasoning of the conversation: some servers (DeepSeek, Kimi
+// behind a gateway) refuse one whose assistant messages have lost their
+// reasoning_content.
+var compatible = Deviations{Passes: true, MaxTokens: maxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true, Thoughts: true}
 
 // deviations lists the providers that differ from compatible or from OpenAI,
 // after the notes of the provider table and the vendors' references.

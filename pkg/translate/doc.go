@@ -47,6 +47,7 @@ type Options struct {
 	MaxOutput  int64       // most tokens that the model gives; 0 is unknown
 	Version    string      // anthropic-version of a Messages upstream; empty is 2023-06-01
 	Reasoning  bool        // the model reasons (catalogue); OpenAI's are known by their ids as well
+	Refuses    Refusals    // what the upstream has refused by name before
 	// Issuer names who signs the thinking of this upstream. A signature only
 	// goes back to its issuer. Empty: anthropic, gemini, openai, cohere or chat.
 	Issuer string
@@ -89,6 +90,9 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
 	} else if from == to {
 		return same(from, body, root, &opt)
+	}
+	if opt.Refuses != 0 && to == Chat {
+		opt.Deviations = opt.Refuses.over(opt.deviations())
 	}
 	root := gjson.ParseBytes(body)
 	q := &request{from: from}

@@ -14,9 +14,10 @@ import (
 // bytes pass; only this is changed:
 //
 //   - model;
-//   - chat: what the upstream is known to refuse or to call otherwise
-//     (Deviations), and the fields for reasoning and signatures that weir adds
-//     to answers, for upstreams that do not know them;
+//   - chat: what a provider of the table is known to refuse or to call
+//     otherwise (Deviations), and the fields for reasoning and signatures that
+//     weir adds to answers, for upstreams that do not know them; for any other
+//     compatible server only what it has refused by name (Options.Refuses);
 //   - Messages: thoughts that another provider signed, and for hosted Claude
 //     anthropic_version in place of the model.
 func same(d Dialect, body []byte, root gjson.Result, opt *Options) ([]byte, []string, error) {
@@ -86,6 +87,10 @@ func (p *patch) rename(from, to string) {
 
 func (p *patch) chat(opt *Options) {
 	v := opt.deviations()
+	if v.Passes {
+		p.refused(opt.Refuses)
+		return
+	}
 	if !v.openAI() {
 		if v.MaxTokens != "" {
 			p.rename("max_completion_tokens", v.MaxTokens)
@@ -118,6 +123,31 @@ func (p *patch) chat(opt *Options) {
 	if v.System && bytes.Contains(p.body, []byte("developer")) || v.ToolID > 0 ||
 		!v.Thoughts && mentionsReasoning(p.body) {
 		p.chatMessages(v)
+	}
+}
+
+// refused puts what the server has refused by name into its older form.
+func (p *patch) refused(r Refusals) {
+	if r&RefusesMaxCompletionTokens != 0 && p.has("max_completion_tokens") {
+		p.rename("max_completion_tokens", maxTokensName)
+		p.note("max_completion_tokens")
+	}
+	if r&RefusesEffort != 0 {
+		p.drop("reasoning_effort")
+	}
+	if r&RefusesDeveloper != 0 && bytes.Contains(p.body, []byte("developer")) {
+		p.each("messages", func(m gjson.Result) (string, bool) {
+			if m.Get("role").Str != "developer" {
+				return m.Raw, true
+			}
+			p.note("developer")
+			return members(m, func(name string, x gjson.Result) (string, bool) {
+				if name == "role" {
+					return `"system"`, true
+				}
+				return x.Raw, true
+			}), true
+		})
 	}
 }
 

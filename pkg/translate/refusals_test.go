@@ -1,0 +1,87 @@
+package translate_test
+
+import (
+	"reflect"
+	"testing"
+
+	"weir/pkg/translate"
+)
+
+// A compatible server gets a chat client's bytes but for the model, and older
+// forms only of what it has refused by name.
+func TestCompatibleServerGetsTheClientsBytes(t *testing.T) {
+	const in = `{ "model":"eo/gpt-5", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`
+	tests := []struct {
+		name    string
+		refuses translate.Refusals
+		want    string
+		dropped []string
+	}{
+		{"nothing refused", 0,
+			`{ "model":"up", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, nil},
+		{"max_completion_tokens refused", translate.RefusesMaxCompletionTokens,
+			`{ "model":"up", "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1,"max_tokens":222}`, []string{"max_completion_tokens"}},
+		{"developer refused", translate.RefusesDeveloper,
+			`{ "model":"up", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"system","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, []string{"developer"}},
+		{"reasoning_effort refused", translate.RefusesEffort,
+			`{ "model":"up", "max_completion_tokens":222,"messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, []string{"reasoning_effort"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opt := translate.Options{Model: "up", Deviations: translate.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
+			got, dropped, err := translate.Request(translate.Chat, translate.Chat, []byte(in), opt)
+			if err != nil || string(got) != tt.want || !reflect.DeepEqual(dropped, tt.dropped) {
+				t.Errorf("got\n%s %v %v\nwant\n%s %v", got, dropped, err, tt.want, tt.dropped)
+			}
+		})
+	}
+}
+
+// A translated request gets the newer name where the older one was refused.
+func TestTranslatedRequestAvoidsRefusedNames(t *testing.T) {
+	const in = `{"model":"a","max_tokens":7,"system":"s","messages":[{"role":"user","content":"b"}]}`
+	for _, tt := range []struct {
+		refuses translate.Refusals
+		want    string
+	}{
+		{0, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_tokens":7}`},
+		{translate.RefusesMaxTokens, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_completion_tokens":7}`},
+	} {
+		opt := translate.Options{Model: "up", Deviations: translate.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
+		got, _, err := translate.Request(translate.Messages, translate.Chat, []byte(in), opt)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("got\n%s %v\nwant\n%s", got, err, tt.want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	const sent = `{"max_completion_tokens":1,"reasoning_effort":"low","messages":[{"role":"developer","content":"a"}]}`
+	tests := []struct {
+		name                      string
+		status                    int
+		code, param, message, raw string
+		want                      translate.Refusals
+	}{
+		{"param and code", 400, "unsupported_parameter", "max_completion_tokens", "", "", translate.RefusesMaxCompletionTokens},
+		{"param alone", 400, "", "max_completion_tokens", "nope", "", translate.RefusesMaxCompletionTokens},
+		{"a wrong value", 400, "invalid_value", "max_completion_tokens", "", "", 0},
+		{"another field", 400, "unsupported_parameter", "top_k", "", "", 0},
+		{"a field that was not sent", 400, "unsupported_parameter", "max_tokens", "", "", 0},
+		{"documented text", 400, "", "", "Unrecognized request argument supplied: max_completion_tokens", "", translate.RefusesMaxCompletionTokens},
+		{"any other text", 400, "", "", "max_completion_tokens is nice", "", 0},
+		{"pydantic list", 422, "", "", "Extra inputs are not permitted", `{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}`, translate.RefusesMaxCompletionTokens},
+		{"pydantic list of a nested field", 422, "", "", "", `{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"max_completion_tokens"]}]}`, 0},
+		{"role by param", 400, "invalid_value", "messages[0].role", "", "", translate.RefusesDeveloper},
+		{"role by text", 400, "", "", "messages[0].role: unknown variant `developer`, expected one of `system`", "", translate.RefusesDeveloper},
+		{"effort", 400, "unsupported_parameter", "reasoning_effort", "", "", translate.RefusesEffort},
+		{"a value of effort", 400, "unsupported_value", "reasoning_effort", "", "", 0},
+		{"effort without a code", 400, "", "reasoning_effort", "", "", 0},
+		{"another status", 500, "unsupported_parameter", "max_completion_tokens", "", "", 0},
+	}
+	for _, tt := range tests {
+		if got := translate.Refused([]byte(sent), tt.status, tt.code, tt.param, tt.message, []byte(tt.raw)); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got.Names(), tt.want.Names())
+		}
+	}
+}

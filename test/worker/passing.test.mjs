@@ -1,0 +1,116 @@
+// What passes between a client and an upstream of its own dialect, in real
+// workerd: a chat request's bytes, older forms of what a server refuses by
+// name, and the bodies of errors that no other account can help with.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../upstream/server.mjs";
+import { admin, compatible, start } from "./gateway.mjs";
+import { rows } from "./storage.mjs";
+
+let gw, up, operator, me, dir;
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), "weir-test-"));
+  up = await startUpstream();
+  gw = await start({ persist: dir });
+  operator = admin(gw);
+});
+after(async () => { await gw?.close(); await up?.close(); await rm(dir, { recursive: true, force: true }); });
+beforeEach(async () => {
+  up.clear();
+  me = await operator.machine();
+  await operator.connect(me.machineId, compatible(up));
+  await operator.connect(me.machineId, { ...compatible(up, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
+});
+
+const post = (path, body, headers = {}) => gw.fetch(path, {
+  method: "POST",
+  headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}`, ...headers },
+  body: typeof body === "string" ? body : JSON.stringify(body),
+});
+const json = (status, body) => ({ status, headers: { "content-type": "application/json" }, body: typeof body === "string" ? body : JSON.stringify(body) });
+const sent = () => up.seen.map((r) => r.body.toString());
+
+test("a compatible server gets a chat client's bytes but for the model", async () => {
+  const body = (model) => `{ "model": "${model}", "max_completion_tokens":22, "reasoning_effort" : "xhigh", "x_unknown":[1, 2],
+    "messages":[{"role":"developer","content":"x"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":null},{"role":"user","content":"Hello"}]}`;
+  const res = await post("/v1/chat/completions", body("up/m"));
+  assert.equal(res.status, 200, await res.text());
+  assert.deepEqual(sent(), [body("m")]);
+  assert.equal(res.headers.get("x-weir-dropped"), null);
+});
+
+test("what a server refuses by name it gets in its older form, in other isolates too", async () => {
+  up.script = ({ json: q }) => {
+    if (q.max_completion_tokens) return json(400, { error: { message: "Unsupported parameter: 'max_completion_tokens' is not supported with this model.", type: "invalid_request_error", param: "max_completion_tokens", code: "unsupported_parameter" } });
+    if (q.messages[0].role === "developer") return json(400, { error: { message: "Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`, `user`" } });
+    return null;
+  };
+  const body = { model: "up/m", max_completion_tokens: 22, messages: [{ role: "developer", content: "x" }, { role: "user", content: "Hello" }] };
+  const first = await post("/v1/chat/completions", body);
+  assert.equal(first.status, 200, await first.text());
+  assert.equal(first.headers.get("x-weir-dropped"), "max_completion_tokens,developer");
+  assert.deepEqual(up.seen.map(({ json: q }) => [q.max_completion_tokens, q.max_tokens, q.messages[0].role]), [[22, undefined, "developer"], [undefined, 22, "developer"], [undefined, 22, "system"]]);
+
+  up.seen.length = 0;
+  const streamed = await post("/v1/chat/completions", { ...body, stream: true });
+  assert.match(await streamed.text(), /\[DONE\]/);
+  assert.equal(up.seen.length, 1, "the connection remembers it");
+
+  // A new isolate learns it from the object, once the report is there.
+  while (!rows(gw.dir).some((r) => r.key.startsWith("refusal:") && r.value.includes("developer"))) await new Promise((r) => setTimeout(r, 20));
+  await gw.close();
+  gw = await start({ persist: dir });
+  operator = admin(gw);
+  up.seen.length = 0;
+  const res = await post("/v1/chat/completions", body);
+  assert.equal(res.status, 200, await res.text());
+  assert.deepEqual(up.seen.map(({ json: q }) => [q.max_tokens, q.messages[0].role]), [[22, "system"]]);
+});
+
+test("an error that no other account can help with passes as it is", async () => {
+  const chat = { model: "up/m", messages: [{ role: "user", content: "Hello" }] };
+  const messages = { ...chat, model: "an/m", max_tokens: 9 };
+  const thread = '{"type":"error","error":{"type":"invalid_request_error","message":"no","details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}},"request_id":"req_1"}';
+  const azure = '{ "error" : {"message":"filtered","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}} }';
+  for (const [name, path, body, status, told, want] of [
+    ["chat", "/v1/chat/completions", chat, 400, azure, azure],
+    ["a stream", "/v1/chat/completions", { ...chat, stream: true }, 422, azure, azure],
+    ["messages", "/v1/messages", messages, 400, thread, thread],
+    ["responses", "/v1/responses", { model: "up/m", input: "a" }, 400, azure, azure],
+    ["embeddings", "/v1/embeddings", { model: "up/e", input: "a" }, 400, azure, azure],
+    ["images", "/v1/images/generations", { model: "up/i", prompt: "a" }, 400, azure, azure],
+    ["speech", "/v1/audio/speech", { model: "up/s", input: "a", voice: "b" }, 404, azure, azure],
+    ["a key in it", "/v1/chat/completions", chat, 400, '{"error":{"message":"key upstream-key-long is bad","type":"t"}}', '{"error":{"message":"key *** is bad","type":"t"}}'],
+  ]) {
+    up.clear();
+    if (name === "a key in it") {
+      me = await operator.machine();
+      await operator.connect(me.machineId, compatible(up, { apiKey: "upstream-key-long" }));
+    }
+    up.script = () => json(status, told);
+    const res = await post(path, body);
+    assert.equal(res.status, status, name);
+    assert.equal(await res.text(), want, name);
+    assert.equal(res.headers.get("content-type"), "application/json", name);
+    assert.equal(up.seen.length, 1, name);
+  }
+});
+
+test("other errors are told in the client's words", async () => {
+  up.script = () => ({ status: 404, headers: { "content-type": "text/html" }, body: "<html>nginx upstream-host.internal</html>" });
+  let res = await post("/v1/chat/completions", { model: "up/m", messages: [] });
+  assert.equal(res.status, 404);
+  assert.doesNotMatch(await res.text(), /nginx|html/);
+
+  up.script = () => json(413, { type: "error", error: { type: "request_too_large", message: "too large" }, request_id: "r" });
+  res = await post("/v1/chat/completions", { model: "an/m", messages: [{ role: "user", content: "a" }] });
+  assert.deepEqual([res.status, await res.json()], [413, { error: { message: "too large", type: "request_too_large", param: null, code: null } }]);
+
+  up.script = () => json(400, { error: { message: "long", type: "invalid_request_error", param: "messages", code: "context_length_exceeded" } });
+  res = await post("/v1/messages", { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] });
+  const body = await res.json();
+  assert.deepEqual([res.status, body.error], [400, { type: "invalid_request_error", message: "long", param: "messages", code: "context_length_exceeded" }]);
+});
