@@ -21,6 +21,7 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/upstream"
 	"weir/pkg/usage"
 )
 
@@ -36,6 +37,7 @@ type Dialog struct {
 	Allows   media.Allows // nil allows all
 	Usage    recorder     // nil records nothing
 	Now      func() time.Time
+	Pause    upstream.Pauser // lets others run in a long translation; nil never pauses
 
 	// chatOnly are the connections whose server turned out to have no
 	// Responses endpoint though its provider's row has one. A connection's id
@@ -64,7 +66,7 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts, before: c.Trace.Attempts}
+	x := &exchange{ctx: ctx, dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts, before: c.Trace.Attempts}
 	call := &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets,
 		Build: x.build, Base: x.base, Check: x.check, Again: x.again, Form: x.form,

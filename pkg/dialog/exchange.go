@@ -1,6 +1,7 @@
 package dialog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,6 +34,7 @@ const (
 
 // exchange is one client's request on its way to the upstreams and back.
 type exchange struct {
+	ctx      context.Context
 	dialog   *Dialog
 	call     *auth.Call
 	ask      *Ask
@@ -137,6 +139,10 @@ func (x *exchange) options() translate.Options {
 	}
 	if x.way.dialect == x.ask.Dialect && len(o.Deviations.DropReasoning) == 0 {
 		return o
+	}
+	if x.way.dialect != x.ask.Dialect && x.dialog.Pause != nil {
+		// The call goes on whether or not its client has left meanwhile.
+		o.Pause = func() { _ = x.dialog.Pause.Pause(x.ctx, 0) }
 	}
 	for _, m := range catalog.Lookup(x.to.Provider.Alias, x.to.Model) {
 		if m.Kind == catalog.LLM {

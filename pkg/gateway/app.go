@@ -176,7 +176,7 @@ func New(cfg Config, p Ports) *App {
 		}
 	}
 	talk := func(s accounts.Sender) *dialog.Dialog {
-		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now}
+		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now, Pause: p.Pause}
 	}
 	sound := func(s accounts.Sender) *audio.Handler {
 		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now}

@@ -40,7 +40,7 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.id, a.model = str(root.Get("id")), str(root.Get("model"))
 	a.tier = str(root.Get("service_tier"))
 	a.usage = chatUsage(root)
-	a.blocks = chatThinking(m, opt.issuer(Chat))
+	a.blocks = append(a.blocks, chatThinking(m, opt.issuer(Chat))...)
 	text := block{}
 	var run joined
 	switch c := m.Get("content"); {
@@ -57,9 +57,10 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			return true
 		})
 	}
-	forEach(m.Get("annotations"), func(_, v gjson.Result) bool {
+	notes := m.Get("annotations")
+	forEach(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
-			text.cites = append(text.cites, citation{str(u.Get("url")), str(u.Get("title"))})
+			text.cites = append(room(text.cites, notes), citation{str(u.Get("url")), str(u.Get("title"))})
 		}
 		return true
 	})

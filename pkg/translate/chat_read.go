@@ -59,7 +59,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 			err = readChatTools(v, q)
 		case "functions":
 			forEach(v, func(_, f gjson.Result) bool {
-				q.tools = append(q.tools, function(f))
+				q.tools = append(room(q.tools, v), function(f))
 				return true
 			})
 		case "tool_choice":
@@ -127,6 +127,8 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 	}
 	i := 0
 	forEach(messages, func(_, m gjson.Result) bool {
+		q.did(pieceWork + len(m.Raw))
+		q.messages = room(q.messages, messages)
 		err = readChatMessage(i, m, q)
 		i++
 		return err == nil
@@ -195,8 +197,9 @@ func readChatAssistant(at string, m gjson.Result, q *request) error {
 		blocks = append(blocks, block{kind: refusalBlock, text: s})
 	}
 	q.dropSet("audio", m.Get("audio.id").Raw)
-	forEach(m.Get("tool_calls"), func(_, c gjson.Result) bool {
-		blocks = append(blocks, chatCall(c))
+	calls := m.Get("tool_calls")
+	forEach(calls, func(_, c gjson.Result) bool {
+		blocks = append(room(blocks, calls), chatCall(c))
 		return true
 	})
 	if f := m.Get("function_call"); f.IsObject() {
@@ -218,7 +221,8 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 	signed := false
 	var run joined // the text of the last block, when it came in pieces
 	last := int64(-1)
-	forEach(m.Get("reasoning_details"), func(_, v gjson.Result) bool {
+	details := m.Get("reasoning_details")
+	forEach(details, func(_, v gjson.Result) bool {
 		format := str(v.Get("format"))
 		index := int64(-1)
 		if n := v.Get("index"); n.Type == gjson.Number {
@@ -251,7 +255,7 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 		settleThought(blocks, &run)
 		run.add("", b.text)
 		last = index
-		blocks = append(blocks, b)
+		blocks = append(room(blocks, details), b)
 		return true
 	})
 	settleThought(blocks, &run)
@@ -362,7 +366,7 @@ func contentOf(at string, v gjson.Result, part func(gjson.Result) (block, error)
 	forEach(v, func(_, p gjson.Result) bool {
 		var b block
 		b, err = part(p)
-		blocks = append(blocks, b)
+		blocks = append(room(blocks, v), b)
 		return err == nil
 	})
 	return blocks, err

@@ -13,10 +13,10 @@ func readChatTools(v gjson.Result, q *request) (err error) {
 	forEach(v, func(_, t gjson.Result) bool {
 		switch kind := str(t.Get("type")); kind {
 		case "function":
-			q.tools = append(q.tools, function(t.Get("function")))
+			q.tools = append(room(q.tools, v), function(t.Get("function")))
 		case "custom":
 			c := t.Get("custom")
-			q.tools = append(q.tools, customTool(c, c.Get("format"), c.Get("format.grammar")))
+			q.tools = append(room(q.tools, v), customTool(c, c.Get("format"), c.Get("format.grammar")))
 		default:
 			q.drop("tools." + kind)
 		}

@@ -193,7 +193,7 @@ func joinTexts(blocks []block, sep string) string {
 // rest as a user message. Pictures in results move to it: a tool message has
 // text only.
 func writeChatUser(q *request, d *doc, blocks []block, v *Deviations) {
-	var rest []block
+	rest := q.others(blocks)
 	for i := range blocks {
 		b := &blocks[i]
 		if b.kind != toolResultBlock {
@@ -204,16 +204,6 @@ func writeChatUser(q *request, d *doc, blocks []block, v *Deviations) {
 		d.str("tool_call_id", v.toolID(b.id))
 		d.str("content", resultText(b))
 		d.close('}')
-		for _, p := range b.parts {
-			if p.kind != textBlock {
-				rest = append(rest, p)
-			}
-		}
-	}
-	for _, b := range blocks {
-		if b.kind != toolResultBlock {
-			rest = append(rest, b)
-		}
 	}
 	if len(rest) == 0 && len(blocks) > 0 {
 		return
@@ -222,6 +212,26 @@ func writeChatUser(q *request, d *doc, blocks []block, v *Deviations) {
 	d.str("role", "user")
 	writeChatParts(q, d, rest)
 	d.close('}')
+}
+
+// others returns what a user message has beside the results of tools: first
+// what is no text within the results, then the other blocks.
+func (q *request) others(blocks []block) []block {
+	rest := withoutResults(blocks)
+	var found []block
+	for i := range blocks {
+		if b := &blocks[i]; b.kind == toolResultBlock {
+			for j := range b.parts {
+				if b.parts[j].kind != textBlock {
+					found = append(grow(found, q.pieces), b.parts[j])
+				}
+			}
+		}
+	}
+	if len(found) == 0 {
+		return rest
+	}
+	return append(found, rest...)
 }
 
 // resultText flattens a tool's result.
@@ -311,15 +321,13 @@ func writeChatAssistant(q *request, d *doc, blocks []block, opt *Options, v *Dev
 	d.open("", '{')
 	d.str("role", "assistant")
 	calls, refused := 0, joined{}
-	var thoughts []block
+	thoughts := pick(blocks, func(b *block) bool { return b.kind == thinkingBlock })
 	for i := range blocks {
 		switch b := &blocks[i]; b.kind {
 		case toolUseBlock:
 			calls++
 		case refusalBlock:
 			refused.add("", b.text)
-		case thinkingBlock:
-			thoughts = append(thoughts, *b)
 		}
 	}
 	text := joinTexts(blocks, "")

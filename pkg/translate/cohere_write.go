@@ -101,11 +101,10 @@ func writeCohereRequest(q *request, d *doc, opt *Options) error {
 }
 
 func writeCohereUser(q *request, d *doc, blocks []block) error {
-	var rest []block
+	rest := q.others(blocks)
 	for i := range blocks {
 		b := &blocks[i]
 		if b.kind != toolResultBlock {
-			rest = append(rest, *b)
 			continue
 		}
 		d.open("", '{')
@@ -113,11 +112,6 @@ func writeCohereUser(q *request, d *doc, blocks []block) error {
 		d.str("tool_call_id", b.id)
 		d.str("content", resultText(b))
 		d.close('}')
-		for _, p := range b.parts {
-			if p.kind != textBlock {
-				rest = append(rest, p)
-			}
-		}
 	}
 	if len(rest) == 0 && len(blocks) > 0 {
 		return nil

@@ -187,18 +187,13 @@ func (c *converse) documentName(title string) string {
 		base = "document"
 	}
 	name := base
-	for n := 2; c.named(name); n++ {
-		name = base + " " + strconv.Itoa(n)
+	for c.documents[name] > 0 {
+		c.documents[base]++
+		name = base + " " + strconv.Itoa(c.documents[base])
 	}
-	c.documents = append(c.documents, name)
+	if c.documents == nil {
+		c.documents = map[string]int{}
+	}
+	c.documents[name]++
 	return name
-}
-
-func (c *converse) named(name string) bool {
-	for _, d := range c.documents {
-		if d == name {
-			return true
-		}
-	}
-	return false
 }

@@ -44,7 +44,7 @@ type converse struct {
 	opt       *Options
 	model     *converseModel
 	marks     int
-	documents []string
+	documents map[string]int // how many of a name there were
 }
 
 // writeConverseRequest writes a Converse request; the model stands in its
@@ -212,15 +212,13 @@ func (c *converse) messages(lead int) error {
 	first := true
 	for i := 0; i < len(list); {
 		r := list[i].role
-		var blocks []block
-		for ; i < len(list) && (list[i].role == assistant) == (r == assistant); i++ {
-			blocks = append(blocks, list[i].blocks...)
-		}
+		turn := turnOf(list[i:])
+		i += len(turn)
 		name := "user"
 		if r == assistant {
 			name = "assistant"
 			if i == len(list) {
-				trimLast(blocks)
+				trimLast(turn)
 			}
 		}
 		at := len(d.b)
@@ -232,16 +230,18 @@ func (c *converse) messages(lead int) error {
 		d.open("content", '[')
 		start := len(d.b)
 		document, text := false, false
-		for pass := 0; pass < 2; pass++ {
-			for j := range blocks {
-				b := &blocks[j]
-				if (b.kind == toolResultBlock) != (pass == 0) {
-					continue
-				}
-				document = document || b.kind == documentBlock
-				text = text || b.kind == textBlock && strings.TrimSpace(b.text) != ""
-				if err := c.block(b); err != nil {
-					return err
+		for _, results := range [...]bool{true, false} {
+			for m := range turn {
+				for j := range turn[m].blocks {
+					b := &turn[m].blocks[j]
+					if (b.kind == toolResultBlock) != results {
+						continue
+					}
+					document = document || b.kind == documentBlock
+					text = text || b.kind == textBlock && strings.TrimSpace(b.text) != ""
+					if err := c.block(b); err != nil {
+						return err
+					}
 				}
 			}
 		}

@@ -66,7 +66,15 @@ func Estimate(d Dialect, body []byte) int64 {
 	return c.n
 }
 
-type counter struct{ n int64 }
+type counter struct {
+	n     int64
+	depth int
+}
+
+// maxCountDepth is how deep the parts of a message that a model reads lie
+// within each other. What is deeper counts as text: to look at each level would
+// take the length times the depth.
+const maxCountDepth = 12
 
 func (c *counter) conversation(v gjson.Result) {
 	if v.Type == gjson.String {
@@ -90,7 +98,11 @@ func (c *counter) tool(t gjson.Result) {
 
 // value counts what a model reads of a value.
 func (c *counter) value(key string, v gjson.Result) {
+	c.depth++
+	defer func() { c.depth-- }()
 	switch {
+	case c.depth > maxCountDepth:
+		c.text(v.Raw)
 	case v.Type == gjson.String:
 		switch key {
 		case "role", "type", "id", "tool_use_id", "tool_call_id", "call_id", "signature", "thoughtSignature",

@@ -56,6 +56,9 @@ type Options struct {
 	// Clean makes a failure that a stream tells of fit to be shown; nil leaves
 	// it as it is.
 	Clean func(*apierr.Error)
+	// Pause lets others run. Request and Response call it after every MiB of
+	// work or so; nil never pauses.
+	Pause func()
 }
 
 var noDeviations Deviations
@@ -81,12 +84,20 @@ func (o *Options) issuer(d Dialect) string {
 // dropped names the fields of the client's dialect that the upstream does not
 // get, each once, in the order met; they belong in x-weir-dropped. The error
 // is an *apierr.Error with status 400. For from == to the bytes pass: only the
-// model and what Deviations says is changed (see same.go).
+// model and what Deviations says is changed (see same.go). Between different
+// dialects a body of more than 24,000 pieces is refused with 413.
 func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []string, err error) {
-	if err := check(body); err != nil {
+	pieces := 0
+	if from == to {
+		err = check(body)
+	} else {
+		pieces, err = scan(body)
+	}
+	if err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
 	}
-	if root := gjson.Parse(view(body)); !root.IsObject() {
+	root := gjson.Parse(view(body))
+	if !root.IsObject() {
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
 	} else if from == to {
 		return same(from, body, root, &opt)
@@ -94,8 +105,11 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	if opt.Refuses != 0 && to == Chat {
 		opt.Deviations = opt.Refuses.over(opt.deviations())
 	}
-	root := gjson.ParseBytes(body)
-	q := &request{from: from}
+	if pieces > maxPieces {
+		return nil, nil, tooManyPieces(pieces)
+	}
+	q := &request{from: from, pieces: pieces, pacer: pacer{pause: opt.Pause}}
+	q.did(2 * len(body))
 	switch from {
 	case Chat:
 		err = readChatRequest(root, q)
@@ -109,7 +123,7 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	if err != nil {
 		return nil, nil, err
 	}
-	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256)}
+	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256), pace: &q.pacer}
 	if to != Chat && to != Responses {
 		q.dropDetails()
 	}
@@ -127,6 +141,9 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	case Converse:
 		err = writeConverseRequest(q, &d, &opt)
 	}
+	if err == nil && q.schemas > maxSchemas {
+		err = apierr.New(413, "request_too_large", "The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,8 +158,9 @@ func Response(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error)
 	if err != nil {
 		return nil, Usage{}, err
 	}
-	var d doc
-	d.b = make([]byte, 0, len(body)+256)
+	pace := pacer{pause: opt.Pause}
+	pace.did(2 * len(body))
+	d := doc{b: make([]byte, 0, len(body)+256), pace: &pace}
 	a.write(to, &d, &opt)
 	return d.b, a.usage, nil
 }
@@ -164,10 +182,14 @@ func badBody() *apierr.Error {
 }
 
 func readAnswer(from Dialect, body []byte, opt *Options) (*answer, error) {
-	if check(body) != nil {
+	pieces, err := scan(body)
+	if err != nil {
 		return nil, badBody()
 	}
-	root := gjson.ParseBytes(body)
+	if pieces > maxPieces {
+		return nil, apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", maxPieces)
+	}
+	root := gjson.Parse(view(body))
 	if from == Gemini && root.IsArray() {
 		root = root.Get("0")
 	}
@@ -178,6 +200,9 @@ func readAnswer(from Dialect, body []byte, opt *Options) (*answer, error) {
 		return nil, e
 	}
 	a := &answer{}
+	if pieces > many {
+		a.blocks = make([]block, 0, pieces)
+	}
 	var ok bool
 	switch from {
 	case Chat:

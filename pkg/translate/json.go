@@ -12,7 +12,11 @@ import (
 // doc writes JSON and puts the commas itself: a value follows a comma unless
 // an opening bracket, a colon or a space of the frame stands before it. An
 // empty key is an element of an array.
-type doc struct{ b []byte }
+type doc struct {
+	b    []byte
+	pace *pacer // nil never pauses
+	done int    // bytes that the pacer knows of
+}
 
 func (d *doc) key(name string) {
 	if n := len(d.b); n > 0 {
@@ -28,7 +32,14 @@ func (d *doc) key(name string) {
 }
 
 func (d *doc) open(key string, bracket byte) { d.key(key); d.b = append(d.b, bracket) }
-func (d *doc) close(bracket byte)            { d.b = append(d.b, bracket) }
+
+func (d *doc) close(bracket byte) {
+	d.b = append(d.b, bracket)
+	if d.pace != nil {
+		d.pace.did(pieceWork + max(0, len(d.b)-d.done))
+		d.done = len(d.b)
+	}
+}
 
 func (d *doc) str(key, value string) { d.key(key); d.b = fields.Quote(d.b, value) }
 

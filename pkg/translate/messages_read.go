@@ -72,11 +72,11 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 				q.effort = e
 			}
 			if f := v.Get("format"); f.IsObject() {
-				q.format = messagesFormat(f)
+				q.format = q.messagesFormat(f)
 			}
 			q.dropOthers("output_config.", v, "effort", "format")
 		case "output_format":
-			q.format = messagesFormat(v)
+			q.format = q.messagesFormat(v)
 		case "metadata":
 			q.user = str(v.Get("user_id"))
 		case "service_tier":
@@ -108,6 +108,8 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 	}
 	i, lead := 0, len(q.messages)
 	forEach(messages, func(_, m gjson.Result) bool {
+		q.did(pieceWork + len(m.Raw))
+		q.messages = room(q.messages, messages)
 		at := "messages." + strconv.Itoa(i)
 		i++
 		var blocks []block
@@ -166,10 +168,10 @@ func noThreads() error {
 	return e
 }
 
-func messagesFormat(v gjson.Result) format {
+func (q *request) messagesFormat(v gjson.Result) format {
 	f := format{kind: formatSchema, schema: "{}"}
 	if s := v.Get("schema"); s.IsObject() {
-		if f.schema = s.Raw; strictable(s) {
+		if f.schema = s.Raw; q.strictable(s) {
 			f.strict = "true"
 		}
 	}
@@ -187,7 +189,7 @@ func readMessagesTools(v gjson.Result, q *request) error {
 			if s := t.Get("input_schema"); s.IsObject() {
 				f.schema = s.Raw
 			}
-			q.tools = append(q.tools, f)
+			q.tools = append(room(q.tools, v), f)
 			q.dropOthers("tools.", t, "name", "description", "input_schema", "type", "strict", "cache_control")
 		case strings.HasPrefix(kind, "web_search"):
 			q.search = true
@@ -200,6 +202,10 @@ func readMessagesTools(v gjson.Result, q *request) error {
 	return nil
 }
 
+// maxContentDepth is how deep contents lie within each other: a message has a
+// result, which has a document, which has text.
+const maxContentDepth = 8
+
 // messagesContent reads a content: a text, or an array of blocks.
 func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err error) {
 	switch {
@@ -210,6 +216,10 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 	case !v.IsArray():
 		return nil, apierr.Invalid(at, "content must be a string or an array of blocks.")
 	}
+	if q.depth++; q.depth > maxContentDepth {
+		return nil, apierr.Invalid(at, "content is nested too deeply.")
+	}
+	defer func() { q.depth-- }()
 	forEach(v, func(_, p gjson.Result) bool {
 		var b block
 		ok := true
@@ -263,7 +273,8 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 		}
 		b.cache = cacheOf(p.Get("cache_control"))
 		if ok {
-			blocks = append(blocks, b)
+			q.did(pieceWork)
+			blocks = append(room(blocks, v), b)
 		}
 		return err == nil
 	})

@@ -214,12 +214,10 @@ func writeMessagesMessages(q *request, d *doc, opt *Options, lead int, marks *in
 	first := true
 	for i := 0; i < len(list); {
 		r := list[i].role
-		var blocks []block
-		for ; i < len(list) && (list[i].role == assistant) == (r == assistant); i++ {
-			blocks = append(blocks, list[i].blocks...)
-		}
+		turn := turnOf(list[i:])
+		i += len(turn)
 		if r == assistant && i == len(list) {
-			trimLast(blocks)
+			trimLast(turn)
 		}
 		at := len(d.b)
 		name := "user"
@@ -236,13 +234,16 @@ func writeMessagesMessages(q *request, d *doc, opt *Options, lead int, marks *in
 		d.str("role", name)
 		d.open("content", '[')
 		start := len(d.b)
-		for pass := 0; pass < 2; pass++ {
-			for j := range blocks {
-				if (blocks[j].kind == toolResultBlock) != (pass == 0) {
-					continue
-				}
-				if err := writeMessagesBlock(q, d, &blocks[j], opt, marks); err != nil {
-					return err
+		for _, results := range [...]bool{true, false} {
+			for m := range turn {
+				for j := range turn[m].blocks {
+					b := &turn[m].blocks[j]
+					if (b.kind == toolResultBlock) != results {
+						continue
+					}
+					if err := writeMessagesBlock(q, d, b, opt, marks); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -258,10 +259,28 @@ func writeMessagesMessages(q *request, d *doc, opt *Options, lead int, marks *in
 	return nil
 }
 
+// turnOf returns the messages at the front that are one turn: of the model, or
+// of everybody else.
+func turnOf(list []message) []message {
+	for n := range list {
+		if (list[n].role == assistant) != (list[0].role == assistant) {
+			return list[:n]
+		}
+	}
+	return list
+}
+
 // trimLast takes the blanks off the end of a prefill, which are refused.
-func trimLast(blocks []block) {
-	if n := len(blocks); n > 0 && blocks[n-1].kind == textBlock {
-		blocks[n-1].text = strings.TrimRight(blocks[n-1].text, " \t\r\n")
+func trimLast(turn []message) {
+	for len(turn) > 0 {
+		blocks := turn[len(turn)-1].blocks
+		if n := len(blocks); n > 0 {
+			if blocks[n-1].kind == textBlock {
+				blocks[n-1].text = strings.TrimRight(blocks[n-1].text, " \t\r\n")
+			}
+			return
+		}
+		turn = turn[:len(turn)-1]
 	}
 }
 

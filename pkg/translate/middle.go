@@ -32,7 +32,12 @@ const (
 
 // block is a piece of a message.
 type block struct {
-	kind   blockKind
+	kind     blockKind
+	custom   bool // a call of a custom tool
+	failed   bool // the tool reported an error
+	redacted bool // a thinking block without text
+	compacts bool // a summary of everything before it
+
 	text   string // of text, thinking, refusal, and of a document that is text
 	mime   string // media type of data
 	data   string // base64
@@ -43,13 +48,9 @@ type block struct {
 	id     string // of a tool call, and of the result that belongs to it
 	name   string // of a tool
 	args   string // arguments of a call: JSON text, perhaps broken; of a custom tool any text
-	custom bool   // a call of a custom tool
 	parts  []block
-	failed bool // the tool reported an error
 	// sig is opaque to all but issuer. On a tool call it is Gemini's.
 	sig, issuer string
-	redacted    bool   // a thinking block without text
-	compacts    bool   // a summary of everything before it
 	cache       string // "", "5m", "1h": ends a cached prefix
 	cites       []citation
 }
@@ -114,6 +115,8 @@ const (
 
 // request is what a client asks. Numbers keep the text they came in.
 type request struct {
+	pacer
+	pieces   int // of the body
 	from     Dialect
 	messages []message
 	tools    []tool
@@ -141,6 +144,8 @@ type request struct {
 	cache                       string // cache control of the whole prompt
 
 	dropped []string
+	depth   int               // of the content that is read
+	schemas int               // bytes of schemas read, see maxSchemas
 	names   map[string]string // of tools by call id, see toolName
 }
 
@@ -243,9 +248,13 @@ func (q *request) stops() (list []string) {
 // picture.
 func (q *request) dropDetails() {
 	for i := range q.messages {
-		for _, b := range q.messages[i].blocks {
-			for _, p := range append(b.parts[:len(b.parts):len(b.parts)], b) {
-				if p.detail != "" && p.detail != "auto" {
+		for j := range q.messages[i].blocks {
+			b := &q.messages[i].blocks[j]
+			if b.detail != "" && b.detail != "auto" {
+				q.dropField(fieldDetail)
+			}
+			for k := range b.parts {
+				if p := &b.parts[k]; p.detail != "" && p.detail != "auto" {
 					q.dropField(fieldDetail)
 				}
 			}
@@ -257,10 +266,10 @@ func (q *request) dropDetails() {
 // begins a message.
 func (q *request) add(r role, b block) {
 	if n := len(q.messages); n > 0 && q.messages[n-1].role == r {
-		q.messages[n-1].blocks = append(q.messages[n-1].blocks, b)
+		q.messages[n-1].blocks = append(grow(q.messages[n-1].blocks, q.pieces), b)
 		return
 	}
-	q.messages = append(q.messages, message{r, []block{b}})
+	q.messages = append(grow(q.messages, q.pieces), message{r, []block{b}})
 }
 
 // lead gives how many messages at the front are the system prompt. A

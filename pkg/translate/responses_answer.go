@@ -19,7 +19,7 @@ func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.tier = str(root.Get("service_tier"))
 	a.usage = responsesUsage(root.Get("usage"))
 	forEach(output, func(_, item gjson.Result) bool {
-		a.blocks = append(a.blocks, responsesItem(item, opt)...)
+		a.blocks = responsesItem(a.blocks, item, opt)
 		return true
 	})
 	if p := output.Get("#(type==\"message\").content.0.logprobs"); p.IsArray() && p.Get("#").Int() > 0 {
@@ -33,8 +33,8 @@ func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	return true
 }
 
-// responsesItem reads an item of the output.
-func responsesItem(v gjson.Result, opt *Options) (blocks []block) {
+// responsesItem appends what an item of the output holds.
+func responsesItem(blocks []block, v gjson.Result, opt *Options) []block {
 	switch str(v.Get("type")) {
 	case "message":
 		forEach(v.Get("content"), func(_, p gjson.Result) bool {

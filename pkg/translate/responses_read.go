@@ -105,6 +105,8 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 	case input.IsArray():
 		i := 0
 		forEach(input, func(_, item gjson.Result) bool {
+			q.did(pieceWork + len(item.Raw))
+			q.messages = room(q.messages, input)
 			err = readResponsesItem("input["+strconv.Itoa(i)+"]", item, q)
 			i++
 			return err == nil
@@ -212,10 +214,10 @@ func readResponsesTools(v gjson.Result, q *request) error {
 	forEach(v, func(_, t gjson.Result) bool {
 		switch kind := str(t.Get("type")); {
 		case kind == "function":
-			q.tools = append(q.tools, function(t))
+			q.tools = append(room(q.tools, v), function(t))
 		case kind == "custom":
 			f := t.Get("format")
-			q.tools = append(q.tools, customTool(t, f, f))
+			q.tools = append(room(q.tools, v), customTool(t, f, f))
 		case strings.HasPrefix(kind, "web_search"):
 			q.search = true
 			q.web.readTool(t)

@@ -98,11 +98,10 @@ func writeResponsesRequest(q *request, d *doc, opt *Options) error {
 }
 
 func writeResponsesUser(d *doc, m *message) error {
-	var rest []block
+	rest := withoutResults(m.blocks)
 	for i := range m.blocks {
 		b := &m.blocks[i]
 		if b.kind != toolResultBlock {
-			rest = append(rest, *b)
 			continue
 		}
 		d.open("", '{')
@@ -151,6 +150,31 @@ func writeResponsesUser(d *doc, m *message) error {
 	d.close(']')
 	d.close('}')
 	return nil
+}
+
+// withoutResults returns the blocks that are no results of tools.
+func withoutResults(blocks []block) []block {
+	return pick(blocks, func(b *block) bool { return b.kind != toolResultBlock })
+}
+
+// pick returns the blocks that are wanted.
+func pick(blocks []block, wanted func(*block) bool) []block {
+	n := 0
+	for i := range blocks {
+		if wanted(&blocks[i]) {
+			n++
+		}
+	}
+	if n == 0 || n == len(blocks) {
+		return blocks[:n]
+	}
+	picked := make([]block, 0, n)
+	for i := range blocks {
+		if wanted(&blocks[i]) {
+			picked = append(picked, blocks[i])
+		}
+	}
+	return picked
 }
 
 func responsesText(d *doc, text string) {

@@ -19,6 +19,17 @@ func (q *request) closed(at, schema string) string {
 	return string(d.b)
 }
 
+// maxSchemas is how many bytes of schemas are read for rewriting, where those of
+// an inner schema count once for each schema that it is in. Real ones come to a
+// tenth of it.
+const maxSchemas = 32 << 20
+
+// read counts the bytes of a schema.
+func (q *request) read(schema gjson.Result) {
+	q.schemas += len(schema.Raw)
+	q.did(3 * len(schema.Raw))
+}
+
 // formats of strings that the vendor knows.
 const schemaFormats = " date-time time date duration email hostname uri ipv4 ipv6 uuid "
 
@@ -45,6 +56,10 @@ func keeps(name string, v gjson.Result) (kept, silent bool) {
 func (q *request) closeSchema(at string, d *doc, v gjson.Result) {
 	if !v.IsObject() {
 		d.raw("", v.Raw)
+		return
+	}
+	if q.read(v); q.schemas > maxSchemas {
+		d.raw("", v.Raw) // Request refuses it
 		return
 	}
 	words, isObject, described := "", false, false
@@ -127,14 +142,17 @@ func (q *request) closeEach(at string, d *doc, v gjson.Result) {
 
 // strictable tells whether OpenAI takes a schema with strict true: each object
 // requires all that it has, and nothing else.
-func strictable(v gjson.Result) bool {
+func (q *request) strictable(v gjson.Result) bool {
 	if !v.IsObject() {
 		return true
+	}
+	if q.read(v); q.schemas > maxSchemas {
+		return false // Request refuses it
 	}
 	all, ok := 0, true
 	each := func(_, x gjson.Result) bool {
 		all++
-		ok = ok && strictable(x)
+		ok = ok && q.strictable(x)
 		return ok
 	}
 	if p := v.Get("properties"); p.IsObject() || strings.Contains(v.Get("type").Raw, `"object"`) {
@@ -144,5 +162,5 @@ func strictable(v gjson.Result) bool {
 	for _, name := range [...]string{"$defs", "definitions", "anyOf", "allOf"} {
 		forEach(v.Get(name), each)
 	}
-	return ok && strictable(v.Get("items"))
+	return ok && q.strictable(v.Get("items"))
 }

@@ -1,0 +1,115 @@
+package translate
+
+import (
+	"weir/pkg/apierr"
+	"weir/pkg/fields"
+
+	"github.com/tidwall/gjson"
+)
+
+// maxPieces is the most pieces of a request or answer that is translated. A
+// piece is an element of an array: a message, an item, a content part, a tool,
+// a stop sequence. Each costs a few hundred bytes of the middle form however
+// short it is, so that memory is bounded by 8 times the body and 16 MiB. A
+// conversation that fills a context of a million tokens has a tenth of that.
+const maxPieces = 24_000
+
+// opaque are the members whose values travel as raw JSON: what they hold costs
+// its length and no more. At the top level the names mean other things.
+var opaque = [...]string{"input", "input_schema", "parameters", "schema", "arguments", "args", "logprobs", "logprobsResult"}
+
+// scan reports whether body is one JSON value, strictly, and counts its pieces.
+func scan(body []byte) (pieces int, err error) {
+	var c fields.Cursor
+	c.Reset(body)
+	countPieces(&c, 1, &pieces)
+	return pieces, c.End()
+}
+
+func countPieces(c *fields.Cursor, depth int, pieces *int) {
+	switch c.Kind() {
+	case fields.Array:
+		for c.Array(); c.Elem(); {
+			*pieces++
+			countPieces(c, depth+1, pieces)
+		}
+	case fields.Object:
+		for c.Object(); c.Key(); {
+			if k := c.Kind(); k != fields.Array && k != fields.Object || depth > 1 && isOpaque(c) {
+				c.Skip()
+			} else {
+				countPieces(c, depth+1, pieces)
+			}
+		}
+	default:
+		c.Skip()
+	}
+}
+
+func isOpaque(c *fields.Cursor) bool {
+	for _, name := range opaque {
+		if c.KeyIs(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooManyPieces is the refusal of a request before it is translated.
+func tooManyPieces(pieces int) *apierr.Error {
+	return apierr.New(413, "request_too_large",
+		"The conversation has %d messages, content parts and tools. At most %d can be translated for this model's provider.", pieces, maxPieces)
+}
+
+// many is how long a list must get before room counts its elements.
+const many = 16
+
+// room returns list with room for as many elements as the array has that it is
+// made of, once there turn out to be many: a list that only grows by appending
+// is copied about five times.
+func room[T any](list []T, array gjson.Result) []T {
+	if len(list) != many || cap(list) >= 2*many {
+		return list
+	}
+	n := 0
+	var c fields.Cursor
+	c.Reset([]byte(array.Raw))
+	for c.Array(); c.Elem(); c.Skip() {
+		n++
+	}
+	return append(make([]T, 0, max(n, 2*many)), list...)
+}
+
+// grow returns list with room for one more element. Where there is none it has
+// twice as much as before, four times as much if it is long, but at most most.
+func grow[T any](list []T, most int) []T {
+	n := len(list)
+	if n < cap(list) {
+		return list
+	}
+	room := 2 * n
+	if n >= 1<<10 {
+		room = 4 * n
+	}
+	return append(make([]T, 0, max(min(room, most), n+1)), list...)
+}
+
+// Work between two pauses: bytes, of which each piece counts for some.
+const (
+	maxWork   = 1 << 20
+	pieceWork = 512
+)
+
+// pacer lets other calls of the isolate run in a long translation.
+type pacer struct {
+	pause func() // nil never pauses
+	work  int
+}
+
+// did counts n bytes of work.
+func (p *pacer) did(n int) {
+	if p.work += n; p.work >= maxWork && p.pause != nil {
+		p.work = 0
+		p.pause()
+	}
+}
