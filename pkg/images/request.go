@@ -112,7 +112,7 @@ func (r *request) input() *input {
 		r.doc = gjson.ParseBytes(r.body)
 		r.avoid(r.text("prompt"))
 	}
-	return &input{r, map[string]bool{"model": true, "user": true, "response_format": true, "safety_identifier": true, "stream": true}}
+	return &input{r, map[string]bool{"model": true, "response_format": true, "stream": true}}
 }
 
 func (in *input) get(name string) gjson.Result {

@@ -104,9 +104,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 		case "safety_identifier":
 			q.user = str(v)
 		case "user":
-			if q.user == "" {
-				q.user = str(v)
-			}
+			q.endUser = str(v)
 		default:
 			q.drop(k.Str)
 		}
@@ -114,6 +112,9 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if q.user == "" || q.user == q.endUser {
+		q.user, q.endUser = q.endUser, ""
 	}
 	if legacyChoice.Exists() && q.choice.mode == choiceUnset {
 		if legacyChoice.IsObject() {

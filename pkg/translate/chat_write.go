@@ -74,6 +74,11 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 		}
 		set(name, fieldNames[fieldUser][q.from], quoted(q.user))
 	}
+	if q.endUser != "" && v.openAI() {
+		set("user", "user", quoted(q.endUser))
+	} else {
+		q.dropSet("user", q.endUser)
+	}
 	set("metadata", "metadata", q.metadata)
 	set("store", "store", storeOf(q))
 	if q.tier != "" {

@@ -113,6 +113,9 @@ func writeChatEffort(q *request, d *doc, model string, v *Deviations, reasons bo
 	effort := name
 	if name != "" {
 		effort = v.round(name)
+		if leveled := v.Think != ThinkSwitch && v.Think != ThinkEnable; name != "none" && q.effort != "" && (!leveled || effort != name && !v.means(name)) && !v.openAIModel(model) {
+			q.dropEffort()
+		}
 	}
 	switch v.Think {
 	case ThinkEffort:

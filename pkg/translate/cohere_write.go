@@ -71,7 +71,7 @@ func writeCohereRequest(q *request, d *doc, opt *Options) error {
 	case formatSchema:
 		d.open("response_format", '{')
 		d.str("type", "json_object")
-		d.raw("json_schema", q.format.schema)
+		d.raw("json_schema", q.describedSchema())
 		d.close('}')
 	}
 	if name := q.effortName(); name == "none" {
@@ -80,6 +80,9 @@ func writeCohereRequest(q *request, d *doc, opt *Options) error {
 		d.raw("thinking", `{"type":"enabled","token_budget":`+strconv.FormatInt(q.budget, 10)+`}`)
 	} else if q.think != thinkUnset {
 		d.raw("thinking", `{"type":"enabled"}`)
+		if q.effort != "" {
+			q.dropEffort() // it has no levels
+		}
 	}
 	q.dropOpenAI()
 	q.dropSet("metadata", q.metadata)

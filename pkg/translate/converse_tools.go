@@ -31,7 +31,7 @@ func (c *converse) tools(gen *claude, budget, forceFormat bool) {
 		c.cachePoint(t.cache)
 	}
 	if forceFormat {
-		c.toolSpec(formatTool, "Gives the answer.", objectSchema(c.format.schema))
+		c.toolSpec(formatTool, "Gives the answer.", objectSchema(c.describedSchema()))
 	}
 	d.close(']')
 	mode, name := c.choice.mode, c.choice.name

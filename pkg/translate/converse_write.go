@@ -70,7 +70,7 @@ func writeConverseRequest(q *request, d *doc, opt *Options) error {
 		case c.model.force:
 			forceFormat = true
 		default:
-			hint = "Answer with JSON of this schema and nothing else:\n" + q.format.schema
+			hint = "Answer with JSON of this schema and nothing else:\n" + q.describedSchema()
 		}
 	}
 	limit := opt.MaxOutput
@@ -149,7 +149,9 @@ func (c *converse) thinking(gen *claude, limit int64, forceFormat bool) thought 
 	case effortIndex(name) < 0 || c.model.think == "":
 		c.dropField(fieldEffort)
 	default:
-		t.effort = efforts[effortIndex(name)].rounded
+		if t.effort = efforts[effortIndex(name)].rounded; t.effort != name && c.effort != "" {
+			c.dropEffort()
+		}
 		if c.model.think == "effort" && t.effort == "none" {
 			t.effort = ""
 			c.dropField(fieldEffort)

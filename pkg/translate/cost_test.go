@@ -35,6 +35,9 @@ func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
 		{"systems", `{"messages":[` + times(n, `{"role":"system","content":"words and words"}`) + `,` + user + `]}`, translate.Chat},
 		{"parts", `{"messages":[{"role":"assistant","content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]},{"role":"tool","tool_call_id":"a","content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}]}`, translate.Chat},
 		{"details", `{"messages":[{"role":"assistant","content":"x","reasoning_details":[` + times(n, `{"type":"reasoning.text","text":"words","signature":"s","format":"openrouter"}`) + `]}]}`, translate.Chat},
+		{"a_thought_in_pieces", `{"messages":[{"role":"assistant","content":"x","reasoning_details":[` + times(n, `{"type":"reasoning.text","text":"words and words","index":0}`) + `]}]}`, translate.Chat},
+		{"marked_schemas", `{"messages":[` + user + `],"tools":[` + times(n/50, `{"type":"function","function":{"name":"f","parameters":`+strings.Repeat(`{"$schema":"x","items":`, 50)+`{}`+strings.Repeat(`}`, 50)+`}}`) + `]}`, translate.Chat},
+		{"compactions", `{"messages":[` + times(n, `{"role":"assistant","content":[{"type":"compaction","content":"words and words"}]}`) + `,` + user + `]}`, translate.Messages},
 		{"mistrals_thoughts", `{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}]}]}`, translate.Chat},
 		{"summaries", `{"input":[{"type":"reasoning","id":"r","summary":[` + times(n, `{"type":"summary_text","text":"words and words"}`) + `]},` + user + `]}`, translate.Responses},
 		{"refusals", `{"input":[{"role":"assistant","content":[` + times(n, `{"type":"refusal","refusal":"words and words"}`) + `]},` + user + `]}`, translate.Responses},
@@ -49,7 +52,7 @@ func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
 			d           translate.Dialect
 			model, devs string
 		}{
-			{translate.Chat, "m", "deepseek"}, {translate.Chat, "m", "openrouter"}, {translate.Responses, "gpt-5", "openai"},
+			{translate.Chat, "m", "deepseek"}, {translate.Chat, "m", "openrouter"}, {translate.Chat, "m", "gemini"}, {translate.Chat, "m", ""}, {translate.Responses, "gpt-5", "openai"},
 			{translate.Messages, "claude-sonnet-4-5", "anthropic"}, {translate.Gemini, "gemini-3-pro", "gemini"},
 			{translate.Cohere, "command-a", "cohere"}, {translate.Converse, "amazon.nova-pro-v1:0", "bedrock"},
 		} {

@@ -1,6 +1,9 @@
 package translate
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Think is how a chat upstream is asked to reason.
 type Think uint8
@@ -23,8 +26,11 @@ type Deviations struct {
 	// Drop lists top-level fields that the upstream refuses, DropReasoning
 	// those that only its reasoning models refuse.
 	Drop, DropReasoning []string
-	Set                 [][2]string // fields sent with every request: name, raw JSON
-	Think               Think
+	// Only lists the top-level fields that the upstream knows, where it refuses
+	// all others; empty is all.
+	Only  []string
+	Set   [][2]string // fields sent with every request: name, raw JSON
+	Think Think
 	// Efforts are the values of reasoning_effort taken, separated by spaces;
 	// empty is all. a=b says that a means b to the vendor.
 	Efforts string
@@ -124,7 +130,15 @@ var deviations = [...]struct {
 		MaxTokens: maxTokensName, System: true, Efforts: "minimal low medium high",
 		Drop: []string{"seed", "n", "logprobs", "top_logprobs", "logit_bias", "parallel_tool_calls"},
 	}},
-	{"gemini", Deviations{MaxTokens: maxTokensName, System: true, Extra: true}},
+	{"gemini", Deviations{
+		MaxTokens: maxTokensName, System: true, Extra: true,
+		// Its OpenAI address answers 400 "Unknown name" to anything else, such
+		// as seed, penalties, store, metadata and user.
+		Only: []string{
+			"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n", "stop",
+			"tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "modalities", "audio", "extra_body",
+		},
+	}},
 	{"vertex", Deviations{MaxTokens: maxTokensName, System: true, Extra: true, Anthropic: "vertex-2023-10-16"}},
 	{"bedrock", Deviations{MaxTokens: maxTokensName, System: true, Anthropic: "bedrock-2023-05-31"}},
 }
@@ -151,6 +165,9 @@ func (v *Deviations) openAIModel(id string) bool {
 }
 
 func (v *Deviations) drops(name string, reasoning bool) bool {
+	if v.Only != nil && !slices.Contains(v.Only, name) {
+		return true
+	}
 	for _, d := range v.Drop {
 		if d == name {
 			return true
@@ -165,6 +182,9 @@ func (v *Deviations) drops(name string, reasoning bool) bool {
 	}
 	return false
 }
+
+// means reports whether the vendor itself reads an effort as another.
+func (v *Deviations) means(name string) bool { return strings.Contains(v.Efforts, name+"=") }
 
 // round gives the effort that is taken and nearest below the wanted one, or
 // above it when there is none below; "" when none is.

@@ -271,7 +271,7 @@ func writeGeminiTools(q *request, d *doc) {
 		d.str("name", t.name)
 		d.opt("description", t.description)
 		if t.schema != "" {
-			d.raw("parametersJsonSchema", t.schema)
+			d.raw("parametersJsonSchema", withoutMarks(t.schema))
 		}
 		q.dropStrict(t)
 		d.close('}')
@@ -318,7 +318,7 @@ func writeGeminiConfig(q *request, d *doc, opt *Options) {
 		d.str("responseMimeType", "application/json")
 	case formatSchema:
 		d.str("responseMimeType", "application/json")
-		d.raw("responseJsonSchema", q.format.schema)
+		d.raw("responseJsonSchema", withoutMarks(q.describedSchema()))
 	}
 	d.optRaw("thinkingConfig", q.geminiThinking(opt.Model))
 	if len(d.b) == start {

@@ -60,7 +60,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 		if schema {
 			d.open("format", '{')
 			d.str("type", "json_schema")
-			d.raw("schema", q.closed(fieldNames[fieldFormat][q.from], q.format.schema))
+			d.raw("schema", q.closed(fieldNames[fieldFormat][q.from], q.describedSchema()))
 			d.close('}')
 		}
 		d.close('}')

@@ -45,7 +45,7 @@ func writeMessagesTools(q *request, d *doc, gen *claude, forceFormat bool, marks
 		d.open("", '{')
 		d.str("name", formatTool)
 		d.str("description", "Gives the answer.")
-		d.raw("input_schema", objectSchema(q.format.schema))
+		d.raw("input_schema", objectSchema(q.describedSchema()))
 		d.close('}')
 	}
 	d.close(']')

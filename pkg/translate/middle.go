@@ -141,6 +141,7 @@ type request struct {
 	verbosity                   string
 	metadata                    string // raw JSON
 	user, tier, cacheKey, store string
+	endUser                     string // user, where safety_identifier was given beside it
 	cache                       string // cache control of the whole prompt
 
 	dropped []string
@@ -209,6 +210,15 @@ var fieldNames = [...][3]string{ // chat, responses, messages
 	fieldDetail:    {"image_url.detail", "input_image.detail", ""},
 }
 
+// dropEffort notes that an effort was rounded, or not sent.
+func (q *request) dropEffort() {
+	if q.from == Messages && q.effort != "" {
+		q.drop("output_config.effort")
+		return
+	}
+	q.dropField(fieldEffort)
+}
+
 func (q *request) dropField(f field) { q.drop(fieldNames[f][q.from]) }
 
 // dropSet drops the named field when it has a value.
@@ -224,6 +234,8 @@ func (q *request) dropOpenAI() {
 	if q.logprobs {
 		q.dropField(fieldLogprobs)
 	}
+	q.dropSet("top_logprobs", q.topLogprobs)
+	q.dropSet("user", q.endUser)
 	q.dropSet("verbosity", q.verbosity)
 	q.dropSet("prompt_cache_key", q.cacheKey)
 	if q.store == "true" {

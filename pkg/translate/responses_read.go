@@ -21,8 +21,16 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 		switch k.Str {
 		case "model", "stream_options":
 		case "include":
-			// The rest are parts that are given anyway, or of hosted tools.
-			q.logprobs = q.logprobs || strings.Contains(v.Raw, `"message.output_text.logprobs"`)
+			forEach(v, func(_, x gjson.Result) bool {
+				switch x.Str {
+				case "message.output_text.logprobs":
+					q.logprobs = true
+				case "reasoning.encrypted_content": // given anyway
+				default:
+					q.drop(k.Str)
+				}
+				return true
+			})
 		case "input":
 			input = v
 		case "instructions":
@@ -84,9 +92,7 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 		case "safety_identifier":
 			q.user = str(v)
 		case "user":
-			if q.user == "" {
-				q.user = str(v)
-			}
+			q.endUser = str(v)
 		default:
 			q.drop(k.Str)
 		}
@@ -94,6 +100,9 @@ func readResponsesRequest(root gjson.Result, q *request) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if q.user == "" || q.user == q.endUser {
+		q.user, q.endUser = q.endUser, ""
 	}
 	if instructions != "" {
 		q.messages = append(q.messages, message{system, []block{{text: instructions}}})

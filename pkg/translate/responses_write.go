@@ -83,6 +83,7 @@ func writeResponsesRequest(q *request, d *doc, opt *Options) error {
 	}
 	d.optRaw("metadata", q.metadata)
 	d.opt("safety_identifier", q.user)
+	d.opt("user", q.endUser)
 	d.opt("service_tier", q.tier)
 	d.opt("prompt_cache_key", q.cacheKey)
 	if q.store == "true" {

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"weir/pkg/fields"
@@ -72,6 +73,27 @@ func (p *patch) drop(name string) {
 	}
 }
 
+// only leaves the named members, in one pass, and takes what is refused out of
+// the schemas.
+func (p *patch) only(names []string) {
+	if p.err != nil {
+		return
+	}
+	marked := bytes.Contains(p.body, []byte(schemaMark))
+	p.body = []byte(members(gjson.ParseBytes(p.body), func(name string, v gjson.Result) (string, bool) {
+		if !slices.Contains(names, name) {
+			if v.Type != gjson.Null && len(p.dropped) < maxDropped {
+				p.note(name)
+			}
+			return "", false
+		}
+		if marked && (name == "tools" || name == "response_format") {
+			return withoutMarks(v.Raw), true
+		}
+		return v.Raw, true
+	}))
+}
+
 // rename moves a value to another name, unless that is taken.
 func (p *patch) rename(from, to string) {
 	v := gjson.GetBytes(p.body, from)
@@ -101,6 +123,9 @@ func (p *patch) chat(opt *Options) {
 		if t := gjson.GetBytes(p.body, "temperature"); v.ZeroSample && t.Type == gjson.Number && t.Num == 0 {
 			p.del("temperature")
 			p.set("do_sample", "false")
+		}
+		if v.Only != nil {
+			p.only(v.Only)
 		}
 		for _, name := range v.Drop {
 			p.drop(name)
@@ -167,6 +192,9 @@ func (p *patch) effort(v *Deviations) {
 			p.drop("reasoning_effort")
 		} else if r != e.Str {
 			p.set("reasoning_effort", quoted(r))
+			if !v.means(e.Str) {
+				p.note("reasoning_effort")
+			}
 		}
 	default:
 		d := doc{}
@@ -180,6 +208,8 @@ func (p *patch) effort(v *Deviations) {
 		forEach(gjson.ParseBytes(d.b), func(k, x gjson.Result) bool {
 			if !p.has(k.Str) {
 				p.set(k.Str, x.Raw)
+			} else if k.Str == "reasoning" {
+				p.note("reasoning_effort") // the client said it twice
 			}
 			return true
 		})

@@ -30,6 +30,38 @@ func (q *request) read(schema gjson.Result) {
 	q.did(3 * len(schema.Raw))
 }
 
+// describedSchema returns the schema of the answer with the name and the
+// description that OpenAI's dialects have beside it, as its title and
+// description: the others have no place of their own for them.
+func (q *request) describedSchema() string {
+	f := &q.format
+	if f.name == "" && f.description == "" {
+		return f.schema
+	}
+	at := [...]string{Chat: "response_format.json_schema.", Responses: "text.format.", Messages: ""}[q.from]
+	v := gjson.Parse(f.schema)
+	d := doc{}
+	d.open("", '{')
+	for _, m := range [...][3]string{{"title", f.name, "name"}, {"description", f.description, "description"}} {
+		if m[1] == "" {
+			continue
+		}
+		if v.Get(m[0]).Exists() {
+			if str(v.Get(m[0])) != m[1] {
+				q.drop(at + m[2])
+			}
+			continue
+		}
+		d.str(m[0], m[1])
+	}
+	if rest := strings.TrimLeft(f.schema[1:], " \t\r\n"); rest != "}" {
+		d.key("")
+		return string(d.b) + rest
+	}
+	d.close('}')
+	return string(d.b)
+}
+
 // formats of strings that the vendor knows.
 const schemaFormats = " date-time time date duration email hostname uri ipv4 ipv6 uuid "
 

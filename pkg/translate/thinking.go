@@ -232,6 +232,9 @@ func (q *request) claudeThinking(c *claude, max, limit int64, lost bool) (t thou
 			if t.effort = efforts[i].claude; t.effort == "xhigh" && !c.xhigh {
 				t.effort = "high"
 			}
+			if t.effort != name && q.effort != "" {
+				q.dropEffort()
+			}
 		}
 		return t
 	}
@@ -310,6 +313,9 @@ func (q *request) geminiThinking(model string) string {
 		// The Pro models begin at LOW.
 		if level == "MINIMAL" && strings.Contains(model, "pro") {
 			level = "LOW"
+		}
+		if q.effort != "" && name != "none" && !strings.EqualFold(level, name) {
+			q.dropEffort()
 		}
 		return "{" + show + `,"thinkingLevel":"` + level + `"}`
 	}
@@ -391,6 +397,9 @@ func (q *request) openaiEffort(id, name string) string {
 		return ""
 	}
 	if e := v.round(name); e != "" {
+		if e != name && q.effort != "" {
+			q.dropEffort()
+		}
 		return e
 	}
 	q.dropField(fieldEffort)
