@@ -76,11 +76,15 @@ func TestAStreamHasOneOutcome(t *testing.T) {
 		{"more_after_the_end_F25", func(_ translate.Dialect, p []string) ([]string, error) {
 			return append(p, ": bye\n\n"), nil
 		}, "well", "well", true, false},
-		{"cut_F18", func(d translate.Dialect, p []string) ([]string, error) {
+		{"cut_F18", func(_ translate.Dialect, p []string) ([]string, error) { return p[:len(p)/2], nil }, "with an error", "with an error", false, true},
+		// What said its finish or stop reason and ended cleanly is complete. A
+		// Responses stream says it in its last event.
+		{"terminator_missing", func(_ translate.Dialect, p []string) ([]string, error) { return p[:len(p)-1], nil }, "well", "well", true, false},
+		{"terminator_missing_after_reset", func(d translate.Dialect, p []string) ([]string, error) {
 			if d == translate.Responses {
-				p = p[:len(p)-1] // a [DONE] that means nothing there
+				p = p[:len(p)-1]
 			}
-			return p[:len(p)-1], nil
+			return p[:len(p)-1], io.ErrUnexpectedEOF
 		}, "with an error", "with an error", false, true},
 		{"cut_after_one_event_F18", func(_ translate.Dialect, p []string) ([]string, error) { return p[:1], nil }, "with an error", "with an error", false, true},
 		{"cut_within_an_event_F17", func(_ translate.Dialect, p []string) ([]string, error) {

@@ -268,7 +268,7 @@ func (s *chatSource) details(v gjson.Result, told bool, to sink) {
 	})
 }
 
-func (s *chatSource) clean() bool { return s.finished && s.opt.deviations().NoDone }
+func (s *chatSource) clean() bool { return s.finished }
 
 // chatSink writes the chunks of a chat stream.
 type chatSink struct {

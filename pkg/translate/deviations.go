@@ -48,8 +48,6 @@ type Deviations struct {
 	System bool
 	// NoStreamOptions: stream_options is refused; usage comes unasked.
 	NoStreamOptions bool
-	// NoDone: streams end after finish_reason without [DONE].
-	NoDone bool
 	// ToolID is the exact length of a tool call id, letters and digits; 0 is free.
 	ToolID int
 	// ZeroSample: temperature 0 is sent as do_sample false.

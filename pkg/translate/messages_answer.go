@@ -124,6 +124,14 @@ func messagesUsage(v gjson.Result) (u Usage) {
 	return u
 }
 
+// lastUsage is messagesUsage for the end of a stream: its output is the final
+// figure, which may be under the first one (0 of a refused answer).
+func lastUsage(v gjson.Result) Usage {
+	u := messagesUsage(v)
+	u.last = v.Get("output_tokens").Type == gjson.Number
+	return u
+}
+
 // writeMessagesAnswer writes a Message.
 func writeMessagesAnswer(a *answer, d *doc, opt *Options) {
 	d.open("", '{')

@@ -11,11 +11,12 @@ import (
 
 // messagesSource reads the events of a Messages stream (api-shapes 8.3).
 type messagesSource struct {
-	opt    *Options
-	blocks []uint8 // by index: what kind of block it is
-	format bool    // the answer comes as the input of formatTool
-	e      event
-	text   pattern
+	opt     *Options
+	blocks  []uint8 // by index: what kind of block it is
+	stopped bool    // a stop reason came
+	format  bool    // the answer comes as the input of formatTool
+	e       event
+	text    pattern
 }
 
 // quick reads a piece that differs from an earlier one in its text alone.
@@ -36,7 +37,7 @@ const (
 	formatBlock
 )
 
-func (s *messagesSource) clean() bool { return false }
+func (s *messagesSource) clean() bool { return s.stopped }
 
 func (s *messagesSource) kind(i int) uint8 {
 	if i < 0 || i >= len(s.blocks) {
@@ -96,10 +97,11 @@ func (s *messagesSource) read(name, data []byte, to sink) {
 			to.event(&event{kind: evClose, block: index})
 		}
 	case "message_delta":
-		if u := messagesUsage(usage); u.Known {
+		if u := lastUsage(usage); u.Known {
 			to.event(&event{kind: evUsage, usage: u})
 		}
 		if r := str(delta.Get("stop_reason")); r != "" {
+			s.stopped = true
 			f := messagesFinish(r)
 			if s.format && f == finishTools {
 				f = finishStop

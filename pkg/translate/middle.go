@@ -344,6 +344,7 @@ const (
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite, Reasoning int64
 	Known                                           bool // the upstream told
+	last                                            bool // Output is the final figure, whatever was told before
 }
 
 // answer is a whole answer.

@@ -23,7 +23,6 @@ const (
 // most about 128 KiB.
 type Observer struct {
 	dialect Dialect
-	noDone  bool
 	line    []byte // the begun line, or the last of a long one
 	head    []byte // the beginning of a long line
 	kind    []byte // of the event field
@@ -32,7 +31,7 @@ type Observer struct {
 	within  bool // the last line was not blank: an event is begun
 	done    bool
 	closed  bool // something came after the line that ended the stream
-	stopped bool // a finish reason came
+	stopped bool // a finish or stop reason came, and no text after it
 	usage   Usage
 	failure *apierr.Error
 	seen    bool
@@ -42,7 +41,7 @@ var _ stream.Watcher = (*Observer)(nil)
 
 // Observe makes the observer of one stream. d is Chat, Responses or Messages.
 func Observe(d Dialect, opt Options) *Observer {
-	return &Observer{dialect: d, noDone: opt.deviations().NoDone}
+	return &Observer{dialect: d}
 }
 
 // Usage gives what the stream has told so far.
@@ -193,8 +192,8 @@ func (o *Observer) chat(data []byte) {
 		o.done = true
 		return
 	}
-	if o.noDone && bytes.Contains(data, []byte(`"finish_reason":"`)) {
-		o.stopped = true
+	if o.stopped || !going(data) {
+		o.finish(data)
 	}
 	if bytes.HasSuffix(data, []byte(`"usage":null}`)) && !bytes.HasPrefix(data, []byte(`{"error"`)) {
 		return
@@ -211,18 +210,49 @@ func (o *Observer) chat(data []byte) {
 	}
 }
 
+// going reports whether a chunk ends as most do: the answer goes on. It may
+// miss some, which finish looks at.
+func going(data []byte) bool {
+	data = bytes.TrimSuffix(data, []byte(`,"usage":null}`))
+	return bytes.HasSuffix(bytes.TrimRight(data, "}]"), []byte(`"finish_reason":null`))
+}
+
+var reasonName = []byte(`"finish_reason"`)
+
+// finish looks for a finish reason in a chunk, and for text after one: a stream
+// of several choices is over with the last.
+func (o *Observer) finish(data []byte) {
+	at := bytes.Index(data, reasonName)
+	if at < 0 {
+		return
+	}
+	rest := bytes.TrimLeft(data[at+len(reasonName):], " :\t")
+	if len(rest) > 2 && rest[0] == '"' && rest[1] != '"' {
+		o.stopped = true
+	} else if o.stopped && check(data) == nil {
+		forEach(gjson.Get(view(data), "choices"), func(_, c gjson.Result) bool {
+			forEach(c.Get("delta"), func(k, v gjson.Result) bool {
+				o.stopped = o.stopped && (k.Str == "role" || v.Type != gjson.String && !v.IsArray() || len(v.Raw) <= 2)
+				return true
+			})
+			return true
+		})
+	}
+}
+
 // mark reads an event of the other two dialects; data is nil when it was too
 // long to keep.
 func (o *Observer) mark(kind string, data []byte) {
 	switch kind {
-	case "message_start", "message_delta":
-		path := "usage"
-		if kind == "message_start" {
-			path = "message.usage"
-		}
-		if u := messagesUsage(gjson.Get(view(data), path)); u.Known {
+	case "message_start":
+		if u := messagesUsage(gjson.Get(view(data), "message.usage")); u.Known {
 			o.usage.merge(u)
 		}
+	case "message_delta":
+		if u := lastUsage(gjson.Get(view(data), "usage")); u.Known {
+			o.usage.merge(u)
+		}
+		o.stopped = o.stopped || str(gjson.Get(view(data), "delta.stop_reason")) != ""
 	case "response.completed", "response.incomplete":
 		if u := responsesUsage(gjson.Get(view(data), "response.usage")); u.Known {
 			o.usage.merge(u)
@@ -252,7 +282,7 @@ func (o *Observer) mark(kind string, data []byte) {
 }
 
 // End gives what the client still has to be told: nothing after a proper end,
-// else the failure in its dialect. An event that was cut off is closed first.
+// the terminator where it alone is missing, else the failure in its dialect. An event that was cut off is closed first.
 func (o *Observer) End(cause error) []byte {
 	if !errors.Is(cause, stream.ErrClient) && len(o.line) > 0 && !o.long && o.whole(o.line) {
 		o.ended(o.line)
@@ -276,13 +306,25 @@ func (o *Observer) End(cause error) []byte {
 		}
 		return nil
 	}
-	if cause == nil && o.noDone && o.stopped {
-		o.done = true
-		return nil
-	}
 	var out []byte
 	if o.within || len(o.line) > 0 {
 		out = append(out, "\n\n"...)
+	}
+	if cause == nil && o.stopped && o.failure == nil {
+		// All was said; what ends the stream is missing.
+		const done = "data: [DONE]"
+		switch {
+		case o.dialect == Chat && len(o.line) > 0 && bytes.HasPrefix([]byte(done), o.line):
+			o.done = true
+			return append(out[:0], done[len(o.line):]+"\n\n"...)
+		case bytes.HasPrefix(o.line, dataField): // an event was cut
+		case o.dialect == Chat:
+			o.done = true
+			return append(out, done+"\n\n"...)
+		default:
+			o.done = true
+			return append(out, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
+		}
 	}
 	if o.failure != nil {
 		// The upstream told it; chat's frame lacks what ends it.
@@ -298,7 +340,11 @@ func (o *Observer) End(cause error) []byte {
 // whole tells whether a line that no line end followed may be taken for one:
 // an event's data that is cut off is not its event.
 func (o *Observer) whole(line []byte) bool {
-	return o.dialect == Chat || !bytes.HasPrefix(line, dataField) || check(bytes.TrimSpace(line[len(dataField):])) == nil
+	if !bytes.HasPrefix(line, dataField) {
+		return true
+	}
+	data := bytes.TrimSpace(line[len(dataField):])
+	return o.dialect == Chat && string(data) == "[DONE]" || check(data) == nil
 }
 
 // has tells whether one of two names of seven bytes is in data, by skipping

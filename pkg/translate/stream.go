@@ -80,7 +80,9 @@ func (m *meter) event(e *event) {
 func (u *Usage) merge(v Usage) {
 	u.Known = u.Known || v.Known
 	u.Input = maxInt(u.Input, v.Input)
-	u.Output = maxInt(u.Output, v.Output)
+	if u.Output = maxInt(u.Output, v.Output); v.last {
+		u.Output = v.Output
+	}
 	u.CacheRead = maxInt(u.CacheRead, v.CacheRead)
 	u.CacheWrite = maxInt(u.CacheWrite, v.CacheWrite)
 	u.Reasoning = maxInt(u.Reasoning, v.Reasoning)
