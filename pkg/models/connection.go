@@ -26,7 +26,7 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 		s := newScope(c.Machine.Machine, row, conn)
 		var listed []catalog.Model
 		if hop, err := provider.Hop(c.Header); err == nil && row.Serves("models") && !row.Models.None && !internal(c) {
-			h.Live.discover(ctx, c.Machine, hop, []*scope{s})
+			h.Live.discover(ctx, c.Machine, hop, []*scope{s}, total)
 			if e := h.Live.entry(c.Machine, conn); e.list != nil {
 				listed, source = e.list.Models, "upstream"
 				if e.tried.After(e.at) {

@@ -52,6 +52,16 @@ func (s *script) stall(part string) {
 	}}}, s.rules...)
 }
 
+// slow is an upstream that answers after a while.
+func (s *script) slow(part string, takes time.Duration, body string) {
+	s.rules = append([]rule{{part: part, takes: takes, answer: func(r *upstream.Request) (*upstream.Response, error) {
+		if takes > r.Timeout {
+			return nil, upstream.ErrTimeout
+		}
+		return reply(200, body), nil
+	}}}, s.rules...)
+}
+
 func (s *script) Start(_ context.Context, req *upstream.Request) upstream.Pending {
 	s.sent = append(s.sent, req)
 	s.open++

@@ -42,7 +42,7 @@ func FetchIDs(ctx context.Context, do upstream.Doer, conn *store.Connection, cre
 	if row == nil || !row.Compatible {
 		return nil
 	}
-	req, err := compatibleRequest(row, conn, cred)
+	req, err := compatibleRequest(row, conn, cred, fetchTimeout)
 	if err != nil {
 		return nil
 	}
@@ -58,8 +58,9 @@ func FetchIDs(ctx context.Context, do upstream.Doer, conn *store.Connection, cre
 	return ids
 }
 
-// compatibleRequest is spec 4.2.1 to 4.2.4 and 4.2.8.
-func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential) (*upstream.Request, error) {
+// compatibleRequest asks a compatible provider for its list. Spec 4.2.1 to
+// 4.2.4 and 4.2.8.
+func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential, timeout time.Duration) (*upstream.Request, error) {
 	if cred.APIKey.IsZero() {
 		return nil, provider.ErrNoCredential
 	}
@@ -76,7 +77,7 @@ func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred pr
 			address = base + "/models"
 		}
 	}
-	req := get(address, fetchTimeout)
+	req := get(address, timeout)
 	req.Header.Add("content-type", "application/json")
 	req.Header.Add("cache-control", "no-cache")
 	req.Header.Add(InternalFetch, "1")

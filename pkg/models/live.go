@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"strings"
+	"slices"
 	"time"
 
 	"weir/pkg/auth"
@@ -23,7 +23,9 @@ const (
 	retryAfter = 10 * time.Second // before an upstream that failed is asked again
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
 	atOnce     = 3                // discoveries of one request under way
-	total      = 15 * time.Second // of all discoveries of one request
+	total      = 5 * time.Second  // that one answer waits for discoveries
+	patience   = time.Second      // of those that were silent the last time
+	afterwards = 15 * time.Second // of the discoveries behind an answer
 	maxLive    = 512              // connections whose lists are kept
 )
 
@@ -59,6 +61,8 @@ type live struct {
 	at         time.Time
 	tried      time.Time // when the last attempt ended
 	refreshing time.Time // when a refresh began; zero when none is under way
+	silent     bool      // the last attempt ran out of time
+	full       time.Time // when an attempt last had all the time that spec 4.2 gives
 }
 
 // view is what one request uses: the lists, until when they are fresh, and
@@ -66,12 +70,13 @@ type live struct {
 type view struct {
 	lists map[string]*Live
 	until time.Time
-	stale []*scope
+	stale []*scope   // old lists, and those that did not come in time
 	hop   edge.Field // for the calls that ask again
 }
 
 // lists gives the live lists of the scopes. A scope that was never asked is
-// asked now; what has grown old is served as it is. Spec-gaps, Models.
+// asked now, for 5 s in all; what has not come by then is asked for again behind
+// the answer. What has grown old is served as it is. Spec-gaps, Models.
 func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()
@@ -102,7 +107,21 @@ func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
 	}
 	v.hop = hop
 	if len(missing) > 0 {
-		l.discover(ctx, c.Machine, hop, missing)
+		var heard, silent []*scope
+		for _, s := range missing {
+			if l.entry(c.Machine, s.conn).silent {
+				silent = append(silent, s)
+			} else {
+				heard = append(heard, s)
+			}
+		}
+		late := l.discover(ctx, c.Machine, hop, heard, total)
+		left := total - l.Now().Sub(now)
+		late = append(late, l.discover(ctx, c.Machine, hop, silent, min(left, patience))...)
+		if len(late) > 0 {
+			v.stale = append(v.stale, late...)
+			v.expire(l.Now().Add(time.Second))
+		}
 		for _, s := range missing {
 			if e := l.entry(c.Machine, s.conn); e.list == nil {
 				v.expire(l.Now().Add(retryAfter))
@@ -133,26 +152,14 @@ func ttl(row *provider.Descriptor) time.Duration {
 }
 
 // discovered tells whether the list of a provider is asked of its upstream:
-// not when the connection names its models, not for a compatible provider with
-// custom models, and not for another gateway that is itself building a list
-// (spec 4.2.8), where the upstream may be that gateway.
+// not when the connection names its models, and not for another gateway that is
+// itself building a list (spec 4.2.8), where the upstream may be that gateway.
 func discovered(c *auth.Call, s *scope) bool {
 	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || names(s.conn) {
 		return false
 	}
 	own := s.row.Compatible || s.conn.Data.BaseURL != ""
-	if own && internal(c) {
-		return false
-	}
-	if s.row.Compatible {
-		for i := range c.Machine.CustomModels {
-			m := &c.Machine.CustomModels[i]
-			if s.named(strings.TrimSpace(m.ProviderAlias)) && strings.TrimSpace(m.ID) != "" {
-				return false
-			}
-		}
-	}
-	return true
+	return !own || !internal(c)
 }
 
 // internal tells whether the call carries the recursion header.
@@ -208,28 +215,57 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	return sha256.Sum256(b)
 }
 
+// behind asks upstreams again when the answer has gone out, first those that
+// had their whole time longest ago.
+func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
+	slices.SortStableFunc(v.stale, func(a, b *scope) int {
+		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
+	})
+	l.discover(ctx, m, v.hop, v.stale, afterwards)
+}
+
 // discover asks the upstreams, at most three at a time, and keeps what they
-// say. A failure keeps the last good list.
-func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop edge.Field, scopes []*scope) {
-	begun := l.Now()
+// say. A failure keeps the last good list. It takes no longer than limit. Where
+// somebody waits, each of many upstreams gets its share of what is left of that,
+// so that silent ones leave time for the others; behind an answer each has its
+// whole time, as long as there is some. It returns those that were not asked, or
+// did not answer in less time than an upstream may take.
+func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop edge.Field, scopes []*scope, limit time.Duration) (late []*scope) {
+	until := l.Now().Add(limit)
 	jobs := make([]*job, len(scopes))
 	next := 0
 	for i := range jobs {
-		for next < len(jobs) && next < i+atOnce {
-			if l.Now().Sub(begun) < total {
-				jobs[next] = l.start(ctx, m, scopes[next], hop)
+		for ; next < len(jobs) && next < i+atOnce; next++ {
+			left := until.Sub(l.Now())
+			share := fetchTimeout
+			if limit < afterwards {
+				share = min(left, fetchTimeout, left*atOnce/time.Duration(len(jobs)-next))
 			}
-			next++
+			if 0 < share && share <= left {
+				jobs[next] = l.start(ctx, m, scopes[next], hop, share, until)
+			}
 		}
-		if j := jobs[i]; j != nil {
-			list, err := l.finish(ctx, j)
-			e := j.entry
+		j := jobs[i]
+		if j == nil {
+			e := l.entry(m, scopes[i].conn)
 			e.tried, e.refreshing = l.Now(), time.Time{}
-			if err == nil {
-				e.list, e.at = list, e.tried
-			}
+			late = append(late, scopes[i])
+			continue
+		}
+		list, err := l.finish(ctx, j)
+		e := j.entry
+		e.tried, e.refreshing = l.Now(), time.Time{}
+		if !j.short {
+			e.full = e.tried
+		}
+		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent && j.short {
+			late = append(late, scopes[i])
+		}
+		if err == nil {
+			e.list, e.at = list, e.tried
 		}
 	}
+	return late
 }
 
 // job is one discovery under way.
@@ -239,15 +275,18 @@ type job struct {
 	entry   *live
 	hop     edge.Field
 	cred    provider.Credential
-	begun   time.Time
+	until   time.Time        // of its calls
+	latest  time.Time        // of those with a refreshed credential
+	short   bool             // until is sooner than spec 4.2 lets an upstream take
 	pending upstream.Pending // of the list
 	more    upstream.Pending // of the inference profiles; nil for most
 	err     error            // why nothing was started
 }
 
-func (l *Lives) start(ctx context.Context, m *snapshot.Machine, s *scope, hop edge.Field) *job {
-	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, begun: l.Now()}
-	j.entry.refreshing = j.begun
+func (l *Lives) start(ctx context.Context, m *snapshot.Machine, s *scope, hop edge.Field, share time.Duration, latest time.Time) *job {
+	now := l.Now()
+	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout}
+	j.entry.refreshing = now
 	if j.cred, j.err = l.Credentials.Credential(ctx, m, s.conn); j.err != nil {
 		return j
 	}
@@ -260,14 +299,14 @@ func (l *Lives) start(ctx context.Context, m *snapshot.Machine, s *scope, hop ed
 
 // send starts one call of a job within what is left of its time.
 func (l *Lives) send(ctx context.Context, j *job, endpoint, page string) (upstream.Pending, error) {
-	left := fetchTimeout - l.Now().Sub(j.begun)
+	left := j.until.Sub(l.Now())
 	if left <= 0 {
 		return nil, upstream.ErrTimeout
 	}
 	var req *upstream.Request
 	var err error
 	if j.s.row.Compatible {
-		req, err = compatibleRequest(j.s.row, j.s.conn, j.cred)
+		req, err = compatibleRequest(j.s.row, j.s.conn, j.cred, left)
 	} else {
 		size := j.s.row.Models.Size
 		if endpoint == profiles {
@@ -303,7 +342,10 @@ func (l *Lives) finish(ctx context.Context, j *job) (*Live, error) {
 		if ferr != nil {
 			return nil, err
 		}
-		j.cred, j.begun = fresh, l.Now()
+		j.cred, j.until = fresh, l.Now().Add(fetchTimeout)
+		if j.until.After(j.latest) {
+			j.until, j.short = j.latest, true
+		}
 		if body, err = l.again(ctx, j, "models", ""); err == nil && j.more != nil {
 			profilesBody, _ = l.again(ctx, j, profiles, "maxResults=1000")
 		}

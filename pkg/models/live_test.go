@@ -64,18 +64,22 @@ func TestRecursionHeaderStopsTheFetch(t *testing.T) {
 	want(t, w.list(InternalFetch, "1"), "") // not from the kept list either
 }
 
-func TestEnabledAndCustomModelsStopTheFetch(t *testing.T) {
+func TestEnabledModelsStopTheFetch(t *testing.T) {
 	w := newWorld(compat("https://a.example/v1"))
 	w.up.json("a.example", 200, `{"data":[{"id":"m1"}]}`)
-	w.rec.CustomModels = []store.CustomModel{{ID: "mine", ProviderAlias: "c"}}
-	want(t, w.list(), "c/mine")
-	w.rec.CustomModels = nil
-	w.rec.Generation++
 	w.rec.Connections[0].Data.EnabledModels = []string{" ", "e"}
 	want(t, w.list(), "c/e")
 	if n := len(w.up.sent); n != 0 {
 		t.Errorf("%d calls, want none", n)
 	}
+}
+
+// One custom model once replaced the list of its provider. Spec 4.1.4.
+func TestCustomModelsAddToTheFetch(t *testing.T) {
+	w := newWorld(compat("https://a.example/v1"))
+	w.up.json("a.example", 200, `{"data":[{"id":"a1"},{"id":"a2"}]}`)
+	w.rec.CustomModels = []store.CustomModel{{ID: "mine", ProviderAlias: "c"}, {ID: "a2", ProviderAlias: compatibleID}}
+	want(t, w.list(), "c/a1 c/a2 c/mine")
 }
 
 func TestTwoGatewaysAskEachOtherOnce(t *testing.T) {
@@ -165,7 +169,7 @@ func TestAtMostThreeDiscoveriesAtOnceAndNoneForever(t *testing.T) {
 	if w.up.most > 3 {
 		t.Errorf("%d discoveries at once, want 3", w.up.most)
 	}
-	if took := w.clock.now.Sub(begun); took > 20*time.Second {
+	if took := w.clock.now.Sub(begun); took > 20*time.Second { // the answer, and what is asked behind it
 		t.Errorf("took %v, want at most 20s", took)
 	}
 	w.up.json("h19", 200, `[{"id":"x"}]`)
@@ -173,6 +177,43 @@ func TestAtMostThreeDiscoveriesAtOnceAndNoneForever(t *testing.T) {
 	w.up.json("example", 200, `[{"id":"m"}]`)
 	if got := strings.Fields(w.list()); len(got) != 20 {
 		t.Errorf("%d models after the upstreams are back, want 20", len(got))
+	}
+}
+
+// Nine silent providers once hid the eight behind them, for 15 s, again every
+// 10 s.
+func TestSilentUpstreamsHideNoOthers(t *testing.T) {
+	for _, silent := range []int{1, 2, 3, 4, 9, 40} {
+		var conns []store.Connection
+		for i := range silent + 9 {
+			c := compat(fmt.Sprintf("https://bad%02d.example", i))
+			switch {
+			case i >= silent+1:
+				c.Data.BaseURL = fmt.Sprintf("https://good%02d.example", i)
+			case i == silent:
+				c.Data.BaseURL = "https://slow.example"
+			}
+			c.Provider = fmt.Sprintf("openai-compatible-%08d", i)
+			c.Data.Prefix = fmt.Sprintf("p%02d", i)
+			conns = append(conns, c)
+		}
+		w := newWorld(conns...)
+		w.up.stall("bad")
+		w.up.json("good", 200, `[{"id":"m"}]`)
+		w.up.slow("slow", 3*time.Second, `[{"id":"late"}]`)
+		for round := range 8 {
+			begun := w.clock.now
+			resp, err := w.List(context.Background(), w.call(""))
+			took := w.clock.now.Sub(begun)
+			list := strings.Fields(ids(body(resp, err)))
+			if most := total; took > most || round > 1 && took > 2*time.Second {
+				t.Errorf("%d silent, round %d: took %v", silent, round, took)
+			}
+			if len(list) < 8 || round > 6 && len(list) < 9 {
+				t.Errorf("%d silent, round %d: %d models: %v", silent, round, len(list), list)
+			}
+			w.clock.now = w.clock.now.Add(retryAfter)
+		}
 	}
 }
 

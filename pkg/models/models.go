@@ -143,7 +143,7 @@ func (h *Handler) after(resp *edge.Response, c *auth.Call, v view) {
 	}
 	machine := c.Machine
 	resp.After = append(resp.After, func(ctx context.Context) {
-		h.Live.discover(ctx, machine, v.hop, v.stale)
+		h.Live.behind(ctx, machine, &v)
 	})
 }
 

@@ -203,9 +203,11 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	if !d.Compatible {
 		id = catalog.UpstreamID(d.Alias, model)
 	}
-	if r.hidden(d, out, model) || id != model && r.hidden(d, out, id) {
+	visible := r.m.Visible(d.Alias, conns, model, id)
+	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, out, model) || r.hidden(d, out, id)) {
 		return apierr.New(404, "model_not_found", "the model is disabled")
 	}
+	conns = visible
 	if len(conns) == 0 {
 		e := apierr.Invalid("model", "there are no credentials for the provider of this model: connect %s first", d.Name)
 		e.Code = "no_credentials"

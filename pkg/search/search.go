@@ -97,7 +97,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 			}
 		}
 		return media.Keep(all, h.Allows, c.Key, model, func(to *routing.Target) error {
-			if hidden(c, to) {
+			if to.Connections = c.Machine.Visible(to.Provider.Alias, to.Connections, to.Model); len(to.Connections) == 0 {
 				return apierr.New(404, "model_not_found", "the model is disabled")
 			}
 			return usable(to)
@@ -120,7 +120,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 			if !native {
 				to.Model, to.Kind = s.model, catalog.LLM
 			}
-			if !hidden(c, &to) {
+			if to.Connections = c.Machine.Visible(d.Alias, to.Connections, to.Model); len(to.Connections) > 0 {
 				all = append(all, to)
 			}
 		}
@@ -141,11 +141,6 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 	e := apierr.Invalid("model", "there are no credentials for a provider that searches the web")
 	e.Code = "no_credentials"
 	return nil, e
-}
-
-// hidden tells whether a target is disabled.
-func hidden(c *auth.Call, to *routing.Target) bool {
-	return c.Machine.Hidden(to.Alias, to.Model) || c.Machine.Hidden(to.Provider.Alias, to.Model) || c.Machine.Hidden(to.Provider.ID, to.Model)
 }
 
 // aliasOf gives the output alias of a provider for its connections.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -30,12 +31,10 @@ type Machine struct {
 	active   map[string][]*store.Connection
 	provs    []string
 	combos   map[string]*store.Combo
-	disabled map[disabledModel]struct{}
+	disabled map[string]map[string]struct{} // model ids by what they are disabled under
 	cooling  map[account]*store.Cooldown
 	looking  bool // Turn takes none
 }
-
-type disabledModel struct{ under, id string }
 
 // account is a connection, or one upstream model of it.
 type account struct{ connection, model string }
@@ -73,10 +72,16 @@ func New(rec *store.Machine) *Machine {
 		}
 	}
 	if len(rec.Disabled) > 0 {
-		m.disabled = map[disabledModel]struct{}{}
+		m.disabled = make(map[string]map[string]struct{}, len(rec.Disabled))
 		for i := range rec.Disabled {
+			under := strings.TrimSpace(rec.Disabled[i].ProviderAlias)
+			ids := m.disabled[under]
+			if ids == nil {
+				ids = make(map[string]struct{}, len(rec.Disabled[i].IDs))
+				m.disabled[under] = ids
+			}
 			for _, id := range rec.Disabled[i].IDs {
-				m.disabled[disabledModel{rec.Disabled[i].ProviderAlias, id}] = struct{}{}
+				ids[strings.TrimSpace(id)] = struct{}{}
 			}
 		}
 	}
@@ -129,8 +134,57 @@ func (m *Machine) Combo(name string) *store.Combo { return m.combos[name] }
 // Alias gives the full model string that the alias map has for a name, or "".
 func (m *Machine) Alias(name string) string { return m.ModelAliases[name] }
 
-// Hidden tells whether a model is hidden under an alias or a provider id.
+// Hidden reports whether a model is disabled under an alias or a provider id.
 func (m *Machine) Hidden(under, id string) bool {
-	_, ok := m.disabled[disabledModel{under, id}]
+	_, ok := m.disabled[under][id]
 	return ok
+}
+
+// Visible returns the connections of a provider that a model may be called
+// through: those that it is not disabled for under the connection's prefix, the
+// provider's alias or the provider's id. ids are the names of the model at the
+// provider; one that begins with a name of the provider is the same without it.
+func (m *Machine) Visible(alias string, conns []*store.Connection, ids ...string) []*store.Connection {
+	if len(m.disabled) == 0 {
+		return conns
+	}
+	for i, c := range conns {
+		if !m.hides(alias, c, ids) {
+			continue
+		}
+		kept := append(make([]*store.Connection, 0, len(conns)), conns[:i]...)
+		for _, c := range conns[i+1:] {
+			if !m.hides(alias, c, ids) {
+				kept = append(kept, c)
+			}
+		}
+		return kept
+	}
+	return conns
+}
+
+func (m *Machine) hides(alias string, c *store.Connection, ids []string) bool {
+	names := [...]string{strings.TrimSpace(c.Data.Prefix), alias, c.Provider}
+	for _, under := range names {
+		hidden := m.disabled[under]
+		if under == "" || len(hidden) == 0 {
+			continue
+		}
+		for _, id := range ids {
+			for _, name := range names {
+				if name != "" {
+					id = strings.TrimPrefix(id, name+"/")
+				}
+			}
+			if _, ok := hidden[id]; ok {
+				return true
+			}
+			for _, name := range names {
+				if _, ok := hidden[name+"/"+id]; ok {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

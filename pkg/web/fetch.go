@@ -172,8 +172,12 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 	if model == "" {
 		var all []routing.Target
 		for _, id := range c.Machine.Providers() {
-			if d := provider.Lookup(id); d != nil && d.Fetch && !c.Machine.Hidden(d.Alias, "fetch") {
-				all = append(all, routing.Target{Provider: d, Alias: aliasOf(d, c.Machine.Active(id)), Model: "fetch", Kind: catalog.WebFetch, Connections: c.Machine.Active(id)})
+			d := provider.Lookup(id)
+			if d == nil || !d.Fetch {
+				continue
+			}
+			if conns := c.Machine.Visible(d.Alias, c.Machine.Active(id), "fetch"); len(conns) > 0 {
+				all = append(all, routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "fetch", Kind: catalog.WebFetch, Connections: conns})
 			}
 		}
 		if len(all) == 0 {
