@@ -46,7 +46,7 @@ export function imports(inst) {
       }
     };
   };
-  for (const name of ["start", "object", "read", "read_all", "hold", "digest", "dial"]) failing(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK, 0)));
+  for (const name of ["start", "object", "read", "read_all", "hold", "gather", "digest", "dial"]) failing(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK, 0)));
   failing("respond", (call) => inst.calls.get(call)?.answer(failed(500, "the answer could not be sent", "server_error", null)));
   return host;
 }
@@ -88,6 +88,7 @@ function operations(inst) {
     read(op, stream, ms) { inst.streams.read(op, stream, ms); },
     read_all(op, callID, stream, maxBytes, idleMs, totalMs) { inst.streams.readAll(op, inst.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
     hold(op, callID, stream, maxBytes, idleMs, totalMs) { inst.streams.hold(op, inst.calls.get(callID), stream, maxBytes, idleMs, totalMs); },
+    gather(op, callID, stream, upTo, totalMs, keep) { inst.streams.gather(op, stream, upTo, totalMs, keep !== 0); },
     copy(held) { return inst.streams.copy(held); },
     digest(op, held) {
       crypto.subtle.digest("SHA-256", inst.streams.held(held)).then(

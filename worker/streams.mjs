@@ -7,6 +7,8 @@ const sampleEvery = 1000; // ms
 const sampleBytes = 4 << 10, drainBytes = 64 << 10; // a read while little flows, and else
 const pieceBytes = 32 << 10; // read at a time where the length is not known
 const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
+// A client must send so many bytes a second, but may fall behind by so many ms.
+const leastRate = 64 << 10, behind = 5000;
 const unknown = { get: () => null, has: () => false }; // the headers of a body that was begun
 
 // readAll gives the body of a request or response whole, or null when it is
@@ -114,6 +116,7 @@ export class Streams {
     const s = this.take(id);
     if (!s) return;
     if (s.kind === "held") { s.gone = true; free(s); }
+    if (s.buffer?.byteLength) s.buffer.transfer(0);
     if (s.src) this.discard(s.src);
     s.body?.cancel().catch(() => {});
     s.flight?.ctl.abort();
@@ -211,6 +214,42 @@ export class Streams {
     const held = this.next++;
     this.table.set(held, { kind: "held", bytes, uses: 0, gone: false });
     this.inst.emit(op, OK, held, String(bytes.byteLength));
+  }
+
+  // gather takes in a client's body until it has upTo bytes, and keeps them on
+  // this side; called again, it goes on. At the end of the body its bytes go to
+  // Go, or are held under the same number when keep is set.
+  async gather(op, id, upTo, totalMs, keep) {
+    let s = this.table.get(id);
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    if (s.kind !== "gathered") {
+      const { head, body } = this.raw(id);
+      s = { kind: "gathered", body, reader: body?.getReader({ mode: "byob" }), buffer: head ? head.slice().buffer : new ArrayBuffer(0), size: head?.byteLength ?? 0, ahead: behind, left: totalMs };
+      this.table.set(id, s);
+    }
+    let done = !s.reader;
+    try {
+      while (!done && s.size < upTo) {
+        if (s.buffer.byteLength < upTo) s.buffer = s.buffer.transfer(upTo);
+        const asked = Date.now();
+        const got = await until(s.reader.read(new Uint8Array(s.buffer, s.size)), Math.max(1, Math.min(s.ahead, s.left)));
+        if (!this.table.has(id)) return; // let go of meanwhile
+        const took = Date.now() - asked, n = got.value?.byteLength ?? 0;
+        if (got.value) s.buffer = got.value.buffer;
+        s.size += n;
+        s.left -= took;
+        s.ahead = Math.min(behind, s.ahead - took + n * 1000 / leastRate);
+        done = got.done;
+      }
+    } catch (e) {
+      this.discard(id);
+      return this.inst.emit(op, e === stopped ? TIMEOUT : NETWORK, 0);
+    }
+    if (!done) return void queueMicrotask(() => this.inst.emit(op, OK, s.size));
+    const bytes = new Uint8Array(s.buffer.byteLength > s.size + 1 ? s.buffer.transfer(s.size) : s.buffer, 0, s.size);
+    if (keep) this.table.set(id, { kind: "held", bytes, uses: 0, gone: false });
+    else this.table.delete(id);
+    queueMicrotask(() => this.inst.emit(op, END, s.size, "", keep ? null : bytes));
   }
 
   // copy names a further body with the bytes that are held.

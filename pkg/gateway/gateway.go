@@ -14,6 +14,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/edge"
 	"weir/pkg/media"
+	"weir/pkg/stream"
 )
 
 // authenticator is the part of auth.Authenticator used here.
@@ -41,9 +42,7 @@ type Gateway struct {
 	// told of, or nil. May be nil.
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
 	// Room bounds the bodies that are held in memory together. May be nil.
-	Room interface {
-		Take(ctx context.Context, who string, want int64) (give func(), err error)
-	}
+	Room *media.Room
 
 	table  *table
 	idBase string
@@ -111,12 +110,12 @@ func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, mach
 		}
 	}
 	c.MaxBody = route.MaxBody
-	if want := heldBody(r, route); want > 0 && g.Room != nil {
-		give, err := g.Room.Take(ctx, c.MachineID, want)
-		if err != nil {
-			return nil, c, err
-		}
-		defer give()
+	if g.Room != nil && heldBody(r, route) {
+		lease := g.Room.Lease(c.MachineID, r.Length)
+		r.Body = &stream.Metered{ReadCloser: r.Body, Length: r.Length, Grow: func(total int64, last bool) error {
+			return lease.Acquire(ctx, total, last)
+		}}
+		defer lease.Release()
 	}
 	resp, err := m.Handler(ctx, c)
 	return resp, c, err
@@ -125,24 +124,14 @@ func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, mach
 // smallBody is the length up to which bodies are not counted against the room.
 const smallBody = 64 << 10
 
-// heldBody tells how much of the isolate's memory a body takes while its call
-// is answered: 0 for a small one, and where the endpoint counts itself
-// (reliability T56, F56).
-func heldBody(r *edge.Request, route *Route) int64 {
-	most := route.MaxBody
-	if most > maxChat { // a form is held by the host, which counts it
-		if r.Body == nil || !media.IsJSON(r.Header.Get("content-type")) {
-			return 0
-		}
-		most = media.MaxForm
+// heldBody reports whether a body is counted against the room here: not a small
+// one, and not where the endpoint counts itself (reliability T56, F56).
+func heldBody(r *edge.Request, route *Route) bool {
+	if r.Body == nil || r.Length >= 0 && r.Length <= smallBody {
+		return false
 	}
-	switch {
-	case r.Body == nil || r.Length >= 0 && r.Length <= smallBody:
-		return 0
-	case r.Length < 0:
-		return most
-	}
-	return min(r.Length, most)
+	// A form is held by the host, which counts it.
+	return route.MaxBody <= maxChat || media.IsJSON(r.Header.Get("content-type"))
 }
 
 // call finds out who calls.

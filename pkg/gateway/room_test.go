@@ -6,61 +6,93 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
+	"weir/pkg/media"
 )
 
-// rooms counts what is taken and given back.
-type rooms struct {
-	used, most int64
-	full       bool
+// pieces is a body that comes in pieces of 16 KiB; each says what is held.
+type pieces struct {
+	left int64
+	look func()
 }
 
-func (r *rooms) Take(_ context.Context, _ string, want int64) (func(), error) {
-	if r.full {
-		return nil, apierr.New(503, "overloaded", "no room")
+func (p *pieces) Read(b []byte) (int, error) {
+	p.look()
+	n := min(int64(len(b)), p.left, 16<<10)
+	if n == 0 {
+		return 0, io.EOF
 	}
-	r.used += want
-	r.most = max(r.most, r.used)
-	return func() { r.used -= want }, nil
+	p.left -= n
+	return int(n), nil
 }
 
-func TestRoomIsTakenForBodiesThatAreHeld(t *testing.T) {
-	r := &rooms{}
-	calls := 0
-	g := newFixture().Gateway
-	g.Room = r
-	handler := func(context.Context, *auth.Call) (*edge.Response, error) {
-		calls++
-		return &edge.Response{Status: 204}, nil
-	}
-	g.SetRoutes([]Route{
-		{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: handler}}},
-		{Pattern: "/v1/form", Access: Public, MaxBody: maxForm, Methods: []Method{{Name: "POST", Handler: handler}}},
-	})
+func (p *pieces) Close() error { return nil }
+
+func TestRoomIsTakenForBytesThatArrived(t *testing.T) {
+	const mib = 1 << 20
 	for _, tt := range []struct {
 		name, path   string
-		length, want int64
+		length, size int64
+		least, most  int64 // held at the end of the body
 	}{
-		{"small", "/v1/json", smallBody, 0},
-		{"large", "/v1/json", smallBody + 1, smallBody + 1},
-		{"unknown", "/v1/json", -1, maxJSON},
-		{"counts_itself", "/v1/form", 1 << 20, 0},
+		{"small", "/v1/json", smallBody, smallBody, 0, 0},
+		{"large", "/v1/json", 8 * mib, 8 * mib, 8 * mib, 8 * mib},
+		{"announced only", "/v1/json", 8 * mib, mib, mib, mib},
+		{"chunked, small", "/v1/json", -1, 62, 0, 0},
+		{"chunked, large", "/v1/json", -1, 3 * mib, 3 * mib, 3 * mib},
+		{"counts itself", "/v1/form", mib, mib, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r.most, r.full = 0, false
-			ask := func() *edge.Response {
-				return g.Serve(context.Background(), &edge.Request{Method: "POST", Path: tt.path, Length: tt.length, Body: io.NopCloser(strings.NewReader(""))})
+			g := newFixture().Gateway
+			room := &media.Room{Max: 32 * mib}
+			g.Room = room
+			read, held := int64(0), int64(-1)
+			body := &pieces{left: tt.size}
+			body.look = func() {
+				read = tt.size - body.left
+				if most := read + max(read/2, 64<<10) + 1; tt.most > 0 && room.Used() > most {
+					t.Errorf("%d bytes are held when %d have come", room.Used(), read)
+				}
 			}
-			if resp := ask(); resp.Status != 204 || r.most != tt.want || r.used != 0 {
-				t.Errorf("status %d, took %d of which %d are left, want %d and 0", resp.Status, r.most, r.used, tt.want)
+			handler := func(_ context.Context, c *auth.Call) (*edge.Response, error) {
+				_, err := c.ReadBody()
+				held = room.Used()
+				return &edge.Response{Status: 204}, err
 			}
-			r.full = true
-			before := calls
-			if resp := ask(); (resp.Status == 503) != (tt.want > 0) || calls-before != map[bool]int{true: 0, false: 1}[tt.want > 0] {
-				t.Errorf("status %d without room", resp.Status)
+			g.SetRoutes([]Route{
+				{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: handler}}},
+				{Pattern: "/v1/form", Access: Public, MaxBody: maxForm, Methods: []Method{{Name: "POST", Handler: handler}}},
+			})
+			ask := &edge.Request{Method: "POST", Path: tt.path, Length: tt.length, Body: body}
+			if resp := g.Serve(context.Background(), ask); resp.Status != 204 || held < tt.least || held > tt.most || room.Used() != 0 {
+				t.Errorf("status %d, held %d, want %d; %d are left", resp.Status, held, tt.most, room.Used())
 			}
 		})
+	}
+}
+
+func TestBodyWithoutRoomIsRefused(t *testing.T) {
+	g := newFixture().Gateway
+	g.Room = &media.Room{Max: 1 << 20}
+	give, err := g.Room.Take(context.Background(), "other", 768<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := false
+	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*edge.Response, error) {
+		_, err := c.ReadBody()
+		read = err == nil
+		return &edge.Response{Status: 204}, err
+	}}}}})
+	ask := func() *edge.Response {
+		return g.Serve(context.Background(), &edge.Request{Method: "POST", Path: "/v1/json", Length: 512 << 10, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 512<<10)))})
+	}
+	if resp := ask(); resp.Status != 503 || resp.Header.Get("retry-after") == "" || read {
+		t.Errorf("status %d without room", resp.Status)
+	}
+	give()
+	if resp := ask(); resp.Status != 204 || g.Room.Used() != 0 {
+		t.Errorf("status %d with room, %d bytes are left", resp.Status, g.Room.Used())
 	}
 }

@@ -11,110 +11,148 @@ import (
 	"weir/pkg/upstream"
 )
 
-// Room is how much the bodies held by the host may have together, so that
-// uploads cannot use up the isolate's memory. The zero value has 64 MiB. One is
-// shared by the endpoints of an isolate.
+// Room bounds how many bytes the bodies of an isolate have in memory together.
+// The zero value has 64 MiB. Memory is acquired as bytes arrive, so what a
+// client only announces keeps nobody out, and one tenant has at most three
+// quarters of it.
 //
 // A body that finds no room waits unread: its client is held back by its own
 // connection. No call waits for another one, which the platform forbids; each
-// looks again after pauses of its own, the earliest first.
+// looks again after pauses of its own.
+//
+// Bodies that grow side by side must not come to a stop together. So memory is
+// given only while, of all that have some, each could still have all that it
+// may need, one after the other (the banker's algorithm).
 type Room struct {
 	Max   int64           // bytes
 	Pause upstream.Pauser // nil: nobody waits
 
-	used  int64
-	queue []waiter
-	last  uint32
-	of    map[string]int64 // bytes by who took them, for Take
+	used   int64
+	of     map[string]int64 // bytes by tenant
+	leases []*Lease         // that have memory
+	queue  []*waiter
+	moves  uint64 // counts changes, so that a look is not repeated in vain
 }
 
-// waiter is a call that waits for room.
-type waiter struct {
-	n    uint32
+// Lease is the memory of one call.
+type Lease struct {
+	room *Room
 	who  string
-	want int64
+	most int64 // that the call may come to
+	have int64
+}
+
+// waiter is a lease that waits until it may have total bytes.
+type waiter struct {
+	lease *Lease
+	total int64
 }
 
 const (
 	roomLook = 100 * time.Millisecond // between two looks
 	roomWait = 15 * time.Second       // for room, then 503
+	// uncounted is the length up to which a body is not counted.
+	uncounted = 64 << 10
 )
 
-// Hold gathers a body, of length bytes as far as the client said (-1 when not),
-// and keeps it outside of Go. give must be called when it has been sent.
+// Lease returns a lease of who, a machine, for a body of at most most bytes, -1
+// when it is not known. It has no memory yet. A nil Room gives leases without a
+// bound.
+func (r *Room) Lease(who string, most int64) *Lease {
+	if r != nil {
+		most = min(most, r.share())
+	}
+	return &Lease{room: r, who: who, most: most}
+}
+
+// Acquire waits until the lease may have total bytes altogether. Less than it
+// has gives the rest back. last tells that it needs no more.
 //
-// The error is a 503 for a body that found no room in 15 s,
-// upstream.ErrCanceled when the client left meanwhile, stream.ErrTooLarge for a
-// body over max.
-func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.Held, give func(), err error) {
-	want := c.Length
-	if want > max {
-		return nil, nil, stream.ErrTooLarge
+// The error is a 503 when there was no room for 15 s, upstream.ErrCanceled when
+// the client left meanwhile.
+func (l *Lease) Acquire(ctx context.Context, total int64, last bool) error {
+	r := l.room
+	if r == nil {
+		return nil
 	}
-	if want < 0 {
-		want = max
+	if total = min(total, r.share()); total <= uncounted {
+		total = 0
 	}
-	if err = r.take(ctx, "", want); err != nil {
-		return nil, nil, err
-	}
-	free := func() {
-		if r != nil {
-			r.used -= want
+	l.most = max(l.most, total)
+	if total > l.have && !r.enter(l, total, len(r.queue)) {
+		if err := r.wait(ctx, l, total); err != nil {
+			return err
 		}
 	}
-	if held, err = stream.Hold(c.Body, max); err != nil {
-		free()
-		return nil, nil, uploadError(err)
+	if total < l.have {
+		r.set(l, total)
 	}
-	if over := want - held.Size(); r != nil && over > 0 {
-		r.used -= over
-		want -= over
+	if last {
+		l.most = l.have
+	}
+	return nil
+}
+
+// Release gives everything back.
+func (l *Lease) Release() {
+	if l.room != nil {
+		l.room.set(l, 0)
+	}
+}
+
+// Hold gathers a body and keeps it outside of Go. give must be called when it is
+// not needed any more.
+//
+// The error is that of Acquire, stream.ErrTooLarge for a body over max, or
+// tells that the client sent the body too slowly or not to its end.
+func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.Held, give func(), err error) {
+	if c.Length > max {
+		return nil, nil, stream.ErrTooLarge
+	}
+	lease := r.Lease(c.MachineID, c.Length)
+	held, err = stream.Hold(&stream.Metered{ReadCloser: c.Body, Length: c.Length, Grow: func(total int64, last bool) error {
+		return lease.Acquire(ctx, total, last)
+	}}, max)
+	if err != nil {
+		lease.Release()
+		return nil, nil, uploadError(err)
 	}
 	return held, func() {
 		held.Release()
-		free()
+		lease.Release()
 	}, nil
 }
 
-// Take waits until there is room for want bytes that who holds in memory, with
-// the errors of Hold. give must be called when they are not needed any more. A
-// quarter of the room is always left to others: bodies that come slowly, or
-// many, keep nobody else out.
+// Take waits until there is room for want bytes of who, with the errors of
+// Acquire. give must be called when they are not needed any more.
 func (r *Room) Take(ctx context.Context, who string, want int64) (give func(), err error) {
-	if r == nil {
-		return func() {}, nil
-	}
-	want = min(want, r.share())
-	if err := r.take(ctx, who, want); err != nil {
+	lease := r.Lease(who, want)
+	if err := lease.Acquire(ctx, want, true); err != nil {
 		return nil, err
 	}
-	return func() {
-		r.used -= want
-		if r.of[who] -= want; r.of[who] <= 0 {
-			delete(r.of, who)
-		}
-	}, nil
+	return lease.Release, nil
 }
 
-// take waits until there is room for want bytes, and takes it.
-func (r *Room) take(ctx context.Context, who string, want int64) error {
-	if r == nil || r.enter(r.queue, who, want) {
-		return nil
-	}
+// wait looks again and again whether the lease may have total bytes.
+func (r *Room) wait(ctx context.Context, l *Lease, total int64) error {
 	if r.Pause != nil {
-		r.last++
-		mine := waiter{r.last, who, want}
+		mine := &waiter{l, total}
 		r.queue = append(r.queue, mine)
 		defer func() {
 			if i := slices.Index(r.queue, mine); i >= 0 {
 				r.queue = slices.Delete(r.queue, i, i+1)
 			}
 		}()
+		seen := r.moves
 		for waited := time.Duration(0); waited < roomWait; waited += roomLook {
 			if r.Pause.Pause(ctx, roomLook) != nil {
 				return upstream.ErrCanceled
 			}
-			if r.enter(r.queue[:slices.Index(r.queue, mine)], who, want) {
+			if r.moves == seen {
+				continue
+			}
+			seen = r.moves
+			if r.enter(l, total, slices.Index(r.queue, mine)) {
 				return nil
 			}
 		}
@@ -124,35 +162,90 @@ func (r *Room) take(ctx context.Context, who string, want int64) error {
 	return e
 }
 
-// enter takes room behind those who wait already, unless these wait only for
-// their own calls.
-func (r *Room) enter(before []waiter, who string, want int64) bool {
-	if r.over(who, want) {
+// enter gives the lease total bytes if it may have them. One that has none yet
+// stands behind the first waiters of the queue that have none either, unless
+// these wait only for their own tenant.
+func (r *Room) enter(l *Lease, total int64, before int) bool {
+	if !r.safe(l, total) {
 		return false
 	}
-	for _, w := range before {
-		if !r.over(w.who, w.want) {
-			return false
+	if l.have == 0 {
+		for _, w := range r.queue[:before] {
+			if w.lease.have == 0 && r.of[w.lease.who]+w.total <= r.share() {
+				return false
+			}
 		}
 	}
-	if !r.fits(want) {
-		return false
-	}
-	if who != "" {
-		if r.of == nil {
-			r.of = map[string]int64{}
-		}
-		r.of[who] += want
-	}
+	r.set(l, total)
 	return true
 }
 
-// over tells whether who has as much as it may have.
-func (r *Room) over(who string, want int64) bool {
-	return who != "" && r.of[who]+want > r.share()
+// set makes the lease have total bytes.
+func (r *Room) set(l *Lease, total int64) {
+	if total == l.have {
+		return
+	}
+	r.moves++
+	if l.have == 0 {
+		r.leases = append(r.leases, l)
+	}
+	r.used += total - l.have
+	if r.of == nil {
+		r.of = map[string]int64{}
+	}
+	if r.of[l.who] += total - l.have; r.of[l.who] <= 0 {
+		delete(r.of, l.who)
+	}
+	if l.have = total; total == 0 {
+		i := slices.Index(r.leases, l)
+		r.leases = slices.Delete(r.leases, i, i+1)
+	}
 }
 
-// share is what one may have.
+// safe reports whether all that have memory could still come to their end, one
+// after the other, when the lease has total bytes.
+func (r *Room) safe(l *Lease, total int64) bool {
+	more, free, own := total-l.have, r.limit()-r.used, r.share()-r.of[l.who]
+	if more > free || more > own {
+		return false
+	}
+	if need := l.most - l.have; need <= free && need <= own {
+		return true // it comes to its end itself, which leaves no less than now
+	}
+	free -= more
+	of := map[string]int64{l.who: more}
+	for who, n := range r.of {
+		of[who] += n
+	}
+	rest := slices.Clone(r.leases)
+	if l.have == 0 {
+		rest = append(rest, l)
+	}
+	has := func(x *Lease) int64 {
+		if x == l {
+			return total
+		}
+		return x.have
+	}
+	slices.SortFunc(rest, func(a, b *Lease) int { return int(a.most - has(a) - b.most + has(b)) })
+	for progress := true; progress && len(rest) > 0; {
+		progress = false
+		left := rest[:0]
+		for _, x := range rest {
+			if need := x.most - has(x); need <= free && need <= r.share()-of[x.who] {
+				free += has(x)
+				of[x.who] -= has(x)
+				progress = true
+			} else {
+				left = append(left, x)
+			}
+		}
+		rest = left
+	}
+	return len(rest) == 0
+}
+
+// share is what one tenant may have.
 func (r *Room) share() int64 { return r.limit() / 4 * 3 }
 
 func (r *Room) limit() int64 {
@@ -160,15 +253,6 @@ func (r *Room) limit() int64 {
 		return 64 << 20
 	}
 	return r.Max
-}
-
-// fits takes room for want bytes where there is some. A body alone always fits.
-func (r *Room) fits(want int64) bool {
-	if r.used > 0 && r.used+want > r.limit() {
-		return false
-	}
-	r.used += want
-	return true
 }
 
 // Used is how many bytes are held at the moment.

@@ -37,8 +37,8 @@ func TestATenantLeavesRoomToOthers(t *testing.T) {
 		want int64
 		ok   bool
 	}{
-		{"a", 20 * mib, true}, {"a", 8 * mib, false}, {"a", 4 * mib, true}, {"a", 1, false},
-		{"b", 8 * mib, true}, {"b", 1, false}, {"c", 1, false},
+		{"a", 20 * mib, true}, {"a", 8 * mib, false}, {"a", 4 * mib, true}, {"a", mib, false},
+		{"b", 8 * mib, true}, {"b", mib, false}, {"c", mib, false}, {"c", 64 << 10, true}, // what is small is not counted
 	} {
 		if got := take(step.who, step.want); got != step.ok {
 			t.Errorf("step %d: %s takes %d: %v", i, step.who, step.want, got)
@@ -56,6 +56,80 @@ func TestATenantLeavesRoomToOthers(t *testing.T) {
 	}
 	if !take("b", 8*mib) {
 		t.Error("b finds no room beside the largest body of a")
+	}
+}
+
+// What a client announces keeps nobody out: only bytes that have come do.
+func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
+	r := &media.Room{Max: 32 * mib}
+	ctx := context.Background()
+	for _, who := range []string{"a", "b", "d", "e"} {
+		if err := r.Lease(who, 24*mib).Acquire(ctx, mib, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := r.Lease("c", 20*mib)
+	for total := int64(mib); total <= 20*mib; total += mib {
+		if err := other.Acquire(ctx, total, false); err != nil {
+			t.Fatalf("at %d bytes: %v", total, err)
+		}
+	}
+	other.Release()
+	if r.Used() != 4*mib {
+		t.Errorf("%d bytes are held, want 4 MiB", r.Used())
+	}
+}
+
+func TestLeaseGivesBackWhatIsNotNeeded(t *testing.T) {
+	r := &media.Room{Max: 32 * mib}
+	l := r.Lease("a", 24*mib)
+	l.Acquire(context.Background(), 3*mib, false)
+	if l.Acquire(context.Background(), 2*mib, true); r.Used() != 2*mib {
+		t.Errorf("%d bytes are held after the end of the body, want 2 MiB", r.Used())
+	}
+	l.Release()
+	if l.Release(); r.Used() != 0 {
+		t.Errorf("%d bytes are held after the release", r.Used())
+	}
+	var none *media.Room
+	if err := none.Lease("a", 100*mib).Acquire(context.Background(), 100*mib, true); err != nil {
+		t.Error(err)
+	}
+}
+
+// Bodies that grow side by side would each hold a part and wait for the rest.
+func TestBodiesThatGrowTogetherAllComeToTheirEnd(t *testing.T) {
+	for name, tenant := range map[string]func(i int) string{
+		"one tenant": func(int) string { return "a" }, "three": func(i int) string { return string(rune('a' + i%3)) }, "many": func(i int) string { return string(rune('a' + i)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n, size = 12, 8 * mib
+			r := &media.Room{Max: 32 * mib} // nobody waits: a refusal is tried again in the next round
+			leases, have := make([]*media.Lease, n), make([]int64, n)
+			for i := range leases {
+				leases[i] = r.Lease(tenant(i), size)
+			}
+			for rounds, left := 0, n; left > 0; rounds++ {
+				if rounds > 1000 {
+					t.Fatalf("%d bodies stand still with %d bytes", left, r.Used())
+				}
+				for i, l := range leases {
+					if have[i] == size {
+						continue
+					}
+					if l.Acquire(context.Background(), have[i]+mib/2, false) != nil {
+						continue
+					}
+					if have[i] += mib / 2; have[i] == size {
+						l.Release()
+						left--
+					}
+				}
+			}
+			if r.Used() != 0 {
+				t.Errorf("%d bytes are left", r.Used())
+			}
+		})
 	}
 }
 

@@ -247,6 +247,88 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 	return all, nil
 }
 
+// Metered is a body that asks for memory while it is gathered, by ReadAll or
+// Hold. It is asked for in steps, ahead of the bytes.
+type Metered struct {
+	io.ReadCloser
+	Length int64 // as declared, -1 when it is not known
+	// Grow is called before the body may have total bytes in memory, and once
+	// more at its end, last, with what it has. Its error ends the body.
+	Grow func(total int64, last bool) error
+}
+
+// Step is the least that a Metered asks for.
+const Step = 64 << 10
+
+// stepper is a body that a host gathers in steps. step returns up to how many
+// bytes it may have next.
+type stepper interface {
+	ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error)
+	HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (Held, error)
+}
+
+// step asks for the next memory of a body that has have bytes: a half more, or
+// Step, and one byte over the end to see it.
+func (m *Metered) step(have, maxBytes int64) (int64, error) {
+	total := min(have+max(Step, have/2), maxBytes+1)
+	if m.Length >= 0 {
+		total = min(total, max(m.Length, have)+1)
+	}
+	return total, m.Grow(total, false)
+}
+
+// ReadAll reads the body whole.
+func (m *Metered) ReadAll(maxBytes int64) (all []byte, err error) {
+	step := func(have int64) (int64, error) { return m.step(have, maxBytes) }
+	if s, ok := m.ReadCloser.(stepper); ok {
+		all, err = s.ReadSteps(maxBytes, step)
+	} else {
+		all, err = m.readSteps(maxBytes, step)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all, m.Grow(int64(len(all)), true)
+}
+
+// Hold keeps the body whole.
+func (m *Metered) Hold(maxBytes int64) (held Held, err error) {
+	s, ok := m.ReadCloser.(stepper)
+	if !ok {
+		all, err := m.ReadAll(maxBytes)
+		return heldBytes(all), err
+	}
+	held, err = s.HoldSteps(maxBytes, func(have int64) (int64, error) { return m.step(have, maxBytes) })
+	if err != nil {
+		return nil, err
+	}
+	return held, m.Grow(held.Size(), true)
+}
+
+// readSteps is the native behaviour of a host's steps.
+func (m *Metered) readSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error) {
+	if b, ok := m.ReadCloser.(*Bytes); ok {
+		return ReadAll(b, maxBytes)
+	}
+	var all []byte
+	for {
+		total, err := step(int64(len(all)))
+		if err != nil {
+			return nil, err
+		}
+		more, err := io.ReadAll(io.LimitReader(m.ReadCloser, total-int64(len(all))))
+		all = append(all, more...)
+		switch {
+		case err != nil:
+			return nil, err
+		case int64(len(all)) > maxBytes:
+			return nil, ErrTooLarge
+		case int64(len(all)) < total:
+			return all, nil
+		}
+	}
+}
+
 // Held is a body that is kept whole by whoever moves it, so that it can be sent
 // more than once. On the edge the host keeps it: its bytes never enter Go.
 type Held interface {

@@ -212,6 +212,54 @@ func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
 	return h, uploadEnd(err)
 }
 
+// ReadSteps has the host gather the body, up to as many bytes at a time as step
+// returns.
+func (b *clientBody) ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error) {
+	_, _, all, err := b.gather(maxBytes, 0, step)
+	return all, err
+}
+
+// HoldSteps has the host gather the body like ReadSteps, and keep it.
+func (b *clientBody) HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (stream.Held, error) {
+	id, size, _, err := b.gather(maxBytes, 1, step)
+	if err != nil {
+		return nil, err
+	}
+	return &held{id: id, size: size}, nil
+}
+
+func (b *clientBody) gather(maxBytes int64, keep int32, step func(have int64) (int64, error)) (id int32, size int64, all []byte, err error) {
+	if b.length > maxBytes {
+		return 0, 0, nil, stream.ErrTooLarge
+	}
+	b.open()
+	if id = b.take(); id == 0 {
+		return 0, 0, nil, nil
+	}
+	for {
+		upTo, err := step(size)
+		if err != nil {
+			hostDiscard(id)
+			return 0, 0, nil, err
+		}
+		op, ch := begin()
+		hostGather(op, b.of, id, float64(upTo), ms(uploadTotal), keep)
+		e := <-ch
+		if e.kind != opOK && e.kind != opEnd {
+			return 0, 0, nil, uploadEnd(failure(e.kind))
+		}
+		if size = int64(e.status); size > maxBytes {
+			if e.kind == opOK || keep != 0 {
+				hostDiscard(id)
+			}
+			return 0, 0, nil, stream.ErrTooLarge
+		}
+		if e.kind == opEnd {
+			return id, size, e.body, nil
+		}
+	}
+}
+
 // uploadEnd says of a failure that it is the client's.
 func uploadEnd(err error) error {
 	switch err {

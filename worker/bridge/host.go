@@ -39,6 +39,9 @@ func hostReadAll(op, call, stream int32, maxBytes float64, idleMs, totalMs int32
 //go:wasmimport host hold
 func hostHold(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
 
+//go:wasmimport host gather
+func hostGather(op, call, stream int32, upTo float64, totalMs, keep int32)
+
 //go:wasmimport host copy
 func hostCopy(held int32) int32
 
