@@ -68,8 +68,12 @@ func (x *exchange) whole(resp *upstream.Response) error {
 	return badBody(nil)
 }
 
+// passes reports whether the answer is the client's as it is: in its dialect,
+// with the tools as it knows them.
+func (x *exchange) passes() bool { return x.way.dialect == x.ask.Dialect && !x.opt.Tools.Changed() }
+
 func (x *exchange) wholeJSON(body []byte) (err error) {
-	if x.way.dialect != x.ask.Dialect {
+	if !x.passes() {
 		x.found.whole, x.found.usage, err = translate.Response(x.way.dialect, x.ask.Dialect, body, x.opt)
 		return err
 	}
@@ -176,7 +180,7 @@ func (x *exchange) stream(res *accounts.Result) *edge.Response {
 	m := meter{x: x, res: res}
 	header := append(make(edge.Header, 0, 12), edge.Field{Name: "content-type", Value: eventStream})
 	resp := &edge.Response{Status: 200, Header: append(header, provider.ResponseNotes(res.Header)...)}
-	if x.way.dialect == x.ask.Dialect {
+	if x.passes() {
 		w := watcher{meter: m, o: translate.Observe(x.ask.Dialect, x.opt)}
 		w.begin()
 		if x.way.frames {

@@ -25,16 +25,21 @@ type Ask struct {
 	Stateful bool
 	// Unstored: a Responses request with store false.
 	Unstored bool
+	// LongUser: user or safety_identifier may be over an upstream's limit.
+	LongUser bool
 	// Connection, when set, is the only account that may answer.
 	Connection string
 }
 
 // read are the fields of each dialect that decide the way of a request.
 var read = [...][]string{
-	translate.Chat:      {"model", "stream", "messages", "stream_options"},
-	translate.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt"},
+	translate.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier"},
+	translate.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
 	translate.Messages:  {"model", "stream", "messages"},
 }
+
+// leastUser is the least that an upstream takes of a user's id.
+const leastUser = 64
 
 // Read checks a request of a client's dialect: strict JSON, one object, none
 // of the fields that are read given twice. Everything else is left for the
@@ -54,6 +59,7 @@ func Read(d translate.Dialect, body []byte) (*Ask, error) {
 	if d != translate.Responses && set.Get("messages").Kind != fields.Array {
 		return nil, apierr.Invalid("messages", "messages must be an array")
 	}
+	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > leastUser
 	switch d {
 	case translate.Chat:
 		a.Usage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True

@@ -133,6 +133,7 @@ func (x *exchange) options() translate.Options {
 	o := translate.Options{
 		Model: x.way.model, ID: strings.TrimPrefix(x.call.ID, "req_"), Now: x.dialog.Now().Unix(),
 		Deviations: translate.DeviationsOf(x.to.Provider.ID), StreamUsage: x.ask.Usage,
+		Tools: &translate.Tools{}, Vendor: !x.to.Provider.Compatible, LongUser: x.ask.LongUser,
 	}
 	if x.way.dialect == translate.Chat && o.Deviations.Passes {
 		o.Refuses = x.refusals()

@@ -86,7 +86,7 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	})
 	if f := m.Get("function_call"); f.IsObject() {
 		name := str(f.Get("name"))
-		a.blocks = append(a.blocks, block{kind: toolUseBlock, id: "call_" + name, name: name, args: str(f.Get("arguments"))})
+		a.blocks = append(a.blocks, block{kind: toolUseBlock, old: true, id: "call_" + name, name: name, args: str(f.Get("arguments"))})
 	}
 	if l := choice.Get("logprobs"); l.IsObject() {
 		a.logprobs = l.Raw
@@ -114,11 +114,14 @@ func chatFinish(s string) (finish, *apierr.Error) {
 	return finishStop, nil
 }
 
-func finishName(f finish) string {
+func finishName(f finish, old bool) string {
 	switch f {
 	case finishLength, finishWindow:
 		return "length"
 	case finishTools:
+		if old {
+			return "function_call"
+		}
 		return "tool_calls"
 	case finishFilter:
 		return "content_filter"
@@ -202,6 +205,7 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 	d.str("role", "assistant")
 	var texts, thoughts joined
 	refusals, calls := joined{one: a.explain}, false
+	var old *block // the one call of a client that knows no more
 	var cites []citation
 	for i := range a.blocks {
 		switch b := &a.blocks[i]; b.kind {
@@ -213,7 +217,9 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 		case refusalBlock:
 			refusals.add("", b.text)
 		case toolUseBlock:
-			calls = true
+			if calls = true; b.old && old == nil {
+				old = b
+			}
 		}
 	}
 	text, thought, refused := texts.text(), thoughts.text(), refusals.text()
@@ -229,7 +235,12 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 	}
 	d.opt("reasoning_content", thought)
 	writeReasoningDetails(a.blocks, d)
-	if calls {
+	if old != nil {
+		d.open("function_call", '{')
+		d.str("name", old.name)
+		d.str("arguments", old.arguments())
+		d.close('}')
+	} else if calls {
 		d.open("tool_calls", '[')
 		for i := range a.blocks {
 			if b := &a.blocks[i]; b.kind == toolUseBlock {
@@ -247,7 +258,7 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 		d.close(']')
 	}
 	d.close('}')
-	d.str("finish_reason", finishName(a.reason()))
+	d.str("finish_reason", finishName(a.reason(), old != nil))
 	if a.logprobs != "" {
 		d.raw("logprobs", a.logprobs)
 	} else {

@@ -59,6 +59,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 			err = readChatTools(v, q)
 		case "functions":
 			forEach(v, func(_, f gjson.Result) bool {
+				q.old = true
 				q.tools = append(room(q.tools, v), function(f))
 				return true
 			})
@@ -123,6 +124,9 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 			return err
 		}
 	}
+	if q.old && q.parallel == "" {
+		q.parallel = "false" // a message has one function_call
+	}
 	if !messages.IsArray() {
 		return apierr.Invalid("messages", "messages must be an array.")
 	}
@@ -165,7 +169,7 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 	case "tool", "function":
 		b := block{kind: toolResultBlock, id: str(m.Get("tool_call_id")), name: str(m.Get("name"))}
 		if r == "function" {
-			b.id = "call_" + b.name
+			b.id = q.oldID(b.name)
 		}
 		if b.id == "" {
 			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
@@ -205,10 +209,23 @@ func readChatAssistant(at string, m gjson.Result, q *request) error {
 	})
 	if f := m.Get("function_call"); f.IsObject() {
 		name := str(f.Get("name"))
-		blocks = append(blocks, block{kind: toolUseBlock, id: "call_" + name, name: name, args: str(f.Get("arguments"))})
+		if q.oldIDs == nil {
+			q.oldIDs = map[string]int{}
+		}
+		q.oldIDs[name]++
+		blocks = append(blocks, block{kind: toolUseBlock, id: q.oldID(name), name: name, args: str(f.Get("arguments"))})
 	}
 	q.messages = append(q.messages, message{assistant, blocks})
 	return nil
+}
+
+// oldID makes an id for the last call of a function in the old form, which has
+// none.
+func (q *request) oldID(name string) string {
+	if n := q.oldIDs[name]; n > 1 {
+		return "call_" + name + "_" + strconv.Itoa(n)
+	}
+	return "call_" + name
 }
 
 // chatThinking reads the reasoning of a message: reasoning_details, where it

@@ -181,7 +181,7 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 		return true
 	})
 	if call.IsObject() {
-		s.function("call_"+str(call.Get("name")), 0, call, "", to)
+		s.function("call_"+str(call.Get("name")), 0, call, "", true, to)
 	}
 	forEach(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
@@ -215,10 +215,10 @@ func (s *chatSource) call(at int, c gjson.Result, to sink) {
 		}
 		return
 	}
-	s.function(id, index, c.Get("function"), str(c.Get("extra_content.google.thought_signature")), to)
+	s.function(id, index, c.Get("function"), str(c.Get("extra_content.google.thought_signature")), false, to)
 }
 
-func (s *chatSource) function(id string, index int, f gjson.Result, sig string, to sink) {
+func (s *chatSource) function(id string, index int, f gjson.Result, sig string, old bool, to sink) {
 	var name, args gjson.Result
 	forEach(f, func(k, v gjson.Result) bool {
 		switch k.Str {
@@ -230,7 +230,7 @@ func (s *chatSource) function(id string, index int, f gjson.Result, sig string, 
 		return true
 	})
 	if n := str(name); n != "" {
-		e := event{kind: evTool, block: index, id: id, name: n}
+		e := event{kind: evTool, block: index, id: id, name: n, old: old}
 		if sig != "" {
 			e.sig, e.issuer = sig, "gemini"
 		}
@@ -277,6 +277,7 @@ type chatSink struct {
 	head    []byte      // of a chunk, up to the delta
 	tail    string      // of a chunk without finish reason
 	tools   map[int]int // the index of each block that is a tool call
+	old     bool        // calls are written as function_call
 	finish  finish
 	seen    bool // finish came
 	explain string
@@ -363,6 +364,19 @@ func (s *chatSink) event(e *event) {
 	case evTool:
 		s.thought = s.thought[:0]
 		index := s.tool(e.block)
+		if s.old = s.old || e.old; s.old {
+			if index == 0 { // there can be one only
+				s.open()
+				d := doc{b: s.out}
+				d.open("function_call", '{')
+				d.str("name", e.name)
+				d.str("arguments", "")
+				d.close('}')
+				s.out = d.b
+				s.end()
+			}
+			return
+		}
 		s.open()
 		d := doc{b: s.out}
 		d.open("tool_calls", '[')
@@ -394,6 +408,14 @@ func (s *chatSink) event(e *event) {
 		s.out = d.b
 		s.end()
 	case evArgs:
+		if s.old {
+			if s.tool(e.block) == 0 {
+				s.open()
+				s.out = append(append(append(s.out, `"function_call":{"arguments":"`...), e.text...), `"}`...)
+				s.end()
+			}
+			return
+		}
 		s.open()
 		s.out = append(s.out, `"tool_calls":[{"index":`...)
 		s.out = strconv.AppendInt(s.out, int64(s.tool(e.block)), 10)
@@ -435,7 +457,7 @@ func (s *chatSink) event(e *event) {
 		}
 		s.open()
 		s.out = append(s.out, `},"finish_reason":"`...)
-		s.out = append(append(s.out, finishName(settle(s.finish, len(s.tools) > 0))...), `"}`...)
+		s.out = append(append(s.out, finishName(settle(s.finish, len(s.tools) > 0), s.old)...), `"}`...)
 		s.out = append(s.out, s.tail...)
 		if s.opt.StreamUsage && s.usage.Known {
 			s.out = append(append(s.out, s.head...), `],"usage":`...)

@@ -2,8 +2,6 @@ package translate
 
 import (
 	"strings"
-
-	"weir/pkg/apierr"
 )
 
 // writeChatRequest writes a chat completions request for an upstream that may
@@ -370,11 +368,7 @@ func writeChatCall(d *doc, b *block, id string, signed bool) {
 		d.str("type", "function")
 		d.open("function", '{')
 		d.str("name", b.name)
-		args := b.args
-		if args == "" {
-			args = "{}"
-		}
-		d.str("arguments", args)
+		d.str("arguments", b.arguments())
 	}
 	d.close('}')
 	if signed && b.sig != "" {
@@ -385,6 +379,14 @@ func writeChatCall(d *doc, b *block, id string, signed bool) {
 		d.close('}')
 	}
 	d.close('}')
+}
+
+// arguments gives those of a function call, {} for none.
+func (b *block) arguments() string {
+	if b.args == "" {
+		return "{}"
+	}
+	return b.args
 }
 
 // writeChatThoughts gives reasoning back to the upstreams that want it.
@@ -461,15 +463,4 @@ func (v *Deviations) toolID(id string) string {
 		h /= 62
 	}
 	return string(b)
-}
-
-// noCustom refuses custom tools where only functions exist: leaving one out
-// would leave the model without its hands.
-func (q *request) noCustom() error {
-	for i := range q.tools {
-		if q.tools[i].custom != "" {
-			return apierr.Invalid("tools", "Custom tools are not supported by this model's provider; use a function.")
-		}
-	}
-	return nil
 }

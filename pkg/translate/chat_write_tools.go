@@ -10,22 +10,13 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 		if t.cache != "" {
 			q.dropField(fieldCache)
 		}
-		d.open("", '{')
-		if t.custom != "" {
-			d.str("type", "custom")
-			d.raw("custom", nestCustom(t.custom))
-			d.close('}')
+		if t.custom == "" {
+			writeChatFunction(d, t)
 			continue
 		}
-		d.str("type", "function")
-		d.open("function", '{')
-		d.str("name", t.name)
-		d.opt("description", t.description)
-		if t.schema != "" {
-			d.raw("parameters", t.schema)
-		}
-		d.optRaw("strict", t.strict)
-		d.close('}')
+		d.open("", '{')
+		d.str("type", "custom")
+		d.raw("custom", nestCustom(t.custom))
 		d.close('}')
 	}
 	d.close(']')
@@ -41,10 +32,15 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 		}
 		e.str("mode", mode)
 		e.open("tools", '[')
+		custom := q.customNames()
 		for _, n := range c.allowed {
+			kind := "function"
+			if custom[n] {
+				kind = "custom"
+			}
 			e.open("", '{')
-			e.str("type", "function")
-			e.open("function", '{')
+			e.str("type", kind)
+			e.open(kind, '{')
 			e.str("name", n)
 			e.close('}')
 			e.close('}')
@@ -71,6 +67,32 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 		set("tool_choice", "tool_choice", `{"type":"`+kind+`","`+kind+`":{"name":`+quoted(c.name)+`}}`)
 	}
 	set("parallel_tool_calls", fieldNames[fieldParallel][q.from], q.parallel)
+}
+
+// writeChatFunction writes an entry of tools.
+func writeChatFunction(d *doc, t *tool) {
+	d.open("", '{')
+	d.str("type", "function")
+	d.open("function", '{')
+	d.str("name", t.name)
+	d.opt("description", t.description)
+	if t.schema != "" {
+		d.raw("parameters", t.schema)
+	}
+	d.optRaw("strict", t.strict)
+	d.close('}')
+	d.close('}')
+}
+
+// customNames names the tools that are custom.
+func (q *request) customNames() map[string]bool {
+	names := map[string]bool{}
+	for i := range q.tools {
+		if q.tools[i].custom != "" {
+			names[q.tools[i].name] = true
+		}
+	}
+	return names
 }
 
 func writeChatFormat(q *request, d *doc) {

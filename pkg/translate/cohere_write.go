@@ -10,9 +10,6 @@ import (
 
 // writeCohereRequest writes a v2 chat request.
 func writeCohereRequest(q *request, d *doc, opt *Options) error {
-	if err := q.noCustom(); err != nil {
-		return err
-	}
 	d.open("", '{')
 	d.str("model", opt.Model)
 	d.open("messages", '[')

@@ -12,6 +12,7 @@ func Collect(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) 
 	c := &collector{}
 	t := &Translator{from: sourceOf(from, &opt), to: c}
 	t.next = &sequencer{next: c, meter: &t.meter, all: true}
+	t.restore(opt.Tools)
 	t.Push(body, nil)
 	t.End(nil, nil)
 	if t.failure != nil {
@@ -64,7 +65,7 @@ func (c *collector) event(e *event) {
 		c.begin(block{kind: thinkingBlock, redacted: true, sig: own(e.sig), issuer: own(e.issuer)})
 		c.open = false
 	case evTool:
-		c.begin(block{kind: toolUseBlock, id: own(e.id), name: own(e.name), custom: e.custom, sig: own(e.sig), issuer: own(e.issuer)})
+		c.begin(block{kind: toolUseBlock, id: own(e.id), name: own(e.name), space: own(e.space), custom: e.custom, shell: e.shell, old: e.old, sig: own(e.sig), issuer: own(e.issuer)})
 	case evCite:
 		for i := len(c.a.blocks) - 1; i >= 0; i-- {
 			if b := &c.a.blocks[i]; b.kind == textBlock {
@@ -155,7 +156,7 @@ func (a *answer) replay(to sink) {
 				to.event(&event{kind: evSignature, sig: b.sig, issuer: b.issuer})
 			}
 		case toolUseBlock:
-			to.event(&event{kind: evTool, block: i, id: b.id, name: b.name, custom: b.custom, sig: b.sig, issuer: b.issuer})
+			to.event(&event{kind: evTool, block: i, id: b.id, name: b.name, space: b.space, custom: b.custom, shell: b.shell, old: b.old, sig: b.sig, issuer: b.issuer})
 			to.event(&event{kind: evArgs, block: i, text: escape(b.args), custom: b.custom})
 		}
 		to.event(&event{kind: evClose, block: i})

@@ -50,9 +50,6 @@ type converse struct {
 // writeConverseRequest writes a Converse request; the model stands in its
 // address.
 func writeConverseRequest(q *request, d *doc, opt *Options) error {
-	if err := q.noCustom(); err != nil {
-		return err
-	}
 	c := &converse{request: q, d: d, opt: opt, model: converseOf(opt.Model)}
 	gen := &otherClaude
 	isClaude := c.model.think == "claude"

@@ -45,6 +45,9 @@ func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
 		{"thoughts", `{"messages":[{"role":"assistant","content":[` + times(n, `{"type":"thinking","thinking":"words and words","signature":"weir.chat."}`) + `]},` + user + `]}`, translate.Messages},
 		{"found_pages", `{"messages":[{"role":"user","content":[{"type":"search_result","title":"t","source":"s","content":[` + times(n, `{"type":"text","text":"words and words"}`) + `]}]}]}`, translate.Messages},
 		{"results", `{"messages":[{"role":"assistant","content":[` + times(n, `{"type":"tool_use","id":"c#","name":"f","input":{}}`) + `]},{"role":"user","content":[` + times(n, `{"type":"tool_result","tool_use_id":"c#","content":"x"}`) + `]}]}`, translate.Messages},
+		{"custom_calls", `{"input":[` + user + `,` + times(n, `{"type":"custom_tool_call","call_id":"c#","name":"f#","input":"words and words"}`) + `],"tools":[{"type":"custom","name":"f1"}]}`, translate.Responses},
+		{"namespaces", `{"input":[` + user + `],"tools":[` + times(n, `{"type":"namespace","name":"n#","description":"d","tools":[{"type":"function","name":"f","parameters":{}}]}`) + `],"tool_choice":{"type":"allowed_tools","tools":[` + times(n, `{"type":"namespace","name":"n#"}`) + `]}}`, translate.Responses},
+		{"long_names", `{"messages":[` + user + `],"tools":[` + times(n, `{"name":"mcp__a_server_with_a_very_long_name_that_goes_on__and_on__tool_#","input_schema":{}}`) + `]}`, translate.Messages},
 		{"fields_of_a_tool", `{"messages":[` + user + `],"tools":[{"name":"a","input_schema":{},` + times(n, `"field#":0`) + `}]}`, translate.Messages},
 	}
 	for _, r := range requests {
@@ -62,6 +65,23 @@ func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
 			if used > factor*len(r.body) || len(dropped) > 40 {
 				t.Errorf("%s to %v: %d bytes for one of %d, %d fields dropped", r.name, to.d, used, len(r.body), len(dropped))
 			}
+		}
+	}
+	custom := options()
+	custom.Tools = &translate.Tools{}
+	if _, _, err := translate.Request(translate.Responses, translate.Messages, []byte(`{"input":"x","tools":[{"type":"custom","name":"p"}]}`), custom); err != nil {
+		t.Fatal(err)
+	}
+	for _, piece := range []string{`\"`, `x`, `{`} { // of a text, of a name, of what is passed over
+		in := chatHead + chatPiece(0, "c1", "p", map[string]string{`\"`: `{"input":"`, `x`: `{"`, `{`: `{"other":`}[piece])
+		in += strings.Repeat(chatPiece(0, "", "", piece), n)
+		var s *translate.Translator
+		used := allocated(func() {
+			s = translate.Stream(translate.Chat, translate.Responses, custom)
+			s.End(nil, s.Push([]byte(in+chatTail), nil))
+		})
+		if !s.Complete() || used > factor*len(in) {
+			t.Errorf("pieces %s: %d bytes for a stream of %d, %v", piece, used, len(in), s.Failure())
 		}
 	}
 	answers := []struct {

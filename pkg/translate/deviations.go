@@ -55,6 +55,10 @@ type Deviations struct {
 	// Passes: a chat client's body passes byte for byte but for the model and
 	// what the server has refused by name (Options.Refuses).
 	Passes bool
+	// Custom: custom tools are known. Other upstreams get functions for them.
+	Custom bool
+	// User is the most characters of a user's id; 0 is 128.
+	User int
 	// Anthropic is the anthropic_version that a Messages body carries instead
 	// of the model (hosted Claude).
 	Anthropic string
@@ -75,8 +79,8 @@ var deviations = [...]struct {
 	id string
 	Deviations
 }{
-	{"openai", Deviations{}},
-	{"azure", Deviations{}},
+	{"openai", Deviations{Custom: true}},
+	{"azure", Deviations{Custom: true, User: 64}},
 	{"openrouter", Deviations{MaxTokens: maxTokensName, Think: ThinkReasoning, Reasoning: "reasoning", Details: true, Extra: true}},
 	{"xai", Deviations{
 		System: true, Efforts: "low medium high",

@@ -51,6 +51,13 @@ type Options struct {
 	// Issuer names who signs the thinking of this upstream. A signature only
 	// goes back to its issuer. Empty: anthropic, gemini, openai, cohere or chat.
 	Issuer string
+	// Tools, when set, is filled in by Request and undone in the answer.
+	Tools *Tools
+	// Vendor: the upstream is a vendor's, not a server that someone calls
+	// compatible: a chat client's custom tools and long user ids do not pass.
+	Vendor bool
+	// LongUser: user or safety_identifier may be over the upstream's limit.
+	LongUser bool
 	// StreamUsage: the chat client asked for usage in its stream.
 	StreamUsage bool
 	// Clean makes a failure that a stream tells of fit to be shown; nil leaves
@@ -61,7 +68,7 @@ type Options struct {
 	Pause func()
 }
 
-var noDeviations Deviations
+var noDeviations = Deviations{Custom: true}
 
 func (o *Options) deviations() *Deviations {
 	if o.Deviations == nil {
@@ -123,6 +130,8 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	if err != nil {
 		return nil, nil, err
 	}
+	q.nameTools(to, &opt)
+	q.user = shortUser(q.user, userLimit(to, opt.deviations()))
 	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256), pace: &q.pacer}
 	if to != Chat && to != Responses {
 		q.dropDetails()
@@ -224,6 +233,7 @@ func readAnswer(from Dialect, body []byte, opt *Options) (*answer, error) {
 	if !ok {
 		return nil, badBody()
 	}
+	opt.Tools.restore(a)
 	return a, nil
 }
 

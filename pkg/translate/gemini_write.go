@@ -13,9 +13,6 @@ const noSignature = "skip_thought_signature_validator"
 // writeGeminiRequest writes a generateContent request (api-shapes 10). The
 // model and the wish to stream are in its address.
 func writeGeminiRequest(q *request, d *doc, opt *Options) error {
-	if err := q.noCustom(); err != nil {
-		return err
-	}
 	d.open("", '{')
 	lead := q.lead()
 	if text := q.systemText(lead); text != "" {

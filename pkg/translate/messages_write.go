@@ -15,9 +15,6 @@ const formatTool = "weir_structured_output"
 // writeMessagesRequest writes a Messages request, for the generation of model
 // that the id tells.
 func writeMessagesRequest(q *request, d *doc, opt *Options) error {
-	if err := q.noCustom(); err != nil {
-		return err
-	}
 	gen := claudeOf(opt.Model)
 	v := opt.deviations()
 	d.open("", '{')

@@ -34,6 +34,8 @@ const (
 type block struct {
 	kind     blockKind
 	custom   bool // a call of a custom tool
+	shell    bool // a call of local_shell; args are the members of its action
+	old      bool // a call in the form that chat had first, function_call
 	failed   bool // the tool reported an error
 	redacted bool // a thinking block without text
 	compacts bool // a summary of everything before it
@@ -48,6 +50,7 @@ type block struct {
 	id     string // of a tool call, and of the result that belongs to it
 	name   string // of a tool
 	args   string // arguments of a call: JSON text, perhaps broken; of a custom tool any text
+	space  string // namespace of the tool
 	parts  []block
 	// sig is opaque to all but issuer. On a tool call it is Gemini's.
 	sig, issuer string
@@ -70,6 +73,8 @@ type tool struct {
 	strict            string // "true", "false" or empty
 	custom            string // raw JSON of a custom tool, flat form; empty for functions
 	cache             string
+	space             string // its namespace
+	shell             bool   // local_shell
 }
 
 type choiceMode uint8
@@ -85,8 +90,10 @@ const (
 type toolChoice struct {
 	mode    choiceMode
 	name    string
+	space   string // namespace of the tool
 	custom  bool
-	allowed []string // only these tools may be called
+	shell   bool
+	allowed []string // only these tools may be called: names, namespaces, or what identity gives
 }
 
 type formatKind uint8
@@ -148,6 +155,9 @@ type request struct {
 	depth   int               // of the content that is read
 	schemas int               // bytes of schemas read, see maxSchemas
 	names   map[string]string // of tools by call id, see toolName
+	old     bool              // the client offers functions, as chat had them before tools
+	oldIDs  map[string]int    // how often each was called
+	shells  map[string]string // call ids of local_shell calls by item id
 }
 
 // maxDropped is how many fields are named; a client can think of more.
@@ -219,7 +229,12 @@ func (q *request) dropEffort() {
 	q.dropField(fieldEffort)
 }
 
-func (q *request) dropField(f field) { q.drop(fieldNames[f][q.from]) }
+func (q *request) dropField(f field) {
+	if f == fieldParallel && q.old {
+		return // nobody asked for it
+	}
+	q.drop(fieldNames[f][q.from])
+}
 
 // dropSet drops the named field when it has a value.
 func (q *request) dropSet(name, value string) {
@@ -409,10 +424,13 @@ type event struct {
 	kind    eventKind
 	finish  finish
 	custom  bool
-	block   int // tells tool calls apart
+	shell   bool
+	old     bool // see block
+	block   int  // tells tool calls apart
 	text    string
 	id      string // also the model of evStart in name
 	name    string
+	space   string
 	sig     string
 	issuer  string
 	stopSeq string

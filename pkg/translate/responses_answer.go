@@ -158,7 +158,8 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 				n++
 			}
 			d.key("")
-			writeCallItem(d, opt.itemID("fc_", n), b.id, b.name, escape(b.args), b.custom, "completed")
+			call := event{id: b.id, name: b.name, space: b.space, custom: b.custom, shell: b.shell}
+			writeCallItem(d, opt.itemID(callPrefix(&call), n), &call, escape(b.args), "completed")
 		}
 		n++
 	}
@@ -303,14 +304,31 @@ func writeImageItem(d *doc, id, uri, status string) {
 	d.close('}')
 }
 
+// callPrefix is how the item ids of a kind of call begin. OpenAI refuses others.
+func callPrefix(call *event) string {
+	switch {
+	case call.shell:
+		return "lsh_"
+	case call.custom:
+		return "ctc_"
+	}
+	return "fc_"
+}
+
 // writeCallItem writes a tool call; args is escaped.
-func writeCallItem(d *doc, id, call, name, args string, custom bool, status string) {
+func writeCallItem(d *doc, id string, call *event, args, status string) {
+	if call.shell {
+		writeShellCall(d, id, call.id, unescape(args), status)
+		return
+	}
 	d.b = append(d.b, '{')
 	d.str("id", id)
-	if custom {
+	if call.custom {
 		d.str("type", "custom_tool_call")
-		d.str("call_id", call)
-		d.str("name", name)
+		d.str("status", status)
+		d.str("call_id", call.id)
+		d.str("name", call.name)
+		d.opt("namespace", call.space)
 		d.esc("input", args)
 	} else {
 		d.str("type", "function_call")
@@ -319,8 +337,9 @@ func writeCallItem(d *doc, id, call, name, args string, custom bool, status stri
 			args = "{}"
 		}
 		d.esc("arguments", args)
-		d.str("call_id", call)
-		d.str("name", name)
+		d.str("call_id", call.id)
+		d.str("name", call.name)
+		d.opt("namespace", call.space)
 	}
 	d.close('}')
 }

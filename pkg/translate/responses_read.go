@@ -153,11 +153,27 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			return apierr.Invalid(at+".role", "Unknown role.")
 		}
 	case "function_call":
-		q.add(assistant, block{kind: toolUseBlock, id: str(v.Get("call_id")), name: str(v.Get("name")), args: str(v.Get("arguments"))})
+		q.add(assistant, block{kind: toolUseBlock, id: str(v.Get("call_id")), name: str(v.Get("name")), space: str(v.Get("namespace")), args: str(v.Get("arguments"))})
 	case "custom_tool_call":
-		q.add(assistant, block{kind: toolUseBlock, custom: true, id: str(v.Get("call_id")), name: str(v.Get("name")), args: str(v.Get("input"))})
-	case "function_call_output", "custom_tool_call_output":
+		q.add(assistant, block{kind: toolUseBlock, custom: true, id: str(v.Get("call_id")), name: str(v.Get("name")), space: str(v.Get("namespace")), args: str(v.Get("input"))})
+	case "local_shell_call":
+		id, item := str(v.Get("call_id")), str(v.Get("id"))
+		if id == "" {
+			id = item
+		} else if item != "" {
+			if q.shells == nil {
+				q.shells = map[string]string{}
+			}
+			q.shells[item] = id
+		}
+		q.add(assistant, block{kind: toolUseBlock, shell: true, id: id, name: shellTool, args: shellCall(v.Get("action"))})
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		b := block{kind: toolResultBlock, id: str(v.Get("call_id")), custom: kind[0] == 'c'}
+		if b.id == "" && kind[0] == 'l' { // it may name the call's item instead
+			if b.id = str(v.Get("id")); q.shells[b.id] != "" {
+				b.id = q.shells[b.id]
+			}
+		}
 		if b.id == "" {
 			return apierr.Invalid(at+".call_id", "An output needs call_id.")
 		}
@@ -176,6 +192,10 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			b.redacted, b.sig = true, rest
 		}
 		q.add(assistant, b)
+	case "additional_tools", "tool_search_output": // tools that the conversation came by
+		if list := v.Get("tools"); list.IsArray() {
+			return readResponsesTools(list, q)
+		}
 	case "item_reference":
 		if strings.HasPrefix(str(v.Get("id")), "rs_") {
 			q.dropField(fieldThinking) // the model thinks anew
@@ -224,6 +244,10 @@ func readResponsesTools(v gjson.Result, q *request) error {
 		switch kind := str(t.Get("type")); {
 		case kind == "function":
 			q.tools = append(room(q.tools, v), function(t))
+		case kind == "namespace":
+			readNamespace(t, q)
+		case kind == shellTool:
+			q.tools = append(q.tools, tool{name: shellTool, shell: true, description: "Runs a command in a shell on the user's machine and gives its output.", schema: shellSchema})
 		case kind == "custom":
 			f := t.Get("format")
 			q.tools = append(room(q.tools, v), customTool(t, f, f))
@@ -252,7 +276,9 @@ func readResponsesChoice(v gjson.Result, q *request) error {
 	}
 	switch kind := str(v.Get("type")); kind {
 	case "function", "custom":
-		q.choice = toolChoice{mode: choiceTool, name: str(v.Get("name")), custom: kind == "custom"}
+		q.choice = toolChoice{mode: choiceTool, name: str(v.Get("name")), space: str(v.Get("namespace")), custom: kind == "custom"}
+	case shellTool:
+		q.choice = toolChoice{mode: choiceTool, name: shellTool, shell: true}
 	case "allowed_tools":
 		q.choice = allowed(v)
 	case "":

@@ -78,7 +78,7 @@ func (s *responsesSink) itemID() string {
 	case evThinking:
 		prefix = "rs_"
 	case evTool:
-		prefix = "fc_"
+		prefix = callPrefix(&s.call)
 	}
 	return s.opt.itemID(prefix, len(s.items))
 }
@@ -150,7 +150,7 @@ func (s *responsesSink) item(d *doc, status string) {
 		}
 		writeReasoningItem(d, s.itemID(), text, b)
 	case evTool:
-		writeCallItem(d, s.itemID(), s.call.id, s.call.name, text, s.call.custom, status)
+		writeCallItem(d, s.itemID(), &s.call, text, status)
 	default:
 		d.b = append(d.b, '{')
 		d.str("id", s.itemID())
@@ -204,6 +204,9 @@ func (s *responsesSink) stop() {
 		d.close('}')
 		s.done(d)
 	case evTool:
+		if s.call.shell {
+			break
+		}
 		name, field := "response.function_call_arguments.done", "arguments"
 		if s.call.custom {
 			name, field = "response.custom_tool_call_input.done", "input"
@@ -294,12 +297,16 @@ func (s *responsesSink) event(e *event) {
 		if e.sig != "" {
 			s.signed(e, false)
 		}
-		s.call = event{id: string([]byte(e.id)), name: string([]byte(e.name)), custom: e.custom}
+		s.call = event{id: string([]byte(e.id)), name: string([]byte(e.name)), space: string([]byte(e.space)), custom: e.custom, shell: e.shell}
 		if s.call.id == "" {
 			s.call.id = s.opt.callID(len(s.items))
 		}
 		s.added(evTool)
 	case evArgs:
+		if s.call.shell { // it is told whole
+			s.text = append(s.text, e.text...)
+			return
+		}
 		name := "response.function_call_arguments.delta"
 		if s.call.custom {
 			name = "response.custom_tool_call_input.delta"

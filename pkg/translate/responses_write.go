@@ -341,9 +341,14 @@ func writeResponsesTools(q *request, d *doc) {
 		}
 		d.str("mode", mode)
 		d.open("tools", '[')
+		custom := q.customNames()
 		for _, n := range c.allowed {
+			kind := "function"
+			if custom[n] {
+				kind = "custom"
+			}
 			d.open("", '{')
-			d.str("type", "function")
+			d.str("type", kind)
 			d.str("name", n)
 			d.close('}')
 		}

@@ -39,6 +39,9 @@ func same(d Dialect, body []byte, root gjson.Result, opt *Options) ([]byte, []st
 	case Responses:
 		p.responses(opt)
 	}
+	if opt.LongUser && d != Messages && (!opt.deviations().Passes || opt.Vendor) {
+		p.shortUser(userLimit(d, opt.deviations()))
+	}
 	if p.err != nil {
 		return nil, nil, p.err
 	}
@@ -109,6 +112,9 @@ func (p *patch) rename(from, to string) {
 
 func (p *patch) chat(opt *Options) {
 	v := opt.deviations()
+	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && bytes.Contains(p.body, []byte(`"custom"`)) {
+		p.customTools(opt.Tools)
+	}
 	if v.Passes {
 		p.refused(opt.Refuses)
 		return
@@ -173,6 +179,16 @@ func (p *patch) refused(r Refusals) {
 				return x.Raw, true
 			}), true
 		})
+	}
+}
+
+// shortUser gives hashes in place of ids over the limit.
+func (p *patch) shortUser(limit int) {
+	for _, name := range [...]string{"user", "safety_identifier"} {
+		id := str(gjson.GetBytes(p.body, name))
+		if short := shortUser(id, limit); short != id {
+			p.set(name, quoted(short))
+		}
 	}
 }
 

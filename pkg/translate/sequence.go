@@ -32,6 +32,7 @@ const (
 type pending struct {
 	start event // evTool, or the kind of a text
 	tool  bool
+	whole bool // it was told that nothing follows
 	text  []byte
 }
 
@@ -49,7 +50,7 @@ func (p *pending) complete() bool {
 		return true
 	}
 	if p.start.custom {
-		return false
+		return p.whole
 	}
 	_, ok := object(unescape(string(p.text)))
 	return ok && len(p.text) > 0
@@ -77,9 +78,7 @@ func (s *sequencer) event(e *event) {
 		s.settle()
 		s.next.event(e)
 	case evClose:
-		if s.isOpen && len(s.waiting) == 0 {
-			s.shut()
-		}
+		s.close(e.block)
 	case evFinish, evEnd:
 		s.flush()
 		s.next.event(e)
@@ -88,6 +87,28 @@ func (s *sequencer) event(e *event) {
 		s.next.event(e)
 	default:
 		s.next.event(e)
+	}
+}
+
+// close ends a block of which the upstream has told all. While others wait a
+// text ends with what comes next, and a call when its turn comes.
+func (s *sequencer) close(block int) {
+	if s.isOpen && s.open.tool && s.open.start.block != block {
+		for i := range s.waiting {
+			if p := &s.waiting[i]; p.tool && p.start.block == block {
+				p.whole = true
+			}
+		}
+		return
+	}
+	if !s.isOpen {
+		return
+	}
+	s.open.whole = true
+	if len(s.waiting) == 0 {
+		s.shut()
+	} else {
+		s.settle()
 	}
 }
 
@@ -149,6 +170,7 @@ func (s *sequencer) known(block int) bool {
 // own copies the strings that outlive the call.
 func (s *sequencer) own(e *event) {
 	e.id, e.name, e.sig = string([]byte(e.id)), string([]byte(e.name)), string([]byte(e.sig))
+	e.space = string([]byte(e.space))
 }
 
 // over counts what is kept and gives the stream up when it is too much.

@@ -99,7 +99,15 @@ func Stream(from, to Dialect, opt Options) *Translator {
 	if to != Chat {
 		t.next = &sequencer{next: t.to, meter: &t.meter, all: to == Responses}
 	}
+	t.restore(o.Tools)
 	return t
+}
+
+// restore undoes in the answer what was done to the tools of the request.
+func (t *Translator) restore(tools *Tools) {
+	if tools.Changed() {
+		t.next = &restorer{next: t.next, tools: tools, meter: &t.meter}
+	}
 }
 
 func sourceOf(from Dialect, opt *Options) source {

@@ -1,0 +1,458 @@
+package translate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+
+	"weir/pkg/fields"
+
+	"github.com/tidwall/gjson"
+)
+
+// Tools is what the tools of a request are at the upstream, where that is not
+// what they are to the client: names that are too long or stand in a
+// namespace, and custom tools where there are only functions. Request fills it
+// in; Response, Stream, Collect and Replay undo it.
+type Tools struct {
+	sent map[string]callee // by the name at the upstream
+	old  bool              // the client knows function_call instead of tool_calls
+}
+
+// callee is a tool as the client knows it.
+type callee struct {
+	name, space   string
+	custom, shell bool
+	wrapped       bool // the upstream has a function of one string in its place
+}
+
+// Changed reports whether calls in an answer must be changed for the client,
+// even one of the client's own dialect.
+func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.old) }
+
+// shellTool is the name of the function that stands for local_shell.
+const shellTool = "local_shell"
+
+// plainSpace is the namespace whose tools are called by their names alone.
+const plainSpace = "functions"
+
+const shellSchema = `{"type":"object","properties":{` +
+	`"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments."},` +
+	`"working_directory":{"type":"string","description":"The directory to run it in."},` +
+	`"timeout_ms":{"type":"integer","description":"The time limit in milliseconds."},` +
+	`"env":{"type":"object","description":"Further environment variables.","additionalProperties":{"type":"string"}},` +
+	`"user":{"type":"string","description":"The user to run it as."}},"required":["command"]}`
+
+const inputSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},` +
+	`"required":["input"],"additionalProperties":false}`
+
+// namer gives each tool a name that the upstream takes: the same for the same
+// tool in every request, and no two tools of a request the same.
+type namer struct {
+	limit  int
+	letter bool // a name begins with a letter or an underscore
+	taken  map[string]bool
+	names  map[string]string // by identity
+	bare   map[string]string // by the name within its namespace, "" for several
+}
+
+func newNamer(to Dialect) *namer {
+	n := &namer{limit: 64, letter: to == Gemini}
+	if to == Messages {
+		n.limit = 128
+	}
+	return n
+}
+
+// identity tells tools apart; no name has a NUL in it that means anything.
+func identity(space, name string, shell bool) string {
+	if shell {
+		return "\x00"
+	}
+	if space == "" || space == plainSpace {
+		return name
+	}
+	return space + "\x00" + name
+}
+
+// fits reports whether the upstream takes a name as it is.
+func (n *namer) fits(name string) bool {
+	if len(name) > n.limit || n.letter && name != "" && !letter(name[0]) && name[0] != '_' {
+		return false
+	}
+	for i := 0; i < len(name); i++ {
+		if !nameByte(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' }
+
+// reserve keeps the name of a tool that needs no other.
+func (n *namer) reserve(name string) {
+	n.taken[name], n.names[name] = true, name
+}
+
+// name gives the name of a tool at the upstream.
+func (n *namer) name(space, name string, shell bool) string {
+	id := identity(space, name, shell)
+	if got, ok := n.names[id]; ok {
+		return got
+	}
+	if got := n.bare[id]; got != "" {
+		return got // a call that lacks its namespace
+	}
+	want := name
+	switch {
+	case shell:
+		want = shellTool
+	case id != name:
+		if want = space + name; !strings.HasSuffix(space, "_") {
+			want = space + "__" + name
+		}
+	}
+	if !n.fits(want) || n.taken[want] {
+		want = n.shorten(want, id)
+	}
+	n.taken[want], n.names[id] = true, want
+	if space != "" {
+		if _, several := n.bare[name]; several {
+			n.bare[name] = ""
+		} else {
+			n.bare[name] = want
+		}
+	}
+	return want
+}
+
+// shorten puts a hash of the tool's identity into a name, of which the end tells
+// the model most.
+func (n *namer) shorten(name, id string) string {
+	const hashed, head = 9, 22
+	b := make([]byte, 0, len(name)+1)
+	if n.letter && name != "" && !letter(name[0]) && name[0] != '_' {
+		b = append(b, '_')
+	}
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; nameByte(c) {
+			b = append(b, c)
+		} else {
+			b = append(b, '_')
+		}
+	}
+	start, end := string(b), ""
+	if room := n.limit - hashed; len(b) > room {
+		start, end = string(b[:head]), "_"+string(b[len(b)-(room-head-1):])
+	}
+	for try := 0; ; try++ {
+		if short := start + "_" + digest(id + strings.Repeat("\x00", try))[:hashed-1] + end; !n.taken[short] {
+			return short
+		}
+	}
+}
+
+// digest is a text's SHA-256 in hexadecimal digits.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// nameTools gives the tools of a request, their calls and results the names and
+// the kinds that the upstream knows, and notes in the options how to undo it.
+func (q *request) nameTools(to Dialect, opt *Options) {
+	functions := to != Responses && (to != Chat || !opt.deviations().Custom)
+	if opt.Tools == nil {
+		opt.Tools = &Tools{}
+	}
+	t := opt.Tools
+	*t = Tools{old: q.old}
+	n := newNamer(to)
+	if q.fitTools(n, functions) {
+		q.choice.custom = q.choice.custom && !functions
+		return
+	}
+	n.taken, n.names, n.bare = map[string]bool{}, map[string]string{}, map[string]string{}
+	for i := range q.tools {
+		if v := &q.tools[i]; identity(v.space, v.name, v.shell) == v.name && n.fits(v.name) {
+			n.reserve(v.name)
+		}
+	}
+	may := make(map[string]bool, len(q.choice.allowed))
+	for _, name := range q.choice.allowed {
+		may[name] = true
+	}
+	var allowed []string
+	kept, seen := q.tools[:0], make(map[string]bool, len(q.tools))
+	for _, v := range q.tools {
+		id := identity(v.space, v.name, v.shell)
+		if seen[id] {
+			continue // an upstream refuses two of a name
+		}
+		seen[id] = true
+		c := callee{name: strings.Clone(v.name), custom: v.custom != "", shell: v.shell}
+		if id != v.name {
+			c.space = strings.Clone(v.space)
+		}
+		v.name = n.name(v.space, v.name, v.shell)
+		if may[id] || may[c.name] || c.space != "" && may[c.space] {
+			allowed = append(allowed, v.name) // an entry may be a whole namespace
+		}
+		if c.wrapped = c.custom && functions; c.wrapped {
+			v.wrap()
+		} else if c.custom && v.name != c.name {
+			v.custom = members(gjson.Parse(v.custom), func(name string, x gjson.Result) (string, bool) {
+				if name == "name" {
+					return quoted(v.name), true
+				}
+				return x.Raw, true
+			})
+		}
+		if v.name != c.name || c.space != "" || c.shell || c.wrapped {
+			t.note(v.name, c)
+		}
+		kept = append(kept, v)
+	}
+	q.tools = kept
+	if c := &q.choice; c.mode == choiceTool {
+		c.name, c.custom = n.name(c.space, c.name, c.shell), c.custom && !functions
+	} else if len(allowed) > 0 {
+		c.allowed = allowed
+	}
+	for i := range q.messages {
+		q.nameCalls(q.messages[i].blocks, n, functions)
+	}
+}
+
+func (t *Tools) note(sent string, c callee) {
+	if t.sent == nil {
+		t.sent = map[string]callee{}
+	}
+	t.sent[sent] = c
+}
+
+// fitTools reports whether the upstream takes all tools as they are.
+func (q *request) fitTools(n *namer, functions bool) bool {
+	for i := range q.tools {
+		t := &q.tools[i]
+		if t.space != "" || t.shell || functions && t.custom != "" || !n.fits(t.name) {
+			return false
+		}
+	}
+	for i := range q.messages {
+		for j := range q.messages[i].blocks {
+			b := &q.messages[i].blocks[j]
+			if b.kind != toolUseBlock && b.kind != toolResultBlock {
+				continue
+			}
+			if b.space != "" || b.shell || functions && b.custom || !n.fits(b.name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nameCalls names calls and results as their tools are named.
+func (q *request) nameCalls(blocks []block, n *namer, functions bool) {
+	for i := range blocks {
+		b := &blocks[i]
+		if b.kind != toolUseBlock && b.kind != toolResultBlock || b.name == "" && b.kind == toolResultBlock && !b.custom {
+			continue
+		}
+		if b.name != "" {
+			b.name = n.name(b.space, b.name, b.shell)
+		}
+		if b.custom && functions {
+			b.custom = false
+			if b.kind == toolUseBlock {
+				b.args = wrapInput(b.args)
+			}
+		}
+	}
+}
+
+// wrapInput gives the arguments of the function that stands for a custom tool.
+func wrapInput(text string) string { return `{"input":` + quoted(text) + `}` }
+
+// wrap makes a function of a custom tool. What its input must look like can
+// only be told in words.
+func (t *tool) wrap() {
+	f := gjson.Get(t.custom, "format")
+	text := t.description
+	if text != "" {
+		text += "\n\n"
+	}
+	text += "Whatever is said of its format, this tool is called as a function: put the complete text of the input in the string \"input\"."
+	if def := str(f.Get("definition")); str(f.Get("type")) == "grammar" && def != "" {
+		kind := "Lark grammar"
+		if str(f.Get("syntax")) == "regex" {
+			kind = "regular expression"
+		}
+		text += " The input must match this " + kind + ":\n" + def
+	}
+	t.description, t.schema, t.custom, t.strict = text, inputSchema, "", ""
+}
+
+// shellCall reads the action of a local_shell_call as arguments.
+func shellCall(action gjson.Result) string {
+	if !action.IsObject() {
+		return ""
+	}
+	return members(action, func(name string, v gjson.Result) (string, bool) {
+		return v.Raw, name != "type" && v.Type != gjson.Null
+	})
+}
+
+// writeShellCall writes a local_shell_call; args are not escaped.
+func writeShellCall(d *doc, id, call, args, status string) {
+	v := gjson.Result{}
+	if json, ok := object(args); ok {
+		v = gjson.Parse(json)
+	}
+	d.b = append(d.b, '{')
+	d.str("id", id)
+	d.str("type", "local_shell_call")
+	d.str("status", status)
+	d.str("call_id", call)
+	d.open("action", '{')
+	d.str("type", "exec")
+	d.open("command", '[')
+	if c := v.Get("command"); c.IsArray() {
+		forEach(c, func(_, x gjson.Result) bool { d.str("", x.String()); return true })
+	} else if s := str(c); s != "" {
+		d.str("", "sh")
+		d.str("", "-c")
+		d.str("", s)
+	}
+	d.close(']')
+	env := `{}`
+	if e := v.Get("env"); e.IsObject() {
+		env = e.Raw
+	}
+	d.raw("env", oneLine(env))
+	if n := v.Get("timeout_ms"); n.Type == gjson.Number {
+		d.raw("timeout_ms", n.Raw)
+	}
+	d.opt("working_directory", str(v.Get("working_directory")))
+	d.opt("user", str(v.Get("user")))
+	d.close('}')
+	d.close('}')
+}
+
+// readNamespace reads {name, description, tools}. What is said of them all
+// stands before the first one's own description.
+func readNamespace(v gjson.Result, q *request) {
+	name, about := str(v.Get("name")), str(v.Get("description"))
+	forEach(v.Get("tools"), func(_, v gjson.Result) bool {
+		var t tool
+		switch kind := str(v.Get("type")); kind {
+		case "function":
+			t = function(v)
+		case "custom":
+			f := v.Get("format")
+			t = customTool(v, f, f)
+		default:
+			q.drop("tools." + kind)
+			return true
+		}
+		t.space = name
+		if about != "" {
+			t.description = strings.TrimSpace("About the " + name + " tools: " + about + "\n\n" + t.description)
+			about = ""
+		}
+		q.tools = append(q.tools, t)
+		return true
+	})
+}
+
+// shortUser gives a stable hash in place of a user's id over the limit. No
+// vendor reads more from it than that it is the same for the same user.
+func shortUser(id string, limit int) string {
+	if len(id) <= limit || utf8.RuneCountInString(id) <= limit {
+		return id
+	}
+	return "user_" + digest(id)[:32]
+}
+
+// userLimit is the most characters of a user's id that the upstream takes.
+func userLimit(to Dialect, v *Deviations) int {
+	switch {
+	case to == Messages:
+		return 256
+	case v.User > 0:
+		return v.User
+	}
+	return 128
+}
+
+// customTools makes functions of the custom tools in a chat request for an
+// upstream of the same dialect that knows only functions.
+func (p *patch) customTools(t *Tools) {
+	p.each("tools", func(v gjson.Result) (string, bool) {
+		if str(v.Get("type")) != "custom" {
+			return v.Raw, true
+		}
+		c := v.Get("custom")
+		f := customTool(c, c.Get("format"), c.Get("format.grammar"))
+		t.note(strings.Clone(f.name), callee{name: strings.Clone(f.name), custom: true, wrapped: true})
+		f.wrap()
+		d := doc{}
+		writeChatFunction(&d, &f)
+		return string(d.b), true
+	})
+	if c := gjson.GetBytes(p.body, "tool_choice"); c.IsObject() {
+		p.body = fields.Splice(p.body, fields.Span{Start: c.Index, End: c.Index + len(c.Raw)}, []byte(functionRef(c)))
+	}
+	p.each("messages", func(m gjson.Result) (string, bool) {
+		calls := m.Get("tool_calls")
+		if !calls.IsArray() || !strings.Contains(calls.Raw, `"custom"`) {
+			return m.Raw, true
+		}
+		return members(m, func(name string, x gjson.Result) (string, bool) {
+			if name != "tool_calls" {
+				return x.Raw, true
+			}
+			d := doc{}
+			d.open("", '[')
+			forEach(x, func(_, c gjson.Result) bool {
+				if b := chatCall(c); b.custom {
+					b.custom, b.args = false, wrapInput(b.args)
+					writeChatCall(&d, &b, b.id, false)
+				} else {
+					d.raw("", c.Raw)
+				}
+				return true
+			})
+			d.close(']')
+			return string(d.b), true
+		}), true
+	})
+}
+
+// functionRef makes {type:function} of {type:custom} in a tool_choice.
+func functionRef(v gjson.Result) string {
+	if str(v.Get("type")) == "custom" && v.Get("custom").IsObject() {
+		return `{"type":"function","function":` + v.Get("custom").Raw + `}`
+	}
+	if !v.Get("allowed_tools.tools").IsArray() {
+		return v.Raw
+	}
+	return members(v, func(name string, x gjson.Result) (string, bool) {
+		if name != "allowed_tools" {
+			return x.Raw, true
+		}
+		return members(x, func(name string, x gjson.Result) (string, bool) {
+			if name != "tools" {
+				return x.Raw, true
+			}
+			d := doc{}
+			d.open("", '[')
+			forEach(x, func(_, e gjson.Result) bool { d.raw("", functionRef(e)); return true })
+			d.close(']')
+			return string(d.b), true
+		}), true
+	})
+}

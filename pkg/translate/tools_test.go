@@ -1,0 +1,464 @@
+package translate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/pkg/translate"
+
+	"github.com/tidwall/gjson"
+)
+
+// codex is a request with custom tools, namespaces and the local shell.
+func codex(t *testing.T) []byte {
+	t.Helper()
+	return cases(t, "requests/responses", ".json")["codex_tools"]
+}
+
+// asked translates a request and returns what was sent, with the options that
+// its answer is read by.
+func asked(t *testing.T, from, to translate.Dialect, devs string, body []byte) (gjson.Result, translate.Options) {
+	t.Helper()
+	opt := options()
+	opt.Tools, opt.Deviations, opt.Vendor = &translate.Tools{}, translate.DeviationsOf(devs), true
+	sent, _, err := translate.Request(from, to, body, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gjson.ParseBytes(sent), opt
+}
+
+// sentNames are the names of the tools in a request of an upstream.
+func sentNames(d translate.Dialect, sent gjson.Result) (names []string) {
+	paths := map[translate.Dialect]string{
+		translate.Chat: "tools.#.function.name", translate.Cohere: "tools.#.function.name", translate.Messages: "tools.#.name",
+		translate.Gemini: "tools.0.functionDeclarations.#.name", translate.Converse: "toolConfig.tools.#.toolSpec.name",
+		translate.Responses: "tools.#.name",
+	}
+	for _, n := range sent.Get(paths[d]).Array() {
+		names = append(names, n.Str)
+	}
+	return names
+}
+
+// callOf is an answer of an upstream that calls one tool.
+func callOf(d translate.Dialect, name, args string) string {
+	q := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	switch d {
+	case translate.Chat:
+		return `{"id":"1","choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":` + q(name) + `,"arguments":` + q(args) + `}}]},"finish_reason":"tool_calls"}]}`
+	case translate.Messages:
+		return `{"id":"msg_1","type":"message","content":[{"type":"tool_use","id":"c1","name":` + q(name) + `,"input":` + args + `}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
+	case translate.Gemini:
+		return `{"candidates":[{"content":{"parts":[{"functionCall":{"id":"c1","name":` + q(name) + `,"args":` + args + `}}]},"finishReason":"STOP"}]}`
+	case translate.Cohere:
+		return `{"id":"1","message":{"tool_calls":[{"id":"c1","type":"function","function":{"name":` + q(name) + `,"arguments":` + q(args) + `}}]},"finish_reason":"TOOL_CALL"}`
+	case translate.Converse:
+		return `{"output":{"message":{"content":[{"toolUse":{"toolUseId":"c1","name":` + q(name) + `,"input":` + args + `}}]}},"stopReason":"tool_use"}`
+	}
+	return `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"c1","name":` + q(name) + `,"arguments":` + q(args) + `}]}`
+}
+
+// Each tool that Codex offers comes back as it knows it, whatever the upstream.
+func TestCallsComeBackAsTheClientKnowsThem(t *testing.T) {
+	const patch = "*** Begin Patch\n+\"é\\\"\t\n*** End Patch"
+	wrapped := `{"input":` + strconv.Quote("*** Begin Patch\n+\"é\\\"\t\n*** End Patch") + `}`
+	wrapped = strings.ReplaceAll(wrapped, `\u00e9`, "é")
+	type call struct{ kind, space, name, args string }
+	want := []call{
+		{"function_call", "", "shell", `{"a":1}`},
+		{"custom_tool_call", "", "apply_patch", patch},
+		{"custom_tool_call", "", "note", patch},
+		{"custom_tool_call", "", "serial", patch},
+		{"function_call", "mcp__docs__", "search", `{"a":1}`},
+		{"custom_tool_call", "mcp__docs__", "query", patch},
+		{"function_call", "collaboration", "search", `{"a":1}`},
+		{"function_call", "collaboration", "spawn_agent", `{"a":1}`},
+		{"function_call", "collaboration", "a_tool_with_a_very_long_name_that_goes_on_for_more_than_sixty_four_letters", `{"a":1}`},
+		{"function_call", "", "wait", `{"a":1}`},
+		{"function_call", "", "collaboration__search", `{"a":1}`},
+		{"local_shell_call", "", "", `{"type":"exec","command":["ls","-l"],"env":{},"timeout_ms":5}`},
+	}
+	for _, to := range []struct {
+		d    translate.Dialect
+		devs string
+	}{{translate.Messages, "anthropic"}, {translate.Chat, "openai-compatible-1"}, {translate.Chat, "mistral"}, {translate.Gemini, "gemini"}, {translate.Cohere, "cohere"}, {translate.Converse, "bedrock"}} {
+		sent, opt := asked(t, translate.Responses, to.d, to.devs, codex(t))
+		names := sentNames(to.d, sent)
+		if len(names) != len(want) {
+			t.Fatalf("%v: %d tools: %v", to.d, len(names), names)
+		}
+		seen := map[string]bool{}
+		for i, w := range want {
+			name := names[i]
+			if seen[name] || len(name) > 128 || len(name) > 64 && to.d != translate.Messages {
+				t.Errorf("%v: name %q", to.d, name)
+			}
+			seen[name] = true
+			args := `{"a":1}`
+			switch w.kind {
+			case "custom_tool_call":
+				args = wrapped
+			case "local_shell_call":
+				args = `{"command":["ls","-l"],"timeout_ms":5}`
+			}
+			answer := []byte(callOf(to.d, name, args))
+			out, _, err := translate.Response(to.d, translate.Responses, answer, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func(how string, item gjson.Result) {
+				t.Helper()
+				got := call{item.Get("type").Str, item.Get("namespace").Str, item.Get("name").Str, item.Get("arguments").Str + item.Get("input").Str + item.Get("action").Raw}
+				if got != w || item.Get("call_id").Str != "c1" || item.Get("id").Str == "" {
+					t.Errorf("%v %s: got %+v\nwant %+v", to.d, how, item.Raw, w)
+				}
+			}
+			check("answer", gjson.GetBytes(out, "output.0"))
+			events, _, err := translate.Replay(to.d, translate.Responses, answer, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			grammar(t, translate.Responses, events, true)
+			check("replay", lastResponse(events).Get("output.0"))
+		}
+	}
+}
+
+// lastResponse is the response that a stream of Responses ends with.
+func lastResponse(events []byte) gjson.Result {
+	var last gjson.Result
+	for _, e := range eventsOf(events) {
+		if v := gjson.GetBytes(e.Data, "response"); v.Exists() {
+			last = v
+		}
+	}
+	return last
+}
+
+// deltas joins the pieces of one event type.
+func deltas(events []byte, kind string) (text string, n int) {
+	for _, e := range eventsOf(events) {
+		if string(e.Name) == kind {
+			text += gjson.GetBytes(e.Data, "delta").Str
+			n++
+		}
+	}
+	return text, n
+}
+
+const chatHead = `data: {"id":"1","model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":null}]}` + "\n\n"
+
+func chatPiece(index int, id, name, args string) string {
+	b, _ := json.Marshal(args)
+	head := ""
+	if id != "" {
+		head = `"id":"` + id + `","type":"function",`
+	}
+	if name != "" {
+		name = `"name":"` + name + `",`
+	}
+	return `data: {"id":"1","choices":[{"index":0,"delta":{"tool_calls":[{"index":` + strconv.Itoa(index) + `,` + head + `"function":{` + name + `"arguments":` + string(b) + `}}]},"finish_reason":null}]}` + "\n\n"
+}
+
+const chatTail = `data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+
+// The input of a custom tool streams on as its arguments come, also when calls
+// come interleaved, and wherever the pieces are cut.
+func TestCustomCallsStream(t *testing.T) {
+	_, opt := asked(t, translate.Responses, translate.Chat, "openai-compatible-1", codex(t))
+	const text = "*** Begin Patch\n+\"😀\" \\ é\n*** End Patch"
+	b, _ := json.Marshal(text)
+	args := `{"input": ` + string(b) + `}`
+	var in bytes.Buffer
+	in.WriteString(chatHead)
+	in.WriteString(chatPiece(0, "c1", "apply_patch", ""))
+	for i, r := range args {
+		if i == 20 {
+			in.WriteString(chatPiece(1, "c2", "mcp__docs__search", `{"q":`))
+			in.WriteString(chatPiece(2, "c3", "mcp__docs__query", `{"input":"ask`))
+		}
+		in.WriteString(chatPiece(0, "", "", string(r)))
+	}
+	in.WriteString(chatPiece(2, "", "", ` me"}`))
+	in.WriteString(chatPiece(1, "", "", `1}`))
+	in.WriteString(chatTail)
+	var want []byte
+	for size := in.Len(); size > 0; size /= 3 {
+		s := translate.Stream(translate.Chat, translate.Responses, opt)
+		var out []byte
+		for rest := in.Bytes(); len(rest) > 0; {
+			n := min(size, len(rest))
+			out = s.Push(bytes.Clone(rest[:n]), out)
+			rest = rest[n:]
+		}
+		out = bytes.ReplaceAll(s.End(nil, out), []byte(": keep-alive\n\n"), nil)
+		if want == nil {
+			want = out
+		}
+		if !bytes.Equal(out, want) {
+			t.Fatalf("pieces of %d differ: %s", size, out)
+		}
+	}
+	grammar(t, translate.Responses, want, true)
+	got, n := deltas(want, "response.custom_tool_call_input.delta")
+	if got != text+"ask me" || n < 20 {
+		t.Errorf("%d deltas: %q", n, got)
+	}
+	items := lastResponse(want).Get("output").Array()
+	if len(items) != 4 || items[1].Get("input").Str != text || items[1].Get("call_id").Str != "c1" ||
+		items[2].Get("namespace").Str != "mcp__docs__" || items[2].Get("arguments").Str != `{"q":1}` ||
+		items[3].Get("input").Str != "ask me" || items[3].Get("name").Str != "query" {
+		t.Errorf("items %v", items)
+	}
+}
+
+// A custom call of a Messages upstream: partial_json is cut anywhere, within
+// escapes as well.
+func TestCustomCallsStreamFromMessages(t *testing.T) {
+	_, opt := asked(t, translate.Responses, translate.Messages, "anthropic", codex(t))
+	text := "a\"\\\n\u0001😀é"
+	args := `{"input":"a\"\\\n\u0001\ud83d\ude00\u00e9"}`
+	for cut := 0; cut <= len(args); cut++ {
+		q := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+		in := "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"usage\":{\"input_tokens\":1}}}\n\n" +
+			"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"apply_patch\",\"input\":{}}}\n\n"
+		for _, p := range []string{args[:cut], args[cut:]} {
+			in += "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":" + q(p) + "}}\n\n"
+		}
+		in += "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
+			"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":1}}\n\n" +
+			"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+		s := translate.Stream(translate.Messages, translate.Responses, opt)
+		out := s.End(nil, s.Push([]byte(in), nil))
+		grammar(t, translate.Responses, out, true)
+		got, _ := deltas(out, "response.custom_tool_call_input.delta")
+		if item := lastResponse(out).Get("output.0"); got != text || item.Get("input").Str != text || item.Get("type").Str != "custom_tool_call" {
+			t.Errorf("cut at %d: %q, %s", cut, got, item.Raw)
+		}
+		whole, _, err := translate.Collect(translate.Messages, translate.Responses, []byte(in), opt)
+		if err != nil || gjson.GetBytes(whole, "output.0.input").Str != text {
+			t.Errorf("collected %s, %v", whole, err)
+		}
+	}
+}
+
+// Models do not always write the arguments that they were asked for.
+func TestInputThatModelsWriteOtherwise(t *testing.T) {
+	_, opt := asked(t, translate.Responses, translate.Chat, "openai-compatible-1", codex(t))
+	for args, want := range map[string]string{
+		`{"input":"x"}`:                           "x",
+		` { "input" : "x" } `:                     "x",
+		`{"why":{"a":["}",1]},"n":2,"input":"x"}`: "x",
+		`{"input":"x","more":"y"}`:                "x",
+		`{"patch":"x"}`:                           "x",
+		`{"a":"x","b":"y"}`:                       `{"a":"x","b":"y"}`,
+		`{"input":{"a":1}}`:                       `{"a":1}`,
+		`{"input":null}`:                          "",
+		`{}`:                                      "",
+		``:                                        "",
+		"*** Begin\n\"q\"":                        "*** Begin\n\"q\"",
+		`"*** Begin\n"`:                           "*** Begin\n",
+		`{"input":"cut of`:                        "cut of",
+		`{"input":"cut \`:                         "cut ",
+		`{"inp`:                                   "",
+		"{\"input\":\"a\nb\"}":                    "a\nb",
+		`{"input":"it\'s"}`:                       `it\'s`,
+		`{"input":"\ud83d"}`:                      "\ufffd",
+		`{"input":"\ud83dx\udc00\u00e9\ud83d\ud83d\ude00"}`: "\ufffdx\ufffdé\ufffd😀",
+		`{"input":"\u00zz"}`: "\ufffdzz",
+	} {
+		answer := callOf(translate.Chat, "apply_patch", args)
+		out, _, err := translate.Response(translate.Chat, translate.Responses, []byte(answer), opt)
+		if got := gjson.GetBytes(out, "output.0.input"); err != nil || got.Str != want || got.Type != gjson.String {
+			t.Errorf("%s: got %s %v, want %q", args, got.Raw, err, want)
+		}
+		for size := 1; size < 4; size++ {
+			in := chatHead + chatPiece(0, "c1", "apply_patch", "")
+			for rest := []rune(args); len(rest) > 0; {
+				n := min(size, len(rest))
+				in += chatPiece(0, "", "", string(rest[:n]))
+				rest = rest[n:]
+			}
+			s := translate.Stream(translate.Chat, translate.Responses, opt)
+			out := s.End(nil, s.Push([]byte(in+chatTail), nil))
+			grammar(t, translate.Responses, out, true)
+			delta, _ := deltas(out, "response.custom_tool_call_input.delta")
+			if got := lastResponse(out).Get("output.1.input").Str; got != want || delta != want {
+				t.Errorf("%s in pieces of %d: %q, deltas %q, want %q", args, size, got, delta, want)
+			}
+		}
+	}
+}
+
+// A chat client's custom tools come back as such, from other dialects and from
+// vendors of its own dialect that know only functions.
+func TestCustomToolsOfAChatClient(t *testing.T) {
+	body := cases(t, "requests/chat", ".json")["custom_tools"]
+	for _, to := range []struct {
+		d    translate.Dialect
+		devs string
+	}{{translate.Messages, "anthropic"}, {translate.Chat, "mistral"}, {translate.Chat, "together"}} {
+		sent, opt := asked(t, translate.Chat, to.d, to.devs, body)
+		if strings.Contains(sent.Raw, `"custom"`) || !strings.Contains(sent.Raw, "start: /a/") || !strings.Contains(sent.Raw, "*** Begin") || !opt.Tools.Changed() {
+			t.Errorf("%s: sent %s", to.devs, sent.Raw)
+		}
+		if c := sent.Get("tool_choice"); to.d == translate.Chat && c.Raw != `{"type":"function","function":{"name":"patch"}}` && c.Get("function.name").Str != "patch" {
+			t.Errorf("%s: tool_choice %s", to.devs, c.Raw)
+		}
+		answer := []byte(callOf(to.d, "patch", `{"input":"x\n"}`))
+		out, _, err := translate.Response(to.d, translate.Chat, answer, opt)
+		if call := gjson.GetBytes(out, "choices.0.message.tool_calls.0"); err != nil || call.Get("type").Str != "custom" || call.Get("custom.input").Str != "x\n" || call.Get("custom.name").Str != "patch" {
+			t.Errorf("%s: %s, %v", to.devs, call.Raw, err)
+		}
+		events, _, err := translate.Replay(to.d, translate.Chat, answer, opt)
+		if err != nil || !bytes.Contains(events, []byte(`"custom":{"input":"x\n"}`)) {
+			t.Errorf("%s: %s, %v", to.devs, events, err)
+		}
+	}
+	// A server of the user's own gets what the client wrote.
+	opt := options()
+	opt.Tools, opt.Deviations = &translate.Tools{}, translate.DeviationsOf("openai-compatible-1")
+	sent, _, err := translate.Request(translate.Chat, translate.Chat, body, opt)
+	if err != nil || gjson.GetBytes(sent, "tools").Raw != gjson.GetBytes(body, "tools").Raw || opt.Tools.Changed() {
+		t.Errorf("sent %s, %v", sent, err)
+	}
+}
+
+// Names over the limit of the upstream are the client's own again in answers.
+func TestLongToolNamesComeBack(t *testing.T) {
+	body := cases(t, "requests/messages", ".json")["long_names"]
+	want := gjson.GetBytes(body, "tools.1.name").Str
+	for _, to := range []struct {
+		d    translate.Dialect
+		devs string
+	}{{translate.Chat, "openai"}, {translate.Chat, "openai-compatible-1"}, {translate.Responses, "openai"}, {translate.Gemini, "gemini"}, {translate.Converse, "bedrock"}} {
+		sent, opt := asked(t, translate.Messages, to.d, to.devs, body)
+		again, _ := asked(t, translate.Messages, to.d, to.devs, body)
+		names := sentNames(to.d, sent)
+		if len(names) != 3 || names[0] != "Read" || len(names[1]) > 64 || len(names[2]) > 64 || names[1] == names[2] || strings.Count(sent.Raw, names[1]) < 2 || again.Raw != sent.Raw {
+			t.Errorf("%s: names %v", to.devs, names)
+		}
+		answer := []byte(callOf(to.d, names[1], `{"a":1}`))
+		out, _, err := translate.Response(to.d, translate.Messages, answer, opt)
+		if got := gjson.GetBytes(out, "content.0.name").Str; err != nil || got != want {
+			t.Errorf("%s: %q, %v", to.devs, got, err)
+		}
+		events, _, err := translate.Replay(to.d, translate.Messages, answer, opt)
+		if err != nil || !bytes.Contains(events, []byte(`"name":"`+want+`"`)) || bytes.Contains(events, []byte(names[1])) {
+			t.Errorf("%s: %s, %v", to.devs, events, err)
+		}
+	}
+	// 128 are taken by the vendor of the dialect.
+	sent, opt := asked(t, translate.Chat, translate.Messages, "anthropic", []byte(`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"`+strings.Repeat("a", 128)+`"}},{"type":"function","function":{"name":"a.b"}}]}`))
+	if n := sentNames(translate.Messages, sent); len(n[0]) != 128 || n[1] == "a.b" || !strings.HasPrefix(n[1], "a_b_") || !opt.Tools.Changed() {
+		t.Errorf("names %v", n)
+	}
+}
+
+// A client that offers functions gets function_call, in the answer and in the
+// stream, also where the upstream calls several at once.
+func TestFunctionsOfOldComeBack(t *testing.T) {
+	body := cases(t, "requests/chat", ".json")["functions_of_old"]
+	for _, to := range []translate.Dialect{translate.Messages, translate.Gemini, translate.Responses} {
+		_, opt := asked(t, translate.Chat, to, "openai", body)
+		answer := []byte(callOf(to, "f", `{"a":1}`))
+		out, _, err := translate.Response(to, translate.Chat, answer, opt)
+		c := gjson.GetBytes(out, "choices.0")
+		if err != nil || c.Get("message.function_call").Raw != `{"name":"f","arguments":"{\"a\":1}"}` || c.Get("message.tool_calls").Exists() || c.Get("finish_reason").Str != "function_call" {
+			t.Errorf("%v: %s, %v", to, out, err)
+		}
+		events, _, err := translate.Replay(to, translate.Chat, answer, opt)
+		name, args, finish := "", "", ""
+		for _, e := range eventsOf(events) {
+			d := gjson.GetBytes(e.Data, "choices.0")
+			name += d.Get("delta.function_call.name").Str
+			args += d.Get("delta.function_call.arguments").Str
+			finish += d.Get("finish_reason").Str
+		}
+		if err != nil || name != "f" || args != `{"a":1}` || finish != "function_call" || bytes.Contains(events, []byte("tool_calls")) {
+			t.Errorf("%v: %s, %v", to, events, err)
+		}
+	}
+	_, opt := asked(t, translate.Chat, translate.Messages, "anthropic", body)
+	several := `{"content":[{"type":"tool_use","id":"a","name":"f","input":{"a":1}},{"type":"tool_use","id":"b","name":"f","input":{"a":2}}],"stop_reason":"tool_use"}`
+	events, _, err := translate.Replay(translate.Messages, translate.Chat, []byte(several), opt)
+	if err != nil || bytes.Contains(events, []byte(`\"a\":2`)) || !bytes.Contains(events, []byte(`\"a\":1`)) {
+		t.Errorf("%s, %v", events, err)
+	}
+	// An upstream of the same dialect that answers so is told so.
+	old := `{"choices":[{"message":{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}`
+	events, _, err = translate.Replay(translate.Chat, translate.Chat, []byte(old), options())
+	if err != nil || !bytes.Contains(events, []byte(`"function_call":{"name":"f"`)) || !bytes.Contains(events, []byte(`"finish_reason":"function_call"`)) {
+		t.Errorf("%s, %v", events, err)
+	}
+}
+
+// A user's id over the limit becomes a hash, the same for the same id.
+func TestLongUserIDs(t *testing.T) {
+	long := strings.Repeat("ü", 129)
+	chat := func(field, id string) string {
+		return `{"model":"m","` + field + `":"` + id + `","messages":[{"role":"user","content":"x"}]}`
+	}
+	for _, tt := range []struct {
+		from, to          translate.Dialect
+		devs, body, field string
+		short             bool
+	}{
+		{translate.Chat, translate.Chat, "openai", chat("user", long), "user", true},
+		{translate.Chat, translate.Chat, "openai", chat("safety_identifier", long), "safety_identifier", true},
+		{translate.Chat, translate.Chat, "openai", chat("user", long[:256]), "user", false},
+		{translate.Chat, translate.Chat, "azure", chat("user", long[:130]), "user", true},
+		{translate.Chat, translate.Chat, "openrouter", chat("user", long), "user", true},
+		{translate.Chat, translate.Messages, "anthropic", chat("user", long), "metadata.user_id", false},
+		{translate.Chat, translate.Messages, "anthropic", chat("user", long+long), "metadata.user_id", true},
+		{translate.Chat, translate.Responses, "openai", chat("user", long), "safety_identifier", true},
+		{translate.Responses, translate.Responses, "openai", `{"model":"m","input":"x","safety_identifier":"` + long + `"}`, "safety_identifier", true},
+		{translate.Messages, translate.Chat, "zai", `{"model":"m","max_tokens":9,"metadata":{"user_id":"` + long + `"},"messages":[{"role":"user","content":"x"}]}`, "user", true},
+		{translate.Messages, translate.Messages, "anthropic", `{"model":"m","max_tokens":9,"metadata":{"user_id":"` + long + `"},"messages":[{"role":"user","content":"x"}]}`, "metadata.user_id", false},
+	} {
+		opt := options()
+		opt.Deviations, opt.Vendor, opt.LongUser = translate.DeviationsOf(tt.devs), true, true
+		sent, _, err := translate.Request(tt.from, tt.to, []byte(tt.body), opt)
+		again, _, _ := translate.Request(tt.from, tt.to, []byte(tt.body), opt)
+		got := gjson.GetBytes(sent, tt.field).Str
+		if err != nil || !bytes.Equal(sent, again) || tt.short != strings.HasPrefix(got, "user_") || tt.short != (len(got) < 64) || got == "" {
+			t.Errorf("%v to %s: %s %q, %v", tt.from, tt.devs, tt.field, got, err)
+		}
+	}
+}
+
+func FuzzFreeform(f *testing.F) {
+	body := []byte(`{"model":"m","input":"x","tools":[{"type":"custom","name":"p"}]}`)
+	for _, s := range []string{"", "a\"\\\n", "😀\x01", `{"input":"x"}`, strings.Repeat("é", 100)} {
+		f.Add(s, 3)
+	}
+	opt := options()
+	opt.Tools = &translate.Tools{}
+	if _, _, err := translate.Request(translate.Responses, translate.Messages, body, opt); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string, size int) {
+		b, err := json.Marshal(map[string]string{"input": text})
+		if err != nil || size < 1 {
+			return
+		}
+		var want struct{ Input string }
+		json.Unmarshal(b, &want)
+		in := chatHead + chatPiece(0, "c1", "p", "")
+		for rest := []rune(string(b)); len(rest) > 0; {
+			n := min(size, len(rest))
+			in += chatPiece(0, "", "", string(rest[:n]))
+			rest = rest[n:]
+		}
+		s := translate.Stream(translate.Chat, translate.Responses, opt)
+		out := s.End(nil, s.Push([]byte(in+chatTail), nil))
+		delta, _ := deltas(out, "response.custom_tool_call_input.delta")
+		if got := lastResponse(out).Get("output.1.input").Str; got != want.Input || delta != want.Input {
+			t.Errorf("%q: got %q, deltas %q", want.Input, got, delta)
+		}
+	})
+}
