@@ -63,7 +63,7 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 	}
 	// A combo is counted as its first member, which is asked first.
 	to := &targets[0]
-	n := counting{exchange: exchange{dialog: d, call: c, ask: a}, estimate: plain.Input}
+	n := counting{exchange: exchange{ctx: ctx, dialog: d, call: c, ask: a}, estimate: plain.Input}
 	if len(to.Connections) > 0 {
 		if _, err := n.build(to, to.Connections[0]); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
 			return Tokens{}, err
