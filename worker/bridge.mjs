@@ -6,7 +6,7 @@ import module from "./app.wasm";
 import { SEED } from "./seed.mjs";
 import "./wasm_exec.js";
 import { Call } from "./call.mjs";
-import { BUDGET, CANCELED, END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
+import { BUDGET, CANCELED, END, IDLE, LATE, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 import { failed, imports } from "./operations.mjs";
 import { rehearse } from "./rehearse.mjs";
 import { Sockets } from "./sockets.mjs";
@@ -196,7 +196,7 @@ class Instance {
 
   // fly makes the call and tells Go of its head, and of its body when maxBody asks for it.
   // own tells that nobody else has the bytes of the request's body.
-  async fly(op, call, url, init, headerMs, totalMs, maxBody, outlive, own) {
+  async fly(op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, own) {
     const flight = { ctl: new AbortController(), why: NETWORK, call, total: null };
     init.signal = flight.ctl.signal;
     const stop = (why) => { flight.why = why; flight.ctl.abort(); };
@@ -205,18 +205,23 @@ class Instance {
       if (call.left) return void queueMicrotask(() => this.emit(op, CANCELED, 0));
       (call.flights ??= new Set()).add(flight);
     }
-    const late = () => stop(TIMEOUT);
+    let headed = false;
+    const late = () => stop(headed ? LATE : TIMEOUT);
     if (totalMs > 0) flight.total = call.limit(totalMs, late);
+    let quiet = null;
     const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? call.limit(headerMs, late) : null;
     try {
       const r = await fetch(url, init);
       if (own) spent(init.body);
       if (header) call.lift(header);
+      headed = true;
       const { headers } = r;
       let head = "";
       for (const [k, v] of headers) if (!noise.has(k)) head += (head ? "\n" : "") + k + "\n" + v;
       if (maxBody > 0) {
-        const body = await readAll(r, maxBody, 0);
+        quiet = idleMs > 0 ? call.limit(idleMs, () => stop(IDLE)) : null;
+        const body = await readAll(r, maxBody, idleMs, quiet && (() => { quiet.at = Date.now() + idleMs; }));
+        if (quiet) call.lift(quiet);
         this.land(flight);
         if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
         return;
@@ -226,6 +231,7 @@ class Instance {
       this.emit(op, END, r.status, head + (head ? "\n" : "") + ":stream\n" + stream);
     } catch (e) {
       if (header) call.lift(header);
+      if (quiet) call.lift(quiet);
       this.land(flight);
       // The platform made as many calls for this request as it makes for one.
       this.emit(op, flight.why === NETWORK && /^too many subrequests/i.test(e?.message) ? BUDGET : flight.why, 0);

@@ -54,7 +54,7 @@ export function imports(inst) {
 function operations(inst) {
   return {
     // start makes one upstream call.
-    start(op, callID, headAt, headLen, bodyAt, bodyLen, stream, headerMs, totalMs, maxBody, flags) {
+    start(op, callID, headAt, headLen, bodyAt, bodyLen, stream, headerMs, totalMs, idleMs, maxBody, flags) {
       const call = inst.calls.get(callID);
       if (call.rehearsal) return call.rehearsal.start(op, inst.text(headAt, headLen).split("\n")[1]);
       const head = inst.text(headAt, headLen), i = head.indexOf("\n"), j = head.indexOf("\n", i + 1);
@@ -62,7 +62,7 @@ function operations(inst) {
       if (j > 0) init.headers = parseHead(head.slice(j + 1));
       if (bodyLen) init.body = inst.bytes(bodyAt, bodyLen);
       else if (stream) init.body = inst.streams.open(stream, call);
-      inst.fly(op, call, head.slice(i + 1, j > 0 ? j : undefined), init, headerMs, totalMs, maxBody, (flags & 1) !== 0, bodyLen > 0);
+      inst.fly(op, call, head.slice(i + 1, j > 0 ? j : undefined), init, headerMs, totalMs, idleMs, maxBody, (flags & 1) !== 0, bodyLen > 0);
     },
     // object calls the object of a machine.
     object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {

@@ -1,6 +1,6 @@
 // Streams that Go names by number and the host moves: upstream and client
 // bodies, prefixes, push transforms and the sampled tee.
-import { END, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
+import { END, IDLE as SILENT, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 
 const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
 const sampleEvery = 1000; // ms
@@ -9,19 +9,21 @@ const pieceBytes = 32 << 10; // read at a time where the length is not known
 const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
 // A client must send so many bytes a second, but may fall behind by so many ms.
 const leastRate = 64 << 10, behind = 5000;
+const shortIdle = 60_000;    // ms; under it, silence is measured between single pieces
 const unknown = { get: () => null, has: () => false }; // the headers of a body that was begun
 
 // readAll gives the body of a request or response whole, or null when it is
-// over maxBytes (counted as it arrives, so inflated). idleMs limits the wait
-// for each piece of a body that does not come in one.
-export async function readAll(message, maxBytes, idleMs) {
+// over maxBytes (counted as it arrives, so inflated). idleMs limits the silence
+// within it; with alive the caller keeps that time itself, and is told of each
+// piece. A body that is read in one step has so long to come whole.
+export async function readAll(message, maxBytes, idleMs, alive = null) {
   const { body, headers } = message;
   if (!body) return new Uint8Array(0);
   const declared = headers.get("content-length");
-  if (declared !== null && +declared <= Math.min(maxBytes, oneGo) && !headers.has("content-encoding")) {
-    return new Uint8Array(await message.arrayBuffer());
+  if (declared !== null && +declared <= Math.min(maxBytes, oneGo) && !headers.has("content-encoding") && !(idleMs < shortIdle && idleMs > 0)) {
+    return new Uint8Array(await (alive ? message.arrayBuffer() : until(message.arrayBuffer(), idleMs)));
   }
-  return gather(body, null, declared !== null && !headers.has("content-encoding") ? +declared : -1, maxBytes, idleMs, () => {});
+  return gather(body, null, declared !== null && !headers.has("content-encoding") ? +declared : -1, maxBytes, idleMs, () => {}, alive);
 }
 
 // spent lets go of a large body that Go has by now.
@@ -32,18 +34,20 @@ export function spent(bytes) { if (bytes?.byteLength > oneGo) bytes.buffer.trans
 //
 // It reads into one buffer that grows in place: pieces, and what they are put
 // together in, would be there twice until garbage is collected.
-async function gather(body, head, length, maxBytes, idleMs, opened) {
+async function gather(body, head, length, maxBytes, idleMs, opened, alive = null) {
   let size = head?.byteLength ?? 0;
   if (size > maxBytes) return null;
   let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? pieceBytes : length, maxBytes)) + 1); // a byte more shows the end, or too much
   if (head) new Uint8Array(buffer).set(head);
   const reader = body?.getReader({ mode: "byob" });
   if (reader) opened(reader);
+  let many = !(idleMs > 0); // little pieces are waited for only while they come fast
   while (reader) {
     if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
     const room = new Uint8Array(buffer, size);
-    const { value, done } = await until(idleMs > 0 ? reader.read(room) : reader.readAtLeast(Math.min(pieceBytes, room.byteLength), room), idleMs);
+    const { value, done } = await until(many ? reader.readAtLeast(Math.min(pieceBytes, room.byteLength), room) : reader.read(room), alive ? 0 : idleMs);
     if (value) { buffer = value.buffer; size += value.byteLength; }
+    if (alive) { alive(); many = value?.byteLength >= sampleBytes && idleMs >= shortIdle; }
     if (size > maxBytes) { reader.cancel().catch(() => {}); buffer.transfer(0); return null; }
     if (done) break;
   }
@@ -186,13 +190,16 @@ export class Streams {
     let late = false;
     const limit = totalMs > 0 ? call.limit(totalMs, () => { late = true; this.inst.emit(op, TIMEOUT, 0); }) : null;
     let kind = OK, body = null;
+    // An upstream's silence is measured by its call's own timer.
+    const quiet = s.flight && idleMs > 0 ? call.limit(idleMs, () => { kind = SILENT; s.flight.ctl.abort(); }) : null;
     try {
-      body = await readAll(s.message, maxBytes, idleMs);
+      body = await readAll(s.message, maxBytes, idleMs, quiet && (() => { quiet.at = Date.now() + idleMs; }));
       if (body === null) kind = TOO_LARGE;
     } catch (e) {
-      kind = e === stopped ? TIMEOUT : NETWORK;
+      if (kind === OK) kind = e === stopped ? SILENT : NETWORK;
     }
     if (limit) call.lift(limit);
+    if (quiet) call.lift(quiet);
     if (kind !== OK) s.flight?.ctl.abort();
     this.inst.land(s.flight);
     if (!late) this.inst.emit(op, kind, 0, "", body);

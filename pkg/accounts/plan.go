@@ -18,9 +18,8 @@ import (
 // Limits of a plan.
 const (
 	maxAttempts  = 5
-	firstByte    = 30 * time.Second // design 6, a setting
-	maxErrorBody = 64 << 10         // bytes of an error that are read
-	maxTimeout   = time.Hour        // of what a client may ask for
+	maxErrorBody = 64 << 10  // bytes of an error that are read
+	maxTimeout   = time.Hour // of what a client may ask for
 )
 
 // plan is one call on its way through the accounts.
@@ -124,7 +123,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
 		began := pl.Now()
 		resp, err := upstream.Do(ctx, pl.Doer, req)
-		if err == nil {
+		headed := err == nil
+		if headed {
 			if f = pl.answer(to, resp, req, cred); f == nil && call.Check != nil {
 				if f = failureOf(call.Check(resp), call.Billable); f != nil {
 					clean(f.err, cred)
@@ -142,6 +142,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 				f = failureOf(err, false)
 				f.next, f.refresh, f.effect = false, false, nothing
 			}
+		}
+		if f != nil && tooLate(f.err, headed) {
+			f.next = false
 		}
 		if f == nil {
 			t.Err = nil
@@ -163,6 +166,12 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 }
 
+// tooLate reports whether an answer had begun but did not come in time. Another
+// account would only be asked for the same work again.
+func tooLate(e *apierr.Error, headed bool) bool {
+	return errors.Is(e, stream.ErrTimeout) || headed && errors.Is(e, upstream.ErrTimeout)
+}
+
 // build makes the request of one attempt. Without one, the failure ends the
 // plan, or is nil when only this account cannot be used.
 func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.Credential) (*upstream.Request, *failure) {
@@ -182,11 +191,12 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 		return nil, &failure{err: apierr.New(508, "loop_detected", "the call has passed too many gateways")}
 	}
 	req.Header.Set(hop.Name, hop.Value)
+	s := &pl.call.Machine.Settings
 	if req.HeaderTimeout == 0 && req.Timeout == 0 {
-		req.HeaderTimeout = firstByte
-		if s := pl.call.Machine.Settings.FirstByteSeconds; s > 0 {
-			req.HeaderTimeout = time.Duration(s) * time.Second
-		}
+		req.HeaderTimeout = s.FirstByte()
+	}
+	if req.Idle == 0 {
+		req.Idle = s.Idle()
 	}
 	if pl.call.Billable {
 		req.Outlive = true

@@ -76,7 +76,7 @@ var assemblyAI = transcriber{
 				}
 				return nil, e
 			}
-			if waited >= transcribeWait {
+			if waited >= store.WholeAnswer {
 				return nil, apierr.New(504, "upstream_timeout", "the provider did not finish the transcript in time")
 			}
 			if err := h.Pause.Pause(ctx, pause); err != nil {

@@ -26,7 +26,6 @@ import (
 )
 
 const (
-	speechWait  = time.Minute
 	speechTotal = 15 * time.Minute
 	maxVoice    = 32 << 20 // bytes of an answer that is read whole (reliability T43)
 )
@@ -148,7 +147,7 @@ func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
 // build makes the upstream's request for one target and account.
 func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	s.shape, s.audio = speakerOf(to.Provider), nil
-	req := &upstream.Request{HeaderTimeout: media.FirstByte(s.call.Machine, speechWait), Timeout: speechTotal}
+	req := &upstream.Request{HeaderTimeout: s.call.Machine.Settings.FirstByte(), Timeout: speechTotal}
 	s.call.Trace.Dropped = nil
 	endpoint := s.shape.at()
 	if s.shape.build == nil {
@@ -186,8 +185,7 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 		req.URL += "?" + query
 	}
 	if s.unpacked() {
-		req.MaxBody, req.Timeout = maxVoice, 5*time.Minute
-		req.HeaderTimeout = req.Timeout
+		req.MaxBody, req.Timeout = maxVoice, s.call.Machine.Settings.Whole()
 	}
 	return req, nil
 }

@@ -39,7 +39,6 @@ type Handler struct {
 
 const (
 	// A transcription takes about as long as a tenth of its recording.
-	transcribeWait  = 10 * time.Minute
 	transcribeTotal = 20 * time.Minute
 	maxTranscript   = 32 << 20 // bytes of an answer
 )
@@ -150,12 +149,12 @@ func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(u.Call.Machine, transcribeWait), Timeout: transcribeTotal}
+	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: u.Call.Machine.Settings.FirstByte(), Timeout: transcribeTotal}
 	if u.shape.build != nil {
 		if err := u.accepted(); err != nil {
 			return nil, err
 		}
-		req.MaxBody, req.Timeout = maxTranscript, req.HeaderTimeout
+		req.MaxBody, req.Timeout = maxTranscript, u.Call.Machine.Settings.Whole()
 		return req, u.shape.build(u, to, req)
 	}
 	req.Header = provider.RequestHeader(u.Call.Header)

@@ -184,12 +184,12 @@ func (x *exchange) stream(res *accounts.Result) *edge.Response {
 		w := watcher{meter: m, o: translate.Observe(x.ask.Dialect, x.opt)}
 		w.begin()
 		if x.way.frames {
-			resp.Body = &stream.Through{Src: res.Body, T: &unframed{watcher: w}, Idle: x.idle()}
+			resp.Body = &stream.Through{Src: res.Body, T: &unframed{watcher: w}, Idle: x.call.Machine.Settings.Idle()}
 		} else {
-			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: x.idle()}
+			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: x.call.Machine.Settings.Idle()}
 		}
 		return resp
 	}
-	resp.Body = &stream.Through{Src: res.Body, T: x.translator(m), Idle: x.idle()}
+	resp.Body = &stream.Through{Src: res.Body, T: x.translator(m), Idle: x.call.Machine.Settings.Idle()}
 	return resp
 }

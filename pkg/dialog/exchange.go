@@ -21,14 +21,9 @@ import (
 	"weir/pkg/usage"
 )
 
-// The limits of an exchange. The head of a JSON answer comes when the answer
-// is done, so the limit for silence holds for it and not the one for the first
-// byte of a stream.
+// The limits of an exchange besides those of the settings.
 const (
-	maxAnswer   = 32 << 20 // bytes of a JSON answer
-	firstByte   = 30 * time.Second
-	idle        = 2 * time.Minute
-	jsonTotal   = 10 * time.Minute // what the vendors' own clients wait
+	maxAnswer   = 32 << 20         // bytes of a JSON answer
 	streamTotal = 15 * time.Minute // reliability F10
 )
 
@@ -95,18 +90,11 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		req.Header.Add("anthropic-beta", betas)
 	}
 	s := &x.call.Machine.Settings
-	first := time.Duration(s.FirstByteSeconds) * time.Second
 	if x.ask.Stream {
-		if first == 0 {
-			first = firstByte
-		}
-		req.HeaderTimeout, req.Timeout = first, streamTotal
+		req.HeaderTimeout, req.Timeout = s.FirstEvent(), streamTotal
 		return req, nil
 	}
-	if first == 0 {
-		first = x.idle()
-	}
-	req.HeaderTimeout, req.Timeout, req.MaxBody = first, jsonTotal, maxAnswer
+	req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), maxAnswer
 	return req, nil
 }
 
@@ -193,14 +181,6 @@ func (x *exchange) header() edge.Header {
 		version = messagesVersion
 	}
 	return append(h, edge.Field{Name: "anthropic-version", Value: version})
-}
-
-// idle is how long a stream may be silent.
-func (x *exchange) idle() time.Duration {
-	if s := x.call.Machine.Settings.IdleSeconds; s > 0 {
-		return time.Duration(s) * time.Second
-	}
-	return idle
 }
 
 // hasNoResponses tells whether a failure may mean that the server has no

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -24,7 +25,7 @@ const maxHead = 1 << 20
 // answer of its status; a stream that is none is no answer (reliability F26).
 // What was read goes to the client first.
 func (x *exchange) begin(resp *upstream.Response) error {
-	f := first{x: x, body: resp.Body, start: x.dialog.Now().UnixMilli(), limit: x.waitForFirst()}
+	f := first{x: x, body: resp.Body, start: x.dialog.Now().UnixMilli(), alive: min(x.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
 	err := f.read()
 	if err != nil {
 		return err
@@ -37,12 +38,9 @@ func (x *exchange) begin(resp *upstream.Response) error {
 	return nil
 }
 
-func (x *exchange) waitForFirst() int64 {
-	if s := x.call.Machine.Settings.FirstByteSeconds; s > 0 {
-		return int64(s) * 1000
-	}
-	return firstByte.Milliseconds()
-}
+// patience is how long a client waits for a stream whose upstream shows only
+// by comments that it is alive: then it hears those itself.
+const patience = 30 * time.Second
 
 // first is the beginning of a stream.
 type first struct {
@@ -51,7 +49,7 @@ type first struct {
 	head         []byte
 	in           sse.Reader
 	known        bool // what kind of body it is has been seen
-	start, limit int64
+	start, alive int64
 }
 
 func (f *first) read() error {
@@ -73,7 +71,7 @@ func (f *first) read() error {
 			return f.ended()
 		case err != nil:
 			return err
-		case len(f.head) > maxHead, f.in.Comments > 0 && f.x.dialog.Now().UnixMilli()-f.start > f.limit:
+		case len(f.head) > maxHead, f.in.Comments > 0 && f.x.dialog.Now().UnixMilli()-f.start > f.alive:
 			// It is alive; the client hears of it from here on.
 			return nil
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
@@ -34,8 +33,6 @@ var ErrGone = errors.New("dialog: the account of the response is gone")
 
 // queries are the parameters that travel with a call about a kept response.
 var queries = [...]string{"include[]", "include", "include%5B%5D", "stream", "starting_after", "include_obfuscation", "after", "limit", "order"}
-
-const keptTimeout = time.Minute
 
 // Fetch passes a call about a kept response to its account and the answer
 // back. A response that is being made in the background may be read as a
@@ -102,9 +99,10 @@ func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*
 		req.Body = stream.FromString("{}")
 	}
 	if x.ask.Stream {
-		req.HeaderTimeout, req.Timeout = firstByte, streamTotal
+		req.HeaderTimeout, req.Timeout = x.call.Machine.Settings.FirstEvent(), streamTotal
 	} else {
-		req.Timeout, req.MaxBody = keptTimeout, maxAnswer
+		s := &x.call.Machine.Settings
+		req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), maxAnswer
 	}
 	return req, nil
 }

@@ -7,7 +7,6 @@ package embeddings
 
 import (
 	"context"
-	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
@@ -25,9 +24,7 @@ import (
 )
 
 const (
-	maxAnswer    = 32 << 20 // bytes of one upstream answer
-	headTimeout  = 30 * time.Second
-	totalTimeout = 2 * time.Minute
+	maxAnswer = 32 << 20 // bytes of one upstream answer
 	// maxCalls is the number of upstream calls that one request may be split
 	// into where a provider takes few inputs at a time.
 	maxCalls = 64
@@ -185,13 +182,10 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		edge.Field{Name: "accept", Value: "application/json"},
 		edge.Field{Name: "accept-encoding", Value: "identity"})
 	header = append(header, provider.IdempotencyKey(x.call.Header, x.calls)...)
-	first := headTimeout
-	if n := x.machine.Settings.FirstByteSeconds; n > 0 {
-		first = time.Duration(n) * time.Second
-	}
+	limits := &x.machine.Settings
 	return &upstream.Request{
 		Method: method, URL: url, Header: header, Body: stream.FromBytes(body),
-		HeaderTimeout: first, Timeout: max(first, totalTimeout), MaxBody: maxAnswer,
+		HeaderTimeout: limits.FirstByte(), Timeout: limits.Whole(), MaxBody: maxAnswer,
 	}, nil
 }
 

@@ -42,10 +42,10 @@ type Handler struct {
 }
 
 const (
-	imageWait  = 5 * time.Minute
 	imageTotal = 15 * time.Minute
-	maxImages  = 32 << 20 // bytes of an answer (reliability T43)
-	maxImage   = 32 << 20 // bytes of one image
+	jobWait    = 5 * time.Minute // for the image of a job that is polled
+	maxImages  = 32 << 20        // bytes of an answer (reliability T43)
+	maxImage   = 32 << 20        // bytes of one image
 )
 
 // The endpoints of a provider's row, which are also what a creation is.
@@ -228,7 +228,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: media.FirstByte(x.call.Machine, imageWait), Timeout: imageTotal}
+	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: x.call.Machine.Settings.FirstByte(), Timeout: imageTotal}
 	x.call.Trace.Dropped = nil
 	if x.shape.create == nil {
 		req.Header = provider.RequestHeader(x.call.Header, "idempotency-key")
@@ -256,7 +256,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	req.Body = stream.FromBytes(p.body)
-	req.MaxBody, req.Timeout = maxImages, req.HeaderTimeout
+	req.MaxBody, req.Timeout = maxImages, x.call.Machine.Settings.Whole()
 	return req, nil
 }
 
@@ -324,7 +324,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) e
 	to.Connections = []*store.Connection{res.Connection}
 	began, pause, failures := h.Now(), time.Second, 0
 	for step := 0; ; {
-		if h.Now().Sub(began) > imageWait {
+		if h.Now().Sub(began) > jobWait {
 			return apierr.New(504, "upstream_timeout", "the provider did not finish the image in time")
 		}
 		p := x.shape.poll(x.made, to.Model, step)

@@ -16,10 +16,10 @@ func viewSettings(s store.Settings) settingsView {
 		v.Strategy = "priority"
 	}
 	if v.FirstByteSeconds == 0 {
-		v.FirstByteSeconds = 30
+		v.FirstByteSeconds = int(store.FirstEvent.Seconds())
 	}
 	if v.IdleSeconds == 0 {
-		v.IdleSeconds = 120
+		v.IdleSeconds = int(store.Silence.Seconds())
 	}
 	if v.EmbeddingInput == "" {
 		v.EmbeddingInput = "document"
@@ -71,7 +71,7 @@ func applySettings(in *input, s store.Settings) store.Settings {
 	}
 	oneOf("strategy", &s.Strategy, "priority", "round-robin")
 	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
-	seconds("firstByteSeconds", &s.FirstByteSeconds, 600)
-	seconds("idleSeconds", &s.IdleSeconds, 900)
+	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
+	seconds("idleSeconds", &s.IdleSeconds, 3600)
 	return s
 }

@@ -3,7 +3,6 @@ package media
 import (
 	"bytes"
 	"strings"
-	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
@@ -31,17 +30,11 @@ type Ending struct {
 // Watch is the answer with its event stream under the eyes of an Ending, for no
 // longer than the machine's limit without a sign of life.
 func Watch(m *snapshot.Machine, res *accounts.Result, last ...string) *edge.Response {
-	idle := idleLimit
-	if s := m.Settings.IdleSeconds; s > 0 {
-		idle = time.Duration(s) * time.Second
-	}
 	return &edge.Response{
 		Status: res.Status, Header: provider.ResponseHeader(res.Header),
-		Body: &stream.Watched{Src: res.Body, W: &Ending{Result: res, Last: last}, Idle: idle},
+		Body: &stream.Watched{Src: res.Body, W: &Ending{Result: res, Last: last}, Idle: m.Settings.Idle()},
 	}
 }
-
-const idleLimit = 2 * time.Minute // design 6, a setting
 
 const maxTail = 256 // bytes kept for a text cut in two
 

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/url"
 	"strings"
-	"time"
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
@@ -139,12 +138,6 @@ func Passed(res *accounts.Result) *edge.Response {
 		resp.After = append(resp.After, func(context.Context) { res.Done(nil) })
 	}
 	return resp
-}
-
-// FirstByte is the wait for the head of an answer: the longer of limit and the
-// machine's setting.
-func FirstByte(m *snapshot.Machine, limit time.Duration) time.Duration {
-	return max(limit, time.Duration(m.Settings.FirstByteSeconds)*time.Second)
 }
 
 // Holds tells whether an answer that WholeJSON has read, where it is JSON, has

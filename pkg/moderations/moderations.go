@@ -10,7 +10,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -31,10 +30,8 @@ import (
 )
 
 const (
-	headTimeout  = 30 * time.Second
-	totalTimeout = 60 * time.Second
-	maxAnswer    = 8 << 20 // bytes
-	maxInputs    = 2048
+	maxAnswer = 8 << 20 // bytes
+	maxInputs = 2048
 )
 
 // usual are the models by their vendors' names: the one that is used where the
@@ -67,7 +64,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{body: body, inputs: texts(body), first: media.FirstByte(c.Machine, headTimeout), tally: media.Tally{Meter: h.Usage, Call: c}}
+	x := exchange{body: body, inputs: texts(body), limits: &c.Machine.Settings, tally: media.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
 	if err != nil {
 		x.tally.Failed(err)
@@ -160,7 +157,7 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 type exchange struct {
 	body   []byte
 	inputs int // verdicts that must come
-	first  time.Duration
+	limits *store.Settings
 	tally  media.Tally
 	answer []byte
 }
@@ -176,7 +173,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	return &upstream.Request{
-		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.first, Timeout: max(x.first, totalTimeout), MaxBody: maxAnswer,
+		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
 		Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
 	}, nil
 }

@@ -5,7 +5,6 @@ package rerank
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -25,9 +24,7 @@ import (
 )
 
 const (
-	headTimeout  = 30 * time.Second
-	totalTimeout = 60 * time.Second
-	maxAnswer    = 8 << 20 // bytes
+	maxAnswer = 8 << 20 // bytes
 )
 
 // Handler serves the endpoint.
@@ -52,7 +49,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, first: media.FirstByte(c.Machine, headTimeout), tally: media.Tally{Meter: h.Usage, Call: c}}
+	x := exchange{req: req, limits: &c.Machine.Settings, tally: media.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
 	if err != nil {
 		x.tally.Failed(err)
@@ -77,11 +74,11 @@ func usable(to *routing.Target) error {
 
 // exchange is one request on its way to the provider and back.
 type exchange struct {
-	req   *request
-	first time.Duration
-	tally media.Tally
-	shape *shape
-	list  []scored
+	req    *request
+	limits *store.Settings
+	tally  media.Tally
+	shape  *shape
+	list   []scored
 	// What the provider counted, -1 where it does not say.
 	tokens, units int64
 }
@@ -94,7 +91,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	return &upstream.Request{
-		Method: method, URL: url, Body: stream.FromBytes(x.shape.body(x.req, to.Model, conn)), HeaderTimeout: x.first, Timeout: max(x.first, totalTimeout), MaxBody: maxAnswer,
+		Method: method, URL: url, Body: stream.FromBytes(x.shape.body(x.req, to.Model, conn)), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
 		Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
 	}, nil
 }

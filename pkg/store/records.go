@@ -125,8 +125,8 @@ type Refusal struct {
 // Settings are a machine's settings; a zero field means the default.
 type Settings struct {
 	Strategy         string `json:"strategy,omitempty"`           // priority, round-robin
-	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // 30
-	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // 120
+	FirstByteSeconds int    `json:"firstByteSeconds,omitempty"`   // see FirstEvent, FirstByte
+	IdleSeconds      int    `json:"idleSeconds,omitempty"`        // see Idle
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
 }
 

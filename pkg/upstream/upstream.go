@@ -22,10 +22,13 @@ type Request struct {
 	// limits the whole exchange. Zero means no limit of that kind.
 	HeaderTimeout time.Duration
 	Timeout       time.Duration
+	// Idle limits the silence within a body that is read into memory, with
+	// MaxBody or by stream.ReadAll: stream.ErrIdle. Zero means no limit.
+	Idle time.Duration
 	// MaxBody, when positive, asks for the answer's body in memory together
 	// with its head: Response.Body is then a *stream.Bytes. An answer over
 	// MaxBody bytes (counted inflated) is stream.ErrTooLarge, a broken one
-	// ErrNetwork, one past Timeout ErrTimeout.
+	// ErrNetwork, one past Timeout stream.ErrTimeout.
 	MaxBody int64
 	// Outlive keeps the call going when the client leaves: for creations that
 	// are billed.

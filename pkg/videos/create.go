@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -29,9 +28,6 @@ const (
 	edits       = "videoEdits"
 	extensions  = "videoExtensions"
 )
-
-// createTimeout limits the whole exchange of one attempt.
-const createTimeout = 2 * time.Minute
 
 // Generations answers POST /v1/videos/generations.
 //
@@ -297,7 +293,8 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	}
 	req.Header.Set("accept-encoding", "identity")
 	x.origin = media.Origin(req.URL)
-	req.HeaderTimeout, req.Timeout = media.FirstByte(x.call.Machine, 30*time.Second), createTimeout
+	s := &x.call.Machine.Settings
+	req.HeaderTimeout, req.Timeout = s.FirstByte(), s.Whole()
 	return req, nil
 }
 

@@ -57,9 +57,8 @@ type Handler struct {
 }
 
 const (
-	maxAnswer   = 1 << 20 // bytes of an answer to a creation
-	maxState    = 4 << 20 // bytes of a job's state
-	pollTimeout = 60 * time.Second
+	maxAnswer = 1 << 20 // bytes of an answer to a creation
+	maxState  = 4 << 20 // bytes of a job's state
 	// maxGuesses is how many connections are asked for a job of which the
 	// object cannot tell who made it (reliability T12).
 	maxGuesses = 3
@@ -273,7 +272,8 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 				if job.Origin != "" && p.origin != job.Origin && (plan.url == "" || !media.SameSite(req.URL, job.Origin)) {
 					return nil, notFound() // the connection has moved: the job is not there
 				}
-				req.HeaderTimeout, req.Timeout, req.MaxBody = 0, pollTimeout, maxState
+				s := &c.Machine.Settings
+				req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), maxState
 				return req, nil
 			},
 			Check: func(resp *upstream.Response) (err error) {

@@ -33,7 +33,7 @@ test("settings are changed, and refused in words", async (t) => {
   await page.getByLabel("Wait for an answer to begin (seconds)").fill("45");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
-  assert.deepEqual(await call("GET", "/settings"), { strategy: "round-robin", firstByteSeconds: 45, idleSeconds: 120, embeddingInputType: "document" });
+  assert.deepEqual(await call("GET", "/settings"), { strategy: "round-robin", firstByteSeconds: 45, idleSeconds: 300, embeddingInputType: "document" });
   await page.getByLabel("Wait for an answer to begin (seconds)").fill("100000");
   await page.getByRole("button", { name: "Save" }).click();
   assert.equal(await page.getByLabel("Wait for an answer to begin (seconds)").evaluate((e) => e.validity.rangeOverflow), true);

@@ -31,7 +31,7 @@ const cases = {
   "F6 closed without a byte": { send: () => {}, native: "well", other: "well", calls: 2 },
   "F7 no HTTP": { send: (w) => { w(raw.garbage); }, native: "well", other: "well", calls: 2 },
   "F8 silence before the head": { send: () => "keep", native: "well", other: "well", calls: 2, settings: { firstByteSeconds: 3 } },
-  "F8 silence before the first event": { send: (w) => { w(open); return "keep"; }, native: "well", other: "well", calls: 2, settings: { firstByteSeconds: 3 } },
+  "F8 silence before the first event": { send: (w) => { w(open); return "keep"; }, status: 504, calls: 1, settings: { firstByteSeconds: 3 } },
   "F10 silence in the middle": { send: (w, e) => { w(open + chunked(half(e))); return "keep"; }, native: "error", other: "error", calls: 1, settings: { idleSeconds: 1 } },
   "F12 a byte at a time": { send: async (w, e) => { w(open); for (const b of Buffer.from(e.join(""))) { w(Buffer.concat([Buffer.from("1\r\n"), Buffer.of(b), Buffer.from("\r\n")])); await new Promise(setImmediate); } w("0\r\n\r\n"); return "keep"; }, native: "well", other: "well", calls: 1 },
   "F13 a length too large": { send: (w, e) => { w(head({ "content-length": 50_000 }) + half(e)); }, native: "error", other: "error", calls: 1 },
@@ -170,13 +170,14 @@ describe("a stream has one outcome", { concurrency: false }, () => {
           const want = own === family ? c.native : c.other, what = `${path} over ${family}`;
           const [tag, ask] = await tenant(c.settings);
           const res = await ask(path, { ...body, model: `${family}/m`, stream: true }), text = await res.text(), asked = up.asked[tag];
-          assert.equal(res.status, 200, `${what}: ${text}`);
+          assert.equal(res.status, c.status ?? 200, `${what}: ${text}`);
+          assert.doesNotMatch(text, /sign in|upstream-key/);
+          if (c.calls) assert.equal(asked.length, c.calls, `${what}: asked ${asked}`);
+          if (c.status) return;
           const [how, words] = outcome(path, text);
           assert.equal(how, want, `${what}: ${text.slice(-600)}`);
           if (how === "well") assert.equal(words, c.text ?? said, what);
           else assert.ok(said.startsWith(words), `${what}: ${words}`);
-          if (c.calls) assert.equal(asked.length, c.calls, `${what}: asked ${asked}`);
-          assert.doesNotMatch(text, /sign in|upstream-key/);
         })));
     });
   }

@@ -38,6 +38,8 @@ type hostBody struct {
 	of int32 // the call it belongs to
 	// wait limits how long a Read may take; zero means no limit.
 	wait time.Duration
+	// idle limits the silence while the host gathers the body; zero means no limit.
+	idle time.Duration
 	cur  []byte
 	err  error
 }
@@ -72,7 +74,7 @@ func (b *hostBody) Unread(head []byte) { b.cur = append(head[:len(head):len(head
 
 // ReadAll has the host gather the whole body.
 func (b *hostBody) ReadAll(maxBytes int64) ([]byte, error) {
-	return b.readAll(maxBytes, 0, 0)
+	return b.readAll(maxBytes, b.idle, 0)
 }
 
 func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, error) {
@@ -95,7 +97,7 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 }
 
 // Hold has the host gather the body and keep it.
-func (b *hostBody) Hold(maxBytes int64) (stream.Held, error) { return b.hold(maxBytes, 0, 0) }
+func (b *hostBody) Hold(maxBytes int64) (stream.Held, error) { return b.hold(maxBytes, b.idle, 0) }
 
 func (b *hostBody) hold(maxBytes int64, idle, total time.Duration) (stream.Held, error) {
 	id := b.take()

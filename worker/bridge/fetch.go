@@ -20,6 +20,7 @@ type Doer struct{}
 type pending struct {
 	call   int32
 	wait   time.Duration // for each piece of the body that Go itself reads
+	idle   time.Duration // for each piece of one that the host gathers
 	ch     chan event
 	buffer bool
 	err    error
@@ -50,8 +51,8 @@ func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 		flags = 1
 	}
 	op, ch := begin()
-	hostStart(op, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), float64(req.MaxBody), flags)
-	return &pending{call: c.id, wait: req.HeaderTimeout, ch: ch, buffer: req.MaxBody > 0}
+	hostStart(op, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
+	return &pending{call: c.id, wait: req.HeaderTimeout, idle: req.Idle, ch: ch, buffer: req.MaxBody > 0}
 }
 
 // Wait gives the answer.
@@ -79,7 +80,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	if len(r.Header) == 1 && r.Header[0].Name == ":stream" {
 		r.Header = nil
 	}
-	r.Body = &hostBody{id: int32(id), of: p.call, wait: p.wait}
+	r.Body = &hostBody{id: int32(id), of: p.call, wait: p.wait, idle: p.idle}
 	return r, nil
 }
 

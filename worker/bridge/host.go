@@ -7,7 +7,7 @@ import "unsafe"
 // The host's side of the bridge; operations.mjs says what each does.
 
 //go:wasmimport host start
-func hostStart(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs int32, maxBody float64, flags int32)
+func hostStart(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs, idleMs int32, maxBody float64, flags int32)
 
 //go:wasmimport host object
 func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.Pointer, verbLen int32, body unsafe.Pointer, bodyLen int32)

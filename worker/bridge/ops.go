@@ -23,6 +23,8 @@ const (
 	opEnd      = 5
 	opNoTLS    = 6
 	opBudget   = 7
+	opIdle     = 8 // silence within a body
+	opLate     = 9 // the total time was up after the head had come
 )
 
 // event is what the host says of an operation.
@@ -112,6 +114,10 @@ func failure(kind int32) error {
 		return connect.ErrHandshake
 	case opBudget:
 		return upstream.ErrBudget
+	case opIdle:
+		return stream.ErrIdle
+	case opLate:
+		return stream.ErrTimeout
 	}
 	return upstream.ErrNetwork
 }

@@ -30,7 +30,9 @@ function Calls({ machine }: { machine: Machine }) {
   const submit = (e: Event) => {
     e.preventDefault();
     void save.run(async () => {
-      loaded.set(await machine.tagged<Values>("PATCH", "/settings", v, loaded.data!.tag));
+      // What was not changed stays at its default, which may differ by endpoint.
+      const { value, tag } = loaded.data!, changed = Object.fromEntries(Object.entries(v!).filter(([k, x]) => x !== value[k as keyof Values]));
+      loaded.set(await machine.tagged<Values>("PATCH", "/settings", changed, tag));
       toast("Saved.");
     });
   };
@@ -51,10 +53,10 @@ function Calls({ machine }: { machine: Machine }) {
             </select>
           </Field>
           <Field label="Wait for an answer to begin (seconds)">
-            <input type="number" required min="1" max="600" value={v.firstByteSeconds} onInput={(e) => setV({ ...v, firstByteSeconds: e.currentTarget.valueAsNumber })} />
+            <input type="number" required min="1" max="3600" value={v.firstByteSeconds} onInput={(e) => setV({ ...v, firstByteSeconds: e.currentTarget.valueAsNumber })} />
           </Field>
           <Field label="Wait between pieces of an answer (seconds)">
-            <input type="number" required min="1" max="900" value={v.idleSeconds} onInput={(e) => setV({ ...v, idleSeconds: e.currentTarget.valueAsNumber })} />
+            <input type="number" required min="1" max="3600" value={v.idleSeconds} onInput={(e) => setV({ ...v, idleSeconds: e.currentTarget.valueAsNumber })} />
           </Field>
           {save.error && <div class="full"><Failed of={save} reload={loaded.reload} /></div>}
           <div class="full"><Button type="submit" kind="main" busy={save.busy}>Save</Button></div>
