@@ -10,44 +10,46 @@ import (
 
 	"weir/pkg/edge"
 	"weir/pkg/snapshot"
+	"weir/pkg/store"
 )
 
-// Lengths of cooldowns. Design 5.
+// Lengths of the backoff. Those of cooldowns are in package store.
 const (
-	badKeyFor   = 2 * time.Minute
-	unsteadyFor = 30 * time.Second
-	unpaidFor   = time.Hour
-	maxUnpaid   = 24 * time.Hour
-	minWait     = time.Second
-	maxWait     = 30 * time.Minute
-	firstStep   = 2 * time.Second // of the backoff, doubled each time
-	lastStep    = 5 * time.Minute
-	forgetAfter = 10 * time.Minute // after its end a failure no longer counts
+	firstStep = 2 * time.Second // doubled each time
+	lastStep  = 5 * time.Minute
 )
 
-// limitedFor gives the cooldown after a 429: the stated wait, else 2, 4, 8 … s
+// limitedFor returns the cooldown after a 429: the stated wait, else 2, 4, 8 … s
 // up to 5 min by the failures before.
-func limitedFor(stated time.Duration, failures int) time.Duration {
+func limitedFor(stated time.Duration, failures int, weekly bool) time.Duration {
 	if stated == 0 {
 		if failures > 10 {
 			return lastStep
 		}
 		return min(firstStep<<failures, lastStep)
 	}
-	return min(max(stated, minWait), maxWait)
+	return bounded(stated, weekly)
 }
 
-// spentFor gives the cooldown of an account without credit.
-func spentFor(stated time.Duration) time.Duration {
+// spentFor returns the cooldown of an account without credit.
+func spentFor(stated time.Duration, weekly bool) time.Duration {
 	if stated == 0 {
-		return unpaidFor
+		return store.OutOfCreditFor
 	}
-	return min(max(stated, minWait), maxUnpaid)
+	return bounded(stated, weekly)
 }
 
-// failuresOf gives the number of failures in a row that a state stands for.
+func bounded(stated time.Duration, weekly bool) time.Duration {
+	most := store.MaxCooldown
+	if weekly {
+		most = store.MaxWeekly
+	}
+	return min(max(stated, store.MinCooldown), most)
+}
+
+// failuresOf returns the number of failures in a row that a state stands for.
 func failuresOf(s snapshot.State, now time.Time) int {
-	if s.Until == 0 || now.UnixMilli()-s.Until > forgetAfter.Milliseconds() {
+	if s.Until == 0 || now.UnixMilli()-s.Until > store.ForgetCooldown.Milliseconds() {
 		return 0
 	}
 	return s.Failures
@@ -59,9 +61,10 @@ func failuresOf(s snapshot.State, now time.Time) int {
 //	retry-after                           seconds or a date
 //	…ratelimit…reset…                     of what is used up; see resets
 //	error.details[].retryDelay            Gemini's RetryInfo, "31s"
+//	error.resets_in_seconds, .resets_at   of a subscription's window
 //
 // A wait in the past is the least wait, 1 s. What cannot be read counts as not
-// there. ok tells whether there was one.
+// there. ok reports whether there was one.
 func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, ok bool) {
 	for i := range h {
 		if n := h[i].Name; n == "retry-after-ms" || n == "x-ms-retry-after-ms" {
@@ -84,7 +87,43 @@ func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, 
 	if d, ok := resets(h, now); ok {
 		return d, true
 	}
-	return retryInfo(body)
+	if len(body) == 0 || !gjson.ValidBytes(body) {
+		return 0, false
+	}
+	if d, ok := retryInfo(body); ok {
+		return d, true
+	}
+	return bodyReset(body, now)
+}
+
+// weekly reports whether the wait that an upstream states is that of a weekly
+// window:
+//
+//	anthropic-ratelimit-unified-representative-claim: seven_day…
+//	{"error":{"type":"usage_limit_reached"}}   a ChatGPT subscription's window
+func weekly(h edge.Header, body []byte) bool {
+	if strings.HasPrefix(h.Get("anthropic-ratelimit-unified-representative-claim"), "seven_day") {
+		return true
+	}
+	return len(body) > 0 && gjson.ValidBytes(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
+}
+
+// bodyReset reads when a limit is lifted out of a body: a count of seconds, or
+// a time in any spelling. The fields stand in the error or beside it.
+func bodyReset(body []byte, now time.Time) (time.Duration, bool) {
+	for _, in := range [...]string{"error.", ""} {
+		if v := gjson.GetBytes(body, in+"resets_in_seconds"); v.Type == gjson.Number || v.Type == gjson.String {
+			if d, ok := number(v.String(), time.Second); ok {
+				return d, true
+			}
+		}
+		if v := gjson.GetBytes(body, in+"resets_at"); v.Type == gjson.Number || v.Type == gjson.String {
+			if d, ok := moment(v.String(), now); ok {
+				return d, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // resets reads the fields that tell when a limit is lifted:
@@ -178,14 +217,11 @@ func date(v string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-func floor(d time.Duration) time.Duration { return max(d, minWait) }
+func floor(d time.Duration) time.Duration { return max(d, store.MinCooldown) }
 
 // retryInfo reads google.rpc.RetryInfo of an error body, which may stand in an
 // array.
 func retryInfo(body []byte) (wait time.Duration, ok bool) {
-	if len(body) == 0 || !gjson.ValidBytes(body) {
-		return 0, false
-	}
 	details := gjson.GetBytes(body, "error.details")
 	if !details.Exists() {
 		details = gjson.GetBytes(body, "0.error.details")

@@ -7,6 +7,7 @@ import (
 
 	"weir/pkg/edge"
 	"weir/pkg/routing"
+	"weir/pkg/store"
 )
 
 func TestStatedWait(t *testing.T) {
@@ -61,6 +62,14 @@ func TestStatedWait(t *testing.T) {
 		{"RetryInfo in an array", nil, "[" + retryInfo + "]", 31 * s},
 		{"header goes before RetryInfo", h("retry-after", "3"), retryInfo, 3 * s},
 		{"RetryInfo unreadable", nil, `{"error":{"details":[{"retryDelay":31}]}}`, 0},
+		{"seconds in the body", nil, `{"error":{"type":"usage_limit_reached","plan_type":"plus","resets_in_seconds":11340}}`, 189 * time.Minute},
+		{"a time in the body", nil, `{"error":{"resets_at":1795244460}}`, time.Minute},
+		{"a time in words in the body", nil, `{"error":{"resets_at":"2026-11-21T07:00:12Z"}}`, 12 * s},
+		{"seconds go before a time", nil, `{"error":{"resets_at":1795244460,"resets_in_seconds":5}}`, 5 * s},
+		{"beside the error", nil, `{"resets_in_seconds":"90","error":{"message":"no"}}`, 90 * s},
+		{"null in the body", nil, `{"error":{"resets_at":null,"resets_in_seconds":null}}`, 0},
+		{"a time past in the body", nil, `{"error":{"resets_at":1}}`, s},
+		{"header goes before the body", h("retry-after", "3"), `{"error":{"resets_in_seconds":50}}`, 3 * s},
 		{"text does not decide", nil, `{"error":{"message":"retry after 31s"}}`, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,18 +82,43 @@ func TestStatedWait(t *testing.T) {
 }
 
 func TestCooldownsAreClamped(t *testing.T) {
-	for stated, want := range map[time.Duration]time.Duration{
-		time.Millisecond: time.Second, 7 * time.Second: 7 * time.Second, 31 * time.Minute: 30 * time.Minute, 1000 * time.Hour: 30 * time.Minute,
+	const day = 24 * time.Hour
+	for stated, want := range map[time.Duration][2]time.Duration{ // of a day's window, of a week's
+		time.Millisecond: {time.Second, time.Second}, 7 * time.Second: {7 * time.Second, 7 * time.Second},
+		5 * time.Hour: {5 * time.Hour, 5 * time.Hour}, 6 * day: {day, 6 * day}, 1000 * time.Hour: {day, 7 * day},
 	} {
-		if got := limitedFor(stated, 5); got != want {
-			t.Errorf("%v: got %v, want %v", stated, got, want)
+		for i, weekly := range []bool{false, true} {
+			if got := limitedFor(stated, 5, weekly); got != want[i] {
+				t.Errorf("%v, weekly %v: got %v, want %v", stated, weekly, got, want[i])
+			}
+			if got := spentFor(stated, weekly); got != want[i] {
+				t.Errorf("%v without credit, weekly %v: got %v, want %v", stated, weekly, got, want[i])
+			}
 		}
 	}
-	if got := limitedFor(0, 1<<40); got != lastStep {
+	if got := limitedFor(0, 1<<40, false); got != lastStep {
 		t.Errorf("backoff %v, want %v", got, lastStep)
 	}
-	if got := spentFor(1000 * time.Hour); got != 24*time.Hour {
-		t.Errorf("quota %v, want a day", got)
+	if got := spentFor(0, false); got != time.Hour {
+		t.Errorf("quota without a reset %v, want an hour", got)
+	}
+}
+
+func TestWeeklyWindowIsRecognised(t *testing.T) {
+	for _, tt := range []struct {
+		header, body string
+		want         bool
+	}{
+		{"", "", false}, {"five_hour", "", false}, {"seven_day", "", true}, {"seven_day_opus", "", true},
+		{"", `{"error":{"type":"usage_limit_reached"}}`, true}, {"", `{"error":{"type":"rate_limit_exceeded"}}`, false}, {"", "<html>", false},
+	} {
+		var h edge.Header
+		if tt.header != "" {
+			h = edge.Header{{Name: "anthropic-ratelimit-unified-representative-claim", Value: tt.header}}
+		}
+		if got := weekly(h, []byte(tt.body)); got != tt.want {
+			t.Errorf("%q %s: got %v", tt.header, tt.body, got)
+		}
 	}
 }
 
@@ -96,7 +130,7 @@ func FuzzStatedWait(f *testing.F) {
 	f.Fuzz(func(t *testing.T, v string) {
 		for _, name := range []string{"retry-after-ms", "retry-after", "x-ratelimit-reset-requests"} {
 			d, ok := statedWait(edge.Header{{Name: name, Value: v}}, []byte(v), now)
-			if got := limitedFor(d, 0); ok && d < minWait || got < minWait || got > maxWait {
+			if got := limitedFor(d, 0, false); ok && d < store.MinCooldown || got < store.MinCooldown || got > store.MaxCooldown {
 				t.Fatalf("%s %q: %v, %v, %v", name, v, d, ok, got)
 			}
 		}

@@ -30,7 +30,7 @@ func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *
 		if err != nil || subtle.ConstantTimeCompare([]byte(now.AccessToken.Reveal()), []byte(presented.AccessToken.Reveal())) == 0 {
 			return now, err
 		}
-		if ok, _ := c.Pool.renew(ctx, m.ID, conn, u.generation); ok {
+		if ok, _, _ := c.Pool.renew(ctx, m.ID, conn, u.generation); ok {
 			return c.Pool.open(ctx, m.ID, conn, &u)
 		}
 	}

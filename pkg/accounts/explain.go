@@ -23,9 +23,12 @@ type Step struct {
 	Skipped string
 	// Wait is what is left of the cooldown.
 	Wait time.Duration
-	// Trial tells that it comes back from a long cooldown: while one request
-	// tries it the others leave it out.
+	// Trial reports that it comes back from a long cooldown, or is within one
+	// that has lasted 30 minutes: while one request tries it the others leave it
+	// out.
 	Trial bool
+	// Outlier reports that it fails so often that the others go before it.
+	Outlier bool
 }
 
 // MaxAttempts is the number of upstream calls a plan makes at most.
@@ -45,7 +48,7 @@ func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time
 		}
 		for j := range list {
 			try++
-			e.steps = append(e.steps, Step{Target: e.to, Connection: list[j].conn, Try: try, Trial: list[j].trial})
+			e.steps = append(e.steps, Step{Target: e.to, Connection: list[j].conn, Try: try, Trial: list[j].trial, Outlier: list[j].outlier})
 		}
 		e.steps = append(e.steps, e.left...)
 		for _, conn := range e.to.Connections {
@@ -89,7 +92,8 @@ type explainer struct {
 	steps, left []Step
 }
 
-func (e *explainer) skip(conn *store.Connection, status string, wait time.Duration, reason string) {
+func (e *explainer) skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State) {
+	reason := s.Reason
 	if status != "" {
 		reason = status
 	}

@@ -25,7 +25,7 @@ func TestExplainIsWhatSendDoes(t *testing.T) {
 	w.script[key("a")] = []answer{{status: 401}, {status: 529}}
 	w.send()
 	w.now = w.now.Add(4 * time.Second)
-	if got, want := w.explain(""), "1:c::0s 2:d::0s 0:a:unauthorized:1m56s 0:b:rate_limited:5s 0:r:needs_reauth:0s"; got != want {
+	if got, want := w.explain(""), "1:c::0s 2:d::0s 0:a:key_refused:1m56s 0:b:rate_limited:5s 0:r:needs_reauth:0s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	w.script[key("c")], w.script[key("d")] = []answer{{status: 529}}, []answer{{status: 529}}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"weir/pkg/apierr"
+	"weir/pkg/provider"
 	"weir/pkg/snapshot"
+	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
@@ -17,6 +19,10 @@ var ErrCooling = errors.New("accounts: all are cooling down")
 // quotaCode is the structured code of an account that has used up its credit.
 const quotaCode = "insufficient_quota"
 
+// blockedCode is the code of a failure that says nothing about an account: its
+// provider does not serve the place that the call came from.
+const blockedCode = "upstream_blocked_here"
+
 // effect is what a failure does to the account.
 type effect uint8
 
@@ -25,34 +31,63 @@ const (
 	badKey          // 2 min, the account
 	limited         // the stated wait or the backoff, this model only
 	spent           // the stated reset or 1 h, the account
-	unsteady        // 30 s after two within 10 s, the account
+	unsteady        // this model's rate of failures
+	unstable        // the account's rate of failures
 )
 
 // failure is one attempt that did not work, and what follows from it.
 type failure struct {
 	err     *apierr.Error // RetryAfter is the wait that the upstream stated
 	next    bool          // another account may be tried
+	member  bool          // the next member of a combo may be tried, no other account
 	refresh bool          // the same account may be tried with a new token
+	blocked bool          // the place or the egress is refused, not the account
+	later   bool          // the account has no token at the moment
+	weekly  bool          // the stated wait is that of a weekly window
 	effect  effect
 	cooled  time.Duration // the cooldown that came of it
 	body    []byte        // of an answer that ends the plan
 }
 
-// Ranks of failures: the highest is told to the client when no account worked.
+// Ranks of what keeps a call from being served: the highest decides what the
+// client is told.
 const (
-	rankCredential = iota // nothing that a client can do
-	rankLimit             // the client may wait
-	rankTransient         // the client may try again
+	rankMember    = iota // the next member of the combo might do
+	rankBlocked          // this place is refused
+	rankRefused          // the owner must change a key
+	rankCredit           // the owner must pay
+	rankLimit            // the client may wait
+	rankTransient        // the client may try again
+	ranks
 )
 
 func (f *failure) rank() int {
 	switch f.effect {
 	case badKey:
-		return rankCredential
-	case limited, spent:
+		return rankRefused
+	case spent:
+		return rankCredit
+	case limited:
 		return rankLimit
 	}
+	switch {
+	case f.blocked:
+		return rankBlocked
+	case f.member:
+		return rankMember
+	}
 	return rankTransient
+}
+
+// rankOf returns the rank of an account that cools down.
+func rankOf(reason string) int {
+	switch reason {
+	case store.KeyRefused:
+		return rankRefused
+	case store.OutOfCredit:
+		return rankCredit
+	}
+	return rankLimit
 }
 
 // judge is the one function that decides on another attempt (design 5). The
@@ -79,8 +114,20 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 	return f
 }
 
-// strange is an answer that is none: a redirect, no body, no valid status. It
-// is no evidence about the account.
+// judgeInside judges an error that came within an answer of 2xx: in its body or
+// in an event of its stream. That the credit is used up counts there for the
+// account only where the provider's row says so; else it limits the model.
+func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failure {
+	f := judge(e, e.Code == quotaCode, billable)
+	f.member = !f.next && !billable && meaningOf(e.Status, e.Code, nil) > placeRefused
+	if f.effect == spent && (d == nil || !d.SpentInside) {
+		f.effect = limited
+	}
+	return f
+}
+
+// strange is an invalid answer: a redirect, no body, no valid status. It is no
+// evidence about the account.
 func strange(code, message string, billable bool) *failure {
 	e := apierr.New(502, code, "%s", message)
 	if billable {
@@ -92,16 +139,17 @@ func strange(code, message string, billable bool) *failure {
 	return &failure{err: e, next: !billable}
 }
 
-// failureOf judges a call without a usable answer: an error of the Doer, or of
-// Check. It gives nil for nil.
-func failureOf(err error, billable bool) *failure {
+// failureOf judges a call of the provider d without a usable answer: an error of
+// the Doer, or of Check. It returns nil for nil.
+func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 	var e *apierr.Error
+	late := false
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &e):
 		shown := *e
-		return judge(&shown, e.Code == quotaCode, billable)
+		return judgeInside(&shown, d, billable)
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return &failure{err: &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}}
 	case errors.Is(err, upstream.ErrBudget):
@@ -113,7 +161,7 @@ func failureOf(err error, billable bool) *failure {
 		f.next = false
 		return f
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
-		e = timedOut(billable)
+		e, late = timedOut(billable), true
 	default:
 		e = apierr.New(502, "upstream_unreachable", "the provider could not be reached or broke off")
 		if billable {
@@ -121,7 +169,11 @@ func failureOf(err error, billable bool) *failure {
 		}
 	}
 	e.Err = err
-	return &failure{err: e, next: !billable, effect: unsteady}
+	f := &failure{err: e, next: !billable, effect: unstable}
+	if late { // slowness says nothing about the account
+		f.effect = nothing
+	}
+	return f
 }
 
 func timedOut(billable bool) *apierr.Error {
@@ -133,40 +185,48 @@ func timedOut(billable bool) *apierr.Error {
 }
 
 // note does to the account what the failure says, in this isolate at once and
-// in the object with the next report.
-func (p *Pool) note(m *snapshot.Machine, connection, model string, f *failure, trial bool) {
+// in the object with the next report. Unsteadiness stays in this isolate.
+func (p *Pool) note(m *snapshot.Machine, connection, model string, f *failure) {
 	now := p.Now()
-	span, reason := time.Duration(0), ""
+	reason := ""
 	switch f.effect {
 	case nothing:
 		return
-	case badKey:
-		span, reason, model = badKeyFor, "unauthorized", ""
-	case limited:
-		reason = "rate_limited"
-	case spent:
-		reason, model = "quota", ""
 	case unsteady:
-		if again := m.Strike(connection, now.UnixMilli()); !again && !trial {
+		if len(model) <= store.MaxCooledModel {
+			m.Failed(connection, model, now.UnixMilli())
+		}
+		m.Worked(connection, "", now.UnixMilli()) // the network does
+		return
+	case unstable:
+		m.Failed(connection, "", now.UnixMilli())
+		return
+	case badKey:
+		reason, model = store.KeyRefused, ""
+	case limited:
+		if reason = store.RateLimited; len(model) > store.MaxCooledModel {
 			return
 		}
-		span, reason, model = unsteadyFor, "unavailable", ""
+	case spent:
+		reason, model = store.OutOfCredit, ""
 	}
 	failures := failuresOf(m.State(connection, model), now)
 	switch f.effect {
+	case badKey:
+		f.cooled = store.KeyRefusedFor
 	case limited:
-		span = limitedFor(f.err.RetryAfter, failures)
+		f.cooled = limitedFor(f.err.RetryAfter, failures, f.weekly)
 	case spent:
-		span = spentFor(f.err.RetryAfter)
+		f.cooled = spentFor(f.err.RetryAfter, f.weekly)
 	}
-	f.cooled = span
-	p.cool(m, connection, model, span, reason, failures+1, f.err, now)
+	p.cool(m, connection, model, f.cooled, reason, failures+1, f.err, now)
 }
 
 // succeeded clears what is noted against the account. Without anything noted
 // it costs two look-ups in an empty map.
 func (p *Pool) succeeded(m *snapshot.Machine, connection, model string) {
 	now := p.Now().UnixMilli()
+	m.Worked(connection, model, now)
 	if m.Clear(connection, "", now) {
 		p.cleared(m.ID, connection, "")
 	}

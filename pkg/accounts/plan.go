@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
@@ -28,10 +30,19 @@ type plan struct {
 	call     *Call
 	deadline time.Time // zero for none
 	attempts int
-	best     *failure      // the most useful failure so far
-	left     time.Duration // the smallest wait of an account that was left out; 0 for none
-	cooled   time.Duration // the smallest cooldown that came of a failure; 0 for none
-	unusable error         // why an account could not be tried at all
+	best     *failure       // the most useful failure so far
+	missed   [ranks]missed  // why accounts did not serve, by rank
+	place    snapshot.Block // what was said of a place that is passed over
+	unusable error          // why an account could not be tried at all
+	later    *noToken       // an account has no token at the moment
+}
+
+// missed are the accounts that did not serve for one cause, because they cool
+// down or because they failed in this call.
+type missed struct {
+	conns []*store.Connection
+	since int64         // of the first, Unix milliseconds; 0 when not known
+	wait  time.Duration // the smallest; 0 for none
 }
 
 // Send tries the accounts of the targets in turn until one gives a 2xx that
@@ -55,10 +66,13 @@ func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 			if f == nil {
 				continue // it could not be tried
 			}
+			pl.keep(f, ready[j].conn)
 			if !f.next {
-				return nil, f.err
+				if f.member && i+1 < len(call.Targets) {
+					break
+				}
+				return nil, pl.ended(f)
 			}
-			pl.keep(f)
 			if pl.attempts >= maxAttempts {
 				return nil, pl.failed()
 			}
@@ -97,7 +111,8 @@ func Deadline(r *edge.Request, limit time.Duration, now time.Time) time.Time {
 func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (*Result, *failure) {
 	call, conn := pl.call, c.conn
 	if c.trial && !call.Machine.Trial(conn.ID, c.trialModel, pl.Now().UnixMilli()) {
-		pl.leave(time.Second)
+		left := time.Duration(c.state.Left(pl.Now().UnixMilli())) * time.Millisecond
+		pl.miss(rankOf(c.state.Reason), conn, c.state.Since, max(left, time.Second))
 		return nil, nil
 	}
 	if c.trial {
@@ -107,12 +122,24 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	for {
 		cred, err := pl.open(ctx, call.Machine.ID, conn, &token)
 		if err != nil {
-			pl.unusable = err
+			var none *noToken
+			if errors.As(err, &none) {
+				pl.wait(none)
+			} else {
+				pl.unusable = err
+			}
 			return nil, nil
 		}
 		req, f := pl.build(to, conn, cred)
 		if req == nil {
 			return nil, f
+		}
+		if call.Machine.AnyBlocked() {
+			if b, ok := call.Machine.Blocked(to.Provider.ID, originOf(req.URL), pl.Now().UnixMilli()); ok {
+				pl.place = b
+				pl.miss(rankBlocked, conn, 0, 0)
+				return nil, nil
+			}
 		}
 		if !pl.deadline.IsZero() && !pl.Now().Before(pl.deadline) {
 			return nil, &failure{err: timedOut(false)}
@@ -126,20 +153,20 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		headed := err == nil
 		if headed {
 			if f = pl.answer(to, resp, req, cred); f == nil && call.Check != nil {
-				if f = failureOf(call.Check(resp), call.Billable); f != nil {
+				if f = failureOf(call.Check(resp), to.Provider, call.Billable); f != nil {
 					clean(f.err, cred)
 					resp.Body.Close()
 				}
 			}
 		} else {
-			f = failureOf(err, call.Billable)
+			f = failureOf(err, to.Provider, call.Billable)
 		}
 		if call.Fault != nil {
 			if err := call.Fault(); err != nil {
 				if f == nil {
 					resp.Body.Close()
 				}
-				f = failureOf(err, false)
+				f = failureOf(err, to.Provider, false)
 				f.next, f.refresh, f.effect = false, false, nothing
 			}
 		}
@@ -161,7 +188,12 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		if call.Again != nil && !call.Billable && !f.next && f.err.Status < 500 && pl.attempts < maxAttempts && call.Again(f.err, f.body) {
 			continue
 		}
-		pl.note(call.Machine, conn.ID, to.Model, f, c.trial)
+		if f.refresh && token.wait > 0 {
+			// The token is old, and a newer one cannot be had for a passing
+			// reason: that is no evidence against the account.
+			f = &failure{err: (&noToken{token.wait}).shown(), next: true}
+		}
+		pl.note(call.Machine, conn.ID, to.Model, f)
 		return nil, f
 	}
 }
@@ -270,7 +302,16 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 			e.Status, e.Type, e.Code = 402, apierr.TypeOf(402), quotaCode
 		}
 	}
+	means := meaningOf(s, e.Code, raw)
+	if blockedHere(s, resp.Header, raw, means) {
+		e.Code, e.RetryAfter = blockedCode, 0
+		b := snapshot.Block{Status: s, Message: e.Message}
+		pl.call.Machine.Block(to.Provider.ID, originOf(req.URL), b, now.UnixMilli())
+		return &failure{err: e, blocked: true, next: !pl.call.Billable || s == 403}
+	}
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
+	f.member = means != 0 && !f.next && !pl.call.Billable
+	f.weekly = e.RetryAfter > store.MaxCooldown && weekly(resp.Header, raw)
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
 		pass(e, raw, cred, formOf(pl.call))
@@ -278,10 +319,7 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 	return f
 }
 
-// leave notes the wait of an account that is left out.
-func (pl *plan) leave(wait time.Duration) { pl.left = least(pl.left, wait) }
-
-// least gives the smaller of two waits of which 0 is none.
+// least returns the smaller of two waits of which 0 is none.
 func least(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -290,51 +328,141 @@ func least(a, b time.Duration) time.Duration {
 }
 
 // keep notes a failure, unless a more useful one is known.
-func (pl *plan) keep(f *failure) {
-	pl.cooled = least(pl.cooled, f.cooled)
-	if pl.best == nil || f.rank() >= pl.best.rank() {
+func (pl *plan) keep(f *failure, conn *store.Connection) {
+	r := f.rank()
+	if r < rankTransient {
+		pl.miss(r, conn, pl.Now().UnixMilli(), f.cooled)
+	}
+	if pl.best == nil || r >= pl.best.rank() {
 		pl.best = f
 	}
 }
 
-// failed is what the client is told when no account gave an answer.
-func (pl *plan) failed() error {
-	switch {
-	case pl.left > 0 && (pl.best == nil || pl.best.rank() == rankCredential):
-		e := apierr.New(429, "rate_limit_exceeded", "all accounts for this model are cooling down")
-		e.Err = ErrCooling
-		return waiting(e, least(pl.left, pl.cooled))
-	case pl.best == nil && pl.unusable != nil:
-		e := apierr.New(400, "no_credentials", "no usable credentials for provider %s", names(pl.call.Targets))
-		var none *noToken
-		switch {
-		case errors.As(pl.unusable, &none):
-			e = apierr.New(503, "token_unavailable", "the account's provider gives no access token at the moment")
-			e.RetryAfter = none.wait
-		case errors.Is(pl.unusable, errSealed):
-			e = apierr.New(503, "key_unavailable", "the stored credentials cannot be opened")
-		case errors.Is(pl.unusable, provider.ErrIncomplete):
-			e.Message += ": " + pl.unusable.Error()
-		case errors.Is(pl.unusable, provider.ErrNoEndpoint):
-			e = apierr.New(400, "unsupported_endpoint", "provider %s does not offer this", names(pl.call.Targets))
-		}
-		e.Err = pl.unusable
-		return e
-	case pl.best == nil:
-		return apierr.New(400, "no_credentials", "no credentials for provider %s", names(pl.call.Targets))
+// wait notes an account without a token, of several the one that has it first.
+func (pl *plan) wait(n *noToken) {
+	if pl.later == nil || n.wait < pl.later.wait {
+		pl.later = n
 	}
-	e := *pl.best.err
-	switch pl.best.rank() {
-	case rankLimit:
-		return waiting(&e, least(pl.left, pl.cooled))
-	case rankCredential:
-		e.RetryAfter = 0
-		e.Message = cut("provider "+pl.call.Request.Trace.Provider+" refused the account: "+e.Message, maxMessage)
-	}
-	return &e
 }
 
-// waiting gives a limit its wait; over a minute the client need not try.
+// miss notes an account that does not serve.
+func (pl *plan) miss(rank int, conn *store.Connection, since int64, wait time.Duration) {
+	m := &pl.missed[rank]
+	m.wait = least(m.wait, wait)
+	if slices.Contains(m.conns, conn) {
+		return
+	}
+	if m.conns == nil {
+		m.since = since
+	}
+	m.conns = append(m.conns, conn)
+}
+
+// ended is what the client is told when a failure ends the plan.
+func (pl *plan) ended(f *failure) error {
+	if f.effect == spent || f.effect == badKey || f.blocked {
+		pl.best = f
+		return pl.refused(f.rank())
+	}
+	return f.err
+}
+
+// failed is what the client is told when no account gave an answer: the cause
+// decides. Any failure that may pass goes first, then any limited account, then
+// any without credit, then a refused key, then a refused place.
+func (pl *plan) failed() error {
+	if pl.best != nil && pl.best.rank() == rankTransient {
+		return pl.best.err
+	}
+	if len(pl.missed[rankLimit].conns) > 0 {
+		return pl.limited()
+	}
+	if pl.later != nil {
+		return pl.later.shown()
+	}
+	for r := rankCredit; r >= rankBlocked; r-- {
+		if len(pl.missed[r].conns) > 0 {
+			return pl.refused(r)
+		}
+	}
+	if pl.best != nil {
+		return pl.best.err
+	}
+	if pl.unusable == nil {
+		return apierr.New(400, "no_credentials", "no credentials for provider %s", names(pl.call.Targets))
+	}
+	e := apierr.New(400, "no_credentials", "no usable credentials for provider %s", names(pl.call.Targets))
+	switch {
+	case errors.Is(pl.unusable, errSealed):
+		e = apierr.New(503, "key_unavailable", "the stored credentials cannot be opened")
+	case errors.Is(pl.unusable, provider.ErrIncomplete):
+		e.Message += ": " + pl.unusable.Error()
+	case errors.Is(pl.unusable, provider.ErrNoEndpoint):
+		e = apierr.New(400, "unsupported_endpoint", "provider %s does not offer this", names(pl.call.Targets))
+	}
+	e.Err = pl.unusable
+	return e
+}
+
+// limited is what the client is told when accounts are limited.
+func (pl *plan) limited() error {
+	m := &pl.missed[rankLimit]
+	if pl.best != nil && pl.best.rank() == rankLimit {
+		e := *pl.best.err
+		return waiting(&e, m.wait)
+	}
+	e := apierr.New(429, "rate_limit_exceeded", "all accounts for this model are rate limited")
+	e.Err = ErrCooling
+	return waiting(e, m.wait)
+}
+
+// refused is what the client is told when the owner of the accounts must act:
+// which account, what happened and since when. A repeated call gets the same.
+func (pl *plan) refused(rank int) error {
+	m := &pl.missed[rank]
+	text, status, header := "", pl.place.Status, edge.Header(nil)
+	if f := pl.best; f != nil && f.rank() == rank {
+		text, status, header = ": "+f.err.Message, f.err.Status, f.err.Header
+	}
+	var e *apierr.Error
+	switch rank {
+	case rankCredit:
+		e = apierr.New(402, quotaCode, "%s has no credit left%s", account(m), text)
+	case rankRefused:
+		if c := m.conns[0]; text == "" && c.Status == needsReauth {
+			text = ": the sign-in is no longer valid, connect the account again"
+		}
+		e = apierr.New(401, "account_key_refused", "the provider refuses the credentials of %s%s", account(m), text)
+	default:
+		if text == "" {
+			text = ": " + pl.place.Message
+		}
+		e = apierr.New(status, blockedCode, "provider %s does not serve the place that this gateway calls from%s", m.conns[0].Provider, text)
+	}
+	e.Message, e.Header, e.NoRetry = cut(e.Message, maxMessage), header, true
+	return e
+}
+
+// account names the accounts of a cause: the first, since when, and how many
+// more there are.
+func account(m *missed) string {
+	c := m.conns[0]
+	name := c.Name
+	if name == "" {
+		name = c.ID
+	}
+	s := "account " + strconv.Quote(name) + " (" + c.Provider
+	if m.since > 0 {
+		s += ", since " + time.UnixMilli(m.since).UTC().Format(time.RFC3339)
+	}
+	s += ")"
+	if n := len(m.conns) - 1; n > 0 {
+		s += " and " + strconv.Itoa(n) + " more"
+	}
+	return s
+}
+
+// waiting sets the wait of a limit; over a minute the client need not try.
 func waiting(e *apierr.Error, wait time.Duration) error {
 	if wait > 0 {
 		e.RetryAfter = wait

@@ -234,25 +234,6 @@ func TestFirstEventOfAStreamCountsAsItsStatus(t *testing.T) {
 	}
 }
 
-func TestTwoTransientFailuresCoolFor30s(t *testing.T) {
-	w := newWorld(t).add(accounts("ab")...)
-	w.script[key("a")] = []answer{{status: 500}}
-	w.send()
-	w.now = w.now.Add(11 * time.Second)
-	w.send()
-	if _, whole := w.cooling("a"); whole != 0 {
-		t.Fatalf("two in 11 s: cools %v", whole)
-	}
-	w.now = w.now.Add(9 * time.Second)
-	w.send()
-	if _, whole := w.cooling("a"); whole != 30*time.Second {
-		t.Fatalf("two in 9 s: cools %v, want 30 s", whole)
-	}
-	if w.send(); w.saw() != "b" {
-		t.Errorf("upstream saw %s, want b alone", w.saw())
-	}
-}
-
 func TestAtMostFiveAttempts(t *testing.T) {
 	w := newWorld(t).add(accounts("abcdefg")...)
 	w.script["*"] = []answer{{status: 503}}
@@ -312,7 +293,8 @@ func TestComboGoesOnToTheNextMember(t *testing.T) {
 func TestMostUsefulFailureIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		a, b, want int
-	}{{401, 500, 500}, {500, 401, 500}, {429, 500, 500}, {500, 429, 500}, {429, 401, 429}, {401, 429, 429}, {401, 403, 403}, {402, 429, 429}, {500, 529, 529}} {
+	}{{401, 500, 500}, {500, 401, 500}, {429, 500, 500}, {500, 429, 500}, {429, 401, 429}, {401, 429, 429}, {401, 403, 401}, {402, 429, 429}, {429, 402, 429},
+		{402, 401, 402}, {403, 402, 402}, {403, 403, 401}, {402, 402, 402}, {500, 529, 529}} {
 		w := newWorld(t).add(accounts("ab")...)
 		w.script[key("a")] = []answer{{status: tt.a}}
 		w.script[key("b")] = []answer{{status: tt.b}}
@@ -328,8 +310,12 @@ func TestNoCredentials(t *testing.T) {
 		t.Errorf("none: got %v", e)
 	}
 	w.add(store.Connection{ID: "a", Status: "needs_reauth"})
-	if _, e := w.send(); e.Status != 400 || w.saw() != "" {
-		t.Errorf("needs_reauth: got %v", e)
+	if _, e := w.send(); e.Status != 401 || e.Code != "account_key_refused" || !e.NoRetry || w.saw() != "" {
+		t.Errorf("needs_reauth: got %+v", e)
+	}
+	w = newWorld(t).add(store.Connection{ID: "a", Status: "needs_credential"})
+	if _, e := w.send(); e.Status != 400 || e.Code != "no_credentials" || w.saw() != "" {
+		t.Errorf("needs_credential: got %+v", e)
 	}
 	w = newWorld(t).add(store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.APIKey: "plain-0123456789"}})
 	if _, e := w.send(); e.Status != 503 || e.Code != "key_unavailable" || w.saw() != "" {

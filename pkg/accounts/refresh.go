@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 )
@@ -58,6 +59,9 @@ func renewable(conn *store.Connection) bool {
 type use struct {
 	generation int64 // of the one presented last
 	refreshed  bool  // a newer one was asked for, which a call does once
+	// wait is when to ask again, for a refresh that failed for a passing reason;
+	// 0 for a definite answer.
+	wait time.Duration
 }
 
 // open gives what the connection presents, in the clear. A token that is
@@ -67,11 +71,14 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 	access := p.current(machineID, conn)
 	if !u.refreshed && renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli()) {
 		u.refreshed = true
-		ok, wait := p.renew(ctx, machineID, conn, access.generation)
+		var ok, asked bool
+		ok, asked, u.wait = p.renew(ctx, machineID, conn, access.generation)
 		if ok {
 			access = p.current(machineID, conn)
-		} else if wait > 0 && access.sealed == "" {
-			return cred, &noToken{wait}
+		} else if u.wait > 0 && (asked || access.sealed == "") {
+			// What has ended is only sent where the object cannot be asked: it
+			// may be good for some seconds more.
+			return cred, &noToken{u.wait}
 		}
 	}
 	u.generation = access.generation
@@ -111,9 +118,16 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 // gives none at the moment.
 type noToken struct{ wait time.Duration }
 
-func (*noToken) Error() string { return "accounts: no access token is to be had at the moment" }
+func (*noToken) Error() string { return "accounts: there is no access token at the moment" }
 
-// refresh tells whether there is a newer access token than the one in use,
+// shown is what the client is told.
+func (n *noToken) shown() *apierr.Error {
+	e := apierr.New(503, "token_unavailable", "the account's access token is being renewed or cannot be renewed at the moment")
+	e.RetryAfter, e.Err = max(n.wait, time.Second), n
+	return e
+}
+
+// refresh reports whether there is a newer access token than the one in use,
 // which was refused. One that another call has brought meanwhile is not what
 // was refused: should it be refused too, a newer one is still asked for.
 func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection, u *use) bool {
@@ -124,30 +138,43 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 		return false
 	}
 	u.refreshed = true
-	ok, _ := p.renew(ctx, machineID, conn, u.generation)
+	var ok bool
+	ok, _, u.wait = p.renew(ctx, machineID, conn, u.generation)
 	return ok
 }
 
 // renew asks the object for a newer access token than the one of the
-// generation had, and tells whether there is one, or else when there may be; 0
-// for never. The object refreshes at most once for all who ask with the same
-// generation.
+// generation had, and reports whether there is one, or else whether the object
+// could be asked and when to ask again; 0 for never. The object refreshes at
+// most once for all who ask with the same generation. While it says later, it
+// is not asked again.
 //
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
-func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok bool, wait time.Duration) {
+func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok, asked bool, wait time.Duration) {
+	key := tokenKey{machineID, conn.ID}
+	if l, found := p.laters[key]; found && l.generation == had {
+		if left := l.until.Sub(p.Now()); left > 0 && left <= l.wait {
+			return false, true, left
+		}
+		delete(p.laters, key)
+	}
 	body, err := json.Marshal(struct {
 		ConnectionID    string `json:"connectionId"`
 		TokenGeneration int64  `json:"tokenGeneration"`
 	}{conn.ID, had})
 	if err != nil {
-		return false, 0
+		return false, false, 0
 	}
 	status, answer, err := p.Object.Call(ctx, machineID, "refresh", body)
 	switch {
-	case err != nil || status == 503:
-		return false, max(time.Duration(gjson.GetBytes(answer, "error.retryAfterMs").Int())*time.Millisecond, time.Second)
+	case err != nil:
+		return false, false, time.Second
+	case status >= 500:
+		wait = max(time.Duration(gjson.GetBytes(answer, "error.retryAfterMs").Int())*time.Millisecond, time.Second)
+		p.notNow(key, later{had, wait, p.Now().Add(wait)})
+		return false, true, wait
 	case status != 200 || !gjson.ValidBytes(answer):
-		return false, 0
+		return false, true, 0
 	}
 	got := token{
 		sealed:     store.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
@@ -155,11 +182,10 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
 	}
 	if got.sealed == "" || got.generation <= had {
-		return false, 0
+		return false, true, 0
 	}
-	key := tokenKey{machineID, conn.ID}
 	if t := p.tokens[key]; t != nil && t.generation >= got.generation {
-		return true, 0 // answers may overtake each other
+		return true, true, 0 // answers may overtake each other
 	}
 	if p.tokens == nil {
 		p.tokens = map[tokenKey]*token{}
@@ -171,5 +197,19 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 		delete(p.tokens, other) // any: it is asked for again
 	}
 	p.tokens[key] = &got
-	return true, 0
+	return true, true, 0
+}
+
+// later is the object's word that a token cannot be refreshed at the moment.
+type later struct {
+	generation int64
+	wait       time.Duration
+	until      time.Time
+}
+
+func (p *Pool) notNow(key tokenKey, l later) {
+	if p.laters == nil || len(p.laters) >= maxTokens {
+		p.laters = map[tokenKey]later{}
+	}
+	p.laters[key] = l
 }

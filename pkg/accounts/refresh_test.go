@@ -106,7 +106,7 @@ func TestAnOlderTokenDoesNotReplaceANewerOne(t *testing.T) {
 	n, conn := 0, &w.machine.Connections[0]
 	w.object = w.refresher(&n)
 	for _, had := range []int64{1, 4, 2} { // the answer to the last was overtaken
-		if ok, _ := w.pool.renew(t.Context(), mid, conn, had); !ok {
+		if ok, _, _ := w.pool.renew(t.Context(), mid, conn, had); !ok {
 			t.Errorf("no token newer than %d", had)
 		}
 	}

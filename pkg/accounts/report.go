@@ -60,9 +60,9 @@ func (p *Pool) cool(m *snapshot.Machine, connection, model string, span time.Dur
 		ConnectionID: connection, Model: model, Reason: reason, Failures: failures,
 		Since: now.UnixMilli(), Until: now.Add(span).UnixMilli(),
 	}
-	m.Cool(c)
+	c = m.Cool(c)
 	r := p.reportOf(m.ID)
-	r.drop(connection, model)
+	r.drop(connection, c.Model)
 	r.Cooldowns = last(append(r.Cooldowns, c))
 	r.lastError(connection, cut(e.Message, maxLastError))
 	r.at = max(r.at, c.Since)

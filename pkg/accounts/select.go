@@ -17,8 +17,10 @@ const longCooldown = time.Minute
 type candidate struct {
 	conn       *store.Connection
 	failed     int64 // time of its last failure, 0 for none
-	trial      bool  // it comes back from a long cooldown
+	outlier    bool  // it fails so often that the others go before it
+	trial      bool  // one request at a time may try it: it comes back from a long cooldown, or is within one
 	trialModel string
+	state      snapshot.State // of the cooldown that the trial is about
 }
 
 // pinned tells whether one of the targets may be served by the connection id.
@@ -33,10 +35,11 @@ func pinned(call *Call, id string) bool {
 	return false
 }
 
-// order gives the accounts of a target that are ready, in the order in which
-// they are tried: lower priority first, then the least recently failed, then
-// as stored. With the strategy round-robin each call begins one account later,
-// whatever the priorities. Those that cool down leave their wait in the plan.
+// order returns the accounts of a target that are ready, in the order in which
+// they are tried: outliers last, lower priority first, then the least recently
+// failed, then as stored. With the strategy round-robin each call begins one
+// account later, whatever the priorities. Those that cool down leave their wait
+// in the plan.
 func (pl *plan) order(list []candidate, to *routing.Target, pin string) []candidate {
 	m := pl.call.Machine
 	list = ready(list, m, to, pin, pl.Now().UnixMilli(), pl)
@@ -50,17 +53,23 @@ const roundRobin = "round-robin"
 
 // skipper is told which accounts are left out, and why.
 type skipper interface {
-	skip(conn *store.Connection, status string, wait time.Duration, reason string)
+	skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State)
 }
 
 // skip notes why an account is left out of the plan.
-func (pl *plan) skip(_ *store.Connection, status string, wait time.Duration, _ string) {
-	if status != "" {
+func (pl *plan) skip(conn *store.Connection, status string, wait time.Duration, s snapshot.State) {
+	switch status {
+	case "":
+		pl.miss(rankOf(s.Reason), conn, s.Since, wait)
+	case needsReauth:
+		pl.miss(rankRefused, conn, 0, 0)
+	default:
 		pl.unusable = errors.New("the connection is marked " + status)
-		return
 	}
-	pl.leave(wait)
 }
+
+// needsReauth is the status of a connection whose sign-in was revoked.
+const needsReauth = "needs_reauth"
 
 // ready appends the accounts that may be tried, in order of priority and of
 // failure.
@@ -70,12 +79,12 @@ func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string
 			continue
 		}
 		if conn.Status != "" {
-			s.skip(conn, conn.Status, 0, "")
+			s.skip(conn, conn.Status, 0, snapshot.State{})
 			continue
 		}
-		c := candidate{conn: conn}
-		if wait, reason := c.look(m, to.Model, now); wait > 0 {
-			s.skip(conn, "", wait, reason)
+		c := candidate{conn: conn, outlier: m.Outlier(conn.ID, to.Model, now)}
+		if wait, state := c.look(m, to.Model, now); wait > 0 {
+			s.skip(conn, "", wait, state)
 			continue
 		}
 		list = append(list, c)
@@ -88,41 +97,53 @@ func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string
 	return list
 }
 
-// rotated gives the list from a turn's place on.
+// rotated returns the list from a turn's place on, outliers last.
 func rotated(list []candidate, turn uint32) []candidate {
 	n := int(turn % uint32(len(list)))
-	return append(append(make([]candidate, 0, len(list)), list[n:]...), list[:n]...)
+	out := make([]candidate, 0, len(list))
+	for _, outlier := range [...]bool{false, true} {
+		for i := range list {
+			if c := &list[(n+i)%len(list)]; c.outlier == outlier {
+				out = append(out, *c)
+			}
+		}
+	}
+	return out
 }
 
 func before(a, b *candidate) bool {
+	if a.outlier != b.outlier {
+		return b.outlier
+	}
 	if a.conn.Priority != b.conn.Priority {
 		return a.conn.Priority < b.conn.Priority
 	}
 	return a.failed < b.failed
 }
 
-// look reads what is noted against the account and the model, and gives the
+// look reads what is noted against the account and the model, and returns the
 // wait while it cools down, and for what.
-func (c *candidate) look(m *snapshot.Machine, model string, now int64) (time.Duration, string) {
+func (c *candidate) look(m *snapshot.Machine, model string, now int64) (time.Duration, snapshot.State) {
 	var wait int64
-	var reason string
+	var why snapshot.State
 	for _, name := range [2]string{"", model} {
 		s := m.State(c.conn.ID, name)
 		if s.Until == 0 {
 			continue
 		}
 		c.failed = max(c.failed, s.Since)
-		// A clock that went back must not make a cooldown longer than it was.
-		left := min(s.Until-now, s.Until-s.Since)
-		if left > wait {
-			wait, reason = left, s.Reason
-		}
-		if left <= 0 && s.Until-s.Since >= longCooldown.Milliseconds() {
-			c.trial, c.trialModel = true, name
+		left := s.Left(now)
+		switch {
+		case left > 0 && !s.TrialDue(now):
+			if left > wait {
+				wait, why = left, s
+			}
+		case left > 0, s.Until-s.Since >= longCooldown.Milliseconds():
+			c.trial, c.trialModel, c.state = true, name, s
 		}
 		if model == "" {
 			break
 		}
 	}
-	return time.Duration(wait) * time.Millisecond, reason
+	return time.Duration(wait) * time.Millisecond, why
 }

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,7 +96,72 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 	w.now = w.now.Add(2*time.Minute + time.Second)
 	w.script[key("a")] = []answer{{status: 503}}
 	w.send()
-	if _, whole := w.cooling("a"); whole != 30*time.Second {
-		t.Errorf("one 503 in a trial cools %v, want 30 s", whole)
+	if _, whole := w.cooling("a"); whole != 0 || w.saw() != "ab" {
+		t.Errorf("one 503 in a trial cools %v, saw %s", whole, w.saw())
+	}
+}
+
+func TestLongCooldownIsTriedEvery30Minutes(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "18000"}}}}
+	w.send()
+	began := w.now
+	var tried []time.Duration
+	for range 200 {
+		w.now = w.now.Add(time.Minute)
+		if w.now.Sub(began) == 60*time.Minute {
+			w.script[key("a")] = []answer{{status: 503}, {status: 429, header: edge.Header{{Name: "retry-after", Value: "10800"}}}}
+		}
+		for range 3 {
+			w.send()
+			if w.saw() == "ab" {
+				tried = append(tried, w.now.Sub(began))
+			}
+		}
+	}
+	want := []time.Duration{30 * time.Minute, 60 * time.Minute, 90 * time.Minute, 120 * time.Minute, 150 * time.Minute, 180 * time.Minute}
+	if !slices.Equal(tried, want) {
+		t.Errorf("tried after %v, want %v", tried, want)
+	}
+	w.now = w.now.Add(30 * time.Minute)
+	w.script[key("a")] = []answer{{status: 200}}
+	if w.send(); w.saw() != "a" {
+		t.Errorf("saw %s, want a trial", w.saw())
+	}
+	if model, _ := w.cooling("a"); model != 0 {
+		t.Errorf("a trial that worked leaves a cooldown of %v", model)
+	}
+}
+
+func TestOutliersAreTriedAfterTheOthers(t *testing.T) {
+	for _, strategy := range []string{"", roundRobin} {
+		w := newWorld(t).add(accounts("abc")...)
+		w.machine.Settings.Strategy = strategy
+		c := w.call()
+		for range 5 { // in a row
+			w.machine.Failed("a", "gpt", w.now.UnixMilli())
+		}
+		for range 6 {
+			if w.sendCall(c); strings.HasPrefix(w.saw(), "a") {
+				t.Errorf("%s: saw %s, want a last", strategy, w.saw())
+			}
+		}
+		w.script[key("b")], w.script[key("c")] = []answer{{status: 500}}, []answer{{status: 500}}
+		if _, e := w.send(); e != nil || len(w.saw()) != 3 || !strings.HasSuffix(w.saw(), "a") {
+			t.Errorf("%s: saw %s, %v; want a tried after the others", strategy, w.saw(), e)
+		}
+		c.Targets = []routing.Target{w.target("other")}
+		w.script = map[string][]answer{}
+		seen := ""
+		for range 3 {
+			w.sendCall(c)
+			seen += w.saw()
+		}
+		if !strings.Contains(seen, "a") {
+			t.Errorf("%s: another model of the account is not served by it: %s", strategy, seen)
+		}
+		if w.pool.Pending(mid) {
+			t.Error("unsteadiness is published")
+		}
 	}
 }

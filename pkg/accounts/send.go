@@ -105,8 +105,8 @@ func (r *Result) Done(cause error) {
 		r.pool.succeeded(r.machine, r.Connection.ID, r.Target.Model)
 		return
 	}
-	if f := failureOf(cause, false); f != nil {
-		r.pool.note(r.machine, r.Connection.ID, r.Target.Model, f, false)
+	if f := failureOf(cause, r.Target.Provider, false); f != nil {
+		r.pool.note(r.machine, r.Connection.ID, r.Target.Model, f)
 	}
 }
 
@@ -133,4 +133,5 @@ type Pool struct {
 	reports map[string]*report
 	waiting map[string]time.Time
 	tokens  map[tokenKey]*token
+	laters  map[tokenKey]later
 }

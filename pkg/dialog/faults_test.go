@@ -50,66 +50,66 @@ func failing(d translate.Dialect, kind string) string {
 // attempt is made. Reliability N1, N10, F10–F25.
 func TestAStreamHasOneOutcome(t *testing.T) {
 	tests := []struct {
-		name    string
-		damage  func(d translate.Dialect, p []string) ([]string, error)
-		native  string // the outcome where bytes pass
-		other   string // and where they are translated
-		worked  bool   // the account counts as working
-		blocked bool   // the account cools down
+		name   string
+		damage func(d translate.Dialect, p []string) ([]string, error)
+		native string // the outcome where bytes pass
+		other  string // and where they are translated
+		worked bool   // the account counts as working
+		effect string // on the account: "", limited (it cools down) or unsteady
 	}{
-		{"whole", func(_ translate.Dialect, p []string) ([]string, error) { return p, nil }, "well", "well", true, false},
+		{"whole", func(_ translate.Dialect, p []string) ([]string, error) { return p, nil }, "well", "well", true, ""},
 		{"one_byte_at_a_time_F12", func(_ translate.Dialect, p []string) ([]string, error) {
 			return strings.Split(strings.Join(p, ""), ""), nil
-		}, "well", "well", true, false},
+		}, "well", "well", true, ""},
 		{"cr_lf_F22", func(_ translate.Dialect, p []string) ([]string, error) {
 			return []string{strings.ReplaceAll(strings.Join(p, ""), "\n", "\r\n")}, nil
-		}, "well", "well", true, false},
+		}, "well", "well", true, ""},
 		{"cr_F22", func(_ translate.Dialect, p []string) ([]string, error) {
 			return []string{strings.ReplaceAll(strings.Join(p, ""), "\n", "\r")}, nil
-		}, "well", "well", true, false},
+		}, "well", "well", true, ""},
 		{"comments_F22", func(_ translate.Dialect, p []string) ([]string, error) {
 			return strings.SplitAfter(": a\n\n"+strings.Join(p, ": keep-alive\n\n"), "\n\n"), nil
-		}, "well", "well", true, false},
+		}, "well", "well", true, ""},
 		{"long_line_F22", func(_ translate.Dialect, p []string) ([]string, error) {
 			return append([]string{p[0], ": " + strings.Repeat("x", 3<<20) + "\n\n"}, p[1:]...), nil
-		}, "well", "well", true, false},
+		}, "well", "well", true, ""},
 		{"more_after_the_end_F25", func(_ translate.Dialect, p []string) ([]string, error) {
 			return append(p, ": bye\n\n"), nil
-		}, "well", "well", true, false},
-		{"cut_F18", func(_ translate.Dialect, p []string) ([]string, error) { return p[:len(p)/2], nil }, "with an error", "with an error", false, true},
+		}, "well", "well", true, ""},
+		{"cut_F18", func(_ translate.Dialect, p []string) ([]string, error) { return p[:len(p)/2], nil }, "with an error", "with an error", false, "unsteady"},
 		// What said its finish or stop reason and ended cleanly is complete. A
 		// Responses stream says it in its last event.
-		{"terminator_missing", func(_ translate.Dialect, p []string) ([]string, error) { return p[:len(p)-1], nil }, "well", "well", true, false},
+		{"terminator_missing", func(_ translate.Dialect, p []string) ([]string, error) { return p[:len(p)-1], nil }, "well", "well", true, ""},
 		{"terminator_missing_after_reset", func(d translate.Dialect, p []string) ([]string, error) {
 			if d == translate.Responses {
 				p = p[:len(p)-1]
 			}
 			return p[:len(p)-1], io.ErrUnexpectedEOF
-		}, "with an error", "with an error", false, true},
-		{"cut_after_one_event_F18", func(_ translate.Dialect, p []string) ([]string, error) { return p[:1], nil }, "with an error", "with an error", false, true},
+		}, "with an error", "with an error", false, "unsteady"},
+		{"cut_after_one_event_F18", func(_ translate.Dialect, p []string) ([]string, error) { return p[:1], nil }, "with an error", "with an error", false, "unsteady"},
 		{"cut_within_an_event_F17", func(_ translate.Dialect, p []string) ([]string, error) {
 			return append(p[:2:2], p[2][:len(p[2])/2]), nil
-		}, "with an error", "with an error", false, true},
+		}, "with an error", "with an error", false, "unsteady"},
 		{"cut_within_a_character_F22", func(_ translate.Dialect, p []string) ([]string, error) {
 			all := strings.Join(p, "")
 			at := strings.Index(all, "☃")
 			return []string{all[:at+1]}, nil
-		}, "with an error", "with an error", false, true},
-		{"reset_F13", func(_ translate.Dialect, p []string) ([]string, error) { return p[:3], errors.New("connection lost") }, "with an error", "with an error", false, true},
+		}, "with an error", "with an error", false, "unsteady"},
+		{"reset_F13", func(_ translate.Dialect, p []string) ([]string, error) { return p[:3], errors.New("connection lost") }, "with an error", "with an error", false, "unsteady"},
 		{"reset_within_an_event_F17", func(_ translate.Dialect, p []string) ([]string, error) {
 			return append(p[:2:2], p[2][:9]), io.ErrUnexpectedEOF
-		}, "with an error", "with an error", false, true},
-		{"silence_F10", func(_ translate.Dialect, p []string) ([]string, error) { return p[:3], stream.ErrIdle }, "with an error", "with an error", false, true},
-		{"total_time_F11", func(_ translate.Dialect, p []string) ([]string, error) { return p[:3], stream.ErrTimeout }, "with an error", "with an error", false, true},
+		}, "with an error", "with an error", false, "unsteady"},
+		{"silence_F10", func(_ translate.Dialect, p []string) ([]string, error) { return p[:3], stream.ErrIdle }, "with an error", "with an error", false, ""},
+		{"total_time_F11", func(_ translate.Dialect, p []string) ([]string, error) { return p[:3], stream.ErrTimeout }, "with an error", "with an error", false, ""},
 		{"overloaded_F24", func(d translate.Dialect, p []string) ([]string, error) {
 			return append(p[:3:3], failing(d, "overloaded_error")), nil
-		}, "with an error", "with an error", false, false},
+		}, "with an error", "with an error", false, ""},
 		{"rate_limit_F24", func(d translate.Dialect, p []string) ([]string, error) {
 			return append(p[:3:3], failing(d, "rate_limit_error")), nil
-		}, "with an error", "with an error", false, true},
+		}, "with an error", "with an error", false, "limited"},
 		{"error_then_reset_F24", func(d translate.Dialect, p []string) ([]string, error) {
 			return append(p[:3:3], failing(d, "rate_limit_error")), errors.New("connection lost")
-		}, "with an error", "with an error", false, true},
+		}, "with an error", "with an error", false, "limited"},
 	}
 	for _, f := range families {
 		for _, d := range clients {
@@ -125,7 +125,7 @@ func TestAStreamHasOneOutcome(t *testing.T) {
 						a.pieces, a.end = p, end
 						return a
 					}
-					for i := range 2 { // two failures are what a short cooldown needs
+					for i := range 5 { // five in a row make an outlier
 						reply, err := w.ask(d, request(d, f.prefix+"/m", true))
 						if err != nil {
 							t.Fatal(err)
@@ -141,8 +141,8 @@ func TestAStreamHasOneOutcome(t *testing.T) {
 						if tt.name == "rate_limit_F24" || tt.name == "error_then_reset_F24" {
 							break // one is enough
 						}
-						if i == 0 && w.machine.State("c-"+f.prefix, "").Until != 0 {
-							t.Error("one failure cools nothing")
+						if i < 4 && w.machine.Outlier("c-"+f.prefix, "m", w.now.UnixMilli()) {
+							t.Error("it takes five failures")
 						}
 					}
 					if w.call.Trace.Attempts != 1 {
@@ -154,8 +154,11 @@ func TestAStreamHasOneOutcome(t *testing.T) {
 						}
 					}
 					state := max(w.machine.State("c-"+f.prefix, "").Until, w.machine.State("c-"+f.prefix, "m").Until)
-					if (state != 0) != tt.blocked {
+					if (state != 0) != (tt.effect == "limited") {
 						t.Errorf("cools down until %d", state)
+					}
+					if got := w.machine.Outlier("c-"+f.prefix, "m", w.now.UnixMilli()); got != (tt.effect == "unsteady") {
+						t.Errorf("an outlier: %v", got)
 					}
 					if (w.call.Trace.Err == nil) != tt.worked {
 						t.Errorf("the log has %v", w.call.Trace.Err)

@@ -149,7 +149,7 @@ func TestUpstreamErrorsPassAsTheyAre(t *testing.T) {
 		{"HTML", translate.Chat, "up/m", 404, `<html>nginx</html>`, "", "invalid_request_error", "", "", "the provider answered with status 404"},
 		{"messages to chat", translate.Chat, "an/m", 413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`, "", "request_too_large", "", "", "too large"},
 		{"chat to messages", translate.Messages, "up/m", 400, `{"error":{"message":"long","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, "", "invalid_request_error", "context_length_exceeded", "messages", "long"},
-		{"of the machine's own account", translate.Chat, "up/m", 401, `{"error":{"message":"Incorrect API key","type":"x","code":"invalid_api_key"}}`, "", "authentication_error", "invalid_api_key", "", ""},
+		{"of the machine's own account", translate.Chat, "up/m", 401, `{"error":{"message":"Incorrect API key","type":"x","code":"invalid_api_key"}}`, "", "authentication_error", "account_key_refused", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func (o *Object) prune(r *request) {
 		return
 	}
 	r.meta.PruneAt = r.now + pruneEvery
-	each(r.tx, coolPrefix, func(key string, c store.Cooldown) bool { return bounded(c, r.now).Until <= r.now-keepCool })
+	each(r.tx, coolPrefix, func(_ string, c store.Cooldown) bool { return r.forgotten(&c) })
 	r.pruneRefusals()
 	each(r.tx, jobPrefix, func(_ string, j Job) bool { return j.ExpiresAt <= r.now })
 	r.pruneIdem()

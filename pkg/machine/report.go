@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,15 +12,12 @@ import (
 	"weir/pkg/store"
 )
 
-// Bounds of what a report may say (reliability T53, N11).
+// Bounds of what a report may say. Those of cooldowns are in package store.
 const (
-	maxCool      = int64(30 * time.Minute / time.Millisecond)
-	maxCoolQuota = int64(24 * time.Hour / time.Millisecond) // a stated reset of a quota
-	keepCool     = int64(10 * time.Minute / time.Millisecond)
+	keepCool     = int64(store.ForgetCooldown / time.Millisecond)
 	maxReport    = 1 << 20 // bytes
 	maxPerReport = 1000    // entries of each kind
 	maxErrorText = 300     // bytes
-	clockSkew    = int64(5 * time.Second / time.Millisecond)
 )
 
 // report takes in what an isolate has seen. Everything in it is one turn.
@@ -45,10 +44,14 @@ func (o *Object) report(r *request) (any, error) {
 		}
 		return ok
 	}
+	added := map[string]bool{} // connections with a row more
 	for _, c := range rep.Cooldowns {
-		if has(c.ConnectionID) {
-			r.cool(c)
+		if has(c.ConnectionID) && r.cool(c) {
+			added[c.ConnectionID] = true
 		}
+	}
+	if len(added) > 0 {
+		r.boundCooldowns(added)
 	}
 	for _, c := range rep.Cleared {
 		if has(c.ConnectionID) {
@@ -78,53 +81,107 @@ func coolKey(conn, model string) string {
 	return coolPrefix + conn + ":" + digestOf(model)[:16]
 }
 
-// bounded gives a cooldown without a time that makes no sense now.
-func bounded(c store.Cooldown, now int64) store.Cooldown {
-	most := maxCool
-	if c.Reason == "quota" {
-		most = maxCoolQuota
+// cool stores a cooldown unless a later failure is known, and reports whether
+// that is a row more.
+func (t *tx) cool(c store.Cooldown) bool {
+	if len(c.Model) > store.MaxCooledModel {
+		return false
 	}
-	if c.Since <= 0 || c.Since > now {
-		c.Since = now
-	}
-	c.Until = min(c.Until, now+most)
-	c.Failures = min(max(c.Failures, 0), 64)
-	return c
-}
-
-// cool keeps a cooldown unless a later failure is known.
-func (t *tx) cool(c store.Cooldown) {
-	if len(c.Model) > 256 {
-		return
-	}
-	switch c.Reason {
-	case "rate_limited", "unauthorized", "quota", "unavailable":
-	default:
-		c.Reason = "unavailable"
-	}
-	c = bounded(c, t.now)
+	c = c.Bounded(t.now)
 	if c.Until <= t.now {
-		return
+		return false
 	}
 	key := coolKey(c.ConnectionID, c.Model)
 	var had store.Cooldown
-	if t.load(key, &had) {
-		had = bounded(had, t.now)
+	found := t.load(key, &had)
+	if found && had.Since <= t.now+skew {
+		had = had.Bounded(t.now)
 		if had.Since > c.Since && had.Until >= c.Until || had == c {
-			return
+			return false
 		}
 		c.Failures = max(c.Failures, had.Failures)
 		c.Since = max(c.Since, had.Since)
 	}
 	t.touch()
 	t.put(key, c)
+	return !found
+}
+
+const skew = int64(store.ClockSkew / time.Millisecond)
+
+// boundCooldowns keeps the rows of cooldowns few, as callers choose the names
+// of models: what is over goes first; a connection with too many models that
+// cool down cools as a whole, for as long as the last of them; of too many in
+// the machine those go that end first.
+func (t *tx) boundCooldowns(added map[string]bool) {
+	all, total := map[string][]coolRow{}, 0
+	for _, r := range t.list(coolPrefix) {
+		c := coolRow{key: r.Key}
+		if json.Unmarshal(r.Value, &c.Cooldown) != nil {
+			continue
+		}
+		all[c.ConnectionID] = append(all[c.ConnectionID], c)
+		total++
+	}
+	for conn := range added {
+		rows := all[conn]
+		if len(rows) <= store.MaxCooledModels {
+			continue
+		}
+		kept, models := rows[:0], 0
+		for _, c := range rows {
+			if c.Left(t.now) == 0 {
+				t.touch()
+				t.del(c.key)
+				total--
+				continue
+			}
+			if kept = append(kept, c); c.Model != "" {
+				models++
+			}
+		}
+		all[conn] = kept
+		if models <= store.MaxCooledModels {
+			continue
+		}
+		whole := store.Cooldown{}
+		for _, c := range kept {
+			if c.Until >= whole.Until {
+				whole = c.Cooldown
+			}
+			t.del(c.key)
+		}
+		whole.Model = ""
+		t.touch()
+		t.put(coolKey(conn, ""), whole)
+		total += 1 - len(kept)
+		all[conn] = []coolRow{{coolKey(conn, ""), whole}}
+	}
+	if total <= store.MaxCooledRows {
+		return
+	}
+	var rows []coolRow
+	for _, list := range all {
+		rows = append(rows, list...)
+	}
+	slices.SortFunc(rows, func(a, b coolRow) int { return cmp.Compare(a.Until, b.Until) })
+	t.touch()
+	for _, c := range rows[:total-store.MaxCooledRows] {
+		t.del(c.key)
+	}
+}
+
+// coolRow is a stored cooldown.
+type coolRow struct {
+	key string
+	store.Cooldown
 }
 
 // clear ends a cooldown, unless the failure came after the success.
 func (t *tx) clear(c Cleared) {
 	key := coolKey(c.ConnectionID, c.Model)
 	var had store.Cooldown
-	if !t.load(key, &had) || c.At > 0 && had.Since > c.At && had.Since <= t.now {
+	if !t.load(key, &had) || c.At > 0 && had.Since > c.At && had.Since <= t.now+skew {
 		return
 	}
 	t.touch()
@@ -139,16 +196,22 @@ func (t *tx) clearCooldowns(conn string) {
 	}
 }
 
-// cooldowns gives those that still matter: an ended one does for a while, for
+// cooldowns returns those that still matter: an ended one does for a while, for
 // the count of failures and the order of accounts.
 func (t *tx) cooldowns() []store.Cooldown {
 	var out []store.Cooldown
 	for _, c := range rowsOf[store.Cooldown](t, coolPrefix) {
-		if c = bounded(c, t.now); c.Until > t.now-keepCool {
-			out = append(out, c)
+		if !t.forgotten(&c) {
+			out = append(out, c.Bounded(t.now))
 		}
 	}
 	return out
+}
+
+// forgotten reports whether a cooldown no longer matters. One from after now is
+// of before the clock went back; it must not last longer for that.
+func (t *tx) forgotten(c *store.Cooldown) bool {
+	return c.Since > t.now+skew || c.Bounded(t.now).Until <= t.now-keepCool
 }
 
 // setError keeps what went wrong last with a connection. It is shown, nothing

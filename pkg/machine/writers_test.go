@@ -3,8 +3,10 @@ package machine
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -155,31 +157,33 @@ func TestCooldownsOfAReport(t *testing.T) {
 	if a := report(cool("m", now+7000, now, "rate_limited")); a.Get("generation").Int() != gen+1 {
 		t.Errorf("the same again moved the generation: %s", a.Raw)
 	}
-	report(cool("", now+10*3600_000, now, "unavailable"))
-	report(cool("q", now+10*3600_000, now, "quota"))
-	report(`{"cooldowns":[{"connectionId":"nobody","until":9999999999999,"reason":"quota"}]}`)
+	report(cool("", now+10*3600_000, now, "key_refused"))
+	report(cool("q", now+10*3600_000, now, "out_of_credit"))
+	report(cool("old", now+10*3600_000, now, "unavailable"))
+	report(cool("long", now+100*24*3600_000, now, "rate_limited"))
+	report(`{"cooldowns":[{"connectionId":"nobody","until":9999999999999,"reason":"out_of_credit"}]}`)
 	left := map[string]int64{}
 	for _, c := range w.replica().Cooldowns {
 		left[c.Model] = c.Until - now
 	}
-	if len(left) != 3 || left["m"] != 7000 || left[""] != maxCool || left["q"] != 10*3600_000 {
+	if len(left) != 4 || left["m"] != 7000 || left[""] != 120_000 || left["q"] != 10*3600_000 || left["long"] != 7*24*3600_000 {
 		t.Errorf("got %v", left)
 	}
 	rows := w.ok("GET", "/api/models/availability", "").Get("data").Array()
-	if len(rows) != 3 || rows[0].Get("waitMs").Int() <= 0 || rows[0].Get("reason").Str == "" {
+	if len(rows) != 4 || rows[0].Get("waitMs").Int() <= 0 || rows[0].Get("reason").Str == "" {
 		t.Errorf("availability: %v", rows)
 	}
-	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("cooldownUntil").Int() != now+10*3600_000 || v.Get("status").Str != "cooling" {
+	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("cooldownUntil").Int() != now+7*24*3600_000 || v.Get("status").Str != "cooling" {
 		t.Errorf("got %s", v.Raw)
 	}
 	// A success from before the failure clears nothing, one from after does.
 	report(fmt.Sprintf(`{"cleared":[{"connectionId":%q,"model":"m","at":%d}]}`, id, now-1))
-	if n := len(w.replica().Cooldowns); n != 3 {
-		t.Errorf("%d cooldowns, want 3", n)
+	if n := len(w.replica().Cooldowns); n != 4 {
+		t.Errorf("%d cooldowns, want 4", n)
 	}
 	report(fmt.Sprintf(`{"cleared":[{"connectionId":%q,"model":"m","at":%d},{"connectionId":%q,"at":%d}]}`, id, now+1, id, now))
-	if n := len(w.replica().Cooldowns); n != 1 {
-		t.Errorf("%d cooldowns, want 1", n)
+	if n := len(w.replica().Cooldowns); n != 2 {
+		t.Errorf("%d cooldowns, want 2", n)
 	}
 	// A new credential starts afresh.
 	w.ok("PUT", "/api/providers/"+id, `{"apiKey":"sk-fresh-0123456789"}`)
@@ -303,5 +307,74 @@ func TestJobsBelongToTheMachine(t *testing.T) {
 	w.loc.Alarms(w.ctx)
 	if n := len(w.loc.Storage(mid).List(jobPrefix, "", 0)); n != 0 {
 		t.Errorf("%d expired jobs are kept", n)
+	}
+}
+
+// Callers choose the names of models: 4,300 made-up ones that the upstream
+// limits must not fill the storage and the replica.
+func TestCooldownRowsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	a, b := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`), w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdeg"}`)
+	now := w.clock.Now().UnixMilli()
+	cool := func(conn, model string, ms int64) {
+		t.Helper()
+		w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"model":%q,"until":%d,"since":%d,"reason":"rate_limited","failures":1}]}`, conn, model, now+ms, now))
+	}
+	rows := func(conn string) (list []store.Cooldown) {
+		for _, c := range w.replica().Cooldowns {
+			if c.ConnectionID == conn {
+				list = append(list, c)
+			}
+		}
+		return list
+	}
+	for i := range store.MaxCooledModels {
+		cool(a, fmt.Sprint("m", i), 1_800_000)
+	}
+	cool(b, "m", 5000)
+	if n := len(rows(a)); n != store.MaxCooledModels {
+		t.Fatalf("%d rows, want one for each model", n)
+	}
+	cool(a, "one more", 900_000)
+	got := rows(a)
+	if len(got) != 1 || got[0].Model != "" || got[0].Until != now+1_800_000 || got[0].Reason != store.RateLimited || len(rows(b)) != 1 {
+		t.Errorf("got %+v, want the connection to cool as a whole", got)
+	}
+	// Those that are over go first.
+	w.clock.add(31 * time.Minute)
+	now = w.clock.Now().UnixMilli()
+	for i := range 5 * store.MaxCooledModels {
+		cool(b, fmt.Sprint("m", i), 1000)
+		w.clock.add(time.Second)
+		now = w.clock.Now().UnixMilli()
+	}
+	if got := rows(b); len(got) > store.MaxCooledModels+1 || got[0].Model == "" {
+		t.Errorf("%d rows of models that no longer cool", len(got))
+	}
+}
+
+func TestCooldownRowsOfAMachineAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	now := w.clock.Now().UnixMilli()
+	var last string
+	for i := range store.MaxCooledRows/store.MaxCooledModels + 2 {
+		last = w.connect(fmt.Sprintf(`{"provider":"openai","apiKey":"sk-0123456789abcd%02d"}`, i))
+		var list []string
+		for j := range store.MaxCooledModels {
+			list = append(list, fmt.Sprintf(`{"connectionId":%q,"model":"m%d","until":%d,"since":%d,"reason":"rate_limited"}`, last, j, now+int64(i+1)*10_000, now))
+		}
+		w.want(200, "report", `{"cooldowns":[`+strings.Join(list, ",")+`]}`)
+	}
+	n, newest := 0, 0
+	for _, c := range w.replica().Cooldowns {
+		n++
+		if c.ConnectionID == last {
+			newest++
+		}
+	}
+	if n != store.MaxCooledRows || newest != store.MaxCooledModels {
+		t.Errorf("%d rows, %d of the longest, want %d and %d", n, newest, store.MaxCooledRows, store.MaxCooledModels)
 	}
 }

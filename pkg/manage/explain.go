@@ -56,12 +56,13 @@ type PlanStep struct {
 	// in another form, Dropped those that the upstream does not know.
 	Translated []string `json:"translated"`
 	Dropped    []string `json:"dropped"`
-	// Skipped tells why it is left out, "" when it is tried: what accounts.Step
-	// tells, no_credential, incomplete (a setting is missing), refused (this
+	// Skipped is why it is left out, "" when it is tried: what accounts.Step
+	// says, blocked_here (the provider does not serve this place), no_credential, incomplete (a setting is missing), refused (this
 	// model takes no such request: the plan ends here), not_reached.
 	Skipped    string `json:"skipped"`
 	CooldownMs int64  `json:"cooldownMs"`
-	Trial      bool   `json:"trial"` // one request at a time tries it after a long cooldown
+	Trial      bool   `json:"trial"`   // one request at a time tries it, after a long cooldown or every 30 minutes within one
+	Outlier    bool   `json:"outlier"` // it fails so often that the others go before it
 }
 
 // Explain serves the route. A request that the endpoint refuses is refused here
@@ -162,7 +163,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 		step := PlanStep{
 			Model: s.Target.ID(), Provider: s.Target.Provider.ID,
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
-			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial,
+			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier,
 		}
 		req, err := call.Build(s.Target, s.Connection)
 		var refusal *apierr.Error
@@ -176,8 +177,12 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 			}
 			step.Dropped = append(step.Dropped, dropped...)
 			step.Translated = append(step.Translated, translated(r.body, req, dropped)...)
-			if accounts.Usable(call, s.Target, s.Connection) != nil && s.Try > 0 {
+			switch {
+			case s.Try == 0:
+			case accounts.Usable(call, s.Target, s.Connection) != nil:
 				step.Skipped = "no_credential"
+			case accounts.Blocked(call.Machine, step.Provider, req.URL, r.now.UnixMilli()):
+				step.Skipped = "blocked_here"
 			}
 		case s.Try == 0:
 		case errors.As(err, &refusal):

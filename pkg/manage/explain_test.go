@@ -74,7 +74,7 @@ func TestExplain(t *testing.T) {
 		{ID: "c3", Name: "tired", Provider: "openai", Secrets: map[string]store.Sealed{store.APIKey: "x"}},
 		{ID: "c4", Name: "together", Provider: "together", Secrets: map[string]store.Sealed{store.APIKey: "x"}},
 	}, Combos: []store.Combo{{ID: "k", Name: "both", Kind: "embedding", Models: []string{"openai/text-embedding-3-small", "together/m"}}},
-		Cooldowns: []store.Cooldown{{ConnectionID: "c3", Until: now.UnixMilli() + 7000, Reason: "unauthorized"}}}
+		Cooldowns: []store.Cooldown{{ConnectionID: "c3", Until: now.UnixMilli() + 7000, Reason: "key_refused"}}}
 	m := snapshot.New(rec)
 	h := explainer(m, now)
 
@@ -89,7 +89,7 @@ func TestExplain(t *testing.T) {
 	want := []string{
 		`1 second openai/text-embedding-3-small "" 0 POST https://api.openai.com/v1/embeddings []`,
 		`2 first openai/text-embedding-3-small "" 0 POST https://api.openai.com/v1/embeddings []`,
-		`0 tired openai/text-embedding-3-small "unauthorized" 7000 POST https://api.openai.com/v1/embeddings []`,
+		`0 tired openai/text-embedding-3-small "key_refused" 7000 POST https://api.openai.com/v1/embeddings []`,
 		`3 together together/m "" 0 POST https://api.together.ai/v1/embeddings [user dimensions]`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -22,7 +22,7 @@ var vendors = []Descriptor{{
 		{Name: "moderations", URL: "https://api.openai.com/v1/moderations"},
 	},
 	Models: List{Array: "data", ID: "id"},
-	Rebase: true,
+	Rebase: true, SpentInside: true,
 }, {
 	ID: "anthropic", Alias: "anthropic", Name: "Anthropic",
 	Family:    Anthropic,

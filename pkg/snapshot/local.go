@@ -11,7 +11,8 @@ import (
 // carries it. Times are Unix milliseconds.
 type Local struct {
 	marks   map[account]*mark
-	strikes map[string]int64 // last transient failure, by connection
+	steady  map[account]*steadiness // of accounts that failed a moment ago
+	blocked map[place]Block
 	turns   map[string]uint32
 	refused map[string]map[string]heard // by connection and name
 	limits  map[string]int64            // until when a key has reached its limit
@@ -22,16 +23,16 @@ type mark struct {
 	cooldown   store.Cooldown // of the failure; Until 0 when a success cleared it
 	at         int64
 	generation int64 // of the replica that carries it; 0 while that is not known
-	trial      int64 // when a trial after a long cooldown began; 0 when none runs
+	trial      int64 // when the trial under way began; 0 when none runs
+	tried      int64 // when the last trial began; 0 for none
 }
 
 // Bounds of what Local remembers.
 const (
 	maxMarks    = 512
-	strikeSpan  = 10 * time.Second // two transient failures in this span are a pattern
 	keepCleared = 60 * time.Second // a replica that old is not used any more
-	keepFailed  = 10 * time.Minute // after its end a failure no longer counts
 	trialSpan   = 30 * time.Second // after it another trial may begin
+	trialEvery  = 30 * time.Minute // of trials within a cooldown
 )
 
 func newLocal() *Local { return &Local{} }
@@ -45,6 +46,20 @@ type State struct {
 	Since    int64
 	Failures int
 	Reason   string
+	tried    int64 // when the last trial began
+}
+
+// Left returns how many milliseconds the account still cools down; see
+// store.Cooldown.Left.
+func (s *State) Left(now int64) int64 {
+	c := store.Cooldown{Until: s.Until, Since: s.Since}
+	return c.Left(now)
+}
+
+// TrialDue reports whether one call may try the account although it cools
+// down: every 30 minutes of a longer cooldown.
+func (s *State) TrialDue(now int64) bool {
+	return s.Since > 0 && now-max(s.Since, s.tried) >= trialEvery.Milliseconds()
 }
 
 // State gives what is known of a connection for one upstream model; model ""
@@ -55,7 +70,9 @@ func (m *Machine) State(connection, model string) State {
 	}
 	key := account{connection, model}
 	if k := m.Local.marks[key]; k != nil {
-		return stateOf(&k.cooldown)
+		s := stateOf(&k.cooldown)
+		s.tried = k.tried
+		return s
 	}
 	if c := m.cooling[key]; c != nil {
 		return stateOf(c)
@@ -67,9 +84,32 @@ func stateOf(c *store.Cooldown) State {
 	return State{Until: c.Until, Since: c.Since, Failures: c.Failures, Reason: c.Reason}
 }
 
-// Cool notes a cooldown that this isolate decided on.
-func (m *Machine) Cool(c store.Cooldown) {
-	m.Local.mark(account{c.ConnectionID, c.Model}, &mark{cooldown: c, at: c.Since})
+// Cool notes a cooldown that this isolate decided on, and returns what it
+// noted: once too many models of a connection cool down, that is a cooldown of
+// the whole connection, because callers choose the names of models.
+func (m *Machine) Cool(c store.Cooldown) store.Cooldown {
+	key := account{c.ConnectionID, c.Model}
+	if c.Model != "" && m.Local.marks[key] == nil && m.cooledModels(c.ConnectionID, c.Since) >= store.MaxCooledModels {
+		for k := range m.Local.marks {
+			if k.connection == c.ConnectionID && k.model != "" {
+				delete(m.Local.marks, k)
+			}
+		}
+		c.Model, key.model = "", ""
+	}
+	m.Local.mark(key, &mark{cooldown: c, at: c.Since})
+	return c
+}
+
+// cooledModels counts the models of a connection that cool down in this
+// isolate.
+func (m *Machine) cooledModels(connection string, now int64) (n int) {
+	for k, mark := range m.Local.marks {
+		if k.connection == connection && k.model != "" && mark.cooldown.Left(now) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Clear notes that an account works again. It tells whether there was anything
@@ -93,18 +133,6 @@ func (m *Machine) Reported(generation, at int64) {
 		}
 	}
 	m.Local.settle(m, at)
-}
-
-// Strike notes a transient failure of a connection and tells whether it is the
-// second one within ten seconds.
-func (m *Machine) Strike(connection string, now int64) bool {
-	l := m.Local
-	if l.strikes == nil || len(l.strikes) >= maxMarks {
-		l.strikes = map[string]int64{}
-	}
-	last, again := l.strikes[connection]
-	l.strikes[connection] = now
-	return again && now-last >= 0 && now-last <= strikeSpan.Milliseconds()
 }
 
 // Turn counts the calls of a machine for a provider: the round-robin turn.
@@ -132,7 +160,7 @@ func (m *Machine) Look() *Machine {
 func (m *Machine) NextTurn(provider string) uint32 { return m.Local.turns[provider] }
 
 // Trial asks to be the one request that tries an account after a long
-// cooldown. While one runs, for at most 30 s, the others are refused.
+// cooldown, or within one (TrialDue). While one runs, for at most 30 s, the others are refused.
 func (m *Machine) Trial(connection, model string, now int64) bool {
 	key := account{connection, model}
 	k := m.Local.marks[key]
@@ -147,7 +175,7 @@ func (m *Machine) Trial(connection, model string, now int64) bool {
 	if k.trial != 0 && now >= k.trial && now-k.trial < trialSpan.Milliseconds() {
 		return false
 	}
-	k.trial = now
+	k.trial, k.tried = now, now
 	return true
 }
 
@@ -222,10 +250,12 @@ func (l *Local) settle(m *Machine, now int64) {
 		switch {
 		case k.trial != 0 && now-k.trial < trialSpan.Milliseconds() && now >= k.trial:
 			// a trial runs
+		case k.tried != 0 && c != nil && c.Since <= k.cooldown.Since && k.cooldown.Left(now) > 0:
+			// the replica does not know of the trial
 		case k.generation != 0 && m.Generation >= k.generation,
 			k.cooldown.Until == 0 && (c == nil || c.Since > k.at || now-k.at > keepCleared.Milliseconds()),
-			k.cooldown.Until != 0 && now-k.cooldown.Until > keepFailed.Milliseconds(),
-			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Until >= k.cooldown.Until:
+			k.cooldown.Until != 0 && now-k.cooldown.Until > store.ForgetCooldown.Milliseconds(),
+			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Since <= now+store.ClockSkew.Milliseconds() && c.Until >= k.cooldown.Until:
 			delete(l.marks, key)
 		}
 	}

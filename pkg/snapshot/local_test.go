@@ -113,23 +113,6 @@ func TestSuccessClearsWhatTheReplicaStillSays(t *testing.T) {
 	}
 }
 
-func TestTwoTransientFailuresWithin10s(t *testing.T) {
-	w := newWorld(t)
-	w.publish(1)
-	m, now := w.get(), w.now.UnixMilli()
-	for i, tt := range []struct {
-		at   int64
-		want bool
-	}{{0, false}, {10_000, true}, {20_001, false}, {20_002, true}, {-3_600_000, false}} {
-		if got := m.Strike("c", now+tt.at); got != tt.want {
-			t.Errorf("strike %d: got %v, want %v", i, got, tt.want)
-		}
-	}
-	if m.Strike("d", now+20_003) {
-		t.Error("strikes of one connection count for another")
-	}
-}
-
 func TestOneTrialAfterALongCooldown(t *testing.T) {
 	w := newWorld(t)
 	w.publish(1)
@@ -162,10 +145,10 @@ func TestLocalIsBounded(t *testing.T) {
 		c.ConnectionID = fmt.Sprint(i)
 		c.Since += int64(i)
 		m.Cool(c)
-		m.Strike(c.ConnectionID, c.Since)
+		m.Failed(c.ConnectionID, "", c.Since)
 	}
-	if len(m.Local.marks) > maxMarks || len(m.Local.strikes) > maxMarks {
-		t.Errorf("%d marks, %d strikes", len(m.Local.marks), len(m.Local.strikes))
+	if len(m.Local.marks) > maxMarks || len(m.Local.steady) > maxMarks {
+		t.Errorf("%d marks, %d counts of failures", len(m.Local.marks), len(m.Local.steady))
 	}
 	if m.State(fmt.Sprint(3*maxMarks-1), "m").Until == 0 {
 		t.Error("the newest is gone")

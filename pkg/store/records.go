@@ -104,16 +104,6 @@ type DisabledModels struct {
 	IDs           []string `json:"ids"`
 }
 
-// Cooldown keeps an account out of the plan for a while.
-type Cooldown struct {
-	ConnectionID string `json:"connectionId"`
-	Model        string `json:"model,omitempty"` // upstream model; empty means the whole account
-	Until        int64  `json:"until"`           // Unix milliseconds
-	Reason       string `json:"reason"`          // rate_limited, unauthorized, quota, unavailable
-	Failures     int    `json:"failures,omitempty"`
-	Since        int64  `json:"since,omitempty"`
-}
-
 // Refusal is something in requests that the server of a connection has refused
 // by name. Until a time it gets an older form of it.
 type Refusal struct {

@@ -50,7 +50,7 @@ const quota = { status: 429, body: '{"error":{"message":"no","code":"insufficien
 for (const [fault, then, rests] of [
   ["status=401", "next", 120], ["status=403", "next", 120], ["status=402", "next", 3600], [quota, "next", 3600],
   ["status=402!header=retry-after:600", "next", 600],
-  ["status=429", "next", 2], ["status=429!header=retry-after:7", "next", 7], ["status=429!header=retry-after:999999", "next", 1800], ["status=529", "next", 0],
+  ["status=429", "next", 2], ["status=429!header=retry-after:7", "next", 7], ["status=429!header=retry-after:18000", "next", 18000], ["status=429!header=retry-after:999999", "next", 86400], [{ status: 429, body: '{"error":{"message":"no","type":"usage_limit_reached","resets_in_seconds":432000}}' }, "next", 432000], ["status=529", "next", 0],
   ["status=500", "next", 0], ["status=502", "next", 0], ["status=503", "next", 0], ["status=504", "next", 0], ["status=408", "next", 0], ["reset", "next", 0], ["raw=garbage", "next", 0],
   ["status=400", "return"], ["status=404", "return"], ["status=405", "return"], ["status=409", "return"], ["status=413", "return"], ["status=415", "return"], ["status=422", "return"],
 ]) {
@@ -103,7 +103,7 @@ for (const [name, header, seconds] of [
   ["retry-after-ms", "retry-after-ms:8500", 9], ["retry-after-ms before retry-after", "retry-after-ms:8500!header=retry-after:300", 9],
   ["x-ratelimit-reset-requests", "x-ratelimit-reset-requests:1m5s", 65], ["x-ratelimit-reset, an epoch", () => `x-ratelimit-reset:${Math.floor(Date.now() / 1000) + 50}`, 50],
   ["anthropic's reset, a time", () => `anthropic-ratelimit-requests-reset:${new Date(Date.now() + 30_000).toISOString()}`, 30],
-  ["too long", "retry-after:1000000", 1800], ["none", "x-nothing:1", 2], ["garbage", "retry-after:soon", 2], ["zero", "retry-after:0", 1], ["negative", "retry-after:-5", 2],
+  ["five hours", "retry-after:18000", 18000], ["too long", "retry-after:1000000", 86400], ["none", "x-nothing:1", 2], ["garbage", "retry-after:soon", 2], ["zero", "retry-after:0", 1], ["negative", "retry-after:-5", 2],
 ]) {
   test(`the wait of a 429: ${name}`, async () => {
     const began = Date.now(), value = (typeof header === "function" ? header() : header).split("!header=").map((h) => `!header=${encodeURIComponent(h)}`).join("");
@@ -134,18 +134,22 @@ test("the plan that is explained is the plan that is followed", async () => {
   faults.set("Bearer upstream-key-0", "status=503");
   await agree();
   await agree();
-  await agree([1, 2, 3]); // the second failure within ten seconds: it rests
+  for (let i = 0; i < 3; i++) await agree([0, 1, 2, 3]);
+  await agree([1, 2, 3, 0]); // five failures in a row: it goes behind the others, and is not left out
   faults.set("Bearer upstream-key-1", "status=429!header=retry-after:100");
   await agree();
-  await agree([2, 3]);
-  const skipped = (await plan("up/test-embed")).filter((s) => !s.try);
-  assert.deepEqual(skipped.map((s) => [ids.indexOf(s.connectionId), s.skipped, s.cooldownMs > 0]), [[0, "unavailable", true], [1, "rate_limited", true]]);
+  await agree([2, 3, 0]);
+  const now = await plan("up/test-embed"), skipped = now.filter((s) => !s.try);
+  assert.deepEqual(skipped.map((s) => [ids.indexOf(s.connectionId), s.skipped, s.cooldownMs > 0]), [[1, "rate_limited", true]]);
+  assert.deepEqual(now.filter((s) => s.outlier).map((s) => ids.indexOf(s.connectionId)), [0]);
   // A changed address empties the credential: the account is not one to try.
   await put(ids[2], { providerSpecificData: { baseUrl: up.url.replace("127.0.0.1", "localhost") + "/v1", prefix: "up" } });
   for (let i = 0; i < 100 && (await places()).includes(2); i++) await new Promise((r) => setTimeout(r, 100));
   const told = await plan("up/test-embed");
   assert.equal(told.find((s) => s.connectionId === ids[2]).skipped, "needs_credential");
-  await agree([3]);
+  faults.set("Bearer upstream-key-0", "");
+  assert.deepEqual((await places()).filter((i) => i !== 0), [3]);
+  await agree();
   // Turns are told and not taken, of accounts and of combos.
   await operator.call("POST", `/${machineId}/api/combos`, { name: "inner", kind: "embedding", strategy: "round-robin", models: ["up/test-embed", "up/test-embed-large", "up/vendor/nested-model"] });
   await operator.call("POST", `/${machineId}/api/combos`, { name: "outer", kind: "embedding", models: ["inner", "up/test-embed"] });
@@ -186,6 +190,55 @@ test("with every account limited: 429 with the smallest wait", async () => {
   assert.equal(again.headers.get("retry-after"), String(Math.ceil(left / 1000)));
   assert.equal(again.headers.get("x-should-retry"), "false");
   assert.equal(again.body.error.type, "rate_limit_error");
+});
+
+// What callers are told when the accounts are out, in the call in which they
+// failed and in the next one, which tries none.
+for (const [name, answers, status, code, type] of [
+  ["a refused key", ["status=401"], 401, "account_key_refused", "authentication_error"], ["a forbidden key", ["status=403"], 401, "account_key_refused", "authentication_error"],
+  ["no credit", ["status=402"], 402, "insufficient_quota", "insufficient_quota"], ["no credit, as 429", [quota], 402, "insufficient_quota", "insufficient_quota"],
+  ["a refused key and no credit", ["status=401", "status=402"], 402, "insufficient_quota", "insufficient_quota"],
+  ["a refused key and a limit", ["status=401", "status=429!header=retry-after:30"], 429, "rate_limit_exceeded", "rate_limit_error"],
+  ["no credit and a limit", ["status=402", "status=429!header=retry-after:300"], 429, "rate_limit_exceeded", "rate_limit_error"],
+]) {
+  test(`accounts that are out: ${name}: ${status}, then ${status}`, async () => {
+    const { send, cooling, ids } = await accounts(...answers);
+    for (const tried of [ids.map((_, i) => i), []]) {
+      const got = await send();
+      assert.deepEqual([got.status, got.body.error.code, got.body.error.type, got.tried], [status, code, type, tried], got.text);
+      const wait = Number(got.headers.get("retry-after-ms"));
+      if (status === 429) {
+        assert.ok(wait > 1000 && Number(got.headers.get("retry-after")) === Math.ceil(wait / 1000), `${wait} ms`);
+        assert.equal(got.headers.get("x-should-retry"), wait > 60_000 ? "false" : null);
+      } else {
+        assert.deepEqual([got.headers.get("x-should-retry"), got.headers.get("retry-after")], ["false", null]);
+        assert.match(got.body.error.message, /account "up" \(openai-compatible-0123abcd, since 20\d\d-[\d-]+T[\d:]+Z\)/);
+      }
+    }
+    let rows;
+    for (let i = 0; i < 60 && rows?.length !== ids.length; i++) { rows = await cooling(); await new Promise((r) => setTimeout(r, 30)); }
+    const reasons = answers.map((a) => (/=40[13]/.test(a) ? "key_refused" : /=402/.test(a) || a === quota ? "out_of_credit" : "rate_limited"));
+    assert.deepEqual(rows.map((r) => r.reason).sort(), reasons.sort());
+  });
+}
+
+test("random failures of busy accounts: the share of failed answers stays small, and nobody is benched", async () => {
+  // The same numbers in each run, taken in the order in which the calls come.
+  let state = 12345;
+  const random = () => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) / 2 ** 32;
+  const count = 300;
+  for (const [share, n] of [[0.01, 1], [0.1, 1], [0.3, 1], [0.1, 2], [0.3, 2], [0.1, 5], [0.3, 5]]) {
+    const { send, cooling } = await accounts(...Array(n).fill(""));
+    let asked = 0, bad = 0;
+    up.script = () => { asked++; if (random() >= share) return null; bad++; return random() < 0.5 ? "reset" : "status=502"; };
+    let left = count, failed = 0;
+    await Promise.all(Array.from({ length: 25 }, async () => {
+      while (left-- > 0) { const { status } = await send(); if (status !== 200) { assert.equal(status, 502); failed++; } }
+    }));
+    const single = bad / asked, most = n === 1 ? single : n === 2 ? single ** 2 + 0.05 : 0.02;
+    assert.ok(failed / count <= most + 1e-9, `${n} accounts, ${share} of failures: ${failed} of ${count} failed, a single call fails with ${single}`);
+    assert.deepEqual(await cooling(), []);
+  }
 });
 
 test("at most five attempts", async () => {

@@ -1,0 +1,301 @@
+package accounts
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/apierr"
+	"weir/pkg/edge"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/upstream"
+)
+
+// What callers are told while accounts are out, in the call in which they
+// failed and in the next one, which tries none.
+func TestCauseOfAccountsThatAreOut(t *testing.T) {
+	limit := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "40"}}}
+	long := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "61"}}}
+	refused := answer{status: 401, body: `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`}
+	forbidden, unpaid := answer{status: 403}, answer{status: 402}
+	quota := answer{status: 429, body: `{"error":{"message":"no credit","code":"insufficient_quota"}}`}
+	for _, tt := range []struct {
+		name    string
+		answers []answer
+		status  int
+		code    string
+		wait    time.Duration
+		noRetry bool
+		names   string // of the account in the message
+	}{
+		{"refused", []answer{refused}, 401, "account_key_refused", 0, true, "first"},
+		{"forbidden", []answer{forbidden}, 401, "account_key_refused", 0, true, "first"},
+		{"all refused", []answer{refused, forbidden}, 401, "account_key_refused", 0, true, "first"},
+		{"unpaid", []answer{unpaid}, 402, "insufficient_quota", 0, true, "first"},
+		{"quota", []answer{quota}, 402, "insufficient_quota", 0, true, "first"},
+		{"limited", []answer{limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"limited for over a minute", []answer{long}, 429, "rate_limit_exceeded", 61 * time.Second, true, ""},
+		{"refused and limited", []answer{refused, limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"limited and refused", []answer{limit, refused}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"unpaid and limited", []answer{unpaid, limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"the smallest wait", []answer{long, limit, refused}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"refused and unpaid", []answer{refused, unpaid}, 402, "insufficient_quota", 0, true, "second"},
+		{"unpaid and refused", []answer{unpaid, refused}, 402, "insufficient_quota", 0, true, "first"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			conns := accounts("abc"[:len(tt.answers)])
+			for i := range conns {
+				conns[i].Name = []string{"first", "second", "third"}[i]
+			}
+			w := newWorld(t).add(conns...)
+			for i, a := range tt.answers {
+				w.script[key("abc"[i:i+1])] = []answer{a}
+			}
+			since := w.now.UTC().Format(time.RFC3339)
+			for call := range 3 {
+				_, e := w.send()
+				wait := max(0, tt.wait-time.Duration(call)*time.Second)
+				if e == nil || e.Status != tt.status || e.Code != tt.code || e.NoRetry != (tt.noRetry && (tt.wait == 0 || wait > time.Minute)) {
+					t.Fatalf("call %d: got %+v", call, e)
+				}
+				if got := e.RetryAfter; got != wait {
+					t.Errorf("call %d: wait %v, want %v", call, got, wait)
+				}
+				if (w.saw() == "") != (call > 0) {
+					t.Errorf("call %d: upstream saw %q", call, w.saw())
+				}
+				if tt.names != "" && (!strings.Contains(e.Message, `"`+tt.names+`"`) || !strings.Contains(e.Message, since) || !strings.Contains(e.Message, "openai")) {
+					t.Errorf("call %d: %s does not name the account and since when", call, e.Message)
+				}
+				if cooling := errors.Is(e, ErrCooling); cooling != (call > 0 && tt.status == 429) {
+					t.Errorf("call %d: is ErrCooling: %v", call, cooling)
+				}
+				w.now = w.now.Add(time.Second)
+			}
+		})
+	}
+}
+
+func TestBillableWithoutCreditIsToldAtOnce(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	w.script["*"] = []answer{{status: 402}}
+	if _, e := w.sendCall(w.kind("billable")); e.Status != 402 || e.Code != "insufficient_quota" || !e.NoRetry || w.saw() != "a" || !strings.Contains(e.Message, `"a"`) {
+		t.Errorf("saw %s, got %+v", w.saw(), e)
+	}
+}
+
+func TestAClockThatWentBackLengthensNoCooldown(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}}, {status: 200}}
+	w.send()
+	w.now = w.now.Add(-time.Hour)
+	if _, e := w.send(); e != nil || w.saw() != "a" {
+		t.Errorf("an hour back: saw %q, %v", w.saw(), e)
+	}
+	// The clocks of two isolates may differ a little.
+	at := w.now.Add(3 * time.Second).UnixMilli()
+	w.machine.Cool(store.Cooldown{ConnectionID: "a", Model: "gpt", Since: at, Until: at + 7000, Reason: store.RateLimited})
+	if _, e := w.send(); e == nil || e.RetryAfter != 7*time.Second {
+		t.Errorf("three seconds apart: got %+v", e)
+	}
+}
+
+func TestQuotaWithinAnAnswer(t *testing.T) {
+	own, other := &provider.Descriptor{ID: "openai", BaseURL: openai.BaseURL, SpentInside: true}, openai
+	for _, status := range []int{402, 429} {
+		for _, d := range []*provider.Descriptor{own, other} {
+			for _, late := range []bool{false, true} {
+				w := newWorld(t).add(accounts("a")...)
+				c := w.kind("stream")
+				c.Targets[0].Provider = d
+				body := fmt.Sprintf(`{"first_event_status":%d,"code":"insufficient_quota"}`, status)
+				if late {
+					w.script["*"] = []answer{{status: 200}}
+					res, e := w.sendCall(c)
+					if e != nil {
+						t.Fatal(e)
+					}
+					res.Done(apierr.New(status, "insufficient_quota", "no credit"))
+				} else {
+					w.script["*"] = []answer{{status: 200, body: body}}
+					w.sendCall(c)
+				}
+				model, whole := w.cooling("a")
+				if d == own && (whole != time.Hour || model != 0) || d == other && (whole != 0 || model != 2*time.Second) {
+					t.Errorf("%d, row says so %v, in the stream %v: model cools %v, account %v", status, d.SpentInside, late, model, whole)
+				}
+			}
+		}
+	}
+}
+
+// Places.
+
+const (
+	openaiPlace = `{"error":{"code":"unsupported_country_region_territory","message":"Country, region, or territory not supported","param":null,"type":"request_forbidden"}}`
+	geminiPlace = `{"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}`
+	page        = `<!DOCTYPE html><html><title>Just a moment...</title></html>`
+)
+
+func TestBlockedHere(t *testing.T) {
+	html := edge.Header{{Name: "content-type", Value: "text/html; charset=UTF-8"}}
+	for _, tt := range []struct {
+		name    string
+		a       answer
+		blocked bool
+	}{
+		{"OpenAI's code", answer{status: 403, body: openaiPlace}, true},
+		{"the code with 451", answer{status: 451, body: openaiPlace}, true},
+		{"the code beside nothing", answer{status: 403, body: `{"code":"unsupported_country_region_territory","message":"x"}`}, true},
+		{"Gemini's text", answer{status: 400, body: geminiPlace}, true},
+		{"Gemini's text in an array", answer{status: 400, body: "[" + geminiPlace + "]"}, true},
+		{"Anthropic's text", answer{status: 403, body: `{"error":{"type":"forbidden","message":"Request not allowed"}}`}, true},
+		{"a challenge", answer{status: 403, header: edge.Header{{Name: "cf-mitigated", Value: "challenge"}}}, true},
+		{"a page", answer{status: 403, header: html, body: page}, true},
+		{"a page of another type", answer{status: 403, body: "\n" + page}, true},
+		{"a page with 400", answer{status: 400, header: html, body: page}, false},
+		{"a page with 500", answer{status: 500, header: html, body: page}, false},
+		{"a plain 403", answer{status: 403, body: `{"error":{"message":"You have insufficient permissions"}}`}, false},
+		{"an empty 403", answer{status: 403}, false},
+		{"a plain 451", answer{status: 451, body: `{"error":{"message":"content refused"}}`}, false},
+		{"another precondition", answer{status: 400, body: `{"error":{"message":"Please enable billing.","status":"FAILED_PRECONDITION"}}`}, false},
+		{"the text within another", answer{status: 400, body: `{"error":{"message":"bad input: User location is not supported"}}`}, false},
+		{"the text elsewhere", answer{status: 400, body: `{"detail":"User location is not supported"}`}, false},
+		{"the code with 401", answer{status: 401, body: openaiPlace}, false},
+		{"the code with 500", answer{status: 500, body: openaiPlace}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.add(w.oauth("a", 0)).add(accounts("b")...)
+			n := 0
+			w.object = w.refresher(&n)
+			w.script["*"] = []answer{tt.a}
+			_, e := w.send()
+			if blocked := e.Code == "upstream_blocked_here"; blocked != tt.blocked {
+				t.Fatalf("got %+v", e)
+			}
+			if !tt.blocked {
+				return
+			}
+			_, whole := w.cooling("a")
+			if e.Status != tt.a.status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Pending(mid) {
+				t.Errorf("got %d, saw %s, %d refreshes, cools %v", e.Status, w.saw(), n, whole)
+			}
+			if strings.Contains(e.Message, "<") {
+				t.Errorf("shows a page: %s", e.Message)
+			}
+			w.now = w.now.Add(59 * time.Second)
+			if _, again := w.send(); w.saw() != "" || again == nil || again.Status != e.Status || again.Code != e.Code || again.Message != e.Message {
+				t.Errorf("within the minute: saw %q, got %+v, want %+v", w.saw(), again, e)
+			}
+			w.now = w.now.Add(time.Second)
+			w.script["*"] = []answer{{status: 200}}
+			if _, e := w.send(); e != nil || w.saw() != "a" {
+				t.Errorf("after it: saw %q, %v", w.saw(), e)
+			}
+		})
+	}
+}
+
+// A place is a provider's origin for one machine: another address of the
+// provider, another provider and another machine are not affected.
+func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
+	w := newWorld(t).add(accounts("ab")...)
+	c := w.call()
+	other := *openai
+	other.ID, other.BaseURL = "other", "https://else.example/v1"
+	next := w.target("mini")
+	next.Provider = &other
+	c.Targets = append(c.Targets, next)
+	w.script["*"] = []answer{{status: 403, body: openaiPlace}, {status: 200}}
+	for call, saw := range []string{"aa", "a"} {
+		res, e := w.sendCall(c)
+		if e != nil || res.Target.Model != "mini" || w.saw() != saw {
+			t.Errorf("call %d: saw %s, %v", call, w.saw(), e)
+		}
+	}
+	// The second account has an address of its own.
+	w = newWorld(t).add(accounts("ab")...)
+	c = w.call()
+	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		return &upstream.Request{Method: "POST", URL: "https://" + conn.ID + ".example/v1"}, nil
+	}
+	w.script[key("a")] = []answer{{status: 403, body: openaiPlace}}
+	if _, e := w.sendCall(c); e != nil || w.saw() != "ab" {
+		t.Errorf("saw %s, %v", w.saw(), e)
+	}
+	if _, e := w.sendCall(c); e != nil || w.saw() != "b" {
+		t.Errorf("then saw %s, %v", w.saw(), e)
+	}
+	// A place is the least of what is told.
+	w.script[key("b")] = []answer{{status: 429}}
+	if _, e := w.sendCall(c); e.Status != 429 {
+		t.Errorf("got %+v, want the limit", e)
+	}
+}
+
+func TestMemberOfAComboThatCannotServeIsPassed(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		body   string
+		goesOn bool
+	}{
+		{400, `{"error":{"message":"too long","code":"context_length_exceeded"}}`, true},
+		{400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 200000 maximum"}}`, true},
+		{404, `{"error":{"message":"The model gpt-4-32k has been deprecated","code":"model_not_found"}}`, true},
+		{404, `{"type":"error","error":{"type":"not_found_error","message":"model: claude-2"}}`, true},
+		{400, `{"error":{"message":"temperature must be at most 2"}}`, false},
+		{404, `{"error":{"message":"no such path"}}`, false},
+		{422, `{"error":{"message":"say: prompt is too long"}}`, false},
+	} {
+		w := newWorld(t).add(accounts("ab")...)
+		c := w.call()
+		w.script["*"] = []answer{{status: tt.status, body: tt.body}}
+		if _, e := w.sendCall(c); e.Status != tt.status || w.saw() != "a" {
+			t.Errorf("%s: a single model: saw %s, got %v", tt.body, w.saw(), e)
+		}
+		c.Targets = append(c.Targets, w.target("mini"))
+		w.script["*"] = []answer{{status: tt.status, body: tt.body}, {status: 200}}
+		if _, e := w.sendCall(c); (e == nil) != tt.goesOn {
+			t.Errorf("%s: a combo: saw %s, got %v", tt.body, w.saw(), e)
+		}
+		w.script["*"] = []answer{{status: tt.status, body: tt.body}}
+		if _, e := w.sendCall(c); e.Status != tt.status {
+			t.Errorf("%s: all members: got %v", tt.body, e)
+		}
+		c.Billable = true
+		if _, e := w.sendCall(c); e.Status != tt.status || w.saw() != "a" {
+			t.Errorf("%s: billable: saw %s, got %v", tt.body, w.saw(), e)
+		}
+		if w.pool.Pending(mid) {
+			t.Errorf("%s: there is something to report", tt.body)
+		}
+	}
+}
+
+func TestDocumentedErrorsAreThePublishedTable(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/reference/upstream-errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)^\| (.+) \| (\d{3}) \| (?:`+"`(.*?)`"+`)? ?\| (?:`+"`(.*?)`"+`)? ?\| (.+) \|$`).FindAllStringSubmatch(string(raw), -1) {
+		got = append(got, strings.Join(m[1:], "|"))
+	}
+	var want []string
+	for _, d := range documentedErrors {
+		want = append(want, fmt.Sprintf("%s|%d|%s|%s|%s", d.vendor, d.status, d.code, d.begins, d.means))
+		if d.status < 400 || d.status > 499 || (d.code == "") == (d.begins == "") {
+			t.Errorf("bad row %+v", d)
+		}
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("published:\n%s\nin the program:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
