@@ -158,7 +158,7 @@ for (const status of [401, 403]) {
     const { send, state } = await account();
     up.script = () => `status=${status}`;
     const got = await send();
-    assert.equal(got.status, status);
+    assert.deepEqual([got.status, JSON.parse(got.text).error.code], [401, "account_key_refused"]);
     assert.equal(up.seen.length, 2);
     assert.notEqual(up.seen[0].headers.authorization, up.seen[1].headers.authorization);
     assert.equal(idp.calls.length, 1);
