@@ -5,8 +5,8 @@ const enc = new TextEncoder();
 const FAULT = -2; // of an object's storage
 
 // How long an object may take, in ms. What a machine is now is asked before a
-// call: without an answer the replica will do. A token endpoint, and storing
-// its tokens, take up to 20 s.
+// call: without an answer the replica will do. A refresh answers within 10 s,
+// see worker.mjs.
 const snapshotMs = 10_000, objectMs = 30_000;
 
 // parseHead splits "name\nvalue\n…" into pairs.

@@ -12,9 +12,25 @@ import (
 	"weir/pkg/upstream"
 )
 
-// ErrCooling is the cause of the 429 that says that no account was tried
-// because all are cooling down.
+// ErrCooling is the cause of a failure that says that no account was tried
+// because all are cooling down; see Wait.
 var ErrCooling = errors.New("accounts: all are cooling down")
+
+// cooling is an ErrCooling with the smallest wait.
+type cooling struct{ wait time.Duration }
+
+func (*cooling) Error() string        { return ErrCooling.Error() }
+func (*cooling) Is(target error) bool { return target == ErrCooling }
+
+// Wait returns how long the first of the accounts cools down that an ErrCooling
+// is about.
+func Wait(err error) time.Duration {
+	var c *cooling
+	if errors.As(err, &c) {
+		return c.wait
+	}
+	return 0
+}
 
 // quotaCode is the structured code of an account that has used up its credit.
 const quotaCode = "insufficient_quota"

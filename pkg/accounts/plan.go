@@ -412,7 +412,7 @@ func (pl *plan) limited() error {
 		return waiting(&e, m.wait)
 	}
 	e := apierr.New(429, "rate_limit_exceeded", "all accounts for this model are rate limited")
-	e.Err = ErrCooling
+	e.Err = &cooling{m.wait}
 	return waiting(e, m.wait)
 }
 
@@ -440,6 +440,9 @@ func (pl *plan) refused(rank int) error {
 		e = apierr.New(status, blockedCode, "provider %s does not serve the place that this gateway calls from%s", m.conns[0].Provider, text)
 	}
 	e.Message, e.Header, e.NoRetry = cut(e.Message, maxMessage), header, true
+	if pl.attempts == 0 && m.wait > 0 {
+		e.Err = &cooling{m.wait}
+	}
 	return e
 }
 

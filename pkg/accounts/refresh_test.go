@@ -270,3 +270,63 @@ func TestTokenThatIsNotToBeHadAtTheMoment(t *testing.T) {
 		}
 	}
 }
+
+// A token that was refused and cannot be renewed for a passing reason is no
+// evidence against the account: nothing cools, callers may try again.
+func TestRefreshThatMayPassCoolsNothing(t *testing.T) {
+	for name, expires := range map[string]time.Duration{"refused": 0, "past its end": -time.Second} {
+		w := newWorld(t)
+		w.add(w.oauth("a", expires))
+		w.script["tok-a-generation1"] = []answer{{status: 401}}
+		asked := 0
+		w.object = func(string, []byte) (int, []byte, error) {
+			asked++
+			return 503, []byte(`{"error":{"message":"x","type":"x","code":"refresh_failed","retryAfterMs":4000}}`), nil
+		}
+		for call := range 3 {
+			_, e := w.send()
+			if e == nil || e.Status != 503 || e.Code != "token_unavailable" || e.RetryAfter != 4*time.Second-time.Duration(call)*time.Second || e.NoRetry {
+				t.Fatalf("%s, call %d: got %+v", name, call, e)
+			}
+			if asked != 1 {
+				t.Errorf("%s, call %d: the object was asked %d times within its wait", name, call, asked)
+			}
+			if sent := len(w.seen); sent != 1 && expires == 0 || sent != 0 && expires != 0 {
+				t.Errorf("%s, call %d: %d calls went out", name, call, sent)
+			}
+			w.now = w.now.Add(time.Second)
+		}
+		if model, whole := w.cooling("a"); model+whole != 0 || w.pool.Pending(mid) {
+			t.Errorf("%s: cools %v, %v", name, model, whole)
+		}
+		// Another account serves; a billable creation too, as 401 is a refusal.
+		w.add(w.oauth("b", 0))
+		for _, kind := range kinds {
+			if _, e := w.sendCall(w.kind(kind)); e != nil || w.seen[len(w.seen)-1] != "tok-b-generation1" {
+				t.Errorf("%s, %s: saw %v, %v", name, kind, w.seen, e)
+			}
+		}
+		w.now = w.now.Add(time.Second)
+		n := 0
+		w.object = w.refresher(&n)
+		if _, e := w.send(); e != nil || w.seen[len(w.seen)-1] != "tok-a-generation2" || n != 1 {
+			t.Errorf("%s: after the wait saw %v, %v", name, w.seen, e)
+		}
+	}
+}
+
+// What nobody can pass by waiting is a refusal as before.
+func TestRefreshThatIsRefusedCools(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", 0))
+	w.script["tok-a-generation1"] = []answer{{status: 401}}
+	w.object = func(string, []byte) (int, []byte, error) {
+		return 409, []byte(`{"error":{"message":"x","type":"x","code":"refresh_refused"}}`), nil
+	}
+	if _, e := w.send(); e.Status != 401 || e.Code != "account_key_refused" {
+		t.Errorf("got %+v", e)
+	}
+	if _, whole := w.cooling("a"); whole != 2*time.Minute {
+		t.Errorf("cools %v", whole)
+	}
+}

@@ -127,7 +127,9 @@ func Token(ctx context.Context, do upstream.Doer, s Signer, k *Key, scope, token
 	}
 	// An assertion is base64url and dots: nothing to escape.
 	body := "grant_type=" + strings.ReplaceAll(grant, ":", "%3A") + "&assertion=" + assertion
-	status, header, answer, err := oauth.Answer(ctx, do, oauth.Form(tokenURL, []byte(body)))
+	req := oauth.Form(tokenURL, []byte(body))
+	req.HeaderTimeout, req.Timeout = oauth.RefreshTimeout, oauth.RefreshTimeout
+	status, header, answer, err := oauth.Answer(ctx, do, req)
 	if err != nil {
 		return oauth.Token{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/oauth"
 	"weir/pkg/store"
+	"weir/pkg/upstream"
 )
 
 const (
@@ -29,6 +30,7 @@ type intentRow struct {
 	// not known, the refresh token may have been used up.
 	Unknown int   `json:"unknown,omitempty"`
 	Refused int   `json:"refused,omitempty"` // counts the refusals since the last token
+	Passing int   `json:"passing,omitempty"` // counts the failures in a row that may pass
 	Until   int64 `json:"until,omitempty"`   // not before, as the endpoint asked
 	Done    bool  `json:"done,omitempty"`
 }
@@ -47,11 +49,23 @@ func renewable(c *store.Connection) (field string, sealed store.Sealed) {
 	return "", ""
 }
 
-// wait tells when a connection may be refreshed again: once in 60 s, and after
-// calls without an answer or with a refusal later each time.
+// retryAfter are the pauses, in ms, after the first failures that may pass: a
+// 5xx, or a broken connection.
+var retryAfter = [...]int64{1000, 4000, 15_000}
+
+// wait returns when a connection may be refreshed again: once in 60 s, after a
+// failure that may pass sooner, and after calls without an answer or with a
+// refusal later each time.
 func (i *intentRow) wait(every int64) int64 {
 	if i.At == 0 {
 		return 0
+	}
+	if n := i.Passing; n > 0 {
+		pause := every << min(max(n-len(retryAfter)-1, 0), 5)
+		if n <= len(retryAfter) {
+			pause = retryAfter[n-1]
+		}
+		return max(i.At+pause, i.Until)
 	}
 	return max(i.At+every<<min(max(i.Unknown-1, i.Refused-1, 0), 5), i.Until)
 }
@@ -87,8 +101,11 @@ func (o *Object) refresh(r *request) (any, error) {
 	var intent intentRow
 	r.load(intentPrefix+id, &intent)
 	if until := intent.wait(o.refreshEvery(row.Provider)); r.now < until && r.now >= intent.At {
-		if intent.Done {
+		switch {
+		case intent.Done:
 			return nil, apierr.New(409, "refreshed_recently", "the token was refreshed a moment ago")
+		case intent.Refused > 0 && intent.Passing == 0:
+			return nil, refreshRefused()
 		}
 		return nil, later("refresh_failed", msec(until-r.now))
 	}
@@ -104,6 +121,8 @@ func (o *Object) refresh(r *request) (any, error) {
 			return nil, later("refresh_in_progress", time.Second)
 		}
 	}
+	// Until the outcome is known, nobody asks again: should this process end, the
+	// endpoint may still be about to rotate the token.
 	r.intend(rows, intentRow{At: r.now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
 	r.due = true
 	if err := r.commit(); err != nil {
@@ -131,7 +150,7 @@ func (o *Object) refresh(r *request) (any, error) {
 	}
 	r.due = true
 	var f *oauth.Failure
-	outcome, text := intentRow{At: r.now, Unknown: intent.Unknown, Refused: intent.Refused + 1}, ""
+	outcome, text := intentRow{At: r.now, Unknown: intent.Unknown, Refused: intent.Refused}, ""
 	switch {
 	case err == nil:
 		issues := make([]*issued, len(rows))
@@ -144,7 +163,7 @@ func (o *Object) refresh(r *request) (any, error) {
 		return o.storeTokens(r, issues)
 	case errors.As(err, &f) && f.Kind == oauth.Reauth:
 		for i := range rows {
-			rows[i].Status, rows[i].LastError = needsReauth, f.Code
+			rows[i].Status, rows[i].LastError = needsReauth, revoked(f.Code, field, intent.Unknown > 0)
 			r.del(intentPrefix + rows[i].ID)
 			r.putConn(&rows[i])
 			r.audit(o, "system", "refresh", rows[i].ID, []string{"status"})
@@ -154,21 +173,36 @@ func (o *Object) refresh(r *request) (any, error) {
 		}
 		return nil, reauth()
 	case f == nil:
+		outcome.Refused++
 		text = "the token request could not be made"
 	case notSent(err) != nil:
+		outcome.Passing = intent.Passing + 1
 		text = "token endpoint: " + notSent(err).Error()
-	case f.Unknown(): // the intent stands
-		outcome.At, text = 0, shownFailure(f)
+	case f.Kind == oauth.Refused:
+		outcome.Refused++
+		outcome.Until, text = r.now+f.RetryAfter.Milliseconds(), shownFailure(f)
+	case f.Kind == oauth.Lost, errors.Is(err, upstream.ErrTimeout):
+		outcome.Unknown, text = intent.Unknown+1, shownFailure(f)
 	default:
+		if f.Unknown() {
+			outcome.Unknown = intent.Unknown + 1
+		}
+		outcome.Passing = intent.Passing + 1
 		outcome.Until, text = r.now+f.RetryAfter.Milliseconds(), shownFailure(f)
 	}
-	if outcome.At != 0 {
-		r.intend(rows, outcome)
-	}
+	r.intend(rows, outcome)
 	for i := range rows {
 		r.setError(rows[i].ID, text)
 	}
-	return nil, o.failedRefresh(r, err, row.Provider)
+	if err := r.commit(); err != nil {
+		return nil, err
+	}
+	e := later("refresh_failed", msec(outcome.wait(o.refreshEvery(row.Provider))-r.now))
+	if f != nil && f.Kind == oauth.Refused {
+		e = refreshRefused()
+	}
+	e.Err = err
+	return nil, e
 }
 
 // copies gives the other connections with the same refresh token: a provider
@@ -212,16 +246,6 @@ func (t *tx) unchanged(rows []connRow) (out []connRow) {
 		}
 	}
 	return out
-}
-
-// failedRefresh keeps what is known and makes the answer.
-func (o *Object) failedRefresh(r *request, cause error, providerID string) error {
-	if err := r.commit(); err != nil {
-		return err
-	}
-	e := later("refresh_failed", msec(o.refreshEvery(providerID)))
-	e.Err = cause
-	return e
 }
 
 // storeTokens makes new tokens durable and releases those of the first. Should the storage
@@ -293,6 +317,26 @@ func (o *Object) saveTokens(r *request) {
 
 func reauth() error {
 	return apierr.New(409, needsReauth, "the provider no longer accepts the refresh token: connect the account again")
+}
+
+// revoked says to the owner why a sign-in is over.
+func revoked(code, field string, lost bool) string {
+	if code == "" {
+		code = "no code"
+	}
+	if field == store.ServiceAccount {
+		return "Google no longer accepts the key file (" + code + "). Replace it."
+	}
+	if lost {
+		return "The provider has revoked the sign-in (" + code + "): an earlier answer of its token endpoint was lost, so a refresh token that was already used went out again. Connect the account again."
+	}
+	return "The provider no longer accepts the sign-in (" + code + "). Connect the account again."
+}
+
+// refreshRefused is the answer while the token endpoint refuses the client or
+// the request: asking again changes nothing until somebody acts.
+func refreshRefused() *apierr.Error {
+	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to renew the token")
 }
 
 func later(code string, wait time.Duration) *apierr.Error {

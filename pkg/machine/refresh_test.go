@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/edge"
 	"weir/pkg/store"
 )
 
@@ -106,7 +108,7 @@ func TestLostAnswerEndsInOneNeedsReauth(t *testing.T) {
 		t.Errorf("%d calls, want 2: the lost one and one attempt", w.idp.calls)
 	}
 	v := w.ok("GET", "/api/providers/"+id, "")
-	if v.Get("status").Str != needsReauth || v.Get("lastError").Str != "invalid_grant" {
+	if v.Get("status").Str != needsReauth || !strings.Contains(v.Get("lastError").Str, "revoked the sign-in (invalid_grant)") || !strings.Contains(v.Get("lastError").Str, "Connect the account again") {
 		t.Errorf("got %s", v.Raw)
 	}
 	// Typed in again, it works again.
@@ -120,7 +122,10 @@ func TestDefiniteRefusalsAreTriedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		body   string
-	}{{500, "oops"}, {503, `{"error":"invalid_grant"}`}, {400, `{"error":"invalid_client"}`}, {429, `{}`}, {302, ``}} {
+		code   string
+		later  int64 // ms
+	}{{500, "oops", "refresh_failed", 1000}, {503, `{"error":"invalid_grant"}`, "refresh_failed", 1000}, {429, `{}`, "refresh_failed", 1000}, {302, ``, "refresh_failed", 1000},
+		{400, `{"error":"invalid_client"}`, "refresh_refused", 0}} {
 		t.Run(fmt.Sprint(tt.status, tt.body), func(t *testing.T) {
 			w := newWorld(t)
 			w.create()
@@ -128,12 +133,11 @@ func TestDefiniteRefusalsAreTriedAgain(t *testing.T) {
 			gen := w.replica().Connections[0].TokenGeneration
 			w.idp.answer = func() (int, string, bool) { return tt.status, tt.body, false }
 			_, a := w.call("refresh", refreshBody(id, gen))
-			if !isFailure(a, "refresh_failed") || a.Get("error.retryAfterMs").Int() <= 0 {
+			if !isFailure(a, tt.code) || a.Get("error.retryAfterMs").Int() != tt.later {
 				t.Fatal(a.Raw)
 			}
-			w.call("refresh", refreshBody(id, gen))
-			if w.idp.calls != 1 {
-				t.Fatal("asked again at once")
+			if _, a := w.call("refresh", refreshBody(id, gen)); w.idp.calls != 1 || !isFailure(a, tt.code) {
+				t.Fatalf("asked again at once: %s", a.Raw)
 			}
 			w.clock.add(61 * time.Second)
 			w.want(200, "refresh", refreshBody(id, gen))
@@ -363,4 +367,72 @@ func TestServiceAccountsSignTheirClaim(t *testing.T) {
 	if got := w.replica().Connections[0].AuthType; got != "service_account" {
 		t.Errorf("authType %q", got)
 	}
+}
+
+// A failure that may pass is tried again after 1, 4 and 15 s, then as often as
+// any refresh.
+func TestPassingFailuresAreTriedAgainSoon(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		w := newWorld(t)
+		w.create()
+		id := w.oauth()
+		gen := w.replica().Connections[0].TokenGeneration
+		began := w.clock.Now()
+		var tried []time.Duration
+		for range 400 {
+			w.idp.answer = func() (int, string, bool) {
+				tried = append(tried, w.clock.Now().Sub(began))
+				return 503, "busy", lost
+			}
+			if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, "refresh_failed") || a.Get("error.retryAfterMs").Int() <= 0 {
+				t.Fatal(a.Raw)
+			}
+			w.clock.add(500 * time.Millisecond)
+		}
+		const s = time.Second
+		if want := []time.Duration{0, s, 5 * s, 20 * s, 80 * s}; !slices.Equal(tried, want) {
+			t.Errorf("lost %v: tried after %v, want %v", lost, tried, want)
+		}
+		w.clock.add(10 * time.Minute)
+		w.idp.answer = nil
+		w.want(200, "refresh", refreshBody(id, gen))
+		if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != "active" || v.Get("lastError").Exists() {
+			t.Errorf("got %s", v.Raw)
+		}
+	}
+}
+
+// The endpoint has said for how long.
+func TestPassingFailureWithAWait(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	w.idp.header = edge.Header{{Name: "retry-after", Value: "30"}}
+	w.idp.answer = func() (int, string, bool) { return 503, "", false }
+	if _, a := w.call("refresh", refreshBody(id, gen)); a.Get("error.retryAfterMs").Int() != 30_000 {
+		t.Errorf("got %s", a.Raw)
+	}
+}
+
+// An endpoint that gives no answer in time may still rotate: a minute passes
+// before the one attempt more.
+func TestTimeoutOfATokenEndpointIsNotTriedAgainSoon(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.oauth()
+	gen := w.replica().Connections[0].TokenGeneration
+	w.idp.during = func() { w.clock.add(60 * time.Second) }
+	w.idp.timeout = true
+	if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, "refresh_failed") || a.Get("error.retryAfterMs").Int() != 60_000 {
+		t.Errorf("got %s", a.Raw)
+	}
+	w.idp.during, w.idp.timeout = nil, false
+	w.clock.add(59 * time.Second)
+	w.call("refresh", refreshBody(id, gen))
+	if w.idp.calls != 1 {
+		t.Errorf("%d calls within the minute", w.idp.calls)
+	}
+	w.clock.add(time.Second)
+	w.want(200, "refresh", refreshBody(id, gen))
 }

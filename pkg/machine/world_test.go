@@ -203,6 +203,8 @@ type idp struct {
 	lastForm     url.Values
 	keepRefresh  bool
 	lastEndpoint string
+	header       edge.Header // of every answer
+	timeout      bool        // there is no answer in time
 }
 
 var errLost = fmt.Errorf("connection lost: %w", upstream.ErrNetwork)
@@ -235,7 +237,10 @@ func (c *idpCall) Wait() (*upstream.Response, error) {
 	p.calls++
 	p.lastForm, p.lastEndpoint = c.form, c.url
 	reply := func(status int, body string) (*upstream.Response, error) {
-		return &upstream.Response{Status: status, Header: edge.Header{}, Body: stream.FromString(body)}, nil
+		return &upstream.Response{Status: status, Header: p.header, Body: stream.FromString(body)}, nil
+	}
+	if p.timeout {
+		return nil, fmt.Errorf("token endpoint: %w", upstream.ErrTimeout)
 	}
 	if p.answer != nil {
 		status, body, lost := p.answer()

@@ -177,7 +177,7 @@ func (e *Engine) Callback(ctx context.Context, session, redirectURI, query strin
 	body.add("code", code)
 	body.add("redirect_uri", f.RedirectURI)
 	body.add("code_verifier", verifier.Reveal())
-	t, err := exchange(ctx, e.Doer(p, f.Note), p, body, e.Now())
+	t, err := exchange(ctx, e.Doer(p, f.Note), p, body, callTimeout, e.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,10 @@ import (
 // callTimeout limits one call of a provider.
 const callTimeout = 10 * time.Second
 
+// RefreshTimeout limits a refresh: a slow endpoint may have rotated the refresh
+// token long before it answers, so giving up early loses the account.
+const RefreshTimeout = 60 * time.Second
+
 // Refresh trades a refresh token for a new access token. When the answer has
 // no refresh token, Token.Refresh is the one given. An error is a *Failure;
 // whether and when to ask again is the caller's decision (reliability T60).
@@ -22,7 +26,7 @@ func Refresh(ctx context.Context, do upstream.Doer, p *Provider, refresh store.S
 	var f form
 	f.add("grant_type", "refresh_token")
 	f.add("refresh_token", refresh.Reveal())
-	t, err := exchange(ctx, do, p, f, now)
+	t, err := exchange(ctx, do, p, f, RefreshTimeout, now)
 	if err == nil && t.Refresh.IsZero() {
 		t.Refresh = refresh
 	}
@@ -30,8 +34,8 @@ func Refresh(ctx context.Context, do upstream.Doer, p *Provider, refresh store.S
 }
 
 // exchange calls the token endpoint as the provider's client.
-func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, now time.Time) (Token, error) {
-	status, header, body, err := post(ctx, do, p.TokenURL, p.identify(&f), f)
+func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit time.Duration, now time.Time) (Token, error) {
+	status, header, body, err := post(ctx, do, p.TokenURL, p.identify(&f), f, limit)
 	if err != nil {
 		return Token{}, err
 	}
@@ -94,8 +98,9 @@ func unanswered(err error) Kind {
 	return Transient
 }
 
-func post(ctx context.Context, do upstream.Doer, url, authorization string, f form) (int, edge.Header, []byte, error) {
+func post(ctx context.Context, do upstream.Doer, url, authorization string, f form, limit time.Duration) (int, edge.Header, []byte, error) {
 	req := Form(url, f)
+	req.HeaderTimeout, req.Timeout = limit, limit
 	if authorization != "" {
 		req.Header.Add("authorization", authorization)
 	}

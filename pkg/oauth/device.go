@@ -101,7 +101,7 @@ func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, 
 			return nil, err
 		}
 	}
-	status, header, answer, err := post(ctx, e.Doer(p, note), p.DeviceURL, authorization, body)
+	status, header, answer, err := post(ctx, e.Doer(p, note), p.DeviceURL, authorization, body, callTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 	if err := e.save(key, d); err != nil {
 		return nil, err
 	}
-	t, err := exchange(ctx, e.Doer(p, d.Note), p, body, e.Now())
+	t, err := exchange(ctx, e.Doer(p, d.Note), p, body, callTimeout, e.Now())
 	again := e.active(key)
 	mine := again != nil && again.ID == d.ID
 	if err == nil {

@@ -322,8 +322,9 @@ func pollError(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	shown := apierr.New(503, "account_cooling_down", "the account that made the video is cooling down")
-	shown.RetryAfter, shown.NoRetry, shown.Err = max(e.RetryAfter, time.Second), e.NoRetry, err
+	shown := apierr.New(503, "account_cooling_down", "the account that made the video cannot be asked at the moment: %s", e.Message)
+	shown.RetryAfter, shown.Err = max(accounts.Wait(err), time.Second), err
+	shown.NoRetry = shown.RetryAfter > time.Minute
 	return shown
 }
 

@@ -17,7 +17,7 @@ const fresh = (kind) => `${kind}-canary-${randomBytes(18).toString("base64url")}
 // The result has `url`, `calls` (the forms of POST /token), `deviceCalls`,
 // `revocations`, `faults` (what becomes of the next token calls: "lost" grants
 // and cuts the connection, "reset" only cuts it, "stall" never answers, "html", a status as a number,
-// {status, json, header}, or {slow: ms, then}), `issue()`, `expire()`, `accepts(field)`,
+// {status, json, header}, {slow: ms, then}, or {until: promise, then}), `issue()`, `expire()`, `accepts(field)`,
 // `approve(url)`, `secrets` (all that must never be seen) and `close()`.
 export async function start({ clientId = "weir-at-idp", clientSecret = "client-secret-canary-0123456789", basic = false, life = 3600, issuer = "" } = {}) {
   const idp = { calls: [], deviceCalls: [], revocations: 0, faults: [], deviceFaults: [], life, interval: 1, secrets: new Set(clientSecret ? [clientSecret] : []), clientId, clientSecret, pollGaps: [] };
@@ -111,6 +111,7 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
     calls.push(form);
     let fault = (path === "/token" ? idp.faults : idp.deviceFaults).shift();
     if (fault?.slow) { await wait(fault.slow); fault = fault.then; }
+    if (fault?.until) { await fault.until; fault = fault.then; }
     if (fault === "stall") return; // until the caller gives up
     if (fault === "reset") return void res.socket.resetAndDestroy();
     if (fault === "html") return void res.writeHead(200, { "content-type": "text/html" }).end("<p>signed out");

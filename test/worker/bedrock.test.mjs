@@ -197,10 +197,10 @@ test("a wrong secret, a stale token, an unknown key: the next account answers", 
     // Signed anew, for the other region.
     assert.deepEqual(cloud.seen.map((s) => s.host), [`bedrock-runtime.${region}.amazonaws.com`, "bedrock-runtime.us-west-2.amazonaws.com"]);
     const list = (await operator.call("GET", `/${m.machineId}/api/models/availability`));
-    assert.match(JSON.stringify(list), /unauthorized/);
+    assert.match(JSON.stringify(list), /key_refused/);
   }
   const m = await machine(aws({ ...long, secret: "not-the-secret-0123456789" }));
-  await assert.rejects(m.openai.chat.completions.create({ model: `bedrock/${nova}`, messages: hello }), (e) => e.status === 403 && e.code === "InvalidSignatureException" && !e.message.includes(long.id));
+  await assert.rejects(m.openai.chat.completions.create({ model: `bedrock/${nova}`, messages: hello }), (e) => e.status === 401 && e.code === "account_key_refused" && /signature/.test(e.message) && !e.message.includes(long.id));
 });
 
 test("a clock that is wrong counts as a refusal", async () => {

@@ -84,7 +84,9 @@ for (const slow of [0, 1500]) {
     while (Date.now() < until2) assert.ok((await send()).status >= 400);
     assert.equal(idp.calls.length, 2);
     const now = await state();
-    assert.equal(now.lastError, "invalid_grant");
+    assert.match(now.lastError, /^The provider has revoked the sign-in \(invalid_grant\).+Connect the account again\.$/);
+    const told = await send();
+    assert.deepEqual([told.status, JSON.parse(told.text).error.code, told.headers.get("x-should-retry")], [401, "account_key_refused", "false"]);
     // Typed in anew, it works.
     const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
     await operator.call("PUT", `/${machineId}/api/providers/${connection.id}`, { accessToken, refreshToken });
@@ -132,6 +134,54 @@ test("a slow token endpoint: every caller waits for the one call", async () => {
   assert.deepEqual([...new Set(all.map((a) => a.status))], [200]);
   assert.equal(idp.calls.length, 1);
 });
+
+// gate is a token endpoint that answers when told.
+function gate() {
+  let open;
+  const until = new Promise((resolve) => { open = resolve; });
+  return { until, open };
+}
+
+test("a token endpoint slower than any caller waits loses nothing: 503 meanwhile, or another account, and one call", async () => {
+  const { send, state, connection, machineId } = await account();
+  idp.expire();
+  const { until: told, open } = gate();
+  idp.faults.push({ until: told });
+  const all = await Promise.all(Array.from({ length: 50 }, send));
+  for (const a of all) {
+    assert.deepEqual([a.status, JSON.parse(a.text).error.code], [503, "token_unavailable"], a.text);
+    assert.ok(Number(a.headers.get("retry-after")) >= 1 && a.headers.get("x-should-retry") !== "false");
+  }
+  assert.equal(idp.calls.length, 1, "no second attempt starts while the first may still rotate");
+  assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, [], "nothing cools");
+  // Another account serves at once, while the refresh goes on.
+  const second = await operator.connect(machineId, { provider, priority: 9, apiKey: "a-key-of-its-own", providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" } });
+  up.script = (req) => (idp.accepts(req.headers.authorization) || req.headers.authorization === "Bearer a-key-of-its-own" ? null : "status=401");
+  const served = await until("the second account is known", async () => { const got = await send(); return got.status === 200 ? got : null; });
+  assert.equal(served.headers.get("x-weir-connection-id"), second.id);
+  assert.equal(idp.calls.length, 1);
+  open();
+  await until("the new token", async () => (await state()).tokenGeneration > connection.tokenGeneration);
+  const after = await until("the first account serves again", async () => { const got = await send(); assert.equal(got.status, 200, got.text); return got.headers.get("x-weir-connection-id") === connection.id; });
+  assert.ok(after);
+  assert.deepEqual([idp.calls.length, idp.revocations, (await state()).status], [1, 0, "active"]);
+});
+
+for (const fault of [503, 500, "reset"]) {
+  test(`one ${fault} of the token endpoint costs seconds, not minutes`, async () => {
+    const { send, state, machineId } = await account();
+    idp.expire();
+    idp.faults.push(fault);
+    const first = await Promise.all(Array.from({ length: 20 }, send));
+    for (const a of first) assert.ok(a.status === 503 && JSON.parse(a.text).error.code === "token_unavailable" || a.status === 200, a.text);
+    assert.ok(first.some((a) => a.status === 503 && a.headers.get("retry-after") === "1"));
+    assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, []);
+    await until("the next attempt", async () => (await send()).status === 200, 10_000);
+    assert.deepEqual([idp.calls.length, idp.revocations], [2, 0]);
+    const now = await state();
+    assert.deepEqual([now.status, now.lastError], ["active", undefined]);
+  });
+}
 
 test("an end that is stored is known before the call: nothing goes out with an expired token", async () => {
   const { send } = await account({ expiresAt: Date.now() - 1000 });

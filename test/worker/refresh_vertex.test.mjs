@@ -68,7 +68,7 @@ test("a key that Google has revoked needs another one", async () => {
   const { send, state, machineId, connection } = await account();
   google.fault = { status: 400, headers: { "content-type": "application/json" }, body: JSON.stringify({ error: "invalid_grant", error_description: "canary" }) };
   assert.ok((await send()).status >= 400);
-  assert.deepEqual([(await state()).status, (await state()).lastError], ["needs_reauth", "invalid_grant"]);
+  assert.deepEqual([(await state()).status, (await state()).lastError], ["needs_reauth", "Google no longer accepts the key file (invalid_grant). Replace it."]);
   for (let i = 0; i < 5; i++) await send();
   assert.equal(google.calls.length, 1);
   google.fault = null;

@@ -170,7 +170,7 @@ test("an account whose plan is used up is left alone for an hour, and all of the
   const { data } = await me.call("GET", "/api/models/availability");
   assert.ok(data[0].until - Date.now() > 55 * 60_000, JSON.stringify(data));
   const again = await me.ask({ query: "q" });
-  assert.equal(again.status, 429);
+  assert.deepEqual([again.status, again.body.error.code, again.headers.get("x-should-retry")], [402, "insufficient_quota", "false"]);
   assert.equal(up.seen.length, 1);
 });
 
