@@ -219,8 +219,12 @@ func Splice(body []byte, at Span, with []byte) []byte {
 
 // Quote appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func Quote(dst []byte, s string) []byte {
+	return append(Escape(append(dst, '"'), s), '"')
+}
+
+// Escape appends s as it stands between the quotes of a JSON string.
+func Escape(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -255,5 +259,5 @@ func Quote(dst []byte, s string) []byte {
 		i++
 		start = i
 	}
-	return append(append(dst, s[start:]...), '"')
+	return append(dst, s[start:]...)
 }

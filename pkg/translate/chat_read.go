@@ -134,7 +134,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 	forEach(messages, func(_, m gjson.Result) bool {
 		q.did(pieceWork + len(m.Raw))
 		q.messages = room(q.messages, messages)
-		err = readChatMessage(i, m, q)
+		err = readChatMessage(i, recordOf(m), q)
 		i++
 		return err == nil
 	})
@@ -144,7 +144,7 @@ func readChatRequest(root gjson.Result, q *request) (err error) {
 	return err
 }
 
-func readChatMessage(i int, m gjson.Result, q *request) error {
+func readChatMessage(i int, m record, q *request) error {
 	at := "messages[" + strconv.Itoa(i) + "]"
 	content := m.Get("content")
 	r := str(m.Get("role"))
@@ -153,13 +153,13 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 	}
 	switch r {
 	case "system", "developer":
-		blocks, err := chatContent(at, content)
+		blocks, err := chatContent(&q.pacer, at, content)
 		if err != nil {
 			return err
 		}
 		q.messages = append(q.messages, message{system, blocks})
 	case "user":
-		blocks, err := chatContent(at, content)
+		blocks, err := chatContent(&q.pacer, at, content)
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
 		}
 		var err error
-		if b.parts, err = chatContent(at, content); err != nil {
+		if b.parts, err = chatContent(&q.pacer, at, content); err != nil {
 			return err
 		}
 		// Consecutive results belong to one turn.
@@ -191,9 +191,9 @@ func readChatMessage(i int, m gjson.Result, q *request) error {
 	return nil
 }
 
-func readChatAssistant(at string, m gjson.Result, q *request) error {
-	blocks := chatThinking(m, "")
-	content, err := chatContent(at, m.Get("content"))
+func readChatAssistant(at string, m record, q *request) error {
+	blocks := chatThinking(&q.pacer, m, "")
+	content, err := chatContent(&q.pacer, at, m.Get("content"))
 	if err != nil {
 		return err
 	}
@@ -204,6 +204,7 @@ func readChatAssistant(at string, m gjson.Result, q *request) error {
 	q.dropSet("audio", m.Get("audio.id").Raw)
 	calls := m.Get("tool_calls")
 	forEach(calls, func(_, c gjson.Result) bool {
+		q.did(pieceWork + len(c.Raw))
 		blocks = append(room(blocks, calls), chatCall(c))
 		return true
 	})
@@ -231,7 +232,7 @@ func (q *request) oldID(name string) string {
 // chatThinking reads the reasoning of a message: reasoning_details, where it
 // is signed, or the plain fields. own is whose signatures an upstream's
 // answer carries; empty is the format's issuer.
-func chatThinking(m gjson.Result, own string) (blocks []block) {
+func chatThinking(pace *pacer, m record, own string) (blocks []block) {
 	plain := str(m.Get("reasoning_content"))
 	if plain == "" {
 		plain = str(m.Get("reasoning"))
@@ -241,6 +242,7 @@ func chatThinking(m gjson.Result, own string) (blocks []block) {
 	last := int64(-1)
 	details := m.Get("reasoning_details")
 	forEach(details, func(_, v gjson.Result) bool {
+		pace.did(pieceWork + len(v.Raw))
 		format := str(v.Get("format"))
 		index := int64(-1)
 		if n := v.Get("index"); n.Type == gjson.Number {
@@ -328,8 +330,8 @@ func chatCall(c gjson.Result) block {
 }
 
 // chatContent reads a content: a text, or an array of parts.
-func chatContent(at string, v gjson.Result) ([]block, error) {
-	return contentOf(at, v, func(p gjson.Result) (b block, err error) {
+func chatContent(pace *pacer, at string, v gjson.Result) ([]block, error) {
+	return contentOf(pace, at, v, func(p record) (b block, err error) {
 		switch t := str(p.Get("type")); t {
 		case "text":
 			b.text = str(p.Get("text"))
@@ -372,7 +374,7 @@ func chatContent(at string, v gjson.Result) ([]block, error) {
 }
 
 // contentOf reads a content that is a text, or an array of parts.
-func contentOf(at string, v gjson.Result, part func(gjson.Result) (block, error)) (blocks []block, err error) {
+func contentOf(pace *pacer, at string, v gjson.Result, part func(record) (block, error)) (blocks []block, err error) {
 	switch {
 	case v.Type == gjson.String:
 		return []block{{text: v.Str}}, nil
@@ -383,7 +385,8 @@ func contentOf(at string, v gjson.Result, part func(gjson.Result) (block, error)
 	}
 	forEach(v, func(_, p gjson.Result) bool {
 		var b block
-		b, err = part(p)
+		pace.did(pieceWork + len(p.Raw))
+		b, err = part(recordOf(p))
 		blocks = append(room(blocks, v), b)
 		return err == nil
 	})

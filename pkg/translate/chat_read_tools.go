@@ -11,6 +11,7 @@ func readChatTools(v gjson.Result, q *request) (err error) {
 		return apierr.Invalid("tools", "tools must be an array.")
 	}
 	forEach(v, func(_, t gjson.Result) bool {
+		q.did(pieceWork + len(t.Raw))
 		switch kind := str(t.Get("type")); kind {
 		case "function":
 			q.tools = append(room(q.tools, v), function(t.Get("function")))

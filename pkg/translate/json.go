@@ -2,6 +2,7 @@ package translate
 
 import (
 	"strconv"
+	"unicode/utf8"
 	"unsafe"
 
 	"weir/pkg/fields"
@@ -41,7 +42,25 @@ func (d *doc) close(bracket byte) {
 	}
 }
 
-func (d *doc) str(key, value string) { d.key(key); d.b = fields.Quote(d.b, value) }
+func (d *doc) str(key, value string) {
+	d.key(key)
+	if d.pace == nil || len(value) <= maxWork {
+		d.b = fields.Quote(d.b, value)
+		return
+	}
+	d.b = append(d.b, '"')
+	for len(value) > maxWork {
+		n := maxWork
+		for n > maxWork-utf8.UTFMax && !utf8.RuneStart(value[n]) {
+			n--
+		}
+		d.b = fields.Escape(d.b, value[:n])
+		d.pace.did(n)
+		d.done = len(d.b)
+		value = value[n:]
+	}
+	d.b = append(fields.Escape(d.b, value), '"')
+}
 
 // opt writes a string that is not empty.
 func (d *doc) opt(key, value string) {

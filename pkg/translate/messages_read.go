@@ -183,6 +183,7 @@ func readMessagesTools(v gjson.Result, q *request) error {
 		return apierr.Invalid("tools", "tools must be an array.")
 	}
 	forEach(v, func(_, t gjson.Result) bool {
+		q.did(pieceWork + len(t.Raw))
 		switch kind := str(t.Get("type")); {
 		case kind == "" || kind == "custom":
 			f := tool{name: str(t.Get("name")), description: str(t.Get("description")), strict: boolean(t.Get("strict")), cache: cacheOf(t.Get("cache_control"))}
@@ -220,9 +221,11 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 		return nil, apierr.Invalid(at, "content is nested too deeply.")
 	}
 	defer func() { q.depth-- }()
-	forEach(v, func(_, p gjson.Result) bool {
+	forEach(v, func(_, element gjson.Result) bool {
 		var b block
 		ok := true
+		q.did(pieceWork + len(element.Raw))
+		p := recordOf(element)
 		switch t := str(p.Get("type")); t {
 		case "text":
 			b.text = str(p.Get("text"))
@@ -273,7 +276,6 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 		}
 		b.cache = cacheOf(p.Get("cache_control"))
 		if ok {
-			q.did(pieceWork)
 			blocks = append(room(blocks, v), b)
 		}
 		return err == nil

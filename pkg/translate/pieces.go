@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"strings"
+
 	"weir/pkg/apierr"
 	"weir/pkg/fields"
 
@@ -94,6 +96,45 @@ func grow[T any](list []T, most int) []T {
 	return append(make([]T, 0, max(min(room, most), n+1)), list...)
 }
 
+// record is an object whose members are found without reading all of it for
+// each, where it is long.
+type record struct {
+	gjson.Result
+	names   []string
+	members []gjson.Result
+}
+
+// longRecord is from how many bytes on an object is read once for all members.
+const longRecord = 64 << 10
+
+func recordOf(v gjson.Result) record {
+	r := record{Result: v}
+	if len(v.Raw) < longRecord || !v.IsObject() {
+		return r
+	}
+	v.ForEach(func(k, x gjson.Result) bool {
+		r.names, r.members = append(r.names, k.Str), append(r.members, x)
+		return len(r.names) < many
+	})
+	if len(r.names) == many {
+		r.names = nil // too many to look through
+	}
+	return r
+}
+
+// Get returns the value at a path.
+func (r record) Get(path string) gjson.Result {
+	if r.names == nil || strings.IndexByte(path, '.') >= 0 {
+		return r.Result.Get(path)
+	}
+	for i, name := range r.names {
+		if name == path {
+			return r.members[i]
+		}
+	}
+	return gjson.Result{}
+}
+
 // Work between two pauses: bytes, of which each piece counts for some.
 const (
 	maxWork   = 1 << 20
@@ -106,8 +147,11 @@ type pacer struct {
 	work  int
 }
 
-// did counts n bytes of work.
+// did counts n bytes of work. On nil it does nothing.
 func (p *pacer) did(n int) {
+	if p == nil {
+		return
+	}
 	if p.work += n; p.work >= maxWork && p.pause != nil {
 		p.work = 0
 		p.pause()

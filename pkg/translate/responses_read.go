@@ -136,7 +136,7 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 	}
 	switch kind {
 	case "message":
-		blocks, err := responsesContent(at, v.Get("content"))
+		blocks, err := responsesContent(&q.pacer, at, v.Get("content"))
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			return apierr.Invalid(at+".call_id", "An output needs call_id.")
 		}
 		var err error
-		if b.parts, err = responsesContent(at, v.Get("output")); err != nil {
+		if b.parts, err = responsesContent(&q.pacer, at, v.Get("output")); err != nil {
 			return err
 		}
 		q.add(user, b)
@@ -209,8 +209,8 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 }
 
 // responsesContent reads a content or output: a text, or an array of parts.
-func responsesContent(at string, v gjson.Result) ([]block, error) {
-	return contentOf(at, v, func(p gjson.Result) (b block, err error) {
+func responsesContent(pace *pacer, at string, v gjson.Result) ([]block, error) {
+	return contentOf(pace, at, v, func(p record) (b block, err error) {
 		switch t := str(p.Get("type")); t {
 		case "input_text", "output_text", "text", "summary_text":
 			b.text = str(p.Get("text"))
@@ -241,6 +241,7 @@ func readResponsesTools(v gjson.Result, q *request) error {
 		return apierr.Invalid("tools", "tools must be an array.")
 	}
 	forEach(v, func(_, t gjson.Result) bool {
+		q.did(pieceWork + len(t.Raw))
 		switch kind := str(t.Get("type")); {
 		case kind == "function":
 			q.tools = append(room(q.tools, v), function(t))
