@@ -80,7 +80,7 @@ func (d *dialect) rewrite(p *part) []byte {
 	c.Reset(p.body)
 	for c.Object(); c.Key(); {
 		key := c.KeySpan()
-		purposeGiven = purposeGiven || d.purpose != "" && c.KeyIs(d.purpose)
+		purpose := d.purpose != "" && c.KeyIs(d.purpose)
 		field := -1
 		for i := range names {
 			if c.KeyIs(names[i]) {
@@ -112,12 +112,19 @@ func (d *dialect) rewrite(p *part) []byte {
 				member(d.dimensions, raw)
 			}
 		case fUser:
+			if v.Kind == fields.Null {
+				break
+			}
 			if d.user {
 				member("user", raw)
 			} else {
 				p.drop(fUser)
 			}
 		default:
+			if purpose && v.Kind == fields.Null {
+				break
+			}
+			purposeGiven = purposeGiven || purpose
 			if len(out) > 1 {
 				out = append(out, ',')
 			}
@@ -213,7 +220,7 @@ func (a *answer) readItem(c *fields.Cursor) error {
 			default:
 				return errShape
 			}
-		case c.KeyIs("index"):
+		case c.KeyIs("index") && c.Kind() != fields.Null:
 			n, ok := number(a.body, c.Value())
 			if !ok || n >= maxInputs {
 				return errShape

@@ -110,3 +110,35 @@ func shape(path []any, v map[string]any) string {
 	}
 	return b.String()
 }
+
+// Without returns a JSON document without its members that are null, for what
+// passes as it came. What is not JSON is returned as it is.
+func Without(document []byte) string {
+	var doc any
+	if json.Unmarshal(document, &doc) != nil {
+		return string(document)
+	}
+	b, err := json.Marshal(without(doc))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func without(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, x := range v {
+			if x == nil {
+				delete(v, name)
+			} else {
+				v[name] = without(x)
+			}
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = without(x)
+		}
+	}
+	return v
+}
