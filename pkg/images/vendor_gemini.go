@@ -59,7 +59,7 @@ var gemini = shape{
 			// The call was answered: there is no image because of the prompt.
 			return nil, apierr.New(400, "content_filter", "the provider made no image of this prompt")
 		}
-		if u := doc.Get("usageMetadata"); u.Exists() {
+		if u := doc.Get("usageMetadata"); u.IsObject() {
 			m.usage = map[string]int64{
 				"input_tokens": u.Get("promptTokenCount").Int(), "output_tokens": u.Get("candidatesTokenCount").Int() + u.Get("thoughtsTokenCount").Int(),
 				"total_tokens": u.Get("totalTokenCount").Int(),
