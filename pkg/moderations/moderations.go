@@ -207,19 +207,23 @@ func (x *exchange) check(resp *upstream.Response) error {
 		if told.IsBool() {
 			continue
 		}
-		verdict, ok := `{"flagged":false,`, !told.Exists() && r.Get("categories.@keys.#").Int() > 0
+		verdict, judged, ok := "false", false, told.Type == gjson.Null
 		r.Get("categories").ForEach(func(_, v gjson.Result) bool {
 			if v.Type == gjson.True {
-				verdict = `{"flagged":true,`
+				verdict = "true"
 			}
-			ok = ok && v.IsBool()
+			judged = judged || v.IsBool()
+			ok = ok && (v.IsBool() || v.Type == gjson.Null) // null: it is not judged for this
 			return ok
 		})
-		if !ok {
+		if !ok || !judged {
 			return media.BadBody(errors.New("a verdict is neither true nor false"))
 		}
-		at := r.Index
-		raw = fields.Splice(raw, fields.Span{Start: at, End: at + 1}, []byte(verdict))
+		span, text := fields.Span{Start: r.Index, End: r.Index + 1}, `{"flagged":`+verdict+`,`
+		if told.Exists() {
+			span, text = fields.Span{Start: told.Index, End: told.Index + len(told.Raw)}, verdict
+		}
+		raw = fields.Splice(raw, span, []byte(text))
 	}
 	x.answer = raw
 	return nil

@@ -47,10 +47,20 @@ func TestTheAnswerHasAVerdict(t *testing.T) {
 	}
 }
 
+// A category that a model does not judge is null, and so may the verdict be.
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	w, h := world(t, `{"results":[ {"flagged":null,"categories":{"hate":true,"illicit":null}} , {"categories":{"hate":false,"illicit":null},"flagged":null}]}`)
+	resp, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":["a","b"],"model":"mod/m"}`))
+	got := gjson.Parse(fakeup.Body(t, resp, err))
+	if !gjson.Valid(got.Raw) || got.Get("results.#.flagged").Raw != "[true,false]" || strings.Count(got.Raw, "flagged") != 2 {
+		t.Errorf("got %s", got.Raw)
+	}
+}
+
 func TestBrokenAnswers(t *testing.T) {
 	for _, body := range []string{"", "null", `{}`, `{"results":{}}`, `{"results":[1]}`, `{"results":[{}]}`, `{"results":[`,
-		`{"results":[{"categories":{}}]}`, `{"results":[{"flagged":null,"categories":{"hate":true}}]}`, `{"results":[{"flagged":"yes","categories":{"hate":true}}]}`,
-		`{"results":[{"categories":{"hate":"yes"}}]}`, `{"results":[{"categories":{"hate":true,"violence":null}}]}`} {
+		`{"results":[{"categories":{}}]}`, `{"results":[{"flagged":null,"categories":{"hate":null}}]}`, `{"results":[{"flagged":"yes","categories":{"hate":true}}]}`,
+		`{"results":[{"categories":{"hate":"yes"}}]}`, `{"results":[{"categories":{"hate":true,"violence":1}}]}`} {
 		w, h := world(t, body)
 		_, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":"a","model":"mod/m"}`))
 		if err == nil {

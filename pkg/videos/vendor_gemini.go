@@ -80,7 +80,7 @@ func readGemini(_ string, _ int, body []byte) (state, bool) {
 	video := doc.Get("response.generateVideoResponse")
 	switch e := doc.Get("error"); {
 	case !doc.Get("done").Bool():
-	case e.Exists():
+	case e.Exists() && e.Type != gjson.Null:
 		s.Status, s.Code, s.Message = "failed", strings.ToLower(e.Get("status").Str), e.Get("message").Str
 		if s.Code == "" {
 			s.Code = textOf(e.Get("code"))
