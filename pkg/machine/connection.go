@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	minSecret   = 8 // bytes; a shorter one cannot be kept out of texts
 	maxSecret   = 8 << 10
 	last4From   = 20 // characters from which the last four may be shown
 	maxOther    = 16 << 10
@@ -156,8 +155,6 @@ func secretOf(in *input, name string) (string, bool) {
 	case v.Type != gjson.String:
 		in.fail(name, "must be a string")
 	case s == "":
-	case len(s) < minSecret:
-		in.fail(name, "is too short for a credential: at least %d characters", minSecret)
 	case len(s) > maxSecret:
 		in.fail(name, "is longer than %d bytes", maxSecret)
 	case !provider.SafeValue(s):
@@ -422,14 +419,23 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 			delete(last4, f)
 		}
 	}
+	removed, ok := c.secrets[store.APIKey]
 	switch {
-	case !hasCredential(sealed) && (hadAny || r.Status == needsCred):
+	case ok && removed == "" && !hasCredential(sealed) && !wantsCredential(r.Provider):
+		r.Status, r.LastError = "", "" // called without one from now on
+		t.del(healthPrefix + r.ID)
+		t.clearCooldowns(r.ID)
+	case !hasCredential(sealed) && (hadAny || r.Status == needsCred || wantsCredential(r.Provider)):
 		r.Status = needsCred
 	case renewed:
 		r.Status, r.LastError = "", ""
 		r.TokenGeneration++
 		t.del(intentPrefix + r.ID)
+		t.del(healthPrefix + r.ID)
 		t.clearCooldowns(r.ID)
+	}
+	if r.Seq != 0 && r.Origin != origin { // another host: what was known is not its
+		t.del(healthPrefix + r.ID)
 	}
 	r.Secrets, r.Last4, r.Origin = sealed, last4, origin
 	if len(sealed) == 0 {

@@ -84,7 +84,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) error {
 			if got.row.ExpiresAt == 0 {
 				got.row.ExpiresAt = had.ExpiresAt
 			}
-		} else if d := provider.Lookup(got.row.Provider); d != nil && len(got.secrets) == 0 && d.Auth.Scheme != provider.None && !d.Auth.Optional {
+		} else if d := provider.Lookup(got.row.Provider); d != nil && len(got.secrets) == 0 && (d.Compatible || wantsCredential(got.row.Provider)) {
 			got.row.Status = needsCred
 		}
 		if err := c.o.finishConnection(c.tx, got); err != nil {

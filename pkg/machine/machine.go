@@ -90,6 +90,7 @@ var ops = [...]struct {
 	{"create", (*Object).create},
 	{"delete", (*Object).remove},
 	{"probe", (*Object).probe},
+	{"tested", (*Object).tested},
 	{"exists", (*Object).existing},
 	{"tick", (*Object).tick},
 	{"session.open", (*Object).sessionOpen},

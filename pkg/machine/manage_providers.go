@@ -27,6 +27,9 @@ type connView struct {
 	Generation      int64                      `json:"generation"`
 	TokenGeneration int64                      `json:"tokenGeneration"`
 	Status          string                     `json:"status"` // active, inactive, needs_credential, needs_reauth, cooling
+	Health          string                     `json:"health"` // ready, untested, key_refused, out_of_credit, limited, unreachable, failing
+	HealthAt        int64                      `json:"healthAt,omitempty"`
+	LastSuccessAt   int64                      `json:"lastSuccessAt,omitempty"`
 	LastError       string                     `json:"lastError,omitempty"`
 	CooldownUntil   int64                      `json:"cooldownUntil,omitempty"`
 }
@@ -67,6 +70,9 @@ func (t *tx) view(c *connRow, cools []store.Cooldown) connView {
 			v.CooldownUntil = max(v.CooldownUntil, cool.Until)
 		}
 	}
+	var known healthRow
+	v.Health, known = t.health(c, cools)
+	v.HealthAt, v.LastSuccessAt = known.At, known.SucceedAt
 	switch {
 	case c.Status != "":
 		v.Status = c.Status
@@ -193,6 +199,7 @@ func (c *change) providerDelete() (any, error) {
 	c.del(intentPrefix + row.ID)
 	c.del(errorPrefix + row.ID)
 	c.forgetRefusals(row.ID)
+	c.del(healthPrefix + row.ID)
 	c.clearCooldowns(row.ID)
 	c.due, c.status = true, 204
 	return nil, nil

@@ -68,6 +68,7 @@ func (o *Object) report(r *request) (any, error) {
 			r.refuse(f)
 		}
 	}
+	r.noteReport(&rep, has)
 	limited := r.count(rep.Keys)
 	r.use(rep.Usage)
 	r.record(rep.Requests)

@@ -20,6 +20,7 @@ const (
 	coolPrefix     = "cool:"
 	errorPrefix    = "error:"
 	refusalPrefix  = "refusal:"
+	healthPrefix   = "health:"
 	countPrefix    = "count:"
 	usagePrefix    = "usage:"
 	requestPrefix  = "request:"

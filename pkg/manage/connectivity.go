@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,10 +15,12 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
 	"weir/pkg/machine"
+	"weir/pkg/models"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/stream"
+	"weir/pkg/upstream"
 )
 
 const (
@@ -37,24 +40,73 @@ type Connectivity struct {
 }
 
 // TestResult is the outcome of a connection test. Status is the upstream's, 0
-// when there is none to tell; Error one of unauthorized, quota, rate_limited,
-// not_found, rejected, failed, connection_failed, unsupported, no_credentials.
+// when none answered. Error is null, or one of unauthorized, quota,
+// rate_limited, not_found, rejected, failed, blocked, timeout,
+// connection_failed, unsupported, no_credentials; Message says the same to a
+// person. Model is the model that was called, "" where the test asked for the
+// list of models.
 type TestResult struct {
-	OK        bool   `json:"ok"`
-	LatencyMs int64  `json:"latencyMs"`
-	Status    int    `json:"status"`
-	Error     string `json:"error,omitempty"`
-	Model     string `json:"model,omitempty"`
+	OK        bool    `json:"ok"`
+	LatencyMs int64   `json:"latencyMs"`
+	Status    int     `json:"status"`
+	Error     *string `json:"error"`
+	Message   string  `json:"message,omitempty"`
+	Model     string  `json:"model,omitempty"`
+}
+
+// testTexts are the messages of errors.
+var testTexts = map[string]string{
+	"unauthorized":      "The provider refused the API key",
+	"quota":             "The account is out of credit",
+	"rate_limited":      "The provider limits the rate of this account at the moment",
+	"not_found":         "The provider does not know this model, or the base URL is wrong",
+	"rejected":          "The provider rejected the test request",
+	"failed":            "The provider answered with an error of its own",
+	"blocked":           "The provider refuses calls from this location",
+	"timeout":           "The provider did not answer in time",
+	"connection_failed": "The provider could not be reached, or its answer is not one of this API",
+	"unsupported":       "No model is known that a test could call",
+	"no_credentials":    "This connection has no usable credential",
+}
+
+// fail returns the outcome of a test that failed.
+func fail(code string, status int) TestResult {
+	text := testTexts[code]
+	if status > 0 {
+		text += " (status " + strconv.Itoa(status) + ")"
+	}
+	return TestResult{Status: status, Error: &code, Message: text + "."}
+}
+
+// healthOf returns the word by which the object is told of an outcome; ok is
+// false where it says nothing about the account.
+func healthOf(r TestResult) (reason string, ok bool) {
+	if r.OK {
+		return "", true
+	}
+	switch *r.Error {
+	case "unauthorized":
+		return "key_refused", true
+	case "quota":
+		return "out_of_credit", true
+	case "connection_failed", "timeout":
+		return "unreachable", true
+	case "failed":
+		return "failing", true
+	}
+	return "", false
 }
 
 // Test answers {"model"}, or nothing, with a TestResult: one chat call with
 // max_tokens 16, or one embedding where the provider has no chat, or one search
-// for one result where it only searches. An answer of reasoning alone is ok. At
-// most ten tests a minute.
+// for one result where it only searches, or else the provider's list of models.
+// An answer of reasoning alone is ok. At most ten tests a minute.
 //
-// Nothing of a failed probe's body is shown. Where the address is the tenant's
-// own choice every failure is the same answer, with its time in one of three
-// classes: a test must not tell what listens where (reliability T18).
+// Nothing of a failed probe's body is shown. The asker may manage the machine,
+// so the upstream's status is shown for a base URL of its own too: it could
+// read it in the list of requests. The time of a call that nothing answered is
+// in one of three classes (reliability T18). The outcome is the connection's
+// health from then on.
 func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	b, err := jsonBody(c)
 	if err != nil {
@@ -72,20 +124,84 @@ func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*edge.Response, 
 	conn := m.Connection(id)
 	row := provider.Lookup(conn.Provider)
 	if row == nil {
-		return shown(TestResult{Error: "unsupported"})
+		return shown(fail("unsupported", 0))
 	}
-	call, endpoint := h.testCall(ctx, c, m, conn, row, model)
-	if endpoint == nil {
-		return shown(TestResult{Error: "unsupported"})
+	out := h.try(ctx, c, m, conn, row, model)
+	if out.Status == 0 && conn.Data.BaseURL != "" {
+		out.LatencyMs = delayClass(out.LatencyMs)
 	}
-	start := h.Now()
-	out := outcome(endpoint(ctx, call))
-	out.LatencyMs = h.Now().Sub(start).Milliseconds()
-	out.Model = call.Trace.Model
-	if !out.OK && conn.Data.BaseURL != "" {
-		out = TestResult{LatencyMs: delayClass(out.LatencyMs), Error: "connection_failed"}
+	if err := h.tell(ctx, c.MachineID, id, out); err != nil {
+		return nil, err
 	}
 	return shown(out)
+}
+
+// try makes the calls of a test.
+func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) TestResult {
+	if conn.Status == "needs_credential" {
+		return fail("no_credentials", 0)
+	}
+	start := h.Now()
+	var listed *TestResult
+	if model == "" && !(row.Search && !row.Has(catalog.LLM)) {
+		model, listed = h.firstModel(ctx, c, m, conn, row)
+	}
+	var out TestResult
+	call, endpoint := h.testCall(c, m, conn, row, model)
+	switch {
+	case endpoint != nil:
+		start = h.Now()
+		out = outcome(endpoint(ctx, call))
+		out.Model = call.Trace.Model
+	case listed == nil && h.Models != nil && row.Serves("models") && !row.Models.None:
+		_, out = h.list(ctx, c, m, conn)
+	case listed != nil:
+		out = *listed
+	default:
+		out = fail("unsupported", 0)
+	}
+	out.LatencyMs = h.Now().Sub(start).Milliseconds()
+	return out
+}
+
+// tell reports an outcome to the object.
+func (h *Connectivity) tell(ctx context.Context, machineID, connection string, r TestResult) error {
+	reason, ok := healthOf(r)
+	if !ok {
+		return nil
+	}
+	body, err := json.Marshal(struct {
+		ID     string `json:"connectionId"`
+		Reason string `json:"reason"`
+		Status int    `json:"status"`
+	}{connection, reason, r.Status})
+	if err != nil {
+		return err
+	}
+	_, err = (&Handler{Objects: h.Objects}).ask(ctx, machineID, "tested", body)
+	return err
+}
+
+// list asks the upstream for its models. Where it has none to list, or the list
+// is empty, the outcome says so.
+func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection) (ids []string, out TestResult) {
+	call := *c
+	call.Machine = m
+	ids, err := h.Models.Probe(ctx, &call, conn)
+	status, answered := models.UpstreamStatus(err)
+	switch {
+	case err == nil && len(ids) > 0:
+		return ids, TestResult{OK: true, Status: 200}
+	case err == nil:
+		return nil, fail("unsupported", 200)
+	case answered:
+		return nil, fail(statusCode(status), status)
+	case errors.Is(err, provider.ErrNoCredential):
+		return nil, fail("unsupported", 0)
+	case errors.Is(err, upstream.ErrTimeout):
+		return nil, fail("timeout", 0)
+	}
+	return nil, fail("connection_failed", 0)
 }
 
 // probe asks the object to admit a test. It gives the machine as it is now.
@@ -127,16 +243,13 @@ func testModel(b []byte) (string, error) {
 
 // testCall makes the call of a test: to a machine that has only this
 // connection, so that nothing else can answer.
-func (h *Connectivity) testCall(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) (*auth.Call, Endpoint) {
+func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) (*auth.Call, Endpoint) {
 	only := *conn
 	only.Inactive = false
 	only.Data.Prefix = ""
 	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only}, Settings: m.Settings}
 	alone := snapshot.New(rec)
 	searches := row.Search && !row.Has(catalog.LLM)
-	if model == "" && !searches {
-		model = h.firstModel(ctx, c, m, conn, row)
-	}
 	if model == "" && !searches {
 		return nil, nil
 	}
@@ -180,43 +293,40 @@ func (h *Connectivity) testCall(ctx context.Context, c *auth.Call, m *snapshot.M
 
 // firstModel picks the model of a test: the first that the connection enables,
 // else the provider's first chat model, else its first for embeddings, else
-// the first that the upstream lists.
-func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) string {
+// the first that the upstream lists. Where it asked for the list, it also
+// returns what came of that.
+func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
 	for _, id := range conn.Data.EnabledModels {
 		for _, lead := range []string{conn.Data.Prefix, row.Alias, row.ID} {
 			if lead != "" {
 				id = strings.TrimPrefix(id, lead+"/")
 			}
 		}
-		return id
+		return id, nil
 	}
 	known := catalog.Models(row.Alias)
 	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
 		for i := range known {
 			if known[i].Kind == kind && row.Has(kind) {
-				return known[i].ID
+				return known[i].ID, nil
 			}
 		}
 	}
 	for i := range m.CustomModels {
 		if a := m.CustomModels[i].ProviderAlias; a == row.ID || a == row.Alias || a == conn.Data.Prefix && a != "" {
-			return m.CustomModels[i].ID
+			return m.CustomModels[i].ID, nil
 		}
 	}
-	if h.Models == nil || !row.Serves("models") {
-		return ""
+	if h.Models == nil || !row.Serves("models") || row.Models.None {
+		return "", nil
 	}
-	call := *c
-	call.Machine = m
-	resp, err := h.Models.Connection(ctx, &call, conn)
-	if err != nil || resp.Status != 200 {
-		return ""
+	ids, out := h.list(ctx, c, m, conn)
+	for _, id := range ids {
+		if k := kindOf(row, id); k == catalog.LLM || k == catalog.Embedding {
+			return id, &out
+		}
 	}
-	b, err := stream.ReadAll(resp.Body, maxTestBody)
-	if err != nil {
-		return ""
-	}
-	return gjson.GetBytes(b, "data.0.id").Str
+	return "", &out
 }
 
 func kindOf(row *provider.Descriptor, model string) catalog.Kind {
@@ -236,19 +346,19 @@ func outcome(resp *edge.Response, err error) TestResult {
 	var e *apierr.Error
 	switch {
 	case errors.As(err, &e):
-		return TestResult{Status: shownStatus(e), Error: errorCode(e)}
+		return fail(errorCode(e), shownStatus(e))
 	case err != nil:
-		return TestResult{Error: "connection_failed"}
+		return fail("connection_failed", 0)
 	}
 	b, err := stream.ReadAll(resp.Body, maxTestBody)
 	a := gjson.ParseBytes(b)
 	if err != nil || !gjson.ValidBytes(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() && !a.Get("results").IsArray() {
-		return TestResult{Error: "connection_failed"}
+		return fail("connection_failed", 0)
 	}
 	return TestResult{OK: true, Status: resp.Status}
 }
 
-// shownStatus gives the upstream's status, 0 where it has not answered.
+// shownStatus returns the upstream's status, 0 where it has not answered.
 func shownStatus(e *apierr.Error) int {
 	switch e.Code {
 	case "upstream_unreachable", "upstream_timeout", "no_credentials", "key_unavailable", "unsupported_endpoint", "upstream_redirect", "bad_upstream_body", "empty_upstream":
@@ -257,30 +367,43 @@ func shownStatus(e *apierr.Error) int {
 	return e.Status
 }
 
-// errorCode gives the one word that a failure is told in.
+// errorCode returns the one word for a failure of the data plane.
 func errorCode(e *apierr.Error) string {
 	switch e.Code {
 	case "no_credentials", "key_unavailable":
 		return "no_credentials"
 	case "unsupported_endpoint":
 		return "unsupported"
+	case "upstream_timeout":
+		return "timeout"
+	case "upstream_blocked_here":
+		return "blocked"
+	case "insufficient_quota", "account_out_of_credit":
+		return "quota"
 	}
 	if shownStatus(e) == 0 {
 		return "connection_failed"
 	}
+	return statusCode(e.Status)
+}
+
+// statusCode returns the word for an upstream's status.
+func statusCode(status int) string {
 	switch {
-	case e.Status == 401, e.Status == 403:
+	case status == 401, status == 403:
 		return "unauthorized"
-	case e.Status == 402:
+	case status == 402:
 		return "quota"
-	case e.Status == 429:
-		return "rate_limited"
-	case e.Status == 404:
+	case status == 404:
 		return "not_found"
-	case e.Status < 500:
+	case status == 429:
+		return "rate_limited"
+	case status >= 400 && status < 500:
 		return "rejected"
+	case status >= 500:
+		return "failed"
 	}
-	return "failed"
+	return "connection_failed" // a redirect
 }
 
 // delayClass gives one of three classes of time, in milliseconds.

@@ -204,6 +204,7 @@ func TestForwardedCalls(t *testing.T) {
 func TestConnectivity(t *testing.T) {
 	const good = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,0.2]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`
 	own := `{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1","enabledModels":["my-embed-model"]}}`
+	bare := strings.Replace(own, `,"enabledModels":["my-embed-model"]`, "", 1)
 	known := `{"provider":"voyage","apiKey":"sk-0123456789abcdef"}`
 	lost := func() (int, string, error) { return 0, "", upstream.ErrNetwork }
 	says := func(status int, body string) func() (int, string, error) {
@@ -214,21 +215,29 @@ func TestConnectivity(t *testing.T) {
 		answer     func() (int, string, error)
 		want       string
 	}{
-		{"works", known, says(200, good), `{"ok":true,"latencyMs":120,"status":200}`},
+		{"works", known, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
 		{"wrong key", known, says(401, `{"error":{"message":"Incorrect key sk-0123456789abcdef"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"limited", known, says(429, `{}`), `{"ok":false,"latencyMs":120,"status":429,"error":"rate_limited"}`},
 		{"unknown model", known, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
 		{"refused", known, lost, `{"ok":false,"latencyMs":120,"status":0,"error":"connection_failed"}`},
-		{"own address works", own, says(200, good), `{"ok":true,"latencyMs":120,"status":200}`},
-		{"own address is inactive", strings.Replace(own, `{`, `{"isActive":false,`, 1), says(200, good), `{"ok":true,"latencyMs":120,"status":200}`},
-		// What listens at an address of the tenant's own choice is not told.
-		{"own address refuses", own, lost, ""},
-		{"own address is silent", own, func() (int, string, error) { return 0, "", upstream.ErrTimeout }, ""},
-		{"own address has a web page", own, says(200, `<html>router login</html>`), ""},
-		{"own address forbids", own, says(403, `{"error":{"message":"no"}}`), ""},
-		{"own address has no such path", own, says(404, `not found`), ""},
-		{"own address fails", own, says(500, `panic`), ""},
-		{"own address redirects", own, says(302, ``), ""},
+		{"own address works", own, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
+		{"own address is inactive", strings.Replace(own, `{`, `{"isActive":false,`, 1), says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
+		// Failures at a base URL are told apart; the time of a call that nothing
+		// answered is in a class.
+		{"own address refuses the key", own, says(401, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"own address forbids", own, says(403, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":403,"error":"unauthorized"}`},
+		{"own address has no such path", own, says(404, `not found`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
+		{"own address has no credit", own, says(402, `{}`), `{"ok":false,"latencyMs":120,"status":402,"error":"quota"}`},
+		{"own address fails", own, says(500, `panic`), `{"ok":false,"latencyMs":120,"status":500,"error":"failed"}`},
+		{"own address refuses to connect", own, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		{"own address is silent", own, func() (int, string, error) { return 0, "", upstream.ErrTimeout }, `{"ok":false,"latencyMs":1000,"status":0,"error":"timeout"}`},
+		{"own address has a web page", own, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		{"own address redirects", own, says(302, ``), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		// Without a model the list of models is asked.
+		{"list refuses the key", bare, says(401, `{}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"list is not found", bare, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
+		{"list is empty", bare, says(200, `{"data":[]}`), `{"ok":false,"latencyMs":120,"status":200,"error":"unsupported"}`},
+		{"list of a server that cannot be reached", bare, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,17 +246,27 @@ func TestConnectivity(t *testing.T) {
 			id := w.connect(tt.conn)
 			w.answer = tt.answer
 			status, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
-			if tt.want == "" {
-				tt.want = `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`
-			}
 			got := gjson.Get(a.Raw, "@this").Raw
-			if i := strings.Index(got, `,"model"`); i > 0 {
-				got = got[:i] + "}"
+			for _, field := range []string{`,"message"`, `,"model"`} {
+				if i := strings.Index(got, field); i > 0 {
+					got = got[:i] + "}"
+				}
+			}
+			if ok := a.Get("ok").Bool(); ok == (a.Get("message").Str != "") {
+				t.Errorf("message %q", a.Get("message").Str)
+			}
+			_, row, _ := w.call(w.h.Forward, "GET", "/api/providers/{id}", "", "", param(id))
+			health := map[string]string{"": "ready", "unauthorized": "key_refused", "quota": "out_of_credit", "failed": "failing", "timeout": "unreachable", "connection_failed": "unreachable"}[a.Get("error").Str]
+			if health == "" {
+				health = "untested"
+			}
+			if row.Get("health").Str != health {
+				t.Errorf("health %q, want %q", row.Get("health").Str, health)
 			}
 			if status != 200 || got != tt.want {
 				t.Errorf("got %d %s, want %s", status, a.Raw, tt.want)
 			}
-			if len(w.sent) == 0 || gjson.Get(w.bodies[0], "model").Str == "" || strings.Contains(a.Raw, "sk-0123") {
+			if len(w.sent) == 0 || tt.conn != bare && gjson.Get(w.bodies[0], "model").Str == "" || strings.Contains(a.Raw, "sk-0123") {
 				t.Errorf("%d calls, body %q", len(w.sent), w.bodies)
 			}
 			if strings.Contains(tt.conn, "example.com") && !strings.HasPrefix(w.sent[0].URL, "https://api.example.com/v1/") {

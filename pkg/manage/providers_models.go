@@ -14,6 +14,7 @@ import (
 // connectionModels is the part of models.Handler used here.
 type connectionModels interface {
 	Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*edge.Response, error)
+	Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error)
 }
 
 // ProviderModels serves GET /api/providers/{id}/models: the upstream's own list.

@@ -2,12 +2,14 @@ package models
 
 import (
 	"context"
+	"errors"
 
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/upstream"
 )
 
 // Connection answers GET /api/providers/{connectionId}/models: what the
@@ -53,4 +55,36 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 	body := appendDetailedList(nil, entries, h.Now().Unix())
 	body = append(body[:len(body)-1], `,"source":"`+source+`"}`...)
 	return answerJSON(body), nil
+}
+
+// Probe asks the upstream of one connection for its models and returns their
+// ids. The error is the upstream's failure: UpstreamStatus reads its status.
+func (h *Handler) Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error) {
+	row := provider.Lookup(conn.Provider)
+	if row == nil || !row.Serves("models") || row.Models.None {
+		return nil, provider.ErrNoEndpoint
+	}
+	hop, err := provider.Hop(c.Header)
+	if err != nil {
+		return nil, err
+	}
+	h.Live.discover(ctx, c.Machine, hop, []*scope{newScope(c.Machine.Machine, row, conn)}, total)
+	e := h.Live.entry(c.Machine, conn)
+	if e.failed != nil {
+		return nil, e.failed
+	}
+	if e.list == nil {
+		return nil, upstream.ErrTimeout
+	}
+	for i := range e.list.Models {
+		ids = append(ids, e.list.Models[i].ID)
+	}
+	return ids, nil
+}
+
+// UpstreamStatus returns the status of an answer outside 2xx.
+func UpstreamStatus(err error) (status int, ok bool) {
+	var s statusError
+	ok = errors.As(err, &s)
+	return int(s), ok
 }

@@ -60,6 +60,7 @@ type live struct {
 	list       *Live    // last good one; nil before that
 	at         time.Time
 	tried      time.Time // when the last attempt ended
+	failed     error     // why it failed
 	refreshing time.Time // when a refresh began; zero when none is under way
 	silent     bool      // the last attempt ran out of time
 	full       time.Time // when an attempt last had all the time that spec 4.2 gives
@@ -254,7 +255,7 @@ func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop edge.Fiel
 		}
 		list, err := l.finish(ctx, j)
 		e := j.entry
-		e.tried, e.refreshing = l.Now(), time.Time{}
+		e.tried, e.refreshing, e.failed = l.Now(), time.Time{}, err
 		if !j.short {
 			e.full = e.tried
 		}

@@ -353,7 +353,7 @@ func authorize(h *edge.Header, d *Descriptor, a *Auth, conn *store.Connection, c
 			named(h, a, key)
 			return nil
 		}
-		if bearer(h, token) {
+		if bearer(h, token) || a.Optional {
 			return nil
 		}
 	case GoogleSA:

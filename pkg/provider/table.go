@@ -62,6 +62,7 @@ const (
 var (
 	openAILike = Descriptor{
 		Family: OpenAI, Compatible: true,
+		Auth: Auth{Optional: true}, // local servers ask for no key
 		Kinds: []catalog.Kind{
 			catalog.LLM, catalog.Embedding, catalog.Image, catalog.TTS, catalog.STT,
 			catalog.ImageToText, catalog.Rerank,
@@ -88,8 +89,8 @@ var (
 	}
 	anthropicLike = Descriptor{
 		Family: Anthropic, Compatible: true,
-		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true}, // spec 4.2.4
-		Header: [][2]string{{"anthropic-version", "2023-06-01"}},             // spec 9
+		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true, Optional: true}, // spec 4.2.4
+		Header: [][2]string{{"anthropic-version", "2023-06-01"}},                             // spec 9
 		Kinds:  []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
 		Endpoints: []Endpoint{
 			{Name: "messages", URL: "{baseUrl}/messages"},

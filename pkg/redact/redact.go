@@ -23,8 +23,8 @@ import (
 // Mask stands where a credential was.
 const Mask = "***"
 
-// minValue is the length under which a value cannot be told from chance. Such
-// values are refused when a connection is saved.
+// minValue is the length under which a value cannot be told from chance. Local
+// servers are given such values ("ollama", "EMPTY"); they are not masked.
 const minValue = 8
 
 // maxSkip is the number of line ends, NULs and blanks that may stand between

@@ -1,0 +1,182 @@
+package machine
+
+import (
+	"encoding/json"
+
+	"weir/pkg/apierr"
+	"weir/pkg/provider"
+	"weir/pkg/store"
+)
+
+// The health of a connection is what its last call showed. It is shown to
+// people; the plan of accounts depends on cooldowns alone, so a change of it
+// moves no generation.
+const (
+	healthReady       = "ready"         // the last call succeeded
+	healthUntested    = "untested"      // nothing has been called since the credential was set
+	healthKeyRefused  = "key_refused"   // 401 or 403
+	healthOutOfCredit = "out_of_credit" // 402, or the code insufficient_quota
+	healthLimited     = "limited"       // 429, until the cooldown ends
+	healthUnreachable = "unreachable"   // no answer at all
+	healthFailing     = "failing"       // 5xx, or an unusable answer
+)
+
+// okEvery is how often a success is stored of a connection that works anyway.
+const okEvery = minuteMs
+
+// healthRow is the last thing known of a connection; Reason is "" for success.
+type healthRow struct {
+	Reason    string `json:"reason,omitempty"`
+	Status    int    `json:"status,omitempty"` // of the upstream, 0 where none answered
+	At        int64  `json:"at"`
+	SucceedAt int64  `json:"succeedAt,omitempty"` // last success
+}
+
+// reasonOf returns what an attempt says about its account, "" for nothing: a
+// refused request, a limit and a refused place are not the account's state.
+func reasonOf(status int, code string) string {
+	switch {
+	case code == "upstream_blocked_here":
+		return ""
+	case code == "upstream_unreachable", code == "upstream_timeout":
+		return healthUnreachable
+	case status == 402, code == "insufficient_quota":
+		return healthOutOfCredit
+	case status == 401, status == 403:
+		return healthKeyRefused
+	case status >= 500 && status != 529:
+		return healthFailing
+	}
+	return ""
+}
+
+// noteHealth records the outcome of a call at a time; reason "" is success.
+// What is older than the row is ignored.
+func (t *tx) noteHealth(conn, reason string, status int, at int64) {
+	at = min(at, t.now)
+	var row healthRow
+	known := t.load(healthPrefix+conn, &row)
+	if known && (at < row.At && row.At <= t.now || reason == "" && row.Reason == "" && at < row.At+okEvery && row.At <= t.now) {
+		return
+	}
+	row.Reason, row.Status, row.At = reason, status, at
+	if reason == "" {
+		row.Status, row.SucceedAt = 0, at
+	}
+	if reason == healthUnreachable {
+		row.Status = 0
+	}
+	t.put(healthPrefix+conn, row)
+}
+
+// noteReport records what a report says about the connections that has knows.
+func (t *tx) noteReport(rep *Report, has func(string) bool) {
+	told := map[string]bool{}
+	for i := range rep.Requests {
+		r := &rep.Requests[i]
+		end := r.At + max(r.LatencyMs, 0)
+		for _, a := range r.Failed[:min(len(r.Failed), 16)] {
+			if !has(a.ConnectionID) {
+				continue
+			}
+			told[a.ConnectionID] = true
+			if reason := reasonOf(a.Status, a.Code); reason != "" {
+				t.noteHealth(a.ConnectionID, reason, a.Status, end)
+			}
+		}
+		if r.Status < 400 && r.Error == "" && r.Attempts > len(r.Failed) && has(r.ConnectionID) {
+			told[r.ConnectionID] = true
+			t.noteHealth(r.ConnectionID, "", 0, end)
+		}
+	}
+	// Of many requests within a second the list has the last ones only. The
+	// cooldowns and the usage tell of the others.
+	for _, c := range rep.Cooldowns {
+		if reason := healthOf(c.Reason); has(c.ConnectionID) && (reason == healthKeyRefused || reason == healthOutOfCredit) {
+			told[c.ConnectionID] = true
+			t.noteHealth(c.ConnectionID, reason, 0, c.Since)
+		}
+	}
+	for _, c := range rep.Cleared {
+		if has(c.ConnectionID) {
+			told[c.ConnectionID] = true
+			t.noteHealth(c.ConnectionID, "", 0, c.At)
+		}
+	}
+	for i := range rep.Usage {
+		if u := &rep.Usage[i]; u.Requests > u.Errors && u.Errors >= 0 && !told[u.ConnectionID] && has(u.ConnectionID) {
+			t.noteHealth(u.ConnectionID, "", 0, t.now)
+		}
+	}
+}
+
+// healthOf returns the health that the reason of a cooldown stands for.
+func healthOf(reason string) string {
+	switch reason {
+	case "unauthorized", "key_refused":
+		return healthKeyRefused
+	case "quota", "out_of_credit":
+		return healthOutOfCredit
+	case "rate_limited", "limited":
+		return healthLimited
+	}
+	return ""
+}
+
+// health returns the health of a connection and since when it is known.
+func (t *tx) health(c *connRow, cools []store.Cooldown) (health string, row healthRow) {
+	t.load(healthPrefix+c.ID, &row)
+	switch {
+	case row.Reason != "":
+		health = row.Reason
+	case row.SucceedAt > 0:
+		health = healthReady
+	default:
+		health = healthUntested
+	}
+	for _, cool := range cools {
+		if cool.ConnectionID != c.ID || cool.Until <= t.now {
+			continue
+		}
+		switch is := healthOf(cool.Reason); {
+		case is == healthKeyRefused, is == healthOutOfCredit:
+			return is, row
+		case is == healthLimited && (health == healthReady || health == healthUntested):
+			health = healthLimited
+		}
+	}
+	return health, row
+}
+
+// wantsCredential reports whether the calls of a provider need a credential.
+func wantsCredential(id string) bool {
+	d := provider.Lookup(id)
+	return d != nil && d.Auth.Scheme != provider.None && !d.Auth.Optional
+}
+
+// tested records the outcome of a connection test.
+//
+//	tested {connectionId, reason, status} → 200 {}; 404
+//
+// reason is "" for success, else one of the words of a health.
+func (o *Object) tested(r *request) (any, error) {
+	var c struct {
+		ID     string `json:"connectionId"`
+		Reason string `json:"reason"`
+		Status int    `json:"status"`
+	}
+	if !r.exists() {
+		return nil, errGone()
+	}
+	if json.Unmarshal(r.body, &c) != nil || !isRowID(c.ID) {
+		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+	}
+	if _, ok := r.get(connPrefix + c.ID); !ok {
+		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+	}
+	switch c.Reason {
+	case "", healthKeyRefused, healthOutOfCredit, healthUnreachable, healthFailing:
+		r.noteHealth(c.ID, c.Reason, c.Status, r.now)
+	}
+	return struct{}{}, nil
+}

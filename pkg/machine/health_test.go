@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// The health of a connection is what its calls showed last: a cooldown that
+// ended makes no account ready that has not answered since.
+func TestHealthOfConnection(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+	health := func() string { return w.ok("GET", "/api/providers/"+id, "").Get("health").Str }
+	request := func(status int, failed string) {
+		w.clock.add(time.Second)
+		attempts, code := 1, ""
+		if status >= 400 {
+			code = "x"
+		}
+		w.want(200, "report", fmt.Sprintf(`{"requests":[{"id":"r","at":%d,"endpoint":"/v1/chat/completions","status":%d,"error":%q,"latencyMs":5,"attempts":%d,"connectionId":%q,"failed":[%s]}]}`,
+			w.clock.Now().UnixMilli()-5, status, code, attempts, id, failed))
+	}
+	failed := func(status int, code string) string {
+		return fmt.Sprintf(`{"connectionId":%q,"provider":"openai","status":%d,"code":%q,"ms":5}`, id, status, code)
+	}
+	cool := func(reason string, seconds int) {
+		now := w.clock.Now().UnixMilli()
+		w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":%q}]}`, id, now+int64(seconds)*1000, now, reason))
+	}
+	is := func(what, want string) {
+		t.Helper()
+		if got := health(); got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	is("new", "untested")
+	request(400, failed(400, "invalid_request"))
+	is("a request that the provider refused", "untested")
+	request(200, "")
+	is("answered", "ready")
+	request(401, failed(401, "invalid_api_key"))
+	cool("unauthorized", 120)
+	is("refused", "key_refused")
+	w.clock.add(3 * time.Minute)
+	is("refused, after the cooldown", "key_refused")
+	request(429, failed(429, "rate_limit_exceeded"))
+	is("limited after a refusal", "key_refused")
+	request(200, "")
+	is("answered again", "ready")
+	cool("rate_limited", 30)
+	is("limited", "limited")
+	w.clock.add(time.Minute)
+	is("limit over", "ready")
+	request(402, failed(402, ""))
+	is("no credit", "out_of_credit")
+	request(200, "")
+	request(429, failed(429, "insufficient_quota"))
+	is("no credit, by its code", "out_of_credit")
+	request(200, "")
+	request(502, failed(502, "upstream_unreachable"))
+	is("no answer", "unreachable")
+	request(200, "")
+	request(503, failed(503, ""))
+	is("server error", "failing")
+	request(200, "")
+	request(403, failed(403, "upstream_blocked_here"))
+	is("refused for the place", "ready")
+	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"key_refused","status":401}`, id))
+	is("refused in a test", "key_refused")
+	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":""}`, id))
+	is("answered in a test", "ready")
+	w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"key_refused"}]}`, id, w.clock.Now().UnixMilli()+1000, w.clock.Now().UnixMilli()))
+	w.clock.add(time.Minute)
+	is("refused, by the cooldown alone", "key_refused")
+	w.want(200, "report", fmt.Sprintf(`{"usage":[{"connectionId":%q,"requests":3,"errors":1}]}`, id))
+	is("answered, by the usage alone", "ready")
+	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"key_refused"}`, id))
+	w.ok("PUT", "/api/providers/"+id, `{"name":"other"}`)
+	is("renamed", "key_refused")
+	w.ok("PUT", "/api/providers/"+id, `{"apiKey":"sk-other-0123456789abcdef"}`)
+	is("new key", "untested")
+	if status, _ := w.call("tested", `{"connectionId":"nobody"}`); status != 404 {
+		t.Errorf("unknown connection: %d", status)
+	}
+}
+
+func TestConnectionWithoutCredentialSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for body, want := range map[string]string{
+		`{"provider":"anthropic"}`:                                             "needs_credential",
+		`{"provider":"anthropic","apiKey":"k"}`:                                "active",
+		`{"provider":"bedrock","providerSpecificData":{"region":"us-east-1"}}`: "needs_credential",
+		`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`: "active",
+	} {
+		if got := w.ok("POST", "/api/providers", body).Get("status").Str; got != want {
+			t.Errorf("%s: status %s, want %s", body, got, want)
+		}
+	}
+}
