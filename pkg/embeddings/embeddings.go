@@ -78,7 +78,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		call.Targets = []routing.Target{*res.Target}
 	}
 	c.Trace.Dropped = x.dropped
-	var used usage.Row
+	used := usage.Row{Requests: 1} // of which the price is known, or not
 	used.Price(res.Target.Provider.Alias, res.Target.Model, translate.Usage{Input: max(x.answer.inputTokens, 0), Known: x.answer.inputTokens >= 0})
 	c.Trace.Used = used.Used()
 	out, err := x.answer.write(req)

@@ -251,9 +251,17 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 
 // baseURL gives the canonical form of a base address that the policy accepts.
 func (o *Object) baseURL(in *input, raw string) string {
+	if !strings.Contains(raw, "://") {
+		scheme := "https://"
+		if o.AllowPrivate && (strings.HasPrefix(raw, "localhost") || strings.HasPrefix(raw, "127.")) {
+			scheme = "http://"
+		}
+		in.fail("baseUrl", "has no scheme; did you mean %s?", scheme+raw)
+		return ""
+	}
 	canonical, ok := o.CanonicalURL(raw)
 	if !ok {
-		in.fail("baseUrl", "is not an address")
+		in.fail("baseUrl", "is not a valid URL")
 		return ""
 	}
 	if err := provider.CheckBaseURL(canonical, o.AllowPrivate, o.OwnHosts...); err != nil {

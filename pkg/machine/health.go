@@ -139,7 +139,7 @@ func (t *tx) health(c *connRow, cools []store.Cooldown) (health string, row heal
 			continue
 		}
 		switch is := healthOf(cool.Reason); {
-		case is == healthKeyRefused, is == healthOutOfCredit:
+		case (is == healthKeyRefused || is == healthOutOfCredit) && cool.Since > row.At:
 			return is, row
 		case is == healthLimited && (health == healthReady || health == healthUntested):
 			health = healthLimited

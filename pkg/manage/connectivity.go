@@ -321,9 +321,11 @@ func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot
 		return "", nil
 	}
 	ids, out := h.list(ctx, c, m, conn)
-	for _, id := range ids {
-		if k := kindOf(row, id); k == catalog.LLM || k == catalog.Embedding {
-			return id, &out
+	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
+		for _, id := range ids {
+			if kindOf(row, id) == kind && row.Has(kind) {
+				return id, &out
+			}
 		}
 	}
 	return "", &out

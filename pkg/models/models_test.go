@@ -212,7 +212,7 @@ func TestInfo(t *testing.T) {
 			"max_completion_tokens": "128000", "pricing": `{"input":4,"output":20,"cache_read":0.2,"cache_write":5}`,
 			"input_modalities": `["text","image"]`, "output_modalities": `["text"]`, "capabilities": `{"tools":true,"reasoning":true,"vision":true}`, "dimensions": "",
 		},
-		"id=openai/text-embedding-3-large":            {"kind": "embedding", "endpoint": "/v1/embeddings", "dimensions": "3072", "pricing": "", "context_length": "", "capabilities": "{}"},
+		"id=openai/text-embedding-3-large":            {"kind": "embedding", "endpoint": "/v1/embeddings", "dimensions": "3072", "pricing": `{"input":0.13}`, "context_length": "", "capabilities": "{}"},
 		"id=openai/tts-1":                             {"kind": "tts", "endpoint": "/v1/audio/speech", "voices_url": "/v1/audio/voices?provider=openai"},
 		"id=openai/x":                                 {"kind": "llm", "name": "openai/x", "input_modalities": "[]", "capabilities": "{}", "pricing": ""},
 		"id=tavily/search":                            {"kind": "webSearch", "endpoint": "/v1/search", "search_types": `["web","news"]`, "max_results": "20"},

@@ -76,3 +76,17 @@ var dimensions = map[string]int{
 	"sentence-transformers/all-MiniLM-L12-v2": 384, "sentence-transformers/all-mpnet-base-v2": 768,
 	"nomic-ai/nomic-embed-text-v1.5": 768, "text-embedding-v3": 1024, "text-embedding-v4": 1024, "embedding-3": 2048, "embedding-2": 1024,
 }
+
+// embeddingPrices are USD per million input tokens, as the vendors state them
+// (November 2026). A model that is missing here counts as unpriced.
+var embeddingPrices = map[string]map[string]string{
+	"openai":     {"text-embedding-3-small": "0.02", "text-embedding-3-large": "0.13", "text-embedding-ada-002": "0.1"},
+	"azure":      {"text-embedding-3-small": "0.02", "text-embedding-3-large": "0.13", "text-embedding-ada-002": "0.1"},
+	"openrouter": {"openai/text-embedding-3-small": "0.02", "openai/text-embedding-3-large": "0.13", "openai/text-embedding-ada-002": "0.1", "google/gemini-embedding-001": "0.15"},
+	"gemini":     {"gemini-embedding-001": "0.15"},
+	"vertex":     {"gemini-embedding-001": "0.15"},
+	"cohere":     {"embed-english-v3.0": "0.1", "embed-multilingual-v3.0": "0.1"},
+	"bedrock":    {"amazon.titan-embed-text-v2:0": "0.02", "cohere.embed-english-v3": "0.1", "cohere.embed-multilingual-v3": "0.1"},
+	"mistral":    {"mistral-embed": "0.1", "mistral-embed-2312": "0.1"},
+	"voyage":     {"voyage-4-large": "0.12", "voyage-4": "0.06", "voyage-4-lite": "0.02", "voyage-3-large": "0.18", "voyage-3.5": "0.06", "voyage-3.5-lite": "0.02", "voyage-code-3": "0.18"},
+}

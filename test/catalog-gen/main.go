@@ -121,6 +121,20 @@ func build(pkgs map[string]files) (text []byte, n int, err error) {
 			log.Printf("note: no source lists the retired %s/%s any more", p.alias, p.id)
 		}
 	}
+	for alias, prices := range embeddingPrices {
+		for id, price := range prices {
+			key := id + "\te"
+			r, ok := all[alias][key]
+			if !ok {
+				log.Printf("note: no source lists the priced %s/%s", alias, id)
+				continue
+			}
+			if r.price == "" {
+				r.price = price
+				all[alias][key] = r
+			}
+		}
+	}
 	return render(all)
 }
 

@@ -41,7 +41,7 @@ test("an account is signed in to in another tab, and this one goes on", async (t
   await visit(page);
   await looks(page, "oauth-add");
   await dialog.getByLabel("Name").fill("Mine");
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
   const link = dialog.getByRole("link", { name: "Go to Mistral AI" });
   await link.waitFor();
   await looks(page, "oauth-authorize");
@@ -56,7 +56,7 @@ test("an account is signed in to in another tab, and this one goes on", async (t
 test("an account is connected with a code, shown large, while this page waits", async (t) => {
   const { page, dialog, list, machineId } = await gallery(t);
   await dialog.getByRole("radio", { name: "Use a code" }).check();
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
   const code = dialog.locator(".usercode");
   await code.waitFor();
   const shown = await code.innerText();
@@ -74,7 +74,7 @@ test("an account is connected with a code, shown large, while this page waits", 
 test("a sign-in that is refused says why, and begins again", async (t) => {
   const { page, dialog, list } = await gallery(t, ["POST /* 400"]);
   await dialog.getByRole("radio", { name: "Use a code" }).check();
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
   const code = dialog.locator(".usercode");
   await code.waitFor();
   idp.decide(await code.innerText(), "deny");
@@ -83,14 +83,14 @@ test("a sign-in that is refused says why, and begins again", async (t) => {
   await dialog.getByRole("button", { name: "Begin again" }).click();
   await code.waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
-  await dialog.getByRole("button", { name: "Go on" }).waitFor();
+  await dialog.getByRole("button", { name: "Continue" }).waitFor();
   assert.deepEqual(await list(), []);
 });
 
 test("an account that needs it is signed in to again", async (t) => {
   const { page, dialog, list, machineId } = await gallery(t);
   await visit(page);
-  await dialog.getByRole("button", { name: "Go on" }).click();
+  await dialog.getByRole("button", { name: "Continue" }).click();
   let [tab] = await Promise.all([page.context().waitForEvent("page"), dialog.getByRole("link", { name: "Go to Mistral AI" }).click()]);
   await tab.getByText("is connected.").waitFor();
   await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();

@@ -68,10 +68,11 @@ test("the kind narrows the gallery, and a refused key is said in words", async (
   await page.getByRole("button", { name: "Add Mistral AI" }).click();
   await page.getByRole("dialog").getByLabel("API key").fill("refused-key-0123456789");
   await page.getByRole("button", { name: "Add and check" }).click();
-  await page.getByText("Check failed").waitFor();
-  await page.getByText("The provider refuses the credential (status 401).").waitFor();
-  await page.getByRole("button", { name: "Remove it again" }).click();
-  await page.getByText("The connection is removed.").waitFor();
+  await page.getByRole("dialog", { name: "Mistral AI was saved, but the test failed" }).getByText("Test failed", { exact: true }).waitFor();
+  await page.getByText("The provider refused the API key (status 401).").waitFor();
+  assert.equal(await page.getByText("is connected").count(), 0, "a failed test is never read as connected");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByText("The connection is deleted.").waitFor();
 });
 
 test("a compatible provider is connected by its address, prefix and family", async (t) => {
@@ -303,10 +304,10 @@ test("the proxy of a connection that gets tokens is given, kept and removed; its
   assert.equal(await field.count(), 0);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
-  await page.getByRole("dialog").getByLabel("or an API key").fill("vertex-key-0123456789");
+  await page.getByRole("dialog").getByLabel("API key (instead of a key file)").fill("vertex-key-0123456789");
   await field.fill("http://proxy.example.com:3128");
   await page.getByRole("button", { name: "Add and check" }).click();
-  await page.getByRole("dialog", { name: "Google Vertex AI is connected" }).waitFor();
+  await page.getByRole("dialog", { name: /^Google Vertex AI (is connected|was saved)/ }).waitFor();
   assert.deepEqual((await list()).map((c) => c.providerSpecificData.proxyUrl), [undefined, "http://proxy.example.com:3128"]);
 });
 
@@ -387,7 +388,7 @@ test("variables of a provider are given, and changed", async (t) => {
   assert.equal(await dialog.getByLabel("Account id").evaluate((e) => e.validity.valueMissing), true);
   await dialog.getByLabel("Account id").fill("acc0123");
   await dialog.getByRole("button", { name: "Add and check" }).click();
-  await page.getByRole("link", { name: /^(Pick its models|Change it)$/ }).click();
+  await page.getByRole("link", { name: /^(Pick its models|Edit)$/ }).click();
   await heading(page, /Cloudflare/).waitFor();
   await page.getByLabel("Account id").fill("acc4567");
   await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -401,17 +402,17 @@ test("keys that requests are signed with, and a key file", async (t) => {
   const dialog = page.getByRole("dialog");
   await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
   await page.getByRole("button", { name: "Add Amazon Bedrock" }).click();
-  await dialog.getByLabel("or an access key id").fill("AKIAIOSFODNN7EXAMPLE");
+  await dialog.getByLabel("Access key ID").fill("AKIAIOSFODNN7EXAMPLE");
   await dialog.getByLabel("Region").fill("eu-central-1");
   await dialog.getByRole("button", { name: "Add and check" }).click();
   await dialog.getByRole("alert").getByText("is required with accessKeyId").waitFor();
-  await dialog.getByLabel("with its secret access key").fill("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
+  await dialog.getByLabel("Secret access key").fill("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
   await dialog.getByRole("button", { name: "Add and check" }).click();
-  await page.getByRole("dialog", { name: "Amazon Bedrock is connected" }).waitFor();
+  await page.getByRole("dialog", { name: /^Amazon Bedrock (is connected|was saved)/ }).waitFor();
   assert.deepEqual((await list()).map((c) => [c.authType, c.secrets]), [["aws", ["accessKeyId", "secretAccessKey"]]]);
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
-  await dialog.getByLabel("Key file of a service account (JSON)").fill("{}");
+  await dialog.getByLabel("Service account key (JSON)").fill("{}");
   for (const name of ["Project", "Location"]) await dialog.getByLabel(name).fill("one");
   await dialog.getByRole("button", { name: "Add and check" }).click();
   await dialog.getByRole("alert").getByText("must be the JSON key file of a service account").waitFor();
@@ -430,8 +431,8 @@ test("a cooldown counts down, and the last error is shown as text", async (t) =>
   await becomes(async () => (await list())[0].status, "cooling");
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.reload();
-  await page.getByText("Cooling down").waitFor();
-  const text = () => page.getByText(/^ready in \d+ (s|min)$/).innerText();
+  await page.getByText(/^Limited until \d+:\d\d [AP]M$/).waitFor();
+  const text = () => page.getByText(/^retry in \d+ (s|min)$/).innerText();
   const first = await text();
   await page.waitForFunction((old) => !document.body.innerText.includes(old), first);
   assert.notEqual(await text(), first);
@@ -439,6 +440,55 @@ test("a cooldown counts down, and the last error is shown as text", async (t) =>
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
   await page.getByText("test-chat").first().waitFor();
   await looks(page, "connection-cooling");
+});
+
+test("an account that cannot work is never ready", async (t) => {
+  const { page, machineId, apiKey, list } = await machine(t, [compatible(b.upstream, { prefix: "dead", name: "Dead" }), { provider: "anthropic", name: "Empty" }]);
+  const badge = (name) => page.locator(".conn").filter({ hasText: name }).locator(".badge").innerText();
+  assert.equal(await badge("Dead"), "Untested");
+  assert.equal(await badge("Empty"), "Credentials missing");
+  let status = 401;
+  b.upstream.script = (got) => got.path.endsWith("/chat/completions") && status ? { status, body: `{"error":{"message":"no","code":"x"}}` } : null;
+  t.after(() => { b.upstream.script = null; });
+  const call = () => b.gateway.fetch("/v1/chat/completions", {
+    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "dead/test-chat", messages: [{ role: "user", content: "hi" }] }),
+  }).then((r) => r.text());
+  await call();
+  await becomes(async () => (await list()).find((c) => c.name === "Dead").health, "key_refused");
+  await page.reload();
+  await settled(page);
+  assert.equal(await badge("Dead"), "Key refused");
+  // The page's own clock runs past the end of the cooldown: still refused.
+  const { cooldownUntil } = (await list()).find((c) => c.name === "Dead");
+  await page.clock.install({ time: cooldownUntil + 60_000 });
+  await page.reload();
+  await settled(page);
+  assert.equal(await badge("Dead"), "Key refused");
+  for (const [code, text] of [[402, "Out of credit"], [500, "Last call failed"], [0, "Ready"]]) {
+    status = code;
+    await page.getByRole("button", { name: "Test Dead" }).click();
+    await page.locator(".conn").filter({ hasText: "Dead" }).getByText(text, { exact: true }).waitFor();
+  }
+});
+
+test("a compatible server that refuses the key says so at once, and one without keys is connected", async (t) => {
+  const { page, machineId } = await machine(t);
+  b.upstream.script = (got) => got.headers.authorization?.includes("wrong") ? { status: 401, body: `{"error":{"message":"no"}}` } : null;
+  t.after(() => { b.upstream.script = null; });
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Base URL").fill("localhost:11434/v1");
+  await dialog.getByText("http://localhost:11434/v1", { exact: true }).waitFor();
+  await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/v1`);
+  await dialog.getByLabel("Prefix").fill("own");
+  await dialog.getByLabel("API key").fill("wrong");
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await page.getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" }).getByText("The provider refused the API key (status 401).").waitFor();
+  await looks(page, "gallery-refused");
+  await page.getByRole("link", { name: "All providers" }).click();
+  await page.getByText("Key refused", { exact: true }).waitFor();
 });
 
 test("model ids, names and error texts of an upstream are never run", async (t) => {

@@ -5,7 +5,7 @@ import { useAction } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, ErrorBox, Field, Tabs, count } from "../ui";
-import { families, suffix, testText, varLabel, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
+import { address, families, suffix, testText, varLabel, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
 import { Credential, ProxyField, secretBody, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
 
@@ -46,13 +46,15 @@ function Form({ machine, of, priority, onMade, onClose }: Props & { onMade: (id:
   const submit = (e: Event) => {
     e.preventDefault();
     const data: Record<string, string> = {};
-    for (const n of ["baseUrl", "prefix", ...vars, ...(proxied ? ["proxyUrl"] : [])]) if (typed[n]?.trim()) data[n] = typed[n].trim();
+    for (const n of ["baseUrl", "prefix", ...vars, ...(proxied ? ["proxyUrl"] : [])]) if (typed[n]?.trim()) data[n] = n === "baseUrl" ? address(typed[n]) : typed[n].trim();
     const body: Record<string, unknown> = priority === undefined ? {} : { priority };
     if (typed.name?.trim()) body.name = typed.name.trim();
     if (Object.keys(data).length) body.providerSpecificData = data;
     if (way !== "key") return setFlowing(body);
+    const secrets = secretBody(auth, typed);
     void save.run(async () => {
-      onMade((await machine.post<ConnectionRow>("/providers", { provider: row?.id ?? `${of}-${suffix()}`, ...body, ...secretBody(auth, typed) })).id);
+      if (row && !row.keyFree && Object.keys(secrets).length === 0) throw new Error("Enter the credentials of this account.");
+      onMade((await machine.post<ConnectionRow>("/providers", { provider: row?.id ?? `${of}-${suffix()}`, ...body, ...secrets })).id);
     });
   };
   if (flowing && way !== "key") {
@@ -63,21 +65,21 @@ function Form({ machine, of, priority, onMade, onClose }: Props & { onMade: (id:
       {row && row.connect.length > 0 && (
         <Tabs label="How to connect" value={way} onPick={setWay} items={[...row.connect.map((f): [Flow, string] => [f, flowNames[f]]), ["key", "Use a key"]]} />
       )}
-      <Field label="Name" hint="How you tell this account from others."><input {...input("name")} maxLength={200} placeholder={row?.name} /></Field>
+      <Field label="Name" hint="A label, e.g. “Team billing”."><input {...input("name")} maxLength={200} placeholder={row?.name} /></Field>
       {(!row || row.baseUrlAllowed || row.vars.includes("baseUrl")) && (
-        <Field label="Base URL" hint={row?.baseUrl ? "Leave it empty for the provider’s own address." : "With its version, as in https://host.example/v1"}>
-          <input type="url" required={!row?.baseUrl && (!row || row.vars.includes("baseUrl"))} {...input("baseUrl")} placeholder={row?.baseUrl ?? "https://host.example/v1"} />
+        <Field label="Base URL" hint={typed.baseUrl?.trim() && address(typed.baseUrl) !== typed.baseUrl.trim() ? <>Saved as <code>{address(typed.baseUrl)}</code></> : row?.baseUrl ? "Leave it empty for the provider’s own address." : "Include the version, e.g. https://host.example/v1 or http://localhost:11434/v1"}>
+          <input inputMode="url" autocapitalize="none" spellcheck={false} required={!row?.baseUrl && (!row || row.vars.includes("baseUrl"))} {...input("baseUrl")} placeholder={row?.baseUrl ?? "https://host.example/v1"} />
         </Field>
       )}
-      <Field label={row ? "Prefix (optional)" : "Prefix"} hint={<>Models are called <code>{(typed.prefix || row?.alias || "prefix") + "/model"}</code></>}>
+      <Field label={row ? "Prefix (optional)" : "Prefix"} hint={<>Call its models as <code>{(typed.prefix || row?.alias || "prefix") + "/model"}</code></>}>
         <input required={!row} pattern="[A-Za-z0-9._\-]{1,64}" autocapitalize="none" spellcheck={false} {...input("prefix")} />
       </Field>
-      {way === "key" && auth !== "none" && <Credential auth={auth} typed={typed} onType={type} required={!!row && !row.keyFree} hint="Stored encrypted; never shown again." />}
+      {way === "key" && auth !== "none" && <Credential auth={auth} typed={typed} onType={type} required={!!row && !row.keyFree} hint={row ? "Stored encrypted; never shown again." : "Stored encrypted; never shown again. Leave blank for a server without keys."} />}
       {vars.map((n) => <Field key={n} label={varLabel(n, row!.vars.includes(n))}><input required={row!.vars.includes(n)} {...input(n)} /></Field>)}
       {proxied && <ProxyField value={typed.proxyUrl ?? ""} onType={(v) => type("proxyUrl", v)} />}
       {save.error && <ErrorBox>{save.error}</ErrorBox>}
       <div class="row">
-        <Button type="submit" kind="main" busy={save.busy}>{way === "key" ? "Add and check" : "Go on"}</Button>
+        <Button type="submit" kind="main" busy={save.busy}>{way === "key" ? "Add and check" : "Continue"}</Button>
         <Button onClick={onClose}>Cancel</Button>
       </div>
     </form>
@@ -95,7 +97,7 @@ function Made({ machine, title, id, onClose }: { machine: Machine; title: string
       machine.post<TestResult>(`/providers/${id}/test`, {}),
     ]);
     setCheck({
-      models: models.status === "rejected" ? words(models.reason) : models.value.source === "upstream" ? `It lists ${count(models.value.data.length, "model")}.` : "It gave no list of models.",
+      models: models.status === "rejected" ? words(models.reason) : models.value.source === "upstream" ? `It lists ${count(models.value.data.length, "model")}.` : "No model list received.",
       test: test.status === "rejected" ? words(test.reason) : test.value,
     });
   };
@@ -103,20 +105,20 @@ function Made({ machine, title, id, onClose }: { machine: Machine; title: string
   const ok = typeof check?.test === "object" && check.test?.ok;
   const untested = typeof check?.test === "object" && check.test?.error === "unsupported";
   return (
-    <Dialog title={`${title} is connected`} onClose={onClose}>
+    <Dialog title={!check ? `Checking ${title}` : ok ? `${title} is connected` : untested ? `${title} was saved` : `${title} was saved, but the test failed`} onClose={onClose}>
       <div class="stack" role="status">
         {!check ? <p class="row tight muted"><span class="spinner" />Checking…</p> : (
           <>
-            <p class="row tight"><Badge kind={ok ? "good" : untested ? "" : "bad"}>{ok ? "Works" : untested ? "Not tested" : "Check failed"}</Badge><span>{typeof check.test === "string" ? check.test : testText(check.test!)}</span></p>
+            <p class="row tight"><Badge kind={ok ? "good" : untested ? "" : "bad"}>{ok ? "Works" : untested ? "Not tested" : "Test failed"}</Badge><span>{typeof check.test === "string" ? check.test : testText(check.test!)}</span></p>
             <p class="muted">{check.models}</p>
           </>
         )}
       </div>
       <div class="row wrap">
-        <a class="button main" href={to(machine.id, "providers", id)}>{ok || !check ? "Pick its models" : "Change it"}</a>
+        <a class="button main" href={to(machine.id, "providers", id)}>{ok || !check ? "Pick its models" : "Edit"}</a>
         <a class="button" href={to(machine.id, "providers")}>All providers</a>
-        {check && !ok && <Button onClick={() => void run()}>Check again</Button>}
-        <Button kind="quiet" busy={remove.busy} onClick={() => void remove.run(async () => { await machine.del(`/providers/${id}`); toast("The connection is removed."); onClose(); })}>Remove it again</Button>
+        {check && !ok && <Button onClick={() => void run()}>Test again</Button>}
+        <Button kind="quiet" busy={remove.busy} onClick={() => void remove.run(async () => { await machine.del(`/providers/${id}`); toast("The connection is deleted."); onClose(); })}>Delete</Button>
       </div>
       {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
     </Dialog>

@@ -6,7 +6,7 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { go, to } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, Failed, Field, Load, Notice, Page, Section, when } from "../ui";
-import { errorText, family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { address, errorText, family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Credential, ProxyField, secretBody, type Typed } from "./credential";
 import { SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";
@@ -52,9 +52,9 @@ function Status({ machine, c, known, onChange }: { machine: Machine; c: Connecti
   const waiting = (cooling.data ?? []).filter((r) => r.until! > now);
   return (
     <Section title="Status" actions={<Button busy={test.busy} onClick={() => void run()}>Test</Button>}>
-      <p class="row tight wrap"><Badge kind={kind}>{text}</Badge>{c.expiresAt && c.status !== "needs_reauth" && <span class="muted">its token is good until {when(c.expiresAt)}</span>}</p>
+      <p class="row tight wrap"><Badge kind={kind}>{text}</Badge>{c.lastSuccessAt && <span class="muted">last success {when(c.lastSuccessAt)}</span>}{c.expiresAt && c.status !== "needs_reauth" && <span class="muted">token valid until {when(c.expiresAt)}</span>}</p>
       <div role="status">{result && (typeof result === "string" ? <p class="bad">{result}</p> : <p class={result.ok ? "good" : "bad"}>{testText(result)}</p>)}</div>
-      {c.status === "needs_reauth" && <Notice kind="warn">The provider wants a new sign-in before this account is used again.</Notice>}
+      {c.status === "needs_reauth" && <Notice kind="warn">Sign in again before this account can be used.</Notice>}
       {flows.length > 0 && (
         <div class="row wrap">{flows.map((f) => <Button key={f} kind={c.status === "needs_reauth" ? "main" : undefined} onClick={() => setFlow(f)}>{againNames[f]}</Button>)}</div>
       )}
@@ -64,12 +64,12 @@ function Status({ machine, c, known, onChange }: { machine: Machine; c: Connecti
             onDone={() => { setFlow(null); toast("The account is connected again."); void onChange(); }} />
         </Dialog>
       )}
-      {c.lastError && <p><strong>Last error:</strong> {errorText(c.lastError)}</p>}
+      {c.lastError && (c.health !== "ready" || c.status !== "active") && <p class="bad"><strong>Last error:</strong> {errorText(c.lastError)}</p>}
       {waiting.length > 0 && (
         <ul class="plain">{waiting.map((r) => (
           <li key={r.model ?? ""} class="row between wrap">
             <span>{r.model ? <code>{r.model}</code> : "Every model"} <span class="muted">{r.reason.replaceAll("_", " ")}</span></span>
-            <span>ready in {duration(r.until! - now)}</span>
+            <span>retry in {duration(r.until! - now)}</span>
           </li>
         ))}</ul>
       )}
@@ -97,7 +97,7 @@ function Details({ machine, c, known, onChange, onReload }: { machine: Machine; 
         name: name.trim(), ...secretBody(auth, typed),
         providerSpecificData: {
           prefix: prefix.trim() || null,
-          ...(hasBase ? { baseUrl: base.trim() || null } : {}),
+          ...(hasBase ? { baseUrl: address(base) || null } : {}),
           ...Object.fromEntries([...names, ...(proxied ? ["proxyUrl"] : [])].map((n) => [n, varOf(n).trim() || null])),
         },
       }, c.generation);
@@ -114,11 +114,11 @@ function Details({ machine, c, known, onChange, onReload }: { machine: Machine; 
     <Section title="Details">
       <form onSubmit={submit} class="grid">
         <Field label="Name"><input value={name} maxLength={200} onInput={(e) => setName(e.currentTarget.value)} /></Field>
-        <Field label="Prefix" hint="Stands before its models’ ids.">
+        <Field label="Prefix" hint="Prefix of its model names.">
           <input value={prefix} required={compatible} pattern="[A-Za-z0-9._\-]{1,64}" autocapitalize="none" spellcheck={false} onInput={(e) => setPrefix(e.currentTarget.value)} />
         </Field>
-        {hasBase && <Field label="Base URL" hint="Another host empties the credential."><input type="url" value={base} required={compatible} onInput={(e) => setBase(e.currentTarget.value)} /></Field>}
-        {c.authType !== "oauth" && auth !== "none" && <Credential auth={auth} typed={typed} hint="Empty keeps the one there is." onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))} />}
+        {hasBase && <Field label="Base URL" hint={base && address(base) !== base.trim() ? <>Saved as <code>{address(base)}</code></> : "Changing the host clears the saved key."}><input inputMode="url" autocapitalize="none" spellcheck={false} value={base} required={compatible} onInput={(e) => setBase(e.currentTarget.value)} /></Field>}
+        {c.authType !== "oauth" && auth !== "none" && <Credential auth={auth} typed={typed} hint="Leave blank to keep the current key." onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))} />}
         {names.map((n) => (
           <Field key={n} label={varLabel(n, known!.vars.includes(n))}>
             <input required={known!.vars.includes(n)} value={varOf(n)} onInput={(e) => { const v = e.currentTarget.value; setVars((all) => ({ ...all, [n]: v })); }} />

@@ -13,6 +13,11 @@ export interface ConnectionRow {
   isActive: boolean;
   providerSpecificData: Record<string, unknown> & { baseUrl?: string; prefix?: string; enabledModels?: string[] };
   status: string;
+  /** what its last call showed: ready, untested, key_refused, out_of_credit, limited, unreachable, failing */
+  health: string;
+  /** Unix milliseconds */
+  healthAt?: number;
+  lastSuccessAt?: number;
   lastError?: string;
   /** Unix milliseconds */
   cooldownUntil?: number;
@@ -40,25 +45,24 @@ export interface ProviderRow {
   connect: ("authorize" | "device")[];
 }
 
-export interface TestResult { ok: boolean; latencyMs: number; status: number; error?: string; model?: string }
-
-const testWords: Record<string, string> = {
-  unauthorized: "the provider refuses the credential",
-  quota: "the account has no credit left",
-  rate_limited: "the provider limits the rate at the moment",
-  not_found: "the provider does not know the model",
-  rejected: "the provider rejects the request",
-  failed: "the provider has a failure of its own",
-  connection_failed: "the connection failed",
-  unsupported: "there is nothing to test: no chat or embedding model is known for it",
-  no_credentials: "there is no credential to use",
-};
+// TestResult is the outcome of a test; error is null where it succeeded.
+export interface TestResult { ok: boolean; latencyMs: number; status: number; error: string | null; message?: string; model?: string }
 
 // testText tells the outcome of a test to a person.
 export function testText(r: TestResult): string {
-  if (r.ok) return `Answered in ${r.latencyMs} ms${r.model ? ` (${r.model})` : ""}.`;
-  const why = testWords[r.error ?? ""] ?? r.error ?? "no reason given";
-  return `${why.charAt(0).toUpperCase()}${why.slice(1)}${r.status ? ` (status ${r.status})` : ""}.`;
+  if (r.ok) return r.model ? `Answered in ${r.latencyMs} ms (${r.model}).` : `Listed its models in ${r.latencyMs} ms.`;
+  return r.message ?? r.error ?? "The test failed.";
+}
+
+// local matches hosts of one's own network, which rarely have certificates.
+const local = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[|[^.:/]+(:|\/|$)|[^:/]+\.(local|lan|internal|home\.arpa)\b)/i;
+
+// address adds the scheme that a base URL lacks: http for hosts of one's own
+// network, https for others.
+export function address(typed: string): string {
+  const text = typed.trim();
+  if (!text || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
+  return (local.test(text) ? "http://" : "https://") + text;
 }
 
 // errorText tells the last error of a connection; codes of an identity provider

@@ -9,10 +9,10 @@ interface Secret { field: string; label: string; long?: boolean }
 // table; the first is the usual one.
 function secretsOf(auth: string): Secret[] {
   switch (auth) {
-    case "google": return [{ field: "serviceAccount", label: "Key file of a service account (JSON)", long: true }, { field: "apiKey", label: "or an API key" }];
+    case "google": return [{ field: "serviceAccount", label: "Service account key (JSON)", long: true }, { field: "apiKey", label: "API key (instead of a key file)" }];
     case "aws": return [
-      { field: "apiKey", label: "API key" }, { field: "accessKeyId", label: "or an access key id" },
-      { field: "secretAccessKey", label: "with its secret access key" }, { field: "sessionToken", label: "and the session token of temporary keys" },
+      { field: "apiKey", label: "API key (instead of an access key)" }, { field: "accessKeyId", label: "Access key ID" },
+      { field: "secretAccessKey", label: "Secret access key" }, { field: "sessionToken", label: "Session token (temporary credentials only)" },
     ];
     default: return [{ field: "apiKey", label: "API key" }];
   }

@@ -5,7 +5,7 @@ import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
 import { to } from "../route";
-import { Badge, Button, Empty, ErrorBox, Load, Narrow, Page, Switch, count, number } from "../ui";
+import { Badge, Button, Empty, ErrorBox, Load, Narrow, Page, Switch, count, number, when } from "../ui";
 import { Connection } from "./connection";
 import { errorText, placed, providerName, testText, together, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Gallery } from "./gallery";
@@ -49,7 +49,7 @@ function List({ machine, machineName }: PageProps) {
   };
   const add = <a class="button main" href={to(machine.id, "providers", "add")}><Icon name="plus" />Add a provider</a>;
   return (
-    <Page title="Providers" actions={add} intro={<>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from the first to the last.</>}>
+    <Page title="Providers" actions={add} intro={<>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}. Tried from top to bottom.</>}>
       {order.error && <ErrorBox>{order.error}</ErrorBox>}
       <div class="toasts" role="status">{order.busy && progress && <p>{progress}</p>}</div>
       <Load of={rows} what="the connections">{({ conns, catalog }) => conns.length === 0
@@ -101,14 +101,14 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
   return (
     <div class="conn">
       <div>
-        <h2 class="row tight wrap"><a href={to(machine.id, "providers", c.id)}><bdi>{label}</bdi></a> <Badge kind={kind}>{text}</Badge>{wait > 0 && <small class="muted">ready in {duration(wait)}</small>}</h2>
+        <h2 class="row tight wrap"><a href={to(machine.id, "providers", c.id)}><bdi>{label}</bdi></a> <Badge kind={kind}>{text}</Badge>{wait > 0 && <small class="muted">retry in {duration(wait)}</small>}</h2>
         <p class="muted small">
           {provider}
           {c.providerSpecificData.prefix && <> · <code>{c.providerSpecificData.prefix}/</code></>}
-          {c.last4 ? <> · {c.authType === "oauth" ? "token" : "key"} …{c.last4}</> : c.hasKey && " · key set"}
+          {c.last4 ? <> · {c.authType === "oauth" ? "token" : "key"} …{c.last4}</> : c.hasKey ? " · key set" : " · no key"}
           {picked && ` · ${count(picked.length, "model")} picked`}
         </p>
-        {c.lastError && <p class="small"><strong>Last error:</strong> {errorText(c.lastError)}</p>}
+        {c.lastError && (c.health !== "ready" || c.status !== "active") && <p class="small bad"><strong>Last error{c.healthAt && c.health !== "ready" ? `, ${when(c.healthAt)}` : ""}:</strong> {errorText(c.lastError)}</p>}
         <p class={typeof result === "object" && result?.ok ? "small good" : "small bad"} role="status">
           {result && (typeof result === "string" ? result : testText(result))}
         </p>
@@ -116,7 +116,7 @@ function Row({ machine, c, now, provider, onChange }: { machine: Machine; c: Con
       </div>
       <div class="row">
         <Switch on={c.isActive} busy={toggle.busy} label={`${label} is on`} onTurn={(on) => void turn(on)} />
-        {c.status.startsWith("needs_") && <a class="button main" href={to(machine.id, "providers", c.id)}>{c.status === "needs_reauth" ? "Sign in again" : "Give a credential"}</a>}
+        {c.status.startsWith("needs_") && <a class="button main" href={to(machine.id, "providers", c.id)}>{c.status === "needs_reauth" ? "Sign in again" : "Add credentials"}</a>}
         <a class="button" aria-label={`Models and details of ${label}`} href={to(machine.id, "providers", c.id)}>Models</a>
         <Button busy={test.busy} aria-label={`Test ${label}`} onClick={() => void run()}>Test</Button>
       </div>

@@ -3,16 +3,33 @@ import type { ConnectionRow } from "./connections";
 type Kind = "" | "good" | "warn" | "bad";
 
 const statuses: Record<string, [kind: Kind, text: string]> = {
-  active: ["good", "Ready"],
   inactive: ["", "Switched off"],
-  cooling: ["warn", "Cooling down"],
-  needs_credential: ["bad", "Needs a credential"],
-  needs_reauth: ["bad", "Needs a new sign-in"],
+  needs_credential: ["bad", "Credentials missing"],
+  needs_reauth: ["bad", "Sign in again"],
 };
 
-// statusOf tells how a connection does; a cooldown that has ended since it was
-// loaded counts no more.
+// Ready is said after a success alone: an account that was refused stays
+// refused until a call succeeds.
+const healths: Record<string, [kind: Kind, text: string]> = {
+  ready: ["good", "Ready"],
+  untested: ["", "Untested"],
+  key_refused: ["bad", "Key refused"],
+  out_of_credit: ["bad", "Out of credit"],
+  limited: ["warn", "Limited"],
+  unreachable: ["bad", "Unreachable"],
+  failing: ["warn", "Last call failed"],
+};
+
+const clock = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "short" });
+
+// statusOf returns the badge of a connection. A limit that has ended since the
+// connection was loaded counts no more.
 export function statusOf(c: ConnectionRow, now: number): [kind: Kind, text: string] {
-  if (c.status === "cooling" && (c.cooldownUntil ?? 0) <= now) return statuses.active;
-  return statuses[c.status] ?? ["", c.status];
+  if (statuses[c.status]) return statuses[c.status];
+  if (c.health === "limited") {
+    const until = c.cooldownUntil ?? 0;
+    if (until > now) return ["warn", `Limited until ${clock(until)}`];
+    return healths[c.lastSuccessAt ? "ready" : "untested"];
+  }
+  return healths[c.health] ?? ["", c.health];
 }
