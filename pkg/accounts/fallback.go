@@ -167,7 +167,7 @@ func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 		shown := *e
 		return judgeInside(&shown, d, billable)
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
-		return &failure{err: &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}}
+		return &failure{err: apierr.ClientLeft(err)}
 	case errors.Is(err, upstream.ErrBudget):
 		e = apierr.New(503, "budget", "the request needs more calls of providers than the platform makes for one")
 		e.NoRetry, e.Err = true, err

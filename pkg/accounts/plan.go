@@ -178,7 +178,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			if _, whole := resp.Body.(*stream.Bytes); whole {
 				pl.succeeded(call.Machine, conn.ID, to.Model)
 			}
-			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine, cred: cred}, nil
+			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine, cred: cred, trace: &call.Request.Trace}, nil
 		}
 		t.Err = f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))

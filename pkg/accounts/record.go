@@ -48,8 +48,6 @@ func (p *Pool) Record(m *snapshot.Machine, r *edge.Request, status int, e *apier
 		}
 		row.ConnectionID, row.Provider, row.Model = t.ConnectionID, t.Provider, t.Model
 	}
-	row.LatencyMs, row.Calls = ms, 1
-	p.Use(m, row)
 
 	rec := store.Request{
 		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: t.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
@@ -60,11 +58,16 @@ func (p *Pool) Record(m *snapshot.Machine, r *edge.Request, status int, e *apier
 	if e == nil && t.Err != nil { // what broke a stream
 		errors.As(t.Err, &e)
 	}
+	row.LatencyMs, row.Calls = ms, 1
 	if e != nil {
 		if rec.Error = e.Code; rec.Error == "" {
 			rec.Error = e.Type
 		}
 	}
+	if left := e != nil && e.Status == 499; !left && (e != nil || status >= 400) {
+		row.FailedCalls = 1
+	}
+	p.Use(m, row)
 	p.reportOf(m.ID).record(rec)
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"weir/pkg/apierr"
 	"weir/pkg/edge"
+	"weir/pkg/store"
+	"weir/pkg/stream"
 )
 
 // recorded sends a call, records it as the gateway does, and gives the report
@@ -97,6 +99,29 @@ func TestOnlyTheLastRequestsOfAReportAreKept(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	if u := w.pool.reportOf(mid).Usage; len(u) != 1 || u[0].Calls != maxRecords+10 || u[0].Requests != 0 {
+		t.Errorf("got %+v", u)
+	}
+}
+
+// Requests, failed requests and attempts are three numbers, and a client that
+// leaves has not failed.
+func TestRecordCountsFailedCalls(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	record := func(status int, e *apierr.Error, cause error) store.Request {
+		r := &edge.Request{ID: "r", Method: "POST", Start: w.now, Trace: edge.Trace{Route: "/v1/chat/completions", Err: cause}}
+		w.pool.Record(w.machine, r, status, e)
+		list := w.pool.reportOf(mid).arrange()
+		return list[len(list)-1]
+	}
+	record(200, nil, nil)
+	record(400, apierr.Invalid("model", "no such model"), nil)
+	record(200, nil, apierr.New(502, "upstream_cut", "the provider's stream ended early"))
+	for _, r := range []store.Request{record(499, apierr.ClientLeft(nil), nil), record(200, nil, apierr.ClientLeft(stream.ErrClient))} {
+		if r.Error != "client_closed" {
+			t.Errorf("error %q, want client_closed", r.Error)
+		}
+	}
+	if u := w.pool.reportOf(mid).Usage; len(u) != 1 || u[0].Calls != 5 || u[0].FailedCalls != 2 || u[0].Requests != 0 {
 		t.Errorf("got %+v", u)
 	}
 }

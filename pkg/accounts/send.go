@@ -4,6 +4,7 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"weir/pkg/apierr"
@@ -12,6 +13,7 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
 
@@ -69,6 +71,7 @@ type Result struct {
 	pool    *Pool
 	machine *snapshot.Machine
 	cred    provider.Credential
+	trace   *edge.Trace
 }
 
 // Clean takes the credential in use, and what else could be one, out of a
@@ -98,6 +101,9 @@ func (r *Result) Refuses(names []string, refused bool) {
 // stream, counts as an answer of its status, a reset or a silence as a failure
 // of the network; a client that left tells nothing. It makes no call.
 func (r *Result) Done(cause error) {
+	if r.trace != nil && r.trace.Err == nil && errors.Is(cause, stream.ErrClient) {
+		r.trace.Err = apierr.ClientLeft(cause)
+	}
 	if r.pool == nil { // made by a test's Sender
 		return
 	}

@@ -48,6 +48,15 @@ func Invalid(param, format string, args ...any) *Error {
 	return &Error{Status: 400, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
+// CodeClientLeft is the code of a call whose client closed the connection.
+const CodeClientLeft = "client_closed"
+
+// ClientLeft returns the failure of a call whose client closed the connection
+// before the answer's end. Nobody reads it; it is logged and listed.
+func ClientLeft(cause error) *Error {
+	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "the client closed the connection", Err: cause}
+}
+
 // New is an error of the given status with the type that OpenAI uses for it.
 func New(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Type: TypeOf(status), Code: code, Message: fmt.Sprintf(format, args...)}

@@ -260,7 +260,8 @@ func show(w *world, reply *Reply, got string, native bool) string {
 	if len(w.call.Trace.Dropped) > 0 {
 		fmt.Fprintf(&b, "(dropped %s)\n", strings.Join(w.call.Trace.Dropped, ","))
 	}
-	fmt.Fprintf(&b, "(used %+v)\n\n", w.rows[0])
+	// A call counts as failed where it is recorded, not here.
+	fmt.Fprintf(&b, "(used %s)\n\n", strings.Replace(fmt.Sprintf("%+v", w.rows[0]), " FailedCalls:0", "", 1))
 	if native {
 		got = "(the upstream's bytes)\n"
 	}

@@ -27,7 +27,7 @@ func refusal(err error) *apierr.Error {
 	case errors.Is(err, stream.ErrReset):
 		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "the request body broke off", Err: err}
 	case errors.Is(err, upstream.ErrCanceled):
-		return &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}
+		return apierr.ClientLeft(err)
 	}
 	return &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}
 }

@@ -281,3 +281,57 @@ func TestGenerationsMoveWithEveryChange(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A page of machines costs one pass, whatever their number, and is searched in
+// the object.
+func TestMachinesAreListedInPages(t *testing.T) {
+	w := newWorld(t)
+	const n = 10_000
+	var rows []Row
+	for i := range n {
+		id := fmt.Sprintf("%016x", uint64(i)*0x9e3779b97f4a7c15)
+		rows = append(rows, Row{machinePrefix + id, []byte(fmt.Sprintf(`{"machineId":%q,"name":"Team %d","createdAt":%d,"state":"active","at":1}`, id, i, 1_000+i/2))})
+	}
+	w.loc.Storage(RegistryID).Write(rows, 0)
+	w.loc.Storage(RegistryID).Flush()
+	list := func(body string) gjson.Result {
+		t.Helper()
+		status, answer, err := w.loc.Call(w.ctx, RegistryID, "list", []byte(body))
+		if err != nil || status != 200 {
+			t.Fatalf("%s: %d %s %v", body, status, answer, err)
+		}
+		return gjson.ParseBytes(answer)
+	}
+	seen, cursor, before := map[string]bool{}, "", int64(0)
+	for {
+		page := list(fmt.Sprintf(`{"limit":900,"cursor":%q}`, cursor))
+		for _, m := range page.Get("data").Array() {
+			if at := m.Get("createdAt").Int(); at < before || seen[m.Get("machineId").Str] {
+				t.Fatalf("%s is out of order", m.Raw)
+			} else {
+				before = at
+			}
+			seen[m.Get("machineId").Str] = true
+		}
+		if page.Get("total").Int() != n {
+			t.Fatalf("total %s", page.Get("total").Raw)
+		}
+		if cursor = page.Get("next").Str; cursor == "" || !page.Get("has_more").Bool() {
+			break
+		}
+	}
+	if len(seen) != n {
+		t.Errorf("%d machines over all pages, want %d", len(seen), n)
+	}
+	if got := list(`{}`); len(got.Get("data").Array()) != 100 {
+		t.Errorf("%d machines without a limit, want 100", len(got.Get("data").Array()))
+	}
+	if got := list(`{"q":"TEAM 999"}`); got.Get("total").Int() != 11 || got.Get("has_more").Bool() {
+		t.Errorf("search: %s", got.Raw)
+	}
+	for _, bad := range []string{`{"limit":1001}`, `{"cursor":"x"}`, `[]`} {
+		if status, _, _ := w.loc.Call(w.ctx, RegistryID, "list", []byte(bad)); status != 400 {
+			t.Errorf("%s: got %d, want 400", bad, status)
+		}
+	}
+}

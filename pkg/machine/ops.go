@@ -76,6 +76,7 @@ type Usage struct {
 	Unpriced         int64   `json:"unpriced,omitempty"`  // requests whose cost is not known
 	LatencyMs        int64   `json:"latencyMs,omitempty"` // the sum over Calls
 	Calls            int64   `json:"calls,omitempty"`     // clients' requests; Requests counts each attempt
+	FailedCalls      int64   `json:"failedCalls,omitempty"`
 }
 
 // Reported is the answer to a Report: the generation that carries it, and the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,14 +67,113 @@ func (r *request) setMachine(m machineRow) {
 	r.put(machinePrefix+m.ID, m)
 }
 
-// registryList gives the machines in the order of their making.
+// Bounds of a page of machines.
+const (
+	machinesPage    = 100
+	maxMachinesPage = 1000
+)
+
+// listQuery is the body of the operation "list".
+type listQuery struct {
+	Limit  int    `json:"limit,omitempty"`  // 100 unless told
+	Cursor string `json:"cursor,omitempty"` // "next" of the page before
+	Query  string `json:"q,omitempty"`      // a part of the id or of the name
+}
+
+// listed is a machine as a scan of the registry sees it: the row is read in
+// full only where it is shown.
+type listed struct {
+	createdAt int64
+	id        string
+	row       []byte
+}
+
+func (l *listed) before(o *listed) bool {
+	return l.createdAt < o.createdAt || l.createdAt == o.createdAt && l.id < o.id
+}
+
+// registryList returns a page of the machines in the order of their creation.
+//
+//	list {limit, cursor, q} → 200 {"object":"list","data":[…],"has_more","next","total"}
+//
+// total is the number of machines that match. A page costs one pass over the
+// rows, which are read from the storage some at a time.
 func (o *Object) registryList(r *request) (any, error) {
-	asked := 0
-	for _, m := range rowsOf[machineRow](r.tx, machinePrefix) {
-		if m.State == active || asked == maxResolve {
-			continue
+	var q listQuery
+	if len(r.body) > 0 && json.Unmarshal(r.body, &q) != nil || q.Limit < 0 || q.Limit > maxMachinesPage {
+		return nil, apierr.Invalid("limit", "limit must be an integer from 1 to %d", maxMachinesPage)
+	}
+	if q.Limit == 0 {
+		q.Limit = machinesPage
+	}
+	var after *listed
+	if q.Cursor != "" {
+		at, id, ok := strings.Cut(q.Cursor, ".")
+		n, err := strconv.ParseInt(at, 10, 64)
+		if !ok || err != nil || !isMachineID(id) {
+			return nil, apierr.Invalid("cursor", "cursor must be the field next of the page before")
 		}
-		asked++
+		after = &listed{createdAt: n, id: id}
+	}
+	text := strings.ToLower(strings.TrimSpace(q.Query))
+	all, pending := r.machines(text)
+	if len(pending) > 0 {
+		if err := o.resolve(r, pending); err != nil {
+			return nil, err
+		}
+		all, _ = r.machines(text)
+	}
+	out := struct {
+		Object string       `json:"object"`
+		Data   []machineRow `json:"data"`
+		More   bool         `json:"has_more"`
+		Next   string       `json:"next,omitempty"`
+		Total  int          `json:"total"`
+	}{"list", []machineRow{}, false, "", len(all)}
+	sort.Slice(all, func(i, j int) bool { return all[i].before(&all[j]) })
+	from := 0
+	if after != nil {
+		from = sort.Search(len(all), func(i int) bool { return after.before(&all[i]) })
+	}
+	for i := from; i < len(all); i++ {
+		if len(out.Data) == q.Limit {
+			last := &all[i-1]
+			out.More, out.Next = true, strconv.FormatInt(last.createdAt, 10)+"."+last.id
+			break
+		}
+		var m machineRow
+		if json.Unmarshal(all[i].row, &m) == nil {
+			m.State, m.At = "", 0
+			out.Data = append(out.Data, m)
+		}
+	}
+	return out, nil
+}
+
+// machines returns the machines that match a text in lower case, and those
+// whose state must be asked for.
+func (r *request) machines(text string) (all []listed, pending []machineRow) {
+	r.pages(machinePrefix, smallRows, func(row Row) bool {
+		state := gjson.GetBytes(row.Value, "state").Str
+		if state != active && len(pending) < maxResolve {
+			var m machineRow
+			if json.Unmarshal(row.Value, &m) == nil {
+				pending = append(pending, m)
+			}
+		}
+		id := strings.TrimPrefix(row.Key, machinePrefix)
+		if state == creating || text != "" && !strings.Contains(id, text) && !strings.Contains(strings.ToLower(gjson.GetBytes(row.Value, "name").Str), text) {
+			return true
+		}
+		all = append(all, listed{gjson.GetBytes(row.Value, "createdAt").Int(), id, row.Value})
+		return true
+	})
+	return all, pending
+}
+
+// resolve asks machines whose intent was not confirmed what became of it.
+func (o *Object) resolve(r *request, pending []machineRow) error {
+	for _, m := range pending {
 		status, answer, err := o.Objects.Call(r.ctx, m.ID, "exists", nil)
 		r.reload(o.Now())
 		var now machineRow
@@ -89,29 +190,10 @@ func (o *Object) registryList(r *request) (any, error) {
 			r.setMachine(now)
 		}
 		if err := r.commit(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	out := struct {
-		Object string       `json:"object"`
-		Data   []machineRow `json:"data"`
-	}{"list", []machineRow{}}
-	for _, m := range rowsOf[machineRow](r.tx, machinePrefix) {
-		if m.State != creating {
-			m.State, m.At = "", 0
-			out.Data = append(out.Data, m)
-		}
-	}
-	sortMachines(out.Data)
-	return out, nil
-}
-
-func sortMachines(list []machineRow) {
-	for i := 1; i < len(list); i++ {
-		for j := i; j > 0 && (list[j].CreatedAt < list[j-1].CreatedAt || list[j].CreatedAt == list[j-1].CreatedAt && list[j].ID < list[j-1].ID); j-- {
-			list[j], list[j-1] = list[j-1], list[j]
-		}
-	}
+	return nil
 }
 
 // registryTick wakes machines whose alarm may have been lost, some at a time.

@@ -46,7 +46,8 @@ func TestTheLastRequestsAreListed(t *testing.T) {
 	}
 	for query, want := range map[string]int{
 		"failed=true": 10, "failed=false": 90, "key=k1": 50, "model=openai/m0": 33, "model=fast": 100, "model=fast&key=k0&failed=true": 10,
-		"connection=c1": 100, "connection=c2": 0, "endpoint=/v1/messages": 0,
+		"connection=c1": 100, "connection=c2": 0, "endpoint=/v1/messages": 0, "status=429": 10, "status=4xx": 10, "status=2xx": 90, "status=error": 10, "status=client_left": 0,
+		"q=req_7": 11, "q=SLOW": 10, "q=m1": 34, "q=nothing": 0, "from=11&to=20": 10, "provider=openai": 0, "q=embeddings&status=429&key=k0": 10,
 	} {
 		if got := w.ok("GET", "/api/requests?limit=200&"+query, ""); len(got.Get("data").Array()) != want {
 			t.Errorf("%s: got %d, want %d", query, len(got.Get("data").Array()), want)
@@ -79,7 +80,7 @@ func TestTheLastRequestsAreListed(t *testing.T) {
 	if w.replica().Generation != gen {
 		t.Error("requests move the generation")
 	}
-	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe"} {
+	for _, query := range []string{"limit=0", "limit=201", "limit=x", "before=0", "failed=maybe", "status=bad", "status=9", "from=x"} {
 		if status, _ := w.api("GET", "/api/requests?"+query, ""); status != 400 {
 			t.Errorf("%s: got %d", query, status)
 		}
@@ -103,7 +104,7 @@ func TestARequestIsTidied(t *testing.T) {
 func TestUsageIsGroupedBySeveral(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":2,"calls":2,"latencyMs":500},{"keyId":"k2","model":"a","requests":1,"errors":1},{"keyId":"k1","model":"b","requests":4},{"model":"b","calls":-1}]}`)
+	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":2,"calls":2,"failedCalls":1,"latencyMs":500},{"keyId":"k2","model":"a","requests":1,"errors":1},{"keyId":"k1","model":"b","requests":4},{"model":"b","calls":-1}]}`)
 	w.clock.add(24 * 3600e9)
 	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":8,"calls":1,"latencyMs":100}]}`)
 	for by, want := range map[string]int{"day": 2, "model": 2, "key": 2, "day,model": 3, "day,key": 3, "day,key,model": 4, "key,model": 3} {
@@ -113,7 +114,7 @@ func TestUsageIsGroupedBySeveral(t *testing.T) {
 		}
 	}
 	got := w.ok("GET", "/api/usage?groupBy=model", "").Get(`data.#(model=="a")`)
-	if got.Get("requests").Int() != 11 || got.Get("calls").Int() != 3 || got.Get("latencyMs").Int() != 600 || got.Get("errors").Int() != 1 {
+	if got.Get("attempts").Int() != 11 || got.Get("requests").Int() != 3 || got.Get("failedRequests").Int() != 1 || got.Get("latencyMs").Int() != 600 || got.Get("failedAttempts").Int() != 1 {
 		t.Errorf("got %s", got.Raw)
 	}
 	for _, by := range []string{"day,day", "day,", "magic,day"} {

@@ -33,6 +33,7 @@ func (u *usageRow) add(v *Usage) {
 	u.Unpriced += v.Unpriced
 	u.LatencyMs += v.LatencyMs
 	u.Calls += v.Calls
+	u.FailedCalls += v.FailedCalls
 }
 
 func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
@@ -47,7 +48,7 @@ func (t *tx) use(list []Usage) {
 	for i := range list {
 		v := &list[i]
 		if v.Requests < 0 || v.Errors < 0 || v.InputTokens < 0 || v.OutputTokens < 0 || v.ReasoningTokens < 0 || v.Unpriced < 0 || v.CacheReadTokens < 0 ||
-			v.CacheWriteTokens < 0 || v.LatencyMs < 0 || v.Calls < 0 || !(v.CostUSD >= 0 && v.CostUSD < 1e9) || max(len(v.Model), len(v.KeyID), len(v.ConnectionID), len(v.Provider), len(v.Endpoint)) > 400 {
+			v.CacheWriteTokens < 0 || v.LatencyMs < 0 || v.Calls < 0 || v.FailedCalls < 0 || !(v.CostUSD >= 0 && v.CostUSD < 1e9) || max(len(v.Model), len(v.KeyID), len(v.ConnectionID), len(v.Provider), len(v.Endpoint)) > 400 {
 			continue
 		}
 		name := usagePrefix + day + ":" + digestOf(v.KeyID, v.ConnectionID, v.Model, v.Endpoint)
@@ -126,6 +127,36 @@ func daysOf(period string) (int64, error) {
 	return int64(n), nil
 }
 
+// usageView is a row as it is shown: clients' requests and how many of them
+// failed, apart from the attempts with providers and how many of those failed.
+type usageView struct {
+	Day              string  `json:"day,omitempty"`
+	KeyID            string  `json:"keyId,omitempty"`
+	ConnectionID     string  `json:"connectionId,omitempty"`
+	Provider         string  `json:"provider,omitempty"`
+	Model            string  `json:"model,omitempty"`
+	Endpoint         string  `json:"endpoint,omitempty"`
+	Requests         int64   `json:"requests"`
+	FailedRequests   int64   `json:"failedRequests"`
+	Attempts         int64   `json:"attempts"`
+	FailedAttempts   int64   `json:"failedAttempts"`
+	InputTokens      int64   `json:"inputTokens"`
+	OutputTokens     int64   `json:"outputTokens"`
+	ReasoningTokens  int64   `json:"reasoningTokens,omitempty"`
+	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
+	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
+	CostUSD          float64 `json:"costUsd,omitempty"`
+	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // whose cost is not known, and not in CostUSD
+	LatencyMs        int64   `json:"latencyMs,omitempty"`        // the sum over Requests
+}
+
+func (u *usageRow) view() usageView {
+	return usageView{
+		u.Day, u.KeyID, u.ConnectionID, u.Provider, u.Model, u.Endpoint, u.Calls, u.FailedCalls, u.Requests, u.Errors,
+		u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD, u.Unpriced, u.LatencyMs,
+	}
+}
+
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
 // asked for, the last seven unless told, and their sum. period=30d stands for
 // from and to, group is another name of groupBy.
@@ -184,11 +215,15 @@ func (c *change) usageList() (any, error) {
 		}
 		return rows[i].Model+rows[i].KeyID < rows[j].Model+rows[j].KeyID
 	})
+	shown := make([]usageView, len(rows))
+	for i := range rows {
+		shown[i] = rows[i].view()
+	}
 	return struct {
-		Object string     `json:"object"`
-		From   string     `json:"from"`
-		To     string     `json:"to"`
-		Data   []usageRow `json:"data"`
-		Total  Usage      `json:"total"`
-	}{"list", from, to, rows, total.Usage}, nil
+		Object string      `json:"object"`
+		From   string      `json:"from"`
+		To     string      `json:"to"`
+		Data   []usageView `json:"data"`
+		Total  usageView   `json:"total"`
+	}{"list", from, to, shown, total.view()}, nil
 }

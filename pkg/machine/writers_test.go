@@ -253,24 +253,24 @@ func TestUsageIsAddedUp(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	for range 3 {
-		w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":2,"inputTokens":10,"costUsd":0.5},{"keyId":"k2","model":"openai/b","requests":1,"errors":1},{"model":"bad","requests":-5}]}`)
+		w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":2,"calls":2,"inputTokens":10,"costUsd":0.5},{"keyId":"k2","model":"openai/b","requests":1,"errors":1},{"model":"bad","requests":-5}]}`)
 	}
 	gen := w.replica().Generation
 	w.clock.add(24 * 3600e9)
 	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":1}]}`)
 	all := w.ok("GET", "/api/usage", "")
-	if len(all.Get("data").Array()) != 3 || all.Get("total.requests").Int() != 10 || all.Get("total.costUsd").Num != 1.5 {
+	if len(all.Get("data").Array()) != 3 || all.Get("total.attempts").Int() != 10 || all.Get("total.failedAttempts").Int() != 3 || all.Get("total.requests").Int() != 6 || all.Get("total.costUsd").Num != 1.5 {
 		t.Errorf("got %s", all.Raw)
 	}
 	by := w.ok("GET", "/api/usage?groupBy=key", "")
-	if rows := by.Get("data").Array(); len(rows) != 2 || by.Get(`data.#(keyId=="k1").requests`).Int() != 7 {
+	if rows := by.Get("data").Array(); len(rows) != 2 || by.Get(`data.#(keyId=="k1").attempts`).Int() != 7 {
 		t.Errorf("by key: %s", by.Raw)
 	}
-	if a := w.ok("GET", "/api/usage?period=day&group=key", ""); a.Get("from").Str != a.Get("to").Str || len(a.Get("data").Array()) != 1 || a.Get("total.requests").Int() != 1 {
+	if a := w.ok("GET", "/api/usage?period=day&group=key", ""); a.Get("from").Str != a.Get("to").Str || len(a.Get("data").Array()) != 1 || a.Get("total.attempts").Int() != 1 {
 		t.Errorf("of a day: %s", a.Raw)
 	}
 	for period, n := range map[string]int64{"week": 10, "month": 10, "2d": 10, "1d": 1, "90d": 10} {
-		if a := w.ok("GET", "/api/usage?period="+period, ""); a.Get("total.requests").Int() != n {
+		if a := w.ok("GET", "/api/usage?period="+period, ""); a.Get("total.attempts").Int() != n {
 			t.Errorf("%s: %s", period, a.Raw)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
+	"strconv"
 
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
@@ -13,9 +14,29 @@ import (
 	"weir/pkg/machine"
 )
 
-// Machines serves GET /api/machines: every machine, for the operator.
-func (h *Handler) Machines(ctx context.Context, _ *auth.Call) (*edge.Response, error) {
-	raw, err := h.ask(ctx, machine.RegistryID, "list", nil)
+// Machines serves GET /api/machines?limit=&cursor=&q=: the machines, for the
+// operator, a page at a time. q is a part of the id or of the name; the answer's
+// field next is the cursor of the page that follows.
+func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*edge.Response, error) {
+	q, err := query(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	ask := struct {
+		Limit  int    `json:"limit,omitempty"`
+		Cursor string `json:"cursor,omitempty"`
+		Query  string `json:"q,omitempty"`
+	}{Cursor: q["cursor"], Query: q["q"]}
+	if v, ok := q["limit"]; ok {
+		if ask.Limit, err = strconv.Atoi(v); err != nil || ask.Limit < 1 {
+			return nil, apierr.Invalid("limit", "limit must be an integer from 1 to 1000")
+		}
+	}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := h.ask(ctx, machine.RegistryID, "list", body)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,9 @@ type Row struct {
 	// answers. Calls are clients' requests; Requests counts each attempt.
 	LatencyMs int64 `json:"latencyMs,omitempty"`
 	Calls     int64 `json:"calls,omitempty"`
+	// FailedCalls are those of Calls that were answered with an error, or whose
+	// stream ended in one; Errors counts each attempt that failed.
+	FailedCalls int64 `json:"failedCalls,omitempty"`
 	// Unpriced counts the requests whose cost is not known and not in CostUSD.
 	Unpriced int64 `json:"unpriced,omitempty"`
 }
@@ -120,4 +123,5 @@ func (r *Row) add(o *Row) {
 	r.Unpriced += o.Unpriced
 	r.LatencyMs += o.LatencyMs
 	r.Calls += o.Calls
+	r.FailedCalls += o.FailedCalls
 }

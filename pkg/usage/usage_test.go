@@ -49,12 +49,12 @@ func TestCost(t *testing.T) {
 func TestRowsOfOneKindAreOne(t *testing.T) {
 	var list []Row
 	row := func(model string) Row {
-		r := Row{KeyID: "k", ConnectionID: "c", Provider: "p", Model: model, Endpoint: "/e", Requests: 1, LatencyMs: 30, Calls: 1}
+		r := Row{KeyID: "k", ConnectionID: "c", Provider: "p", Model: model, Endpoint: "/e", Requests: 1, LatencyMs: 30, Calls: 1, FailedCalls: 1}
 		r.Price("openai", "no-such-model", translate.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 1, Reasoning: 1, Known: true})
 		return r
 	}
 	list = Add(Add(Add(list, row("a")), row("b")), row("a"))
-	want := Row{"k", "c", "p", "a", "/e", 2, 0, 20, 4, 2, 6, 2, 0, 60, 2, 2}
+	want := Row{"k", "c", "p", "a", "/e", 2, 0, 20, 4, 2, 6, 2, 0, 60, 2, 2, 2}
 	if len(list) != 2 || list[0] != want {
 		t.Errorf("got %+v, want %+v first of two", list, want)
 	}

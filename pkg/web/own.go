@@ -153,7 +153,7 @@ func looksHTML(raw []byte) bool {
 func failed(err error) error {
 	switch {
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
-		return &apierr.Error{Status: 499, Type: "invalid_request_error", Message: "the client left", Err: err}
+		return apierr.ClientLeft(err)
 	case errors.Is(err, stream.ErrTooLarge):
 		e := apierr.New(422, pageUnreadable, "the page has more than %d bytes", maxPage)
 		e.Err = err

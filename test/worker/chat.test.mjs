@@ -359,12 +359,12 @@ test("what was used can be read", async () => {
   let rows = [];
   for (let i = 0; i < 400; i++) {
     rows = (await operator.call("GET", `/${machineId}/api/usage?groupBy=model`)).data;
-    if (rows.reduce((n, r) => n + r.requests, 0) === 3) break;
+    if (rows.reduce((n, r) => n + r.attempts, 0) === 3) break;
     await new Promise((r) => setTimeout(r, 50));
   }
   const row = Object.fromEntries(rows.map((r) => [r.model, r]));
-  assert.deepEqual([row["up/talk-1"].requests, row["up/talk-1"].inputTokens, row["up/talk-1"].outputTokens, row["up/talk-1"].cacheReadTokens, row["up/talk-1"].unpriced], [2, 22, 14, 6, 2]);
-  assert.deepEqual([row["an/talk-1"].requests, row["an/talk-1"].inputTokens, row["an/talk-1"].outputTokens], [1, 11, 7]);
+  assert.deepEqual([row["up/talk-1"].attempts, row["up/talk-1"].inputTokens, row["up/talk-1"].outputTokens, row["up/talk-1"].cacheReadTokens, row["up/talk-1"].unpricedAttempts], [2, 22, 14, 6, 2]);
+  assert.deepEqual([row["an/talk-1"].attempts, row["an/talk-1"].inputTokens, row["an/talk-1"].outputTokens], [1, 11, 7]);
 });
 
 test("usage has a row for each attempt, and the cost by the catalogue's prices", async () => {
@@ -378,14 +378,14 @@ test("usage has a row for each attempt, and the cost by the catalogue's prices",
   await (await own.chat.completions.create({ model, messages: hello, stream: true, stream_options: { include_usage: true } })).toReadableStream().pipeTo(new WritableStream());
   const { pricing } = await (await gw.fetch(`/v1/models/info?id=${model}`, { headers: { authorization: `Bearer ${apiKey}` } })).json();
   let rows = [];
-  for (let i = 0; i < 400 && rows.reduce((n, r) => n + r.requests, 0) < 4; i++) {
+  for (let i = 0; i < 400 && rows.reduce((n, r) => n + r.attempts, 0) < 4; i++) {
     rows = (await operator.call("GET", `/${machineId}/api/usage?period=day&group=connection`)).data;
     await new Promise((r) => setTimeout(r, 50));
   }
   const of = (c) => rows.find((r) => r.connectionId === c.id);
-  assert.deepEqual([of(first).requests, of(first).errors, of(first).outputTokens ?? 0, of(first).costUsd ?? 0], [2, 2, 0, 0]);
+  assert.deepEqual([of(first).attempts, of(first).failedAttempts, of(first).outputTokens ?? 0, of(first).costUsd ?? 0], [2, 2, 0, 0]);
   const u = of(second);
-  assert.deepEqual([u.requests, u.errors ?? 0, u.inputTokens, u.outputTokens, u.cacheReadTokens, u.reasoningTokens, u.unpriced ?? 0], [2, 0, 22, 14, 6, 4, 0]);
+  assert.deepEqual([u.attempts, u.failedAttempts, u.inputTokens, u.outputTokens, u.cacheReadTokens, u.reasoningTokens, u.unpricedAttempts ?? 0], [2, 0, 22, 14, 6, 4, 0]);
   const cost = (16 * pricing.input + 6 * pricing.cache_read + 14 * pricing.output) / 1e6;
   assert.ok(Math.abs(u.costUsd - cost) < 1e-12, `${u.costUsd}, want ${cost}`);
 });

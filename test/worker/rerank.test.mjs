@@ -120,12 +120,12 @@ test("a combo of rerankers falls back, a compatible server reranks too, and what
     assert.equal((await me.rank({ model: "voyage/rerank-2", ...ask }, { "x-stainless-timeout": String(limit) })).status, 504);
   }
   let rows = [];
-  for (let i = 0; i < 600 && !rows.some((r) => r.model === "voyage/rerank-2" && r.requests >= 3); i++) {
+  for (let i = 0; i < 600 && !rows.some((r) => r.model === "voyage/rerank-2" && r.attempts >= 3); i++) {
     await new Promise((r) => setTimeout(r, 50));
     rows = (await me.call("GET", "/api/usage")).data ?? [];
   }
   const row = rows.find((r) => r.model === "voyage/rerank-2");
-  assert.deepEqual([row?.requests, row?.errors, row?.inputTokens, row?.endpoint], [3, 1, 52, "/v1/rerank"], JSON.stringify(rows));
+  assert.deepEqual([row?.attempts, row?.failedAttempts, row?.inputTokens, row?.endpoint], [3, 1, 52, "/v1/rerank"], JSON.stringify(rows));
 });
 
 test("moderations: OpenAI's client, models by bare name and by default", async () => {

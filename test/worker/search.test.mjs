@@ -243,17 +243,17 @@ test("what a search has used is counted", async () => {
   await me.ask({ model: "openai/gpt-5-mini", query: "q" });
   await me.ask({ model: "tavily", query: "q" });
   let rows = [];
-  for (let i = 0; i < 600 && rows.reduce((n, r) => n + r.requests, 0) < 5; i++) { // they are reported once a second
+  for (let i = 0; i < 600 && rows.reduce((n, r) => n + r.attempts, 0) < 5; i++) { // they are reported once a second
     await new Promise((r) => setTimeout(r, 50));
     rows = (await me.call("GET", "/api/usage")).data ?? [];
   }
   const of = (model) => rows.filter((r) => r.model === model);
-  assert.equal(of("exa/search")[0]?.requests, 2, JSON.stringify(rows));
+  assert.equal(of("exa/search")[0]?.attempts, 2, JSON.stringify(rows));
   assert.ok(Math.abs(of("exa/search")[0].costUsd - 0.014) < 1e-9);
   assert.equal(of("exa/search")[0].endpoint, "/v1/search");
   assert.equal(of("openai/gpt-5-mini")[0].inputTokens, 900);
   assert.equal(of("openai/gpt-5-mini")[0].unpriced, 1); // the search itself has a price that is not told
-  assert.deepEqual(of("tavily/search").map((r) => [r.requests, r.errors ?? 0, r.unpriced ?? 0]).sort(), [[1, 0, 1], [1, 1, 0]]);
+  assert.deepEqual(of("tavily/search").map((r) => [r.attempts, r.failedAttempts, r.unpricedAttempts ?? 0]).sort(), [[1, 0, 1], [1, 1, 0]]);
 });
 
 test("a plan is explained without a call", async () => {
