@@ -31,7 +31,17 @@ async function used() {
   assert.equal(await call("/v1/chat/completions", { model: "nothing/like-it", messages }), 400);
   const api = (path) => b.operator.call("GET", `/${machineId}/api${path}`);
   await recorded(api, 6);
-  return { machineId, apiKey, call, api, first, second };
+  // leave begins a stream and closes the connection after its first bytes.
+  const leave = async () => {
+    const ctl = new AbortController();
+    const res = await b.gateway.fetch("/v1/chat/completions", {
+      method: "POST", signal: ctl.signal, headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "up/long!slow=200!chunks=200", messages, stream: true }),
+    });
+    await res.body.getReader().read();
+    ctl.abort();
+  };
+  return { machineId, apiKey, call, api, leave, first, second };
 }
 
 // read gives one such machine for the tests that only read.
@@ -64,10 +74,10 @@ test("requests are listed with why their attempts failed, and nothing of their t
   assert.equal(JSON.stringify(data).includes("secret"), false);
   const usage = (await api("/usage?groupBy=endpoint,model")).data;
   const of = (endpoint, model) => usage.find((u) => u.endpoint === endpoint && u.model === model);
-  assert.deepEqual([of("/v1/embeddings", "up/test-embed").requests, of("/v1/embeddings", "up/test-embed").calls], [1, 1]);
+  assert.deepEqual([of("/v1/embeddings", "up/test-embed").attempts, of("/v1/embeddings", "up/test-embed").requests, of("/v1/embeddings", "up/test-embed").unpricedAttempts], [1, 1, 1]);
   assert.equal(of("/v1/embeddings", "up/test-embed").inputTokens, embed.inputTokens);
-  assert.deepEqual([of("/v1/chat/completions", "up/test-chat").requests, of("/v1/chat/completions", "up/test-chat").calls], [2, 2]);
-  assert.deepEqual([of("/v1/chat/completions", "up/limited!status=429").errors, of("/v1/chat/completions", "up/limited!status=429").calls], [1, undefined]);
+  assert.deepEqual([of("/v1/chat/completions", "up/test-chat").attempts, of("/v1/chat/completions", "up/test-chat").requests], [2, 2]);
+  assert.deepEqual([of("/v1/chat/completions", "up/limited!status=429").failedAttempts, of("/v1/chat/completions", "up/limited!status=429").requests], [1, 0]);
 });
 
 test("the latency of a stream is the time to its end, and a stream that breaks off is told", async () => {
@@ -95,17 +105,27 @@ test("the page of requests shows and filters", async (t) => {
   const fell = rows.filter({ hasText: "fall" });
   await fell.getByRole("list", { name: "Failed attempts" }).getByText(/^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/).waitFor();
   await fell.getByText("Second").waitFor();
-  await rows.filter({ hasText: "nothing/like-it" }).getByText("nobody was asked").waitFor();
+  await rows.filter({ hasText: "nothing/like-it" }).getByText("Not sent").waitFor();
   await looks(p, "requests");
 
   await p.getByRole("searchbox").fill("embed");
-  assert.equal(await rows.count(), 2);
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   await p.getByRole("searchbox").fill("no such thing");
   await p.getByText("No request matches").waitFor();
   await p.getByRole("searchbox").fill("");
-  await p.getByLabel("Outcome").selectOption({ label: "With a failure" });
+  await p.getByLabel("Attempts").selectOption({ label: "Had failures" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
-  await p.getByLabel("Outcome").selectOption({ label: "All" });
+  await p.getByLabel("Attempts").selectOption({ label: "All" });
+  await p.getByLabel("Status").selectOption({ label: "Failed" });
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  // A reload and the way back show the same.
+  await p.reload();
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await p.getByRole("link", { name: "Usage" }).click();
+  await p.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
+  await p.goBack();
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
+  await p.getByLabel("Status").selectOption({ label: "All" });
   await p.getByLabel("Connection").selectOption({ label: "Second" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   await p.getByLabel("Connection").selectOption({ label: "All" });
@@ -128,7 +148,7 @@ test("the list refreshes by itself, and stands still once nobody touches the pag
   await p.clock.runFor(5_000);
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 7);
   await p.clock.runFor(10 * 60_000);
-  await p.getByText("Refresh by itself (paused)").waitFor();
+  await p.getByText("Auto-refresh (paused)").waitFor();
   const before = asked;
   await p.clock.runFor(120_000);
   assert.equal(asked, before, "a session that nobody uses is not kept alive");
@@ -137,15 +157,32 @@ test("the list refreshes by itself, and stands still once nobody touches the pag
   assert.equal(asked, before + 1);
 });
 
-test("older requests are shown page by page", async (t) => {
+test("older requests are shown page by page, and found among all that are stored", async (t) => {
   const { machineId, call, api } = await used();
+  await call("/v1/embeddings", { model: "up/test-embed", input: "the one", user: "x" });
+  await recorded(api, 7);
   await Promise.all(Array.from({ length: 60 }, () => call("/v1/embeddings", { model: "up/test-embed", input: "x" })));
-  await recorded(api, 66);
+  await recorded(api, 67);
   const p = await page(t, machineId, "Requests");
   assert.equal(await p.locator("tbody tr").count(), 50);
-  await p.getByRole("button", { name: "Show older ones" }).click();
-  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 66);
-  assert.equal(await p.getByRole("button", { name: "Show older ones" }).count(), 0);
+  await p.getByRole("searchbox").fill("nothing/like-it");
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+  await p.getByRole("rowheader").first().waitFor();
+  await p.getByRole("searchbox").fill("");
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+  await p.getByRole("button", { name: "Load more" }).click();
+  await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 67);
+  assert.equal(await p.getByRole("button", { name: "Load more" }).count(), 0);
+});
+
+test("a client that leaves is listed as that", async (t) => {
+  const { machineId, call, api, leave } = await used();
+  const before = (await api("/usage")).total.failedRequests;
+  await leave();
+  await becomes(async () => (await api("/requests?status=client_left")).data.map((r) => [r.status, r.error]), [[200, "client_closed"]]);
+  assert.equal((await api("/usage")).total.failedRequests, before, "it has not failed");
+  const p = await page(t, machineId, "Requests");
+  await p.getByText("Client left", { exact: true }).last().waitFor();
 });
 
 test("usage is drawn and told in tables, by what one asks for", async (t) => {
@@ -155,10 +192,10 @@ test("usage is drawn and told in tables, by what one asks for", async (t) => {
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
-  await table.getByRole("row", { name: new RegExp(`^Total ${total.calls} ${total.requests} ${total.errors} `) }).waitFor();
-  assert.equal(total.calls, 6);
+  await table.getByRole("row", { name: new RegExp(`^Total ${total.requests} ${total.failedRequests} ${total.attempts} ${total.failedAttempts} `) }).waitFor();
+  assert.deepEqual([total.requests, total.failedRequests, total.attempts, total.failedAttempts], [6, 2, 6, 2]);
 
-  await p.getByRole("combobox", { name: /^By/ }).selectOption("model");
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
   await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
   await p.getByRole("radio", { name: "Tokens" }).check();
@@ -169,13 +206,13 @@ test("usage is drawn and told in tables, by what one asks for", async (t) => {
   const cell = p.getByRole("region", { name: "Tokens by day, in numbers" }).getByRole("row", { name: new RegExp(`^${today}`) });
   await cell.waitFor();
   await looks(p, "usage-by-model");
-  for (const metric of ["Cost", "Errors", "Latency"]) {
+  for (const metric of ["Cost", "Failed requests", "Attempts", "Latency"]) {
     await p.getByRole("radio", { name: metric }).check();
     await p.getByRole("img", { name: new RegExp(`^${metric} by day`) }).waitFor();
   }
-  await p.getByRole("combobox", { name: /^By/ }).selectOption("connection");
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("connection");
   await table.getByRole("rowheader", { name: "Second" }).waitFor();
-  await p.getByRole("combobox", { name: /^By/ }).selectOption("key");
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("key");
   await table.getByRole("rowheader").first().waitFor();
   await p.getByRole("radio", { name: "90 days" }).check();
   await settled(p);
@@ -187,15 +224,15 @@ test("usage is drawn and told in tables, by what one asks for", async (t) => {
 test("usage goes into a spreadsheet without becoming a formula", async (t) => {
   const { machineId, api } = await read();
   const p = await page(t, machineId, "Usage");
-  await p.getByRole("combobox", { name: /^By/ }).selectOption("model");
+  await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
   await p.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
   const [file] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Export CSV" }).click()]);
   assert.match(file.suggestedFilename(), /^usage-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d-model\.csv$/);
   const lines = (await readFile(await file.path(), "utf8")).trimEnd().split("\r\n");
-  assert.match(lines[0], /^\ufeff"day","model","requests",/);
+  assert.match(lines[0], /^\ufeff"day","model","requests","failed_requests","attempts","failed_attempts",/);
   const rows = (await api("/usage?groupBy=day,model")).data;
   assert.equal(lines.length - 1, rows.length);
-  assert.ok(lines.some((l) => l.includes(`"up/test-embed",1,1,0,`)), lines.join("\n"));
+  assert.ok(lines.some((l) => l.includes(`"up/test-embed",1,0,1,0,`)), lines.join("\n"));
 });
 
 test("cells that a spreadsheet would run are texts", () => {
@@ -208,7 +245,7 @@ test("cells that a spreadsheet would run are texts", () => {
 test("without calls the pages say so; without an answer they say that", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Empty" });
   const usage = await page(t, machineId, "Usage");
-  await usage.getByText("Nothing was used").waitFor();
+  await usage.getByText("No usage in this period").waitFor();
   await looks(usage, "usage-empty");
   const requests = await page(t, machineId, "Requests", { failures: ["GET /* 500"] });
   await requests.getByText("No requests yet").waitFor();

@@ -94,3 +94,15 @@ export function useNow(active: boolean): number {
   }, [active]);
   return now;
 }
+
+// useSettled returns a value once it has not changed for a while: what somebody
+// types, when they pause.
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, set] = useState(value);
+  useEffect(() => {
+    if (value === settled) return;
+    const timer = setTimeout(() => set(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, settled, ms]);
+  return settled;
+}

@@ -3,7 +3,8 @@
 //
 //	#/machines                   the operator's machines
 //	#/m/{machineId}/{page}/…     a page of one machine
-import { useEffect, useState } from "preact/hooks";
+//	…?name=value                 the filters of a page
+import { useCallback, useEffect, useState } from "preact/hooks";
 
 export interface Route {
   /** "" where the address names no machine */
@@ -15,7 +16,7 @@ export interface Route {
 }
 
 export function parse(hash: string): Route {
-  const [first, ...rest] = hash.replace(/^#?\/?/, "").split("/").map(decode);
+  const [first, ...rest] = hash.replace(/^#?\/?/, "").split("?")[0].split("/").map(decode);
   if (first !== "m") return { machineId: "", page: first, args: rest };
   return { machineId: rest[0] ?? "", page: rest[1] ?? "", args: rest.slice(2) };
 }
@@ -33,11 +34,74 @@ export function to(machineId: string, page: string, ...args: string[]): string {
 export function go(address: string) { location.hash = address; }
 
 export function useRoute(): Route {
-  const [hash, set] = useState(location.hash);
+  // Filters are the page's own: it is not shown anew for them.
+  const path = () => location.hash.split("?")[0];
+  const [hash, set] = useState(path);
   useEffect(() => {
-    const changed = () => set(location.hash);
+    const changed = () => set(path());
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
   return parse(hash);
+}
+
+const filters = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
+
+// useFilter keeps a filter of a page in its address, so that a reload, a shared
+// link and the way back show the same. The default is left out.
+export function useFilter(name: string, initial: string, allowed?: readonly string[]): [value: string, set: (value: string) => void];
+export function useFilter<T extends string>(name: string, initial: T, allowed: readonly T[]): [value: T, set: (value: T) => void];
+export function useFilter<T extends string>(name: string, initial: T, allowed?: readonly T[]): [value: T, set: (value: T) => void] {
+  const [value, put] = useState<T>(() => {
+    const given = filters().get(name) as T | null;
+    return given !== null && (!allowed || allowed.includes(given)) ? given : initial;
+  });
+  const set = useCallback((next: T) => {
+    put(next);
+    const all = filters();
+    if (next === initial) all.delete(name); else all.set(name, next);
+    const query = all.toString();
+    history.replaceState(history.state, "", location.hash.split("?")[0] + (query && "?" + query));
+  }, [name, initial]);
+  return [value, set];
+}
+
+// Each entry of the history has a number, under which the place where its page
+// was scrolled to is kept.
+const tops = new Map<string, number>();
+let entry = "", next = 0, wanted = 0;
+
+function entered() {
+  const known = (history.state as { entry?: string } | null)?.entry;
+  entry = known ?? `${performance.timeOrigin} ${next++}`;
+  wanted = known ? tops.get(known) ?? 0 : 0;
+  if (!known) history.replaceState({ entry }, "");
+}
+if (typeof window !== "undefined") {
+  entered();
+  addEventListener("popstate", entered);
+  addEventListener("scroll", () => { if (!wanted) tops.set(entry, scrollY); }, { passive: true });
+}
+
+// restoreScroll brings a page that is shown again to where it was, once it is
+// long enough; what the person does goes first. Others begin at their top.
+export function restoreScroll(): () => void {
+  const top = wanted;
+  if (!top) { wanted = 0; scrollTo(0, 0); return () => {}; }
+  const watch = new ResizeObserver(() => {
+    if (document.documentElement.scrollHeight < top + innerHeight) return;
+    scrollTo(0, top);
+    stop();
+  });
+  const stop = () => {
+    wanted = 0;
+    watch.disconnect();
+    clearTimeout(timer);
+    for (const kind of ["wheel", "touchstart", "keydown"]) removeEventListener(kind, stop);
+  };
+  const timer = setTimeout(stop, 10_000);
+  for (const kind of ["wheel", "touchstart", "keydown"]) addEventListener(kind, stop, { passive: true });
+  watch.observe(document.documentElement);
+  watch.observe(document.body);
+  return stop;
 }

@@ -7,8 +7,8 @@ import { Guard, Lazy } from "./lazy";
 import { go, to, useRoute } from "./route";
 import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
-import { Button, Empty, ErrorBox } from "./ui";
-import type { MachineRow } from "./pages/machines";
+import { Button, Empty, ErrorBox, number } from "./ui";
+import type { MachineList } from "./pages/machines";
 
 const machinesPage = () => import("./pages/machines");
 
@@ -19,7 +19,16 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
   const machineId = session.operator ? route.machineId : session.machineId!;
   // What is no id never becomes a part of a path.
   const machine = useMemo(() => /^[a-z0-9]{16}$/.test(machineId) ? new Machine(machineId) : null, [machineId]);
-  const list = useLoad(async () => session.operator ? (await call<{ data: MachineRow[] }>("GET", "/api/machines")).data : [], [session.operator]);
+  // The first machines, to choose from, and the one that is shown.
+  const list = useLoad(async () => {
+    if (!session.operator) return { data: [], total: 0 };
+    const page = await call<MachineList>("GET", "/api/machines");
+    if (machineId && !page.data.some((m) => m.machineId === machineId)) {
+      const found = await call<MachineList>("GET", `/api/machines?q=${encodeURIComponent(machineId)}`);
+      page.data.push(...found.data.filter((m) => m.machineId === machineId));
+    }
+    return page;
+  }, [session.operator, machineId]);
   const offered = useMemo(() => pages.filter((p) => !p.needs || has(p.needs)), []);
   const main = useRef<HTMLElement>(null);
   const [open, setOpen] = useState(false); // the menu, where the screen is narrow
@@ -50,7 +59,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
   };
   const page = route.page || "providers";
   const entry = offered.find((p) => p.path === page);
-  const machineName = list.data?.find((m) => m.machineId === machineId)?.name;
+  const machineName = list.data?.data.find((m) => m.machineId === machineId)?.name;
 
   return (
     <div class="shell">
@@ -72,9 +81,9 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
             <label class="field machine">
               <span>Machine</span>
               <select value={machineId} onChange={(e) => go(e.currentTarget.value ? to(e.currentTarget.value, entry?.path ?? "providers") : "#/machines")}>
-                <option value="">All machines</option>
-                {list.data?.map((m) => <option key={m.machineId} value={m.machineId}>{m.name ? `${m.name} · ${m.machineId}` : m.machineId}</option>)}
-                {machineId && !list.data?.some((m) => m.machineId === machineId) && <option value={machineId}>{machineId}</option>}
+                <option value="">{list.data && list.data.total > list.data.data.length ? `All machines (${number(list.data.total)})` : "All machines"}</option>
+                {list.data?.data.map((m) => <option key={m.machineId} value={m.machineId}>{m.name ? `${m.name} · ${m.machineId}` : m.machineId}</option>)}
+                {machineId && !list.data?.data.some((m) => m.machineId === machineId) && <option value={machineId}>{machineId}</option>}
               </select>
             </label>
           )}
@@ -88,7 +97,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
             <small>{session.operator ? "Signed in as the operator" : `Signed in with the key ${session.keyName || "without a name"}`}</small>
             <div class="row tight">
               <Button kind="quiet" icon="out" onClick={() => void out(false)}>Sign out</Button>
-              <Button kind="quiet" aria-label="Sign out everywhere" title="Ends every session of this token or key" onClick={() => void out(true)}>everywhere</Button>
+              <Button kind="quiet" title="Ends every session of this token or key" onClick={() => void out(true)}>Sign out everywhere</Button>
             </div>
           </div>
         </div>
@@ -96,8 +105,8 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
       <main id="main" ref={main} tabIndex={-1}>
         {error && <ErrorBox>{error}</ErrorBox>}
         <Guard key={machineId + "/" + page}>
-          {machineId && !machine ? <Empty title="There is no such machine"><a class="button" href="#/machines">To the machines</a></Empty>
-            : !machine ? <Lazy load={machinesPage} props={{ list }} what="the machines" />
+          {machineId && !machine ? <Empty title="There is no such machine"><a class="button" href="#/machines">Back to the machines</a></Empty>
+            : !machine ? <Lazy load={machinesPage} props={{ onChange: list.reload }} what="the machines" />
             : entry ? <Lazy load={entry.load} props={{ machine, session, has, args: route.args, machineName }} what={entry.label.toLowerCase()} />
             : <Empty title="There is no such page"><a class="button" href={to(machineId, "providers")}>To the providers</a></Empty>}
         </Guard>

@@ -3,6 +3,7 @@ import { cloneElement, isValidElement, type ComponentChildren, type JSX, type VN
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Action, Loaded } from "./hooks";
 import { Icon, type IconName } from "./icons";
+import { restoreScroll } from "./route";
 
 export type Children = { children?: ComponentChildren };
 
@@ -12,7 +13,7 @@ export function Page({ title, intro, actions, children }: Children & { title: st
   const head = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     head.current?.focus({ preventScroll: true });
-    scrollTo(0, 0);
+    return restoreScroll();
   }, []);
   useEffect(() => { document.title = `${title} · weir`; }, [title]);
   return (

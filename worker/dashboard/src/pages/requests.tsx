@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { PageProps } from "../app";
-import { useAction, useIdle, useLoad } from "../hooks";
+import { useAction, useIdle, useLoad, useSettled } from "../hooks";
+import { useFilter } from "../route";
 import { Badge, Button, Empty, ErrorBox, Field, Load, Page, Search, Table, number } from "../ui";
 import type { ConnectionRow } from "./connections";
 import { keyName, type KeyRow } from "./keys";
@@ -33,6 +34,9 @@ interface RequestRow {
 
 interface Answer { data: RequestRow[]; has_more: boolean }
 
+// statuses are what the list is narrowed down to, as the query has it.
+const statuses: [string, string][] = [["", "All"], ["2xx", "Answered (2xx)"], ["error", "Failed"], ["4xx", "4xx"], ["429", "429 rate limited"], ["5xx", "5xx"], ["client_left", "Client left"]];
+
 const perPage = 50;
 const everyMs = 5000;
 const idleMs = 10 * 60_000;
@@ -45,14 +49,16 @@ const statusWords: Record<number, string> = {
 // Requests are the last calls of the machine's clients: what was asked, who
 // served it, which attempts failed and why.
 export default function Requests({ machine }: PageProps) {
-  const [filter, setFilter] = useState(""), [key, setKey] = useState(""), [conn, setConn] = useState(""), [outcome, setOutcome] = useState("");
+  const [text, setText] = useFilter("q", ""), [key, setKey] = useFilter("key", ""), [conn, setConn] = useFilter("connection", "");
+  const [model, setModel] = useFilter("model", ""), [status, setStatus] = useFilter("status", "", statuses.map(([k]) => k)), [outcome, setOutcome] = useFilter("failed", "", ["", "true", "false"] as string[]);
+  const q = useSettled(text.trim(), 250);
   const [auto, setAuto] = useState(true);
   const [older, setOlder] = useState<RequestRow[]>([]), [more, setMore] = useState(true);
   const query = (before = 0) => "/requests?" + new URLSearchParams({
-    limit: String(perPage), ...(key && { key }), ...(conn && { connection: conn }), ...(outcome && { failed: outcome }), ...(before && { before: String(before) }),
+    limit: String(perPage), ...(q && { q }), ...(key && { key }), ...(conn && { connection: conn }), ...(model && { model }), ...(status && { status }), ...(outcome && { failed: outcome }), ...(before && { before: String(before) }),
   });
-  const list = useLoad(() => machine.get<Answer>(query()), [machine, key, conn, outcome]);
-  useEffect(() => { setOlder([]); setMore(true); }, [machine, key, conn, outcome]);
+  const list = useLoad(() => machine.get<Answer>(query()), [machine, q, key, conn, model, status, outcome]);
+  useEffect(() => { setOlder([]); setMore(true); }, [machine, q, key, conn, model, status, outcome]);
   const known = useLoad(async () => {
     const [keys, conns] = await Promise.all([machine.get<{ data: KeyRow[] }>("/keys"), machine.get<{ data: ConnectionRow[] }>("/providers")]);
     return { keys: keys.data.map((k) => [k.id, keyName(k)] as const), conns: conns.data.map((c) => [c.id, c.name || c.provider] as const) };
@@ -71,36 +77,35 @@ export default function Requests({ machine }: PageProps) {
     setMore(page.has_more);
   });
   const nameOf = (id: string | undefined, of: "keys" | "conns") => id ? known.data?.[of].find(([k]) => k === id)?.[1] ?? `${id.slice(0, 8)}…` : "";
-  const wanted = filter.trim().toLowerCase();
+  const filtered = !!(q || key || conn || model || status || outcome);
   return (
-    <Page title="Requests" intro="The last thousand calls or so, without anything of their text." actions={(
+    <Page title="Requests" intro="The latest ~1,000 requests. Prompts and answers are never stored." actions={(
       <>
-        <label class="row tight"><input type="checkbox" checked={auto} onChange={(e) => setAuto(e.currentTarget.checked)} />Refresh by itself{auto && idle && " (paused)"}</label>
+        <label class="row tight"><input type="checkbox" checked={auto} onChange={(e) => setAuto(e.currentTarget.checked)} />Auto-refresh{auto && idle && " (paused)"}</label>
         <Button onClick={() => { setOlder([]); setMore(true); void list.reload(); }}>Refresh</Button>
       </>
     )}>
       <div class="row wrap end filters">
-        <Search label="Filter by model, endpoint or error" value={filter} onInput={setFilter} />
+        <Search label="Search models, endpoints, errors, ids" value={text} onInput={setText} />
         <div class="narrow"><Field label="Key"><select value={key} onChange={(e) => setKey(e.currentTarget.value)}><option value="">All</option>{known.data?.keys.map(([id, n]) => <option key={id} value={id}>{n}</option>)}</select></Field></div>
         <div class="narrow"><Field label="Connection"><select value={conn} onChange={(e) => setConn(e.currentTarget.value)}><option value="">All</option>{known.data?.conns.map(([id, n]) => <option key={id} value={id}>{n}</option>)}</select></Field></div>
-        <div class="narrow"><Field label="Outcome"><select value={outcome} onChange={(e) => setOutcome(e.currentTarget.value)}><option value="">All</option><option value="true">With a failure</option><option value="false">Without one</option></select></Field></div>
+        <div class="narrow"><Field label="Model"><input autocapitalize="none" spellcheck={false} placeholder="All" value={model} onChange={(e) => setModel(e.currentTarget.value.trim())} /></Field></div>
+        <div class="narrow"><Field label="Status"><select value={status} onChange={(e) => setStatus(e.currentTarget.value)}>{statuses.map(([k, n]) => <option key={k} value={k}>{n}</option>)}</select></Field></div>
+        <div class="narrow"><Field label="Attempts"><select value={outcome} onChange={(e) => setOutcome(e.currentTarget.value)}><option value="">All</option><option value="true">Had failures</option><option value="false">No failures</option></select></Field></div>
       </div>
       <Load of={list} what="the requests" rows={6}>{({ data, has_more }) => {
         const all = older.length > 0 ? [...data, ...older.filter((r) => r.seq < data[data.length - 1].seq)] : data;
-        const shown = all.filter((r) => !wanted || [r.asked, r.model, r.endpoint, r.error, r.id, ...(r.failed ?? []).flatMap((f) => [f.model, f.text, f.code])].some((s) => s?.toLowerCase().includes(wanted)));
         if (all.length === 0) {
-          return key || conn || outcome ? <Empty title="No request matches" /> : <Empty title="No requests yet"><p>Calls of clients show here a second or so after they are answered.</p></Empty>;
+          return filtered ? <Empty title="No request matches" /> : <Empty title="No requests yet"><p>Requests appear here about a second after they are answered.</p></Empty>;
         }
         return (
           <>
-            {shown.length === 0 ? <Empty title="No request matches" /> : (
-              <Table label="Requests" stacked>
+            <Table label="Requests" stacked>
                 <thead><tr><th>Time</th><th>Asked for</th><th>Served by</th><th>Outcome</th><th class="num">Latency</th><th class="num">Tokens</th><th class="num">Cost</th><th>Key</th></tr></thead>
-                <tbody>{shown.map((r) => <Row key={r.seq} r={r} conn={(id) => nameOf(id, "conns")} keyLabel={nameOf(r.keyId, "keys")} />)}</tbody>
-              </Table>
-            )}
+                <tbody>{all.map((r) => <Row key={r.seq} r={r} conn={(id) => nameOf(id, "conns")} keyLabel={nameOf(r.keyId, "keys")} />)}</tbody>
+            </Table>
             {next.error && <ErrorBox>{next.error}</ErrorBox>}
-            {(older.length > 0 ? more : has_more) && <Button busy={next.busy} onClick={() => void loadMore(all[all.length - 1])}>Show older ones</Button>}
+            {(older.length > 0 ? more : has_more) && <Button busy={next.busy} onClick={() => void loadMore(all[all.length - 1])}>Load more</Button>}
           </>
         );
       }}</Load>
@@ -109,15 +114,16 @@ export default function Requests({ machine }: PageProps) {
 }
 
 function Row({ r, conn, keyLabel }: { r: RequestRow; conn: (id?: string) => string; keyLabel: string }) {
-  const bad = r.status >= 400, broke = !bad && r.error;
+  const left = r.status === 499 || r.error === "client_closed";
+  const bad = r.status >= 400 && !left, broke = !bad && !left && r.error;
   return (
     <tr>
       <th scope="row" class="at"><time dateTime={new Date(r.at).toISOString()} title={r.id}>{new Date(r.at).toLocaleTimeString("en", { hour12: false })}<small class="muted"> {new Date(r.at).toLocaleDateString("en", { day: "numeric", month: "short" })}</small></time></th>
       <td class="full"><code>{r.asked || "–"}</code><div class="muted small">{r.endpoint}</div></td>
-      <td class="full" data-label="Served by">{r.attempts === 0 ? <span class="muted">nobody was asked</span> : bad ? <span class="muted">nobody</span> : <><code>{r.model}</code><div class="muted small"><bdi>{conn(r.connectionId)}</bdi></div></>}</td>
+      <td class="full" data-label="Served by">{r.attempts === 0 ? <span class="muted">Not sent</span> : bad ? <span class="muted">Failed</span> : <><code>{r.model}</code><div class="muted small"><bdi>{conn(r.connectionId)}</bdi></div></>}</td>
       <td class="why full">
-        <Badge kind={bad ? "bad" : broke ? "warn" : "good"}>{r.status}{bad ? ` ${statusWords[r.status] ?? ""}` : broke ? " broke off" : ""}</Badge>
-        {r.error && <div class="small"><code>{r.error}</code></div>}
+        {left ? <Badge>Client left</Badge> : <Badge kind={bad ? "bad" : broke ? "warn" : "good"}>{r.status}{bad ? ` ${statusWords[r.status] ?? ""}` : broke ? " interrupted" : ""}</Badge>}
+        {r.error && !left && <div class="small"><code>{r.error}</code></div>}
         {r.failed && (
           <ol class="tries" aria-label="Failed attempts">
             {r.failed.map((f, i) => (

@@ -1,16 +1,17 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { PageProps } from "../app";
 import { useLoad } from "../hooks";
 import { Lazy } from "../lazy";
-import { Button, Empty, Field, Load, Page, Section, Table, Tabs, number } from "../ui";
+import { useFilter } from "../route";
+import { Button, Empty, Field, Load, Page, Section, Table, Tabs, count, number } from "../ui";
 import { money } from "./money";
 import type { ConnectionRow } from "./connections";
 import { csv, download } from "./csv";
 import { keyName, type KeyRow } from "./keys";
 import type { Line } from "./chart";
 
-// UsageRow is a row of GET /api/usage. Calls are clients' requests; requests
-// counts each attempt with a provider.
+// UsageRow is a row of GET /api/usage: clients' requests, and the attempts with
+// providers that they needed.
 interface UsageRow {
   day: string;
   keyId?: string;
@@ -19,15 +20,16 @@ interface UsageRow {
   model?: string;
   endpoint?: string;
   requests: number;
-  calls?: number;
-  errors?: number;
+  failedRequests?: number;
+  attempts?: number;
+  failedAttempts?: number;
   inputTokens?: number;
   outputTokens?: number;
   reasoningTokens?: number;
   cacheReadTokens?: number;
   cacheWriteTokens?: number;
   costUsd?: number;
-  unpriced?: number;
+  unpricedAttempts?: number;
   latencyMs?: number;
 }
 
@@ -35,20 +37,21 @@ interface UsageRow {
 interface Answer { from: string; to: string; data: UsageRow[]; total: UsageRow; by: Group }
 
 const tokens = (r: UsageRow) => (r.inputTokens ?? 0) + (r.outputTokens ?? 0);
-const cost = (r: UsageRow) => r.unpriced && !r.costUsd ? "–" : money(r.costUsd ?? 0);
-const latency = (r: UsageRow) => r.calls ? Math.round((r.latencyMs ?? 0) / r.calls) : 0;
+const cost = (r: UsageRow) => r.unpricedAttempts && !r.costUsd ? "–" : money(r.costUsd ?? 0);
+const latency = (r: UsageRow) => r.requests ? Math.round((r.latencyMs ?? 0) / r.requests) : 0;
 
-type Metric = "calls" | "tokens" | "cost" | "errors" | "latency";
+type Metric = "requests" | "failed" | "attempts" | "tokens" | "cost" | "latency";
 const metrics: Record<Metric, { name: string; of: (r: UsageRow) => number; text: (n: number) => string }> = {
-  calls: { name: "Requests", of: (r) => r.calls ?? 0, text: number },
+  requests: { name: "Requests", of: (r) => r.requests, text: number },
+  failed: { name: "Failed requests", of: (r) => r.failedRequests ?? 0, text: number },
+  attempts: { name: "Attempts", of: (r) => r.attempts ?? 0, text: number },
   tokens: { name: "Tokens", of: tokens, text: number },
   cost: { name: "Cost", of: (r) => r.costUsd ?? 0, text: money },
-  errors: { name: "Errors", of: (r) => r.errors ?? 0, text: number },
   latency: { name: "Latency", of: latency, text: (n) => `${number(n)} ms` },
 };
 
 type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint";
-const groups: [Group, string][] = [["", "Nothing: all together"], ["model", "Model"], ["key", "Key"], ["connection", "Connection"], ["provider", "Provider"], ["endpoint", "Endpoint"]];
+const groups: [Group, string][] = [["", "None"], ["model", "Model"], ["key", "Key"], ["connection", "Connection"], ["provider", "Provider"], ["endpoint", "Endpoint"]];
 
 const maxLines = 6;
 const dayMs = 86_400_000;
@@ -56,12 +59,13 @@ const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const loadChart = () => import("./chart");
 
 function add(to: UsageRow, r: UsageRow) {
-  for (const k of ["requests", "calls", "errors", "inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd", "unpriced", "latencyMs"] as const) to[k] = (to[k] ?? 0) + (r[k] ?? 0);
+  for (const k of ["requests", "failedRequests", "attempts", "failedAttempts", "inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens", "costUsd", "unpricedAttempts", "latencyMs"] as const) to[k] = (to[k] ?? 0) + (r[k] ?? 0);
 }
 
 // Usage is what the machine's calls have used, by day and by what they were.
 export default function Usage({ machine }: PageProps) {
-  const [span, setSpan] = useState("7"), [group, setGroup] = useState<Group>(""), [metric, setMetric] = useState<Metric>("calls");
+  const [span, setSpan] = useFilter("days", "7", ["1", "7", "30", "90"] as string[]), [group, setGroup] = useFilter<Group>("by", "", groups.map(([k]) => k));
+  const [metric, setMetric] = useFilter<Metric>("show", "requests", Object.keys(metrics) as Metric[]);
   const usage = useLoad(async () => {
     const now = Date.now(), to = dayOf(now), from = dayOf(now - (Number(span) - 1) * dayMs);
     return { ...await machine.get<Answer>(`/usage?from=${from}&to=${to}&groupBy=day${group && "," + group}`), by: group };
@@ -86,11 +90,11 @@ export default function Usage({ machine }: PageProps) {
     <Page title="Usage" intro="Days are counted in UTC and kept for 90 days." actions={actions}>
       <div class="row wrap end filters">
         <Tabs label="Days" value={span} items={[["1", "Today"], ["7", "7 days"], ["30", "30 days"], ["90", "90 days"]]} onPick={setSpan} />
-        <div class="narrow"><Field label="By"><select value={group} onChange={(e) => setGroup(e.currentTarget.value as Group)}>{groups.map(([k, n]) => <option key={k} value={k}>{n}</option>)}</select></Field></div>
+        <div class="narrow"><Field label="Group by"><select value={group} onChange={(e) => setGroup(e.currentTarget.value as Group)}>{groups.map(([k, n]) => <option key={k} value={k}>{n}</option>)}</select></Field></div>
         <Button onClick={() => void usage.reload()} busy={usage.loading}>Refresh</Button>
       </div>
       <Load of={usage} what="the usage" rows={4}>{(u) => u.data.length === 0
-        ? <Empty title="Nothing was used"><p>No client has called this machine in this time. Calls show here within seconds.</p></Empty>
+        ? <Empty title="No usage in this period"><p>No client has called this machine in this period. Requests appear here within seconds.</p></Empty>
         : <Shown u={u} nameOf={nameOf} metric={metric} onMetric={setMetric} named={names.data} />}
       </Load>
     </Page>
@@ -143,25 +147,25 @@ function Shown({ u, nameOf, metric, onMetric, named }: { u: Answer; nameOf: Name
       </Section>
       <Table label="Usage">
         <thead>
-          <tr><th>{grouped ? "Name" : "All"}</th>{["Requests", "Attempts", "Errors", "Input", "Cached", "Output", "Reasoning", "Cost", "Latency"].map((h) => <th key={h} class="num">{h}</th>)}</tr>
+          <tr><th>{grouped ? "Name" : "All"}</th>{["Requests", "Failed", "Attempts", "Failed attempts", "Input", "Cached", "Output", "Reasoning", "Cost", "Latency"].map((h) => <th key={h} class="num">{h}</th>)}</tr>
         </thead>
         <tbody>
           {grouped && rows.map((g) => <Numbers key={g.name} name={g.name} r={g.sum} />)}
           <Numbers name="Total" r={total} />
         </tbody>
       </Table>
-      <p class="muted small">A request that needs several attempts counts once; each attempt with a provider, and each that failed, is counted too. Tokens are those that providers tell. {(total.unpriced ?? 0) > 0 && `The price of ${number(total.unpriced ?? 0)} attempts is not known, so their cost is missing.`}</p>
+      <p class="muted small">A request is counted once, and failed if its client got an error. Each attempt with a provider is counted too: a request may need several. Token counts come from the providers. {(total.unpricedAttempts ?? 0) > 0 && `${count(total.unpricedAttempts ?? 0, "attempt")} ${total.unpricedAttempts === 1 ? "has" : "have"} no known price and ${total.unpricedAttempts === 1 ? "is" : "are"} not in the total.`}</p>
     </>
   );
 }
 
 function Numbers({ name, r }: { name: string; r: UsageRow }) {
-  const cells = [number(r.calls ?? 0), number(r.requests), number(r.errors ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), cost(r), r.calls ? `${number(latency(r))} ms` : "–"];
+  const cells = [number(r.requests), number(r.failedRequests ?? 0), number(r.attempts ?? 0), number(r.failedAttempts ?? 0), number(r.inputTokens ?? 0), number(r.cacheReadTokens ?? 0), number(r.outputTokens ?? 0), number(r.reasoningTokens ?? 0), cost(r), r.requests ? `${number(latency(r))} ms` : "–"];
   return <tr><th scope="row">{name}</th>{cells.map((c, i) => <td key={i} class="num">{c}</td>)}</tr>;
 }
 
 function save(u: Answer, nameOf: NameOf) {
-  const head = ["day", u.by || "all", "requests", "attempts", "errors", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd", "unpriced_attempts", "average_latency_ms"];
-  const rows = u.data.map((r) => [r.day, nameOf(r, u.by), r.calls ?? 0, r.requests, r.errors ?? 0, r.inputTokens ?? 0, r.outputTokens ?? 0, r.cacheReadTokens ?? 0, r.cacheWriteTokens ?? 0, r.reasoningTokens ?? 0, r.costUsd ?? 0, r.unpriced ?? 0, latency(r)]);
+  const head = ["day", u.by || "all", "requests", "failed_requests", "attempts", "failed_attempts", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost_usd", "unpriced_attempts", "average_latency_ms"];
+  const rows = u.data.map((r) => [r.day, nameOf(r, u.by), r.requests, r.failedRequests ?? 0, r.attempts ?? 0, r.failedAttempts ?? 0, r.inputTokens ?? 0, r.outputTokens ?? 0, r.cacheReadTokens ?? 0, r.cacheWriteTokens ?? 0, r.reasoningTokens ?? 0, r.costUsd ?? 0, r.unpricedAttempts ?? 0, latency(r)]);
   download(`usage-${u.from}-${u.to}${u.by && "-" + u.by}.csv`, "text/csv;charset=utf-8", csv(head, rows));
 }
