@@ -339,7 +339,7 @@ export class Streams {
         await send(this.push(id, chunk, room));
       }
       dog.stop();
-      if (gone) cause = CLIENT;
+      if (gone || cause === RESET && await left(call)) cause = CLIENT;
       if (cause || room.enough) { r?.cancel().catch(() => {}); flight?.ctl.abort(); }
       this.inst.land(flight);
       if (this.inst.dead) return w.abort(new Error("restarted")).catch(() => {});
@@ -369,6 +369,7 @@ export class Streams {
       }
       if (cause) body?.cancel().catch(() => {});
       else if (body) cause = await this.sampledTee(id, body, writable, idle);
+      if (cause === RESET && await left(call)) cause = CLIENT;
       if (cause === CLIENT || cause === IDLE) flight?.ctl.abort();
       this.inst.land(flight);
       const w = writable.getWriter();
@@ -420,6 +421,14 @@ export class Streams {
     this.running--;
     this.inst.enter(() => { this.inst.x.weir_ended(id, cause ?? 0); this.inst.x.resume(); });
   }
+}
+
+// left reports whether the client of a call has closed the connection. A pipe
+// whose two ends break looks alike, and may break before the platform says so.
+async function left(call) {
+  const signal = call.request?.signal;
+  if (signal && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 0));
+  return !!signal?.aborted;
 }
 
 // free lets go of held bytes at once: nobody else has them, and as garbage

@@ -213,7 +213,7 @@ func TestExistingMachineTakesNoSeedUnlessAllowed(t *testing.T) {
 
 func TestRefusedSeedDoesNotStayInKV(t *testing.T) {
 	w := newWorld(t)
-	doc := `{"connections":[{"provider":"openai","apiKey":"sk-canary-0123456789"},{"provider":"openai","apiKey":"short"}]}`
+	doc := `{"connections":[{"provider":"openai","apiKey":"sk-canary-0123456789"},{"provider":"openai","apiKey":"bad\u0001key"}]}`
 	w.kv.Put(w.ctx, kvKey(mid), []byte(doc+"\n"))
 	w.want(422, "adopt", `{"doc":`+doc+`}`)
 	if left, ok := w.kv.Dump()[kvKey(mid)]; ok {

@@ -113,10 +113,10 @@ test("the page of requests shows and filters", async (t) => {
   await p.getByRole("searchbox").fill("no such thing");
   await p.getByText("No request matches").waitFor();
   await p.getByRole("searchbox").fill("");
-  await p.getByLabel("Attempts").selectOption({ label: "Had failures" });
+  await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
-  await p.getByLabel("Attempts").selectOption({ label: "All" });
-  await p.getByLabel("Status").selectOption({ label: "Failed" });
+  await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "All" });
+  await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "Failed" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
   // A reload and the way back show the same.
   await p.reload();
@@ -125,7 +125,7 @@ test("the page of requests shows and filters", async (t) => {
   await p.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
   await p.goBack();
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 2);
-  await p.getByLabel("Status").selectOption({ label: "All" });
+  await p.getByRole("combobox", { name: "Status" }).selectOption({ label: "All" });
   await p.getByLabel("Connection").selectOption({ label: "Second" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   await p.getByLabel("Connection").selectOption({ label: "All" });

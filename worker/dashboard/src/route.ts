@@ -61,7 +61,7 @@ export function useFilter<T extends string>(name: string, initial: T, allowed?: 
     const all = filters();
     if (next === initial) all.delete(name); else all.set(name, next);
     const query = all.toString();
-    history.replaceState(history.state, "", location.hash.split("?")[0] + (query && "?" + query));
+    history.replaceState(history.state, "", (location.hash.split("?")[0] || "#/") + (query && "?" + query));
   }, [name, initial]);
   return [value, set];
 }
