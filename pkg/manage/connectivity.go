@@ -152,6 +152,13 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 	case endpoint != nil:
 		start = h.Now()
 		out = outcome(endpoint(ctx, call))
+		if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
+			// What callers are told of an account may have another status.
+			last := tried[len(tried)-1]
+			if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {
+				out = fail(*out.Error, s)
+			}
+		}
 		out.Model = call.Trace.Model
 	case listed == nil && h.Models != nil && row.Serves("models") && !row.Models.None:
 		_, out = h.list(ctx, c, m, conn)
