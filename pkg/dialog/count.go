@@ -68,6 +68,7 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 		if _, err := n.build(to, to.Connections[0]); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
 			return Tokens{}, err
 		} else if err != nil {
+			c.Trace.Model = to.ID()
 			return Tokens{Input: n.estimate}, nil
 		}
 	}
@@ -84,6 +85,7 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 	case !errors.As(err, &e):
 		return Tokens{}, err
 	}
+	c.Trace.Model = to.ID()
 	return Tokens{Input: n.estimate}, nil
 }
 

@@ -92,6 +92,15 @@ test("nine silent providers hide none of the eight behind them", { timeout: 60_0
   }
 });
 
+test("an estimated count names the model that it is for", async () => {
+  const me = await operator.machine();
+  for (const c of accounts(up, "upstream-key-0123456789")) await operator.connect(me.machineId, c);
+  for (const model of ["up/m", "an/m"]) {
+    const res = await gw.fetch("/v1/messages/count_tokens", { method: "POST", headers: headers(me.apiKey), body: JSON.stringify({ ...calls[3][1], model }) });
+    assert.deepEqual([res.status, res.headers.get("x-weir-token-count"), res.headers.get("x-weir-model")], [200, "estimate", model]);
+  }
+});
+
 test("a custom model adds to the list of its provider", async () => {
   const me = await operator.machine();
   await operator.connect(me.machineId, compatible(up));
