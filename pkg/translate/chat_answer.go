@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"unicode/utf8"
+
 	"weir/pkg/apierr"
 
 	"github.com/tidwall/gjson"
@@ -60,13 +62,13 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	notes := m.Get("annotations")
 	forEach(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
-			text.cites = append(room(text.cites, notes), citation{str(u.Get("url")), str(u.Get("title"))})
+			text.cites = append(room(text.cites, notes), chatCite(u))
 		}
 		return true
 	})
 	if len(text.cites) == 0 { // Perplexity
 		forEach(root.Get("search_results"), func(_, v gjson.Result) bool {
-			text.cites = append(text.cites, citation{str(v.Get("url")), str(v.Get("title"))})
+			text.cites = append(text.cites, citation{url: str(v.Get("url")), title: str(v.Get("title")), quote: str(v.Get("snippet"))})
 			return true
 		})
 	}
@@ -206,12 +208,12 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 	var texts, thoughts joined
 	refusals, calls := joined{one: a.explain}, false
 	var old *block // the one call of a client that knows no more
-	var cites []citation
+	cited := false
 	for i := range a.blocks {
 		switch b := &a.blocks[i]; b.kind {
 		case textBlock:
 			texts.add("", b.text)
-			cites = append(cites, b.cites...)
+			cited = cited || len(b.cites) > 0
 		case thinkingBlock:
 			thoughts.add("", b.text)
 		case refusalBlock:
@@ -250,12 +252,8 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 		d.close(']')
 	}
 	writeChatImages(d, a.blocks)
-	if len(cites) > 0 {
-		d.open("annotations", '[')
-		for _, c := range cites {
-			writeChatCite(d, c)
-		}
-		d.close(']')
+	if cited {
+		writeChatCites(a.blocks, d)
 	}
 	d.close('}')
 	d.str("finish_reason", finishName(a.reason(), old != nil))
@@ -303,14 +301,31 @@ func writeChatImage(d *doc, uri string) {
 	d.close('}')
 }
 
+// writeChatCites writes the sources of all texts, which are one here.
+func writeChatCites(blocks []block, d *doc) {
+	d.open("annotations", '[')
+	before := 0 // code points of the texts before
+	for i := range blocks {
+		b := &blocks[i]
+		if b.kind != textBlock {
+			continue
+		}
+		for _, c := range b.cites {
+			writeChatCite(d, c.moved(before))
+		}
+		before += utf8.RuneCountInString(b.text)
+	}
+	d.close(']')
+}
+
 func writeChatCite(d *doc, c citation) {
 	d.open("", '{')
 	d.str("type", "url_citation")
 	d.open("url_citation", '{')
 	d.str("url", c.url)
 	d.str("title", c.title)
-	d.int("start_index", 0)
-	d.int("end_index", 0)
+	d.int("start_index", int64(c.start))
+	d.int("end_index", int64(c.end))
 	d.close('}')
 	d.close('}')
 }

@@ -185,7 +185,7 @@ func (s *chatSource) delta(delta gjson.Result, to sink) {
 	}
 	forEach(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
-			to.event(&event{kind: evCite, cite: citation{str(u.Get("url")), str(u.Get("title"))}})
+			to.event(&event{kind: evCite, cite: chatCite(u)})
 		}
 		return true
 	})
@@ -284,6 +284,8 @@ type chatSink struct {
 	usage   Usage
 	thought []byte // the thought under way, escaped: its signature comes at its end
 	details int    // entries of reasoning_details so far
+	points  int    // code points of the text so far
+	before  int    // those before the block under way
 }
 
 // maxThought is how much of a thought is told again with its signature; of a
@@ -338,6 +340,7 @@ func (s *chatSink) event(e *event) {
 	switch e.kind {
 	case evText:
 		s.thought = s.thought[:0]
+		s.points += points(e.text)
 		s.text("content", e.text)
 	case evThinking:
 		if s.thought = append(s.thought, e.text...); len(s.thought) > maxThought {
@@ -348,6 +351,7 @@ func (s *chatSink) event(e *event) {
 		s.text("refusal", e.text)
 	case evClose:
 		s.thought = s.thought[:0]
+		s.before = s.points
 	case evSignature, evRedacted:
 		if e.sig == "" {
 			return
@@ -430,7 +434,7 @@ func (s *chatSink) event(e *event) {
 		s.open()
 		d := doc{b: s.out}
 		d.open("annotations", '[')
-		writeChatCite(&d, e.cite)
+		writeChatCite(&d, e.cite.moved(s.before))
 		d.close(']')
 		s.out = d.b
 		s.end()

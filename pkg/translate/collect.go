@@ -69,7 +69,7 @@ func (c *collector) event(e *event) {
 	case evCite:
 		for i := len(c.a.blocks) - 1; i >= 0; i-- {
 			if b := &c.a.blocks[i]; b.kind == textBlock {
-				b.cites = append(b.cites, citation{own(e.cite.url), own(e.cite.title)})
+				b.cites = append(b.cites, e.cite.own())
 				break
 			}
 		}

@@ -45,11 +45,12 @@ func readConverseAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			case "citationsContent":
 				b := block{text: textsOf(v.Get("content"), "")}
 				forEach(v.Get("citations"), func(_, t gjson.Result) bool {
-					if u := str(t.Get("location.web.url")); u != "" {
-						b.cites = append(b.cites, citation{u, str(t.Get("title"))})
+					if c, ok := converseCite(t); ok {
+						b.cites = append(b.cites, c)
 					}
 					return true
 				})
+				b.citeWhole()
 				a.blocks = append(a.blocks, b)
 			}
 			return true
@@ -98,6 +99,7 @@ type converseSource struct {
 	calls   []int // of other tools
 	stopped bool
 	began   bool
+	sourced sourced
 }
 
 // clean: metadata comes last, but the answer is whole with messageStop.
@@ -131,6 +133,7 @@ func (s *converseSource) read(name, data []byte, to sink) {
 		s.begin(to)
 		s.delta(index, root.Get("delta"), to)
 	case "contentBlockStop":
+		s.sourced.flush(to)
 		to.event(&event{kind: evClose, block: index})
 	case "messageStop":
 		s.begin(to)
@@ -157,6 +160,9 @@ func (s *converseSource) read(name, data []byte, to sink) {
 func (s *converseSource) delta(index int, delta gjson.Result, to sink) {
 	piece := func(kind eventKind, v gjson.Result) {
 		if text := inner(v); text != "" {
+			if kind == evText {
+				s.sourced.text(text)
+			}
 			to.event(&event{kind: kind, block: index, text: text})
 		}
 	}
@@ -179,8 +185,8 @@ func (s *converseSource) delta(index int, delta gjson.Result, to sink) {
 				to.event(&event{kind: evRedacted, block: index, sig: data, issuer: s.opt.issuer(Converse)})
 			}
 		case "citation":
-			if u := str(v.Get("location.web.url")); u != "" {
-				to.event(&event{kind: evCite, cite: citation{u, str(v.Get("title"))}})
+			if c, ok := converseCite(v); ok {
+				s.sourced.cite(c)
 			}
 		}
 		return true

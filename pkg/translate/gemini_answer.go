@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"strings"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -68,13 +70,12 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			a.blocks = append(a.blocks[:at], append([]block{b}, a.blocks[at:]...)...)
 		}
 	}
-	forEach(candidate.Get("groundingMetadata.groundingChunks"), func(_, g gjson.Result) bool {
-		if u := str(g.Get("web.uri")); u != "" && len(a.blocks) > 0 {
-			last := &a.blocks[len(a.blocks)-1]
-			last.cites = append(last.cites, citation{u, str(g.Get("web.title"))})
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if b := &a.blocks[i]; b.kind == textBlock {
+			grounding(candidate.Get("groundingMetadata"), func() string { return b.text }, func(c citation) { b.cites = append(b.cites, c) })
+			break
 		}
-		return true
-	})
+	}
 	return true
 }
 
@@ -130,9 +131,13 @@ type geminiSource struct {
 	began    bool
 	finished bool
 	calls    int
-	sources  int // sources told so far
+	said     []byte // the text so far, escaped: sources refer to it by bytes
+	found    string // groundingMetadata, which is told when the answer ends
 	e        event
 }
+
+// maxSaid is how much of a text is kept for its sources.
+const maxSaid = 1 << 20
 
 func (s *geminiSource) clean() bool { return s.finished }
 
@@ -172,7 +177,7 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 		s.began = true
 		to.event(&event{kind: evStart, id: str(id), name: str(model)})
 	}
-	var parts, finish, grounding gjson.Result
+	var parts, finish, found gjson.Result
 	forEach(candidate, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "content":
@@ -180,7 +185,7 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 		case "finishReason":
 			finish = v
 		case "groundingMetadata":
-			grounding = v
+			found = v
 		}
 		return true
 	})
@@ -188,16 +193,13 @@ func (s *geminiSource) read(name, data []byte, to sink) {
 		s.part(p, to)
 		return true
 	})
-	at := 0
-	forEach(grounding.Get("groundingChunks"), func(_, g gjson.Result) bool {
-		if u := str(g.Get("web.uri")); u != "" {
-			if at++; at > s.sources {
-				s.sources = at
-				to.event(&event{kind: evCite, cite: citation{u, str(g.Get("web.title"))}})
-			}
-		}
-		return true
-	})
+	if found.IsObject() && len(found.Raw) <= maxSaid {
+		s.found = strings.Clone(found.Raw)
+	}
+	if s.found != "" && (s.finished || str(finish) != "") {
+		grounding(gjson.Parse(s.found), func() string { return unescape(string(s.said)) }, func(c citation) { to.event(&event{kind: evCite, cite: c}) })
+		s.found = ""
+	}
 	if u := geminiUsage(usage); u.Known {
 		to.event(&event{kind: evUsage, usage: u})
 	}
@@ -255,6 +257,8 @@ func (s *geminiSource) part(p gjson.Result, to sink) {
 		s.e = event{kind: evText, text: t}
 		if thought {
 			s.e.kind = evThinking
+		} else if len(s.said) < maxSaid {
+			s.said = append(s.said, t...)
 		}
 		to.event(&s.e)
 	}

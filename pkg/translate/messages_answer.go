@@ -18,11 +18,12 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		case "text":
 			b := block{text: str(p.Get("text"))}
 			forEach(p.Get("citations"), func(_, c gjson.Result) bool {
-				if u := str(c.Get("url")); u != "" {
-					b.cites = append(b.cites, citation{u, str(c.Get("title"))})
+				if c, ok := messagesCite(c); ok {
+					b.cites = append(b.cites, c)
 				}
 				return true
 			})
+			b.citeWhole()
 			a.blocks = append(a.blocks, b)
 		case "thinking":
 			a.blocks = append(a.blocks, block{kind: thinkingBlock, text: str(p.Get("thinking")), sig: str(p.Get("signature")), issuer: opt.issuer(Messages)})
@@ -50,7 +51,7 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.stopSeq = str(root.Get("stop_sequence"))
 	a.explain = str(root.Get("stop_details.explanation"))
 	a.usage = messagesUsage(root.Get("usage"))
-	a.tier = str(root.Get("usage.service_tier"))
+	a.tier = messagesTier(str(root.Get("usage.service_tier")))
 	return true
 }
 
@@ -59,6 +60,17 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 func madeByCode(call gjson.Result) bool {
 	kind := str(call.Get("caller.type"))
 	return kind != "" && kind != "direct"
+}
+
+// messagesTier returns the name that OpenAI has for a service tier, if any.
+func messagesTier(s string) string {
+	switch s {
+	case "standard":
+		return "default"
+	case "priority":
+		return s
+	}
+	return ""
 }
 
 func messagesFinish(s string) finish {
@@ -228,8 +240,10 @@ func writeMessagesCite(d *doc, c citation) {
 	d.str("type", "web_search_result_location")
 	d.str("url", c.url)
 	d.str("title", c.title)
-	d.str("cited_text", "")
-	d.str("encrypted_index", "")
+	// The vendor's clients want both. The mark takes the citation out on its
+	// way to Claude, which knows the sources that it has found itself alone.
+	d.str("cited_text", c.quote)
+	d.str("encrypted_index", wrap(issuers[Chat], ""))
 	d.close('}')
 }
 

@@ -17,6 +17,7 @@ type messagesSource struct {
 	format  bool    // the answer comes as the input of formatTool
 	e       event
 	text    pattern
+	sourced sourced
 }
 
 // quick reads a piece that differs from an earlier one in its text alone.
@@ -24,6 +25,9 @@ func (s *messagesSource) quick(data []byte, to sink) bool {
 	text, ok := s.text.match(data)
 	if ok {
 		s.e = event{kind: s.text.kind, block: s.text.block, text: view(text)}
+		if s.e.kind == evText {
+			s.sourced.text(s.e.text)
+		}
 		to.event(&s.e)
 	}
 	return ok
@@ -49,6 +53,9 @@ func (s *messagesSource) kind(i int) uint8 {
 func (s *messagesSource) piece(kind eventKind, index int, text string, to sink) {
 	if text != "" {
 		s.e = event{kind: kind, block: index, text: text}
+		if kind == evText {
+			s.sourced.text(text)
+		}
 		to.event(&s.e)
 	}
 }
@@ -94,6 +101,7 @@ func (s *messagesSource) read(name, data []byte, to sink) {
 			if k == callBlock {
 				s.piece(evArgs, index, "{}", to) // nothing came: no arguments
 			}
+			s.sourced.flush(to)
 			to.event(&event{kind: evClose, block: index})
 		}
 	case "message_delta":
@@ -185,8 +193,8 @@ func (s *messagesSource) delta(index int, delta gjson.Result, data []byte, to si
 				to.event(&event{kind: evSignature, block: index, sig: sig, issuer: s.opt.issuer(Messages)})
 			}
 		case "citation":
-			if u := str(v.Get("url")); u != "" {
-				to.event(&event{kind: evCite, cite: citation{u, str(v.Get("title"))}})
+			if c, ok := messagesCite(v); ok {
+				s.sourced.cite(c)
 			}
 		}
 		return true

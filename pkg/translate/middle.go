@@ -59,7 +59,13 @@ type block struct {
 }
 
 // citation is a source of a text.
-type citation struct{ url, title string }
+type citation struct {
+	url, title string
+	quote      string // what the source says
+	// start and end are where it is cited: code points of the block's text.
+	// Zero both: not known.
+	start, end int
+}
 
 type message struct {
 	role   role

@@ -42,8 +42,8 @@ func responsesItem(blocks []block, v gjson.Result, opt *Options) []block {
 			case "output_text":
 				b := block{text: str(p.Get("text"))}
 				forEach(p.Get("annotations"), func(_, c gjson.Result) bool {
-					if u := str(c.Get("url")); u != "" {
-						b.cites = append(b.cites, citation{u, str(c.Get("title"))})
+					if c := chatCite(c); c.url != "" {
+						b.cites = append(b.cites, c)
 					}
 					return true
 				})
@@ -261,8 +261,8 @@ func writeResponsesCite(d *doc, c citation) {
 	d.str("type", "url_citation")
 	d.str("url", c.url)
 	d.str("title", c.title)
-	d.int("start_index", 0)
-	d.int("end_index", 0)
+	d.int("start_index", int64(c.start))
+	d.int("end_index", int64(c.end))
 	d.close('}')
 }
 

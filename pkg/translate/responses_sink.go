@@ -322,7 +322,7 @@ func (s *responsesSink) event(e *event) {
 			s.place(d, "content_index")
 			d.int("annotation_index", int64(len(s.cites)))
 			d.key("annotation")
-			s.cites = append(s.cites, citation{string([]byte(e.cite.url)), string([]byte(e.cite.title))})
+			s.cites = append(s.cites, e.cite.own())
 			writeResponsesCite(d, e.cite)
 			s.done(d)
 		}

@@ -97,8 +97,8 @@ func (s *responsesSource) read(name, data []byte, to sink) {
 	case "response.output_item.done":
 		s.ended(index, item, to)
 	case "response.output_text.annotation.added":
-		if u := str(note.Get("url")); u != "" {
-			to.event(&event{kind: evCite, cite: citation{u, str(note.Get("title"))}})
+		if c := chatCite(note); c.url != "" {
+			to.event(&event{kind: evCite, cite: c})
 		}
 	case "response.created", "response.in_progress":
 		if !s.began {

@@ -462,7 +462,7 @@ func (p *patch) foreignThoughts(own string) {
 			}
 			sig := str(b.Get(field))
 			if !strings.HasPrefix(sig, wrapMark) {
-				d.raw("", b.Raw)
+				d.raw("", p.ownCitations(b))
 				return true
 			}
 			if issuer, inside := unwrap(sig, ""); issuer == own && inside != "" {
@@ -487,6 +487,30 @@ func (p *patch) foreignThoughts(own string) {
 			}
 			return x.Raw, true
 		}), true
+	})
+}
+
+// ownCitations takes the sources out of a text that another provider has found.
+func (p *patch) ownCitations(b gjson.Result) string {
+	if !strings.Contains(b.Raw, `"`+wrapMark) || str(b.Get("type")) != "text" {
+		return b.Raw
+	}
+	return members(b, func(name string, v gjson.Result) (string, bool) {
+		if name != "citations" || !v.IsArray() {
+			return v.Raw, true
+		}
+		d := doc{}
+		d.open("", '[')
+		v.ForEach(func(_, c gjson.Result) bool {
+			if strings.HasPrefix(str(c.Get("encrypted_index")), wrapMark) {
+				p.note("messages.citations")
+			} else {
+				d.raw("", c.Raw)
+			}
+			return true
+		})
+		d.close(']')
+		return string(d.b), len(d.b) > len("[]")
 	})
 }
 
