@@ -126,6 +126,9 @@ func (x *exchange) options() translate.Options {
 	if x.way.dialect == translate.Chat && o.Deviations.Passes {
 		o.Refuses = x.refusals()
 	}
+	if x.ask.Dialect == translate.Responses && x.way.dialect != translate.Responses {
+		o.Settings = &translate.Settings{}
+	}
 	if x.way.dialect == x.ask.Dialect && len(o.Deviations.DropReasoning) == 0 {
 		return o
 	}

@@ -58,6 +58,9 @@ type Options struct {
 	Vendor bool
 	// LongUser: user or safety_identifier may be over the upstream's limit.
 	LongUser bool
+	// Settings, for a Responses client, is filled in by Request and repeated in
+	// the answer. Nil repeats nothing.
+	Settings *Settings
 	// StreamUsage: the chat client asked for usage in its stream.
 	StreamUsage bool
 	// Clean makes a failure that a stream tells of fit to be shown; nil leaves
@@ -121,7 +124,10 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	case Chat:
 		err = readChatRequest(root, q)
 	case Responses:
-		err = readResponsesRequest(root, q)
+		var a asked
+		if err = readResponsesRequest(root, q, &a); err == nil && opt.Settings != nil {
+			opt.Settings.keep(&a)
+		}
 	case Messages:
 		err = readMessagesRequest(root, q)
 	default:

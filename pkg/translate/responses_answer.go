@@ -196,13 +196,7 @@ func responseHead(d *doc, id, model, status string, e *apierr.Error, opt *Option
 	}
 	d.str("model", model)
 	d.null("previous_response_id")
-	d.null("instructions")
-	d.raw("tools", "[]")
-	d.str("tool_choice", "auto")
-	d.bool("parallel_tool_calls", true)
-	d.null("temperature")
-	d.null("top_p")
-	d.raw("metadata", "{}")
+	d.raw("", opt.settings())
 	d.bool("store", false)
 }
 

@@ -11,13 +11,14 @@ import (
 
 // readResponsesRequest reads a Responses request (api-shapes 4.1). What needs
 // state on the server is refused: no other dialect has any.
-func readResponsesRequest(root gjson.Result, q *request) (err error) {
+func readResponsesRequest(root gjson.Result, q *request, a *asked) (err error) {
 	var input gjson.Result
 	instructions := ""
 	forEach(root, func(k, v gjson.Result) bool {
 		if v.Type == gjson.Null {
 			return true
 		}
+		a.take(k.Str, v.Raw)
 		switch k.Str {
 		case "model", "stream_options":
 		case "include":
