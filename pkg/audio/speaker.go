@@ -54,11 +54,15 @@ func (s *speaker) at() string {
 	return "speech"
 }
 
-// elevenLabsSpeech has the voice in the path and the format in the query.
+// elevenLabsSpeech has the voice in the path and the format in the query. WAV is
+// not offered as a stream.
 var elevenLabsSpeech = speaker{
 	providers: []string{"elevenlabs"}, endpoint: "speechStream",
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {
 		format := s.choose([2]string{"mp3", "mp3_44100_128"}, [2]string{"pcm", "pcm_24000"}, [2]string{"opus", "opus_48000_64"}, [2]string{"wav", "wav_44100"})
+		if s.format == "wav" {
+			s.route = "speech"
+		}
 		body := map[string]any{"text": s.input, "model_id": to.Model}
 		if s.speed != "" {
 			body["voice_settings"] = map[string]any{"speed": json.RawMessage(s.speed)}

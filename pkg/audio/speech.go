@@ -46,6 +46,7 @@ type spoken struct {
 	whole  bool   // ?response_format=json: {audio, format}
 
 	shape *speaker
+	route string // endpoint of the row, where build has chosen another one
 	audio []byte // of an answer that had to be unpacked
 	mime  string
 }
@@ -146,7 +147,7 @@ func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
 
 // build makes the upstream's request for one target and account.
 func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	s.shape, s.audio = speakerOf(to.Provider), nil
+	s.shape, s.audio, s.route = speakerOf(to.Provider), nil, ""
 	req := &upstream.Request{HeaderTimeout: s.call.Machine.Settings.FirstByte(), Timeout: speechTotal}
 	s.call.Trace.Dropped = nil
 	endpoint := s.shape.at()
@@ -175,6 +176,9 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 		query = q
 		req.Header = append(edge.Header{{Name: "content-type", Value: "application/json"}}, provider.IdempotencyKey(s.call.Header, 0)...)
 		req.Body = stream.FromBytes(raw)
+	}
+	if s.route != "" {
+		endpoint = s.route
 	}
 	var err error
 	req.Method, req.URL, err = to.Provider.Endpoint(conn, endpoint, to.Model, provider.Part{Name: "voice_id", Value: s.voice})

@@ -224,7 +224,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 // build makes the upstream's request for one target and account.
 func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.shape, x.made = shapeOf(to.Provider), nil
-	method, url, err := to.Provider.Endpoint(conn, x.shape.at(x.endpoint), to.Model)
+	method, url, err := to.Provider.Endpoint(conn, x.shape.of(x.endpoint, to.Model), to.Model)
 	if err != nil {
 		return nil, err
 	}

@@ -198,8 +198,11 @@ func (in *input) ratio() string {
 // the model's own.
 func (in *input) rest(to map[string]any) {
 	in.doc.ForEach(func(k, v gjson.Result) bool {
-		if k.Str == "partial_images" {
-			return true // answers of another shape come whole
+		switch k.Str {
+		case "partial_images": // answers of another shape come whole
+			return true
+		case "user", "safety_identifier": // no model's own
+			return true
 		}
 		if _, set := to[k.Str]; !set && !in.taken[k.Str] {
 			in.taken[k.Str] = true

@@ -13,8 +13,11 @@ import (
 type shape struct {
 	providers []string // ids of the rows that have it
 	endpoint  string   // of the row, where it is not the client's
-	edits     bool
-	apart     bool // edits have their own endpoint
+	// route gives the endpoint of the row for a model, where it is another one
+	// for some; "" is the usual one. May be nil.
+	route func(model string) string
+	edits bool
+	apart bool // edits have their own endpoint
 	// create makes the body; nil sends the client's with the upstream's model.
 	create func(in *input, model string) (*plan, error)
 	// read takes the images out of an answer, or the job that will make them.
@@ -77,6 +80,16 @@ func (s *shape) at(endpoint string) string {
 		return generations
 	}
 	return endpoint
+}
+
+// of returns the endpoint of the row for the client's and a model.
+func (s *shape) of(endpoint, model string) string {
+	if s.route != nil {
+		if name := s.route(model); name != "" {
+			return name
+		}
+	}
+	return s.at(endpoint)
 }
 
 // jsonBody makes a plan of a body.

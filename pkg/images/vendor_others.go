@@ -57,6 +57,7 @@ var xai = shape{
 		set(body, "response_format", in.text("response_format"))
 		set(body, "n", in.get("n"))
 		set(body, "resolution", in.get("resolution"))
+		set(body, "user", in.get("user"))
 		var sources []any
 		for _, a := range in.images() {
 			sources = append(sources, map[string]string{"url": a, "type": "image_url"})
@@ -93,10 +94,19 @@ func readData(raw []byte, _ string) (*made, error) {
 
 // stability takes a form even without a file, and makes one image:
 //
-//	POST v2beta/stable-image/generate/{model} (accept: application/json) → {image: base64, finish_reason}
+//	POST v2beta/stable-image/generate/{core|ultra|sd3} (accept: application/json) → {image: base64, finish_reason}
+//
+// The models of Stable Diffusion 3 share one address and are told apart by the
+// field model.
 var stability = shape{
 	providers: []string{"stability"},
-	create: func(in *input, _ string) (*plan, error) {
+	route: func(model string) string {
+		if strings.HasPrefix(model, "sd3") {
+			return "imagesSd3"
+		}
+		return ""
+	},
+	create: func(in *input, model string) (*plan, error) {
 		prompt, err := in.prompt()
 		if err != nil {
 			return nil, err
@@ -104,6 +114,9 @@ var stability = shape{
 		sum := sha256.Sum256([]byte(prompt))
 		w := multipart.NewWriter("weir-" + hex.EncodeToString(sum[:16]))
 		w.Field("prompt", prompt)
+		if strings.HasPrefix(model, "sd3") && model != "sd3" {
+			w.Field("model", model)
+		}
 		if r := in.ratio(); r != "" {
 			w.Field("aspect_ratio", r)
 		}

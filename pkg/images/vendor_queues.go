@@ -141,10 +141,17 @@ var bfl = shape{
 }
 
 // replicate is Replicate's queue: POST models/{owner}/{name}/predictions
-// {input} → {id, status, output}; an answer may be done at once.
+// {input}, or POST predictions {version, input} for a model with its version,
+// → {id, status, output}; an answer may be done at once.
 var replicate = shape{
 	providers: []string{"replicate"}, edits: true,
-	create: func(in *input, _ string) (*plan, error) {
+	route: func(model string) string {
+		if strings.Contains(model, ":") {
+			return "predictions"
+		}
+		return ""
+	},
+	create: func(in *input, model string) (*plan, error) {
 		prompt, err := in.prompt()
 		if err != nil {
 			return nil, err
@@ -156,6 +163,9 @@ var replicate = shape{
 			body["image"], body["input_image"] = images[0], images[0]
 		}
 		in.rest(body)
+		if strings.Contains(model, ":") {
+			return jsonBody(map[string]any{"version": model, "input": body})
+		}
 		return jsonBody(map[string]any{"input": body})
 	},
 	read: func(raw []byte, _ string) (*made, error) {

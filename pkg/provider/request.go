@@ -33,7 +33,12 @@ var (
 )
 
 // Part fills a name in braces of an address: {id}, {voice_id}, ….
-type Part struct{ Name, Value string }
+// Any tells that the value is the provider's own, and may be of any characters:
+// they are percent-encoded.
+type Part struct {
+	Name, Value string
+	Any         bool
+}
 
 // Endpoint gives method and address of one of the provider's endpoints for a
 // connection. model fills {model} and {deployment}, the connection's variables
@@ -235,7 +240,7 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 			}
 			out = append(out, strings.ToLower(value)...)
 		} else {
-			if CheckModel(value) != nil {
+			if CheckModel(value) != nil && !anyPart(name, value, parts) {
 				return "", fmt.Errorf("%s is not usable in an address: %w", name, ErrIncomplete)
 			}
 			out = escape(out, value, keepSlash)
@@ -244,6 +249,20 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 		i = strings.IndexByte(tmpl, '{')
 	}
 	return string(append(out, tmpl...)), nil
+}
+
+// maxAny is the longest value of a part of any characters, in bytes.
+const maxAny = 1024
+
+// anyPart reports whether a value is that of a part that may be of any
+// characters. Only a dot segment is refused: it would be one percent-encoded too.
+func anyPart(name, value string, parts []Part) bool {
+	for _, p := range parts {
+		if p.Name == name {
+			return p.Any && len(value) <= maxAny && value != "." && value != ".."
+		}
+	}
+	return false
 }
 
 // part gives the value of a name in braces, and whether its slashes stay.

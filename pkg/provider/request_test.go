@@ -116,11 +116,11 @@ func TestEndpointStaysOnItsOrigin(t *testing.T) {
 				for _, v := range d.Vars {
 					c.Data.Vars[v] = "abc"
 				}
-				_, clean, err := d.Endpoint(c, e.Name, "model", Part{"id", "x"}, Part{"request_id", "x"}, Part{"voice_id", "x"}, Part{"operation", "x"})
+				_, clean, err := d.Endpoint(c, e.Name, "model", Part{"id", "x", false}, Part{"request_id", "x", false}, Part{"voice_id", "x", false}, Part{"operation", "x", false})
 				for _, v := range d.Vars {
 					c.Data.Vars[v] = n
 				}
-				_, url, err2 := d.Endpoint(c, e.Name, n, Part{"id", n}, Part{"request_id", n}, Part{"voice_id", n}, Part{"operation", n})
+				_, url, err2 := d.Endpoint(c, e.Name, n, Part{"id", n, false}, Part{"request_id", n, false}, Part{"voice_id", n, false}, Part{"operation", n, false})
 				if err2 != nil || err != nil {
 					continue
 				}

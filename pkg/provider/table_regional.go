@@ -86,6 +86,7 @@ var regional = []Descriptor{{
 		{Name: "models", URL: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1/models", Method: "GET"},
 		{Name: "embeddingsNative", URL: "https://dashscope-intl.aliyuncs.com/api/v1/services/embeddings/text-embedding/text-embedding"},
 		{Name: "videos", URL: "https://dashscope-intl.aliyuncs.com/api/v1/services/aigc/video-generation/video-synthesis"},
+		{Name: "imageToVideo", URL: "https://dashscope-intl.aliyuncs.com/api/v1/services/aigc/image2video/video-synthesis"},
 		{Name: "videoStatus", URL: "https://dashscope-intl.aliyuncs.com/api/v1/tasks/{id}", Method: "GET"},
 		{Name: "images", URL: "https://dashscope-intl.aliyuncs.com/api/v1/services/aigc/multimodal-generation/generation"},
 		{Name: "speech", URL: "https://dashscope-intl.aliyuncs.com/api/v1/services/aigc/multimodal-generation/generation"},

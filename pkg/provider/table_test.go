@@ -212,7 +212,7 @@ func TestEveryRowIsComplete(t *testing.T) {
 				}
 			}
 		}
-		parts := []Part{{"id", "j1"}, {"request_id", "r1"}, {"voice_id", "v1"}, {"operation", "models/x/operations/y"}}
+		parts := []Part{{Name: "id", Value: "j1"}, {Name: "request_id", Value: "r1"}, {Name: "voice_id", Value: "v1"}, {Name: "operation", Value: "models/x/operations/y"}}
 		for _, e := range d.Endpoints {
 			check(e.URL)
 			_, url, err := d.Endpoint(conn, e.Name, "org/model-1", parts...)

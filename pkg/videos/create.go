@@ -216,10 +216,7 @@ func (h *Handler) send(ctx context.Context, x *creation) (*edge.Response, error)
 	if err != nil {
 		return nil, err
 	}
-	id := x.name
-	if !x.shape.native {
-		id = encodeID(x.name)
-	}
+	id := encodeID(x.name)
 	job := &machine.Job{
 		ID: id, Kind: "video", ConnectionID: res.Connection.ID, Provider: res.Target.Provider.ID,
 		Origin: x.origin, Model: res.Target.Model, KeyID: c.Trace.KeyID,
@@ -230,7 +227,7 @@ func (h *Handler) send(ctx context.Context, x *creation) (*edge.Response, error)
 	}
 	var resp *edge.Response
 	if x.shape.native {
-		resp = &edge.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: stream.FromBytes(h.clean(ctx, c, res.Connection, x.raw))}
+		resp = &edge.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: stream.FromBytes(h.clean(ctx, c, res.Connection, withID(x.raw, id)))}
 	} else {
 		body, _ := json.Marshal(map[string]string{"request_id": id})
 		resp = media.JSONAnswer(res.Header, body)
@@ -312,7 +309,7 @@ func (x *creation) check(resp *upstream.Response) error {
 				return err
 			}
 		}
-		if x.name = x.shape.name(raw, x.made); x.name != "" && len(x.name) <= maxID && (!x.shape.native || safeID(x.name)) {
+		if x.name = x.shape.name(raw, x.made); x.name != "" && len(x.name) <= maxName {
 			return nil
 		}
 	}

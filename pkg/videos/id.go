@@ -7,11 +7,14 @@ import (
 	"weir/pkg/machine"
 )
 
-// maxID is the longest request_id taken, in bytes.
-const maxID = 1024
+const (
+	maxName = 1024 // bytes of an upstream's own name of a job
+	maxID   = 1536 // bytes of a request_id: those of a coded name, and some
+)
 
 // coded begins a request_id that stands for a name which cannot be a segment of
-// a path: Google's operations, an address to poll.
+// a path as it is: Google's operations, an address to poll, a name with a slash
+// or a blank.
 const coded = "b64."
 
 // encodeID makes the request_id of an upstream's own name of a job.

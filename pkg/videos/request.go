@@ -85,7 +85,7 @@ func (r *request) input() (*input, error) {
 		}
 		in.duration = n
 	}
-	in.taken = map[string]bool{"model": true, "user": true}
+	in.taken = map[string]bool{"model": true}
 	return in, nil
 }
 
@@ -138,6 +138,9 @@ func (in *input) addresses(name string) (out []string) {
 // the model's own.
 func (in *input) rest(to map[string]any) {
 	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if k.Str == "user" || k.Str == "safety_identifier" {
+			return true // no model's own
+		}
 		if _, set := to[k.Str]; !set && !in.taken[k.Str] {
 			in.taken[k.Str] = true
 			to[k.Str] = raw(v)

@@ -190,7 +190,7 @@ func (w words) state(word string) state {
 // byID is the poll of providers with one endpoint for it.
 func byID(part string) func(string, int, []byte) (*plan, error) {
 	return func(name string, _ int, _ []byte) (*plan, error) {
-		return &plan{endpoint: "videoStatus", parts: []provider.Part{{Name: part, Value: name}}}, nil
+		return &plan{endpoint: "videoStatus", parts: []provider.Part{{Name: part, Value: name, Any: true}}}, nil
 	}
 }
 
@@ -199,10 +199,13 @@ func field(path string) func([]byte, string) string {
 	return func(raw []byte, _ string) string { return textOf(gjson.GetBytes(raw, path)) }
 }
 
-// textOf gives a string, or the digits of a number.
+// textOf returns a string, or a number as it is written.
 func textOf(v gjson.Result) string {
-	if v.Type == gjson.String || v.Type == gjson.Number {
-		return v.String()
+	switch v.Type {
+	case gjson.String:
+		return v.Str
+	case gjson.Number:
+		return v.Raw
 	}
 	return ""
 }

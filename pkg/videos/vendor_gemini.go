@@ -12,11 +12,11 @@ import (
 
 // gemini is Veo on the Gemini API, a long-running operation:
 //
-//	POST models/{m}:predictLongRunning {instances[{prompt, image?, lastFrame?, referenceImages?}], parameters}
+//	POST models/{m}:predictLongRunning {instances[{prompt, image?, lastFrame?, referenceImages[{image, referenceType}]?}], parameters}
 //	  → {name: "models/{m}/operations/…"}
 //	GET {name} → {done, error?, response.generateVideoResponse.generatedSamples[].video.uri}
 //
-// Images are inline data; the finished video is given to the account only.
+// Images are {bytesBase64Encoded, mimeType}; the finished video is given to the account only.
 var gemini = shape{
 	providers: []string{"gemini"},
 	create:    createGemini,
@@ -71,7 +71,7 @@ func inline(param, address string) (any, error) {
 	if !ok {
 		return nil, apierr.Invalid(param, "the provider of this model takes images as data: addresses only")
 	}
-	return map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": data}}, nil
+	return map[string]string{"bytesBase64Encoded": data, "mimeType": mime}, nil
 }
 
 func readGemini(_ string, _ int, body []byte) (state, bool) {

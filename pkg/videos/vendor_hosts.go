@@ -2,6 +2,7 @@ package videos
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -103,6 +104,7 @@ var openRouter = shape{
 // those of the client travel on.
 //
 //	POST models/{owner}/{name}/predictions {input} → {id, status}
+//	POST predictions {version: "{owner}/{name}:{version}", input}, for a model with its version
 //	GET predictions/{id} → {status, output, error}
 var replicate = shape{
 	providers: []string{"replicate"},
@@ -113,6 +115,9 @@ var replicate = shape{
 		set(body, "last_frame", in.address("last_frame"))
 		set(body, "reference_images", in.addresses("reference_images"))
 		in.rest(body)
+		if strings.Contains(model, ":") {
+			return write("predictions", model, in, map[string]any{"version": model, "input": body})
+		}
 		return write(generations, model, in, map[string]any{"input": body})
 	},
 	name: field("id"),

@@ -21,9 +21,13 @@ var fal = shape{
 	create: func(in *input, model, _ string) (*plan, error) {
 		body := map[string]any{"prompt": in.prompt()}
 		if seconds := in.seconds(); seconds > 0 {
-			body["duration"] = strconv.FormatInt(seconds, 10) + "s"
+			body["duration"] = falDuration(model, seconds)
 		}
-		set(body, "image_url", in.address("image"))
+		first := "image_url"
+		if falStartImage(model) {
+			first = "start_image_url"
+		}
+		set(body, first, in.address("image"))
 		set(body, "video_url", in.address("video"))
 		set(body, "end_image_url", in.address("last_frame"))
 		set(body, "reference_image_urls", in.addresses("reference_images"))
@@ -66,6 +70,40 @@ var fal = shape{
 	},
 }
 
+// falDuration returns a duration as a model on fal takes it: most have strings
+// of digits ("5", "10"), Veo and Luma's Ray "8s", Sora and LTX numbers.
+func falDuration(model string, seconds int64) any {
+	has := func(names ...string) bool {
+		for _, n := range names {
+			if strings.Contains(model, n) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("sora", "/ltx"):
+		return seconds
+	case has("/veo", "luma"):
+		return strconv.FormatInt(seconds, 10) + "s"
+	}
+	return strconv.FormatInt(seconds, 10)
+}
+
+// falStartImage reports whether a model on fal calls its first frame
+// start_image_url: Kling O1, 3.0 and 4.0.
+func falStartImage(model string) bool {
+	if !strings.Contains(model, "kling") {
+		return false
+	}
+	for _, version := range [...]string{"/o1/", "/v3/", "/v4/"} {
+		if strings.Contains(model+"/", version) {
+			return true
+		}
+	}
+	return false
+}
+
 // bfl is Black Forest Labs' queue. The answer names the address to poll, which
 // is in the region that has the job.
 //
@@ -84,7 +122,7 @@ var bfl = shape{
 		return write(generations, model, in, body)
 	},
 	name: func(raw []byte, _ string) string {
-		if url := gjson.GetBytes(raw, "polling_url").Str; url != "" && len(url) < maxID/2 {
+		if url := gjson.GetBytes(raw, "polling_url").Str; url != "" && len(url) <= maxName {
 			return url
 		}
 		return gjson.GetBytes(raw, "id").Str

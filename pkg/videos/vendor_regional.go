@@ -23,7 +23,11 @@ var miniMax = shape{
 	create: func(in *input, model, _ string) (*plan, error) {
 		body := map[string]any{"model": model, "prompt": in.prompt()}
 		set(body, "duration", in.seconds())
-		set(body, "resolution", strings.ToUpper(in.text("resolution")))
+		resolution := strings.ToUpper(in.text("resolution"))
+		if known := map[string]string{"480P": "512P", "540P": "512P", "720P": "768P"}[resolution]; known != "" && strings.Contains(model, "Hailuo") {
+			resolution = known // it has 512P, 768P and 1080P
+		}
+		set(body, "resolution", resolution)
 		set(body, "first_frame_image", in.address("image"))
 		set(body, "last_frame_image", in.address("last_frame"))
 		set(body, "prompt_optimizer", in.get("prompt_optimizer"))
@@ -51,29 +55,53 @@ var miniMax = shape{
 
 // dashScope is Model Studio's asynchronous API:
 //
-//	POST …/video-synthesis {model, input{prompt, img_url}, parameters{size|resolution, duration}} → {output.task_id}
+//	POST video-generation/video-synthesis {model, input{prompt, img_url}, parameters{size|resolution, duration}} → {output.task_id}
+//	  from Wan 2.7 on: input.media[{type first_frame|last_frame|reference_image, url}], parameters{resolution, ratio}
+//	POST image2video/video-synthesis {model, input{prompt, first_frame_url, last_frame_url}, …}, for models of two frames (kf2v)
 //	GET tasks/{id} → {output{task_status, video_url, code, message}}
 var dashScope = shape{
 	providers: []string{"dashscope"},
 	create: func(in *input, model, _ string) (*plan, error) {
 		what, how := map[string]any{"prompt": in.prompt()}, map[string]any{}
 		set(what, "negative_prompt", in.text("negative_prompt"))
-		image := in.address("image")
+		endpoint, image := generations, in.address("image")
 		ratio, resolution := in.text("aspect_ratio"), in.text("resolution")
-		if w, h := pixels(ratio, resolution); image == "" && w > 0 {
-			how["size"] = strconv.Itoa(w) + "*" + strconv.Itoa(h)
-		} else {
-			set(how, "resolution", strings.ToUpper(resolution))
-		}
-		if last := in.address("last_frame"); last != "" {
+		switch {
+		case strings.Contains(model, "kf2v"):
+			endpoint = "imageToVideo"
 			set(what, "first_frame_url", image)
-			what["last_frame_url"] = last
-		} else {
+			set(what, "last_frame_url", in.address("last_frame"))
+			set(how, "resolution", strings.ToUpper(resolution))
+		case dashScopeMedia(model):
+			var list []any
+			add := func(kind, address string) {
+				if address != "" {
+					list = append(list, map[string]string{"type": kind, "url": address})
+				}
+			}
+			add("first_frame", image)
+			add("last_frame", in.address("last_frame"))
+			for _, a := range in.addresses("reference_images") {
+				add("reference_image", a)
+			}
+			if list != nil {
+				what["media"] = list
+			}
+			set(how, "resolution", strings.ToUpper(resolution))
+			if image == "" { // else the ratio is the frame's
+				set(how, "ratio", ratio)
+			}
+		default:
 			set(what, "img_url", image)
+			if w, h := pixels(ratio, resolution); image == "" && w > 0 {
+				how["size"] = strconv.Itoa(w) + "*" + strconv.Itoa(h)
+			} else {
+				set(how, "resolution", strings.ToUpper(resolution))
+			}
 		}
 		set(how, "duration", in.seconds())
 		set(how, "seed", in.get("seed"))
-		p, err := write(generations, model, in, map[string]any{"model": model, "input": what, "parameters": how})
+		p, err := write(endpoint, model, in, map[string]any{"model": model, "input": what, "parameters": how})
 		if err == nil {
 			p.header = edge.Header{{Name: "x-dashscope-async", Value: "enable"}}
 		}
@@ -87,6 +115,18 @@ var dashScope = shape{
 		s.URL, s.Code, s.Message = out.Get("video_url").Str, out.Get("code").Str, out.Get("message").Str
 		return s, false
 	},
+}
+
+// dashScopeMedia reports whether a model takes its frames as a list: Wan from 2.7
+// on, and HappyHorse.
+func dashScopeMedia(model string) bool {
+	if strings.HasPrefix(model, "happyhorse") {
+		return true
+	}
+	version, ok := strings.CutPrefix(model, "wan")
+	version, _, _ = strings.Cut(version, "-")
+	n, err := strconv.ParseFloat(version, 64)
+	return ok && err == nil && n >= 2.7
 }
 
 // zai is Z.ai's API:

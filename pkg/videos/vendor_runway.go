@@ -32,6 +32,16 @@ var runwayRatios = [...][2]string{
 	{"16:9", "1280:720"}, {"9:16", "720:1280"}, {"1:1", "960:960"}, {"4:3", "1104:832"}, {"3:4", "832:1104"}, {"21:9", "1584:672"},
 }
 
+// runwayDefaults are what models must be told and clients may leave out, from
+// the types of @runwayml/sdk. Others have defaults of their own.
+var runwayDefaults = [...]struct {
+	model, ratio string
+	seconds      int64
+}{
+	{"gen4.5", "1280:720", 5}, {"gen4_turbo", "1280:720", 5}, {"gen3a_turbo", "1280:768", 5},
+	{"veo3", "1280:720", 8}, {"veo3.1", "1280:720", 0}, {"veo3.1_fast", "1280:720", 0},
+}
+
 func createRunway(in *input, model, endpoint string) (*plan, error) {
 	body := map[string]any{"model": model, "promptText": in.prompt()}
 	ratio, resolution := in.text("aspect_ratio"), in.text("resolution")
@@ -63,6 +73,17 @@ func createRunway(in *input, model, endpoint string) (*plan, error) {
 	case first != "":
 		to = "imageToVideo"
 		body["promptImage"] = first
+	}
+	for _, d := range runwayDefaults {
+		if d.model != model || endpoint == edits {
+			continue
+		}
+		if body["ratio"] == nil {
+			body["ratio"] = d.ratio
+		}
+		if body["duration"] == nil {
+			set(body, "duration", d.seconds)
+		}
 	}
 	return write(to, model, in, body)
 }

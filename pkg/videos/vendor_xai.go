@@ -1,12 +1,38 @@
 package videos
 
-import "github.com/tidwall/gjson"
+import (
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+)
 
 // xai is the shape that clients see; it passes as it is (api-shapes 7.1).
 var xai = shape{
 	providers: []string{"xai"}, native: true,
-	name: field("request_id"),
+	name: nameXAI,
 	poll: byID("request_id"),
+}
+
+// nameXAI returns the name of a job: request_id, or id, which servers have that
+// copied the shape.
+func nameXAI(raw []byte, _ string) string {
+	if id := textOf(gjson.GetBytes(raw, "request_id")); id != "" {
+		return id
+	}
+	return textOf(gjson.GetBytes(raw, "id"))
+}
+
+// withID returns an answer that names the job as clients can ask for it, as text:
+// a long number would lose its last digits. One whose request_id is that already
+// stays as it is.
+func withID(raw []byte, id string) []byte {
+	if gjson.GetBytes(raw, "request_id").Str == id {
+		return raw
+	}
+	out, err := sjson.SetBytes(raw, "request_id", id)
+	if err != nil {
+		return raw
+	}
+	return out
 }
 
 // readXAI reads a state in xAI's own shape. One without a status that has a

@@ -251,14 +251,15 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 	if !ok {
 		return nil, notFound()
 	}
-	if p.shape.native {
-		handle = id
-	}
 	var last []byte
 	for step := 0; ; step++ {
 		plan, err := p.shape.poll(handle, step, last)
 		if err != nil {
 			return nil, err
+		}
+		for i := range plan.parts {
+			// A name that nobody has noted is the client's.
+			plan.parts[i].Any = plan.parts[i].Any && job.Provider != ""
 		}
 		var raw []byte
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
