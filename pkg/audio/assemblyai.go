@@ -10,6 +10,7 @@ import (
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
+	"weir/pkg/auth"
 	"weir/pkg/edge"
 	"weir/pkg/media"
 	"weir/pkg/provider"
@@ -55,7 +56,7 @@ var assemblyAI = transcriber{
 			ask["speaker_labels"] = true
 		}
 		body, _ := json.Marshal(ask)
-		doc, err := h.same(ctx, u, res, "transcriptions", "", body)
+		doc, err := h.same(ctx, u.Call, res, "transcriptions", res.Target.Model, "", body)
 		if err != nil {
 			return nil, err
 		}
@@ -84,22 +85,22 @@ var assemblyAI = transcriber{
 			}
 			waited += pause
 			pause = min(pause*3/2, 5*time.Second)
-			if doc, err = h.same(ctx, u, res, "transcriptionStatus", id, nil); err != nil {
+			if doc, err = h.same(ctx, u.Call, res, "transcriptionStatus", res.Target.Model, id, nil); err != nil {
 				return nil, err
 			}
 		}
 	},
 }
 
-// same makes a further call with the account that has the file.
-func (h *Handler) same(ctx context.Context, u *upload, res *accounts.Result, endpoint, id string, body []byte) (gjson.Result, error) {
+// same makes a further call with the account that has the file or the job.
+func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, endpoint, model, id string, body []byte) (gjson.Result, error) {
 	to := *res.Target
 	to.Connections = []*store.Connection{res.Connection}
 	var raw []byte
 	_, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: u.Call.Machine, Request: u.Call.Request, Targets: []routing.Target{to},
+		Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to},
 		Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-			method, url, err := to.Provider.Endpoint(conn, endpoint, to.Model, provider.Part{Name: "id", Value: id})
+			method, url, err := to.Provider.Endpoint(conn, endpoint, model, provider.Part{Name: "id", Value: id, Any: true}, provider.Part{Name: "request_id", Value: id, Any: true})
 			if err != nil {
 				return nil, err
 			}

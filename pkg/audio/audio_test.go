@@ -24,7 +24,7 @@ import (
 )
 
 func handler(w *script.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &media.Room{}, Pause: w, Now: w.Now}
+	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &media.Room{}, Pause: w, Now: w.Now, Downloads: &media.Downloads{Do: w, CanonicalURL: script.Canonical}}
 }
 
 const boundary = "----b0undary"
@@ -132,13 +132,13 @@ func TestUploadRefusals(t *testing.T) {
 		{"unknown_model", form(field("model", "nobody/w"), file(sound)), "400 model_not_found"},
 		{"not_connected", form(field("model", "groq/w"), file(sound)), "400 no_credentials"},
 		{"no_such_service", form(field("model", "anthropic/w"), file(sound)), "400 unsupported_endpoint"},
-		{"not_adapted", form(field("model", "fal/x/y"), file(sound)), "400 unsupported_endpoint"},
+		{"not_adapted", form(field("model", "replicate/x/y"), file(sound)), "400 unsupported_endpoint"},
 		{"over_25_mib", form(file(audioBytes(26<<20)), field("model", "openai/w")), "413 request_too_large"},
 		{"long_model", form(field("model", strings.Repeat("m", 300)), file(sound)), "400 invalid_multipart"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := script.New(t, "openai", "anthropic", "fal")
+			w := script.New(t, "openai", "anthropic", "replicate")
 			h := handler(w)
 			w.Answer = func(s *script.Seen) script.Answer {
 				if int64(len(s.Body)) == s.Length && strings.HasSuffix(s.Body, "--\r\n") {
@@ -323,9 +323,25 @@ func TestSpeech(t *testing.T) {
 		"minimax":    script.JSON(`{"data":{"audio":"` + hex.EncodeToString([]byte("SOUND")) + `","status":2},"base_resp":{"status_code":0}}`),
 		"gemini":     script.JSON(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"audio/L16;codec=pcm;rate=24000","data":"` + pcm + `"}}]}}]}`),
 	}
+	// Those that queue, or only name the audio, by what is in the address.
+	steps := map[string][][2]string{
+		"fal":       {{"/status", `{"status":"COMPLETED"}`}, {"/requests/", `{"audio":{"url":"https://v3.fal.media/1.mp3"}}`}, {"queue.fal.run", `{"request_id":"f-1"}`}},
+		"runway":    {{"/tasks/", `{"status":"SUCCEEDED","output":["https://dnznrvs05pmza.cloudfront.net/1.mp3"]}`}, {"text_to_speech", `{"id":"r-1"}`}},
+		"dashscope": {{"generation", `{"output":{"audio":{"url":"http://dashscope-result.oss-ap-southeast-1.aliyuncs.com/1.wav?Expires=1"}}}`}},
+		"deepinfra": nil, "cloudflare": nil,
+	}
+	answers["deepinfra"], answers["cloudflare"] = answers["openai"], answers["openai"]
+	for name := range steps {
+		if _, ok := answers[name]; !ok {
+			answers[name] = script.OK("audio/mpeg", "SOUND") // the file itself
+		}
+	}
 	for name, up := range answers {
 		t.Run(name, func(t *testing.T) {
 			alias := provider.Lookup(name).Alias
+			if name == "fal" || name == "cloudflare" {
+				alias += "/own/er"
+			}
 			got := map[string]any{}
 			for what, body := range map[string]string{
 				"plain":      `{"model":"` + alias + `/tts-1","input":"Hi \u00e9","voice":"v-1"}`,
@@ -336,11 +352,26 @@ func TestSpeech(t *testing.T) {
 				"no_voice":   `{"model":"` + alias + `/tts-1","input":"Hi"}`,
 			} {
 				w := script.New(t, name)
-				w.Answer = func(*script.Seen) script.Answer { return up }
+				w.Answer = func(s *script.Seen) script.Answer {
+					for _, step := range steps[name] {
+						if strings.Contains(s.URL, step[0]) {
+							return script.JSON(step[1])
+						}
+					}
+					return up
+				}
 				c := w.Post(body)
 				out := map[string]any{"answer": fmt.Sprintf("%q", script.Outcome(handler(w).Speech(context.Background(), c)))}
-				for _, s := range w.Seen {
-					out["sent"] = s.Method + " " + s.URL + " " + s.Body
+				for i, s := range w.Seen {
+					if i == 0 {
+						out["sent"] = s.Method + " " + s.URL + " " + s.Body
+					} else {
+						then, _ := out["then"].([]string)
+						out["then"] = append(then, s.Method+" "+s.URL)
+					}
+					if s.Account == "" && s.Method == "POST" || s.Account != "" && strings.Contains(s.URL, "/1.") {
+						t.Errorf("%s with the account %q", s.URL, s.Account)
+					}
 				}
 				if c.Trace.Dropped != nil {
 					out["dropped"] = c.Trace.Dropped
@@ -384,10 +415,10 @@ func TestSpeechForms(t *testing.T) {
 		{"voice_number", `{"model":"openai/t","input":"a","voice":1}`, "", script.Answer{}, "400"},
 		{"speed_text", `{"model":"openai/t","input":"a","voice":"v","speed":"fast"}`, "", script.Answer{}, "400"},
 		{"bad_json", `{`, "", script.Answer{}, "400"},
-		{"unsupported", `{"model":"fal/x/y","input":"a","voice":"v"}`, "", script.Answer{}, "400 unsupported_endpoint"},
+		{"unsupported", `{"model":"replicate/x/y","input":"a","voice":"v"}`, "", script.Answer{}, "400 unsupported_endpoint"},
 	}
 	for _, tt := range tests {
-		w := script.New(t, "openai", "elevenlabs", "minimax", "inworld", "fal")
+		w := script.New(t, "openai", "elevenlabs", "minimax", "inworld", "replicate")
 		w.Answer = func(*script.Seen) script.Answer { return tt.up }
 		c := w.Post(tt.body, "query", tt.query)
 		if got := script.Outcome(handler(w).Speech(context.Background(), c)); got != tt.want {

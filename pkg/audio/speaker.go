@@ -1,6 +1,7 @@
 package audio
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/accounts"
 	"weir/pkg/media"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -25,6 +27,11 @@ type speaker struct {
 	build func(s *spoken, to *routing.Target) (body map[string]any, query string, err error)
 	// read takes the audio out of an answer; nil passes it on as it comes.
 	read func(raw []byte, s *spoken) (audio []byte, contentType string, err error)
+	// binary: an answer that is not JSON is the audio, though there is a read.
+	binary bool
+	// finish gives the address of the audio where the answer, which read has
+	// kept, only begins the job or names it.
+	finish func(ctx context.Context, h *Handler, s *spoken, res *accounts.Result) (address string, err error)
 }
 
 // openAISpeech is OpenAI's own shape.
@@ -32,7 +39,8 @@ var openAISpeech = speaker{}
 
 var speakers = [...]*speaker{
 	&elevenLabsSpeech, &deepgramSpeech, &cartesiaSpeech, &inworldSpeech, &mistralSpeech, &xaiSpeech, &miniMaxSpeech, &geminiSpeech,
-	{providers: []string{"cloudflare", "deepinfra", "fal", "replicate", "runway", "dashscope"}, endpoint: "none"}, // not adapted
+	&cloudflareSpeech, &falSpeech, &runwaySpeech, &dashScopeSpeech,
+	{providers: []string{"replicate"}, endpoint: "none"}, // not adapted, and not listed
 }
 
 // speakerOf gives the shape of a provider.

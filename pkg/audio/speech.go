@@ -77,6 +77,9 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
+	if s.shape.finish != nil {
+		return h.fetched(ctx, s, res)
+	}
 	if s.audio != nil {
 		return s.answer(res), nil
 	}
@@ -194,6 +197,35 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 	return req, nil
 }
 
+// fetched answers with audio that the provider only names.
+func (h *Handler) fetched(ctx context.Context, s *spoken, res *accounts.Result) (*edge.Response, error) {
+	address, err := s.shape.finish(ctx, h, s, res)
+	if err != nil {
+		return nil, err
+	}
+	most := int64(0)
+	if s.whole || s.events {
+		most = maxVoice
+	}
+	file, err := h.Downloads.Get(ctx, s.call.Request, address, nil, most)
+	if err != nil {
+		return nil, err
+	}
+	s.mime = file.Header.Get("content-type")
+	if !strings.HasPrefix(s.mime, "audio/") {
+		s.mime = contentType(s.format)
+	}
+	if most > 0 {
+		if s.audio, err = stream.ReadAll(file.Body, most); err != nil {
+			return nil, media.BadBody(err)
+		}
+		return s.answer(res), nil
+	}
+	resp := media.Answer(res.Header, provider.ContentType(s.mime), nil)
+	resp.Body = file.Body
+	return resp, nil
+}
+
 // unpacked tells whether the answer must be read whole.
 func (s *spoken) unpacked() bool {
 	return s.whole || s.shape.read != nil || s.events && s.shape.build != nil
@@ -204,7 +236,7 @@ func (s *spoken) check(resp *upstream.Response) error {
 	if !s.unpacked() {
 		return media.Started(resp, true)
 	}
-	if s.shape.read == nil {
+	if s.shape.read == nil || s.shape.binary && !media.IsJSON(resp.Header.Get("content-type")) {
 		if err := media.Started(resp, true); err != nil {
 			return err
 		}
@@ -214,7 +246,7 @@ func (s *spoken) check(resp *upstream.Response) error {
 		return media.BadBody(err)
 	}
 	s.audio, s.mime = raw, resp.Header.Get("content-type")
-	if s.shape.read != nil {
+	if s.shape.read != nil && !(s.shape.binary && !media.IsJSON(s.mime)) {
 		if err = media.ValidJSON(raw); err == nil {
 			s.audio, s.mime, err = s.shape.read(raw, s)
 		}

@@ -27,11 +27,11 @@ type transcriber struct {
 // openAIForm is OpenAI's form, which most providers take as it is.
 var openAIForm = transcriber{}
 
-var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &geminiAudio, &cartesiaForm, &xaiForm, &unknownForm}
+var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &geminiAudio, &cartesiaForm, &xaiForm, &cloudflareTranscriber, &falTranscriber, &unknownForm}
 
 // unknownForm are providers whose row has an endpoint of a shape that is not
-// adapted.
-var unknownForm = transcriber{providers: []string{"cloudflare", "deepinfra", "fal", "replicate", "minimax"}, endpoint: "none"}
+// adapted; they list no such models.
+var unknownForm = transcriber{providers: []string{"replicate", "minimax"}, endpoint: "none"}
 
 // transcriberOf gives the shape of a provider.
 func transcriberOf(d *provider.Descriptor) *transcriber {

@@ -32,7 +32,9 @@ type Handler struct {
 	Allows   media.Allows
 	Room     *media.Room
 	Pause    upstream.Pauser // between polls of a provider that queues
-	Now      func() time.Time
+	// Downloads gets speech of which a provider only gives the address.
+	Downloads *media.Downloads
+	Now       func() time.Time
 
 	voices map[voicesKey]*voiceList
 }

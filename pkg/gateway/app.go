@@ -179,7 +179,7 @@ func New(cfg Config, p Ports) *App {
 		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now, Pause: p.Pause}
 	}
 	sound := func(s accounts.Sender) *audio.Handler {
-		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Now: p.Now}
+		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now}
 	}
 	pictures := func(s accounts.Sender) *images.Handler {
 		return &images.Handler{Router: routing.Router{}, Accounts: s, Once: &media.Once{Object: p.Objects}, Allows: auth.AllowsModel, Room: room, Memory: memory, Pause: p.Pause, Downloads: downloads, Now: p.Now}

@@ -245,7 +245,10 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	x.call.Trace.Dropped = in.dropped()
-	req.Header = append(edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}, p.header...)
+	req.Header = edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
+	for _, f := range p.header {
+		req.Header.Set(f.Name, f.Value)
+	}
 	if x.key != "" {
 		req.Header.Set("idempotency-key", x.key)
 	}
@@ -332,7 +335,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) e
 		_, err := h.Accounts.Send(ctx, &accounts.Call{
 			Machine: x.call.Machine, Request: x.call.Request, Targets: []routing.Target{to},
 			Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-				_, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
+				method, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
 				if err != nil {
 					return nil, err
 				}
@@ -342,7 +345,12 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) e
 					}
 					url = p.url
 				}
-				return &upstream.Request{Method: "GET", URL: url, Header: edge.Header{{Name: "accept", Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}, nil
+				req := &upstream.Request{Method: method, URL: url, Header: edge.Header{{Name: "accept", Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}
+				if p.body != nil {
+					req.Header.Add("content-type", "application/json")
+					req.Body = stream.FromBytes(p.body)
+				}
+				return req, nil
 			},
 			Check: func(resp *upstream.Response) error {
 				raw, err := stream.ReadAll(resp.Body, maxImages)

@@ -212,7 +212,7 @@ func TestRefusals(t *testing.T) {
 		{"bad_json", "g", `{`, "400"},
 		{"not_connected", "g", `{"model":"xai/m","prompt":"p"}`, "400 no_credentials"},
 		{"no_images", "g", `{"model":"anthropic/m","prompt":"p"}`, "400 unsupported_endpoint"},
-		{"not_adapted", "g", `{"model":"luma/m","prompt":"p"}`, "400 unsupported_endpoint"},
+		{"no_edits", "e", `{"model":"cf/@cf/x/y","prompt":"p","image":"https://i.example/1.png"}`, "400 unsupported_endpoint"},
 		{"no_edits", "e", `{"model":"stability/core","prompt":"p"}`, "400 unsupported_endpoint"},
 		{"no_variations", "v", form(field("model", "openai/m"), file("image", "x")), "400 unsupported_endpoint"},
 		{"form_without_image", "e", form(field("prompt", "p"), field("model", "openai/m"))[:0] + form(file("mask", "x"), field("model", "openai/m")), "400"},
@@ -220,7 +220,7 @@ func TestRefusals(t *testing.T) {
 		{"gemini_url", "e", `{"model":"gemini/m","prompt":"p","image":"https://i.example/1.png"}`, "400"},
 	}
 	for _, tt := range tests {
-		w := script.New(t, "openai", "anthropic", "luma", "stability", "gemini")
+		w := script.New(t, "openai", "anthropic", "cloudflare", "stability", "gemini")
 		h := handler(w)
 		w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{}`) }
 		c := w.Post(tt.body)
@@ -314,10 +314,10 @@ func TestVendors(t *testing.T) {
 	}
 	for _, s := range shapes {
 		for _, id := range s.providers {
-			if s != &unknown && id != "vertex" && !tested[id] {
+			if id != "vertex" && !tested[id] {
 				t.Errorf("%s has no recorded answers", id)
 			}
-			if !provider.Lookup(id).Serves(generations) {
+			if !provider.Lookup(id).Serves(s.at(generations)) {
 				t.Errorf("%s has no images in its row", id)
 			}
 		}

@@ -52,12 +52,9 @@ type image struct{ url, b64, mime, text string }
 var openAI = shape{}
 
 var shapes = [...]*shape{
-	&gemini, &fal, &bfl, &replicate, &stability, &together, &xai, &miniMax, &huggingFace, &unknown,
+	&gemini, &fal, &bfl, &replicate, &stability, &together, &xai, &miniMax, &huggingFace,
+	&cloudflare, &dashScope, &bedrock, &fireworks, &luma, &runway,
 }
-
-// unknown are providers whose row has an endpoint of a shape that is not
-// adapted.
-var unknown = shape{providers: []string{"bedrock", "fireworks", "cloudflare", "runway", "luma", "dashscope"}, endpoint: "none"}
 
 // shapeOf gives the shape of a provider.
 func shapeOf(d *provider.Descriptor) *shape {

@@ -125,7 +125,7 @@ func (b *builder) static() {
 		s := newScope(b.m, row, nil)
 		models := catalog.Models(row.Alias)
 		for i := range models {
-			if m := &models[i]; b.wants(m.Kind) && !s.hidden[m.ID] {
+			if m := &models[i]; b.wants(m.Kind) && !s.hidden[m.ID] && row.Callable(m.Kind, m.ID) {
 				b.add(s.out+"/"+m.ID, s.out, m.Kind, m)
 			}
 		}
@@ -249,9 +249,9 @@ func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 	return known[0].Kind
 }
 
-// known lists an id whose kind is known and requested.
+// known lists an id whose kind is known and requested, if it can be called.
 func (b *builder) known(s *scope, id string, m *catalog.Model) {
-	if id != "" && !s.hidden[id] {
+	if id != "" && !s.hidden[id] && s.row.Callable(m.Kind, id) {
 		b.add(s.out+"/"+id, s.out, m.Kind, m)
 	}
 }

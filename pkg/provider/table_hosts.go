@@ -32,6 +32,7 @@ var hosts = []Descriptor{{
 		{Name: "models", URL: "https://api.fireworks.ai/inference/v1/models", Method: "GET"},
 		{Name: "images", URL: "https://api.fireworks.ai/inference/v1/workflows/{model}/text_to_image"},
 		{Name: "imagesAsync", URL: "https://api.fireworks.ai/inference/v1/workflows/{model}"},
+		{Name: "imagesResult", URL: "https://api.fireworks.ai/inference/v1/workflows/{model}/get_result"},
 		{Name: "imagesLegacy", URL: "https://api.fireworks.ai/inference/v1/image_generation/{model}"},
 	},
 	Models: List{Array: "data", ID: "id"},

@@ -81,6 +81,7 @@ var vendors = []Descriptor{{
 		{Name: "countTokens", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/anthropic/models/count-tokens:rawPredict"},
 		{Name: "embeddings", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:predict"},
 		{Name: "videos", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:predictLongRunning"},
+		{Name: "videoStatus", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:fetchPredictOperation"},
 		{Name: "images", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:generateContent"},
 		{Name: "speech", URL: "https://{location}-aiplatform.googleapis.com/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:generateContent"},
 	},

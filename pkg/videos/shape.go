@@ -24,6 +24,7 @@ type shape struct {
 	providers []string // ids of the rows that have it
 	native    bool     // xAI's own: bytes pass
 	also      string   // a further endpoint besides generations
+	large     bool     // the video is in the answer to the last poll
 	failsLast bool     // a failed job shows by an error of the last poll
 
 	create func(in *input, model, endpoint string) (*plan, error)
@@ -39,7 +40,7 @@ type shape struct {
 
 // shapes are all of them.
 var shapes = [...]*shape{
-	&xai, &gemini, &runway, &luma, &together, &openRouter, &miniMax, &dashScope, &zai, &replicate, &fal, &bfl,
+	&xai, &gemini, &vertex, &runway, &luma, &together, &openRouter, &miniMax, &dashScope, &zai, &replicate, &fal, &bfl,
 }
 
 // shapeOf gives the shape of a provider, or nil. A compatible provider that has
@@ -122,6 +123,8 @@ type state struct {
 	// private is an address that only the account may get, endpoint one of the
 	// provider's row with the video: the client gets it from the gateway.
 	private, endpoint string
+	// data is the video itself, base64, and mime its type.
+	data, mime string
 }
 
 func (s *state) json() []byte {

@@ -1,6 +1,7 @@
 package videos
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -28,6 +29,38 @@ var gemini = shape{
 		return &plan{endpoint: "videoStatus", parts: []provider.Part{{Name: "operation", Value: name}}}, nil
 	},
 	read: readGemini,
+}
+
+// vertex is Veo on Vertex AI, whose operations are asked for by a call of their
+// own. Without a bucket the finished video is in the answer itself.
+//
+//	POST models/{m}:predictLongRunning, as above → {name: "projects/…/models/{m}/operations/…"}
+//	POST models/{m}:fetchPredictOperation {operationName} → {done, error?, response.videos[{bytesBase64Encoded, mimeType}]}
+var vertex = shape{
+	providers: []string{"vertex"}, large: true,
+	create: createGemini,
+	name:   field("name"),
+	poll: func(name string, _ int, _ []byte) (*plan, error) {
+		_, model, ok := strings.Cut(name, "/models/")
+		model, _, more := strings.Cut(model, "/operations/")
+		if !ok || !more {
+			return nil, notFound()
+		}
+		body, err := json.Marshal(map[string]string{"operationName": name})
+		return &plan{endpoint: "videoStatus", model: model, body: body}, err
+	},
+	read: func(_ string, _ int, body []byte) (state, bool) {
+		doc := gjson.ParseBytes(body)
+		video := doc.Get("response.videos.0")
+		if !doc.Get("done").Bool() || doc.Get("error").Exists() || !video.Exists() {
+			return readGemini("", 0, body)
+		}
+		s := state{Status: "done", Progress: -1, mime: video.Get("mimeType").Str}
+		if s.data = video.Get("bytesBase64Encoded").Str; s.data == "" {
+			s.Status, s.Code, s.Message = "failed", "file_unavailable", "the provider has stored the video in a bucket: "+video.Get("gcsUri").Str
+		}
+		return s, false
+	},
 }
 
 func createGemini(in *input, model, _ string) (*plan, error) {
@@ -89,6 +122,9 @@ func readGemini(_ string, _ int, body []byte) (state, bool) {
 		s.Status, s.private = "done", video.Get("generatedSamples.0.video.uri").Str
 	default:
 		s.Status, s.Message = "failed", video.Get("raiMediaFilteredReasons.0").Str
+		if s.Message == "" {
+			s.Message = doc.Get("response.raiMediaFilteredReasons.0").Str
+		}
 		if s.Message != "" {
 			s.Code = "content_policy"
 		}

@@ -10,8 +10,10 @@ package videos
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -57,8 +59,9 @@ type Handler struct {
 }
 
 const (
-	maxAnswer = 1 << 20 // bytes of an answer to a creation
-	maxState  = 4 << 20 // bytes of a job's state
+	maxAnswer  = 1 << 20  // bytes of an answer to a creation
+	maxState   = 4 << 20  // bytes of a job's state
+	maxInState = 40 << 20 // bytes of one that has the video in it
 	// maxGuesses is how many connections are asked for a job of which the
 	// object cannot tell who made it (reliability T12).
 	maxGuesses = 3
@@ -80,7 +83,7 @@ func (h *Handler) Get(ctx context.Context, c *auth.Call) (*edge.Response, error)
 		}
 		return resp, nil
 	}
-	if p.state.private != "" || p.state.endpoint != "" {
+	if p.state.private != "" || p.state.endpoint != "" || p.state.data != "" {
 		p.state.URL = c.Origin + "/v1/videos/" + p.id + "/content"
 	}
 	return media.JSONAnswer(p.res.Header, p.state.json()), nil
@@ -104,6 +107,16 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*edge.Response, er
 			e.RetryAfter = 5 * time.Second
 		}
 		return nil, e
+	}
+	if s.data != "" {
+		video, err := base64.StdEncoding.DecodeString(s.data)
+		if err != nil {
+			return nil, media.BadBody(err)
+		}
+		if !strings.HasPrefix(s.mime, "video/") {
+			s.mime = "video/mp4"
+		}
+		return media.Answer(nil, provider.ContentType(s.mime), video), nil
 	}
 	if s.endpoint != "" {
 		handle, _ := decodeID(p.id)
@@ -251,6 +264,10 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 	if !ok {
 		return nil, notFound()
 	}
+	most := int64(maxState)
+	if p.shape.large {
+		most = maxInState
+	}
 	var last []byte
 	for step := 0; ; step++ {
 		plan, err := p.shape.poll(handle, step, last)
@@ -274,11 +291,11 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 					return nil, notFound() // the connection has moved: the job is not there
 				}
 				s := &c.Machine.Settings
-				req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), maxState
+				req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), most
 				return req, nil
 			},
 			Check: func(resp *upstream.Response) (err error) {
-				if raw, err = stream.ReadAll(resp.Body, maxState); err != nil {
+				if raw, err = stream.ReadAll(resp.Body, most); err != nil {
 					return media.BadBody(err)
 				}
 				if len(raw) == 0 && resp.Status == 202 {

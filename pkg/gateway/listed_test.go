@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/audio"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/chat"
+	"weir/pkg/dialog"
+	"weir/pkg/edge"
+	"weir/pkg/embeddings"
+	"weir/pkg/images"
+	"weir/pkg/media"
+	"weir/pkg/models"
+	"weir/pkg/provider"
+	"weir/pkg/rerank"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/stream"
+	"weir/pkg/videos"
+)
+
+// planned is the Sender that builds the first call and makes none.
+type planned struct{ url string }
+
+var errPlanned = errors.New("planned")
+
+func (p *planned) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
+	p.url = ""
+	for i := range call.Targets {
+		to := &call.Targets[i]
+		for _, conn := range to.Connections {
+			req, err := call.Build(to, conn)
+			if err != nil {
+				return nil, err
+			}
+			p.url = req.URL
+			return nil, errPlanned
+		}
+	}
+	return nil, errors.New("no connection")
+}
+
+// What is listed can be called: for every listed model of every provider and
+// kind there is a call plan.
+func TestListedModelsHaveACallPlan(t *testing.T) {
+	p := &planned{}
+	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
+	room := &media.Room{}
+	talks := &dialog.Dialog{Router: routing.Router{}, Accounts: p, Now: now}
+	sound := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
+	const boundary = "b0undary"
+	recording := func(model string) string {
+		part := func(head, body string) string {
+			return "--" + boundary + "\r\nContent-Disposition: form-data; name=" + head + "\r\n\r\n" + body + "\r\n"
+		}
+		return part(`"model"`, model) + part(`"file"; filename="a.mp3"`, "SOUND") + "--" + boundary + "--\r\n"
+	}
+	conversation := (&chat.Handler{Dialog: talks}).Complete
+	kinds := []struct {
+		kind catalog.Kind
+		call func(context.Context, *auth.Call) (*edge.Response, error)
+		body func(model string) string
+	}{
+		{catalog.LLM, conversation, func(m string) string { return `{"model":"` + m + `","messages":[{"role":"user","content":"hi"}]}` }},
+		{catalog.ImageToText, conversation, func(m string) string { return `{"model":"` + m + `","messages":[{"role":"user","content":"hi"}]}` }},
+		{catalog.Embedding, (&embeddings.Handler{Router: routing.Router{}, Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","input":"hi"}` }},
+		{catalog.Rerank, (&rerank.Handler{Router: routing.Router{}, Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","query":"q","documents":["d"]}` }},
+		{catalog.Image, (&images.Handler{Router: routing.Router{}, Accounts: p, Room: room, Memory: room, Now: now}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
+		{catalog.Video, (&videos.Handler{Router: routing.Router{}, Accounts: p, Room: room}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
+		{catalog.TTS, sound.Speech, func(m string) string { return `{"model":"` + m + `","input":"hi","voice":"v"}` }},
+		{catalog.STT, sound.Transcriptions, recording},
+	}
+	called := 0
+	for _, row := range provider.All() {
+		conn := store.Connection{ID: "c", Provider: row.ID, Secrets: map[string]store.Sealed{store.APIKey: "x"}}
+		conn.Data.Vars = map[string]string{}
+		for _, v := range row.Vars {
+			conn.Data.Vars[v] = "v-" + strings.ReplaceAll(v, "_", "-")
+		}
+		record := &store.Machine{Version: 1, ID: "abcdefgh01234567", Connections: []store.Connection{conn}}
+		machine := snapshot.New(record)
+		for _, k := range kinds {
+			for _, m := range models.List(record, []catalog.Kind{k.kind}, nil) {
+				if m.Kind != k.kind {
+					continue
+				}
+				body := k.body(m.ID)
+				r := &edge.Request{Method: "POST", Path: "/v1", Origin: "https://weir.example", Body: stream.FromString(body), Length: int64(len(body)), Start: now()}
+				if r.Header.Add("content-type", "application/json"); k.kind == catalog.STT {
+					r.Header.Set("content-type", "multipart/form-data; boundary="+boundary)
+				}
+				_, err := k.call(context.Background(), &auth.Call{Request: r, Machine: machine, MachineID: machine.ID, MaxBody: 1 << 20})
+				if !errors.Is(err, errPlanned) || p.url == "" {
+					t.Errorf("%s is listed as %s and cannot be called: %v", m.ID, k.kind, err)
+				}
+				called++
+			}
+		}
+	}
+	if called < 1000 {
+		t.Errorf("%d models were tried", called)
+	}
+	// What cannot be called is known to the catalogue all the same.
+	hidden := 0
+	for _, row := range provider.All() {
+		for _, m := range catalog.Models(row.Alias) {
+			if !row.Callable(m.Kind, m.ID) {
+				hidden++
+			}
+		}
+	}
+	if hidden == 0 {
+		t.Error("the table of models that are not listed names none of the catalogue")
+	}
+}
