@@ -185,7 +185,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		if f.refresh && pl.attempts < maxAttempts && renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token) {
 			continue
 		}
-		if call.Again != nil && !call.Billable && !f.next && f.err.Status < 500 && pl.attempts < maxAttempts && call.Again(f.err, f.body) {
+		if call.Again != nil && !call.Billable && (!f.next && f.err.Status < 500 || f.err.Status == 501) && pl.attempts < maxAttempts && call.Again(f.err, f.body) {
 			continue
 		}
 		if f.refresh && token.wait > 0 {

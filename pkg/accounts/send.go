@@ -39,7 +39,7 @@ type Call struct {
 	// body (a stream's first event is read here). An *apierr.Error counts as an
 	// answer of its status. May be nil.
 	Check func(resp *upstream.Response) error
-	// Again looks at a failure that would end the plan with a 4xx, and at its
+	// Again looks at a failure that would end the plan with a 4xx, or at a 501, and at its
 	// body, and reports whether the same account is to be asked once more with
 	// what Build makes now. Billable calls are not asked again. May be nil.
 	Again func(e *apierr.Error, body []byte) bool

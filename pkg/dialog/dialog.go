@@ -66,28 +66,22 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{ctx: ctx, dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts, before: c.Trace.Attempts}
+	x := &exchange{ctx: ctx, dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts}
 	call := &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets,
 		Build: x.build, Base: x.base, Check: x.check, Again: x.again, Form: x.form,
 		Dropped: func() []string { return x.dropped },
 	}
 	res, err := d.Accounts.Send(ctx, call)
-	if err != nil && x.hasNoResponses(err) && c.Trace.Attempts-x.before < accounts.MaxAttempts {
-		// Nothing was made: the address is not there. The same account is asked
-		// once more, by the address that every compatible server has.
-		x.failed(nil)
-		x.chatOnly = true
-		again := err
-		if res, err = d.Accounts.Send(ctx, call); err == nil {
-			d.remember(place{c.Machine.ID, res.Connection.ID})
-		} else {
-			err = better(again, err)
-		}
-	}
 	x.failed(err)
 	if err != nil {
+		if x.absent != nil && absent(err) {
+			err = x.absent // neither address is there
+		}
 		return nil, x.unasked(err)
+	}
+	if x.chatOnly == res.Connection.ID {
+		d.remember(place{c.Machine.ID, res.Connection.ID})
 	}
 	x.remember(res)
 	c.Trace.Dropped = x.dropped
@@ -125,16 +119,7 @@ func only(targets []routing.Target, id string) []routing.Target {
 	return nil
 }
 
-// better picks what the client is told after both addresses failed: the second
-// failure, unless it too says that there is nothing at the address.
-func better(first, second error) error {
-	if absent(second) {
-		return first
-	}
-	return second
-}
-
-// absent tells whether an upstream's failure may mean that it does not have the
+// absent reports whether an upstream's failure may mean that it does not have the
 // address.
 func absent(err error) bool {
 	var e *apierr.Error

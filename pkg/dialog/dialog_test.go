@@ -414,3 +414,42 @@ func TestAnItemThatIsNotThereIsNoMissingAddress(t *testing.T) {
 		t.Errorf("%v after %d calls", err, len(w.seen))
 	}
 }
+
+// With round-robin the second question goes to the account that said it has no
+// Responses endpoint, and only that one is remembered.
+func TestTheAccountWithoutResponsesIsTheOneThatIsRemembered(t *testing.T) {
+	for _, code := range []int{404, 405, 501} {
+		w := newWorld(t, provided{prefix: "up", provider: "openai-compatible-0123abcd", base: "https://a.example/v1"}, provided{prefix: "up#2", provider: "openai-compatible-0123abcd", base: "https://b.example/v1"})
+		w.machine.Settings.Strategy = "round-robin"
+		good := w.good()
+		w.script = func(r *upstream.Request) answer {
+			if r.URL == "https://a.example/v1/responses" {
+				return jsonOf(code, `{"detail":"Not Found"}`)
+			}
+			return good(r)
+		}
+		var asked []string
+		for range 4 {
+			w.seen = nil
+			if _, err := w.ask(translate.Responses, request(translate.Responses, "up/m", false)); err != nil {
+				t.Fatalf("%d: %v", code, err)
+			}
+			urls := make([]string, len(w.seen))
+			for i, r := range w.seen {
+				urls[i] = strings.TrimPrefix(r.URL, "https://")
+			}
+			asked = append(asked, strings.Join(urls, " "))
+		}
+		want := "a.example/v1/responses a.example/v1/chat/completions, b.example/v1/responses, a.example/v1/chat/completions, b.example/v1/responses"
+		if got := strings.Join(asked, ", "); got != want {
+			t.Errorf("%d: asked %s\nwant %s", code, got, want)
+		}
+		a, b := w.machine.Connections[0].ID, w.machine.Connections[1].ID
+		if !w.dialog.isChatOnly(place{mid, a}) || w.dialog.isChatOnly(place{mid, b}) {
+			t.Errorf("%d: remembered %v", code, w.dialog.chatOnly)
+		}
+		if n := w.call.Trace.Attempts; n != 1 {
+			t.Errorf("%d: the last call took %d attempts", code, n)
+		}
+	}
+}

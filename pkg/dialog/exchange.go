@@ -33,9 +33,10 @@ type exchange struct {
 	dialog   *Dialog
 	call     *auth.Call
 	ask      *Ask
-	many     bool  // there are several targets
-	chatOnly bool  // Responses addresses are passed over
-	refusal  error // why a target could not be asked this
+	many     bool          // there are several targets
+	chatOnly string        // the connection whose Responses address turned out to be absent
+	absent   *apierr.Error // what it said
+	refusal  error         // why a target could not be asked this
 
 	// Of the attempt under way.
 	to      *routing.Target
@@ -44,7 +45,6 @@ type exchange struct {
 	opt     translate.Options
 	dropped []string
 	counted int // attempts whose usage is noted
-	before  int // attempts of the request before this exchange
 	refused refused
 
 	// What check found.
@@ -54,11 +54,8 @@ type exchange struct {
 // build makes the upstream's request for one target and account.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.failed(nil) // an attempt before this one has failed
-	if x.chatOnly && x.call.Trace.Attempts-x.before >= accounts.MaxAttempts {
-		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint) // the plan's own count began anew
-	}
 	x.to, x.conn = to, conn
-	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
+	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly == conn.ID || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
 	if !ok {
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
 	}

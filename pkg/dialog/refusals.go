@@ -32,9 +32,15 @@ func (x *exchange) refusals() translate.Refusals {
 	return r.set()
 }
 
-// again reports whether the failure refuses by name something that can be sent
-// in another form, and sets that form for the next build.
+// again reports whether the same account is to be asked once more: by the
+// address that every compatible server has, where it has no Responses endpoint
+// (nothing was made then), or without something that it refuses by name. It
+// sets that for the next build.
 func (x *exchange) again(e *apierr.Error, body []byte) bool {
+	if x.hasNoResponses(e) {
+		x.chatOnly, x.absent = x.conn.ID, e
+		return true
+	}
 	v := x.opt.Deviations
 	if x.way.dialect != translate.Chat || v == nil || !v.Passes || x.ask.Body == nil {
 		return false

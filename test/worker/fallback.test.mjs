@@ -275,6 +275,25 @@ test("round-robin takes turns", async () => {
   assert.deepEqual([...tried].sort(), ["0", "1", "2"]);
 });
 
+test("round-robin: the account without a Responses endpoint is asked by chat, the other one is not", async () => {
+  const { send, machineId } = await accounts("", "");
+  await operator.call("PATCH", `/${machineId}/api/settings`, { strategy: "round-robin" });
+  const answer = { id: "resp_1", object: "response", status: "completed", model: "test-chat", output: [{ type: "message", id: "msg_1", role: "assistant", status: "completed", content: [{ type: "output_text", text: "hi", annotations: [] }] }], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } };
+  up.script = (req) => {
+    if (!req.path.endsWith("/responses")) return null;
+    return req.headers.authorization.endsWith("0") ? "status=404" : { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
+  };
+  const asked = [];
+  for (let i = 0; i < 6; i++) {
+    const from = up.seen.length, got = await send({}, {}, ["/v1/responses", { model: "up/test-chat", input: "a" }]);
+    assert.equal(got.status, 200, got.text);
+    asked.push(up.seen.slice(from).map((r) => `${r.headers.authorization.slice(-1)}${r.path.replace(/^.*\/v1/, "")}`).join(" "));
+  }
+  const once = asked.filter((a) => a === "0/responses 0/chat/completions").length;
+  assert.equal(once, 1, asked.join(", "));
+  assert.deepEqual(asked.filter((a) => a !== "0/responses 0/chat/completions").sort(), ["0/chat/completions", "0/chat/completions", "1/responses", "1/responses", "1/responses"], asked.join(", "));
+});
+
 test("the client's own time limit ends the plan", async () => {
   const { send } = await accounts("stall", "stall");
   const got = await send({}, { "x-stainless-timeout": "1" });
