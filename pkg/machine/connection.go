@@ -10,6 +10,7 @@ import (
 
 	"weir/pkg/gcpauth"
 	"weir/pkg/provider"
+	"weir/pkg/redact"
 	"weir/pkg/store"
 )
 
@@ -53,7 +54,7 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 		case v == "":
 			in.fail("provider", "is required")
 		case provider.Lookup(v) == nil && (!seed || !isAlias(v)):
-			in.fail("provider", "is not a known provider")
+			in.fail("provider", "is not a known provider%s", didYouMean(providerLike(v)))
 		}
 		r.Provider = v
 	} else if row.Provider == "" {
@@ -174,7 +175,7 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 	}
 	if v, ok := in.text("prefix", 64); ok {
 		if v != "" && !isAlias(v) {
-			in.fail("prefix", "must be 1 to 64 of letters, digits, dot, dash and underscore")
+			in.fail("prefix", "must be 1 to 64 of letters, digits, dot, dash and underscore, and begin with a letter or digit%s", badName(v))
 		}
 		d.Prefix = v
 	}
@@ -229,6 +230,9 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 			}
 			vars[name] = v.Str
 		default:
+			if _, had := other[name]; !had && !seed {
+				in.fail(name, "is not a field that can be set here%s", didYouMean(closest(name, dataFields(c.row.Provider))))
+			}
 			other[name] = json.RawMessage(v.Raw)
 		}
 	}
@@ -296,11 +300,27 @@ func variable(providerID, name string) bool {
 	return false
 }
 
+// dataFields returns the fields of providerSpecificData that a provider knows.
+func dataFields(providerID string) []string {
+	list := []string{"baseUrl", "prefix", "enabledModels", "proxyUrl", "clientId", "region", "project", "location", "resource", "organization", "account_id", "tenant", "apiVersion", store.ClientSecret, store.ProxyAuth}
+	if d := provider.Lookup(providerID); d != nil {
+		list = append(append(list, d.Vars...), d.OptVars...)
+		for _, h := range d.OptHeader {
+			list = append(list, h[1])
+		}
+	}
+	return list
+}
+
 // looksSecret tells whether a field is named like a credential. Such a field
 // must not be kept in the clear. An address of a token endpoint is no setting
 // of a tenant either (reliability T61).
 func looksSecret(name string) bool {
 	s := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
+	switch s {
+	case "key", "jwt", "pwd", "auth", "bearer":
+		return true
+	}
 	for _, part := range [...]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey", "credential", "authorization", "cookie"} {
 		if strings.Contains(s, part) {
 			return true
@@ -317,6 +337,9 @@ func namedSecret(name string, v gjson.Result) bool {
 
 // hasSecret tells whether there is such a field anywhere within a value.
 func hasSecret(v gjson.Result) (found bool) {
+	if v.Type == gjson.String && redact.Patterns(v.Str) != v.Str {
+		return true
+	}
 	if v.IsObject() || v.IsArray() {
 		v.ForEach(func(name, v gjson.Result) bool {
 			found = namedSecret(name.Str, v) || hasSecret(v)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"encoding/json"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -173,7 +174,7 @@ func badKeys() error {
 
 // isKey tells whether a row of an export is one that could have been made.
 func isKey(k *store.Key) bool {
-	ok := len(k.Digest) == 64 && only(k.Digest, lowerDigit) && isRowID(k.ID) && len(k.Name) <= 200 && plain(k.Name) && len(k.Last4) <= 4 && plain(k.Last4) &&
+	ok := len(k.Digest) == 64 && only(k.Digest, lowerDigit) && isRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && plain(k.Name) && len(k.Last4) <= 4 && plain(k.Last4) &&
 		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0
 	for _, s := range k.Scopes {
 		ok = ok && (s == "data" || s == "manage")

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -99,14 +100,14 @@ next:
 				continue next
 			}
 		}
-		in.fail(n, "is not a field that can be set here")
+		in.fail(n, "is not a field that can be set here%s", didYouMean(closest(n, names)))
 	}
 }
 
 func (in *input) has(name string) bool { _, ok := in.values[name]; return ok }
 
-// text gives a string of at most max bytes without control characters, trimmed.
-// null gives "".
+// text returns a string of at most max characters without control characters,
+// trimmed. null is "".
 func (in *input) text(name string, max int) (value string, given bool) {
 	v, ok := in.values[name]
 	if !ok {
@@ -121,22 +122,56 @@ func (in *input) text(name string, max int) (value string, given bool) {
 	}
 	s := strings.TrimSpace(v.Str)
 	switch {
-	case len(s) > max:
-		in.fail(name, "is longer than %d bytes", max)
+	case utf8.RuneCountInString(s) > max:
+		in.fail(name, "is longer than %d characters", max)
 	case !plain(s):
-		in.fail(name, "has control characters")
+		r, at := hidden(s)
+		in.fail(name, "has the character U+%04X at position %d, which is not shown or changes how the text is shown", r, at)
 	}
 	return s, true
 }
 
-// plain tells whether s has no control characters, nor what ends a line.
+// plain reports whether s has only characters that are shown as they are.
 func plain(s string) bool {
+	_, at := hidden(s)
+	return at == 0
+}
+
+// hidden returns the first character of s that a person cannot see or that
+// changes how others are shown, and its position from 1: a control character,
+// the end of a line, a mark or override of the direction of writing, a
+// character without width. Joiners are allowed: emoji and scripts need them.
+func hidden(s string) (r rune, at int) {
 	for _, r := range s {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == utf8.RuneError {
-			return false
+		at++
+		switch {
+		case r < 0x20, r >= 0x7f && r < 0xa0, r == utf8.RuneError,
+			r == 0x061c, r == 0x200b, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e,
+			r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 && r <= 0xe007f:
+			return r, at
 		}
 	}
-	return true
+	return 0, 0
+}
+
+// badName says which character of a name is not a letter, digit, dot, dash or
+// underscore.
+func badName(s string) string {
+	at := 0
+	for _, r := range s {
+		at++
+		if r >= 0x80 || !nameByte(byte(r)) {
+			if hiddenRune, _ := hidden(string(r)); hiddenRune != 0 || r == ' ' {
+				return fmt.Sprintf("; character %d is U+%04X", at, r)
+			}
+			return fmt.Sprintf("; character %d is “%c”", at, r)
+		}
+	}
+	return ""
+}
+
+func nameByte(c byte) bool {
+	return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
 }
 
 // int gives an integer within bounds; null gives 0.
@@ -217,7 +252,7 @@ func (in *input) texts(name string, most, max int) (values []string, given bool)
 			in.fail(name+"["+strconv.Itoa(i)+"]", "must be a string")
 		case s == "":
 			in.fail(name+"["+strconv.Itoa(i)+"]", "is empty")
-		case len(s) > max || !plain(s):
+		case utf8.RuneCountInString(s) > max || !plain(s):
 			in.fail(name+"["+strconv.Itoa(i)+"]", "is too long or has control characters")
 		}
 		if !seen[s] {

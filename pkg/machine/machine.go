@@ -118,6 +118,14 @@ var registryOps = [...]struct {
 // {"error":{"message","type","code","param","retryAfterMs"}} with its status.
 // A storage that fails gives 503 and leaves what was there before.
 func (o *Object) Handle(ctx context.Context, st Storage, machineID, op string, body []byte) (status int, answer []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrStorage) {
+				panic(p)
+			}
+			status, answer = o.failed(machineID, op, storageFailed(ErrStorage))
+		}
+	}()
 	r := &request{ctx: ctx, body: body, tx: o.begin(st, machineID)}
 	v, err := o.dispatch(r, op)
 	if err == nil && !r.settled {

@@ -73,11 +73,16 @@ func (c *change) keyGet() (any, error) {
 
 func (c *change) keyCreate() (any, error) {
 	in := readObject(orEmpty(c.env.Body), "")
-	in.only("name", "scopes", "expiresAt", "models", "rpm", "dailyMax")
+	in.only("name", "scopes", "expiresAt", "models", "rpm", "dailyMax", "allowUnknown")
 	var row keyRow
 	row.Name, _ = in.text("name", 200)
 	row.Scopes = readScopes(in)
 	row.Models, _ = in.texts("models", 500, 320)
+	if unknown, _ := in.bool("allowUnknown"); in.err == nil && !unknown {
+		for _, m := range row.Models {
+			c.checkAllowed(in, m)
+		}
+	}
 	rpm, _ := in.int("rpm", 0, 1_000_000)
 	daily, _ := in.int("dailyMax", 0, 1_000_000_000)
 	if at, ok := in.time("expiresAt"); ok && at != 0 {

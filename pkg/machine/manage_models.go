@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"strings"
 
 	"weir/pkg/apierr"
@@ -28,15 +29,20 @@ func (c *change) aliasPut() (any, error) {
 		return nil, err
 	}
 	in := c.input()
-	in.only("alias", "model")
+	in.only("alias", "model", "allowUnknown")
+	unknown, _ := in.bool("allowUnknown")
 	var a aliasRow
 	a.Alias, _ = in.text("alias", 128)
 	a.Model, _ = in.text("model", 320)
 	if !isAliasName(a.Alias) {
-		in.fail("alias", "must be a name without slashes")
+		in.fail("alias", "must be a name without slashes%s", badName(a.Alias))
 	}
 	if !isModelRef(a.Model) {
 		in.fail("model", "must be <alias or provider id>/<model>")
+	}
+	unlisted := false
+	if in.err == nil && !unknown {
+		unlisted = c.checkTarget(in, "model", a.Model)
 	}
 	if err := in.failed(); err != nil {
 		return nil, err
@@ -46,7 +52,14 @@ func (c *change) aliasPut() (any, error) {
 	}
 	c.putAlias(&a)
 	c.target, c.fields, c.etag = a.Alias, in.names, c.changed("alias")
-	return a, nil
+	out := struct {
+		aliasRow
+		Warning string `json:"warning,omitempty"`
+	}{aliasRow: a}
+	if unlisted {
+		out.Warning = a.Model + " is not a model that this gateway knows; calls fail unless the provider has it"
+	}
+	return out, nil
 }
 
 func (c *change) aliasDelete() (any, error) {
@@ -85,6 +98,9 @@ func (c *change) customCreate() (any, error) {
 	in := c.input()
 	in.only("id", "type", "providerAlias", "name", "contextLength", "maxTokens")
 	m := readCustom(in)
+	if all := c.prefixes(); in.err == nil && m.ProviderAlias != "" && !slices.Contains(all, m.ProviderAlias) {
+		in.fail("providerAlias", "names no provider or prefix of this machine: %s%s", m.ProviderAlias, didYouMean(closest(m.ProviderAlias, all)))
+	}
 	if m.ID == "" {
 		in.fail("id", "is required")
 	}

@@ -43,8 +43,8 @@ func TestManagementCalls(t *testing.T) {
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"home":"https:\/\/user:pass\u0040a.example.com"}}`, "400 providerSpecificData.home"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"home":["see https://user@a.example.com"]}}`, "400 providerSpecificData.home"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"home":{"ftp://user@a":1}}}`, "400 providerSpecificData.home"},
-		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"maxTokens":4096,"tokens":{"max":1},"home":"https:\/\/a.example.com\/@user","__proto__":{"a":1}}}`, "400 providerSpecificData.tokens"},
-		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"maxTokens":4096,"refreshToken":"","home":"https:\/\/a.example.com\/@user","__proto__":{"a":1}}}`, "201"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"maxTokens":4096,"tokens":{"max":1},"home":"https:\/\/a.example.com\/@user","__proto__":{"a":1}}}`, "400 providerSpecificData.maxTokens"},
+		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"organization":"sk-abcdefghijklmnopqrstuvwxyz0123456789"}}`, "400 providerSpecificData.organization"},
 		{"POST", "/api/providers", `{"provider":"openai","providerSpecificData":{"region":"é"}}`, "400 providerSpecificData.region"},
 		{"POST", "/api/providers", `{"provider":"openai","expiresAt":"tomorrow"}`, "400 expiresAt"},
 		{"POST", "/api/providers", `{"provider":"bedrock","accessKeyId":"AKIA0123456789","secretAccessKey":"0123456789/+","sessionToken":"0123456789==","providerSpecificData":{"region":"us-east-1"}}`, "201"},
@@ -248,9 +248,9 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 func TestPutReplacesOnlyWhatIsGiven(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	id := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"note":{"deep":[1]},"region":"eu"}}`)
+	id := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"region":"eu"}}`)
 	w.clock.add(1e9)
-	v := w.ok("PUT", "/api/providers/"+id, `{"isActive":false,"providerSpecificData":{"enabledModels":["b","b"],"note":null}}`)
+	v := w.ok("PUT", "/api/providers/"+id, `{"isActive":false,"providerSpecificData":{"enabledModels":["b","b"],"never":null}}`)
 	golden.JSON(t, "put_keeps_the_rest", json.RawMessage(strings.ReplaceAll(v.Raw, id, "the-id")))
 }
 
@@ -347,7 +347,7 @@ func TestRevokedKeyCannotManage(t *testing.T) {
 func TestExportAndImport(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	conn := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","x":[1]}}`)
+	conn := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","region":"eu"}}`)
 	w.ok("POST", "/api/combos", `{"name":"fast","models":["p/m"]}`)
 	w.ok("PUT", "/api/models/alias", `{"alias":"mini","model":"p/m"}`)
 	w.ok("POST", "/api/models/custom", `{"id":"m","providerAlias":"p"}`)

@@ -216,7 +216,7 @@ func (l *Local) run(ctx context.Context, machineID, op string, body []byte) (sta
 	st := l.storage(machineID)
 	defer func() {
 		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, errStorage) {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, ErrStorage) {
 				panic(p)
 			}
 			st.Rollback()
@@ -258,7 +258,7 @@ func (l *Local) Alarms(ctx context.Context) int {
 func (l *Local) alarm(ctx context.Context, st *Mem, id string) {
 	defer func() {
 		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, errStorage) {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, ErrStorage) {
 				panic(p)
 			}
 			st.Rollback()

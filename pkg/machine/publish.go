@@ -86,7 +86,7 @@ func (o *Object) Alarm(ctx context.Context, st Storage, machineID string) {
 	r.meta.AlarmAt = r.now + alarmSpare
 	if err := r.commit(); err != nil {
 		o.log(fmt.Sprintf("machine %s: alarm: %v", r.id, err))
-		panic(errStorage) // the platform runs the alarm again
+		panic(ErrStorage) // the platform runs the alarm again
 	}
 	if r.id != RegistryID {
 		o.publish(r)

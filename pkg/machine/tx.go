@@ -45,9 +45,16 @@ type meta struct {
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.
 const maxValueBytes = 1 << 20
 
-// errStorage tells that the storage failed; what was there before is there
-// still.
-var errStorage = errors.New("object storage failed")
+// ErrStorage is the panic and the cause of a storage that failed; what was there
+// before is there still.
+var ErrStorage = errors.New("object storage failed")
+
+// storageFailed is what a caller is told of it.
+func storageFailed(cause error) *apierr.Error {
+	e := apierr.New(503, "storage_failed", "the storage of this machine failed; try again, and ask the operator if it lasts")
+	e.RetryAfter, e.Err = time.Second, cause
+	return e
+}
 
 // tx gathers the changes of one synchronous turn. They are written together
 // at its end, so a mistake found half way has changed nothing.
@@ -230,10 +237,7 @@ func (t *tx) commit() (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			e := apierr.New(503, "unavailable", "the change could not be stored")
-			e.RetryAfter = time.Second
-			e.Err = fmt.Errorf("%w: %v", errStorage, p)
-			err = e
+			err = storageFailed(fmt.Errorf("%w: %v", ErrStorage, p))
 		}
 	}()
 	rows := make([]Row, len(t.order))

@@ -57,6 +57,7 @@ type View struct {
 	Operator  bool   `json:"operator"`
 	MachineID string `json:"machineId,omitempty"` // of a manage key
 	KeyName   string `json:"keyName,omitempty"`
+	KeyID     string `json:"keyId,omitempty"` // the manage key it was opened with
 	// CSRFToken goes with every mutation, in the field x-csrf-token.
 	CSRFToken string `json:"csrfToken,omitempty"`
 	IdleAt    int64  `json:"idleAt,omitempty"` // Unix milliseconds
@@ -202,7 +203,7 @@ func (s *Sessions) check(ctx context.Context, t ticket) (*machine.Session, error
 func (s *Sessions) view(t ticket, row *machine.Session) View {
 	v := View{SignedIn: true, Operator: row.Key == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
 	if row.Key != nil {
-		v.MachineID, v.KeyName = t.home, row.Key.Name
+		v.MachineID, v.KeyName, v.KeyID = t.home, row.Key.Name, row.Key.ID
 	}
 	return v
 }

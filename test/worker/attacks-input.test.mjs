@@ -151,7 +151,7 @@ test("T15, T44: a model's name leads nowhere but to its own address", async () =
 
 test("T15: what stands in an address of a provider's own leads to that provider alone", async () => {
   const evil = ["evil.example/", "evil.example#", "evil.example?", "x.local:8443#", "127.0.0.1:9/#", "a@evil.example", "a:b@evil.example", "..", "../x", "a/../b", "%2e%2e", "a%2fb", "a.evil.example", "evil.example:443", "[::1]", "a\\b", "a b", "\u3002evil", "\uff0fevil", "a\u0000", "{project}", "x".repeat(300), "us-central1.evil.example/"];
-  const good = { vertex: { project: "p", location: "us-central1" }, bedrock: { region: "us-east-1" }, azure: { resource: "r", deployment: "d", apiVersion: "v1" }, cloudflare: { account_id: "a".repeat(32) } };
+  const good = { vertex: { project: "p", location: "us-central1" }, bedrock: { region: "us-east-1" }, azure: { resource: "r", apiVersion: "v1" }, cloudflare: { account_id: "a".repeat(32) } };
   const hosts = { vertex: /^([a-z0-9-]+-)?aiplatform\.(googleapis\.com|[a-z]+\.rep\.googleapis\.com)$/, bedrock: /^bedrock(-runtime|-mantle)?\.[a-z0-9-]+\.(amazonaws\.com|api\.aws)$/, azure: /^[a-z0-9-]+\.(openai\.azure\.com|services\.ai\.azure\.com|cognitiveservices\.azure\.com)$/, cloudflare: /^api\.cloudflare\.com$/ };
   let saved = 0, called = 0;
   for (const [provider, data] of Object.entries(good)) {

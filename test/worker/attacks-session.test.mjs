@@ -30,7 +30,7 @@ async function session(token = secrets.ADMIN_TOKEN) {
   const cookie = ["cookie", cookieOf(a)], csrf = ["x-csrf-token", JSON.parse(a.text).csrfToken];
   return { set: a.headers.find(([n]) => n === "set-cookie")[1], cookie, csrf, get page() { return [cookie, csrf, json, ["origin", gw.url]]; } };
 }
-const alias = (n) => ["PUT", `/${me.machineId}/api/models/alias`, { alias: `a${n}`, model: "up/m" }];
+const alias = (n) => ["PUT", `/${me.machineId}/api/models/alias`, { alias: `a${n}`, model: "openai/m" }];
 const aliases = async () => Object.keys((await operator.call("GET", `/${me.machineId}/api/models/alias`)).aliases ?? await operator.call("GET", `/${me.machineId}/api/models/alias`));
 
 test("the cookie goes nowhere else, and a page of the gateway can change things", async () => {

@@ -45,7 +45,7 @@ test(`${rounds} kills under ${writers} writers lose no acknowledged write`, { ti
     let alive = true, n = 0;
     const write = async (w) => {
       while (alive) {
-        const alias = `r${round}-w${w}-${n++}`, model = `up/m-${alias}`;
+        const alias = `r${round}-w${w}-${n++}`, model = `openai/m-${alias}`;
         try {
           await admin(gateway).call("PUT", `/${machineId}/api/models/alias`, { alias, model });
           acknowledged.set(alias, model);

@@ -11,15 +11,10 @@ import (
 // Storage is the storage of the object that a call is for. It is synchronous.
 type Storage struct{ call int32 }
 
-// errStorage is the panic of a storage call that failed and changed nothing.
-type errStorage struct{}
-
-func (errStorage) Error() string { return "object storage failed" }
-
-// sound gives n, or panics when the storage failed.
+// sound returns n, or panics when the storage failed; nothing is changed then.
 func sound(n int32) int32 {
 	if n == -2 {
-		panic(errStorage{})
+		panic(machine.ErrStorage)
 	}
 	return n
 }

@@ -1,0 +1,112 @@
+package machine
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestClosest(t *testing.T) {
+	known := []string{"gpt-5-mini", "gpt-5.4", "apiKey", "openai", "anthropic", "baseUrl"}
+	for typed, want := range map[string]string{
+		"gpt-5-mni": "gpt-5-mini", "GPT-5-Mini": "gpt-5-mini", "gpt5mini": "gpt-5-mini", "gpt-5-miin": "gpt-5-mini",
+		"gpt-5.9": "", // another version
+		"api_key": "apiKey", "open-ai": "openai", "antrhopic": "anthropic", "base_url": "baseUrl", "whatever": "", "": "", "gpt-5.4": "",
+	} {
+		if got := closest(typed, known); got != want {
+			t.Errorf("%q: got %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// What an alias, a custom model or the limit of a key names must be there.
+func TestUnknownTargetsAreRefusedWithASuggestion(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.connect(`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"home","enabledModels":["llama-large"]}}`)
+	w.ok("POST", "/api/combos", `{"name":"smart","models":["home/llama-large"]}`)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"home/llama-large"}`, ""},
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"openai/gpt-5-mini"}`, ""},
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"hoem/llama-large"}`, "did you mean home/llama-large?"},
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"home/lama-large"}`, "did you mean home/llama-large?"},
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"home/lama-large","allowUnknown":true}`, ""},
+		{"PUT", "/api/models/alias", `{"alias":"a","model":"nobody/x"}`, "names no provider or prefix"},
+		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"home"}`, ""},
+		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"opnai"}`, "did you mean openai?"},
+		{"POST", "/api/models/custom", `{"id":"x","providerAlias":"nobody"}`, "names no provider or prefix"},
+		{"POST", "/api/keys", `{"models":["smart","home/*","home/llama-large","*","a"]}`, ""},
+		{"POST", "/api/keys", `{"models":["smrat"]}`, "did you mean smart?"},
+		{"POST", "/api/keys", `{"models":["gpt-5-mini"]}`, "did you mean openai/gpt-5-mini?"},
+		{"POST", "/api/keys", `{"models":["hme/*"]}`, "names no provider or prefix"},
+		{"POST", "/api/keys", `{"models":["no-such-model"]}`, "names no combo, alias or model"},
+		{"POST", "/api/keys", `{"models":["no-such-model"],"allowUnknown":true}`, ""},
+		{"POST", "/api/providers", `{"provider":"open-ai","apiKey":"k"}`, "did you mean openai?"},
+		{"POST", "/api/providers", `{"provider":"openai","api_key":"k"}`, "did you mean apiKey?"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"k","providerSpecificData":{"base_url":"https://a.example.com"}}`, "did you mean baseUrl?"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"k","providerSpecificData":{"jwt":"abc"}}`, "looks like a credential"},
+		{"POST", "/api/providers", `{"provider":"openai","apiKey":"k","providerSpecificData":{"organization":"sk-abcdefghijklmnopqrstuvwxyz0123456789"}}`, "looks like a credential"},
+		{"POST", "/api/providers", `{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"localhost:11434/v1","prefix":"x"}}`, "has no scheme; did you mean https://localhost:11434/v1?"},
+	} {
+		status, a := w.api(c.method, c.path, c.body)
+		if got := a.Get("error.message").Str; (c.want == "") != (status == 200) || !strings.Contains(got, c.want) {
+			t.Errorf("%s %s: got %d %q, want %q", c.path, c.body, status, got, c.want)
+		}
+	}
+	if a := w.ok("PUT", "/api/models/alias", `{"alias":"new","model":"openai/gpt-99"}`); !strings.Contains(a.Get("warning").Str, "openai/gpt-99") {
+		t.Errorf("an unlisted model is stored without a word: %s", a.Raw)
+	}
+}
+
+// Names are counted in characters, and shown as they are stored.
+func TestNamesHaveNoHiddenCharacters(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for name, want := range map[string]string{
+		strings.Repeat("я", 200): "",
+		strings.Repeat("😀", 200): "",
+		strings.Repeat("a", 201): "is longer than 200 characters",
+		"👩‍💻 team":               "", // joined by U+200D
+		"שלום עולם":              "",
+		"שלום \u202eevil":        "U+202E at position 6",
+		"a\u2066b":               "U+2066 at position 2",
+		"zero\u200bwidth":        "U+200B at position 5",
+		"mark\ufeff":             "U+FEFF at position 5",
+		"line\u2028end":          "U+2028",
+		"control\\u0007":         "U+0007",
+	} {
+		for _, c := range [][2]string{{"/api/providers", `{"provider":"openai","apiKey":"k","name":"` + name + `"}`}, {"/api/keys", `{"name":"` + name + `"}`}, {"/api/models/custom", `{"id":"x","providerAlias":"openai","name":"` + name + `"}`}} {
+			status, a := w.api("POST", c[0], c[1])
+			if got := a.Get("error.message").Str; (want == "") != (status == 200) || !strings.Contains(got, want) {
+				t.Errorf("%s %q: got %d %q, want %q", c[0], name, status, got, want)
+			}
+		}
+	}
+	for body, want := range map[string]string{
+		`{"name":"my combo","models":["openai/x"]}`: "character 3 is U+0020",
+		`{"name":"naïve","models":["openai/x"]}`:    "character 3 is “ï”",
+	} {
+		if _, a := w.api("POST", "/api/combos", body); !strings.Contains(a.Get("error.message").Str, want) {
+			t.Errorf("%s: got %q, want %q", body, a.Get("error.message").Str, want)
+		}
+	}
+}
+
+// A storage that fails is told as that, not as a machine that is not there.
+func TestStorageFailureSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.loc.Storage(mid).Fault = func(string) bool { return true }
+	if _, a := w.api("POST", "/api/keys", `{}`); a.Get("error.code").Str != "storage_failed" || !strings.Contains(a.Get("error.message").Str, "storage") {
+		t.Errorf("a write: %s", a.Raw)
+	}
+	w.loc.Storage(mid).Fault = nil
+	status, raw := w.obj.Handle(w.ctx, broken{w.loc.Storage(mid)}, mid, "snapshot", []byte(`{}`))
+	if e := ReadFailure(status, raw); e.Status != 503 || e.Code != "storage_failed" {
+		t.Errorf("a read: %d %s", status, raw)
+	}
+}
+
+// broken is a storage that cannot be read.
+type broken struct{ *Mem }
+
+func (broken) Get(string) ([]byte, bool) { panic(ErrStorage) }
