@@ -20,6 +20,7 @@ const replaceAt = 64 << 20; // bytes of linear memory
 // costs as much as a small allocation, so the busiest paths have a short list.
 const callFields = [
   "authorization", "content-length", "content-encoding", "x-stainless-timeout", "x-connection-id", "x-weir-hop", "origin",
+  "upgrade",
 ];
 const dataFields = [
   ...callFields, "x-api-key", "content-type", "accept", "idempotency-key", "anthropic-version", "anthropic-beta",
@@ -27,6 +28,13 @@ const dataFields = [
 ];
 const managementFields = [
   ...dataFields, "cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token",
+];
+
+// Tools' own fields that go on to an upstream of the client's dialect: open
+// lists, see provider.SessionHeader.
+const toolFields = [
+  ["/v1/messages", /^(?:anthropic-|x-claude-code-|x-app$)/],
+  ["/v1/responses", /^(?:x-codex-|x-openai-|session[_-]id$|thread-id$|conversation_id$|originator$)/],
 ];
 
 function fieldsFor(url) {
@@ -345,6 +353,10 @@ export async function handle(request, env, ctx) {
   for (const name of fieldsFor(url)) {
     const v = headers.get(name);
     if (v !== null) head += "\n" + name + "\n" + v;
+  }
+  for (const [path, own] of toolFields) {
+    if (!url.includes(path)) continue;
+    for (const [name, v] of headers) if (own.test(name) && !dataFields.includes(name)) head += "\n" + name + "\n" + v;
   }
   // The key of Anthropic's clients; theirs and OpenAI's are never looked for twice.
   if (!headers.has("authorization")) {

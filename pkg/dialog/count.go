@@ -178,7 +178,7 @@ func (n *counting) build(to *routing.Target, conn *store.Connection) (*upstream.
 		return nil, err
 	}
 	return &upstream.Request{
-		Method: method, URL: url, Header: n.header(), Body: stream.FromBytes(body),
+		Method: method, URL: n.beta(url), Header: n.header(), Body: stream.FromBytes(body),
 		HeaderTimeout: countTimeout / 2, Timeout: countTimeout, MaxBody: maxCount,
 	}, nil
 }

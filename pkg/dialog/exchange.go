@@ -12,6 +12,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/media"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -82,7 +83,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, Header: x.header(), Body: stream.FromBytes(body)}
+	req := &upstream.Request{Method: method, URL: x.beta(url), Header: x.header(), Body: stream.FromBytes(body)}
 	if betas != "" {
 		req.Header.Add("anthropic-beta", betas)
 	}
@@ -147,8 +148,20 @@ func (x *exchange) options() translate.Options {
 
 const messagesVersion = "2023-06-01" // spec 9
 
-// header makes the fields of the upstream's request. Version and beta fields
-// of a client go to an upstream of its own dialect only.
+// beta passes ?beta=true of Anthropic's clients to an upstream of their own
+// dialect.
+func (x *exchange) beta(url string) string {
+	if x.ask.Dialect != translate.Messages || x.way.dialect != translate.Messages || x.way.hosted || media.Query(x.call.Query, "beta") != "true" {
+		return url
+	}
+	if strings.Contains(url, "?") {
+		return url + "&beta=true"
+	}
+	return url + "?beta=true"
+}
+
+// header makes the fields of the upstream's request. Version, beta and session
+// fields of a client go to an upstream of its own dialect only.
 func (x *exchange) header() edge.Header {
 	accept := "application/json"
 	switch {
@@ -163,24 +176,13 @@ func (x *exchange) header() edge.Header {
 		edge.Field{Name: "accept", Value: accept},
 		edge.Field{Name: "accept-encoding", Value: "identity"})
 	h = append(h, provider.IdempotencyKey(x.call.Header, 0)...)
-	if x.way.dialect != translate.Messages || x.way.hosted {
-		return h
+	if x.way.dialect == x.ask.Dialect && !x.way.hosted && x.ask.Dialect != translate.Chat {
+		h = append(h, provider.SessionHeader(x.call.Header, x.ask.Dialect.String())...)
 	}
-	version := ""
-	if x.ask.Dialect == translate.Messages {
-		for _, f := range provider.RequestHeader(x.call.Header, "anthropic-version", "anthropic-beta") {
-			switch f.Name {
-			case "anthropic-version":
-				version = f.Value
-			case "anthropic-beta":
-				h = append(h, f)
-			}
-		}
+	if x.way.dialect == translate.Messages && !x.way.hosted && h.Get("anthropic-version") == "" {
+		h = append(h, edge.Field{Name: "anthropic-version", Value: messagesVersion})
 	}
-	if version == "" {
-		version = messagesVersion
-	}
-	return append(h, edge.Field{Name: "anthropic-version", Value: version})
+	return h
 }
 
 // hasNoResponses tells whether a failure may mean that the server has no

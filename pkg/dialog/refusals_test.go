@@ -166,3 +166,51 @@ func TestUpstreamErrorsPassAsTheyAre(t *testing.T) {
 		})
 	}
 }
+
+// ?beta=true and the fields of Claude Code and Codex go to an upstream of the
+// client's own dialect, and to no other.
+func TestToolFieldsGoToTheirOwnDialect(t *testing.T) {
+	fields := []edge.Field{
+		{Name: "anthropic-version", Value: "2026-10-21"}, {Name: "anthropic-beta", Value: "a,b"}, {Name: "anthropic-workspace-id", Value: "w"},
+		{Name: "x-claude-code-session-id", Value: "s"}, {Name: "x-app", Value: "cli"}, {Name: "session_id", Value: "codex"}, {Name: "x-codex-turn-state", Value: "t"},
+		{Name: "x-other", Value: "o"},
+	}
+	tests := []struct {
+		client   translate.Dialect
+		model    string
+		url      string
+		has, not string
+	}{
+		{translate.Messages, "an/m", "https://an.example/v1/messages?beta=true", "anthropic-version anthropic-beta anthropic-workspace-id x-claude-code-session-id x-app", "session_id x-codex-turn-state x-other"},
+		{translate.Messages, "up/m", "https://up.example/v1/chat/completions", "", "anthropic-version anthropic-beta anthropic-workspace-id x-claude-code-session-id x-app session_id x-other"},
+		{translate.Chat, "an/m", "https://an.example/v1/messages", "anthropic-version", "anthropic-beta anthropic-workspace-id x-claude-code-session-id session_id x-other"},
+		{translate.Responses, "oa/m", "https://api.openai.com/v1/responses", "session_id x-codex-turn-state", "anthropic-beta anthropic-workspace-id x-app x-other"},
+		{translate.Chat, "up/m", "https://up.example/v1/chat/completions", "", "anthropic-beta x-app session_id x-other"},
+	}
+	for _, tt := range tests {
+		w := newWorld(t, usual...)
+		w.script = w.good()
+		a, err := Read(tt.client, []byte(request(tt.client, tt.model, false)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.query = "beta=true"
+		if _, err := w.send(a, fields...); err != nil {
+			t.Fatal(err)
+		}
+		r := w.seen[len(w.seen)-1]
+		if r.URL != tt.url {
+			t.Errorf("%v to %s: %s, want %s", tt.client, tt.model, r.URL, tt.url)
+		}
+		for _, name := range strings.Fields(tt.has) {
+			if r.Header.Get(name) == "" {
+				t.Errorf("%v to %s: %s is missing", tt.client, tt.model, name)
+			}
+		}
+		for _, name := range strings.Fields(tt.not) {
+			if r.Header.Get(name) != "" {
+				t.Errorf("%v to %s: %s was sent", tt.client, tt.model, name)
+			}
+		}
+	}
+}

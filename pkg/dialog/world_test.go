@@ -54,6 +54,7 @@ type world struct {
 	rows    []usage.Row
 	open    int // bodies that are neither ended nor closed
 	call    *auth.Call
+	query   string // of the client's address
 }
 
 // provided is a connection to a provider under a prefix, with the key
@@ -184,7 +185,7 @@ func (w *world) ask(d translate.Dialect, raw string, header ...edge.Field) (*Rep
 func (w *world) send(a *Ask, header ...edge.Field) (*Reply, error) {
 	route := [...]string{"/v1/chat/completions", "/v1/responses", "/v1/messages"}[a.Dialect]
 	w.call = &auth.Call{
-		Request: &edge.Request{ID: "req_1", Method: "POST", Path: route, Header: header, Start: w.now, Trace: edge.Trace{Route: route, KeyID: "k1"}},
+		Request: &edge.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.now, Trace: edge.Trace{Route: route, KeyID: "k1"}},
 		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
 	}
 	return w.dialog.Answer(context.Background(), w.call, a)

@@ -61,6 +61,14 @@ func (g *Gateway) Serve(ctx context.Context, r *edge.Request) *edge.Response {
 	r.ID = g.requestID()
 	machine, path := split(r.Path)
 	route, params := g.table.find(path)
+	if upgrades(r.Header.Get("upgrade")) {
+		r.Trace.Route = "none"
+		if route != nil {
+			r.Trace.Route = route.Pattern
+		}
+		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil,
+			apierr.New(426, "upgrade_not_supported", "protocol upgrades such as WebSocket are not supported; send a plain HTTP request"))
+	}
 	if route == nil {
 		r.Trace.Route = "none"
 		if g.Misconfigured != "" {
@@ -170,7 +178,11 @@ func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *
 		if r.Trace.Err == nil && (e.Err != nil || e.Status >= 500) {
 			r.Trace.Err = e
 		}
-		resp = write(e, route.Dialect, r.ID)
+		d := route.Dialect
+		if d == ModelList && r.Header.Get("anthropic-version") != "" {
+			d = Anthropic // the caller's own
+		}
+		resp = write(e, d, r.ID)
 	}
 	h := &resp.Header
 	h.Set("x-request-id", r.ID)
@@ -233,6 +245,19 @@ func (g *Gateway) misconfigured() error {
 
 func notFound() error {
 	return apierr.New(404, "not_found", "there is nothing at this address")
+}
+
+// upgrades reports whether an Upgrade field asks for another protocol. HTTP/2
+// is only offered beside an ordinary request (RFC 9110, 7.8), which is served.
+func upgrades(field string) bool {
+	for name := range strings.SplitSeq(field, ",") {
+		switch name = strings.ToLower(strings.TrimSpace(name)); {
+		case name == "", name == "h2c", strings.HasPrefix(name, "http/"), strings.HasPrefix(name, "tls/"):
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // dialectOf gives the dialect of an address that has no route.

@@ -241,6 +241,48 @@ func TestErrorsHaveTheDialectOfTheEndpoint(t *testing.T) {
 	}
 }
 
+// An upgrade is refused on every address, before anything is looked at.
+func TestUpgradesAreRefused(t *testing.T) {
+	f := newFixture()
+	for _, tt := range []struct{ method, path, upgrade, want string }{
+		{"GET", "/v1/responses", "websocket", "426 openai"}, {"POST", "/v1/embeddings", "WebSocket", "426 openai"},
+		{"GET", "/v1/messages", "websocket", "426 anthropic"}, {"GET", "/none", "h2c, websocket", "426 openai"},
+		{"GET", "/v1/models", "h2c", "served"}, {"GET", "/v1/models", "HTTP/2.0", "served"},
+	} {
+		resp := f.Serve(context.Background(), &edge.Request{Method: tt.method, Path: tt.path, Header: edge.Header{{Name: "upgrade", Value: tt.upgrade}}})
+		raw, _ := stream.ReadAll(resp.Body, 1<<20)
+		got := "served"
+		if resp.Status == 426 {
+			got = "426 openai"
+			if strings.HasPrefix(string(raw), `{"type":"error"`) {
+				got = "426 anthropic"
+			}
+			if !json.Valid(raw) || resp.Header.Get("content-type") != "application/json" {
+				t.Errorf("%s: %s", tt.path, raw)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s %s with %s: %s, want %s", tt.method, tt.path, tt.upgrade, got, tt.want)
+		}
+	}
+}
+
+// An Anthropic client's look-up of models fails in its own dialect.
+func TestModelErrorsHaveTheCallersDialect(t *testing.T) {
+	f := newFixture()
+	for _, version := range []string{"", "2023-06-01"} {
+		req := &edge.Request{Method: "GET", Path: "/v1/models", Header: edge.Header{{Name: "authorization", Value: "Bearer list"}}}
+		if version != "" {
+			req.Header = append(req.Header, edge.Field{Name: "anthropic-version", Value: version})
+		}
+		resp := f.Serve(context.Background(), req)
+		raw, _ := stream.ReadAll(resp.Body, 1<<20)
+		if anthropic := strings.HasPrefix(string(raw), `{"type":"error"`); resp.Status < 400 || anthropic != (version != "") {
+			t.Errorf("version %q: %d %s", version, resp.Status, raw)
+		}
+	}
+}
+
 func TestCrossOrigin(t *testing.T) {
 	f := newFixture()
 	type row struct{ method, path, origin, methods, headers, exposed string }

@@ -57,6 +57,31 @@ func RequestHeader(client edge.Header, also ...string) edge.Header {
 	return out
 }
 
+// sessions are the fields by which clients of a dialect tell of the tool and the
+// session they are; a name that ends with "-" stands for all that begin so.
+var sessions = map[string][]string{
+	"messages":  {"anthropic-", "x-claude-code-", "x-app"},
+	"responses": {"x-codex-", "x-openai-", "openai-beta", "session_id", "session-id", "thread-id", "conversation_id", "originator"},
+}
+
+// SessionHeader returns the fields of a client of a dialect ("messages" or
+// "responses") that go to an upstream of the same dialect besides those of
+// RequestHeader: open lists, as the vendors' protocols for gateways ask for.
+func SessionHeader(client edge.Header, dialect string) (out edge.Header) {
+	for _, f := range client {
+		for _, name := range sessions[dialect] {
+			if f.Name != name && !(strings.HasSuffix(name, "-") && strings.HasPrefix(f.Name, name)) {
+				continue
+			}
+			if !neverSent(f.Name) && SafeValue(f.Value) && !perHop(client, f.Name) {
+				out = append(out, f)
+			}
+			break
+		}
+	}
+	return out
+}
+
 // IdempotencyKey returns the client's idempotency key as it goes upstream, with
 // another value for each further call, from 1 on, that a request is split into.
 func IdempotencyKey(client edge.Header, part int) edge.Header {
@@ -153,7 +178,8 @@ func ResponseNotes(upstream edge.Header) edge.Header {
 
 func sentDown(name string) bool {
 	switch name {
-	case "retry-after", "retry-after-ms", "request-id", "x-request-id", "openai-processing-ms":
+	case "retry-after", "retry-after-ms", "request-id", "x-request-id", "openai-processing-ms",
+		"x-codex-turn-state", "x-reasoning-included": // what Codex goes on with
 		return true
 	}
 	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")

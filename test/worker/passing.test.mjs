@@ -3,6 +3,7 @@
 // name, and the bodies of errors that no other account can help with.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
@@ -113,4 +114,56 @@ test("other errors are told in the client's words", async () => {
   res = await post("/v1/messages", { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] });
   const body = await res.json();
   assert.deepEqual([res.status, body.error], [400, { type: "invalid_request_error", message: "long", param: "messages", code: "context_length_exceeded" }]);
+});
+
+test("Claude Code's fields and ?beta=true go to an Anthropic upstream, Codex's to a Responses one", async () => {
+  const headers = {
+    "anthropic-version": "2023-06-01", "anthropic-beta": "context-management-2025-06-27,x", "anthropic-workspace-id": "wrk", "x-claude-code-session-id": "s1",
+    "x-claude-code-agent-id": "a1", "x-app": "cli", "x-codex-turn-state": "t1", session_id: "c1", "x-private": "no",
+  };
+  const body = { model: "an/m", max_tokens: 9, messages: [{ role: "user", content: "Hello" }] };
+  const res = await post("/v1/messages?beta=true", body, headers);
+  assert.equal(res.status, 200, await res.text());
+  const got = up.seen[0];
+  assert.equal(got.path, "/v1/messages?beta=true");
+  for (const name of ["anthropic-version", "anthropic-beta", "anthropic-workspace-id", "x-claude-code-session-id", "x-claude-code-agent-id", "x-app"]) assert.equal(got.headers[name], headers[name], name);
+  for (const name of ["x-codex-turn-state", "session_id", "x-private"]) assert.equal(got.headers[name], undefined, name);
+
+  up.clear();
+  up.script = (r) => (r.path.endsWith("/responses") ? json(200, { id: "resp_1", object: "response", status: "completed", output: [], usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }) : null);
+  const codex = await post("/v1/responses", { model: "up/m", input: "a" }, headers);
+  assert.equal(codex.status, 200, await codex.text());
+  assert.deepEqual(["x-codex-turn-state", "session_id", "x-app", "anthropic-beta", "x-private"].map((n) => up.seen[0].headers[n]), ["t1", "c1", undefined, undefined, undefined]);
+
+  // Translated, they mean nothing to the other vendor.
+  up.clear();
+  await (await post("/v1/messages?beta=true", { ...body, model: "up/m" }, headers)).text();
+  assert.equal(up.seen[0].path, "/v1/chat/completions");
+  for (const name of Object.keys(headers)) assert.equal(up.seen[0].headers[name], undefined, name);
+});
+
+test("a model look-up fails in the caller's dialect", async () => {
+  for (const [headers, want] of [[{}, (b) => b.error.message && b.type === undefined], [{ "anthropic-version": "2023-06-01" }, (b) => b.type === "error" && b.error.type === "not_found_error" && b.request_id]]) {
+    const res = await gw.fetch("/v1/models/up/none-such", { headers: { authorization: `Bearer ${me.apiKey}`, ...headers } });
+    const body = await res.json();
+    assert.equal(res.status, 404);
+    assert.ok(want(body), JSON.stringify(body));
+  }
+});
+
+test("an upgrade is refused with 426 on every route", async () => {
+  const { hostname, port } = new URL(gw.url);
+  for (const [method, path] of [["GET", "/v1/responses"], ["GET", "/v1/realtime"], ["POST", "/v1/chat/completions"], ["POST", "/v1/messages"], ["GET", "/api/machines"], ["GET", "/health"]]) {
+    const [status, type, text] = await new Promise((resolve, reject) => {
+      const req = request({ hostname, port, method, path, headers: { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" } }, (res) => {
+        const parts = [];
+        res.on("data", (b) => parts.push(b)).on("end", () => resolve([res.statusCode, res.headers["content-type"], Buffer.concat(parts).toString()]));
+      });
+      req.on("upgrade", (res, socket) => { socket.destroy(); reject(new Error(`${path} was upgraded`)); }).on("error", reject).end();
+    });
+    assert.deepEqual([status, type], [426, "application/json"], `${method} ${path}: ${text}`);
+    assert.equal(JSON.parse(text).error.message.includes("WebSocket"), true, text);
+  }
+  const plain = await gw.fetch("/health", { headers: {} });
+  assert.equal(plain.status, 200);
 });
