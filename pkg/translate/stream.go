@@ -2,6 +2,7 @@ package translate
 
 import (
 	"errors"
+	"strings"
 
 	"weir/pkg/apierr"
 	"weir/pkg/sse"
@@ -192,10 +193,15 @@ func (t *Translator) End(cause error, out []byte) []byte {
 	*b = out
 	if cause == nil {
 		var ev sse.Event
-		if t.in.Finish(&ev) && (string(ev.Data) == "[DONE]" || check(ev.Data) == nil) {
-			t.take(ev.Name, ev.Data)
+		cut := false // within an event
+		if t.in.Finish(&ev) {
+			if string(ev.Data) == "[DONE]" || check(ev.Data) == nil {
+				t.take(ev.Name, ev.Data)
+			} else {
+				cut = !strings.HasPrefix("[DONE]", string(ev.Data))
+			}
 		}
-		if !t.ended && t.from.clean() {
+		if !t.ended && !cut && t.from.clean() {
 			t.event(&event{kind: evEnd})
 		}
 	}
