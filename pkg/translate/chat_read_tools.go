@@ -94,12 +94,12 @@ func allowed(v gjson.Result) (c toolChoice) {
 	forEach(v.Get("tools"), func(_, t gjson.Result) bool {
 		for _, path := range [...]string{"name", "function.name", "custom.name"} {
 			if n := str(t.Get(path)); n != "" {
-				c.allowed = append(c.allowed, identity(str(t.Get("namespace")), n, false))
+				c.allowed = append(c.allowed, identity(str(t.Get("namespace")), n, 0))
 				return true
 			}
 		}
-		if str(t.Get("type")) == shellTool {
-			c.allowed = append(c.allowed, shellTool)
+		if name := builtinNames[builtinShell]; str(t.Get("type")) == name {
+			c.allowed = append(c.allowed, name)
 		}
 		return true
 	})

@@ -65,7 +65,7 @@ func (c *collector) event(e *event) {
 		c.begin(block{kind: thinkingBlock, redacted: true, sig: own(e.sig), issuer: own(e.issuer)})
 		c.open = false
 	case evTool:
-		c.begin(block{kind: toolUseBlock, id: own(e.id), name: own(e.name), space: own(e.space), custom: e.custom, shell: e.shell, old: e.old, sig: own(e.sig), issuer: own(e.issuer)})
+		c.begin(block{kind: toolUseBlock, id: own(e.id), name: own(e.name), space: own(e.space), custom: e.custom, built: e.built, old: e.old, sig: own(e.sig), issuer: own(e.issuer)})
 	case evCite:
 		for i := len(c.a.blocks) - 1; i >= 0; i-- {
 			if b := &c.a.blocks[i]; b.kind == textBlock {
@@ -156,7 +156,7 @@ func (a *answer) replay(to sink) {
 				to.event(&event{kind: evSignature, sig: b.sig, issuer: b.issuer})
 			}
 		case toolUseBlock:
-			to.event(&event{kind: evTool, block: i, id: b.id, name: b.name, space: b.space, custom: b.custom, shell: b.shell, old: b.old, sig: b.sig, issuer: b.issuer})
+			to.event(&event{kind: evTool, block: i, id: b.id, name: b.name, space: b.space, custom: b.custom, built: b.built, old: b.old, sig: b.sig, issuer: b.issuer})
 			to.event(&event{kind: evArgs, block: i, text: escape(b.args), custom: b.custom})
 		}
 		to.event(&event{kind: evClose, block: i})

@@ -34,8 +34,8 @@ const (
 type block struct {
 	kind     blockKind
 	custom   bool // a call of a custom tool
-	shell    bool // a call of local_shell; args are the members of its action
 	old      bool // a call in the form that chat had first, function_call
+	built    builtin
 	failed   bool // the tool reported an error
 	redacted bool // a thinking block without text
 	compacts bool // a summary of everything before it
@@ -80,7 +80,7 @@ type tool struct {
 	custom            string // raw JSON of a custom tool, flat form; empty for functions
 	cache             string
 	space             string // its namespace
-	shell             bool   // local_shell
+	built             builtin
 }
 
 type choiceMode uint8
@@ -98,7 +98,7 @@ type toolChoice struct {
 	name    string
 	space   string // namespace of the tool
 	custom  bool
-	shell   bool
+	built   builtin
 	allowed []string // only these tools may be called: names, namespaces, or what identity gives
 }
 
@@ -163,7 +163,7 @@ type request struct {
 	names   map[string]string // of tools by call id, see toolName
 	old     bool              // the client offers functions, as chat had them before tools
 	oldIDs  map[string]int    // how often each was called
-	shells  map[string]string // call ids of local_shell calls by item id
+	shells  map[string]string // call ids of local_shell calls, by item id
 }
 
 // maxDropped is how many fields are named; a client can think of more.
@@ -430,7 +430,7 @@ type event struct {
 	kind    eventKind
 	finish  finish
 	custom  bool
-	shell   bool
+	built   builtin
 	old     bool // see block
 	block   int  // tells tool calls apart
 	text    string

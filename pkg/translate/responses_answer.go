@@ -158,7 +158,7 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 				n++
 			}
 			d.key("")
-			call := event{id: b.id, name: b.name, space: b.space, custom: b.custom, shell: b.shell}
+			call := event{id: b.id, name: b.name, space: b.space, custom: b.custom, built: b.built}
 			writeCallItem(d, opt.itemID(callPrefix(&call), n), &call, escape(b.args), "completed")
 		}
 		n++
@@ -301,8 +301,10 @@ func writeImageItem(d *doc, id, uri, status string) {
 // callPrefix is how the item ids of a kind of call begin. OpenAI refuses others.
 func callPrefix(call *event) string {
 	switch {
-	case call.shell:
+	case call.built == builtinShell:
 		return "lsh_"
+	case call.built == builtinSearch:
+		return "tsc_"
 	case call.custom:
 		return "ctc_"
 	}
@@ -311,8 +313,12 @@ func callPrefix(call *event) string {
 
 // writeCallItem writes a tool call; args is escaped.
 func writeCallItem(d *doc, id string, call *event, args, status string) {
-	if call.shell {
+	switch call.built {
+	case builtinShell:
 		writeShellCall(d, id, call.id, unescape(args), status)
+		return
+	case builtinSearch:
+		writeSearchCall(d, id, call.id, unescape(args), status)
 		return
 	}
 	d.b = append(d.b, '{')

@@ -167,7 +167,7 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			}
 			q.shells[item] = id
 		}
-		q.add(assistant, block{kind: toolUseBlock, shell: true, id: id, name: shellTool, args: shellCall(v.Get("action"))})
+		q.add(assistant, block{kind: toolUseBlock, built: builtinShell, id: id, name: builtinNames[builtinShell], args: shellCall(v.Get("action"))})
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		b := block{kind: toolResultBlock, id: str(v.Get("call_id")), custom: kind[0] == 'c'}
 		if b.id == "" && kind[0] == 'l' { // it may name the call's item instead
@@ -193,9 +193,22 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			b.redacted, b.sig = true, rest
 		}
 		q.add(assistant, b)
+	case "tool_search_call":
+		id := str(v.Get("call_id"))
+		if id == "" { // the vendor's own search, with nothing to answer
+			q.drop("input." + kind)
+			return nil
+		}
+		q.add(assistant, block{kind: toolUseBlock, built: builtinSearch, id: id, name: builtinNames[builtinSearch], args: rawOf(v.Get("arguments"))})
 	case "additional_tools", "tool_search_output": // tools that the conversation came by
+		at := len(q.tools)
 		if list := v.Get("tools"); list.IsArray() {
-			return readResponsesTools(list, q)
+			if err := readResponsesTools(list, q); err != nil {
+				return err
+			}
+		}
+		if id := str(v.Get("call_id")); id != "" && kind[0] == 't' {
+			q.add(user, block{kind: toolResultBlock, id: id, parts: []block{{text: foundTools(q.tools[at:])}}})
 		}
 	case "item_reference":
 		if strings.HasPrefix(str(v.Get("id")), "rs_") {
@@ -248,8 +261,12 @@ func readResponsesTools(v gjson.Result, q *request) error {
 			q.tools = append(room(q.tools, v), function(t))
 		case kind == "namespace":
 			readNamespace(t, q)
-		case kind == shellTool:
-			q.tools = append(q.tools, tool{name: shellTool, shell: true, description: "Runs a command in a shell on the user's machine and gives its output.", schema: shellSchema})
+		case kind == builtinNames[builtinShell]:
+			q.tools = append(q.tools, tool{name: kind, built: builtinShell, description: "Runs a command in a shell on the user's machine and gives its output.", schema: shellSchema})
+		case kind == builtinNames[builtinSearch] && str(t.Get("execution")) == "client":
+			f := function(t)
+			f.name, f.built, f.strict = kind, builtinSearch, ""
+			q.tools = append(q.tools, f)
 		case kind == "custom":
 			f := t.Get("format")
 			q.tools = append(room(q.tools, v), customTool(t, f, f))
@@ -279,8 +296,8 @@ func readResponsesChoice(v gjson.Result, q *request) error {
 	switch kind := str(v.Get("type")); kind {
 	case "function", "custom":
 		q.choice = toolChoice{mode: choiceTool, name: str(v.Get("name")), space: str(v.Get("namespace")), custom: kind == "custom"}
-	case shellTool:
-		q.choice = toolChoice{mode: choiceTool, name: shellTool, shell: true}
+	case builtinNames[builtinShell]:
+		q.choice = toolChoice{mode: choiceTool, name: kind, built: builtinShell}
 	case "allowed_tools":
 		q.choice = allowed(v)
 	case "":

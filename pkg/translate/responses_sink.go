@@ -204,7 +204,7 @@ func (s *responsesSink) stop() {
 		d.close('}')
 		s.done(d)
 	case evTool:
-		if s.call.shell {
+		if s.call.built != 0 {
 			break
 		}
 		name, field := "response.function_call_arguments.done", "arguments"
@@ -297,13 +297,13 @@ func (s *responsesSink) event(e *event) {
 		if e.sig != "" {
 			s.signed(e, false)
 		}
-		s.call = event{id: string([]byte(e.id)), name: string([]byte(e.name)), space: string([]byte(e.space)), custom: e.custom, shell: e.shell}
+		s.call = event{id: string([]byte(e.id)), name: string([]byte(e.name)), space: string([]byte(e.space)), custom: e.custom, built: e.built}
 		if s.call.id == "" {
 			s.call.id = s.opt.callID(len(s.items))
 		}
 		s.added(evTool)
 	case evArgs:
-		if s.call.shell { // it is told whole
+		if s.call.built != 0 { // it is told whole
 			s.text = append(s.text, e.text...)
 			return
 		}

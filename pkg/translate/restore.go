@@ -25,7 +25,7 @@ func (t *Tools) restore(a *answer) {
 		if !ok {
 			continue
 		}
-		b.name, b.space, b.shell = c.name, c.space, c.shell
+		b.name, b.space, b.built = c.name, c.space, c.built
 		if c.wrapped && !b.custom {
 			var in freeform
 			text := append([]byte(nil), in.add(b.args)...)
@@ -51,7 +51,7 @@ func (r *restorer) event(e *event) {
 		r.e.old = e.old || r.tools.old
 		c, ok := r.tools.sent[e.name]
 		if ok {
-			r.e.name, r.e.space, r.e.shell = c.name, c.space, c.shell
+			r.e.name, r.e.space, r.e.built = c.name, c.space, c.built
 			if c.wrapped && !e.custom {
 				r.e.custom = true
 				r.begin(e.block)

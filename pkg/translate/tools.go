@@ -22,17 +22,26 @@ type Tools struct {
 
 // callee is a tool as the client knows it.
 type callee struct {
-	name, space   string
-	custom, shell bool
-	wrapped       bool // the upstream has a function of one string in its place
+	name, space string
+	custom      bool
+	built       builtin
+	wrapped     bool // the upstream has a function of one string in its place
 }
 
 // Changed reports whether calls in an answer must be changed for the client,
 // even one of the client's own dialect.
 func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.old) }
 
-// shellTool is the name of the function that stands for local_shell.
-const shellTool = "local_shell"
+// builtin is a tool of Responses that the client runs, and that has items of
+// its own. Its calls have the arguments of the function that stands for it.
+type builtin uint8
+
+const (
+	builtinShell  builtin = 1 + iota // local_shell
+	builtinSearch                    // tool_search, run by the client
+)
+
+var builtinNames = [...]string{builtinShell: "local_shell", builtinSearch: "tool_search"}
 
 // plainSpace is the namespace whose tools are called by their names alone.
 const plainSpace = "functions"
@@ -66,9 +75,9 @@ func newNamer(to Dialect) *namer {
 }
 
 // identity tells tools apart; no name has a NUL in it that means anything.
-func identity(space, name string, shell bool) string {
-	if shell {
-		return "\x00"
+func identity(space, name string, built builtin) string {
+	if built != 0 {
+		return "\x00" + builtinNames[built]
 	}
 	if space == "" || space == plainSpace {
 		return name
@@ -97,8 +106,8 @@ func (n *namer) reserve(name string) {
 }
 
 // name gives the name of a tool at the upstream.
-func (n *namer) name(space, name string, shell bool) string {
-	id := identity(space, name, shell)
+func (n *namer) name(space, name string, built builtin) string {
+	id := identity(space, name, built)
 	if got, ok := n.names[id]; ok {
 		return got
 	}
@@ -106,10 +115,7 @@ func (n *namer) name(space, name string, shell bool) string {
 		return got // a call that lacks its namespace
 	}
 	want := name
-	switch {
-	case shell:
-		want = shellTool
-	case id != name:
+	if id != name && built == 0 {
 		if want = space + name; !strings.HasSuffix(space, "_") {
 			want = space + "__" + name
 		}
@@ -176,7 +182,7 @@ func (q *request) nameTools(to Dialect, opt *Options) {
 	}
 	n.taken, n.names, n.bare = map[string]bool{}, map[string]string{}, map[string]string{}
 	for i := range q.tools {
-		if v := &q.tools[i]; identity(v.space, v.name, v.shell) == v.name && n.fits(v.name) {
+		if v := &q.tools[i]; identity(v.space, v.name, v.built) == v.name && n.fits(v.name) {
 			n.reserve(v.name)
 		}
 	}
@@ -187,16 +193,16 @@ func (q *request) nameTools(to Dialect, opt *Options) {
 	var allowed []string
 	kept, seen := q.tools[:0], make(map[string]bool, len(q.tools))
 	for _, v := range q.tools {
-		id := identity(v.space, v.name, v.shell)
+		id := identity(v.space, v.name, v.built)
 		if seen[id] {
 			continue // an upstream refuses two of a name
 		}
 		seen[id] = true
-		c := callee{name: strings.Clone(v.name), custom: v.custom != "", shell: v.shell}
+		c := callee{name: strings.Clone(v.name), custom: v.custom != "", built: v.built}
 		if id != v.name {
 			c.space = strings.Clone(v.space)
 		}
-		v.name = n.name(v.space, v.name, v.shell)
+		v.name = n.name(v.space, v.name, v.built)
 		if may[id] || may[c.name] || c.space != "" && may[c.space] {
 			allowed = append(allowed, v.name) // an entry may be a whole namespace
 		}
@@ -210,14 +216,14 @@ func (q *request) nameTools(to Dialect, opt *Options) {
 				return x.Raw, true
 			})
 		}
-		if v.name != c.name || c.space != "" || c.shell || c.wrapped {
+		if v.name != c.name || c.space != "" || c.built != 0 || c.wrapped {
 			t.note(v.name, c)
 		}
 		kept = append(kept, v)
 	}
 	q.tools = kept
 	if c := &q.choice; c.mode == choiceTool {
-		c.name, c.custom = n.name(c.space, c.name, c.shell), c.custom && !functions
+		c.name, c.custom = n.name(c.space, c.name, c.built), c.custom && !functions
 	} else if len(allowed) > 0 {
 		c.allowed = allowed
 	}
@@ -237,7 +243,7 @@ func (t *Tools) note(sent string, c callee) {
 func (q *request) fitTools(n *namer, functions bool) bool {
 	for i := range q.tools {
 		t := &q.tools[i]
-		if t.space != "" || t.shell || functions && t.custom != "" || !n.fits(t.name) {
+		if t.space != "" || t.built != 0 || functions && t.custom != "" || !n.fits(t.name) {
 			return false
 		}
 	}
@@ -247,7 +253,7 @@ func (q *request) fitTools(n *namer, functions bool) bool {
 			if b.kind != toolUseBlock && b.kind != toolResultBlock {
 				continue
 			}
-			if b.space != "" || b.shell || functions && b.custom || !n.fits(b.name) {
+			if b.space != "" || b.built != 0 || functions && b.custom || !n.fits(b.name) {
 				return false
 			}
 		}
@@ -263,7 +269,7 @@ func (q *request) nameCalls(blocks []block, n *namer, functions bool) {
 			continue
 		}
 		if b.name != "" {
-			b.name = n.name(b.space, b.name, b.shell)
+			b.name = n.name(b.space, b.name, b.built)
 		}
 		if b.custom && functions {
 			b.custom = false
@@ -340,6 +346,40 @@ func writeShellCall(d *doc, id, call, args, status string) {
 	d.opt("user", str(v.Get("user")))
 	d.close('}')
 	d.close('}')
+}
+
+// writeSearchCall writes a tool_search_call; args are not escaped.
+func writeSearchCall(d *doc, id, call, args, status string) {
+	args, ok := object(args)
+	if !ok {
+		args = "{}"
+	}
+	d.b = append(d.b, '{')
+	d.str("id", id)
+	d.str("type", "tool_search_call")
+	d.str("status", status)
+	d.str("call_id", call)
+	d.str("execution", "client")
+	d.raw("arguments", oneLine(args))
+	d.close('}')
+}
+
+// foundTools tells the model what its search came to; how to call the tools
+// stands in the request.
+func foundTools(list []tool) string {
+	if len(list) == 0 {
+		return "No tools were found."
+	}
+	var b strings.Builder
+	b.WriteString("These tools were found and can be called now:")
+	for i := range list {
+		b.WriteString("\n- ")
+		if list[i].space != "" {
+			b.WriteString(list[i].space + ": ")
+		}
+		b.WriteString(list[i].name)
+	}
+	return b.String()
 }
 
 // readNamespace reads {name, description, tools}. What is said of them all

@@ -81,6 +81,8 @@ func TestCallsComeBackAsTheClientKnowsThem(t *testing.T) {
 		{"function_call", "", "wait", `{"a":1}`},
 		{"function_call", "", "collaboration__search", `{"a":1}`},
 		{"local_shell_call", "", "", `{"type":"exec","command":["ls","-l"],"env":{},"timeout_ms":5}`},
+		{"tool_search_call", "", "", `{"query":"q"}`},
+		{"function_call", "mcp__mail", "send", `{"a":1}`},
 	}
 	for _, to := range []struct {
 		d    translate.Dialect
@@ -104,6 +106,8 @@ func TestCallsComeBackAsTheClientKnowsThem(t *testing.T) {
 				args = wrapped
 			case "local_shell_call":
 				args = `{"command":["ls","-l"],"timeout_ms":5}`
+			case "tool_search_call":
+				args = w.args
 			}
 			answer := []byte(callOf(to.d, name, args))
 			out, _, err := translate.Response(to.d, translate.Responses, answer, opt)
@@ -112,7 +116,7 @@ func TestCallsComeBackAsTheClientKnowsThem(t *testing.T) {
 			}
 			check := func(how string, item gjson.Result) {
 				t.Helper()
-				got := call{item.Get("type").Str, item.Get("namespace").Str, item.Get("name").Str, item.Get("arguments").Str + item.Get("input").Str + item.Get("action").Raw}
+				got := call{item.Get("type").Str, item.Get("namespace").Str, item.Get("name").Str, item.Get("arguments").String() + item.Get("input").Str + item.Get("action").Raw}
 				if got != w || item.Get("call_id").Str != "c1" || item.Get("id").Str == "" {
 					t.Errorf("%v %s: got %+v\nwant %+v", to.d, how, item.Raw, w)
 				}

@@ -71,15 +71,16 @@ const codexTools = [
   { type: "namespace", name: "mcp__docs", description: "Documents", tools: [{ type: "function", name: "search", strict: false, parameters: object }, { type: "custom", name: "ask" }] },
   { type: "namespace", name: "mcp__web", description: "The web", tools: [{ type: "function", name: "search", strict: false, parameters: object }] },
   { type: "local_shell" },
+  { type: "tool_search", execution: "client", description: "Finds tools", parameters: { type: "object", properties: { query: { type: "string" } } } },
 ];
 
 describe("Codex", () => {
   const script = () => calling((req) => {
     const names = namesOf(req.json);
-    assert.equal(new Set(names).size, 6, String(names));
+    assert.equal(new Set(names).size, 7, String(names));
     const web = names.find((n) => n.includes("web"));
     const docs = names.filter((n) => n.includes("docs"));
-    return [["apply_patch", { input: patch }], [web, { q: "a" }], [docs[1], { input: "what?" }], ["local_shell", { command: ["ls", "-l"], timeout_ms: 1000 }]];
+    return [["apply_patch", { input: patch }], [web, { q: "a" }], [docs[1], { input: "what?" }], ["local_shell", { command: ["ls", "-l"], timeout_ms: 1000 }], ["tool_search", { query: "mail" }]];
   });
   const check = (output) => {
     assert.deepEqual(output.map((x) => [x.type, x.namespace, x.name, x.input ?? x.arguments ?? x.action, x.status]), [
@@ -87,8 +88,9 @@ describe("Codex", () => {
       ["function_call", "mcp__web", "search", '{"q":"a"}', "completed"],
       ["custom_tool_call", "mcp__docs", "ask", "what?", "completed"],
       ["local_shell_call", undefined, undefined, { type: "exec", command: ["ls", "-l"], env: {}, timeout_ms: 1000 }, "completed"],
+      ["tool_search_call", undefined, undefined, { query: "mail" }, "completed"],
     ]);
-    assert.deepEqual(output.map((x) => x.id.split("_")[0]), ["ctc", "fc", "ctc", "lsh"]);
+    assert.deepEqual(output.map((x) => x.id.split("_")[0]), ["ctc", "fc", "ctc", "lsh", "tsc"]);
   };
   for (const [family, what] of [["an", "Messages"], ["up", "chat"]]) {
     const ask = () => ({ model: `${family}/m`, store: false, include: ["reasoning.encrypted_content"], tool_choice: "auto", parallel_tool_calls: true, tools: codexTools, input: [{ role: "user", content: "Fix it" }] });
@@ -100,22 +102,23 @@ describe("Codex", () => {
       assert.ok(!JSON.stringify(sent()).includes('"custom"'));
       // The next turn has the calls and their results.
       up.script = chatOnly(fine);
-      const outputs = got.output.map((x) => ({ custom_tool_call: { type: "custom_tool_call_output", call_id: x.call_id, output: "patched" }, function_call: { type: "function_call_output", call_id: x.call_id, output: "found" }, local_shell_call: { type: "local_shell_call_output", id: x.call_id, output: "{}" } })[x.type]);
+      const outputs = got.output.map((x) => ({ custom_tool_call: { type: "custom_tool_call_output", call_id: x.call_id, output: "patched" }, function_call: { type: "function_call_output", call_id: x.call_id, output: "found" }, local_shell_call: { type: "local_shell_call_output", id: x.call_id, output: "{}" }, tool_search_call: { type: "tool_search_output", call_id: x.call_id, execution: "client", status: "completed", tools: [{ type: "namespace", name: "mcp__mail", description: "Mail", tools: [{ type: "function", name: "send", strict: false, parameters: object }] }] } })[x.type]);
       const next = await openai().responses.create({ ...ask(), input: [{ role: "user", content: "Fix it" }, ...got.output, ...outputs] });
       assert.equal(next.output_text, "Fine.");
       const m = sent().messages;
       const offered = namesOf(sent());
+      assert.ok(offered.includes("mcp__mail__send"), String(offered));
       if (family === "an") {
         assert.deepEqual(m[1].content[0], { type: "tool_use", id: "call_0", name: "apply_patch", input: { input: patch } });
         assert.deepEqual(m[1].content[3].input, { command: ["ls", "-l"], env: {}, timeout_ms: 1000 });
         assert.ok(m[1].content.every((b) => b.type === "tool_use" && offered.includes(b.name)));
-        assert.deepEqual(m[2].content.map((b) => [b.type, b.tool_use_id, b.content[0].text]), [["tool_result", "call_0", "patched"], ["tool_result", "call_1", "found"], ["tool_result", "call_2", "patched"], ["tool_result", "call_3", "{}"]]);
+        assert.deepEqual(m[2].content.slice(0, 4).map((b) => [b.type, b.tool_use_id, b.content[0].text]), [["tool_result", "call_0", "patched"], ["tool_result", "call_1", "found"], ["tool_result", "call_2", "patched"], ["tool_result", "call_3", "{}"]]);
         return;
       }
       const calls = m[1].tool_calls;
       assert.deepEqual(calls[0], { id: "call_0", type: "function", function: { name: "apply_patch", arguments: JSON.stringify({ input: patch }) } });
       assert.ok(calls.every((c) => c.type === "function" && offered.includes(c.function.name)));
-      assert.deepEqual(m.slice(2).map((x) => [x.role, x.tool_call_id, x.content]), [["tool", "call_0", "patched"], ["tool", "call_1", "found"], ["tool", "call_2", "patched"], ["tool", "call_3", "{}"]]);
+      assert.deepEqual(m.slice(2, 6).map((x) => [x.role, x.tool_call_id, x.content]), [["tool", "call_0", "patched"], ["tool", "call_1", "found"], ["tool", "call_2", "patched"], ["tool", "call_3", "{}"]]);
     });
     test(`over ${what}, streamed`, async () => {
       up.script = chatOnly(script());
