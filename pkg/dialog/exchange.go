@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,6 +125,9 @@ func (x *exchange) options() translate.Options {
 	if x.way.dialect == translate.Chat && o.Deviations.Passes {
 		o.Refuses = x.refusals()
 	}
+	if x.way.dialect != x.ask.Dialect && !x.ask.Stream {
+		o.Lost = x.lost
+	}
 	if x.ask.Dialect == translate.Responses && x.way.dialect != translate.Responses {
 		o.Settings = &translate.Settings{}
 	}
@@ -144,6 +148,13 @@ func (x *exchange) options() translate.Options {
 		}
 	}
 	return o
+}
+
+// lost names a part of the answer in x-weir-dropped.
+func (x *exchange) lost(name string) {
+	if !slices.Contains(x.dropped, name) {
+		x.dropped = append(x.dropped[:len(x.dropped):len(x.dropped)], name)
+	}
 }
 
 const messagesVersion = "2023-06-01" // spec 9

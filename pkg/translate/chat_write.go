@@ -26,7 +26,7 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 	}
 	if q.maxTokens > 0 {
 		name := v.MaxTokens
-		if name == "" || openai && reasons {
+		if name == "" || openai && reasons && opt.Refuses&RefusesMaxCompletionTokens == 0 {
 			name = "max_completion_tokens"
 		}
 		d.int(name, q.maxTokens)
@@ -421,7 +421,7 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 		}
 		if open {
 			d.close(']')
-			if !v.Thoughts {
+			if !v.Passes {
 				return
 			}
 		}
@@ -432,7 +432,7 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 	}
 	text := run.text()
 	// OpenAI's models refuse the field, wherever they run.
-	if v.Reasoning == "" || text == "" || v.Thoughts && v.openAIModel(opt.Model) {
+	if v.Reasoning == "" || text == "" || v.Passes && v.openAIModel(opt.Model) {
 		q.dropField(fieldThinking)
 		return
 	}

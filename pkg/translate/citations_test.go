@@ -81,6 +81,20 @@ func TestCitationsKeepTheirPlaces(t *testing.T) {
 	}
 }
 
+// A picture has no place in a message of Claude's.
+func TestPicturesWithoutAPlaceAreTold(t *testing.T) {
+	var lost []string
+	opt := options()
+	opt.Lost = func(name string) { lost = append(lost, name) }
+	in := `{"candidates":[{"content":{"parts":[{"text":"x"},{"inlineData":{"mimeType":"image/png","data":"aGk="}}]},"finishReason":"STOP"}]}`
+	for _, to := range clients {
+		lost = nil
+		if _, _, err := translate.Response(translate.Gemini, to, []byte(in), opt); err != nil || (len(lost) == 1) != (to == translate.Messages) {
+			t.Errorf("%v: lost %v, %v", to, lost, err)
+		}
+	}
+}
+
 // Claude's stream tells a source before or after the words, never where they
 // are: they are its block.
 func TestCitationsOfClaudesStreamAreOfTheirBlock(t *testing.T) {

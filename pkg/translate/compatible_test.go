@@ -70,6 +70,11 @@ func TestModelsOfOpenAIKeepTheirRulesOnCompatibleServers(t *testing.T) {
 			t.Errorf("%s: got %s, dropped %v", tt.model, got.Raw, dropped)
 		}
 	}
+	// A server that refuses the newer name of the limit keeps the other rules.
+	got, dropped := send(t, translate.Messages, translate.Chat, body, translate.Options{Model: "gpt-5", Deviations: translate.DeviationsOf(""), Refuses: translate.RefusesMaxCompletionTokens})
+	if got.Get("max_tokens").Int() != 222 || got.Get("max_completion_tokens").Exists() || strings.Join(dropped, ",") != "temperature,stop_sequences" {
+		t.Errorf("got %s, dropped %v", got.Raw, dropped)
+	}
 	// Their efforts as well: gpt-5.1 can be switched off, gpt-5 cannot.
 	off := `{"max_tokens":222,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"a"}]}`
 	for model, want := range map[string]string{"gpt-5": "minimal", "gpt-5.1": "none", "gpt-4o": ""} {

@@ -39,9 +39,6 @@ type Deviations struct {
 	Reasoning string
 	// Details: reasoning_details are understood as well, with signatures.
 	Details bool
-	// Thoughts: reasoning that a chat client's messages hold passes as it
-	// came, whichever field it is in.
-	Thoughts bool
 	// Extra: Google's extra_content of tool calls is understood.
 	Extra bool
 	// System: the role developer is not known.
@@ -71,7 +68,7 @@ const maxTokensName = "max_tokens"
 // know, and the reasoning of the conversation: some servers (DeepSeek, Kimi
 // behind a gateway) refuse one whose assistant messages have lost their
 // reasoning_content.
-var compatible = Deviations{Passes: true, MaxTokens: maxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true, Thoughts: true}
+var compatible = Deviations{Passes: true, MaxTokens: maxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true}
 
 // deviations lists the providers that differ from compatible or from OpenAI,
 // after the notes of the provider table and the vendors' references.
@@ -163,7 +160,7 @@ func (v *Deviations) openAI() bool { return v.MaxTokens == "" && !v.System && v.
 // openAIModel reports whether a model of OpenAI is asked: at OpenAI itself, or
 // by its name at a compatible server, which passes OpenAI's rules on.
 func (v *Deviations) openAIModel(id string) bool {
-	return v.openAI() || v == &compatible && openaiNames(id)
+	return v.openAI() || v.Passes && openaiNames(id)
 }
 
 func (v *Deviations) drops(name string, reasoning bool) bool {

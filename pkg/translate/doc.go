@@ -61,6 +61,9 @@ type Options struct {
 	// Settings, for a Responses client, is filled in by Request and repeated in
 	// the answer. Nil repeats nothing.
 	Settings *Settings
+	// Lost, if set, is told the parts of a JSON answer that the client's
+	// dialect has no place for.
+	Lost func(name string)
 	// StreamUsage: the chat client asked for usage in its stream.
 	StreamUsage bool
 	// Clean makes a failure that a stream tells of fit to be shown; nil leaves

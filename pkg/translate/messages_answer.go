@@ -180,6 +180,10 @@ func writeMessagesAnswer(a *answer, d *doc, opt *Options) {
 				d.str("signature", wrapMessages(b.issuerOr(), b.sig))
 			}
 			d.close('}')
+		case imageBlock:
+			if opt.Lost != nil {
+				opt.Lost("content.image")
+			}
 		case toolUseBlock:
 			if b.sig != "" {
 				// The block has no place for a signature: a thought before it has.

@@ -152,7 +152,7 @@ func (p *patch) chat(opt *Options) {
 		}
 	}
 	if v.System && bytes.Contains(p.body, []byte("developer")) || v.ToolID > 0 ||
-		!v.Thoughts && mentionsReasoning(p.body) {
+		mentionsReasoning(p.body) {
 		p.chatMessages(v)
 	}
 }
@@ -290,9 +290,6 @@ func (p *patch) chatMessages(v *Deviations) {
 					return quoted(v.toolID(str(x))), true
 				}
 			case "reasoning_content", "reasoning":
-				if v.Thoughts {
-					return x.Raw, true
-				}
 				if name == v.Reasoning {
 					named = true
 					return x.Raw, true

@@ -298,6 +298,10 @@ test("a picture that Gemini draws", async () => {
   for (const output of [(await openai().responses.create(ask)).output, streamed]) {
     assert.deepEqual(output.map((x) => [x.type, x.result ?? x.content[0].text]), [["message", "Here."], ["image_generation_call", "iVBORw0KGgo="]]);
   }
+  // Anthropic's dialect has no place for it, and says so.
+  const { data, response } = await anthropic().messages.create({ model: ask.model, max_tokens: 9, messages: [{ role: "user", content: "A cat" }] }).withResponse();
+  assert.deepEqual(data.content, [{ type: "text", text: "Here." }]);
+  assert.match(response.headers.get("x-weir-dropped"), /content\.image/);
 });
 
 describe("how an answer ends", () => {
