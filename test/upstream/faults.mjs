@@ -15,6 +15,7 @@
 //	reset          break the connection before the head
 //	chunks=N       pieces of a stream         slow=MS     wait before each piece
 //	cut            end a stream without its terminator
+//	cut=finish     end a stream before it says why it ends
 //	reset-after=N, stall-after=N              after N pieces of a stream or of a body
 //	size=BYTES     answer with that many bytes of a fixed pattern
 //	gzip           compress the body          gzip=bad    compress, then break it

@@ -157,6 +157,7 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
     res.flushHeaders();
     for (let i = 0; i < events.length; i++) {
       if (fault["stall-after"] === i) return;
+      if (fault.cut === "finish" && /"(finish|stop)_reason":"/.test(events[i])) return void res.end();
       if (fault["reset-after"] === i) return void setTimeout(() => res.socket?.resetAndDestroy(), 5);
       if (fault.slow) await wait(fault.slow);
       if (res.destroyed) return;

@@ -259,7 +259,7 @@ describe("a stream that fails", () => {
   for (const family of families) {
     for (const [path, [body, end]] of Object.entries(ends)) {
       if (family === "up" && path === "/v1/responses") continue; // the test upstream's own streams are chat and messages
-      for (const fault of ["cut", "reset-after=3", "chunks=40!slow=20!cut"]) {
+      for (const fault of ["cut=finish", "reset-after=3", "chunks=40!slow=20!cut=finish"]) {
         test(`${path} over ${family}: ${fault}`, async () => {
           const { headers } = await fresh();
           const res = await post(path, { ...body, model: `${family}/test-chat!${fault}`, stream: true }, headers);
@@ -270,6 +270,12 @@ describe("a stream that fails", () => {
           assert.doesNotMatch(text, /message_stop|response\.completed/);
         });
       }
+      test(`${path} over ${family}: only its terminator is missing`, async () => {
+        const { headers } = await fresh();
+        const res = await post(path, { ...body, model: `${family}/test-chat!cut`, stream: true }, headers), text = await res.text();
+        assert.match(text, { "/v1/chat/completions": /data: \[DONE\]\n\n$/, "/v1/responses": /event: response\.completed\ndata: .*\n\n$/, "/v1/messages": /event: message_stop\ndata: .*\n\n$/ }[path]);
+        assert.doesNotMatch(text, /"error":\{|event: error|response\.failed/);
+      });
       test(`${path} over ${family}: fails before it begins`, async () => {
         const { headers } = await fresh();
         const res = await post(path, { ...body, model: `${family}/test-chat!status=400`, stream: true }, headers);

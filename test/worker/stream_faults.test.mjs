@@ -47,7 +47,7 @@ const cases = {
   "F17 a bad chunk size": { send: (w, e) => { w(open + chunked(half(e)) + "zz\r\n"); }, native: "error", other: "error", calls: 1 },
   "F17 reset in the middle": { send: async (w, e) => { w(open + chunked(half(e))); await new Promise((r) => setTimeout(r, 30)); return "reset"; }, native: "error", other: "error", calls: 1 },
   "F18 cut, without a length": { send: (w, e) => { w(head({}) + half(e)); }, native: "error", other: "error", calls: 1 },
-  "F18 cut within an event": { send: (w, e) => { w(head({}) + e.join("").slice(0, -20)); }, native: "error", other: "error", calls: 1 },
+  "F18 cut within an event": { send: (w, e) => { w(head({}) + e.join("").replace(/("(finish|stop)_reason":"[a-z]).*$/s, "$1")); }, native: "error", other: "error", calls: 1 },
   "F18 nothing but the terminator is missing": { send: (w, e) => { w(head({}) + e.slice(0, -1).join("")); }, native: "well", other: "well", calls: 1 },
   "F18 nothing but the terminator is missing, in chunks": { send: (w, e) => { w(open + e.slice(0, -1).map(chunked).join("") + "0\r\n\r\n"); return "keep"; }, native: "well", other: "well", calls: 1 },
   "F19 204": { send: (w) => { w("HTTP/1.1 204 No Content\r\n\r\n"); return "keep"; }, native: "well", other: "well", calls: 2 },
