@@ -56,10 +56,10 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
   await page.keyboard.press("R");
   await press("Add up/test-embed");
   await press("Added up/test-embed");
-  await page.getByText("up/test-embed is a member already.").waitFor();
+  await page.getByText("up/test-embed is already in the combo.").waitFor();
   assert.deepEqual(await members(), ["up/test-embed"]);
   await press("Add up/test-embed-large");
-  await press("Take up/test-embed-large out");
+  await press("Remove up/test-embed-large");
   assert.deepEqual(await members(), ["up/test-embed"]);
   await press("Save the combo");
   await page.getByRole("heading", { level: 2, name: "turns" }).waitFor();
@@ -97,6 +97,8 @@ test("combos nest; one that leads back to itself is refused in words", async (t)
   await looks(page, "combos-loop");
   assert.deepEqual((await list()).find((c) => c.name === "inner").models, ["up/test-chat"]);
   await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("alert").getByText("Discard your changes?").waitFor();
+  await page.getByRole("button", { name: "Discard", exact: true }).click();
 
   await page.getByRole("button", { name: "New combo" }).click();
   await page.getByLabel("Name").fill("inner");
@@ -112,9 +114,9 @@ test("a combo that somebody else has changed is not written over", async (t) => 
   await b.operator.call("PUT", `/${machineId}/api/combos/${c.id}`, { models: ["up/vendor/nested-model"] });
   await page.getByLabel("Strategy").selectOption("round-robin");
   await page.getByRole("button", { name: "Save the combo" }).click();
-  await page.getByRole("alert").getByText("Somebody else has changed this in the meantime.").waitFor();
+  await page.getByRole("alert").getByText("Someone else changed this.").waitFor();
   assert.deepEqual((await list()).map((x) => [x.strategy ?? "fallback", x.models]), [["fallback", ["up/vendor/nested-model"]]]);
-  await page.getByRole("button", { name: "Load it anew" }).click();
+  await page.getByRole("button", { name: "Reload" }).click();
   await page.getByRole("alert").waitFor({ state: "detached" });
   assert.deepEqual(await members(), ["up/vendor/nested-model"]);
   await page.getByLabel("Strategy").selectOption("round-robin");

@@ -33,12 +33,12 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
   const form = page.getByRole("dialog", { name: "New key" });
   await form.getByRole("textbox", { name: /^Name/ }).fill("For tests");
   await form.getByLabel("Models it may call").fill("up/test-chat\nup/test-embed");
-  await form.getByLabel("Requests a minute").fill("60");
-  await form.getByLabel("Requests a day").fill("1000");
+  await form.getByLabel("Requests per minute").fill("60");
+  await form.getByLabel("Requests per day").fill("1000");
   await form.getByLabel("Expires").selectOption({ label: "In 30 days" });
   await looks(page, "keys-new");
-  await form.getByRole("button", { name: "Make the key" }).click();
-  const made = page.getByRole("dialog", { name: "The key is made" });
+  await form.getByRole("button", { name: "Create key" }).click();
+  const made = page.getByRole("dialog", { name: "Key created" });
   const shown = (await made.getByRole("region", { name: "The key" }).innerText()).trim();
   assert.match(shown, new RegExp(`^sk-${machineId}-`));
   await looks(page, "keys-made");
@@ -72,10 +72,10 @@ test("a key that manages signs in to its own machine", async (t) => {
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog");
   await form.getByLabel("Call models").uncheck();
-  assert.equal(await form.getByRole("button", { name: "Make the key" }).isDisabled(), true);
+  assert.equal(await form.getByRole("button", { name: "Create key" }).isDisabled(), true);
   await form.getByLabel(/^Manage this machine/).check();
   await form.getByRole("textbox", { name: /^Name/ }).fill(canary.slice(0, 150));
-  await form.getByRole("button", { name: "Make the key" }).click();
+  await form.getByRole("button", { name: "Create key" }).click();
   const key = (await page.getByRole("region", { name: "The key" }).innerText()).trim();
   assert.equal((await chat(key)).status === 200, false);
   const other = await open(t, b, { as: key, at: `#/m/${machineId}/keys` });
@@ -88,7 +88,7 @@ test("what the gateway refuses is said at the form", async (t) => {
   const { page } = await keys(t, { failures: ["POST /* 400"] });
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Models it may call").fill("x".repeat(400));
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("dialog").getByRole("alert").getByText("Models").waitFor();
 });
 
@@ -117,8 +117,8 @@ test("a thousand keys are searched", async (t) => {
 test("the snippets are right", async (t) => {
   const { page } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
-  await page.getByRole("button", { name: "Make the key" }).click();
-  const made = page.getByRole("dialog", { name: "The key is made" });
+  await page.getByRole("button", { name: "Create key" }).click();
+  const made = page.getByRole("dialog", { name: "Key created" });
   const key = (await made.getByRole("region", { name: "The key" }).innerText()).trim();
   await made.getByLabel("Model", { exact: true }).fill("up/test-chat");
   const snippet = async (client) => {

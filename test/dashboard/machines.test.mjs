@@ -18,7 +18,7 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
 
   await page.getByLabel("New machine name").fill("Research");
   await page.getByRole("button", { name: "Create machine" }).click();
-  const dialog = page.getByRole("dialog", { name: "The machine is made" });
+  const dialog = page.getByRole("dialog", { name: "Machine created" });
   const key = await dialog.getByRole("region", { name: "The new key" }).innerText();
   assert.match(key, /^sk-[a-z0-9]{16}-[a-z0-9]{26,}-[0-9a-f]{8}$/);
   await dialog.getByRole("button", { name: "Copy" }).click();
@@ -43,9 +43,9 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await page.getByRole("button", { name: "Delete Research" }).click();
   const gone = page.getByRole("button", { name: "Delete the machine" });
   assert.equal(await gone.isDisabled(), true);
-  await page.getByLabel("Type its name to go on").fill("research");
-  assert.equal(await gone.isDisabled(), true, "the name must be exact");
-  await page.getByLabel("Type its name to go on").fill("Research");
+  await page.getByLabel("Type its name to confirm").fill("researc");
+  assert.equal(await gone.isDisabled(), true, "the name must be whole");
+  await page.getByLabel("Type its name to confirm").fill(" research ");
   await looks(page, "machines-delete");
   await gone.click();
   await page.getByText("The machine is deleted.").waitFor();
@@ -108,7 +108,7 @@ test("a deleted machine needs a recent sign-in, and a session that ended asks fo
     await route.fulfill({ status: 403, contentType: "application/json", body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}` });
   });
   await page.getByRole("button", { name: "Delete Old" }).click();
-  await page.getByLabel("Type its name to go on").fill("Old");
+  await page.getByLabel("Type its name to confirm").fill("Old");
   await page.getByRole("button", { name: "Delete the machine" }).click();
   const again = page.getByRole("dialog", { name: "Sign in again" });
   await again.getByLabel("Operator’s token or manage key").fill(secrets.ADMIN_TOKEN);

@@ -92,10 +92,10 @@ test("models are disabled and enabled again", async (t) => {
 test("aliases are added, refused in words, and deleted", async (t) => {
   const { page, apiKey, machineId } = await models(t, { failures: ["PUT /* 400"] });
   await page.getByLabel("Alias", { exact: true }).fill("fast");
-  await page.getByLabel("Stands for").fill("nothing");
+  await page.getByLabel("Target model").fill("nothing");
   await page.getByRole("button", { name: "Add alias" }).click();
   await page.getByRole("alert").getByText("must be <alias or provider id>/<model>").waitFor();
-  await page.getByLabel("Stands for").fill("up/test-chat");
+  await page.getByLabel("Target model").fill("up/test-chat");
   await page.getByRole("button", { name: "Add alias" }).click();
   await page.getByRole("button", { name: "Delete the alias fast" }).waitFor();
   const res = await b.gateway.fetch("/v1/chat/completions", {

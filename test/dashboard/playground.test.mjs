@@ -35,7 +35,7 @@ const said = (page) => page.getByRole("log").locator(".turn.assistant .said");
 test("chat is streamed, and shown as text whatever it contains", async (t) => {
   const { page, keys, machineId } = await playground(t);
   await looks(page, "playground");
-  await page.getByLabel("Most tokens of an answer").fill("500");
+  await page.getByLabel("Max output tokens").fill("500");
   await page.getByLabel("Message").fill(canary);
   await page.keyboard.press("Enter");
   await page.getByText(/^\d+ tokens in, \d+ out, \d+ ms$/).waitFor();
@@ -79,8 +79,8 @@ test("a stream is stopped", async (t) => {
   const length = (await said(page).innerText()).length;
   await page.getByLabel("Message").fill("next");
   assert.equal((await said(page).innerText()).length, length);
-  await page.getByRole("button", { name: "Start anew" }).click();
-  await page.getByText("Say something to the model.").waitFor();
+  await page.getByRole("button", { name: "New chat" }).click();
+  await page.getByText("Send a message to begin.").waitFor();
 });
 
 test("what fails is said in words: a refusal, and a stream that breaks off", async (t) => {
@@ -145,14 +145,19 @@ test("voices are offered where the provider names some, and a default where it m
   assert.equal(await voice.inputValue(), "alloy");
   assert.deepEqual(await offered(), []);
   await model.fill("el/eleven_multilingual_v2");
-  await page.getByText("The provider names 2 voices.").waitFor();
+  assert.deepEqual(await offered(), [], "nothing is asked before one wants to");
+  const ask = page.getByRole("button", { name: "List voices" });
+  await ask.click();
+  await page.getByText("The provider has 2 voices.").waitFor();
   assert.equal(await voice.inputValue(), "abc123");
   assert.deepEqual(await offered(), [["abc123", `Rachel ${canary}, en, female`], ["def456", "Adam"]]);
   await model.fill("openai/gpt-4o-mini-tts");
-  await page.getByText(/The provider names 1\d voices\./).waitFor();
+  await ask.click();
+  await page.getByText(/The provider has 1\d voices\./).waitFor();
   assert.equal(await voice.inputValue(), "alloy");
-  await Promise.all([page.waitForResponse("**/v1/audio/voices*"), model.fill("groq/canopylabs/orpheus-v1-english")]);
-  await page.getByText(/The provider names/).waitFor({ state: "detached" });
+  await model.fill("groq/canopylabs/orpheus-v1-english");
+  await Promise.all([page.waitForResponse("**/v1/audio/voices*"), ask.click()]);
+  await page.getByText(/The provider has/).waitFor({ state: "detached" });
   assert.equal(await voice.inputValue(), "", "nobody knows one");
   await voice.fill("troy");
   await model.fill("up/test-tts");

@@ -250,11 +250,11 @@ test("what somebody else has changed is not written over", async (t) => {
   await b.operator.call("PUT", path, { name: "Theirs" });
   await page.getByLabel("Prefix").fill("mine");
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  const alert = page.getByRole("alert").filter({ hasText: "Somebody else has changed this in the meantime." });
+  const alert = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
   await alert.waitFor();
   assert.deepEqual((await list()).map((c) => [c.name, c.providerSpecificData.prefix]), [["Theirs", "one"]]);
   assert.equal(await page.getByLabel("Prefix").inputValue(), "mine", "what was typed is still there");
-  await alert.getByRole("button", { name: "Load it anew" }).click();
+  await alert.getByRole("button", { name: "Reload" }).click();
   await heading(page, "Theirs").waitFor();
   await alert.waitFor({ state: "detached" });
   await page.getByLabel("Prefix").fill("mine");
@@ -266,7 +266,7 @@ test("what somebody else has changed is not written over", async (t) => {
   await page.getByRole("button", { name: "Untick all" }).click();
   await page.getByRole("checkbox", { name: /test-chat/ }).check();
   await page.getByRole("button", { name: "Save the ticked ones" }).click();
-  await page.getByRole("region", { name: "Models", exact: true }).getByRole("button", { name: "Load it anew" }).click();
+  await page.getByRole("region", { name: "Models", exact: true }).getByRole("button", { name: "Reload" }).click();
   await heading(page, "Theirs again").waitFor();
   assert.equal((await list())[0].providerSpecificData.enabledModels, undefined);
 });
@@ -371,7 +371,7 @@ test("details are changed, and the connection deleted after typing", async (t) =
   const [c] = await list();
   assert.deepEqual([c.name, c.providerSpecificData.prefix, c.last4], ["Renamed", "uno", "6789"]);
   await page.getByRole("button", { name: "Delete the connection…" }).click();
-  await page.getByLabel("Type the word to go on").fill("delete");
+  await page.getByLabel("Type delete to confirm").fill("delete");
   await page.getByRole("button", { name: "Delete the connection", exact: true }).click();
   await heading(page, "Providers").waitFor();
   await page.getByText("No providers yet").waitFor();

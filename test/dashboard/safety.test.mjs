@@ -104,7 +104,7 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   await tabTo("Name of a new machine");
   await page.keyboard.type("By hand");
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog", { name: "The machine is made" }).waitFor();
+  await page.getByRole("dialog", { name: "Machine created" }).waitFor();
   await tabTo("Open the machine");
   await page.keyboard.press("Enter");
   await page.getByText("No providers yet").waitFor();
@@ -221,5 +221,5 @@ test("another tab that signs in anew does not break this one", async (t) => {
   await signIn(tab, secrets.ADMIN_TOKEN);
   await page.getByLabel("Name of a new machine").fill("From the first tab");
   await page.getByRole("button", { name: "Create machine" }).click();
-  await page.getByRole("dialog", { name: "The machine is made" }).waitFor();
+  await page.getByRole("dialog", { name: "Machine created" }).waitFor();
 });

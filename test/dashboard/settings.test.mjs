@@ -43,7 +43,7 @@ test("settings are changed, and refused in words", async (t) => {
 test("settings that somebody else has changed are not written over", async (t) => {
   const { page, call } = await settings(t, { failures: ["PATCH /* 412"] });
   const seconds = page.getByLabel("Wait for an answer to begin (seconds)"), save = page.getByRole("button", { name: "Save" });
-  const stale = page.getByRole("alert").filter({ hasText: "Somebody else has changed this in the meantime." });
+  const stale = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
   // They were the defaults when the page read them, then what the page itself had saved.
   for (const [theirs, mine] of [[7, 45], [8, 46]]) {
     await call("PATCH", "/settings", { idleSeconds: theirs });
@@ -52,7 +52,7 @@ test("settings that somebody else has changed are not written over", async (t) =
     await stale.waitFor();
     assert.equal(await seconds.inputValue(), String(mine), "what was typed is still there");
     assert.equal((await call("GET", "/settings")).idleSeconds, theirs);
-    await stale.getByRole("button", { name: "Load it anew" }).click();
+    await stale.getByRole("button", { name: "Reload" }).click();
     await stale.waitFor({ state: "detached" });
     assert.equal(await page.getByLabel("Wait between pieces of an answer (seconds)").inputValue(), String(theirs));
     await seconds.fill(String(mine));

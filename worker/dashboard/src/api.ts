@@ -18,6 +18,7 @@ export interface Session {
   /** of a manage key */
   machineId?: string;
   keyName?: string;
+  keyId?: string;
   csrfToken?: string;
   /** Unix milliseconds */
   idleAt?: number;
@@ -154,7 +155,7 @@ export function words(e: unknown): string {
   if (!(e instanceof ApiError)) return e instanceof Error ? e.message : String(e);
   let text = e.message.charAt(0).toUpperCase() + e.message.slice(1);
   if (!/[.!?…]$/.test(text)) text += ".";
-  if (e.status === 412) text = "Somebody else has changed this in the meantime. Load it anew, then change it again.";
+  if (e.status === 412) text = "Someone else changed this. Reload and try again.";
   if (e.retryAfter > 0) text += ` Try again in ${duration(e.retryAfter * 1000)}.`;
   return text;
 }

@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { on, raw, whoami, words, type Machine, type Session } from "./api";
 import { Dialog } from "./dialog";
+import { belongTo } from "./drafts";
 import { useLoad } from "./hooks";
 import type { IconName } from "./icons";
 import { SignIn } from "./pages/signin";
@@ -71,6 +72,7 @@ export function App() {
   }
   if (!session.signedIn) return <SignIn why={why} onDone={(s) => { setWhy(""); setSession(s); }} />;
 
+  belongTo(session.operator ? "operator" : `${session.machineId} ${session.keyId ?? session.keyName}`);
   const served = features.data;
   const answer = (ok: boolean) => { asking?.(ok); setAsking(null); };
   return (

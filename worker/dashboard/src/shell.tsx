@@ -1,6 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, Machine, signOut, words, type Session } from "./api";
 import type { Has, PageEntry } from "./app";
+import { Dialog } from "./dialog";
+import { discardDrafts, unsaved } from "./drafts";
 import { useLoad } from "./hooks";
 import { Icon } from "./icons";
 import { Guard, Lazy } from "./lazy";
@@ -47,11 +49,15 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
     return () => { removeEventListener("pagehide", leave); leave(); };
   }, [machine]);
 
-  const out = async (all: boolean) => {
+  const [leaving, setLeaving] = useState<{ all: boolean } | null>(null);
+  const out = async (all: boolean, sure = false) => {
     setError("");
+    if (unsaved() && !sure) return setLeaving({ all });
+    setLeaving(null);
     try {
       await machine?.forget();
       await signOut(all);
+      discardDrafts();
       onOut(all ? "You are signed out everywhere." : "You are signed out.");
     } catch (e) {
       setError(words(e));
@@ -112,6 +118,15 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
         </Guard>
       </main>
       <Toasts />
+      {leaving && (
+        <Dialog title="Sign out?" onClose={() => setLeaving(null)}>
+          <p>What you typed and have not saved is lost.</p>
+          <div class="row">
+            <Button kind="danger" onClick={() => void out(leaving.all, true)}>Discard and sign out</Button>
+            <Button onClick={() => setLeaving(null)}>Stay</Button>
+          </div>
+        </Dialog>
+      )}
     </div>
   );
 }

@@ -93,7 +93,7 @@ export function ErrorBox({ children, retry, retryText = "Try again" }: Children 
 // to load anew what there is now.
 export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
   if (!of.error) return null;
-  return of.stale && reload ? <ErrorBox retry={async () => { await reload(); of.clear(); }} retryText="Load it anew">{of.error}</ErrorBox> : <ErrorBox>{of.error}</ErrorBox>;
+  return of.stale && reload ? <ErrorBox retry={async () => { await reload(); of.clear(); }} retryText="Reload">{of.error}</ErrorBox> : <ErrorBox>{of.error}</ErrorBox>;
 }
 
 export function Notice({ kind = "info", children }: Children & { kind?: "info" | "good" | "warn" }) {
@@ -127,6 +127,27 @@ export function Field({ label, hint, children }: Children & { label: string; hin
       {hint && <small id={id}>{hint}</small>}
     </div>
   );
+}
+
+interface TextProps { value: string; onText: (value: string) => void; max: number; name?: boolean; required?: boolean; placeholder?: string; "aria-describedby"?: string }
+
+// wrongName says which character may not stand in a name of letters, digits,
+// dots, dashes and underscores; "" where all may.
+export function wrongName(value: string): string {
+  const bad = Array.from(value.trim()).find((c) => !/[A-Za-z0-9._-]/.test(c));
+  if (bad === undefined) return "";
+  return `${bad === " " ? "A space" : `“${bad}”`} is not allowed here. Use letters, digits, dots, dashes and underscores.`;
+}
+
+// Text is a field of at most max characters, as people count them; name allows
+// only the characters of names. The browser says at the field what is wrong.
+export function Text({ value, onText, max, name, required, placeholder, "aria-describedby": hint }: TextProps) {
+  const ref = useRef<HTMLInputElement>(null);
+  const length = Array.from(value.trim()).length;
+  const wrong = name ? wrongName(value) : "";
+  const text = wrong || (length > max ? `Use at most ${max} characters; this has ${length}.` : "");
+  useEffect(() => { ref.current?.setCustomValidity(text); }, [text]);
+  return <input ref={ref} required={required} placeholder={placeholder} aria-describedby={hint} autocapitalize={name ? "none" : undefined} spellcheck={!name} aria-invalid={text ? true : undefined} value={value} onInput={(e) => onText(e.currentTarget.value)} />;
 }
 
 // Search is a field that narrows a list down.

@@ -1,12 +1,14 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { words, type Machine } from "../api";
-import { Dialog } from "../dialog";
+import { Dialog, losing } from "../dialog";
+import { useDraft } from "../drafts";
 import { useAction } from "../hooks";
 import { to } from "../route";
 import { toast } from "../toast";
-import { Badge, Button, ErrorBox, Field, Tabs, count } from "../ui";
+import { Badge, Button, ErrorBox, Field, Tabs, Text, count } from "../ui";
 import { address, families, suffix, testText, varLabel, type ConnectionRow, type Family, type ProviderRow, type TestResult } from "./connections";
-import { Credential, ProxyField, secretBody, type Typed } from "./credential";
+import { Credential, ProxyField, secretBody, secretNames, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
 
 // Addable is a provider of the table, or a family of compatible ones.
@@ -27,14 +29,18 @@ export function AddConnection({ machine, of, priority, onClose }: Props) {
   const [made, setMade] = useState("");
   const title = typeof of === "string" ? families.find(([id]) => id === of)![1] : of.name;
   if (made) return <Made machine={machine} title={title} id={made} onClose={onClose} />;
-  return <Dialog title={`Add ${title}`} onClose={onClose}><Form machine={machine} of={of} priority={priority} onMade={setMade} onClose={onClose} /></Dialog>;
+  return <Form title={title} machine={machine} of={of} priority={priority} onMade={setMade} onClose={onClose} />;
 }
 
-function Form({ machine, of, priority, onMade, onClose }: Props & { onMade: (id: string) => void }) {
+// withoutSecrets is what is remembered of a form that was left.
+const withoutSecrets = (typed: Typed): Typed => Object.fromEntries(Object.entries(typed).filter(([name]) => !secretNames.has(name)));
+
+function Form({ title, machine, of, priority, onMade: made, onClose }: Props & { title: string; onMade: (id: string) => void }) {
   const row = typeof of === "string" ? null : of;
   const [way, setWay] = useState<Flow | "key">(row?.connect[0] ?? "key");
   const [flowing, setFlowing] = useState<Record<string, unknown> | null>(null);
-  const [typed, setTyped] = useState<Typed>({});
+  const [typed, setTyped, draft] = useDraft<Typed>(`add ${machine.id} ${row?.id ?? of}`, {}, withoutSecrets);
+  const onMade = (id: string) => { draft.clear(); made(id); };
   const save = useAction();
   const type = (name: string, value: string) => setTyped((all) => ({ ...all, [name]: value }));
   const input = (name: string) => ({ value: typed[name] ?? "", onInput: (e: { currentTarget: HTMLInputElement }) => type(name, e.currentTarget.value) });
@@ -57,22 +63,24 @@ function Form({ machine, of, priority, onMade, onClose }: Props & { onMade: (id:
       onMade((await machine.post<ConnectionRow>("/providers", { provider: row?.id ?? `${of}-${suffix()}`, ...body, ...secrets })).id);
     });
   };
+  const within = (body: ComponentChildren) => <Dialog title={`Add ${title}`} ask={losing(draft)} onClose={onClose}>{body}</Dialog>;
   if (flowing && way !== "key") {
-    return <SignInFlow flow={way} machine={machine} provider={row!} body={flowing} onDone={onMade} onCancel={() => setFlowing(null)} />;
+    return within(<SignInFlow flow={way} machine={machine} provider={row!} body={flowing} onDone={onMade} onCancel={() => setFlowing(null)} />);
   }
-  return (
+  return within(
     <form onSubmit={submit}>
+      {draft.restored && <p class="muted small">What you typed before is still here. Enter secrets again.</p>}
       {row && row.connect.length > 0 && (
         <Tabs label="How to connect" value={way} onPick={setWay} items={[...row.connect.map((f): [Flow, string] => [f, flowNames[f]]), ["key", "Use a key"]]} />
       )}
-      <Field label="Name" hint="A label, e.g. “Team billing”."><input {...input("name")} maxLength={200} placeholder={row?.name} /></Field>
+      <Field label="Name" hint="A label, e.g. “Team billing”."><Text value={typed.name ?? ""} max={200} placeholder={row?.name} onText={(v) => type("name", v)} /></Field>
       {(!row || row.baseUrlAllowed || row.vars.includes("baseUrl")) && (
         <Field label="Base URL" hint={typed.baseUrl?.trim() && address(typed.baseUrl) !== typed.baseUrl.trim() ? <>Saved as <code>{address(typed.baseUrl)}</code></> : row?.baseUrl ? "Leave it empty for the provider’s own address." : "Include the version, e.g. https://host.example/v1 or http://localhost:11434/v1"}>
           <input inputMode="url" autocapitalize="none" spellcheck={false} required={!row?.baseUrl && (!row || row.vars.includes("baseUrl"))} {...input("baseUrl")} placeholder={row?.baseUrl ?? "https://host.example/v1"} />
         </Field>
       )}
       <Field label={row ? "Prefix (optional)" : "Prefix"} hint={<>Call its models as <code>{(typed.prefix || row?.alias || "prefix") + "/model"}</code></>}>
-        <input required={!row} pattern="[A-Za-z0-9._\-]{1,64}" autocapitalize="none" spellcheck={false} {...input("prefix")} />
+        <Text required={!row} name max={64} value={typed.prefix ?? ""} onText={(v) => type("prefix", v)} />
       </Field>
       {way === "key" && auth !== "none" && <Credential auth={auth} typed={typed} onType={type} required={!!row && !row.keyFree} hint={row ? "Stored encrypted; never shown again." : "Stored encrypted; never shown again. Leave blank for a server without keys."} />}
       {vars.map((n) => <Field key={n} label={varLabel(n, row!.vars.includes(n))}><input required={row!.vars.includes(n)} {...input(n)} /></Field>)}
@@ -80,9 +88,9 @@ function Form({ machine, of, priority, onMade, onClose }: Props & { onMade: (id:
       {save.error && <ErrorBox>{save.error}</ErrorBox>}
       <div class="row">
         <Button type="submit" kind="main" busy={save.busy}>{way === "key" ? "Add and check" : "Continue"}</Button>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={() => { draft.clear(); onClose(); }}>Cancel</Button>
       </div>
-    </form>
+    </form>,
   );
 }
 

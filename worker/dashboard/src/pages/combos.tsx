@@ -2,11 +2,12 @@ import { useMemo, useState } from "preact/hooks";
 import type { Machine } from "../api";
 import type { PageProps } from "../app";
 import { Dialog } from "../dialog";
+import { useDraft, useKept } from "../drafts";
 import { useAction, useLoad } from "../hooks";
 import { moved, Order } from "../order";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox, Failed, Field, Load, Page, Search, Section } from "../ui";
-import { kindNames } from "./connections";
+import { Badge, Button, Empty, ErrorBox, Failed, Field, Load, Page, Search, Section, Text } from "../ui";
+import { kindNames, servedBy, type ConnectionRow, type ProviderRow } from "./connections";
 import { ask, attemptsText, refusal, served, type Served } from "./served";
 
 interface Combo { id: string; name: string; kind?: string; models: string[]; strategy?: string; generation: number }
@@ -15,7 +16,13 @@ interface Combo { id: string; name: string; kind?: string; models: string[]; str
 // take turns. A combo may have combos among its members.
 export default function Combos({ machine }: PageProps) {
   const list = useLoad(async () => (await machine.get<{ data: Combo[] }>("/combos")).data, [machine]);
-  const [edited, edit] = useState<Combo | null>(null);
+  // A form that was left is open again with what was typed.
+  const [edited, edit] = useKept<Combo | null>(`combo ${machine.id}`, null);
+  const known = useLoad(async () => {
+    const [conns, aliases] = await Promise.all([machine.get<{ data: ConnectionRow[] }>("/providers"), machine.get<{ aliases: Record<string, string> }>("/models/alias")]);
+    const catalog = await machine.get<{ data: ProviderRow[] }>("/catalog/providers");
+    return { conns: conns.data, aliases: Object.keys(aliases.aliases), catalog: catalog.data };
+  }, [machine]);
   const fresh: Combo = { id: "", name: "", models: [], generation: 0 };
   const done = async (name: string) => { edit(null); toast(`${name} is saved.`); await list.reload(); };
   // What is edited as it is stored now; nothing where it was deleted.
@@ -33,15 +40,15 @@ export default function Combos({ machine }: PageProps) {
             <Button kind="main" onClick={() => edit(fresh)}>Make the first one</Button>
           </Empty>
         )
-        : <div class="stack">{all.map((c) => <Item key={c.id} machine={machine} c={c} onEdit={() => edit(c)} onChange={list.reload} />)}</div>}
+        : <div class="stack">{all.map((c) => <Item key={c.id} machine={machine} c={c} gone={(m) => !!known.data && !all.some((o) => o.name === m) && !known.data.aliases.includes(m) && !servedBy(m, known.data.conns, known.data.catalog)} onEdit={() => edit(c)} onChange={list.reload} />)}</div>}
       </Load>
     </Page>
   );
 }
 
-const strategyText = (c: Combo) => c.strategy === "round-robin" ? "take turns" : "tried in order";
+const strategyText = (c: Combo) => c.strategy === "round-robin" ? "round-robin" : "by priority";
 
-function Item({ machine, c, onEdit, onChange }: { machine: Machine; c: Combo; onEdit: () => void; onChange: () => Promise<void> }) {
+function Item({ machine, c, gone, onEdit, onChange }: { machine: Machine; c: Combo; gone: (member: string) => boolean; onEdit: () => void; onChange: () => Promise<void> }) {
   const [asking, setAsking] = useState(false);
   const remove = useAction();
   const del = () => remove.run(async () => {
@@ -58,11 +65,11 @@ function Item({ machine, c, onEdit, onChange }: { machine: Machine; c: Combo; on
   );
   return (
     <Section title={c.name} actions={actions} intro={<>{c.models.length === 1 ? "1 model" : `${c.models.length} models`}, {strategyText(c)}{c.kind && <> · <Badge>{kindNames[c.kind] ?? c.kind}</Badge></>}</>}>
-      <ol class="members">{c.models.map((m, i) => <li key={i}><code>{m}</code></li>)}</ol>
+      <ol class="members">{c.models.map((m, i) => <li key={i}><code>{m}</code> {gone(m) && <Badge kind="bad">no connection</Badge>}</li>)}</ol>
       <TryIt machine={machine} model={c.name} kind={c.kind ?? "llm"} />
       {asking && (
         <Dialog title={`Delete ${c.name}?`} onClose={() => setAsking(false)}>
-          <p>Clients that call it are refused then.</p>
+          <p>Requests to this combo will fail.</p>
           {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
           <div class="row">
             <Button kind="danger" busy={remove.busy} onClick={() => void del()}>Delete the combo</Button>
@@ -102,7 +109,7 @@ function TryIt({ machine, model, kind }: { machine: Machine; model: string; kind
   );
 }
 
-const strategies = [["", "Fallback: tried in order"], ["round-robin", "Round-robin: in turns"]];
+const strategies = [["", "Fallback: by priority"], ["round-robin", "Round-robin"]];
 
 // kindsOf are the kinds a combo may be of, and the segment of their list.
 const kindsOf: [kind: string, segment: string][] = [
@@ -113,19 +120,26 @@ const kindsOf: [kind: string, segment: string][] = [
 function Editor({ machine, combo, others, onDone, onReload, onClose }: {
   machine: Machine; combo: Combo; others: Combo[]; onDone: (name: string) => Promise<void>; onReload: () => Promise<void>; onClose: () => void;
 }) {
-  const [name, setName] = useState(combo.name), [kind, setKind] = useState(combo.kind || "llm"), [strategy, setStrategy] = useState(combo.strategy === "fallback" ? "" : combo.strategy ?? "");
-  const [models, setModels] = useState(combo.models);
+  const [form, setForm, draft] = useDraft(`combo ${machine.id} ${combo.id} ${combo.generation}`, {
+    name: combo.name, kind: combo.kind || "llm", strategy: combo.strategy === "fallback" ? "" : combo.strategy ?? "", models: combo.models,
+  });
+  const { name, kind, strategy, models } = form;
+  const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
+  const setModels = (models: string[]) => put({ models });
+  const [asking, setAsking] = useState(false);
   const save = useAction();
   const store = (e: Event) => {
     e.preventDefault();
     const body = { name: name.trim(), kind, strategy: strategy || "fallback", models };
     void save.run(async () => {
       if (combo.id) await machine.put(`/combos/${combo.id}`, body, combo.generation); else await machine.post("/combos", body);
+      draft.clear();
       await onDone(body.name);
     });
   };
+  const discard = () => { draft.clear(); onClose(); };
   const add = (id: string) => {
-    if (models.includes(id)) toast(`${id} is a member already.`);
+    if (models.includes(id)) toast(`${id} is already in the combo.`);
     else setModels([...models, id]);
   };
   // A model of the list is dropped here; the members' own order is another drag.
@@ -139,26 +153,27 @@ function Editor({ machine, combo, others, onDone, onReload, onClose }: {
   return (
     <Section title={combo.id ? `Edit ${combo.name}` : "New combo"}>
       <form onSubmit={store}>
+        {draft.restored && <p class="muted small">Your unsaved changes are still here.</p>}
         <div class="grid">
           <Field label="Name" hint="Clients send it as the model.">
-            <input required maxLength={128} pattern="[A-Za-z0-9._\-]+" autocapitalize="none" spellcheck={false} value={name} onInput={(e) => setName(e.currentTarget.value)} />
+            <Text required name max={128} value={name} onText={(name) => put({ name })} />
           </Field>
           <Field label="Kind">
-            <select value={kind} onChange={(e) => setKind(e.currentTarget.value)}>{kindsOf.map(([k]) => <option key={k} value={k}>{kindNames[k]}</option>)}</select>
+            <select value={kind} onChange={(e) => put({ kind: e.currentTarget.value })}>{kindsOf.map(([k]) => <option key={k} value={k}>{kindNames[k]}</option>)}</select>
           </Field>
           <Field label="Strategy">
-            <select value={strategy} onChange={(e) => setStrategy(e.currentTarget.value)}>{strategies.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
+            <select value={strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>{strategies.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
           </Field>
         </div>
         <div class="build">
           <div class={over ? "stack drop over" : "stack drop"} onDragOver={dragged} onDragLeave={() => setOver(false)} onDrop={dropped}>
-            <h3>Members{strategy ? "" : ", tried from the first to the last"}</h3>
+            <h3>Members{strategy ? "" : ", tried from top to bottom"}</h3>
             {models.length === 0 ? <p class="muted">None yet. Add models from the list.</p> : (
               <Order items={models} label="Members" name={(m) => m} keyOf={(m) => m} onMove={(a, b) => setModels(moved(models, a, b))}>
                 {(m) => (
                   <div class="row between">
                     <span><code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">combo</Badge>}</span>
-                    <Button kind="quiet" icon="close" aria-label={`Take ${m} out`} onClick={() => setModels(models.filter((x) => x !== m))} />
+                    <Button kind="quiet" icon="close" aria-label={`Remove ${m}`} onClick={() => setModels(models.filter((x) => x !== m))} />
                   </div>
                 )}
               </Order>
@@ -166,11 +181,18 @@ function Editor({ machine, combo, others, onDone, onReload, onClose }: {
           </div>
           <Choice machine={machine} kind={kind} others={others} taken={models} onAdd={add} />
         </div>
-        <Failed of={save} reload={onReload} />
-        <div class="row">
-          <Button kind="main" type="submit" busy={save.busy} disabled={models.length === 0}>Save the combo</Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
+        <Failed of={save} reload={async () => { draft.clear(); await onReload(); }} />
+        {asking ? (
+          <div class="notice warn" role="alert">
+            <div>Discard your changes?</div>
+            <div class="row"><Button onClick={() => setAsking(false)}>Back</Button><Button kind="danger" onClick={discard}>Discard</Button></div>
+          </div>
+        ) : (
+          <div class="row">
+            <Button kind="main" type="submit" busy={save.busy} disabled={models.length === 0}>Save the combo</Button>
+            <Button onClick={() => { if (draft.dirty) setAsking(true); else onClose(); }}>Cancel</Button>
+          </div>
+        )}
       </form>
     </Section>
   );

@@ -2,11 +2,12 @@ import { useState } from "preact/hooks";
 import { duration, words, type Machine } from "../api";
 import type { PageProps } from "../app";
 import { Dialog, TypedConfirm } from "../dialog";
+import { useDraft } from "../drafts";
 import { useAction, useLoad, useNow } from "../hooks";
 import { go, to } from "../route";
 import { toast } from "../toast";
-import { Badge, Button, Failed, Field, Load, Notice, Page, Section, when } from "../ui";
-import { address, errorText, family, providerName, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
+import { Badge, Button, Failed, Field, Load, Notice, Page, Section, Text, when } from "../ui";
+import { address, errorText, family, prefixesOf, providerName, servedBy, testText, varLabel, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
 import { Credential, ProxyField, secretBody, type Typed } from "./credential";
 import { SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";
@@ -79,10 +80,11 @@ function Status({ machine, c, known, onChange }: { machine: Machine; c: Connecti
 
 function Details({ machine, c, known, onChange, onReload }: { machine: Machine; c: ConnectionRow; known?: ProviderRow; onChange: (c: ConnectionRow) => void; onReload: () => Promise<void> }) {
   const data = c.providerSpecificData;
-  const [name, setName] = useState(c.name ?? ""), [base, setBase] = useState(data.baseUrl ?? ""), [prefix, setPrefix] = useState(data.prefix ?? "");
+  const [form, setForm, draft] = useDraft(`connection ${c.id} ${c.generation}`, { name: c.name ?? "", base: data.baseUrl ?? "", prefix: data.prefix ?? "", vars: {} as Typed }, (f) => ({ ...f, vars: Object.fromEntries(Object.entries(f.vars).filter(([n]) => n !== "proxyUrl")) }));
+  const { name, base, prefix, vars } = form;
+  const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
   const [typed, setTyped] = useState<Typed>({});
   const names = [...new Set([...known?.vars ?? [], ...known?.optionalVars ?? []])].filter((n) => n !== "baseUrl");
-  const [vars, setVars] = useState<Typed>({});
   const proxied = c.authType === "oauth" || c.authType === "service_account"; // gets tokens
   const varOf = (n: string) => vars[n] ?? (typeof data[n] === "string" ? data[n] : "");
   const [going, setGoing] = useState(false);
@@ -102,6 +104,7 @@ function Details({ machine, c, known, onChange, onReload }: { machine: Machine; 
         },
       }, c.generation);
       toast("Saved.");
+      draft.clear();
       onChange(next);
     });
   };
@@ -113,29 +116,53 @@ function Details({ machine, c, known, onChange, onReload }: { machine: Machine; 
   return (
     <Section title="Details">
       <form onSubmit={submit} class="grid">
-        <Field label="Name"><input value={name} maxLength={200} onInput={(e) => setName(e.currentTarget.value)} /></Field>
+        {draft.restored && <p class="muted small full">Your unsaved changes are still here. <Button kind="link" onClick={draft.clear}>Discard them</Button></p>}
+        <Field label="Name"><Text value={name} max={200} onText={(name) => put({ name })} /></Field>
         <Field label="Prefix" hint="Prefix of its model names.">
-          <input value={prefix} required={compatible} pattern="[A-Za-z0-9._\-]{1,64}" autocapitalize="none" spellcheck={false} onInput={(e) => setPrefix(e.currentTarget.value)} />
+          <Text name max={64} value={prefix} required={compatible} onText={(prefix) => put({ prefix })} />
         </Field>
-        {hasBase && <Field label="Base URL" hint={base && address(base) !== base.trim() ? <>Saved as <code>{address(base)}</code></> : "Changing the host clears the saved key."}><input inputMode="url" autocapitalize="none" spellcheck={false} value={base} required={compatible} onInput={(e) => setBase(e.currentTarget.value)} /></Field>}
+        {hasBase && <Field label="Base URL" hint={base && address(base) !== base.trim() ? <>Saved as <code>{address(base)}</code></> : "Changing the host clears the saved key."}><input inputMode="url" autocapitalize="none" spellcheck={false} value={base} required={compatible} onInput={(e) => put({ base: e.currentTarget.value })} /></Field>}
         {c.authType !== "oauth" && auth !== "none" && <Credential auth={auth} typed={typed} hint="Leave blank to keep the current key." onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))} />}
         {names.map((n) => (
           <Field key={n} label={varLabel(n, known!.vars.includes(n))}>
-            <input required={known!.vars.includes(n)} value={varOf(n)} onInput={(e) => { const v = e.currentTarget.value; setVars((all) => ({ ...all, [n]: v })); }} />
+            <input required={known!.vars.includes(n)} value={varOf(n)} onInput={(e) => { const v = e.currentTarget.value; setForm((f) => ({ ...f, vars: { ...f.vars, [n]: v } })); }} />
           </Field>
         ))}
-        {proxied && <ProxyField value={varOf("proxyUrl")} onType={(v) => setVars((all) => ({ ...all, proxyUrl: v }))} />}
-        {save.error && <div class="full"><Failed of={save} reload={onReload} /></div>}
+        {proxied && <ProxyField value={varOf("proxyUrl")} onType={(v) => setForm((f) => ({ ...f, vars: { ...f.vars, proxyUrl: v } }))} />}
+        {save.error && <div class="full"><Failed of={save} reload={async () => { draft.clear(); await onReload(); }} /></div>}
         <div class="row full between">
           <Button type="submit" kind="main" busy={save.busy}>Save</Button>
           <Button kind="quiet" onClick={() => { remove.clear(); setGoing(true); }}>Delete the connection…</Button>
         </div>
       </form>
       {going && (
-        <TypedConfirm title="Delete the connection?" word="delete" what="the word" action="Delete the connection" of={remove} onClose={() => setGoing(false)} onDo={() => void doRemove()}>
+        <TypedConfirm title="Delete the connection?" word="delete" what="delete" action="Delete the connection" of={remove} onClose={() => setGoing(false)} onDo={() => void doRemove()}>
           <p>Its credential is deleted, and its models are gone from the list.</p>
+          <Dependents machine={machine} c={c} />
         </TypedConfirm>
       )}
     </Section>
+  );
+}
+
+// Dependents names what fails once a connection is gone: the combos and aliases
+// of which no other connection serves the models.
+function Dependents({ machine, c }: { machine: Machine; c: ConnectionRow }) {
+  const uses = useLoad(async () => {
+    const [conns, combos, { aliases }, catalog] = await Promise.all([
+      machine.get<{ data: ConnectionRow[] }>("/providers"), machine.get<{ data: { name: string; models: string[] }[] }>("/combos"),
+      machine.get<{ aliases: Record<string, string> }>("/models/alias"), machine.get<{ data: ProviderRow[] }>("/catalog/providers"),
+    ]);
+    const mine = prefixesOf(c, catalog.data), others = conns.data.filter((o) => o.id !== c.id);
+    const lost = (id: string) => mine.includes(id.split("/")[0]) && id.includes("/") && !servedBy(id, others, catalog.data);
+    return { combos: combos.data.filter((o) => o.models.some(lost)).map((o) => o.name), aliases: Object.entries(aliases).filter(([, of]) => lost(of)).map(([name]) => name) };
+  }, [machine, c]);
+  if (uses.error) return <p class="muted">What uses it could not be loaded: {uses.error}</p>;
+  const { combos, aliases } = uses.data ?? { combos: [], aliases: [] };
+  if (combos.length + aliases.length === 0) return null;
+  return (
+    <Notice kind="warn">
+      No other connection serves its models. {combos.length > 0 && <>Combos that use it: <strong>{combos.join(", ")}</strong>. </>}{aliases.length > 0 && <>Aliases that point to it: <strong>{aliases.join(", ")}</strong>.</>}
+    </Notice>
   );
 }

@@ -143,3 +143,14 @@ export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, o
 
 // last gives the priority of a new connection, after all others.
 export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority)) + gap;
+
+// prefixesOf are what may stand before the slash of a connection's models.
+export function prefixesOf(c: { provider: string; providerSpecificData: { prefix?: string } }, catalog: ProviderRow[]): string[] {
+  const { prefix } = c.providerSpecificData;
+  return [prefix, catalog.find((p) => p.id === c.provider)?.alias, c.provider].filter((p): p is string => !!p);
+}
+
+// servedBy reports whether some connection serves a model id; an id without a
+// prefix may be anybody's.
+export const servedBy = (id: string, conns: ConnectionRow[], catalog: ProviderRow[]) =>
+  !id.includes("/") || conns.some((c) => c.isActive && prefixesOf(c, catalog).includes(id.split("/")[0]));

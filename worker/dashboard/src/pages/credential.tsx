@@ -3,6 +3,9 @@ import { Field } from "../ui";
 // What is typed of a credential, by the names of the fields that set it.
 export type Typed = Record<string, string>;
 
+// secretNames are the fields that are never remembered.
+export const secretNames = new Set(["apiKey", "serviceAccount", "accessKeyId", "secretAccessKey", "sessionToken", "proxyUrl"]);
+
 interface Secret { field: string; label: string; long?: boolean }
 
 // secretsOf lists what a provider can be given, by the scheme of the provider

@@ -1,5 +1,5 @@
-import { useState } from "preact/hooks";
 import type { Machine } from "../api";
+import { useDraft } from "../drafts";
 import { useAction, useLoad } from "../hooks";
 import { Badge, Button, ErrorBox, Field, Load, Section, number } from "../ui";
 import { kindNames } from "./connections";
@@ -12,7 +12,7 @@ const empty = { id: "", providerAlias: "", type: "llm", contextLength: "", maxTo
 // Customs are models that a provider has but does not list.
 export function Customs({ machine, onChange }: { machine: Machine; onChange: () => Promise<void> }) {
   const list = useLoad(async () => (await machine.get<{ data: Custom[] }>("/models/custom")).data, [machine]);
-  const [typed, setTyped] = useState(empty);
+  const [typed, setTyped, draft] = useDraft(`custom ${machine.id}`, empty);
   const act = useAction();
   const input = (name: keyof typeof empty) => ({ value: typed[name], onInput: (e: { currentTarget: HTMLInputElement }) => setTyped({ ...typed, [name]: e.currentTarget.value }) });
   const add = (e: Event) => {
@@ -21,7 +21,7 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
       const body: Record<string, unknown> = { id: typed.id.trim(), providerAlias: typed.providerAlias.trim(), type: typed.type };
       for (const n of ["contextLength", "maxTokens"] as const) if (typed[n]) body[n] = Number(typed[n]);
       await machine.post("/models/custom", body);
-      setTyped({ ...empty, providerAlias: typed.providerAlias, type: typed.type });
+      draft.clear();
       await Promise.all([list.reload(), onChange()]);
     });
   };

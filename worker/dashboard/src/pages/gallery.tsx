@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { PageProps } from "../app";
 import { useLoad } from "../hooks";
-import { to } from "../route";
+import { to, useFilter } from "../route";
 import { Badge, Empty, Load, Page, Search, Tabs, count } from "../ui";
 import { AddConnection, type Addable } from "./add";
 import { families, kindNames, last, type ConnectionRow, type ProviderRow } from "./connections";
@@ -10,7 +10,7 @@ import { families, kindNames, last, type ConnectionRow, type ProviderRow } from 
 export function Gallery({ machine }: PageProps) {
   const list = useLoad(() => machine.get<{ data: ProviderRow[] }>("/catalog/providers"), [machine]);
   const conns = useLoad(async () => (await machine.get<{ data: ConnectionRow[] }>("/providers")).data, [machine]);
-  const [search, setSearch] = useState(""), [kind, setKind] = useState("");
+  const [search, setSearch] = useFilter("q", ""), [kind, setKind] = useFilter("kind", "");
   const [adding, setAdding] = useState<Addable | null>(null);
   const wanted = search.trim().toLowerCase();
   const fits = (p: ProviderRow) => (!kind || p.kinds.includes(kind)) && `${p.name} ${p.id} ${p.alias}`.toLowerCase().includes(wanted);
@@ -36,7 +36,7 @@ export function Gallery({ machine }: PageProps) {
           <>
             <p class="muted small" role="status">{shown.length} of {count(data.length, "provider")}</p>
             <ul class="tiles">
-              {families.map(([id, name]) => tile(id, name, "any server that speaks it", "by its address"))}
+              {families.map(([id, name]) => tile(id, name, "Ollama, vLLM, LM Studio, LiteLLM, any compatible server", ""))}
               {shown.map((p) => tile(p, p.name, `${p.alias}/`, [...p.connect.length ? ["sign in"] : p.keyFree ? ["no key needed"] : [], ...p.kinds.map((k) => kindNames[k] ?? k)].join(" · "), has(p.id)))}
             </ul>
             {shown.length === 0 && <Empty title="No provider matches"><p>If it speaks OpenAI’s or Anthropic’s format, connect it as a compatible one.</p></Empty>}

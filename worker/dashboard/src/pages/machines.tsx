@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import { call } from "../api";
-import { Dialog, TypedConfirm } from "../dialog";
+import { Dialog, lastSight, TypedConfirm } from "../dialog";
+import { useDraft } from "../drafts";
 import { useAction, useLoad, useSettled } from "../hooks";
 import { to, useFilter } from "../route";
 import { toast } from "../toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, count, day, number } from "../ui";
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text, count, day, number } from "../ui";
 
 export interface MachineRow { machineId: string; name?: string; createdAt: number }
 
@@ -16,7 +17,7 @@ const searchFrom = 6; // machines
 
 // Machines are the operator's: the tenants of the gateway.
 export default function Machines({ onChange }: { onChange: () => Promise<void> }) {
-  const [name, setName] = useState(""), [search, setSearch] = useFilter("q", "");
+  const [name, setName, draft] = useDraft("machine", ""), [search, setSearch] = useFilter("q", "");
   const q = useSettled(search.trim(), 250);
   const query = (cursor = "") => "/api/machines?" + new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) });
   const first = useLoad(async () => ({ ...await call<MachineList>("GET", query()), q }), [q]);
@@ -35,7 +36,7 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
     e.preventDefault();
     void create.run(async () => {
       setMade(await call("POST", "/api/machines", name.trim() ? { name: name.trim() } : {}));
-      setName("");
+      draft.clear();
       await reload();
     });
   };
@@ -49,7 +50,7 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
     <Page title="Machines" intro="A machine is a tenant: it has its own providers, keys and models.">
       <form class="card row end wrap" onSubmit={submit}>
         <Field label="New machine name">
-          <input value={name} maxLength={200} placeholder="team, person or project" onInput={(e) => setName(e.currentTarget.value)} />
+          <Text value={name} max={200} placeholder="team, person or project" onText={setName} />
         </Field>
         <Button type="submit" kind="main" icon="plus" busy={create.busy}>Create machine</Button>
         {create.error && <ErrorBox>{create.error}</ErrorBox>}
@@ -83,8 +84,8 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
         );
       }}</Load>
       {made && (
-        <Dialog title="The machine is made" onClose={() => setMade(null)}>
-          <p>Its first key is shown this once. Keep it now.</p>
+        <Dialog title="Machine created" ask={lastSight} onClose={() => setMade(null)}>
+          <p>Copy your API key now. You won’t see it again.</p>
           <Code label="The new key" text={made.apiKey} />
           <div class="row"><a class="button main" href={to(made.machineId, "providers")} onClick={() => setMade(null)}>Open the machine</a></div>
         </Dialog>

@@ -3,7 +3,7 @@ import type { Machine } from "../api";
 import type { PageProps } from "../app";
 import { Dialog } from "../dialog";
 import { useAction, useLoad, type Loaded } from "../hooks";
-import { to } from "../route";
+import { to, useFilter } from "../route";
 import { toast } from "../toast";
 import { Badge, Button, Code, Empty, ErrorBox, Load, Notice, Page, Search, Section, Table, Tabs, count, number } from "../ui";
 import { Aliases } from "./aliases";
@@ -54,7 +54,7 @@ const mostShown = 300;
 
 // Models is the list as clients of the machine see it, and what changes it.
 export default function Models({ machine }: PageProps) {
-  const [segment, setSegment] = useState("llm");
+  const [segment, setSegment] = useFilter("kind", "llm", segments.map(([k]) => k));
   const [open, setOpen] = useState<Entry | null>(null);
   const list = useLoad(async () => (await machine.get<{ data: Entry[] }>(`/models/list/${segment}`)).data, [machine, segment]);
   const off = useLoad(async () => (await machine.get<{ disabled: Record<string, string[]> }>("/models/disabled")).disabled, [machine]);
@@ -78,7 +78,7 @@ export default function Models({ machine }: PageProps) {
 }
 
 function List({ machine, list, onOpen, onChange }: { machine: Machine; list: Loaded<Entry[]>; onOpen: (m: Entry) => void; onChange: () => Promise<void> }) {
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = useFilter("q", "");
   const hide = useAction();
   const disable = (m: Entry) => hide.run(async () => {
     await machine.post("/models/disabled", { providerAlias: m.owned_by, ids: [m.id.slice(m.owned_by.length + 1)] });

@@ -4,7 +4,7 @@ import type { PageProps } from "../app";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
-import { to } from "../route";
+import { to, useFilter } from "../route";
 import { Badge, Button, Empty, ErrorBox, Load, Narrow, Page, Switch, count, number, when } from "../ui";
 import { Connection } from "./connection";
 import { errorText, placed, providerName, testText, together, type ConnectionRow, type ProviderRow, type TestResult } from "./connections";
@@ -69,7 +69,7 @@ function List({ machine, machineName }: PageProps) {
 function Ordered({ machine, conns, catalog, now, onMove, onChange }: {
   machine: Machine; conns: ConnectionRow[]; catalog: ProviderRow[]; now: number; onMove: (c: ConnectionRow, place: ConnectionRow) => void; onChange: () => Promise<void>;
 }) {
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = useFilter("q", "");
   const wanted = search.trim().toLowerCase();
   const provider = (c: ConnectionRow) => providerName(c.provider, catalog);
   const shown = conns.filter((c) => [c.name, provider(c), c.provider, c.providerSpecificData.prefix, c.last4].some((text) => text?.toLowerCase().includes(wanted)));

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { words } from "../api";
+import { useKept } from "../drafts";
 import { Button, ErrorBox, Field, Section } from "../ui";
 import { events } from "./events";
 import { Details, ModelField, type Sent, type TryProps } from "./playground";
@@ -11,8 +12,9 @@ const path = "/v1/chat/completions";
 
 // Chat talks with a model. What it says is shown as text, whatever it contains.
 export function Chat({ machine, models }: TryProps) {
-  const [model, setModel] = useState(models[0]), [system, setSystem] = useState(""), [draft, setDraft] = useState(""), [limit, setLimit] = useState("");
-  const [turns, setTurns] = useState<Turn[]>([]), [sent, setSent] = useState<Sent | null>(null), [error, setError] = useState("");
+  const kept = (name: string) => `chat ${machine.id} ${name}`;
+  const [model, setModel] = useKept(kept("model"), models[0]), [system, setSystem] = useKept(kept("system"), ""), [draft, setDraft] = useKept(kept("draft"), "", (text) => text !== ""), [limit, setLimit] = useKept(kept("limit"), "");
+  const [turns, setTurns] = useKept<Turn[]>(kept("turns"), [], (list) => list.length > 0), [sent, setSent] = useState<Sent | null>(null), [error, setError] = useState("");
   const running = useRef<AbortController | null>(null);
   const [busy, setBusy] = useState(false);
   const input = useRef<HTMLTextAreaElement>(null), end = useRef<HTMLDivElement>(null);
@@ -74,14 +76,14 @@ export function Chat({ machine, models }: TryProps) {
   const fresh = () => { running.current?.abort(); setTurns([]); setSent(null); setError(""); };
   return (
     <>
-      <Section title="Chat" actions={<Button disabled={turns.length === 0} onClick={fresh}>Start anew</Button>}>
+      <Section title="Chat" actions={<Button disabled={turns.length === 0} onClick={fresh}>New chat</Button>}>
         <div class="grid">
           <ModelField models={models} value={model} onPick={setModel} />
           <Field label="System prompt"><input value={system} onInput={(e) => setSystem(e.currentTarget.value)} /></Field>
-          <Field label="Most tokens of an answer"><input type="number" min={1} placeholder="the model’s own limit" value={limit} onInput={(e) => setLimit(e.currentTarget.value)} /></Field>
+          <Field label="Max output tokens"><input type="number" min={1} placeholder="the model’s own limit" value={limit} onInput={(e) => setLimit(e.currentTarget.value)} /></Field>
         </div>
         <div class="talk" role="log" aria-label="Conversation" aria-busy={busy} tabIndex={0}>
-          {turns.length === 0 && <p class="muted">Say something to the model.</p>}
+          {turns.length === 0 && <p class="muted">Send a message to begin.</p>}
           {turns.map((t, i) => (
             <div key={i} class={`turn ${t.role}`}>
               <span class="muted small">{t.role === "user" ? "You" : model}</span>

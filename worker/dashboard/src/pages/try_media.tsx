@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useAction, useLoad } from "../hooks";
+import { useAction } from "../hooks";
 import { Button, Empty, ErrorBox, Field, Section, count } from "../ui";
 import { family } from "./connections";
 import { Details, ModelField, type Sent, type TryProps } from "./playground";
@@ -9,9 +9,11 @@ import { ask, refusal } from "./served";
 function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Response) => Promise<T>) {
   const [sent, setSent] = useState<Sent | null>(null), [result, setResult] = useState<T | null>(null);
   const act = useAction();
-  const run = (body: unknown) => act.run(async () => {
+  // The body may need a call of its own.
+  const run = (of: unknown) => act.run(async () => {
     setSent(null);
     setResult(null);
+    const body: unknown = typeof of === "function" ? await of() : of;
     const began = performance.now();
     const res = await ask(machine, path, body);
     setSent({ path, body, res, ms: Math.round(performance.now() - began) });
@@ -23,16 +25,23 @@ function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Respo
 
 interface Voice { id: string; name: string; lang: string; gender: string; model: string }
 
-// useVoices gives the voices that a model can speak with; none where its
-// provider has no list of them.
-function useVoices(machine: TryProps["machine"], provider: string, model: string): Voice[] {
-  const list = useLoad(async () => {
-    if (!provider || family(provider)) return [];
-    const res = await ask(machine, `/v1/audio/voices?provider=${encodeURIComponent(provider)}`);
-    return res.ok ? ((await res.json()) as { data: Voice[] }).data : [];
-  }, [machine, provider]);
+// useVoices lists the voices that a model can speak with; none where its
+// provider has no list of them. They are asked for with the machine's key, so
+// not before load is called.
+function useVoices(machine: TryProps["machine"], provider: string, model: string): { voices: Voice[]; load: () => Promise<Voice[]> } {
+  const [list, set] = useState<{ of: string; voices: Voice[] } | null>(null);
   // Some have a model for each voice: it speaks with that one alone.
-  return useMemo(() => (list.data ?? []).filter((v) => !v.model.endsWith(`/${v.id}/${v.id}`) || v.model === `${model}/${v.id}`), [list.data, model]);
+  const fit = (all: Voice[]) => all.filter((v) => !v.model.endsWith(`/${v.id}/${v.id}`) || v.model === `${model}/${v.id}`);
+  const voices = useMemo(() => fit(list?.of === provider ? list.voices : []), [list, provider, model]);
+  const load = async () => {
+    if (!provider || family(provider)) return [];
+    if (list?.of === provider) return voices;
+    const res = await ask(machine, `/v1/audio/voices?provider=${encodeURIComponent(provider)}`);
+    const all = res.ok ? ((await res.json()) as { data: Voice[] }).data : [];
+    set({ of: provider, voices: all });
+    return fit(all);
+  };
+  return { voices, load };
 }
 
 // Speech makes sound of a text; it plays from this page's memory.
@@ -46,7 +55,8 @@ export function Speech({ machine, models, connections }: TryProps) {
   });
   const prefix = model.split("/")[0], known = models.some((m) => m.startsWith(prefix + "/")) || connections.some((c) => c.provider === prefix);
   const provider = connections.find((c) => c.providerSpecificData.prefix === prefix)?.provider ?? (known ? prefix : "");
-  const voices = useVoices(machine, provider, model);
+  const { voices, load } = useVoices(machine, provider, model);
+  const listing = useAction();
   // Servers of OpenAI's format know its voices; of others the first one will do.
   const voice = typed ?? (family(provider) ? "alloy" : voices[0]?.id ?? "");
   const url = t.result?.url;
@@ -54,10 +64,16 @@ export function Speech({ machine, models, connections }: TryProps) {
   return (
     <>
       <Section title="Speech">
-        <form onSubmit={(e) => { e.preventDefault(); void t.run({ model, input: text, ...(voice ? { voice } : {}), response_format: format }); }}>
+        <form onSubmit={(e) => {
+          e.preventDefault();
+          void t.run(async () => {
+            const with_ = voice || (await load())[0]?.id;
+            return { model, input: text, ...(with_ ? { voice: with_ } : {}), response_format: format };
+          });
+        }}>
           <div class="grid">
             <ModelField models={models} value={model} onPick={setModel} />
-            <Field label="Voice" hint={voices.length > 0 ? `The provider names ${count(voices.length, "voice")}.` : undefined}>
+            <Field label="Voice" hint={voices.length > 0 ? `The provider has ${count(voices.length, "voice")}.` : listing.error || undefined}>
               <input list="try-voices" spellcheck={false} autocapitalize="none" value={voice} onInput={(e) => setVoice(e.currentTarget.value)} />
             </Field>
             <datalist id="try-voices">{voices.slice(0, 800).map((v) => <option key={v.id} value={v.id}>{[v.name !== v.id && v.name, v.lang, v.gender].filter(Boolean).join(", ")}</option>)}</datalist>
@@ -65,7 +81,10 @@ export function Speech({ machine, models, connections }: TryProps) {
           </div>
           <Field label="Text"><textarea class="prose" dir="auto" rows={3} required value={text} onInput={(e) => setText(e.currentTarget.value)} /></Field>
           {t.act.error && <ErrorBox>{t.act.error}</ErrorBox>}
-          <Button kind="main" type="submit" busy={t.act.busy}>Speak</Button>
+          <div class="row">
+            <Button kind="main" type="submit" busy={t.act.busy}>Speak</Button>
+            {provider && !family(provider) && voices.length === 0 && <Button busy={listing.busy} onClick={() => void listing.run(load)}>List voices</Button>}
+          </div>
         </form>
         {t.result && (
           <div class="stack">

@@ -1,0 +1,174 @@
+// What is typed survives, what would be lost is asked about, and what depends on
+// something is named before it goes.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { address } from "../../worker/dashboard/src/pages/connections.ts";
+import { compatible, secrets } from "../worker/gateway.mjs";
+import { becomes, bench, open, settled, signIn } from "./browser.mjs";
+
+let b;
+before(async () => { b = await bench(); });
+after(() => b?.close());
+
+async function machine(t, at, options = {}) {
+  const { machineId } = await b.operator.machine({ name: "Test" });
+  const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
+  const c = await b.operator.connect(machineId, compatible(b.upstream, { prefix: "up", name: "Mine" }));
+  await options.prepare?.(call, c);
+  const page = await open(t, b, { at: `#/m/${machineId}/${at}`, ...options });
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await settled(page);
+  return { page, machineId, call, c };
+}
+
+test("a combo that is being made survives leaving the page, the way back and the end of the session", async (t) => {
+  const { page } = await machine(t, "combos", { failures: ["GET /* 401"] });
+  await page.getByRole("button", { name: "New combo" }).first().click();
+  await page.getByLabel("Name").fill("half done");
+  await page.getByRole("button", { name: "Add up/test-chat", exact: true }).click();
+  assert.match(await page.getByLabel("Name").evaluate((e) => e.validationMessage), /^A space is not allowed here/);
+  await page.getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await page.goBack();
+  await page.getByText("Your unsaved changes are still here.").waitFor();
+  assert.equal(await page.getByLabel("Name").inputValue(), "half done");
+  await page.getByLabel("Name").fill("half-done");
+  // The session ends, as when another tab signs out.
+  await page.context().clearCookies();
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.getByText("The session has ended. Sign in again.").waitFor();
+  await signIn(page, secrets.ADMIN_TOKEN);
+  await page.getByRole("link", { name: "Combos" }).click();
+  await becomes(() => page.getByLabel("Name").inputValue(), "half-done");
+  await page.getByRole("button", { name: "Remove up/test-chat" }).waitFor();
+  // Signing out would lose it, and says so.
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Stay" }).click();
+  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByText("half-done is saved.").waitFor();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByText("You are signed out.").waitFor();
+});
+
+test("a dialog asks before it loses what was typed, and the only sight of a key", async (t) => {
+  const { page } = await machine(t, "keys");
+  await page.getByRole("button", { name: "New key" }).click();
+  const form = page.getByRole("dialog", { name: "New key" });
+  await page.keyboard.press("Escape"); // nothing typed: closed at once
+  await form.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "New key" }).click();
+  await form.getByRole("textbox", { name: /^Name/ }).fill("laptop");
+  await page.keyboard.press("Escape");
+  await form.getByText("Discard what you typed?").waitFor();
+  await form.getByRole("button", { name: "Back" }).click();
+  assert.equal(await form.getByRole("textbox", { name: /^Name/ }).inputValue(), "laptop");
+  await form.getByRole("button", { name: "Create key" }).click();
+  const made = page.getByRole("dialog", { name: "Key created" });
+  await made.getByRole("region", { name: "The key" }).waitFor();
+  await page.keyboard.press("Escape");
+  await made.getByText("Have you copied the key?").waitFor();
+  await page.keyboard.press("Escape");
+  await made.getByRole("button", { name: "Back" }).click();
+  await made.getByRole("region", { name: "The key" }).waitFor();
+  await made.getByRole("button", { name: "Close", exact: true }).click();
+  await made.getByRole("button", { name: "Close without copying" }).click();
+  await made.waitFor({ state: "detached" });
+});
+
+test("a conversation of the playground is still there after leaving", async (t) => {
+  const { page } = await machine(t, "playground");
+  await page.getByLabel("Message").fill("hello there");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText(/tokens in/).waitFor();
+  await page.getByLabel("Message").fill("and then");
+  await page.getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await page.goBack();
+  await page.getByRole("log").getByText("hello there").first().waitFor();
+  assert.equal(await page.getByLabel("Message").inputValue(), "and then");
+  await page.getByRole("button", { name: "New chat" }).click();
+  await page.getByText("Send a message to begin.").waitFor();
+});
+
+test("the kind of models and a search are in the address; the way back leads to where one was", async (t) => {
+  const { page, machineId } = await machine(t, "models");
+  await page.getByRole("radio", { name: "Embeddings" }).check();
+  await page.getByRole("button", { name: "up/test-embed", exact: true }).waitFor();
+  assert.ok(page.url().endsWith("/models?kind=embedding"), page.url());
+  await page.reload();
+  await page.getByRole("button", { name: "up/test-embed", exact: true }).waitFor();
+  // A long page: the gallery.
+  await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
+  await page.getByText(/^\d+ of \d+ providers$/).waitFor();
+  await page.evaluate(() => scrollTo(0, 900));
+  await becomes(() => page.evaluate(() => scrollY), 900);
+  await page.getByRole("link", { name: "Keys" }).evaluate((a) => a.click());
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await page.goBack();
+  await page.getByText(/^\d+ of \d+ providers$/).waitFor();
+  await becomes(() => page.evaluate(() => scrollY), 900);
+});
+
+test("what uses a connection is named before it is deleted, and marked afterwards", async (t) => {
+  const { page, machineId } = await machine(t, "providers", {
+    prepare: async (call) => {
+      await call("POST", "/combos", { name: "smart", models: ["up/test-chat"] });
+      await call("PUT", "/models/alias", { alias: "quick", model: "up/test-chat" });
+    },
+  });
+  await page.getByRole("link", { name: "Mine", exact: true }).click();
+  await page.getByRole("button", { name: "Delete the connection…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Combos that use it: smart. Aliases that point to it: quick.").waitFor();
+  await dialog.getByLabel("Type delete to confirm").fill(" Delete ");
+  await dialog.getByRole("button", { name: "Delete the connection" }).click();
+  await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/combos`);
+  await page.getByText("no connection", { exact: true }).waitFor();
+});
+
+test("revoking one’s own key, or the last that manages, is warned about", async (t) => {
+  const { machineId } = await b.operator.machine({ name: "Mine" });
+  const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "boss", scopes: ["manage"] });
+  const page = await open(t, b, { as: apiKey, at: `#/m/${machineId}/keys` });
+  await page.getByRole("button", { name: "Revoke boss" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("You are signed in with this key").waitFor();
+  await dialog.getByText("the last key that can manage this machine").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Revoke first key" }).click();
+  await dialog.getByText("the last key that can call models").waitFor();
+  assert.equal(await dialog.getByText("signed in with this key").count(), 0);
+});
+
+test("the speech page makes no key before something is sent", async (t) => {
+  const { page, call } = await machine(t, "playground/speech", { prepare: (call) => call("POST", "/providers", { provider: "elevenlabs", apiKey: "el-test-key-0123456789" }) });
+  await page.getByRole("button", { name: "Speak" }).waitFor();
+  await page.getByLabel("Model", { exact: true }).fill("el/eleven_multilingual_v2");
+  await page.getByRole("button", { name: "List voices" }).waitFor();
+  await settled(page);
+  const names = async () => (await call("GET", "/keys")).data.map((k) => k.name);
+  assert.equal((await names()).includes("Dashboard playground"), false);
+  const audit = (await call("GET", "/audit")).data.map((r) => r.action);
+  assert.equal(audit.includes("POST /api/keys"), false);
+});
+
+test("an unknown target of an alias is refused with a suggestion, and saved anyway when one insists", async (t) => {
+  const { page, call, c } = await machine(t, "models", { failures: ["PUT /* 400"], prepare: (call, c) => call("PUT", `/providers/${c.id}`, { providerSpecificData: { enabledModels: ["test-chat"] } }) });
+  assert.ok(c.id);
+  await page.getByLabel("Alias", { exact: true }).fill("quick");
+  await page.getByLabel("Target model").fill("up/tset-chat");
+  await page.getByRole("button", { name: "Add alias" }).click();
+  await page.getByRole("alert").getByText("did you mean up/test-chat?").waitFor();
+  await page.getByRole("button", { name: "Save anyway" }).click();
+  await page.getByRole("button", { name: "Delete the alias quick" }).waitFor();
+  assert.deepEqual((await call("GET", "/models/alias")).aliases, { quick: "up/tset-chat" });
+});
+
+test("a base URL without a scheme gets the one that suits it", () => {
+  for (const [typed, want] of [
+    ["localhost:11434/v1", "http://localhost:11434/v1"], ["127.0.0.1:8000", "http://127.0.0.1:8000"], ["192.168.1.5:1234/v1", "http://192.168.1.5:1234/v1"],
+    ["nas.local/v1", "http://nas.local/v1"], ["ollama:11434", "http://ollama:11434"], ["api.example.com/v1", "https://api.example.com/v1"],
+    ["https://api.example.com", "https://api.example.com"], ["  ", ""],
+  ]) assert.equal(address(typed), want);
+});
