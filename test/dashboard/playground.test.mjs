@@ -58,7 +58,7 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   assert.ok(key.expiresAt > Date.now() && key.expiresAt <= Date.now() + 3_600_000);
   const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/chat/completions"));
   assert.deepEqual(sent.json.messages.map((m) => m.role), ["user", "assistant", "user"]);
-  assert.equal(sent.json.max_tokens, 500, "by the name that this upstream knows");
+  assert.equal(sent.json.max_completion_tokens, 500, "a compatible server gets the client’s bytes");
   const stored = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML, await indexedDB.databases()]));
   assert.equal(stored.includes(`sk-${machineId}`), false);
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
@@ -91,7 +91,7 @@ test("what fails is said in words: a refusal, and a stream that breaks off", asy
   await page.getByRole("alert").waitFor();
   assert.equal(await page.getByLabel("Message").inputValue(), "hello", "what was written is not lost");
   await looks(page, "playground-refused");
-  await page.getByLabel("Model", { exact: true }).fill("up/test-chat!chunks=5!cut");
+  await page.getByLabel("Model", { exact: true }).fill("up/test-chat!chunks=5!reset-after=3");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("alert").getByText(/ended|broke/i).waitFor();
   assert.ok((await said(page).innerText()).length > 0, "what came stays");

@@ -84,7 +84,7 @@ test("the latency of a stream is the time to its end, and a stream that breaks o
   const { call, api } = await used();
   const messages = [{ role: "user", content: "x" }];
   await call("/v1/chat/completions", { model: "up/long!slow=30!chunks=10", messages, stream: true });
-  await call("/v1/chat/completions", { model: "up/broken!chunks=3!cut", messages, stream: true });
+  await call("/v1/chat/completions", { model: "up/broken!chunks=5!reset-after=3", messages, stream: true });
   const find = async (model) => {
     for (let i = 0; i < 300; i++) {
       const found = (await api(`/requests?model=${encodeURIComponent(model)}`)).data[0];
@@ -92,9 +92,9 @@ test("the latency of a stream is the time to its end, and a stream that breaks o
       await new Promise((r) => setTimeout(r, 100));
     }
   };
-  const long = await find("up/long!slow=30!chunks=10"), broken = await find("up/broken!chunks=3!cut");
+  const long = await find("up/long!slow=30!chunks=10"), broken = await find("up/broken!chunks=5!reset-after=3");
   assert.ok(long.latencyMs >= 200 && long.status === 200 && !long.error && long.outputTokens > 0, JSON.stringify(long));
-  assert.deepEqual([broken.status, broken.error], [200, "upstream_cut"]);
+  assert.deepEqual([broken.status, broken.error], [200, "upstream_reset"]);
 });
 
 test("the page of requests shows and filters", async (t) => {
