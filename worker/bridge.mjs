@@ -20,10 +20,10 @@ const replaceAt = 64 << 20; // bytes of linear memory
 // costs as much as a small allocation, so the busiest paths have a short list.
 const callFields = [
   "authorization", "content-length", "content-encoding", "x-stainless-timeout", "x-connection-id", "x-weir-hop", "origin",
-  "upgrade",
+  "idempotency-key", "upgrade",
 ];
 const dataFields = [
-  ...callFields, "x-api-key", "content-type", "accept", "idempotency-key", "anthropic-version", "anthropic-beta",
+  ...callFields, "x-api-key", "content-type", "accept", "anthropic-version", "anthropic-beta",
   "openai-beta", "x-provider", "x-model", "x-weir-internal-models-fetch",
 ];
 const managementFields = [

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { prepare, root, serve } from "../bench/workerd.mjs";
-import { admin, secrets } from "./gateway.mjs";
+import { admin, compatible, secrets } from "./gateway.mjs";
 
 const rounds = 6, writers = 4;
 
@@ -69,4 +69,35 @@ test(`${rounds} kills under ${writers} writers lose no acknowledged write`, { ti
   assert.ok(acknowledged.size >= 10 * rounds);
   const audit = await admin(gateway).call("GET", `/${machineId}/api/audit?verify=true&limit=1`);
   assert.ok(audit.chain && !audit.chain.broken, JSON.stringify(audit.chain));
+});
+
+test("a creation during which the process was killed stays unknown, and is never made again", { timeout: 60_000 }, async () => {
+  let made = 0, taken;
+  const asked = new Promise((r) => { taken = r; });
+  const provider = createServer((req) => { req.resume().on("end", () => { made++; taken(); }); }); // and no answer
+  await new Promise((r) => provider.listen(0, "127.0.0.1", r));
+  try {
+    const operator = admin({ fetch: (path, init) => fetch(server.url + path, init) });
+    const { machineId, apiKey } = await operator.machine();
+    await operator.connect(machineId, compatible({ url: `http://127.0.0.1:${provider.address().port}` }));
+    const create = (path) => fetch(server.url + path, {
+      method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json", "idempotency-key": "k" },
+      body: JSON.stringify({ model: "up/m", prompt: "a cat" }),
+    });
+    const refused = async (status, code) => {
+      const res = await create("/v1/videos/generations"), { error } = await res.json();
+      assert.deepEqual([res.status, error.code, res.headers.get("x-should-retry")], [status, code, "false"]);
+    };
+    const first = create("/v1/videos/generations").catch(() => null);
+    await asked;
+    await refused(409, "idempotency_in_progress");
+    await server.close(); // SIGKILL
+    await first;
+    await up();
+    for (let i = 0; i < 2; i++) await refused(502, "upstream_outcome_unknown");
+    assert.equal(made, 1);
+  } finally {
+    provider.closeAllConnections();
+    await new Promise((r) => provider.close(r));
+  }
 });
