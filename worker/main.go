@@ -25,6 +25,7 @@ func main() {
 			Normalize:    bridge.Normalize,
 			Decode:       bridge.Decode,
 			SignRS256:    bridge.SignRS256,
+			DeriveKey:    bridge.DeriveKey,
 			Now:          time.Now,
 			Rand:         rand.Reader,
 			Log:          bridge.LogLine,

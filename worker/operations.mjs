@@ -152,6 +152,13 @@ function operations(inst) {
     },
     decoded(at) { inst.u8().set(inst.listed, at); inst.listed = null; },
     // sign makes an RS256 signature with the platform's WebCrypto.
+    derive(op, passAt, passLen, saltAt, saltLen, iterations) {
+      const pass = inst.bytes(passAt, passLen), salt = inst.bytes(saltAt, saltLen);
+      crypto.subtle.importKey("raw", pass, "PBKDF2", false, ["deriveBits"]).then((k) => crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, k, 256)).then(
+        (bits) => inst.emit(op, OK, 0, "", new Uint8Array(bits)),
+        () => inst.emit(op, NETWORK, 0, "the platform refused"),
+      );
+    },
     sign(op, keyAt, keyLen, dataAt, dataLen) {
       const key = inst.bytes(keyAt, keyLen), data = inst.bytes(dataAt, dataLen);
       const alg = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };

@@ -19,6 +19,8 @@ import (
 const (
 	ScopeData   = "data"
 	ScopeManage = "manage"
+	// ScopeExport lets a manage key export the machine's secrets.
+	ScopeExport = "export"
 )
 
 // longWait is the wait from which a client's own retries make no sense.

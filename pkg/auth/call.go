@@ -9,6 +9,15 @@ import (
 	"weir/pkg/stream"
 )
 
+// SignIn tells of a session how long ago its credential was shown.
+type SignIn uint8
+
+// The values of SignIn besides 0, for no session.
+const (
+	SignedIn       SignIn = iota + 1
+	SignedInLately        // within the last five minutes
+)
+
 // Call is a request with its caller.
 type Call struct {
 	*edge.Request
@@ -25,6 +34,9 @@ type Call struct {
 	// MachineID is the machine of the path or of the key. For the operator it
 	// may name a machine that does not exist.
 	MachineID string
+	// SignIn tells how the caller was admitted by a session of the dashboard:
+	// SignedIn, or SignedInLately. It is 0 for a key or token.
+	SignIn SignIn
 	// MaxBody is the route's limit for the body, in bytes.
 	MaxBody int64
 }

@@ -61,6 +61,7 @@ type Ports struct {
 	Normalize    func(text string) string                              // NFKC
 	Decode       func(label string, raw []byte) (text string, ok bool) // of an encoding by its WHATWG label
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
+	DeriveKey    func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) // PBKDF2 with SHA-256; nil does it in Go
 	Now          func() time.Time
 	Rand         io.Reader
 	Log          func(level int, line string)
@@ -132,7 +133,7 @@ func New(cfg Config, p Ports) *App {
 	}
 	app.object = &machine.Object{
 		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
-		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256,
+		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256, DeriveKey: p.DeriveKey,
 		OAuth: clients, OwnHosts: cfg.ownHosts(), Reseed: cfg.Reseed,
 		Dialer: p.Dialer, Proxy: proxy,
 	}

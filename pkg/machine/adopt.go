@@ -105,6 +105,10 @@ func (r *request) adoptDoc(o *Object, raw []byte) (bool, error) {
 	}
 	r.put(seenRow, seen)
 	r.touch()
+	if err := r.small(o); err != nil {
+		r.reload(o.Now())
+		return false, err
+	}
 	r.due = true
 	r.audit(o, "seed", "adopt", "", []string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels"})
 	return true, nil

@@ -2,6 +2,8 @@ package machine
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -13,25 +15,50 @@ import (
 
 // importDoc answers POST /api/import
 //
-//	{"document":{…},"passphrase":"…","replace":false}
+//	{"document":{…},"passphrase":"…","replace":false,"keys":false,"preview":false}
 //
-// The document is an export, encrypted or not, or has the form of a seed. Rows
-// with the ids of the document are overwritten, others stay unless replace is
-// true; gateway keys are only ever added. A connection whose credential is not
+// The document is an export of weir, encrypted or not, or has the form of a
+// seed; anything else is refused. Rows with the ids of the document are
+// overwritten, others stay. With replace the collections that the document has
+// become those of the document; one that it lacks stays as it is. Gateway keys
+// are only ever added, and only with keys. A connection whose credential is not
 // in the document keeps the stored one where it goes to the same origin.
+//
+// With preview nothing is changed: the answer names what would be. Its ETag is
+// that of the whole machine; sent as If-Match, the import is made only while
+// nothing else has changed.
 func (c *change) importDoc() (any, error) {
 	in := c.input()
-	in.only("document", "passphrase", "replace")
+	in.only("document", "passphrase", "replace", "keys", "preview")
 	replace, _ := in.bool("replace")
+	withKeys, _ := in.bool("keys")
+	preview, _ := in.bool("preview")
 	v := in.values["document"]
 	if !v.IsObject() {
 		in.fail("document", "must be an object")
 	}
-	raw, opened := []byte(v.Raw), false
-	if in.err == nil && v.Get("format").Str == sealedFormat {
-		raw, opened = openDoc(in, v.Raw), true
-	}
 	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	if !preview {
+		if err := c.signedIn(); err != nil {
+			return nil, err
+		}
+	}
+	raw, opened := []byte(v.Raw), v.Get("format").Str == sealedFormat
+	if opened {
+		if err := newerBackup(v); err != nil {
+			return nil, err
+		}
+		var err error
+		if raw, err = c.openDoc(in, v.Raw); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.match(c.meta.Generation); err != nil {
+		return nil, err
+	}
+	if err := isBackup(gjson.ParseBytes(raw)); err != nil {
 		return nil, err
 	}
 	doc, e := c.o.readDocument(c.id, raw)
@@ -51,34 +78,225 @@ func (c *change) importDoc() (any, error) {
 	if k := gjson.GetBytes(raw, "keys"); opened && k.Exists() && json.Unmarshal([]byte(k.Raw), &keys) != nil {
 		return nil, badKeys()
 	}
-	if replace {
-		c.dropConfig(doc)
+	keys = append(keys, doc.keys...)
+	skipped := 0
+	if !withKeys {
+		skipped, keys = len(keys), nil
 	}
-	if err := c.putDocument(doc, keys); err != nil {
+	for i := range keys {
+		if err := c.mayGrant(keys[i].Scopes); err != nil && !preview {
+			return nil, err
+		}
+	}
+	c.etag = c.meta.Generation
+	if replace {
+		c.dropConfig(doc, gjson.ParseBytes(raw))
+	}
+	made, err := c.putDocument(doc, keys)
+	if err != nil {
 		return nil, err
 	}
 	c.touch("settings")
 	c.put(settingsRow, settings)
+	out := imported{
+		Connections: len(doc.conns), Combos: len(doc.combos), CustomModels: len(doc.customs), ModelAliases: len(doc.aliases),
+		Disabled: len(doc.disabled), Keys: len(made), KeysSkipped: skipped,
+	}
+	if preview {
+		if err := c.small(c.o); err != nil {
+			return nil, err
+		}
+		before := c.o.begin(c.st, c.id)
+		out.Preview, out.Replace, out.Changes = true, replace, c.compare(before)
+		if d := gjson.ParseBytes(raw); d.Get("format").Exists() {
+			out.From, out.ExportedAt = d.Get("machineId").Str, d.Get("exportedAt").Int()
+		}
+		etag := c.etag
+		c.reload(c.o.Now())
+		c.quiet, c.etag = true, etag
+		return out, nil
+	}
+	c.etag = c.meta.Generation
 	c.fields = []string{"connections", "combos", "customModels", "modelAliases", "disabledModels", "settings"}
-	return struct {
-		Connections  int `json:"connections"`
-		Combos       int `json:"combos"`
-		CustomModels int `json:"customModels"`
-		ModelAliases int `json:"modelAliases"`
-		Disabled     int `json:"disabledModels"`
-		Keys         int `json:"keys"`
-	}{len(doc.conns), len(doc.combos), len(doc.customs), len(doc.aliases), len(doc.disabled), len(keys) + len(doc.keys)}, nil
+	if replace {
+		c.fields = append(c.fields, "replace")
+	}
+	if len(made) > 0 {
+		c.fields = append(c.fields, "keys")
+		c.target = strconv.Itoa(len(made)) + " keys:"
+		for i, id := range made {
+			if i == maxNamedKeys {
+				c.target += " …"
+				break
+			}
+			c.target += " " + c.o.maskedKey(id)
+		}
+	}
+	return out, nil
 }
 
-// putDocument stores what an import brings.
-func (c *change) putDocument(doc *document, keys []store.Key) error {
+// maxNamedKeys is the number of imported keys that an audit record names.
+const maxNamedKeys = 50
+
+// imported is the answer to an import, or to the preview of one.
+type imported struct {
+	Connections  int `json:"connections"`
+	Combos       int `json:"combos"`
+	CustomModels int `json:"customModels"`
+	ModelAliases int `json:"modelAliases"`
+	Disabled     int `json:"disabledModels"`
+	Keys         int `json:"keys"`
+	// KeysSkipped are gateway keys of the document that were not asked for.
+	KeysSkipped int  `json:"keysSkipped,omitempty"`
+	Preview     bool `json:"preview,omitempty"`
+	Replace     bool `json:"replace,omitempty"`
+	// From and ExportedAt are those of the export.
+	From       string                `json:"from,omitempty"`
+	ExportedAt int64                 `json:"exportedAt,omitempty"`
+	Changes    map[string]difference `json:"changes,omitempty"`
+}
+
+// difference names what becomes of one collection.
+type difference struct {
+	Added   []string `json:"added"`
+	Changed []string `json:"changed"`
+	Deleted []string `json:"deleted"`
+}
+
+// compare tells what this turn makes of the configuration that there was.
+func (c *change) compare(before *tx) map[string]difference {
+	out := map[string]difference{}
+	for _, of := range [...]struct {
+		name, prefix string
+		show         func(raw []byte) string
+	}{
+		{"connections", connPrefix, func(raw []byte) string {
+			name, provider := gjson.GetBytes(raw, "name").Str, gjson.GetBytes(raw, "provider").Str
+			if name == "" {
+				return provider
+			}
+			return name + " (" + provider + ")"
+		}},
+		{"combos", comboPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "name").Str }},
+		{"customModels", customPrefix, func(raw []byte) string {
+			return gjson.GetBytes(raw, "providerAlias").Str + "/" + gjson.GetBytes(raw, "id").Str
+		}},
+		{"modelAliases", aliasPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "alias").Str }},
+		{"disabledModels", disabledPrefix, func(raw []byte) string { return gjson.GetBytes(raw, "providerAlias").Str }},
+		{"keys", keyPrefix, func(raw []byte) string {
+			if name := gjson.GetBytes(raw, "name").Str; name != "" {
+				return name
+			}
+			return c.o.maskedKey(gjson.GetBytes(raw, "id").Str)
+		}},
+	} {
+		d := difference{[]string{}, []string{}, []string{}}
+		had := map[string][]byte{}
+		for _, r := range before.list(of.prefix) {
+			had[r.Key] = r.Value
+		}
+		for _, r := range c.list(of.prefix) {
+			old, ok := had[r.Key]
+			delete(had, r.Key)
+			switch {
+			case !ok:
+				d.Added = append(d.Added, of.show(r.Value))
+			case c.essence(of.prefix, old) != c.essence(of.prefix, r.Value):
+				d.Changed = append(d.Changed, of.show(r.Value))
+			}
+		}
+		for _, raw := range had {
+			d.Deleted = append(d.Deleted, of.show(raw))
+		}
+		slices.Sort(d.Deleted)
+		out[of.name] = d
+	}
+	settings := difference{[]string{}, []string{}, []string{}}
+	if string(jsonOf(before.settings())) != string(jsonOf(c.settings())) {
+		settings.Changed = append(settings.Changed, "settings")
+	}
+	out["settings"] = settings
+	return out
+}
+
+// essence returns what a person would call the content of a row: without what
+// the machine counts itself, and with its secrets opened, in a digest, since no
+// two seals of one secret are alike.
+func (c *change) essence(prefix string, raw []byte) string {
+	var row map[string]json.RawMessage
+	if json.Unmarshal(raw, &row) != nil {
+		return string(raw)
+	}
+	for _, own := range []string{"generation", "updatedAt", "createdAt", "seq", "seeded", "status", "lastError", "tokenGeneration", "origin", "last4"} {
+		delete(row, own)
+	}
+	if prefix == connPrefix {
+		var conn connRow
+		json.Unmarshal(raw, &conn)
+		plain := map[string]string{}
+		for field, sealed := range conn.Secrets {
+			secret, err := c.o.Keyring.Open(c.id, conn.ID, field, sealed)
+			if err != nil {
+				return string(raw)
+			}
+			plain[field] = secret.Reveal()
+		}
+		row["secrets"] = jsonOf(digestOf(string(jsonOf(plain))))
+	}
+	b, _ := json.Marshal(row)
+	return string(b)
+}
+
+// documentFields are those of a seed document and of an export.
+var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels", "settings"}
+
+// newerBackup refuses an export of a version that is not known here.
+func newerBackup(doc gjson.Result) error {
+	if v := doc.Get("version"); v.Type == gjson.Number && v.Int() > 1 {
+		return notBackup("this backup was made by a newer version of weir")
+	}
+	return nil
+}
+
+// isBackup refuses what is neither an export of weir nor written like a seed
+// document: of another file nothing would be brought in, and with replace
+// everything would be deleted.
+func isBackup(doc gjson.Result) error {
+	if err := newerBackup(doc); err != nil {
+		return err
+	}
+	format, found, other := doc.Get("format"), false, ""
+	doc.ForEach(func(name, _ gjson.Result) bool {
+		if slices.Contains(documentFields[:], name.Str) {
+			found = true
+		} else if !slices.Contains([]string{"format", "version", "machineId", "exportedAt", "keys"}, name.Str) {
+			other = name.Str
+		}
+		return true
+	})
+	switch {
+	case format.Exists() && (format.Str != exportFormat || doc.Get("version").Raw != "1"), !found, !format.Exists() && other != "":
+		return notBackup("this is not a weir backup")
+	}
+	return nil
+}
+
+func notBackup(message string) error {
+	e := apierr.Invalid("document", "%s", message)
+	e.Code = "not_a_backup"
+	return e
+}
+
+// putDocument stores what an import brings, and returns the ids of its keys
+// that are new.
+func (c *change) putDocument(doc *document, keys []store.Key) (made []string, err error) {
 	for i := range doc.conns {
 		got := &doc.conns[i]
 		got.row.Seeded = false
 		var had connRow
 		if c.load(connPrefix+got.row.ID, &had) {
 			if had.Provider != got.row.Provider {
-				return apierr.Invalid("document.connections", "document.connections[%d].id belongs to a connection of another provider", i)
+				return nil, apierr.Invalid("document.connections", "document.connections[%d].id belongs to a connection of another provider", i)
 			}
 			got.row.Secrets, got.row.Last4, got.row.Origin, got.row.Seq, got.row.Seeded = had.Secrets, had.Last4, had.Origin, had.Seq, had.Seeded
 			got.row.Status, got.row.LastError, got.row.TokenGeneration, got.row.CreatedAt = had.Status, had.LastError, had.TokenGeneration, had.CreatedAt
@@ -89,16 +307,16 @@ func (c *change) putDocument(doc *document, keys []store.Key) error {
 			got.row.Status = needsCred
 		}
 		if err := c.o.finishConnection(c.tx, got); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	had := map[string]bool{}
 	for _, k := range c.keys() {
 		had[k.Digest] = true
 	}
-	for _, k := range append(keys, doc.keys...) {
+	for _, k := range keys {
 		if !isKey(&k) {
-			return badKeys()
+			return nil, badKeys()
 		}
 		// One key has one row: what is revoked later is revoked.
 		if _, ok := c.get(keyPrefix + k.ID); !ok && !had[k.Digest] {
@@ -108,6 +326,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) error {
 				k.CreatedAt = c.now
 			}
 			c.putKey(&keyRow{Key: k})
+			made = append(made, k.ID)
 		}
 	}
 	for i := range doc.combos {
@@ -123,7 +342,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) error {
 		c.putCombo(row)
 	}
 	if e := checkCombos(c.combos()); e != nil {
-		return e
+		return nil, e
 	}
 	for _, m := range doc.customs {
 		var row customRow
@@ -141,11 +360,11 @@ func (c *change) putDocument(doc *document, keys []store.Key) error {
 		d.IDs = merged(row.IDs, d.IDs)
 		row.DisabledModels = d
 		if len(d.IDs) > maxHidden {
-			return overfull("models of an alias that are disabled", maxHidden)
+			return nil, overfull("models of an alias that are disabled", maxHidden)
 		}
 		c.putDisabled(&row)
 	}
-	return c.bounded()
+	return made, c.bounded()
 }
 
 // bounded refuses an import that leaves more than may be made one by one.
@@ -177,7 +396,7 @@ func isKey(k *store.Key) bool {
 	ok := len(k.Digest) == 64 && only(k.Digest, lowerDigit) && isRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && plain(k.Name) && len(k.Last4) <= 4 && plain(k.Last4) &&
 		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0
 	for _, s := range k.Scopes {
-		ok = ok && (s == "data" || s == "manage")
+		ok = ok && (s == "data" || s == "manage" || s == "export")
 	}
 	for _, m := range k.Models {
 		ok = ok && m != "" && len(m) <= 320 && plain(m)
@@ -185,8 +404,9 @@ func isKey(k *store.Key) bool {
 	return ok
 }
 
-// dropConfig removes what a replacing import does not bring again.
-func (c *change) dropConfig(doc *document) {
+// dropConfig removes what a replacing import does not bring again, of the
+// collections that the document has.
+func (c *change) dropConfig(doc *document, raw gjson.Result) {
 	keep := map[string]bool{}
 	for i := range doc.conns {
 		var had connRow
@@ -196,8 +416,13 @@ func (c *change) dropConfig(doc *document) {
 	for i := range doc.combos {
 		keep[comboPrefix+doc.combos[i].ID] = true
 	}
-	for _, prefix := range []string{connPrefix, comboPrefix, customPrefix, aliasPrefix, disabledPrefix} {
-		for _, r := range c.list(prefix) {
+	for _, of := range [...][2]string{
+		{connPrefix, "connections"}, {comboPrefix, "combos"}, {customPrefix, "customModels"}, {aliasPrefix, "modelAliases"}, {disabledPrefix, "disabledModels"},
+	} {
+		if v := raw.Get(of[1]); !v.Exists() || v.Type == gjson.Null {
+			continue
+		}
+		for _, r := range c.list(of[0]) {
 			if !keep[r.Key] {
 				c.del(r.Key)
 			}

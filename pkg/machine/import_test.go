@@ -1,11 +1,15 @@
 package machine
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // An import makes no more than may be made one by one, and leaves no trace
@@ -38,7 +42,7 @@ func TestImportsAreBounded(t *testing.T) {
 			w.ok("POST", "/api/models/disabled", `{"providerAlias":"by-hand","ids":["x"]}`)
 			w.ok("POST", "/api/models/disabled", `{"providerAlias":"openai","ids":["by-hand"]}`)
 			before := w.loc.Storage(mid).Dump()
-			status, a := w.api("POST", "/api/import", `{"document":`+doc+`}`)
+			status, a := w.api("POST", "/api/import", `{"document":`+doc+`,"keys":true}`)
 			if status != 409 || a.Get("error.code").Str != "too_many" {
 				t.Fatalf("got %d %s", status, a.Raw[:min(len(a.Raw), 200)])
 			}
@@ -58,13 +62,18 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 	sealed := func(keys string) string {
 		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, exportFormat, keys)
 		out := sealedDoc{Format: sealedFormat, Version: 1, KDF: kdfName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
-		aead, err := exportKey(pass, make([]byte, saltBytes), out.Iterations)
+		key, err := w.obj.derive(w.ctx, []byte(pass), make([]byte, saltBytes), out.Iterations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		aead, err := sealer(key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		out.Ciphertext = base64.RawURLEncoding.EncodeToString(aead.Seal(nil, make([]byte, 12), []byte(d), out.associated()))
 		raw, _ := json.Marshal(out)
-		return fmt.Sprintf(`{"document":%s,"passphrase":%q}`, raw, pass)
+		w.clock.add(time.Minute) // few keys are made of passphrases in one
+		return fmt.Sprintf(`{"document":%s,"passphrase":%q,"keys":true}`, raw, pass)
 	}
 	hex := strings.Repeat("ab", 32)
 	for _, keys := range []string{
@@ -88,4 +97,206 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 			t.Errorf("a revoked key lives on as %s", k.ID)
 		}
 	}
+}
+
+// An export of weir, or what is written like a seed; nothing else, since with
+// replace all would be deleted.
+func TestOnlyBackupsAreImported(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	conn := w.connect(`{"provider":"openai","name":"mine","apiKey":"sk-by-hand-0123456789"}`)
+	for doc, message := range map[string]string{
+		`{}`: "not a weir backup", `{"a":1}`: "not a weir backup", `{"name":"weir","version":"1.0.0","dependencies":{}}`: "not a weir backup",
+		`{"connections":[],"dependencies":{}}`:                        "not a weir backup",
+		`{"format":"other","version":1,"connections":[]}`:             "not a weir backup",
+		`{"format":"weir-export","connections":[]}`:                   "not a weir backup",
+		`{"format":"weir-export","version":2,"connections":[]}`:       "newer version",
+		`{"format":"weir-export-encrypted","version":2,"kdf":"next"}`: "newer version",
+	} {
+		for _, more := range []string{"", `,"replace":true`, `,"preview":true`} {
+			status, a := w.api("POST", "/api/import", `{"document":`+doc+more+`,"passphrase":"a long passphrase"}`)
+			if status != 400 || a.Get("error.code").Str != "not_a_backup" || !strings.Contains(a.Get("error.message").Str, message) {
+				t.Errorf("%s%s: got %d %s", doc, more, status, a.Raw)
+			}
+		}
+	}
+	if m := w.replica(); len(m.Connections) != 1 || m.Connections[0].ID != conn {
+		t.Fatal("the connection is gone")
+	}
+	// What the document does not have stays, also with replace.
+	w.ok("POST", "/api/import", `{"document":{"combos":[{"name":"fast","models":["openai/x"]}]},"replace":true}`)
+	if m := w.replica(); len(m.Connections) != 1 || len(m.Combos) != 1 {
+		t.Errorf("%d connections and %d combos", len(m.Connections), len(m.Combos))
+	}
+	w.ok("POST", "/api/import", `{"document":{"format":"weir-export","version":1,"connections":[]},"replace":true}`)
+	if m := w.replica(); len(m.Connections) != 0 || len(m.Combos) != 1 {
+		t.Errorf("%d connections and %d combos after a replacement of the connections", len(m.Connections), len(m.Combos))
+	}
+}
+
+func TestImportPreviewChangesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	keep := w.connect(`{"provider":"openai","name":"keep","apiKey":"sk-keep-0123456789"}`)
+	w.connect(`{"provider":"openai","name":"go","apiKey":"sk-go-0123456789"}`)
+	w.ok("POST", "/api/combos", `{"name":"old","models":["openai/x"]}`)
+	w.ok("PUT", "/api/models/alias", `{"alias":"same","model":"openai/x"}`)
+	before := w.loc.Storage(mid).Dump()
+	doc := `{"connections":[{"id":"` + keep + `","provider":"openai","name":"keep","apiKey":"sk-another-0123456789"},{"provider":"anthropic","name":"new","apiKey":"sk-new-0123456789"}],` +
+		`"combos":[],"modelAliases":{"same":"openai/x"},"apiKeys":["sk-abcdefgh12"],"settings":{"strategy":"round-robin"}}`
+	status, a := w.api("POST", "/api/import", `{"document":`+doc+`,"replace":true,"preview":true}`)
+	want := `{"connections":{"added":["new (anthropic)"],"changed":["keep (openai)"],"deleted":["go (openai)"]},"combos":{"added":[],"changed":[],"deleted":["old"]},"keys":{"added":[],"changed":[],"deleted":[]}`
+	got := a.Get("body.changes")
+	if status != 200 || !a.Get("body.preview").Bool() || a.Get("body.keysSkipped").Int() != 1 ||
+		`{"connections":`+got.Get("connections").Raw+`,"combos":`+got.Get("combos").Raw+`,"keys":`+got.Get("keys").Raw != want ||
+		got.Get("settings.changed.0").Str != "settings" || len(got.Get("modelAliases.changed").Array())+len(got.Get("modelAliases.added").Array()) != 0 {
+		t.Errorf("got %d %s", status, a.Raw)
+	}
+	for _, secret := range []string{"sk-another", "sk-new", "abcdefgh12"} {
+		if strings.Contains(a.Raw, secret) {
+			t.Errorf("the preview shows %s: %s", secret, a.Raw)
+		}
+	}
+	if after := w.loc.Storage(mid).Dump(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("the preview changed rows")
+	}
+	tag := func(tag string) func(*Envelope) { return func(e *Envelope) { e.IfMatch = tag } }
+	w.ok("POST", "/api/combos", `{"name":"meanwhile","models":["openai/x"]}`)
+	if status, a := w.api("POST", "/api/import", `{"document":`+doc+`,"replace":true}`, tag(a.Get("etag").Str)); status != 412 {
+		t.Fatalf("with a stale ETag: got %d %s", status, a.Raw)
+	}
+	_, a = w.api("POST", "/api/import", `{"document":`+doc+`,"replace":true,"preview":true}`)
+	w.ok("POST", "/api/import", `{"document":`+doc+`,"replace":true,"keys":true}`, tag(a.Get("etag").Str))
+	if m := w.replica(); len(m.Connections) != 2 || len(m.Combos) != 0 || len(m.Keys) != 2 {
+		t.Errorf("%d connections, %d combos, %d keys", len(m.Connections), len(m.Combos), len(m.Keys))
+	}
+}
+
+func TestImportedKeysAreNamedInTheAudit(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.ok("POST", "/api/import", `{"document":{"apiKeys":["sk-abcdefgh12","sk-abcdefgh34"]}}`)
+	if n := len(w.replica().Keys); n != 1 {
+		t.Errorf("%d keys without \"keys\": true", n)
+	}
+	w.ok("POST", "/api/import", `{"document":{"apiKeys":["sk-abcdefgh12","sk-abcdefgh34"]},"keys":true}`)
+	rec := w.ok("GET", "/api/audit", "").Get("data.0")
+	target := rec.Get("target").Str
+	if !strings.HasPrefix(target, "2 keys: ") || !strings.Contains(rec.Get("fields").Raw, `"keys"`) {
+		t.Errorf("got %s", rec.Raw)
+	}
+	for _, k := range w.replica().Keys[1:] {
+		if !strings.Contains(target, w.obj.maskedKey(k.ID)) {
+			t.Errorf("%s does not name the key %s", target, w.obj.maskedKey(k.ID))
+		}
+	}
+}
+
+// Security F4: with a key made in an old session, everything could be had.
+func TestStepUp(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	boss := w.ok2("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
+	exporter := w.ok2("POST", "/api/keys", `{"scopes":["manage","export"]}`).Get("id").Str
+	who := func(key, signIn string) func(*Envelope) {
+		return func(e *Envelope) { e.KeyID, e.SignIn = key, signIn }
+	}
+	const export, imports = `{"passphrase":"a long passphrase"}`, `{"document":{"combos":[]}}`
+	for _, tt := range []struct {
+		name, key, signIn, path, body string
+		status                        int
+		code                          string
+	}{
+		{"data key, old session", "", SignInOld, "/api/keys", `{}`, 201, ""},
+		{"manage key, old session", "", SignInOld, "/api/keys", `{"scopes":["manage"]}`, 403, "reauth_required"},
+		{"export key, old session of a key", boss, SignInOld, "/api/keys", `{"scopes":["manage","export"]}`, 403, "scope_required"},
+		{"manage key, fresh session", "", SignInLately, "/api/keys", `{"scopes":["manage"]}`, 201, ""},
+		{"export key, fresh session of a key", boss, SignInLately, "/api/keys", `{"scopes":["manage","export"]}`, 201, ""},
+		{"manage key by a key", boss, "", "/api/keys", `{"scopes":["manage"]}`, 201, ""},
+		{"export key by a manage key", boss, "", "/api/keys", `{"scopes":["export"]}`, 403, "scope_required"},
+		{"export key by an export key", exporter, "", "/api/keys", `{"scopes":["export"]}`, 201, ""},
+		{"import, old session", "", SignInOld, "/api/import", imports, 403, "reauth_required"},
+		{"preview, old session", "", SignInOld, "/api/import", `{"document":{"combos":[]},"preview":true}`, 200, ""},
+		{"import, fresh session", boss, SignInLately, "/api/import", imports, 200, ""},
+		{"import by a key", boss, "", "/api/import", imports, 200, ""},
+		{"export by the operator", "", "", "/api/export", export, 200, ""},
+		{"export by a manage key", boss, "", "/api/export", export, 403, "scope_required"},
+		{"export by an export key", exporter, "", "/api/export", export, 200, ""},
+		{"export, fresh session of a key", boss, SignInLately, "/api/export", export, 200, ""},
+	} {
+		if status, a := w.api("POST", tt.path, tt.body, who(tt.key, tt.signIn)); statusOf(status, a.Get("status").Int()) != tt.status || a.Get("error.code").Str != tt.code {
+			t.Errorf("%s: got %d %s", tt.name, status, a.Raw)
+		}
+	}
+}
+
+func TestFewKeysAreMadeOfPassphrases(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	made := 0
+	w.obj.DeriveKey = func(_ context.Context, pass, salt []byte, n int) ([]byte, error) {
+		made++
+		return make([]byte, 32), nil
+	}
+	refused := 0
+	for range 20 {
+		if status, a := w.api("POST", "/api/export", `{"passphrase":"a long passphrase"}`); status == 429 && a.Get("error.retryAfterMs").Int() > 0 {
+			refused++
+		}
+	}
+	if made != deriveMost || refused != 20-deriveMost {
+		t.Errorf("%d made, %d refused", made, refused)
+	}
+	w.clock.add(time.Minute)
+	w.ok("POST", "/api/export", `{"passphrase":"a long passphrase"}`)
+}
+
+// Security F7: every isolate reads all of it.
+func TestReplicaIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	var models []string
+	for i := range 2000 {
+		models = append(models, fmt.Sprintf("%0250d", i))
+	}
+	body, _ := json.Marshal(map[string]any{"provider": "openai", "apiKey": "sk-0123456789abcdef", "providerSpecificData": map[string]any{"enabledModels": models}})
+	last, ids := 0, []string{}
+	for range 8 {
+		status, a := w.api("POST", "/api/providers", string(body))
+		if last = status; status != 200 {
+			if status != 413 || a.Get("error.code").Str != "machine_too_large" {
+				t.Fatalf("got %d %s", status, a.Raw)
+			}
+			break
+		}
+		ids = append(ids, a.Get("body.id").Str)
+	}
+	size := len(encode(w.replica()))
+	if last != 413 || len(ids) < 2 || size > maxReplica {
+		t.Fatalf("status %d after %d connections, %d bytes", last, len(ids), size)
+	}
+	if status, a := w.api("POST", "/api/import", `{"document":{"connections":[`+string(body)+`]}}`); status != 413 {
+		t.Errorf("an import: got %d %s", status, a.Raw)
+	}
+	w.ok("POST", "/api/keys", `{"name":"small things fit"}`)
+	if status, _ := w.api("DELETE", "/api/providers/"+ids[0], ""); status != 200 {
+		t.Errorf("the machine cannot be made smaller: %d", status)
+	}
+	if status, a := w.api("POST", "/api/providers", string(body)); status != 200 {
+		t.Errorf("no room after one was removed: %d %s", status, a.Raw[:min(300, len(a.Raw))])
+	}
+}
+
+func statusOf(outer int, inner int64) int {
+	if outer == 200 && inner != 0 {
+		return int(inner)
+	}
+	return outer
+}
+
+// ok2 is ok for a call that is answered with another 2xx.
+func (w *world) ok2(method, path, body string) gjson.Result {
+	w.Helper()
+	_, a := w.api(method, path, body)
+	return a.Get("body")
 }

@@ -97,10 +97,10 @@ func (o *Object) tellRegistry(r *request, m machineRow) error {
 
 // readScopes reads the scopes of a key; none means data.
 func readScopes(in *input) []string {
-	scopes, _ := in.texts("scopes", 2, 20)
+	scopes, _ := in.texts("scopes", 3, 20)
 	for _, s := range scopes {
-		if s != "data" && s != "manage" {
-			in.fail("scopes", "may have data and manage")
+		if s != "data" && s != "manage" && s != "export" {
+			in.fail("scopes", "may have data, manage and export")
 		}
 	}
 	return scopes

@@ -48,6 +48,9 @@ type Object struct {
 	// SignRS256 signs with a PKCS#8 key, for Google service accounts. Nil
 	// leaves those without a refresh.
 	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
+	// DeriveKey makes a key of 32 bytes by PBKDF2 with SHA-256, without holding up
+	// others. Nil does it in place.
+	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
 	// Dialer opens the connections to proxies; nil where there are no sockets.
 	// Proxy is the operator's, for connections without one of their own.
 	Dialer connect.Dialer

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,18 +16,67 @@ import (
 // Envelope is a management call as it reaches the object with the operation
 // "manage". The answer is an Answer, or a failure.
 type Envelope struct {
-	Method     string            `json:"method"`
-	Route      string            `json:"route"` // pattern, "/api/providers/{id}"
-	Params     []string          `json:"params,omitempty"`
-	Query      map[string]string `json:"query,omitempty"`
-	Body       json.RawMessage   `json:"body,omitempty"`
-	IfMatch    string            `json:"ifMatch,omitempty"`
-	KeyID      string            `json:"keyId,omitempty"` // of the caller; "" is the operator
-	MutationID string            `json:"mutationId,omitempty"`
+	Method  string            `json:"method"`
+	Route   string            `json:"route"` // pattern, "/api/providers/{id}"
+	Params  []string          `json:"params,omitempty"`
+	Query   map[string]string `json:"query,omitempty"`
+	Body    json.RawMessage   `json:"body,omitempty"`
+	IfMatch string            `json:"ifMatch,omitempty"`
+	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" is the operator
+	// SignIn tells of a session of the dashboard when it was signed in to:
+	// SignInOld or SignInLately; "" is a key or token.
+	SignIn     string `json:"signIn,omitempty"`
+	MutationID string `json:"mutationId,omitempty"`
 	// Session and RedirectURI are those of an authorization that begins: the
 	// gateway's own, never the caller's text.
 	Session     string `json:"session,omitempty"`
 	RedirectURI string `json:"redirectUri,omitempty"`
+}
+
+// The values of Envelope.SignIn.
+const (
+	SignInOld    = "old"
+	SignInLately = "lately" // within five minutes
+)
+
+// ErrSignInAgain asks for a recent sign-in.
+func ErrSignInAgain() error {
+	return apierr.New(403, "reauth_required", "sign in again to do this: the last sign-in is more than five minutes ago")
+}
+
+// signedIn refuses what needs a recent sign-in to the holder of a session
+// without one.
+func (c *change) signedIn() error {
+	if c.env.SignIn == SignInOld {
+		return ErrSignInAgain()
+	}
+	return nil
+}
+
+// mayExport refuses to export secrets, and to let others do so, to a key that
+// has no scope for it. A session that was signed in to lately may.
+func (c *change) mayExport() error {
+	if c.env.KeyID == "" || c.env.SignIn == SignInLately {
+		return nil
+	}
+	var k keyRow
+	if c.load(keyPrefix+c.env.KeyID, &k) && slices.Contains(k.Scopes, "export") {
+		return nil
+	}
+	return apierr.New(403, "scope_required", "this needs a key with the scope export, or a recent sign-in to the dashboard")
+}
+
+// mayGrant refuses to make a key with scopes that the caller may not give.
+func (c *change) mayGrant(scopes []string) error {
+	if slices.Contains(scopes, "export") {
+		if err := c.mayExport(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(scopes, "export") || slices.Contains(scopes, "manage") {
+		return c.signedIn()
+	}
+	return nil
 }
 
 // Answer is a management answer: its status, the generation of what it shows
@@ -127,6 +177,9 @@ func (o *Object) manage(r *request) (any, error) {
 			return a, err
 		}
 		body, err := m.handle(c)
+		if err == nil {
+			err = r.small(o)
+		}
 		if err != nil {
 			return nil, err
 		}

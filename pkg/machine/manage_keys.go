@@ -94,6 +94,9 @@ func (c *change) keyCreate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
+	if err := c.mayGrant(row.Scopes); err != nil {
+		return nil, err
+	}
 	if err := c.match(c.changed("keys")); err != nil {
 		return nil, err
 	}

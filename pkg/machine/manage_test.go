@@ -380,7 +380,7 @@ func TestExportAndImport(t *testing.T) {
 	if status, _ := other.api("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery"}`, weak)); status != 400 {
 		t.Error("a changed head is accepted")
 	}
-	other.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery","replace":true}`, sealed.Raw))
+	other.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s,"passphrase":"correct horse battery","replace":true,"keys":true}`, sealed.Raw))
 	after := other.replica()
 	c := snapshotConn(after, conn)
 	if c == nil || snapshotConn(after, gone) != nil {

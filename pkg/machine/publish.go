@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/apierr"
 )
 
 const (
@@ -137,6 +139,32 @@ func (o *Object) publish(r *request) {
 	if r.commit() != nil {
 		r.reload(o.Now())
 	}
+}
+
+// maxReplica is how large a replica may be made, in bytes. Every isolate that
+// serves the machine reads all of it.
+const maxReplica = 2 << 20
+
+// small refuses a change that makes the replica larger than it may be. One that
+// is too large already may become smaller.
+func (r *request) small(o *Object) error {
+	if !r.moved {
+		return nil
+	}
+	grown := 0
+	for _, row := range r.writes {
+		grown += len(row)
+	}
+	if r.meta.Size > 0 && r.meta.Size+grown <= maxReplica {
+		r.meta.Size += grown
+		return nil
+	}
+	size := len(encode(r.replica()))
+	r.meta.Size = size
+	if size <= maxReplica || size < len(encode(o.begin(r.st, r.id).replica())) {
+		return nil
+	}
+	return apierr.New(413, "machine_too_large", "with this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used", maxReplica>>20)
 }
 
 // snapshot gives the machine to the data plane: {"same":true} when the caller

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/pbkdf2"
@@ -116,8 +117,7 @@ func (c *change) exportSealed() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	d, err := c.document(true)
-	if err != nil {
+	if err := c.mayExport(); err != nil {
 		return nil, err
 	}
 	salt, nonce := make([]byte, saltBytes), make([]byte, 12)
@@ -127,7 +127,11 @@ func (c *change) exportSealed() (any, error) {
 		}
 	}
 	out := sealedDoc{Format: sealedFormat, Version: 1, KDF: kdfName, Iterations: kdfIterations}
-	aead, err := exportKey(pass, salt, out.Iterations)
+	aead, err := c.exportKey(pass, salt, out.Iterations)
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.document(true)
 	if err != nil {
 		return nil, err
 	}
@@ -149,11 +153,50 @@ func passphrase(in *input) string {
 	return v.Str
 }
 
-func exportKey(pass string, salt []byte, iterations int) (cipher.AEAD, error) {
-	key, err := pbkdf2.Key(sha256.New, pass, salt, iterations, 32)
+// deriveMost is the number of keys that are made of passphrases in a minute:
+// each costs about a tenth of a second.
+const deriveMost = 5
+
+// exportKey makes the key of an export. Others may change the machine meanwhile:
+// the turn begins anew, and the caller's key is looked up again.
+func (c *change) exportKey(pass string, salt []byte, iterations int) (cipher.AEAD, error) {
+	minute := c.now / minuteMs
+	if c.meta.DeriveAt != minute {
+		c.meta.DeriveAt, c.meta.Derives = minute, 0
+	}
+	if c.meta.Derives >= deriveMost {
+		e := apierr.New(429, "rate_limit_exceeded", "at most %d exports and imports with a passphrase a minute", deriveMost)
+		e.RetryAfter = msec((minute+1)*minuteMs - c.now)
+		return nil, e
+	}
+	c.meta.Derives++
+	if err := c.commit(); err != nil {
+		return nil, err
+	}
+	key, err := c.o.derive(c.ctx, []byte(pass), salt, iterations)
+	c.reload(c.o.Now())
 	if err != nil {
 		return nil, fmt.Errorf("derive the export key: %w", err)
 	}
+	if !c.exists() {
+		return nil, errGone()
+	}
+	if c.env.KeyID != "" {
+		if err := c.stillAllowed(); err != nil {
+			return nil, err
+		}
+	}
+	return sealer(key)
+}
+
+func (o *Object) derive(ctx context.Context, pass, salt []byte, iterations int) ([]byte, error) {
+	if o.DeriveKey != nil {
+		return o.DeriveKey(ctx, pass, salt, iterations)
+	}
+	return pbkdf2.Key(sha256.New, string(pass), salt, iterations, 32)
+}
+
+func sealer(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("derive the export key: %w", err)
@@ -162,14 +205,14 @@ func exportKey(pass string, salt []byte, iterations int) (cipher.AEAD, error) {
 }
 
 // openDoc decrypts an encrypted export.
-func openDoc(in *input, raw string) []byte {
-	refuse := func() []byte {
+func (c *change) openDoc(in *input, raw string) ([]byte, error) {
+	refuse := func() ([]byte, error) {
 		in.fail("document", "cannot be opened with this passphrase")
-		return nil
+		return nil, in.failed()
 	}
 	pass := passphrase(in)
-	if in.err != nil {
-		return nil
+	if err := in.failed(); err != nil {
+		return nil, err
 	}
 	var s sealedDoc
 	if json.Unmarshal([]byte(raw), &s) != nil || s.KDF != kdfName || s.Version != 1 || s.Iterations < 1000 || s.Iterations > kdfIterations {
@@ -182,13 +225,13 @@ func openDoc(in *input, raw string) []byte {
 	if err1 != nil || err2 != nil || err3 != nil || len(nonce) != 12 || len(salt) < saltBytes {
 		return refuse()
 	}
-	aead, err := exportKey(pass, salt, s.Iterations)
+	aead, err := c.exportKey(pass, salt, s.Iterations)
 	if err != nil {
-		return refuse()
+		return nil, err
 	}
 	plain, err := aead.Open(nil, nonce, text, s.associated())
 	if err != nil {
 		return refuse()
 	}
-	return plain
+	return plain, nil
 }

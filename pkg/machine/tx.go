@@ -40,6 +40,10 @@ type meta struct {
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted anew when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count
 	Probes  int   `json:"probes,omitempty"`
+	Size    int   `json:"size,omitempty"` // of the replica, at most; 0 when it is not known
+	// DeriveAt is the minute in which Derives keys were made of passphrases.
+	DeriveAt int64 `json:"deriveAt,omitempty"`
+	Derives  int   `json:"derives,omitempty"`
 }
 
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.

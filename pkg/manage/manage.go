@@ -52,6 +52,12 @@ func envelope(c *auth.Call) (env machine.Envelope, err error) {
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}
+	switch c.SignIn {
+	case auth.SignedIn:
+		env.SignIn = machine.SignInOld
+	case auth.SignedInLately:
+		env.SignIn = machine.SignInLately
+	}
 	if env.MutationID, err = mutationID(c); err != nil {
 		return env, err
 	}

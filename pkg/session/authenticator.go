@@ -14,6 +14,7 @@ import (
 const freshMs = 5 * 60 * 1000
 
 // fresh are the routes that ask for the credential again (reliability T33).
+// The object asks for it too, for keys that manage and for imports.
 var fresh = [...]struct{ method, route string }{
 	{"DELETE", "/api/machines/{id}"},
 	{"POST", "/api/export"},
@@ -40,16 +41,25 @@ func (a *Authenticator) Manage(ctx context.Context, r *edge.Request, pathMachine
 	if err != nil {
 		return nil, err
 	}
+	signIn := auth.SignedIn
+	if a.lately(row) {
+		signIn = auth.SignedInLately
+	}
 	if row.Key == nil {
 		if !auth.IsMachineID(pathMachine) {
 			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
 		}
-		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine, SignIn: signIn}, nil
 	}
 	if pathMachine != "" && pathMachine != t.home {
 		return nil, refused()
 	}
-	return &auth.Call{Request: r, Key: row.Key, MachineID: t.home}, nil
+	return &auth.Call{Request: r, Key: row.Key, MachineID: t.home, SignIn: signIn}, nil
+}
+
+// lately reports whether the credential was shown in the last five minutes.
+func (a *Authenticator) lately(row *machine.Session) bool {
+	return a.Sessions.Now().UnixMilli() < row.AuthAt+freshMs
 }
 
 // Operator is auth.Authenticator's, or admits the operator's session.
@@ -93,8 +103,8 @@ func (a *Authenticator) admit(ctx context.Context, r *edge.Request, t ticket) (*
 		return nil, err
 	}
 	for _, f := range fresh {
-		if f.method == r.Method && f.route == r.Trace.Route && a.Sessions.Now().UnixMilli() >= row.AuthAt+freshMs {
-			return nil, apierr.New(403, "reauth_required", "sign in again to do this: the last sign-in is more than five minutes ago")
+		if f.method == r.Method && f.route == r.Trace.Route && !a.lately(row) {
+			return nil, machine.ErrSignInAgain()
 		}
 	}
 	return row, nil

@@ -162,3 +162,15 @@ func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 	}
 	return e.body, nil
 }
+
+// DeriveKey makes a key of 32 bytes by PBKDF2 with SHA-256, by the platform's
+// WebCrypto.
+func DeriveKey(_ context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
+	op, ch := begin()
+	hostDerive(op, ptr(passphrase), int32(len(passphrase)), ptr(salt), int32(len(salt)), int32(iterations))
+	e := <-ch
+	if e.kind != opOK {
+		return nil, fmt.Errorf("derive a key: %s", e.head)
+	}
+	return e.body, nil
+}

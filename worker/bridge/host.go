@@ -87,6 +87,9 @@ func hostDecode(label unsafe.Pointer, labelLen int32, raw unsafe.Pointer, n int3
 //go:wasmimport host decoded
 func hostDecoded(out unsafe.Pointer)
 
+//go:wasmimport host derive
+func hostDerive(op int32, pass unsafe.Pointer, passLen int32, salt unsafe.Pointer, saltLen, iterations int32)
+
 //go:wasmimport host sign
 func hostSign(op int32, key unsafe.Pointer, keyLen int32, data unsafe.Pointer, dataLen int32)
 
