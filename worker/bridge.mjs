@@ -27,7 +27,7 @@ const dataFields = [
   "openai-beta", "x-provider", "x-model", "x-weir-internal-models-fetch",
 ];
 const managementFields = [
-  ...dataFields, "cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token",
+  ...dataFields, "cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token", "cf-connecting-ip",
 ];
 
 // Tools' own fields that go on to an upstream of the client's dialect: open

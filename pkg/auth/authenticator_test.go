@@ -18,12 +18,19 @@ const adminToken = "operator-token-operator-token-123"
 
 // loader has machines, and counts the look-ups.
 type loader struct {
+	known  int // of gets, by Known
 	have   map[string]*store.Machine
 	newer  map[string]*store.Machine // what Confirm and a due Revalidate find
 	err    error
 	gets   []string
 	forced int
 	due    bool
+}
+
+// Known is asked for machines that anybody may have made up.
+func (l *loader) Known(ctx context.Context, id string) (*snapshot.Machine, error) {
+	l.known++
+	return l.Get(ctx, id)
 }
 
 func (l *loader) Get(_ context.Context, id string) (*snapshot.Machine, error) {
@@ -361,5 +368,21 @@ func BenchmarkData(b *testing.B) {
 type one struct{ m *snapshot.Machine }
 
 func (o one) Get(context.Context, string) (*snapshot.Machine, error)     { return o.m, nil }
+func (o one) Known(context.Context, string) (*snapshot.Machine, error)   { return o.m, nil }
 func (o one) Revalidate(context.Context, string)                         {}
 func (o one) Confirm(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }
+
+// Security F5: whoever makes up a machine must not have its object asked.
+func TestMachinesThatMayBeMadeUpAreLookedForInKVAlone(t *testing.T) {
+	for name, key := range map[string]string{"without a key": "", "two-part key": oldKey} {
+		l := &loader{}
+		a := Authenticator{Machines: l, KeySecret: []byte("s"), Now: time.Now}
+		r := &edge.Request{Path: "/v1/models"}
+		if key != "" {
+			r.Header = edge.Header{{Name: "authorization", Value: "Bearer " + key}}
+		}
+		if _, err := a.Data(context.Background(), r, "zzzzzzzz01234567"); err == nil || l.known != 1 || len(l.gets) != 1 {
+			t.Errorf("%s: %v, looked %d times, %d in KV first", name, err, len(l.gets), l.known)
+		}
+	}
+}

@@ -113,8 +113,7 @@ var registryOps = [...]struct {
 	{"session.open", (*Object).sessionOpen},
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},
-	{"session.admit", (*Object).sessionAdmit},
-	{"session.passed", (*Object).sessionPassed},
+	{"session.failed", (*Object).sessionFailed},
 }
 
 // Handle serves one call. The answer is JSON; a failure is

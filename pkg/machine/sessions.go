@@ -15,8 +15,7 @@ import (
 //	session.open   SessionOpen                200 Session
 //	session.check  {"digest","bound"}         200 Session; 401
 //	session.end    {"digest","all":false}     200 {}
-//	session.admit  {"account"}                200 {}; 429        (registry)
-//	session.passed {"account"}                200 {}             (registry)
+//	session.failed {"from"}                   200 {}; 429        (registry)
 
 const (
 	sessionPrefix = "session:"
@@ -28,11 +27,9 @@ const (
 	sessionTouch = minuteMs
 
 	attemptWindow = 15 * minuteMs
-	attemptMost   = 10  // of one account in a window
-	attemptAll    = 100 // of all accounts in a window
+	attemptMost   = 10  // wrong ones from one address in a window
 	attemptLocks  = 4   // doublings of the wait
 	maxAttempts   = 500 // rows; the oldest give way
-	everyAccount  = "*"
 )
 
 // SessionOpen asks for a session.
@@ -173,80 +170,63 @@ func (o *Object) sessionEnd(r *request) (any, error) {
 	return struct{}{}, nil
 }
 
-// attemptRow counts the attempts to sign in to an account.
+// attemptRow counts the wrong attempts to sign in from an address.
 type attemptRow struct {
 	From  int64 `json:"from"` // of the window
 	Count int   `json:"count"`
-	Until int64 `json:"until,omitempty"` // nothing is judged before
+	Until int64 `json:"until,omitempty"` // more are not told apart before
 	Locks int   `json:"locks,omitempty"`
 }
 
-// sessionAdmit counts an attempt before it is judged, so that guesses sent at
-// once are counted too. Beyond the limit nothing is judged for a quarter of an
-// hour, then twice as long, up to four hours.
-func (o *Object) sessionAdmit(r *request) (any, error) {
-	account, err := r.account()
-	if err != nil {
-		return nil, err
-	}
-	rows := r.list(attemptPrefix)
-	if len(rows) >= maxAttempts {
-		each(r.tx, attemptPrefix, func(_ string, a attemptRow) bool { return max(a.From+attemptWindow, a.Until) < r.now })
-	}
-	for _, limit := range [...]struct {
-		account string
-		most    int
-	}{{everyAccount, attemptAll}, {account, attemptMost}} {
-		name := attemptPrefix + limit.account
-		var a attemptRow
-		r.load(name, &a)
-		if a.Until > r.now {
-			return nil, tooMany(a.Until - r.now)
-		}
-		if r.now >= a.From+attemptWindow || a.From > r.now {
-			if r.now > a.Until+dayMs {
-				a.Locks = 0
-			}
-			a.From, a.Count = r.now, 0
-		}
-		if a.Count++; a.Count > limit.most {
-			wait := attemptWindow << min(a.Locks, attemptLocks)
-			a.Count, a.Locks, a.Until = 0, a.Locks+1, r.now+wait
-			r.put(name, a)
-			if err := r.commit(); err != nil {
-				return nil, err
-			}
-			return nil, tooMany(wait)
-		}
-		r.put(name, a)
-	}
-	return struct{}{}, nil
-}
-
-// sessionPassed forgets the attempts of an account: the last one was right.
-func (o *Object) sessionPassed(r *request) (any, error) {
-	account, err := r.account()
-	if err != nil {
-		return nil, err
-	}
-	r.del(attemptPrefix + account)
-	var all attemptRow
-	if r.load(attemptPrefix+everyAccount, &all) && all.Count > 0 {
-		all.Count--
-		r.put(attemptPrefix+everyAccount, all)
-	}
-	return struct{}{}, nil
-}
-
-// account gives the account of an attempt: "operator", or a machineId.
-func (r *request) account() (string, error) {
+// sessionFailed counts a wrong attempt to sign in. Beyond the limit the address
+// is told to wait a quarter of an hour, then twice as long, up to four hours.
+// Only wrong attempts are counted and only they are held up, by address: what
+// is right has 128 bits at least and cannot be guessed.
+func (o *Object) sessionFailed(r *request) (any, error) {
 	var in struct {
-		Account string `json:"account"`
+		From string `json:"from"`
 	}
-	if json.Unmarshal(r.body, &in) != nil || in.Account != "operator" && !isMachineID(in.Account) {
-		return "", apierr.Invalid("account", "not an account")
+	if json.Unmarshal(r.body, &in) != nil || len(in.From) != 32 || !only(in.From, lowerDigit) {
+		return nil, apierr.Invalid("from", "not a digest")
 	}
-	return in.Account, nil
+	if rows := r.list(attemptPrefix); len(rows) >= maxAttempts {
+		oldest, at := "", int64(0)
+		for _, row := range rows {
+			var a attemptRow
+			json.Unmarshal(row.Value, &a)
+			if last := max(a.From+attemptWindow, a.Until); last < r.now {
+				r.del(row.Key)
+			} else if oldest == "" || last < at {
+				oldest, at = row.Key, last
+			}
+		}
+		if len(r.order) == 0 {
+			r.del(oldest)
+		}
+	}
+	name := attemptPrefix + in.From
+	var a attemptRow
+	r.load(name, &a)
+	if a.Until > r.now {
+		return nil, tooMany(a.Until - r.now)
+	}
+	if r.now >= a.From+attemptWindow || a.From > r.now {
+		if r.now > a.Until+dayMs {
+			a.Locks = 0
+		}
+		a.From, a.Count = r.now, 0
+	}
+	if a.Count++; a.Count > attemptMost {
+		wait := attemptWindow << min(a.Locks, attemptLocks)
+		a.Count, a.Locks, a.Until = 0, a.Locks+1, r.now+wait
+		r.put(name, a)
+		if err := r.commit(); err != nil {
+			return nil, err
+		}
+		return nil, tooMany(wait)
+	}
+	r.put(name, a)
+	return struct{}{}, nil
 }
 
 func tooMany(waitMs int64) error {

@@ -33,7 +33,7 @@ func (s *Sessions) Wrap() *Authenticator { return &Authenticator{s.Credentials, 
 // Manage is auth.Authenticator's, or admits the session's owner: the operator
 // to the machine of the path, the holder of a key to its own.
 func (a *Authenticator) Manage(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error) {
-	t, ok := standsIn(r)
+	t, ok := a.Sessions.standsIn(r)
 	if !ok {
 		return a.credentials.Manage(ctx, r, pathMachine)
 	}
@@ -64,7 +64,7 @@ func (a *Authenticator) lately(row *machine.Session) bool {
 
 // Operator is auth.Authenticator's, or admits the operator's session.
 func (a *Authenticator) Operator(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error) {
-	t, ok := standsIn(r)
+	t, ok := a.Sessions.standsIn(r)
 	if !ok {
 		return a.credentials.Operator(ctx, r, pathMachine)
 	}
@@ -79,11 +79,11 @@ func (a *Authenticator) Operator(ctx context.Context, r *edge.Request, pathMachi
 }
 
 // standsIn gives the session that a call without a credential comes with.
-func standsIn(r *edge.Request) (ticket, bool) {
+func (s *Sessions) standsIn(r *edge.Request) (ticket, bool) {
 	if r.Header.Get("authorization") != "" || r.Header.Get("x-api-key") != "" {
 		return ticket{}, false
 	}
-	return readCookie(r.Header)
+	return s.readCookie(r.Header)
 }
 
 // admit checks where the call comes from, then the session.

@@ -29,7 +29,17 @@ type ticket struct {
 	id   string
 }
 
-func (t ticket) cookie() string { return cookieName + "=" + t.home + "." + t.id + cookieTail }
+// cookie is home, id and a MAC of both, so that nobody can make the gateway ask
+// an object that he has made up.
+func (s *Sessions) cookie(t ticket) string {
+	return cookieName + "=" + t.home + "." + t.id + "." + s.mac(t) + cookieTail
+}
+
+func (s *Sessions) mac(t ticket) string {
+	mac := hmac.New(sha256.New, s.KeySecret)
+	mac.Write([]byte("session:" + t.home + "." + t.id))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
 
 func (t ticket) digest() string {
 	sum := sha256.Sum256([]byte(t.id))
@@ -37,8 +47,9 @@ func (t ticket) digest() string {
 }
 
 // readCookie finds the one cookie of a session. Two of them, which no browser
-// sends, count as none.
-func readCookie(h edge.Header) (t ticket, ok bool) {
+// sends, count as none, and so does one that was not made here.
+func (s *Sessions) readCookie(h edge.Header) (t ticket, ok bool) {
+	var mac string
 	found := 0
 	for _, f := range h {
 		if f.Name != "cookie" {
@@ -51,6 +62,7 @@ func readCookie(h edge.Header) (t ticket, ok bool) {
 			}
 			found++
 			t.home, t.id, _ = strings.Cut(value, ".")
+			t.id, mac, _ = strings.Cut(t.id, ".")
 		}
 	}
 	if found != 1 || t.home != machine.RegistryID && !auth.IsMachineID(t.home) || len(t.id) != idLen {
@@ -61,7 +73,7 @@ func readCookie(h edge.Header) (t ticket, ok bool) {
 			return ticket{}, false
 		}
 	}
-	return t, true
+	return t, hmac.Equal([]byte(mac), []byte(s.mac(t)))
 }
 
 // sameOrigin admits a mutation that a page of this gateway sends. A form

@@ -349,12 +349,13 @@ func TestWhatCannotBeUndoneAsksAgain(t *testing.T) {
 	}
 }
 
-// However many guesses are made, and from wherever, ten of a window are judged.
-func TestAttemptsAreLimited(t *testing.T) {
+// Of wrong guesses ten of a window are told apart for each address; what is
+// right always passes, so nobody keeps the operator out.
+func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 	w := newWorld(t)
-	judged := func(n int) (judged int) {
+	judged := func(n int, address string) (judged int) {
 		for i := range n {
-			_, _, status := w.signIn(fmt.Sprintf("guess-%d-0123456789abcdef0123456789abcdef", i), "cf-connecting-ip", fmt.Sprint(i))
+			_, _, status := w.signIn(fmt.Sprintf("guess-%d-0123456789abcdef0123456789abcdef", i), "cf-connecting-ip", address, "x-forwarded-for", fmt.Sprint(i))
 			if status == 401 {
 				judged++
 			} else if status != 429 {
@@ -363,52 +364,98 @@ func TestAttemptsAreLimited(t *testing.T) {
 		}
 		return judged
 	}
-	if got := judged(500); got != 10 {
+	if got := judged(500, "192.0.2.1"); got != 10 {
 		t.Errorf("got %d guesses judged, want 10", got)
 	}
-	if _, _, status := w.signIn(admin); status != 429 {
-		t.Errorf("the right token meanwhile: got %d, want 429", status)
+	for _, token := range []string{admin, w.key} {
+		for _, address := range []string{"192.0.2.1", "192.0.2.2", ""} {
+			if _, _, status := w.signIn(token, "cf-connecting-ip", address); status != 200 {
+				t.Errorf("what is right from %q meanwhile: got %d, want 200", address, status)
+			}
+		}
 	}
-	if _, _, status := w.signIn(w.key); status != 200 {
-		t.Errorf("a key of another account: got %d, want 200", status)
+	if got := judged(50, "192.0.2.2"); got != 10 {
+		t.Errorf("another address: got %d guesses judged, want 10", got)
+	}
+	if got := judged(5, "2001:db8::1") + judged(20, "2001:db8::ffff"); got != 10 {
+		t.Errorf("one network of IPv6: got %d guesses judged, want 10", got)
 	}
 	w.now = w.now.Add(15 * time.Minute)
-	if got := judged(50); got != 10 {
+	if got := judged(50, "192.0.2.1"); got != 10 {
 		t.Errorf("after a quarter of an hour: got %d guesses judged, want 10", got)
 	}
 	w.now = w.now.Add(15 * time.Minute)
-	if got := judged(5); got != 0 {
+	if got := judged(5, "192.0.2.1"); got != 0 {
 		t.Errorf("the second wait is no longer than the first: %d guesses judged", got)
 	}
-	w.now = w.now.Add(15 * time.Minute)
-	if _, _, status := w.signIn(admin); status != 200 {
-		t.Errorf("when the wait is over: got %d, want 200", status)
+	for i := range 700 {
+		judged(1, fmt.Sprintf("198.51.%d.%d", i/250, i%250))
 	}
-	for range 30 { // right ones are no attempts to guess
-		if _, _, status := w.signIn(admin); status != 200 {
-			t.Fatalf("a right token counts as a guess: %d", status)
+	rows := 0
+	for key := range w.local.Storage(machine.RegistryID).Dump() {
+		if strings.HasPrefix(key, "attempt:") {
+			rows++
 		}
+	}
+	if rows > 500 {
+		t.Errorf("%d addresses are remembered", rows)
 	}
 }
 
+// Security F5: asking after a session that was made up created an object.
+func TestMadeUpCookieAsksNoObject(t *testing.T) {
+	w := newWorld(t)
+	objects := &counted{Stub: w.s.Objects}
+	w.s.Objects = objects
+	for i := range 30 {
+		cookie := fmt.Sprintf("%s=%016d.%s", cookieName, i, strings.Repeat("a", idLen))
+		for _, value := range []string{cookie, cookie + ".", cookie + "." + strings.Repeat("0", 32)} {
+			if _, err := w.s.Show(context.Background(), &auth.Call{Request: from("GET", "/api/session", "", "cookie", value)}); err != nil {
+				t.Fatal(err)
+			}
+			r := from("GET", "/api/providers", "", "cookie", value)
+			if _, err := w.auth.Manage(context.Background(), r, ""); statusOf(err) != 401 {
+				t.Errorf("got %v, want 401", err)
+			}
+		}
+	}
+	if objects.calls != 0 {
+		t.Errorf("%d calls of objects", objects.calls)
+	}
+}
+
+type counted struct {
+	machine.Stub
+	calls int
+}
+
+func (c *counted) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
+	c.calls++
+	return c.Stub.Call(ctx, id, op, body)
+}
+
 func TestReadCookie(t *testing.T) {
+	w := newWorld(t)
 	id := strings.Repeat("a", idLen)
+	of := func(home string) string { return home + "." + id + "." + w.s.mac(ticket{home, id}) }
 	tests := []struct {
 		name, cookie string
 		ok           bool
 	}{
-		{"of a machine", cookieName + "=" + mid + "." + id, true},
-		{"of the registry", "x=1; " + cookieName + "=registry." + id + "; y=2", true},
+		{"of a machine", cookieName + "=" + of(mid), true},
+		{"of the registry", "x=1; " + cookieName + "=" + of("registry") + "; y=2", true},
 		{"none", "x=1", false},
 		{"another object", cookieName + "=../etc/passwd0000." + id, false},
 		{"short id", cookieName + "=registry." + id[1:], false},
 		{"foreign letters", cookieName + "=registry." + id[1:] + "\"", false},
-		{"without the prefix", "weir=registry." + id, false},
-		{"two", cookieName + "=registry." + id + "; " + cookieName + "=" + mid + "." + id, false},
+		{"without the prefix", "weir=" + of("registry"), false},
+		{"without a MAC", cookieName + "=registry." + id, false},
+		{"the MAC of another object", cookieName + "=" + mid + strings.TrimPrefix(of("registry"), "registry"), false},
+		{"two", cookieName + "=" + of("registry") + "; " + cookieName + "=" + of(mid), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, ok := readCookie(edge.Header{{Name: "cookie", Value: tt.cookie}}); ok != tt.ok {
+			if _, ok := w.s.readCookie(edge.Header{{Name: "cookie", Value: tt.cookie}}); ok != tt.ok {
 				t.Errorf("got %v, want %v", ok, tt.ok)
 			}
 		})

@@ -58,6 +58,7 @@ type entry struct {
 	verified time.Time // of machine, or of its absence
 	claimed  time.Time // when a request took it on itself to revalidate
 	forced   time.Time
+	made     bool // here, or changed: it may not be in KV yet
 	used     uint64
 }
 
@@ -77,6 +78,23 @@ func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 		}
 	}
 	return c.load(ctx, machineID, now)
+}
+
+// Known is Get for a caller who has shown nothing that only the gateway can
+// have made. A machine that this isolate does not know must be in KV: else it
+// is ErrUnknown, and its object, which asking would create, is not asked. A
+// machine that was made a moment ago is in KV within a minute.
+func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
+	if e := c.entries[machineID]; e == nil || e.machine == nil && !e.made {
+		raw, err := c.KV.Get(ctx, "machine:"+machineID)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		if len(raw) == 0 {
+			return nil, ErrUnknown
+		}
+	}
+	return c.Get(ctx, machineID)
 }
 
 // Due tells whether Revalidate would do something for the machine.
@@ -123,9 +141,17 @@ func (c *Cache) Confirm(ctx context.Context, machineID string) (*Machine, error)
 
 // Invalidate makes the next Get confirm: after a change made in this isolate.
 func (c *Cache) Invalidate(machineID string) {
-	if e := c.entries[machineID]; e != nil {
-		e.verified, e.claimed, e.forced = time.Time{}, time.Time{}, time.Time{}
+	e := c.entries[machineID]
+	if e == nil {
+		c.evict()
+		c.uses++
+		e = &entry{used: c.uses}
+		if c.entries == nil {
+			c.entries = map[string]*entry{}
+		}
+		c.entries[machineID] = e
 	}
+	e.verified, e.claimed, e.forced, e.made = time.Time{}, time.Time{}, time.Time{}, true
 }
 
 // within tells whether now is less than span after t. A clock that went back

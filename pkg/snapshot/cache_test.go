@@ -339,3 +339,26 @@ func TestClockThatGoesBackConfirms(t *testing.T) {
 	w.want("an hour back", 3, 1, 1)
 	w.want("settled", 3, 0, 0)
 }
+
+// Security F5: asking an object creates it.
+func TestKnownAsksNoObjectThatIsNotInKV(t *testing.T) {
+	w := newWorld(t)
+	known := func(what string, want error, calls int) {
+		t.Helper()
+		before := len(w.obj.calls)
+		m, err := w.cache.Known(context.Background(), mid)
+		if !errors.Is(err, want) || (m == nil) != (want != nil) || len(w.obj.calls)-before != calls {
+			t.Errorf("%s: got %v, %v after %d calls", what, m, err, len(w.obj.calls)-before)
+		}
+	}
+	known("made up", ErrUnknown, 0)
+	known("again", ErrUnknown, 0)
+	w.obj.state = w.machine(1)
+	known("in the object alone", ErrUnknown, 0)
+	w.cache.Invalidate(mid)
+	known("made in this isolate", nil, 1)
+	w = newWorld(t)
+	w.publish(1)
+	known("in KV", nil, 1)
+	known("known here", nil, 0)
+}

@@ -1,6 +1,7 @@
 // What a foreign page, a guesser and the holder of a stolen cookie may try with
 // sessions. Reliability T7, T26, T27, T31–T33.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -83,8 +84,8 @@ test("a cookie counts for management alone, and for its own machine", async () =
   for (const path of [`/${other.machineId}/api/providers`, "/api/machines"]) assert.equal((await call("GET", path, [mine.cookie])).status, 401, path);
   assert.equal((await signIn(me.apiKey)).status, 401, "a data key signs in");
   // A cookie made by hand: of another object, another id, another form.
-  const [name, value] = mine.cookie[1].split(/=(.*)/s), [home, id] = value.split(".");
-  for (const v of [`${other.machineId}.${id}`, `registry.${id}`, `${home}.${"A".repeat(43)}`, `${home}.${id}x`, `../registry.${id}`, `${home}`, `${home}.${id}.${id}`, "", `${home}.${id}\u0001`]) {
+  const [name, value] = mine.cookie[1].split(/=(.*)/s), [home, id, mac] = value.split(".");
+  for (const v of [`${other.machineId}.${id}`, `registry.${id}`, `${home}.${"A".repeat(43)}`, `${home}.${id}x`, `../registry.${id}`, `${home}`, `${home}.${id}.${id}`, `${home}.${id}`, `${other.machineId}.${id}.${mac}`, `registry.${id}.${mac}`, `${home}.${"A".repeat(43)}.${mac}`, `${home}.${id}.${mac}x`, "", `${home}.${id}\u0001`]) {
     const a = await call("GET", `/${me.machineId}/api/providers`, [["cookie", `${name}=${v}`]]);
     assert.ok(a === null || a.status === 401 || a.status === 400, `${v}: ${a?.status}`);
   }
@@ -135,16 +136,39 @@ test("T32: a session that was ended, or whose token was changed, opens nothing; 
   await up();
 });
 
-test("T31: guesses are limited whatever the guesser says of himself", async () => {
+test("T31: wrong guesses are limited by the address that the platform names; what is right always passes", async () => {
   let judged = 0, limited = 0;
   for (let i = 0; i < 60; i++) {
-    const claims = [["x-forwarded-for", `10.0.${i}.1`], ["cf-connecting-ip", `10.1.${i}.1`], ["x-real-ip", `10.2.${i}.1`], ["user-agent", `g${i}`]];
+    const claims = [["x-forwarded-for", `10.0.${i}.1`], ["cf-connecting-ip", "192.0.2.1"], ["x-real-ip", `10.2.${i}.1`], ["user-agent", `g${i}`]];
     const a = await signIn(`guess-${i}-0123456789abcdef0123456789abcdef`, claims);
     assert.equal(a.get("set-cookie"), undefined);
     if (a.status === 429) { limited++; assert.ok(+a.get("retry-after") >= 1); } else { judged++; assert.equal(a.status, 401, a.text); }
   }
   assert.ok(judged <= 10, `${judged} guesses were judged`);
   assert.equal(judged + limited, 60);
-  assert.equal((await signIn(secrets.ADMIN_TOKEN)).status, 429, "the right one is let through: guesses go on");
+  assert.equal((await signIn(secrets.ADMIN_TOKEN, [["cf-connecting-ip", "192.0.2.1"]])).status, 200, "the guesser keeps the operator out");
+  assert.equal((await signIn(secrets.ADMIN_TOKEN)).status, 200);
+  assert.equal((await signIn("guess-0123456789abcdef0123456789abcdef", [["cf-connecting-ip", "192.0.2.2"]])).status, 401);
   assert.equal((await operator.call("GET", "/api/machines")).data.length > 0, true); // the API is not locked
+});
+
+// Security F5: an object was created, and billed, for each request of a visitor.
+test("whoever has nothing makes no object come into being", async () => {
+  const open = await start({ env: { REQUIRE_API_KEY: "false" } });
+  try {
+    const objects = () => readdirSync(open.dir, { recursive: true }).filter((n) => /\bdo\b.*\.sqlite$/.test(n)).length;
+    const { machineId } = await admin(open).machine();
+    assert.equal((await open.fetch(`/${machineId}/v1/models`)).status, 200, "a machine that was just made is found");
+    const before = objects(), id = (i) => `madeup${String(i).padStart(10, "0")}`;
+    assert.ok(before > 0);
+    for (let i = 0; i < 10; i++) {
+      const cookie = `__Host-weir=${id(i)}.${"A".repeat(43)}`;
+      for (const c of [cookie, `${cookie}.${"0".repeat(32)}`]) assert.equal((await (await open.fetch("/api/session", { headers: { cookie: c } })).json()).signedIn, false);
+      assert.equal((await open.fetch(`/${id(i)}/v1/models`, { headers: { authorization: "Bearer sk-abcdefgh12" } })).status, 401);
+      assert.equal((await open.fetch(`/${id(i)}/v1/models`)).status, 401);
+    }
+    assert.equal(objects(), before);
+  } finally {
+    await open.close();
+  }
 });
