@@ -155,7 +155,7 @@ func passphrase(in *input) string {
 
 // deriveMost is the number of keys that are made of passphrases in a minute:
 // each costs about a tenth of a second.
-const deriveMost = 5
+const deriveMost = 6
 
 // exportKey makes the key of an export. Others may change the machine meanwhile:
 // the turn begins anew, and the caller's key is looked up again.

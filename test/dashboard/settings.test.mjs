@@ -80,13 +80,57 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
   await settled(page);
   await page.getByLabel("File", { exact: true }).setInputFiles(sealed.path);
   await page.getByLabel("Its passphrase").fill("wrong horse battery");
-  await page.getByRole("button", { name: "Bring in" }).click();
+  const preview = page.getByRole("button", { name: "Preview import" });
+  await preview.click();
   await page.getByRole("alert").getByText("cannot be opened with this passphrase").waitFor();
   await page.getByLabel("Its passphrase").fill("correct horse battery");
-  await page.getByRole("button", { name: "Bring in" }).click();
-  await page.getByText(/^Brought in: 1 connection, 1 alias, \d keys?\.$/).waitFor();
+  await preview.click();
+  const changes = page.getByRole("region", { name: "Preview" });
+  await changes.getByText(/API keys? in the backup will not be added/).waitFor();
+  await page.getByLabel("Add the API keys in the backup").check();
+  await changes.waitFor({ state: "detached" });
+  await preview.click();
+  await changes.getByText("Connections: up").waitFor();
+  assert.equal((await b.operator.call("GET", `/${other}/api/providers`)).data.length, 0, "the preview changed something");
+  await page.getByRole("button", { name: "Import", exact: true }).click();
+  await page.getByText(/^Imported: 1 connection, 1 alias, \d keys?\.$/).waitFor();
   const [c] = (await b.operator.call("GET", `/${other}/api/providers`)).data;
   assert.deepEqual([c.hasKey, c.status], [true, "active"]);
+});
+
+// People B1: any JSON file, one tick and one click deleted all connections.
+test("an import says what it would do, and deletes nothing without the word", async (t) => {
+  const { page, machineId, call } = await settings(t, { failures: ["POST /* 400", "POST /* 412"] });
+  const providers = async () => (await call("GET", "/providers")).data.length;
+  const put = (doc) => page.getByLabel("File", { exact: true }).setInputFiles({ name: "file.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(doc)) });
+  const preview = page.getByRole("button", { name: "Preview import" }), changes = page.getByRole("region", { name: "Preview" });
+  await page.getByLabel("Replace everything").check();
+  await put({ name: "weir", version: "1.0.0", dependencies: {} });
+  await preview.click();
+  await page.getByRole("alert").getByText("this is not a weir backup").waitFor();
+  const doc = { ...await call("GET", "/export"), connections: [], modelAliases: { quick: "up/test-chat" } };
+  await put(doc);
+  await preview.click();
+  await changes.getByText("Connections: up").waitFor();
+  await changes.getByText("Aliases: quick").waitFor();
+  assert.equal(await providers(), 1);
+  await call("PUT", "/models/alias", { alias: "meanwhile", model: "up/test-chat" });
+  await page.getByRole("button", { name: "Replace everything…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Replace everything?" }), go = dialog.getByRole("button", { name: "Delete and import" });
+  assert.equal(await go.isDisabled(), true);
+  await dialog.getByRole("textbox").fill("replace");
+  await go.click();
+  await page.getByRole("alert").getByText("The machine has changed since the preview").waitFor();
+  assert.equal(await providers(), 1);
+  await preview.click();
+  await page.getByRole("button", { name: "Replace everything…" }).click();
+  await dialog.getByText("Connections: up").waitFor();
+  await dialog.getByRole("textbox").fill("replace");
+  await go.click();
+  await page.getByText("Imported: 1 alias.").waitFor();
+  assert.equal(await providers(), 0);
+  const record = (await b.operator.call("GET", `/${machineId}/api/audit`)).data[0];
+  assert.ok(record.fields.includes("replace"), JSON.stringify(record));
 });
 
 test("a backup needs a recent sign-in", async (t) => {

@@ -77,7 +77,7 @@ test("every secret stays where it belongs", { timeout: 120_000 }, async () => {
   const machines = [];
   for (const which of ["one", "two"]) {
     const { json: m } = await call("POST", "/api/machines", operator, { name: which }, { shows: [[`the key of ${which}`, (j) => j.apiKey]] });
-    const { json: manager } = await call("POST", `/${m.machineId}/api/keys`, operator, { name: "manager", scopes: ["manage"] }, { shows: [[`the manage key of ${which}`, (j) => j.apiKey]], headers: { "idempotency-key": "manager" } });
+    const { json: manager } = await call("POST", `/${m.machineId}/api/keys`, operator, { name: "manager", scopes: ["manage", "export"] }, { shows: [[`the manage key of ${which}`, (j) => j.apiKey]], headers: { "idempotency-key": "manager" } });
     const credential = `the upstream credential of ${which}`, secret = made("upstream").replace(/[<&]/g, "");
     files.set(credential, secret);
     const ids = [];

@@ -117,7 +117,7 @@ export class Machine {
   put<T>(path: string, body: unknown, generation?: number) { return call<T>("PUT", this.at(path), body, generation ? { "if-match": `"${generation}"` } : {}); }
   // tagged reads something that has no generation of its own, or changes it while
   // it still is what it was with that tag, else it fails with 412.
-  async tagged<T>(method: "GET" | "PATCH", path: string, body?: unknown, tag?: string): Promise<Tagged<T>> {
+  async tagged<T>(method: "GET" | "PATCH" | "POST", path: string, body?: unknown, tag?: string): Promise<Tagged<T>> {
     const res = await answer(method, this.at(path), body, tag ? { "if-match": tag } : {});
     return { value: await read<T>(res), tag: res.headers.get("etag") ?? `"0"` }; // of what was never changed
   }
