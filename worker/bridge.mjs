@@ -277,7 +277,7 @@ class Instance {
   refuse(call, status, message) {
     if (call.answered) return;
     this.calls.delete(call.id);
-    call.answer(failed(status, message, "invalid_request_error", null));
+    call.answer(failed(call.request?.url ?? "", status, message, "invalid_request_error", null));
     call.end();
   }
 
@@ -379,7 +379,7 @@ export async function handle(request, env, ctx) {
     );
   }
   const response = await answered;
-  return response ?? failed(503, "the gateway restarted, try again", "server_error", "restarted");
+  return response ?? failed(url, 503, "the gateway restarted, try again", "server_error", "restarted");
 }
 
 // run serves one event that has no request: an object call, an alarm, the cron.

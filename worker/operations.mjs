@@ -17,9 +17,11 @@ export function parseHead(text) {
   return pairs;
 }
 
-// failed is an answer that Go did not make.
-export function failed(status, message, type, code) {
-  const headers = { "cache-control": "no-store", "access-control-allow-origin": "*" };
+// failed is an answer to a request for url that Go did not make. Like Go's, it
+// may be read by other sites on /v1 alone.
+export function failed(url, status, message, type, code) {
+  const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+  if (/^[^:]+:\/\/[^/]*(\/[a-z0-9]{16})?\/v1\//.test(url)) headers["access-control-allow-origin"] = "*";
   if (status === 503) headers["retry-after"] = "1";
   return Response.json({ error: { message, type, param: null, code } }, { status, headers });
 }
@@ -47,7 +49,7 @@ export function imports(inst) {
     };
   };
   for (const name of ["start", "object", "read", "read_all", "hold", "gather", "digest", "dial"]) failing(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK, 0)));
-  failing("respond", (call) => inst.calls.get(call)?.answer(failed(500, "the answer could not be sent", "server_error", null)));
+  failing("respond", (call) => inst.calls.get(call)?.answer(failed(inst.calls.get(call)?.request?.url ?? "", 500, "the answer could not be sent", "server_error", null)));
   return host;
 }
 

@@ -50,3 +50,15 @@ func TestThePlatformsPagesAreRefused(t *testing.T) {
 		t.Error("a base address of the platform's pages is taken")
 	}
 }
+
+func TestProxyPortsAreThoseOfProxies(t *testing.T) {
+	asIs := func(s string) (string, bool) { return s + "/", true }
+	for port, ok := range map[string]bool{"22": false, "25": false, "1023": false, "80": true, "443": true, "1024": true, "3128": true, "65535": true} {
+		if _, _, err := ParseProxy("http://proxy.example.com:"+port, asIs, false); (err == nil) != ok {
+			t.Errorf("port %s: %v", port, err)
+		}
+		if _, _, err := ParseProxy("http://proxy.example.com:"+port, asIs, true); err != nil {
+			t.Errorf("port %s where private addresses are allowed: %v", port, err)
+		}
+	}
+}

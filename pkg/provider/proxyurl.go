@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"weir/pkg/store"
@@ -20,7 +21,8 @@ const (
 // ParseProxy reads the address of an HTTP CONNECT proxy: http://host:port, with
 // user:password@ before the host where the proxy asks for them. canonical is
 // the platform's URL parser. The host is a public DNS name, anything with
-// allowPrivate, and never one of ownHosts; every port is fine.
+// allowPrivate, and never one of ownHosts. The port is 80, 443 or one that is
+// no other well-known service's, from 1024.
 //
 // The result is "host:port" and "user:password", a zero Secret for none.
 func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool, ownHosts ...string) (address string, auth store.Secret, err error) {
@@ -51,6 +53,9 @@ func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate 
 	}
 	if port == "" {
 		port = "80"
+	}
+	if n, _ := strconv.Atoi(port); !allowPrivate && n < 1024 && n != 80 && n != 443 {
+		return "", none, refuse("the port must be 80, 443 or at least 1024")
 	}
 	for _, own := range ownHosts {
 		if isOwn(own, host, port) {

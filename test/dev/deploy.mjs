@@ -1,6 +1,6 @@
 // ./build.sh deploy: gives the deployed worker the secrets it lacks, then
 // deploys. With DRY_RUN=1 nothing is asked of the network.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { names, random } from "./secrets.mjs";
 import { output, root, wrangler } from "./wrangler.mjs";
@@ -19,8 +19,10 @@ async function missing() {
   process.exit(1);
 }
 
+let child = null;
+
 function deploy(args) {
-  return new Promise((resolve) => wrangler(["deploy", ...args]).on("close", (code) => resolve(code ?? 1)));
+  return new Promise((resolve) => { child = wrangler(["deploy", ...args]).on("close", (code) => resolve(code ?? 1)); });
 }
 
 if (process.env.DRY_RUN === "1") {
@@ -29,12 +31,17 @@ if (process.env.DRY_RUN === "1") {
 }
 
 const values = random(await missing()), args = [], dir = join(root, ".weir");
+// What an earlier run left behind that was killed.
+if (existsSync(dir)) for (const name of readdirSync(dir)) if (/^secrets-\d+\.json$/.test(name)) rmSync(join(dir, name), { force: true });
 const file = join(dir, `secrets-${process.pid}.json`);
 if (Object.keys(values).length) {
   mkdirSync(dir, { recursive: true });
   writeFileSync(file, JSON.stringify(values), { mode: 0o600 });
   args.push("--secrets-file", file);
 }
+// A signal ends wrangler, whose end is waited for below.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { rmSync(file, { force: true }); child?.kill(signal); });
+process.on("exit", () => rmSync(file, { force: true }));
 let code = 1;
 try {
   code = await deploy(args);

@@ -251,3 +251,52 @@ test("export with a passphrase goes in again elsewhere and serves there", async 
   assert.equal(got.status, 200, got.text);
   assert.equal(up.seen.at(-1).headers.authorization, "Bearer sk-canary-of-the-export");
 });
+
+// People B1, security F4, F7, F12.
+test("an import is checked and previewed, secrets leave with a scope of their own, and a machine stays small", async () => {
+  const m = await operator.machine(), at = (path) => `/${m.machineId}/api${path}`;
+  await operator.connect(m.machineId, compatible(up, { apiKey: "sk-canary-of-the-import" }));
+  const connections = async () => (await operator.call("GET", at("/providers"))).data.length;
+  for (const document of [{ a: 1 }, { name: "weir", version: "1.0.0" }, { format: "weir-export", version: 2, connections: [] }, {}]) {
+    for (const more of [{}, { replace: true }, { preview: true }]) {
+      const got = await call("POST", at("/import"), secrets.ADMIN_TOKEN, { document, ...more });
+      assert.deepEqual([got.status, got.body.error.code], [400, "not_a_backup"], got.text);
+    }
+  }
+  const document = { ...await operator.call("GET", at("/export")), connections: [] };
+  const preview = await call("POST", at("/import"), secrets.ADMIN_TOKEN, { document, replace: true, preview: true });
+  assert.equal(preview.status, 200, preview.text);
+  assert.deepEqual(preview.body.changes.connections, { added: [], changed: [], deleted: [`up (${compatible(up).provider})`] });
+  assert.equal(await connections(), 1);
+  const stale = preview.headers.get("etag");
+  await operator.call("PUT", at("/models/alias"), { alias: "meanwhile", model: "up/m" });
+  assert.equal((await call("POST", at("/import"), secrets.ADMIN_TOKEN, { document, replace: true }, { "if-match": stale })).status, 412);
+  assert.equal(await connections(), 1);
+
+  const manage = await operator.call("POST", at("/keys"), { scopes: ["manage"] }), exporter = await operator.call("POST", at("/keys"), { scopes: ["manage", "export"] });
+  const passphrase = "correct horse battery staple";
+  const refused = await call("POST", at("/export"), manage.apiKey, { passphrase });
+  assert.deepEqual([refused.status, refused.body.error.code], [403, "scope_required"]);
+  assert.equal((await call("POST", at("/keys"), manage.apiKey, { scopes: ["export", "manage"] })).status, 403);
+  const sealed = await call("POST", at("/export"), exporter.apiKey, { passphrase });
+  assert.equal(sealed.status, 200, sealed.text);
+
+  const into = await operator.machine(), there = (path) => `/${into.machineId}/api${path}`;
+  const without = await call("POST", there("/import"), secrets.ADMIN_TOKEN, { document: sealed.body, passphrase });
+  assert.deepEqual([without.body.keys, without.body.keysSkipped], [0, 3]);
+  assert.equal((await operator.call("GET", there("/keys"))).data.length, 1);
+  const withKeys = await call("POST", there("/import"), secrets.ADMIN_TOKEN, { document: sealed.body, passphrase, keys: true });
+  assert.equal(withKeys.body.keys, 3);
+  const [record] = (await operator.call("GET", there("/audit"))).data;
+  assert.match(record.target, /^3 keys: /);
+  let limited = null;
+  for (let i = 0; i < 20 && limited?.status !== 429; i++) limited = await call("POST", at("/export"), secrets.ADMIN_TOKEN, { passphrase });
+  assert.deepEqual([limited.status, limited.body.error.code], [429, "rate_limit_exceeded"]);
+  assert.ok(+limited.headers.get("retry-after") >= 1);
+
+  const large = compatible(up, { suffix: "0123abce", prefix: "big" });
+  large.providerSpecificData.enabledModels = Array.from({ length: 2000 }, (_, i) => `model-${i}-`.padEnd(250, "x"));
+  let last;
+  for (let i = 0; i < 8 && last?.status !== 413; i++) last = await call("POST", at("/providers"), secrets.ADMIN_TOKEN, large);
+  assert.deepEqual([last.status, last.body.error.code], [413, "machine_too_large"], last.text.slice(0, 300));
+});

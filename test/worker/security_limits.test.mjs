@@ -88,3 +88,16 @@ test("an answer full of backslashes is searched for secrets in linear time", { t
     assert.equal(res.status, 400, await res.text());
   }
 });
+
+// Security F15: other sites could read such an answer of /api.
+test("a failure that Go never saw follows the route's cross-origin rule", async () => {
+  const long = "\u00e9".repeat(50_000); // two bytes each where Go reads it
+  for (const [path, field, allowed] of [["/api/machines", "cookie", null], [`/${a.machineId}/api/providers`, "cookie", null], ["/v1/models", "openai-beta", "*"], [`/${a.machineId}/v1/models`, "openai-beta", "*"]]) {
+    const c = open(gw.url);
+    c.send(Buffer.from(`GET ${path} HTTP/1.1\r\nhost: weir\r\norigin: https://evil.example\r\n${field}: ${long}\r\n\r\n`, "latin1"));
+    const res = await c.answer();
+    c.socket.destroy();
+    assert.deepEqual([res?.status, res?.get("access-control-allow-origin") ?? null], [431, allowed], path);
+    assert.match(res.text, /headers are too large/);
+  }
+});
