@@ -120,6 +120,11 @@ func TestABudgetIsTakenBackInsideAToolLoopOfAnotherProvider(t *testing.T) {
 			t.Errorf("%s: got %s", tt.name, got.Raw)
 		}
 	}
+	// What stands behind the last result may be long.
+	long := `{"model":"a","max_tokens":9000,` + think + `"messages":[` + call("", "call_1") + `],"system":"` + strings.Repeat("x", 900<<10) + `"}`
+	if got, _ := send(t, translate.Messages, translate.Messages, long, translate.Options{Model: "claude-sonnet-4-5"}); got.Get("thinking.type").Str != "disabled" {
+		t.Error("a long body keeps its budget")
+	}
 	adaptive := `{"model":"a","max_tokens":9000,"thinking":{"type":"adaptive"},"messages":[` + call(foreign, "call_1") + `]}`
 	if got, _ := send(t, translate.Messages, translate.Messages, adaptive, translate.Options{Model: "claude-opus-4-6"}); got.Get("thinking.type").Str != "adaptive" {
 		t.Errorf("adaptive: got %s", got.Raw)

@@ -377,10 +377,15 @@ func (p *patch) messages(opt *Options) {
 	p.budgetThinking()
 }
 
+// maxTail is how far from its end a body is searched for the last result of a
+// tool: a long one without any costs no more.
+const maxTail = 1 << 20
+
 // foreignResult reports whether the last result of a tool answers a call that
 // was not Claude's. No other body of an ordinary client is looked at twice.
 func foreignResult(body []byte) bool {
 	name := []byte(`"tool_use_id"`)
+	body = body[max(0, len(body)-maxTail):]
 	i := bytes.LastIndex(body, name)
 	if i < 0 {
 		return false
