@@ -80,7 +80,7 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 		}
 		return nil, x.unasked(err)
 	}
-	if x.chatOnly == res.Connection.ID {
+	if x.chatOnlyConn != nil && x.chatOnlyConn.ID == res.Connection.ID {
 		d.remember(place{c.Machine.ID, res.Connection.ID})
 	}
 	x.remember(res)

@@ -415,6 +415,22 @@ func TestAnItemThatIsNotThereIsNoMissingAddress(t *testing.T) {
 	}
 }
 
+// Three accounts of one server without Responses: each was asked at the address
+// that is not there, and the client was told 404 when their chat had failed.
+func TestAccountsOfAServerWithoutResponsesAreAskedByChat(t *testing.T) {
+	const id, base = "openai-compatible-0123abcd", "https://a.example/v1"
+	w := newWorld(t, provided{prefix: "up", provider: id, base: base}, provided{prefix: "up#2", provider: id, base: base}, provided{prefix: "up#3", provider: id, base: base})
+	w.script = func(r *upstream.Request) answer {
+		if strings.HasSuffix(r.URL, "/responses") {
+			return jsonOf(404, `{"detail":"Not Found"}`)
+		}
+		return jsonOf(503, `{"error":{"message":"busy"}}`)
+	}
+	if _, err := w.ask(translate.Responses, request(translate.Responses, "up/m", true)); status(err) != 503 || len(w.seen) != 4 {
+		t.Errorf("%v after %d calls, want 503 after one for the address and three of chat", err, len(w.seen))
+	}
+}
+
 // With round-robin the second question goes to the account that said it has no
 // Responses endpoint, and only that one is remembered.
 func TestTheAccountWithoutResponsesIsTheOneThatIsRemembered(t *testing.T) {

@@ -31,14 +31,14 @@ const (
 
 // exchange is one client's request on its way to the upstreams and back.
 type exchange struct {
-	ctx      context.Context
-	dialog   *Dialog
-	call     *auth.Call
-	ask      *Ask
-	many     bool          // there are several targets
-	chatOnly string        // the connection whose Responses address turned out to be absent
-	absent   *apierr.Error // what it said
-	refusal  error         // why a target could not be asked this
+	ctx          context.Context
+	dialog       *Dialog
+	call         *auth.Call
+	ask          *Ask
+	many         bool              // there are several targets
+	chatOnlyConn *store.Connection // the one whose Responses address turned out to be absent
+	absent       *apierr.Error     // what it said
+	refusal      error             // why a target could not be asked this
 
 	// Of the attempt under way.
 	to      *routing.Target
@@ -57,7 +57,7 @@ type exchange struct {
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.failed(nil) // an attempt before this one has failed
 	x.to, x.conn = to, conn
-	w, ok := wayOf(to, conn, x.ask.Dialect, x.chatOnly == conn.ID || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
+	w, ok := wayOf(to, conn, x.ask.Dialect, x.lacksResponses(conn) || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
 	if !ok {
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
 	}
@@ -103,6 +103,13 @@ func (x *exchange) form() accounts.ErrorForm {
 		return accounts.ErrorsSame
 	}
 	return accounts.ErrorsForeign
+}
+
+// lacksResponses reports whether the server of an account has said, to this
+// account or to another of the same address, that it has no Responses endpoint.
+func (x *exchange) lacksResponses(conn *store.Connection) bool {
+	from := x.chatOnlyConn
+	return from != nil && from.Provider == conn.Provider && from.Data.BaseURL == conn.Data.BaseURL
 }
 
 // base is the further base whose credentials the last build wants.

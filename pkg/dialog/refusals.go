@@ -38,7 +38,7 @@ func (x *exchange) refusals() translate.Refusals {
 // sets that for the next build.
 func (x *exchange) again(e *apierr.Error, body []byte) bool {
 	if x.hasNoResponses(e) {
-		x.chatOnly, x.absent = x.conn.ID, e
+		x.chatOnlyConn, x.absent = x.conn, e
 		return true
 	}
 	v := x.opt.Deviations
