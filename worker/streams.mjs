@@ -3,7 +3,8 @@
 import { END, IDLE as SILENT, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 
 const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
-const sampleEvery = 1000; // ms
+const sampleEvery = 1000; // ms; of a stream that flows fast, more often
+const firstLook = 50, lookBytes = 2 << 20; // ms to the first sample; what should come in between two
 const sampleBytes = 4 << 10, drainBytes = 64 << 10; // a read while little flows, and else
 const pieceBytes = 32 << 10; // read at a time where the length is not known
 const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
@@ -352,8 +353,9 @@ export class Streams {
   }
 
   // watch passes a stream natively and reads along: of the second branch of a
-  // tee one read a second while the first flows (reading it in bulk would hold
-  // the first back), the rest when the first has ended.
+  // tee once a second while the first flows slowly (a read that waits would hold
+  // the first back), of a fast one so often that little is held in between, and
+  // the rest when the first has ended.
   watch(id, call) {
     const { src, idle } = this.take(id);
     const { head, body, flight } = this.raw(src);
@@ -386,30 +388,41 @@ export class Streams {
   async sampledTee(id, body, writable, idle) {
     const [a, b] = body.tee();
     const stop = new AbortController();
-    let ended = false, broken = 0, more = true, read = null, size = sampleBytes;
+    let ended = false, broken = 0, more = true, read = null, size = sampleBytes, seen = 0, full = false, buffer = null;
     const piped = a.pipeTo(writable, { preventClose: true, preventAbort: true, signal: stop.signal })
       .then(() => { ended = true; }, (e) => { ended = true; broken = e?.name === "AbortError" ? CLIENT : RESET; });
     const reader = b.getReader({ mode: "byob" });
     // The buffer of a read that waits is held as long as the stream is idle.
     const next = async () => {
       try {
-        const { value, done } = await reader.read(new Uint8Array(ended ? drainBytes : size));
+        const asked = ended ? drainBytes : size;
+        const { value, done } = await reader.read(new Uint8Array(buffer?.byteLength === asked ? buffer : asked));
         if (value?.byteLength) this.sample(id, value);
+        seen += value?.byteLength ?? 0;
+        full = value?.byteLength === asked;
+        buffer = full ? value.buffer : null; // would be garbage of the stream's size
         size = value?.byteLength < sampleBytes ? sampleBytes : drainBytes;
         more = !done;
       } catch { more = false; broken = RESET; }
       read = null;
     };
-    while (!ended) {
-      await until(piped, sampleEvery).catch(() => {});
+    for (let wait = firstLook, most = sampleEvery; !ended;) {
+      await until(piped, wait).catch(() => {});
       if (ended) break;
-      read ??= next();
-      try { await until(Promise.race([read, piped]), idle); } catch {
-        stop.abort();
-        reader.cancel().catch(() => {});
-        await piped;
-        return IDLE;
-      }
+      // A read that is full tells that there is more: what one branch of a tee
+      // has had and the other has not is held in memory.
+      seen = 0;
+      do {
+        read ??= next();
+        try { await until(Promise.race([read, piped]), idle); } catch {
+          stop.abort();
+          reader.cancel().catch(() => {});
+          await piped;
+          return IDLE;
+        }
+      } while (full && more && !ended);
+      if (seen > lookBytes / 2) most = firstLook; // it was fast once, and may be again after a lull
+      wait = Math.max(1, Math.min(most, wait * lookBytes / Math.max(seen, 1)));
     }
     // What had arrived by the time the client left still counts as usage.
     const patience = broken === CLIENT ? 50 : 0;
