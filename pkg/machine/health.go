@@ -71,7 +71,7 @@ func (t *tx) noteHealth(conn, reason string, status int, at int64) {
 
 // noteReport records what a report says about the connections that has knows.
 func (t *tx) noteReport(rep *Report, has func(string) bool) {
-	told := map[string]bool{}
+	told, well := map[string]bool{}, map[string]bool{} // heard of; worked the last time
 	for i := range rep.Requests {
 		r := &rep.Requests[i]
 		end := r.At + max(r.LatencyMs, 0)
@@ -82,11 +82,15 @@ func (t *tx) noteReport(rep *Report, has func(string) bool) {
 			told[a.ConnectionID] = true
 			if reason := reasonOf(a.Status, a.Code); reason != "" {
 				t.noteHealth(a.ConnectionID, reason, a.Status, end)
+				well[a.ConnectionID] = false
 			}
 		}
 		if r.Status < 400 && r.Error == "" && r.Attempts > len(r.Failed) && has(r.ConnectionID) {
 			told[r.ConnectionID] = true
-			t.noteHealth(r.ConnectionID, "", 0, end)
+			if !well[r.ConnectionID] { // one of many says it
+				well[r.ConnectionID] = true
+				t.noteHealth(r.ConnectionID, "", 0, end)
+			}
 		}
 	}
 	// Of many requests within a second the list has the last ones only. The
