@@ -101,9 +101,9 @@ test("an account that needs it is signed in to again", async (t) => {
   assert.equal((await list())[0].status, "needs_reauth");
 
   await page.getByRole("link", { name: "All providers" }).click();
-  await page.getByText("Needs a new sign-in").waitFor();
+  await page.locator(".badge").getByText("Sign in again", { exact: true }).waitFor();
   await page.getByRole("link", { name: "Sign in again" }).click();
-  await page.getByText("The provider wants a new sign-in").waitFor();
+  await page.getByText("Sign in again before this account can be used.").waitFor();
   await page.getByText("the provider no longer accepts the sign-in").waitFor();
   await settled(page);
   await accessible(page, "connection-reauth");

@@ -62,6 +62,7 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   const stored = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML, await indexedDB.databases()]));
   assert.equal(stored.includes(`sk-${machineId}`), false);
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Discard and sign out" }).click();
   await page.getByText("You are signed out.").waitFor();
   assert.equal((await keys()).some((k) => k.id === key.id), false, "the key is revoked");
 });

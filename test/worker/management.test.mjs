@@ -162,7 +162,7 @@ test("concurrent writers lose nothing, and every change has its audit record", a
   const { machineId } = await operator.machine(), writers = 8, each = 25;
   const send = async (w) => {
     for (let i = 0; i < each; i++) {
-      const got = await call("PUT", `/${machineId}/api/models/alias`, secrets.ADMIN_TOKEN, { alias: `a-${w}-${i}`, model: `up/m-${w}-${i}` });
+      const got = await call("PUT", `/${machineId}/api/models/alias`, secrets.ADMIN_TOKEN, { alias: `a-${w}-${i}`, model: `openai/m-${w}-${i}` });
       assert.equal(got.status, 200, got.text);
     }
   };

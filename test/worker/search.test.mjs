@@ -252,7 +252,7 @@ test("what a search has used is counted", async () => {
   assert.ok(Math.abs(of("exa/search")[0].costUsd - 0.014) < 1e-9);
   assert.equal(of("exa/search")[0].endpoint, "/v1/search");
   assert.equal(of("openai/gpt-5-mini")[0].inputTokens, 900);
-  assert.equal(of("openai/gpt-5-mini")[0].unpriced, 1); // the search itself has a price that is not told
+  assert.equal(of("openai/gpt-5-mini")[0].unpricedAttempts, 1); // the search itself has a price that is not told
   assert.deepEqual(of("tavily/search").map((r) => [r.attempts, r.failedAttempts, r.unpricedAttempts ?? 0]).sort(), [[1, 0, 1], [1, 1, 0]]);
 });
 
