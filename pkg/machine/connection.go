@@ -318,6 +318,10 @@ func dataFields(providerID string) []string {
 func looksSecret(name string) bool {
 	s := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
 	switch s {
+	case "jwt", "pwd", "pass", "auth", "key", "bearer":
+		return true
+	}
+	switch s {
 	case "key", "jwt", "pwd", "auth", "bearer":
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/pkg/provider"
 	"weir/pkg/store"
 )
 
@@ -151,5 +152,39 @@ func TestSecretsAreSealedAnewAfterARotation(t *testing.T) {
 	}
 	if status, _ := w.api("GET", "/api/providers", ""); status != 200 {
 		t.Errorf("the list: %d", status)
+	}
+}
+
+// Security F14: what would be masked in a log was kept, and shown, in the clear.
+func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	for _, data := range []string{
+		`{"jwt":"abc"}`, `{"pwd":"abc"}`, `{"key":"abc"}`, `{"auth":"Bearer 0123456789abc"}`, `{"note":"sk-0123456789abcdef0123"}`, `{"note":{"deep":["x","ghp_0123456789abcdef0123"]}}`,
+		`{"region":"AKIAIOSFODNN7EXAMPLE"}`, `{"note":"-----BEGIN PRIVATE KEY-----"}`, `{"note":"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc"}`,
+	} {
+		for _, doc := range []string{
+			`{"provider":"openai","apiKey":"sk-by-hand-0123456789","providerSpecificData":` + data + `}`,
+			`{"document":{"connections":[{"provider":"openai","apiKey":"sk-by-hand-0123456789","providerSpecificData":` + data + `}]}}`,
+		} {
+			path := "/api/providers"
+			if strings.HasPrefix(doc, `{"document"`) {
+				path = "/api/import"
+			}
+			status, a := w.api("POST", path, doc)
+			if status != 400 || !strings.Contains(a.Get("error.message").Str, "looks like a credential") {
+				t.Errorf("%s with %s: got %d %s", path, data, status, a.Raw)
+			}
+		}
+	}
+	for i := range provider.All() {
+		d := provider.All()[i]
+		for _, list := range [][]string{d.Vars, d.OptVars} {
+			for _, name := range list {
+				if looksSecret(name) {
+					t.Errorf("%s: the setting %s is taken for a credential", d.ID, name)
+				}
+			}
+		}
 	}
 }
