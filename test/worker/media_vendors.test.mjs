@@ -10,7 +10,7 @@ import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, compatible, start } from "./gateway.mjs";
 
 let gw, up, operator, me;
-const ids = ["deepgram", "elevenlabs", "assemblyai", "gemini", "cartesia", "xai", "fal", "bfl", "replicate", "stability", "together", "minimax", "runway", "luma", "zai", "openrouter", "openai"];
+const ids = ["deepgram", "elevenlabs", "assemblyai", "gemini", "cartesia", "xai", "fal", "bfl", "replicate", "stability", "together", "minimax", "runway", "luma", "zai", "openrouter", "openai", "dashscope", "deepinfra", "fireworks"];
 before(async () => {
   up = await startUpstream();
   gw = await start({ vendors: up });
@@ -101,6 +101,7 @@ describe("transcriptions", () => {
     assemblyai: ["universal", [{ upload_url: "https://cdn.assemblyai.com/upload/1" }, { id: "t-1", status: "queued" }, { id: "t-1", status: "processing" }, { id: "t-1", status: "completed", text: "Hello there.", language_code: "en", audio_duration: 3, words: [{ text: "Hello", start: 100, end: 500 }, { text: "there.", start: 500, end: 1000 }] }]],
     gemini: ["gemini-2.5-flash", [{ candidates: [{ content: { parts: [{ text: "Hello there.\n" }] } }] }]],
   };
+  vendors.fal = ["fal-ai/whisper", [{ request_id: "f-1" }, { status: "IN_PROGRESS" }, { status: "COMPLETED" }, { text: " Hello there.", chunks: [{ timestamp: [0.1, 1], text: " Hello there.", speaker: "SPEAKER_00" }] }]];
   const client = () => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
   for (const [provider, [model, answers]] of Object.entries(vendors)) {
     for (const format of ["json", "text", "verbose_json", "diarized_json", "srt", "vtt", "stream"]) {
@@ -129,6 +130,26 @@ describe("transcriptions", () => {
         if (provider === "assemblyai") assert.deepEqual(urls().map((u) => u.replace(/\?.*/, "")), ["POST https://api.assemblyai.com/v2/upload", "POST https://api.assemblyai.com/v2/transcript", "GET https://api.assemblyai.com/v2/transcript/t-1", "GET https://api.assemblyai.com/v2/transcript/t-1"]);
       });
     }
+  }
+});
+
+test("speech of providers that queue it, or only give its address, by the official client", { timeout: 30_000 }, async () => {
+  const sound = Buffer.alloc(200_000, "0123456789");
+  const file = { headers: { "content-type": "audio/mpeg" }, body: sound };
+  for (const [model, calls] of [["fal/fal-ai/minimax/speech-02-hd", 4], ["qwen/qwen3-tts-flash", 2], ["deepinfra/hexgrad/Kokoro-82M", 1]]) {
+    up.clear();
+    up.script = () => {
+      const { method, host, path } = up.seen.at(-1);
+      if (host === "api.deepinfra.com" || path.startsWith("/1.")) return file;
+      if (host.includes("dashscope")) return json({ output: { audio: { url: "http://dashscope-result.oss-ap-southeast-1.aliyuncs.com/1.wav" } } });
+      if (method === "POST") return json({ request_id: "f-1" });
+      return json(path.endsWith("/status") ? { status: "COMPLETED" } : { audio: { url: "https://v3.fal.media/1.mp3" } });
+    };
+    const got = await new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 }).audio.speech.create({ model, input: "Hi", voice: "v-1" });
+    assert.equal(sha(Buffer.from(await got.arrayBuffer())), sha(sound), model);
+    assert.equal(got.headers.get("content-type"), "audio/mpeg");
+    assert.equal(up.seen.length, calls, model);
+    if (calls > 1) assert.equal(up.seen.at(-1).headers.authorization, undefined, "no credential goes to the store");
   }
 });
 
