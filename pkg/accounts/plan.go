@@ -31,7 +31,7 @@ type plan struct {
 	deadline time.Time // zero for none
 	attempts int
 	best     *failure       // the most useful failure so far
-	missed   [ranks]missed  // why accounts did not serve, by rank
+	missed   []missed       // why accounts did not serve, by rank; nil while none did not
 	place    snapshot.Block // what was said of a place that is passed over
 	unusable error          // why an account could not be tried at all
 	later    *noToken       // an account has no token at the moment
@@ -110,13 +110,17 @@ func Deadline(r *edge.Request, limit time.Duration, now time.Time) time.Time {
 // account could not be tried.
 func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (*Result, *failure) {
 	call, conn := pl.call, c.conn
-	if c.trial && !call.Machine.Trial(conn.ID, c.trialModel, pl.Now().UnixMilli()) {
-		left := time.Duration(c.state.Left(pl.Now().UnixMilli())) * time.Millisecond
-		pl.miss(rankOf(c.state.Reason), conn, c.state.Since, max(left, time.Second))
-		return nil, nil
-	}
 	if c.trial {
-		defer call.Machine.TrialOver(conn.ID, c.trialModel)
+		model, now := to.Model, pl.Now().UnixMilli()
+		if c.whole {
+			model = ""
+		}
+		if s := call.Machine.State(conn.ID, model); !call.Machine.Trial(conn.ID, model, now) {
+			left := time.Duration(s.Left(now)) * time.Millisecond
+			pl.miss(rankOf(s.Reason), conn, s.Since, max(left, time.Second))
+			return nil, nil
+		}
+		defer call.Machine.TrialOver(conn.ID, model)
 	}
 	var token use
 	for {
@@ -347,6 +351,9 @@ func (pl *plan) wait(n *noToken) {
 
 // miss notes an account that does not serve.
 func (pl *plan) miss(rank int, conn *store.Connection, since int64, wait time.Duration) {
+	if pl.missed == nil {
+		pl.missed = make([]missed, ranks)
+	}
 	m := &pl.missed[rank]
 	m.wait = least(m.wait, wait)
 	if slices.Contains(m.conns, conn) {
@@ -374,13 +381,13 @@ func (pl *plan) failed() error {
 	if pl.best != nil && pl.best.rank() == rankTransient {
 		return pl.best.err
 	}
-	if len(pl.missed[rankLimit].conns) > 0 {
+	if pl.missed != nil && len(pl.missed[rankLimit].conns) > 0 {
 		return pl.limited()
 	}
 	if pl.later != nil {
 		return pl.later.shown()
 	}
-	for r := rankCredit; r >= rankBlocked; r-- {
+	for r := rankCredit; r >= rankBlocked && pl.missed != nil; r-- {
 		if len(pl.missed[r].conns) > 0 {
 			return pl.refused(r)
 		}

@@ -15,12 +15,11 @@ const longCooldown = time.Minute
 
 // candidate is an account that may be tried.
 type candidate struct {
-	conn       *store.Connection
-	failed     int64 // time of its last failure, 0 for none
-	outlier    bool  // it fails so often that the others go before it
-	trial      bool  // one request at a time may try it: it comes back from a long cooldown, or is within one
-	trialModel string
-	state      snapshot.State // of the cooldown that the trial is about
+	conn    *store.Connection
+	failed  int64 // time of its last failure, 0 for none
+	outlier bool  // it fails so often that the others go before it
+	trial   bool  // one request at a time may try it: it comes back from a long cooldown, or is within one
+	whole   bool  // the cooldown that the trial is about is the account's, not the model's
 }
 
 // pinned tells whether one of the targets may be served by the connection id.
@@ -139,7 +138,7 @@ func (c *candidate) look(m *snapshot.Machine, model string, now int64) (time.Dur
 				wait, why = left, s
 			}
 		case left > 0, s.Until-s.Since >= longCooldown.Milliseconds():
-			c.trial, c.trialModel, c.state = true, name, s
+			c.trial, c.whole = true, name == ""
 		}
 		if model == "" {
 			break
