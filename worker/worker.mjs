@@ -31,14 +31,14 @@ export class Machine extends DurableObject {
     const key = new TextDecoder().decode(body);
     let flight = this.flights.get(key);
     if (!flight) {
-      flight = this.refresh(key, name, body);
+      flight = this.#refresh(key, name, body);
       this.flights.set(key, flight);
     }
     return flight;
   }
 
-  // refresh runs one refresh to its end, and answers within refreshMs.
-  refresh(key, name, body) {
+  // #refresh runs one refresh to its end, and answers within refreshMs.
+  #refresh(key, name, body) {
     const over = new AbortController();
     const done = run(CALL, this.env, this.ctx.storage, name, "refresh", body).finally(() => { over.abort(); this.flights.delete(key); });
     this.ctx.waitUntil(done.catch(() => {}));

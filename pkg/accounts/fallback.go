@@ -138,12 +138,13 @@ func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failur
 	f.member = !f.next && !billable && meaningOf(e.Status, e.Code, nil) > placeRefused
 	if f.effect == spent && (d == nil || !d.SpentInside) {
 		f.effect = limited
+		e.Status, e.Type = 429, apierr.TypeOf(429)
 	}
 	return f
 }
 
-// strange is an invalid answer: a redirect, no body, no valid status. It is no
-// evidence about the account.
+// strange is an invalid answer: a redirect, no body, no valid status. But for a
+// redirect it counts as an unreadable one.
 func strange(code, message string, billable bool) *failure {
 	e := apierr.New(502, code, "%s", message)
 	if billable {
@@ -152,7 +153,11 @@ func strange(code, message string, billable bool) *failure {
 			e.Code = "upstream_outcome_unknown"
 		}
 	}
-	return &failure{err: e, next: !billable}
+	f := &failure{err: e, next: !billable, effect: unsteady}
+	if code == "upstream_redirect" {
+		f.effect = nothing
+	}
+	return f
 }
 
 // failureOf judges a call of the provider d without a usable answer: an error of
@@ -174,7 +179,7 @@ func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 		return &failure{err: e}
 	case errors.Is(err, stream.ErrTooLarge):
 		f := strange("bad_upstream_body", "the provider's answer is too large", billable)
-		f.next = false
+		f.next, f.effect = false, nothing
 		return f
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
 		e, late = timedOut(billable), true

@@ -66,7 +66,8 @@ var regional = []Descriptor{{
 		{Name: "voices", URL: "https://api.minimax.io/v1/get_voice"},
 		{Name: "music", URL: "https://api.minimax.io/v1/music_generation"},
 	},
-	Models: List{None: true},
+	SpentInside: true, // its errors are base_resp of a 200
+	Models:      List{None: true},
 	Alt: []Base{{
 		Family: Anthropic,
 		URL:    "https://api.minimax.io/anthropic",

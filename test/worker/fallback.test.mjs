@@ -241,6 +241,28 @@ test("random failures of busy accounts: the share of failed answers stays small,
   }
 });
 
+test("what one model fails with leaves the others alone: unreadable answers, and a quota told within a stream", async () => {
+  const { send, cooling } = await accounts("");
+  const [path, body] = calls.chat, json = { "content-type": "application/json" };
+  up.script = (req) => (req.json.model === "broken" ? { headers: json, body: '{"choices":[]' } : null);
+  for (let i = 0; i < 7; i++) assert.deepEqual([(await send({}, {}, [path, { ...body, model: "up/broken" }])).status, (await send()).status], [502, 200]);
+  assert.equal(up.seen.length, 14, "the model is still asked");
+  up.script = (req) => (req.json.model === "spent" ? { headers: { "content-type": "text/event-stream" }, body: 'data: {"error":{"message":"no","type":"insufficient_quota","code":"insufficient_quota"}}\n\n' } : null);
+  const spent = await send({}, {}, [path, { ...body, model: "up/spent", stream: true }]);
+  assert.equal(spent.status, 429, spent.text);
+  assert.equal((await send()).status, 200, "the account has not lost its credit for it");
+  for (const row of await cooling()) assert.deepEqual([row.model, row.reason], ["spent", "rate_limited"]);
+});
+
+test("made-up models that the upstream limits do not fill the list of cooldowns", async () => {
+  const { send, cooling } = await accounts("status=429!header=retry-after:900");
+  for (let i = 0; i < 80; i++) assert.equal((await send({ model: `up/made-up-${i}` })).status, 429);
+  assert.equal(up.seen.length, 65, "then the connection cools as a whole");
+  let rows = [];
+  for (let i = 0; i < 60 && !rows.some((r) => !r.model); i++) { rows = await cooling(); await new Promise((r) => setTimeout(r, 30)); }
+  assert.ok(rows.some((r) => !r.model && r.reason === "rate_limited") && rows.length <= 65, `${rows.length} rows`);
+});
+
 test("at most five attempts", async () => {
   const { send } = await accounts(...Array(8).fill("status=503"));
   const got = await send();
