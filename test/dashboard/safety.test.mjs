@@ -101,7 +101,7 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();
   await settled(page);
-  await tabTo("Name of a new machine");
+  await tabTo("New machine name");
   await page.keyboard.type("By hand");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Machine created" }).waitFor();
@@ -219,7 +219,7 @@ test("another tab that signs in anew does not break this one", async (t) => {
   await tab.goto(b.url);
   await tab.getByRole("button", { name: "Sign out", exact: true }).click();
   await signIn(tab, secrets.ADMIN_TOKEN);
-  await page.getByLabel("Name of a new machine").fill("From the first tab");
+  await page.getByLabel("New machine name").fill("From the first tab");
   await page.getByRole("button", { name: "Create machine" }).click();
   await page.getByRole("dialog", { name: "Machine created" }).waitFor();
 });

@@ -161,7 +161,7 @@ function In({ machine, onImport }: { machine: Machine; onImport: () => void }) {
       {done && <Notice kind="good">Imported: {countNames.filter(([f]) => done[f]).map(([f, n]) => count(done[f], n)).join(", ") || "settings only"}.</Notice>}
     </form>
     {sure && preview && (
-      <TypedConfirm title="Replace everything?" word="replace" what="the word" action="Delete and import" of={act} onDo={() => void doImport()} onClose={() => setSure(false)}>
+      <TypedConfirm title="Replace everything?" word="replace" what="replace" action="Delete and import" of={act} onDo={() => void doImport()} onClose={() => setSure(false)}>
         <p>What is not in the backup is deleted, with its credentials. This cannot be undone.</p>
         <ul>{changeNames.filter(([f]) => preview.value.changes[f]?.deleted.length).map(([f, n]) => <li key={f}>{n}: {names(preview.value.changes[f].deleted)}</li>)}</ul>
       </TypedConfirm>
