@@ -3,8 +3,6 @@ package accounts
 import (
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -276,26 +274,5 @@ func TestMemberOfAComboThatCannotServeIsPassed(t *testing.T) {
 		if w.pool.Pending(mid) {
 			t.Errorf("%s: there is something to report", tt.body)
 		}
-	}
-}
-
-func TestDocumentedErrorsAreThePublishedTable(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/reference/upstream-errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, m := range regexp.MustCompile(`(?m)^\| (.+) \| (\d{3}) \| (?:`+"`(.*?)`"+`)? ?\| (?:`+"`(.*?)`"+`)? ?\| (.+) \|$`).FindAllStringSubmatch(string(raw), -1) {
-		got = append(got, strings.Join(m[1:], "|"))
-	}
-	var want []string
-	for _, d := range documentedErrors {
-		want = append(want, fmt.Sprintf("%s|%d|%s|%s|%s", d.vendor, d.status, d.code, d.begins, d.means))
-		if d.status < 400 || d.status > 499 || (d.code == "") == (d.begins == "") {
-			t.Errorf("bad row %+v", d)
-		}
-	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("published:\n%s\nin the program:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/vendortext"
 )
 
 // ErrCooling is the cause of a failure that says that no account was tried
@@ -135,7 +136,8 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 // account only where the provider's row says so; else it limits the model.
 func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failure {
 	f := judge(e, e.Code == quotaCode, billable)
-	f.member = !f.next && !billable && meaningOf(e.Status, e.Code, nil) > placeRefused
+	means := meaningOf(e.Status, e.Code, nil)
+	f.member = !f.next && !billable && means != "" && means != vendortext.PlaceRefused
 	if f.effect == spent && (d == nil || !d.SpentInside) {
 		f.effect = limited
 		e.Status, e.Type = 429, apierr.TypeOf(429)

@@ -314,7 +314,7 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 		return &failure{err: e, blocked: true, next: !pl.call.Billable || s == 403}
 	}
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)
-	f.member = means != 0 && !f.next && !pl.call.Billable
+	f.member = means != "" && !f.next && !pl.call.Billable
 	f.weekly = e.RetryAfter > store.MaxCooldown && weekly(resp.Header, raw)
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw

@@ -62,7 +62,7 @@ func (r Refusals) over(v *Deviations) *Deviations {
 
 // Refused returns what a chat server refuses in a 4xx answer to a chat request
 // that was sent: by the error's param and code, by the entries of a pydantic
-// error list, or by a text of vendortext.Table. At most one thing is returned;
+// error list, or by a text of package vendortext. At most one thing is returned;
 // a server that refuses several says so again.
 func Refused(sent []byte, status int, code, param, message string, raw []byte) Refusals {
 	if status != 400 && status != 422 {

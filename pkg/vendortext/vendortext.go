@@ -1,47 +1,83 @@
-// Package vendortext is the one table of vendors' error texts that weir acts
-// on. Everywhere else statuses and structured codes decide; see
-// docs/vendor-texts.md, which is generated from this table.
+// Package vendortext is the one table of vendors' errors that say more than
+// their status. Everywhere else the status and the structured code decide. The
+// table is published in docs/reference/upstream-errors.md, which its test
+// writes.
 package vendortext
 
 import "strings"
 
-// Kind is what a text says.
+// Kind is the meaning of a row.
 type Kind string
 
 // The kinds.
 const (
-	// RefusesField says that the request field {field} is not accepted.
-	RefusesField Kind = "refuses-field"
-	// RefusesDeveloper says that the message role developer is not accepted.
-	RefusesDeveloper Kind = "refuses-developer"
+	// PlaceRefused: the vendor does not serve this country, region or egress
+	// address.
+	PlaceRefused Kind = "place refused"
+	// ContextLength: the request is too long for the model.
+	ContextLength Kind = "context length"
+	// ModelRetired: the model no longer exists.
+	ModelRetired Kind = "model retired"
+	// RefusesField: the request field {field} is not accepted.
+	RefusesField Kind = "field refused"
+	// RefusesDeveloper: the message role developer is not accepted.
+	RefusesDeveloper Kind = "role refused"
 )
 
-// Row is one text. The word {field} stands for the name of a request field.
+// Row is one error of one vendor. A row with a status is found by Find: it has
+// either a code, or a text that error.message begins with. A row without one
+// is found by Match: its text is contained in the message, where {field}
+// stands for the name of a request field.
 type Row struct {
 	Kind   Kind
 	Vendor string
+	Status int
+	Code   string
 	Text   string
 	Source string
 }
 
-// Table is the table.
-var Table = [...]Row{
-	{RefusesField, "OpenAI, Azure OpenAI", "Unrecognized request argument supplied: {field}", "https://github.com/openai/openai-python/issues/1724"},
-	{RefusesField, "OpenAI, Azure OpenAI", "Unsupported parameter: '{field}' is not supported with this model", "https://github.com/OpenHands/OpenHands/issues/11662"},
-	{RefusesField, "vLLM before 0.6.5", "'loc': ('body', '{field}'), 'msg': 'Extra inputs are not permitted'", "https://github.com/voideditor/void/issues/128"},
-	{RefusesField, "NVIDIA NIM", "body -> {field}\n  Extra inputs are not permitted", "https://github.com/NVIDIA/garak/issues/748"},
-	{RefusesField, "LiteLLM and servers behind it", "{field}: Extra inputs are not permitted", "https://github.com/arbs-io/github-copilot-llm-gateway/issues/68"},
-	{RefusesDeveloper, "DeepSeek and servers written with serde", "unknown variant `developer`", "https://github.com/num-scope/pix/issues/34"},
-	{RefusesDeveloper, "OpenAI", "does not support 'developer' with this model", "https://github.com/langchain-ai/langchain/issues/28895"},
-	{RefusesDeveloper, "vLLM with Qwen's chat template", "Unexpected message role.", "https://github.com/ogx-ai/ogx/issues/6069"},
-	{RefusesDeveloper, "Z.ai (GLM)", "Incorrect role information", "https://github.com/vastsa/PI-Desktop/issues/30"},
+var table = [...]Row{
+	{PlaceRefused, "OpenAI", 403, "unsupported_country_region_territory", "", "https://platform.openai.com/docs/supported-countries"},
+	{PlaceRefused, "Google Gemini", 400, "", "User location is not supported", "https://ai.google.dev/gemini-api/docs/available-regions"},
+	{PlaceRefused, "Anthropic", 403, "", "Request not allowed", "https://www.anthropic.com/supported-countries"},
+	{ContextLength, "OpenAI", 400, "context_length_exceeded", "", "https://platform.openai.com/docs/guides/error-codes"},
+	{ContextLength, "Anthropic", 400, "", "prompt is too long", "https://docs.anthropic.com/en/api/errors"},
+	{ContextLength, "Google Gemini", 400, "", "The input token count", "https://ai.google.dev/gemini-api/docs/troubleshooting"},
+	{ModelRetired, "OpenAI", 404, "model_not_found", "", "https://platform.openai.com/docs/guides/error-codes"},
+	{ModelRetired, "Anthropic", 404, "", "model: ", "https://docs.anthropic.com/en/api/errors"},
+	{RefusesField, "OpenAI, Azure OpenAI", 0, "", "Unrecognized request argument supplied: {field}", "https://github.com/openai/openai-python/issues/1724"},
+	{RefusesField, "OpenAI, Azure OpenAI", 0, "", "Unsupported parameter: '{field}' is not supported with this model", "https://github.com/OpenHands/OpenHands/issues/11662"},
+	{RefusesField, "vLLM before 0.6.5", 0, "", "'loc': ('body', '{field}'), 'msg': 'Extra inputs are not permitted'", "https://github.com/voideditor/void/issues/128"},
+	{RefusesField, "NVIDIA NIM", 0, "", "body -> {field}\n  Extra inputs are not permitted", "https://github.com/NVIDIA/garak/issues/748"},
+	{RefusesField, "LiteLLM and servers behind it", 0, "", "{field}: Extra inputs are not permitted", "https://github.com/arbs-io/github-copilot-llm-gateway/issues/68"},
+	{RefusesDeveloper, "DeepSeek and servers written with serde", 0, "", "unknown variant `developer`", "https://github.com/num-scope/pix/issues/34"},
+	{RefusesDeveloper, "OpenAI", 0, "", "does not support 'developer' with this model", "https://github.com/langchain-ai/langchain/issues/28895"},
+	{RefusesDeveloper, "vLLM with Qwen's chat template", 0, "", "Unexpected message role.", "https://github.com/ogx-ai/ogx/issues/6069"},
+	{RefusesDeveloper, "Z.ai (GLM)", 0, "", "Incorrect role information", "https://github.com/vastsa/PI-Desktop/issues/30"},
 }
 
-// Match reports whether the message has a text of the kind. field replaces
+// Find returns the kind of an error by its status, code and message, "" when
+// the table has no such row. The code of a refused place counts with status 400
+// and 451 too.
+func Find(status int, code, message string) Kind {
+	for i := range table {
+		r := &table[i]
+		if r.Status == 0 || r.Status != status && (r.Kind != PlaceRefused || r.Code == "" || status != 400 && status != 451) {
+			continue
+		}
+		if r.Code != "" && r.Code == code || r.Text != "" && strings.HasPrefix(message, r.Text) {
+			return r.Kind
+		}
+	}
+	return ""
+}
+
+// Match reports whether the message contains a text of the kind. field replaces
 // {field} and must be non-empty for a kind whose texts name one.
 func Match(kind Kind, field, message string) bool {
-	for i := range Table {
-		if r := &Table[i]; r.Kind == kind && strings.Contains(message, strings.ReplaceAll(r.Text, "{field}", field)) {
+	for i := range table {
+		if r := &table[i]; r.Kind == kind && strings.Contains(message, strings.ReplaceAll(r.Text, "{field}", field)) {
 			return true
 		}
 	}

@@ -3,11 +3,12 @@ package vendortext
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-const page = "../../docs/vendor-texts.md"
+const page = "../../docs/reference/upstream-errors.md"
 
 // The published page has exactly the rows of the table.
 func TestPageListsTheTable(t *testing.T) {
@@ -20,10 +21,19 @@ func TestPageListsTheTable(t *testing.T) {
 		t.Fatal("the page has no table")
 	}
 	var b strings.Builder
-	b.WriteString(intro + "\n| Kind | Vendor | Text | Source |\n|---|---|---|---|\n")
-	for _, r := range Table {
-		text := strings.ReplaceAll(strings.ReplaceAll(r.Text, "\n", "⏎"), "|", "\\|")
-		fmt.Fprintf(&b, "| %s | %s | ``%s`` | %s |\n", r.Kind, r.Vendor, " "+text+" ", r.Source)
+	b.WriteString(intro + "\n| Meaning | Vendor | Status | Code | Text | Source |\n|---|---|---|---|---|---|\n")
+	for _, r := range table {
+		status, code, text := "400, 422", "", ""
+		if r.Status > 0 {
+			status = strconv.Itoa(r.Status)
+		}
+		if r.Code != "" {
+			code = "`" + r.Code + "`"
+		}
+		if r.Text != "" {
+			text = "`` " + strings.ReplaceAll(strings.ReplaceAll(r.Text, "\n", "⏎"), "|", "\\|") + " ``"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Vendor, status, code, text, r.Source)
 	}
 	if b.String() == string(raw) {
 		return
@@ -34,7 +44,45 @@ func TestPageListsTheTable(t *testing.T) {
 		}
 		return
 	}
-	t.Error("docs/vendor-texts.md differs from the table: run GOLDEN=update go test ./pkg/vendortext")
+	t.Error("docs/reference/upstream-errors.md differs from the table: run GOLDEN=update go test ./pkg/vendortext")
+}
+
+func TestRowsAreComplete(t *testing.T) {
+	for _, r := range table {
+		byStatus := r.Kind == PlaceRefused || r.Kind == ContextLength || r.Kind == ModelRetired
+		switch {
+		case r.Vendor == "" || r.Source == "":
+			t.Errorf("no vendor or source: %+v", r)
+		case byStatus && (r.Status < 400 || r.Status > 499 || (r.Code == "") == (r.Text == "")):
+			t.Errorf("want a 4xx status and either a code or a text: %+v", r)
+		case !byStatus && (r.Status != 0 || r.Code != "" || r.Text == ""):
+			t.Errorf("want a text alone: %+v", r)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	tests := []struct {
+		status        int
+		code, message string
+		want          Kind
+	}{
+		{403, "unsupported_country_region_territory", "", PlaceRefused},
+		{451, "unsupported_country_region_territory", "", PlaceRefused},
+		{404, "unsupported_country_region_territory", "", ""},
+		{400, "", "User location is not supported for the API use.", PlaceRefused},
+		{451, "", "User location is not supported for the API use.", ""},
+		{400, "", "the prompt says: User location is not supported", ""},
+		{400, "context_length_exceeded", "", ContextLength},
+		{404, "", "model: claude-2.0", ModelRetired},
+		{400, "", "max_tokens: Extra inputs are not permitted", ""},
+		{500, "model_not_found", "", ""},
+	}
+	for _, tt := range tests {
+		if got := Find(tt.status, tt.code, tt.message); got != tt.want {
+			t.Errorf("Find(%d, %q, %q) = %q, want %q", tt.status, tt.code, tt.message, got, tt.want)
+		}
+	}
 }
 
 func TestMatch(t *testing.T) {
