@@ -401,11 +401,11 @@ func (pl *plan) failed() error {
 	e := apierr.New(400, "no_credentials", "no usable credentials for provider %s", names(pl.call.Targets))
 	switch {
 	case errors.Is(pl.unusable, errSealed):
-		e = apierr.New(503, "key_unavailable", "the stored credentials cannot be opened")
+		e = apierr.New(503, "key_unavailable", "the stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY")
 	case errors.Is(pl.unusable, provider.ErrIncomplete):
 		e.Message += ": " + pl.unusable.Error()
 	case errors.Is(pl.unusable, provider.ErrNoEndpoint):
-		e = apierr.New(400, "unsupported_endpoint", "provider %s does not offer this", names(pl.call.Targets))
+		e = apierr.New(400, "unsupported_endpoint", "provider %s has no endpoint for this request", names(pl.call.Targets))
 	}
 	e.Err = pl.unusable
 	return e
@@ -444,7 +444,7 @@ func (pl *plan) refused(rank int) error {
 		if text == "" {
 			text = ": " + pl.place.Message
 		}
-		e = apierr.New(status, blockedCode, "provider %s does not serve the place that this gateway calls from%s", m.conns[0].Provider, text)
+		e = apierr.New(status, blockedCode, "provider %s does not serve the location that this gateway calls from%s", m.conns[0].Provider, text)
 	}
 	e.Message, e.Header, e.NoRetry = cut(e.Message, maxMessage), header, true
 	if pl.attempts == 0 && m.wait > 0 {

@@ -122,7 +122,7 @@ func (*noToken) Error() string { return "accounts: there is no access token at t
 
 // shown is what the client is told.
 func (n *noToken) shown() *apierr.Error {
-	e := apierr.New(503, "token_unavailable", "the account's access token is being renewed or cannot be renewed at the moment")
+	e := apierr.New(503, "token_unavailable", "the account's access token is being refreshed or could not be refreshed; try again later")
 	e.RetryAfter, e.Err = max(n.wait, time.Second), n
 	return e
 }

@@ -162,7 +162,7 @@ var fireworks = shape{
 			set(body, "aspect_ratio", in.ratio())
 			set(body, "prompt_upsampling", in.get("prompt_upsampling"))
 		case len(in.images()) > 0:
-			return nil, media.Refused("the provider of this model does not change images with it")
+			return nil, media.Refused("the provider of this model does not edit images with it")
 		case strings.Contains(model, "flux"):
 			set(body, "aspect_ratio", in.ratio())
 		default:
@@ -212,7 +212,7 @@ var luma = shape{
 		set(body, "format", lumaFormat(in))
 		for i, a := range in.images() {
 			if strings.HasPrefix(a, "data:") {
-				return nil, apierr.Invalid("image", "the provider of this model takes addresses of images only, no data")
+				return nil, apierr.Invalid("image", "the provider of this model accepts image URLs only, not data: URLs")
 			}
 			if i == 0 {
 				body["modify_image_ref"] = map[string]string{"url": a}
@@ -262,7 +262,7 @@ var runway = shape{
 				"3:2": "1440:1080", "2:3": "1080:1440", "5:4": "1440:1080", "4:5": "1080:1440", // the nearest
 			}[ratio]
 			if known == "" {
-				return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not have this aspect ratio")
+				return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not support this aspect ratio")
 			}
 			body["ratio"] = known
 		}

@@ -47,7 +47,7 @@ func (r *request) adoptDoc(o *Object, raw []byte) (bool, error) {
 	var doc *document
 	var e *apierr.Error
 	if r.exists() && !o.Reseed {
-		e = apierr.New(422, "seed_refused", "the machine exists already; set ALLOW_RESEED to let a document change it")
+		e = apierr.New(422, "seed_refused", "the machine already exists; set ALLOW_RESEED=true to let a document change it")
 	} else {
 		doc, e = o.readDocument(r.id, raw)
 	}
@@ -121,7 +121,7 @@ func (o *Object) dropSeed(r *request, raw []byte) {
 	if r.exists() {
 		r.meta.Dirty = true
 		if err := r.commit(); err != nil {
-			o.log(fmt.Sprintf("machine %s: the refused document stays in KV: %v", r.id, err))
+			o.log(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.id, err))
 		}
 		return
 	}
@@ -130,7 +130,7 @@ func (o *Object) dropSeed(r *request, raw []byte) {
 		err = o.KV.Delete(r.ctx, kvKey(r.id))
 	}
 	if err != nil {
-		o.log(fmt.Sprintf("machine %s: the refused document stays in KV: %v", r.id, err))
+		o.log(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.id, err))
 	}
 }
 

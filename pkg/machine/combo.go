@@ -26,7 +26,7 @@ func isComboName(s string) bool {
 func applyCombo(in *input, row comboRow, seed bool) comboRow {
 	if v, ok := in.text("name", 128); ok || row.Name == "" {
 		if !isComboName(v) {
-			in.fail("name", "must be 1 to 128 of letters, digits, dot, dash and underscore%s", badName(v))
+			in.fail("name", "must be 1 to 128 letters, digits, dots, dashes and underscores%s", badName(v))
 		}
 		row.Name = v
 	}

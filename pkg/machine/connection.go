@@ -175,7 +175,7 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 	}
 	if v, ok := in.text("prefix", 64); ok {
 		if v != "" && !isAlias(v) {
-			in.fail("prefix", "must be 1 to 64 of letters, digits, dot, dash and underscore, and begin with a letter or digit%s", badName(v))
+			in.fail("prefix", "must be 1 to 64 letters, digits, dots, dashes and underscores, and begin with a letter or digit%s", badName(v))
 		}
 		d.Prefix = v
 	}

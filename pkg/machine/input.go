@@ -126,7 +126,7 @@ func (in *input) text(name string, max int) (value string, given bool) {
 		in.fail(name, "is longer than %d characters", max)
 	case !plain(s):
 		r, at := hidden(s)
-		in.fail(name, "has the character U+%04X at position %d, which is not shown or changes how the text is shown", r, at)
+		in.fail(name, "contains the invisible or direction-changing character U+%04X at position %d", r, at)
 	}
 	return s, true
 }

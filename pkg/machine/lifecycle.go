@@ -100,7 +100,7 @@ func readScopes(in *input) []string {
 	scopes, _ := in.texts("scopes", 3, 20)
 	for _, s := range scopes {
 		if s != "data" && s != "manage" && s != "export" {
-			in.fail("scopes", "may have data, manage and export")
+			in.fail("scopes", "must be data, manage or export")
 		}
 	}
 	return scopes

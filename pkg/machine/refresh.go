@@ -336,7 +336,7 @@ func revoked(code, field string, lost bool) string {
 // refreshRefused is the answer while the token endpoint refuses the client or
 // the request: asking again changes nothing until somebody acts.
 func refreshRefused() *apierr.Error {
-	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to renew the token")
+	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again")
 }
 
 func later(code string, wait time.Duration) *apierr.Error {

@@ -111,7 +111,7 @@ func (o *Object) registryList(r *request) (any, error) {
 		at, id, ok := strings.Cut(q.Cursor, ".")
 		n, err := strconv.ParseInt(at, 10, 64)
 		if !ok || err != nil || !isMachineID(id) {
-			return nil, apierr.Invalid("cursor", "cursor must be the field next of the page before")
+			return nil, apierr.Invalid("cursor", "cursor must be the field next of the previous page")
 		}
 		after = &listed{createdAt: n, id: id}
 	}

@@ -95,7 +95,7 @@ func providerLike(id string) string {
 		ids = append(ids, d.ID)
 	}
 	if id == "openai-compatible" || id == "anthropic-compatible" {
-		return id + "-" + "0123abcd (any 8 or more hex digits)"
+		return id + "-0123abcd (any 8 or more hex digits)"
 	}
 	return closest(id, ids)
 }
@@ -171,7 +171,7 @@ func (t *tx) checkTarget(in *input, field, id string) (unlisted bool) {
 		return false
 	}
 	if near := closest(model, known); near != "" {
-		in.fail(field, "names an unknown model: %s%s (allowUnknown: true keeps it)", id, didYouMean(prefix+"/"+near))
+		in.fail(field, "names an unknown model: %s%s (set allowUnknown to true to save it anyway)", id, didYouMean(prefix+"/"+near))
 	}
 	return true
 }

@@ -58,14 +58,14 @@ type TestResult struct {
 var testTexts = map[string]string{
 	"unauthorized":      "The provider refused the API key",
 	"quota":             "The account is out of credit",
-	"rate_limited":      "The provider limits the rate of this account at the moment",
+	"rate_limited":      "The provider is limiting the rate of this account",
 	"not_found":         "The provider does not know this model, or the base URL is wrong",
 	"rejected":          "The provider rejected the test request",
-	"failed":            "The provider answered with an error of its own",
+	"failed":            "The provider returned a server error",
 	"blocked":           "The provider refuses calls from this location",
 	"timeout":           "The provider did not answer in time",
-	"connection_failed": "The provider could not be reached, or its answer is not one of this API",
-	"unsupported":       "No model is known that a test could call",
+	"connection_failed": "The provider could not be reached, or its answer is not valid for this API",
+	"unsupported":       "There is no model that a test can call",
 	"no_credentials":    "This connection has no usable credential",
 }
 

@@ -71,7 +71,7 @@ func (d *Downloads) Get(ctx context.Context, r *edge.Request, address string, fi
 			if resp.Status == 404 || resp.Status == 410 || resp.Status == 403 {
 				status = 404 // the address has a limited life
 			}
-			return nil, apierr.New(status, "file_unavailable", "the provider no longer gives the file")
+			return nil, apierr.New(status, "file_unavailable", "the file is no longer available from the provider")
 		}
 		address, header = join(target, next), edge.Header{hop}
 	}

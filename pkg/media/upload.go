@@ -154,7 +154,7 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 		var e *apierr.Error
 		if errors.As(u.Call.Trace.Err, &e) {
 			shown := *e
-			shown.Message += " (the form passed without being held, so it was sent only once)"
+			shown.Message += " (the form was streamed, so it was sent only once)"
 			return nil, &shown
 		}
 		return nil, apierr.New(502, "upstream_unreachable", "the provider could not be reached or broke off")

@@ -163,7 +163,7 @@ func textOrParts(v gjson.Result) string {
 // without it the next request has a part of the conversation only. The vendor's
 // client knows the code and sends the whole conversation from then on.
 func noThreads() error {
-	e := apierr.Invalid("thread", "thread: this model's provider keeps no message threads. Send the whole conversation in messages.")
+	e := apierr.Invalid("thread", "thread: this model's provider does not keep message threads. Send the whole conversation in messages.")
 	e.Details = `{"error_code":"thread_unsupported_request","unsupported":["thread"]}`
 	return e
 }

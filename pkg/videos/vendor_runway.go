@@ -54,7 +54,7 @@ func createRunway(in *input, model, endpoint string) (*plan, error) {
 		body["ratio"] = map[string]string{"16:9": "1920:1080", "9:16": "1080:1920"}[ratio]
 	}
 	if ratio != "" && body["ratio"] == nil {
-		return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not have this aspect ratio")
+		return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not support this aspect ratio")
 	}
 	set(body, "duration", in.seconds())
 	set(body, "seed", in.get("seed"))

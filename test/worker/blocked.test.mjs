@@ -56,7 +56,7 @@ for (const [name, answer] of Object.entries({ "OpenAI's code": place, "a challen
       for (const calls of [1, 1]) { // the second is not sent: one place, whatever the account
         const got = await send(me.apiKey, call);
         assert.equal(got.status, answer.status, got.text);
-        assert.match(got.text, /does not serve the place that this gateway calls from/);
+        assert.match(got.text, /does not serve the location that this gateway calls from/);
         if (call[0] !== "/v1/messages") assert.equal(got.code, "upstream_blocked_here");
         assert.ok(!got.text.includes("<"), "no page is shown");
         assert.equal(got.headers.get("x-should-retry"), "false");

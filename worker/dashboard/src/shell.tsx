@@ -111,7 +111,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
       <main id="main" ref={main} tabIndex={-1}>
         {error && <ErrorBox>{error}</ErrorBox>}
         <Guard key={machineId + "/" + page}>
-          {machineId && !machine ? <Empty title="There is no such machine"><a class="button" href="#/machines">Back to the machines</a></Empty>
+          {machineId && !machine ? <Empty title="Machine not found"><a class="button" href="#/machines">Back to the machines</a></Empty>
             : !machine ? <Lazy load={machinesPage} props={{ onChange: list.reload }} what="the machines" />
             : entry ? <Lazy load={entry.load} props={{ machine, session, has, args: route.args, machineName }} what={entry.label.toLowerCase()} />
             : <Empty title="There is no such page"><a class="button" href={to(machineId, "providers")}>To the providers</a></Empty>}

@@ -69,7 +69,7 @@ function Form({ title, machine, of, priority, onMade: made, onClose }: Props & {
   }
   return within(
     <form onSubmit={submit}>
-      {draft.restored && <p class="muted small">What you typed before is still here. Enter secrets again.</p>}
+      {draft.restored && <p class="muted small">Your unsaved changes are still here. Enter the credentials again.</p>}
       {row && row.connect.length > 0 && (
         <Tabs label="How to connect" value={way} onPick={setWay} items={[...row.connect.map((f): [Flow, string] => [f, flowNames[f]]), ["key", "Use a key"]]} />
       )}

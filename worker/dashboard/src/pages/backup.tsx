@@ -97,7 +97,7 @@ function Changes({ of, withKeys }: { of: Preview; withKeys: boolean }) {
     <section class="preview" aria-label="Preview">
       <h4>What the import changes</h4>
       {of.from && <p class="muted">Exported from machine <code>{of.from}</code>{of.exportedAt ? `, ${when(of.exportedAt)}` : ""}.</p>}
-      {rows.length === 0 && <p>Nothing: the machine already has everything in this backup.</p>}
+      {rows.length === 0 && <p>No changes: the machine already has everything in this backup.</p>}
       <ul>{rows.map((r) => <li key={r.id}><Badge kind={r.kind === "deleted" ? "bad" : r.kind === "added" ? "good" : "warn"}>{r.text}</Badge> {r.name}{r.id.startsWith("settings") ? "" : `: ${names(r.list)}`}</li>)}</ul>
       {!withKeys && !!of.keysSkipped && <p class="muted">{count(of.keysSkipped, "API key")} in the backup will not be added.</p>}
     </section>

@@ -157,7 +157,7 @@ function Dependents({ machine, c }: { machine: Machine; c: ConnectionRow }) {
     const lost = (id: string) => mine.includes(id.split("/")[0]) && id.includes("/") && !servedBy(id, others, catalog.data);
     return { combos: combos.data.filter((o) => o.models.some(lost)).map((o) => o.name), aliases: Object.entries(aliases).filter(([, of]) => lost(of)).map(([name]) => name) };
   }, [machine, c]);
-  if (uses.error) return <p class="muted">What uses it could not be loaded: {uses.error}</p>;
+  if (uses.error) return <p class="muted">The combos and aliases that use this connection could not be loaded: {uses.error}</p>;
   const { combos, aliases } = uses.data ?? { combos: [], aliases: [] };
   if (combos.length + aliases.length === 0) return null;
   return (

@@ -36,7 +36,7 @@ export default function Keys({ machine, session }: PageProps) {
   return (
     <Page title="Keys" intro="API keys for your apps and tools." actions={<Button kind="main" icon="plus" onClick={() => make(true)}>New key</Button>}>
       <Load of={list} what="the keys">{(keys) => keys.length === 0
-        ? <Empty title="No keys"><p>Without one nobody can call this machine.</p><Button kind="main" onClick={() => make(true)}>Create a key</Button></Empty>
+        ? <Empty title="No keys"><p>No client can call this machine without a key.</p><Button kind="main" onClick={() => make(true)}>Create a key</Button></Empty>
         : <List keys={keys} onRevoke={ask} />}</Load>
       <Section title="Use a key" intro={<>Settings of clients, with this gateway’s address. Put your key in place of <code>{noKey}</code>.</>}>
         <Snippets machine={machine} />
