@@ -78,15 +78,15 @@ test(`${writers * each} mutations by ${writers} writers over a storage that fail
           break;
         case 8:
           if (custom.size > 200) { await send("PATCH", "settings", { idleSeconds: 60 + (i % 30) }, id); break; }
-          await send("POST", "models/custom", { id, providerAlias: "up" }, id);
+          await send("POST", "models/custom", { id, providerAlias: "openai" }, id);
           custom.add(id);
           break;
         case 7:
           if (aliases.has(alias)) { await send("DELETE", `models/alias?alias=${alias}`, null, id); aliases.delete(alias); break; }
         // falls through
         default:
-          await send("PUT", "models/alias", { alias, model: `up/${id}` }, id);
-          aliases.set(alias, `up/${id}`);
+          await send("PUT", "models/alias", { alias, model: `openai/${id}` }, id);
+          aliases.set(alias, `openai/${id}`);
       }
     }
   }));
