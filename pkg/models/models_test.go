@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -263,27 +263,26 @@ func big(models int) *world {
 }
 
 func TestTheCostIsLinearInModels(t *testing.T) {
-	steps := func(models int) float64 {
+	cost := func(models int) (allocations, bytes uint64) {
+		const runs = 5
 		w := big(models)
-		return testing.AllocsPerRun(5, func() { List(w.rec, []catalog.Kind{catalog.LLM}, nil) })
-	}
-	small, large := steps(1000), steps(8000)
-	if large > 8.5*small {
-		t.Errorf("%v allocations for 1,000 models and %v for 8,000", small, large)
-	}
-	took := func(models int) time.Duration {
-		w := big(models)
-		best := time.Hour
-		for range 5 {
-			begun := time.Now()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range runs {
 			List(w.rec, []catalog.Kind{catalog.LLM}, nil)
-			best = min(best, time.Since(begun))
 		}
-		return best
+		runtime.ReadMemStats(&after)
+		return (after.Mallocs - before.Mallocs) / runs, (after.TotalAlloc - before.TotalAlloc) / runs
 	}
-	// Quadratic work would take 64 times as long.
-	if a, b := took(1000), took(8000); b > 30*a {
-		t.Errorf("%v for 1,000 models and %v for 8,000", a, b)
+	// Quadratic work would be 64 times as much. Tables and lists grow by
+	// doubling, so up to twice the bytes may come on top of 8 times.
+	allocations, bytes := cost(1000)
+	manyAllocations, manyBytes := cost(8000)
+	if 2*manyAllocations > 17*allocations {
+		t.Errorf("%d allocations for 1,000 models and %d for 8,000", allocations, manyAllocations)
+	}
+	if manyBytes > 16*bytes {
+		t.Errorf("%d bytes for 1,000 models and %d for 8,000", bytes, manyBytes)
 	}
 }
 

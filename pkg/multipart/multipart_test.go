@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"weir/pkg/apierr"
 	"weir/pkg/stream"
@@ -137,12 +136,12 @@ func TestForms(t *testing.T) {
 
 func TestAMillionPartsAreRefusedAtOnce(t *testing.T) {
 	body := strings.Repeat("--b\r\n"+field("a", "1")+"\r\n", 1000000)
-	start := time.Now()
-	if _, err := Read(strings.NewReader(body), "b", 0); err == nil {
+	r := strings.NewReader(body)
+	if _, err := Read(r, "b", 0); err == nil {
 		t.Error("accepted")
 	}
-	if d := time.Since(start); d > 100*time.Millisecond {
-		t.Errorf("took %v", d)
+	if read := len(body) - r.Len(); read > len(body)/4 {
+		t.Errorf("%d of %d bytes were read", read, len(body))
 	}
 }
 

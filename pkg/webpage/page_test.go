@@ -97,16 +97,10 @@ func TestHostilePagesAreBounded(t *testing.T) {
 	}
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
-			for _, f := range []Format{Markdown} {
-				if p := Read(page, "https://a.example.com/", f, 0); len(p.Text) > maxOutput || !utf8.ValidString(p.Text) {
-					t.Errorf("%d bytes of output", len(p.Text))
-				}
-			}
-			if d := time.Since(start); d > time.Minute { // a slow machine takes a second; what is quadratic takes an hour
-				t.Errorf("took %v", d)
-			} else {
-				t.Log(d)
+			// Linear work takes a second on a slow machine; quadratic work takes
+			// an hour, and so runs into the time limit of go test.
+			if p := Read(page, "https://a.example.com/", Markdown, 0); len(p.Text) > maxOutput || !utf8.ValidString(p.Text) {
+				t.Errorf("%d bytes of output", len(p.Text))
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
@@ -147,7 +146,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// FuzzRead finds pages that take long, or make text that is none.
+// FuzzRead finds pages that make invalid or too much text. One that takes for ever
+// is found by the time limit of the whole run.
 func FuzzRead(f *testing.F) {
 	for _, s := range samples {
 		f.Add(s, uint8(0))
@@ -163,11 +163,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, format := range []Format{Markdown, Text} {
-			start := time.Now()
 			p := Read(strings.ToValidUTF8(doc, "\uFFFD"), "https://a.example.com/d/e", format, int(max))
-			if d := time.Since(start); d > 30*time.Second {
-				t.Errorf("took %v", d)
-			}
 			if !utf8.ValidString(p.Text) || max > 0 && utf8.RuneCountInString(p.Text) > int(max) || len(p.Text) > maxOutput {
 				t.Errorf("%d bytes of text for a limit of %d", len(p.Text), max)
 			}
