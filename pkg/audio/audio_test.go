@@ -446,20 +446,22 @@ func TestSpeechTriesTheNextAccount(t *testing.T) {
 	}
 }
 
+// voiceLists are recorded lists of voices, page by page, by provider.
+var voiceLists = map[string][]string{
+	"elevenlabs": {`{"voices":[{"voice_id":"e1","name":"Rachel","labels":{"language":"en","gender":"female"},"preview_url":"https://p/1","high_quality_base_model_ids":["eleven_v3"]}],"has_more":true,"next_page_token":"t=1"}`, `{"voices":[{"voice_id":"e2","name":"Otto","verified_languages":[{"language":"de"}]}],"has_more":false}`},
+	"deepgram":   {`{"stt":[],"tts":[{"canonical_name":"aura-2-thalia-en","name":"thalia","languages":["en-US"],"metadata":{"tags":["feminine"],"sample":"https://p/2"}},{"canonical_name":"aura-2-thalia-en","name":"thalia","languages":["en"]}]}`},
+	"cartesia":   {`{"data":[{"id":"c1","name":"A","language":"en","gender":"masculine"}],"has_more":true}`, `{"data":[{"id":"c2","name":"B","language":"fr"}],"has_more":false}`},
+	"inworld":    {`{"voices":[{"voiceId":"Ashley","displayName":"Ashley","langCode":"en","tags":["female"]}]}`},
+	"mistral":    {`{"items":[{"id":"m1","name":"Paul","languages":["en"],"gender":"male"}],"page":1,"total_pages":2}`, `{"items":[{"id":"m2","name":"Anna","languages":["de"]}],"page":2,"total_pages":2}`},
+	"together":   {`{"data":[{"model":"cartesia/sonic","voices":[{"id":"t1","name":"T"},{"name":"U"}]}]}`},
+	"minimax":    {`{"system_voice":[{"voice_id":"mm1","voice_name":"M"}],"voice_cloning":[{"voice_id":"mm2"}]}`},
+	"xai":        {`{"voices":[{"voice_id":"eve","name":"Eve"}]}`},
+	"zai":        {`{"voice_list":[{"voice":"z1","voice_name":"Z","voice_type":"OFFICIAL"}]}`},
+	"openai":     nil, "gemini": nil,
+}
+
 func TestVoices(t *testing.T) {
-	answers := map[string][]string{
-		"elevenlabs": {`{"voices":[{"voice_id":"e1","name":"Rachel","labels":{"language":"en","gender":"female"},"preview_url":"https://p/1","high_quality_base_model_ids":["eleven_v3"]}],"has_more":true,"next_page_token":"t=1"}`, `{"voices":[{"voice_id":"e2","name":"Otto","verified_languages":[{"language":"de"}]}],"has_more":false}`},
-		"deepgram":   {`{"stt":[],"tts":[{"canonical_name":"aura-2-thalia-en","name":"thalia","languages":["en-US"],"metadata":{"tags":["feminine"],"sample":"https://p/2"}},{"canonical_name":"aura-2-thalia-en","name":"thalia","languages":["en"]}]}`},
-		"cartesia":   {`{"data":[{"id":"c1","name":"A","language":"en","gender":"masculine"}],"has_more":true}`, `{"data":[{"id":"c2","name":"B","language":"fr"}],"has_more":false}`},
-		"inworld":    {`{"voices":[{"voiceId":"Ashley","displayName":"Ashley","langCode":"en","tags":["female"]}]}`},
-		"mistral":    {`{"items":[{"id":"m1","name":"Paul","languages":["en"],"gender":"male"}],"page":1,"total_pages":2}`, `{"items":[{"id":"m2","name":"Anna","languages":["de"]}],"page":2,"total_pages":2}`},
-		"together":   {`{"data":[{"model":"cartesia/sonic","voices":[{"id":"t1","name":"T"},{"name":"U"}]}]}`},
-		"minimax":    {`{"system_voice":[{"voice_id":"mm1","voice_name":"M"}],"voice_cloning":[{"voice_id":"mm2"}]}`},
-		"xai":        {`{"voices":[{"voice_id":"eve","name":"Eve"}]}`},
-		"zai":        {`{"voice_list":[{"voice":"z1","voice_name":"Z","voice_type":"OFFICIAL"}]}`},
-		"openai":     nil, "gemini": nil,
-	}
-	for name, list := range answers {
+	for name, list := range voiceLists {
 		t.Run(name, func(t *testing.T) {
 			w := script.New(t, name)
 			h := handler(w)

@@ -77,14 +77,14 @@ var cloudflareTranscriber = transcriber{
 	},
 	read: func(u *upload, raw []byte) (*transcript, error) {
 		result := gjson.GetBytes(raw, "result")
-		if result.Get("results").Exists() {
+		if result.Get("results").IsObject() {
 			return deepgram.read(u, []byte(result.Raw))
 		}
 		t, err := readPlain(u, []byte(result.Raw))
 		if err != nil {
 			return nil, err
 		}
-		if info := result.Get("transcription_info"); info.Exists() {
+		if info := result.Get("transcription_info"); info.IsObject() {
 			t.language, t.duration = info.Get("language").Str, info.Get("duration").Num
 		}
 		for _, s := range result.Get("segments").Array() {

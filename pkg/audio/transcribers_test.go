@@ -10,21 +10,23 @@ import (
 	"weir/pkg/provider"
 )
 
+// transcriptions are recorded answers of providers of another shape, by model.
+var transcriptions = map[string][]string{
+	"deepgram/nova-3":                              {`{"metadata":{"duration":2.5},"results":{"channels":[{"detected_language":"en","alternatives":[{"transcript":"Hello there. Bye.","words":[{"word":"hello","punctuated_word":"Hello","start":0.1,"end":0.5},{"word":"there","punctuated_word":"there.","start":0.5,"end":1},{"word":"bye","punctuated_word":"Bye.","start":1.5,"end":2}]}]}],"utterances":[{"transcript":"Hello there.","start":0.1,"end":1,"speaker":1},{"transcript":"Bye.","start":1.5,"end":2,"speaker":0}]}}`},
+	"elevenlabs/scribe_v1":                         {`{"language_code":"eng","text":"Hello there. Bye.","words":[{"text":"Hello","start":0.1,"end":0.5,"type":"word","speaker_id":"speaker_0"},{"text":" ","start":0.5,"end":0.5,"type":"spacing"},{"text":"there","start":0.5,"end":1,"type":"word","speaker_id":"speaker_0"},{"text":"Bye.","start":1.5,"end":2,"type":"word","speaker_id":"speaker_1"}]}`},
+	"assemblyai/universal":                         {`{"upload_url":"https://cdn.assemblyai.com/upload/1"}`, `{"id":"t-1","status":"queued"}`, `{"id":"t-1","status":"processing"}`, `{"id":"t-1","status":"completed","text":"Hello there. Bye.","language_code":"en","audio_duration":3,"words":[{"text":"Hello","start":100,"end":500,"speaker":"A"},{"text":"there.","start":500,"end":1000,"speaker":"A"},{"text":"Bye.","start":1500,"end":2000,"speaker":"B"}]}`},
+	"gemini/gemini-2.5-flash":                      {`{"candidates":[{"content":{"parts":[{"text":"thinking","thought":true},{"text":"Hello there. Bye.\n"}]}}]}`},
+	"cartesia/ink-whisper":                         {`{"text":"Hello there. Bye.","type":"transcript","language":"en","duration":2.5,"words":[{"word":"Hello","start":0.1,"end":0.5},{"word":"there.","start":0.5,"end":1},{"word":"Bye.","start":1.5,"end":2}]}`},
+	"deepinfra/openai/whisper-large-v3":            {`{"text":"Hello there. Bye.","segments":[]}`},
+	"fal/fal-ai/whisper":                           {`{"request_id":"f-1"}`, `{"status":"IN_PROGRESS"}`, `{"status":"COMPLETED"}`, `{"text":" Hello there. Bye.","inferred_languages":["en"],"chunks":[{"timestamp":[0.1,1],"text":" Hello there.","speaker":"SPEAKER_00"},{"timestamp":[1.5,2],"text":" Bye.","speaker":"SPEAKER_01"}]}`},
+	"cloudflare/@cf/openai/whisper-large-v3-turbo": {`{"result":{"results":null,"text":"Hello there. Bye.","transcription_info":{"language":"en","duration":2.5},"segments":[{"start":0.1,"end":1,"text":" Hello there."},{"start":1.5,"end":2,"text":" Bye."}]},"success":true}`},
+	"xai/grok-stt":                                 {`{"text":"Hello there. Bye.","language":"en","duration":2.5,"words":[{"text":"Hello","start":0.1,"end":0.5,"speaker":0},{"text":"there.","start":0.5,"end":1,"speaker":0},{"text":"Bye.","start":1.5,"end":2,"speaker":0}]}`},
+}
+
 // TestTranscribers replays recorded answers of providers of another shape, in
 // every response format.
 func TestTranscribers(t *testing.T) {
-	answers := map[string][]string{
-		"deepgram/nova-3":                              {`{"metadata":{"duration":2.5},"results":{"channels":[{"detected_language":"en","alternatives":[{"transcript":"Hello there. Bye.","words":[{"word":"hello","punctuated_word":"Hello","start":0.1,"end":0.5},{"word":"there","punctuated_word":"there.","start":0.5,"end":1},{"word":"bye","punctuated_word":"Bye.","start":1.5,"end":2}]}]}],"utterances":[{"transcript":"Hello there.","start":0.1,"end":1,"speaker":1},{"transcript":"Bye.","start":1.5,"end":2,"speaker":0}]}}`},
-		"elevenlabs/scribe_v1":                         {`{"language_code":"eng","text":"Hello there. Bye.","words":[{"text":"Hello","start":0.1,"end":0.5,"type":"word","speaker_id":"speaker_0"},{"text":" ","start":0.5,"end":0.5,"type":"spacing"},{"text":"there","start":0.5,"end":1,"type":"word","speaker_id":"speaker_0"},{"text":"Bye.","start":1.5,"end":2,"type":"word","speaker_id":"speaker_1"}]}`},
-		"assemblyai/universal":                         {`{"upload_url":"https://cdn.assemblyai.com/upload/1"}`, `{"id":"t-1","status":"queued"}`, `{"id":"t-1","status":"processing"}`, `{"id":"t-1","status":"completed","text":"Hello there. Bye.","language_code":"en","audio_duration":3,"words":[{"text":"Hello","start":100,"end":500,"speaker":"A"},{"text":"there.","start":500,"end":1000,"speaker":"A"},{"text":"Bye.","start":1500,"end":2000,"speaker":"B"}]}`},
-		"gemini/gemini-2.5-flash":                      {`{"candidates":[{"content":{"parts":[{"text":"thinking","thought":true},{"text":"Hello there. Bye.\n"}]}}]}`},
-		"cartesia/ink-whisper":                         {`{"text":"Hello there. Bye.","type":"transcript","language":"en","duration":2.5,"words":[{"word":"Hello","start":0.1,"end":0.5},{"word":"there.","start":0.5,"end":1},{"word":"Bye.","start":1.5,"end":2}]}`},
-		"deepinfra/openai/whisper-large-v3":            {`{"text":"Hello there. Bye.","segments":[]}`},
-		"fal/fal-ai/whisper":                           {`{"request_id":"f-1"}`, `{"status":"IN_PROGRESS"}`, `{"status":"COMPLETED"}`, `{"text":" Hello there. Bye.","inferred_languages":["en"],"chunks":[{"timestamp":[0.1,1],"text":" Hello there.","speaker":"SPEAKER_00"},{"timestamp":[1.5,2],"text":" Bye.","speaker":"SPEAKER_01"}]}`},
-		"cloudflare/@cf/openai/whisper-large-v3-turbo": {`{"result":{"text":"Hello there. Bye.","transcription_info":{"language":"en","duration":2.5},"segments":[{"start":0.1,"end":1,"text":" Hello there."},{"start":1.5,"end":2,"text":" Bye."}]},"success":true}`},
-		"xai/grok-stt":                                 {`{"text":"Hello there. Bye.","language":"en","duration":2.5,"words":[{"text":"Hello","start":0.1,"end":0.5,"speaker":0},{"text":"there.","start":0.5,"end":1,"speaker":0},{"text":"Bye.","start":1.5,"end":2,"speaker":0}]}`},
-	}
-	for model, list := range answers {
+	for model, list := range transcriptions {
 		name, rest, _ := strings.Cut(model, "/")
 		t.Run(name, func(t *testing.T) {
 			var got struct {

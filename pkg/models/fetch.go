@@ -148,7 +148,7 @@ func answer(resp *upstream.Response, err error) ([]byte, error) {
 // address are not followed.
 func nextPage(l *provider.List, body []byte, page, read int) (query string, more bool) {
 	if l.Next != "" {
-		if more := gjson.GetBytes(body, "has_more"); more.Exists() && !more.Bool() {
+		if more := gjson.GetBytes(body, "has_more"); more.Type == gjson.False {
 			return "", false
 		}
 		next := gjson.GetBytes(body, l.Next).String()

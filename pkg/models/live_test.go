@@ -359,22 +359,26 @@ func TestOtherFailuresRefreshNothing(t *testing.T) {
 	}
 }
 
+// vendorLists are lists of models as vendors write them, and what is listed of
+// them.
+var vendorLists = []struct {
+	provider, kinds, answer, want string
+}{
+	{"openai", "llm", `{"object":"list","data":[{"id":"gpt-4o","object":"model"},{"id":"new-one"},{"id":"whisper-1"},{"id":"text-embedding-3-small"}]}`, "openai/gpt-4o openai/new-one"},
+	{"gemini", "llm", `{"models":[{"name":"models/gemini-4-argon","inputTokenLimit":7,"supportedGenerationMethods":["generateContent"]},{"name":"models/some-embedder","supportedGenerationMethods":["embedContent"]},{"name":"models/talker","supportedGenerationMethods":["bidiGenerateContent"]}]}`, "gemini/gemini-4-argon"},
+	{"together", "rerank", `[{"id":"a/b","type":"rerank"},{"id":"c/d","type":"chat"},{"id":"e","type":"moderation"}]`, "together/a/b"},
+	{"cohere", "embedding", `{"models":[{"name":"command-x","endpoints":["chat"]},{"name":"vec-x","endpoints":["embed"]}]}`, "cohere/vec-x"},
+	{"elevenlabs", "tts", `[{"model_id":"eleven_v9","name":"Nine","can_do_text_to_speech":true},{"model_id":"sts","can_do_text_to_speech":false}]`, "el/eleven_v9"},
+	{"deepgram", "stt", `{"stt":[{"name":"x","canonical_name":"nova-9"},{"canonical_name":"nova-9"}],"tts":[{"canonical_name":"aura-9-x-en"}]}`, "dg/nova-9"},
+	{"deepgram", "tts", `{"stt":[{"canonical_name":"nova-9"}],"tts":[{"canonical_name":"aura-9-x-en"}]}`, "dg/aura-9-x-en"},
+	{"cloudflare", "embedding", `{"result":[{"id":"uuid","name":"@cf/a/vec","task":{"name":"Text Embeddings"}},{"name":"@cf/a/chat","task":{"name":"Text Generation"}}]}`, "cf/@cf/a/vec"},
+	{"mistral", "stt", `{"data":[{"id":"hear","capabilities":{"completion_chat":false,"audio_transcription":true}},{"id":"chat","capabilities":{"completion_chat":true}}]}`, "mistral/hear"},
+	{"groq", "llm", `{"data":[{"id":"on","active":true,"context_window":9},{"id":"off","active":false}]}`, "groq/on"},
+	{"openrouter", "llm", `{"data":[{"id":"a/speaks-audio","architecture":{"input_modalities":["text"],"output_modalities":["text","audio"]}}]}`, "openrouter/a/speaks-audio"},
+}
+
 func TestVendorListsOfTheirOwnShapes(t *testing.T) {
-	for _, tt := range []struct {
-		provider, kinds, answer, want string
-	}{
-		{"openai", "llm", `{"object":"list","data":[{"id":"gpt-4o","object":"model"},{"id":"new-one"},{"id":"whisper-1"},{"id":"text-embedding-3-small"}]}`, "openai/gpt-4o openai/new-one"},
-		{"gemini", "llm", `{"models":[{"name":"models/gemini-4-argon","inputTokenLimit":7,"supportedGenerationMethods":["generateContent"]},{"name":"models/some-embedder","supportedGenerationMethods":["embedContent"]},{"name":"models/talker","supportedGenerationMethods":["bidiGenerateContent"]}]}`, "gemini/gemini-4-argon"},
-		{"together", "rerank", `[{"id":"a/b","type":"rerank"},{"id":"c/d","type":"chat"},{"id":"e","type":"moderation"}]`, "together/a/b"},
-		{"cohere", "embedding", `{"models":[{"name":"command-x","endpoints":["chat"]},{"name":"vec-x","endpoints":["embed"]}]}`, "cohere/vec-x"},
-		{"elevenlabs", "tts", `[{"model_id":"eleven_v9","name":"Nine","can_do_text_to_speech":true},{"model_id":"sts","can_do_text_to_speech":false}]`, "el/eleven_v9"},
-		{"deepgram", "stt", `{"stt":[{"name":"x","canonical_name":"nova-9"},{"canonical_name":"nova-9"}],"tts":[{"canonical_name":"aura-9-x-en"}]}`, "dg/nova-9"},
-		{"deepgram", "tts", `{"stt":[{"canonical_name":"nova-9"}],"tts":[{"canonical_name":"aura-9-x-en"}]}`, "dg/aura-9-x-en"},
-		{"cloudflare", "embedding", `{"result":[{"id":"uuid","name":"@cf/a/vec","task":{"name":"Text Embeddings"}},{"name":"@cf/a/chat","task":{"name":"Text Generation"}}]}`, "cf/@cf/a/vec"},
-		{"mistral", "stt", `{"data":[{"id":"hear","capabilities":{"completion_chat":false,"audio_transcription":true}},{"id":"chat","capabilities":{"completion_chat":true}}]}`, "mistral/hear"},
-		{"groq", "llm", `{"data":[{"id":"on","active":true,"context_window":9},{"id":"off","active":false}]}`, "groq/on"},
-		{"openrouter", "llm", `{"data":[{"id":"a/speaks-audio","architecture":{"input_modalities":["text"],"output_modalities":["text","audio"]}}]}`, "openrouter/a/speaks-audio"},
-	} {
+	for _, tt := range vendorLists {
 		t.Run(tt.provider+"_"+tt.kinds, func(t *testing.T) {
 			w := newWorld(store.Connection{Provider: tt.provider, Data: store.ProviderData{Vars: map[string]string{"account_id": "acc"}}})
 			w.up.json("https://", 200, tt.answer)

@@ -136,7 +136,7 @@ func details(el gjson.Result) model {
 		case "display_name", "displayName", "modelName":
 			m.Name = text(v)
 		case "name":
-			if m.Name == "" && el.Get("id").Exists() {
+			if m.Name == "" && el.Get("id").Type != gjson.Null {
 				m.Name = text(v)
 			}
 		case "context_length", "context_window", "max_context_length", "max_model_len", "inputTokenLimit", "max_input_tokens":
@@ -146,7 +146,7 @@ func details(el gjson.Result) model {
 		case "max_tokens":
 			// Elsewhere than beside Anthropic's max_input_tokens it may be
 			// the whole context.
-			if el.Get("max_input_tokens").Exists() {
+			if el.Get("max_input_tokens").Type != gjson.Null {
 				m.MaxOutput = count(v)
 			}
 		case "top_provider", "metadata":

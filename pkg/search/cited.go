@@ -69,7 +69,7 @@ func (f *found) annotations(text string, list gjson.Result) {
 			v = inner
 		}
 		h := hit{title: v.Get("title").Str, url: v.Get("url").Str, snippet: v.Get("content").Str}
-		if at := v.Get("start_index"); h.snippet == "" && at.Exists() {
+		if at := v.Get("start_index"); h.snippet == "" && at.Type == gjson.Number {
 			h.snippet = around(text, at.Int())
 		}
 		f.cite(h)

@@ -1,6 +1,14 @@
 package videos
 
-import "testing"
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/pkg/internal/nulls"
+)
 
 // An operation's error that is null is none.
 func TestNullErrorIsNoFailure(t *testing.T) {
@@ -12,5 +20,86 @@ func TestNullErrorIsNoFailure(t *testing.T) {
 		if s, _ := readGemini("", 200, []byte(body)); s.Status != want {
 			t.Errorf("%s: %s, want %s", body, s.Status, want)
 		}
+	}
+}
+
+// A member of a request, or of a vendor's answer, that is null is as good as
+// absent.
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	type record struct {
+		Provider string
+		Request  json.RawMessage
+		Created  json.RawMessage
+		Polls    []json.RawMessage
+	}
+	without := func(out string) string {
+		head, body, found := strings.Cut(out, "{")
+		if !found {
+			return out
+		}
+		return head + nulls.Without([]byte("{"+body))
+	}
+	outcome := func(r record) string {
+		w := newWorld(t, r.Provider)
+		n := 0
+		w.answer = func(*seen) answer {
+			if n++; n == 1 {
+				return answer{status: 200, body: string(r.Created)}
+			}
+			return answer{status: 200, body: string(r.Polls[min(n-2, len(r.Polls)-1)])}
+		}
+		created, c := w.create(string(r.Request))
+		out := without(created) + " " + strings.Join(c.Trace.Dropped, ",")
+		var id struct {
+			ID string `json:"request_id"`
+		}
+		json.Unmarshal([]byte(strings.TrimPrefix(created, "200 ")), &id)
+		for range r.Polls {
+			if id.ID != "" {
+				out += "\n" + without(w.poll(id.ID))
+			}
+		}
+		for _, s := range w.seen {
+			out += "\n" + s.Method + " " + s.URL + " " + nulls.Without([]byte(s.Body))
+		}
+		return out
+	}
+	files, err := filepath.Glob("testdata/vendors/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, f := range files {
+		if strings.HasSuffix(f, ".golden.json") {
+			continue
+		}
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r record
+		if err := json.Unmarshal(raw, &r); err != nil {
+			t.Fatal(err)
+		}
+		check := func(what string, document []byte, with func(*record, []byte)) {
+			nulls.Of(nil, document).Each(t, document, func(member string, null, absent []byte) {
+				n++
+				a, b := r, r
+				a.Polls, b.Polls = append([]json.RawMessage(nil), r.Polls...), append([]json.RawMessage(nil), r.Polls...)
+				with(&a, null)
+				with(&b, absent)
+				if got, want := outcome(a), outcome(b); got != want {
+					t.Errorf("%s: %s with %s null gives\n%s\nabsent\n%s", filepath.Base(f), what, member, got, want)
+				}
+			})
+		}
+		check("request", r.Request, func(r *record, b []byte) { r.Request = b })
+		check("creation", r.Created, func(r *record, b []byte) { r.Created = b })
+		for i, p := range r.Polls {
+			check("poll", p, func(r *record, b []byte) { r.Polls[i] = b })
+		}
+	}
+	if n < 200 {
+		t.Errorf("only %d cases", n)
 	}
 }

@@ -1,0 +1,54 @@
+package rerank
+
+import (
+	"testing"
+
+	"weir/pkg/internal/fakeup"
+	"weir/pkg/internal/nulls"
+)
+
+// A member of a request, or of a provider's answer, that is null is as good as
+// absent.
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	const results = `{"results":[{"index":0,"relevance_score":0.1,"document":{"text":"a"}},{"index":2,"relevance_score":0.9,"document":{"text":"c"}}],"id":"1","usage":{"total_tokens":7,"search_units":1},"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1,"input_tokens":3},"tokens":{"input_tokens":3},"warnings":["w"]}}`
+	n := 0
+	for _, r := range []struct{ provider, model, answer string }{
+		{"cohere", "rerank-v3.5", results},
+		{"jina", "jina-reranker-v3", results},
+		{"together", "m", results},
+		{"openrouter", "cohere/rerank-v3.5", results},
+		{"voyage", "rerank-2.5", `{"object":"list","data":[{"index":0,"relevance_score":0.1},{"index":2,"relevance_score":0.9}],"usage":{"total_tokens":7}}`},
+	} {
+		outcome := func(request, answer []byte) string {
+			w := fakeup.New(t, r.provider)
+			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: string(answer)} }
+			got, err := ask(w, string(request))
+			out := ""
+			if err != nil {
+				out = err.Error()
+			} else {
+				out = nulls.Without([]byte(got.Raw)) // documents come back as the client wrote them
+			}
+			for _, c := range w.Calls {
+				out += "\n" + nulls.Without([]byte(c.Body))
+			}
+			return out
+		}
+		request := []byte(`{"model":"` + r.provider + `/` + r.model + `","query":"q","documents":["a",{"text":"b","id":1},{"text":"c"}],"top_n":2,"return_documents":true,"max_chunks_per_doc":3}`)
+		nulls.Of(nil, request).Each(t, request, func(member string, null, absent []byte) {
+			n++
+			if got, want := outcome(null, []byte(r.answer)), outcome(absent, []byte(r.answer)); got != want {
+				t.Errorf("%s: request with %s null gives\n%s\nabsent\n%s", r.provider, member, got, want)
+			}
+		})
+		nulls.Of(nil, []byte(r.answer)).Each(t, []byte(r.answer), func(member string, null, absent []byte) {
+			n++
+			if got, want := outcome(request, null), outcome(request, absent); got != want {
+				t.Errorf("%s: answer with %s null gives\n%s\nabsent\n%s", r.provider, member, got, want)
+			}
+		})
+	}
+	if n < 80 {
+		t.Errorf("only %d cases", n)
+	}
+}

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"os"
+	"testing"
+
+	"weir/pkg/internal/fakeup"
+	"weir/pkg/internal/nulls"
+	"weir/pkg/store"
+)
+
+// A member of a request, or of a vendor's answer, that is null is as good as
+// absent.
+func TestNullIsAsGoodAsAbsent(t *testing.T) {
+	n := 0
+	for _, id := range vendors {
+		answer, err := os.ReadFile("testdata/vendors/" + id + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := []byte(`{"provider":"` + id + `","url":"https://tea.example.com/guide","max_characters":500,"format":"text"}`)
+		outcome := func(request, answer []byte) string {
+			w := fakeup.New(t)
+			w.Connect(id, "c1", store.ProviderData{})
+			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: string(answer)} }
+			resp, err := handler(w).Fetch(t.Context(), w.Ask("/v1/web/fetch", string(request)))
+			out := ""
+			if err != nil {
+				out = "no page" // where the content is null, and not absent, the page has none
+			} else {
+				out = nulls.Without([]byte(fakeup.Body(t, resp, nil)))
+			}
+			for _, c := range w.Calls {
+				out += "\n" + c.URL + " " + nulls.Without([]byte(c.Body))
+			}
+			return out
+		}
+		nulls.Of(nil, request).Each(t, request, func(member string, null, absent []byte) {
+			n++
+			if got, want := outcome(null, answer), outcome(absent, answer); got != want {
+				t.Errorf("%s: request with %s null gives\n%s\nabsent\n%s", id, member, got, want)
+			}
+		})
+		nulls.Of([]string{"raw"}, answer).Each(t, answer, func(member string, null, absent []byte) {
+			n++
+			if got, want := outcome(request, null), outcome(request, absent); got != want {
+				t.Errorf("%s: answer with %s null gives\n%s\nabsent\n%s", id, member, got, want)
+			}
+		})
+	}
+	if n < 80 {
+		t.Errorf("only %d cases", n)
+	}
+}
