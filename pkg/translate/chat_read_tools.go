@@ -98,8 +98,8 @@ func allowed(v gjson.Result) (c toolChoice) {
 				return true
 			}
 		}
-		if name := builtinNames[builtinShell]; str(t.Get("type")) == name {
-			c.allowed = append(c.allowed, name)
+		if built := builtinOf(str(t.Get("type"))); built != 0 {
+			c.allowed = append(c.allowed, identity("", "", built))
 		}
 		return true
 	})

@@ -1,12 +1,18 @@
 package translate
 
 func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, raw string)) {
-	if len(q.tools) == 0 {
+	tools := q.tools
+	if len(q.choice.allowed) > 0 && !v.openAI() { // only OpenAI knows allowed_tools
+		if tools = only(tools, q.choice.allowed); len(tools) == 0 {
+			q.drop("tool_choice.allowed_tools")
+		}
+	}
+	if len(tools) == 0 {
 		return
 	}
 	d.open("tools", '[')
-	for i := range q.tools {
-		t := &q.tools[i]
+	for i := range tools {
+		t := &tools[i]
 		if t.cache != "" {
 			q.dropField(fieldCache)
 		}
@@ -21,7 +27,7 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 	}
 	d.close(']')
 	switch c := &q.choice; {
-	case len(c.allowed) > 0:
+	case len(c.allowed) > 0 && v.openAI():
 		e := doc{}
 		e.open("", '{')
 		e.str("type", "allowed_tools")
@@ -48,11 +54,7 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 		e.close(']')
 		e.close('}')
 		e.close('}')
-		if v.openAI() {
-			set("tool_choice", "tool_choice", string(e.b))
-		} else {
-			q.drop("tool_choice.allowed_tools")
-		}
+		set("tool_choice", "tool_choice", string(e.b))
 	case c.mode == choiceAuto:
 		set("tool_choice", "tool_choice", `"auto"`)
 	case c.mode == choiceAny:

@@ -140,7 +140,7 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 		return nil, nil, err
 	}
 	q.nameTools(to, &opt)
-	q.user = shortUser(q.user, userLimit(to, opt.deviations()))
+	q.user = ShortUser(q.user, userLimit(to, opt.deviations()))
 	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256), pace: &q.pacer}
 	if to != Chat && to != Responses {
 		q.dropDetails()

@@ -305,6 +305,10 @@ func callPrefix(call *event) string {
 		return "lsh_"
 	case call.built == builtinSearch:
 		return "tsc_"
+	case call.built == builtinCommands:
+		return "sh_"
+	case call.built == builtinPatch:
+		return "apc_"
 	case call.custom:
 		return "ctc_"
 	}
@@ -319,6 +323,12 @@ func writeCallItem(d *doc, id string, call *event, args, status string) {
 		return
 	case builtinSearch:
 		writeSearchCall(d, id, call.id, unescape(args), status)
+		return
+	case builtinCommands:
+		writeCommandsCall(d, id, call.id, unescape(args), status)
+		return
+	case builtinPatch:
+		writePatchCall(d, id, call.id, unescape(args), status)
 		return
 	}
 	d.b = append(d.b, '{')

@@ -168,6 +168,16 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 			q.shells[item] = id
 		}
 		q.add(assistant, block{kind: toolUseBlock, built: builtinShell, id: id, name: builtinNames[builtinShell], args: shellCall(v.Get("action"))})
+	case "shell_call":
+		q.add(assistant, block{kind: toolUseBlock, built: builtinCommands, id: str(v.Get("call_id")), name: builtinNames[builtinCommands], args: shellCall(v.Get("action"))})
+	case "apply_patch_call":
+		q.add(assistant, block{kind: toolUseBlock, built: builtinPatch, id: str(v.Get("call_id")), name: builtinNames[builtinPatch], args: rawOf(v.Get("operation"))})
+	case "shell_call_output", "apply_patch_call_output":
+		b := builtinOutput(v)
+		if b.id == "" {
+			return apierr.Invalid(at+".call_id", "An output needs call_id.")
+		}
+		q.add(user, b)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		b := block{kind: toolResultBlock, id: str(v.Get("call_id")), custom: kind[0] == 'c'}
 		if b.id == "" && kind[0] == 'l' { // it may name the call's item instead
@@ -263,6 +273,15 @@ func readResponsesTools(v gjson.Result, q *request) error {
 			readNamespace(t, q)
 		case kind == builtinNames[builtinShell]:
 			q.tools = append(q.tools, tool{name: kind, built: builtinShell, description: "Runs a command in a shell on the user's machine and gives its output.", schema: shellSchema})
+		case kind == builtinNames[builtinCommands]:
+			f, ok := commandsTool(t)
+			if !ok {
+				q.drop("tools." + kind)
+				return true
+			}
+			q.tools = append(q.tools, f)
+		case kind == builtinNames[builtinPatch]:
+			q.tools = append(q.tools, tool{name: kind, built: builtinPatch, description: patchAbout, schema: patchSchema})
 		case kind == builtinNames[builtinSearch] && str(t.Get("execution")) == "client":
 			f := function(t)
 			f.name, f.built, f.strict = kind, builtinSearch, ""
@@ -293,11 +312,14 @@ func readResponsesChoice(v gjson.Result, q *request) error {
 		q.choice.mode = choiceAny
 		return nil
 	}
-	switch kind := str(v.Get("type")); kind {
+	kind := str(v.Get("type"))
+	if built := builtinOf(kind); built != 0 {
+		q.choice = toolChoice{mode: choiceTool, name: kind, built: built}
+		return nil
+	}
+	switch kind {
 	case "function", "custom":
 		q.choice = toolChoice{mode: choiceTool, name: str(v.Get("name")), space: str(v.Get("namespace")), custom: kind == "custom"}
-	case builtinNames[builtinShell]:
-		q.choice = toolChoice{mode: choiceTool, name: kind, built: builtinShell}
 	case "allowed_tools":
 		q.choice = allowed(v)
 	case "":

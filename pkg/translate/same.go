@@ -133,6 +133,7 @@ func (p *patch) chat(opt *Options) {
 		if v.Only != nil {
 			p.only(v.Only)
 		}
+		p.allowedTools()
 		for _, name := range v.Drop {
 			p.drop(name)
 		}
@@ -154,6 +155,36 @@ func (p *patch) chat(opt *Options) {
 	if v.System && bytes.Contains(p.body, []byte("developer")) || v.ToolID > 0 ||
 		mentionsReasoning(p.body) {
 		p.chatMessages(v)
+	}
+}
+
+// allowedTools leaves only the allowed tools to an upstream that does not know
+// allowed_tools, and its mode in their place.
+func (p *patch) allowedTools() {
+	v := gjson.GetBytes(p.body, "tool_choice")
+	if str(v.Get("type")) != "allowed_tools" {
+		return
+	}
+	c := allowed(v.Get("allowed_tools"))
+	may := make(map[string]bool, len(c.allowed))
+	for _, name := range c.allowed {
+		may[name] = true
+	}
+	mode := `"auto"`
+	if c.mode == choiceAny {
+		mode = `"required"`
+	}
+	p.set("tool_choice", mode)
+	left := false
+	p.each("tools", func(t gjson.Result) (string, bool) {
+		keep := may[str(t.Get("function.name"))] || may[str(t.Get("custom.name"))]
+		left = left || keep
+		return t.Raw, keep
+	})
+	if !left {
+		p.del("tools")
+		p.del("tool_choice")
+		p.dropped = append(p.dropped, "tool_choice.allowed_tools")
 	}
 }
 
@@ -186,7 +217,7 @@ func (p *patch) refused(r Refusals) {
 func (p *patch) shortUser(limit int) {
 	for _, name := range [...]string{"user", "safety_identifier"} {
 		id := str(gjson.GetBytes(p.body, name))
-		if short := shortUser(id, limit); short != id {
+		if short := ShortUser(id, limit); short != id {
 			p.set(name, quoted(short))
 		}
 	}

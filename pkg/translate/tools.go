@@ -37,11 +37,23 @@ func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.old) }
 type builtin uint8
 
 const (
-	builtinShell  builtin = 1 + iota // local_shell
-	builtinSearch                    // tool_search, run by the client
+	builtinShell    builtin = 1 + iota // local_shell, one program with its arguments
+	builtinSearch                      // tool_search, run by the client
+	builtinCommands                    // shell, a list of commands
+	builtinPatch                       // apply_patch, a change of one file
 )
 
-var builtinNames = [...]string{builtinShell: "local_shell", builtinSearch: "tool_search"}
+var builtinNames = [...]string{builtinShell: "local_shell", builtinSearch: "tool_search", builtinCommands: "shell", builtinPatch: "apply_patch"}
+
+// builtinOf returns the tool of a type that is named in tool_choice, or 0.
+func builtinOf(kind string) builtin {
+	for b := builtinShell; int(b) < len(builtinNames); b++ {
+		if builtinNames[b] == kind && b != builtinSearch {
+			return b
+		}
+	}
+	return 0
+}
 
 // plainSpace is the namespace whose tools are called by their names alone.
 const plainSpace = "functions"
@@ -52,6 +64,21 @@ const shellSchema = `{"type":"object","properties":{` +
 	`"timeout_ms":{"type":"integer","description":"The time limit in milliseconds."},` +
 	`"env":{"type":"object","description":"Further environment variables.","additionalProperties":{"type":"string"}},` +
 	`"user":{"type":"string","description":"The user to run it as."}},"required":["command"]}`
+
+const commandsSchema = `{"type":"object","properties":{` +
+	`"commands":{"type":"array","items":{"type":"string"},"description":"The commands, each a line for the shell. Those of one call may run at the same time."},` +
+	`"timeout_ms":{"type":"integer","description":"The time limit in milliseconds."},` +
+	`"max_output_length":{"type":"integer","description":"The most characters of output to return for each command."}},"required":["commands"]}`
+
+const patchSchema = `{"type":"object","properties":{` +
+	`"type":{"type":"string","enum":["create_file","update_file","delete_file"]},` +
+	`"path":{"type":"string","description":"The file, relative to the working directory."},` +
+	`"diff":{"type":"string","description":"The change in the V4A format. Not for delete_file."}},"required":["type","path"]}`
+
+const patchAbout = `Creates, updates or deletes one file. The diff of create_file is the new file with "+" before each line. ` +
+	`The diff of update_file is one or more sections: a line "@@" (or "@@ " and the class or function that the section is in), then ` +
+	`lines of the file, with " " before those that stay, "-" before those that go and "+" before those that come. Give about three lines ` +
+	`of context before and after a change. There are no line numbers and no file headers.`
 
 const inputSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},` +
 	`"required":["input"],"additionalProperties":false}`
@@ -203,7 +230,7 @@ func (q *request) nameTools(to Dialect, opt *Options) {
 			c.space = strings.Clone(v.space)
 		}
 		v.name = n.name(v.space, v.name, v.built)
-		if may[id] || may[c.name] || c.space != "" && may[c.space] {
+		if may[id] || c.built == 0 && may[c.name] || c.space != "" && may[c.space] {
 			allowed = append(allowed, v.name) // an entry may be a whole namespace
 		}
 		if c.wrapped = c.custom && functions; c.wrapped {
@@ -302,7 +329,79 @@ func (t *tool) wrap() {
 	t.description, t.schema, t.custom, t.strict = text, inputSchema, "", ""
 }
 
-// shellCall reads the action of a local_shell_call as arguments.
+// commandsTool reads a shell tool. It reports false for one that the vendor
+// runs in a container of its own.
+func commandsTool(v gjson.Result) (tool, bool) {
+	env := v.Get("environment")
+	if kind := str(env.Get("type")); kind != "" && kind != "local" {
+		return tool{}, false
+	}
+	var about strings.Builder
+	about.WriteString("Runs commands in a shell on the user's machine and returns what they print and how they end.")
+	forEach(env.Get("skills"), func(_, s gjson.Result) bool {
+		about.WriteString("\n- Skill " + str(s.Get("name")) + ", described in " + str(s.Get("path")) + "/SKILL.md: " + str(s.Get("description")))
+		return true
+	})
+	return tool{name: builtinNames[builtinCommands], built: builtinCommands, description: about.String(), schema: commandsSchema}, true
+}
+
+// writeCommandsCall writes a shell_call; args are not escaped.
+func writeCommandsCall(d *doc, id, call, args, status string) {
+	v := gjson.Result{}
+	if json, ok := object(args); ok {
+		v = gjson.Parse(json)
+	}
+	d.b = append(d.b, '{')
+	d.str("id", id)
+	d.str("type", "shell_call")
+	d.str("status", status)
+	d.str("call_id", call)
+	d.open("action", '{')
+	d.open("commands", '[')
+	if c := v.Get("commands"); c.IsArray() {
+		forEach(c, func(_, x gjson.Result) bool { d.str("", x.String()); return true })
+	} else if s := str(c); s != "" {
+		d.str("", s)
+	}
+	d.close(']')
+	for _, name := range [...]string{"timeout_ms", "max_output_length"} {
+		if n := v.Get(name); n.Type == gjson.Number {
+			d.raw(name, n.Raw)
+		} else {
+			d.null(name)
+		}
+	}
+	d.close('}')
+	d.raw("environment", `{"type":"local"}`)
+	d.close('}')
+}
+
+// writePatchCall writes an apply_patch_call; args are not escaped.
+func writePatchCall(d *doc, id, call, args, status string) {
+	v := gjson.Result{}
+	if json, ok := object(args); ok {
+		v = gjson.Parse(json)
+	}
+	d.b = append(d.b, '{')
+	d.str("id", id)
+	d.str("type", "apply_patch_call")
+	d.str("status", status)
+	d.str("call_id", call)
+	d.open("operation", '{')
+	kind := str(v.Get("type"))
+	if kind != "create_file" && kind != "delete_file" {
+		kind = "update_file"
+	}
+	d.str("type", kind)
+	d.str("path", str(v.Get("path")))
+	if kind != "delete_file" {
+		d.str("diff", str(v.Get("diff")))
+	}
+	d.close('}')
+	d.close('}')
+}
+
+// shellCall reads the action of a shell call as arguments.
 func shellCall(action gjson.Result) string {
 	if !action.IsObject() {
 		return ""
@@ -364,6 +463,23 @@ func writeSearchCall(d *doc, id, call, args, status string) {
 	d.close('}')
 }
 
+// builtinOutput reads the output of a shell_call, a list of
+// {stdout, stderr, outcome}, or of an apply_patch_call, a text.
+func builtinOutput(v gjson.Result) block {
+	b := block{kind: toolResultBlock, id: str(v.Get("call_id")), failed: str(v.Get("status")) == "failed"}
+	out := v.Get("output")
+	text := out.Str
+	if out.IsArray() || out.IsObject() {
+		text = oneLine(out.Raw)
+	} else if text == "" {
+		if text = "Done."; b.failed {
+			text = "Failed."
+		}
+	}
+	b.parts = []block{{text: text}}
+	return b
+}
+
 // foundTools tells the model what its search came to; how to call the tools
 // stands in the request.
 func foundTools(list []tool) string {
@@ -408,9 +524,13 @@ func readNamespace(v gjson.Result, q *request) {
 	})
 }
 
-// shortUser gives a stable hash in place of a user's id over the limit. No
+// UserLimit returns the most characters of a user's id that a provider takes in
+// requests of OpenAI's form.
+func UserLimit(provider string) int { return userLimit(Chat, DeviationsOf(provider)) }
+
+// ShortUser returns a stable hash in place of a user's id over the limit. No
 // vendor reads more from it than that it is the same for the same user.
-func shortUser(id string, limit int) string {
+func ShortUser(id string, limit int) string {
 	if len(id) <= limit || utf8.RuneCountInString(id) <= limit {
 		return id
 	}

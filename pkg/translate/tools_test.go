@@ -466,3 +466,123 @@ func FuzzFreeform(f *testing.F) {
 		}
 	})
 }
+
+// The shell and apply_patch of Responses are functions to an upstream that
+// knows only those, in requests, histories and answers.
+func TestShellAndPatchTools(t *testing.T) {
+	const body = `{"model":"m","input":[{"role":"user","content":"Fix it"},
+		{"type":"shell_call","id":"sh_1","call_id":"c1","status":"completed","action":{"commands":["ls","pwd"],"timeout_ms":1000,"max_output_length":null},"environment":{"type":"local"}},
+		{"type":"shell_call_output","call_id":"c1","max_output_length":null,"output":[{"stdout":"a.txt","stderr":"","outcome":{"type":"exit","exit_code":0}}]},
+		{"type":"apply_patch_call","id":"apc_1","call_id":"c2","status":"completed","operation":{"type":"update_file","path":"a.txt","diff":"@@\n-a\n+b\n"}},
+		{"type":"apply_patch_call_output","call_id":"c2","status":"failed","output":"no such file"},
+		{"type":"apply_patch_call","id":"apc_2","call_id":"c3","status":"completed","operation":{"type":"delete_file","path":"b.txt"}},
+		{"type":"apply_patch_call_output","call_id":"c3","status":"completed","output":null}],
+		"tools":[{"type":"function","name":"shell","parameters":{}},{"type":"shell","environment":{"type":"local","skills":[{"name":"pdf","description":"Reads PDF files","path":"/skills/pdf"}]}},{"type":"apply_patch"}],
+		"tool_choice":{"type":"apply_patch"}}`
+	for _, to := range []struct {
+		d    translate.Dialect
+		devs string
+	}{{translate.Messages, "anthropic"}, {translate.Chat, "openai-compatible-1"}, {translate.Chat, "openai"}, {translate.Gemini, "gemini"}, {translate.Cohere, "cohere"}, {translate.Converse, "bedrock"}} {
+		// Cohere would get no other tool than the one that is chosen.
+		sent, opt := asked(t, translate.Responses, to.d, to.devs, []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}`, `"tool_choice":"auto"`, 1)))
+		names := sentNames(to.d, sent)
+		if len(names) != 3 || names[0] != "shell" || !strings.HasPrefix(names[1], "shell_") || names[2] != "apply_patch" || !strings.Contains(sent.Raw, "/skills/pdf") {
+			t.Fatalf("%s: tools %v", to.devs, names)
+		}
+		for _, tt := range []struct{ name, args, kind, prefix, member, want string }{
+			{names[0], `{"commands":["ls"]}`, "function_call", "fc_", "arguments", ``},
+			{names[1], `{"commands":["ls -l","pwd"],"timeout_ms":5}`, "shell_call", "sh_", "action", `{"commands":["ls -l","pwd"],"timeout_ms":5,"max_output_length":null}`},
+			{names[1], `{"commands":"ls"}`, "shell_call", "sh_", "action", `{"commands":["ls"],"timeout_ms":null,"max_output_length":null}`},
+			{names[2], `{"type":"create_file","path":"a","diff":"+é\n"}`, "apply_patch_call", "apc_", "operation", `{"type":"create_file","path":"a","diff":"+é\n"}`},
+			{names[2], `{"type":"delete_file","path":"a","diff":""}`, "apply_patch_call", "apc_", "operation", `{"type":"delete_file","path":"a"}`},
+			{names[2], `{"path":"a","diff":"@@\n-a"}`, "apply_patch_call", "apc_", "operation", `{"type":"update_file","path":"a","diff":"@@\n-a"}`},
+		} {
+			answer := []byte(callOf(to.d, tt.name, tt.args))
+			out, _, err := translate.Response(to.d, translate.Responses, answer, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events, _, err := translate.Replay(to.d, translate.Responses, answer, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			grammar(t, translate.Responses, events, true)
+			for how, item := range map[string]gjson.Result{"answer": gjson.GetBytes(out, "output.0"), "replay": lastResponse(events).Get("output.0")} {
+				if item.Get("type").Str != tt.kind || item.Get("status").Str != "completed" || item.Get("call_id").Str != "c1" || !strings.HasPrefix(item.Get("id").Str, tt.prefix) || tt.want != "" && item.Get(tt.member).Raw != tt.want {
+					t.Errorf("%s %s: got %s", to.devs, how, item.Raw)
+				}
+			}
+		}
+	}
+
+	sent, _ := asked(t, translate.Responses, translate.Messages, "anthropic", []byte(body))
+	shell := sentNames(translate.Messages, sent)[1]
+	for path, want := range map[string]string{
+		"tool_choice.name":                     "apply_patch",
+		"messages.1.content.0.name":            shell,
+		"messages.1.content.0.input":           `{"commands":["ls","pwd"],"timeout_ms":1000}`,
+		"messages.2.content.0.content.0.text":  `[{"stdout":"a.txt","stderr":"","outcome":{"type":"exit","exit_code":0}}]`,
+		"messages.3.content.0.name":            "apply_patch",
+		"messages.3.content.0.input":           `{"type":"update_file","path":"a.txt","diff":"@@\n-a\n+b\n"}`,
+		"messages.4.content.0.is_error":        "true",
+		"messages.4.content.0.content.0.text":  "no such file",
+		"messages.5.content.0.input":           `{"type":"delete_file","path":"b.txt"}`,
+		"messages.6.content.0.content.0.text":  "Done.",
+		"messages.6.content.0.tool_use_id":     "c3",
+		"messages.2.content.0.tool_use_id":     "c1",
+		"messages.3.content.0.id":              "c2",
+		"tools.2.input_schema.properties.path": `{"type":"string","description":"The file, relative to the working directory."}`,
+	} {
+		if got := sent.Get(path).String(); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	// A shell in the vendor's container is nothing that a client could run.
+	opt := options()
+	_, dropped, err := translate.Request(translate.Responses, translate.Chat, []byte(`{"model":"m","input":"x","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}`), opt)
+	if err != nil || strings.Join(dropped, " ") != "tools.shell" {
+		t.Errorf("dropped %v, %v", dropped, err)
+	}
+	// Of two tools of a name only the allowed one is left.
+	choice := `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"shell"}]}}`
+	sent, _ = asked(t, translate.Responses, translate.Chat, "openai-compatible-1", []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}}`, choice, 1)))
+	if got := sentNames(translate.Chat, sent); len(got) != 1 || got[0] != shell || sent.Get("tool_choice").Str != "required" {
+		t.Errorf("tools %v, choice %s", got, sent.Get("tool_choice"))
+	}
+}
+
+// Upstreams that do not know allowed_tools get the allowed tools alone, and the
+// mode.
+func TestAllowedToolsElsewhereThanOpenAI(t *testing.T) {
+	const tools = `"tools":[{"type":"function","function":{"name":"a","parameters":{}}},{"type":"function","function":{"name":"b","parameters":{}}}]`
+	for _, tt := range []struct{ devs, mode, allowed, choice, names, dropped string }{
+		{"openai", "required", "b", "allowed_tools", "a b", ""},
+		{"mistral", "required", "b", "required", "b", ""},
+		{"groq", "auto", "a", "auto", "a", ""},
+		{"deepseek", "required", "c", "", "", "tool_choice.allowed_tools"},
+	} {
+		for _, from := range []translate.Dialect{translate.Chat, translate.Responses} {
+			body := `{"model":"m","messages":[{"role":"user","content":"x"}],` + tools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"` + tt.mode + `","tools":[{"type":"function","function":{"name":"` + tt.allowed + `"}}]}}}`
+			if from == translate.Responses {
+				body = `{"model":"m","input":"x","tools":[{"type":"function","name":"a","parameters":{}},{"type":"function","name":"b","parameters":{}}],"tool_choice":{"type":"allowed_tools","mode":"` + tt.mode + `","tools":[{"type":"function","name":"` + tt.allowed + `"}]}}`
+			}
+			opt := options()
+			opt.Deviations, opt.Vendor = translate.DeviationsOf(tt.devs), true
+			sent, dropped, err := translate.Request(from, translate.Chat, []byte(body), opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := gjson.ParseBytes(sent)
+			choice := v.Get("tool_choice.type").Str + v.Get("tool_choice").Str
+			if names := strings.Join(sentNames(translate.Chat, v), " "); names != tt.names || choice != tt.choice || strings.Join(dropped, " ") != tt.dropped {
+				t.Errorf("%v to %s: tools %q, choice %q, dropped %v", from, tt.devs, names, choice, dropped)
+			}
+		}
+	}
+	// A compatible server gets the client's bytes.
+	body := []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],` + tools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"a"}}]}}}`)
+	sent, _ := asked(t, translate.Chat, translate.Chat, "openai-compatible-1", body)
+	if sent.Get("tools.#").Int() != 2 || !sent.Get("tool_choice.allowed_tools").Exists() {
+		t.Errorf("sent %s", sent.Raw)
+	}
+}
