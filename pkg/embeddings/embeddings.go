@@ -13,6 +13,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -28,6 +29,8 @@ const (
 	// maxCalls is the number of upstream calls that one request may be split
 	// into where a provider takes few inputs at a time.
 	maxCalls = 64
+	// leastUser is the length of a user's id that every provider takes.
+	leastUser = 64
 )
 
 // router is the part of routing.Router used here.
@@ -163,6 +166,12 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		x.to = x.from + n
 	}
 	p := &part{request: x.req, model: to.Model, from: x.from, to: x.to, purpose: x.machine.Settings.EmbeddingInput}
+	if v := x.req.at[fUser]; v.Kind == fields.String && v.End-v.Start > leastUser && !to.Provider.Compatible {
+		id := fields.Text(x.req.body, v)
+		if short := translate.ShortUser(id, translate.UserLimit(to.Provider.ID)); short != id {
+			p.user = fields.Quote(nil, short)
+		}
+	}
 	endpoint := "embeddings"
 	if s.endpoint != nil {
 		endpoint = s.endpoint(p)

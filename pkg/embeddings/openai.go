@@ -54,7 +54,7 @@ type dialect struct {
 
 // write makes the body of a call.
 func (d *dialect) write(p *part) []byte {
-	if d.plain && p.whole() {
+	if d.plain && p.whole() && p.user == nil {
 		return fields.Splice(p.body, p.at[fModel].Span, quoteModel(p))
 	}
 	return d.rewrite(p)
@@ -115,7 +115,9 @@ func (d *dialect) rewrite(p *part) []byte {
 			if v.Kind == fields.Null {
 				break
 			}
-			if d.user {
+			if d.user && p.user != nil {
+				member("user", p.user)
+			} else if d.user {
 				member("user", raw)
 			} else {
 				p.drop(fUser)

@@ -138,6 +138,38 @@ describe("Codex", () => {
   }
 });
 
+describe("shell and apply_patch", () => {
+  const operation = { type: "update_file", path: "a.go", diff: "@@\n-a := \"é\"\n+b\n" };
+  const tools = [{ type: "shell", environment: { type: "local" } }, { type: "apply_patch" }];
+  for (const [family, what] of [["an", "Messages"], ["up", "chat"]]) {
+    test(`over ${what}`, async () => {
+      const ask = { model: `${family}/m`, store: false, tools, input: [{ role: "user", content: "Fix it" }] };
+      up.script = chatOnly(calling(() => [["shell", { commands: ["ls", "pwd"], timeout_ms: 1000 }], ["apply_patch", operation]]));
+      const check = (output) => {
+        assert.deepEqual(output.map((x) => [x.type, x.status, x.action ?? x.operation, x.id.split("_")[0]]), [
+          ["shell_call", "completed", { commands: ["ls", "pwd"], timeout_ms: 1000, max_output_length: null }, "sh"],
+          ["apply_patch_call", "completed", operation, "apc"],
+        ]);
+      };
+      const got = await openai().responses.create(ask);
+      check(got.output);
+      assert.deepEqual(namesOf(sent()), ["shell", "apply_patch"]);
+      check((await openai().responses.stream(ask).finalResponse()).output);
+      up.script = chatOnly(fine);
+      const outputs = [
+        { type: "shell_call_output", call_id: got.output[0].call_id, max_output_length: null, output: [{ stdout: "a.go\n", stderr: "", outcome: { type: "exit", exit_code: 0 } }] },
+        { type: "apply_patch_call_output", call_id: got.output[1].call_id, status: "failed", output: "no such file" },
+      ];
+      assert.equal((await openai().responses.create({ ...ask, input: [...ask.input, ...got.output, ...outputs], tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "shell" }] } })).output_text, "Fine.");
+      assert.deepEqual(namesOf(sent()), ["shell"]);
+      assert.deepEqual(sent().tool_choice, family === "an" ? { type: "any" } : "required");
+      const m = sent().messages, all = JSON.stringify(m);
+      assert.deepEqual(family === "an" ? m[1].content[1].input : JSON.parse(m[1].tool_calls[1].function.arguments), operation);
+      assert.ok(all.includes("no such file") && all.includes("exit_code"), all);
+    });
+  }
+});
+
 describe("a chat client's custom tools", () => {
   const tools = [{ type: "custom", custom: { name: "apply_patch", format: { type: "grammar", grammar: { syntax: "lark", definition: "start: /a/" } } } }];
   const messages = [{ role: "user", content: "Fix it" }, { role: "assistant", content: null, tool_calls: [{ id: "call_a01B2", type: "custom", custom: { name: "apply_patch", input: "x\n" } }] }, { role: "tool", tool_call_id: "call_a01B2", content: "no" }];
@@ -185,6 +217,11 @@ describe("names and ids over the limit", () => {
       await openai().chat.completions.create({ model, user, messages: [{ role: "user", content: "?" }] });
       assert.equal(sent().user !== user, hashed);
       if (hashed) assert.ok(sent().user.length <= 64 && sent().user !== "");
+    }
+    up.script = () => json({ object: "list", data: [{ object: "embedding", index: 0, embedding: [1] }], model: "m", usage: { prompt_tokens: 1, total_tokens: 1 } });
+    for (const [model, hashed] of [["openai/text-embedding-3-small", true], ["up/m", false]]) {
+      await openai().embeddings.create({ model, user, input: "a", encoding_format: "float" });
+      assert.equal(sent().user !== user, hashed);
     }
   });
 });
