@@ -58,6 +58,21 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 		return out
 	}
 	n := 0
+	var requests [][]byte
+	for _, f := range files {
+		if strings.HasSuffix(f, ".golden.json") {
+			continue
+		}
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r record
+		if json.Unmarshal(raw, &r) == nil && r.Form == nil {
+			requests = append(requests, r.Request)
+		}
+	}
+	known := nulls.Of(nil, requests...)
 	for _, f := range files {
 		if strings.HasSuffix(f, ".golden.json") {
 			continue
@@ -78,7 +93,7 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 			continue
 		}
 		name := filepath.Base(f)
-		nulls.Of(nil, r.Request).Each(t, r.Request, func(member string, null, absent []byte) {
+		known.Each(t, r.Request, func(member string, null, absent []byte) {
 			n++
 			if got, want := outcome(r, null, r.Answers), outcome(r, absent, r.Answers); got != want {
 				t.Errorf("%s: request with %s null gives\n%s\nabsent\n%s", name, member, got, want)

