@@ -68,16 +68,19 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
 });
 
 test("a key that manages signs in to its own machine", async (t) => {
-  const { page, machineId } = await keys(t);
+  const { page, machineId, list } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog");
+  assert.equal(await form.getByLabel(/^Export this machine/).count(), 0);
   await form.getByLabel("Call models").uncheck();
   assert.equal(await form.getByRole("button", { name: "Create key" }).isDisabled(), true);
   await form.getByLabel(/^Manage this machine/).check();
+  await form.getByLabel(/^Export this machine/).check();
   await form.getByRole("textbox", { name: /^Name/ }).fill(canary.slice(0, 150));
   await form.getByRole("button", { name: "Create key" }).click();
   const key = (await page.getByRole("region", { name: "The key" }).innerText()).trim();
   assert.equal((await chat(key)).status === 200, false);
+  assert.deepEqual((await list()).find((k) => k.name === canary.slice(0, 150)).scopes, ["manage", "export"]);
   const other = await open(t, b, { as: key, at: `#/m/${machineId}/keys` });
   await other.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
   await settled(other);

@@ -68,7 +68,7 @@ function List({ keys, onRevoke }: { keys: KeyRow[]; onRevoke: (k: KeyRow) => voi
   );
 }
 
-const scopeNames: Record<string, string> = { data: "call models", manage: "manage" };
+const scopeNames: Record<string, string> = { data: "call models", manage: "manage", export: "export secrets" };
 
 function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
   const now = Date.now();
@@ -81,7 +81,7 @@ function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
     <tr>
       <th scope="row"><bdi>{keyName(k)}</bdi></th>
       <td>{k.last4 && <code>…{k.last4}</code>}</td>
-      <td><span class="badges">{k.scopes.map((s) => <Badge key={s} kind={s === "manage" ? "accent" : ""}>{scopeNames[s] ?? s}</Badge>)}</span></td>
+      <td><span class="badges">{k.scopes.map((s) => <Badge key={s} kind={s === "data" ? "" : "accent"}>{scopeNames[s] ?? s}</Badge>)}</span></td>
       <td class="full" data-label="Limits">{limits || <span class="muted">none</span>} {(k.limitedUntil ?? 0) > now && <Badge kind="warn">at its limit</Badge>}</td>
       <td class="when" data-label="Created">{when(k.createdAt)}</td>
       <td class="when" data-label="Expires">{k.expiresAt && k.expiresAt <= now ? <Badge kind="bad">expired</Badge> : when(k.expiresAt)}</td>
@@ -93,8 +93,8 @@ function Row({ k, onRevoke }: { k: KeyRow; onRevoke: () => void }) {
 const spans: [label: string, ms: number][] = [["Never", 0], ["In an hour", 3_600_000], ["In a day", 86_400_000], ["In 30 days", 30 * 86_400_000], ["In 90 days", 90 * 86_400_000], ["In a year", 365 * 86_400_000]];
 
 function Create({ machine, onDone, onClose }: { machine: Machine; onDone: (k: KeyRow) => Promise<void>; onClose: () => void }) {
-  const [form, setForm, draft] = useDraft(`key ${machine.id}`, { name: "", data: true, manage: false, span: 0, models: "", rpm: "", daily: "" });
-  const { name, data, manage, span, models, rpm, daily } = form;
+  const [form, setForm, draft] = useDraft(`key ${machine.id}`, { name: "", data: true, manage: false, exports: false, span: 0, models: "", rpm: "", daily: "" });
+  const { name, data, manage, exports, span, models, rpm, daily } = form;
   const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
   const act = useAction();
   const known = useLoad(async () => (await machine.get<{ data: { id: string }[] }>("/models/list/llm")).data.map((m) => m.id), [machine]);
@@ -102,7 +102,7 @@ function Create({ machine, onDone, onClose }: { machine: Machine; onDone: (k: Ke
     e.preventDefault();
     const list = models.split(/[\s,]+/).filter(Boolean);
     const body = {
-      name: name.trim(), scopes: [data && "data", manage && "manage"].filter(Boolean),
+      name: name.trim(), scopes: [data && "data", manage && "manage", manage && exports && "export"].filter(Boolean),
       ...(span ? { expiresAt: Date.now() + span } : {}), ...(list.length ? { models: list } : {}), ...(rpm ? { rpm: Number(rpm) } : {}), ...(daily ? { dailyMax: Number(daily) } : {}),
     };
     void act.run(async () => {
@@ -119,6 +119,7 @@ function Create({ machine, onDone, onClose }: { machine: Machine; onDone: (k: Ke
           <legend><h3>Permissions</h3></legend>
           <label class="row tight"><input type="checkbox" checked={data} onChange={(e) => put({ data: e.currentTarget.checked })} />Call models</label>
           <label class="row tight"><input type="checkbox" checked={manage} onChange={(e) => put({ manage: e.currentTarget.checked })} />Manage this machine: providers, keys, everything of this dashboard</label>
+          {manage && <label class="row tight"><input type="checkbox" checked={exports} onChange={(e) => put({ exports: e.currentTarget.checked })} />Export this machine with its credentials</label>}
         </fieldset>
         <Field label="Models it may call" hint="One per line; combo names work too. Empty means all.">
           <textarea rows={2} spellcheck={false} autocapitalize="none" placeholder={known.data?.[0]} value={models} onInput={(e) => put({ models: e.currentTarget.value })} />
