@@ -47,7 +47,7 @@ func bounded(stated time.Duration, weekly bool) time.Duration {
 	return min(max(stated, store.MinCooldown), most)
 }
 
-// failuresOf returns the number of failures in a row that a state stands for.
+// failuresOf returns the number of consecutive failures of a state.
 func failuresOf(s snapshot.State, now time.Time) int {
 	if s.Until == 0 || now.UnixMilli()-s.Until > store.ForgetCooldown.Milliseconds() {
 		return 0
@@ -96,7 +96,7 @@ func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, 
 	return bodyReset(body, now)
 }
 
-// weekly reports whether the wait that an upstream states is that of a weekly
+// weekly reports whether the wait that an upstream states is for a weekly
 // window:
 //
 //	anthropic-ratelimit-unified-representative-claim: seven_day…
@@ -108,8 +108,8 @@ func weekly(h edge.Header, body []byte) bool {
 	return len(body) > 0 && gjson.ValidBytes(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
 }
 
-// bodyReset reads when a limit is lifted out of a body: a count of seconds, or
-// a time in any spelling. The fields stand in the error or beside it.
+// bodyReset reads from a body when a limit ends: a number of seconds, or a time
+// in any format. The fields are in the error object or beside it.
 func bodyReset(body []byte, now time.Time) (time.Duration, bool) {
 	for _, in := range [...]string{"error.", ""} {
 		if v := gjson.GetBytes(body, in+"resets_in_seconds"); v.Type == gjson.Number || v.Type == gjson.String {

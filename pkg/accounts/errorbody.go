@@ -47,12 +47,12 @@ func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credenti
 	return e
 }
 
-// ErrorForm tells whose errors an upstream's are.
+// ErrorForm is the dialect of an upstream's errors, relative to the client's.
 type ErrorForm uint8
 
 // The forms.
 const (
-	ErrorsByShape ErrorForm = iota // the client's if they look like OpenAI's
+	ErrorsByShape ErrorForm = iota // the client's dialect if they look like OpenAI's
 	ErrorsSame                     // the client's own dialect
 	ErrorsForeign                  // another dialect
 )
@@ -64,10 +64,10 @@ func formOf(call *Call) ErrorForm {
 	return call.Form()
 }
 
-// pass makes an error that no other account can help with the upstream's own
-// (spec 7). A JSON body in the client's dialect passes as it is, but for what
-// could be a credential; of any other the type, code, parameter and message
-// are kept.
+// pass fills e, for which no other account is tried, with the upstream's own
+// error (spec 7). A JSON body in the client's dialect passes unchanged, with
+// possible credentials masked; of any other the type, code, parameter and
+// message are kept.
 func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm) {
 	if len(raw) == 0 || !gjson.ValidBytes(raw) {
 		return
@@ -95,8 +95,8 @@ func openAIs(e gjson.Result) bool {
 	return e.Get("message").Type == gjson.String && (e.Get("type").Exists() || e.Get("param").Exists() || e.Get("code").Type == gjson.String)
 }
 
-// MessageOf returns the message of an upstream's error body as it was sent, ""
-// where it has none. It may hold credentials and must not be shown.
+// MessageOf returns the message of an upstream's error body as it was sent, or
+// "". It may contain credentials and must not be shown.
 func MessageOf(raw []byte) string {
 	if !gjson.ValidBytes(raw) {
 		return ""

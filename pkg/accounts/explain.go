@@ -23,11 +23,10 @@ type Step struct {
 	Skipped string
 	// Wait is what is left of the cooldown.
 	Wait time.Duration
-	// Trial reports that it comes back from a long cooldown, or is within one
-	// that has lasted 30 minutes: while one request tries it the others leave it
-	// out.
+	// Trial reports that a long cooldown has ended, or has lasted 30 minutes:
+	// while one request tries the account, the others skip it.
 	Trial bool
-	// Outlier reports that it fails so often that the others go before it.
+	// Outlier reports that it fails so often that the others are tried first.
 	Outlier bool
 }
 

@@ -23,8 +23,7 @@ type cooling struct{ wait time.Duration }
 func (*cooling) Error() string        { return ErrCooling.Error() }
 func (*cooling) Is(target error) bool { return target == ErrCooling }
 
-// Wait returns how long the first of the accounts cools down that an ErrCooling
-// is about.
+// Wait returns the shortest cooldown of the accounts of an ErrCooling, else 0.
 func Wait(err error) time.Duration {
 	var c *cooling
 	if errors.As(err, &c) {
@@ -36,8 +35,8 @@ func Wait(err error) time.Duration {
 // quotaCode is the structured code of an account that has used up its credit.
 const quotaCode = "insufficient_quota"
 
-// blockedCode is the code of a failure that says nothing about an account: its
-// provider does not serve the place that the call came from.
+// blockedCode is the code of a failure that is no fault of an account: the
+// provider does not serve the location that the call came from.
 const blockedCode = "upstream_blocked_here"
 
 // effect is what a failure does to the account.
@@ -58,19 +57,19 @@ type failure struct {
 	next    bool          // another account may be tried
 	member  bool          // the next member of a combo may be tried, no other account
 	refresh bool          // the same account may be tried with a new token
-	blocked bool          // the place or the egress is refused, not the account
+	blocked bool          // the location or egress address is refused, not the account
 	later   bool          // the account has no token at the moment
-	weekly  bool          // the stated wait is that of a weekly window
+	weekly  bool          // the stated wait is for a weekly window
 	effect  effect
 	cooled  time.Duration // the cooldown that came of it
 	body    []byte        // of an answer that ends the plan
 }
 
-// Ranks of what keeps a call from being served: the highest decides what the
-// client is told.
+// Ranks of the causes for which a call cannot be served. The highest decides the
+// client's error.
 const (
-	rankMember    = iota // the next member of the combo might do
-	rankBlocked          // this place is refused
+	rankMember    = iota // the next member of the combo may serve it
+	rankBlocked          // this location is refused
 	rankRefused          // the owner must change a key
 	rankCredit           // the owner must pay
 	rankLimit            // the client may wait
@@ -132,8 +131,8 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 }
 
 // judgeInside judges an error that came within an answer of 2xx: in its body or
-// in an event of its stream. That the credit is used up counts there for the
-// account only where the provider's row says so; else it limits the model.
+// in an event of its stream. There insufficient_quota applies to the account only
+// if the provider's row says so; otherwise it limits the model.
 func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failure {
 	f := judge(e, e.Code == quotaCode, billable)
 	means := meaningOf(e.Status, e.Code, nil)
@@ -162,8 +161,8 @@ func strange(code, message string, billable bool) *failure {
 	return f
 }
 
-// failureOf judges a call of the provider d without a usable answer: an error of
-// the Doer, or of Check. It returns nil for nil.
+// failureOf judges an error of the Doer or of Check from a call to the provider
+// d. It returns nil for nil.
 func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 	var e *apierr.Error
 	late := false
@@ -219,7 +218,7 @@ func (p *Pool) note(m *snapshot.Machine, connection, model string, f *failure) {
 		if len(model) <= store.MaxCooledModel {
 			m.Failed(connection, model, now.UnixMilli())
 		}
-		m.Worked(connection, "", now.UnixMilli()) // the network does
+		m.Worked(connection, "", now.UnixMilli()) // the connection did answer
 		return
 	case unstable:
 		m.Failed(connection, "", now.UnixMilli())

@@ -32,7 +32,7 @@ type plan struct {
 	attempts int
 	best     *failure       // the most useful failure so far
 	missed   []missed       // why accounts did not serve, by rank; nil while none did not
-	place    snapshot.Block // what was said of a place that is passed over
+	place    snapshot.Block // the refusal of a location that is skipped
 	unusable error          // why an account could not be tried at all
 	later    *noToken       // an account has no token at the moment
 }
@@ -193,8 +193,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			continue
 		}
 		if f.refresh && token.wait > 0 {
-			// The token is old, and a newer one cannot be had for a passing
-			// reason: that is no evidence against the account.
+			// The token is old, and refreshing it failed for a temporary reason:
+			// the account is not at fault.
 			f = &failure{err: (&noToken{token.wait}).shown(), next: true}
 		}
 		pl.note(call.Machine, conn.ID, to.Model, f)
@@ -202,8 +202,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 }
 
-// tooLate reports whether an answer had begun but did not come in time. Another
-// account would only be asked for the same work again.
+// tooLate reports whether an answer began but did not arrive in time. Another
+// account would only repeat the same work.
 func tooLate(e *apierr.Error, headed bool) bool {
 	return errors.Is(e, stream.ErrTimeout) || headed && errors.Is(e, upstream.ErrTimeout)
 }
@@ -323,7 +323,7 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 	return f
 }
 
-// least returns the smaller of two waits of which 0 is none.
+// least returns the smaller of two waits; 0 means no wait is known.
 func least(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -342,7 +342,7 @@ func (pl *plan) keep(f *failure, conn *store.Connection) {
 	}
 }
 
-// wait notes an account without a token, of several the one that has it first.
+// wait notes an account without a token, the one with the shortest wait.
 func (pl *plan) wait(n *noToken) {
 	if pl.later == nil || n.wait < pl.later.wait {
 		pl.later = n
@@ -365,7 +365,7 @@ func (pl *plan) miss(rank int, conn *store.Connection, since int64, wait time.Du
 	m.conns = append(m.conns, conn)
 }
 
-// ended is what the client is told when a failure ends the plan.
+// ended returns the client's error when a failure ends the plan.
 func (pl *plan) ended(f *failure) error {
 	if f.effect == spent || f.effect == badKey || f.blocked {
 		pl.best = f
@@ -374,9 +374,9 @@ func (pl *plan) ended(f *failure) error {
 	return f.err
 }
 
-// failed is what the client is told when no account gave an answer: the cause
-// decides. Any failure that may pass goes first, then any limited account, then
-// any without credit, then a refused key, then a refused place.
+// failed returns the client's error when no account answered, by cause: first a
+// temporary failure, then a limited account, then missing credit, then a refused
+// key, then a refused location.
 func (pl *plan) failed() error {
 	if pl.best != nil && pl.best.rank() == rankTransient {
 		return pl.best.err
@@ -411,7 +411,7 @@ func (pl *plan) failed() error {
 	return e
 }
 
-// limited is what the client is told when accounts are limited.
+// limited returns the client's error when accounts are limited.
 func (pl *plan) limited() error {
 	m := &pl.missed[rankLimit]
 	if pl.best != nil && pl.best.rank() == rankLimit {
@@ -423,7 +423,7 @@ func (pl *plan) limited() error {
 	return waiting(e, m.wait)
 }
 
-// refused is what the client is told when the owner of the accounts must act:
+// refused returns the client's error when the owner of the accounts must act:
 // which account, what happened and since when. A repeated call gets the same.
 func (pl *plan) refused(rank int) error {
 	m := &pl.missed[rank]
@@ -453,8 +453,8 @@ func (pl *plan) refused(rank int) error {
 	return e
 }
 
-// account names the accounts of a cause: the first, since when, and how many
-// more there are.
+// account describes the accounts of a cause: the first, since when, and the
+// number of the others.
 func account(m *missed) string {
 	c := m.conns[0]
 	name := c.Name
@@ -472,7 +472,7 @@ func account(m *missed) string {
 	return s
 }
 
-// waiting sets the wait of a limit; over a minute the client need not try.
+// waiting sets the wait of a limit; over a minute the client should not retry.
 func waiting(e *apierr.Error, wait time.Duration) error {
 	if wait > 0 {
 		e.RetryAfter = wait

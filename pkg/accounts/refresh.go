@@ -59,8 +59,8 @@ func renewable(conn *store.Connection) bool {
 type use struct {
 	generation int64 // of the one presented last
 	refreshed  bool  // a newer one was asked for, which a call does once
-	// wait is when to ask again, for a refresh that failed for a passing reason;
-	// 0 for a definite answer.
+	// wait is the time until the next attempt after a refresh that failed
+	// temporarily; 0 after a definite answer.
 	wait time.Duration
 }
 
@@ -76,8 +76,8 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		if ok {
 			access = p.current(machineID, conn)
 		} else if u.wait > 0 && (asked || access.sealed == "") {
-			// What has ended is only sent where the object cannot be asked: it
-			// may be good for some seconds more.
+			// An expired token is sent only if the object cannot be asked: it may
+			// be valid for some seconds more.
 			return cred, &noToken{u.wait}
 		}
 	}
@@ -120,7 +120,7 @@ type noToken struct{ wait time.Duration }
 
 func (*noToken) Error() string { return "accounts: there is no access token at the moment" }
 
-// shown is what the client is told.
+// shown returns the client's error.
 func (n *noToken) shown() *apierr.Error {
 	e := apierr.New(503, "token_unavailable", "the account's access token is being refreshed or could not be refreshed; try again later")
 	e.RetryAfter, e.Err = max(n.wait, time.Second), n
@@ -144,10 +144,10 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 }
 
 // renew asks the object for a newer access token than the one of the
-// generation had, and reports whether there is one, or else whether the object
-// could be asked and when to ask again; 0 for never. The object refreshes at
-// most once for all who ask with the same generation. While it says later, it
-// is not asked again.
+// generation had. ok reports whether there is one, asked whether the object could
+// be asked, wait is the time until the next attempt; 0 for never. The object
+// refreshes at most once for all calls with the same generation. While its
+// answer is to wait, it is not asked again.
 //
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
 func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok, asked bool, wait time.Duration) {
@@ -200,7 +200,7 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 	return true, true, 0
 }
 
-// later is the object's word that a token cannot be refreshed at the moment.
+// later is the object's answer that a token cannot be refreshed yet.
 type later struct {
 	generation int64
 	wait       time.Duration

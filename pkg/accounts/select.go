@@ -17,8 +17,8 @@ const longCooldown = time.Minute
 type candidate struct {
 	conn    *store.Connection
 	failed  int64 // time of its last failure, 0 for none
-	outlier bool  // it fails so often that the others go before it
-	trial   bool  // one request at a time may try it: it comes back from a long cooldown, or is within one
+	outlier bool  // it fails so often that the others are tried first
+	trial   bool  // one request at a time may try it: after a long cooldown, or within one
 	whole   bool  // the cooldown that the trial is about is the account's, not the model's
 }
 
@@ -96,7 +96,7 @@ func ready(list []candidate, m *snapshot.Machine, to *routing.Target, pin string
 	return list
 }
 
-// rotated returns the list from a turn's place on, outliers last.
+// rotated returns the list starting at a turn's position, outliers last.
 func rotated(list []candidate, turn uint32) []candidate {
 	n := int(turn % uint32(len(list)))
 	out := make([]candidate, 0, len(list))
@@ -121,7 +121,7 @@ func before(a, b *candidate) bool {
 }
 
 // look reads what is noted against the account and the model, and returns the
-// wait while it cools down, and for what.
+// wait while it cools down, and that cooldown.
 func (c *candidate) look(m *snapshot.Machine, model string, now int64) (time.Duration, snapshot.State) {
 	var wait int64
 	var why snapshot.State

@@ -39,12 +39,12 @@ type Call struct {
 	// body (a stream's first event is read here). An *apierr.Error counts as an
 	// answer of its status. May be nil.
 	Check func(resp *upstream.Response) error
-	// Again looks at a failure that would end the plan with a 4xx, or at a 501, and at its
-	// body, and reports whether the same account is to be asked once more with
-	// what Build makes now. Billable calls are not asked again. May be nil.
+	// Again receives a failure that would end the plan with a 4xx, or a 501, and
+	// its body. It reports whether to call the same account once more with a new
+	// request of Build. Billable calls are never repeated. May be nil.
 	Again func(e *apierr.Error, body []byte) bool
-	// Form tells whose errors those of the upstream of the last Build are; nil
-	// is ErrorsByShape.
+	// Form returns the form of the errors of the last Build's upstream; nil is
+	// ErrorsByShape.
 	Form func() ErrorForm
 	// Fault tells of a mistake of the client's own that was found while the
 	// body went up, or that the client broke off. It takes the place of what
@@ -78,8 +78,8 @@ type Result struct {
 // failure that the body tells of: it may be shown and logged then.
 func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred) }
 
-// Refuses remembers for a day what the server of the connection has refused by
-// name, or with refused false that it takes it again.
+// Refuses remembers for a day that the connection's server refuses the named
+// fields or roles, or with refused false that it accepts them again.
 func (r *Result) Refuses(names []string, refused bool) {
 	if r.pool == nil {
 		return

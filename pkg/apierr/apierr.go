@@ -23,11 +23,11 @@ type Error struct {
 	RetryAfter time.Duration // sent in whole seconds, rounded up, and in milliseconds; zero sends none
 	NoRetry    bool          // sends x-should-retry: false
 	Header     edge.Header   // further fields of the answer
-	// Own tells that type, code, parameter and message are the upstream's own
-	// and are written as they are in every dialect.
+	// Own reports that type, code, parameter and message are the upstream's own
+	// and are written unchanged in every dialect.
 	Own bool
-	// Body is the upstream's own JSON body, without credentials, which is the
-	// answer's body as it is. Empty: one is written in the dialect.
+	// Body is the upstream's own JSON body, without credentials, which becomes
+	// the answer's body. If empty, a body is written in the dialect.
 	Body []byte
 	Err  error
 }
@@ -52,7 +52,7 @@ func Invalid(param, format string, args ...any) *Error {
 const CodeClientLeft = "client_closed"
 
 // ClientLeft returns the failure of a call whose client closed the connection
-// before the answer's end. Nobody reads it; it is logged and listed.
+// before the answer ended. It is only logged and listed.
 func ClientLeft(cause error) *Error {
 	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "the client closed the connection", Err: cause}
 }

@@ -2,24 +2,24 @@ package snapshot
 
 import "time"
 
-// blockFor is how long a place that refuses this egress is passed over.
+// blockFor is how long an address that refuses this location is skipped.
 const blockFor = time.Minute
 
 const maxBlocks = 64
 
-// place is where a provider's calls of a machine lead.
+// place is a provider's address as a machine calls it.
 type place struct{ provider, origin string }
 
-// Block is what a provider said that serves nobody from here.
+// Block is the refusal of a provider that does not serve this location.
 type Block struct {
 	Status  int
 	Message string
 	until   int64
 }
 
-// Block notes that the calls of this machine to a provider's origin are refused
-// because of where they come from. It holds for 60 s, in this isolate only:
-// another one may run somewhere else.
+// Block notes that a provider's origin refuses this machine's calls because of
+// their location. It lasts 60 s, in this isolate only: another one may run
+// elsewhere.
 func (m *Machine) Block(provider, origin string, b Block, now int64) {
 	l := m.Local
 	if l.blocked == nil || len(l.blocked) >= maxBlocks {
@@ -29,7 +29,7 @@ func (m *Machine) Block(provider, origin string, b Block, now int64) {
 	l.blocked[place{provider, origin}] = b
 }
 
-// Blocked returns what Block noted of a provider's origin within the last 60 s.
+// Blocked returns what Block noted about a provider's origin in the last 60 s.
 func (m *Machine) Blocked(provider, origin string, now int64) (Block, bool) {
 	if len(m.Local.blocked) == 0 {
 		return Block{}, false

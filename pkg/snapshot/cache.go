@@ -58,7 +58,7 @@ type entry struct {
 	verified time.Time // of machine, or of its absence
 	claimed  time.Time // when a request took it on itself to revalidate
 	forced   time.Time
-	made     bool // here, or changed: it may not be in KV yet
+	made     bool // created or changed here: it may not be in KV yet
 	used     uint64
 }
 
@@ -80,10 +80,10 @@ func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 	return c.load(ctx, machineID, now)
 }
 
-// Known is Get for a caller who has shown nothing that only the gateway can
-// have made. A machine that this isolate does not know must be in KV: else it
-// is ErrUnknown, and its object, which asking would create, is not asked. A
-// machine that was made a moment ago is in KV within a minute.
+// Known is Get for a caller without anything that only the gateway can issue. A
+// machine that this isolate does not know must be in KV; otherwise Known returns
+// ErrUnknown without calling the object, which the call would create. A new
+// machine is in KV within a minute.
 func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 	if e := c.entries[machineID]; e == nil || e.machine == nil && !e.made {
 		raw, err := c.KV.Get(ctx, "machine:"+machineID)

@@ -11,7 +11,7 @@ import (
 // carries it. Times are Unix milliseconds.
 type Local struct {
 	marks   map[account]*mark
-	steady  map[account]*steadiness // of accounts that failed a moment ago
+	steady  map[account]*steadiness // of accounts that failed recently
 	blocked map[place]Block
 	turns   map[string]uint32
 	refused map[string]map[string]heard // by connection and name
@@ -160,7 +160,8 @@ func (m *Machine) Look() *Machine {
 func (m *Machine) NextTurn(provider string) uint32 { return m.Local.turns[provider] }
 
 // Trial asks to be the one request that tries an account after a long
-// cooldown, or within one (TrialDue). While one runs, for at most 30 s, the others are refused.
+// cooldown, or within one (TrialDue). While one runs, for at most 30 s, the
+// others are refused.
 func (m *Machine) Trial(connection, model string, now int64) bool {
 	key := account{connection, model}
 	k := m.Local.marks[key]
@@ -251,7 +252,7 @@ func (l *Local) settle(m *Machine, now int64) {
 		case k.trial != 0 && now-k.trial < trialSpan.Milliseconds() && now >= k.trial:
 			// a trial runs
 		case k.tried != 0 && c != nil && c.Since <= k.cooldown.Since && k.cooldown.Left(now) > 0:
-			// the replica does not know of the trial
+			// the replica does not have the trial
 		case k.generation != 0 && m.Generation >= k.generation,
 			k.cooldown.Until == 0 && (c == nil || c.Since > k.at || now-k.at > keepCleared.Milliseconds()),
 			k.cooldown.Until != 0 && now-k.cooldown.Until > store.ForgetCooldown.Milliseconds(),

@@ -140,10 +140,10 @@ func (m *Machine) Hidden(under, id string) bool {
 	return ok
 }
 
-// Visible returns the connections of a provider that a model may be called
-// through: those that it is not disabled for under the connection's prefix, the
+// Visible returns the connections of a provider through which a model may be
+// called: those for which it is not disabled under the connection's prefix, the
 // provider's alias or the provider's id. ids are the names of the model at the
-// provider; one that begins with a name of the provider is the same without it.
+// provider, with or without one of these in front.
 func (m *Machine) Visible(alias string, conns []*store.Connection, ids ...string) []*store.Connection {
 	if len(m.disabled) == 0 {
 		return conns

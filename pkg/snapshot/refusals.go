@@ -2,14 +2,14 @@ package snapshot
 
 import "weir/pkg/store"
 
-// heard is what this isolate has heard of a field since the replica.
+// heard is what this isolate has learned about a field since the replica.
 type heard struct {
-	until int64 // 0: the server takes it again
+	until int64 // 0: the server accepts it again
 	at    int64
 }
 
-// Refused returns the names of what the server of a connection has refused,
-// and need not be asked again now.
+// Refused returns the names of the fields and roles that the connection's server
+// is known to refuse now.
 func (m *Machine) Refused(connection string, now int64) (names []string) {
 	if len(m.Refusals) == 0 && len(m.Local.refused) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 		if r.ConnectionID != connection || r.Until <= now {
 			continue
 		}
-		// What was heard here goes before a replica that may not carry it yet.
+		// What this isolate learned overrides a replica that may not have it yet.
 		if h, ok := local[r.Field]; ok && (h.until > now || now-h.at < keepCleared.Milliseconds()) {
 			continue
 		}
@@ -34,8 +34,8 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 	return names
 }
 
-// Refuse notes that a server has refused something until a time; 0 says that
-// it takes it again.
+// Refuse notes a refusal of a server; an Until of 0 means that the server accepts
+// it again.
 func (m *Machine) Refuse(r store.Refusal, now int64) {
 	l := m.Local
 	if l.refused == nil || len(l.refused) >= maxMarks {

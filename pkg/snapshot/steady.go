@@ -2,26 +2,26 @@ package snapshot
 
 import "time"
 
-// Bounds of unsteadiness. Design 5.
+// Bounds of the error rate.
 const (
-	failedInRow   = 5  // failures in a row make an outlier
-	failedOf      = 10 // so does half of at least so many calls
-	steadySlots   = 10 // within so many seconds
+	failedInRow   = 5  // consecutive failures that make an outlier
+	failedOf      = 10 // as does half of at least this many calls
+	steadySlots   = 10 // within this many seconds
 	outlierFirst  = 5 * time.Second
 	outlierMost   = 60 * time.Second
-	outlierForget = 60 * time.Second // after it the next time is a first one again
+	outlierForget = 60 * time.Second // after which the span starts at outlierFirst again
 	maxSteady     = 512
 )
 
 // steadiness counts the calls of an account, or of one model of it, since a
-// failure. Accounts that work have none.
+// failure. Accounts without failures have none.
 type steadiness struct {
 	second int64 // of the newest slot
 	bad    [steadySlots]uint16
 	all    [steadySlots]uint16
-	row    int   // failures in a row
+	row    int   // consecutive failures
 	until  int64 // when the account stops being an outlier
-	times  int   // it has been one, without a long pause between
+	times  int   // how often it was one without a long pause
 }
 
 // Failed notes a failed call: a 5xx, an unreadable answer or 408 of a model, or
@@ -54,13 +54,13 @@ func (m *Machine) Failed(connection, model string, now int64) {
 		}
 		s.until = now + min(outlierFirst<<min(s.times, 8), outlierMost).Milliseconds()
 		s.times++
-		// What comes next is judged anew.
+		// Start counting from zero.
 		s.bad, s.all, s.row = [steadySlots]uint16{}, [steadySlots]uint16{}, 0
 	}
 }
 
-// Worked notes a call that the account answered. Without a failure a moment ago
-// it costs one comparison.
+// Worked notes a call that the account answered. Without a recent failure it
+// costs one comparison.
 func (m *Machine) Worked(connection, model string, now int64) {
 	l := m.Local
 	if len(l.steady) == 0 {
@@ -97,8 +97,8 @@ func (m *Machine) Outlier(connection, model string, now int64) bool {
 	return s != nil && s.outlier(now)
 }
 
-// outlier reports whether the time as an outlier runs. One that lies further
-// ahead than the longest is of a clock that has gone back.
+// outlier reports whether the account is an outlier now. An end further ahead
+// than outlierMost comes from a clock that was set back.
 func (s *steadiness) outlier(now int64) bool {
 	return s.until > now && s.until-now <= outlierMost.Milliseconds()
 }
@@ -125,13 +125,13 @@ func (s *steadiness) sums() (bad, all int) {
 	return bad, all
 }
 
-// over reports whether nothing of it matters any more.
+// over reports whether it can be forgotten.
 func (s *steadiness) over(now int64) bool {
 	bad, _ := s.sums()
 	return bad == 0 && s.row == 0 && (s.until == 0 || now-s.until > outlierForget.Milliseconds() || s.until-now > outlierMost.Milliseconds())
 }
 
-// forgetSteady makes room: first what is over, then any.
+// forgetSteady makes room for another entry: first those that are over, then any.
 func (l *Local) forgetSteady(now int64) {
 	for key, s := range l.steady {
 		if s.move(now); s.over(now) {

@@ -25,7 +25,7 @@ const (
 
 	MaxCooledModels = 64   // of a connection; more cool the connection
 	MaxCooledRows   = 1024 // of a machine
-	MaxCooledModel  = 256  // bytes of a model id that is noted
+	MaxCooledModel  = 256  // bytes of a model id in a cooldown
 )
 
 // Cooldown keeps an account out of the plan for a while.
@@ -39,8 +39,8 @@ type Cooldown struct {
 }
 
 // Left returns how many milliseconds of the cooldown are left. A cooldown that
-// began after now, beyond ClockSkew, is over: the clock has gone back, and that
-// must not make it longer.
+// began after now, beyond ClockSkew, has none: the clock was set back, which must
+// not make it longer.
 func (c *Cooldown) Left(now int64) int64 {
 	if c.Since > now+ClockSkew.Milliseconds() {
 		return 0
@@ -49,8 +49,8 @@ func (c *Cooldown) Left(now int64) int64 {
 }
 
 // Bounded returns the cooldown as it may be stored at the time now: no longer
-// than its reason allows, and begun now at the latest. An older name
-// of a reason gets its present one; with any other reason it is over.
+// than its reason allows, and begun now at the latest. A former name of a reason
+// becomes the present one; with any other reason the cooldown has ended.
 func (c Cooldown) Bounded(now int64) Cooldown {
 	if c.Since <= 0 {
 		c.Since = now

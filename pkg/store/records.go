@@ -104,8 +104,8 @@ type DisabledModels struct {
 	IDs           []string `json:"ids"`
 }
 
-// Refusal is something in requests that the server of a connection has refused
-// by name. Until a time it gets an older form of it.
+// Refusal is a field or role that the server of a connection has refused by name.
+// Until a time it gets an older form.
 type Refusal struct {
 	ConnectionID string `json:"connectionId"`
 	Field        string `json:"field"`
