@@ -96,7 +96,7 @@ var cloudflareTranscriber = transcriber{
 	},
 }
 
-// queryName is a model id as url.Values writes it.
+// queryName returns a model id as url.Values encodes it.
 func queryName(model string) string {
 	return strings.NewReplacer("@", "%40", "/", "%2F").Replace(model)
 }

@@ -29,8 +29,8 @@ type speaker struct {
 	read func(raw []byte, s *spoken) (audio []byte, contentType string, err error)
 	// binary: an answer that is not JSON is the audio, though there is a read.
 	binary bool
-	// finish gives the address of the audio where the answer, which read has
-	// kept, only begins the job or names it.
+	// finish returns the address of the audio if the answer, which read has kept,
+	// only starts a job or contains an address.
 	finish func(ctx context.Context, h *Handler, s *spoken, res *accounts.Result) (address string, err error)
 }
 

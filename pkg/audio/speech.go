@@ -46,7 +46,7 @@ type spoken struct {
 	whole  bool   // ?response_format=json: {audio, format}
 
 	shape *speaker
-	route string // endpoint of the row, where build has chosen another one
+	route string // endpoint of the row, if build has chosen another one
 	audio []byte // of an answer that had to be unpacked
 	mime  string
 }
@@ -197,7 +197,7 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 	return req, nil
 }
 
-// fetched answers with audio that the provider only names.
+// fetched answers with audio of which the provider returned the address.
 func (h *Handler) fetched(ctx context.Context, s *spoken, res *accounts.Result) (*edge.Response, error) {
 	address, err := s.shape.finish(ctx, h, s, res)
 	if err != nil {

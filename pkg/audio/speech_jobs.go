@@ -18,7 +18,7 @@ import (
 	"weir/pkg/upstream"
 )
 
-// speechJobWait is how long a provider that queues may take for speech.
+// speechJobWait is how long a queued speech job may take.
 const speechJobWait = 5 * time.Minute
 
 // falSpeech is fal's queue (see its image shape). Fields are each model's own.
@@ -42,7 +42,7 @@ var falSpeech = speaker{
 				voice["speed"] = json.RawMessage(s.speed)
 			}
 			body["voice_setting"], body["output_format"] = voice, "url"
-		case strings.Contains(to.Model, "dia-tts"): // who speaks stands in the text
+		case strings.Contains(to.Model, "dia-tts"): // the text names the speakers
 			s.unknown(s.voice, "voice")
 			s.unknown(s.speed, "speed")
 		default:
@@ -76,14 +76,13 @@ var falSpeech = speaker{
 	},
 }
 
-// falApp returns the part of a model's path that stands in the addresses of its
-// jobs.
+// falApp returns the part of a model's path that the URLs of its jobs contain.
 func falApp(model string) string {
 	parts := strings.SplitN(model, "/", 3)
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// falDone waits until a job of fal's has ended.
+// falDone waits until a fal job has ended.
 func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, app, id string) error {
 	return h.await(ctx, func() (bool, error) {
 		doc, err := h.same(ctx, c, res, "status", app, id, nil)
@@ -145,7 +144,7 @@ var dashScopeSpeech = speaker{
 	},
 }
 
-// documentWith returns a read that keeps an answer which has a text at a path.
+// documentWith returns a read that keeps an answer with a string at path.
 func documentWith(path string) func([]byte, *spoken) ([]byte, string, error) {
 	return func(raw []byte, _ *spoken) ([]byte, string, error) {
 		if gjson.GetBytes(raw, path).Str == "" {
@@ -155,7 +154,7 @@ func documentWith(path string) func([]byte, *spoken) ([]byte, string, error) {
 	}
 }
 
-// jobFailed is the 400 of a job that came to nothing.
+// jobFailed returns the 400 of a failed job.
 func jobFailed(message string) error {
 	e := apierr.New(400, "generation_failed", "the provider could not make the speech")
 	if message != "" {
@@ -164,7 +163,7 @@ func jobFailed(message string) error {
 	return e
 }
 
-// await asks again and again until done reports that a job has ended.
+// await polls until done reports that a job has ended.
 func (h *Handler) await(ctx context.Context, done func() (bool, error)) error {
 	for waited, pause := time.Duration(0), time.Second; ; {
 		if ok, err := done(); ok || err != nil {
@@ -209,7 +208,7 @@ var falTranscriber = transcriber{
 		if id == "" {
 			return nil, errors.New("audio: the answer has no request_id")
 		}
-		return &transcript{text: id}, nil // until finish has the real one
+		return &transcript{text: id}, nil // replaced by finish
 	},
 	finish: func(ctx context.Context, h *Handler, u *upload, res *accounts.Result) (*transcript, error) {
 		app, id := falApp(res.Target.Model), u.text.text
@@ -234,7 +233,7 @@ var falTranscriber = transcriber{
 	},
 }
 
-// audioType is fileType for providers that must be told an audio type.
+// audioType is fileType for providers that require an audio type.
 func (u *upload) audioType() string {
 	if t := u.fileType(); !strings.HasPrefix(t, "application/octet-stream") {
 		t, _, _ = strings.Cut(t, ";")
@@ -243,8 +242,8 @@ func (u *upload) audioType() string {
 	return "audio/mpeg"
 }
 
-// inDocument makes a JSON body with the held file, in base64 behind a prefix, in
-// the place of the text "@DATA@". before is what stands in front of that.
+// inDocument makes a JSON body in which the held file, in base64 after a prefix,
+// replaces the text "@DATA@". before is the JSON in front of that text.
 func (u *upload) inDocument(req *upstream.Request, document map[string]any, before, prefix string) error {
 	body, err := json.Marshal(document)
 	if err != nil {

@@ -32,7 +32,7 @@ type Handler struct {
 	Allows   media.Allows
 	Room     *media.Room
 	Pause    upstream.Pauser // between polls of a provider that queues
-	// Downloads gets speech of which a provider only gives the address.
+	// Downloads fetches speech of which a provider returns the address.
 	Downloads *media.Downloads
 	Now       func() time.Time
 
@@ -50,11 +50,10 @@ const (
 //
 // With the model known before the file (the part model comes first, or it is
 // given as ?model= or in the field x-model) the form can flow up as it comes,
-// with only the model's value changed. It does so if there is one account only,
-// or no room to hold it, or its length is over 25 MiB or not known. It is gone
-// then: after a failure no other account can be tried, and of a combo only the
-// first member is. Any other form is held by the host, up to 25 MiB, and can be
-// sent again.
+// with only the model's value changed. It does so if there is only one account,
+// no room to hold it, or a length that is unknown or over 25 MiB. After a failure
+// it cannot be sent to another account, and of a combo only the first member is
+// tried. Any other form is held by the host, up to 25 MiB, and can be sent again.
 func (h *Handler) Transcriptions(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	return h.transcribe(ctx, c, "transcriptions")
 }

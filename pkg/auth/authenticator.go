@@ -163,7 +163,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *edge.Request, text, pathMa
 		id = pathMachine
 	}
 	get := a.Machines.Get
-	if k.Old() { // anybody can make one up, and the machine's name
+	if k.Old() { // it can be forged, with the machine's name
 		get = a.Machines.Known
 	}
 	m, err := get(ctx, id)

@@ -9,7 +9,7 @@ import (
 	"weir/pkg/stream"
 )
 
-// SignIn tells of a session how long ago its credential was shown.
+// SignIn is how long ago the credential of a session was presented.
 type SignIn uint8
 
 // The values of SignIn besides 0, for no session.
@@ -34,8 +34,8 @@ type Call struct {
 	// MachineID is the machine of the path or of the key. For the operator it
 	// may name a machine that does not exist.
 	MachineID string
-	// SignIn tells how the caller was admitted by a session of the dashboard:
-	// SignedIn, or SignedInLately. It is 0 for a key or token.
+	// SignIn is SignedIn or SignedInLately for a session of the dashboard, and 0
+	// for a key or token.
 	SignIn SignIn
 	// MaxBody is the route's limit for the body, in bytes.
 	MaxBody int64

@@ -68,8 +68,8 @@ func (x *exchange) whole(resp *upstream.Response) error {
 	return badBody(nil)
 }
 
-// passes reports whether the answer is the client's as it is: in its dialect,
-// with the tools as it knows them.
+// passes reports whether the answer goes to the client unchanged: it is in the
+// client's dialect, with the client's own tools.
 func (x *exchange) passes() bool { return x.way.dialect == x.ask.Dialect && !x.opt.Tools.Changed() }
 
 func (x *exchange) wholeJSON(body []byte) (err error) {

@@ -38,7 +38,7 @@ var read = [...][]string{
 	translate.Messages:  {"model", "stream", "messages"},
 }
 
-// leastUser is the least that an upstream takes of a user's id.
+// leastUser is the smallest limit of an upstream for a user's id, in bytes.
 const leastUser = 64
 
 // Read checks a request of a client's dialect: strict JSON, one object, none

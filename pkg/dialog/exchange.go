@@ -97,7 +97,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	return req, nil
 }
 
-// form tells whose errors those of the target are.
+// form returns the form of the target's errors.
 func (x *exchange) form() accounts.ErrorForm {
 	if x.way.dialect == x.ask.Dialect {
 		return accounts.ErrorsSame
@@ -142,7 +142,7 @@ func (x *exchange) options() translate.Options {
 		return o
 	}
 	if x.way.dialect != x.ask.Dialect && x.dialog.Pause != nil {
-		// The call goes on whether or not its client has left meanwhile.
+		// The call continues even if its client has disconnected.
 		o.Pause = func() { _ = x.dialog.Pause.Pause(x.ctx, 0) }
 	}
 	for _, m := range catalog.Lookup(x.to.Provider.Alias, x.to.Model) {
@@ -157,7 +157,7 @@ func (x *exchange) options() translate.Options {
 	return o
 }
 
-// lost names a part of the answer in x-weir-dropped.
+// lost adds the name of a part of the answer to x-weir-dropped.
 func (x *exchange) lost(name string) {
 	if !slices.Contains(x.dropped, name) {
 		x.dropped = append(x.dropped[:len(x.dropped):len(x.dropped)], name)
@@ -209,9 +209,9 @@ func (x *exchange) hasNoResponses(err error) bool {
 	return absent(err) && x.ask.Dialect == translate.Responses && x.way.dialect == translate.Responses && !x.ask.Stateful && x.ask.Connection == ""
 }
 
-// unasked gives the reason why no target could be asked, where that is what
-// failed, and the refusal of the client's own form of the request where its
-// other form was refused as well.
+// unasked returns the reason why no target could be called, if that is what
+// failed; or the refusal of the client's own form of the request, if the other
+// form was refused too.
 func (x *exchange) unasked(err error) error {
 	var e *apierr.Error
 	if !errors.As(err, &e) {

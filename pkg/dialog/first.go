@@ -38,8 +38,8 @@ func (x *exchange) begin(resp *upstream.Response) error {
 	return nil
 }
 
-// patience is how long a client waits for a stream whose upstream shows only
-// by comments that it is alive: then it hears those itself.
+// patience is how long the first event may take while the upstream sends only
+// comments; then these are passed to the client.
 const patience = 30 * time.Second
 
 // first is the beginning of a stream.

@@ -6,20 +6,20 @@ import (
 	"weir/pkg/translate"
 )
 
-// refused is what is known of the things that the server of one connection
-// refuses by name (translate.Refusals).
+// refused is what is known about the fields and roles that the server of one
+// connection refuses by name.
 type refused struct {
 	connection string
 	known      translate.Refusals // remembered by the machine
 	learned    translate.Refusals // of this request
 	lifted     translate.Refusals // remembered, but the older form was refused
-	first      *apierr.Error      // what the client's own form came to
+	first      *apierr.Error      // the answer to the client's own form
 }
 
-// set is what the request is made without now.
+// set returns what the next request must avoid.
 func (r *refused) set() translate.Refusals { return (r.known | r.learned) &^ r.lifted }
 
-// refusals looks up what the server of the connection has refused before.
+// refusals returns what the connection's server is known to refuse.
 func (x *exchange) refusals() translate.Refusals {
 	if x.refused.connection != x.conn.ID {
 		x.refused = refused{connection: x.conn.ID}
@@ -32,10 +32,9 @@ func (x *exchange) refusals() translate.Refusals {
 	return r.set()
 }
 
-// again reports whether the same account is to be asked once more: by the
-// address that every compatible server has, where it has no Responses endpoint
-// (nothing was made then), or without something that it refuses by name. It
-// sets that for the next build.
+// again reports whether to call the same account once more: by chat completions
+// if it has no Responses endpoint (nothing was created then), or without what it
+// refuses by name. It sets that for the next build.
 func (x *exchange) again(e *apierr.Error, body []byte) bool {
 	if x.hasNoResponses(e) {
 		x.chatOnlyConn, x.absent = x.conn, e
@@ -45,8 +44,8 @@ func (x *exchange) again(e *apierr.Error, body []byte) bool {
 	if x.way.dialect != translate.Chat || v == nil || !v.Passes || x.ask.Body == nil {
 		return false
 	}
-	// The request that was sent is made once more: keeping it would hold its
-	// memory during every call.
+	// The request is built again because keeping it would take memory during
+	// every call.
 	sent, _, err := translate.Request(x.ask.Dialect, x.way.dialect, x.ask.Body, x.opt)
 	if err != nil {
 		return false
@@ -72,7 +71,7 @@ func (x *exchange) again(e *apierr.Error, body []byte) bool {
 	return true
 }
 
-// opposite returns the refusal whose other form is refused by r.
+// opposite returns the refusal of which r is the other form, or 0.
 func opposite(r translate.Refusals) translate.Refusals {
 	switch r {
 	case translate.RefusesMaxTokens:
@@ -83,7 +82,7 @@ func opposite(r translate.Refusals) translate.Refusals {
 	return 0
 }
 
-// remember tells the machine what the server turned out to refuse, or to take.
+// remember stores what the server turned out to refuse or to accept.
 func (x *exchange) remember(res *accounts.Result) {
 	if r := &x.refused; r.learned|r.lifted != 0 && r.connection == res.Connection.ID {
 		res.Refuses(r.learned.Names(), true)

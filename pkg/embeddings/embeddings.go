@@ -81,7 +81,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		call.Targets = []routing.Target{*res.Target}
 	}
 	c.Trace.Dropped = x.dropped
-	used := usage.Row{Requests: 1} // of which the price is known, or not
+	used := usage.Row{Requests: 1} // whether or not its price is known
 	used.Price(res.Target.Provider.Alias, res.Target.Model, translate.Usage{Input: max(x.answer.inputTokens, 0), Known: x.answer.inputTokens >= 0})
 	c.Trace.Used = used.Used()
 	out, err := x.answer.write(req)
@@ -147,7 +147,7 @@ type exchange struct {
 	req     *request
 	call    *auth.Call
 	machine *snapshot.Machine
-	calls   int // that were answered
+	calls   int // number of calls that were answered
 	from    int // first input that has no vector yet
 
 	shape   *shape // of the attempt under way

@@ -168,8 +168,8 @@ func (c *Cursor) KeyIs(name string) bool {
 	return string(unescape(make([]byte, 0, 64), raw)) == name
 }
 
-// Folded returns "model" or "stream" when the name read last differs from it
-// in nothing but the case of its letters, else "".
+// Folded returns "model" or "stream" if the last name differs from it only in
+// case, else "".
 func (c *Cursor) Folded() string {
 	raw := c.b[c.key.Start+1 : c.key.End-1]
 	if c.key.Escaped {

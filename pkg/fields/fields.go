@@ -6,9 +6,9 @@
 // What is accepted here means the same to every other parser: names are
 // compared after unescaping and with their case, a wanted field that comes
 // twice is an error, as are a byte order mark, bytes that are not UTF-8, and
-// half a surrogate pair in a wanted field. Where the model is wanted, a name
-// that equals "model" or "stream" but for its case is an error too: parsers
-// that ignore case, encoding/json among them, would take it for that field.
+// half a surrogate pair in a wanted field. If the model is wanted, a name that
+// differs from "model" or "stream" only in case is an error too: parsers that
+// ignore case, such as encoding/json, would read it as that field.
 package fields
 
 import (

@@ -132,8 +132,8 @@ func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, mach
 // smallBody is the length up to which bodies are not counted against the room.
 const smallBody = 64 << 10
 
-// heldBody reports whether a body is counted against the room here: not a small
-// one, and not where the endpoint counts itself (reliability T56, F56).
+// heldBody reports whether a body is counted against the room here. A small one
+// is not, nor one that the endpoint counts itself (reliability T56, F56).
 func heldBody(r *edge.Request, route *Route) bool {
 	if r.Body == nil || r.Length >= 0 && r.Length <= smallBody {
 		return false
@@ -247,8 +247,8 @@ func notFound() error {
 	return apierr.New(404, "not_found", "there is nothing at this address")
 }
 
-// upgrades reports whether an Upgrade field asks for another protocol. HTTP/2
-// is only offered beside an ordinary request (RFC 9110, 7.8), which is served.
+// upgrades reports whether an Upgrade field requires another protocol. An offer
+// of HTTP/2 comes with an ordinary request (RFC 9110, 7.8), which is served.
 func upgrades(field string) bool {
 	for name := range strings.SplitSeq(field, ",") {
 		switch name = strings.ToLower(strings.TrimSpace(name)); {

@@ -65,7 +65,7 @@ type creation struct {
 
 	shape *shape
 	made  *made // the answer of a provider of another shape
-	taken bool  // an upstream has taken the creation
+	taken bool  // an upstream has accepted the creation
 	key   string
 }
 
@@ -114,7 +114,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 	return h.once(ctx, x, targets)
 }
 
-// once sends a creation, and one with an idempotency key once only.
+// once sends a creation; with an idempotency key, at most once.
 func (h *Handler) once(ctx context.Context, x *creation, targets []routing.Target) (*edge.Response, error) {
 	if x.key == "" || h.Once == nil {
 		return h.send(ctx, x, targets)
@@ -306,8 +306,8 @@ func outcome(err error) error {
 	return err
 }
 
-// waited marks the failure of a wait: the image may have been made, unless the
-// provider says that it was not.
+// waited marks the error of a failed wait: the image may have been made, unless
+// the provider says otherwise.
 func (x *creation) waited(err error) error {
 	var e *apierr.Error
 	if !errors.As(err, &e) {

@@ -13,8 +13,8 @@ import (
 type shape struct {
 	providers []string // ids of the rows that have it
 	endpoint  string   // of the row, where it is not the client's
-	// route gives the endpoint of the row for a model, where it is another one
-	// for some; "" is the usual one. May be nil.
+	// route returns the endpoint of the row for a model, "" for the usual one. May
+	// be nil.
 	route func(model string) string
 	edits bool
 	apart bool // edits have their own endpoint
@@ -79,7 +79,7 @@ func (s *shape) at(endpoint string) string {
 	return endpoint
 }
 
-// of returns the endpoint of the row for the client's and a model.
+// of returns the endpoint of the row for a client's endpoint and a model.
 func (s *shape) of(endpoint, model string) string {
 	if s.route != nil {
 		if name := s.route(model); name != "" {

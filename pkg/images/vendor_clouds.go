@@ -45,7 +45,7 @@ var cloudflare = shape{
 	},
 }
 
-// dashScope is an image model of Model Studio, which speaks with images:
+// dashScope is Model Studio, whose image models answer as chat models:
 //
 //	POST multimodal-generation/generation {model, input{messages[{role, content[{image}, {text}]}]}, parameters{size, n, …}}
 //	  → {output.choices[].message.content[{image: url}]}
@@ -127,7 +127,7 @@ var bedrock = shape{
 	},
 }
 
-// fireworks has three ways to an image:
+// fireworks has three kinds of calls:
 //
 //	POST workflows/{model}/text_to_image {prompt, aspect_ratio, …} (accept: image/jpeg) → the image
 //	POST image_generation/{model} {prompt, width, height, …} (accept: image/png) → the image, for older models
@@ -196,7 +196,7 @@ var fireworks = shape{
 	state: bfl.state,
 }
 
-// luma is Luma's Photon. Images to change must have an address of the web:
+// luma is Luma's Photon. Images to edit must be public URLs:
 //
 //	POST generations/image {prompt, model, aspect_ratio, modify_image_ref{url}} → {id, state}
 //	GET generations/{id} → {state queued|dreaming|completed|failed, failure_reason, assets.image}
@@ -298,12 +298,12 @@ var runway = shape{
 	},
 }
 
-// taskOf is the poll of providers with one address for it, by the job's id.
+// taskOf is the poll of providers with one endpoint for all jobs.
 func taskOf(m *made, _ string, _ int) *plan {
 	return &plan{endpoint: "videoStatus", parts: []provider.Part{{Name: "id", Value: m.job}}}
 }
 
-// single takes n where it asks for the one image that there will be.
+// single accepts n if it is 1, for models that make one image.
 func (in *input) single() {
 	if in.doc.Get("n").Int() == 1 {
 		in.get("n")

@@ -96,8 +96,8 @@ func readData(raw []byte, _ string) (*made, error) {
 //
 //	POST v2beta/stable-image/generate/{core|ultra|sd3} (accept: application/json) → {image: base64, finish_reason}
 //
-// The models of Stable Diffusion 3 share one address and are told apart by the
-// field model.
+// The models of Stable Diffusion 3 share one endpoint and differ in the field
+// model.
 var stability = shape{
 	providers: []string{"stability"},
 	route: func(model string) string {

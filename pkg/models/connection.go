@@ -57,8 +57,8 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 	return answerJSON(body), nil
 }
 
-// Probe asks the upstream of one connection for its models and returns their
-// ids. The error is the upstream's failure: UpstreamStatus reads its status.
+// Probe fetches the model ids of one connection. UpstreamStatus returns the
+// status of an error.
 func (h *Handler) Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error) {
 	row := provider.Lookup(conn.Provider)
 	if row == nil || !row.Serves("models") || row.Models.None {

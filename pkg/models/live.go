@@ -24,7 +24,7 @@ const (
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
 	atOnce     = 3                // discoveries of one request under way
 	total      = 5 * time.Second  // that one answer waits for discoveries
-	patience   = time.Second      // of those that were silent the last time
+	patience   = time.Second      // for upstreams that timed out the last time
 	afterwards = 15 * time.Second // of the discoveries behind an answer
 	maxLive    = 512              // connections whose lists are kept
 )
@@ -63,7 +63,7 @@ type live struct {
 	failed     error     // why it failed
 	refreshing time.Time // when a refresh began; zero when none is under way
 	silent     bool      // the last attempt ran out of time
-	full       time.Time // when an attempt last had all the time that spec 4.2 gives
+	full       time.Time // when an attempt last had the whole time of spec 4.2
 }
 
 // view is what one request uses: the lists, until when they are fresh, and
@@ -71,13 +71,13 @@ type live struct {
 type view struct {
 	lists map[string]*Live
 	until time.Time
-	stale []*scope   // old lists, and those that did not come in time
+	stale []*scope   // with old lists, or without one in time
 	hop   edge.Field // for the calls that ask again
 }
 
 // lists gives the live lists of the scopes. A scope that was never asked is
-// asked now, for 5 s in all; what has not come by then is asked for again behind
-// the answer. What has grown old is served as it is. Spec-gaps, Models.
+// fetched now, for 5 s in all; the rest is fetched again after the answer. Old
+// lists are served as they are. Spec-gaps, Models.
 func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()
@@ -216,8 +216,8 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// behind asks upstreams again when the answer has gone out, first those that
-// had their whole time longest ago.
+// behind fetches lists after the answer was sent, first those whose last attempt
+// with the whole time is the oldest.
 func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 	slices.SortStableFunc(v.stale, func(a, b *scope) int {
 		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
@@ -226,11 +226,11 @@ func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 }
 
 // discover asks the upstreams, at most three at a time, and keeps what they
-// say. A failure keeps the last good list. It takes no longer than limit. Where
-// somebody waits, each of many upstreams gets its share of what is left of that,
-// so that silent ones leave time for the others; behind an answer each has its
-// whole time, as long as there is some. It returns those that were not asked, or
-// did not answer in less time than an upstream may take.
+// return. A failure keeps the last good list. It takes no longer than limit. While
+// a client waits, each upstream gets a share of the remaining time, so that silent
+// ones leave time for the others; after an answer each has its whole time while
+// there is some. discover returns the scopes that were not asked, or that timed
+// out after a shortened time.
 func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop edge.Field, scopes []*scope, limit time.Duration) (late []*scope) {
 	until := l.Now().Add(limit)
 	jobs := make([]*job, len(scopes))
@@ -277,8 +277,8 @@ type job struct {
 	hop     edge.Field
 	cred    provider.Credential
 	until   time.Time        // of its calls
-	latest  time.Time        // of those with a refreshed credential
-	short   bool             // until is sooner than spec 4.2 lets an upstream take
+	latest  time.Time        // of calls with a refreshed credential
+	short   bool             // the time is shorter than that of spec 4.2
 	pending upstream.Pending // of the list
 	more    upstream.Pending // of the inference profiles; nil for most
 	err     error            // why nothing was started

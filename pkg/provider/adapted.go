@@ -6,10 +6,10 @@ import (
 	"weir/pkg/catalog"
 )
 
-// unadapted are the models that providers have and that cannot be called
-// through the gateway: those of a shape that is not spoken, and those that take
-// more than an endpoint's request has. They are not listed. Without models all
-// of the kind are meant.
+// unadapted lists the providers' models that cannot be called through the
+// gateway, because their API is not supported or needs more than an endpoint's
+// request has. They are not listed by /v1/models. A row without models means all
+// of the kind.
 var unadapted = [...]struct {
 	provider string
 	kind     catalog.Kind

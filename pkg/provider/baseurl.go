@@ -33,9 +33,9 @@ var metadataHosts = [...]string{
 // Accepted is https, the default port, and a public DNS name of at most 253
 // bytes with a dot in it; no user, query, fragment, trailing dot or address
 // literal, in whatever spelling: a last label of digits only, or that starts
-// with 0x, is an IPv4 address to a URL parser. A path of the platform's own
-// pages is refused. ownHosts are names of the gateway itself, with a port where
-// only that port is meant; every loopback spelling is the same host.
+// with 0x, is an IPv4 address to a URL parser. Paths of the platform's own pages
+// are refused. ownHosts are names of the gateway itself, with a port if only that
+// port is meant; all loopback spellings are one host.
 //
 // allowPrivate is the operator's word that upstreams may be on the local
 // network: http, any port, single labels and addresses are then taken too,
@@ -94,7 +94,7 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 }
 
 // PlatformPath reports whether path is one of the platform's own pages, which
-// stand on the port of every worker: /cdn-cgi/…, however it is escaped.
+// every worker's port serves: /cdn-cgi/…, however it is escaped.
 func PlatformPath(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	for range 3 { // each server on the way may decode once

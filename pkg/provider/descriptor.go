@@ -99,8 +99,8 @@ type Descriptor struct {
 	// Spent are statuses by which the provider says that the account's plan or
 	// credit is used up, besides 402.
 	Spent []int
-	// SpentInside reports that the code insufficient_quota within an answer of
-	// 2xx, as in an event of a stream, is the account's too.
+	// SpentInside reports that the code insufficient_quota applies to the account
+	// within a 2xx answer too, as in an event of a stream.
 	SpentInside bool
 	// Embed names the shape of the embeddings endpoint where it is not
 	// OpenAI's: "gemini", "cohere", "voyage", "jina", …

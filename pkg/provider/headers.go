@@ -57,8 +57,8 @@ func RequestHeader(client edge.Header, also ...string) edge.Header {
 	return out
 }
 
-// sessions are the fields by which clients of a dialect tell of the tool and the
-// session they are; a name that ends with "-" stands for all that begin so.
+// sessions are the fields in which clients of a dialect identify their tool and
+// session. A name that ends with "-" is a prefix.
 var sessions = map[string][]string{
 	"messages":  {"anthropic-", "x-claude-code-", "x-app"},
 	"responses": {"x-codex-", "x-openai-", "openai-beta", "session_id", "session-id", "thread-id", "conversation_id", "originator"},
@@ -179,7 +179,7 @@ func ResponseNotes(upstream edge.Header) edge.Header {
 func sentDown(name string) bool {
 	switch name {
 	case "retry-after", "retry-after-ms", "request-id", "x-request-id", "openai-processing-ms",
-		"x-codex-turn-state", "x-reasoning-included": // what Codex goes on with
+		"x-codex-turn-state", "x-reasoning-included": // Codex sends them back
 		return true
 	}
 	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")

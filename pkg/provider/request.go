@@ -33,7 +33,7 @@ var (
 )
 
 // Part fills a name in braces of an address: {id}, {voice_id}, ….
-// Any tells that the value is the provider's own, and may be of any characters:
+// Any reports that the value comes from the provider and may have any characters;
 // they are percent-encoded.
 type Part struct {
 	Name, Value string
@@ -251,11 +251,11 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 	return string(append(out, tmpl...)), nil
 }
 
-// maxAny is the longest value of a part of any characters, in bytes.
+// maxAny is the longest value of a part with Any, in bytes.
 const maxAny = 1024
 
-// anyPart reports whether a value is that of a part that may be of any
-// characters. Only a dot segment is refused: it would be one percent-encoded too.
+// anyPart reports whether a value belongs to a part with Any. Only a dot segment
+// is refused: percent-encoding does not change its meaning.
 func anyPart(name, value string, parts []Part) bool {
 	for _, p := range parts {
 		if p.Name == name {

@@ -100,7 +100,7 @@ func named(s string, p int) (from, to int) {
 		}
 	value:
 		if sep == q || !marked && name != "bearer" && name != "api-key" || name == "code" && s[q] != '=' {
-			continue // an error's "code": "…" tells nothing
+			continue // an error's "code": "…" is not a secret
 		}
 		if name == "authorization" { // the scheme is not the secret
 			if i := strings.IndexByte(s[sep:min(len(s), sep+12)], ' '); i > 0 {

@@ -23,20 +23,20 @@ import (
 // Mask stands where a credential was.
 const Mask = "***"
 
-// minValue is the length under which a value cannot be told from chance. Local
-// servers are given such values ("ollama", "EMPTY"); they are not masked.
+// minValue is the length under which a value may occur by chance. Local servers
+// have such keys ("ollama", "EMPTY"); they are not masked.
 const minValue = 8
 
 // maxSkip is the number of line ends, NULs and blanks that may stand between
 // two characters of a value.
 const maxSkip = 8
 
-// maxRun is the number of times that a character may be escaped: as many
+// maxRun is the number of times that a character may be escaped: so many
 // backslashes, "25" or "amp;" are read as one escape.
 const maxRun = 16
 
-// enough is the number of characters of a value that are as good as all of
-// it. It bounds the work done at each position of a text, whatever the value.
+// enough is the number of matching characters that count as the whole value. It
+// bounds the work at each position of a text, whatever the value.
 const enough = 128
 
 // R finds the values it was made of. It may be used by several requests.
@@ -200,7 +200,7 @@ func find[T string | []byte](r *R, text T, from int, final bool) (start, end, ho
 		if longest >= 0 {
 			return p, longest, 0
 		}
-		if text[p] == '\\' { // from every backslash of a run the same is read
+		if text[p] == '\\' { // every backslash of a run leads to the same match
 			for n := 1; n < maxRun && p+1 < len(text) && text[p+1] == '\\'; n++ {
 				p++
 			}

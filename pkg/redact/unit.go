@@ -2,8 +2,8 @@ package redact
 
 // unit reads one character at text[p], in whatever escape it is written: %2d,
 // %252d, \u002d, \\u002d, \/, \n, &#x2d;, &#45;, &amp;. next is where the one
-// after it begins; 0 when the text ends within an escape. What is no escape is
-// itself, and so is one escaped more than maxRun times.
+// after it begins; 0 if the text ends within an escape. Any other byte is itself,
+// as is one escaped more than maxRun times.
 func unit[T string | []byte](r *R, text T, p int) (c byte, next int) {
 	switch text[p] {
 	case '%':

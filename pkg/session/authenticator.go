@@ -14,7 +14,7 @@ import (
 const freshMs = 5 * 60 * 1000
 
 // fresh are the routes that ask for the credential again (reliability T33).
-// The object asks for it too, for keys that manage and for imports.
+// The object requires it too, for keys with scope manage and for imports.
 var fresh = [...]struct{ method, route string }{
 	{"DELETE", "/api/machines/{id}"},
 	{"POST", "/api/export"},
@@ -57,7 +57,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *edge.Request, pathMachine
 	return &auth.Call{Request: r, Key: row.Key, MachineID: t.home, SignIn: signIn}, nil
 }
 
-// lately reports whether the credential was shown in the last five minutes.
+// lately reports whether the credential was presented in the last five minutes.
 func (a *Authenticator) lately(row *machine.Session) bool {
 	return a.Sessions.Now().UnixMilli() < row.AuthAt+freshMs
 }

@@ -29,8 +29,8 @@ type ticket struct {
 	id   string
 }
 
-// cookie is home, id and a MAC of both, so that nobody can make the gateway ask
-// an object that he has made up.
+// cookie returns the session cookie: home, id and a MAC of both, so that a forged
+// one creates no object.
 func (s *Sessions) cookie(t ticket) string {
 	return cookieName + "=" + t.home + "." + t.id + "." + s.mac(t) + cookieTail
 }
@@ -47,7 +47,7 @@ func (t ticket) digest() string {
 }
 
 // readCookie finds the one cookie of a session. Two of them, which no browser
-// sends, count as none, and so does one that was not made here.
+// sends, count as none, as does one with a wrong MAC.
 func (s *Sessions) readCookie(h edge.Header) (t ticket, ok bool) {
 	var mac string
 	found := 0

@@ -50,7 +50,7 @@ type Sessions struct {
 	AdminToken [32]byte
 }
 
-const operator = "operator" // who is not a machine
+const operator = "operator" // account of the operator token
 
 // View is what the dashboard is told of its session.
 type View struct {
@@ -90,7 +90,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*edge.Response, er
 	}
 	who, err := s.judge(ctx, c.Request, account, in.Token)
 	if isRefusal(err) {
-		// What is right always passes: nobody keeps anybody else out by guessing.
+		// Valid credentials are never limited, so guessing locks out no one else.
 		if _, late := s.ask(ctx, machine.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
 			return nil, late
 		}
@@ -101,8 +101,8 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*edge.Response, er
 	return s.open(ctx, c, account, who)
 }
 
-// from returns a digest of the address that a call comes from, by the platform's
-// word: of IPv6 the half that a network has.
+// from returns a digest of the client's address as the platform reports it, of
+// IPv6 the /64 prefix.
 func (s *Sessions) from(r *edge.Request) string {
 	address := r.Header.Get("cf-connecting-ip")
 	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {

@@ -247,28 +247,28 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 	return all, nil
 }
 
-// Metered is a body that asks for memory while it is gathered, by ReadAll or
-// Hold. It is asked for in steps, ahead of the bytes.
+// Metered is a body that acquires memory while it is read by ReadAll or Hold, in
+// steps ahead of the bytes.
 type Metered struct {
 	io.ReadCloser
 	Length int64 // as declared, -1 when it is not known
-	// Grow is called before the body may have total bytes in memory, and once
-	// more at its end, last, with what it has. Its error ends the body.
+	// Grow is called before the body has up to total bytes in memory, and at its
+	// end with last and its length. An error ends the body.
 	Grow func(total int64, last bool) error
 }
 
-// Step is the least that a Metered asks for.
+// Step is the least that a Metered acquires at a time, in bytes.
 const Step = 64 << 10
 
-// stepper is a body that a host gathers in steps. step returns up to how many
-// bytes it may have next.
+// stepper is a body that the host gathers in steps. step returns the number of
+// bytes up to which to read next.
 type stepper interface {
 	ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error)
 	HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (Held, error)
 }
 
-// step asks for the next memory of a body that has have bytes: a half more, or
-// Step, and one byte over the end to see it.
+// step acquires memory for a body of have bytes to grow by half, at least by Step,
+// and by one byte past the end to detect it.
 func (m *Metered) step(have, maxBytes int64) (int64, error) {
 	total := min(have+max(Step, have/2), maxBytes+1)
 	if m.Length >= 0 {
@@ -277,7 +277,7 @@ func (m *Metered) step(have, maxBytes int64) (int64, error) {
 	return total, m.Grow(total, false)
 }
 
-// ReadAll reads the body whole.
+// ReadAll reads the whole body.
 func (m *Metered) ReadAll(maxBytes int64) (all []byte, err error) {
 	step := func(have int64) (int64, error) { return m.step(have, maxBytes) }
 	if s, ok := m.ReadCloser.(stepper); ok {
@@ -291,7 +291,7 @@ func (m *Metered) ReadAll(maxBytes int64) (all []byte, err error) {
 	return all, m.Grow(int64(len(all)), true)
 }
 
-// Hold keeps the body whole.
+// Hold keeps the whole body.
 func (m *Metered) Hold(maxBytes int64) (held Held, err error) {
 	s, ok := m.ReadCloser.(stepper)
 	if !ok {
@@ -305,7 +305,7 @@ func (m *Metered) Hold(maxBytes int64) (held Held, err error) {
 	return held, m.Grow(held.Size(), true)
 }
 
-// readSteps is the native behaviour of a host's steps.
+// readSteps is ReadSteps for a body without a host.
 func (m *Metered) readSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error) {
 	if b, ok := m.ReadCloser.(*Bytes); ok {
 		return ReadAll(b, maxBytes)

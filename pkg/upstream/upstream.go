@@ -23,7 +23,8 @@ type Request struct {
 	HeaderTimeout time.Duration
 	Timeout       time.Duration
 	// Idle limits the silence within a body that is read into memory, with
-	// MaxBody or by stream.ReadAll: stream.ErrIdle. Zero means no limit.
+	// MaxBody or by stream.ReadAll; the error is stream.ErrIdle. Zero means no
+	// limit.
 	Idle time.Duration
 	// MaxBody, when positive, asks for the answer's body in memory together
 	// with its head: Response.Body is then a *stream.Bytes. An answer over

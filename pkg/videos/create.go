@@ -153,8 +153,8 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 				all[i].Model = ""
 			}
 		}
-		// What the client calls the model says nothing here: the provider that
-		// is named gets it.
+		// The client's name of the model is not checked: it goes to the named
+		// provider.
 		return media.Keep(all, h.Allows, c.Key, "", x.usable)
 	}
 	if asked != "" {

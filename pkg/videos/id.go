@@ -9,7 +9,7 @@ import (
 
 const (
 	maxName = 1024 // bytes of an upstream's own name of a job
-	maxID   = 1536 // bytes of a request_id: those of a coded name, and some
+	maxID   = 1536 // bytes of a request_id, enough for an encoded name
 )
 
 // coded begins a request_id that stands for a name which cannot be a segment of

@@ -31,8 +31,8 @@ var gemini = shape{
 	read: readGemini,
 }
 
-// vertex is Veo on Vertex AI, whose operations are asked for by a call of their
-// own. Without a bucket the finished video is in the answer itself.
+// vertex is Veo on Vertex AI, whose operations are polled by another method.
+// Without a bucket the finished video is in the answer itself.
 //
 //	POST models/{m}:predictLongRunning, as above → {name: "projects/…/models/{m}/operations/…"}
 //	POST models/{m}:fetchPredictOperation {operationName} → {done, error?, response.videos[{bytesBase64Encoded, mimeType}]}

@@ -70,8 +70,9 @@ var fal = shape{
 	},
 }
 
-// falDuration returns a duration as a model on fal takes it: most have strings
-// of digits ("5", "10"), Veo and Luma's Ray "8s", Sora and LTX numbers.
+// falDuration returns a duration in the format of a model on fal: a string of
+// digits ("5", "10") for most, "8s" for Veo and Luma's Ray, a number for Sora and
+// LTX.
 func falDuration(model string, seconds int64) any {
 	has := func(names ...string) bool {
 		for _, n := range names {

@@ -32,8 +32,8 @@ var runwayRatios = [...][2]string{
 	{"16:9", "1280:720"}, {"9:16", "720:1280"}, {"1:1", "960:960"}, {"4:3", "1104:832"}, {"3:4", "832:1104"}, {"21:9", "1584:672"},
 }
 
-// runwayDefaults are what models must be told and clients may leave out, from
-// the types of @runwayml/sdk. Others have defaults of their own.
+// runwayDefaults are fields that models require and clients may omit, from the
+// types of @runwayml/sdk. Other models have their own defaults.
 var runwayDefaults = [...]struct {
 	model, ratio string
 	seconds      int64

@@ -12,8 +12,8 @@ var xai = shape{
 	poll: byID("request_id"),
 }
 
-// nameXAI returns the name of a job: request_id, or id, which servers have that
-// copied the shape.
+// nameXAI returns the name of a job: request_id, or id on servers that copied the
+// API.
 func nameXAI(raw []byte, _ string) string {
 	if id := textOf(gjson.GetBytes(raw, "request_id")); id != "" {
 		return id
@@ -21,9 +21,8 @@ func nameXAI(raw []byte, _ string) string {
 	return textOf(gjson.GetBytes(raw, "id"))
 }
 
-// withID returns an answer that names the job as clients can ask for it, as text:
-// a long number would lose its last digits. One whose request_id is that already
-// stays as it is.
+// withID returns raw with the request_id that clients poll with. It is a string
+// because a long number would lose digits.
 func withID(raw []byte, id string) []byte {
 	if gjson.GetBytes(raw, "request_id").Str == id {
 		return raw

@@ -256,7 +256,8 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 	}
 	p := &polled{id: id, conn: conn, shape: shapeOf(d)}
 	p.target = routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: job.Model, Connections: []*store.Connection{conn}}
-	// A combo's name may have made it: the key that did may always ask for it.
+	// The job may have been created under a combo's name, so the key that created
+	// it may always poll it.
 	if h.Allows != nil && (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !h.Allows(c.Key, p.target.ID()) {
 		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
 	}
@@ -275,7 +276,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 			return nil, err
 		}
 		for i := range plan.parts {
-			// A name that nobody has noted is the client's.
+			// A name that is not stored comes from the client.
 			plan.parts[i].Any = plan.parts[i].Any && job.Provider != ""
 		}
 		var raw []byte

@@ -48,9 +48,9 @@ func OneOf(v gjson.Result, paths string) string {
 	return ""
 }
 
-// Each calls f for each element of a list, or member of an object, until it
-// returns false. Anything else has none, null above all: gjson's own ForEach
-// calls f once for it.
+// Each calls f for each element of an array, or member of an object, until it
+// returns false. For any other value it does nothing, while gjson's ForEach calls
+// f once for null.
 func Each(v gjson.Result, f func(k, v gjson.Result) bool) {
 	if v.Type == gjson.JSON {
 		v.ForEach(f)

@@ -214,8 +214,8 @@ func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
 	return h, uploadEnd(err)
 }
 
-// ReadSteps has the host gather the body, up to as many bytes at a time as step
-// returns.
+// ReadSteps has the host gather the body in steps, each up to the number of bytes
+// that step returns.
 func (b *clientBody) ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error) {
 	_, _, all, err := b.gather(maxBytes, 0, step)
 	return all, err
