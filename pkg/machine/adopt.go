@@ -17,9 +17,9 @@ const maxSeen = 64
 
 // adopt takes over a document that was put into KV by hand. A document that
 // was adopted before is left alone, since KV may show old values for long; a
-// new one replaces the rows that the one before it brought, and no others. A
-// machine that exists takes one only where the operator allows it. What is
-// refused does not stay in KV, since it holds secrets in the clear.
+// new one replaces only the rows that the previous one created. An existing
+// machine takes one only if the operator allows it. A refused document is removed
+// from KV, since it contains plaintext secrets.
 //
 //	{"doc":{…}} → {"adopted":bool,"generation":n}
 func (o *Object) adopt(r *request) (any, error) {
@@ -114,9 +114,9 @@ func (r *request) adoptDoc(o *Object, raw []byte) (bool, error) {
 	return true, nil
 }
 
-// dropSeed takes a refused document out of KV: it is overwritten with the
-// replica of a machine that exists, else removed, unless another one lies there
-// by now.
+// dropSeed removes a refused document from KV: the replica of an existing machine
+// overwrites it; otherwise it is deleted, unless another document has replaced
+// it.
 func (o *Object) dropSeed(r *request, raw []byte) {
 	if r.exists() {
 		r.meta.Dirty = true

@@ -457,7 +457,7 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 	removed, ok := c.secrets[store.APIKey]
 	switch {
 	case ok && removed == "" && !hasCredential(sealed) && !wantsCredential(r.Provider):
-		r.Status, r.LastError = "", "" // called without one from now on
+		r.Status, r.LastError = "", "" // called without a credential from now on
 		t.del(healthPrefix + r.ID)
 		t.clearCooldowns(r.ID)
 	case !hasCredential(sealed) && (hadAny || r.Status == needsCred || wantsCredential(r.Provider)):
@@ -469,7 +469,7 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 		t.del(healthPrefix + r.ID)
 		t.clearCooldowns(r.ID)
 	}
-	if r.Seq != 0 && r.Origin != origin { // another host: what was known is not its
+	if r.Seq != 0 && r.Origin != origin { // another host: its health is unknown
 		t.del(healthPrefix + r.ID)
 	}
 	r.Secrets, r.Last4, r.Origin = sealed, last4, origin

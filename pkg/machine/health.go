@@ -8,9 +8,9 @@ import (
 	"weir/pkg/store"
 )
 
-// The health of a connection is what its last call showed. It is shown to
-// people; the plan of accounts depends on cooldowns alone, so a change of it
-// moves no generation.
+// The health of a connection is the outcome of its last call. It is for display:
+// which account is called depends only on cooldowns, so a change of health does
+// not change the generation.
 const (
 	healthReady       = "ready"         // the last call succeeded
 	healthUntested    = "untested"      // nothing has been called since the credential was set
@@ -21,19 +21,19 @@ const (
 	healthFailing     = "failing"       // 5xx, or an unusable answer
 )
 
-// okEvery is how often a success is stored of a connection that works anyway.
+// okEvery is how often a success is stored for a connection that keeps working.
 const okEvery = minuteMs
 
-// healthRow is the last thing known of a connection; Reason is "" for success.
+// healthRow is the last outcome of a connection; Reason is "" for success.
 type healthRow struct {
 	Reason    string `json:"reason,omitempty"`
-	Status    int    `json:"status,omitempty"` // of the upstream, 0 where none answered
+	Status    int    `json:"status,omitempty"` // of the upstream, 0 without an answer
 	At        int64  `json:"at"`
 	SucceedAt int64  `json:"succeedAt,omitempty"` // last success
 }
 
-// reasonOf returns what an attempt says about its account, "" for nothing: a
-// refused request, a limit and a refused place are not the account's state.
+// reasonOf returns the health that an attempt shows, "" for none: a refused
+// request, a limit and a refused location are not a state of the account.
 func reasonOf(status int, code string) string {
 	switch {
 	case code == "upstream_blocked_here":
@@ -50,8 +50,8 @@ func reasonOf(status int, code string) string {
 	return ""
 }
 
-// noteHealth records the outcome of a call at a time; reason "" is success.
-// What is older than the row is ignored.
+// noteHealth records the outcome of a call; reason "" is success. An outcome older
+// than the row is ignored.
 func (t *tx) noteHealth(conn, reason string, status int, at int64) {
 	at = min(at, t.now)
 	var row healthRow
@@ -69,7 +69,7 @@ func (t *tx) noteHealth(conn, reason string, status int, at int64) {
 	t.put(healthPrefix+conn, row)
 }
 
-// noteReport records what a report says about the connections that has knows.
+// noteReport records the outcomes in a report, for connections that exist.
 func (t *tx) noteReport(rep *Report, has func(string) bool) {
 	told, well := map[string]bool{}, map[string]bool{} // heard of; worked the last time
 	for i := range rep.Requests {
@@ -93,8 +93,8 @@ func (t *tx) noteReport(rep *Report, has func(string) bool) {
 			}
 		}
 	}
-	// Of many requests within a second the list has the last ones only. The
-	// cooldowns and the usage tell of the others.
+	// The list has only the last of many requests within a second. Cooldowns and
+	// usage cover the others.
 	for _, c := range rep.Cooldowns {
 		if reason := healthOf(c.Reason); has(c.ConnectionID) && (reason == healthKeyRefused || reason == healthOutOfCredit) {
 			told[c.ConnectionID] = true
@@ -114,7 +114,7 @@ func (t *tx) noteReport(rep *Report, has func(string) bool) {
 	}
 }
 
-// healthOf returns the health that the reason of a cooldown stands for.
+// healthOf returns the health for the reason of a cooldown.
 func healthOf(reason string) string {
 	switch reason {
 	case "unauthorized", "key_refused":
@@ -127,7 +127,7 @@ func healthOf(reason string) string {
 	return ""
 }
 
-// health returns the health of a connection and since when it is known.
+// health returns the health of a connection and its row.
 func (t *tx) health(c *connRow, cools []store.Cooldown) (health string, row healthRow) {
 	t.load(healthPrefix+c.ID, &row)
 	switch {
@@ -162,7 +162,7 @@ func wantsCredential(id string) bool {
 //
 //	tested {connectionId, reason, status} → 200 {}; 404
 //
-// reason is "" for success, else one of the words of a health.
+// reason is "" for success, else one of the constants above.
 func (o *Object) tested(r *request) (any, error) {
 	var c struct {
 		ID     string `json:"connectionId"`

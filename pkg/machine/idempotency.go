@@ -17,23 +17,22 @@ import (
 //	idem.end   {"key":"…","digest":"…","status":n,"header":[…],"body":"…"} 200 {}
 //
 // A key is kept for 30 days from its first use, as the jobs are. A machine has up
-// to 10,000 of them; for one more the oldest goes whose outcome is known. While
-// there is none, a call with a new key is refused: it could be a creation for
-// the second time.
+// to 10,000 of them; one more replaces the oldest whose outcome is known. If there
+// is none, a call with a new key is refused: it could create something twice.
 //
-// A call says for how long it runs at most. It is taken for lost after that, and
-// as soon as the program that served the object when it began has ended: nobody
-// will tell what became of it then, and it may have created something.
+// A call states for how long it may run. It counts as lost after that, and once
+// the program that served the object at its start has ended: its outcome will
+// never be reported, and it may have created something.
 const (
 	idemPrefix  = "idem:"
 	endedPrefix = "idemended:" // time and key of those that may go, oldest first
 	maxIdem     = 10_000
 	idemFor     = jobFor
-	idemRun     = int64(30 * time.Minute / time.Millisecond) // the longest run, and that of a call that does not say
+	idemRun     = int64(30 * time.Minute / time.Millisecond) // the longest run, and the default
 	maxIdemKey  = 255                                        // bytes
 )
 
-// MaxIdemBody is the size of the largest answer that is kept, in bytes; of a
+// MaxIdemBody is the size of the largest answer that is stored, in bytes; of a
 // larger one only the status is.
 const MaxIdemBody = 64 << 10
 
@@ -67,7 +66,7 @@ type idemRow struct {
 	Digest string      `json:"digest"` // of what the first call asked for
 	At     int64       `json:"at"`
 	Until  int64       `json:"until,omitempty"`  // while running: when the call is lost
-	Seat   string      `json:"seat,omitempty"`   // the program that served the object when it began
+	Seat   string      `json:"seat,omitempty"`   // names the program that served the object at its start
 	Status int         `json:"status,omitempty"` // 0 while running
 	Header [][2]string `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
@@ -149,7 +148,7 @@ func (o *Object) idemEnd(r *request) (any, error) {
 	return struct{}{}, nil
 }
 
-// seatID names this program: another one, after a restart, has another name.
+// seatID returns a random name of this program; it differs after a restart.
 func (o *Object) seatID() string {
 	if o.seat == "" {
 		var b [8]byte

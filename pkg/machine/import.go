@@ -22,11 +22,11 @@ import (
 // overwritten, others stay. With replace the collections that the document has
 // become those of the document; one that it lacks stays as it is. Gateway keys
 // are only ever added, and only with keys. A connection whose credential is not
-// in the document keeps the stored one where it goes to the same origin.
+// in the document keeps the stored one if it has the same origin.
 //
-// With preview nothing is changed: the answer names what would be. Its ETag is
-// that of the whole machine; sent as If-Match, the import is made only while
-// nothing else has changed.
+// With preview nothing is changed: the answer lists the changes. Its ETag is that
+// of the whole machine; sent as If-Match, the import succeeds only if nothing
+// else has changed.
 func (c *change) importDoc() (any, error) {
 	in := c.input()
 	in.only("document", "passphrase", "replace", "keys", "preview")
@@ -146,24 +146,24 @@ type imported struct {
 	ModelAliases int `json:"modelAliases"`
 	Disabled     int `json:"disabledModels"`
 	Keys         int `json:"keys"`
-	// KeysSkipped are gateway keys of the document that were not asked for.
+	// KeysSkipped is the number of the document's gateway keys without keys: true.
 	KeysSkipped int  `json:"keysSkipped,omitempty"`
 	Preview     bool `json:"preview,omitempty"`
 	Replace     bool `json:"replace,omitempty"`
-	// From and ExportedAt are those of the export.
+	// From and ExportedAt are the machine and the time of the export.
 	From       string                `json:"from,omitempty"`
 	ExportedAt int64                 `json:"exportedAt,omitempty"`
 	Changes    map[string]difference `json:"changes,omitempty"`
 }
 
-// difference names what becomes of one collection.
+// difference lists the changes of one collection.
 type difference struct {
 	Added   []string `json:"added"`
 	Changed []string `json:"changed"`
 	Deleted []string `json:"deleted"`
 }
 
-// compare tells what this turn makes of the configuration that there was.
+// compare returns the differences between before and this turn.
 func (c *change) compare(before *tx) map[string]difference {
 	out := map[string]difference{}
 	for _, of := range [...]struct {
@@ -219,9 +219,9 @@ func (c *change) compare(before *tx) map[string]difference {
 	return out
 }
 
-// essence returns what a person would call the content of a row: without what
-// the machine counts itself, and with its secrets opened, in a digest, since no
-// two seals of one secret are alike.
+// essence returns the part of a row that users set: without the machine's own
+// fields, and with a digest of the plaintext secrets, since sealing one twice
+// gives different bytes.
 func (c *change) essence(prefix string, raw []byte) string {
 	var row map[string]json.RawMessage
 	if json.Unmarshal(raw, &row) != nil {
@@ -250,7 +250,7 @@ func (c *change) essence(prefix string, raw []byte) string {
 // documentFields are those of a seed document and of an export.
 var documentFields = [...]string{"connections", "apiKeys", "combos", "customModels", "modelAliases", "disabledModels", "settings"}
 
-// newerBackup refuses an export of a version that is not known here.
+// newerBackup refuses an export of a newer version.
 func newerBackup(doc gjson.Result) error {
 	if v := doc.Get("version"); v.Type == gjson.Number && v.Int() > 1 {
 		return notBackup("this backup was made by a newer version of weir")
@@ -258,9 +258,8 @@ func newerBackup(doc gjson.Result) error {
 	return nil
 }
 
-// isBackup refuses what is neither an export of weir nor written like a seed
-// document: of another file nothing would be brought in, and with replace
-// everything would be deleted.
+// isBackup refuses what is neither an export of weir nor a seed document: another
+// file would import nothing, and with replace it would delete everything.
 func isBackup(doc gjson.Result) error {
 	if err := newerBackup(doc); err != nil {
 		return err
@@ -287,8 +286,8 @@ func notBackup(message string) error {
 	return e
 }
 
-// putDocument stores what an import brings, and returns the ids of its keys
-// that are new.
+// putDocument stores an imported document, and returns the ids of the keys that
+// are new.
 func (c *change) putDocument(doc *document, keys []store.Key) (made []string, err error) {
 	for i := range doc.conns {
 		got := &doc.conns[i]
@@ -404,8 +403,8 @@ func isKey(k *store.Key) bool {
 	return ok
 }
 
-// dropConfig removes what a replacing import does not bring again, of the
-// collections that the document has.
+// dropConfig removes the rows that a replacing import lacks, in the collections
+// that the document has.
 func (c *change) dropConfig(doc *document, raw gjson.Result) {
 	keep := map[string]bool{}
 	for i := range doc.conns {

@@ -131,16 +131,16 @@ func (in *input) text(name string, max int) (value string, given bool) {
 	return s, true
 }
 
-// plain reports whether s has only characters that are shown as they are.
+// plain reports whether s has only visible characters.
 func plain(s string) bool {
 	_, at := hidden(s)
 	return at == 0
 }
 
-// hidden returns the first character of s that a person cannot see or that
-// changes how others are shown, and its position from 1: a control character,
-// the end of a line, a mark or override of the direction of writing, a
-// character without width. Joiners are allowed: emoji and scripts need them.
+// hidden returns the first invisible character of s, or one that changes how
+// others are displayed, and its position from 1: a control character, a line
+// separator, a direction mark or override, a zero-width character. Joiners are
+// allowed: emoji and some scripts need them.
 func hidden(s string) (r rune, at int) {
 	for _, r := range s {
 		at++
@@ -154,8 +154,8 @@ func hidden(s string) (r rune, at int) {
 	return 0, 0
 }
 
-// badName says which character of a name is not a letter, digit, dot, dash or
-// underscore.
+// badName returns the end of an error text that names the first character that is
+// not a letter, digit, dot, dash or underscore; "" without one.
 func badName(s string) string {
 	at := 0
 	for _, r := range s {

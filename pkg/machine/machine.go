@@ -38,7 +38,7 @@ type Object struct {
 	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
 	AllowPrivate bool
 	OwnHosts     []string
-	// Reseed lets a document in KV change a machine that exists already.
+	// Reseed lets a document in KV change an existing machine.
 	Reseed bool
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
@@ -48,8 +48,8 @@ type Object struct {
 	// SignRS256 signs with a PKCS#8 key, for Google service accounts. Nil
 	// leaves those without a refresh.
 	SignRS256 func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
-	// DeriveKey makes a key of 32 bytes by PBKDF2 with SHA-256, without holding up
-	// others. Nil does it in place.
+	// DeriveKey returns a key of 32 bytes by PBKDF2 with SHA-256 without blocking
+	// other requests. Nil derives it in Go.
 	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
 	// Dialer opens the connections to proxies; nil where there are no sockets.
 	// Proxy is the operator's, for connections without one of their own.
@@ -61,7 +61,7 @@ type Object struct {
 
 	flights map[string]bool    // refreshes under way, by machine and connection
 	unsaved map[string]*issued // tokens that could not be stored yet
-	seat    string             // names this program, once asked for
+	seat    string             // see seatID
 }
 
 // RegistryID is the machineID under which the list of machines is kept.

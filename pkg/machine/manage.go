@@ -23,8 +23,8 @@ type Envelope struct {
 	Body    json.RawMessage   `json:"body,omitempty"`
 	IfMatch string            `json:"ifMatch,omitempty"`
 	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" is the operator
-	// SignIn tells of a session of the dashboard when it was signed in to:
-	// SignInOld or SignInLately; "" is a key or token.
+	// SignIn is SignInOld or SignInLately for a session of the dashboard, "" for a
+	// key or token.
 	SignIn     string `json:"signIn,omitempty"`
 	MutationID string `json:"mutationId,omitempty"`
 	// Session and RedirectURI are those of an authorization that begins: the
@@ -39,13 +39,12 @@ const (
 	SignInLately = "lately" // within five minutes
 )
 
-// ErrSignInAgain asks for a recent sign-in.
+// ErrSignInAgain returns the refusal of a call that needs a recent sign-in.
 func ErrSignInAgain() error {
 	return apierr.New(403, "reauth_required", "sign in again to do this: the last sign-in is more than five minutes ago")
 }
 
-// signedIn refuses what needs a recent sign-in to the holder of a session
-// without one.
+// signedIn refuses the caller's session if its sign-in is not recent.
 func (c *change) signedIn() error {
 	if c.env.SignIn == SignInOld {
 		return ErrSignInAgain()
@@ -53,8 +52,8 @@ func (c *change) signedIn() error {
 	return nil
 }
 
-// mayExport refuses to export secrets, and to let others do so, to a key that
-// has no scope for it. A session that was signed in to lately may.
+// mayExport refuses a key without scope export to export secrets, or to create a
+// key that may. A session with a recent sign-in is allowed.
 func (c *change) mayExport() error {
 	if c.env.KeyID == "" || c.env.SignIn == SignInLately {
 		return nil
@@ -66,7 +65,7 @@ func (c *change) mayExport() error {
 	return apierr.New(403, "scope_required", "this needs a key with the scope export, or a recent sign-in to the dashboard")
 }
 
-// mayGrant refuses to make a key with scopes that the caller may not give.
+// mayGrant refuses scopes for a new key that the caller may not grant.
 func (c *change) mayGrant(scopes []string) error {
 	if slices.Contains(scopes, "export") {
 		if err := c.mayExport(); err != nil {

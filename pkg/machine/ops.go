@@ -28,8 +28,8 @@ type Report struct {
 	Cleared []Cleared `json:"cleared,omitempty"`
 	// Errors are the last errors of connections, redacted; "" clears.
 	Errors []LastError `json:"errors,omitempty"`
-	// Refusals are what servers have refused by name; an Until of 0 says that
-	// the server takes it again.
+	// Refusals are what servers have refused by name; an Until of 0 means that
+	// the server accepts it again.
 	Refusals []store.Refusal `json:"refusals,omitempty"`
 	// Keys counts requests per key, for its limits.
 	Keys []KeyCount `json:"keys,omitempty"`

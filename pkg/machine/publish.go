@@ -141,12 +141,12 @@ func (o *Object) publish(r *request) {
 	}
 }
 
-// maxReplica is how large a replica may be made, in bytes. Every isolate that
-// serves the machine reads all of it.
+// maxReplica is the size limit of a replica, in bytes. Every isolate that serves
+// the machine reads all of it.
 const maxReplica = 2 << 20
 
-// small refuses a change that makes the replica larger than it may be. One that
-// is too large already may become smaller.
+// small refuses a change that makes the replica larger than maxReplica. A larger
+// one may shrink.
 func (r *request) small(o *Object) error {
 	if !r.moved {
 		return nil

@@ -30,7 +30,7 @@ type intentRow struct {
 	// not known, the refresh token may have been used up.
 	Unknown int   `json:"unknown,omitempty"`
 	Refused int   `json:"refused,omitempty"` // counts the refusals since the last token
-	Passing int   `json:"passing,omitempty"` // counts the failures in a row that may pass
+	Passing int   `json:"passing,omitempty"` // counts consecutive temporary failures
 	Until   int64 `json:"until,omitempty"`   // not before, as the endpoint asked
 	Done    bool  `json:"done,omitempty"`
 }
@@ -49,13 +49,13 @@ func renewable(c *store.Connection) (field string, sealed store.Sealed) {
 	return "", ""
 }
 
-// retryAfter are the pauses, in ms, after the first failures that may pass: a
-// 5xx, or a broken connection.
+// retryAfter are the pauses, in ms, after the first temporary failures: a 5xx, or
+// a broken connection.
 var retryAfter = [...]int64{1000, 4000, 15_000}
 
-// wait returns when a connection may be refreshed again: once in 60 s, after a
-// failure that may pass sooner, and after calls without an answer or with a
-// refusal later each time.
+// wait returns when a connection may be refreshed again: once in 60 s, sooner
+// after a temporary failure, and later each time after calls without an answer or
+// with a refusal.
 func (i *intentRow) wait(every int64) int64 {
 	if i.At == 0 {
 		return 0
@@ -121,8 +121,8 @@ func (o *Object) refresh(r *request) (any, error) {
 			return nil, later("refresh_in_progress", time.Second)
 		}
 	}
-	// Until the outcome is known, nobody asks again: should this process end, the
-	// endpoint may still be about to rotate the token.
+	// No other call starts before the outcome is known: even if this process
+	// ends, the endpoint may still rotate the token.
 	r.intend(rows, intentRow{At: r.now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
 	r.due = true
 	if err := r.commit(); err != nil {
@@ -319,7 +319,7 @@ func reauth() error {
 	return apierr.New(409, needsReauth, "the provider no longer accepts the refresh token: connect the account again")
 }
 
-// revoked says to the owner why a sign-in is over.
+// revoked returns the text that explains to the owner why a sign-in has ended.
 func revoked(code, field string, lost bool) string {
 	if code == "" {
 		code = "no code"
@@ -333,8 +333,8 @@ func revoked(code, field string, lost bool) string {
 	return "The provider no longer accepts the sign-in (" + code + "). Connect the account again."
 }
 
-// refreshRefused is the answer while the token endpoint refuses the client or
-// the request: asking again changes nothing until somebody acts.
+// refreshRefused returns the error while the token endpoint refuses the client or
+// the request: a retry does not help.
 func refreshRefused() *apierr.Error {
 	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again")
 }

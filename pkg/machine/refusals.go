@@ -7,14 +7,14 @@ import (
 	"weir/pkg/store"
 )
 
-// keepRefusal is how long a connection remembers what its server has refused.
+// keepRefusal is how long a refusal of a connection's server is remembered.
 const keepRefusal = int64(24 * time.Hour / time.Millisecond)
 
-// maxRefusals bounds what is remembered of one connection; the data plane
-// knows four names.
+// maxRefusals is the number of refusals of one connection; the data plane has
+// four names.
 const maxRefusals = 8
 
-// refuse takes in what a server has refused by name, or takes again.
+// refuse stores a refusal, or removes it if its Until is 0.
 func (t *tx) refuse(r store.Refusal) {
 	if r.Field == "" || len(r.Field) > 64 || !plain(r.Field) {
 		return
@@ -48,7 +48,7 @@ func (t *tx) refuse(r store.Refusal) {
 	t.put(key, now)
 }
 
-// refusals returns what holds now, of all connections.
+// refusals returns the current refusals of all connections.
 func (t *tx) refusals() (out []store.Refusal) {
 	for _, list := range rowsOf[[]store.Refusal](t, refusalPrefix) {
 		for _, r := range list {
@@ -60,15 +60,15 @@ func (t *tx) refusals() (out []store.Refusal) {
 	return out
 }
 
-// forgetRefusals forgets what the server of a connection has refused: there
-// may be another server at its address now.
+// forgetRefusals removes the refusals of a connection, whose address may have
+// another server now.
 func (t *tx) forgetRefusals(conn string) {
 	if _, ok := t.get(refusalPrefix + conn); ok {
 		t.del(refusalPrefix + conn)
 	}
 }
 
-// pruneRefusals removes what no longer holds.
+// pruneRefusals removes refusals that have expired.
 func (t *tx) pruneRefusals() {
 	each(t, refusalPrefix, func(key string, list []store.Refusal) bool {
 		if _, ok := t.get(connPrefix + strings.TrimPrefix(key, refusalPrefix)); !ok {

@@ -75,13 +75,13 @@ const (
 
 // listQuery is the body of the operation "list".
 type listQuery struct {
-	Limit  int    `json:"limit,omitempty"`  // 100 unless told
-	Cursor string `json:"cursor,omitempty"` // "next" of the page before
+	Limit  int    `json:"limit,omitempty"`  // 100 by default
+	Cursor string `json:"cursor,omitempty"` // "next" of the previous page
 	Query  string `json:"q,omitempty"`      // a part of the id or of the name
 }
 
-// listed is a machine as a scan of the registry sees it: the row is read in
-// full only where it is shown.
+// listed is a machine in a scan of the registry. Its row is decoded only if it is
+// on the page.
 type listed struct {
 	createdAt int64
 	id        string
@@ -150,8 +150,8 @@ func (o *Object) registryList(r *request) (any, error) {
 	return out, nil
 }
 
-// machines returns the machines that match a text in lower case, and those
-// whose state must be asked for.
+// machines returns the machines that match a lower-case text, and those whose
+// state must be resolved.
 func (r *request) machines(text string) (all []listed, pending []machineRow) {
 	r.pages(machinePrefix, smallRows, func(row Row) bool {
 		state := gjson.GetBytes(row.Value, "state").Str
@@ -171,7 +171,8 @@ func (r *request) machines(text string) (all []listed, pending []machineRow) {
 	return all, pending
 }
 
-// resolve asks machines whose intent was not confirmed what became of it.
+// resolve asks machines whose creation or deletion was not confirmed for their
+// state.
 func (o *Object) resolve(r *request, pending []machineRow) error {
 	for _, m := range pending {
 		status, answer, err := o.Objects.Call(r.ctx, m.ID, "exists", nil)

@@ -44,7 +44,7 @@ func (o *Object) report(r *request) (any, error) {
 		}
 		return ok
 	}
-	added := map[string]bool{} // connections with a row more
+	added := map[string]bool{} // connections with a new row
 	for _, c := range rep.Cooldowns {
 		if has(c.ConnectionID) && r.cool(c) {
 			added[c.ConnectionID] = true
@@ -82,8 +82,8 @@ func coolKey(conn, model string) string {
 	return coolPrefix + conn + ":" + digestOf(model)[:16]
 }
 
-// cool stores a cooldown unless a later failure is known, and reports whether
-// that is a row more.
+// cool stores a cooldown unless a later failure is known, and reports whether it
+// added a row.
 func (t *tx) cool(c store.Cooldown) bool {
 	if len(c.Model) > store.MaxCooledModel {
 		return false
@@ -110,10 +110,10 @@ func (t *tx) cool(c store.Cooldown) bool {
 
 const skew = int64(store.ClockSkew / time.Millisecond)
 
-// boundCooldowns keeps the rows of cooldowns few, as callers choose the names
-// of models: what is over goes first; a connection with too many models that
-// cool down cools as a whole, for as long as the last of them; of too many in
-// the machine those go that end first.
+// boundCooldowns bounds the rows of cooldowns, because callers choose the names of
+// models. Ended ones are removed first. A connection with too many models that
+// cool down cools as a whole, until the last of them ends. If the machine has too
+// many rows, those that end first are removed.
 func (t *tx) boundCooldowns(added map[string]bool) {
 	all, total := map[string][]coolRow{}, 0
 	for _, r := range t.list(coolPrefix) {
@@ -209,8 +209,8 @@ func (t *tx) cooldowns() []store.Cooldown {
 	return out
 }
 
-// forgotten reports whether a cooldown no longer matters. One from after now is
-// of before the clock went back; it must not last longer for that.
+// forgotten reports whether a cooldown no longer matters. One that began after
+// now dates from before the clock was set back, which must not make it longer.
 func (t *tx) forgotten(c *store.Cooldown) bool {
 	return c.Since > t.now+skew || c.Bounded(t.now).Until <= t.now-keepCool
 }

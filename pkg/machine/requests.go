@@ -176,7 +176,7 @@ func statusFilter(want string) (func(r *store.Request) bool, error) {
 	return nil, apierr.Invalid("status", "status must be a status such as 429, a class such as 4xx, error or client_left")
 }
 
-// requestHas reports whether a text in lower case is a part of a request.
+// requestHas reports whether a request contains a lower-case text.
 func requestHas(r *store.Request, text string) bool {
 	for _, s := range [...]string{r.ID, r.Asked, r.Model, r.Endpoint, r.Provider, r.Error} {
 		if strings.Contains(strings.ToLower(s), text) {

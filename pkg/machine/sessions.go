@@ -27,7 +27,7 @@ const (
 	sessionTouch = minuteMs
 
 	attemptWindow = 15 * minuteMs
-	attemptMost   = 10  // wrong ones from one address in a window
+	attemptMost   = 10  // failed ones from one address in a window
 	attemptLocks  = 4   // doublings of the wait
 	maxAttempts   = 500 // rows; the oldest give way
 )
@@ -170,18 +170,18 @@ func (o *Object) sessionEnd(r *request) (any, error) {
 	return struct{}{}, nil
 }
 
-// attemptRow counts the wrong attempts to sign in from an address.
+// attemptRow counts the failed sign-ins from an address.
 type attemptRow struct {
 	From  int64 `json:"from"` // of the window
 	Count int   `json:"count"`
-	Until int64 `json:"until,omitempty"` // more are not told apart before
+	Until int64 `json:"until,omitempty"` // until then further ones get 429
 	Locks int   `json:"locks,omitempty"`
 }
 
-// sessionFailed counts a wrong attempt to sign in. Beyond the limit the address
-// is told to wait a quarter of an hour, then twice as long, up to four hours.
-// Only wrong attempts are counted and only they are held up, by address: what
-// is right has 128 bits at least and cannot be guessed.
+// sessionFailed counts a failed sign-in. Beyond the limit the address must wait 15
+// minutes, then twice as long each time, up to four hours. Only failed attempts
+// are counted and limited: valid credentials have at least 128 bits and cannot be
+// guessed.
 func (o *Object) sessionFailed(r *request) (any, error) {
 	var in struct {
 		From string `json:"from"`

@@ -8,7 +8,7 @@ import (
 	"weir/pkg/provider"
 )
 
-// didYouMean returns the end of a refusal that knows what was meant.
+// didYouMean returns the end of an error text with a suggestion, "" without one.
 func didYouMean(s string) string {
 	if s == "" {
 		return ""
@@ -16,9 +16,9 @@ func didYouMean(s string) string {
 	return "; did you mean " + s + "?"
 }
 
-// closest returns the known text that a mistyped one most likely stands for:
-// the same but for case, dots, dashes and the like, else one that is at most
-// two changes away. Texts whose digits differ are different versions.
+// closest returns the known text most similar to a mistyped one: one that differs
+// only in case, dots, dashes and the like, else one at an edit distance of at most
+// two. Texts with different digits are different versions. It returns "" for none.
 func closest(typed string, known []string) string {
 	fold := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -41,7 +41,7 @@ func closest(typed string, known []string) string {
 	}
 	want, best, least := fold(typed), "", 3
 	if len(want) < 6 {
-		least = 2 // of a short text two changes leave too little
+		least = 2 // two edits are too many for a short text
 	}
 	for _, k := range known {
 		if k == typed {
@@ -61,8 +61,8 @@ func closest(typed string, known []string) string {
 	return best
 }
 
-// distance is the number of bytes to insert, remove, replace or swap with
-// their neighbour to make one text of the other.
+// distance returns the edit distance of two texts: insertions, deletions,
+// replacements and swaps of adjacent bytes.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -85,7 +85,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// providerLike returns the provider that an unknown id most likely stands for.
+// providerLike returns the provider id most similar to an unknown one.
 func providerLike(id string) string {
 	var ids []string
 	for _, d := range provider.All() {
@@ -100,9 +100,8 @@ func providerLike(id string) string {
 	return closest(id, ids)
 }
 
-// prefixes returns what may stand before the slash of a model id of this
-// machine: prefixes and providers of its connections, aliases and ids of the
-// built-in providers.
+// prefixes returns the valid prefixes of this machine's model ids: prefixes and
+// providers of its connections, aliases and ids of the built-in providers.
 func (t *tx) prefixes() []string {
 	var list []string
 	for _, c := range t.conns() {
@@ -117,7 +116,7 @@ func (t *tx) prefixes() []string {
 	return list
 }
 
-// modelsOf returns the models that are known under a prefix without asking the
+// modelsOf returns the models under a prefix that are known without asking the
 // provider.
 func (t *tx) modelsOf(prefix string) []string {
 	alias := prefix
@@ -148,10 +147,9 @@ func (t *tx) modelsOf(prefix string) []string {
 	return list
 }
 
-// checkTarget refuses a model id whose prefix nobody has, and one that is a
-// slip of the pen: another model's id but for a letter or two. An id that is
-// not known otherwise is accepted, since a provider may have more models than
-// the gateway has heard of; unlisted tells of it.
+// checkTarget refuses a model id with an unknown prefix, and one that looks like a
+// typing error of a known id. Any other unknown id is accepted, since a provider
+// may have more models than the gateway knows; unlisted reports that.
 func (t *tx) checkTarget(in *input, field, id string) (unlisted bool) {
 	prefix, model, ok := strings.Cut(id, "/")
 	if !ok {
@@ -176,8 +174,8 @@ func (t *tx) checkTarget(in *input, field, id string) (unlisted bool) {
 	return true
 }
 
-// checkAllowed refuses an entry of a key's list of models that could never
-// match one: not a combo, an alias, a known prefix with a model or "*".
+// checkAllowed refuses an entry of a key's model list that cannot match a model:
+// it is neither a combo, nor an alias, nor a known prefix with a model or "*".
 func (t *tx) checkAllowed(in *input, id string) {
 	prefix, rest, slash := strings.Cut(id, "/")
 	if id == "*" || strings.HasSuffix(prefix, "*") {

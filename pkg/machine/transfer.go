@@ -153,12 +153,12 @@ func passphrase(in *input) string {
 	return v.Str
 }
 
-// deriveMost is the number of keys that are made of passphrases in a minute:
-// each costs about a tenth of a second.
+// deriveMost is the number of keys that may be derived from passphrases in a
+// minute. Each takes about 0.1 s.
 const deriveMost = 6
 
-// exportKey makes the key of an export. Others may change the machine meanwhile:
-// the turn begins anew, and the caller's key is looked up again.
+// exportKey derives the key of an export. The machine may change during that, so
+// the turn starts over, and the caller's key is checked again.
 func (c *change) exportKey(pass string, salt []byte, iterations int) (cipher.AEAD, error) {
 	minute := c.now / minuteMs
 	if c.meta.DeriveAt != minute {

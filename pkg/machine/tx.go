@@ -40,8 +40,8 @@ type meta struct {
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted anew when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count
 	Probes  int   `json:"probes,omitempty"`
-	Size    int   `json:"size,omitempty"` // of the replica, at most; 0 when it is not known
-	// DeriveAt is the minute in which Derives keys were made of passphrases.
+	Size    int   `json:"size,omitempty"` // upper bound of the replica's size; 0 if not known
+	// DeriveAt is the minute in which Derives keys were derived from passphrases.
 	DeriveAt int64 `json:"deriveAt,omitempty"`
 	Derives  int   `json:"derives,omitempty"`
 }
@@ -49,11 +49,11 @@ type meta struct {
 // maxValueBytes is the largest value that is stored; the platform takes 2 MB.
 const maxValueBytes = 1 << 20
 
-// ErrStorage is the panic and the cause of a storage that failed; what was there
-// before is there still.
+// ErrStorage is the panic and the cause of a storage failure, which changes
+// nothing.
 var ErrStorage = errors.New("object storage failed")
 
-// storageFailed is what a caller is told of it.
+// storageFailed returns the caller's error for a storage failure.
 func storageFailed(cause error) *apierr.Error {
 	e := apierr.New(503, "storage_failed", "the storage of this machine failed; try again, and ask the operator if it lasts")
 	e.RetryAfter, e.Err = time.Second, cause

@@ -127,8 +127,8 @@ func daysOf(period string) (int64, error) {
 	return int64(n), nil
 }
 
-// usageView is a row as it is shown: clients' requests and how many of them
-// failed, apart from the attempts with providers and how many of those failed.
+// usageView is a row of an answer. It counts clients' requests, and separately the
+// attempts with providers.
 type usageView struct {
 	Day              string  `json:"day,omitempty"`
 	KeyID            string  `json:"keyId,omitempty"`
@@ -146,7 +146,7 @@ type usageView struct {
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
-	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // whose cost is not known, and not in CostUSD
+	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // attempts without a known cost, not in CostUSD
 	LatencyMs        int64   `json:"latencyMs,omitempty"`        // the sum over Requests
 }
 

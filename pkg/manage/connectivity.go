@@ -40,11 +40,10 @@ type Connectivity struct {
 }
 
 // TestResult is the outcome of a connection test. Status is the upstream's, 0
-// when none answered. Error is null, or one of unauthorized, quota,
-// rate_limited, not_found, rejected, failed, blocked, timeout,
-// connection_failed, unsupported, no_credentials; Message says the same to a
-// person. Model is the model that was called, "" where the test asked for the
-// list of models.
+// without an answer. Error is null, or one of unauthorized, quota, rate_limited,
+// not_found, rejected, failed, blocked, timeout, connection_failed, unsupported,
+// no_credentials; Message is its text for users. Model is the model that was
+// called, "" if the test fetched the list of models.
 type TestResult struct {
 	OK        bool    `json:"ok"`
 	LatencyMs int64   `json:"latencyMs"`
@@ -54,7 +53,7 @@ type TestResult struct {
 	Model     string  `json:"model,omitempty"`
 }
 
-// testTexts are the messages of errors.
+// testTexts are the messages by error.
 var testTexts = map[string]string{
 	"unauthorized":      "The provider refused the API key",
 	"quota":             "The account is out of credit",
@@ -78,8 +77,8 @@ func fail(code string, status int) TestResult {
 	return TestResult{Status: status, Error: &code, Message: text + "."}
 }
 
-// healthOf returns the word by which the object is told of an outcome; ok is
-// false where it says nothing about the account.
+// healthOf returns the reason that the object's operation "tested" takes for an
+// outcome. ok is false if the outcome is not a state of the account.
 func healthOf(r TestResult) (reason string, ok bool) {
 	if r.OK {
 		return "", true
@@ -102,11 +101,10 @@ func healthOf(r TestResult) (reason string, ok bool) {
 // for one result where it only searches, or else the provider's list of models.
 // An answer of reasoning alone is ok. At most ten tests a minute.
 //
-// Nothing of a failed probe's body is shown. The asker may manage the machine,
-// so the upstream's status is shown for a base URL of its own too: it could
-// read it in the list of requests. The time of a call that nothing answered is
-// in one of three classes (reliability T18). The outcome is the connection's
-// health from then on.
+// The body of a failed probe is not shown. The upstream's status is, even for a
+// tenant's own base URL, since the caller can read it in the list of requests.
+// The latency of a call without an answer is rounded to one of three classes
+// (reliability T18). The outcome becomes the connection's health.
 func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	b, err := jsonBody(c)
 	if err != nil {
@@ -153,7 +151,7 @@ func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machin
 		start = h.Now()
 		out = outcome(endpoint(ctx, call))
 		if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
-			// What callers are told of an account may have another status.
+			// The client's error may have another status than the upstream's.
 			last := tried[len(tried)-1]
 			if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {
 				out = fail(*out.Error, s)
@@ -189,8 +187,8 @@ func (h *Connectivity) tell(ctx context.Context, machineID, connection string, r
 	return err
 }
 
-// list asks the upstream for its models. Where it has none to list, or the list
-// is empty, the outcome says so.
+// list fetches the upstream's models. Without a list, or with an empty one, the
+// test has failed with "unsupported".
 func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection) (ids []string, out TestResult) {
 	call := *c
 	call.Machine = m
@@ -300,8 +298,8 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 
 // firstModel picks the model of a test: the first that the connection enables,
 // else the provider's first chat model, else its first for embeddings, else
-// the first that the upstream lists. Where it asked for the list, it also
-// returns what came of that.
+// the first that the upstream lists. If it fetched the list, it also returns the
+// outcome of that.
 func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
 	for _, id := range conn.Data.EnabledModels {
 		for _, lead := range []string{conn.Data.Prefix, row.Alias, row.ID} {

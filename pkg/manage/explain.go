@@ -56,13 +56,14 @@ type PlanStep struct {
 	// in another form, Dropped those that the upstream does not know.
 	Translated []string `json:"translated"`
 	Dropped    []string `json:"dropped"`
-	// Skipped is why it is left out, "" when it is tried: what accounts.Step
-	// says, blocked_here (the provider does not serve this place), no_credential, incomplete (a setting is missing), refused (this
-	// model takes no such request: the plan ends here), not_reached.
+	// Skipped is why it is left out, "" if it is tried: the reason of
+	// accounts.Step, blocked_here (the provider does not serve this location),
+	// no_credential, incomplete (a setting is missing), refused (this model does
+	// not support the request: the plan ends here), not_reached.
 	Skipped    string `json:"skipped"`
 	CooldownMs int64  `json:"cooldownMs"`
 	Trial      bool   `json:"trial"`   // one request at a time tries it, after a long cooldown or every 30 minutes within one
-	Outlier    bool   `json:"outlier"` // it fails so often that the others go before it
+	Outlier    bool   `json:"outlier"` // it fails so often that the others are tried first
 }
 
 // Explain serves the route. A request that the endpoint refuses is refused here

@@ -14,9 +14,9 @@ import (
 	"weir/pkg/machine"
 )
 
-// Machines serves GET /api/machines?limit=&cursor=&q=: the machines, for the
-// operator, a page at a time. q is a part of the id or of the name; the answer's
-// field next is the cursor of the page that follows.
+// Machines serves GET /api/machines?limit=&cursor=&q=: a page of the machines, for
+// the operator. q is a part of the id or of the name; the answer's field next is
+// the cursor of the next page.
 func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*edge.Response, error) {
 	q, err := query(c.Query)
 	if err != nil {

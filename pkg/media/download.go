@@ -29,11 +29,11 @@ const maxAddress = 16 << 10
 // maxMoves is how many redirects of a download are followed.
 const maxMoves = 3
 
-// Get returns a 2xx answer to GET on behalf of the client's request r, whose
-// hop count goes along and whose own host is never called. With maxBody the
-// body is in memory, else it flows. first goes with the call to the address itself, never with one that
-// it redirects to; its header carries a credential, so the caller must have
-// checked whose address it is.
+// Get returns a 2xx answer to GET on behalf of the client's request r. It sends
+// r's hop count, and never calls r's own host. With maxBody the body is in memory,
+// else it is a stream. first is sent to the address itself, never to one that it
+// redirects to; it contains a credential, so the caller must have checked whose
+// address it is.
 //
 // The error is an *apierr.Error.
 func (d *Downloads) Get(ctx context.Context, r *edge.Request, address string, first edge.Header, maxBody int64) (*upstream.Response, error) {

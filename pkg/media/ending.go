@@ -24,7 +24,7 @@ type Ending struct {
 	tail  []byte
 	seen  bool
 	err   bool
-	whole bool // it has come to its proper end
+	whole bool // the stream ended properly
 }
 
 // Watch is the answer with its event stream under the eyes of an Ending, for no

@@ -187,10 +187,9 @@ func WholeJSON(resp *upstream.Response) error {
 	return nil
 }
 
-// Started is a Check for answers whose body passes: its beginning is read, so
-// that one without a body, a page, and an error that comes with status 2xx are
-// failures, not answers. sound tells that the body must be audio, so that no
-// text is one.
+// Started is a Check for answers whose body passes. It reads the beginning of the
+// body: an empty one, HTML and an error with status 2xx are failures. With sound
+// the body must be audio, so that any text is a failure.
 func Started(resp *upstream.Response, sound bool) error {
 	kind, _, _ := strings.Cut(resp.Header.Get("content-type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -219,8 +218,8 @@ func Started(resp *upstream.Response, sound bool) error {
 	return nil
 }
 
-// notMeant reports whether a body begins as a page or as an error does, or as
-// any JSON object if that is not meant either.
+// notMeant reports whether a body begins like HTML or an error, or with noJSON like
+// any JSON object.
 func notMeant(head []byte, noJSON, events bool) bool {
 	head = bytes.TrimLeft(head[:min(len(head), 512)], " \t\r\n")
 	if events {
@@ -239,8 +238,8 @@ func notMeant(head []byte, noJSON, events bool) bool {
 	return isError(head)
 }
 
-// isError reports whether a text begins as a JSON object whose first field is
-// an error.
+// isError reports whether a text begins like a JSON object whose first field is an
+// error.
 func isError(b []byte) bool {
 	b, ok := bytes.CutPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{"))
 	b = bytes.TrimLeft(b, " \t\r\n")

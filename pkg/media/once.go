@@ -30,8 +30,8 @@ type Once struct {
 	Object objects
 }
 
-// longestCreation is how long a creation runs at most, over all its attempts
-// and the wait for a job. Without an outcome by then it is lost.
+// longestCreation is how long a creation may run, with all attempts and the wait
+// for a job. Without an outcome by then it is lost.
 const longestCreation = 30 * time.Minute
 
 // IdempotencyKey returns the client's key, up to 255 visible ASCII characters;
@@ -54,9 +54,9 @@ func IdempotencyKey(h edge.Header) (string, error) {
 	return key, nil
 }
 
-// Digest returns what two creations with one key must have in common, as text.
-// body is the JSON of a request; else held is its body. Two forms are the same
-// if their parts are: a client that tries again makes a new boundary.
+// Digest returns a hexadecimal digest that is equal for repeated requests. body is
+// the JSON of a request; if it is nil, held is its body. Two forms are equal if
+// their parts are: a client that retries chooses a new boundary.
 func Digest(c *auth.Call, endpoint string, body []byte, held stream.Held) (string, error) {
 	kind := c.Header.Get("content-type")
 	sum := sha256.Sum256(body)
@@ -92,11 +92,10 @@ type Claim struct {
 	sum  string // the digest
 }
 
-// Begin claims the key of a creation. If an earlier call has had it, its answer
-// is returned, or the reason why there is none: 422 for another body, 409 while
-// it runs and if its answer was too large to be kept, 502 if nobody knows what
-// became of it. Without the object nothing is sent: the client asked for once
-// only.
+// Begin claims the key of a creation. If an earlier call has claimed it, Begin
+// returns that call's answer, or an error: 422 for another body, 409 while it is
+// running or if its answer was too large to store, 502 if its outcome is unknown.
+// If the object cannot be called, the error is 503 and nothing may be sent.
 func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Claim, *edge.Response, error) {
 	body, _ := json.Marshal(struct {
 		Key    string `json:"key"`
@@ -149,7 +148,7 @@ func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Cl
 	return nil, resp, nil
 }
 
-// What the trace of a call becomes is kept with its answer under these names.
+// Names under which the trace of a call is stored with its answer.
 const (
 	connectionField = "x-weir-connection-id"
 	modelField      = "x-weir-model"
@@ -158,10 +157,10 @@ const (
 
 const outcomeUnknown = "upstream_outcome_unknown"
 
-// End keeps the outcome under the key. After a refusal, which created nothing,
-// the key is free again; while the outcome is not known it stays taken. made
-// reports that something was created whatever err says. A stream's outcome is
-// kept when it has ended.
+// End stores the outcome under the key. After a refusal, which created nothing, the
+// key is free again; while the outcome is unknown it stays claimed. made reports
+// that something was created, whatever err is. A stream's outcome is stored when
+// it has ended.
 func (l *Claim) End(ctx context.Context, resp *edge.Response, err error, made bool) {
 	in := machine.IdemEnd{Key: l.key, Digest: l.sum}
 	var e *apierr.Error
@@ -223,7 +222,7 @@ func (l *Claim) put(ctx context.Context, in *machine.IdemEnd) {
 	}
 }
 
-// ended reports whether a stream that has ended came to its proper end.
+// ended reports whether a finished stream ended properly.
 func ended(resp *edge.Response) bool {
 	w, ok := resp.Body.(*stream.Watched)
 	if !ok {
@@ -233,12 +232,12 @@ func ended(resp *edge.Response) bool {
 	return ok && e.whole
 }
 
-// unknown reports whether an upstream may have created something all the same.
+// unknown reports whether an upstream may have created something despite e.
 func unknown(e *apierr.Error, attempts int) bool {
 	return e.NoRetry && e.Status >= 500 || e.Code == outcomeUnknown || e.Status == 408 || e.Status == 499 && attempts > 0
 }
 
-// failure returns an answer for a creation whose outcome is not known.
+// failure returns the stored answer for a creation with an unknown outcome.
 func failure(e *apierr.Error) (header [][2]string, body []byte) {
 	var b struct {
 		Error struct {

@@ -12,33 +12,31 @@ import (
 )
 
 // Room bounds how many bytes the bodies of an isolate have in memory together.
-// The zero value has 64 MiB. Memory is acquired as bytes arrive, so what a
-// client only announces keeps nobody out, and one tenant has at most three
-// quarters of it.
+// The zero value has 64 MiB. Memory is acquired as bytes arrive, so a declared
+// length alone blocks no one, and one tenant has at most three quarters of it.
 //
-// A body that finds no room waits unread: its client is held back by its own
-// connection. No call waits for another one, which the platform forbids; each
-// looks again after pauses of its own.
+// A body without room waits unread, which slows its client down. A call may not
+// wait for another one, which the platform forbids; each retries after a pause.
 //
-// Bodies that grow side by side must not come to a stop together. So memory is
-// given only while, of all that have some, each could still have all that it
-// may need, one after the other (the banker's algorithm).
+// Bodies that grow at the same time must not deadlock. So memory is granted only
+// while every lease could still get all that it may need, one after the other (the
+// banker's algorithm).
 type Room struct {
 	Max   int64           // bytes
-	Pause upstream.Pauser // nil: nobody waits
+	Pause upstream.Pauser // nil: Acquire fails at once
 
 	used   int64
 	of     map[string]int64 // bytes by tenant
-	leases []*Lease         // that have memory
+	leases []*Lease         // those with memory
 	queue  []*waiter
-	moves  uint64 // counts changes, so that a look is not repeated in vain
+	moves  uint64 // counts changes: without one a retry is pointless
 }
 
 // Lease is the memory of one call.
 type Lease struct {
 	room *Room
 	who  string
-	most int64 // that the call may come to
+	most int64 // upper bound of have
 	have int64
 }
 
@@ -49,15 +47,14 @@ type waiter struct {
 }
 
 const (
-	roomLook = 100 * time.Millisecond // between two looks
+	roomLook = 100 * time.Millisecond // between two attempts
 	roomWait = 15 * time.Second       // for room, then 503
 	// uncounted is the length up to which a body is not counted.
 	uncounted = 64 << 10
 )
 
-// Lease returns a lease of who, a machine, for a body of at most most bytes, -1
-// when it is not known. It has no memory yet. A nil Room gives leases without a
-// bound.
+// Lease returns a lease of who, a machine, for a body of at most most bytes, -1 if
+// not known. It has no memory yet. Leases of a nil Room are unlimited.
 func (r *Room) Lease(who string, most int64) *Lease {
 	if r != nil {
 		most = min(most, r.share())
@@ -65,11 +62,11 @@ func (r *Room) Lease(who string, most int64) *Lease {
 	return &Lease{room: r, who: who, most: most}
 }
 
-// Acquire waits until the lease may have total bytes altogether. Less than it
-// has gives the rest back. last tells that it needs no more.
+// Acquire waits until the lease may have total bytes altogether. If it has more,
+// the rest is released. With last it needs no more.
 //
-// The error is a 503 when there was no room for 15 s, upstream.ErrCanceled when
-// the client left meanwhile.
+// The error is a 503 if there was no room for 15 s, upstream.ErrCanceled if the
+// client disconnected.
 func (l *Lease) Acquire(ctx context.Context, total int64, last bool) error {
 	r := l.room
 	if r == nil {
@@ -93,18 +90,18 @@ func (l *Lease) Acquire(ctx context.Context, total int64, last bool) error {
 	return nil
 }
 
-// Release gives everything back.
+// Release releases all memory of the lease.
 func (l *Lease) Release() {
 	if l.room != nil {
 		l.room.set(l, 0)
 	}
 }
 
-// Hold gathers a body and keeps it outside of Go. give must be called when it is
-// not needed any more.
+// Hold reads a body and keeps it outside of Go. give must be called when it is no
+// longer needed.
 //
-// The error is that of Acquire, stream.ErrTooLarge for a body over max, or
-// tells that the client sent the body too slowly or not to its end.
+// The error is that of Acquire, stream.ErrTooLarge for a body over max, or one for
+// a client that sent the body too slowly or not completely.
 func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.Held, give func(), err error) {
 	if c.Length > max {
 		return nil, nil, stream.ErrTooLarge
@@ -124,7 +121,7 @@ func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.H
 }
 
 // Take waits until there is room for want bytes of who, with the errors of
-// Acquire. give must be called when they are not needed any more.
+// Acquire. give must be called when they are no longer needed.
 func (r *Room) Take(ctx context.Context, who string, want int64) (give func(), err error) {
 	lease := r.Lease(who, want)
 	if err := lease.Acquire(ctx, want, true); err != nil {
@@ -133,7 +130,7 @@ func (r *Room) Take(ctx context.Context, who string, want int64) (give func(), e
 	return lease.Release, nil
 }
 
-// wait looks again and again whether the lease may have total bytes.
+// wait retries until the lease may have total bytes.
 func (r *Room) wait(ctx context.Context, l *Lease, total int64) error {
 	if r.Pause != nil {
 		mine := &waiter{l, total}
@@ -162,9 +159,9 @@ func (r *Room) wait(ctx context.Context, l *Lease, total int64) error {
 	return e
 }
 
-// enter gives the lease total bytes if it may have them. One that has none yet
-// stands behind the first waiters of the queue that have none either, unless
-// these wait only for their own tenant.
+// enter grants the lease total bytes if it may have them. A lease without memory
+// queues behind the first before waiters without memory, except those whose
+// own tenant has reached its share.
 func (r *Room) enter(l *Lease, total int64, before int) bool {
 	if !r.safe(l, total) {
 		return false
@@ -180,7 +177,7 @@ func (r *Room) enter(l *Lease, total int64, before int) bool {
 	return true
 }
 
-// set makes the lease have total bytes.
+// set changes the memory of the lease to total bytes.
 func (r *Room) set(l *Lease, total int64) {
 	if total == l.have {
 		return
@@ -202,15 +199,15 @@ func (r *Room) set(l *Lease, total int64) {
 	}
 }
 
-// safe reports whether all that have memory could still come to their end, one
-// after the other, when the lease has total bytes.
+// safe reports whether all leases could still complete, one after the other, if
+// this lease had total bytes.
 func (r *Room) safe(l *Lease, total int64) bool {
 	more, free, own := total-l.have, r.limit()-r.used, r.share()-r.of[l.who]
 	if more > free || more > own {
 		return false
 	}
 	if need := l.most - l.have; need <= free && need <= own {
-		return true // it comes to its end itself, which leaves no less than now
+		return true // it can complete, and then releases all it has
 	}
 	free -= more
 	of := map[string]int64{l.who: more}
@@ -245,7 +242,7 @@ func (r *Room) safe(l *Lease, total int64) bool {
 	return len(rest) == 0
 }
 
-// share is what one tenant may have.
+// share is the limit of one tenant.
 func (r *Room) share() int64 { return r.limit() / 4 * 3 }
 
 func (r *Room) limit() int64 {

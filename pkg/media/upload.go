@@ -69,12 +69,12 @@ func (u *Upload) Small() bool {
 	return small
 }
 
-// maxRepeat is how much of the room may be taken by forms that could flow, in
+// maxRepeat is how much of the room forms that could be streamed may take, in
 // bytes: the rest is for those that cannot.
 const maxRepeat = 48 << 20
 
-// Repeatable reports whether a form that could flow is to be held, so that
-// another account can be asked: there is another one, and room for the form.
+// Repeatable reports whether a form that could be streamed is to be held so that
+// another account can be tried: there is one, and there is room for the form.
 func (u *Upload) Repeatable(room *Room, targets []routing.Target) bool {
 	if room == nil || len(targets) == 1 && len(targets[0].Connections) < 2 {
 		return false
