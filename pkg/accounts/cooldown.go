@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 )
@@ -87,7 +88,7 @@ func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, 
 	if d, ok := resets(h, now); ok {
 		return d, true
 	}
-	if len(body) == 0 || !gjson.ValidBytes(body) {
+	if len(body) == 0 || !fields.Valid(body) {
 		return 0, false
 	}
 	if d, ok := retryInfo(body); ok {
@@ -105,7 +106,7 @@ func weekly(h edge.Header, body []byte) bool {
 	if strings.HasPrefix(h.Get("anthropic-ratelimit-unified-representative-claim"), "seven_day") {
 		return true
 	}
-	return len(body) > 0 && gjson.ValidBytes(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
+	return len(body) > 0 && fields.Valid(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
 }
 
 // bodyReset reads from a body when a limit ends: a number of seconds, or a time

@@ -10,6 +10,7 @@ import (
 
 	"weir/pkg/apierr"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/provider"
 	"weir/pkg/redact"
 )
@@ -30,7 +31,7 @@ var messagePaths = [...]string{
 func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
 	e.Header = notes(h, live(cred))
-	if len(raw) > 0 && gjson.ValidBytes(raw) {
+	if len(raw) > 0 && fields.Valid(raw) {
 		read(e, raw, cred)
 	}
 	if e.Message == "" {
@@ -69,7 +70,7 @@ func formOf(call *Call) ErrorForm {
 // possible credentials masked; of any other the type, code, parameter and
 // message are kept.
 func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm) {
-	if len(raw) == 0 || !gjson.ValidBytes(raw) {
+	if len(raw) == 0 || !fields.Valid(raw) {
 		return
 	}
 	body := gjson.ParseBytes(raw)
@@ -84,8 +85,8 @@ func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm)
 		return
 	}
 	masked := redact.Patterns(live(cred).String(string(raw)))
-	if gjson.Valid(masked) {
-		e.Body = []byte(masked)
+	if b := []byte(masked); fields.Valid(b) {
+		e.Body = b
 	}
 }
 
@@ -98,7 +99,7 @@ func openAIs(e gjson.Result) bool {
 // MessageOf returns the message of an upstream's error body as it was sent, or
 // "". It may contain credentials and must not be shown.
 func MessageOf(raw []byte) string {
-	if !gjson.ValidBytes(raw) {
+	if !fields.Valid(raw) {
 		return ""
 	}
 	for _, path := range messagePaths {

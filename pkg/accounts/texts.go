@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/snapshot"
 	"weir/pkg/vendortext"
 )
@@ -17,7 +18,7 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 		return ""
 	}
 	text := ""
-	if len(raw) > 0 && gjson.ValidBytes(raw) {
+	if len(raw) > 0 && fields.Valid(raw) {
 		for _, path := range [...]string{"error.message", "0.error.message"} {
 			if m := gjson.GetBytes(raw, path); m.Type == gjson.String {
 				text = m.Str

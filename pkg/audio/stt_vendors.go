@@ -10,6 +10,7 @@ import (
 
 	"weir/pkg/apierr"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/multipart"
 	"weir/pkg/routing"
 	"weir/pkg/upstream"
@@ -183,7 +184,7 @@ func (u *upload) timed() bool {
 // readSegments reads what geminiSchema describes.
 func readSegments(text string) (*transcript, error) {
 	doc := gjson.Parse(text)
-	if !gjson.Valid(text) || !doc.Get("segments").IsArray() {
+	if !fields.Valid([]byte(text)) || !doc.Get("segments").IsArray() {
 		return nil, errNoText
 	}
 	t := &transcript{language: doc.Get("language").Str, segments: []span{}}

@@ -76,7 +76,7 @@ func describe(m *eventstream.Message) (name string, data []byte) {
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
-	if !gjson.ValidBytes(data) {
+	if !fields.Valid(data) {
 		// It would end the line of an event, or be taken for a terminator.
 		data = append(fields.Quote([]byte(`{"message":`), string(data)), '}')
 	}
@@ -96,7 +96,7 @@ func describe(m *eventstream.Message) (name string, data []byte) {
 // unpack gives the JSON inside a chunk, or nil.
 func unpack(payload []byte) []byte {
 	b, err := base64.StdEncoding.DecodeString(gjson.GetBytes(payload, "bytes").Str)
-	if err != nil || len(b) == 0 || !gjson.ValidBytes(b) {
+	if err != nil || len(b) == 0 || !fields.Valid(b) {
 		return nil
 	}
 	return b

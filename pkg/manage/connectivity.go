@@ -14,6 +14,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/machine"
 	"weir/pkg/models"
 	"weir/pkg/provider"
@@ -359,7 +360,7 @@ func outcome(resp *edge.Response, err error) TestResult {
 	}
 	b, err := stream.ReadAll(resp.Body, maxTestBody)
 	a := gjson.ParseBytes(b)
-	if err != nil || !gjson.ValidBytes(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() && !a.Get("results").IsArray() {
+	if err != nil || !fields.Valid(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() && !a.Get("results").IsArray() {
 		return fail("connection_failed", 0)
 	}
 	return TestResult{OK: true, Status: resp.Status}

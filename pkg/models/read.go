@@ -8,11 +8,11 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/catalog"
+	"weir/pkg/fields"
 	"weir/pkg/provider"
 )
 
 const (
-	maxDepth  = 128  // nesting of a list's body
 	maxModels = 5000 // read from one list
 	maxID     = 256  // bytes of an id
 )
@@ -33,7 +33,7 @@ type model struct {
 // results; an element's id is its id, else name, else model. For the others
 // the row names array and id field. A body that is no such JSON gives false.
 func readList(row *provider.Descriptor, body []byte) ([]model, bool) {
-	if !shallow(body) || !gjson.ValidBytes(body) {
+	if !fields.Valid(body) {
 		return nil, false
 	}
 	root := gjson.ParseBytes(body)
@@ -413,26 +413,4 @@ func perToken(v gjson.Result) catalog.Price {
 		return ""
 	}
 	return catalog.PriceOf(r)
-}
-
-// shallow tells whether a body nests at most maxDepth deep, so that reading it
-// cannot exhaust the stack.
-func shallow(body []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(body); i++ {
-		switch c := body[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return false
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return true
 }

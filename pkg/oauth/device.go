@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/apierr"
+	"weir/pkg/fields"
 	"weir/pkg/store"
 )
 
@@ -128,7 +129,7 @@ func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, 
 // device code; "" when the answer is a refusal.
 func (d *device) read(status int, answer []byte, now time.Time) (string, error) {
 	ok := status >= 200 && status <= 299
-	if !gjson.ValidBytes(answer) || !gjson.ParseBytes(answer).IsObject() {
+	if !fields.Valid(answer) || !gjson.ParseBytes(answer).IsObject() {
 		return "", failure(Transient, status, nil, "")
 	}
 	get := func(name string) string { return gjson.GetBytes(answer, name).Str }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/store"
 )
 
@@ -94,7 +95,7 @@ const (
 // that error, as some providers answer.
 func ReadToken(status int, header edge.Header, body []byte, now time.Time) (Token, error) {
 	ok := status >= 200 && status <= 299
-	if !gjson.ValidBytes(body) || !gjson.ParseBytes(body).IsObject() {
+	if !fields.Valid(body) || !gjson.ParseBytes(body).IsObject() {
 		kind := Transient // HTML of something in between
 		if ok {
 			kind = Lost

@@ -7,12 +7,11 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/machine"
 	"weir/pkg/media"
 	"weir/pkg/provider"
@@ -303,7 +302,7 @@ func (x *creation) check(resp *upstream.Response) error {
 	resp.Body = stream.FromBytes(raw)
 	x.raw = raw
 	why := readErr
-	if gjson.ValidBytes(raw) {
+	if fields.Valid(raw) {
 		if x.shape.refusal != nil {
 			if err := x.shape.refusal(raw); err != nil {
 				return err

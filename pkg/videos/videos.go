@@ -22,6 +22,7 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/edge"
+	"weir/pkg/fields"
 	"weir/pkg/machine"
 	"weir/pkg/media"
 	"weir/pkg/provider"
@@ -302,7 +303,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine
 				if len(raw) == 0 && resp.Status == 202 {
 					return nil
 				}
-				if !gjson.ValidBytes(raw) || !gjson.ParseBytes(raw).IsObject() {
+				if !fields.Valid(raw) || !gjson.ParseBytes(raw).IsObject() {
 					return media.BadBody(errors.New("videos: the state is no JSON object"))
 				}
 				return nil

@@ -58,6 +58,37 @@ async function wire(serve) {
 const said = (body, type = "application/json") => `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
 const embedding = JSON.stringify({ object: "list", data: [{ object: "embedding", index: 0, embedding: "AACAPwAAAEA=" }], model: "m", usage: { prompt_tokens: 1, total_tokens: 1 } });
 
+test("an error that nests deeply ends no other tenant's call", async () => {
+  const deep = `{"error":{"message":"x","a":${'{"a":'.repeat(9000)}1${"}".repeat(9000)}}}`; // 54 KB
+  let release;
+  const w = await wire((socket, head) => {
+    if (head.includes("Bearer slow")) return void (release = () => socket.end(said(embedding)));
+    socket.end(`HTTP/1.1 ${head.includes("/videos") ? "200 OK" : "400 Bad Request"}\r\ncontent-type: application/json\r\ncontent-length: ${deep.length}\r\nconnection: close\r\n\r\n${deep}`);
+  });
+  try {
+    const me = await operator.machine(), other = await operator.machine(), plain = { url: w.url };
+    const { id } = await operator.connect(me.machineId, compatible(plain));
+    await operator.connect(other.machineId, compatible(plain, { apiKey: "slow" }));
+    const waiting = send("/v1/embeddings", { model: "up/m", input: "a" }, other.apiKey);
+    while (!release) await new Promise((r) => setTimeout(r, 10));
+    for (const [path, body, status] of [
+      ["/v1/chat/completions", { model: "up/m", messages: [{ role: "user", content: "a" }] }, 400],
+      ["/v1/messages", { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] }, 400],
+      ["/v1/embeddings", { model: "up/m", input: "a" }, 400],
+      ["/v1/images/generations", { model: "up/m", prompt: "a" }, 400],
+      ["/v1/audio/speech", { model: "up/m", input: "a", voice: "alloy" }, 400],
+      ["/v1/videos/generations", { model: "up/m", prompt: "a" }, 502],
+    ]) {
+      const res = await send(path, body, me.apiKey);
+      assert.equal(res.status, status, `${path}: ${res.text.slice(0, 200)}`);
+      assert.doesNotMatch(res.text, /"a":\{"a"/);
+    }
+    assert.equal((await operator.call("POST", `/${me.machineId}/api/providers/${id}/test`, { model: "m" })).ok, false);
+    release();
+    assert.equal((await waiting).status, 200);
+  } finally { w.close(); }
+});
+
 test("F3: a certificate that is not good for the host: nothing is sent, and the next account answers", async () => {
   const certificates = {
     good: issue({ subject: "up", names: ["localhost"], by: authority }), unknown: issue({ subject: "up", names: ["localhost"], by: foreign }), own: issue({ subject: "up", names: ["localhost"] }),
