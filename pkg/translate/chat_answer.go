@@ -207,7 +207,7 @@ func writeChatAnswer(a *answer, d *doc, opt *Options) {
 	d.str("role", "assistant")
 	var texts, thoughts joined
 	refusals, calls := joined{one: a.explain}, false
-	var old *block // the one call of a client that knows no more
+	var old *block // the one call for a client that supports only function_call
 	cited := false
 	for i := range a.blocks {
 		switch b := &a.blocks[i]; b.kind {
@@ -301,10 +301,10 @@ func writeChatImage(d *doc, uri string) {
 	d.close('}')
 }
 
-// writeChatCites writes the sources of all texts, which are one here.
+// writeChatCites writes the citations of all text blocks, which become one text.
 func writeChatCites(blocks []block, d *doc) {
 	d.open("annotations", '[')
-	before := 0 // code points of the texts before
+	before := 0 // code points of the preceding texts
 	for i := range blocks {
 		b := &blocks[i]
 		if b.kind != textBlock {
@@ -351,7 +351,7 @@ func writeReasoningDetails(blocks []block, d *doc) {
 }
 
 // writeReasoningDetail writes one signed thought; text is escaped. The index
-// tells the thoughts of a turn apart where clients put pieces together.
+// distinguishes the thoughts of a turn for clients that join pieces.
 func writeReasoningDetail(d *doc, redacted bool, text, sig, issuer string, index int) {
 	d.open("", '{')
 	if redacted {

@@ -220,7 +220,7 @@ func readChatAssistant(at string, m record, q *request) error {
 	return nil
 }
 
-// oldID makes an id for the last call of a function in the old form, which has
+// oldID returns an id for the last call of a function in the old form, which has
 // none.
 func (q *request) oldID(name string) string {
 	if n := q.oldIDs[name]; n > 1 {
@@ -238,7 +238,7 @@ func chatThinking(pace *pacer, m record, own string) (blocks []block) {
 		plain = str(m.Get("reasoning"))
 	}
 	signed := false
-	var run joined // the text of the last block, when it came in pieces
+	var run joined // the text of the last block, if it came in pieces
 	last := int64(-1)
 	details := m.Get("reasoning_details")
 	forEach(details, func(_, v gjson.Result) bool {
@@ -266,7 +266,7 @@ func chatThinking(pace *pacer, m record, own string) (blocks []block) {
 			b.issuer, b.sig = own, format+":"+b.sig
 		}
 		signed = signed || b.sig != ""
-		// Clients that keep a stream's pieces send them back as they came.
+		// Clients that store a stream's pieces send them back separately.
 		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.redacted && !blocks[n-1].redacted && blocks[n-1].sig == "" {
 			run.add("", b.text)
 			blocks[n-1].sig, blocks[n-1].issuer = b.sig, b.issuer
@@ -301,7 +301,7 @@ func chatThinking(pace *pacer, m record, own string) (blocks []block) {
 	return append([]block{{kind: thinkingBlock, text: plain}}, blocks...)
 }
 
-// settleThought gives the last block the text of its pieces.
+// settleThought sets the text of the last block to its joined pieces.
 func settleThought(blocks []block, run *joined) {
 	if text := run.text(); text != "" {
 		blocks[len(blocks)-1].text = text

@@ -22,7 +22,7 @@ type chatSource struct {
 	pieces   int          // events of the chunk that is read
 	one      gjson.Result // the piece, when it is the only one
 	kind     eventKind    // of that
-	told     bool         // reasoning came as plain text: its details say it again
+	told     bool         // reasoning came as plain text: its details repeat it
 	calls    []chatCallOf
 }
 
@@ -282,14 +282,14 @@ type chatSink struct {
 	seen    bool // finish came
 	explain string
 	usage   Usage
-	thought []byte // the thought under way, escaped: its signature comes at its end
+	thought []byte // the current thought, escaped: its signature comes at its end
 	details int    // entries of reasoning_details so far
 	points  int    // code points of the text so far
-	before  int    // those before the block under way
+	before  int    // those before the current block
 }
 
-// maxThought is how much of a thought is told again with its signature; of a
-// longer one the pieces alone tell the text.
+// maxThought is the size of the longest thought that is repeated with its
+// signature. The text of a longer one is only in its pieces.
 const maxThought = 4 << 20
 
 func (s *chatSink) buffer() *[]byte { return &s.out }

@@ -217,8 +217,8 @@ func writeChatUser(q *request, d *doc, blocks []block, v *Deviations) {
 	d.close('}')
 }
 
-// others returns what a user message has beside the results of tools: first
-// what is no text within the results, then the other blocks.
+// others returns the blocks of a user message besides tool results: first the
+// non-text parts of the results, then the other blocks.
 func (q *request) others(blocks []block) []block {
 	rest := withoutResults(blocks)
 	var found []block
@@ -381,7 +381,7 @@ func writeChatCall(d *doc, b *block, id string, signed bool) {
 	d.close('}')
 }
 
-// arguments gives those of a function call, {} for none.
+// arguments returns those of a function call, {} for none.
 func (b *block) arguments() string {
 	if b.args == "" {
 		return "{}"

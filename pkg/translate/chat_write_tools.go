@@ -86,7 +86,7 @@ func writeChatFunction(d *doc, t *tool) {
 	d.close('}')
 }
 
-// customNames names the tools that are custom.
+// customNames returns the names of the custom tools.
 func (q *request) customNames() map[string]bool {
 	names := map[string]bool{}
 	for i := range q.tools {

@@ -7,10 +7,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxCites is how many sources of a text are kept until its end.
+// maxCites is the number of citations of a text that are kept until its end.
 const maxCites = 1 << 12
 
-// chatCite reads the url_citation of an annotation, which Responses has in the
+// chatCite reads the url_citation of an annotation; in Responses that is the
 // annotation itself.
 func chatCite(u gjson.Result) citation {
 	return citation{
@@ -19,8 +19,8 @@ func chatCite(u gjson.Result) citation {
 	}
 }
 
-// messagesCite reads a citation of Claude's. It has no place within the text:
-// it is of the whole block.
+// messagesCite reads a citation of Claude. It has no offsets: it applies to the
+// whole block.
 func messagesCite(v gjson.Result) (c citation, ok bool) {
 	c = citation{url: str(v.Get("url")), title: str(v.Get("title")), quote: str(v.Get("cited_text"))}
 	if s := str(v.Get("source")); c.url == "" && strings.Contains(s, "://") {
@@ -29,13 +29,13 @@ func messagesCite(v gjson.Result) (c citation, ok bool) {
 	return c, c.url != ""
 }
 
-// converseCite reads a citation of Bedrock's, which is of the whole block too.
+// converseCite reads a citation of Bedrock, which applies to the whole block too.
 func converseCite(v gjson.Result) (c citation, ok bool) {
 	c = citation{url: str(v.Get("location.web.url")), title: str(v.Get("title")), quote: str(v.Get("sourceContent.0.text"))}
 	return c, c.url != ""
 }
 
-// citeWhole makes the sources of a block those of its whole text.
+// citeWhole extends the citations of a block to its whole text.
 func (b *block) citeWhole() {
 	if len(b.cites) == 0 {
 		return
@@ -46,13 +46,13 @@ func (b *block) citeWhole() {
 	}
 }
 
-// own returns a copy whose strings outlive the event.
+// own returns a copy whose strings remain valid after the event.
 func (c citation) own() citation {
 	c.url, c.title, c.quote = strings.Clone(c.url), strings.Clone(c.title), strings.Clone(c.quote)
 	return c
 }
 
-// moved returns the citation for a text with n code points more before it.
+// moved returns the citation with its offsets increased by n code points.
 func (c citation) moved(n int) citation {
 	if c.end > 0 {
 		c.start, c.end = c.start+n, c.end+n
@@ -60,7 +60,7 @@ func (c citation) moved(n int) citation {
 	return c
 }
 
-// sourced holds the sources of a streamed block until its length is known.
+// sourced holds the citations of a streamed block until its length is known.
 type sourced struct {
 	cites  []citation
 	length int
@@ -74,7 +74,7 @@ func (q *sourced) cite(c citation) {
 	}
 }
 
-// flush tells the sources of a block that ends.
+// flush passes on the citations of a block that has ended.
 func (q *sourced) flush(to sink) {
 	for _, c := range q.cites {
 		if c.end = q.length; c.end > 0 {
@@ -84,13 +84,12 @@ func (q *sourced) flush(to sink) {
 	q.cites, q.length = q.cites[:0], 0
 }
 
-// points counts the code points of a text as it stands between the quotes of a
-// JSON string.
+// points counts the code points of an escaped text, as in a JSON string.
 func points(escaped string) (n int) {
 	for i := 0; i < len(escaped); i++ {
 		switch c := escaped[i]; {
 		case c == '\\' && i+5 < len(escaped) && escaped[i+1] == 'u':
-			// The second half of a surrogate pair is no character of its own.
+			// The second half of a surrogate pair is not a code point.
 			if low := escaped[i+2]|0x20 == 'd' && escaped[i+3]|0x20 >= 'c'; !low {
 				n++
 			}
@@ -105,9 +104,9 @@ func points(escaped string) (n int) {
 	return n
 }
 
-// grounding reads what Gemini has found and where it used it. Its places are
-// bytes of the text; text returns it. A source that nothing refers to is cited
-// without a place.
+// grounding reads Gemini's sources and where they are used. Its offsets count
+// bytes of the text, which text returns. An unused source is cited without
+// offsets.
 func grounding(v gjson.Result, text func() string, found func(c citation)) {
 	var sources []citation
 	forEach(v.Get("groundingChunks"), func(_, g gjson.Result) bool {
@@ -150,7 +149,7 @@ func grounding(v gjson.Result, text func() string, found func(c citation)) {
 	}
 }
 
-// offsets turns places in bytes of a text into places in code points.
+// offsets converts byte offsets of a text into code point offsets.
 type offsets struct {
 	text  string
 	marks []int // code points before each 1024th byte
@@ -171,7 +170,7 @@ func (o *offsets) point(at int) int {
 	return o.marks[at/markEvery] + runes(o.text[at/markEvery*markEvery:at])
 }
 
-// runes counts the code points that begin in a piece of a text.
+// runes counts the code points that start in a piece of a text.
 func runes(piece string) (n int) {
 	for i := 0; i < len(piece); i++ {
 		if piece[i]&0xc0 != 0x80 {

@@ -71,9 +71,9 @@ type counter struct {
 	depth int
 }
 
-// maxCountDepth is how deep the parts of a message that a model reads lie
-// within each other. What is deeper counts as text: to look at each level would
-// take the length times the depth.
+// maxCountDepth is the nesting depth of a message's parts up to which they are
+// counted separately. Deeper values count as text: visiting each level would take
+// time proportional to the length times the depth.
 const maxCountDepth = 12
 
 func (c *counter) conversation(v gjson.Result) {

@@ -32,7 +32,7 @@ type Deviations struct {
 	Set   [][2]string // fields sent with every request: name, raw JSON
 	Think Think
 	// Efforts are the values of reasoning_effort taken, separated by spaces;
-	// empty is all. a=b says that a means b to the vendor.
+	// empty is all. a=b means that the vendor reads a as b.
 	Efforts string
 	// Reasoning names the field of an assistant message that gives its
 	// reasoning back to the upstream; empty sends none.
@@ -49,12 +49,12 @@ type Deviations struct {
 	ToolID int
 	// ZeroSample: temperature 0 is sent as do_sample false.
 	ZeroSample bool
-	// Passes: a chat client's body passes byte for byte but for the model and
+	// Passes: a chat client's body passes byte for byte except for the model and
 	// what the server has refused by name (Options.Refuses).
 	Passes bool
-	// Custom: custom tools are known. Other upstreams get functions for them.
+	// Custom: custom tools are supported. Other upstreams get functions instead.
 	Custom bool
-	// User is the most characters of a user's id; 0 is 128.
+	// User is the maximum length of a user's id in characters; 0 is 128.
 	User int
 	// Anthropic is the anthropic_version that a Messages body carries instead
 	// of the model (hosted Claude).
@@ -63,11 +63,10 @@ type Deviations struct {
 
 const maxTokensName = "max_tokens"
 
-// compatible is any server that calls itself OpenAI-compatible. A chat client's
-// body passes; translated requests get the older names, which most of them
-// know, and the reasoning of the conversation: some servers (DeepSeek, Kimi
-// behind a gateway) refuse one whose assistant messages have lost their
-// reasoning_content.
+// compatible is any OpenAI-compatible server. A chat client's body passes.
+// Translated requests get the older names, which most of these servers support,
+// and the reasoning of the conversation: some (DeepSeek, Kimi behind a gateway)
+// refuse assistant messages without their reasoning_content.
 var compatible = Deviations{Passes: true, MaxTokens: maxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true}
 
 // deviations lists the providers that differ from compatible or from OpenAI,
@@ -85,7 +84,7 @@ var deviations = [...]struct {
 	}},
 	{"deepseek", Deviations{
 		MaxTokens: maxTokensName, System: true, Think: ThinkType, Reasoning: "reasoning_content",
-		// As the vendor itself reads the names that it does not have (its guide to the thinking mode).
+		// How the vendor maps unsupported names, from its guide to the thinking mode.
 		Efforts: "minimal=low low medium=high high xhigh=high max",
 		Drop:    []string{"seed", "logit_bias", "n", "parallel_tool_calls"},
 	}},
@@ -157,8 +156,8 @@ func DeviationsOf(provider string) *Deviations {
 // openAI reports whether the upstream is OpenAI itself.
 func (v *Deviations) openAI() bool { return v.MaxTokens == "" && !v.System && v.Drop == nil }
 
-// openAIModel reports whether a model of OpenAI is asked: at OpenAI itself, or
-// by its name at a compatible server, which passes OpenAI's rules on.
+// openAIModel reports whether id is a model of OpenAI: at OpenAI itself, or by its
+// name at a compatible server, where OpenAI's rules apply too.
 func (v *Deviations) openAIModel(id string) bool {
 	return v.openAI() || v.Passes && openaiNames(id)
 }

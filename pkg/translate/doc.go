@@ -51,26 +51,26 @@ type Options struct {
 	// Issuer names who signs the thinking of this upstream. A signature only
 	// goes back to its issuer. Empty: anthropic, gemini, openai, cohere or chat.
 	Issuer string
-	// Tools, when set, is filled in by Request and undone in the answer.
+	// Tools, if set, is filled in by Request and used to restore the answer.
 	Tools *Tools
-	// Vendor: the upstream is a vendor's, not a server that someone calls
-	// compatible: a chat client's custom tools and long user ids do not pass.
+	// Vendor: the upstream is a provider of the table, not a compatible server:
+	// a chat client's custom tools and long user ids do not pass.
 	Vendor bool
 	// LongUser: user or safety_identifier may be over the upstream's limit.
 	LongUser bool
 	// Settings, for a Responses client, is filled in by Request and repeated in
-	// the answer. Nil repeats nothing.
+	// the answer. If nil, the answer has the default settings.
 	Settings *Settings
-	// Lost, if set, is told the parts of a JSON answer that the client's
-	// dialect has no place for.
+	// Lost, if set, is called with the names of parts of a JSON answer that the
+	// client's dialect cannot express.
 	Lost func(name string)
 	// StreamUsage: the chat client asked for usage in its stream.
 	StreamUsage bool
 	// Clean makes a failure that a stream tells of fit to be shown; nil leaves
 	// it as it is.
 	Clean func(*apierr.Error)
-	// Pause lets others run. Request and Response call it after every MiB of
-	// work or so; nil never pauses.
+	// Pause lets other calls run. Request and Response call it after about every
+	// MiB of work; nil never pauses.
 	Pause func()
 }
 

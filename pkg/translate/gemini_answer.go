@@ -131,12 +131,12 @@ type geminiSource struct {
 	began    bool
 	finished bool
 	calls    int
-	said     []byte // the text so far, escaped: sources refer to it by bytes
-	found    string // groundingMetadata, which is told when the answer ends
+	said     []byte // the text so far, escaped: citations have byte offsets in it
+	found    string // groundingMetadata, passed on when the answer ends
 	e        event
 }
 
-// maxSaid is how much of a text is kept for its sources.
+// maxSaid is how many bytes of a text are kept for its citations.
 const maxSaid = 1 << 20
 
 func (s *geminiSource) clean() bool { return s.finished }

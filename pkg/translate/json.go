@@ -16,7 +16,7 @@ import (
 type doc struct {
 	b    []byte
 	pace *pacer // nil never pauses
-	done int    // bytes that the pacer knows of
+	done int    // bytes that the pacer has counted
 }
 
 func (d *doc) key(name string) {
@@ -118,7 +118,7 @@ func unescape(text string) string {
 	return text
 }
 
-// rawOf gives the JSON of a value, and "" for null as for one that is absent.
+// rawOf returns the JSON of a value, "" if it is null or absent.
 func rawOf(v gjson.Result) string {
 	if v.Type == gjson.Null {
 		return ""
@@ -161,7 +161,7 @@ func count(v gjson.Result) int64 {
 }
 
 // forEach calls f for each member of an object or element of an array, until it
-// returns false. Anything else has none: null is as good as absent.
+// returns false. For any other value, such as null, it does nothing.
 func forEach(v gjson.Result, f func(k, v gjson.Result) bool) {
 	if v.Type == gjson.JSON {
 		v.ForEach(f)

@@ -55,14 +55,14 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	return true
 }
 
-// madeByCode reports whether Claude's own code has made a call, and not Claude:
-// its result goes into that code, which no other dialect can express.
+// madeByCode reports whether a call was made by code that Claude runs, and not by
+// Claude itself. Its result goes to that code, which no other dialect can express.
 func madeByCode(call gjson.Result) bool {
 	kind := str(call.Get("caller.type"))
 	return kind != "" && kind != "direct"
 }
 
-// messagesTier returns the name that OpenAI has for a service tier, if any.
+// messagesTier returns OpenAI's name of a service tier, "" for none.
 func messagesTier(s string) string {
 	switch s {
 	case "standard":
@@ -136,8 +136,8 @@ func messagesUsage(v gjson.Result) (u Usage) {
 	return u
 }
 
-// lastUsage is messagesUsage for the end of a stream: its output is the final
-// figure, which may be under the first one (0 of a refused answer).
+// lastUsage is messagesUsage for the end of a stream. Its output is the final
+// figure, which may be lower than the first one (0 for a refused answer).
 func lastUsage(v gjson.Result) Usage {
 	u := messagesUsage(v)
 	u.last = v.Get("output_tokens").Type == gjson.Number
@@ -244,8 +244,8 @@ func writeMessagesCite(d *doc, c citation) {
 	d.str("type", "web_search_result_location")
 	d.str("url", c.url)
 	d.str("title", c.title)
-	// The vendor's clients want both. The mark takes the citation out on its
-	// way to Claude, which knows the sources that it has found itself alone.
+	// The vendor's clients require both fields. The mark removes the citation on
+	// its way to Claude, which accepts only citations of its own.
 	d.str("cited_text", c.quote)
 	d.str("encrypted_index", wrap(issuers[Chat], ""))
 	d.close('}')

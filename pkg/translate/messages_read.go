@@ -136,8 +136,8 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 	return err
 }
 
-// compact puts the summary of a compaction in the place of the messages before
-// it, and returns the blocks that follow it. done reports whether there was one.
+// compact replaces the messages before a compaction with its summary, and returns
+// the blocks that follow it. done reports whether there was one.
 func (q *request) compact(lead int, blocks []block) (rest []block, done bool) {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		if blocks[i].compacts {
@@ -159,9 +159,10 @@ func textOrParts(v gjson.Result) string {
 	return textsOf(v, "\n")
 }
 
-// noThreads refuses a message thread, which only Anthropic's own service keeps:
-// without it the next request has a part of the conversation only. The vendor's
-// client knows the code and sends the whole conversation from then on.
+// noThreads returns the refusal of a message thread, which only Anthropic's own
+// service stores: without it the next request has only a part of the
+// conversation. The vendor's client handles the code and then sends the whole
+// conversation.
 func noThreads() error {
 	e := apierr.Invalid("thread", "thread: this model's provider does not keep message threads. Send the whole conversation in messages.")
 	e.Details = `{"error_code":"thread_unsupported_request","unsupported":["thread"]}`
@@ -203,8 +204,8 @@ func readMessagesTools(v gjson.Result, q *request) error {
 	return nil
 }
 
-// maxContentDepth is how deep contents lie within each other: a message has a
-// result, which has a document, which has text.
+// maxContentDepth is the nesting depth of contents: a message has a result, which
+// has a document, which has text.
 const maxContentDepth = 8
 
 // messagesContent reads a content: a text, or an array of blocks.
@@ -255,8 +256,8 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 			// The tool search of Claude Code: the tools themselves are in tools.
 			b.text = "Tool found: " + str(p.Get("tool_name"))
 		case "compaction":
-			// A summary that stands for everything before it, which the
-			// vendor no longer reads.
+			// A summary that replaces everything before it, which the vendor no
+			// longer reads.
 			if b.text = textOrParts(p.Get("content")); b.text == "" {
 				ok = false
 				if p.Get("encrypted_content").Exists() {

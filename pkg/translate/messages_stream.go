@@ -151,7 +151,7 @@ func (s *messagesSource) start(index int, c gjson.Result, to sink) {
 		to.event(&event{kind: evRedacted, block: index, sig: str(c.Get("data")), issuer: s.opt.issuer(Messages)})
 	case "tool_use":
 		if madeByCode(c) {
-			return // its pieces are of an ignored block
+			return // the pieces of the block are ignored
 		}
 		name := str(c.Get("name"))
 		if name == formatTool {

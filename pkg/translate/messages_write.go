@@ -256,8 +256,8 @@ func writeMessagesMessages(q *request, d *doc, opt *Options, lead int, marks *in
 	return nil
 }
 
-// turnOf returns the messages at the front that are one turn: of the model, or
-// of everybody else.
+// turnOf returns the leading messages of one turn: of the model, or of the user
+// and the system.
 func turnOf(list []message) []message {
 	for n := range list {
 		if (list[n].role == assistant) != (list[0].role == assistant) {

@@ -34,7 +34,7 @@ const (
 type block struct {
 	kind     blockKind
 	custom   bool // a call of a custom tool
-	old      bool // a call in the form that chat had first, function_call
+	old      bool // a call in the old form, function_call
 	built    builtin
 	failed   bool // the tool reported an error
 	redacted bool // a thinking block without text
@@ -61,9 +61,9 @@ type block struct {
 // citation is a source of a text.
 type citation struct {
 	url, title string
-	quote      string // what the source says
-	// start and end are where it is cited: code points of the block's text.
-	// Zero both: not known.
+	quote      string // cited text of the source
+	// start and end are code point offsets in the block's text; both are zero if
+	// not known.
 	start, end int
 }
 
@@ -99,7 +99,7 @@ type toolChoice struct {
 	space   string // namespace of the tool
 	custom  bool
 	built   builtin
-	allowed []string // only these tools may be called: names, namespaces, or what identity gives
+	allowed []string // only these tools may be called: names, namespaces, or results of identity
 }
 
 type formatKind uint8
@@ -154,14 +154,14 @@ type request struct {
 	verbosity                   string
 	metadata                    string // raw JSON
 	user, tier, cacheKey, store string
-	endUser                     string // user, where safety_identifier was given beside it
+	endUser                     string // user, if safety_identifier was given too
 	cache                       string // cache control of the whole prompt
 
 	dropped []string
 	depth   int               // of the content that is read
 	schemas int               // bytes of schemas read, see maxSchemas
 	names   map[string]string // of tools by call id, see toolName
-	old     bool              // the client offers functions, as chat had them before tools
+	old     bool              // the client sent functions, the old form of tools
 	oldIDs  map[string]int    // how often each was called
 	shells  map[string]string // call ids of local_shell calls, by item id
 }
@@ -237,7 +237,7 @@ func (q *request) dropEffort() {
 
 func (q *request) dropField(f field) {
 	if f == fieldParallel && q.old {
-		return // nobody asked for it
+		return // the client did not set it
 	}
 	q.drop(fieldNames[f][q.from])
 }
@@ -365,7 +365,7 @@ const (
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite, Reasoning int64
 	Known                                           bool // the upstream told
-	last                                            bool // Output is the final figure, whatever was told before
+	last                                            bool // Output is the final figure and replaces earlier ones
 }
 
 // answer is a whole answer.
@@ -432,7 +432,7 @@ type event struct {
 	custom  bool
 	built   builtin
 	old     bool // see block
-	block   int  // tells tool calls apart
+	block   int  // distinguishes tool calls
 	text    string
 	id      string // also the model of evStart in name
 	name    string

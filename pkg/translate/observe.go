@@ -210,8 +210,8 @@ func (o *Observer) chat(data []byte) {
 	}
 }
 
-// going reports whether a chunk ends as most do: the answer goes on. It may
-// miss some, which finish looks at.
+// going reports whether a chunk ends like most: without a finish reason. If it
+// returns false, finish decides.
 func going(data []byte) bool {
 	data = bytes.TrimSuffix(data, []byte(`,"usage":null}`))
 	return bytes.HasSuffix(bytes.TrimRight(data, "}]"), []byte(`"finish_reason":null`))
@@ -220,7 +220,7 @@ func going(data []byte) bool {
 var reasonName = []byte(`"finish_reason"`)
 
 // finish looks for a finish reason in a chunk, and for text after one: a stream
-// of several choices is over with the last.
+// of several choices ends with the last.
 func (o *Observer) finish(data []byte) {
 	at := bytes.Index(data, reasonName)
 	if at < 0 {
@@ -282,7 +282,8 @@ func (o *Observer) mark(kind string, data []byte) {
 }
 
 // End gives what the client still has to be told: nothing after a proper end,
-// the terminator where it alone is missing, else the failure in its dialect. An event that was cut off is closed first.
+// the terminator if only that is missing, else the failure in its dialect. An
+// event that was cut off is closed first.
 func (o *Observer) End(cause error) []byte {
 	if !errors.Is(cause, stream.ErrClient) && len(o.line) > 0 && !o.long && o.whole(o.line) {
 		o.ended(o.line)
@@ -311,7 +312,7 @@ func (o *Observer) End(cause error) []byte {
 		out = append(out, "\n\n"...)
 	}
 	if cause == nil && o.stopped && o.failure == nil {
-		// All was said; what ends the stream is missing.
+		// Only the terminator is missing.
 		const done = "data: [DONE]"
 		switch {
 		case o.dialect == Chat && len(o.line) > 0 && bytes.HasPrefix([]byte(done), o.line):

@@ -9,15 +9,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxPieces is the most pieces of a request or answer that is translated. A
-// piece is an element of an array: a message, an item, a content part, a tool,
-// a stop sequence. Each costs a few hundred bytes of the middle form however
-// short it is, so that memory is bounded by 8 times the body and 16 MiB. A
-// conversation that fills a context of a million tokens has a tenth of that.
+// maxPieces is the maximum number of pieces of a translated request or answer. A
+// piece is an element of an array: a message, an item, a content part, a tool, a
+// stop sequence. Each takes a few hundred bytes of the middle form however short
+// it is; the limit keeps memory below 8 times the body plus 16 MiB. A conversation
+// that fills a context of a million tokens has a tenth of it.
 const maxPieces = 24_000
 
-// opaque are the members whose values travel as raw JSON: what they hold costs
-// its length and no more. At the top level the names mean other things.
+// opaque are the members whose values pass as raw JSON and cost only their length.
+// At the top level the names have other meanings.
 var opaque = [...]string{"input", "input_schema", "parameters", "schema", "arguments", "args", "logprobs", "logprobsResult"}
 
 // scan reports whether body is one JSON value, strictly, and counts its pieces.
@@ -57,18 +57,17 @@ func isOpaque(c *fields.Cursor) bool {
 	return false
 }
 
-// tooManyPieces is the refusal of a request before it is translated.
+// tooManyPieces returns the refusal of a request that is not translated.
 func tooManyPieces(pieces int) *apierr.Error {
 	return apierr.New(413, "request_too_large",
 		"The conversation has %d messages, content parts and tools. At most %d can be translated for this model's provider.", pieces, maxPieces)
 }
 
-// many is how long a list must get before room counts its elements.
+// many is the length of a list from which room counts the array's elements.
 const many = 16
 
-// room returns list with room for as many elements as the array has that it is
-// made of, once there turn out to be many: a list that only grows by appending
-// is copied about five times.
+// room returns list with the capacity for all elements of array once it has many:
+// a list that grows by append alone is copied about five times.
 func room[T any](list []T, array gjson.Result) []T {
 	if len(list) != many || cap(list) >= 2*many {
 		return list
@@ -82,8 +81,8 @@ func room[T any](list []T, array gjson.Result) []T {
 	return append(make([]T, 0, max(n, 2*many)), list...)
 }
 
-// grow returns list with room for one more element. Where there is none it has
-// twice as much as before, four times as much if it is long, but at most most.
+// grow returns list with the capacity for another element. If there is none, the
+// capacity doubles, or quadruples for a long list, up to most.
 func grow[T any](list []T, most int) []T {
 	n := len(list)
 	if n < cap(list) {
@@ -96,15 +95,15 @@ func grow[T any](list []T, most int) []T {
 	return append(make([]T, 0, max(min(room, most), n+1)), list...)
 }
 
-// record is an object whose members are found without reading all of it for
-// each, where it is long.
+// record is an object that is read only once if it is long, however many members
+// are looked up.
 type record struct {
 	gjson.Result
 	names   []string
 	members []gjson.Result
 }
 
-// longRecord is from how many bytes on an object is read once for all members.
+// longRecord is the size from which an object is read once, in bytes.
 const longRecord = 64 << 10
 
 func recordOf(v gjson.Result) record {
@@ -117,7 +116,7 @@ func recordOf(v gjson.Result) record {
 		return len(r.names) < many
 	})
 	if len(r.names) == many {
-		r.names = nil // too many to look through
+		r.names = nil // too many for a linear search
 	}
 	return r
 }
@@ -135,19 +134,19 @@ func (r record) Get(path string) gjson.Result {
 	return gjson.Result{}
 }
 
-// Work between two pauses: bytes, of which each piece counts for some.
+// Work between two pauses, in bytes, and the bytes that each piece counts for.
 const (
 	maxWork   = 1 << 20
 	pieceWork = 512
 )
 
-// pacer lets other calls of the isolate run in a long translation.
+// pacer lets other calls of the isolate run during a long translation.
 type pacer struct {
 	pause func() // nil never pauses
 	work  int
 }
 
-// did counts n bytes of work. On nil it does nothing.
+// did counts n bytes of work. A nil pacer does nothing.
 func (p *pacer) did(n int) {
 	if p == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Refusals is a set of things that a chat server has refused by name. Such a
-// server gets the older form of them, or for max_tokens the newer one.
+// Refusals is a set of fields and roles that a chat server has refused by name.
+// It gets their older form, or for max_tokens the newer one.
 type Refusals uint8
 
 // The members of a set.
@@ -43,7 +43,7 @@ func (r Refusals) Names() (names []string) {
 	return names
 }
 
-// over returns v as it is for a server with these refusals.
+// over returns v adapted to a server with these refusals.
 func (r Refusals) over(v *Deviations) *Deviations {
 	c := *v
 	if r&RefusesMaxCompletionTokens != 0 {
@@ -60,10 +60,10 @@ func (r Refusals) over(v *Deviations) *Deviations {
 	return &c
 }
 
-// Refused returns what a chat server refuses in a 4xx answer to a chat request
-// that was sent: by the error's param and code, by the entries of a pydantic
-// error list, or by a text of package vendortext. At most one thing is returned;
-// a server that refuses several says so again.
+// Refused returns the refusal in a chat server's 4xx answer to the request sent:
+// by the error's param and code, by the entries of a pydantic error list, or by a
+// text of package vendortext. It returns at most one; a server that refuses
+// several returns another error.
 func Refused(sent []byte, status int, code, param, message string, raw []byte) Refusals {
 	if status != 400 && status != 422 {
 		return 0

@@ -33,7 +33,7 @@ func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	return true
 }
 
-// responsesItem appends what an item of the output holds.
+// responsesItem appends the blocks of an output item.
 func responsesItem(blocks []block, v gjson.Result, opt *Options) []block {
 	switch str(v.Get("type")) {
 	case "message":
@@ -298,7 +298,8 @@ func writeImageItem(d *doc, id, uri, status string) {
 	d.close('}')
 }
 
-// callPrefix is how the item ids of a kind of call begin. OpenAI refuses others.
+// callPrefix returns the prefix of the item ids of a kind of call. OpenAI refuses
+// others.
 func callPrefix(call *event) string {
 	switch {
 	case call.built == builtinShell:

@@ -180,7 +180,7 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 		q.add(user, b)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		b := block{kind: toolResultBlock, id: str(v.Get("call_id")), custom: kind[0] == 'c'}
-		if b.id == "" && kind[0] == 'l' { // it may name the call's item instead
+		if b.id == "" && kind[0] == 'l' { // it may have the id of the call's item instead
 			if b.id = str(v.Get("id")); q.shells[b.id] != "" {
 				b.id = q.shells[b.id]
 			}
@@ -205,12 +205,12 @@ func readResponsesItem(at string, v gjson.Result, q *request) error {
 		q.add(assistant, b)
 	case "tool_search_call":
 		id := str(v.Get("call_id"))
-		if id == "" { // the vendor's own search, with nothing to answer
+		if id == "" { // the vendor's own search, which needs no result
 			q.drop("input." + kind)
 			return nil
 		}
 		q.add(assistant, block{kind: toolUseBlock, built: builtinSearch, id: id, name: builtinNames[builtinSearch], args: rawOf(v.Get("arguments"))})
-	case "additional_tools", "tool_search_output": // tools that the conversation came by
+	case "additional_tools", "tool_search_output": // tools that were added during the conversation
 		at := len(q.tools)
 		if list := v.Get("tools"); list.IsArray() {
 			if err := readResponsesTools(list, q); err != nil {
@@ -272,7 +272,7 @@ func readResponsesTools(v gjson.Result, q *request) error {
 		case kind == "namespace":
 			readNamespace(t, q)
 		case kind == builtinNames[builtinShell]:
-			q.tools = append(q.tools, tool{name: kind, built: builtinShell, description: "Runs a command in a shell on the user's machine and gives its output.", schema: shellSchema})
+			q.tools = append(q.tools, tool{name: kind, built: builtinShell, description: "Runs a shell command on the user's machine and returns its output.", schema: shellSchema})
 		case kind == builtinNames[builtinCommands]:
 			f, ok := commandsTool(t)
 			if !ok {

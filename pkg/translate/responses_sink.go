@@ -303,7 +303,7 @@ func (s *responsesSink) event(e *event) {
 		}
 		s.added(evTool)
 	case evArgs:
-		if s.call.built != 0 { // it is told whole
+		if s.call.built != 0 { // the item is sent whole
 			s.text = append(s.text, e.text...)
 			return
 		}

@@ -153,7 +153,7 @@ func writeResponsesUser(d *doc, m *message) error {
 	return nil
 }
 
-// withoutResults returns the blocks that are no results of tools.
+// withoutResults returns the blocks that are not tool results.
 func withoutResults(blocks []block) []block {
 	return pick(blocks, func(b *block) bool { return b.kind != toolResultBlock })
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// restore gives the calls of an answer back the names and kinds that the client
-// knows.
+// restore replaces the names and kinds of an answer's calls with those of the
+// client's request.
 func (t *Tools) restore(a *answer) {
 	if !t.Changed() {
 		return
@@ -34,7 +34,7 @@ func (t *Tools) restore(a *answer) {
 	}
 }
 
-// restorer does so for the events of a stream.
+// restorer does the same for the events of a stream.
 type restorer struct {
 	next  sink
 	tools *Tools
@@ -104,23 +104,23 @@ func (r *restorer) args(block int, text []byte) {
 	}
 }
 
-// end gives what is left of a call's input.
+// end passes on the rest of a call's input.
 func (r *restorer) end(block int) {
 	if in := r.calls[block]; in != nil {
 		r.args(block, in.end())
 	}
 }
 
-// freeform takes the text out of the arguments of a function that stands for a
-// custom tool, {"input":"…"}, as they come in pieces. What models write instead
-// is taken as well: another member, the bare text, or a string.
+// freeform extracts the text from the arguments of a function that replaces a
+// custom tool, {"input":"…"}, which arrive in pieces. It accepts what models write
+// instead: another member, the bare text, or a string.
 type freeform struct {
 	state uint8
 	out   []byte
 	seen  []byte // all of the arguments, until the text begins
 	name  []byte
-	held  []byte // a begun escape
-	depth int    // of a value that is passed over
+	held  []byte // an incomplete escape
+	depth int    // of a value that is skipped
 	quote bool   // within a string of it
 	slash bool
 	done  bool // end was called
@@ -134,15 +134,15 @@ const (
 	ffValue
 	ffSkip
 	ffText
-	ffBare // arguments that are no JSON
+	ffBare // the arguments are not JSON
 	ffWhole
 )
 
-// whole reports whether the text has come to its end.
+// whole reports whether the text is complete.
 func (f *freeform) whole() bool { return f.state == ffWhole }
 
-// add takes the next piece of the arguments and gives the text in it, escaped.
-// It is valid until the next call.
+// add reads the next piece of the arguments and returns the text in it, escaped.
+// The result is valid until the next call.
 func (f *freeform) add(piece string) []byte {
 	f.out = f.out[:0]
 	if f.state < ffText {
@@ -222,7 +222,7 @@ func (f *freeform) byte(c byte) {
 	}
 }
 
-// text takes a byte of the string that is the text. It is escaped already.
+// text reads a byte of the text's JSON string, which is escaped already.
 func (f *freeform) text(c byte) {
 	switch n := len(f.held); {
 	case n == 0 && c == '"':
@@ -233,7 +233,7 @@ func (f *freeform) text(c byte) {
 		f.out = append(f.out, escape(string(rune(c)))...)
 	case n == 0:
 		f.out = append(f.out, c)
-	case n == 6 && c == '\\': // the second half may follow
+	case n == 6 && c == '\\': // the second half of a pair may follow
 		f.held = append(f.held, c)
 	case n%6 == 1:
 		f.escape(c)
@@ -247,26 +247,26 @@ func (f *freeform) text(c byte) {
 	}
 }
 
-// escape takes the byte after a backslash.
+// escape reads the byte after a backslash.
 func (f *freeform) escape(c byte) {
 	if c == 'u' {
 		f.held = append(f.held, c)
 		return
 	}
 	if len(f.held) > 6 {
-		f.out = append(f.out, `\ufffd`...) // the half before it stands alone
+		f.out = append(f.out, `\ufffd`...) // the surrogate before it is unpaired
 	}
 	f.held = f.held[:0]
 	switch c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		f.out = append(f.out, '\\', c)
 	default:
-		f.out = append(f.out, `\\`...) // no escape: what is meant is a backslash
+		f.out = append(f.out, `\\`...) // not an escape: a literal backslash
 		f.text(c)
 	}
 }
 
-// unit takes a whole \uXXXX, or a second one.
+// unit reads a complete \uXXXX, or the second of a pair.
 func (f *freeform) unit() {
 	r := func(at int) (n rune) {
 		for _, c := range f.held[at+2 : at+6] {
@@ -298,7 +298,7 @@ func (f *freeform) unit() {
 	}
 }
 
-// lone gives up what is held: half a character, or an escape that is none.
+// lone replaces what is held: an unpaired surrogate, or an invalid escape.
 func (f *freeform) lone() {
 	f.out = append(f.out, `\ufffd`...)
 	f.held = f.held[:0]
@@ -308,7 +308,7 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// end gives the text of arguments that had none in its place.
+// end returns the text of arguments without a string member "input".
 func (f *freeform) end() []byte {
 	f.out = f.out[:0]
 	if f.done || f.state >= ffText {
@@ -319,8 +319,8 @@ func (f *freeform) end() []byte {
 	return append(f.out, escape(otherInput(string(f.seen)))...)
 }
 
-// otherInput reads arguments without a string "input". Arguments that were cut
-// off before the text began have none.
+// otherInput returns the text of arguments without a string "input", "" if they
+// were cut off before it.
 func otherInput(args string) string {
 	args, ok := object(args)
 	if !ok {

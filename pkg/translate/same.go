@@ -76,8 +76,8 @@ func (p *patch) drop(name string) {
 	}
 }
 
-// only leaves the named members, in one pass, and takes what is refused out of
-// the schemas.
+// only keeps the named members, in one pass, and removes refused members of the
+// schemas.
 func (p *patch) only(names []string) {
 	if p.err != nil {
 		return
@@ -188,7 +188,7 @@ func (p *patch) allowedTools() {
 	}
 }
 
-// refused puts what the server has refused by name into its older form.
+// refused replaces what the server has refused by name with its older form.
 func (p *patch) refused(r Refusals) {
 	if r&RefusesMaxCompletionTokens != 0 && p.has("max_completion_tokens") {
 		p.rename("max_completion_tokens", maxTokensName)
@@ -213,7 +213,7 @@ func (p *patch) refused(r Refusals) {
 	}
 }
 
-// shortUser gives hashes in place of ids over the limit.
+// shortUser replaces user ids over the limit with hashes.
 func (p *patch) shortUser(limit int) {
 	for _, name := range [...]string{"user", "safety_identifier"} {
 		id := str(gjson.GetBytes(p.body, name))
@@ -256,7 +256,7 @@ func (p *patch) effort(v *Deviations) {
 			if !p.has(k.Str) {
 				p.set(k.Str, x.Raw)
 			} else if k.Str == "reasoning" {
-				p.note("reasoning_effort") // the client said it twice
+				p.note("reasoning_effort") // the client has set both
 			}
 			return true
 		})
@@ -391,7 +391,7 @@ func (p *patch) note(name string) {
 	p.dropped = append(p.dropped, name)
 }
 
-// messages makes a body fit for Claude that other providers have written in.
+// messages removes from a body for Claude what other providers have added.
 func (p *patch) messages(opt *Options) {
 	if v := opt.deviations().Anthropic; v != "" {
 		p.del("model")
@@ -408,12 +408,12 @@ func (p *patch) messages(opt *Options) {
 	p.budgetThinking()
 }
 
-// maxTail is how far from its end a body is searched for the last result of a
-// tool: a long one without any costs no more.
+// maxTail is how many bytes at the end of a body are searched for the last tool
+// result, so that a long body without one costs no more.
 const maxTail = 1 << 20
 
-// foreignResult reports whether the last result of a tool answers a call that
-// was not Claude's. No other body of an ordinary client is looked at twice.
+// foreignResult reports whether the last tool result answers a call of another
+// provider. No other body of an ordinary client is parsed a second time.
 func foreignResult(body []byte) bool {
 	name := []byte(`"tool_use_id"`)
 	body = body[max(0, len(body)-maxTail):]
@@ -425,9 +425,9 @@ func foreignResult(body []byte) bool {
 	return len(id) > 0 && !bytes.HasPrefix(id, []byte(`"toolu_`))
 }
 
-// budgetThinking switches a thinking budget off where the running turn has
-// called tools at another provider: Claude would want the thought that led to
-// them, and refuses the request. Adaptive thinking does without.
+// budgetThinking disables a thinking budget if the current turn has called tools
+// at another provider: Claude refuses the request without its own thinking before
+// these calls. Adaptive thinking does not require it.
 func (p *patch) budgetThinking() {
 	if p.err != nil || gjson.GetBytes(p.body, "thinking.type").Str != "enabled" {
 		return
@@ -465,7 +465,7 @@ func (p *patch) budgetThinking() {
 	}
 	p.set("thinking", `{"type":"disabled"}`)
 	p.note("thinking")
-	// Keeping thoughts is refused without thinking.
+	// Without thinking Claude refuses clear_thinking edits.
 	edits := gjson.GetBytes(p.body, "context_management.edits")
 	if !edits.IsArray() || !strings.Contains(edits.Raw, `"clear_thinking`) {
 		return
@@ -479,7 +479,7 @@ func (p *patch) budgetThinking() {
 	p.note("context_management.edits")
 }
 
-// foreignThoughts takes out what only other providers can read.
+// foreignThoughts removes what only other providers can read.
 func (p *patch) foreignThoughts(own string) {
 	p.each("messages", func(m gjson.Result) (string, bool) {
 		content := m.Get("content")
@@ -523,7 +523,7 @@ func (p *patch) foreignThoughts(own string) {
 	})
 }
 
-// ownCitations takes the sources out of a text that another provider has found.
+// ownCitations returns a block without the citations of other providers.
 func (p *patch) ownCitations(b gjson.Result) string {
 	if !strings.Contains(b.Raw, `"`+wrapMark) || str(b.Get("type")) != "text" {
 		return b.Raw

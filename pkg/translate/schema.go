@@ -19,8 +19,8 @@ func (q *request) closed(at, schema string) string {
 	return string(d.b)
 }
 
-// maxSchemas is how many bytes of schemas are read for rewriting, where those of
-// an inner schema count once for each schema that it is in. Real ones come to a
+// maxSchemas limits the bytes of schemas that are read for rewriting. Those of an
+// inner schema count once for each schema that contains it. Real requests have a
 // tenth of it.
 const maxSchemas = 32 << 20
 
@@ -30,9 +30,9 @@ func (q *request) read(schema gjson.Result) {
 	q.did(3 * len(schema.Raw))
 }
 
-// describedSchema returns the schema of the answer with the name and the
-// description that OpenAI's dialects have beside it, as its title and
-// description: the others have no place of their own for them.
+// describedSchema returns the schema of the answer with the format's name and
+// description, for which only OpenAI's dialects have fields, as its title and
+// description.
 func (q *request) describedSchema() string {
 	f := &q.format
 	if f.name == "" && f.description == "" {

@@ -2,12 +2,12 @@ package translate
 
 import "strings"
 
-// schemaMark names the version of JSON Schema, which Gemini refuses to hear.
+// schemaMark names the version of JSON Schema. Gemini refuses it.
 const schemaMark = `"$schema"`
 
-// withoutMarks returns JSON without the $schema of the schemas in it. A
-// property of that name stays, as do values that are no schemas (defaults,
-// examples). It takes time in proportion to its input, however deep that is.
+// withoutMarks returns JSON without the $schema members of its schemas. Properties
+// of that name stay, as do values that are not schemas (defaults, examples). It
+// takes linear time, however deep the input is.
 func withoutMarks(raw string) string {
 	if !strings.Contains(raw, schemaMark) {
 		return raw
@@ -17,7 +17,7 @@ func withoutMarks(raw string) string {
 	type level struct {
 		object bool
 		names  bool // the members' names are the client's own
-		data   bool // no schema
+		data   bool // not a schema
 		key    bool // a name comes next
 	}
 	var open []level

@@ -32,7 +32,7 @@ const (
 type pending struct {
 	start event // evTool, or the kind of a text
 	tool  bool
-	whole bool // it was told that nothing follows
+	whole bool // evClose came: nothing follows
 	text  []byte
 }
 
@@ -90,8 +90,8 @@ func (s *sequencer) event(e *event) {
 	}
 }
 
-// close ends a block of which the upstream has told all. While others wait a
-// text ends with what comes next, and a call when its turn comes.
+// close ends a block that the upstream has completed. While other blocks wait, a
+// text ends with the next event, and a call when it is its turn.
 func (s *sequencer) close(block int) {
 	if s.isOpen && s.open.tool && s.open.start.block != block {
 		for i := range s.waiting {

@@ -3,17 +3,17 @@ package translate
 import "github.com/tidwall/gjson"
 
 // Settings holds the settings of a Responses request, which every event with a
-// response in it repeats. Request fills it in.
+// response repeats. Request fills it in.
 type Settings struct{ raw string }
 
-// maxSettings is how many bytes of settings are kept for the time of a stream.
-// Of more, the tools, the instructions and all long members are not repeated.
+// maxSettings is how many bytes of settings are kept during a stream. If there are
+// more, the tools, the instructions and all long members are not repeated.
 const maxSettings = 256 << 10
 
 // setting is a member of a Response that repeats one of the request.
 type setting struct {
 	name   string
-	absent string // what stands for one that was not given; empty leaves it out
+	absent string // the value if it was not given; empty omits it
 }
 
 var repeated = [...]setting{
@@ -70,7 +70,8 @@ func (a *asked) write(d *doc) {
 	}
 }
 
-// withMembers adds the members that an object lacks: names and values by turns.
+// withMembers adds the members that an object lacks, given as alternating names
+// and values.
 func withMembers(raw string, members ...string) string {
 	v := gjson.Parse(raw)
 	if !v.IsObject() {
@@ -92,7 +93,7 @@ func withMembers(raw string, members ...string) string {
 	return string(d.b)
 }
 
-// defaults are the settings of a request that gives none.
+// defaults are the settings of a request without any.
 var defaults = func() string {
 	var d doc
 	(&asked{}).write(&d)

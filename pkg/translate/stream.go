@@ -104,7 +104,7 @@ func Stream(from, to Dialect, opt Options) *Translator {
 	return t
 }
 
-// restore undoes in the answer what was done to the tools of the request.
+// restore adds the restorer if the tools of the request were changed.
 func (t *Translator) restore(tools *Tools) {
 	if tools.Changed() {
 		t.next = &restorer{next: t.next, tools: tools, meter: &t.meter}

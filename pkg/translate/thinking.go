@@ -66,9 +66,9 @@ type claude struct {
 	maxOutput                                int64
 }
 
-// unlimited is the max_tokens of a request that has none: the most that the
-// model gives, so that no answer is cut short. Every Claude of today gives
-// 32,000; of other vendors' models nothing is known.
+// unlimited returns the max_tokens for a request without one: the maximum output
+// of the model, so that no answer is cut off. Every current Claude supports
+// 32,000; for other vendors' models the maximum is unknown.
 func (c *claude) unlimited() int64 {
 	switch {
 	case c.maxOutput > 0:
@@ -106,9 +106,9 @@ var claudes = [...]claude{
 // know the oldest form of everything.
 var otherClaude = claude{budget: true, disabled: true, sampling: true, forced: true}
 
-// anyClaude is a Claude whose name tells no version, as servers of other
-// people call theirs: it gets what most generations take. A temperature is
-// passed on, since a server that refuses one says so.
+// anyClaude is a Claude without a version in its name, as on compatible servers.
+// It gets what most generations support. A temperature is passed on, since a
+// server that does not support it returns an error.
 var anyClaude = claude{
 	adaptive: true, disabled: true, effort: true, sampling: true, oneSampling: true, forced: true, schema: true,
 }
@@ -358,8 +358,8 @@ func openaiReasons(id string) bool {
 	return false
 }
 
-// openaiNames reports whether an id is a name that OpenAI gives its hosted
-// models. Its open models (gpt-oss) run on other servers, by their rules.
+// openaiNames reports whether an id is that of a model hosted by OpenAI. Its open
+// models (gpt-oss) run on other servers, with their rules.
 func openaiNames(id string) bool {
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[i+1:]

@@ -11,29 +11,28 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Tools is what the tools of a request are at the upstream, where that is not
-// what they are to the client: names that are too long or stand in a
-// namespace, and custom tools where there are only functions. Request fills it
-// in; Response, Stream, Collect and Replay undo it.
+// Tools maps the upstream's tools to the client's where they differ: names that
+// are too long or in a namespace, and custom tools that became functions. Request
+// fills it in; Response, Stream, Collect and Replay restore the client's tools.
 type Tools struct {
 	sent map[string]callee // by the name at the upstream
-	old  bool              // the client knows function_call instead of tool_calls
+	old  bool              // the client uses function_call instead of tool_calls
 }
 
-// callee is a tool as the client knows it.
+// callee is a tool of the client.
 type callee struct {
 	name, space string
 	custom      bool
 	built       builtin
-	wrapped     bool // the upstream has a function of one string in its place
+	wrapped     bool // the upstream has a function with one string instead
 }
 
 // Changed reports whether calls in an answer must be changed for the client,
 // even one of the client's own dialect.
 func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.old) }
 
-// builtin is a tool of Responses that the client runs, and that has items of
-// its own. Its calls have the arguments of the function that stands for it.
+// builtin is a tool of Responses that the client runs and that has its own item
+// types. Its calls have the arguments of the function that replaces it.
 type builtin uint8
 
 const (
@@ -83,8 +82,8 @@ const patchAbout = `Creates, updates or deletes one file. The diff of create_fil
 const inputSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},` +
 	`"required":["input"],"additionalProperties":false}`
 
-// namer gives each tool a name that the upstream takes: the same for the same
-// tool in every request, and no two tools of a request the same.
+// namer chooses a name that the upstream accepts for each tool: stable across
+// requests, and unique within a request.
 type namer struct {
 	limit  int
 	letter bool // a name begins with a letter or an underscore
@@ -101,7 +100,7 @@ func newNamer(to Dialect) *namer {
 	return n
 }
 
-// identity tells tools apart; no name has a NUL in it that means anything.
+// identity returns a unique key of a tool. Names do not contain NUL.
 func identity(space, name string, built builtin) string {
 	if built != 0 {
 		return "\x00" + builtinNames[built]
@@ -112,7 +111,7 @@ func identity(space, name string, built builtin) string {
 	return space + "\x00" + name
 }
 
-// fits reports whether the upstream takes a name as it is.
+// fits reports whether the upstream accepts a name.
 func (n *namer) fits(name string) bool {
 	if len(name) > n.limit || n.letter && name != "" && !letter(name[0]) && name[0] != '_' {
 		return false
@@ -127,19 +126,19 @@ func (n *namer) fits(name string) bool {
 
 func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' || c == '_' || c == '-' }
 
-// reserve keeps the name of a tool that needs no other.
+// reserve registers a tool that keeps its name.
 func (n *namer) reserve(name string) {
 	n.taken[name], n.names[name] = true, name
 }
 
-// name gives the name of a tool at the upstream.
+// name returns the name of a tool at the upstream.
 func (n *namer) name(space, name string, built builtin) string {
 	id := identity(space, name, built)
 	if got, ok := n.names[id]; ok {
 		return got
 	}
 	if got := n.bare[id]; got != "" {
-		return got // a call that lacks its namespace
+		return got // a call without its namespace
 	}
 	want := name
 	if id != name && built == 0 {
@@ -161,8 +160,8 @@ func (n *namer) name(space, name string, built builtin) string {
 	return want
 }
 
-// shorten puts a hash of the tool's identity into a name, of which the end tells
-// the model most.
+// shorten inserts a hash of the tool's identity into a name, and keeps its end,
+// which is the most descriptive part.
 func (n *namer) shorten(name, id string) string {
 	const hashed, head = 9, 22
 	b := make([]byte, 0, len(name)+1)
@@ -187,14 +186,14 @@ func (n *namer) shorten(name, id string) string {
 	}
 }
 
-// digest is a text's SHA-256 in hexadecimal digits.
+// digest returns the SHA-256 of a text in hexadecimal.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
 }
 
-// nameTools gives the tools of a request, their calls and results the names and
-// the kinds that the upstream knows, and notes in the options how to undo it.
+// nameTools replaces the names and kinds of a request's tools, calls and results
+// with those that the upstream supports, and stores the mapping in the options.
 func (q *request) nameTools(to Dialect, opt *Options) {
 	functions := to != Responses && (to != Chat || !opt.deviations().Custom)
 	if opt.Tools == nil {
@@ -222,7 +221,7 @@ func (q *request) nameTools(to Dialect, opt *Options) {
 	for _, v := range q.tools {
 		id := identity(v.space, v.name, v.built)
 		if seen[id] {
-			continue // an upstream refuses two of a name
+			continue // upstreams refuse duplicate names
 		}
 		seen[id] = true
 		c := callee{name: strings.Clone(v.name), custom: v.custom != "", built: v.built}
@@ -266,7 +265,7 @@ func (t *Tools) note(sent string, c callee) {
 	t.sent[sent] = c
 }
 
-// fitTools reports whether the upstream takes all tools as they are.
+// fitTools reports whether the upstream supports all tools unchanged.
 func (q *request) fitTools(n *namer, functions bool) bool {
 	for i := range q.tools {
 		t := &q.tools[i]
@@ -288,7 +287,7 @@ func (q *request) fitTools(n *namer, functions bool) bool {
 	return true
 }
 
-// nameCalls names calls and results as their tools are named.
+// nameCalls renames calls and results like their tools.
 func (q *request) nameCalls(blocks []block, n *namer, functions bool) {
 	for i := range blocks {
 		b := &blocks[i]
@@ -307,18 +306,18 @@ func (q *request) nameCalls(blocks []block, n *namer, functions bool) {
 	}
 }
 
-// wrapInput gives the arguments of the function that stands for a custom tool.
+// wrapInput returns the arguments of the function that replaces a custom tool.
 func wrapInput(text string) string { return `{"input":` + quoted(text) + `}` }
 
-// wrap makes a function of a custom tool. What its input must look like can
-// only be told in words.
+// wrap turns a custom tool into a function. The format of its input becomes text
+// in the description.
 func (t *tool) wrap() {
 	f := gjson.Get(t.custom, "format")
 	text := t.description
 	if text != "" {
 		text += "\n\n"
 	}
-	text += "Whatever is said of its format, this tool is called as a function: put the complete text of the input in the string \"input\"."
+	text += "Call this tool as a function, whatever format is described above: put the complete input text in the string \"input\"."
 	if def := str(f.Get("definition")); str(f.Get("type")) == "grammar" && def != "" {
 		kind := "Lark grammar"
 		if str(f.Get("syntax")) == "regex" {
@@ -480,8 +479,8 @@ func builtinOutput(v gjson.Result) block {
 	return b
 }
 
-// foundTools tells the model what its search came to; how to call the tools
-// stands in the request.
+// foundTools returns the result of a tool search for the model. The request
+// contains the definitions of the tools.
 func foundTools(list []tool) string {
 	if len(list) == 0 {
 		return "No tools were found."
@@ -498,8 +497,8 @@ func foundTools(list []tool) string {
 	return b.String()
 }
 
-// readNamespace reads {name, description, tools}. What is said of them all
-// stands before the first one's own description.
+// readNamespace reads {name, description, tools}. The namespace's description
+// becomes a part of the first tool's.
 func readNamespace(v gjson.Result, q *request) {
 	name, about := str(v.Get("name")), str(v.Get("description"))
 	forEach(v.Get("tools"), func(_, v gjson.Result) bool {
@@ -524,12 +523,12 @@ func readNamespace(v gjson.Result, q *request) {
 	})
 }
 
-// UserLimit returns the most characters of a user's id that a provider takes in
-// requests of OpenAI's form.
+// UserLimit returns a provider's limit for a user's id in OpenAI's dialects, in
+// characters.
 func UserLimit(provider string) int { return userLimit(Chat, DeviationsOf(provider)) }
 
-// ShortUser returns a stable hash in place of a user's id over the limit. No
-// vendor reads more from it than that it is the same for the same user.
+// ShortUser returns a user's id, or a stable hash of one over the limit. Vendors
+// only compare it.
 func ShortUser(id string, limit int) string {
 	if len(id) <= limit || utf8.RuneCountInString(id) <= limit {
 		return id
@@ -537,7 +536,7 @@ func ShortUser(id string, limit int) string {
 	return "user_" + digest(id)[:32]
 }
 
-// userLimit is the most characters of a user's id that the upstream takes.
+// userLimit returns the upstream's limit for a user's id, in characters.
 func userLimit(to Dialect, v *Deviations) int {
 	switch {
 	case to == Messages:
@@ -548,8 +547,8 @@ func userLimit(to Dialect, v *Deviations) int {
 	return 128
 }
 
-// customTools makes functions of the custom tools in a chat request for an
-// upstream of the same dialect that knows only functions.
+// customTools turns the custom tools of a chat request into functions, for an
+// upstream of the same dialect that supports only these.
 func (p *patch) customTools(t *Tools) {
 	p.each("tools", func(v gjson.Result) (string, bool) {
 		if str(v.Get("type")) != "custom" {
@@ -592,7 +591,7 @@ func (p *patch) customTools(t *Tools) {
 	})
 }
 
-// functionRef makes {type:function} of {type:custom} in a tool_choice.
+// functionRef turns {type:custom} into {type:function} in a tool_choice.
 func functionRef(v gjson.Result) string {
 	if str(v.Get("type")) == "custom" && v.Get("custom").IsObject() {
 		return `{"type":"function","function":` + v.Get("custom").Raw + `}`
