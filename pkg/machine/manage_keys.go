@@ -79,8 +79,9 @@ func (c *change) keyCreate() (any, error) {
 	row.Scopes = readScopes(in)
 	row.Models, _ = in.texts("models", 500, 320)
 	if unknown, _ := in.bool("allowUnknown"); in.err == nil && !unknown {
-		for _, m := range row.Models {
-			c.checkAllowed(in, m)
+		known := c.known()
+		for i := 0; i < len(row.Models) && in.err == nil; i++ {
+			known.checkAllowed(in, row.Models[i])
 		}
 	}
 	rpm, _ := in.int("rpm", 0, 1_000_000)

@@ -42,7 +42,7 @@ func (c *change) aliasPut() (any, error) {
 	}
 	unlisted := false
 	if in.err == nil && !unknown {
-		unlisted = c.checkTarget(in, "model", a.Model)
+		unlisted = c.known().checkTarget(in, "model", a.Model)
 	}
 	if err := in.failed(); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *change) customCreate() (any, error) {
 	in := c.input()
 	in.only("id", "type", "providerAlias", "name", "contextLength", "maxTokens")
 	m := readCustom(in)
-	if all := c.prefixes(); in.err == nil && m.ProviderAlias != "" && !slices.Contains(all, m.ProviderAlias) {
+	if all := c.known().prefixes; in.err == nil && m.ProviderAlias != "" && !slices.Contains(all, m.ProviderAlias) {
 		in.fail("providerAlias", "names no provider or prefix of this machine: %s%s", m.ProviderAlias, didYouMean(closest(m.ProviderAlias, all)))
 	}
 	if m.ID == "" {

@@ -100,32 +100,51 @@ func providerLike(id string) string {
 	return closest(id, ids)
 }
 
-// prefixes returns the valid prefixes of this machine's model ids: prefixes and
-// providers of its connections, aliases and ids of the built-in providers.
-func (t *tx) prefixes() []string {
-	var list []string
-	for _, c := range t.conns() {
+// known holds the names that model ids of this machine may consist of. It reads
+// the rows once, however many ids are checked.
+type known struct {
+	conns    []connRow
+	customs  []customRow
+	prefixes []string // valid before the slash: of connections, and of built-in providers
+	names    []string // of combos and aliases
+	models   map[string][]string
+}
+
+func (t *tx) known() *known {
+	k := &known{conns: t.conns(), customs: t.customs(), models: map[string][]string{}}
+	for i := range k.conns {
+		c := &k.conns[i]
 		if c.Data.Prefix != "" {
-			list = append(list, c.Data.Prefix)
+			k.prefixes = append(k.prefixes, c.Data.Prefix)
 		}
-		list = append(list, c.Provider)
+		k.prefixes = append(k.prefixes, c.Provider)
 	}
 	for _, d := range provider.All() {
-		list = append(list, d.Alias, d.ID)
+		k.prefixes = append(k.prefixes, d.Alias, d.ID)
 	}
-	return list
+	for _, c := range t.combos() {
+		k.names = append(k.names, c.Name)
+	}
+	for _, a := range t.aliases() {
+		k.names = append(k.names, a.Alias)
+	}
+	return k
 }
 
 // modelsOf returns the models under a prefix that are known without asking the
 // provider.
-func (t *tx) modelsOf(prefix string) []string {
+func (k *known) modelsOf(prefix string) []string {
+	if list, ok := k.models[prefix]; ok {
+		return list
+	}
 	alias := prefix
 	var list []string
 	add := func(m string) { list = append(list, strings.TrimPrefix(m, prefix+"/")) }
 	if d := provider.Lookup(prefix); d != nil {
 		alias = d.Alias
 	}
-	for _, c := range t.conns() {
+	for i := range k.conns {
+		c := &k.conns[i]
 		if c.Data.Prefix == prefix || c.Provider == prefix {
 			if d := provider.Lookup(c.Provider); d != nil {
 				alias = d.Alias
@@ -135,40 +154,40 @@ func (t *tx) modelsOf(prefix string) []string {
 			}
 		}
 	}
-	for _, m := range t.customs() {
-		if m.ProviderAlias == prefix || m.ProviderAlias == alias {
+	for i := range k.customs {
+		if m := &k.customs[i]; m.ProviderAlias == prefix || m.ProviderAlias == alias {
 			add(m.ID)
 		}
 	}
-	known := catalog.Models(alias)
-	for i := range known {
-		add(known[i].ID)
+	listed := catalog.Models(alias)
+	for i := range listed {
+		add(listed[i].ID)
 	}
+	k.models[prefix] = list
 	return list
 }
 
 // checkTarget refuses a model id with an unknown prefix, and one that looks like a
 // typing error of a known id. Any other unknown id is accepted, since a provider
 // may have more models than the gateway knows; unlisted reports that.
-func (t *tx) checkTarget(in *input, field, id string) (unlisted bool) {
+func (k *known) checkTarget(in *input, field, id string) (unlisted bool) {
 	prefix, model, ok := strings.Cut(id, "/")
 	if !ok {
 		return false
 	}
-	all := t.prefixes()
-	if !slices.Contains(all, prefix) {
-		near := closest(prefix, all)
+	if !slices.Contains(k.prefixes, prefix) {
+		near := closest(prefix, k.prefixes)
 		if near != "" {
 			near += "/" + model
 		}
 		in.fail(field, "names no provider or prefix of this machine: %s%s", prefix, didYouMean(near))
 		return false
 	}
-	known := t.modelsOf(prefix)
-	if slices.Contains(known, model) {
+	models := k.modelsOf(prefix)
+	if slices.Contains(models, model) {
 		return false
 	}
-	if near := closest(model, known); near != "" {
+	if near := closest(model, models); near != "" {
 		in.fail(field, "names an unknown model: %s%s (set allowUnknown to true to save it anyway)", id, didYouMean(prefix+"/"+near))
 	}
 	return true
@@ -176,35 +195,28 @@ func (t *tx) checkTarget(in *input, field, id string) (unlisted bool) {
 
 // checkAllowed refuses an entry of a key's model list that cannot match a model:
 // it is neither a combo, nor an alias, nor a known prefix with a model or "*".
-func (t *tx) checkAllowed(in *input, id string) {
+func (k *known) checkAllowed(in *input, id string) {
 	prefix, rest, slash := strings.Cut(id, "/")
 	if id == "*" || strings.HasSuffix(prefix, "*") {
 		return
 	}
 	if slash && strings.HasSuffix(rest, "*") {
-		if all := t.prefixes(); !slices.Contains(all, prefix) {
-			in.fail("models", "names no provider or prefix of this machine: %s%s", prefix, didYouMean(closest(prefix, all)))
+		if !slices.Contains(k.prefixes, prefix) {
+			in.fail("models", "names no provider or prefix of this machine: %s%s", prefix, didYouMean(closest(prefix, k.prefixes)))
 		}
 		return
 	}
 	if slash {
-		t.checkTarget(in, "models", id)
+		k.checkTarget(in, "models", id)
 		return
 	}
-	var names []string
-	for _, c := range t.combos() {
-		names = append(names, c.Name)
-	}
-	for _, a := range t.aliases() {
-		names = append(names, a.Alias)
-	}
-	if slices.Contains(names, id) {
+	if slices.Contains(k.names, id) {
 		return
 	}
-	near := closest(id, names)
+	near := closest(id, k.names)
 	if near == "" {
 		for _, d := range provider.All() {
-			if slices.Contains(t.modelsOf(d.Alias), id) {
+			if slices.Contains(k.modelsOf(d.Alias), id) {
 				near = d.Alias + "/" + id
 				break
 			}

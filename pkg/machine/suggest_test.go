@@ -110,3 +110,14 @@ func TestStorageFailureSaysSo(t *testing.T) {
 type broken struct{ *Mem }
 
 func (broken) Get(string) ([]byte, bool) { panic(ErrStorage) }
+
+// A key may name 500 models of a machine with 500 connections: their rows are
+// decoded once, not for each model.
+func TestKeyModelsAreCheckedWithoutDecodingRowsAgain(t *testing.T) {
+	k := &known{models: map[string][]string{}, prefixes: []string{"lab"}, conns: make([]connRow, 500)}
+	k.conns[499].Provider, k.conns[499].Data.EnabledModels = "lab", []string{"big"}
+	in := &input{}
+	if n := testing.AllocsPerRun(10, func() { k.checkAllowed(in, "lab/big") }); n != 0 || in.err != nil {
+		t.Errorf("got %v allocations, error %v; want none", n, in.err)
+	}
+}
