@@ -14,7 +14,6 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/media"
 	"weir/pkg/provider"
-	"weir/pkg/redact"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/stream"
@@ -73,7 +72,7 @@ var assemblyAI = transcriber{
 			case "error":
 				e := apierr.New(400, "transcription_failed", "the provider could not transcribe the file")
 				if m := doc.Get("error").Str; m != "" {
-					e.Message = redact.Patterns(m[:min(len(m), 500)])
+					e.Message = media.Excerpt(m)
 				}
 				return nil, e
 			}

@@ -13,7 +13,6 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/auth"
 	"weir/pkg/media"
-	"weir/pkg/redact"
 	"weir/pkg/routing"
 	"weir/pkg/upstream"
 )
@@ -158,7 +157,7 @@ func documentWith(path string) func([]byte, *spoken) ([]byte, string, error) {
 func jobFailed(message string) error {
 	e := apierr.New(400, "generation_failed", "the provider could not make the speech")
 	if message != "" {
-		e.Message = redact.Patterns(message[:min(len(message), 500)])
+		e.Message = media.Excerpt(message)
 	}
 	return e
 }

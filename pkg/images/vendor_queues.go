@@ -8,14 +8,13 @@ import (
 	"weir/pkg/apierr"
 	"weir/pkg/media"
 	"weir/pkg/provider"
-	"weir/pkg/redact"
 )
 
 // failed is a job that came to nothing.
 func failed(message string) error {
 	e := apierr.New(400, "generation_failed", "the provider could not make the image")
 	if message != "" {
-		e.Message = redact.Patterns(message[:min(len(message), 500)])
+		e.Message = media.Excerpt(message)
 	}
 	return e
 }

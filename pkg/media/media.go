@@ -19,6 +19,7 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/fields"
 	"weir/pkg/provider"
+	"weir/pkg/redact"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -247,6 +248,12 @@ func isError(b []byte) bool {
 }
 
 const maxJSON = 32 << 20 // bytes of an answer
+
+// Excerpt returns the beginning of a provider's error text, at most 500 bytes,
+// with possible credentials masked.
+func Excerpt(text string) string {
+	return strings.ToValidUTF8(redact.Patterns(text[:min(len(text), 500)]), "")
+}
 
 // isPage tells whether a content type is that of a page for people.
 func isPage(kind string) bool {

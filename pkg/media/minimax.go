@@ -4,7 +4,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/apierr"
-	"weir/pkg/redact"
 )
 
 // MiniMaxError finds the error in an answer of MiniMax's own APIs, which comes
@@ -28,7 +27,7 @@ func MiniMaxError(raw []byte) error {
 	}
 	e := apierr.New(status, "", "the provider refused the call")
 	if msg := base.Get("status_msg").Str; msg != "" {
-		e.Message = redact.Patterns(msg[:min(len(msg), 500)])
+		e.Message = Excerpt(msg)
 	}
 	return e
 }

@@ -10,7 +10,6 @@ import (
 	"weir/pkg/edge"
 	"weir/pkg/media"
 	"weir/pkg/provider"
-	"weir/pkg/redact"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -159,7 +158,7 @@ func (s *state) json() []byte {
 		if s.Message == "" {
 			s.Message = "the provider could not make the video"
 		}
-		out.Error = &failure{s.Code, redact.Patterns(s.Message[:min(len(s.Message), 500)])}
+		out.Error = &failure{s.Code, media.Excerpt(s.Message)}
 	}
 	b, _ := json.Marshal(out) // strings and numbers: cannot fail
 	return b
