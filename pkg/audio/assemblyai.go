@@ -63,31 +63,27 @@ var assemblyAI = transcriber{
 		if id == "" {
 			return nil, media.BadBody(errors.New("audio: the answer has no id"))
 		}
-		for waited, pause := time.Duration(0), time.Second; ; {
+		var t *transcript
+		err = h.await(ctx, store.WholeAnswer, func(polls int) (bool, error) {
+			if polls > 0 {
+				if doc, err = h.same(ctx, u.Call, res, "transcriptionStatus", res.Target.Model, id, nil); err != nil {
+					return false, err
+				}
+			}
 			switch doc.Get("status").Str {
 			case "completed":
-				t := &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: doc.Get("audio_duration").Num}
+				t = &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: doc.Get("audio_duration").Num}
 				t.readWords(doc.Get("words"), 1000)
-				return t, nil
 			case "error":
 				e := apierr.New(400, "transcription_failed", "the provider could not transcribe the file")
 				if m := doc.Get("error").Str; m != "" {
 					e.Message = media.Excerpt(m)
 				}
-				return nil, e
+				return false, e
 			}
-			if waited >= store.WholeAnswer {
-				return nil, apierr.New(504, "upstream_timeout", "the provider did not finish the transcript in time")
-			}
-			if err := h.Pause.Pause(ctx, pause); err != nil {
-				return nil, upstream.ErrCanceled
-			}
-			waited += pause
-			pause = min(pause*3/2, 5*time.Second)
-			if doc, err = h.same(ctx, u.Call, res, "transcriptionStatus", res.Target.Model, id, nil); err != nil {
-				return nil, err
-			}
-		}
+			return t != nil, nil
+		})
+		return t, err
 	},
 }
 

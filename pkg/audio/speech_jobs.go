@@ -14,6 +14,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/media"
 	"weir/pkg/routing"
+	"weir/pkg/store"
 	"weir/pkg/upstream"
 )
 
@@ -59,7 +60,7 @@ var falSpeech = speaker{
 	read: documentWith("request_id"),
 	finish: func(ctx context.Context, h *Handler, s *spoken, res *accounts.Result) (string, error) {
 		app, id := falApp(res.Target.Model), gjson.GetBytes(s.audio, "request_id").Str
-		if err := h.falDone(ctx, s.call, res, app, id); err != nil {
+		if err := h.falDone(ctx, s.call, res, speechJobWait, app, id); err != nil {
 			return "", err
 		}
 		doc, err := h.same(ctx, s.call, res, "result", app, id, nil)
@@ -82,8 +83,8 @@ func falApp(model string) string {
 }
 
 // falDone waits until a fal job has ended.
-func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, app, id string) error {
-	return h.await(ctx, func() (bool, error) {
+func (h *Handler) falDone(ctx context.Context, c *auth.Call, res *accounts.Result, limit time.Duration, app, id string) error {
+	return h.await(ctx, limit, func(int) (bool, error) {
 		doc, err := h.same(ctx, c, res, "status", app, id, nil)
 		return doc.Get("status").Str == "COMPLETED", err
 	})
@@ -106,7 +107,7 @@ var runwaySpeech = speaker{
 	read: documentWith("id"),
 	finish: func(ctx context.Context, h *Handler, s *spoken, res *accounts.Result) (address string, err error) {
 		id := gjson.GetBytes(s.audio, "id").Str
-		err = h.await(ctx, func() (bool, error) {
+		err = h.await(ctx, speechJobWait, func(int) (bool, error) {
 			doc, err := h.same(ctx, s.call, res, "videoStatus", "", id, nil)
 			switch doc.Get("status").Str {
 			case "FAILED", "CANCELLED":
@@ -162,13 +163,15 @@ func jobFailed(message string) error {
 	return e
 }
 
-// await polls until done reports that a job has ended.
-func (h *Handler) await(ctx context.Context, done func() (bool, error)) error {
-	for waited, pause := time.Duration(0), time.Second; ; {
-		if ok, err := done(); ok || err != nil {
+// await calls done until it reports that a job has ended, with pauses of 1 to 5 s
+// and for at most limit. done is passed the number of its previous calls.
+func (h *Handler) await(ctx context.Context, limit time.Duration, done func(polls int) (bool, error)) error {
+	waited, pause := time.Duration(0), time.Second
+	for polls := 0; ; polls++ {
+		if ok, err := done(polls); ok || err != nil {
 			return err
 		}
-		if waited >= speechJobWait {
+		if waited >= limit {
 			return apierr.New(504, "upstream_timeout", "the provider did not finish in time")
 		}
 		if err := h.Pause.Pause(ctx, pause); err != nil {
@@ -211,7 +214,7 @@ var falTranscriber = transcriber{
 	},
 	finish: func(ctx context.Context, h *Handler, u *upload, res *accounts.Result) (*transcript, error) {
 		app, id := falApp(res.Target.Model), u.text.text
-		if err := h.falDone(ctx, u.Call, res, app, id); err != nil {
+		if err := h.falDone(ctx, u.Call, res, store.WholeAnswer, app, id); err != nil {
 			return nil, err
 		}
 		doc, err := h.same(ctx, u.Call, res, "result", app, id, nil)
