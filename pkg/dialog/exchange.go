@@ -37,7 +37,7 @@ type exchange struct {
 	ask          *Ask
 	many         bool              // there are several targets
 	chatOnlyConn *store.Connection // the one whose Responses address turned out to be absent
-	absent       *apierr.Error     // what it said
+	absent       *apierr.Error     // its answer
 	refusal      error             // why a target could not be asked this
 
 	// Of the attempt under way.
@@ -45,6 +45,7 @@ type exchange struct {
 	conn    *store.Connection
 	way     way
 	opt     translate.Options
+	tools   translate.Tools // of opt
 	dropped []string
 	counted int // attempts whose usage is noted
 	refused refused
@@ -122,12 +123,13 @@ func (w *way) address(d *provider.Descriptor, conn *store.Connection, name strin
 	return d.Endpoint(conn, name, w.model)
 }
 
-// options says to the translation what the bodies alone do not tell.
+// options returns what the translation needs besides the bodies.
 func (x *exchange) options() translate.Options {
+	x.tools = translate.Tools{}
 	o := translate.Options{
 		Model: x.way.model, ID: strings.TrimPrefix(x.call.ID, "req_"), Now: x.dialog.Now().Unix(),
 		Deviations: translate.DeviationsOf(x.to.Provider.ID), StreamUsage: x.ask.Usage,
-		Tools: &translate.Tools{}, Vendor: !x.to.Provider.Compatible, LongUser: x.ask.LongUser,
+		Tools: &x.tools, Vendor: !x.to.Provider.Compatible, LongUser: x.ask.LongUser,
 	}
 	if x.way.dialect == translate.Chat && o.Deviations.Passes {
 		o.Refuses = x.refusals()

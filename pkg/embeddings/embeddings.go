@@ -69,7 +69,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, call: c, machine: c.Machine}
+	x := exchange{req: req, call: c}
 	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Dropped: func() []string { return x.drops }}
 	var res *accounts.Result
 	for x.from < req.count {
@@ -144,11 +144,10 @@ func usable(to *routing.Target, req *request) error {
 
 // exchange is one client's request on its way to the provider and back.
 type exchange struct {
-	req     *request
-	call    *auth.Call
-	machine *snapshot.Machine
-	calls   int // number of calls that were answered
-	from    int // first input that has no vector yet
+	req   *request
+	call  *auth.Call
+	calls int // number of calls that were answered
+	from  int // first input that has no vector yet
 
 	shape   *shape // of the attempt under way
 	to      int    // end of its inputs
@@ -165,7 +164,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if n := s.limit(to.Model); n > 0 && x.from+n < x.to {
 		x.to = x.from + n
 	}
-	p := &part{request: x.req, model: to.Model, from: x.from, to: x.to, purpose: x.machine.Settings.EmbeddingInput}
+	p := &part{request: x.req, model: to.Model, from: x.from, to: x.to, purpose: x.call.Machine.Settings.EmbeddingInput}
 	if v := x.req.at[fUser]; v.Kind == fields.String && v.End-v.Start > leastUser && !to.Provider.Compatible {
 		id := fields.Text(x.req.body, v)
 		if short := translate.ShortUser(id, translate.UserLimit(to.Provider.ID)); short != id {
@@ -191,7 +190,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		edge.Field{Name: "accept", Value: "application/json"},
 		edge.Field{Name: "accept-encoding", Value: "identity"})
 	header = append(header, provider.IdempotencyKey(x.call.Header, x.calls)...)
-	limits := &x.machine.Settings
+	limits := &x.call.Machine.Settings
 	return &upstream.Request{
 		Method: method, URL: url, Header: header, Body: stream.FromBytes(body),
 		HeaderTimeout: limits.FirstByte(), Timeout: limits.Whole(), MaxBody: maxAnswer,

@@ -104,8 +104,10 @@ func Read(body []byte, names ...string) (Set, error) {
 	for c.Key() {
 		i := s.index(&c)
 		if i < 0 {
-			if name := c.Folded(); strict && name != "" {
-				return s, &Error{Offset: c.i, Field: name, Reason: "the name must be written in lower case"}
+			if strict {
+				if name := c.Folded(); name != "" {
+					return s, &Error{Offset: c.i, Field: name, Reason: "the name must be written in lower case"}
+				}
 			}
 			c.Skip()
 			continue
