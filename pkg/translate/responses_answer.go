@@ -261,7 +261,9 @@ func writeResponsesCite(d *doc, c citation) {
 }
 
 // writeReasoningItem writes a thought; text is escaped. The signature travels
-// in encrypted_content.
+// in encrypted_content. A thought without one is marked there too: the AI SDK
+// sends back only the items that have the field, and servers such as DeepSeek's
+// want their thought back.
 func writeReasoningItem(d *doc, id, text string, b *block) {
 	d.b = append(d.b, '{')
 	d.str("id", id)
@@ -274,12 +276,16 @@ func writeReasoningItem(d *doc, id, text string, b *block) {
 		d.close('}')
 	}
 	d.close(']')
-	if b != nil && b.sig != "" {
+	switch {
+	case b == nil: // the item is not complete yet
+	case b.sig != "":
 		sig := b.sig
 		if b.redacted {
 			sig = "redacted." + sig
 		}
 		d.str("encrypted_content", wrap(b.issuerOr(), sig))
+	case text != "":
+		d.str("encrypted_content", wrap(issuers[Chat], ""))
 	}
 	d.close('}')
 }

@@ -3,7 +3,9 @@
 // message threads, the settings of a response, sources and their places.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
+import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, families, start } from "./gateway.mjs";
@@ -83,6 +85,17 @@ describe("a tool loop over a server that wants its reasoning back", () => {
       assert.deepEqual(got.output.map((x) => x.type), ["reasoning", "function_call"]);
       const last = await turn([{ role: "user", content: "?" }, ...got.output, { type: "function_call_output", call_id: got.output[1].call_id, output: "sun" }]);
       assert.equal(last.output_text, "Sun.");
+    });
+
+    // It sends back only the reasoning that has encrypted_content.
+    test(`AI SDK's responses${how}`, async () => {
+      const ask = {
+        model: createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model), prompt: "?", maxRetries: 0, stopWhen: stepCountIs(3), providerOptions: { openai: { store: false } },
+        tools: { weather: tool({ inputSchema: jsonSchema(schema), execute: async () => "sun" }) },
+      };
+      const got = streamed ? streamText({ ...ask, onError() {} }) : await generateText(ask);
+      assert.equal(await got.text, "Sun.");
+      assert.equal(sent().messages.find((m) => m.role === "assistant").reasoning_content, "The weather is asked.");
     });
   }
 });
