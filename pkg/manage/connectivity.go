@@ -69,6 +69,10 @@ var testTexts = map[string]string{
 	"no_credentials":    "This connection has no usable credential",
 }
 
+// noKeyText is the message of a test that has no model to call because a
+// server is asked for its models with a key alone (spec 4.2.1).
+const noKeyText = "Without an API key the server is not asked for its models, so there is none to test. Enter any text as the key, or add a custom model."
+
 // fail returns the outcome of a test that failed.
 func fail(code string, status int) TestResult {
 	text := testTexts[code]
@@ -93,6 +97,12 @@ func healthOf(r TestResult) (reason string, ok bool) {
 		return "unreachable", true
 	case "failed":
 		return "failing", true
+	case "not_found", "rejected":
+		// Of a model that was called it says nothing; a server that has no
+		// list of models here is not the one that was meant.
+		if r.Model == "" {
+			return "failing", true
+		}
 	}
 	return "", false
 }
@@ -203,7 +213,9 @@ func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machi
 	case answered:
 		return nil, fail(statusCode(status), status)
 	case errors.Is(err, provider.ErrNoCredential):
-		return nil, fail("unsupported", 0)
+		out := fail("unsupported", 0)
+		out.Message = noKeyText
+		return nil, out
 	case errors.Is(err, upstream.ErrTimeout):
 		return nil, fail("timeout", 0)
 	}

@@ -41,7 +41,7 @@ test("a test tells a refused key, a wrong address and an unreachable one apart, 
     return [r.ok, r.status, r.error, row.health, typeof r.message];
   };
   assert.deepEqual(await run(), [true, 200, null, "ready", "undefined"]);
-  for (const [status, error, health] of [[401, "unauthorized", "key_refused"], [404, "not_found", "key_refused"], [402, "quota", "out_of_credit"], [500, "failed", "failing"]]) {
+  for (const [status, error, health] of [[401, "unauthorized", "key_refused"], [404, "not_found", "failing"], [402, "quota", "out_of_credit"], [500, "failed", "failing"]]) {
     up.script = () => ({ status, body: `{"error":{"message":"no"}}` });
     assert.deepEqual(await run(), [false, status, error, health, "string"]);
   }
@@ -59,6 +59,9 @@ test("a compatible server without keys is called without one", async () => {
   assert.ok(apiKey);
   const c = await me.api("POST", "/providers", open);
   assert.deepEqual([c.status, c.hasKey], ["active", false]);
+  const tested = await me.api("POST", `/providers/${c.id}/test`, {});
+  assert.deepEqual([tested.ok, tested.error], [false, "unsupported"]);
+  assert.match(tested.message, /^Without an API key the server is not asked for its models.* Enter any text as the key/);
   up.clear();
   assert.equal((await me.post("/v1/chat/completions", { model: "own/test-chat", messages: hello })).status, 200);
   assert.equal(up.seen.at(-1).headers.authorization, undefined);
