@@ -90,6 +90,41 @@ test("a conversation of the playground is still there after leaving", async (t) 
   await page.getByText("Send a message to begin.").waitFor();
 });
 
+test("settings that were changed and not saved are still there after leaving", async (t) => {
+  const { page, call } = await machine(t, "settings");
+  const seconds = page.getByLabel("Wait for an answer to begin (seconds)");
+  await seconds.fill("77");
+  await page.getByRole("link", { name: "Keys" }).click();
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  await page.goBack();
+  await page.getByText("Your unsaved changes are still here.").waitFor();
+  assert.equal(await seconds.inputValue(), "77");
+  await page.getByRole("button", { name: "Discard them" }).click();
+  await becomes(() => seconds.inputValue(), "300");
+  await seconds.fill("78");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.equal((await call("GET", "/settings")).firstByteSeconds, 78);
+});
+
+test("a server of one's own is found by its name, and a wrong address is not left untested", async (t) => {
+  const { page, machineId } = await machine(t, "providers/add");
+  await page.getByLabel("Search providers").fill("vLLM");
+  await page.getByText(/^0 of \d+ providers; connect your own server by its address$/).waitFor();
+  assert.equal(await page.getByText("No provider matches").count(), 0);
+  await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/nowhere/v1`);
+  await dialog.getByLabel("Prefix").fill("lost");
+  await dialog.getByLabel("API key").fill("EMPTY");
+  b.upstream.script = (got) => got.path.startsWith("/nowhere") ? { status: 404, body: "<h1>Not Found</h1>" } : null;
+  t.after(() => { b.upstream.script = null; });
+  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await page.getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" }).getByText("or the base URL is wrong (status 404)").waitFor();
+  await page.goto(`${b.url}/#/m/${machineId}/providers`);
+  await page.getByText("Last call failed", { exact: true }).waitFor();
+});
+
 test("the kind of models and a search are in the address; the way back leads to where one was", async (t) => {
   const { page, machineId } = await machine(t, "models");
   await page.getByRole("radio", { name: "Embeddings" }).check();

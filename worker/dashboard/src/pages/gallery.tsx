@@ -6,6 +6,9 @@ import { Badge, Empty, Load, Page, Search, Tabs, count } from "../ui";
 import { AddConnection, type Addable } from "./add";
 import { families, kindNames, last, type ConnectionRow, type ProviderRow } from "./connections";
 
+// servers are those that people look for by name and connect by their address.
+const servers = "Ollama, vLLM, LM Studio, LiteLLM, any compatible server";
+
 // Gallery shows the provider table, to pick one to connect.
 export function Gallery({ machine }: PageProps) {
   const list = useLoad(() => machine.get<{ data: ProviderRow[] }>("/catalog/providers"), [machine]);
@@ -31,15 +34,15 @@ export function Gallery({ machine }: PageProps) {
         <Tabs label="Kind" value={kind} onPick={setKind} items={[["", "Every kind"], ...Object.entries(kindNames)]} />
       </div>
       <Load of={list} what="the providers" rows={5}>{({ data }) => {
-        const shown = data.filter(fits);
+        const shown = data.filter(fits), byAddress = !!wanted && servers.toLowerCase().includes(wanted);
         return (
           <>
-            <p class="muted small" role="status">{shown.length} of {count(data.length, "provider")}</p>
+            <p class="muted small" role="status">{shown.length} of {count(data.length, "provider")}{byAddress && "; connect your own server by its address"}</p>
             <ul class="tiles">
-              {families.map(([id, name]) => tile(id, name, "Ollama, vLLM, LM Studio, LiteLLM, any compatible server", ""))}
+              {families.map(([id, name]) => tile(id, name, servers, ""))}
               {shown.map((p) => tile(p, p.name, `${p.alias}/`, [...p.connect.length ? ["sign in"] : p.keyFree ? ["no key needed"] : [], ...p.kinds.map((k) => kindNames[k] ?? k)].join(" · "), has(p.id)))}
             </ul>
-            {shown.length === 0 && <Empty title="No provider matches"><p>If it speaks OpenAI’s or Anthropic’s format, connect it as a compatible one.</p></Empty>}
+            {shown.length === 0 && !byAddress && <Empty title="No provider matches"><p>If it speaks OpenAI’s or Anthropic’s format, connect it as a compatible one.</p></Empty>}
           </>
         );
       }}</Load>

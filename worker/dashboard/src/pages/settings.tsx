@@ -1,6 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Machine } from "../api";
 import type { PageProps } from "../app";
+import { useDraft } from "../drafts";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
 import { Button, Failed, Field, Load, Page, Section } from "../ui";
@@ -24,15 +25,17 @@ export default function Settings({ machine, machineName }: PageProps) {
 // Calls are the settings that every call of the machine goes by.
 function Calls({ machine }: { machine: Machine }) {
   const loaded = useLoad(() => machine.tagged<Values>("GET", "/settings"), [machine]);
-  const [v, setV] = useState<Values | null>(null);
+  const [typed, setTyped, draft] = useDraft<Partial<Values>>(`settings ${machine.id}`, {});
   const save = useAction();
-  useEffect(() => { setV(loaded.data?.value ?? null); }, [loaded.data]);
+  const v = loaded.data && { ...loaded.data.value, ...typed };
+  // put keeps what differs from the stored settings.
+  const put = (part: Partial<Values>) => setTyped((was) => Object.fromEntries(Object.entries({ ...was, ...part }).filter(([k, x]) => x !== loaded.data!.value[k as keyof Values])));
   const submit = (e: Event) => {
     e.preventDefault();
     void save.run(async () => {
       // What was not changed stays at its default, which may differ by endpoint.
-      const { value, tag } = loaded.data!, changed = Object.fromEntries(Object.entries(v!).filter(([k, x]) => x !== value[k as keyof Values]));
-      loaded.set(await machine.tagged<Values>("PATCH", "/settings", changed, tag));
+      loaded.set(await machine.tagged<Values>("PATCH", "/settings", typed, loaded.data!.tag));
+      draft.clear();
       toast("Saved.");
     });
   };
@@ -40,23 +43,24 @@ function Calls({ machine }: { machine: Machine }) {
     <Section title="Calls" intro="How accounts are chosen, and how long an upstream may take.">
       <Load of={loaded} what="the settings" rows={2}>{() => v && (
         <form class="grid wide" onSubmit={submit}>
+          {draft.restored && draft.dirty && <p class="muted small full">Your unsaved changes are still here. <Button kind="link" onClick={draft.clear}>Discard them</Button></p>}
           <Field label="Accounts of one provider" hint="In their order, the next is asked when one fails.">
-            <select value={v.strategy} onChange={(e) => setV({ ...v, strategy: e.currentTarget.value })}>
+            <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
               <option value="priority">in their order</option>
               <option value="round-robin">in turns</option>
             </select>
           </Field>
           <Field label="Embeddings are for" hint="Where a provider asks and the client does not say.">
-            <select value={v.embeddingInputType} onChange={(e) => setV({ ...v, embeddingInputType: e.currentTarget.value })}>
+            <select value={v.embeddingInputType} onChange={(e) => put({ embeddingInputType: e.currentTarget.value })}>
               <option value="document">documents</option>
               <option value="query">queries</option>
             </select>
           </Field>
           <Field label="Wait for an answer to begin (seconds)">
-            <input type="number" required min="1" max="3600" value={v.firstByteSeconds} onInput={(e) => setV({ ...v, firstByteSeconds: e.currentTarget.valueAsNumber })} />
+            <input type="number" required min="1" max="3600" value={v.firstByteSeconds} onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })} />
           </Field>
           <Field label="Wait between pieces of an answer (seconds)">
-            <input type="number" required min="1" max="3600" value={v.idleSeconds} onInput={(e) => setV({ ...v, idleSeconds: e.currentTarget.valueAsNumber })} />
+            <input type="number" required min="1" max="3600" value={v.idleSeconds} onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })} />
           </Field>
           {save.error && <div class="full"><Failed of={save} reload={loaded.reload} /></div>}
           <div class="full"><Button type="submit" kind="main" busy={save.busy}>Save</Button></div>
