@@ -14,7 +14,7 @@ import { vector } from "../upstream/openai.mjs";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const run = promisify(execFile);
 
-test("DRY_RUN=1 ./build.sh deploy stops before uploading", { timeout: 120_000 }, async () => {
+test("DRY_RUN=1 ./build.sh deploy stops before uploading", { timeout: 600_000 }, async () => {
   const { stdout } = await run("./build.sh", ["deploy"], { cwd: root, env: { ...process.env, DRY_RUN: "1" } });
   assert.match(stdout, /dry-run: exiting now/);
   assert.match(stdout, /env\.KV\b.*KV Namespace/);
@@ -61,7 +61,7 @@ async function refused(port) {
   return false;
 }
 
-test("./build.sh dev: the printed curl lines work offline, and the next run finds its machine", { timeout: 180_000 }, async () => {
+test("./build.sh dev: the printed curl lines work offline, and the next run finds its machine", { timeout: 600_000 }, async () => {
   const state = await mkdtemp(join(tmpdir(), "weir-dev-")), port = await freePort();
   const note = join(root, ".weir", "dev.json"), before = existsSync(note) ? readFileSync(note, "utf8") : null;
   try {
