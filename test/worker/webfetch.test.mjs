@@ -105,7 +105,8 @@ test("the gateway fetches a page itself, without a connection, and nothing of th
   for (const s of up.seen) {
     assert.equal(s.method, "GET");
     assert.equal(s.body, "");
-    const own = new Set(["accept", "accept-encoding", "user-agent", "host", "connection", "cf-worker"]); // cf-worker is the platform's own mark
+    assert.equal(s.headers["x-weir-hop"], "1"); // ends loops through the gateway itself
+    const own = new Set(["accept", "accept-encoding", "user-agent", "host", "connection", "x-weir-hop", "cf-worker"]); // cf-worker is the platform's own mark
     assert.deepEqual(Object.keys(s.headers).filter((h) => !own.has(h)), [], JSON.stringify(s.headers));
     for (const word of [me.apiKey, secret, "client-key", secrets.ADMIN_TOKEN, "a=b", "app.example.org"]) assert.ok(!JSON.stringify(s.headers).includes(word), word);
   }
