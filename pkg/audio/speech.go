@@ -68,6 +68,9 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*edge.Response, err
 		return nil, err
 	}
 	targets, err := h.speechTargets(s)
+	if err == nil {
+		err = media.Further(h.Allows, c.Key, body, targets)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -97,6 +97,9 @@ func (d *Dialog) targets(c *auth.Call, a *Ask) ([]routing.Target, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		err = media.Further(d.Allows, c.Key, a.Body, targets)
+	}
 	if err != nil || a.Connection == "" {
 		return targets, err
 	}

@@ -14,6 +14,7 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/edge"
 	"weir/pkg/fields"
+	"weir/pkg/media"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -66,6 +67,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		return nil, err
 	}
 	targets, err := h.targets(c, req)
+	if err == nil {
+		err = media.Further(h.Allows, c.Key, body, targets)
+	}
 	if err != nil {
 		return nil, err
 	}

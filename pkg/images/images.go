@@ -108,6 +108,9 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 		return nil, err
 	}
 	targets, err := h.targets(x, x.asked)
+	if err == nil {
+		err = media.Further(h.Allows, x.call.Key, body, targets)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -61,6 +61,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		return nil, err
 	}
 	targets, err := h.targets(c, asked)
+	if err == nil {
+		err = media.Further(h.Allows, c.Key, body, targets)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*edge.Response, err
 		return nil, err
 	}
 	targets, err := media.Targets(h.Router, h.Allows, c, req.model, catalog.Rerank, usable)
+	if err == nil {
+		err = media.Further(h.Allows, c.Key, body, targets)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,26 @@ test("the key's machine is used, whatever the path says", async () => {
   assert.equal(up.seen[0].headers.authorization, "Bearer upstream-key-of-one");
 });
 
+test("a limited key names no other model for the upstream to fall back to", async () => {
+  const made = await admin(gw).call("POST", `/${one.machineId}/api/keys`, { name: "limited", models: ["up/a"], allowUnknown: true });
+  const ask = (path, more, key = made.key ?? made.apiKey) => gw.fetch(path, { method: "POST", headers: { "content-type": "application/json", ...bearer(key) }, body: JSON.stringify({ model: "up/a", ...more }) });
+  const bodies = {
+    "/v1/chat/completions": { messages: [{ role: "user", content: "a" }] }, "/v1/responses": { input: "a" }, "/v1/messages": { max_tokens: 9, messages: [{ role: "user", content: "a" }] },
+    "/v1/embeddings": { input: "a" }, "/v1/images/generations": { prompt: "a" }, "/v1/audio/speech": { input: "a", voice: "alloy" }, "/v1/moderations": { input: "a" },
+  };
+  for (const [path, body] of Object.entries(bodies)) {
+    for (const more of [{ models: ["a", "b"] }, { fallbacks: [{ model: "b" }] }]) {
+      up.clear();
+      const res = await ask(path, { ...body, ...more }), text = await res.text();
+      assert.equal(res.status, 403, `${path} ${text}`);
+      assert.match(text, /fall back/);
+      assert.equal(up.seen.length, 0);
+    }
+  }
+  assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["a"] })).status, 403);
+  assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["b"] }, one.apiKey)).status, 403);
+});
+
 test("every wrong key gets one and the same 401", async () => {
   const operator = admin(gw), revoked = await operator.call("POST", `/${one.machineId}/api/keys`, { name: "to revoke" });
   const newKey = revoked.key ?? revoked.apiKey;
