@@ -30,8 +30,8 @@ const managementFields = [
   ...dataFields, "cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token", "cf-connecting-ip",
 ];
 
-// Tools' own fields that go on to an upstream of the client's dialect: open
-// lists, see provider.SessionHeader.
+// Header fields of coding tools that are passed on to an upstream of the client's
+// dialect: open lists, see provider.SessionHeader.
 const toolFields = [
   ["/v1/messages", /^(?:anthropic-|x-claude-code-|x-app$)/],
   ["/v1/responses", /^(?:x-codex-|x-openai-|session[_-]id$|thread-id$|conversation_id$|originator$)/],

@@ -17,8 +17,8 @@ export function parseHead(text) {
   return pairs;
 }
 
-// failed is an answer to a request for url that Go did not make. Like Go's, it
-// may be read by other sites on /v1 alone.
+// failed returns an error answer that was not made by Go. Like Go's, it allows
+// cross-origin reads only for URLs of /v1.
 export function failed(url, status, message, type, code) {
   const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
   if (/^[^:]+:\/\/[^/]*(\/[a-z0-9]{16})?\/v1\//.test(url)) headers["access-control-allow-origin"] = "*";

@@ -8,15 +8,16 @@ const firstLook = 50, lookBytes = 2 << 20; // ms to the first sample; what shoul
 const sampleBytes = 4 << 10, drainBytes = 64 << 10; // a read while little flows, and else
 const pieceBytes = 32 << 10; // read at a time where the length is not known
 const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
-// A client must send so many bytes a second, but may fall behind by so many ms.
+// The rate that a client must send at, in bytes a second, and the time in ms that
+// it may be behind.
 const leastRate = 64 << 10, behind = 5000;
-const shortIdle = 60_000;    // ms; under it, silence is measured between single pieces
+const shortIdle = 60_000;    // ms; a shorter limit is measured between single chunks
 const unknown = { get: () => null, has: () => false }; // the headers of a body that was begun
 
 // readAll gives the body of a request or response whole, or null when it is
 // over maxBytes (counted as it arrives, so inflated). idleMs limits the silence
-// within it; with alive the caller keeps that time itself, and is told of each
-// piece. A body that is read in one step has so long to come whole.
+// within it; with alive the caller measures the time itself, and alive is called
+// for each chunk. A body that is read in one step must arrive within that time.
 export async function readAll(message, maxBytes, idleMs, alive = null) {
   const { body, headers } = message;
   if (!body) return new Uint8Array(0);
@@ -42,7 +43,7 @@ async function gather(body, head, length, maxBytes, idleMs, opened, alive = null
   if (head) new Uint8Array(buffer).set(head);
   const reader = body?.getReader({ mode: "byob" });
   if (reader) opened(reader);
-  let many = !(idleMs > 0); // little pieces are waited for only while they come fast
+  let many = !(idleMs > 0); // small chunks are gathered only while they arrive fast
   while (reader) {
     if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
     const room = new Uint8Array(buffer, size);
@@ -224,9 +225,9 @@ export class Streams {
     this.inst.emit(op, OK, held, String(bytes.byteLength));
   }
 
-  // gather takes in a client's body until it has upTo bytes, and keeps them on
-  // this side; called again, it goes on. At the end of the body its bytes go to
-  // Go, or are held under the same number when keep is set.
+  // gather reads a client's body until it has upTo bytes, and keeps them in
+  // JavaScript; another call continues. At the end of the body its bytes go to Go,
+  // or are held under the same id if keep is set.
   async gather(op, id, upTo, totalMs, keep) {
     let s = this.table.get(id);
     if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
@@ -241,7 +242,7 @@ export class Streams {
         if (s.buffer.byteLength < upTo) s.buffer = s.buffer.transfer(upTo);
         const asked = Date.now();
         const got = await until(s.reader.read(new Uint8Array(s.buffer, s.size)), Math.max(1, Math.min(s.ahead, s.left)));
-        if (!this.table.has(id)) return; // let go of meanwhile
+        if (!this.table.has(id)) return; // discarded during the read
         const took = Date.now() - asked, n = got.value?.byteLength ?? 0;
         if (got.value) s.buffer = got.value.buffer;
         s.size += n;
@@ -436,8 +437,9 @@ export class Streams {
   }
 }
 
-// left reports whether the client of a call has closed the connection. A pipe
-// whose two ends break looks alike, and may break before the platform says so.
+// left reports whether the client of a call has closed the connection. The pipe
+// reports only that one end broke, and may do so before the platform aborts the
+// request's signal.
 async function left(call) {
   const signal = call.request?.signal;
   if (signal && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 0));

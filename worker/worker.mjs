@@ -10,11 +10,11 @@ export default {
   scheduled(event, env) { return run(CRON, env, null, "", event.cron, null); },
 };
 
-// How long a caller waits for a refresh, in ms. The refresh itself goes on, up
-// to the limit of the call of the token endpoint.
+// How long a caller waits for a refresh, in ms. The refresh itself continues up to
+// the time limit of the call to the token endpoint.
 const refreshMs = 10_000;
 
-// slow is what is told to whoever no longer waits.
+// slow is the answer to a caller whose wait has ended.
 const slow = new TextEncoder().encode(JSON.stringify({ error: { message: "the token is being refreshed", type: "server_error", code: "refresh_in_progress", retryAfterMs: 2000 } }));
 
 // Machine is one tenant's object. Identical refreshes that overlap are one

@@ -6,11 +6,11 @@ import { Button, ErrorBox, Field, type Children } from "./ui";
 // Question is asked before a dialog is closed by Escape or its cross.
 export interface Question { text: string; /** on the button that closes it */ action: string; onClose?: () => void }
 
-// losing is the question of a form that something was typed in.
+// losing returns the question for a form with unsaved input.
 export const losing = (draft: { dirty: boolean; clear: () => void }): Question | undefined =>
   draft.dirty ? { text: "Discard what you typed?", action: "Discard", onClose: draft.clear } : undefined;
 
-// lastSight is the question of a dialog that shows a key for the only time.
+// lastSight is the question for a dialog that shows a new key.
 export const lastSight: Question = { text: "Have you copied the key? You won’t be able to see it again.", action: "Close without copying" };
 
 // Dialog is modal while it is shown: the element itself keeps the focus inside,
@@ -49,8 +49,7 @@ export function Dialog({ title, onClose, children, wide, ask }: Children & { tit
   );
 }
 
-// confirms reports whether a word was typed, whatever its case and the blanks
-// around it.
+// confirms reports whether a word was typed, ignoring case and surrounding spaces.
 export const confirms = (typed: string, word: string) => fold(typed) === fold(word);
 const fold = (s: string) => s.trim().replace(/\s+/g, " ").toLocaleLowerCase();
 

@@ -1,12 +1,12 @@
-// What somebody has typed and not saved yet. It survives leaving the page, going
-// back and a session that ends; it is in this page's memory alone, and gone with
-// an explicit sign-out or another person's sign-in.
+// Unsaved input of forms. It survives navigation and the end of a session. It is
+// kept only in memory, and discarded by an explicit sign-out or another user's
+// sign-in.
 import { useCallback, useRef, useState } from "preact/hooks";
 
 const drafts = new Map<string, unknown>();
 let owner = "";
 
-// belongTo drops the drafts of somebody else.
+// belongTo discards the drafts of another user.
 export function belongTo(who: string) {
   if (who !== owner) drafts.clear();
   owner = who;
@@ -14,7 +14,7 @@ export function belongTo(who: string) {
 
 export const discardDrafts = () => drafts.clear();
 
-// unsaved reports whether there is anything to lose.
+// unsaved reports whether there are drafts.
 export const unsaved = () => drafts.size > 0;
 
 if (typeof window !== "undefined") addEventListener("beforeunload", (e) => { if (unsaved()) e.preventDefault(); });
@@ -22,16 +22,16 @@ if (typeof window !== "undefined") addEventListener("beforeunload", (e) => { if 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
 export interface Draft {
-  /** something differs from what the form began with */
+  /** the value differs from the initial one */
   dirty: boolean;
-  /** the form began with a draft of before */
+  /** the form started with an earlier draft */
   restored: boolean;
-  /** forgets the draft, and shows what the form begins with */
+  /** discards the draft and restores the initial value */
   clear: () => void;
 }
 
-// useDraft is useState for a form that is named by key. kept makes what is
-// remembered of a value: a form leaves its secrets out.
+// useDraft is useState for the form named key. kept returns the part of a value
+// that is remembered: a form omits its secrets.
 export function useDraft<T>(key: string, initial: T, kept: (value: T) => T = (v) => v): [value: T, set: (next: T | ((was: T) => T)) => void, draft: Draft] {
   const began = useRef(initial), restored = useRef(drafts.has(key));
   const [value, put] = useState<T>(() => drafts.has(key) ? drafts.get(key) as T : initial);
@@ -53,9 +53,9 @@ export function useDraft<T>(key: string, initial: T, kept: (value: T) => T = (v)
 
 const memory = new Map<string, unknown>();
 
-// useKept is useState for what is remembered as long as this page is open, but
-// is nothing that is saved: a conversation. It counts as unsaved where loses
-// says so.
+// useKept is useState for values that are remembered while this page is open but
+// never saved, such as a conversation. loses reports whether a value counts as
+// unsaved.
 export function useKept<T>(key: string, initial: T, loses: (value: T) => boolean = () => false): [value: T, set: (next: T) => void] {
   const [value, put] = useState<T>(() => memory.has(key) && owner === memory.get("owner " + key) ? memory.get(key) as T : initial);
   const set = useCallback((next: T) => {

@@ -95,8 +95,8 @@ export function useNow(active: boolean): number {
   return now;
 }
 
-// useSettled returns a value once it has not changed for a while: what somebody
-// types, when they pause.
+// useSettled returns a value once it has not changed for ms, for example the text
+// of a search field after a pause in typing.
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, set] = useState(value);
   useEffect(() => {

@@ -34,7 +34,7 @@ export function to(machineId: string, page: string, ...args: string[]): string {
 export function go(address: string) { location.hash = address; }
 
 export function useRoute(): Route {
-  // Filters are the page's own: it is not shown anew for them.
+  // A change of the filters does not mount the page again.
   const path = () => location.hash.split("?")[0];
   const [hash, set] = useState(path);
   useEffect(() => {
@@ -47,8 +47,8 @@ export function useRoute(): Route {
 
 const filters = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
-// useFilter keeps a filter of a page in its address, so that a reload, a shared
-// link and the way back show the same. The default is left out.
+// useFilter keeps a filter of a page in its URL, so that a reload, a shared link
+// and going back show the same. The default is omitted.
 export function useFilter(name: string, initial: string, allowed?: readonly string[]): [value: string, set: (value: string) => void];
 export function useFilter<T extends string>(name: string, initial: T, allowed: readonly T[]): [value: T, set: (value: T) => void];
 export function useFilter<T extends string>(name: string, initial: T, allowed?: readonly T[]): [value: T, set: (value: T) => void] {
@@ -66,8 +66,7 @@ export function useFilter<T extends string>(name: string, initial: T, allowed?: 
   return [value, set];
 }
 
-// Each entry of the history has a number, under which the place where its page
-// was scrolled to is kept.
+// Each history entry has a number, under which its page's scroll position is kept.
 const tops = new Map<string, number>();
 let entry = "", next = 0, wanted = 0;
 
@@ -83,8 +82,8 @@ if (typeof window !== "undefined") {
   addEventListener("scroll", () => { if (!wanted) tops.set(entry, scrollY); }, { passive: true });
 }
 
-// restoreScroll brings a page that is shown again to where it was, once it is
-// long enough; what the person does goes first. Others begin at their top.
+// restoreScroll scrolls a page that is shown again to its former position once it
+// is long enough, unless the user scrolls first. Other pages start at the top.
 export function restoreScroll(): () => void {
   const top = wanted;
   if (!top) { wanted = 0; scrollTo(0, 0); return () => {}; }

@@ -21,7 +21,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
   const machineId = session.operator ? route.machineId : session.machineId!;
   // What is no id never becomes a part of a path.
   const machine = useMemo(() => /^[a-z0-9]{16}$/.test(machineId) ? new Machine(machineId) : null, [machineId]);
-  // The first machines, to choose from, and the one that is shown.
+  // The first page of machines to choose from, and the current one.
   const list = useLoad(async () => {
     if (!session.operator) return { data: [], total: 0 };
     const page = await call<MachineList>("GET", "/api/machines");

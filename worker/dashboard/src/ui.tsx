@@ -131,16 +131,16 @@ export function Field({ label, hint, children }: Children & { label: string; hin
 
 interface TextProps { value: string; onText: (value: string) => void; max: number; name?: boolean; required?: boolean; placeholder?: string; "aria-describedby"?: string }
 
-// wrongName says which character may not stand in a name of letters, digits,
-// dots, dashes and underscores; "" where all may.
+// wrongName returns an error text that names the first character which is not a
+// letter, digit, dot, dash or underscore; "" without one.
 export function wrongName(value: string): string {
   const bad = Array.from(value.trim()).find((c) => !/[A-Za-z0-9._-]/.test(c));
   if (bad === undefined) return "";
   return `${bad === " " ? "A space" : `“${bad}”`} is not allowed here. Use letters, digits, dots, dashes and underscores.`;
 }
 
-// Text is a field of at most max characters, as people count them; name allows
-// only the characters of names. The browser says at the field what is wrong.
+// Text is a field of at most max characters (code points); name allows only the
+// characters of names. The browser shows the error at the field.
 export function Text({ value, onText, max, name, required, placeholder, "aria-describedby": hint }: TextProps) {
   const ref = useRef<HTMLInputElement>(null);
   const length = Array.from(value.trim()).length;

@@ -32,7 +32,7 @@ export function AddConnection({ machine, of, priority, onClose }: Props) {
   return <Form title={title} machine={machine} of={of} priority={priority} onMade={setMade} onClose={onClose} />;
 }
 
-// withoutSecrets is what is remembered of a form that was left.
+// withoutSecrets returns the part of a form's input that is remembered.
 const withoutSecrets = (typed: Typed): Typed => Object.fromEntries(Object.entries(typed).filter(([name]) => !secretNames.has(name)));
 
 function Form({ title, machine, of, priority, onMade: made, onClose }: Props & { title: string; onMade: (id: string) => void }) {

@@ -9,7 +9,7 @@ type Counts = Record<string, number>;
 
 interface Difference { added: string[]; changed: string[]; deleted: string[] }
 
-// Preview tells what an import would do.
+// Preview lists the changes of an import.
 interface Preview {
   keysSkipped?: number;
   from?: string;
@@ -88,7 +88,7 @@ function names(list: string[]) {
   return list.length > maxNames ? `${shown} and ${list.length - maxNames} more` : shown;
 }
 
-// Changes shows what an import would do, in words.
+// Changes shows the changes of an import.
 function Changes({ of, withKeys }: { of: Preview; withKeys: boolean }) {
   const rows = changeNames.flatMap(([field, name]) => kinds
     .filter(([kind]) => of.changes[field]?.[kind].length)
@@ -115,7 +115,7 @@ function In({ machine, onImport }: { machine: Machine; onImport: () => void }) {
     try { document = JSON.parse(await file!.text()); } catch { throw new Error("This is not a weir backup: the file is not JSON."); }
     return { document, replace, keys, ...(pass ? { passphrase: pass } : {}) };
   };
-  // Whatever is changed in the form asks for another preview.
+  // Any change of the form requires a new preview.
   const change = <T,>(set: (v: T) => void) => (v: T) => { set(v); setPreview(null); setDone(null); };
   const look = (e: Event) => {
     e.preventDefault();

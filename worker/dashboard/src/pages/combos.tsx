@@ -16,7 +16,7 @@ interface Combo { id: string; name: string; kind?: string; models: string[]; str
 // take turns. A combo may have combos among its members.
 export default function Combos({ machine }: PageProps) {
   const list = useLoad(async () => (await machine.get<{ data: Combo[] }>("/combos")).data, [machine]);
-  // A form that was left is open again with what was typed.
+  // A form that was left reopens with its unsaved input.
   const [edited, edit] = useKept<Combo | null>(`combo ${machine.id}`, null);
   const known = useLoad(async () => {
     const [conns, aliases] = await Promise.all([machine.get<{ data: ConnectionRow[] }>("/providers"), machine.get<{ aliases: Record<string, string> }>("/models/alias")]);

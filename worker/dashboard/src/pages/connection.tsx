@@ -145,8 +145,8 @@ function Details({ machine, c, known, onChange, onReload }: { machine: Machine; 
   );
 }
 
-// Dependents names what fails once a connection is gone: the combos and aliases
-// of which no other connection serves the models.
+// Dependents lists what fails after a connection is deleted: the combos and
+// aliases whose models no other connection serves.
 function Dependents({ machine, c }: { machine: Machine; c: ConnectionRow }) {
   const uses = useLoad(async () => {
     const [conns, combos, { aliases }, catalog] = await Promise.all([

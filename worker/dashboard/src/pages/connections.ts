@@ -13,7 +13,7 @@ export interface ConnectionRow {
   isActive: boolean;
   providerSpecificData: Record<string, unknown> & { baseUrl?: string; prefix?: string; enabledModels?: string[] };
   status: string;
-  /** what its last call showed: ready, untested, key_refused, out_of_credit, limited, unreachable, failing */
+  /** outcome of its last call: ready, untested, key_refused, out_of_credit, limited, unreachable, failing */
   health: string;
   /** Unix milliseconds */
   healthAt?: number;
@@ -45,7 +45,7 @@ export interface ProviderRow {
   connect: ("authorize" | "device")[];
 }
 
-// TestResult is the outcome of a test; error is null where it succeeded.
+// TestResult is the outcome of a test; error is null if it succeeded.
 export interface TestResult { ok: boolean; latencyMs: number; status: number; error: string | null; message?: string; model?: string }
 
 // testText tells the outcome of a test to a person.
@@ -54,11 +54,11 @@ export function testText(r: TestResult): string {
   return r.message ?? r.error ?? "The test failed.";
 }
 
-// local matches hosts of one's own network, which rarely have certificates.
+// local matches hosts of a private network, which rarely have certificates.
 const local = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[|[^.:/]+(:|\/|$)|[^:/]+\.(local|lan|internal|home\.arpa)\b)/i;
 
-// address adds the scheme that a base URL lacks: http for hosts of one's own
-// network, https for others.
+// address adds a missing scheme to a base URL: http for hosts of a private network,
+// https for others.
 export function address(typed: string): string {
   const text = typed.trim();
   if (!text || /^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
@@ -144,13 +144,13 @@ export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, o
 // last gives the priority of a new connection, after all others.
 export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority)) + gap;
 
-// prefixesOf are what may stand before the slash of a connection's models.
+// prefixesOf returns the valid prefixes of a connection's model ids.
 export function prefixesOf(c: { provider: string; providerSpecificData: { prefix?: string } }, catalog: ProviderRow[]): string[] {
   const { prefix } = c.providerSpecificData;
   return [prefix, catalog.find((p) => p.id === c.provider)?.alias, c.provider].filter((p): p is string => !!p);
 }
 
 // servedBy reports whether some connection serves a model id; an id without a
-// prefix may be anybody's.
+// prefix may belong to any of them.
 export const servedBy = (id: string, conns: ConnectionRow[], catalog: ProviderRow[]) =>
   !id.includes("/") || conns.some((c) => c.isActive && prefixesOf(c, catalog).includes(id.split("/")[0]));

@@ -9,8 +9,8 @@ import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text, count, 
 
 export interface MachineRow { machineId: string; name?: string; createdAt: number }
 
-// MachineList is a page of GET /api/machines; next is the cursor of the one
-// that follows, total counts all that match.
+// MachineList is a page of GET /api/machines; next is the cursor of the next page,
+// total counts all that match.
 export interface MachineList { data: MachineRow[]; next?: string; total: number }
 
 const searchFrom = 6; // machines

@@ -34,7 +34,7 @@ interface RequestRow {
 
 interface Answer { data: RequestRow[]; has_more: boolean }
 
-// statuses are what the list is narrowed down to, as the query has it.
+// statuses are the values of the query parameter status.
 const statuses: [string, string][] = [["", "All"], ["2xx", "Answered (2xx)"], ["error", "Failed"], ["4xx", "4xx"], ["429", "429 rate limited"], ["5xx", "5xx"], ["client_left", "Client left"]];
 
 const perPage = 50;

@@ -33,7 +33,7 @@ function Calls({ machine }: { machine: Machine }) {
   const submit = (e: Event) => {
     e.preventDefault();
     void save.run(async () => {
-      // What was not changed stays at its default, which may differ by endpoint.
+      // Only changed fields are sent: a default may differ by endpoint.
       loaded.set(await machine.tagged<Values>("PATCH", "/settings", typed, loaded.data!.tag));
       draft.clear();
       toast("Saved.");

@@ -8,8 +8,8 @@ const statuses: Record<string, [kind: Kind, text: string]> = {
   needs_reauth: ["bad", "Sign in again"],
 };
 
-// Ready is said after a success alone: an account that was refused stays
-// refused until a call succeeds.
+// Only a success makes a connection ready: a refused account stays refused until a
+// call succeeds.
 const healths: Record<string, [kind: Kind, text: string]> = {
   ready: ["good", "Ready"],
   untested: ["", "Untested"],
@@ -23,7 +23,7 @@ const healths: Record<string, [kind: Kind, text: string]> = {
 const clock = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "short" });
 
 // statusOf returns the badge of a connection. A limit that has ended since the
-// connection was loaded counts no more.
+// connection was loaded is ignored.
 export function statusOf(c: ConnectionRow, now: number): [kind: Kind, text: string] {
   if (statuses[c.status]) return statuses[c.status];
   if (c.health === "limited") {

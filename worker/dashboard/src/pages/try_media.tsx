@@ -9,7 +9,7 @@ import { ask, refusal } from "./served";
 function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Response) => Promise<T>) {
   const [sent, setSent] = useState<Sent | null>(null), [result, setResult] = useState<T | null>(null);
   const act = useAction();
-  // The body may need a call of its own.
+  // A function may make another call first.
   const run = (of: unknown) => act.run(async () => {
     setSent(null);
     setResult(null);
@@ -25,12 +25,11 @@ function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Respo
 
 interface Voice { id: string; name: string; lang: string; gender: string; model: string }
 
-// useVoices lists the voices that a model can speak with; none where its
-// provider has no list of them. They are asked for with the machine's key, so
-// not before load is called.
+// useVoices returns the voices of a model, none if its provider has no list. They
+// are fetched with the machine's key, so not before load is called.
 function useVoices(machine: TryProps["machine"], provider: string, model: string): { voices: Voice[]; load: () => Promise<Voice[]> } {
   const [list, set] = useState<{ of: string; voices: Voice[] } | null>(null);
-  // Some have a model for each voice: it speaks with that one alone.
+  // Some providers have a model for each voice, which has only that voice.
   const fit = (all: Voice[]) => all.filter((v) => !v.model.endsWith(`/${v.id}/${v.id}`) || v.model === `${model}/${v.id}`);
   const voices = useMemo(() => fit(list?.of === provider ? list.voices : []), [list, provider, model]);
   const load = async () => {

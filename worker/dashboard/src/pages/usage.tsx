@@ -10,8 +10,8 @@ import { csv, download } from "./csv";
 import { keyName, type KeyRow } from "./keys";
 import type { Line } from "./chart";
 
-// UsageRow is a row of GET /api/usage: clients' requests, and the attempts with
-// providers that they needed.
+// UsageRow is a row of GET /api/usage: clients' requests, and their attempts with
+// providers.
 interface UsageRow {
   day: string;
   keyId?: string;
