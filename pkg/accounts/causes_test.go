@@ -17,7 +17,7 @@ import (
 
 // What callers are told while accounts are out, in the call in which they
 // failed and in the next one, which tries none.
-func TestCauseOfAccountsThatAreOut(t *testing.T) {
+func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 	limit := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "40"}}}
 	long := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "61"}}}
 	refused := answer{status: 401, body: `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`}
@@ -80,7 +80,7 @@ func TestCauseOfAccountsThatAreOut(t *testing.T) {
 	}
 }
 
-func TestBillableWithoutCreditIsToldAtOnce(t *testing.T) {
+func TestBillableWithoutCreditFailsAtOnce(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
 	w.script["*"] = []answer{{status: 402}}
 	if _, e := w.sendCall(w.kind("billable")); e.Status != 402 || e.Code != "insufficient_quota" || !e.NoRetry || w.saw() != "a" || !strings.Contains(e.Message, `"a"`) {
@@ -88,7 +88,7 @@ func TestBillableWithoutCreditIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestAClockThatWentBackLengthensNoCooldown(t *testing.T) {
+func TestClockSetBackDoesNotLengthenCooldown(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}}, {status: 200}}
 	w.send()
@@ -104,7 +104,7 @@ func TestAClockThatWentBackLengthensNoCooldown(t *testing.T) {
 	}
 }
 
-func TestQuotaWithinAnAnswer(t *testing.T) {
+func TestQuotaInsideAnswer(t *testing.T) {
 	own, other := &provider.Descriptor{ID: "openai", BaseURL: openai.BaseURL, SpentInside: true}, openai
 	for _, status := range []int{402, 429} {
 		for _, d := range []*provider.Descriptor{own, other} {
@@ -238,7 +238,7 @@ func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
 	}
 }
 
-func TestMemberOfAComboThatCannotServeIsPassed(t *testing.T) {
+func TestComboSkipsMemberThatCannotServe(t *testing.T) {
 	for _, tt := range []struct {
 		status int
 		body   string

@@ -104,7 +104,7 @@ func TestCooldownsAreClamped(t *testing.T) {
 	}
 }
 
-func TestWeeklyWindowIsRecognised(t *testing.T) {
+func TestWeeklyWindow(t *testing.T) {
 	for _, tt := range []struct {
 		header, body string
 		want         bool

@@ -273,7 +273,7 @@ func TestTokenThatIsNotToBeHadAtTheMoment(t *testing.T) {
 
 // A token that was refused and cannot be renewed for a passing reason is no
 // evidence against the account: nothing cools, callers may try again.
-func TestRefreshThatMayPassCoolsNothing(t *testing.T) {
+func TestTemporaryRefreshFailureDoesNotCool(t *testing.T) {
 	for name, expires := range map[string]time.Duration{"refused": 0, "past its end": -time.Second} {
 		w := newWorld(t)
 		w.add(w.oauth("a", expires))
@@ -316,7 +316,7 @@ func TestRefreshThatMayPassCoolsNothing(t *testing.T) {
 }
 
 // What nobody can pass by waiting is a refusal as before.
-func TestRefreshThatIsRefusedCools(t *testing.T) {
+func TestRefusedRefreshCools(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
 	w.script["tok-a-generation1"] = []answer{{status: 401}}

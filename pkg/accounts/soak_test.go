@@ -82,7 +82,7 @@ func (f waitFunc) Wait() (*upstream.Response, error) { return f() }
 // calls without a gateway would have, with two accounts its square, with five
 // next to nothing. Two failures within 10 s once left an account out for 30 s,
 // so that 74 % of the calls were 429 at 10 % of failures.
-func TestFailuresOfUnsteadyAccounts(t *testing.T) {
+func TestFailureShareOfUnstableAccounts(t *testing.T) {
 	calls := 4000
 	if testing.Short() {
 		calls = 1000

@@ -373,7 +373,7 @@ func (o one) Revalidate(context.Context, string)                         {}
 func (o one) Confirm(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }
 
 // Security F5: whoever makes up a machine must not have its object asked.
-func TestMachinesThatMayBeMadeUpAreLookedForInKVAlone(t *testing.T) {
+func TestForgedMachineIDsAreOnlyLookedUpInKV(t *testing.T) {
 	for name, key := range map[string]string{"without a key": "", "two-part key": oldKey} {
 		l := &loader{}
 		a := Authenticator{Machines: l, KeySecret: []byte("s"), Now: time.Now}

@@ -433,7 +433,7 @@ func TestAccountsOfAServerWithoutResponsesAreAskedByChat(t *testing.T) {
 
 // With round-robin the second question goes to the account that said it has no
 // Responses endpoint, and only that one is remembered.
-func TestTheAccountWithoutResponsesIsTheOneThatIsRemembered(t *testing.T) {
+func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 	for _, code := range []int{404, 405, 501} {
 		w := newWorld(t, provided{prefix: "up", provider: "openai-compatible-0123abcd", base: "https://a.example/v1"}, provided{prefix: "up#2", provider: "openai-compatible-0123abcd", base: "https://b.example/v1"})
 		w.machine.Settings.Strategy = "round-robin"

@@ -38,7 +38,7 @@ func refusing(w *world, names ...string) func(*upstream.Request) answer {
 
 // What a compatible server refuses by name it is asked once more without, and
 // from then on it gets the older form at once.
-func TestRefusedFieldIsSentInItsOlderForm(t *testing.T) {
+func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_completion_tokens", "developer")
 	const body = `{"model":"up/m","max_completion_tokens":9,"messages":[{"role":"developer","content":"x"},{"role":"user","content":"a"}]}`
@@ -105,7 +105,7 @@ func (o object) Call(_ context.Context, _, op string, body []byte) (int, []byte,
 
 // A server that refuses both forms has refused the request: the client is told
 // of its own form.
-func TestRefusalOfBothFormsIsTold(t *testing.T) {
+func TestRefusalOfBothFormsReturnsTheError(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_completion_tokens", "max_tokens")
 	_, err := w.ask(translate.Chat, `{"model":"up/m","max_completion_tokens":9,"messages":[{"role":"user","content":"a"}]}`)
@@ -116,7 +116,7 @@ func TestRefusalOfBothFormsIsTold(t *testing.T) {
 }
 
 // A Messages client's request gets the name that the server takes.
-func TestTranslatedRequestIsAskedAgainWithTheNewerName(t *testing.T) {
+func TestTranslatedRequestIsRetriedWithNewerName(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_tokens")
 	if _, err := w.ask(translate.Messages, `{"model":"up/gpt","max_tokens":9,"messages":[{"role":"user","content":"a"}]}`); err != nil {
@@ -129,7 +129,7 @@ func TestTranslatedRequestIsAskedAgainWithTheNewerName(t *testing.T) {
 
 // An error that no other account can help with is the upstream's own: its
 // body in the same dialect, its type, code, parameter and message in another.
-func TestUpstreamErrorsPassAsTheyAre(t *testing.T) {
+func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 	const thread = `{"type":"error","error":{"type":"invalid_request_error","message":"thread is not supported","details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}},"request_id":"req_up"}`
 	const azure = `{"error": {"code":"content_filter","message":"filtered","type":null,"param":"prompt","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`
 	tests := []struct {
@@ -169,7 +169,7 @@ func TestUpstreamErrorsPassAsTheyAre(t *testing.T) {
 
 // ?beta=true and the fields of Claude Code and Codex go to an upstream of the
 // client's own dialect, and to no other.
-func TestToolFieldsGoToTheirOwnDialect(t *testing.T) {
+func TestToolHeadersGoOnlyToTheirDialect(t *testing.T) {
 	fields := []edge.Field{
 		{Name: "anthropic-version", Value: "2026-10-21"}, {Name: "anthropic-beta", Value: "a,b"}, {Name: "anthropic-workspace-id", Value: "w"},
 		{Name: "x-claude-code-session-id", Value: "s"}, {Name: "x-app", Value: "cli"}, {Name: "session_id", Value: "codex"}, {Name: "x-codex-turn-state", Value: "t"},

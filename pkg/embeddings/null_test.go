@@ -50,7 +50,7 @@ func outcome(t *testing.T, d *provider.Descriptor, purpose string, request []byt
 
 // A member that is null is as good as absent, in requests and in answers, but
 // for encoding_format, which is refused.
-func TestNullIsAsGoodAsAbsent(t *testing.T) {
+func TestNullEqualsAbsent(t *testing.T) {
 	files, err := filepath.Glob("testdata/vendors/*.json")
 	if err != nil {
 		t.Fatal(err)

@@ -268,7 +268,7 @@ func TestUpgradesAreRefused(t *testing.T) {
 }
 
 // An Anthropic client's look-up of models fails in its own dialect.
-func TestModelErrorsHaveTheCallersDialect(t *testing.T) {
+func TestModelErrorsUseCallersDialect(t *testing.T) {
 	f := newFixture()
 	for _, version := range []string{"", "2023-06-01"} {
 		req := &edge.Request{Method: "GET", Path: "/v1/models", Header: edge.Header{{Name: "authorization", Value: "Bearer list"}}}

@@ -29,7 +29,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (p *pieces) Close() error { return nil }
 
-func TestRoomIsTakenForBytesThatArrived(t *testing.T) {
+func TestRoomCountsArrivedBytes(t *testing.T) {
 	const mib = 1 << 20
 	for _, tt := range []struct {
 		name, path   string

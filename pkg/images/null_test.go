@@ -15,7 +15,7 @@ import (
 
 // A member of a request, or of a vendor's answer, that is null is as good as
 // absent.
-func TestNullIsAsGoodAsAbsent(t *testing.T) {
+func TestNullEqualsAbsent(t *testing.T) {
 	type up struct {
 		Status int
 		Type   string

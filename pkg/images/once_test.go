@@ -50,7 +50,7 @@ func ask(h *Handler, w *script.World, body string, header ...string) string {
 	return got
 }
 
-func TestImageWithAnIdempotencyKeyIsMadeOnce(t *testing.T) {
+func TestImageWithIdempotencyKeyIsMadeOnce(t *testing.T) {
 	w := script.New(t, "openai", "openai")
 	h := keyed(t, w)
 	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"created":1,"data":[{"b64_json":"AA=="}]}`) }
@@ -86,7 +86,7 @@ func TestImageWithAnIdempotencyKeyIsMadeOnce(t *testing.T) {
 	ask(h, w, picture, keyOf, "k")
 }
 
-func TestImageIdempotencyAfterAFailure(t *testing.T) {
+func TestImageIdempotencyAfterFailure(t *testing.T) {
 	made := script.JSON(`{"data":[{"b64_json":"AA=="}]}`)
 	events := "data: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA\"}\n\n"
 	for _, tt := range []struct {
@@ -123,7 +123,7 @@ func TestImageIdempotencyAfterAFailure(t *testing.T) {
 }
 
 // A client that tries again makes a new boundary.
-func TestFormWithAnIdempotencyKeyIsSentOnce(t *testing.T) {
+func TestFormWithIdempotencyKeyIsSentOnce(t *testing.T) {
 	w := script.New(t, "openai")
 	h := keyed(t, w)
 	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"data":[{"b64_json":"AA=="}]}`) }

@@ -182,7 +182,7 @@ func TestSeedThatLiesInKVIsAdoptedBeforePublishing(t *testing.T) {
 }
 
 // Whoever can write KV must not be able to give himself a key to a machine.
-func TestExistingMachineTakesNoSeedUnlessAllowed(t *testing.T) {
+func TestExistingMachineRefusesSeedUnlessAllowed(t *testing.T) {
 	for _, made := range []string{"created", "seeded"} {
 		t.Run(made, func(t *testing.T) {
 			w := newWorld(t)

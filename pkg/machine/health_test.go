@@ -91,7 +91,7 @@ func TestHealthOfConnection(t *testing.T) {
 	}
 }
 
-func TestConnectionWithoutCredentialSaysSo(t *testing.T) {
+func TestConnectionWithoutCredentialNeedsOne(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	for body, want := range map[string]string{

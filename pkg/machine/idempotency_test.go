@@ -61,7 +61,7 @@ func TestIdempotencyKeys(t *testing.T) {
 
 // A call whose program has ended, or that runs for longer than it can, is lost:
 // its key is taken until its time is over, unless its outcome comes after all.
-func TestLostCallsKeepTheirIdempotencyKeys(t *testing.T) {
+func TestLostCallKeepsItsIdempotencyKey(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	state := func() string {

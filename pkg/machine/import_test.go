@@ -172,7 +172,7 @@ func TestImportPreviewChangesNothing(t *testing.T) {
 	}
 }
 
-func TestImportedKeysAreNamedInTheAudit(t *testing.T) {
+func TestAuditNamesImportedKeys(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.ok("POST", "/api/import", `{"document":{"apiKeys":["sk-abcdefgh12","sk-abcdefgh34"]}}`)
@@ -193,7 +193,7 @@ func TestImportedKeysAreNamedInTheAudit(t *testing.T) {
 }
 
 // Security F4: with a key made in an old session, everything could be had.
-func TestStepUp(t *testing.T) {
+func TestSensitiveChangesNeedRecentSignIn(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	boss := w.ok2("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
@@ -230,7 +230,7 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
-func TestFewKeysAreMadeOfPassphrases(t *testing.T) {
+func TestKeyDerivationIsLimited(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	made := 0

@@ -371,7 +371,7 @@ func TestServiceAccountsSignTheirClaim(t *testing.T) {
 
 // A failure that may pass is tried again after 1, 4 and 15 s, then as often as
 // any refresh.
-func TestPassingFailuresAreTriedAgainSoon(t *testing.T) {
+func TestTemporaryRefreshFailureIsRetriedSoon(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		w := newWorld(t)
 		w.create()
@@ -403,7 +403,7 @@ func TestPassingFailuresAreTriedAgainSoon(t *testing.T) {
 }
 
 // The endpoint has said for how long.
-func TestPassingFailureWithAWait(t *testing.T) {
+func TestTemporaryRefreshFailureWithWait(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.oauth()
@@ -417,7 +417,7 @@ func TestPassingFailureWithAWait(t *testing.T) {
 
 // An endpoint that gives no answer in time may still rotate: a minute passes
 // before the one attempt more.
-func TestTimeoutOfATokenEndpointIsNotTriedAgainSoon(t *testing.T) {
+func TestTokenEndpointTimeoutIsNotRetriedSoon(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.oauth()

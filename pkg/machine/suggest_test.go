@@ -19,7 +19,7 @@ func TestClosest(t *testing.T) {
 }
 
 // What an alias, a custom model or the limit of a key names must be there.
-func TestUnknownTargetsAreRefusedWithASuggestion(t *testing.T) {
+func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.connect(`{"provider":"openai-compatible-0123abcd","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"home","enabledModels":["llama-large"]}}`)
@@ -58,7 +58,7 @@ func TestUnknownTargetsAreRefusedWithASuggestion(t *testing.T) {
 }
 
 // Names are counted in characters, and shown as they are stored.
-func TestNamesHaveNoHiddenCharacters(t *testing.T) {
+func TestInvisibleCharactersInNamesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	for name, want := range map[string]string{
@@ -92,7 +92,7 @@ func TestNamesHaveNoHiddenCharacters(t *testing.T) {
 }
 
 // A storage that fails is told as that, not as a machine that is not there.
-func TestStorageFailureSaysSo(t *testing.T) {
+func TestStorageFailureHasItsOwnError(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.loc.Storage(mid).Fault = func(string) bool { return true }

@@ -94,7 +94,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-func TestDownloadInALoopOfGatewaysIsRefused(t *testing.T) {
+func TestDownloadInGatewayLoopIsRefused(t *testing.T) {
 	w := script.New(t)
 	d := &media.Downloads{Do: w, CanonicalURL: script.Canonical}
 	client := &edge.Request{Origin: "https://gw.example", Header: edge.Header{{Name: "x-weir-hop", Value: "3"}}}

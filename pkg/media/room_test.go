@@ -60,7 +60,7 @@ func TestATenantLeavesRoomToOthers(t *testing.T) {
 }
 
 // What a client announces keeps nobody out: only bytes that have come do.
-func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
+func TestDeclaredLengthTakesNoRoom(t *testing.T) {
 	r := &media.Room{Max: 32 * mib}
 	ctx := context.Background()
 	for _, who := range []string{"a", "b", "d", "e"} {
@@ -80,7 +80,7 @@ func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
 	}
 }
 
-func TestLeaseGivesBackWhatIsNotNeeded(t *testing.T) {
+func TestLeaseReleasesUnusedMemory(t *testing.T) {
 	r := &media.Room{Max: 32 * mib}
 	l := r.Lease("a", 24*mib)
 	l.Acquire(context.Background(), 3*mib, false)
@@ -98,7 +98,7 @@ func TestLeaseGivesBackWhatIsNotNeeded(t *testing.T) {
 }
 
 // Bodies that grow side by side would each hold a part and wait for the rest.
-func TestBodiesThatGrowTogetherAllComeToTheirEnd(t *testing.T) {
+func TestGrowingBodiesDoNotDeadlock(t *testing.T) {
 	for name, tenant := range map[string]func(i int) string{
 		"one tenant": func(int) string { return "a" }, "three": func(i int) string { return string(rune('a' + i%3)) }, "many": func(i int) string { return string(rune('a' + i)) },
 	} {

@@ -64,7 +64,7 @@ func TestRecursionHeaderStopsTheFetch(t *testing.T) {
 	want(t, w.list(InternalFetch, "1"), "") // not from the kept list either
 }
 
-func TestEnabledModelsStopTheFetch(t *testing.T) {
+func TestEnabledModelsPreventFetch(t *testing.T) {
 	w := newWorld(compat("https://a.example/v1"))
 	w.up.json("a.example", 200, `{"data":[{"id":"m1"}]}`)
 	w.rec.Connections[0].Data.EnabledModels = []string{" ", "e"}
@@ -75,7 +75,7 @@ func TestEnabledModelsStopTheFetch(t *testing.T) {
 }
 
 // One custom model once replaced the list of its provider. Spec 4.1.4.
-func TestCustomModelsAddToTheFetch(t *testing.T) {
+func TestCustomModelsExtendFetchedList(t *testing.T) {
 	w := newWorld(compat("https://a.example/v1"))
 	w.up.json("a.example", 200, `{"data":[{"id":"a1"},{"id":"a2"}]}`)
 	w.rec.CustomModels = []store.CustomModel{{ID: "mine", ProviderAlias: "c"}, {ID: "a2", ProviderAlias: compatibleID}}
@@ -182,7 +182,7 @@ func TestAtMostThreeDiscoveriesAtOnceAndNoneForever(t *testing.T) {
 
 // Nine silent providers once hid the eight behind them, for 15 s, again every
 // 10 s.
-func TestSilentUpstreamsHideNoOthers(t *testing.T) {
+func TestSilentUpstreamsDoNotHideOthers(t *testing.T) {
 	for _, silent := range []int{1, 2, 3, 4, 9, 40} {
 		var conns []store.Connection
 		for i := range silent + 9 {

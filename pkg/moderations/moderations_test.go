@@ -48,7 +48,7 @@ func TestTheAnswerHasAVerdict(t *testing.T) {
 }
 
 // A category that a model does not judge is null, and so may the verdict be.
-func TestNullIsAsGoodAsAbsent(t *testing.T) {
+func TestNullEqualsAbsent(t *testing.T) {
 	w, h := world(t, `{"results":[ {"flagged":null,"categories":{"hate":true,"illicit":null}} , {"categories":{"hate":false,"illicit":null},"flagged":null}]}`)
 	resp, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":["a","b"],"model":"mod/m"}`))
 	got := gjson.Parse(fakeup.Body(t, resp, err))

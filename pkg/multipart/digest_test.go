@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDigestIsOfThePartsAlone(t *testing.T) {
+func TestDigestIgnoresBoundary(t *testing.T) {
 	sum := func(body, boundary string) [32]byte {
 		t.Helper()
 		got, err := Digest(strings.NewReader(body), boundary, 40)

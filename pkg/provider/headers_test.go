@@ -115,7 +115,7 @@ func TestHopCountsAndEndsALoop(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeyOfEachCall(t *testing.T) {
+func TestIdempotencyKeyPerCall(t *testing.T) {
 	for _, tt := range []struct {
 		client edge.Header
 		part   int

@@ -2,7 +2,7 @@ package provider
 
 import "testing"
 
-func TestTheGatewaysOwnPortIsRefusedInEverySpelling(t *testing.T) {
+func TestOwnPortIsRefusedInEverySpelling(t *testing.T) {
 	for _, tt := range []struct {
 		target, own string
 		refused     bool
@@ -32,7 +32,7 @@ func TestTheGatewaysOwnPortIsRefusedInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestThePlatformsPagesAreRefused(t *testing.T) {
+func TestPlatformPathsAreRefused(t *testing.T) {
 	for _, path := range []string{
 		"/cdn-cgi", "/cdn-cgi/", "/cdn-cgi/explorer/api/storage", "/CDN-CGI/x", "//cdn-cgi/x", "/%63dn-cgi/x", "/cdn%2dcgi/x", "/cdn-cgi%2fx",
 		"/%2563dn-cgi/x", "/cdn-cgi?x", "/cdn-cgi;a/x",
@@ -51,7 +51,7 @@ func TestThePlatformsPagesAreRefused(t *testing.T) {
 	}
 }
 
-func TestProxyPortsAreThoseOfProxies(t *testing.T) {
+func TestProxyPorts(t *testing.T) {
 	asIs := func(s string) (string, bool) { return s + "/", true }
 	for port, ok := range map[string]bool{"22": false, "25": false, "1023": false, "80": true, "443": true, "1024": true, "3128": true, "65535": true} {
 		if _, _, err := ParseProxy("http://proxy.example.com:"+port, asIs, false); (err == nil) != ok {

@@ -28,7 +28,7 @@ var runs = map[string]string{
 	"wrapped beginnings":      "a=\r\n",
 }
 
-func TestWorkGrowsWithTheText(t *testing.T) {
+func TestWorkIsLinear(t *testing.T) {
 	secrets := map[string]string{
 		"ordinary":    "sk-live-0123456789abcdef",
 		"repeating":   strings.Repeat("a", 8000) + "b",
@@ -71,7 +71,7 @@ func TestWorkGrowsWithTheText(t *testing.T) {
 	}
 }
 
-func TestStreamHoldsBackABoundedBeginning(t *testing.T) {
+func TestStreamHoldsBackBoundedPrefix(t *testing.T) {
 	for run, part := range runs {
 		s := New("sk-live-0123456789abcdef").Stream()
 		for range 100 {
@@ -83,7 +83,7 @@ func TestStreamHoldsBackABoundedBeginning(t *testing.T) {
 	}
 }
 
-func TestEscapesBehindALongRunAreFound(t *testing.T) {
+func TestEscapesAfterLongRunAreFound(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 15, 16, 17, 31, 100} {
 		text := strings.Repeat(`\`, n) + `u0073k-live-0123456789abcdef`
 		if got := New("sk-live-0123456789abcdef").String(text); !strings.HasSuffix(got, Mask) {
@@ -92,7 +92,7 @@ func TestEscapesBehindALongRunAreFound(t *testing.T) {
 	}
 }
 
-func TestEnoughOfALongValueIsMasked(t *testing.T) {
+func TestPrefixOfLongValueIsMasked(t *testing.T) {
 	value := strings.Repeat("0123456789abcdef", 20)
 	r := New(value)
 	if got := r.String("x" + value[:enough] + "!"); got != "x***!" {

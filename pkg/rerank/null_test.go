@@ -9,7 +9,7 @@ import (
 
 // A member of a request, or of a provider's answer, that is null is as good as
 // absent.
-func TestNullIsAsGoodAsAbsent(t *testing.T) {
+func TestNullEqualsAbsent(t *testing.T) {
 	const results = `{"results":[{"index":0,"relevance_score":0.1,"document":{"text":"a"}},{"index":2,"relevance_score":0.9,"document":{"text":"c"}}],"id":"1","usage":{"total_tokens":7,"search_units":1},"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1,"input_tokens":3},"tokens":{"input_tokens":3},"warnings":["w"]}}`
 	n := 0
 	for _, r := range []struct{ provider, model, answer string }{

@@ -12,7 +12,7 @@ import (
 
 // A member of a provider's answer that is null is as good as absent: a null
 // list of results was a result without an address.
-func TestNullInAnAnswerIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInAnswerEqualsAbsent(t *testing.T) {
 	files, err := os.ReadDir("testdata/vendors")
 	if err != nil {
 		t.Fatal(err)

@@ -403,7 +403,7 @@ func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 }
 
 // Security F5: asking after a session that was made up created an object.
-func TestMadeUpCookieAsksNoObject(t *testing.T) {
+func TestForgedCookieCallsNoObject(t *testing.T) {
 	w := newWorld(t)
 	objects := &counted{Stub: w.s.Objects}
 	w.s.Objects = objects

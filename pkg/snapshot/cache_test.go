@@ -341,7 +341,7 @@ func TestClockThatGoesBackConfirms(t *testing.T) {
 }
 
 // Security F5: asking an object creates it.
-func TestKnownAsksNoObjectThatIsNotInKV(t *testing.T) {
+func TestKnownCallsNoObjectMissingInKV(t *testing.T) {
 	w := newWorld(t)
 	known := func(what string, want error, calls int) {
 		t.Helper()

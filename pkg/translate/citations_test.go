@@ -22,7 +22,7 @@ func cited(text string, notes gjson.Result) (list []string) {
 	return list
 }
 
-func TestCitationsKeepTheirPlaces(t *testing.T) {
+func TestCitationsKeepTheirOffsets(t *testing.T) {
 	chat := `{"choices":[{"message":{"content":"Né ☃😀 so.","annotations":[{"type":"url_citation","url_citation":{"url":"a","title":"A","start_index":3,"end_index":5}}]},"finish_reason":"stop"}]}`
 	claude := `{"content":[{"type":"text","text":"Né "},{"type":"text","text":"☃😀","citations":[{"type":"web_search_result_location","url":"a","title":"A","cited_text":"q","encrypted_index":"E"}]},{"type":"text","text":" so."}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1,"service_tier":"standard"}}`
 	gemini := `{"candidates":[{"content":{"role":"model","parts":[{"text":"Né ☃😀 so."},{"inlineData":{"mimeType":"image/png","data":"aGk="}}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"a","title":"A"}},{"web":{"uri":"b","title":"B"}}],"groundingSupports":[{"segment":{"startIndex":4,"endIndex":11,"text":"☃😀"},"groundingChunkIndices":[0,9]}]}}]}`
@@ -82,7 +82,7 @@ func TestCitationsKeepTheirPlaces(t *testing.T) {
 }
 
 // A picture has no place in a message of Claude's.
-func TestPicturesWithoutAPlaceAreTold(t *testing.T) {
+func TestLostImagesAreReported(t *testing.T) {
 	var lost []string
 	opt := options()
 	opt.Lost = func(name string) { lost = append(lost, name) }
@@ -97,7 +97,7 @@ func TestPicturesWithoutAPlaceAreTold(t *testing.T) {
 
 // Claude's stream tells a source before or after the words, never where they
 // are: they are its block.
-func TestCitationsOfClaudesStreamAreOfTheirBlock(t *testing.T) {
+func TestCitationsInClaudeStreamCoverTheirBlock(t *testing.T) {
 	for name, deltas := range map[string][]string{
 		"before": {`{"type":"citations_delta","citation":{"url":"a","title":"A"}}`, `{"type":"text_delta","text":"\u2603\ud83d"}`, `{"type":"text_delta","text":"\ude00"}`},
 		"after":  {`{"type":"text_delta","text":"☃"}`, `{"type":"text_delta","text":"😀"}`, `{"type":"citations_delta","citation":{"url":"a","title":"A"}}`},
@@ -121,7 +121,7 @@ func TestCitationsOfClaudesStreamAreOfTheirBlock(t *testing.T) {
 }
 
 // A source that another provider has found is not one that Claude can check.
-func TestSourcesOfOthersAreTakenOutForClaude(t *testing.T) {
+func TestForeignCitationsAreRemovedForClaude(t *testing.T) {
 	answer := `{"choices":[{"message":{"content":"x","annotations":[{"type":"url_citation","url_citation":{"url":"a","title":"A","start_index":0,"end_index":1}}]},"finish_reason":"stop"}]}`
 	out, _, err := translate.Response(translate.Chat, translate.Messages, []byte(answer), options())
 	if err != nil {

@@ -39,7 +39,7 @@ func TestReasoningGoesToCompatibleServers(t *testing.T) {
 
 // Signed details of a compatible server (OpenRouter behind another gateway)
 // come back beside the plain text.
-func TestSignedReasoningGoesBackToACompatibleServer(t *testing.T) {
+func TestSignedReasoningGoesBackToCompatibleServer(t *testing.T) {
 	opt := translate.Options{Model: "m", Deviations: translate.DeviationsOf("")}
 	answer := `{"choices":[{"message":{"role":"assistant","content":"x","reasoning":"why","reasoning_details":[{"type":"reasoning.text","text":"why","signature":"S","format":"anthropic-claude-v1"}]},"finish_reason":"stop"}]}`
 	out, _, err := translate.Response(translate.Chat, translate.Messages, []byte(answer), opt)
@@ -56,7 +56,7 @@ func TestSignedReasoningGoesBackToACompatibleServer(t *testing.T) {
 	}
 }
 
-func TestModelsOfOpenAIKeepTheirRulesOnCompatibleServers(t *testing.T) {
+func TestOpenAIModelsKeepTheirRulesOnCompatibleServers(t *testing.T) {
 	body := `{"max_tokens":222,"temperature":0.5,"stop_sequences":["x"],"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"a"}]}`
 	for _, tt := range []struct{ model, max, effort, dropped string }{
 		{"gpt-5", "max_completion_tokens", "low", "temperature,stop_sequences"},
@@ -86,7 +86,7 @@ func TestModelsOfOpenAIKeepTheirRulesOnCompatibleServers(t *testing.T) {
 }
 
 // A name without a version may be any generation: it keeps its temperature.
-func TestAClaudeWithoutAVersionKeepsItsTemperature(t *testing.T) {
+func TestClaudeWithoutVersionKeepsTemperature(t *testing.T) {
 	got, dropped := send(t, translate.Chat, translate.Messages, `{"temperature":0.2,"top_p":0.9,"messages":[{"role":"user","content":"a"}]}`, translate.Options{Model: "claude-test"})
 	if got.Get("temperature").Raw != "0.2" || got.Get("top_p").Exists() || strings.Join(dropped, ",") != "top_p" {
 		t.Errorf("got %s, dropped %v", got.Raw, dropped)

@@ -8,7 +8,7 @@ import (
 )
 
 // What a target cannot say is carried over in another place or named.
-func TestNothingIsLostWithoutAWord(t *testing.T) {
+func TestLostFieldsAreNamed(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"a"}]`
 	const text = `"input":"a"`
 	format := `{"type":"json_schema","json_schema":{"name":"person","description":"One.","schema":{"type":"object"}}}`

@@ -30,7 +30,7 @@ const converseAnswer = `{"output":{"message":{"role":"assistant","content":[
 // Clients and servers that dump their data types write null for what is not
 // there. gjson's ForEach calls its function once for a null, so that a null
 // list of calls became a call without a name.
-func TestNullInARequestIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInRequestEqualsAbsent(t *testing.T) {
 	n := 0
 	for _, from := range clients {
 		all := cases(t, "requests/"+from.String(), ".json")
@@ -55,7 +55,7 @@ func TestNullInARequestIsAsGoodAsAbsent(t *testing.T) {
 	}
 }
 
-func TestNullInAnAnswerIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInAnswerEqualsAbsent(t *testing.T) {
 	n := 0
 	for _, from := range append(slices.Clone(upstreams), translate.Converse) {
 		all := map[string][]byte{"converse": []byte(converseAnswer)}
@@ -80,7 +80,7 @@ func TestNullInAnAnswerIsAsGoodAsAbsent(t *testing.T) {
 	}
 }
 
-func TestNullInAStreamIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInStreamEqualsAbsent(t *testing.T) {
 	n := 0
 	for _, from := range upstreams {
 		all := cases(t, "streams/"+from.String(), ".sse")

@@ -70,7 +70,7 @@ func TestMissingTerminatorIsAdded(t *testing.T) {
 
 // The usage of a refused answer is what the end of the stream says, not the
 // greater figure of its beginning.
-func TestUsageOfARefusedStreamIsTheFinalOne(t *testing.T) {
+func TestRefusedStreamReportsFinalUsage(t *testing.T) {
 	const body = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n" +
 		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"},\"usage\":{\"output_tokens\":0}}\n\n" +
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"

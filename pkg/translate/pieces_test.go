@@ -73,7 +73,7 @@ var shapes = []struct {
 	{"tools", translate.Responses, `{"input":"x","tools":[`, `{"type":"function","name":"f#","parameters":{}}`, `]}`, 1},
 }
 
-func TestManyTinyPiecesAreTranslatedInBoundedMemoryOrRefused(t *testing.T) {
+func TestManyPiecesStayWithinMemoryBound(t *testing.T) {
 	for _, s := range shapes {
 		most := (maxPieces - 8) / s.pieces
 		fits := []byte(s.head + times(most, s.piece) + s.tail)
@@ -103,7 +103,7 @@ func TestManyTinyPiecesAreTranslatedInBoundedMemoryOrRefused(t *testing.T) {
 
 // What a model is given of tools, and what they were called with, is opaque: a
 // long array in it is one value.
-func TestArraysWithinArgumentsAndSchemasAreNoPieces(t *testing.T) {
+func TestArraysInArgumentsAndSchemasAreNotPieces(t *testing.T) {
 	list := `[` + times(2*maxPieces, `#`) + `]`
 	for name, body := range map[string]string{
 		"input":  `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"a":` + list + `}}]}]}`,
@@ -119,7 +119,7 @@ func TestArraysWithinArgumentsAndSchemasAreNoPieces(t *testing.T) {
 	}
 }
 
-func TestAnswersOfManyTinyPiecesAreTranslatedInBoundedMemoryOrRefused(t *testing.T) {
+func TestAnswersOfManyPiecesStayWithinMemoryBound(t *testing.T) {
 	answers := []struct {
 		name        string
 		d           translate.Dialect
@@ -161,7 +161,7 @@ func TestAnswersOfManyTinyPiecesAreTranslatedInBoundedMemoryOrRefused(t *testing
 
 // Each schema within a schema was read once for each that it is in: a long
 // description at the bottom of a deep one took minutes.
-func TestSchemasAreReadInBoundedWork(t *testing.T) {
+func TestSchemaWorkIsBounded(t *testing.T) {
 	deep := func(levels, text int) string {
 		return strings.Repeat(`{"type":"object","properties":{"a":`, levels) + `{"type":"string","description":"` + strings.Repeat("x", text) + `"}` + strings.Repeat(`}}`, levels)
 	}
@@ -189,7 +189,7 @@ func TestSchemasAreReadInBoundedWork(t *testing.T) {
 	}
 }
 
-func TestDeepContentsAreRefusedAndCountedAsText(t *testing.T) {
+func TestDeepContentsAreRefused(t *testing.T) {
 	nested := func(levels int) string {
 		return `{"max_tokens":9,"messages":[{"role":"user","content":` + strings.Repeat(`[{"type":"tool_result","tool_use_id":"c","content":`, levels) + `"words"` + strings.Repeat(`}]`, levels) + `}]}`
 	}
@@ -205,7 +205,7 @@ func TestDeepContentsAreRefusedAndCountedAsText(t *testing.T) {
 	}
 }
 
-func TestLongTranslationsPauseAndShortOnesDoNot(t *testing.T) {
+func TestOnlyLongTranslationsPause(t *testing.T) {
 	for _, s := range shapes {
 		for _, to := range pieceTargets {
 			if to.d == s.d {
@@ -234,7 +234,7 @@ func TestLongTranslationsPauseAndShortOnesDoNot(t *testing.T) {
 
 // Streams of very many tiny pieces: what is allocated doubles with their
 // number, at most, and is given up where it would have to be held.
-func TestStreamsOfManyTinyPiecesCostWhatTheirLengthDoes(t *testing.T) {
+func TestStreamWorkIsLinear(t *testing.T) {
 	event := func(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }
 	streams := []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 
 // A compatible server gets a chat client's bytes but for the model, and older
 // forms only of what it has refused by name.
-func TestCompatibleServerGetsTheClientsBytes(t *testing.T) {
+func TestCompatibleServerGetsClientBytes(t *testing.T) {
 	const in = `{ "model":"eo/gpt-5", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`
 	tests := []struct {
 		name    string

@@ -13,7 +13,7 @@ import (
 
 // Claude refuses a turn whose thoughts are not what it signed. A chat client
 // that puts the pieces of a stream together sends them back whole.
-func TestSeveralThoughtsOfAStreamSurviveAChatClient(t *testing.T) {
+func TestThinkingBlocksSurviveChatClient(t *testing.T) {
 	event := func(v string) string {
 		return "event: " + gjson.Get(v, "type").Str + "\ndata: " + v + "\n\n"
 	}
@@ -79,7 +79,7 @@ func TestSeveralThoughtsOfAStreamSurviveAChatClient(t *testing.T) {
 
 // weir behind weir: the details of a thought that came as plain text too are
 // not told twice.
-func TestDetailsOfAToldThoughtAreNotTextAgain(t *testing.T) {
+func TestReasoningDetailsDoNotRepeatText(t *testing.T) {
 	in := `data: {"choices":[{"index":0,"delta":{"reasoning_content":"why"}}]}
 
 data: {"choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.text","text":"why","signature":"S","format":"anthropic-claude-v1","index":0}]}}]}
@@ -99,7 +99,7 @@ func quote(s string) string { b, _ := json.Marshal(s); return string(b) }
 
 // Claude wants a thought before the call of a running turn when it has a
 // budget; one that another provider has begun has none.
-func TestABudgetIsTakenBackInsideAToolLoopOfAnotherProvider(t *testing.T) {
+func TestThinkingBudgetIsDisabledInForeignToolLoop(t *testing.T) {
 	const think = `"thinking":{"type":"enabled","budget_tokens":2048},"context_management":{"edits":[{"type":"clear_thinking_20251015"},{"type":"clear_tool_uses_20250919"}]},`
 	call := func(content, id string) string {
 		return `{"role":"user","content":"a"},{"role":"assistant","content":[` + content + `{"type":"tool_use","id":"` + id + `","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"r"}]}`
@@ -131,7 +131,7 @@ func TestABudgetIsTakenBackInsideAToolLoopOfAnotherProvider(t *testing.T) {
 	}
 }
 
-func TestReferencesToToolsAndSummariesKeepTheirText(t *testing.T) {
+func TestToolReferencesAndSummariesKeepTheirText(t *testing.T) {
 	body := `{"max_tokens":9,"system":"S","messages":[{"role":"user","content":"long ago"},{"role":"assistant","content":[{"type":"tool_use","id":"t0","name":"f","input":{}}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"t0","content":"old"}]},
 		{"role":"assistant","content":[{"type":"compaction","content":"What happened."},{"type":"text","text":"On."},{"type":"tool_use","id":"t1","name":"ToolSearch","input":{}}]},
@@ -149,7 +149,7 @@ func TestReferencesToToolsAndSummariesKeepTheirText(t *testing.T) {
 }
 
 // A call that Claude's own code has made is answered by nobody else.
-func TestCallsOfClaudesCodeAreNotTheClients(t *testing.T) {
+func TestProgrammaticCallsAreHidden(t *testing.T) {
 	answer := `{"id":"msg_1","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 	for _, direct := range []bool{false, true} {
 		in := answer
@@ -167,7 +167,7 @@ func TestCallsOfClaudesCodeAreNotTheClients(t *testing.T) {
 	}
 }
 
-func TestDeepSeekGetsTheEffortsThatItReads(t *testing.T) {
+func TestDeepSeekEfforts(t *testing.T) {
 	want := map[string]string{"minimal": "low", "low": "low", "medium": "high", "high": "high", "xhigh": "high", "max": "max"}
 	for asked, meant := range want {
 		body := `{"model":"a","reasoning_effort":"` + asked + `","messages":[{"role":"user","content":"a"}]}`

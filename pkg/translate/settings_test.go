@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-func TestResponsesRepeatTheSettingsOfTheirRequest(t *testing.T) {
+func TestResponsesRepeatRequestSettings(t *testing.T) {
 	body := "{\"model\":\"a\",\"input\":\"x\",\"instructions\":\"Be brief.\",\"tools\":[{\"type\":\"function\",\n\"name\":\"f\",\"parameters\":{}}],\"tool_choice\":\"required\",\"temperature\":0.5,\"metadata\":{\"a\":\"b\"},\"max_output_tokens\":99,\"reasoning\":{\"effort\":\"low\"},\"text\":{\"verbosity\":\"low\"},\"user\":null}"
 	opt := options()
 	opt.Settings = &translate.Settings{}

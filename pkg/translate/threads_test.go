@@ -11,7 +11,7 @@ import (
 
 // Anthropic's client sends a part of the conversation only once its thread was
 // taken; it knows a refusal by details.error_code.
-func TestThreadsAreRefusedWhereTheyCannotBeKept(t *testing.T) {
+func TestThreadsAreRefusedForOtherDialects(t *testing.T) {
 	body := []byte(`{"max_tokens":9,"thread":{"type":"create"},"messages":[{"role":"user","content":"a"}]}`)
 	for _, to := range upstreams {
 		out, _, err := translate.Request(translate.Messages, to, body, translate.Options{Model: "m"})

@@ -63,7 +63,7 @@ func callOf(d translate.Dialect, name, args string) string {
 }
 
 // Each tool that Codex offers comes back as it knows it, whatever the upstream.
-func TestCallsComeBackAsTheClientKnowsThem(t *testing.T) {
+func TestCallsAreRestored(t *testing.T) {
 	const patch = "*** Begin Patch\n+\"é\\\"\t\n*** End Patch"
 	wrapped := `{"input":` + strconv.Quote("*** Begin Patch\n+\"é\\\"\t\n*** End Patch") + `}`
 	wrapped = strings.ReplaceAll(wrapped, `\u00e9`, "é")
@@ -251,7 +251,7 @@ func TestCustomCallsStreamFromMessages(t *testing.T) {
 }
 
 // Models do not always write the arguments that they were asked for.
-func TestInputThatModelsWriteOtherwise(t *testing.T) {
+func TestUnusualInputOfCustomCalls(t *testing.T) {
 	_, opt := asked(t, translate.Responses, translate.Chat, "openai-compatible-1", codex(t))
 	for args, want := range map[string]string{
 		`{"input":"x"}`:                           "x",
@@ -300,7 +300,7 @@ func TestInputThatModelsWriteOtherwise(t *testing.T) {
 
 // A chat client's custom tools come back as such, from other dialects and from
 // vendors of its own dialect that know only functions.
-func TestCustomToolsOfAChatClient(t *testing.T) {
+func TestCustomToolsOfChatClient(t *testing.T) {
 	body := cases(t, "requests/chat", ".json")["custom_tools"]
 	for _, to := range []struct {
 		d    translate.Dialect
@@ -333,7 +333,7 @@ func TestCustomToolsOfAChatClient(t *testing.T) {
 }
 
 // Names over the limit of the upstream are the client's own again in answers.
-func TestLongToolNamesComeBack(t *testing.T) {
+func TestLongToolNamesAreRestored(t *testing.T) {
 	body := cases(t, "requests/messages", ".json")["long_names"]
 	want := gjson.GetBytes(body, "tools.1.name").Str
 	for _, to := range []struct {
@@ -365,7 +365,7 @@ func TestLongToolNamesComeBack(t *testing.T) {
 
 // A client that offers functions gets function_call, in the answer and in the
 // stream, also where the upstream calls several at once.
-func TestFunctionsOfOldComeBack(t *testing.T) {
+func TestLegacyFunctionsAreRestored(t *testing.T) {
 	body := cases(t, "requests/chat", ".json")["functions_of_old"]
 	for _, to := range []translate.Dialect{translate.Messages, translate.Gemini, translate.Responses} {
 		_, opt := asked(t, translate.Chat, to, "openai", body)

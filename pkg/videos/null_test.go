@@ -11,7 +11,7 @@ import (
 )
 
 // An operation's error that is null is none.
-func TestNullErrorIsNoFailure(t *testing.T) {
+func TestNullErrorIsNotFailure(t *testing.T) {
 	const video = `"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://v.example.com/1"}}]}}}`
 	for body, want := range map[string]string{
 		`{"done":true,"error":null,` + video: "done", `{"done":true,` + video: "done",
@@ -25,7 +25,7 @@ func TestNullErrorIsNoFailure(t *testing.T) {
 
 // A member of a request, or of a vendor's answer, that is null is as good as
 // absent.
-func TestNullIsAsGoodAsAbsent(t *testing.T) {
+func TestNullEqualsAbsent(t *testing.T) {
 	type record struct {
 		Provider string
 		Request  json.RawMessage

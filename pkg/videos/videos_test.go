@@ -106,7 +106,7 @@ func TestPollStates(t *testing.T) {
 	}
 }
 
-func TestAllowListsHoldWhereTheProviderIsNamed(t *testing.T) {
+func TestAllowListsApplyToNamedProvider(t *testing.T) {
 	limited := &store.Key{ID: "k2", Models: []string{"xai/grok", "nobody/*"}}
 	for _, tt := range []struct{ name, body, header, value, want string }{
 		{"its_own", `{"model":"xai/grok","prompt":"p"}`, "", "", "200"},
@@ -132,7 +132,7 @@ func TestAllowListsHoldWhereTheProviderIsNamed(t *testing.T) {
 	}
 }
 
-func TestAllowListsHoldForPollsAndDownloads(t *testing.T) {
+func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
 	w := newWorld(t, "xai")
 	w.answer = func(s *seen) answer {
 		if s.Method == "POST" {

@@ -11,7 +11,7 @@ import (
 
 // A member of a request, or of a vendor's answer, that is null is as good as
 // absent.
-func TestNullIsAsGoodAsAbsent(t *testing.T) {
+func TestNullEqualsAbsent(t *testing.T) {
 	n := 0
 	for _, id := range vendors {
 		answer, err := os.ReadFile("testdata/vendors/" + id + ".json")

@@ -52,7 +52,7 @@ func TestWriting(t *testing.T) {
 	}
 }
 
-func TestEachPassesOverWhatHasNoElements(t *testing.T) {
+func TestEachIgnoresScalars(t *testing.T) {
 	for in, want := range map[string]int{`[1,null]`: 2, `{"a":1}`: 1, `null`: 0, `"a"`: 0, `1`: 0, `[]`: 0, ``: 0} {
 		n := 0
 		Each(gjson.Parse(in), func(_, _ gjson.Result) bool { n++; return true })
