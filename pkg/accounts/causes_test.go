@@ -15,8 +15,8 @@ import (
 	"weir/pkg/upstream"
 )
 
-// What callers are told while accounts are out, in the call in which they
-// failed and in the next one, which tries none.
+// The client's error while accounts cool down, in the call in which they failed
+// and in the next one, which tries none.
 func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 	limit := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "40"}}}
 	long := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "61"}}}
@@ -231,7 +231,7 @@ func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
 	if _, e := w.sendCall(c); e != nil || w.saw() != "b" {
 		t.Errorf("then saw %s, %v", w.saw(), e)
 	}
-	// A place is the least of what is told.
+	// A refused location has the lowest rank.
 	w.script[key("b")] = []answer{{status: 429}}
 	if _, e := w.sendCall(c); e.Status != 429 {
 		t.Errorf("got %+v, want the limit", e)

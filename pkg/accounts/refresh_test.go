@@ -315,7 +315,7 @@ func TestTemporaryRefreshFailureDoesNotCool(t *testing.T) {
 	}
 }
 
-// What nobody can pass by waiting is a refusal as before.
+// A refusal that waiting does not resolve cools the account.
 func TestRefusedRefreshCools(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))

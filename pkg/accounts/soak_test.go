@@ -13,8 +13,8 @@ import (
 
 // soak runs calls at a concurrency over accounts whose every attempt fails with
 // a probability, and returns the shares of calls and of attempts that failed.
-// Calls overlap: while one waits for its upstream the others go on. Which one
-// goes on is random too, but one at a time, so a seed gives one outcome.
+// Calls overlap: while one waits for its upstream the others continue. Which one
+// continues is random too, but one at a time, so the seed determines the outcome.
 func soak(t *testing.T, seed uint64, n, concurrency, calls int, share float64, strategy string) (failed, single float64) {
 	w := newWorld(t).add(accounts("abcde"[:n])...)
 	w.machine.Settings.Strategy = strategy

@@ -27,7 +27,7 @@ type loader struct {
 	due    bool
 }
 
-// Known is asked for machines that anybody may have made up.
+// Known is called for machine ids that may be forged.
 func (l *loader) Known(ctx context.Context, id string) (*snapshot.Machine, error) {
 	l.known++
 	return l.Get(ctx, id)
@@ -372,7 +372,7 @@ func (o one) Known(context.Context, string) (*snapshot.Machine, error)   { retur
 func (o one) Revalidate(context.Context, string)                         {}
 func (o one) Confirm(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }
 
-// Security F5: whoever makes up a machine must not have its object asked.
+// A forged machine id must not create an object.
 func TestForgedMachineIDsAreOnlyLookedUpInKV(t *testing.T) {
 	for name, key := range map[string]string{"without a key": "", "two-part key": oldKey} {
 		l := &loader{}

@@ -103,8 +103,7 @@ func (o object) Call(_ context.Context, _, op string, body []byte) (int, []byte,
 	return 200, []byte(`{"generation":2}`), nil
 }
 
-// A server that refuses both forms has refused the request: the client is told
-// of its own form.
+// If a server refuses both forms, the client gets the error for its own form.
 func TestRefusalOfBothFormsReturnsTheError(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_completion_tokens", "max_tokens")

@@ -48,8 +48,8 @@ func outcome(t *testing.T, d *provider.Descriptor, purpose string, request []byt
 	return out
 }
 
-// A member that is null is as good as absent, in requests and in answers, but
-// for encoding_format, which is refused.
+// A null member equals an absent one, in requests and in answers, except for
+// encoding_format, which is refused.
 func TestNullEqualsAbsent(t *testing.T) {
 	files, err := filepath.Glob("testdata/vendors/*.json")
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"weir/pkg/internal/script"
 )
 
-// A member of a request, or of a vendor's answer, that is null is as good as
-// absent.
+// A null member of a request or of a vendor's answer equals an absent one.
 func TestNullEqualsAbsent(t *testing.T) {
 	type up struct {
 		Status int

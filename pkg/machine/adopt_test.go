@@ -181,7 +181,7 @@ func TestSeedThatLiesInKVIsAdoptedBeforePublishing(t *testing.T) {
 	}
 }
 
-// Whoever can write KV must not be able to give himself a key to a machine.
+// Write access to KV must not yield a key to an existing machine.
 func TestExistingMachineRefusesSeedUnlessAllowed(t *testing.T) {
 	for _, made := range []string{"created", "seeded"} {
 		t.Run(made, func(t *testing.T) {

@@ -192,7 +192,7 @@ func TestAuditNamesImportedKeys(t *testing.T) {
 	}
 }
 
-// Security F4: with a key made in an old session, everything could be had.
+// A key created in an old session gave access to all secrets.
 func TestSensitiveChangesNeedRecentSignIn(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -251,7 +251,7 @@ func TestKeyDerivationIsLimited(t *testing.T) {
 	w.ok("POST", "/api/export", `{"passphrase":"a long passphrase"}`)
 }
 
-// Security F7: every isolate reads all of it.
+// Every isolate reads the whole replica.
 func TestReplicaIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.create()

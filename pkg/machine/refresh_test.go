@@ -415,8 +415,8 @@ func TestTemporaryRefreshFailureWithWait(t *testing.T) {
 	}
 }
 
-// An endpoint that gives no answer in time may still rotate: a minute passes
-// before the one attempt more.
+// An endpoint that times out may still rotate the token: the next attempt comes
+// after a minute.
 func TestTokenEndpointTimeoutIsNotRetriedSoon(t *testing.T) {
 	w := newWorld(t)
 	w.create()

@@ -155,7 +155,7 @@ func TestSecretsAreSealedAnewAfterARotation(t *testing.T) {
 	}
 }
 
-// Security F14: what would be masked in a log was kept, and shown, in the clear.
+// A value that would be masked in a log was stored and shown in plaintext.
 func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.create()

@@ -91,7 +91,7 @@ func TestInvisibleCharactersInNamesAreRefused(t *testing.T) {
 	}
 }
 
-// A storage that fails is told as that, not as a machine that is not there.
+// A storage failure has its own error, not that of a missing machine.
 func TestStorageFailureHasItsOwnError(t *testing.T) {
 	w := newWorld(t)
 	w.create()

@@ -222,8 +222,8 @@ func TestConnectivity(t *testing.T) {
 		{"refused", known, lost, `{"ok":false,"latencyMs":120,"status":0,"error":"connection_failed"}`},
 		{"own address works", own, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
 		{"own address is inactive", strings.Replace(own, `{`, `{"isActive":false,`, 1), says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
-		// Failures at a base URL are told apart; the time of a call that nothing
-		// answered is in a class.
+		// Failures at a base URL have different errors; the latency of a call without
+		// an answer is rounded.
 		{"own address refuses the key", own, says(401, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"own address forbids", own, says(403, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":403,"error":"unauthorized"}`},
 		{"own address has no such path", own, says(404, `not found`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},

@@ -59,7 +59,7 @@ func TestATenantLeavesRoomToOthers(t *testing.T) {
 	}
 }
 
-// What a client announces keeps nobody out: only bytes that have come do.
+// A declared length takes no room: only bytes that have arrived do.
 func TestDeclaredLengthTakesNoRoom(t *testing.T) {
 	r := &media.Room{Max: 32 * mib}
 	ctx := context.Background()
@@ -104,7 +104,7 @@ func TestGrowingBodiesDoNotDeadlock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const n, size = 12, 8 * mib
-			r := &media.Room{Max: 32 * mib} // nobody waits: a refusal is tried again in the next round
+			r := &media.Room{Max: 32 * mib} // no waiting: a refused call is retried in the next round
 			leases, have := make([]*media.Lease, n), make([]int64, n)
 			for i := range leases {
 				leases[i] = r.Lease(tenant(i), size)

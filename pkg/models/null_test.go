@@ -10,8 +10,8 @@ import (
 	"weir/pkg/store"
 )
 
-// A member of an upstream's list that is null is as good as absent.
-func TestNullInAListIsAsGoodAsAbsent(t *testing.T) {
+// A null member of an upstream's list equals an absent one.
+func TestNullInListEqualsAbsent(t *testing.T) {
 	type list struct{ provider, kinds, answer string }
 	var lists []list
 	for _, v := range vendorLists {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// runs are the texts in which escapes are nested, and those in which a value
-// nearly stands again and again.
+// runs are texts with nested escapes, and texts with many near matches of a
+// value.
 var runs = map[string]string{
 	"backslashes":             `\`,
 	"escaped backslashes":     `\u005c`,
@@ -58,8 +58,8 @@ func TestWorkIsLinear(t *testing.T) {
 				if large > 8*max(small, 1<<14) {
 					t.Errorf("%s in text of %s after %q: %d steps for 16 KiB and %d for 64 KiB", secret, run, head, small, large)
 				}
-				// A stream compares what it holds back anew with each chunk, which a
-				// value as long as these chunks makes more of.
+				// A stream compares the held-back text again with each chunk, which
+				// costs more for a value as long as the chunks.
 				if len(value) < 1000 && largeStream > 8*max(smallStream, 1<<14) {
 					t.Errorf("%s in a stream of %s after %q: %d steps for 16 KiB and %d for 64 KiB", secret, run, head, smallStream, largeStream)
 				}

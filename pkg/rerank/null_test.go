@@ -7,8 +7,7 @@ import (
 	"weir/pkg/internal/nulls"
 )
 
-// A member of a request, or of a provider's answer, that is null is as good as
-// absent.
+// A null member of a request or of a provider's answer equals an absent one.
 func TestNullEqualsAbsent(t *testing.T) {
 	const results = `{"results":[{"index":0,"relevance_score":0.1,"document":{"text":"a"}},{"index":2,"relevance_score":0.9,"document":{"text":"c"}}],"id":"1","usage":{"total_tokens":7,"search_units":1},"meta":{"api_version":{"version":"2"},"billed_units":{"search_units":1,"input_tokens":3},"tokens":{"input_tokens":3},"warnings":["w"]}}`
 	n := 0

@@ -10,8 +10,8 @@ import (
 	"weir/pkg/provider"
 )
 
-// A member of a provider's answer that is null is as good as absent: a null
-// list of results was a result without an address.
+// A null member of a provider's answer equals an absent one: a null list of
+// results was read as a result without a URL.
 func TestNullInAnswerEqualsAbsent(t *testing.T) {
 	files, err := os.ReadDir("testdata/vendors")
 	if err != nil {

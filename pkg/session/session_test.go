@@ -349,8 +349,8 @@ func TestWhatCannotBeUndoneAsksAgain(t *testing.T) {
 	}
 }
 
-// Of wrong guesses ten of a window are told apart for each address; what is
-// right always passes, so nobody keeps the operator out.
+// Each address has ten failed attempts in a window. A valid credential always
+// passes, so guessing cannot lock out the operator.
 func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 	w := newWorld(t)
 	judged := func(n int, address string) (judged int) {
@@ -402,7 +402,7 @@ func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 	}
 }
 
-// Security F5: asking after a session that was made up created an object.
+// A forged session cookie created an object.
 func TestForgedCookieCallsNoObject(t *testing.T) {
 	w := newWorld(t)
 	objects := &counted{Stub: w.s.Objects}

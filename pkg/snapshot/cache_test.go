@@ -340,7 +340,7 @@ func TestClockThatGoesBackConfirms(t *testing.T) {
 	w.want("settled", 3, 0, 0)
 }
 
-// Security F5: asking an object creates it.
+// Calling an object creates it.
 func TestKnownCallsNoObjectMissingInKV(t *testing.T) {
 	w := newWorld(t)
 	known := func(what string, want error, calls int) {

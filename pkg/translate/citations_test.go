@@ -95,8 +95,8 @@ func TestLostImagesAreReported(t *testing.T) {
 	}
 }
 
-// Claude's stream tells a source before or after the words, never where they
-// are: they are its block.
+// Claude's stream has a citation before or after the text, without offsets: it
+// applies to the whole block.
 func TestCitationsInClaudeStreamCoverTheirBlock(t *testing.T) {
 	for name, deltas := range map[string][]string{
 		"before": {`{"type":"citations_delta","citation":{"url":"a","title":"A"}}`, `{"type":"text_delta","text":"\u2603\ud83d"}`, `{"type":"text_delta","text":"\ude00"}`},

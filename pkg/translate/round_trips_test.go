@@ -77,8 +77,8 @@ func TestThinkingBlocksSurviveChatClient(t *testing.T) {
 	}
 }
 
-// weir behind weir: the details of a thought that came as plain text too are
-// not told twice.
+// weir behind weir: the details of a thought that also came as plain text do not
+// repeat it.
 func TestReasoningDetailsDoNotRepeatText(t *testing.T) {
 	in := `data: {"choices":[{"index":0,"delta":{"reasoning_content":"why"}}]}
 
@@ -120,7 +120,7 @@ func TestThinkingBudgetIsDisabledInForeignToolLoop(t *testing.T) {
 			t.Errorf("%s: got %s", tt.name, got.Raw)
 		}
 	}
-	// What stands behind the last result may be long.
+	// The text after the last result may be long.
 	long := `{"model":"a","max_tokens":9000,` + think + `"messages":[` + call("", "call_1") + `],"system":"` + strings.Repeat("x", 900<<10) + `"}`
 	if got, _ := send(t, translate.Messages, translate.Messages, long, translate.Options{Model: "claude-sonnet-4-5"}); got.Get("thinking.type").Str != "disabled" {
 		t.Error("a long body keeps its budget")
@@ -148,7 +148,7 @@ func TestToolReferencesAndSummariesKeepTheirText(t *testing.T) {
 	}
 }
 
-// A call that Claude's own code has made is answered by nobody else.
+// The client does not see calls made by code that Claude runs.
 func TestProgrammaticCallsAreHidden(t *testing.T) {
 	answer := `{"id":"msg_1","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 	for _, direct := range []bool{false, true} {

@@ -393,7 +393,7 @@ func TestLegacyFunctionsAreRestored(t *testing.T) {
 	if err != nil || bytes.Contains(events, []byte(`\"a\":2`)) || !bytes.Contains(events, []byte(`\"a\":1`)) {
 		t.Errorf("%s, %v", events, err)
 	}
-	// An upstream of the same dialect that answers so is told so.
+	// An answer of the same dialect in the old form passes unchanged.
 	old := `{"choices":[{"message":{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}`
 	events, _, err = translate.Replay(translate.Chat, translate.Chat, []byte(old), options())
 	if err != nil || !bytes.Contains(events, []byte(`"function_call":{"name":"f"`)) || !bytes.Contains(events, []byte(`"finish_reason":"function_call"`)) {

@@ -10,7 +10,7 @@ import (
 	"weir/pkg/internal/nulls"
 )
 
-// An operation's error that is null is none.
+// A null error of an operation is not a failure.
 func TestNullErrorIsNotFailure(t *testing.T) {
 	const video = `"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://v.example.com/1"}}]}}}`
 	for body, want := range map[string]string{
@@ -23,8 +23,7 @@ func TestNullErrorIsNotFailure(t *testing.T) {
 	}
 }
 
-// A member of a request, or of a vendor's answer, that is null is as good as
-// absent.
+// A null member of a request or of a vendor's answer equals an absent one.
 func TestNullEqualsAbsent(t *testing.T) {
 	type record struct {
 		Provider string

@@ -9,8 +9,7 @@ import (
 	"weir/pkg/store"
 )
 
-// A member of a request, or of a vendor's answer, that is null is as good as
-// absent.
+// A null member of a request or of a vendor's answer equals an absent one.
 func TestNullEqualsAbsent(t *testing.T) {
 	n := 0
 	for _, id := range vendors {

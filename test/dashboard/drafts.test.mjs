@@ -21,7 +21,7 @@ async function machine(t, at, options = {}) {
   return { page, machineId, call, c };
 }
 
-test("a combo that is being made survives leaving the page, the way back and the end of the session", async (t) => {
+test("an unsaved combo survives navigation and the end of the session", async (t) => {
   const { page } = await machine(t, "combos", { failures: ["GET /* 401"] });
   await page.getByRole("button", { name: "New combo" }).first().click();
   await page.getByLabel("Name").fill("half done");
@@ -50,7 +50,7 @@ test("a combo that is being made survives leaving the page, the way back and the
   await page.getByText("You are signed out.").waitFor();
 });
 
-test("a dialog asks before it loses what was typed, and the only sight of a key", async (t) => {
+test("a dialog asks before it discards input or a new key", async (t) => {
   const { page } = await machine(t, "keys");
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog", { name: "New key" });
@@ -125,7 +125,7 @@ test("a server of one's own is found by its name, and a wrong address is not lef
   await page.getByText("Last call failed", { exact: true }).waitFor();
 });
 
-test("the kind of models and a search are in the address; the way back leads to where one was", async (t) => {
+test("the kind of models and a search are in the address; going back restores the scroll position", async (t) => {
   const { page, machineId } = await machine(t, "models");
   await page.getByRole("radio", { name: "Embeddings" }).check();
   await page.getByRole("button", { name: "up/test-embed", exact: true }).waitFor();
@@ -144,7 +144,7 @@ test("the kind of models and a search are in the address; the way back leads to 
   await becomes(() => page.evaluate(() => scrollY), 900);
 });
 
-test("what uses a connection is named before it is deleted, and marked afterwards", async (t) => {
+test("combos and aliases of a connection are listed before it is deleted, and marked afterwards", async (t) => {
   const { page, machineId } = await machine(t, "providers", {
     prepare: async (call) => {
       await call("POST", "/combos", { name: "smart", models: ["up/test-chat"] });
@@ -162,7 +162,7 @@ test("what uses a connection is named before it is deleted, and marked afterward
   await page.getByText("no connection", { exact: true }).waitFor();
 });
 
-test("revoking one’s own key, or the last that manages, is warned about", async (t) => {
+test("revoking your own key or the last manage key shows a warning", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Mine" });
   const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "boss", scopes: ["manage"] });
   const page = await open(t, b, { as: apiKey, at: `#/m/${machineId}/keys` });
@@ -176,7 +176,7 @@ test("revoking one’s own key, or the last that manages, is warned about", asyn
   assert.equal(await dialog.getByText("signed in with this key").count(), 0);
 });
 
-test("the speech page makes no key before something is sent", async (t) => {
+test("the speech page creates no key before a request", async (t) => {
   const { page, call } = await machine(t, "playground/speech", { prepare: (call) => call("POST", "/providers", { provider: "elevenlabs", apiKey: "el-test-key-0123456789" }) });
   await page.getByRole("button", { name: "Speak" }).waitFor();
   await page.getByLabel("Model", { exact: true }).fill("el/eleven_multilingual_v2");
@@ -188,7 +188,7 @@ test("the speech page makes no key before something is sent", async (t) => {
   assert.equal(audit.includes("POST /api/keys"), false);
 });
 
-test("an unknown target of an alias is refused with a suggestion, and saved anyway when one insists", async (t) => {
+test("an unknown target of an alias is refused with a suggestion, and saved on confirmation", async (t) => {
   const { page, call, c } = await machine(t, "models", { failures: ["PUT /* 400"], prepare: (call, c) => call("PUT", `/providers/${c.id}`, { providerSpecificData: { enabledModels: ["test-chat"] } }) });
   assert.ok(c.id);
   await page.getByLabel("Alias", { exact: true }).fill("quick");

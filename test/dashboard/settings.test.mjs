@@ -99,7 +99,7 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
 });
 
 // People B1: any JSON file, one tick and one click deleted all connections.
-test("an import says what it would do, and deletes nothing without the word", async (t) => {
+test("an import shows a preview, and deletes nothing without confirmation", async (t) => {
   const { page, machineId, call } = await settings(t, { failures: ["POST /* 400", "POST /* 412"] });
   const providers = async () => (await call("GET", "/providers")).data.length;
   const put = (doc) => page.getByLabel("File", { exact: true }).setInputFiles({ name: "file.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(doc)) });

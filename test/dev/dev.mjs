@@ -82,8 +82,8 @@ async function upstreamAt(wanted) {
 // with the queries of sign-ins.
 mkdirSync(state, { recursive: true, mode: 0o700 });
 chmodSync(state, 0o700);
-// The storage explorer of wrangler stands on the gateway's own port and asks
-// nobody who they are.
+// wrangler's storage explorer is served on the gateway's own port without
+// authentication.
 process.env.X_LOCAL_EXPLORER = "false";
 const { ADMIN_TOKEN } = vars();
 const child = wrangler(["dev", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false"], { stdio: ["ignore", "inherit", "inherit"] });

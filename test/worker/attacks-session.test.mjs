@@ -136,7 +136,7 @@ test("T32: a session that was ended, or whose token was changed, opens nothing; 
   await up();
 });
 
-test("T31: wrong guesses are limited by the address that the platform names; what is right always passes", async () => {
+test("T31: failed sign-ins are limited by the client address; a valid credential always passes", async () => {
   let judged = 0, limited = 0;
   for (let i = 0; i < 60; i++) {
     const claims = [["x-forwarded-for", `10.0.${i}.1`], ["cf-connecting-ip", "192.0.2.1"], ["x-real-ip", `10.2.${i}.1`], ["user-agent", `g${i}`]];
@@ -152,8 +152,8 @@ test("T31: wrong guesses are limited by the address that the platform names; wha
   assert.equal((await operator.call("GET", "/api/machines")).data.length > 0, true); // the API is not locked
 });
 
-// Security F5: an object was created, and billed, for each request of a visitor.
-test("whoever has nothing makes no object come into being", async () => {
+// Each forged request created an object, which is billed.
+test("requests without a valid credential create no object", async () => {
   const open = await start({ env: { REQUIRE_API_KEY: "false" } });
   try {
     const objects = () => readdirSync(open.dir, { recursive: true }).filter((n) => /\bdo\b.*\.sqlite$/.test(n)).length;

@@ -1,5 +1,5 @@
-// A provider that refuses the place or the egress of a call, in real workerd: it
-// is no fault of the account, and what one isolate meets another need not.
+// A provider that refuses the location or egress address of a call, in real
+// workerd: the account is not at fault, and another isolate may not be affected.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

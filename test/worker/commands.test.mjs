@@ -96,7 +96,7 @@ test("./build.sh dev: the printed curl lines work offline, and the next run find
         const page = await fetch(about.baseUrl + "/");
         assert.match(page.headers.get("content-security-policy"), /script-src 'self'/);
         assert.match(await page.text(), /<title>weir<\/title>/);
-        // Security F1: wrangler's storage explorer on the gateway's own port, and the way to it through a web fetch.
+        // wrangler's storage explorer on the gateway's own port, and the way to it through a web fetch.
         assert.equal(statSync(state).mode & 0o777, 0o700);
         const explorer = "/cdn-cgi/explorer/api/storage/kv/namespaces/KV/keys";
         assert.equal((await fetch(about.baseUrl + explorer)).status, 404);

@@ -49,7 +49,7 @@ async function refused(res, status, code) {
   assert.deepEqual([res.status, body.error.code], [status, code], JSON.stringify(body));
 }
 
-test("an image with an idempotency key is made once, however often and however many at once it is asked for", async () => {
+test("an image with an idempotency key is made once, however often it is requested", async () => {
   const ask = { model: "up/gpt-image", prompt: "a cat" }, key = { "idempotency-key": "k-1" };
   const first = await post("/v1/images/generations", ask, key), text = await first.text();
   assert.equal(first.status, 200);
@@ -90,7 +90,7 @@ test("the idempotency key of chat, messages, responses, embeddings and speech go
   }
 });
 
-test("speech that is a page, an error or nothing is asked of the next account", async () => {
+test("speech that is HTML, an error or empty is requested from the next account", async () => {
   const faults = {
     page: (res) => res.writeHead(200, { "content-type": "text/html" }).end("<html>sign in</html>"),
     empty: (res) => res.writeHead(200, { "content-type": "audio/mpeg" }).end(),

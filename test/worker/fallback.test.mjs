@@ -192,8 +192,8 @@ test("with every account limited: 429 with the smallest wait", async () => {
   assert.equal(again.body.error.type, "rate_limit_error");
 });
 
-// What callers are told when the accounts are out, in the call in which they
-// failed and in the next one, which tries none.
+// The client's error while accounts cool down, in the call in which they failed
+// and in the next one, which tries none.
 for (const [name, answers, status, code, type] of [
   ["a refused key", ["status=401"], 401, "account_key_refused", "authentication_error"], ["a forbidden key", ["status=403"], 401, "account_key_refused", "authentication_error"],
   ["no credit", ["status=402"], 402, "insufficient_quota", "insufficient_quota"], ["no credit, as 429", [quota], 402, "insufficient_quota", "insufficient_quota"],
@@ -222,7 +222,7 @@ for (const [name, answers, status, code, type] of [
   });
 }
 
-test("random failures of busy accounts: the share of failed answers stays small, and nobody is benched", async () => {
+test("random failures of busy accounts: few answers fail, and no account is left out", async () => {
   // The same numbers in each run, taken in the order in which the calls come.
   let state = 12345;
   const random = () => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) / 2 ** 32;

@@ -76,7 +76,7 @@ test("a conversation of 200,000 messages is refused before it is translated, one
   assert.equal(same.status, 200, same.text.slice(0, 300));
 });
 
-test("nine silent providers hide none of the eight behind them", { timeout: 60_000 }, async () => {
+test("nine silent providers do not hide the eight after them", { timeout: 60_000 }, async () => {
   const me = await operator.machine();
   const connect = (i, path) => operator.connect(me.machineId, { ...compatible(up, { prefix: `p${i}`, path }), provider: `openai-compatible-${String(i).padStart(8, "0")}` });
   for (let i = 0; i < 9; i++) await connect(i, "/silent/v1");
@@ -109,7 +109,7 @@ test("a custom model adds to the list of its provider", async () => {
   assert.deepEqual(list.data.map((m) => m.id), ["up/m", "up/mine"]);
 });
 
-// names are what leads to the model "m" of a provider, and how it comes to be.
+// names returns all names of the model "m" of a provider, after creating them.
 async function names(machineId, provider, prefix, alias, model) {
   const api = (method, path, body) => operator.call(method, `/${machineId}/api/${path}`, body);
   await api("PUT", "models/alias", { alias: "an-alias", model: `${prefix}/${model}` });

@@ -252,7 +252,6 @@ test("export with a passphrase goes in again elsewhere and serves there", async 
   assert.equal(up.seen.at(-1).headers.authorization, "Bearer sk-canary-of-the-export");
 });
 
-// People B1, security F4, F7, F12.
 test("an import is checked and previewed, secrets leave with a scope of their own, and a machine stays small", async () => {
   const m = await operator.machine(), at = (path) => `/${m.machineId}/api${path}`;
   await operator.connect(m.machineId, compatible(up, { apiKey: "sk-canary-of-the-import" }));

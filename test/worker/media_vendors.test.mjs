@@ -133,7 +133,7 @@ describe("transcriptions", () => {
   }
 });
 
-test("speech of providers that queue it, or only give its address, by the official client", { timeout: 30_000 }, async () => {
+test("speech of providers that queue it or return its URL, by the official client", { timeout: 30_000 }, async () => {
   const sound = Buffer.alloc(200_000, "0123456789");
   const file = { headers: { "content-type": "audio/mpeg" }, body: sound };
   for (const [model, calls] of [["fal/fal-ai/minimax/speech-02-hd", 4], ["qwen/qwen3-tts-flash", 2], ["deepinfra/hexgrad/Kokoro-82M", 1]]) {

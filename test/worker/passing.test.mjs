@@ -43,7 +43,7 @@ test("a compatible server gets a chat client's bytes but for the model", async (
   assert.equal(res.headers.get("x-weir-dropped"), null);
 });
 
-test("what a server refuses by name it gets in its older form, in other isolates too", async () => {
+test("a field that a server refuses by name is sent in its older form, in other isolates too", async () => {
   up.script = ({ json: q }) => {
     if (q.max_completion_tokens) return json(400, { error: { message: "Unsupported parameter: 'max_completion_tokens' is not supported with this model.", type: "invalid_request_error", param: "max_completion_tokens", code: "unsupported_parameter" } });
     if (q.messages[0].role === "developer") return json(400, { error: { message: "Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`, `user`" } });
@@ -71,7 +71,7 @@ test("what a server refuses by name it gets in its older form, in other isolates
   assert.deepEqual(up.seen.map(({ json: q }) => [q.max_tokens, q.messages[0].role]), [[22, "system"]]);
 });
 
-test("an error that no other account can help with passes as it is", async () => {
+test("an error for which no other account is tried passes unchanged", async () => {
   const chat = { model: "up/m", messages: [{ role: "user", content: "Hello" }] };
   const messages = { ...chat, model: "an/m", max_tokens: 9 };
   const thread = '{"type":"error","error":{"type":"invalid_request_error","message":"no","details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}},"request_id":"req_1"}';
@@ -100,7 +100,7 @@ test("an error that no other account can help with passes as it is", async () =>
   }
 });
 
-test("other errors are told in the client's words", async () => {
+test("other errors are translated into the client's dialect", async () => {
   up.script = () => ({ status: 404, headers: { "content-type": "text/html" }, body: "<html>nginx upstream-host.internal</html>" });
   let res = await post("/v1/chat/completions", { model: "up/m", messages: [] });
   assert.equal(res.status, 404);

@@ -135,14 +135,14 @@ test("a slow token endpoint: every caller waits for the one call", async () => {
   assert.equal(idp.calls.length, 1);
 });
 
-// gate is a token endpoint that answers when told.
+// gate is a token endpoint that answers on command.
 function gate() {
   let open;
   const until = new Promise((resolve) => { open = resolve; });
   return { until, open };
 }
 
-test("a token endpoint slower than any caller waits loses nothing: 503 meanwhile, or another account, and one call", async () => {
+test("a slow token endpoint is called once: callers get 503 or another account", async () => {
   const { send, state, connection, machineId } = await account();
   idp.expire();
   const { until: told, open } = gate();

@@ -51,7 +51,7 @@ test("a plain document is adopted on first use, sealed and published back", asyn
   assert.equal((await embed(id, "sk-anotherkey")).status, 401);
 });
 
-// Security F1: whoever could write KV gave himself a key to any machine.
+// Write access to KV gave a key to any machine.
 test("a document put over a machine that exists is refused and overwritten, unless ALLOW_RESEED says otherwise", async () => {
   const operator = admin(gw), made = await operator.machine();
   await operator.connect(made.machineId, compatible(up));

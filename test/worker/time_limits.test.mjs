@@ -1,6 +1,6 @@
 // How long an upstream may take, in real workerd: one setting replaces the
-// default on every endpoint, silence within a body that is read whole counts as
-// silence before it, and after the head has come slowness asks nobody else.
+// default on every endpoint, silence within a body that is read whole counts like
+// silence before it, and after the response header no other account is tried.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
@@ -110,7 +110,7 @@ test("an answer that comes piece by piece is not silent", { timeout: 120_000 }, 
   assert.deepEqual(up.asked, [1, 1, 1, 1]);
 });
 
-test("no head in time asks the next account on every endpoint, by the one setting", { timeout: 120_000 }, async () => {
+test("without a header in time every endpoint tries the next account, by one setting", { timeout: 120_000 }, async () => {
   up.how = () => {}; // never answers
   await each({ firstByteSeconds: 1 }, (path, res, text) => {
     if (res.status === 400 && /unsupported_endpoint|does not offer/.test(text)) return;
@@ -125,7 +125,7 @@ test("no head in time asks the next account on every endpoint, by the one settin
   }
 });
 
-test("after the head of a stream slowness asks nobody else", { timeout: 120_000 }, async () => {
+test("after the header of a stream no other account is tried for slowness", { timeout: 120_000 }, async () => {
   up.how = (res) => { res.writeHead(200, { "content-type": "text/event-stream" }); res.flushHeaders(); };
   const ask = await tenant({ firstByteSeconds: 1 });
   for (const [path, body] of calls.slice(0, 3)) {
@@ -135,7 +135,7 @@ test("after the head of a stream slowness asks nobody else", { timeout: 120_000 
   }
 });
 
-test("a first event that comes late, but in time, is no failure", { timeout: 120_000 }, async () => {
+test("a late first event within the limit is not a failure", { timeout: 120_000 }, async () => {
   up.how = (res) => {
     const { events, terminator } = openai.chat({ messages: hello, stream: true }, "m", {});
     res.writeHead(200, { "content-type": "text/event-stream" });

@@ -31,7 +31,7 @@ async function becomes(get, want) {
 
 const hello = [{ role: "user", content: "hi" }];
 
-test("a test tells a refused key, a wrong address and an unreachable one apart, and health follows", async () => {
+test("a test distinguishes a refused key, a wrong address and an unreachable one, and health follows", async () => {
   const me = await machine("Health");
   const c = await me.api("POST", "/providers", compatible(up, { prefix: "up", apiKey: "k" }));
   assert.deepEqual([c.status, c.health], ["active", "untested"], "a key of one character is taken");
@@ -110,7 +110,7 @@ test("machines are listed in pages, and searched on the server", async () => {
   for (const bad of ["limit=0", "limit=1001", "cursor=x", "limit=many"]) await assert.rejects(operator.call("GET", `/api/machines?${bad}`), { status: 400 });
 });
 
-test("names that hide something and targets that nobody has are refused", async () => {
+test("invisible characters in names and unknown targets are refused", async () => {
   const me = await machine("Names");
   await assert.rejects(operator.machine({ name: "שלום \u202eevil" }), (e) => e.status === 400 && e.body.error.message.includes("U+202E at position 6"));
   await operator.machine({ name: "я".repeat(200) });
