@@ -12,13 +12,13 @@ import (
 // which account is called depends only on cooldowns, so a change of health does
 // not change the generation.
 const (
-	healthReady       = "ready"         // the last call succeeded
-	healthUntested    = "untested"      // nothing has been called since the credential was set
-	healthKeyRefused  = "key_refused"   // 401 or 403
-	healthOutOfCredit = "out_of_credit" // 402, or the code insufficient_quota
-	healthLimited     = "limited"       // 429, until the cooldown ends
-	healthUnreachable = "unreachable"   // no answer at all
-	healthFailing     = "failing"       // 5xx, or an unusable answer
+	healthReady       = "ready"           // the last call succeeded
+	healthUntested    = "untested"        // nothing has been called since the credential was set
+	healthKeyRefused  = store.KeyRefused  // 401 or 403
+	healthOutOfCredit = store.OutOfCredit // 402, or the code insufficient_quota
+	healthLimited     = "limited"         // 429, until the cooldown ends
+	healthUnreachable = "unreachable"     // no answer at all
+	healthFailing     = "failing"         // 5xx, or an unusable answer
 )
 
 // okEvery is how often a success is stored for a connection that keeps working.
@@ -117,11 +117,11 @@ func (t *tx) noteReport(rep *Report, has func(string) bool) {
 // healthOf returns the health for the reason of a cooldown.
 func healthOf(reason string) string {
 	switch reason {
-	case "unauthorized", "key_refused":
+	case "unauthorized", store.KeyRefused:
 		return healthKeyRefused
-	case "quota", "out_of_credit":
+	case "quota", store.OutOfCredit:
 		return healthOutOfCredit
-	case "rate_limited", "limited":
+	case store.RateLimited, "limited":
 		return healthLimited
 	}
 	return ""

@@ -90,9 +90,9 @@ func healthOf(r TestResult) (reason string, ok bool) {
 	}
 	switch *r.Error {
 	case "unauthorized":
-		return "key_refused", true
+		return store.KeyRefused, true
 	case "quota":
-		return "out_of_credit", true
+		return store.OutOfCredit, true
 	case "connection_failed", "timeout":
 		return "unreachable", true
 	case "failed":
@@ -398,7 +398,7 @@ func errorCode(e *apierr.Error) string {
 		return "timeout"
 	case "upstream_blocked_here":
 		return "blocked"
-	case "insufficient_quota", "account_out_of_credit":
+	case "insufficient_quota":
 		return "quota"
 	}
 	if shownStatus(e) == 0 {

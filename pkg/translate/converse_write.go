@@ -229,20 +229,13 @@ func (c *converse) messages(lead int) error {
 		d.open("content", '[')
 		start := len(d.b)
 		document, text := false, false
-		for _, results := range [...]bool{true, false} {
-			for m := range turn {
-				for j := range turn[m].blocks {
-					b := &turn[m].blocks[j]
-					if (b.kind == toolResultBlock) != results {
-						continue
-					}
-					document = document || b.kind == documentBlock
-					text = text || b.kind == textBlock && strings.TrimSpace(b.text) != ""
-					if err := c.block(b); err != nil {
-						return err
-					}
-				}
-			}
+		err := resultsFirst(turn, func(b *block) error {
+			document = document || b.kind == documentBlock
+			text = text || b.kind == textBlock && strings.TrimSpace(b.text) != ""
+			return c.block(b)
+		})
+		if err != nil {
+			return err
 		}
 		if len(d.b) == start {
 			d.b = d.b[:at] // nothing was left of it

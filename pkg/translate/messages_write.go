@@ -231,18 +231,8 @@ func writeMessagesMessages(q *request, d *doc, opt *Options, lead int, marks *in
 		d.str("role", name)
 		d.open("content", '[')
 		start := len(d.b)
-		for _, results := range [...]bool{true, false} {
-			for m := range turn {
-				for j := range turn[m].blocks {
-					b := &turn[m].blocks[j]
-					if (b.kind == toolResultBlock) != results {
-						continue
-					}
-					if err := writeMessagesBlock(q, d, b, opt, marks); err != nil {
-						return err
-					}
-				}
-			}
+		if err := resultsFirst(turn, func(b *block) error { return writeMessagesBlock(q, d, b, opt, marks) }); err != nil {
+			return err
 		}
 		if len(d.b) == start {
 			d.b = d.b[:at] // nothing was left of it
@@ -265,6 +255,23 @@ func turnOf(list []message) []message {
 		}
 	}
 	return list
+}
+
+// resultsFirst calls f for each block of a turn, tool results first, until it
+// returns an error.
+func resultsFirst(turn []message, f func(b *block) error) error {
+	for _, results := range [...]bool{true, false} {
+		for m := range turn {
+			for j := range turn[m].blocks {
+				if b := &turn[m].blocks[j]; (b.kind == toolResultBlock) == results {
+					if err := f(b); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // trimLast takes the blanks off the end of a prefill, which are refused.
