@@ -344,17 +344,27 @@ func commandsTool(v gjson.Result) (tool, bool) {
 	return tool{name: builtinNames[builtinCommands], built: builtinCommands, description: about.String(), schema: commandsSchema}, true
 }
 
-// writeCommandsCall writes a shell_call; args are not escaped.
-func writeCommandsCall(d *doc, id, call, args, status string) {
-	v := gjson.Result{}
+// openCall begins the item of a call.
+func openCall(d *doc, kind, id, call, status string) {
+	d.b = append(d.b, '{')
+	d.str("id", id)
+	d.str("type", kind)
+	d.str("status", status)
+	d.str("call_id", call)
+}
+
+// parseArgs parses the arguments of a call; invalid ones are empty.
+func parseArgs(args string) (v gjson.Result) {
 	if json, ok := object(args); ok {
 		v = gjson.Parse(json)
 	}
-	d.b = append(d.b, '{')
-	d.str("id", id)
-	d.str("type", "shell_call")
-	d.str("status", status)
-	d.str("call_id", call)
+	return v
+}
+
+// writeCommandsCall writes a shell_call; args are not escaped.
+func writeCommandsCall(d *doc, id, call, args, status string) {
+	openCall(d, "shell_call", id, call, status)
+	v := parseArgs(args)
 	d.open("action", '{')
 	d.open("commands", '[')
 	if c := v.Get("commands"); c.IsArray() {
@@ -377,15 +387,8 @@ func writeCommandsCall(d *doc, id, call, args, status string) {
 
 // writePatchCall writes an apply_patch_call; args are not escaped.
 func writePatchCall(d *doc, id, call, args, status string) {
-	v := gjson.Result{}
-	if json, ok := object(args); ok {
-		v = gjson.Parse(json)
-	}
-	d.b = append(d.b, '{')
-	d.str("id", id)
-	d.str("type", "apply_patch_call")
-	d.str("status", status)
-	d.str("call_id", call)
+	openCall(d, "apply_patch_call", id, call, status)
+	v := parseArgs(args)
 	d.open("operation", '{')
 	kind := str(v.Get("type"))
 	if kind != "create_file" && kind != "delete_file" {
@@ -412,15 +415,8 @@ func shellCall(action gjson.Result) string {
 
 // writeShellCall writes a local_shell_call; args are not escaped.
 func writeShellCall(d *doc, id, call, args, status string) {
-	v := gjson.Result{}
-	if json, ok := object(args); ok {
-		v = gjson.Parse(json)
-	}
-	d.b = append(d.b, '{')
-	d.str("id", id)
-	d.str("type", "local_shell_call")
-	d.str("status", status)
-	d.str("call_id", call)
+	openCall(d, "local_shell_call", id, call, status)
+	v := parseArgs(args)
 	d.open("action", '{')
 	d.str("type", "exec")
 	d.open("command", '[')
@@ -452,11 +448,7 @@ func writeSearchCall(d *doc, id, call, args, status string) {
 	if !ok {
 		args = "{}"
 	}
-	d.b = append(d.b, '{')
-	d.str("id", id)
-	d.str("type", "tool_search_call")
-	d.str("status", status)
-	d.str("call_id", call)
+	openCall(d, "tool_search_call", id, call, status)
 	d.str("execution", "client")
 	d.raw("arguments", oneLine(args))
 	d.close('}')
