@@ -139,7 +139,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			return nil, f
 		}
 		if call.Machine.AnyBlocked() {
-			if b, ok := call.Machine.Blocked(to.Provider.ID, originOf(req.URL), pl.Now().UnixMilli()); ok {
+			if b, ok := call.Machine.Blocked(to.Provider.ID, provider.Origin(req.URL), pl.Now().UnixMilli()); ok {
 				pl.place = b
 				pl.miss(rankBlocked, conn, 0, 0)
 				return nil, nil
@@ -310,7 +310,7 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 	if blockedHere(s, resp.Header, raw, means) {
 		e.Code, e.RetryAfter = blockedCode, 0
 		b := snapshot.Block{Status: s, Message: e.Message}
-		pl.call.Machine.Block(to.Provider.ID, originOf(req.URL), b, now.UnixMilli())
+		pl.call.Machine.Block(to.Provider.ID, provider.Origin(req.URL), b, now.UnixMilli())
 		return &failure{err: e, blocked: true, next: !pl.call.Billable || s == 403}
 	}
 	f := judge(e, e.Code == quotaCode, pl.call.Billable)

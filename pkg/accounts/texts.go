@@ -7,6 +7,7 @@ import (
 
 	"weir/pkg/edge"
 	"weir/pkg/fields"
+	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/vendortext"
 )
@@ -44,21 +45,9 @@ func blockedHere(status int, h edge.Header, raw []byte, means vendortext.Kind) b
 	return status == 403 && (strings.HasPrefix(h.Get("content-type"), "text/html") || strings.HasPrefix(strings.TrimLeft(string(raw[:min(len(raw), 64)]), " \t\r\n\uFEFF"), "<"))
 }
 
-// originOf returns the scheme and host of an upstream's address.
-func originOf(url string) string {
-	i := strings.Index(url, "://")
-	if i < 0 {
-		return url
-	}
-	if j := strings.IndexAny(url[i+3:], "/?#"); j >= 0 {
-		return url[:i+3+j]
-	}
-	return url
-}
-
 // Blocked reports whether a machine's calls to a provider's address are skipped
 // because the place was refused within the last 60 s.
-func Blocked(m *snapshot.Machine, provider, url string, now int64) bool {
-	_, ok := m.Blocked(provider, originOf(url), now)
+func Blocked(m *snapshot.Machine, providerID, url string, now int64) bool {
+	_, ok := m.Blocked(providerID, provider.Origin(url), now)
 	return ok
 }

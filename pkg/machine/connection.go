@@ -392,14 +392,7 @@ func originOf(c *store.Connection) string {
 	if err != nil {
 		return ""
 	}
-	i := strings.Index(base, "://")
-	if i < 0 {
-		return base
-	}
-	if j := strings.IndexByte(base[i+3:], '/'); j >= 0 {
-		base = base[:i+3+j]
-	}
-	return base
+	return provider.Origin(base)
 }
 
 // hasCredential tells whether there is a secret for the provider among them.

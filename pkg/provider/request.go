@@ -112,14 +112,14 @@ func (d *Descriptor) moved(tmpl string, conn *store.Connection) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	o := origin(d.BaseURL)
+	o := Origin(d.BaseURL)
 	switch rest, ok := strings.CutPrefix(tmpl, d.BaseURL); {
 	case ok:
 		return own + rest, nil
 	case strings.HasPrefix(tmpl, o):
-		return origin(own) + tmpl[len(o):], nil
-	case d.Family == Bedrock && !strings.HasSuffix(origin(own), ".amazonaws.com"):
-		return own + tmpl[len(origin(tmpl)):], nil
+		return Origin(own) + tmpl[len(o):], nil
+	case d.Family == Bedrock && !strings.HasSuffix(Origin(own), ".amazonaws.com"):
+		return own + tmpl[len(Origin(tmpl)):], nil
 	}
 	return tmpl, nil
 }
@@ -187,13 +187,13 @@ func plainAddress(s string) bool {
 	return path == "" || cleanPath(path) && cleanPath(unescape(path))
 }
 
-// origin gives scheme and host of an address, without the slash after it.
-func origin(url string) string {
+// Origin returns the scheme and host of a URL.
+func Origin(url string) string {
 	i := strings.Index(url, "://")
 	if i < 0 {
 		return url
 	}
-	if j := strings.IndexByte(url[i+3:], '/'); j >= 0 {
+	if j := strings.IndexAny(url[i+3:], "/?#"); j >= 0 {
 		return url[:i+3+j]
 	}
 	return url

@@ -124,7 +124,7 @@ func TestEndpointStaysOnItsOrigin(t *testing.T) {
 				if err2 != nil || err != nil {
 					continue
 				}
-				if len(d.Vars) == 0 && origin(url) != origin(clean) || strings.Contains(origin(url), "evil") || strings.ContainsAny(origin(url)[8:], "@#?\\/") {
+				if len(d.Vars) == 0 && Origin(url) != Origin(clean) || strings.Contains(Origin(url), "evil") || strings.ContainsAny(Origin(url)[8:], "@#?\\/") {
 					t.Fatalf("%s %s with %q: %s", d.ID, e.Name, n, url)
 				}
 			}

@@ -48,8 +48,8 @@ func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string
 	if err != nil {
 		return "", err
 	}
-	if own == origin(own) {
-		return own + tmpl[len(origin(tmpl)):], nil
+	if own == Origin(own) {
+		return own + tmpl[len(Origin(tmpl)):], nil
 	}
 	return strings.TrimSuffix(own, "/publishers/google") + strings.TrimPrefix(tmpl, base), nil
 }
