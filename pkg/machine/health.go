@@ -182,5 +182,17 @@ func (o *Object) tested(r *request) (any, error) {
 	case "", healthKeyRefused, healthOutOfCredit, healthUnreachable, healthFailing:
 		r.noteHealth(c.ID, c.Reason, c.Status, r.now)
 	}
+	if c.Reason == "" {
+		for _, row := range r.list(coolPrefix + c.ID + ":") {
+			var cool store.Cooldown
+			if json.Unmarshal(row.Value, &cool) != nil {
+				continue
+			}
+			if is := healthOf(cool.Reason); is == healthKeyRefused || is == healthOutOfCredit {
+				r.touch()
+				r.del(row.Key)
+			}
+		}
+	}
 	return struct{}{}, nil
 }

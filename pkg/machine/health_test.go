@@ -75,6 +75,9 @@ func TestHealthOfConnection(t *testing.T) {
 	is("another refusal in a test", "out_of_credit")
 	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":""}`, id))
 	is("answered in a test", "ready")
+	if out := w.ok("GET", "/api/providers/"+id, "").Get("cooldownUntil"); out.Exists() {
+		t.Errorf("still out until %s after a test that succeeded", out.Raw)
+	}
 	w.clock.add(15 * time.Minute)
 	w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"key_refused"}]}`, id, w.clock.Now().UnixMilli()+1000, w.clock.Now().UnixMilli()))
 	w.clock.add(time.Minute)

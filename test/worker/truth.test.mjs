@@ -53,6 +53,23 @@ test("a test distinguishes a refused key, a wrong address and an unreachable one
   assert.deepEqual((await me.api("POST", `/providers/${none.id}/test`, {})).error, "no_credentials");
 });
 
+test("a test that succeeds ends the cooldown of a key that was refused", async () => {
+  const me = await machine("Put right");
+  const c = await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
+  const call = async () => (await me.post("/v1/chat/completions", { model: "up/test-chat", messages: hello })).status;
+  for (const status of [401, 402]) {
+    up.script = () => ({ status, body: `{"error":{"message":"no"}}` });
+    assert.equal(await call(), status);
+    await becomes(async () => (await me.api("GET", `/providers/${c.id}`)).cooldownUntil > Date.now(), true);
+    up.script = null;
+    assert.equal(await call(), status, "it is still out");
+    assert.equal((await me.api("POST", `/providers/${c.id}/test`, {})).ok, true);
+    const row = await me.api("GET", `/providers/${c.id}`);
+    assert.deepEqual([row.health, row.cooldownUntil], ["ready", undefined]);
+    await becomes(call, 200); // once the isolate has read the machine again
+  }
+});
+
 test("a compatible server without keys is called without one", async () => {
   const me = await machine("Keyless");
   const { apiKey, ...open } = compatible(up, { prefix: "own" });
