@@ -404,6 +404,8 @@ func (pl *plan) failed() error {
 		e = apierr.New(503, "key_unavailable", "the stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY")
 	case errors.Is(pl.unusable, provider.ErrIncomplete):
 		e.Message += ": " + pl.unusable.Error()
+	case errors.Is(pl.unusable, provider.ErrNoCredential):
+		e.Message += ": set an API key on its connection, or sign in again"
 	case errors.Is(pl.unusable, provider.ErrNoEndpoint):
 		e = apierr.New(400, "unsupported_endpoint", "provider %s has no endpoint for this request", names(pl.call.Targets))
 	}
