@@ -71,7 +71,7 @@ test("signing in and out", async (t) => {
   await looks(page, "signin");
   await page.getByLabel("Operator’s token or manage key").fill("not-the-token");
   await page.keyboard.press("Enter");
-  await page.getByRole("alert").waitFor();
+  await page.getByRole("alert").getByText("Keys that only call models cannot sign in.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByRole("heading", { name: "Machines" }).waitFor();
   const [cookie] = await page.context().cookies();

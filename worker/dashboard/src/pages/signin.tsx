@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { signIn, type Session } from "../api";
+import { ApiError, signIn, type Session } from "../api";
 import { useAction } from "../hooks";
 import { Button, ErrorBox, Field, Notice } from "../ui";
 
@@ -12,7 +12,10 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   const submit = (e: Event) => {
     e.preventDefault();
     void action.run(async () => {
-      const session = await signIn(token.trim());
+      const session = await signIn(token.trim()).catch((e: unknown) => {
+        if (e instanceof ApiError && e.status === 401) throw new Error("This is neither the operator’s token nor a key that can manage a machine. Keys that only call models cannot sign in.");
+        throw e;
+      });
       set("");
       onDone(session);
     });
