@@ -11,14 +11,18 @@ import (
 	"weir/pkg/store"
 )
 
-// furtherFields are the fields by which an upstream that is a gateway itself
-// is told other models to fall back to: OpenRouter's models, LiteLLM's and
-// Bifrost's fallbacks. They pass as the rest of a body does.
+// furtherFields are the fields that name fallback models for an upstream that is
+// a gateway itself: OpenRouter's models, LiteLLM's and Bifrost's fallbacks. They
+// pass like the rest of a body.
 var furtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "providerOptions"}
 
-// Further refuses a request whose key is limited to models, and whose body, valid
-// JSON, names others for an upstream to fall back to. A name counts as one of
-// each target. For other keys it costs nothing.
+// maxFurther is the nesting depth of lists and objects with fallback models; each
+// level is read once more.
+const maxFurther = 5
+
+// Further refuses a request whose key is limited to models, if its body, valid
+// JSON, names fallback models for an upstream that the key may not use. A name is
+// checked as a model of each target. For other keys it costs nothing.
 func Further(allows Allows, key *store.Key, body []byte, targets []routing.Target) error {
 	if allows == nil || key == nil || len(key.Models) == 0 {
 		return nil
@@ -34,11 +38,11 @@ func Further(allows Allows, key *store.Key, body []byte, targets []routing.Targe
 		if is("providerOptions") { // Vercel's gateway
 			v = v.Get("gateway.models")
 		}
-		ok = f.may(v)
+		ok = f.may(v, maxFurther)
 		return ok
 	})
 	if !ok {
-		return apierr.New(403, "model_not_allowed", "this key may not use one of the models to fall back to")
+		return apierr.New(403, "model_not_allowed", "this key may not use one of the fallback models")
 	}
 	return nil
 }
@@ -50,8 +54,9 @@ type further struct {
 }
 
 // may reports whether all models in a value may be used: a name, a list, or
-// objects with a model or with lists.
-func (f *further) may(v gjson.Result) bool {
+// objects with a model or with lists. It returns false for a value that nests
+// deeper than depth.
+func (f *further) may(v gjson.Result, depth int) bool {
 	if v.Type == gjson.String {
 		for i := range f.targets {
 			if !f.allows(f.key, f.targets[i].Alias+"/"+v.Str) {
@@ -64,9 +69,12 @@ func (f *further) may(v gjson.Result) bool {
 	if !object && !v.IsArray() {
 		return true
 	}
+	if depth == 0 {
+		return false
+	}
 	v.ForEach(func(name, v gjson.Result) bool {
 		if !object || v.IsArray() || strings.EqualFold(name.Str, "model") {
-			ok = f.may(v)
+			ok = f.may(v, depth-1)
 		}
 		return ok
 	})

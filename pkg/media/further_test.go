@@ -1,6 +1,7 @@
 package media
 
 import (
+	"strings"
 	"testing"
 
 	"weir/pkg/auth"
@@ -37,6 +38,20 @@ func TestFurtherModelsOfALimitedKey(t *testing.T) {
 		}
 		if err := Further(auth.AllowsModel, &store.Key{}, []byte(tt.body), targets); err != nil {
 			t.Errorf("%s with a key without a list: %v", tt.body, err)
+		}
+	}
+}
+
+// Fallback models nest a few levels deep. Deeper lists would be read once for each
+// level, so they are refused.
+func TestFurtherRefusesDeepLists(t *testing.T) {
+	key := &store.Key{Models: []string{"openai/*"}}
+	all := func(*store.Key, string) bool { return true }
+	to := []routing.Target{{Alias: "openai"}}
+	for depth, want := range map[int]bool{1: true, 4: true, 100: false} {
+		body := `{"models":` + strings.Repeat("[", depth) + `"a"` + strings.Repeat("]", depth) + `}`
+		if err := Further(all, key, []byte(body), to); (err == nil) != want {
+			t.Errorf("depth %d: got %v, want allowed %v", depth, err, want)
 		}
 	}
 }
