@@ -3,8 +3,8 @@
 import { END, IDLE as SILENT, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 
 const RESET = 1, IDLE = 2, CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
-const sampleEvery = 1000; // ms; of a stream that flows fast, more often
-const firstLook = 50, lookBytes = 2 << 20; // ms to the first sample; what should come in between two
+const sampleEvery = 1000; // ms; shorter for a fast stream
+const firstLook = 50, lookBytes = 2 << 20; // ms before the first sample; bytes wanted between two
 const sampleBytes = 4 << 10, drainBytes = 64 << 10; // a read while little flows, and else
 const pieceBytes = 32 << 10; // read at a time where the length is not known
 const oneGo = 64 << 10;      // a body of up to so many declared bytes is read in one step
@@ -354,9 +354,9 @@ export class Streams {
   }
 
   // watch passes a stream natively and reads along: of the second branch of a
-  // tee once a second while the first flows slowly (a read that waits would hold
-  // the first back), of a fast one so often that little is held in between, and
-  // the rest when the first has ended.
+  // tee once a second while the first flows slowly (a pending read would slow the
+  // first down), more often for a fast stream so that little is buffered in
+  // between, and the rest when the first has ended.
   watch(id, call) {
     const { src, idle } = this.take(id);
     const { head, body, flight } = this.raw(src);
@@ -401,7 +401,7 @@ export class Streams {
         if (value?.byteLength) this.sample(id, value);
         seen += value?.byteLength ?? 0;
         full = value?.byteLength === asked;
-        buffer = full ? value.buffer : null; // would be garbage of the stream's size
+        buffer = full ? value.buffer : null; // reused: else there is garbage of the stream's size
         size = value?.byteLength < sampleBytes ? sampleBytes : drainBytes;
         more = !done;
       } catch { more = false; broken = RESET; }
@@ -410,8 +410,8 @@ export class Streams {
     for (let wait = firstLook, most = sampleEvery; !ended;) {
       await until(piped, wait).catch(() => {});
       if (ended) break;
-      // A read that is full tells that there is more: what one branch of a tee
-      // has had and the other has not is held in memory.
+      // A full read means that there is more. The tee buffers in memory what one
+      // branch has read and the other has not.
       seen = 0;
       do {
         read ??= next();
@@ -422,7 +422,7 @@ export class Streams {
           return IDLE;
         }
       } while (full && more && !ended);
-      if (seen > lookBytes / 2) most = firstLook; // it was fast once, and may be again after a lull
+      if (seen > lookBytes / 2) most = firstLook; // it was fast, and may be again after a pause
       wait = Math.max(1, Math.min(most, wait * lookBytes / Math.max(seen, 1)));
     }
     // What had arrived by the time the client left still counts as usage.

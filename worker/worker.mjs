@@ -37,7 +37,7 @@ export class Machine extends DurableObject {
     return flight;
   }
 
-  // #refresh runs one refresh to its end, and answers within refreshMs.
+  // #refresh runs one refresh to completion, and answers within refreshMs.
   #refresh(key, name, body) {
     const over = new AbortController();
     const done = run(CALL, this.env, this.ctx.storage, name, "refresh", body).finally(() => { over.abort(); this.flights.delete(key); });

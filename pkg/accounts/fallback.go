@@ -144,8 +144,8 @@ func judgeInside(e *apierr.Error, d *provider.Descriptor, billable bool) *failur
 	return f
 }
 
-// strange is an invalid answer: a redirect, no body, no valid status. But for a
-// redirect it counts as an unreadable one.
+// strange returns the failure of an invalid answer: a redirect, no body, no valid
+// status. It counts as an unreadable answer, except for a redirect.
 func strange(code, message string, billable bool) *failure {
 	e := apierr.New(502, code, "%s", message)
 	if billable {

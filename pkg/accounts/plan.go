@@ -31,7 +31,7 @@ type plan struct {
 	deadline time.Time // zero for none
 	attempts int
 	best     *failure       // the most useful failure so far
-	missed   []missed       // why accounts did not serve, by rank; nil while none did not
+	missed   []missed       // accounts that did not serve, by rank; nil without any
 	place    snapshot.Block // the refusal of a location that is skipped
 	unusable error          // why an account could not be tried at all
 	later    *noToken       // an account has no token at the moment

@@ -30,7 +30,7 @@ const (
 	// maxCalls is the number of upstream calls that one request may be split
 	// into where a provider takes few inputs at a time.
 	maxCalls = 64
-	// leastUser is the length of a user's id that every provider takes.
+	// leastUser is the length of a user's id that every provider accepts.
 	leastUser = 64
 )
 

@@ -35,7 +35,7 @@ type part struct {
 	// purpose is the machine's setting for what vectors are made for:
 	// "document", "query" or "" when it is not set.
 	purpose string
-	user    []byte   // what stands for a user's id over the provider's limit, or nil
+	user    []byte   // JSON of the hash for a user's id over the provider's limit, or nil
 	dropped []string // fields of the client that the provider does not know
 }
 

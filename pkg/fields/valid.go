@@ -2,9 +2,9 @@ package fields
 
 import "github.com/tidwall/gjson"
 
-// Valid reports whether b is one JSON value whose containers nest at most
-// MaxDepth deep. A check that calls itself for each container would exhaust the
-// stack, and end the program for every tenant, on a few KiB of brackets.
+// Valid reports whether b is one JSON value whose containers nest at most MaxDepth
+// deep. A recursive check of deeper ones could exhaust the stack, and end the
+// program for all tenants, with a few KiB of brackets.
 func Valid(b []byte) bool { return shallow(b) && gjson.ValidBytes(b) }
 
 // shallow reports whether no more than MaxDepth brackets are open at once.

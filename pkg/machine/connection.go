@@ -312,17 +312,13 @@ func dataFields(providerID string) []string {
 	return list
 }
 
-// looksSecret tells whether a field is named like a credential. Such a field
-// must not be kept in the clear. An address of a token endpoint is no setting
-// of a tenant either (reliability T61).
+// looksSecret reports whether a field is named like a credential. Such a field
+// must not be stored in plaintext. The URL of a token endpoint is not a tenant's
+// setting either (reliability T61).
 func looksSecret(name string) bool {
 	s := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
 	switch s {
 	case "jwt", "pwd", "pass", "auth", "key", "bearer":
-		return true
-	}
-	switch s {
-	case "key", "jwt", "pwd", "auth", "bearer":
 		return true
 	}
 	for _, part := range [...]string{"secret", "password", "passphrase", "token", "apikey", "accesskey", "privatekey", "credential", "authorization", "cookie"} {

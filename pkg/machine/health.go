@@ -71,7 +71,8 @@ func (t *tx) noteHealth(conn, reason string, status int, at int64) {
 
 // noteReport records the outcomes in a report, for connections that exist.
 func (t *tx) noteReport(rep *Report, has func(string) bool) {
-	told, well := map[string]bool{}, map[string]bool{} // heard of; worked the last time
+	// Connections in the requests, and those whose last outcome was noted as success.
+	told, well := map[string]bool{}, map[string]bool{}
 	for i := range rep.Requests {
 		r := &rep.Requests[i]
 		end := r.At + max(r.LatencyMs, 0)
@@ -87,7 +88,7 @@ func (t *tx) noteReport(rep *Report, has func(string) bool) {
 		}
 		if r.Status < 400 && r.Error == "" && r.Attempts > len(r.Failed) && has(r.ConnectionID) {
 			told[r.ConnectionID] = true
-			if !well[r.ConnectionID] { // one of many says it
+			if !well[r.ConnectionID] { // once is enough
 				well[r.ConnectionID] = true
 				t.noteHealth(r.ConnectionID, "", 0, end)
 			}

@@ -69,9 +69,9 @@ var testTexts = map[string]string{
 	"no_credentials":    "This connection has no usable credential",
 }
 
-// noKeyText is the message of a test that has no model to call because a
-// server is asked for its models with a key alone (spec 4.2.1).
-const noKeyText = "Without an API key the server is not asked for its models, so there is none to test. Enter any text as the key, or add a custom model."
+// noKeyText is the message of a test without a model to call: a server's models
+// are fetched only with a key (spec 4.2.1).
+const noKeyText = "Without an API key the server's model list is not fetched, so there is no model to test. Enter any text as the key, or add a custom model."
 
 // fail returns the outcome of a test that failed.
 func fail(code string, status int) TestResult {
@@ -98,8 +98,8 @@ func healthOf(r TestResult) (reason string, ok bool) {
 	case "failed":
 		return "failing", true
 	case "not_found", "rejected":
-		// Of a model that was called it says nothing; a server that has no
-		// list of models here is not the one that was meant.
+		// For a called model this does not concern the account. Without one, the
+		// base URL has no list of models, so it is probably wrong.
 		if r.Model == "" {
 			return "failing", true
 		}

@@ -2,7 +2,7 @@ package translate
 
 func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, raw string)) {
 	tools := q.tools
-	if len(q.choice.allowed) > 0 && !v.openAI() { // only OpenAI knows allowed_tools
+	if len(q.choice.allowed) > 0 && !v.openAI() { // only OpenAI supports allowed_tools
 		if tools = only(tools, q.choice.allowed); len(tools) == 0 {
 			q.drop("tool_choice.allowed_tools")
 		}

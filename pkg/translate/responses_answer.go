@@ -260,10 +260,10 @@ func writeResponsesCite(d *doc, c citation) {
 	d.close('}')
 }
 
-// writeReasoningItem writes a thought; text is escaped. The signature travels
-// in encrypted_content. A thought without one is marked there too: the AI SDK
-// sends back only the items that have the field, and servers such as DeepSeek's
-// want their thought back.
+// writeReasoningItem writes a thought; text is escaped. encrypted_content contains
+// the signature. A thought without one has a mark there: the AI SDK sends back
+// only items with the field, and servers such as DeepSeek's require their
+// reasoning.
 func writeReasoningItem(d *doc, id, text string, b *block) {
 	d.b = append(d.b, '{')
 	d.str("id", id)

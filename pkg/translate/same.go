@@ -158,8 +158,8 @@ func (p *patch) chat(opt *Options) {
 	}
 }
 
-// allowedTools leaves only the allowed tools to an upstream that does not know
-// allowed_tools, and its mode in their place.
+// allowedTools removes all other tools for an upstream that does not support
+// allowed_tools, and replaces tool_choice with its mode.
 func (p *patch) allowedTools() {
 	v := gjson.GetBytes(p.body, "tool_choice")
 	if str(v.Get("type")) != "allowed_tools" {

@@ -328,8 +328,8 @@ func (t *tool) wrap() {
 	t.description, t.schema, t.custom, t.strict = text, inputSchema, "", ""
 }
 
-// commandsTool reads a shell tool. It reports false for one that the vendor
-// runs in a container of its own.
+// commandsTool reads a shell tool. It returns false for one that runs in the
+// vendor's container.
 func commandsTool(v gjson.Result) (tool, bool) {
 	env := v.Get("environment")
 	if kind := str(env.Get("type")); kind != "" && kind != "local" {

@@ -6,7 +6,7 @@ import { Badge, Empty, Load, Page, Search, Tabs, count } from "../ui";
 import { AddConnection, type Addable } from "./add";
 import { families, kindNames, last, type ConnectionRow, type ProviderRow } from "./connections";
 
-// servers are those that people look for by name and connect by their address.
+// servers are names that users may search for, connected by their own address.
 const servers = "Ollama, vLLM, LM Studio, LiteLLM, any compatible server";
 
 // Gallery shows the provider table, to pick one to connect.
