@@ -61,7 +61,7 @@ func (g *Gateway) Serve(ctx context.Context, r *edge.Request) *edge.Response {
 	r.ID = g.requestID()
 	machine, path := split(r.Path)
 	route, params := g.table.find(path)
-	if upgrades(r.Header.Get("upgrade")) {
+	if field := r.Header.Get("upgrade"); field != "" && upgrades(field) {
 		r.Trace.Route = "none"
 		if route != nil {
 			r.Trace.Route = route.Pattern

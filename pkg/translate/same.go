@@ -133,7 +133,9 @@ func (p *patch) chat(opt *Options) {
 		if v.Only != nil {
 			p.only(v.Only)
 		}
-		p.allowedTools()
+		if bytes.Contains(p.body, []byte(`"allowed_tools"`)) {
+			p.allowedTools()
+		}
 		for _, name := range v.Drop {
 			p.drop(name)
 		}
