@@ -72,7 +72,7 @@ test("the kind narrows the gallery, and a refused key is said in words", async (
   await page.getByText("The provider refused the API key (status 401).").waitFor();
   assert.equal(await page.getByText("is connected").count(), 0, "a failed test is never read as connected");
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-  await page.getByText("The connection is deleted.").waitFor();
+  await page.getByText("Connection deleted.").waitFor();
 });
 
 test("a compatible provider is connected by its address, prefix and family", async (t) => {

@@ -79,11 +79,11 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
   await page.goto(`${b.url}/#/m/${other}/settings`);
   await settled(page);
   await page.getByLabel("File", { exact: true }).setInputFiles(sealed.path);
-  await page.getByLabel("Its passphrase").fill("wrong horse battery");
+  await page.getByLabel("Backup passphrase").fill("wrong horse battery");
   const preview = page.getByRole("button", { name: "Preview import" });
   await preview.click();
   await page.getByRole("alert").getByText("cannot be opened with this passphrase").waitFor();
-  await page.getByLabel("Its passphrase").fill("correct horse battery");
+  await page.getByLabel("Backup passphrase").fill("correct horse battery");
   await preview.click();
   const changes = page.getByRole("region", { name: "Preview" });
   await changes.getByText(/API keys? in the backup will not be added/).waitFor();

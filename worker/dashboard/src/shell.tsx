@@ -120,7 +120,7 @@ export function Shell({ pages, session, has, onOut }: { pages: PageEntry[]; sess
       <Toasts />
       {leaving && (
         <Dialog title="Sign out?" onClose={() => setLeaving(null)}>
-          <p>What you typed and have not saved is lost.</p>
+          <p>Unsaved changes will be lost.</p>
           <div class="row">
             <Button kind="danger" onClick={() => void out(leaving.all, true)}>Discard and sign out</Button>
             <Button onClick={() => setLeaving(null)}>Stay</Button>

@@ -126,7 +126,7 @@ function Made({ machine, title, id, onClose }: { machine: Machine; title: string
         <a class="button main" href={to(machine.id, "providers", id)}>{ok || !check ? "Pick its models" : "Edit"}</a>
         <a class="button" href={to(machine.id, "providers")}>All providers</a>
         {check && !ok && <Button onClick={() => void run()}>Test again</Button>}
-        <Button kind="quiet" busy={remove.busy} onClick={() => void remove.run(async () => { await machine.del(`/providers/${id}`); toast("The connection is deleted."); onClose(); })}>Delete</Button>
+        <Button kind="quiet" busy={remove.busy} onClick={() => void remove.run(async () => { await machine.del(`/providers/${id}`); toast("Connection deleted."); onClose(); })}>Delete</Button>
       </div>
       {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
     </Dialog>

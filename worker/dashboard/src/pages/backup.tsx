@@ -95,7 +95,7 @@ function Changes({ of, withKeys }: { of: Preview; withKeys: boolean }) {
     .map(([kind, text]) => ({ id: field + kind, kind, name, text, list: of.changes[field][kind] })));
   return (
     <section class="preview" aria-label="Preview">
-      <h4>What the import changes</h4>
+      <h4>Changes</h4>
       {of.from && <p class="muted">Exported from machine <code>{of.from}</code>{of.exportedAt ? `, ${when(of.exportedAt)}` : ""}.</p>}
       {rows.length === 0 && <p>No changes: the machine already has everything in this backup.</p>}
       <ul>{rows.map((r) => <li key={r.id}><Badge kind={r.kind === "deleted" ? "bad" : r.kind === "added" ? "good" : "warn"}>{r.text}</Badge> {r.name}{r.id.startsWith("settings") ? "" : `: ${names(r.list)}`}</li>)}</ul>
@@ -145,7 +145,7 @@ function In({ machine, onImport }: { machine: Machine; onImport: () => void }) {
       <h3>Import</h3>
       <div class="grid">
         <Field label="File"><input type="file" accept=".json,application/json" required onChange={(e) => change(setFile)(e.currentTarget.files?.[0] ?? null)} /></Field>
-        <Field label="Its passphrase" hint="Leave empty for a backup without secrets."><input type="password" autocomplete="off" value={pass} onInput={(e) => change(setPass)(e.currentTarget.value)} /></Field>
+        <Field label="Backup passphrase" hint="Leave empty for a backup without secrets."><input type="password" autocomplete="off" value={pass} onInput={(e) => change(setPass)(e.currentTarget.value)} /></Field>
       </div>
       <label class="tick"><input type="checkbox" checked={keys} onChange={(e) => change(setKeys)(e.currentTarget.checked)} />Add the API keys in the backup</label>
       <label class="tick"><input type="checkbox" checked={replace} onChange={(e) => change(setReplace)(e.currentTarget.checked)} />Replace everything: delete what is not in the backup</label>

@@ -110,7 +110,7 @@ function Details({ machine, c, known, onChange, onReload }: { machine: Machine; 
   };
   const doRemove = () => remove.run(async () => {
     await machine.del(`/providers/${c.id}`);
-    toast("The connection is deleted.");
+    toast("Connection deleted.");
     go(to(machine.id, "providers"));
   });
   return (
