@@ -105,7 +105,7 @@ function operations(inst) {
     },
     prefix(at, n, rest) { return inst.streams.prefix(inst.bytes(at, n), rest); },
     through(src, idleMs, length) { return inst.streams.derived("through", src, idleMs, length); },
-    watch(src, idleMs) { return inst.streams.derived("watch", src, idleMs, -1); },
+    watch(src, idleMs, cut) { return inst.streams.derived(cut ? "guard" : "watch", src, idleMs, -1); },
     // respond answers a call with bytes, or with a stream.
     respond(callID, status, headAt, headLen, bodyAt, bodyLen, stream) {
       const call = inst.calls.get(callID);

@@ -151,7 +151,7 @@ export class Streams {
   open(id, call) {
     const s = this.table.get(id);
     if (s.kind === "through") return this.through(id, call);
-    if (s.kind === "watch") return this.watch(id, call);
+    if (s.kind === "watch" || s.kind === "guard") return this.watch(id, call);
     if (s.kind === "bytes") return this.take(id).bytes;
     const { head, body, flight } = this.raw(id);
     if (!head) return body;
@@ -356,28 +356,32 @@ export class Streams {
   // watch passes a stream natively and reads along: of the second branch of a
   // tee once a second while the first flows slowly (a pending read would slow the
   // first down), more often for a fast stream so that little is buffered in
-  // between, and the rest when the first has ended.
+  // between, and the rest when the first has ended. A guarded stream is not read
+  // along: Go is told of its end only, and if it breaks the client's is cut off.
   watch(id, call) {
-    const { src, idle } = this.take(id);
+    const { kind, src, idle } = this.take(id), guarded = kind === "guard";
     const { head, body, flight } = this.raw(src);
     const { readable, writable } = new IdentityTransformStream();
     this.running++;
     (async () => {
       let cause = 0;
       if (head) {
-        this.sample(id, head);
+        if (!guarded) this.sample(id, head);
         const w = writable.getWriter();
         try { await w.write(head); } catch { cause = CLIENT; }
         w.releaseLock();
       }
       if (cause) body?.cancel().catch(() => {});
-      else if (body) cause = await this.sampledTee(id, body, writable, idle);
+      else if (body) cause = await (guarded ? piecewise(body, writable, idle) : this.sampledTee(id, body, writable, idle));
       if (cause === RESET && await left(call)) cause = CLIENT;
       if (cause === CLIENT || cause === IDLE) flight?.ctl.abort();
       this.inst.land(flight);
       const w = writable.getWriter();
       const tail = this.end(id, cause);
-      if (this.inst.dead && cause) return w.abort(new Error("cut")).catch(() => {});
+      if ((this.inst.dead || guarded) && cause) {
+        await w.abort(new Error("cut")).catch(() => {});
+        return cause;
+      }
       if (tail && cause !== CLIENT) await w.write(tail).catch(() => {});
       await w.close().catch(() => {});
       return cause;
@@ -435,6 +439,37 @@ export class Streams {
     this.running--;
     this.inst.enter(() => { this.inst.x.weir_ended(id, cause ?? 0); this.inst.x.resume(); });
   }
+}
+
+// piecewise passes body to the client piece by piece, so that silence is noticed,
+// and gives how it ended.
+async function piecewise(body, writable, idle) {
+  const r = body.getReader({ mode: "byob" }), w = writable.getWriter();
+  let cause = 0, gone = false, buffer = null, size = sampleBytes;
+  w.closed.catch(() => { gone = true; r.cancel().catch(() => {}); });
+  const dog = watchdog(idle, () => { cause = IDLE; r.cancel().catch(() => {}); });
+  while (!gone && !cause) {
+    let piece;
+    try {
+      dog.begin();
+      const { value, done } = await r.read(new Uint8Array(buffer?.byteLength === size ? buffer : size));
+      dog.end();
+      if (done) break;
+      piece = value;
+    } catch {
+      cause ||= RESET;
+      break;
+    }
+    const full = piece.byteLength === size;
+    try { await w.write(piece); } catch { gone = true; }
+    // What waits for a slow upstream holds a small buffer.
+    buffer = full ? piece.buffer : null;
+    size = full || piece.byteLength >= sampleBytes ? drainBytes : sampleBytes;
+  }
+  dog.stop();
+  if (gone) cause = CLIENT;
+  w.releaseLock();
+  return cause;
 }
 
 // left reports whether the client of a call has closed the connection. The pipe

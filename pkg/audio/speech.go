@@ -89,7 +89,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*edge.Response, err
 	if isEvents(res.Header) {
 		return media.Watch(c.Machine, res, `"type":"speech.audio.done"`), nil
 	}
-	return media.Passed(res), nil
+	return media.Passed(c.Machine, res), nil
 }
 
 func parseSpeech(c *auth.Call, body []byte) (*spoken, error) {

@@ -136,7 +136,7 @@ func (h *Handler) send(ctx context.Context, u *upload, targets []routing.Target)
 	if isEvents(res.Header) {
 		return media.Watch(c.Machine, res, `"type":"transcript.text.done"`), nil
 	}
-	return media.Passed(res), nil
+	return media.Passed(c.Machine, res), nil
 }
 
 func isEvents(h edge.Header) bool {

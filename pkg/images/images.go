@@ -214,7 +214,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 		if t := res.Header.Get("content-type"); strings.HasPrefix(strings.ToLower(t), "text/event-stream") {
 			return media.Watch(c.Machine, res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`), nil
 		}
-		return media.Passed(res), nil
+		return media.Passed(c.Machine, res), nil
 	}
 	if x.made.job != "" {
 		if err := h.wait(ctx, x, res); err != nil {

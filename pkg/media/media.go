@@ -131,14 +131,25 @@ func Answer(up edge.Header, contentType string, body []byte) *edge.Response {
 	}
 }
 
-// Passed is the upstream's answer with its body passed on as it is. The
-// account has worked once the body has ended.
-func Passed(res *accounts.Result) *edge.Response {
+// Passed is the upstream's answer with its body passed on as it is, for no longer
+// than the machine's limit of silence. The account has worked once the body has
+// come to its end.
+func Passed(m *snapshot.Machine, res *accounts.Result) *edge.Response {
 	resp := &edge.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: res.Body}
 	if _, whole := res.Body.(*stream.Bytes); !whole {
-		resp.After = append(resp.After, func(context.Context) { res.Done(nil) })
+		resp.Body = &stream.Watched{Src: res.Body, W: passing{res}, Idle: m.Settings.Idle(), Cut: true}
 	}
 	return resp
+}
+
+// passing tells the account how a body that passes has ended.
+type passing struct{ res *accounts.Result }
+
+func (passing) Sample([]byte) {}
+
+func (p passing) End(cause error) []byte {
+	p.res.Done(cause)
+	return nil
 }
 
 // Holds tells whether an answer that WholeJSON has read, where it is JSON, has

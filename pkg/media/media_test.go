@@ -7,12 +7,15 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"weir/pkg/accounts"
 	"weir/pkg/apierr"
 	"weir/pkg/edge"
 	"weir/pkg/internal/script"
 	"weir/pkg/media"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
 )
@@ -127,5 +130,19 @@ func TestWholeJSON(t *testing.T) {
 		if err := media.WholeJSON(resp); err == nil {
 			t.Errorf("%q as a page is an answer", body)
 		}
+	}
+}
+
+func TestPassedBodyThatBreaksIsCut(t *testing.T) {
+	for _, broken := range []error{stream.ErrIdle, stream.ErrReset} {
+		body := io.NopCloser(io.MultiReader(strings.NewReader("sound"), iotest.ErrReader(broken)))
+		resp := media.Passed(snapshot.New(&store.Machine{}), &accounts.Result{Response: &upstream.Response{Status: 200, Body: body}})
+		if got, err := io.ReadAll(resp.Body); string(got) != "sound" || !errors.Is(err, broken) {
+			t.Errorf("%v: got %q, %v", broken, got, err)
+		}
+	}
+	resp := media.Passed(snapshot.New(&store.Machine{}), &accounts.Result{Response: &upstream.Response{Status: 200, Body: io.NopCloser(strings.NewReader("sound"))}})
+	if got, err := io.ReadAll(resp.Body); string(got) != "sound" || err != nil {
+		t.Errorf("a whole body: got %q, %v", got, err)
 	}
 }

@@ -164,8 +164,13 @@ type Watched struct {
 	Src  io.ReadCloser
 	W    Watcher
 	Idle time.Duration // as in Through
+	// Cut is for bytes in which nothing can tell of a failure: after one the
+	// client's body is cut off too, instead of ending. W is then told of the
+	// end alone.
+	Cut bool
 
 	tail  []byte
+	cause error
 	ended bool
 }
 
@@ -173,12 +178,15 @@ type Watched struct {
 func (w *Watched) Read(d []byte) (int, error) {
 	if !w.ended {
 		n, err := w.Src.Read(d)
-		if n > 0 {
+		if n > 0 && !w.Cut {
 			w.W.Sample(d[:n])
 		}
 		if err != nil {
 			w.ended = true
 			w.tail = w.W.End(Cause(err))
+			if w.Cut {
+				w.tail, w.cause = nil, Cause(err)
+			}
 		}
 		if n > 0 {
 			return n, nil
@@ -186,6 +194,9 @@ func (w *Watched) Read(d []byte) (int, error) {
 		if !w.ended {
 			return 0, nil
 		}
+	}
+	if w.cause != nil {
+		return 0, w.cause
 	}
 	if len(w.tail) == 0 {
 		return 0, io.EOF

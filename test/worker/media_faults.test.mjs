@@ -103,6 +103,15 @@ test("speech that breaks off is not shown as whole", async () => {
   }
 });
 
+test("speech that falls silent is cut off after the limit, and another call is served", { timeout: 60_000 }, async () => {
+  await admin(gw).call("PATCH", `/${me.machineId}/api/settings`, { idleSeconds: 1 });
+  up.answer = (res) => res.writeHead(200, { "content-type": "audio/mpeg" }).write(clip.subarray(0, 100_000));
+  await assert.rejects((async () => (await client().audio.speech.create(speak)).arrayBuffer())());
+  up.answer = (res) => res.writeHead(200, { "content-type": "audio/mpeg" }).end(clip);
+  const res = await client().audio.speech.create(speak);
+  assert.equal(sha(Buffer.from(await res.arrayBuffer())), sha(clip));
+});
+
 const events = (...all) => all.map((e) => `event: ${e.type}\ndata: ${JSON.stringify(e)}\n\n`).join("");
 
 test("partial images pass as they are made; a stream that breaks off says so", async () => {

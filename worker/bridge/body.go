@@ -370,7 +370,11 @@ func handle(body io.ReadCloser) (int32, <-chan event) {
 		return watch(hostThrough(src, ms(b.Idle), length), &flow{t: b.T, stop: stop})
 	case *stream.Watched:
 		src, _ := handle(b.Src)
-		return watch(hostWatch(src, ms(b.Idle)), &flow{w: b.W})
+		cut := int32(0)
+		if b.Cut {
+			cut = 1
+		}
+		return watch(hostWatch(src, ms(b.Idle), cut), &flow{w: b.W})
 	}
 	panic(fmt.Sprintf("bridge: a body of type %T cannot be moved", body))
 }

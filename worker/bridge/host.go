@@ -61,7 +61,7 @@ func hostPrefix(head unsafe.Pointer, n, rest int32) int32
 func hostThrough(src, idleMs int32, length float64) int32
 
 //go:wasmimport host watch
-func hostWatch(src, idleMs int32) int32
+func hostWatch(src, idleMs, cut int32) int32
 
 //go:wasmimport host respond
 func hostRespond(call, status int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream int32)
