@@ -54,7 +54,7 @@ test("a limited key names no other model for the upstream to fall back to", asyn
       up.clear();
       const res = await ask(path, { ...body, ...more }), text = await res.text();
       assert.equal(res.status, 403, `${path} ${text}`);
-      assert.match(text, /fall back/);
+      assert.match(text, /fallback/);
       assert.equal(up.seen.length, 0);
     }
   }
