@@ -141,7 +141,7 @@ func perHop(h edge.Header, name string) bool {
 // inflated it.
 func ResponseHeader(upstream edge.Header) edge.Header {
 	out := make(edge.Header, 0, 12)
-	typed := false
+	typed, size := false, 0
 	for _, f := range upstream {
 		switch {
 		case f.Name == "content-type":
@@ -150,7 +150,9 @@ func ResponseHeader(upstream edge.Header) edge.Header {
 				out = append(out, edge.Field{Name: "content-type", Value: ContentType(f.Value)})
 			}
 		case sentDown(f.Name) && SafeValue(f.Value):
-			out = append(out, f)
+			if size += len(f.Name) + len(f.Value); size <= maxNotes {
+				out = append(out, f)
+			}
 		}
 	}
 	if !typed {
@@ -165,16 +167,25 @@ func ResponseHeader(upstream edge.Header) edge.Header {
 // answer whose body is our own.
 func ResponseNotes(upstream edge.Header) edge.Header {
 	var out edge.Header
+	size := 0
 	for _, f := range upstream {
-		if sentDown(f.Name) && SafeValue(f.Value) {
-			if out == nil {
-				out = make(edge.Header, 0, 8)
-			}
-			out = append(out, f)
+		if !sentDown(f.Name) || !SafeValue(f.Value) {
+			continue
 		}
+		if size += len(f.Name) + len(f.Value); size > maxNotes {
+			break
+		}
+		if out == nil {
+			out = make(edge.Header, 0, 8)
+		}
+		out = append(out, f)
 	}
 	return out
 }
+
+// maxNotes bounds the fields of an upstream's answer that go to the client, in
+// bytes: Node.js, for one, refuses an answer with more than 16 KiB of them.
+const maxNotes = 10 << 10
 
 func sentDown(name string) bool {
 	switch name {

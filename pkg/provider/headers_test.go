@@ -132,3 +132,15 @@ func TestIdempotencyKeyPerCall(t *testing.T) {
 		}
 	}
 }
+
+func TestFieldsOfAnAnswerAreBounded(t *testing.T) {
+	up := edge.Header{{Name: "x-request-id", Value: "req_1"}}
+	for i := range 100 {
+		up = append(up, edge.Field{Name: fmt.Sprintf("x-ratelimit-limit-%d", i), Value: strings.Repeat("1", 1000)})
+	}
+	for name, got := range map[string]edge.Header{"ResponseHeader": ResponseHeader(up), "ResponseNotes": ResponseNotes(up)} {
+		if n := len(text(got)); n > 12<<10 || got.Get("x-request-id") != "req_1" || got.Get("x-ratelimit-limit-0") == "" {
+			t.Errorf("%s: %d bytes, x-request-id %q", name, n, got.Get("x-request-id"))
+		}
+	}
+}
