@@ -46,7 +46,7 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
     permissions: ["clipboard-read", "clipboard-write"], ...options,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(120_000);
   const wrong = [];
   const expected = (method, url, status) => failures.some((f) => {
     const [m, path, s] = f.split(" ");
@@ -114,7 +114,7 @@ export async function accessible(page, what, rules = null) {
 // becomes waits until get gives what is wanted: for what the gateway does after
 // its answer, or the page after it has shown something.
 export async function becomes(get, want) {
-  for (let i = 0; i < 300 && !isDeepStrictEqual(await get(), want); i++) await new Promise((r) => setTimeout(r, 100));
+  for (let i = 0; i < 1200 && !isDeepStrictEqual(await get(), want); i++) await new Promise((r) => setTimeout(r, 100));
   assert.deepEqual(await get(), want);
 }
 
