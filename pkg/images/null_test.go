@@ -3,8 +3,7 @@ package images
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,10 +25,6 @@ func TestNullEqualsAbsent(t *testing.T) {
 		Form     []string
 		Request  json.RawMessage
 		Answers  []up
-	}
-	files, err := filepath.Glob("testdata/vendors/*.json")
-	if err != nil {
-		t.Fatal(err)
 	}
 	outcome := func(r record, request []byte, answers []up) string {
 		w := script.New(t, r.Provider, r.Provider)
@@ -57,33 +52,15 @@ func TestNullEqualsAbsent(t *testing.T) {
 		return out
 	}
 	n := 0
+	records := nulls.Records[record](t, "testdata/vendors/*.json")
 	var requests [][]byte
-	for _, f := range files {
-		if strings.HasSuffix(f, ".golden.json") {
-			continue
-		}
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r record
-		if json.Unmarshal(raw, &r) == nil && r.Form == nil {
+	for _, r := range records {
+		if r.Form == nil {
 			requests = append(requests, r.Request)
 		}
 	}
 	known := nulls.Of(nil, requests...)
-	for _, f := range files {
-		if strings.HasSuffix(f, ".golden.json") {
-			continue
-		}
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r record
-		if err := json.Unmarshal(raw, &r); err != nil {
-			t.Fatal(err)
-		}
+	for name, r := range records {
 		plain := r.Form == nil
 		for _, a := range r.Answers {
 			plain = plain && a.Type == ""
@@ -91,21 +68,12 @@ func TestNullEqualsAbsent(t *testing.T) {
 		if !plain {
 			continue
 		}
-		name := filepath.Base(f)
-		known.Each(t, r.Request, func(member string, null, absent []byte) {
-			n++
-			if got, want := outcome(r, null, r.Answers), outcome(r, absent, r.Answers); got != want {
-				t.Errorf("%s: request with %s null gives\n%s\nabsent\n%s", name, member, got, want)
-			}
-		})
+		n += known.Compare(t, name+": request", r.Request, func(request []byte) string { return outcome(r, request, r.Answers) })
 		for i, a := range r.Answers {
-			nulls.Of(nil, a.Body).Each(t, a.Body, func(member string, null, absent []byte) {
-				n++
-				with, without := append([]up(nil), r.Answers...), append([]up(nil), r.Answers...)
-				with[i].Body, without[i].Body = null, absent
-				if got, want := outcome(r, r.Request, with), outcome(r, r.Request, without); got != want {
-					t.Errorf("%s: answer %d with %s null gives\n%s\nabsent\n%s", name, i, member, got, want)
-				}
+			n += nulls.Of(nil, a.Body).Compare(t, name+": answer", a.Body, func(body []byte) string {
+				answers := slices.Clone(r.Answers)
+				answers[i].Body = body
+				return outcome(r, r.Request, answers)
 			})
 		}
 	}

@@ -43,7 +43,7 @@ func TestNullInRequestEqualsAbsent(t *testing.T) {
 					}
 					n++
 					if got, want := requestOf(from, to.to, to.model, to.devs, null), requestOf(from, to.to, to.model, to.devs, absent); got != want {
-						t.Errorf("%v/%s %s for %s: null gives\n%s\nabsent\n%s", from, name, member, to.name, got, want)
+						t.Errorf("%v/%s %s for %s:\nnull:\n%s\nabsent:\n%s", from, name, member, to.name, got, want)
 						break
 					}
 				}
@@ -68,7 +68,7 @@ func TestNullInAnswerEqualsAbsent(t *testing.T) {
 				for _, to := range clients {
 					n++
 					if got, want := answerOf(from, to, null), answerOf(from, to, absent); got != want {
-						t.Errorf("%v/%s %s for %v: null gives\n%s\nabsent\n%s", from, name, member, to, got, want)
+						t.Errorf("%v/%s %s for %v:\nnull:\n%s\nabsent:\n%s", from, name, member, to, got, want)
 						break
 					}
 				}
@@ -100,7 +100,7 @@ func TestNullInStreamEqualsAbsent(t *testing.T) {
 						got, _ := run(from, to, streamOf(list, i, null))
 						want, _ := run(from, to, streamOf(list, i, absent))
 						if !bytes.Equal(got, want) {
-							t.Errorf("%v/%s event %d %s for %v: null gives\n%s\nabsent\n%s", from, name, i, member, to, got, want)
+							t.Errorf("%v/%s event %d %s for %v:\nnull:\n%s\nabsent:\n%s", from, name, i, member, to, got, want)
 							break
 						}
 					}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +73,49 @@ func (k *Known) Each(t testing.TB, document []byte, f func(member string, null, 
 			f(fmt.Sprint(path, " ", name), null, absent)
 		}
 	})
+}
+
+// Compare calls outcome with a document once with each member null and once
+// without it, as Each does, and reports the members for which the two differ.
+// Members in except are left out. It returns the number of members compared.
+func (k *Known) Compare(t testing.TB, what string, document []byte, outcome func(document []byte) string, except ...string) (n int) {
+	t.Helper()
+	k.Each(t, document, func(member string, null, absent []byte) {
+		if slices.Contains(except, member) {
+			return
+		}
+		n++
+		if got, want := outcome(null), outcome(absent); got != want {
+			t.Errorf("%s, member %s\nnull:\n%.2000s\nabsent:\n%.2000s", what, member, got, want)
+		}
+	})
+	return n
+}
+
+// Records reads the JSON files that match pattern, by their names. Golden files
+// are left out.
+func Records[T any](t testing.TB, pattern string) map[string]T {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string]T{}
+	for _, f := range files {
+		if strings.HasSuffix(f, ".golden.json") {
+			continue
+		}
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r T
+		if err := json.Unmarshal(raw, &r); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		records[filepath.Base(f)] = r
+	}
+	return records
 }
 
 // objects calls f for each object that is not within an opaque member.
