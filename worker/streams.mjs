@@ -389,7 +389,7 @@ export class Streams {
     return readable;
   }
 
-  // sampledTee pipes body to the client, shows Go all of it, and gives how it ended.
+  // sampledTee pipes body to the client, shows Go all of it, and returns how it ended.
   async sampledTee(id, body, writable, idle) {
     const [a, b] = body.tee();
     const stop = new AbortController();
@@ -442,7 +442,7 @@ export class Streams {
 }
 
 // piecewise passes body to the client piece by piece, so that silence is noticed,
-// and gives how it ended.
+// and returns how it ended.
 async function piecewise(body, writable, idle) {
   const r = body.getReader({ mode: "byob" }), w = writable.getWriter();
   let cause = 0, gone = false, buffer = null, size = sampleBytes;

@@ -17,8 +17,8 @@ import (
 //	idem.end   {"key":"…","digest":"…","status":n,"header":[…],"body":"…"} 200 {}
 //
 // A key is kept for 30 days from its first use, as the jobs are. A machine has up
-// to 10,000 of them; one more replaces the oldest whose outcome is known. If there
-// is none, a call with a new key is refused: it could create something twice.
+// to 10,000 of them; one more replaces the oldest whose outcome is known. If no
+// outcome is known, a call with a new key is refused: it could create something twice.
 //
 // A call states for how long it may run. It counts as lost after that, and once
 // the program that served the object at its start has ended: its outcome will

@@ -221,7 +221,7 @@ func (c *change) compare(before *tx) map[string]difference {
 
 // essence returns the part of a row that users set: without the machine's own
 // fields, and with a digest of the plaintext secrets, since sealing one twice
-// gives different bytes.
+// produces different bytes.
 func (c *change) essence(prefix string, raw []byte) string {
 	var row map[string]json.RawMessage
 	if json.Unmarshal(raw, &row) != nil {
