@@ -260,8 +260,8 @@ try {
   if (wanted("cold")) await firstRequests(key);
 
   const wasm = readFileSync(join(root, "build/app.wasm"));
-  results.push({ id: "wasm", title: "app.wasm", unit: "MB", weir: wasm.length / 2 ** 20, limit: 8 });
-  results.push({ id: "wasm_gzip", title: "app.wasm gzipped", unit: "MB", weir: gzipSync(wasm, { level: 9 }).length / 2 ** 20, limit: 2.5 });
+  results.push({ id: "wasm", title: "app.wasm", unit: "MB", weir: wasm.length / 2 ** 20 });
+  results.push({ id: "wasm_gzip", title: "app.wasm gzipped", unit: "MB", weir: gzipSync(wasm, { level: 9 }).length / 2 ** 20 });
 } finally {
   for (const s of gateways.values()) await s.close();
   upstream.stdin.end();
