@@ -116,7 +116,7 @@ test("express mode: an API key, no project, no token", async () => {
   const base = "/v1/publishers/google/models/";
   assert.deepEqual(cloud.seen.map((s) => s.path), [base + "gemini-2.5-flash:generateContent", base + "gemini-2.5-flash:streamGenerateContent?alt=sse", base + "gemini-2.5-flash:generateContent", base + "text-embedding-005:predict"]);
   for (const s of cloud.seen) assert.deepEqual([s.host, s.headers["x-goog-api-key"], s.headers.authorization], ["aiplatform.googleapis.com", apiKey, undefined]);
-  await assert.rejects(m.anthropic.messages.create({ model: "vertex/claude-sonnet-4-5", max_tokens: 100, messages: hello }), (e) => e.status === 400 && /does not offer/.test(e.message));
+  await assert.rejects(m.anthropic.messages.create({ model: "vertex/claude-sonnet-4-5", max_tokens: 100, messages: hello }), (e) => e.status === 400 && /no endpoint for this request/.test(e.message));
 });
 
 test("an API key of a project is sent to the project", async () => {
