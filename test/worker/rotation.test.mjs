@@ -35,9 +35,14 @@ const kinds = [
 ];
 const secretFields = ["apiKey", "accessToken", "refreshToken", "clientSecret", "secretAccessKey", "sessionToken", "serviceAccount", "proxyAuth"];
 
-// exported gives the secrets of a machine's connections, by connection.
+// exported returns the secrets of a machine's connections, by connection. A machine
+// allows six exports a minute: it waits for the next minute after that.
 async function exported(machineId) {
-  const doc = await admin(gw).call("POST", `/${machineId}/api/export`, { passphrase });
+  let doc = null;
+  while (!doc) {
+    doc = await admin(gw).call("POST", `/${machineId}/api/export`, { passphrase }).catch((e) => { if (e.status !== 429) throw e; });
+    if (!doc) await new Promise((r) => setTimeout(r, 1000));
+  }
   const b64 = (s) => Buffer.from(s, "base64url"), sealed = b64(doc.ciphertext);
   const open = createDecipheriv("aes-256-gcm", pbkdf2Sync(passphrase, b64(doc.salt), doc.iterations, 32, "sha256"), b64(doc.nonce));
   open.setAAD(Buffer.from(`${doc.format}.${doc.version}.${doc.iterations}`)).setAuthTag(sealed.subarray(-16));
