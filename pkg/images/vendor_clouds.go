@@ -221,8 +221,7 @@ var luma = shape{
 		in.single()
 		return jsonBody(body)
 	},
-	read: func(raw []byte, _ string) (*made, error) { return &made{job: gjson.GetBytes(raw, "id").Str}, nil },
-	poll: taskOf,
+	read: readTask, poll: taskOf,
 	state: func(raw []byte, _ int) (*made, error) {
 		doc := gjson.ParseBytes(raw)
 		switch doc.Get("state").Str {
@@ -277,8 +276,7 @@ var runway = shape{
 		in.single()
 		return jsonBody(body)
 	},
-	read: func(raw []byte, _ string) (*made, error) { return &made{job: gjson.GetBytes(raw, "id").Str}, nil },
-	poll: taskOf,
+	read: readTask, poll: taskOf,
 	state: func(raw []byte, _ int) (*made, error) {
 		doc := gjson.ParseBytes(raw)
 		switch doc.Get("status").Str {
@@ -296,6 +294,11 @@ var runway = shape{
 		}
 		return &made{}, nil
 	},
+}
+
+// readTask reads the job of an answer whose member id names it.
+func readTask(raw []byte, _ string) (*made, error) {
+	return &made{job: gjson.GetBytes(raw, "id").Str}, nil
 }
 
 // taskOf is the poll of providers with one endpoint for all jobs.
