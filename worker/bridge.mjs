@@ -12,22 +12,44 @@ import { rehearse } from "./rehearse.mjs";
 import { Sockets } from "./sockets.mjs";
 import { Streams, readAll, spent } from "./streams.mjs";
 
-const enc = new TextEncoder(), dec = new TextDecoder();
+const enc = new TextEncoder(),
+  dec = new TextDecoder();
 const replaceAt = 64 << 20; // bytes of linear memory
 
 // The fields of a client's request that Go may see (reliability T20: all others
 // have no meaning for the gateway and never reach an upstream). Each look-up
 // costs as much as a small allocation, so the busiest paths have a short list.
 const callFields = [
-  "authorization", "content-length", "content-encoding", "x-stainless-timeout", "x-connection-id", "x-weir-hop", "origin",
-  "idempotency-key", "upgrade",
+  "authorization",
+  "content-length",
+  "content-encoding",
+  "x-stainless-timeout",
+  "x-connection-id",
+  "x-weir-hop",
+  "origin",
+  "idempotency-key",
+  "upgrade",
 ];
 const dataFields = [
-  ...callFields, "x-api-key", "content-type", "accept", "anthropic-version", "anthropic-beta",
-  "openai-beta", "x-provider", "x-model", "x-weir-internal-models-fetch",
+  ...callFields,
+  "x-api-key",
+  "content-type",
+  "accept",
+  "anthropic-version",
+  "anthropic-beta",
+  "openai-beta",
+  "x-provider",
+  "x-model",
+  "x-weir-internal-models-fetch",
 ];
 const managementFields = [
-  ...dataFields, "cookie", "if-match", "if-none-match", "sec-fetch-site", "x-csrf-token", "cf-connecting-ip",
+  ...dataFields,
+  "cookie",
+  "if-match",
+  "if-none-match",
+  "sec-fetch-site",
+  "x-csrf-token",
+  "cf-connecting-ip",
 ];
 
 // Header fields of coding tools that are passed on to an upstream of the client's
@@ -44,25 +66,52 @@ function fieldsFor(url) {
 
 // Numbers of values in wasm_exec.js, and the one property of the Go object with
 // a name of this length.
-const goObject = 6, nullValue = 2, pendingEvent = "_pendingEvent";
+const goObject = 6,
+  nullValue = 2,
+  pendingEvent = "_pendingEvent";
 
 // platform is what github.com/syumai/workers reads as globalThis.context.
 const platform = { env: null, ctx: null, connect, binding: {} };
 
 globalThis.tryCatch = (fn) => {
-  try { return { result: fn() }; } catch (error) { return { error }; }
+  try {
+    return { result: fn() };
+  } catch (error) {
+    return { error };
+  }
 };
 
 // A body of up to withHead declared bytes is read before Go is entered, and
 // given up after bodyWait ms.
-const withHead = 64 << 10, bodyWait = 20000;
+const withHead = 64 << 10,
+  bodyWait = 20000;
 
 // Fields of an upstream's answer that mean nothing to the gateway.
 const noise = new Set([
-  "date", "server", "connection", "keep-alive", "transfer-encoding", "vary", "via", "alt-svc", "set-cookie", "etag",
-  "strict-transport-security", "x-content-type-options", "content-security-policy", "x-frame-options", "cf-ray",
-  "cf-cache-status", "nel", "report-to", "server-timing", "x-envoy-upstream-service-time", "x-powered-by",
-  "access-control-allow-origin", "access-control-expose-headers", "access-control-allow-credentials",
+  "date",
+  "server",
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "vary",
+  "via",
+  "alt-svc",
+  "set-cookie",
+  "etag",
+  "strict-transport-security",
+  "x-content-type-options",
+  "content-security-policy",
+  "x-frame-options",
+  "cf-ray",
+  "cf-cache-status",
+  "nel",
+  "report-to",
+  "server-timing",
+  "x-envoy-upstream-service-time",
+  "x-powered-by",
+  "access-control-allow-origin",
+  "access-control-expose-headers",
+  "access-control-allow-credentials",
 ]);
 
 // Instance is one running Go program with everything that is in flight in it.
@@ -84,13 +133,15 @@ class Instance {
   // has neither clock nor randomness, so both are stubbed until a request
   // comes: the hash seed is made at build time and nothing secret uses it.
   boot() {
-    const go = this.go = new Go();
-    const js = go.importObject.gojs, realRandom = js["runtime.getRandomData"];
+    const go = (this.go = new Go());
+    const js = go.importObject.gojs,
+      realRandom = js["runtime.getRandomData"];
     let last = 1;
     js["runtime.getRandomData"] = (sp) => {
       if (!booting) return realRandom(sp);
       sp >>>= 0;
-      const at = go.mem.getUint32(sp + 8, true), n = go.mem.getUint32(sp + 16, true);
+      const at = go.mem.getUint32(sp + 8, true),
+        n = go.mem.getUint32(sp + 16, true);
       const out = new Uint8Array(go._inst.exports.mem.buffer, at, n);
       for (let i = 0; i < n; i++) out[i] = SEED[i % SEED.length];
     };
@@ -101,14 +152,21 @@ class Instance {
       go.mem.setUint32((sp >>> 0) + 12, last / 4294967296, true);
     };
     // No timers: one would fire in the I/O context of another request.
-    js["runtime.scheduleTimeoutEvent"] = (sp) => { go.mem.setInt32((sp >>> 0) + 16, 1, true); };
+    js["runtime.scheduleTimeoutEvent"] = (sp) => {
+      go.mem.setInt32((sp >>> 0) + 16, 1, true);
+    };
     js["runtime.clearTimeoutEvent"] = () => {};
     // Every event makes the runtime ask for a pending callback; there is one only
     // while a promise of syscall/js settles.
     const valueGet = js["syscall/js.valueGet"];
     js["syscall/js.valueGet"] = (sp) => {
       sp >>>= 0;
-      if (go._pendingEvent !== null || go.mem.getUint32(sp + 8, true) !== goObject || go.mem.getUint32(sp + 24, true) !== pendingEvent.length) return valueGet(sp);
+      if (
+        go._pendingEvent !== null ||
+        go.mem.getUint32(sp + 8, true) !== goObject ||
+        go.mem.getUint32(sp + 24, true) !== pendingEvent.length
+      )
+        return valueGet(sp);
       go.mem.setUint32(sp + 36, 0x7ff80000, true);
       go.mem.setUint32(sp + 32, nullValue, true);
     };
@@ -117,12 +175,14 @@ class Instance {
     let line = "";
     js["runtime.wasmWrite"] = (sp) => {
       sp >>>= 0;
-      const at = Number(go.mem.getBigInt64(sp + 16, true)), n = go.mem.getInt32(sp + 24, true);
+      const at = Number(go.mem.getBigInt64(sp + 16, true)),
+        n = go.mem.getInt32(sp + 24, true);
       line += dec.decode(new Uint8Array(go._inst.exports.mem.buffer, at, n));
       const lines = line.split("\n");
       line = lines.pop();
       for (const l of lines) {
-        if (/^(fatal error: [a-z ,-]+|runtime: goroutine stack exceeds \d+-byte limit)$/.test(l)) console.error("go: " + l);
+        if (/^(fatal error: [a-z ,-]+|runtime: goroutine stack exceeds \d+-byte limit)$/.test(l))
+          console.error("go: " + l);
         else if (l.startsWith("panic: ")) console.error("go: panic");
       }
     };
@@ -140,8 +200,12 @@ class Instance {
     return this.view;
   }
 
-  text(at, n) { return n ? dec.decode(this.u8().subarray(at, at + n)) : ""; }
-  bytes(at, n) { return this.u8().slice(at, at + n); }
+  text(at, n) {
+    return n ? dec.decode(this.u8().subarray(at, at + n)) : "";
+  }
+  bytes(at, n) {
+    return this.u8().slice(at, at + n);
+  }
 
   // enter runs fn inside Go. An exception, or the end of the program, ends this
   // instance: what is in flight inside fails, the next request gets a new one.
@@ -172,7 +236,9 @@ class Instance {
     this.sockets.abandon();
   }
 
-  get idle() { return this.calls.size === 0 && this.streams.size === 0; }
+  get idle() {
+    return this.calls.size === 0 && this.streams.size === 0;
+  }
 
   // head puts text where Go finds it and gives its length, or -1 when it is too long.
   head(text) {
@@ -207,7 +273,10 @@ class Instance {
   async fly(op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, own) {
     const flight = { ctl: new AbortController(), why: NETWORK, call, total: null };
     init.signal = flight.ctl.signal;
-    const stop = (why) => { flight.why = why; flight.ctl.abort(); };
+    const stop = (why) => {
+      flight.why = why;
+      flight.ctl.abort();
+    };
     flight.leave = () => stop(CANCELED);
     if (!outlive) {
       if (call.left) return void queueMicrotask(() => this.emit(op, CANCELED, 0));
@@ -228,10 +297,21 @@ class Instance {
       for (const [k, v] of headers) if (!noise.has(k)) head += (head ? "\n" : "") + k + "\n" + v;
       if (maxBody > 0) {
         quiet = idleMs > 0 ? call.limit(idleMs, () => stop(IDLE)) : null;
-        const body = await readAll(r, maxBody, idleMs, quiet && (() => { quiet.at = Date.now() + idleMs; }));
+        const body = await readAll(
+          r,
+          maxBody,
+          idleMs,
+          quiet &&
+            (() => {
+              quiet.at = Date.now() + idleMs;
+            }),
+        );
         if (quiet) call.lift(quiet);
         this.land(flight);
-        if (body === null) { flight.ctl.abort(); this.emit(op, TOO_LARGE, r.status); } else this.emit(op, OK, r.status, head, body);
+        if (body === null) {
+          flight.ctl.abort();
+          this.emit(op, TOO_LARGE, r.status);
+        } else this.emit(op, OK, r.status, head, body);
         return;
       }
       // A stream keeps its total limit and stays abortable until it is done with.
@@ -267,7 +347,8 @@ class Instance {
   // runObject hands an event without a request to Go.
   runObject(call, kind, name, verb, body) {
     this.enter(() => {
-      const n = this.head(name + "\n" + verb), b = body ? this.put(body) : 0;
+      const n = this.head(name + "\n" + verb),
+        b = body ? this.put(body) : 0;
       this.x.weir_run(call.id, kind, n, b);
       this.x.resume();
     });
@@ -286,7 +367,10 @@ class Instance {
     if (call.left || this.dead) return;
     call.left = true;
     if (call.flights) for (const flight of call.flights) flight.leave();
-    this.enter(() => { this.x.weir_left(call.id); this.x.resume(); });
+    this.enter(() => {
+      this.x.weir_left(call.id);
+      this.x.resume();
+    });
   }
 }
 
@@ -298,14 +382,25 @@ class Part extends Call {
     inst.calls.set(this.id, this);
   }
 
-  limit() { return null; }
-  finish(answer) { if (!this.answered) { this.answered = true; this.answer = answer; } }
+  limit() {
+    return null;
+  }
+  finish(answer) {
+    if (!this.answered) {
+      this.answered = true;
+      this.answer = answer;
+    }
+  }
 }
 
 // Stage is the instance as the rehearsal sees it.
 class Stage {
-  constructor(inst) { this.inst = inst; }
-  emit(...event) { this.inst.emit(...event); }
+  constructor(inst) {
+    this.inst = inst;
+  }
+  emit(...event) {
+    this.inst.emit(...event);
+  }
 
   request(head, body, rehearsal) {
     platform.env = rehearsal.env;
@@ -366,15 +461,25 @@ export async function handle(request, env, ctx) {
   const call = new Call(inst.nextID++, env, null, inst);
   call.request = request;
   inst.calls.set(call.id, call);
-  const answered = new Promise((resolve) => { call.resolve = resolve; });
-  ctx.waitUntil(new Promise((done) => { call.done = done; }));
+  const answered = new Promise((resolve) => {
+    call.resolve = resolve;
+  });
+  ctx.waitUntil(
+    new Promise((done) => {
+      call.done = done;
+    }),
+  );
   if (request.body === null) inst.begin(call, head, 0, null);
-  else if (+(headers.get("content-length") ?? Infinity) > withHead || headers.has("content-encoding")) inst.begin(call, head, 1, null);
+  else if (+(headers.get("content-length") ?? Infinity) > withHead || headers.has("content-encoding"))
+    inst.begin(call, head, 1, null);
   else {
     // A small body comes with the head: the request enters Go once instead of twice.
     const late = call.limit(bodyWait, () => inst.refuse(call, 408, "the request body did not arrive in time"));
     request.arrayBuffer().then(
-      (body) => { call.lift(late); inst.begin(call, head, 1, new Uint8Array(body)); },
+      (body) => {
+        call.lift(late);
+        inst.begin(call, head, 1, new Uint8Array(body));
+      },
       () => inst.refuse(call, 400, "the request body broke off"),
     );
   }
@@ -397,5 +502,10 @@ export async function run(kind, env, storage, name, verb, body) {
 
 // stats is for tests: what is in flight.
 export function stats() {
-  return { calls: instance.calls.size, streams: instance.streams.size, memory: instance.x.mem.buffer.byteLength, dead: instance.dead };
+  return {
+    calls: instance.calls.size,
+    streams: instance.streams.size,
+    memory: instance.x.mem.buffer.byteLength,
+    dead: instance.dead,
+  };
 }

@@ -15,7 +15,7 @@ export class Call {
     this.answered = false;
     this.left = false;
     this.flights = null; // upstream calls to abort when the client leaves
-    this.limits = null;  // time limits: { at, fire }
+    this.limits = null; // time limits: { at, fire }
     this.timer = 0;
     this.timerAt = 0;
     this.done = null;
@@ -32,11 +32,14 @@ export class Call {
   limit(ms, fire) {
     const limit = { at: Date.now() + ms, fire };
     (this.limits ??= new Set()).add(limit);
-    if (!this.timer || limit.at < this.timerAt) this.arm(Math.min(ms, this.request && !this.watching ? watchAfter : ms));
+    if (!this.timer || limit.at < this.timerAt)
+      this.arm(Math.min(ms, this.request && !this.watching ? watchAfter : ms));
     return limit;
   }
 
-  lift(limit) { this.limits?.delete(limit); }
+  lift(limit) {
+    this.limits?.delete(limit);
+  }
 
   arm(ms) {
     if (this.timer) clearTimeout(this.timer);
@@ -55,7 +58,10 @@ export class Call {
     const now = Date.now();
     let next = Infinity;
     for (const limit of this.limits) {
-      if (limit.at <= now) { this.limits.delete(limit); limit.fire(); } else next = Math.min(next, limit.at);
+      if (limit.at <= now) {
+        this.limits.delete(limit);
+        limit.fire();
+      } else next = Math.min(next, limit.at);
     }
     if (next < Infinity) this.arm(next - now);
   }

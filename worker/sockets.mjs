@@ -3,7 +3,6 @@
 import { connect } from "cloudflare:sockets";
 import { END, NETWORK, NO_TLS, OK, TIMEOUT } from "./codes.mjs";
 
-
 export class Sockets {
   constructor(inst) {
     this.inst = inst;
@@ -13,18 +12,32 @@ export class Sockets {
 
   // dial opens a connection to "host:port". ms limits all that happens on it.
   dial(op, call, address, ms) {
-    const id = this.next++, at = address.lastIndexOf(":");
-    const hostname = address.slice(0, at).replace(/^\[|\]$/g, ""), port = +address.slice(at + 1);
+    const id = this.next++,
+      at = address.lastIndexOf(":");
+    const hostname = address.slice(0, at).replace(/^\[|\]$/g, ""),
+      port = +address.slice(at + 1);
     const c = { call, limit: null, late: false, socket: null, reader: null, writer: null };
     this.table.set(id, c);
-    c.stopped = new Promise((_, reject) => { c.stop = reject; });
+    c.stopped = new Promise((_, reject) => {
+      c.stop = reject;
+    });
     c.stopped.catch(() => {});
-    if (ms > 0) c.limit = call.limit(ms, () => { c.late = true; c.stop(); this.drop(c); });
-    this.step(op, c, async () => {
-      this.take(c, connect({ hostname, port }, { secureTransport: "starttls", allowHalfOpen: false }));
-      await c.socket.opened;
-      return [OK, id];
-    }, () => this.close(id));
+    if (ms > 0)
+      c.limit = call.limit(ms, () => {
+        c.late = true;
+        c.stop();
+        this.drop(c);
+      });
+    this.step(
+      op,
+      c,
+      async () => {
+        this.take(c, connect({ hostname, port }, { secureTransport: "starttls", allowHalfOpen: false }));
+        await c.socket.opened;
+        return [OK, id];
+      },
+      () => this.close(id),
+    );
   }
 
   take(c, socket) {
@@ -71,7 +84,10 @@ export class Sockets {
 
   write(op, id, bytes) {
     const c = this.table.get(id);
-    this.step(op, c, async () => { await c.writer.write(bytes); return [OK, 0]; });
+    this.step(op, c, async () => {
+      await c.writer.write(bytes);
+      return [OK, 0];
+    });
   }
 
   close(id) {
@@ -82,8 +98,16 @@ export class Sockets {
     this.drop(c);
   }
 
-  drop(c) { try { c.socket?.close().catch(() => {}); } catch { /* closed already */ } }
+  drop(c) {
+    try {
+      c.socket?.close().catch(() => {});
+    } catch {
+      /* closed already */
+    }
+  }
 
   // abandon closes all: the program that used them is gone.
-  abandon() { for (const id of [...this.table.keys()]) this.close(id); }
+  abandon() {
+    for (const id of [...this.table.keys()]) this.close(id);
+  }
 }

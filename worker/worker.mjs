@@ -3,11 +3,15 @@
 import { DurableObject } from "cloudflare:workers";
 import { handle, run } from "./bridge.mjs";
 
-const CALL = 0, ALARM = 1, CRON = 2; // as in bridge/run.go
+const CALL = 0,
+  ALARM = 1,
+  CRON = 2; // as in bridge/run.go
 
 export default {
   fetch: handle,
-  scheduled(event, env) { return run(CRON, env, null, "", event.cron, null); },
+  scheduled(event, env) {
+    return run(CRON, env, null, "", event.cron, null);
+  },
 };
 
 // How long a caller waits for a refresh, in ms. The refresh itself continues up to
@@ -15,7 +19,16 @@ export default {
 const refreshMs = 10_000;
 
 // slow is the answer to a caller whose wait has ended.
-const slow = new TextEncoder().encode(JSON.stringify({ error: { message: "the token is being refreshed", type: "server_error", code: "refresh_in_progress", retryAfterMs: 2000 } }));
+const slow = new TextEncoder().encode(
+  JSON.stringify({
+    error: {
+      message: "the token is being refreshed",
+      type: "server_error",
+      code: "refresh_in_progress",
+      retryAfterMs: 2000,
+    },
+  }),
+);
 
 // Machine is one tenant's object. Identical refreshes that overlap are one
 // call: a token endpoint that rotates must not be asked twice, and a call that
@@ -40,11 +53,19 @@ export class Machine extends DurableObject {
   // #refresh runs one refresh to completion, and answers within refreshMs.
   #refresh(key, name, body) {
     const over = new AbortController();
-    const done = run(CALL, this.env, this.ctx.storage, name, "refresh", body).finally(() => { over.abort(); this.flights.delete(key); });
+    const done = run(CALL, this.env, this.ctx.storage, name, "refresh", body).finally(() => {
+      over.abort();
+      this.flights.delete(key);
+    });
     this.ctx.waitUntil(done.catch(() => {}));
-    const late = scheduler.wait(refreshMs, { signal: over.signal }).then(() => ({ status: 503, body: slow }), () => done);
+    const late = scheduler.wait(refreshMs, { signal: over.signal }).then(
+      () => ({ status: 503, body: slow }),
+      () => done,
+    );
     return Promise.race([done, late]);
   }
 
-  alarm() { return run(ALARM, this.env, this.ctx.storage, this.ctx.id.name ?? "", "", null); }
+  alarm() {
+    return run(ALARM, this.env, this.ctx.storage, this.ctx.id.name ?? "", "", null);
+  }
 }

@@ -13,7 +13,10 @@ const ticks = 100; // of the kernel's clock in a second, as /proc counts CPU tim
 
 function freePort() {
   return new Promise((resolve) => {
-    const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); });
+    const s = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = s.address();
+      s.close(() => resolve(port));
+    });
   });
 }
 
@@ -21,7 +24,10 @@ function freePort() {
 async function listening(port, child) {
   for (let i = 0; i < 500; i++) {
     const up = await new Promise((resolve) => {
-      const s = connect(port, "127.0.0.1", () => { s.destroy(); resolve(true); }).on("error", () => resolve(false));
+      const s = connect(port, "127.0.0.1", () => {
+        s.destroy();
+        resolve(true);
+      }).on("error", () => resolve(false));
     });
     if (up) return;
     if (child.exitCode !== null) break;
@@ -38,14 +44,19 @@ function config(main, files, port, env, kvPort) {
   const kind = (f) => (f.endsWith(".wasm") ? "wasm" : "esModule");
   const modules = [main, ...files.filter((f) => f !== main)].map((f) => `(name = "${f}", ${kind(f)} = embed "${f}")`);
   const bindings = Object.entries(env).map(([k, v]) => `(name = "${k}", text = ${JSON.stringify(v)})`);
-  if (kvPort) bindings.push(`(name = "KV", kvNamespace = "kv")`, `(name = "MACHINE", durableObjectNamespace = "Machine")`);
+  if (kvPort)
+    bindings.push(`(name = "KV", kvNamespace = "kv")`, `(name = "MACHINE", durableObjectNamespace = "Machine")`);
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "main", worker = .main),
     (name = "internet", network = (allow = ["public", "private", "local"])),
-    ${kvPort ? `(name = "kv", external = (address = "127.0.0.1:${kvPort}", http = ())),
-    (name = "disk", disk = (path = "${join(root, "test/out/bench/storage")}", writable = true)),` : ""}
+    ${
+      kvPort
+        ? `(name = "kv", external = (address = "127.0.0.1:${kvPort}", http = ())),
+    (name = "disk", disk = (path = "${join(root, "test/out/bench/storage")}", writable = true)),`
+        : ""
+    }
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
@@ -54,8 +65,12 @@ const main :Workerd.Worker = (
   bindings = [${bindings.join(", ")}],
   compatibilityDate = "${setting("compatibility_date")}",
   compatibilityFlags = ${JSON.stringify(setting("compatibility_flags"))},
-  ${kvPort ? `durableObjectNamespaces = [(className = "Machine", uniqueKey = "bench", enableSql = true)],
-  durableObjectStorage = (localDisk = "disk"),` : ""}
+  ${
+    kvPort
+      ? `durableObjectNamespaces = [(className = "Machine", uniqueKey = "bench", enableSql = true)],
+  durableObjectStorage = (localDisk = "disk"),`
+      : ""
+  }
 );
 `;
 }
@@ -66,7 +81,8 @@ export function prepare(name, from, more = []) {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
   mkdirSync(join(root, "test/out/bench/storage"), { recursive: true });
-  for (const f of [from, ...more]) cpSync(f, f.endsWith(".mjs") ? join(dir, f.split("/").at(-1)) : dir, { recursive: true });
+  for (const f of [from, ...more])
+    cpSync(f, f.endsWith(".mjs") ? join(dir, f.split("/").at(-1)) : dir, { recursive: true });
   return dir;
 }
 
@@ -75,15 +91,25 @@ export function prepare(name, from, more = []) {
 // The result has url, startMs (until it took connections), cpu() in seconds,
 // rss() in bytes, inspector (where the debugger listens) and close().
 export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false } = {}) {
-  const port = await freePort(), inspector = inspect ? `127.0.0.1:${await freePort()}` : null, from = performance.now();
+  const port = await freePort(),
+    inspector = inspect ? `127.0.0.1:${await freePort()}` : null,
+    from = performance.now();
   const files = readdirSync(dir).filter((f) => /\.(mjs|js|wasm)$/.test(f));
   writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort));
   const binary = join(root, "node_modules/workerd/bin/workerd");
   const path = (await import(join(root, "node_modules/workerd/lib/main.js"))).default.default ?? binary;
-  const child = spawn(path, ["serve", "--experimental", ...(inspector ? [`--inspector-addr=${inspector}`] : []), join(dir, "config.capnp")], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(
+    path,
+    ["serve", "--experimental", ...(inspector ? [`--inspector-addr=${inspector}`] : []), join(dir, "config.capnp")],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
   let complaints = "";
-  child.stderr.setEncoding("utf8").on("data", (t) => { if (complaints.length < 10_000) complaints += t; });
-  await listening(port, child).catch((e) => { throw new Error(`${e.message}\n${complaints}`); });
+  child.stderr.setEncoding("utf8").on("data", (t) => {
+    if (complaints.length < 10_000) complaints += t;
+  });
+  await listening(port, child).catch((e) => {
+    throw new Error(`${e.message}\n${complaints}`);
+  });
   return {
     url: `http://127.0.0.1:${port}`,
     inspector,
@@ -94,6 +120,10 @@ export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false }
     },
     rss: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) * 1024,
     complaints: () => complaints,
-    close: () => new Promise((resolve) => { child.once("exit", resolve); child.kill("SIGKILL"); }),
+    close: () =>
+      new Promise((resolve) => {
+        child.once("exit", resolve);
+        child.kill("SIGKILL");
+      }),
   };
 }

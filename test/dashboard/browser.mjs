@@ -23,13 +23,23 @@ export const canary = `<img src=x onerror="canary()"><svg onload="canary()"></sv
 // bench starts what the tests of one file share: the test upstream, which also
 // answers for every vendor's host, the gateway with its dashboard, a browser.
 export async function bench(options = {}) {
-  const launched = chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+  const launched = chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu"],
+  });
   const upstream = await startUpstream();
   const gateway = await start({ dashboard: true, vendors: upstream, ...options });
   const browser = await launched;
   return {
-    upstream, gateway, browser, url: gateway.url, operator: admin(gateway),
-    async close() { await Promise.all([browser.close(), gateway.close()]); await upstream.close(); },
+    upstream,
+    gateway,
+    browser,
+    url: gateway.url,
+    operator: admin(gateway),
+    async close() {
+      await Promise.all([browser.close(), gateway.close()]);
+      await upstream.close();
+    },
   };
 }
 
@@ -40,31 +50,55 @@ export async function bench(options = {}) {
 //	failures  "METHOD path status" of answers that the test provokes; a path may end in *, and
 //	          status 0 is no answer at all
 //	phone, dark, more options of a browser context
-export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures = [], phone = false, dark = false, ...options } = {}) {
+export async function open(
+  t,
+  b,
+  { as = secrets.ADMIN_TOKEN, at = "", failures = [], phone = false, dark = false, ...options } = {},
+) {
   const context = await b.browser.newContext({
-    viewport: phone ? { width: 360, height: 740 } : { width: 1280, height: 860 }, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
-    permissions: ["clipboard-read", "clipboard-write"], ...options,
+    viewport: phone ? { width: 360, height: 740 } : { width: 1280, height: 860 },
+    colorScheme: dark ? "dark" : "light",
+    reducedMotion: "reduce",
+    permissions: ["clipboard-read", "clipboard-write"],
+    ...options,
   });
   const page = await context.newPage();
   page.setDefaultTimeout(120_000);
   const wrong = [];
-  const expected = (method, url, status) => failures.some((f) => {
-    const [m, path, s] = f.split(" ");
-    const { pathname } = new URL(url);
-    return m === method && Number(s) === status && (path.endsWith("*") ? pathname.startsWith(path.slice(0, -1)) : pathname === path);
+  const expected = (method, url, status) =>
+    failures.some((f) => {
+      const [m, path, s] = f.split(" ");
+      const { pathname } = new URL(url);
+      return (
+        m === method &&
+        Number(s) === status &&
+        (path.endsWith("*") ? pathname.startsWith(path.slice(0, -1)) : pathname === path)
+      );
+    });
+  await page.exposeFunction("canary", () => {
+    wrong.push("a text of an upstream was run");
   });
-  await page.exposeFunction("canary", () => { wrong.push("a text of an upstream was run"); });
-  await page.exposeFunction("reportViolation", (v) => { wrong.push(`content security policy: ${v}`); });
-  await page.addInitScript(() => addEventListener("securitypolicyviolation", (e) => {
-    window.reportViolation(`${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber} ${e.sample}`);
-  }));
+  await page.exposeFunction("reportViolation", (v) => {
+    wrong.push(`content security policy: ${v}`);
+  });
+  await page.addInitScript(() =>
+    addEventListener("securitypolicyviolation", (e) => {
+      window.reportViolation(`${e.violatedDirective} ${e.blockedURI} ${e.sourceFile}:${e.lineNumber} ${e.sample}`);
+    }),
+  );
   page.on("pageerror", (e) => wrong.push(`uncaught: ${e.stack ?? e}`));
   page.on("console", (m) => {
     // The browser logs every answer of 400 and above, and every call without one; those are judged below.
-    if ((m.type() === "error" || m.type() === "warning") && !m.text().startsWith("Failed to load resource:")) wrong.push(`console ${m.type()}: ${m.text()}`);
+    if ((m.type() === "error" || m.type() === "warning") && !m.text().startsWith("Failed to load resource:"))
+      wrong.push(`console ${m.type()}: ${m.text()}`);
   });
-  page.on("request", (r) => { if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== b.url) wrong.push(`asked ${r.url()}`); });
-  page.on("response", (r) => { if (r.status() >= 400 && !expected(r.request().method(), r.url(), r.status())) wrong.push(`${r.request().method()} ${r.url()} answered ${r.status()}`); });
+  page.on("request", (r) => {
+    if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).origin !== b.url) wrong.push(`asked ${r.url()}`);
+  });
+  page.on("response", (r) => {
+    if (r.status() >= 400 && !expected(r.request().method(), r.url(), r.status()))
+      wrong.push(`${r.request().method()} ${r.url()} answered ${r.status()}`);
+  });
   page.on("requestfailed", (r) => {
     const why = r.failure().errorText; // a page that is left gives its calls up
     if (why !== "net::ERR_ABORTED" && !expected(r.method(), r.url(), 0)) wrong.push(`${r.method()} ${r.url()}: ${why}`);
@@ -81,7 +115,11 @@ export async function open(t, b, { as = secrets.ADMIN_TOKEN, at = "", failures =
 
 // session signs in as the page does, and gives its cookie.
 async function session(b, token) {
-  const res = await b.gateway.fetch("/api/session", { method: "POST", headers: { "content-type": "application/json", origin: b.url }, body: JSON.stringify({ token }) });
+  const res = await b.gateway.fetch("/api/session", {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: b.url },
+    body: JSON.stringify({ token }),
+  });
   assert.equal(res.status, 200, await res.text());
   const [, name, value] = /^([^=]+)=([^;]+);/.exec(res.headers.get("set-cookie"));
   // Chromium takes a secure cookie for loopback from this address alone.
@@ -92,22 +130,49 @@ async function session(b, token) {
 export async function signIn(page, token) {
   await page.getByLabel("Operator’s token or manage key").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("button", { name: "Sign out", exact: true }).or(page.getByRole("button", { name: "Menu" })).first().waitFor();
+  await page
+    .getByRole("button", { name: "Sign out", exact: true })
+    .or(page.getByRole("button", { name: "Menu" }))
+    .first()
+    .waitFor();
 }
 
 // shot keeps a picture as output of the tests: of the page down to a few
 // screens, or of what the screen shows while a dialog is open.
 export async function shot(page, name) {
-  const dialog = await page.locator("dialog[open]").count() > 0, { width, height } = page.viewportSize();
-  const whole = { fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(3 * height, await page.evaluate(() => document.documentElement.scrollHeight)) } };
+  const dialog = (await page.locator("dialog[open]").count()) > 0,
+    { width, height } = page.viewportSize();
+  const whole = {
+    fullPage: true,
+    clip: {
+      x: 0,
+      y: 0,
+      width,
+      height: Math.min(3 * height, await page.evaluate(() => document.documentElement.scrollHeight)),
+    },
+  };
   await page.screenshot({ path: join(out, name + ".jpg"), type: "jpeg", quality: 80, ...(dialog ? {} : whole) });
 }
 
 // accessible runs axe on the page as it is, or its rules of that name.
 export async function accessible(page, what, rules = null) {
-  if (!await page.evaluate(() => "axe" in window)) await page.evaluate(axeSource);
-  const found = await page.evaluate(async (values) => (await window.axe.run(document, { resultTypes: ["violations"], ...(values ? { runOnly: { type: "rule", values } } : {}) })).violations
-    .map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + (n.any[0]?.message ?? "")).join(" | ")}`), rules);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource);
+  const found = await page.evaluate(
+    async (values) =>
+      (
+        await window.axe.run(document, {
+          resultTypes: ["violations"],
+          ...(values ? { runOnly: { type: "rule", values } } : {}),
+        })
+      ).violations.map(
+        (v) =>
+          `${v.id}: ${v.help}: ${v.nodes
+            .slice(0, 3)
+            .map((n) => n.html.slice(0, 200) + " " + (n.any[0]?.message ?? ""))
+            .join(" | ")}`,
+      ),
+    rules,
+  );
   assert.deepEqual(found, [], `axe on ${what}`);
 }
 
@@ -130,7 +195,10 @@ export async function settled(page) {
 export async function looks(page, name) {
   await settled(page);
   const before = page.viewportSize();
-  for (const [size, width, height] of [["desk", 1280, 860], ["phone", 360, 740]]) {
+  for (const [size, width, height] of [
+    ["desk", 1280, 860],
+    ["phone", 360, 740],
+  ]) {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });

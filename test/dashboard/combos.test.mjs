@@ -5,7 +5,9 @@ import { compatible } from "../worker/gateway.mjs";
 import { bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 async function combos(t, made = [], options = {}) {
@@ -16,7 +18,8 @@ async function combos(t, made = [], options = {}) {
   await page.getByRole("heading", { level: 1, name: "Combos" }).waitFor();
   await settled(page);
   const list = async () => (await b.operator.call("GET", `/${machineId}/api/combos`)).data;
-  const members = () => page.getByRole("list", { name: "Members" }).getByRole("listitem").locator("code").allInnerTexts();
+  const members = () =>
+    page.getByRole("list", { name: "Members" }).getByRole("listitem").locator("code").allInnerTexts();
   return { page, machineId, apiKey, list, members };
 }
 
@@ -37,7 +40,10 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
   await page.getByRole("button", { name: "Save the combo" }).click();
   await page.getByRole("heading", { level: 2, name: "best" }).waitFor();
   const [c] = await list();
-  assert.deepEqual([c.name, c.models, c.strategy, c.kind], ["best", ["up/vendor/nested-model", "up/test-chat"], "fallback", "llm"]);
+  assert.deepEqual(
+    [c.name, c.models, c.strategy, c.kind],
+    ["best", ["up/vendor/nested-model", "up/test-chat"], "fallback", "llm"],
+  );
 
   await page.getByRole("button", { name: "Try it: best" }).click();
   await page.getByText("Answered by up/vendor/nested-model, at the first attempt.").waitFor();
@@ -46,7 +52,10 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
 
 test("a combo is made, changed and deleted with the keyboard alone", async (t) => {
   const { page, list, members } = await combos(t);
-  const press = async (name) => { await page.getByRole("button", { name, exact: true }).focus(); await page.keyboard.press("Enter"); };
+  const press = async (name) => {
+    await page.getByRole("button", { name, exact: true }).focus();
+    await page.keyboard.press("Enter");
+  };
   await press("New combo");
   await page.getByLabel("Name").focus();
   await page.keyboard.type("turns");
@@ -82,7 +91,9 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
 });
 
 test("combos nest; one that leads back to itself is refused in words", async (t) => {
-  const { page, list } = await combos(t, [{ name: "inner", models: ["up/test-chat"] }], { failures: ["PUT /* 400", "POST /* 409"] });
+  const { page, list } = await combos(t, [{ name: "inner", models: ["up/test-chat"] }], {
+    failures: ["PUT /* 400", "POST /* 409"],
+  });
   await page.getByRole("button", { name: "New combo" }).click();
   await page.getByLabel("Name").fill("outer");
   await page.getByRole("button", { name: "Add inner" }).click();
@@ -108,28 +119,48 @@ test("combos nest; one that leads back to itself is refused in words", async (t)
 });
 
 test("a combo that somebody else has changed is not written over", async (t) => {
-  const { page, list, machineId, members } = await combos(t, [{ name: "shared", models: ["up/test-chat"] }], { failures: ["PUT /* 412"] });
+  const { page, list, machineId, members } = await combos(t, [{ name: "shared", models: ["up/test-chat"] }], {
+    failures: ["PUT /* 412"],
+  });
   await page.getByRole("button", { name: "Edit shared" }).click();
   const [c] = await list();
   await b.operator.call("PUT", `/${machineId}/api/combos/${c.id}`, { models: ["up/vendor/nested-model"] });
   await page.getByLabel("Strategy").selectOption("round-robin");
   await page.getByRole("button", { name: "Save the combo" }).click();
   await page.getByRole("alert").getByText("Someone else changed this.").waitFor();
-  assert.deepEqual((await list()).map((x) => [x.strategy ?? "fallback", x.models]), [["fallback", ["up/vendor/nested-model"]]]);
+  assert.deepEqual(
+    (await list()).map((x) => [x.strategy ?? "fallback", x.models]),
+    [["fallback", ["up/vendor/nested-model"]]],
+  );
   await page.getByRole("button", { name: "Reload" }).click();
   await page.getByRole("alert").waitFor({ state: "detached" });
   assert.deepEqual(await members(), ["up/vendor/nested-model"]);
   await page.getByLabel("Strategy").selectOption("round-robin");
   await page.getByRole("button", { name: "Save the combo" }).click();
   await page.getByText("shared is saved.").waitFor();
-  assert.deepEqual((await list()).map((x) => [x.strategy, x.models]), [["round-robin", ["up/vendor/nested-model"]]]);
+  assert.deepEqual(
+    (await list()).map((x) => [x.strategy, x.models]),
+    [["round-robin", ["up/vendor/nested-model"]]],
+  );
 });
 
 test("what fails is said where it was tried, as text", async (t) => {
   const html = canary.replace(/<script.*/, ""); // with a script in it the gateway keeps it back
-  const { page } = await combos(t, [{ name: "broken", models: ["up/test-chat!status=400"] }, { name: "second", models: ["up/bad-1!status=503", "up/test-chat"] }], { failures: ["POST /v1/chat/completions 400"] });
-  b.upstream.script = (got) => got.json?.model?.includes("status=400") ? { status: 400, body: JSON.stringify({ error: { message: `No. ${html}` } }) } : null;
-  t.after(() => { b.upstream.script = null; });
+  const { page } = await combos(
+    t,
+    [
+      { name: "broken", models: ["up/test-chat!status=400"] },
+      { name: "second", models: ["up/bad-1!status=503", "up/test-chat"] },
+    ],
+    { failures: ["POST /v1/chat/completions 400"] },
+  );
+  b.upstream.script = (got) =>
+    got.json?.model?.includes("status=400")
+      ? { status: 400, body: JSON.stringify({ error: { message: `No. ${html}` } }) }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
   await page.getByRole("button", { name: "Try it: broken" }).click();
   await page.getByText(html, { exact: false }).waitFor();
   await page.getByRole("button", { name: "Try it: second" }).click();

@@ -7,7 +7,9 @@ import { compatible, secrets } from "../worker/gateway.mjs";
 import { becomes, bench, open, settled, signIn } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 async function machine(t, at, options = {}) {
@@ -117,10 +119,15 @@ test("a server of one's own is found by its name, and a wrong address is not lef
   await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/nowhere/v1`);
   await dialog.getByLabel("Prefix").fill("lost");
   await dialog.getByLabel("API key").fill("EMPTY");
-  b.upstream.script = (got) => got.path.startsWith("/nowhere") ? { status: 404, body: "<h1>Not Found</h1>" } : null;
-  t.after(() => { b.upstream.script = null; });
+  b.upstream.script = (got) => (got.path.startsWith("/nowhere") ? { status: 404, body: "<h1>Not Found</h1>" } : null);
+  t.after(() => {
+    b.upstream.script = null;
+  });
   await dialog.getByRole("button", { name: "Add and check" }).click();
-  await page.getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" }).getByText("or the base URL is wrong (status 404)").waitFor();
+  await page
+    .getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" })
+    .getByText("or the base URL is wrong (status 404)")
+    .waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.getByText("Last call failed", { exact: true }).waitFor();
 });
@@ -177,7 +184,9 @@ test("revoking your own key or the last manage key shows a warning", async (t) =
 });
 
 test("the speech page creates no key before a request", async (t) => {
-  const { page, call } = await machine(t, "playground/speech", { prepare: (call) => call("POST", "/providers", { provider: "elevenlabs", apiKey: "el-test-key-0123456789" }) });
+  const { page, call } = await machine(t, "playground/speech", {
+    prepare: (call) => call("POST", "/providers", { provider: "elevenlabs", apiKey: "el-test-key-0123456789" }),
+  });
   await page.getByRole("button", { name: "Speak" }).waitFor();
   await page.getByLabel("Model", { exact: true }).fill("el/eleven_multilingual_v2");
   await page.getByRole("button", { name: "List voices" }).waitFor();
@@ -189,7 +198,10 @@ test("the speech page creates no key before a request", async (t) => {
 });
 
 test("an unknown target of an alias is refused with a suggestion, and saved on confirmation", async (t) => {
-  const { page, call, c } = await machine(t, "models", { failures: ["PUT /* 400"], prepare: (call, c) => call("PUT", `/providers/${c.id}`, { providerSpecificData: { enabledModels: ["test-chat"] } }) });
+  const { page, call, c } = await machine(t, "models", {
+    failures: ["PUT /* 400"],
+    prepare: (call, c) => call("PUT", `/providers/${c.id}`, { providerSpecificData: { enabledModels: ["test-chat"] } }),
+  });
   assert.ok(c.id);
   await page.getByLabel("Alias", { exact: true }).fill("quick");
   await page.getByLabel("Target model").fill("up/tset-chat");
@@ -202,8 +214,14 @@ test("an unknown target of an alias is refused with a suggestion, and saved on c
 
 test("a base URL without a scheme gets the one that suits it", () => {
   for (const [typed, want] of [
-    ["localhost:11434/v1", "http://localhost:11434/v1"], ["127.0.0.1:8000", "http://127.0.0.1:8000"], ["192.168.1.5:1234/v1", "http://192.168.1.5:1234/v1"],
-    ["nas.local/v1", "http://nas.local/v1"], ["ollama:11434", "http://ollama:11434"], ["api.example.com/v1", "https://api.example.com/v1"],
-    ["https://api.example.com", "https://api.example.com"], ["  ", ""],
-  ]) assert.equal(address(typed), want);
+    ["localhost:11434/v1", "http://localhost:11434/v1"],
+    ["127.0.0.1:8000", "http://127.0.0.1:8000"],
+    ["192.168.1.5:1234/v1", "http://192.168.1.5:1234/v1"],
+    ["nas.local/v1", "http://nas.local/v1"],
+    ["ollama:11434", "http://ollama:11434"],
+    ["api.example.com/v1", "https://api.example.com/v1"],
+    ["https://api.example.com", "https://api.example.com"],
+    ["  ", ""],
+  ])
+    assert.equal(address(typed), want);
 });

@@ -6,7 +6,9 @@ import { compatible } from "../worker/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 async function explain(t, connections, options = {}) {
@@ -20,22 +22,39 @@ async function explain(t, connections, options = {}) {
 }
 
 test("the accounts are told in their order, with what is left out and why", async (t) => {
-  const accounts = ["First", "Second", "Third"].map((name, i) => compatible(b.upstream, { name, prefix: "up", suffix: "cafe0001", apiKey: `key-${name}-0123456789`, priority: i }));
+  const accounts = ["First", "Second", "Third"].map((name, i) =>
+    compatible(b.upstream, { name, prefix: "up", suffix: "cafe0001", apiKey: `key-${name}-0123456789`, priority: i }),
+  );
   const { page, apiKey, machineId } = await explain(t, accounts);
   // The second one is limited: it cools down.
-  b.upstream.script = (got) => got.headers.authorization?.includes("First") || got.headers.authorization?.includes("Second") ? { status: 429, headers: { "retry-after": "300" }, body: `{"error":{"message":"slow down"}}` } : null;
-  t.after(() => { b.upstream.script = null; });
+  b.upstream.script = (got) =>
+    got.headers.authorization?.includes("First") || got.headers.authorization?.includes("Second")
+      ? { status: 429, headers: { "retry-after": "300" }, body: `{"error":{"message":"slow down"}}` }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
   const res = await b.gateway.fetch("/v1/chat/completions", {
-    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }),
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }),
   });
   await res.text();
   assert.equal(res.status, 200);
   b.upstream.script = null;
   // That they cool down is reported after the answer.
-  const left = async () => (await b.operator.call("POST", `/${machineId}/api/explain`, { path: "/v1/chat/completions", body: { model: "up/test-chat", messages: [{ role: "user", content: "hi" }] } })).plan.filter((s) => s.skipped).length;
+  const left = async () =>
+    (
+      await b.operator.call("POST", `/${machineId}/api/explain`, {
+        path: "/v1/chat/completions",
+        body: { model: "up/test-chat", messages: [{ role: "user", content: "hi" }] },
+      })
+    ).plan.filter((s) => s.skipped).length;
   await becomes(left, 2);
   const calls = b.upstream.seen.length;
-  await page.getByLabel("Body").fill(JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }));
+  await page
+    .getByLabel("Body")
+    .fill(JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }));
   await page.getByRole("button", { name: "Explain" }).click();
   const out = page.getByRole("list", { name: "Left out" });
   await out.getByText(/First as up\/test-chat: the provider limits its rate, ready in [45] min/).waitFor();
@@ -54,8 +73,18 @@ test("the accounts are told in their order, with what is left out and why", asyn
 });
 
 test("translation and what is dropped are told", async (t) => {
-  const { page } = await explain(t, [{ provider: "anthropic", name: "Claude", apiKey: "sk-ant-test-0123456789abcdef" }]);
-  await page.getByLabel("Body").fill(JSON.stringify({ model: "anthropic/claude-haiku-4-5", messages: [{ role: "user", content: "hi" }], stop: "x", seed: 7, logit_bias: { 1: 2 } }));
+  const { page } = await explain(t, [
+    { provider: "anthropic", name: "Claude", apiKey: "sk-ant-test-0123456789abcdef" },
+  ]);
+  await page.getByLabel("Body").fill(
+    JSON.stringify({
+      model: "anthropic/claude-haiku-4-5",
+      messages: [{ role: "user", content: "hi" }],
+      stop: "x",
+      seed: 7,
+      logit_bias: { 1: 2 },
+    }),
+  );
   await page.getByLabel("Body").focus();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
@@ -75,7 +104,9 @@ test("what cannot be planned is said in words", async (t) => {
   await page.getByLabel("Body").fill("{not json");
   await page.getByRole("button", { name: "Explain" }).click();
   await page.getByRole("alert").getByText("The body is not JSON").waitFor();
-  await page.getByLabel("Body").fill(JSON.stringify({ model: `nothing/${canary}`, messages: [{ role: "user", content: canary }] }));
+  await page
+    .getByLabel("Body")
+    .fill(JSON.stringify({ model: `nothing/${canary}`, messages: [{ role: "user", content: canary }] }));
   await page.getByRole("button", { name: "Explain" }).click();
   await page.getByRole("alert").getByText(/model/i).waitFor();
 });
@@ -84,7 +115,11 @@ test("a command of curl is read, with its path", async (t) => {
   const { page } = await explain(t, [compatible(b.upstream)]);
   await page.getByRole("button", { name: "Put in an example" }).click();
   assert.match(JSON.parse(await page.getByLabel("Body").inputValue()).model, /^\w+\/./);
-  await page.getByLabel("Body").fill(`curl '${b.url}/v1/embeddings' \\\n  -H "Authorization: Bearer $WEIR_KEY" \\\n  -d '{"model":"up/test-embed","input":"It'\\''s a test"}'`);
+  await page
+    .getByLabel("Body")
+    .fill(
+      `curl '${b.url}/v1/embeddings' \\\n  -H "Authorization: Bearer $WEIR_KEY" \\\n  -d '{"model":"up/test-embed","input":"It'\\''s a test"}'`,
+    );
   await page.getByRole("button", { name: "Explain" }).click();
   const step = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   await step.getByText("up/test-embed").waitFor();
@@ -98,7 +133,8 @@ test("commands are split as a shell splits them", () => {
     [`'it'\\''s' ""`, ["it's", ""]],
     ["a \\\n  b", ["a", "b"]],
     [`"a \\"b\\" \\$c \\n"`, [`a "b" $c \\n`]],
-  ]) assert.deepEqual(shellWords(text), want, text);
+  ])
+    assert.deepEqual(shellWords(text), want, text);
   const body = { model: "m" };
   for (const [text, path] of [
     [`{"model":"m"}`, undefined],
@@ -106,8 +142,14 @@ test("commands are split as a shell splits them", () => {
     [`$ curl -X POST --data-raw='{"model":"m"}' https://host/abc/v1/rerank?x=1`, "/abc/v1/rerank"],
     [`curl --json '{"model":"m"}' -H 'a: b' "https://host/v1/search"`, "/v1/search"],
     [`curl -d'{"model":"m"}' http://host/v1/responses`, "/v1/responses"],
-  ]) assert.deepEqual(pasted(text), path === undefined ? { body } : { path, body }, text);
-  for (const [text, why] of [["curl https://host/v1/search", /no -d/], ["curl -d @body.json https://host/", /in a file/], ["curl -d '{' https://host/", /not JSON/], ["{", /not JSON/]]) {
+  ])
+    assert.deepEqual(pasted(text), path === undefined ? { body } : { path, body }, text);
+  for (const [text, why] of [
+    ["curl https://host/v1/search", /no -d/],
+    ["curl -d @body.json https://host/", /in a file/],
+    ["curl -d '{' https://host/", /not JSON/],
+    ["{", /not JSON/],
+  ]) {
     assert.throws(() => pasted(text), why, text);
   }
 });

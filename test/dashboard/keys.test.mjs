@@ -9,7 +9,9 @@ import { compatible } from "../worker/gateway.mjs";
 import { accessible, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 async function keys(t, options = {}) {
@@ -22,9 +24,12 @@ async function keys(t, options = {}) {
   return { page, machineId, list };
 }
 
-const chat = (key, model = "up/test-chat") => b.gateway.fetch("/v1/chat/completions", {
-  method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
-});
+const chat = (key, model = "up/test-chat") =>
+  b.gateway.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
+  });
 
 test("a key is made with limits, shown once, copied, used and revoked", async (t) => {
   const { page, machineId, list } = await keys(t);
@@ -48,7 +53,10 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
   await made.getByRole("button", { name: "Done" }).click();
   assert.equal(await page.getByText(shown).count(), 0);
   const row = (await list()).find((k) => k.name === "For tests");
-  assert.deepEqual([row.models, row.rpm, row.dailyMax, row.scopes], [["up/test-chat", "up/test-embed"], 60, 1000, ["data"]]);
+  assert.deepEqual(
+    [row.models, row.rpm, row.dailyMax, row.scopes],
+    [["up/test-chat", "up/test-embed"], 60, 1000, ["data"]],
+  );
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
   await page.getByRole("row", { name: /For tests.*60 a minute, 0 of 1,000 today, 2 models/ }).waitFor();
   assert.equal((await chat(shown)).status, 200);
@@ -56,13 +64,19 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
 
   await page.getByRole("button", { name: "Revoke For tests" }).click();
   await page.getByRole("dialog", { name: "Revoke For tests?" }).getByRole("button", { name: "Cancel" }).click();
-  assert.equal((await list()).some((k) => k.id === row.id), true);
+  assert.equal(
+    (await list()).some((k) => k.id === row.id),
+    true,
+  );
   await page.getByRole("button", { name: "Revoke For tests" }).focus();
   await page.keyboard.press("Enter");
   await looks(page, "keys-revoke");
   await page.getByRole("button", { name: "Revoke the key" }).click();
   await page.getByText("For tests is revoked.").waitFor();
-  assert.equal((await list()).some((k) => k.id === row.id), false);
+  assert.equal(
+    (await list()).some((k) => k.id === row.id),
+    false,
+  );
   const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
   assert.equal(stored.includes("sk-"), false, "no key is stored in the browser");
 });
@@ -98,14 +112,25 @@ test("what the gateway refuses is said at the form", async (t) => {
 test("a thousand keys are searched", async (t) => {
   const { page, machineId, list } = await keys(t);
   const [one] = await list();
-  const many = Array.from({ length: 1000 }, (_, i) => ({ ...one, id: `many${i}`, name: i % 2 ? `Key ${i}` : `مفتاح ${i}`, last4: String(i).padStart(4, "0") }));
+  const many = Array.from({ length: 1000 }, (_, i) => ({
+    ...one,
+    id: `many${i}`,
+    name: i % 2 ? `Key ${i}` : `مفتاح ${i}`,
+    last4: String(i).padStart(4, "0"),
+  }));
   await page.route(`**/${machineId}/api/keys`, (route) => route.fulfill({ json: { data: many } }));
   await page.reload();
   await settled(page);
   await page.getByText("1,000 keys").waitFor();
   await page.getByText("800 more: search to see them.").waitFor();
   const rows = page.getByRole("region", { name: "Keys" }).getByRole("row");
-  await accessible(page, "a thousand keys", ["color-contrast", "button-name", "scope-attr-valid", "td-headers-attr", "scrollable-region-focusable"]);
+  await accessible(page, "a thousand keys", [
+    "color-contrast",
+    "button-name",
+    "scope-attr-valid",
+    "td-headers-attr",
+    "scrollable-region-focusable",
+  ]);
   await page.getByRole("searchbox", { name: "Search the keys" }).fill("key 99");
   await page.getByText("6 of 1,000 keys").waitFor();
   assert.equal(await rows.count(), 7);
@@ -133,29 +158,56 @@ test("the snippets are right", async (t) => {
   assert.match(answered.choices[0].message.content, /Hello/);
 
   // The Node snippets, with the imports that are here already.
-  for (const [client, Client] of [["OpenAI, Node", OpenAI], ["Anthropic, Node", Anthropic]]) {
+  for (const [client, Client] of [
+    ["OpenAI, Node", OpenAI],
+    ["Anthropic, Node", Anthropic],
+  ]) {
     const text = (await snippet(client)).replace(/^import (\w+) from .*$/m, "");
     const said = [];
     const AsyncFunction = (async () => {}).constructor;
-    await new AsyncFunction(client.startsWith("OpenAI") ? "OpenAI" : "Anthropic", "console", text)(Client, { log: (x) => said.push(x) });
+    await new AsyncFunction(client.startsWith("OpenAI") ? "OpenAI" : "Anthropic", "console", text)(Client, {
+      log: (x) => said.push(x),
+    });
     assert.match(said[0], /Hello/, client);
   }
   for (const client of ["OpenAI, Python", "Anthropic, Python"]) {
     const text = await snippet(client);
     await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", text]);
-    assert.ok(text.includes(`base_url="${b.url}${client.startsWith("OpenAI") ? "/v1" : ""}"`) && text.includes(key), text);
+    assert.ok(
+      text.includes(`base_url="${b.url}${client.startsWith("OpenAI") ? "/v1" : ""}"`) && text.includes(key),
+      text,
+    );
   }
   const env = async (client) => {
     const text = (await snippet(client)).replace(/^(claude|aider).*$/m, "env");
-    return Object.fromEntries((await run("sh", ["-c", text])).stdout.split("\n").map((l) => [l.slice(0, l.indexOf("=")), l.slice(l.indexOf("=") + 1)]));
+    return Object.fromEntries(
+      (await run("sh", ["-c", text])).stdout
+        .split("\n")
+        .map((l) => [l.slice(0, l.indexOf("=")), l.slice(l.indexOf("=") + 1)]),
+    );
   };
   const claude = await env("Claude Code");
-  assert.deepEqual([claude.ANTHROPIC_BASE_URL, claude.ANTHROPIC_AUTH_TOKEN, claude.ANTHROPIC_MODEL, claude.ANTHROPIC_API_KEY], [b.url, key, "up/test-chat", undefined]);
+  assert.deepEqual(
+    [claude.ANTHROPIC_BASE_URL, claude.ANTHROPIC_AUTH_TOKEN, claude.ANTHROPIC_MODEL, claude.ANTHROPIC_API_KEY],
+    [b.url, key, "up/test-chat", undefined],
+  );
   const aider = await env("aider");
   assert.deepEqual([aider.OPENAI_API_BASE, aider.OPENAI_API_KEY], [`${b.url}/v1`, key]);
   const opencode = JSON.parse(await snippet("OpenCode"));
   assert.deepEqual(opencode.provider.weir.options, { baseURL: `${b.url}/v1`, apiKey: "{env:WEIR_KEY}" });
-  const codex = JSON.parse((await run("python3", ["-c", "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.argv[1])))", await snippet("Codex CLI")])).stdout);
-  assert.deepEqual(codex, { model: "up/test-chat", model_provider: "weir", model_providers: { weir: { name: "weir", base_url: `${b.url}/v1`, env_key: "WEIR_KEY", wire_api: "responses" } } });
+  const codex = JSON.parse(
+    (
+      await run("python3", [
+        "-c",
+        "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.argv[1])))",
+        await snippet("Codex CLI"),
+      ])
+    ).stdout,
+  );
+  assert.deepEqual(codex, {
+    model: "up/test-chat",
+    model_provider: "weir",
+    model_providers: { weir: { name: "weir", base_url: `${b.url}/v1`, env_key: "WEIR_KEY", wire_api: "responses" } },
+  });
   assert.ok((await snippet("Cline, Roo Code")).includes(`Base URL: ${b.url}/v1`));
 });

@@ -5,7 +5,9 @@ import { secrets } from "../worker/gateway.mjs";
 import { bench, canary, looks, open, settled, shot, signIn } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 const heading = (page, name) => page.getByRole("heading", { level: 1, name });
@@ -50,16 +52,32 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await gone.click();
   await page.getByText("The machine is deleted.").waitFor();
   await page.getByRole("link", { name: "Research", exact: true }).waitFor({ state: "detached" });
-  assert.deepEqual((await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId), [second.machineId]);
+  assert.deepEqual(
+    (await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId),
+    [second.machineId],
+  );
 });
 
 test("a thousand machines are searched on the server, and shown page by page", async (t) => {
-  const many = Array.from({ length: 1000 }, (_, i) => ({ machineId: `m${String(i).padStart(15, "0")}`, name: i % 10 ? `Team ${i}` : undefined, createdAt: 1_700_000_000_000 + i }));
+  const many = Array.from({ length: 1000 }, (_, i) => ({
+    machineId: `m${String(i).padStart(15, "0")}`,
+    name: i % 10 ? `Team ${i}` : undefined,
+    createdAt: 1_700_000_000_000 + i,
+  }));
   const page = await open(t, b, { as: null });
   await page.route(/\/api\/machines(\?.*)?$/, (route) => {
-    const query = new URL(route.request().url()).searchParams, q = query.get("q")?.toLowerCase() ?? "", from = Number(query.get("cursor") ?? 0);
-    const found = many.filter((m) => `${m.name ?? ""} ${m.machineId}`.toLowerCase().includes(q)), end = from + 100;
-    return route.fulfill({ json: { data: found.slice(from, end), total: found.length, ...(end < found.length ? { has_more: true, next: String(end) } : { has_more: false }) } });
+    const query = new URL(route.request().url()).searchParams,
+      q = query.get("q")?.toLowerCase() ?? "",
+      from = Number(query.get("cursor") ?? 0);
+    const found = many.filter((m) => `${m.name ?? ""} ${m.machineId}`.toLowerCase().includes(q)),
+      end = from + 100;
+    return route.fulfill({
+      json: {
+        data: found.slice(from, end),
+        total: found.length,
+        ...(end < found.length ? { has_more: true, next: String(end) } : { has_more: false }),
+      },
+    });
   });
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByText("100 of 1,000 machines", { exact: true }).waitFor();
@@ -86,7 +104,10 @@ test("a thousand machines are searched on the server, and shown page by page", a
 
 test("the holder of a manage key sees that machine alone", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Mine" });
-  const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: `laptop ${canary}`, scopes: ["manage"] });
+  const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, {
+    name: `laptop ${canary}`,
+    scopes: ["manage"],
+  });
   const page = await open(t, b, { as: apiKey, at: "#/machines" });
   await heading(page, "Providers").waitFor();
   assert.ok(page.url().endsWith(`#/m/${machineId}/providers`));
@@ -105,7 +126,11 @@ test("a deleted machine needs a recent sign-in, and a session that ended asks fo
   let asked = 0;
   await page.route(`**/api/machines/${machineId}`, async (route) => {
     if (asked++) return route.continue();
-    await route.fulfill({ status: 403, contentType: "application/json", body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}` });
+    await route.fulfill({
+      status: 403,
+      contentType: "application/json",
+      body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}`,
+    });
   });
   await page.getByRole("button", { name: "Delete Old" }).click();
   await page.getByLabel("Type its name to confirm").fill("Old");
@@ -126,7 +151,8 @@ test("a deleted machine needs a recent sign-in, and a session that ended asks fo
 
 test("attempts to sign in are limited, and it is said how long", async (t) => {
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401", "POST /api/session 429"] });
-  const field = page.getByLabel("Operator’s token or manage key"), button = page.getByRole("button", { name: "Sign in" });
+  const field = page.getByLabel("Operator’s token or manage key"),
+    button = page.getByRole("button", { name: "Sign in" });
   for (let i = 0; i < 11; i++) {
     await field.fill(`guess number ${i}`);
     const [answer] = await Promise.all([page.waitForResponse("**/api/session"), button.click()]);

@@ -8,7 +8,8 @@ let b;
 before(async () => {
   b = await bench();
   // The vendor's own list fails, so that the built-in catalogue stands for it.
-  b.upstream.script = (got) => got.host === "api.anthropic.com" && got.path.includes("/models") ? { status: 503 } : null;
+  b.upstream.script = (got) =>
+    got.host === "api.anthropic.com" && got.path.includes("/models") ? { status: 503 } : null;
 });
 after(() => b?.close());
 
@@ -99,7 +100,8 @@ test("aliases are added, refused in words, and deleted", async (t) => {
   await page.getByRole("button", { name: "Add alias" }).click();
   await page.getByRole("button", { name: "Delete the alias fast" }).waitFor();
   const res = await b.gateway.fetch("/v1/chat/completions", {
-    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "fast", messages: [{ role: "user", content: "hi" }] }),
   });
   assert.equal(res.status, 200);

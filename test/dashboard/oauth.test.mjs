@@ -7,13 +7,29 @@ import { accessible, bench, canary, looks, open, settled, shot } from "./browser
 let b, idp;
 before(async () => {
   idp = await startIdp();
-  b = await bench({ env: { OAUTH_PROVIDERS: JSON.stringify([{
-    id: "mistral", name: "Mistral AI", clientId: idp.clientId, clientSecret: idp.clientSecret,
-    authorizeUrl: `${idp.url}/authorize`, tokenUrl: `${idp.url}/token`, deviceUrl: `${idp.url}/device`, scopes: ["models"],
-  }]) } });
-  b.upstream.script = (req) => req.host !== "api.mistral.ai" || idp.accepts(req.headers.authorization) ? null : "status=401";
+  b = await bench({
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        {
+          id: "mistral",
+          name: "Mistral AI",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+          authorizeUrl: `${idp.url}/authorize`,
+          tokenUrl: `${idp.url}/token`,
+          deviceUrl: `${idp.url}/device`,
+          scopes: ["models"],
+        },
+      ]),
+    },
+  });
+  b.upstream.script = (req) =>
+    req.host !== "api.mistral.ai" || idp.accepts(req.headers.authorization) ? null : "status=401";
 });
-after(async () => { await b?.close(); await idp?.close(); });
+after(async () => {
+  await b?.close();
+  await idp?.close();
+});
 beforeEach(() => Object.assign(idp, { calls: [], deviceCalls: [], faults: [], deviceFaults: [] }));
 
 // gallery opens the dialog that adds the provider.
@@ -32,7 +48,10 @@ async function gallery(t, failures = []) {
 async function visit(page, answer = (url) => idp.approve(url)) {
   await page.context().route(`${idp.url}/**`, (route) => {
     const url = route.request().url();
-    return route.fulfill({ status: 302, headers: { location: `${new URL(url).searchParams.get("redirect_uri")}?${answer(url)}` } });
+    return route.fulfill({
+      status: 302,
+      headers: { location: `${new URL(url).searchParams.get("redirect_uri")}?${answer(url)}` },
+    });
   });
 }
 
@@ -60,7 +79,7 @@ test("an account is connected with a code, shown large, while this page waits", 
   const code = dialog.locator(".usercode");
   await code.waitFor();
   const shown = await code.innerText();
-  assert.ok(await code.evaluate((e) => parseFloat(getComputedStyle(e).fontSize)) >= 28, "the code is large");
+  assert.ok((await code.evaluate((e) => parseFloat(getComputedStyle(e).fontSize))) >= 28, "the code is large");
   assert.match(await dialog.getByRole("link").getAttribute("href"), /^https:/);
   await dialog.getByRole("progressbar", { name: "Time left" }).waitFor();
   await dialog.getByRole("button", { name: "Copy the code" }).click();
@@ -91,7 +110,10 @@ test("an account that needs it is signed in to again", async (t) => {
   const { page, dialog, list, machineId } = await gallery(t);
   await visit(page);
   await dialog.getByRole("button", { name: "Continue" }).click();
-  let [tab] = await Promise.all([page.context().waitForEvent("page"), dialog.getByRole("link", { name: "Go to Mistral AI" }).click()]);
+  let [tab] = await Promise.all([
+    page.context().waitForEvent("page"),
+    dialog.getByRole("link", { name: "Go to Mistral AI" }).click(),
+  ]);
   await tab.getByText("is connected.").waitFor();
   await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();
   const [c] = await list();
@@ -109,8 +131,14 @@ test("an account that needs it is signed in to again", async (t) => {
   await accessible(page, "connection-reauth");
   await shot(page, "connection-reauth");
   await page.getByRole("button", { name: "Sign in there again" }).click();
-  [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Go to Mistral AI" }).click()]);
+  [tab] = await Promise.all([
+    page.context().waitForEvent("page"),
+    page.getByRole("link", { name: "Go to Mistral AI" }).click(),
+  ]);
   await tab.getByText("is connected again.").waitFor();
   await page.getByText("The account is connected again.").waitFor();
-  assert.deepEqual((await list()).map((x) => [x.id, x.status]), [[c.id, "active"]]);
+  assert.deepEqual(
+    (await list()).map((x) => [x.id, x.status]),
+    [[c.id, "active"]],
+  );
 });

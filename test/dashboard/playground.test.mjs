@@ -6,14 +6,18 @@ import { compatible } from "../worker/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 async function playground(t, kind = "chat", options = {}) {
   const { machineId } = await b.operator.machine({ name: "Test" });
   await b.operator.connect(machineId, compatible(b.upstream, { name: "Mine" }));
   for (const c of options.connections ?? []) await b.operator.connect(machineId, c);
-  t.after(() => { b.upstream.script = null; });
+  t.after(() => {
+    b.upstream.script = null;
+  });
   const page = await open(t, b, { at: `#/m/${machineId}/playground/${kind}`, ...options });
   await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor();
   await settled(page);
@@ -42,7 +46,10 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   assert.ok((await said(page).innerText()).includes(canary), await said(page).innerText());
   await page.getByLabel("Message").fill("**bold** [link](javascript:canary())");
   await page.getByRole("button", { name: "Send" }).click();
-  await page.getByText(/tokens in/).nth(1).waitFor();
+  await page
+    .getByText(/tokens in/)
+    .nth(1)
+    .waitFor();
   assert.ok((await said(page).nth(1).innerText()).includes("**bold** [link](javascript:canary())"));
   assert.equal(await page.getByRole("log").locator("a, img, svg, script, b, strong").count(), 0);
 
@@ -57,14 +64,29 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   const key = (await keys()).find((k) => k.name === "Dashboard playground");
   assert.ok(key.expiresAt > Date.now() && key.expiresAt <= Date.now() + 3_600_000);
   const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/chat/completions"));
-  assert.deepEqual(sent.json.messages.map((m) => m.role), ["user", "assistant", "user"]);
+  assert.deepEqual(
+    sent.json.messages.map((m) => m.role),
+    ["user", "assistant", "user"],
+  );
   assert.equal(sent.json.max_completion_tokens, 500, "a compatible server gets the client’s bytes");
-  const stored = await page.evaluate(async () => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, document.documentElement.outerHTML, await indexedDB.databases()]));
+  const stored = await page.evaluate(async () =>
+    JSON.stringify([
+      { ...localStorage },
+      { ...sessionStorage },
+      document.cookie,
+      document.documentElement.outerHTML,
+      await indexedDB.databases(),
+    ]),
+  );
   assert.equal(stored.includes(`sk-${machineId}`), false);
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Discard and sign out" }).click();
   await page.getByText("You are signed out.").waitFor();
-  assert.equal((await keys()).some((k) => k.id === key.id), false, "the key is revoked");
+  assert.equal(
+    (await keys()).some((k) => k.id === key.id),
+    false,
+    "the key is revoked",
+  );
 });
 
 test("a stream is stopped", async (t) => {
@@ -85,7 +107,9 @@ test("a stream is stopped", async (t) => {
 });
 
 test("what fails is said in words: a refusal, and a stream that breaks off", async (t) => {
-  const { page } = await playground(t, "chat", { failures: ["POST /v1/chat/completions 400", "POST /v1/chat/completions 404"] });
+  const { page } = await playground(t, "chat", {
+    failures: ["POST /v1/chat/completions 400", "POST /v1/chat/completions 404"],
+  });
   await page.getByLabel("Model", { exact: true }).fill("nothing/there");
   await page.getByLabel("Message").fill("hello");
   await page.keyboard.press("Enter");
@@ -94,7 +118,10 @@ test("what fails is said in words: a refusal, and a stream that breaks off", asy
   await looks(page, "playground-refused");
   await page.getByLabel("Model", { exact: true }).fill("up/test-chat!chunks=5!reset-after=3");
   await page.getByRole("button", { name: "Send" }).click();
-  await page.getByRole("alert").getByText(/ended|broke/i).waitFor();
+  await page
+    .getByRole("alert")
+    .getByText(/ended|broke/i)
+    .waitFor();
   assert.ok((await said(page).innerText()).length > 0, "what came stays");
 });
 
@@ -118,16 +145,37 @@ test("speech plays", async (t) => {
   const { page } = await playground(t, "speech");
   // A second of silence, so that a browser can play it.
   const wav = Buffer.alloc(44 + 8000, 128);
-  wav.write("RIFF", 0); wav.writeUInt32LE(36 + 8000, 4); wav.write("WAVEfmt ", 8); wav.writeUInt32LE(16, 16); wav.writeUInt16LE(1, 20); wav.writeUInt16LE(1, 22);
-  wav.writeUInt32LE(8000, 24); wav.writeUInt32LE(8000, 28); wav.writeUInt16LE(1, 32); wav.writeUInt16LE(8, 34); wav.write("data", 36); wav.writeUInt32LE(8000, 40);
-  b.upstream.script = (got) => got.path.endsWith("/audio/speech") ? { headers: { "content-type": "audio/wav" }, body: wav } : null;
+  wav.write("RIFF", 0);
+  wav.writeUInt32LE(36 + 8000, 4);
+  wav.write("WAVEfmt ", 8);
+  wav.writeUInt32LE(16, 16);
+  wav.writeUInt16LE(1, 20);
+  wav.writeUInt16LE(1, 22);
+  wav.writeUInt32LE(8000, 24);
+  wav.writeUInt32LE(8000, 28);
+  wav.writeUInt16LE(1, 32);
+  wav.writeUInt16LE(8, 34);
+  wav.write("data", 36);
+  wav.writeUInt32LE(8000, 40);
+  b.upstream.script = (got) =>
+    got.path.endsWith("/audio/speech") ? { headers: { "content-type": "audio/wav" }, body: wav } : null;
   await page.getByLabel("Format").selectOption("flac"); // this provider gives its own all the same
   await page.getByLabel("Text", { exact: true }).fill("Hello");
   await page.getByRole("button", { name: "Speak" }).click();
   await page.locator("audio").waitFor();
   assert.match(await page.locator("audio").getAttribute("src"), /^blob:/);
   await page.waitForFunction(() => document.querySelector("audio").readyState >= 2);
-  assert.equal(Math.round(await page.evaluate(async () => { const a = document.querySelector("audio"); await a.play(); a.pause(); return a.duration; })), 1);
+  assert.equal(
+    Math.round(
+      await page.evaluate(async () => {
+        const a = document.querySelector("audio");
+        await a.play();
+        a.pause();
+        return a.duration;
+      }),
+    ),
+    1,
+  );
   await page.getByText("1.0 s, 8 kB, audio/wav").waitFor();
   assert.equal(await page.getByRole("link", { name: "Save it" }).getAttribute("download"), "speech.wav");
   await looks(page, "playground-speech");
@@ -137,11 +185,30 @@ test("speech plays", async (t) => {
 });
 
 test("voices are offered where the provider names some, and a default where it makes sense", async (t) => {
-  const { page } = await playground(t, "speech", { connections: [{ provider: "elevenlabs", apiKey: "el-test-key-0123456789" }, { provider: "openai", apiKey: "sk-test-key-0123456789" }, { provider: "groq", apiKey: "gsk-test-key-0123456789" }], failures: ["GET /v1/audio/voices 400"] });
-  b.upstream.script = (got) => got.host === "api.elevenlabs.io" && got.path.startsWith("/v2/voices")
-    ? { body: JSON.stringify({ has_more: false, voices: [{ voice_id: "abc123", name: `Rachel ${canary}`, labels: { language: "en", gender: "female" } }, { voice_id: "def456", name: "Adam" }] }) } : null;
-  const model = page.getByLabel("Model", { exact: true }), voice = page.getByLabel("Voice");
-  const offered = () => page.locator("#try-voices option").evaluateAll((list) => list.map((o) => [o.value, o.textContent]));
+  const { page } = await playground(t, "speech", {
+    connections: [
+      { provider: "elevenlabs", apiKey: "el-test-key-0123456789" },
+      { provider: "openai", apiKey: "sk-test-key-0123456789" },
+      { provider: "groq", apiKey: "gsk-test-key-0123456789" },
+    ],
+    failures: ["GET /v1/audio/voices 400"],
+  });
+  b.upstream.script = (got) =>
+    got.host === "api.elevenlabs.io" && got.path.startsWith("/v2/voices")
+      ? {
+          body: JSON.stringify({
+            has_more: false,
+            voices: [
+              { voice_id: "abc123", name: `Rachel ${canary}`, labels: { language: "en", gender: "female" } },
+              { voice_id: "def456", name: "Adam" },
+            ],
+          }),
+        }
+      : null;
+  const model = page.getByLabel("Model", { exact: true }),
+    voice = page.getByLabel("Voice");
+  const offered = () =>
+    page.locator("#try-voices option").evaluateAll((list) => list.map((o) => [o.value, o.textContent]));
   assert.equal(await model.inputValue(), "up/test-tts");
   assert.equal(await voice.inputValue(), "alloy");
   assert.deepEqual(await offered(), []);
@@ -151,7 +218,10 @@ test("voices are offered where the provider names some, and a default where it m
   await ask.click();
   await page.getByText("The provider has 2 voices.").waitFor();
   assert.equal(await voice.inputValue(), "abc123");
-  assert.deepEqual(await offered(), [["abc123", `Rachel ${canary}, en, female`], ["def456", "Adam"]]);
+  assert.deepEqual(await offered(), [
+    ["abc123", `Rachel ${canary}, en, female`],
+    ["def456", "Adam"],
+  ]);
   await model.fill("openai/gpt-4o-mini-tts");
   await ask.click();
   await page.getByText(/The provider has 1\d voices\./).waitFor();
@@ -168,7 +238,10 @@ test("voices are offered where the provider names some, and a default where it m
 test("an image is shown", async (t) => {
   const { page } = await playground(t, "image");
   const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-  b.upstream.script = (got) => got.path.endsWith("/images/generations") ? { body: JSON.stringify({ created: 1, data: [{ b64_json: png, revised_prompt: canary }] }) } : null;
+  b.upstream.script = (got) =>
+    got.path.endsWith("/images/generations")
+      ? { body: JSON.stringify({ created: 1, data: [{ b64_json: png, revised_prompt: canary }] }) }
+      : null;
   await page.getByRole("button", { name: "Make an image" }).click();
   await page.locator("img.made").waitFor();
   await page.waitForFunction(() => document.querySelector("img.made").naturalWidth === 1);
@@ -176,22 +249,42 @@ test("an image is shown", async (t) => {
   await looks(page, "playground-image");
   await detailed(page, "/v1/images/generations");
   await page.getByLabel("Model", { exact: true }).fill("up/gpt-image-1");
-  await Promise.all([page.waitForResponse("**/v1/images/generations"), page.getByRole("button", { name: "Make an image" }).click()]);
+  await Promise.all([
+    page.waitForResponse("**/v1/images/generations"),
+    page.getByRole("button", { name: "Make an image" }).click(),
+  ]);
   const asked = b.upstream.seen.filter((r) => r.path.endsWith("/images/generations")).slice(-2);
-  assert.deepEqual(asked.map((r) => [r.json.model, r.json.response_format]), [["test-image", "b64_json"], ["gpt-image-1", undefined]]);
+  assert.deepEqual(
+    asked.map((r) => [r.json.model, r.json.response_format]),
+    [
+      ["test-image", "b64_json"],
+      ["gpt-image-1", undefined],
+    ],
+  );
 });
 
 test("the web is searched, and only addresses of the web become links", async (t) => {
-  const { page } = await playground(t, "search", { connections: [{ provider: "tavily", apiKey: "tvly-test-key-0123456789" }] });
-  b.upstream.script = (got) => got.host === "api.tavily.com" ? { body: JSON.stringify({ results: [
-    { title: `Weirs ${canary}`, url: "https://example.com/weirs", content: "A low dam", score: 0.9 },
-    { title: "Bad", url: "javascript:canary()", content: "x", score: 0.5 },
-  ] }) } : null;
+  const { page } = await playground(t, "search", {
+    connections: [{ provider: "tavily", apiKey: "tvly-test-key-0123456789" }],
+  });
+  b.upstream.script = (got) =>
+    got.host === "api.tavily.com"
+      ? {
+          body: JSON.stringify({
+            results: [
+              { title: `Weirs ${canary}`, url: "https://example.com/weirs", content: "A low dam", score: 0.9 },
+              { title: "Bad", url: "javascript:canary()", content: "x", score: 0.5 },
+            ],
+          }),
+        }
+      : null;
   await page.getByLabel("Query").fill("what is a weir");
   await page.getByRole("button", { name: "Search" }).click();
   const results = page.getByRole("list", { name: "Results" });
   await results.getByRole("link", { name: /^Weirs/ }).waitFor();
-  assert.deepEqual(await results.getByRole("link").evaluateAll((list) => list.map((a) => [a.href, a.rel])), [["https://example.com/weirs", "noopener noreferrer"]]);
+  assert.deepEqual(await results.getByRole("link").evaluateAll((list) => list.map((a) => [a.href, a.rel])), [
+    ["https://example.com/weirs", "noopener noreferrer"],
+  ]);
   await looks(page, "playground-search");
   await detailed(page, "/v1/search");
 });
@@ -200,10 +293,18 @@ test("the holder of a manage key plays too; a key that somebody revoked is made 
   const { machineId } = await b.operator.machine({ name: "Test" });
   await b.operator.connect(machineId, compatible(b.upstream));
   const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "Manager", scopes: ["manage"] });
-  const page = await open(t, b, { as: apiKey, at: `#/m/${machineId}/playground`, failures: ["POST /v1/chat/completions 401", "DELETE /* 404"] });
+  const page = await open(t, b, {
+    as: apiKey,
+    at: `#/m/${machineId}/playground`,
+    failures: ["POST /v1/chat/completions 401", "DELETE /* 404"],
+  });
   await settled(page);
-  const send = async (text) => { await page.getByLabel("Message").fill(text); await page.keyboard.press("Enter"); };
-  const mine = async () => (await b.operator.call("GET", `/${machineId}/api/keys`)).data.filter((k) => k.name === "Dashboard playground");
+  const send = async (text) => {
+    await page.getByLabel("Message").fill(text);
+    await page.keyboard.press("Enter");
+  };
+  const mine = async () =>
+    (await b.operator.call("GET", `/${machineId}/api/keys`)).data.filter((k) => k.name === "Dashboard playground");
   await send("hello");
   await page.getByText(/tokens in/).waitFor();
   const [first] = await mine();
@@ -211,7 +312,10 @@ test("the holder of a manage key plays too; a key that somebody revoked is made 
   await send("again");
   await page.getByRole("alert").waitFor();
   await page.getByRole("button", { name: "Send" }).click();
-  await page.getByText(/tokens in/).nth(1).waitFor();
+  await page
+    .getByText(/tokens in/)
+    .nth(1)
+    .waitFor();
   const [second] = await mine();
   assert.notEqual(second.id, first.id);
   await page.reload();
@@ -220,12 +324,32 @@ test("the holder of a manage key plays too; a key that somebody revoked is made 
 });
 
 test("events are read whatever their line ends and wherever their bytes are cut", async () => {
-  const want = ["{\"a\":1}", "two\nlines ☃", "no blank", "[DONE]"];
+  const want = ['{"a":1}', "two\nlines ☃", "no blank", "[DONE]"];
   for (const end of ["\n", "\r\n", "\r"]) {
-    const text = [": a comment", "event: x", "data: {\"a\":1}", "", "data: two", "data: lines ☃", "id: 7", "", "", "data:no blank", "", "data: [DONE]", "", "data: cut off"].join(end);
+    const text = [
+      ": a comment",
+      "event: x",
+      'data: {"a":1}',
+      "",
+      "data: two",
+      "data: lines ☃",
+      "id: 7",
+      "",
+      "",
+      "data:no blank",
+      "",
+      "data: [DONE]",
+      "",
+      "data: cut off",
+    ].join(end);
     const bytes = new TextEncoder().encode(text);
     for (const size of [1, 2, 3, 7, bytes.length]) {
-      const body = new ReadableStream({ start(c) { for (let i = 0; i < bytes.length; i += size) c.enqueue(bytes.slice(i, i + size)); c.close(); } });
+      const body = new ReadableStream({
+        start(c) {
+          for (let i = 0; i < bytes.length; i += size) c.enqueue(bytes.slice(i, i + size));
+          c.close();
+        },
+      });
       const got = [];
       for await (const data of events(body)) got.push(data);
       assert.deepEqual(got, want, `${JSON.stringify(end)} in pieces of ${size}`);

@@ -6,7 +6,9 @@ import { compatible } from "../worker/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 const heading = (page, name) => page.getByRole("heading", { level: 1, name });
@@ -20,12 +22,22 @@ async function machine(t, connections = [], options = {}) {
   const page = await open(t, b, { at: `#/m/${machineId}/providers`, ...options });
   await heading(page, "Providers").waitFor();
   await settled(page);
-  const list = async () => (await b.operator.call("GET", `/${machineId}/api/providers`)).data.sort((x, y) => x.priority - y.priority);
-  const models = async (kind = "llm") => (await b.operator.call("GET", `/${machineId}/api/models/list/${kind}`)).data.map((m) => m.id);
+  const list = async () =>
+    (await b.operator.call("GET", `/${machineId}/api/providers`)).data.sort((x, y) => x.priority - y.priority);
+  const models = async (kind = "llm") =>
+    (await b.operator.call("GET", `/${machineId}/api/models/list/${kind}`)).data.map((m) => m.id);
   return { machineId, apiKey, made, page, list, models };
 }
 
-const three = () => ["one", "two", "three"].map((name, i) => compatible(b.upstream, { prefix: name, suffix: `aaaa000${i}`, name: name[0].toUpperCase() + name.slice(1), priority: i + 1 }));
+const three = () =>
+  ["one", "two", "three"].map((name, i) =>
+    compatible(b.upstream, {
+      prefix: name,
+      suffix: `aaaa000${i}`,
+      name: name[0].toUpperCase() + name.slice(1),
+      priority: i + 1,
+    }),
+  );
 
 test("a provider of the table is found and added by key, and checked at once", async (t) => {
   const { page, list } = await machine(t);
@@ -54,21 +66,32 @@ test("a provider of the table is found and added by key, and checked at once", a
   const [c] = await list();
   assert.equal(c.provider, "groq");
   assert.equal(c.hasKey, true);
-  assert.equal(b.upstream.seen.findLast((r) => r.host === "api.groq.com")?.headers.authorization, "Bearer gsk-test-key-0123456789");
+  assert.equal(
+    b.upstream.seen.findLast((r) => r.host === "api.groq.com")?.headers.authorization,
+    "Bearer gsk-test-key-0123456789",
+  );
   assert.equal(await page.getByText("gsk-test-key").count(), 0);
 });
 
 test("the kind narrows the gallery, and a refused key is said in words", async (t) => {
   const { page } = await machine(t, [], {});
-  b.upstream.script = (got) => got.host === "api.mistral.ai" ? { status: 401, body: `{"error":{"message":"${canary.replaceAll('"', '\\"')}"}}` } : null;
-  t.after(() => { b.upstream.script = null; });
+  b.upstream.script = (got) =>
+    got.host === "api.mistral.ai"
+      ? { status: 401, body: `{"error":{"message":"${canary.replaceAll('"', '\\"')}"}}` }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
   await page.getByRole("link", { name: "Add a provider" }).first().click();
   await page.getByRole("radio", { name: "Transcription" }).check();
   assert.equal(await page.getByRole("button", { name: "Add Cerebras" }).count(), 0);
   await page.getByRole("button", { name: "Add Mistral AI" }).click();
   await page.getByRole("dialog").getByLabel("API key").fill("refused-key-0123456789");
   await page.getByRole("button", { name: "Add and check" }).click();
-  await page.getByRole("dialog", { name: "Mistral AI was saved, but the test failed" }).getByText("Test failed", { exact: true }).waitFor();
+  await page
+    .getByRole("dialog", { name: "Mistral AI was saved, but the test failed" })
+    .getByText("Test failed", { exact: true })
+    .waitFor();
   await page.getByText("The provider refused the API key (status 401).").waitFor();
   assert.equal(await page.getByText("is connected").count(), 0, "a failed test is never read as connected");
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
@@ -130,10 +153,14 @@ test("connections are ordered with a finger, and one that is let go with Escape 
   const items = page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("listitem");
   const finger = await page.context().newCDPSession(page);
   const touch = (type, ...touchPoints) => finger.send("Input.dispatchTouchEvent", { type, touchPoints });
-  const middle = async (of) => { const r = await of.boundingBox(); return { x: r.x + r.width / 2, y: r.y + r.height / 2 }; };
+  const middle = async (of) => {
+    const r = await of.boundingBox();
+    return { x: r.x + r.width / 2, y: r.y + r.height / 2 };
+  };
   // drag goes there in steps, as fingers do.
   const drag = async (from, to) => {
-    const a = await middle(from), z = await middle(to);
+    const a = await middle(from),
+      z = await middle(to);
     await touch("touchStart", a);
     for (const part of [0.2, 0.5, 0.8, 1]) await touch("touchMove", { x: a.x, y: a.y + (z.y - a.y) * part });
   };
@@ -156,22 +183,68 @@ test("connections are ordered with a finger, and one that is let go with Escape 
 test("a move changes one priority where there is room, and those of the shorter side where there is none", () => {
   const order = (...list) => list.map(([id, priority]) => ({ id, priority }));
   const told = (list) => list.map((c) => [c.id, c.priority]);
-  assert.deepEqual(told(placed(order(["c", 30], ["a", 10], ["b", 20]), "c")), [["c", 0], ["a", 10], ["b", 20]]);
-  assert.deepEqual(told(placed(order(["a", 10], ["c", 30], ["b", 20]), "c")), [["a", 10], ["c", 15], ["b", 20]]);
-  assert.deepEqual(told(placed(order(["b", 20], ["c", 30], ["a", 10]), "a")), [["b", 20], ["c", 30], ["a", 40]]);
-  assert.deepEqual(told(placed(order(["a", 1], ["c", 3], ["b", 2]), "c")), [["a", 1], ["c", 11], ["b", 21]]);
-  assert.deepEqual(told(placed(order(["a", 1], ["e", 5], ["b", 2], ["c", 3], ["d", 40]), "e")), [["a", -18], ["e", -8], ["b", 2], ["c", 3], ["d", 40]]);
-  assert.deepEqual(told(placed(order(["a", 1], ["b", 2], ["e", 0], ["c", 3], ["d", 40]), "e")), [["a", 1], ["b", 2], ["e", 12], ["c", 22], ["d", 40]]);
-  assert.deepEqual(told(placed(order(["a", 0], ["c", 0], ["b", 0]), "c")), [["a", 10], ["c", 20], ["b", 30]], "equal ones have no order of their own");
-  const before = order(["a", 10], ["c", 30], ["b", 20]), after = placed(before, "c");
-  assert.deepEqual(before.map((c) => after.includes(c)), [true, false, true], "the others are not sent");
+  assert.deepEqual(told(placed(order(["c", 30], ["a", 10], ["b", 20]), "c")), [
+    ["c", 0],
+    ["a", 10],
+    ["b", 20],
+  ]);
+  assert.deepEqual(told(placed(order(["a", 10], ["c", 30], ["b", 20]), "c")), [
+    ["a", 10],
+    ["c", 15],
+    ["b", 20],
+  ]);
+  assert.deepEqual(told(placed(order(["b", 20], ["c", 30], ["a", 10]), "a")), [
+    ["b", 20],
+    ["c", 30],
+    ["a", 40],
+  ]);
+  assert.deepEqual(told(placed(order(["a", 1], ["c", 3], ["b", 2]), "c")), [
+    ["a", 1],
+    ["c", 11],
+    ["b", 21],
+  ]);
+  assert.deepEqual(told(placed(order(["a", 1], ["e", 5], ["b", 2], ["c", 3], ["d", 40]), "e")), [
+    ["a", -18],
+    ["e", -8],
+    ["b", 2],
+    ["c", 3],
+    ["d", 40],
+  ]);
+  assert.deepEqual(told(placed(order(["a", 1], ["b", 2], ["e", 0], ["c", 3], ["d", 40]), "e")), [
+    ["a", 1],
+    ["b", 2],
+    ["e", 12],
+    ["c", 22],
+    ["d", 40],
+  ]);
+  assert.deepEqual(
+    told(placed(order(["a", 0], ["c", 0], ["b", 0]), "c")),
+    [
+      ["a", 10],
+      ["c", 20],
+      ["b", 30],
+    ],
+    "equal ones have no order of their own",
+  );
+  const before = order(["a", 10], ["c", 30], ["b", 20]),
+    after = placed(before, "c");
+  assert.deepEqual(
+    before.map((c) => after.includes(c)),
+    [true, false, true],
+    "the others are not sent",
+  );
   assert.deepEqual([last([]), last(order(["a", 10], ["b", -5])), last(order(["a", -5]))], [10, 20, 10]);
 });
 
 test("five hundred connections are searched, and one of them is moved by one call", async (t) => {
   const { page, list } = await machine(t, three().slice(0, 1));
   const [row] = await list();
-  const many = Array.from({ length: 500 }, (_, i) => ({ ...row, id: `many${String(i).padStart(16, "0")}`, name: `Account ${i} of a team whose name is long`, priority: i * 10 }));
+  const many = Array.from({ length: 500 }, (_, i) => ({
+    ...row,
+    id: `many${String(i).padStart(16, "0")}`,
+    name: `Account ${i} of a team whose name is long`,
+    priority: i * 10,
+  }));
   const sent = [];
   await page.route(/\/api\/providers(\/many.*)?$/, (route) => {
     if (route.request().method() === "GET") return route.fulfill({ json: { data: many } });
@@ -196,27 +269,48 @@ test("five hundred connections are searched, and one of them is moved by one cal
 test("where connections have no order yet, a move gives each one its place, a few calls at a time", async (t) => {
   const { page, list } = await machine(t, three().slice(0, 1), { failures: ["PUT /* 503"] });
   const [row] = await list();
-  let many = Array.from({ length: 60 }, (_, i) => ({ ...row, id: `many${String(i).padStart(16, "0")}`, name: `Account ${i}`, priority: 0 }));
+  let many = Array.from({ length: 60 }, (_, i) => ({
+    ...row,
+    id: `many${String(i).padStart(16, "0")}`,
+    name: `Account ${i}`,
+    priority: 0,
+  }));
   const held = [];
   let fails = false;
   await page.route(/\/api\/providers(\/many.*)?$/, async (route) => {
     const r = route.request();
     if (r.method() === "GET") return route.fulfill({ json: { data: many } });
-    held.push({ id: new URL(r.url()).pathname.split("/").at(-1), priority: r.postDataJSON().priority, end: () => fails ? route.fulfill({ status: 503, json: { error: { message: "not now" } } }) : route.fulfill({ json: {} }) });
+    held.push({
+      id: new URL(r.url()).pathname.split("/").at(-1),
+      priority: r.postDataJSON().priority,
+      end: () =>
+        fails ? route.fulfill({ status: 503, json: { error: { message: "not now" } } }) : route.fulfill({ json: {} }),
+    });
   });
   await page.reload();
   await page.getByText("60 connections").waitFor();
   await page.getByRole("button", { name: "Move Account 59 up" }).click();
   let ended = 0;
-  const end = async (n) => { for (; ended < n; ended++) { await becomes(() => held.length > ended, true); await held[ended].end(); } };
+  const end = async (n) => {
+    for (; ended < n; ended++) {
+      await becomes(() => held.length > ended, true);
+      await held[ended].end();
+    }
+  };
   await becomes(() => held.length, 6);
   await end(30);
   await page.getByText("Saving the order: 25 of 60").waitFor();
   await becomes(() => held.length, 36);
-  many = many.toSpliced(59, 1).toSpliced(58, 0, many[59]).map((c, i) => ({ ...c, priority: 10 * (i + 1) }));
+  many = many
+    .toSpliced(59, 1)
+    .toSpliced(58, 0, many[59])
+    .map((c, i) => ({ ...c, priority: 10 * (i + 1) }));
   await end(60);
   await page.getByText(/^Saving the order/).waitFor({ state: "detached" });
-  assert.deepEqual(held.sort((x, y) => x.priority - y.priority).map((c) => [c.id, c.priority]), many.map((c) => [c.id, c.priority]));
+  assert.deepEqual(
+    held.sort((x, y) => x.priority - y.priority).map((c) => [c.id, c.priority]),
+    many.map((c) => [c.id, c.priority]),
+  );
 
   // A failure is told, and the order shown again is the one that is stored.
   fails = true;
@@ -225,7 +319,15 @@ test("where connections have no order yet, a move gives each one its place, a fe
   await end(1);
   await page.getByRole("alert").getByText("Not now.").waitFor();
   assert.equal(held.length, 1);
-  await becomes(async () => (await page.getByRole("list", { name: "Connections, in the order they are tried" }).getByRole("link", { name: /^Account/ }).first().innerText()), "Account 0");
+  await becomes(
+    async () =>
+      await page
+        .getByRole("list", { name: "Connections, in the order they are tried" })
+        .getByRole("link", { name: /^Account/ })
+        .first()
+        .innerText(),
+    "Account 0",
+  );
 });
 
 test("a new connection is tried after the others", async (t) => {
@@ -233,11 +335,18 @@ test("a new connection is tried after the others", async (t) => {
   await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
   await settled(page);
   await page.getByRole("button", { name: "Add Groq" }).click();
-  assert.equal(await page.evaluate(() => document.activeElement.labels?.[0].innerText.trim()), "Name", "a form begins at its first field");
+  assert.equal(
+    await page.evaluate(() => document.activeElement.labels?.[0].innerText.trim()),
+    "Name",
+    "a form begins at its first field",
+  );
   await page.getByRole("dialog").getByLabel("API key").fill("gsk-test-key-0123456789");
   await page.getByRole("button", { name: "Add and check" }).click();
   await page.getByText("Works", { exact: true }).waitFor();
-  assert.deepEqual((await list()).map((c) => c.provider === "groq"), [false, false, false, true]);
+  assert.deepEqual(
+    (await list()).map((c) => c.provider === "groq"),
+    [false, false, false, true],
+  );
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: /^Add Groq connected/ }).waitFor();
 });
@@ -252,7 +361,10 @@ test("what somebody else has changed is not written over", async (t) => {
   await page.getByRole("button", { name: "Save", exact: true }).click();
   const alert = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
   await alert.waitFor();
-  assert.deepEqual((await list()).map((c) => [c.name, c.providerSpecificData.prefix]), [["Theirs", "one"]]);
+  assert.deepEqual(
+    (await list()).map((c) => [c.name, c.providerSpecificData.prefix]),
+    [["Theirs", "one"]],
+  );
   assert.equal(await page.getByLabel("Prefix").inputValue(), "mine", "what was typed is still there");
   await alert.getByRole("button", { name: "Reload" }).click();
   await heading(page, "Theirs").waitFor();
@@ -260,7 +372,10 @@ test("what somebody else has changed is not written over", async (t) => {
   await page.getByLabel("Prefix").fill("mine");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Saved.").waitFor();
-  assert.deepEqual((await list()).map((c) => [c.name, c.providerSpecificData.prefix]), [["Theirs", "mine"]]);
+  assert.deepEqual(
+    (await list()).map((c) => [c.name, c.providerSpecificData.prefix]),
+    [["Theirs", "mine"]],
+  );
 
   await b.operator.call("PUT", path, { name: "Theirs again" });
   await page.getByRole("button", { name: "Untick all" }).click();
@@ -272,29 +387,58 @@ test("what somebody else has changed is not written over", async (t) => {
 });
 
 test("the proxy of a connection that gets tokens is given, kept and removed; its password is never shown", async (t) => {
-  const { page, list, machineId } = await machine(t, [{ provider: "vertex", name: "Tokens", refreshToken: "refresh-token-0", providerSpecificData: { project: "p", location: "us-central1" } }], { failures: ["PUT /* 400", "POST /* 400"] });
+  const { page, list, machineId } = await machine(
+    t,
+    [
+      {
+        provider: "vertex",
+        name: "Tokens",
+        refreshToken: "refresh-token-0",
+        providerSpecificData: { project: "p", location: "us-central1" },
+      },
+    ],
+    { failures: ["PUT /* 400", "POST /* 400"] },
+  );
   await page.getByRole("link", { name: "Tokens", exact: true }).click();
   const field = page.getByLabel("Proxy for tokens (optional)");
   const save = async (value) => {
     await field.fill(value);
     await page.getByRole("button", { name: "Save", exact: true }).click();
   };
-  const state = async () => { const [c] = await list(); return [c.providerSpecificData.proxyUrl, c.secrets.includes("proxyAuth")]; };
+  const state = async () => {
+    const [c] = await list();
+    return [c.providerSpecificData.proxyUrl, c.secrets.includes("proxyAuth")];
+  };
   await save("socks5://proxy.example.com:1080");
   await page.getByRole("alert").getByText("proxyUrl is refused").waitFor();
   await save("http://me:secret-of-the-proxy@proxy.example.com:3128");
-  await page.waitForFunction(() => [...document.querySelectorAll("input")].some((i) => i.value === "http://proxy.example.com:3128"));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll("input")].some((i) => i.value === "http://proxy.example.com:3128"),
+  );
   assert.deepEqual(await state(), ["http://proxy.example.com:3128", true]);
   await page.reload();
   await settled(page);
-  assert.equal(await page.evaluate(() => [document.body.innerHTML, ...[...document.querySelectorAll("input")].map((i) => i.value)].some((v) => v.includes("secret-of-the-proxy"))), false);
+  assert.equal(
+    await page.evaluate(() =>
+      [document.body.innerHTML, ...[...document.querySelectorAll("input")].map((i) => i.value)].some((v) =>
+        v.includes("secret-of-the-proxy"),
+      ),
+    ),
+    false,
+  );
   await page.getByLabel("Name").fill("Renamed");
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await heading(page, "Renamed").waitFor();
-  assert.deepEqual(await state(), ["http://proxy.example.com:3128", true], "an unchanged address keeps its user and password");
+  assert.deepEqual(
+    await state(),
+    ["http://proxy.example.com:3128", true],
+    "an unchanged address keeps its user and password",
+  );
   await save("");
   await page.getByText("Saved.").last().waitFor();
-  await page.waitForFunction(() => ![...document.querySelectorAll("input")].some((i) => i.value.includes("proxy.example.com")));
+  await page.waitForFunction(
+    () => ![...document.querySelectorAll("input")].some((i) => i.value.includes("proxy.example.com")),
+  );
   assert.deepEqual(await state(), [undefined, false]);
 
   // A new one that gets tokens is asked for it, one with a key alone is not.
@@ -308,7 +452,10 @@ test("the proxy of a connection that gets tokens is given, kept and removed; its
   await field.fill("http://proxy.example.com:3128");
   await page.getByRole("button", { name: "Add and check" }).click();
   await page.getByRole("dialog", { name: /^Google Vertex AI (is connected|was saved)/ }).waitFor();
-  assert.deepEqual((await list()).map((c) => c.providerSpecificData.proxyUrl), [undefined, "http://proxy.example.com:3128"]);
+  assert.deepEqual(
+    (await list()).map((c) => c.providerSpecificData.proxyUrl),
+    [undefined, "http://proxy.example.com:3128"],
+  );
 });
 
 test("connections are ordered, switched and tested with the keyboard alone", async (t) => {
@@ -409,7 +556,10 @@ test("keys that requests are signed with, and a key file", async (t) => {
   await dialog.getByLabel("Secret access key").fill("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
   await dialog.getByRole("button", { name: "Add and check" }).click();
   await page.getByRole("dialog", { name: /^Amazon Bedrock (is connected|was saved)/ }).waitFor();
-  assert.deepEqual((await list()).map((c) => [c.authType, c.secrets]), [["aws", ["accessKeyId", "secretAccessKey"]]]);
+  assert.deepEqual(
+    (await list()).map((c) => [c.authType, c.secrets]),
+    [["aws", ["accessKeyId", "secretAccessKey"]]],
+  );
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Add Google Vertex AI" }).click();
   await dialog.getByLabel("Service account key (JSON)").fill("{}");
@@ -420,11 +570,20 @@ test("keys that requests are signed with, and a key file", async (t) => {
 
 test("a cooldown counts down, and the last error is shown as text", async (t) => {
   const { page, made, apiKey, machineId, list } = await machine(t, three().slice(0, 1));
-  b.upstream.script = (got) => got.path.endsWith("/chat/completions")
-    ? { status: 429, headers: { "content-type": "application/json", "retry-after": "90" }, body: JSON.stringify({ error: { message: `limit of ${canary} reached`, type: "rate_limit_error" } }) } : null;
-  t.after(() => { b.upstream.script = null; });
+  b.upstream.script = (got) =>
+    got.path.endsWith("/chat/completions")
+      ? {
+          status: 429,
+          headers: { "content-type": "application/json", "retry-after": "90" },
+          body: JSON.stringify({ error: { message: `limit of ${canary} reached`, type: "rate_limit_error" } }),
+        }
+      : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
   const res = await b.gateway.fetch("/v1/chat/completions", {
-    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "one/test-chat", messages: [{ role: "user", content: "hi" }] }),
   });
   assert.equal(res.status, 429);
@@ -443,17 +602,27 @@ test("a cooldown counts down, and the last error is shown as text", async (t) =>
 });
 
 test("an account that cannot work is never ready", async (t) => {
-  const { page, machineId, apiKey, list } = await machine(t, [compatible(b.upstream, { prefix: "dead", name: "Dead" }), { provider: "anthropic", name: "Empty" }]);
+  const { page, machineId, apiKey, list } = await machine(t, [
+    compatible(b.upstream, { prefix: "dead", name: "Dead" }),
+    { provider: "anthropic", name: "Empty" },
+  ]);
   const badge = (name) => page.locator(".conn").filter({ hasText: name }).locator(".badge").innerText();
   assert.equal(await badge("Dead"), "Untested");
   assert.equal(await badge("Empty"), "Credentials missing");
   let status = 401;
-  b.upstream.script = (got) => got.path.endsWith("/chat/completions") && status ? { status, body: `{"error":{"message":"no","code":"x"}}` } : null;
-  t.after(() => { b.upstream.script = null; });
-  const call = () => b.gateway.fetch("/v1/chat/completions", {
-    method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "dead/test-chat", messages: [{ role: "user", content: "hi" }] }),
-  }).then((r) => r.text());
+  b.upstream.script = (got) =>
+    got.path.endsWith("/chat/completions") && status ? { status, body: `{"error":{"message":"no","code":"x"}}` } : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const call = () =>
+    b.gateway
+      .fetch("/v1/chat/completions", {
+        method: "POST",
+        headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+        body: JSON.stringify({ model: "dead/test-chat", messages: [{ role: "user", content: "hi" }] }),
+      })
+      .then((r) => r.text());
   await call();
   await becomes(async () => (await list()).find((c) => c.name === "Dead").health, "key_refused");
   await page.reload();
@@ -465,7 +634,11 @@ test("an account that cannot work is never ready", async (t) => {
   await page.reload();
   await settled(page);
   assert.equal(await badge("Dead"), "Key refused");
-  for (const [code, text] of [[402, "Out of credit"], [500, "Last call failed"], [0, "Ready"]]) {
+  for (const [code, text] of [
+    [402, "Out of credit"],
+    [500, "Last call failed"],
+    [0, "Ready"],
+  ]) {
     status = code;
     await page.getByRole("button", { name: "Test Dead" }).click();
     await page.locator(".conn").filter({ hasText: "Dead" }).getByText(text, { exact: true }).waitFor();
@@ -474,8 +647,11 @@ test("an account that cannot work is never ready", async (t) => {
 
 test("a compatible server that refuses the key says so at once, and one without keys is connected", async (t) => {
   const { page, machineId } = await machine(t);
-  b.upstream.script = (got) => got.headers.authorization?.includes("wrong") ? { status: 401, body: `{"error":{"message":"no"}}` } : null;
-  t.after(() => { b.upstream.script = null; });
+  b.upstream.script = (got) =>
+    got.headers.authorization?.includes("wrong") ? { status: 401, body: `{"error":{"message":"no"}}` } : null;
+  t.after(() => {
+    b.upstream.script = null;
+  });
   await page.goto(`${b.url}/#/m/${machineId}/providers/add`);
   await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
   const dialog = page.getByRole("dialog");
@@ -485,20 +661,36 @@ test("a compatible server that refuses the key says so at once, and one without 
   await dialog.getByLabel("Prefix").fill("own");
   await dialog.getByLabel("API key").fill("wrong");
   await dialog.getByRole("button", { name: "Add and check" }).click();
-  await page.getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" }).getByText("The provider refused the API key (status 401).").waitFor();
+  await page
+    .getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" })
+    .getByText("The provider refused the API key (status 401).")
+    .waitFor();
   await looks(page, "gallery-refused");
   await page.getByRole("link", { name: "All providers" }).click();
   await page.getByText("Key refused", { exact: true }).waitFor();
 });
 
 test("model ids, names and error texts of an upstream are never run", async (t) => {
-  const { page, machineId, made } = await machine(t, [compatible(b.upstream, { prefix: "up", name: `name ${canary}` })]);
-  b.upstream.script = (got) => got.path.endsWith("/models")
-    ? { body: JSON.stringify({ object: "list", data: [{ id: `m-${canary}` }, { id: "<img/src=x/onerror=canary()>", name: canary }, { id: "plain" }] }) }
-    : { status: 500, body: JSON.stringify({ error: { message: canary } }) };
-  t.after(() => { b.upstream.script = null; });
+  const { page, machineId, made } = await machine(t, [
+    compatible(b.upstream, { prefix: "up", name: `name ${canary}` }),
+  ]);
+  b.upstream.script = (got) =>
+    got.path.endsWith("/models")
+      ? {
+          body: JSON.stringify({
+            object: "list",
+            data: [{ id: `m-${canary}` }, { id: "<img/src=x/onerror=canary()>", name: canary }, { id: "plain" }],
+          }),
+        }
+      : { status: 500, body: JSON.stringify({ error: { message: canary } }) };
+  t.after(() => {
+    b.upstream.script = null;
+  });
   await page.getByRole("button", { name: `Test name ${canary}` }).click();
-  await page.getByText(/failed/).first().waitFor();
+  await page
+    .getByText(/failed/)
+    .first()
+    .waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/providers/${made[0].id}`);
   await page.getByText("plain", { exact: true }).waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/models`);
@@ -509,7 +701,15 @@ test("model ids, names and error texts of an upstream are never run", async (t) 
 test("a failure to load is said, and tried again", async (t) => {
   const { page, machineId } = await machine(t, three(), { failures: ["GET /* 503"] });
   let broken = true;
-  await page.route("**/api/providers", (route) => broken ? route.fulfill({ status: 503, contentType: "application/json", body: `{"error":{"message":"the store is not reachable","type":"server_error"}}` }) : route.continue());
+  await page.route("**/api/providers", (route) =>
+    broken
+      ? route.fulfill({
+          status: 503,
+          contentType: "application/json",
+          body: `{"error":{"message":"the store is not reachable","type":"server_error"}}`,
+        })
+      : route.continue(),
+  );
   await page.goto(`${b.url}/#/m/${machineId}/models`);
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.getByText("The store is not reachable.").waitFor();

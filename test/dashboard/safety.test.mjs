@@ -9,26 +9,53 @@ import { accessible, bench, canary, open, settled, signIn } from "./browser.mjs"
 const sources = new URL("../../worker/dashboard/", import.meta.url);
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 // payloads are texts that run canary() where they are taken for HTML, for an
 // attribute or for an address.
 const payloads = [];
-for (const open of ["", "\">", "'>", "</title>", "</textarea>", "</script>", "-->", "]]>", "`>", "</option></select>"]) {
+for (const open of ["", '">', "'>", "</title>", "</textarea>", "</script>", "-->", "]]>", "`>", "</option></select>"]) {
   for (const body of [
-    "<img src=x onerror=canary()>", "<img/src=x/onerror=canary()>", "<svg onload=canary()>", "<svg><script>canary()</script></svg>", "<script>canary()</script>",
-    "<iframe srcdoc='<script>parent.canary()</script>'></iframe>", "<details open ontoggle=canary()>", "<input autofocus onfocus=canary()>", "<video><source onerror=canary()></video>",
-    "<body onload=canary()>", "<a href=javascript:canary()>x</a>", "javascript:canary()", "<math><mi xlink:href='javascript:canary()'>x</mi></math>", "<object data='javascript:canary()'>",
-    "<embed src='javascript:canary()'>", "<form><button formaction=javascript:canary()>x</button></form>", "<style>@import 'javascript:canary()'</style>", "<base href='//evil.example/'>",
-    "<link rel=stylesheet href=//evil.example/x.css>", "<meta http-equiv=refresh content='0;url=javascript:canary()'>", "' onmouseover='canary()", "\" onfocus=\"canary()\" autofocus=\"",
-    "&lt;img src=x onerror=canary()&gt;", "&#60;script&#62;canary()&#60;/script&#62;", "${canary()}", "{{constructor.constructor('canary()')()}}", "<template><script>canary()</script></template>",
-    "<marquee onstart=canary()>", "<img src=x onerror=\u0000canary()>", "\u202e<script>canary()</script>",
-  ]) payloads.push(open + body);
+    "<img src=x onerror=canary()>",
+    "<img/src=x/onerror=canary()>",
+    "<svg onload=canary()>",
+    "<svg><script>canary()</script></svg>",
+    "<script>canary()</script>",
+    "<iframe srcdoc='<script>parent.canary()</script>'></iframe>",
+    "<details open ontoggle=canary()>",
+    "<input autofocus onfocus=canary()>",
+    "<video><source onerror=canary()></video>",
+    "<body onload=canary()>",
+    "<a href=javascript:canary()>x</a>",
+    "javascript:canary()",
+    "<math><mi xlink:href='javascript:canary()'>x</mi></math>",
+    "<object data='javascript:canary()'>",
+    "<embed src='javascript:canary()'>",
+    "<form><button formaction=javascript:canary()>x</button></form>",
+    "<style>@import 'javascript:canary()'</style>",
+    "<base href='//evil.example/'>",
+    "<link rel=stylesheet href=//evil.example/x.css>",
+    "<meta http-equiv=refresh content='0;url=javascript:canary()'>",
+    "' onmouseover='canary()",
+    '" onfocus="canary()" autofocus="',
+    "&lt;img src=x onerror=canary()&gt;",
+    "&#60;script&#62;canary()&#60;/script&#62;",
+    "${canary()}",
+    "{{constructor.constructor('canary()')()}}",
+    "<template><script>canary()</script></template>",
+    "<marquee onstart=canary()>",
+    "<img src=x onerror=\u0000canary()>",
+    "\u202e<script>canary()</script>",
+  ])
+    payloads.push(open + body);
 }
 
 test("the sources make no HTML of text", () => {
-  const bad = /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|createContextualFragment|srcdoc|\beval\(|new Function|javascript:/;
+  const bad =
+    /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|createContextualFragment|srcdoc|\beval\(|new Function|javascript:/;
   let files = 0;
   for (const name of readdirSync(new URL("src/", sources), { recursive: true })) {
     if (!/\.tsx?$/.test(name)) continue;
@@ -43,37 +70,81 @@ test("300 payloads in every text that is stored or comes from an upstream, on ev
   assert.ok(payloads.length >= 300);
   const { machineId } = await b.operator.machine({ name: canary });
   const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
-  b.upstream.script = (got) => got.path.endsWith("/models")
-    ? { body: JSON.stringify({ data: payloads.map((id) => ({ id, name: id, owned_by: id })) }) }
-    : { status: 500, body: JSON.stringify({ error: { message: canary, type: canary, code: canary } }) };
-  t.after(() => { b.upstream.script = null; });
+  b.upstream.script = (got) =>
+    got.path.endsWith("/models")
+      ? { body: JSON.stringify({ data: payloads.map((id) => ({ id, name: id, owned_by: id })) }) }
+      : { status: 500, body: JSON.stringify({ error: { message: canary, type: canary, code: canary } }) };
+  t.after(() => {
+    b.upstream.script = null;
+  });
   const plain = payloads.filter((p) => !/[\u0000-\u001f\u202e]/.test(p));
   for (let i = 0; i < 12; i++) {
-    await b.operator.connect(machineId, compatible(b.upstream, { prefix: `p${i}`, suffix: `bbbb00${10 + i}`, name: plain.slice(i * 5, i * 5 + 2).join(" ").slice(0, 190), priority: i }));
+    await b.operator.connect(
+      machineId,
+      compatible(b.upstream, {
+        prefix: `p${i}`,
+        suffix: `bbbb00${10 + i}`,
+        name: plain
+          .slice(i * 5, i * 5 + 2)
+          .join(" ")
+          .slice(0, 190),
+        priority: i,
+      }),
+    );
   }
   const [first] = (await call("GET", "/providers")).data;
   await call("POST", "/keys", { name: canary.slice(0, 100), scopes: ["manage"] });
   // Where such a text is refused, nothing of it is stored.
   for (const p of plain.slice(0, 40)) {
     for (const [method, path, body] of [
-      ["PUT", "/models/alias", { alias: p, model: `p0/${p}` }], ["POST", "/models/custom", { id: p, providerAlias: "p0", name: p }],
-      ["POST", "/models/disabled", { providerAlias: "p0", ids: [p] }], ["POST", "/combos", { name: p, models: [`p0/${p}`] }],
-    ]) await call(method, path, body).catch((e) => { if (e.status !== 400) throw e; });
+      ["PUT", "/models/alias", { alias: p, model: `p0/${p}` }],
+      ["POST", "/models/custom", { id: p, providerAlias: "p0", name: p }],
+      ["POST", "/models/disabled", { providerAlias: "p0", ids: [p] }],
+      ["POST", "/combos", { name: p, models: [`p0/${p}`] }],
+    ])
+      await call(method, path, body).catch((e) => {
+        if (e.status !== 400) throw e;
+      });
   }
-  const page = await open(t, b, { at: `#/m/${machineId}/providers`, failures: ["POST /* 500", "POST /* 502", "POST /* 503"] });
+  const page = await open(t, b, {
+    at: `#/m/${machineId}/providers`,
+    failures: ["POST /* 500", "POST /* 502", "POST /* 503"],
+  });
   await settled(page);
-  await page.getByRole("button", { name: /^Test / }).first().click();
+  await page
+    .getByRole("button", { name: /^Test / })
+    .first()
+    .click();
   const addresses = await page.locator("nav a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
   assert.ok(addresses.length >= 3);
-  for (const address of [`#/m/${machineId}/providers/${first.id}`, `#/m/${machineId}/${encodeURIComponent(canary)}`, `#/m/${encodeURIComponent(canary)}/providers`, ...addresses]) {
-    await page.evaluate((a) => { location.hash = a; }, address);
-    await page.waitForFunction(() => document.querySelector("main").innerText.trim() && !document.querySelector(".skeleton"));
-    const made = await page.evaluate(() => [...document.querySelectorAll("*")].filter((e) =>
-      /^(iframe|object|embed|base|template|marquee|form\[action\]|math|body\[onload\])$/i.test(e.localName) || [...e.attributes].some((a) => /^on/i.test(a.name) || /^\s*javascript:/i.test(a.value))
-      || (e.localName === "script" || e.localName === "img") && !new URL(e.src || "x:").pathname.startsWith("/assets/")).map((e) => e.outerHTML.slice(0, 200)));
+  for (const address of [
+    `#/m/${machineId}/providers/${first.id}`,
+    `#/m/${machineId}/${encodeURIComponent(canary)}`,
+    `#/m/${encodeURIComponent(canary)}/providers`,
+    ...addresses,
+  ]) {
+    await page.evaluate((a) => {
+      location.hash = a;
+    }, address);
+    await page.waitForFunction(
+      () => document.querySelector("main").innerText.trim() && !document.querySelector(".skeleton"),
+    );
+    const made = await page.evaluate(() =>
+      [...document.querySelectorAll("*")]
+        .filter(
+          (e) =>
+            /^(iframe|object|embed|base|template|marquee|form\[action\]|math|body\[onload\])$/i.test(e.localName) ||
+            [...e.attributes].some((a) => /^on/i.test(a.name) || /^\s*javascript:/i.test(a.value)) ||
+            ((e.localName === "script" || e.localName === "img") &&
+              !new URL(e.src || "x:").pathname.startsWith("/assets/")),
+        )
+        .map((e) => e.outerHTML.slice(0, 200)),
+    );
     assert.deepEqual(made, [], address);
   }
-  await page.evaluate((a) => { location.hash = a; }, `#/m/${machineId}/models`);
+  await page.evaluate((a) => {
+    location.hash = a;
+  }, `#/m/${machineId}/models`);
   const listed = `p1/${plain.slice(40).find((p) => p.includes("<svg onload"))}`;
   await page.getByRole("searchbox", { name: "Filter the models" }).fill(listed);
   await page.getByRole("button", { name: listed, exact: true }).click();
@@ -82,13 +153,23 @@ test("300 payloads in every text that is stored or comes from an upstream, on ev
 
 test("a person without a mouse signs in, makes a machine and connects a provider", async (t) => {
   const page = await open(t, b, { as: null });
-  const active = () => page.evaluate(() => { const e = document.activeElement; if (e === document.body) return ""; const seen = e.cloneNode(true); seen.querySelectorAll("[aria-hidden]").forEach((x) => x.remove()); return e.getAttribute("aria-label") || e.labels?.[0]?.querySelector("span")?.textContent || seen.textContent; });
+  const active = () =>
+    page.evaluate(() => {
+      const e = document.activeElement;
+      if (e === document.body) return "";
+      const seen = e.cloneNode(true);
+      seen.querySelectorAll("[aria-hidden]").forEach((x) => x.remove());
+      return e.getAttribute("aria-label") || e.labels?.[0]?.querySelector("span")?.textContent || seen.textContent;
+    });
   // tabTo presses Tab until something of that name has a visible focus.
   const tabTo = async (name) => {
     for (let i = 0; i < 80; i++) {
       await page.keyboard.press("Tab");
       if ((await active()).trim().startsWith(name)) {
-        const ring = await page.evaluate(() => { const s = getComputedStyle(document.activeElement); return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; });
+        const ring = await page.evaluate(() => {
+          const s = getComputedStyle(document.activeElement);
+          return s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2;
+        });
         assert.ok(ring, `${name} shows that it has the focus`);
         return;
       }
@@ -132,7 +213,10 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
   await page.getByRole("link", { name: "DeepSeek", exact: true }).waitFor();
   await page.keyboard.press("Shift+Tab");
-  await page.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+  await page.evaluate(() => {
+    document.activeElement.blur();
+    scrollTo(0, 0);
+  });
   await tabTo("Skip to the content");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
@@ -143,8 +227,13 @@ test("what is slow is said, and an unknown address leads back", async (t) => {
   const page = await open(t, b, { at: "#/machines" });
   await settled(page);
   let go;
-  const held = new Promise((r) => { go = r; });
-  await page.route("**/api/providers", async (route) => { await held; await route.continue(); });
+  const held = new Promise((r) => {
+    go = r;
+  });
+  await page.route("**/api/providers", async (route) => {
+    await held;
+    await route.continue();
+  });
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.getByRole("status", { name: "Loading the connections" }).waitFor();
   await accessible(page, "loading");
@@ -159,7 +248,13 @@ test("what is slow is said, and an unknown address leads back", async (t) => {
 test("a gateway that does not serve is said, and tried again", async (t) => {
   const page = await open(t, b, { failures: ["GET /api/session 503"] });
   await settled(page);
-  await page.route("**/api/session", (route) => route.fulfill({ status: 503, contentType: "application/json", body: `{"error":{"message":"the gateway is not configured","type":"server_error"}}` }));
+  await page.route("**/api/session", (route) =>
+    route.fulfill({
+      status: 503,
+      contentType: "application/json",
+      body: `{"error":{"message":"the gateway is not configured","type":"server_error"}}`,
+    }),
+  );
   await page.reload();
   await page.getByText("The gateway is not configured.").waitFor();
   await accessible(page, "a failed start");
@@ -184,7 +279,9 @@ test("an answer that is none is said in words", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Odd" });
   const page = await open(t, b, { failures: [`GET /${machineId}/api/providers 0`] });
   await settled(page);
-  await page.route("**/api/providers", (route) => route.fulfill({ status: 200, contentType: "text/html", body: "<h1>Bad gateway</h1>" }));
+  await page.route("**/api/providers", (route) =>
+    route.fulfill({ status: 200, contentType: "text/html", body: "<h1>Bad gateway</h1>" }),
+  );
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.getByText("The gateway’s answer cannot be read.").waitFor();
   await page.unroute("**/api/providers");

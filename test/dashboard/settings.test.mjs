@@ -6,7 +6,9 @@ import { compatible, secrets } from "../worker/gateway.mjs";
 import { bench, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 async function settings(t, options = {}) {
@@ -33,19 +35,31 @@ test("settings are changed, and refused in words", async (t) => {
   await page.getByLabel("Wait for an answer to begin (seconds)").fill("45");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved.").waitFor();
-  assert.deepEqual(await call("GET", "/settings"), { strategy: "round-robin", firstByteSeconds: 45, idleSeconds: 300, embeddingInputType: "document" });
+  assert.deepEqual(await call("GET", "/settings"), {
+    strategy: "round-robin",
+    firstByteSeconds: 45,
+    idleSeconds: 300,
+    embeddingInputType: "document",
+  });
   await page.getByLabel("Wait for an answer to begin (seconds)").fill("100000");
   await page.getByRole("button", { name: "Save" }).click();
-  assert.equal(await page.getByLabel("Wait for an answer to begin (seconds)").evaluate((e) => e.validity.rangeOverflow), true);
+  assert.equal(
+    await page.getByLabel("Wait for an answer to begin (seconds)").evaluate((e) => e.validity.rangeOverflow),
+    true,
+  );
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 45);
 });
 
 test("settings that somebody else has changed are not written over", async (t) => {
   const { page, call } = await settings(t, { failures: ["PATCH /* 412"] });
-  const seconds = page.getByLabel("Wait for an answer to begin (seconds)"), save = page.getByRole("button", { name: "Save" });
+  const seconds = page.getByLabel("Wait for an answer to begin (seconds)"),
+    save = page.getByRole("button", { name: "Save" });
   const stale = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
   // They were the defaults when the page read them, then what the page itself had saved.
-  for (const [theirs, mine] of [[7, 45], [8, 46]]) {
+  for (const [theirs, mine] of [
+    [7, 45],
+    [8, 46],
+  ]) {
     await call("PATCH", "/settings", { idleSeconds: theirs });
     await seconds.fill(String(mine));
     await save.click();
@@ -91,7 +105,11 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
   await changes.waitFor({ state: "detached" });
   await preview.click();
   await changes.getByText("Connections: up").waitFor();
-  assert.equal((await b.operator.call("GET", `/${other}/api/providers`)).data.length, 0, "the preview changed something");
+  assert.equal(
+    (await b.operator.call("GET", `/${other}/api/providers`)).data.length,
+    0,
+    "the preview changed something",
+  );
   await page.getByRole("button", { name: "Import", exact: true }).click();
   await page.getByText(/^Imported: 1 connection, 1 alias, \d keys?\.$/).waitFor();
   const [c] = (await b.operator.call("GET", `/${other}/api/providers`)).data;
@@ -102,13 +120,17 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
 test("an import shows a preview, and deletes nothing without confirmation", async (t) => {
   const { page, machineId, call } = await settings(t, { failures: ["POST /* 400", "POST /* 412"] });
   const providers = async () => (await call("GET", "/providers")).data.length;
-  const put = (doc) => page.getByLabel("File", { exact: true }).setInputFiles({ name: "file.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(doc)) });
-  const preview = page.getByRole("button", { name: "Preview import" }), changes = page.getByRole("region", { name: "Preview" });
+  const put = (doc) =>
+    page
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name: "file.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(doc)) });
+  const preview = page.getByRole("button", { name: "Preview import" }),
+    changes = page.getByRole("region", { name: "Preview" });
   await page.getByLabel("Replace everything").check();
   await put({ name: "weir", version: "1.0.0", dependencies: {} });
   await preview.click();
   await page.getByRole("alert").getByText("this is not a weir backup").waitFor();
-  const doc = { ...await call("GET", "/export"), connections: [], modelAliases: { quick: "up/test-chat" } };
+  const doc = { ...(await call("GET", "/export")), connections: [], modelAliases: { quick: "up/test-chat" } };
   await put(doc);
   await preview.click();
   await changes.getByText("Connections: up").waitFor();
@@ -116,7 +138,8 @@ test("an import shows a preview, and deletes nothing without confirmation", asyn
   assert.equal(await providers(), 1);
   await call("PUT", "/models/alias", { alias: "meanwhile", model: "up/test-chat" });
   await page.getByRole("button", { name: "Replace everything…" }).click();
-  const dialog = page.getByRole("dialog", { name: "Replace everything?" }), go = dialog.getByRole("button", { name: "Delete and import" });
+  const dialog = page.getByRole("dialog", { name: "Replace everything?" }),
+    go = dialog.getByRole("button", { name: "Delete and import" });
   assert.equal(await go.isDisabled(), true);
   await dialog.getByRole("textbox").fill("replace");
   await go.click();
@@ -139,7 +162,11 @@ test("a backup needs a recent sign-in", async (t) => {
   let asked = 0;
   await page.route(`**/${machineId}/api/export`, async (route) => {
     if (route.request().method() !== "POST" || asked++) return route.continue();
-    await route.fulfill({ status: 403, contentType: "application/json", body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}` });
+    await route.fulfill({
+      status: 403,
+      contentType: "application/json",
+      body: `{"error":{"message":"sign in again to do this","type":"permission_error","code":"reauth_required"}}`,
+    });
   });
   await page.getByLabel("Passphrase", { exact: true }).fill("correct horse battery");
   const waiting = page.waitForEvent("download");

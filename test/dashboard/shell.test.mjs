@@ -8,12 +8,15 @@ import { secrets } from "../worker/gateway.mjs";
 const maxFirstLoad = 150 << 10; // bytes of gzipped JavaScript
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 test("every file carries the policy", async () => {
   const want = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "content-security-policy":
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'",
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -36,10 +39,20 @@ test("every file carries the policy", async () => {
 
 test("no other path is taken from the program", async () => {
   for (const [path, status] of [
-    ["/health", 200], ["/v1/models", 401], ["/v1", 404], ["/api/session", 200], ["/abcdefgh01234567/v1/models", 401], ["/abcdefgh01234567/api/providers", 401],
-    ["/oauth/callback", 0], ["/index.html", 404], ["/providers", 404], ["/favicon.ico", 404],
+    ["/health", 200],
+    ["/v1/models", 401],
+    ["/v1", 404],
+    ["/api/session", 200],
+    ["/abcdefgh01234567/v1/models", 401],
+    ["/abcdefgh01234567/api/providers", 401],
+    ["/oauth/callback", 0],
+    ["/index.html", 404],
+    ["/providers", 404],
+    ["/favicon.ico", 404],
   ]) {
-    const res = await b.gateway.fetch(path, { headers: { accept: "text/html", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" } });
+    const res = await b.gateway.fetch(path, {
+      headers: { accept: "text/html", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" },
+    });
     const text = await res.text();
     if (status) assert.equal(res.status, status, path);
     assert.doesNotMatch(text, /<div id="app">/, path);
@@ -52,7 +65,9 @@ test("the first load is small", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const scripts = new Map();
   const page = await open(t, b, { as: null });
-  page.on("response", async (r) => { if (r.url().endsWith(".js")) scripts.set(r.url(), gzipSync(await r.body()).length); });
+  page.on("response", async (r) => {
+    if (r.url().endsWith(".js")) scripts.set(r.url(), gzipSync(await r.body()).length);
+  });
   const sum = () => [...scripts.values()].reduce((all, n) => all + n, 0);
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
   await page.reload();
@@ -62,7 +77,9 @@ test("the first load is small", async (t) => {
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByText("No providers yet").waitFor();
   await becomes(() => sum() > first, true); // the page may be there before its script is counted
-  console.log(`gzipped JavaScript: ${(first / 1024).toFixed(1)} kB to sign in, ${(sum() / 1024).toFixed(1)} kB with the first page`);
+  console.log(
+    `gzipped JavaScript: ${(first / 1024).toFixed(1)} kB to sign in, ${(sum() / 1024).toFixed(1)} kB with the first page`,
+  );
   assert.ok(first > 0 && sum() <= maxFirstLoad, `${sum()} bytes`);
 });
 
@@ -75,7 +92,10 @@ test("signing in and out", async (t) => {
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByRole("heading", { name: "Machines" }).waitFor();
   const [cookie] = await page.context().cookies();
-  assert.deepEqual([cookie.name, cookie.secure, cookie.httpOnly, cookie.sameSite, cookie.path], ["__Host-weir", true, true, "Strict", "/"]);
+  assert.deepEqual(
+    [cookie.name, cookie.secure, cookie.httpOnly, cookie.sameSite, cookie.path],
+    ["__Host-weir", true, true, "Strict", "/"],
+  );
   await page.reload();
   await page.getByRole("heading", { name: "Machines" }).waitFor();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();

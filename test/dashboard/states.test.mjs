@@ -4,23 +4,37 @@ import { compatible } from "../worker/gateway.mjs";
 import { accessible, bench, canary, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 for (const [path, heading, data, what] of [
-  ["combos", "Combos", "/api/combos", "the combos"], ["keys", "Keys", "/api/keys", "the keys"], ["usage", "Usage", "/api/usage", "the usage"],
-  ["requests", "Requests", "/api/requests", "the requests"], ["playground", "Playground", "/api/models/list/llm", "the models"],
+  ["combos", "Combos", "/api/combos", "the combos"],
+  ["keys", "Keys", "/api/keys", "the keys"],
+  ["usage", "Usage", "/api/usage", "the usage"],
+  ["requests", "Requests", "/api/requests", "the requests"],
+  ["playground", "Playground", "/api/models/list/llm", "the models"],
 ]) {
   test(`${path}: loading, failed, tried again`, async (t) => {
     const { machineId } = await b.operator.machine({ name: "Test" });
     await b.operator.connect(machineId, compatible(b.upstream));
     const page = await open(t, b, { failures: ["GET /* 503"] });
     let answer = () => {};
-    const held = new Promise((r) => { answer = r; });
-    await page.route((url) => url.pathname === `/${machineId}${data}`, async (route) => {
-      await held;
-      await route.fulfill({ status: 503, contentType: "application/json", body: JSON.stringify({ error: { message: `not now ${canary}` } }) });
+    const held = new Promise((r) => {
+      answer = r;
     });
+    await page.route(
+      (url) => url.pathname === `/${machineId}${data}`,
+      async (route) => {
+        await held;
+        await route.fulfill({
+          status: 503,
+          contentType: "application/json",
+          body: JSON.stringify({ error: { message: `not now ${canary}` } }),
+        });
+      },
+    );
     await page.goto(`${b.url}/#/m/${machineId}/${path}`);
     await page.getByRole("heading", { level: 1, name: heading }).waitFor();
     await page.getByRole("status", { name: `Loading ${what}` }).waitFor();

@@ -7,7 +7,9 @@ import { compatible } from "../worker/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
-before(async () => { b = await bench(); });
+before(async () => {
+  b = await bench();
+});
 after(() => b?.close());
 
 // used makes a machine whose calls have been counted: chat, embeddings, one
@@ -15,10 +17,20 @@ after(() => b?.close());
 async function used() {
   const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
   const first = await b.operator.connect(machineId, compatible(b.upstream, { prefix: "up", name: "First" }));
-  const second = await b.operator.connect(machineId, compatible(b.upstream, { prefix: "two", suffix: "beef0001", name: "Second" }));
-  await b.operator.call("POST", `/${machineId}/api/combos`, { name: "fall", models: ["up/limited!status=429", "two/test-chat"] });
+  const second = await b.operator.connect(
+    machineId,
+    compatible(b.upstream, { prefix: "two", suffix: "beef0001", name: "Second" }),
+  );
+  await b.operator.call("POST", `/${machineId}/api/combos`, {
+    name: "fall",
+    models: ["up/limited!status=429", "two/test-chat"],
+  });
   const call = async (path, body) => {
-    const res = await b.gateway.fetch(path, { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify(body) });
+    const res = await b.gateway.fetch(path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
     await res.text();
     return res.status;
   };
@@ -35,7 +47,9 @@ async function used() {
   const leave = async () => {
     const ctl = new AbortController();
     const res = await b.gateway.fetch("/v1/chat/completions", {
-      method: "POST", signal: ctl.signal, headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      method: "POST",
+      signal: ctl.signal,
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
       body: JSON.stringify({ model: "up/long!slow=200!chunks=200", messages, stream: true }),
     });
     await res.body.getReader().read();
@@ -46,7 +60,7 @@ async function used() {
 
 // read gives one such machine for the tests that only read.
 let one = null;
-const read = () => one ??= used();
+const read = () => (one ??= used());
 
 // recorded waits until so many requests are listed: it is done after the answer.
 async function recorded(api, n) {
@@ -67,17 +81,39 @@ test("requests are listed with why their attempts failed, and nothing of their t
   const [unknown, wrong, fell, embed, stream, chat] = data;
   assert.deepEqual([unknown.asked, unknown.status, unknown.attempts], ["nothing/like-it", 400, 0]);
   assert.deepEqual([wrong.status, wrong.attempts, wrong.failed.length, wrong.failed[0].text], [400, 1, 1, undefined]);
-  assert.deepEqual([fell.asked, fell.model, fell.status, fell.attempts, fell.connectionId], ["fall", "two/test-chat", 200, 2, second.id]);
-  assert.deepEqual([fell.failed[0].connectionId, fell.failed[0].status, fell.failed[0].model], [first.id, 429, "up/limited!status=429"]);
+  assert.deepEqual(
+    [fell.asked, fell.model, fell.status, fell.attempts, fell.connectionId],
+    ["fall", "two/test-chat", 200, 2, second.id],
+  );
+  assert.deepEqual(
+    [fell.failed[0].connectionId, fell.failed[0].status, fell.failed[0].model],
+    [first.id, 429, "up/limited!status=429"],
+  );
   assert.deepEqual([embed.endpoint, embed.model, embed.status], ["/v1/embeddings", "up/test-embed", 200]);
   assert.ok(embed.inputTokens > 0 && chat.inputTokens > 0 && chat.outputTokens > 0 && stream.outputTokens > 0);
   assert.equal(JSON.stringify(data).includes("secret"), false);
   const usage = (await api("/usage?groupBy=endpoint,model")).data;
   const of = (endpoint, model) => usage.find((u) => u.endpoint === endpoint && u.model === model);
-  assert.deepEqual([of("/v1/embeddings", "up/test-embed").attempts, of("/v1/embeddings", "up/test-embed").requests, of("/v1/embeddings", "up/test-embed").unpricedAttempts], [1, 1, 1]);
+  assert.deepEqual(
+    [
+      of("/v1/embeddings", "up/test-embed").attempts,
+      of("/v1/embeddings", "up/test-embed").requests,
+      of("/v1/embeddings", "up/test-embed").unpricedAttempts,
+    ],
+    [1, 1, 1],
+  );
   assert.equal(of("/v1/embeddings", "up/test-embed").inputTokens, embed.inputTokens);
-  assert.deepEqual([of("/v1/chat/completions", "up/test-chat").attempts, of("/v1/chat/completions", "up/test-chat").requests], [2, 2]);
-  assert.deepEqual([of("/v1/chat/completions", "up/limited!status=429").failedAttempts, of("/v1/chat/completions", "up/limited!status=429").requests], [1, 0]);
+  assert.deepEqual(
+    [of("/v1/chat/completions", "up/test-chat").attempts, of("/v1/chat/completions", "up/test-chat").requests],
+    [2, 2],
+  );
+  assert.deepEqual(
+    [
+      of("/v1/chat/completions", "up/limited!status=429").failedAttempts,
+      of("/v1/chat/completions", "up/limited!status=429").requests,
+    ],
+    [1, 0],
+  );
 });
 
 test("the latency of a stream is the time to its end, and a stream that breaks off is told", async () => {
@@ -92,7 +128,8 @@ test("the latency of a stream is the time to its end, and a stream that breaks o
       await new Promise((r) => setTimeout(r, 100));
     }
   };
-  const long = await find("up/long!slow=30!chunks=10"), broken = await find("up/broken!chunks=5!reset-after=3");
+  const long = await find("up/long!slow=30!chunks=10"),
+    broken = await find("up/broken!chunks=5!reset-after=3");
   assert.ok(long.latencyMs >= 200 && long.status === 200 && !long.error && long.outputTokens > 0, JSON.stringify(long));
   assert.deepEqual([broken.status, broken.error], [200, "upstream_reset"]);
 });
@@ -103,7 +140,10 @@ test("the page of requests shows and filters", async (t) => {
   const rows = p.getByRole("region", { name: "Requests" }).getByRole("row");
   assert.equal(await rows.count(), 7);
   const fell = rows.filter({ hasText: "fall" });
-  await fell.getByRole("list", { name: "Failed attempts" }).getByText(/^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/).waitFor();
+  await fell
+    .getByRole("list", { name: "Failed attempts" })
+    .getByText(/^First up\/limited!status=429 429 rate limited: .+ after \d+ ms$/)
+    .waitFor();
   await fell.getByText("Second").waitFor();
   await rows.filter({ hasText: "nothing/like-it" }).getByText("Not sent").waitFor();
   await looks(p, "requests");
@@ -139,7 +179,9 @@ test("the list refreshes by itself, and stands still once nobody touches the pag
   await p.reload();
   await settled(p);
   let asked = 0;
-  p.on("request", (r) => { if (r.url().includes("/api/requests")) asked++; });
+  p.on("request", (r) => {
+    if (r.url().includes("/api/requests")) asked++;
+  });
   await p.clock.runFor(30_000);
   assert.ok(asked >= 3 && asked <= 6, `${asked} in 30 s`);
   assert.equal(await p.locator("tbody tr").count(), 6);
@@ -179,7 +221,10 @@ test("a client that leaves is listed as that", async (t) => {
   const { machineId, call, api, leave } = await used();
   const before = (await api("/usage")).total.failedRequests;
   await leave();
-  await becomes(async () => (await api("/requests?status=client_left")).data.map((r) => [r.status, r.error]), [[200, "client_closed"]]);
+  await becomes(
+    async () => (await api("/requests?status=client_left")).data.map((r) => [r.status, r.error]),
+    [[200, "client_closed"]],
+  );
   assert.equal((await api("/usage")).total.failedRequests, before, "it has not failed");
   const p = await page(t, machineId, "Requests");
   await p.getByText("Client left", { exact: true }).last().waitFor();
@@ -192,7 +237,11 @@ test("usage is drawn and told in tables, by what one asks for", async (t) => {
   await looks(p, "usage");
   const table = p.getByRole("region", { name: "Usage", exact: true });
   const { total } = await api("/usage");
-  await table.getByRole("row", { name: new RegExp(`^Total ${total.requests} ${total.failedRequests} ${total.attempts} ${total.failedAttempts} `) }).waitFor();
+  await table
+    .getByRole("row", {
+      name: new RegExp(`^Total ${total.requests} ${total.failedRequests} ${total.attempts} ${total.failedAttempts} `),
+    })
+    .waitFor();
   assert.deepEqual([total.requests, total.failedRequests, total.attempts, total.failedAttempts], [6, 2, 6, 2]);
 
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("model");
@@ -203,7 +252,9 @@ test("usage is drawn and told in tables, by what one asks for", async (t) => {
   await p.getByText("The chart as a table").focus();
   await p.keyboard.press("Enter");
   const today = new Date().toISOString().slice(0, 10);
-  const cell = p.getByRole("region", { name: "Tokens by day, in numbers" }).getByRole("row", { name: new RegExp(`^${today}`) });
+  const cell = p
+    .getByRole("region", { name: "Tokens by day, in numbers" })
+    .getByRole("row", { name: new RegExp(`^${today}`) });
   await cell.waitFor();
   await looks(p, "usage-by-model");
   for (const metric of ["Cost", "Failed requests", "Attempts", "Latency"]) {
@@ -232,14 +283,32 @@ test("usage goes into a spreadsheet without becoming a formula", async (t) => {
   assert.match(lines[0], /^\ufeff"day","model","requests","failed_requests","attempts","failed_attempts",/);
   const rows = (await api("/usage?groupBy=day,model")).data;
   assert.equal(lines.length - 1, rows.length);
-  assert.ok(lines.some((l) => l.includes(`"up/test-embed",1,0,1,0,`)), lines.join("\n"));
+  assert.ok(
+    lines.some((l) => l.includes(`"up/test-embed",1,0,1,0,`)),
+    lines.join("\n"),
+  );
 });
 
 test("cells that a spreadsheet would run are texts", () => {
   for (const bad of ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "  =1", "\uff1d1"]) {
-    assert.equal(csv(["a"], [[bad]]).split("\r\n")[1].startsWith(`"'`) || csv(["a"], [[bad]]).includes(`"'`), true, JSON.stringify(bad));
+    assert.equal(
+      csv(["a"], [[bad]])
+        .split("\r\n")[1]
+        .startsWith(`"'`) || csv(["a"], [[bad]]).includes(`"'`),
+      true,
+      JSON.stringify(bad),
+    );
   }
-  assert.equal(csv(["a", "b"], [["plain \"quoted\", text", 1.5], ["up/model", -2]]), `\ufeff"a","b"\r\n"plain ""quoted"", text",1.5\r\n"up/model",-2\r\n`);
+  assert.equal(
+    csv(
+      ["a", "b"],
+      [
+        ['plain "quoted", text', 1.5],
+        ["up/model", -2],
+      ],
+    ),
+    `\ufeff"a","b"\r\n"plain ""quoted"", text",1.5\r\n"up/model",-2\r\n`,
+  );
 });
 
 test("without calls the pages say so; without an answer they say that", async (t) => {
@@ -250,7 +319,9 @@ test("without calls the pages say so; without an answer they say that", async (t
   const requests = await page(t, machineId, "Requests", { failures: ["GET /* 500"] });
   await requests.getByText("No requests yet").waitFor();
   await looks(requests, "requests-empty");
-  await requests.route("**/api/requests*", (r) => r.fulfill({ status: 500, contentType: "application/json", body: JSON.stringify({ error: { message: canary } }) }));
+  await requests.route("**/api/requests*", (r) =>
+    r.fulfill({ status: 500, contentType: "application/json", body: JSON.stringify({ error: { message: canary } }) }),
+  );
   await requests.getByRole("button", { name: "Refresh" }).click();
   await requests.getByRole("alert").getByText(canary).waitFor();
   await requests.unroute("**/api/requests*");
@@ -261,8 +332,14 @@ test("without calls the pages say so; without an answer they say that", async (t
 test("texts of upstreams in the list are texts", async (t) => {
   const { machineId, apiKey, api } = await used();
   b.upstream.script = () => ({ status: 503, body: JSON.stringify({ error: { message: canary, code: canary } }) });
-  t.after(() => { b.upstream.script = null; });
-  const res = await b.gateway.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify({ model: `up/${canary.slice(0, 40)}`, input: "x" }) });
+  t.after(() => {
+    b.upstream.script = null;
+  });
+  const res = await b.gateway.fetch("/v1/embeddings", {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: `up/${canary.slice(0, 40)}`, input: "x" }),
+  });
   assert.ok(res.status >= 400);
   await recorded(api, 7);
   const p = await page(t, machineId, "Requests");

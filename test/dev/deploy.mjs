@@ -22,7 +22,9 @@ async function missing() {
 let child = null;
 
 function deploy(args) {
-  return new Promise((resolve) => { child = wrangler(["deploy", ...args]).on("close", (code) => resolve(code ?? 1)); });
+  return new Promise((resolve) => {
+    child = wrangler(["deploy", ...args]).on("close", (code) => resolve(code ?? 1));
+  });
 }
 
 if (process.env.DRY_RUN === "1") {
@@ -30,9 +32,12 @@ if (process.env.DRY_RUN === "1") {
   process.exit(await deploy(["--dry-run"]));
 }
 
-const values = random(await missing()), args = [], dir = join(root, ".weir");
+const values = random(await missing()),
+  args = [],
+  dir = join(root, ".weir");
 // What an earlier run left behind that was killed.
-if (existsSync(dir)) for (const name of readdirSync(dir)) if (/^secrets-\d+\.json$/.test(name)) rmSync(join(dir, name), { force: true });
+if (existsSync(dir))
+  for (const name of readdirSync(dir)) if (/^secrets-\d+\.json$/.test(name)) rmSync(join(dir, name), { force: true });
 const file = join(dir, `secrets-${process.pid}.json`);
 if (Object.keys(values).length) {
   mkdirSync(dir, { recursive: true });
@@ -40,7 +45,11 @@ if (Object.keys(values).length) {
   args.push("--secrets-file", file);
 }
 // A signal ends wrangler, whose end is waited for below.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => { rmSync(file, { force: true }); child?.kill(signal); });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  process.on(signal, () => {
+    rmSync(file, { force: true });
+    child?.kill(signal);
+  });
 process.on("exit", () => rmSync(file, { force: true }));
 let code = 1;
 try {

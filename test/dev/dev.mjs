@@ -25,30 +25,44 @@ function writePrivate(file, value) {
 function vars() {
   const file = join(root, ".dev.vars");
   let text = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const have = () => Object.fromEntries([...text.matchAll(/^([A-Z_]+)\s*=\s*"?(.*?)"?\s*$/gm)].map((m) => [m[1], m[2]]));
+  const have = () =>
+    Object.fromEntries([...text.matchAll(/^([A-Z_]+)\s*=\s*"?(.*?)"?\s*$/gm)].map((m) => [m[1], m[2]]));
   const lacking = { ...random(names), ALLOW_PRIVATE_UPSTREAMS: "true" };
   for (const name of Object.keys(have())) delete lacking[name];
   if (Object.keys(lacking).length) {
     if (text && !text.endsWith("\n")) text += "\n";
-    text += Object.entries(lacking).map(([k, v]) => `${k}=${v}\n`).join("");
+    text += Object.entries(lacking)
+      .map(([k, v]) => `${k}=${v}\n`)
+      .join("");
     writePrivate(file, text);
   }
   return have();
 }
 
 async function call(token, method, path, body) {
-  const res = await fetch(baseUrl + path, { method, headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify(body) });
+  const res = await fetch(baseUrl + path, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
   if (!res.ok) throw new Error(`${method} ${path} answered ${res.status}: ${await res.text()}`);
   return res.status === 204 ? null : res.json();
 }
 
 // connections are those of the demo machine: models, and a search service.
-const connections = (upstream) => [{
-  provider: "openai-compatible-de300000", name: "test upstream", apiKey: "demo-upstream-key",
-  providerSpecificData: { baseUrl: `${upstream.url}/v1`, prefix: "demo" },
-}, {
-  provider: "searxng", name: "test search", providerSpecificData: { baseUrl: upstream.url },
-}];
+const connections = (upstream) => [
+  {
+    provider: "openai-compatible-de300000",
+    name: "test upstream",
+    apiKey: "demo-upstream-key",
+    providerSpecificData: { baseUrl: `${upstream.url}/v1`, prefix: "demo" },
+  },
+  {
+    provider: "searxng",
+    name: "test search",
+    providerSpecificData: { baseUrl: upstream.url },
+  },
+];
 
 // demoMachine gives the demo machine of this state: the one made before, with
 // its connections led to where the upstream listens now, or a new one.
@@ -56,11 +70,13 @@ async function demoMachine(token, upstream, known) {
   const file = join(state, "demo.json");
   if (known) {
     if (known.upstreamPort === upstream.port) return known;
-    for (const [i, c] of connections(upstream).entries()) await call(token, "PUT", `/${known.machineId}/api/providers/${known.connectionIds[i]}`, c);
+    for (const [i, c] of connections(upstream).entries())
+      await call(token, "PUT", `/${known.machineId}/api/providers/${known.connectionIds[i]}`, c);
   } else {
     const { machineId, apiKey } = await call(token, "POST", "/api/machines", { name: "demo" });
     const connectionIds = [];
-    for (const c of connections(upstream)) connectionIds.push((await call(token, "POST", `/${machineId}/api/providers`, c)).id);
+    for (const c of connections(upstream))
+      connectionIds.push((await call(token, "POST", `/${machineId}/api/providers`, c)).id);
     known = { machineId, apiKey, connectionIds };
   }
   known = { ...known, upstreamPort: upstream.port };
@@ -86,7 +102,10 @@ chmodSync(state, 0o700);
 // authentication.
 process.env.X_LOCAL_EXPLORER = "false";
 const { ADMIN_TOKEN } = vars();
-const child = wrangler(["dev", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false"], { stdio: ["ignore", "inherit", "inherit"] });
+const child = wrangler(
+  ["dev", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false"],
+  { stdio: ["ignore", "inherit", "inherit"] },
+);
 let upstream = null;
 
 // stop ends both; a signal that reached the whole group finds them ending.
@@ -95,7 +114,12 @@ async function stop(code) {
   await upstream?.close();
   process.exit(code);
 }
-for (const [signal, code] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]]) process.on(signal, () => stop(code));
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+])
+  process.on(signal, () => stop(code));
 child.on("exit", (code) => stop(code ?? 1));
 
 // healthy waits for the gateway.
@@ -105,7 +129,9 @@ async function healthy() {
       const res = await fetch(baseUrl + "/health");
       await res.arrayBuffer();
       if (res.ok) return;
-    } catch { /* not up yet */ }
+    } catch {
+      /* not up yet */
+    }
     await new Promise((r) => setTimeout(r, 200));
   }
   throw new Error(`${baseUrl}/health did not answer in 60 s`);
@@ -117,7 +143,8 @@ try {
   const about = { adminToken: ADMIN_TOKEN, machineId: null, apiKey: null, baseUrl };
   if (demo) {
     const file = join(state, "demo.json");
-    const kept = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null, known = kept?.connectionIds ? kept : null;
+    const kept = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : null,
+      known = kept?.connectionIds ? kept : null;
     upstream = await upstreamAt(known?.upstreamPort);
     const { machineId, apiKey } = await demoMachine(ADMIN_TOKEN, upstream, known);
     Object.assign(about, { machineId, apiKey });
@@ -128,7 +155,9 @@ try {
     const body = `-H 'Content-Type: application/json' -d '{"model":"demo/test-embed","input":"hello"}'`;
     console.log("The demo machine's provider is a test upstream on this machine. Try:\n");
     console.log(`curl -s ${baseUrl}/v1/embeddings -H 'Authorization: Bearer ${about.apiKey}' ${body}\n`);
-    console.log(`curl -s ${baseUrl}/${about.machineId}/v1/embeddings -H 'Authorization: Bearer ${about.apiKey}' ${body}\n`);
+    console.log(
+      `curl -s ${baseUrl}/${about.machineId}/v1/embeddings -H 'Authorization: Bearer ${about.apiKey}' ${body}\n`,
+    );
   }
   console.log("Ctrl-C stops it.");
 } catch (e) {

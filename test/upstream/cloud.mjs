@@ -12,17 +12,29 @@ import { createServer } from "node:http";
 export async function start(answer) {
   const up = { seen: [], answer, fault: null };
   const server = createServer(async (req, res) => {
-    const got = { method: req.method, host: req.headers["x-vendor-host"] ?? req.headers.host, path: req.url, headers: { ...req.headers } };
+    const got = {
+      method: req.method,
+      host: req.headers["x-vendor-host"] ?? req.headers.host,
+      path: req.url,
+      headers: { ...req.headers },
+    };
     delete got.headers["x-vendor-host"];
     up.seen.push(got);
     try {
       const parts = [];
       for await (const part of req) parts.push(part);
       got.body = Buffer.concat(parts);
-      try { got.json = JSON.parse(got.body); } catch { /* no JSON */ }
+      try {
+        got.json = JSON.parse(got.body);
+      } catch {
+        /* no JSON */
+      }
       const reply = await up.answer(got);
       const fault = up.fault?.(got, reply) ?? {};
-      if (fault.status) return void res.writeHead(fault.status, fault.headers ?? { "content-type": "application/json" }).end(fault.body ?? "{}");
+      if (fault.status)
+        return void res
+          .writeHead(fault.status, fault.headers ?? { "content-type": "application/json" })
+          .end(fault.body ?? "{}");
       res.writeHead(reply.status ?? 200, reply.headers);
       if (!reply.frames) return void res.end(reply.body);
       let n = 0;
@@ -47,7 +59,14 @@ export async function start(answer) {
   server.keepAliveTimeout = 60_000;
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   up.url = `http://127.0.0.1:${server.address().port}`;
-  up.clear = () => { up.seen.length = 0; up.fault = null; };
-  up.close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  up.clear = () => {
+    up.seen.length = 0;
+    up.fault = null;
+  };
+  up.close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   return up;
 }

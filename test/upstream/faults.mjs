@@ -39,7 +39,10 @@ export function parseFault(spec) {
 // faultOf finds the spec of a request and takes it out of the path and the model.
 export function faultOf(path, headers, json) {
   const specs = [];
-  path = path.replace(/\/(!|%21)([^/?]*)/gi, (_, mark, spec) => { specs.push(spec.replaceAll("%21", "!")); return ""; });
+  path = path.replace(/\/(!|%21)([^/?]*)/gi, (_, mark, spec) => {
+    specs.push(spec.replaceAll("%21", "!"));
+    return "";
+  });
   if (headers["x-fault"]) specs.push(headers["x-fault"]);
   let model = json?.model;
   if (typeof model === "string" && model.includes("!")) {
@@ -61,12 +64,16 @@ export const bodies = {
 // raw are answers that break HTTP itself, written to the socket as they are. One
 // that is whole says that the connection closes, or the next call is lost on it.
 export const raw = {
-  "short-length": "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{\"object\":\"list\"",
-  "truncated-chunk": "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n40\r\n{\"object\":",
+  "short-length": 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"object":"list"',
+  "truncated-chunk":
+    'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n40\r\n{"object":',
   "no-last-chunk": "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n",
-  "bad-chunk": "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
-  "two-lengths": "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}",
-  "status-999": "HTTP/1.1 999 Odd\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+  "bad-chunk":
+    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+  "two-lengths":
+    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+  "status-999":
+    "HTTP/1.1 999 Odd\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
   garbage: "\x00\x01\x02 this is not HTTP\r\n\r\n",
   "early-hints": "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n",
 };

@@ -19,31 +19,81 @@ const fresh = (kind) => `${kind}-canary-${randomBytes(18).toString("base64url")}
 // and cuts the connection, "reset" only cuts it, "stall" never answers, "html", a status as a number,
 // {status, json, header}, {slow: ms, then}, or {until: promise, then}), `issue()`, `expire()`, `accepts(field)`,
 // `approve(url)`, `secrets` (all that must never be seen) and `close()`.
-export async function start({ clientId = "weir-at-idp", clientSecret = "client-secret-canary-0123456789", basic = false, life = 3600, issuer = "" } = {}) {
-  const idp = { calls: [], deviceCalls: [], revocations: 0, faults: [], deviceFaults: [], life, interval: 1, secrets: new Set(clientSecret ? [clientSecret] : []), clientId, clientSecret, pollGaps: [] };
-  const access = new Map(), refresh = new Map(), codes = new Map(), devices = new Map();
-  const remember = (s) => { idp.secrets.add(s); return s; };
+export async function start({
+  clientId = "weir-at-idp",
+  clientSecret = "client-secret-canary-0123456789",
+  basic = false,
+  life = 3600,
+  issuer = "",
+} = {}) {
+  const idp = {
+    calls: [],
+    deviceCalls: [],
+    revocations: 0,
+    faults: [],
+    deviceFaults: [],
+    life,
+    interval: 1,
+    secrets: new Set(clientSecret ? [clientSecret] : []),
+    clientId,
+    clientSecret,
+    pollGaps: [],
+  };
+  const access = new Map(),
+    refresh = new Map(),
+    codes = new Map(),
+    devices = new Map();
+  const remember = (s) => {
+    idp.secrets.add(s);
+    return s;
+  };
 
   // issue makes the tokens of a grant.
   idp.issue = (grant = { live: true }) => {
     for (const t of access.values()) if (t.grant === grant) t.live = false;
-    const tokens = { access_token: remember(fresh("access")), refresh_token: remember(fresh("refresh")), token_type: "Bearer", expires_in: idp.life };
+    const tokens = {
+      access_token: remember(fresh("access")),
+      refresh_token: remember(fresh("refresh")),
+      token_type: "Bearer",
+      expires_in: idp.life,
+    };
     access.set(tokens.access_token, { grant, live: true });
     refresh.set(tokens.refresh_token, { grant, used: false });
     return tokens;
   };
   // expire ends every access token there is.
-  idp.expire = () => { for (const t of access.values()) t.live = false; };
+  idp.expire = () => {
+    for (const t of access.values()) t.live = false;
+  };
   // accepts judges the authorization field of a call to the provider's API.
-  idp.accepts = (field = "") => { const t = access.get(field.replace(/^Bearer /, "")); return !!t && t.live && t.grant.live; };
-  const revoke = (grant) => { grant.live = false; idp.revocations++; };
+  idp.accepts = (field = "") => {
+    const t = access.get(field.replace(/^Bearer /, ""));
+    return !!t && t.live && t.grant.live;
+  };
+  const revoke = (grant) => {
+    grant.live = false;
+    idp.revocations++;
+  };
 
   // approve is the user at the address where an authorization begins: it
   // checks what is asked for and gives the query of the callback.
   idp.approve = (address, { deny = "", ...more } = {}) => {
-    const url = new URL(address), q = Object.fromEntries(url.searchParams);
-    const problem = url.origin !== idp.url || url.pathname !== "/authorize" ? "address" : q.response_type !== "code" ? "response_type" : q.client_id !== clientId ? "client_id"
-      : q.code_challenge_method !== "S256" || !/^[\w-]{43}$/.test(q.code_challenge ?? "") ? "code_challenge" : !q.redirect_uri ? "redirect_uri" : !(q.state?.length > 40) ? "state" : "";
+    const url = new URL(address),
+      q = Object.fromEntries(url.searchParams);
+    const problem =
+      url.origin !== idp.url || url.pathname !== "/authorize"
+        ? "address"
+        : q.response_type !== "code"
+          ? "response_type"
+          : q.client_id !== clientId
+            ? "client_id"
+            : q.code_challenge_method !== "S256" || !/^[\w-]{43}$/.test(q.code_challenge ?? "")
+              ? "code_challenge"
+              : !q.redirect_uri
+                ? "redirect_uri"
+                : !(q.state?.length > 40)
+                  ? "state"
+                  : "";
     if (problem) throw new Error(`bad authorization request: ${problem} in ${address}`);
     const back = new URLSearchParams({ state: q.state, ...(issuer ? { iss: issuer } : {}), ...more });
     if (deny) back.set("error", deny);
@@ -55,10 +105,18 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
     return back.toString();
   };
   // decide is the user at the device page: allow or deny.
-  idp.decide = (userCode, answer) => { for (const d of devices.values()) if (d.userCode === userCode) d.answer = answer; };
+  idp.decide = (userCode, answer) => {
+    for (const d of devices.values()) if (d.userCode === userCode) d.answer = answer;
+  };
 
   function admitted(req, form) {
-    if (basic) return req.headers.authorization === "Basic " + Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString("base64") && !form.client_secret;
+    if (basic)
+      return (
+        req.headers.authorization ===
+          "Basic " +
+            Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString("base64") &&
+        !form.client_secret
+      );
     return form.client_id === clientId && (clientSecret ? form.client_secret === clientSecret : !form.client_secret);
   }
 
@@ -67,28 +125,55 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
       case "refresh_token": {
         const t = refresh.get(form.refresh_token);
         if (!t || !t.grant.live) return { error: "invalid_grant" };
-        if (t.used) { revoke(t.grant); return { error: "invalid_grant" }; }
+        if (t.used) {
+          revoke(t.grant);
+          return { error: "invalid_grant" };
+        }
         t.used = true;
         return idp.issue(t.grant);
       }
       case "authorization_code": {
         const c = codes.get(form.code);
-        if (c?.used) { revoke(c.grant); return { error: "invalid_grant" }; }
-        const proof = createHash("sha256").update(form.code_verifier ?? "").digest("base64url");
-        if (!c || c.challenge !== proof || c.redirectUri !== form.redirect_uri || !/^[\w.~-]{43,128}$/.test(form.code_verifier)) return { error: "invalid_grant" };
+        if (c?.used) {
+          revoke(c.grant);
+          return { error: "invalid_grant" };
+        }
+        const proof = createHash("sha256")
+          .update(form.code_verifier ?? "")
+          .digest("base64url");
+        if (
+          !c ||
+          c.challenge !== proof ||
+          c.redirectUri !== form.redirect_uri ||
+          !/^[\w.~-]{43,128}$/.test(form.code_verifier)
+        )
+          return { error: "invalid_grant" };
         remember(form.code_verifier);
         c.used = true;
         return idp.issue(c.grant);
       }
       case "urn:ietf:params:oauth:grant-type:device_code": {
-        const d = devices.get(form.device_code), now = Date.now();
-        if (!d || (d.challenge && d.challenge !== createHash("sha256").update(form.code_verifier ?? "").digest("base64url"))) return { error: "invalid_grant" };
+        const d = devices.get(form.device_code),
+          now = Date.now();
+        if (
+          !d ||
+          (d.challenge &&
+            d.challenge !==
+              createHash("sha256")
+                .update(form.code_verifier ?? "")
+                .digest("base64url"))
+        )
+          return { error: "invalid_grant" };
         if (form.code_verifier) remember(form.code_verifier);
         const early = now - d.at < d.interval * 1000 - 20;
         idp.pollGaps.push(now - d.at);
         d.at = now;
         if (d.answer === "expire" || now > d.ends) return { error: "expired_token" };
-        if (early) { d.interval += 5; idp.early = (idp.early ?? 0) + 1; return { error: "slow_down" }; }
+        if (early) {
+          d.interval += 5;
+          idp.early = (idp.early ?? 0) + 1;
+          return { error: "slow_down" };
+        }
         if (d.answer === "deny") return { error: "access_denied" };
         if (d.answer !== "allow") return { error: d.answer ?? "authorization_pending" };
         if (d.used) return { error: "invalid_grant" };
@@ -99,19 +184,29 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
     return { error: "unsupported_grant_type" };
   }
 
-  const send = (res, status, json, header = {}) => res.writeHead(status, { "content-type": "application/json", ...header }).end(typeof json === "string" ? json : JSON.stringify(json));
+  const send = (res, status, json, header = {}) =>
+    res
+      .writeHead(status, { "content-type": "application/json", ...header })
+      .end(typeof json === "string" ? json : JSON.stringify(json));
 
   const server = createServer(async (req, res) => {
     res.on("error", () => {});
     let body = "";
     for await (const part of req) body += part;
-    const form = Object.fromEntries(new URLSearchParams(body)), path = new URL(req.url, idp.url).pathname;
+    const form = Object.fromEntries(new URLSearchParams(body)),
+      path = new URL(req.url, idp.url).pathname;
     if (req.method !== "POST" || (path !== "/token" && path !== "/device")) return void send(res, 404, {});
     const calls = path === "/token" ? idp.calls : idp.deviceCalls;
     calls.push(form);
     let fault = (path === "/token" ? idp.faults : idp.deviceFaults).shift();
-    if (fault?.slow) { await wait(fault.slow); fault = fault.then; }
-    if (fault?.until) { await fault.until; fault = fault.then; }
+    if (fault?.slow) {
+      await wait(fault.slow);
+      fault = fault.then;
+    }
+    if (fault?.until) {
+      await fault.until;
+      fault = fault.then;
+    }
     if (fault === "stall") return; // until the caller gives up
     if (fault === "reset") return void res.socket.resetAndDestroy();
     if (fault === "html") return void res.writeHead(200, { "content-type": "text/html" }).end("<p>signed out");
@@ -119,9 +214,22 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
     if (fault?.status) return void send(res, fault.status, fault.json ?? {}, fault.header);
     if (!admitted(req, form)) return void send(res, 401, { error: "invalid_client" });
     if (path === "/device") {
-      const code = remember(fresh("device")), userCode = randomBytes(4).toString("hex").toUpperCase();
-      devices.set(code, { userCode, challenge: form.code_challenge_method === "S256" ? form.code_challenge : undefined, at: Date.now(), interval: idp.interval, ends: Date.now() + 60_000 });
-      return void send(res, 200, { device_code: code, user_code: userCode, verification_uri: "https://id.example.com/device", expires_in: 60, interval: idp.interval });
+      const code = remember(fresh("device")),
+        userCode = randomBytes(4).toString("hex").toUpperCase();
+      devices.set(code, {
+        userCode,
+        challenge: form.code_challenge_method === "S256" ? form.code_challenge : undefined,
+        at: Date.now(),
+        interval: idp.interval,
+        ends: Date.now() + 60_000,
+      });
+      return void send(res, 200, {
+        device_code: code,
+        user_code: userCode,
+        verification_uri: "https://id.example.com/device",
+        expires_in: 60,
+        interval: idp.interval,
+      });
     }
     const answer = grantFor(form);
     if (fault === "lost") return void res.socket.resetAndDestroy();
@@ -130,6 +238,10 @@ export async function start({ clientId = "weir-at-idp", clientSecret = "client-s
   server.keepAliveTimeout = 60_000;
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   idp.url = `http://127.0.0.1:${server.address().port}`;
-  idp.close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  idp.close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   return idp;
 }

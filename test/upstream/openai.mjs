@@ -8,7 +8,9 @@ export function vector(input, dimensions = 8) {
   let s = createHash("sha256").update(text).digest().readUInt32LE(0) || 1;
   const v = new Float32Array(dimensions);
   for (let i = 0; i < dimensions; i++) {
-    s ^= s << 13; s ^= s >>> 17; s ^= s << 5;
+    s ^= s << 13;
+    s ^= s >>> 17;
+    s ^= s << 5;
     v[i] = (s >> 0) / 2 ** 31;
   }
   return v;
@@ -25,7 +27,8 @@ export function inputs(input) {
 export const countTokens = (x) => (typeof x === "string" ? Math.ceil(x.length / 4) : Array.isArray(x) ? x.length : 0);
 
 export function embeddings(body, model, fault) {
-  const items = inputs(body.input), wide = body.dimensions ?? 8;
+  const items = inputs(body.input),
+    wide = body.dimensions ?? 8;
   const asBase64 = body.encoding_format === "base64" && !fault.floats;
   let data = items.map((x, index) => {
     const v = vector(x, wide);
@@ -55,23 +58,60 @@ export function pieces(text, fault) {
 }
 
 const created = 1700000000;
-const idOf = (body) => "chatcmpl-" + createHash("sha256").update(JSON.stringify(body.messages ?? body.input ?? "")).digest("hex").slice(0, 16);
+const idOf = (body) =>
+  "chatcmpl-" +
+  createHash("sha256")
+    .update(JSON.stringify(body.messages ?? body.input ?? ""))
+    .digest("hex")
+    .slice(0, 16);
 
 export function chat(body, model, fault) {
-  const text = lastText(body.messages), answer = pieces(text, fault);
-  const usage = { prompt_tokens: countTokens(text), completion_tokens: answer.length, total_tokens: countTokens(text) + answer.length };
+  const text = lastText(body.messages),
+    answer = pieces(text, fault);
+  const usage = {
+    prompt_tokens: countTokens(text),
+    completion_tokens: answer.length,
+    total_tokens: countTokens(text) + answer.length,
+  };
   const base = { id: idOf(body), created, model };
   if (!body.stream) {
-    return { json: { ...base, object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: answer.join(""), refusal: null }, finish_reason: "stop", logprobs: null }], usage } };
+    return {
+      json: {
+        ...base,
+        object: "chat.completion",
+        choices: [
+          {
+            index: 0,
+            message: { role: "assistant", content: answer.join(""), refusal: null },
+            finish_reason: "stop",
+            logprobs: null,
+          },
+        ],
+        usage,
+      },
+    };
   }
   const withUsage = body.stream_options?.include_usage;
-  const chunk = (delta, finish = null, more = {}) => `data: ${JSON.stringify({ ...base, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }], ...(withUsage ? { usage: null } : {}), ...more })}\n\n`;
-  const events = [chunk({ role: "assistant", content: "" }), ...answer.map((content) => chunk({ content })), chunk({}, "stop")];
-  if (withUsage) events.push(`data: ${JSON.stringify({ ...base, object: "chat.completion.chunk", choices: [], usage })}\n\n`);
+  const chunk = (delta, finish = null, more = {}) =>
+    `data: ${JSON.stringify({ ...base, object: "chat.completion.chunk", choices: [{ index: 0, delta, finish_reason: finish }], ...(withUsage ? { usage: null } : {}), ...more })}\n\n`;
+  const events = [
+    chunk({ role: "assistant", content: "" }),
+    ...answer.map((content) => chunk({ content })),
+    chunk({}, "stop"),
+  ];
+  if (withUsage)
+    events.push(`data: ${JSON.stringify({ ...base, object: "chat.completion.chunk", choices: [], usage })}\n\n`);
   return { events, terminator: "data: [DONE]\n\n" };
 }
 
-export const modelIds = ["test-embed", "test-embed-large", "test-chat", "test-image", "test-tts", "vendor/nested-model"];
+export const modelIds = [
+  "test-embed",
+  "test-embed-large",
+  "test-chat",
+  "test-image",
+  "test-tts",
+  "vendor/nested-model",
+];
 
 export function models() {
   return { object: "list", data: modelIds.map((id) => ({ id, object: "model", created, owned_by: "test" })) };

@@ -35,7 +35,11 @@ export async function start({ auth = null, to }) {
 
   function serve(socket, head) {
     const [line, ...fields] = head.split("\r\n");
-    const field = (name) => fields.find((f) => f.toLowerCase().startsWith(name + ":"))?.slice(name.length + 1).trim();
+    const field = (name) =>
+      fields
+        .find((f) => f.toLowerCase().startsWith(name + ":"))
+        ?.slice(name.length + 1)
+        .trim();
     const target = /^CONNECT (\S+) HTTP\/1\.1$/.exec(line)?.[1];
     const got = { target, authorization: field("proxy-authorization"), head, status: 200 };
     proxy.seen.push(got);
@@ -48,7 +52,9 @@ export async function start({ auth = null, to }) {
     if (fault.garbage) return void socket.end("220 mail.example.com ESMTP\r\n");
     if (got.status !== 200) {
       const more = got.status === 407 ? 'proxy-authenticate: Basic realm="test"\r\n' : "";
-      return void socket.end(`HTTP/1.1 ${got.status} No\r\n${more}content-type: text/html\r\ncontent-length: 6\r\n\r\n<html>`);
+      return void socket.end(
+        `HTTP/1.1 ${got.status} No\r\n${more}content-type: text/html\r\ncontent-length: 6\r\n\r\n<html>`,
+      );
     }
     const other = connect(fault.swap ?? to, "127.0.0.1", () => {
       proxy.open++;
@@ -65,13 +71,20 @@ export async function start({ auth = null, to }) {
       });
     });
     other.on("error", () => socket.destroy());
-    other.on("close", () => { proxy.open--; socket.end(); });
+    other.on("close", () => {
+      proxy.open--;
+      socket.end();
+    });
     socket.on("close", () => other.destroy());
   }
 
   await new Promise((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   proxy.port = server.address().port;
   proxy.url = `http://127.0.0.1:${proxy.port}`;
-  proxy.close = () => new Promise((resolve) => { server.close(resolve); for (const s of sockets) s.destroy(); });
+  proxy.close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      for (const s of sockets) s.destroy();
+    });
   return proxy;
 }

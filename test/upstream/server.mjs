@@ -15,14 +15,21 @@ import { bodies, faultOf, raw } from "./faults.mjs";
 import * as openai from "./openai.mjs";
 import * as vendors from "./vendors.mjs";
 
-const hosts = { "api.anthropic.com": "anthropic", "generativelanguage.googleapis.com": "gemini", "api.cohere.com": "cohere", "api.voyageai.com": "voyage", "api.jina.ai": "jina" };
+const hosts = {
+  "api.anthropic.com": "anthropic",
+  "generativelanguage.googleapis.com": "gemini",
+  "api.cohere.com": "cohere",
+  "api.voyageai.com": "voyage",
+  "api.jina.ai": "jina",
+};
 const keptBytes = 4 << 20; // of a request's body; of a longer one only its digest stays
 const wait = (ms) => new Promise((r) => setTimeout(r, ms));
 
 // answerOf gives {status, json} or {events, terminator} for a request.
 function answerOf(vendor, method, path, query, body, model, fault) {
   const ends = (s) => path.endsWith(s);
-  if (ends("/events")) return { events: openai.pieces(query, fault).map((t) => `data: ${t}\n\n`), terminator: "data: [DONE]\n\n" };
+  if (ends("/events"))
+    return { events: openai.pieces(query, fault).map((t) => `data: ${t}\n\n`), terminator: "data: [DONE]\n\n" };
   if (vendor === "anthropic" || ends("/messages") || ends("/messages/count_tokens")) {
     if (ends("/messages/count_tokens")) return { json: anthropic.tokens(body) };
     if (ends("/messages")) return anthropic.messages(body, model, fault);
@@ -40,7 +47,8 @@ function answerOf(vendor, method, path, query, body, model, fault) {
 
 // room waits until a response takes more, or has been closed.
 async function room(res) {
-  const ctl = new AbortController(), { signal } = ctl;
+  const ctl = new AbortController(),
+    { signal } = ctl;
   await Promise.race([once(res, "drain", { signal }), once(res, "close", { signal })]).catch(() => {});
   ctl.abort();
 }
@@ -60,11 +68,24 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
   const server = createServer(async (req, res) => {
     up.open++;
     up.total++;
-    res.on("close", () => { up.open--; });
+    res.on("close", () => {
+      up.open--;
+    });
     res.on("error", () => {});
-    const got = { method: req.method, host: req.headers["x-vendor-host"] ?? req.headers.host, path: req.url, headers: req.headers, rawHeaders: req.rawHeaders, at: performance.now(), aborted: false };
+    const got = {
+      method: req.method,
+      host: req.headers["x-vendor-host"] ?? req.headers.host,
+      path: req.url,
+      headers: req.headers,
+      rawHeaders: req.rawHeaders,
+      at: performance.now(),
+      aborted: false,
+    };
     if (keep) up.seen.push(got);
-    res.on("close", () => { got.aborted = !res.writableFinished; got.ended = performance.now(); });
+    res.on("close", () => {
+      got.aborted = !res.writableFinished;
+      got.ended = performance.now();
+    });
     try {
       await readBody(req, got);
       await serve(req, res, got);
@@ -77,7 +98,8 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
   server.on("clientError", (_, socket) => socket.destroy());
 
   async function readBody(req, got) {
-    const hash = createHash("sha256"), parts = [];
+    const hash = createHash("sha256"),
+      parts = [];
     got.bytes = 0;
     for await (const part of req) {
       hash.update(part);
@@ -87,7 +109,11 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
     got.digest = hash.digest("hex");
     got.body = got.bytes <= keptBytes ? Buffer.concat(parts) : null;
     if (got.body?.length && (req.headers["content-type"] ?? "").includes("json")) {
-      try { got.json = JSON.parse(got.body); } catch { got.json = undefined; }
+      try {
+        got.json = JSON.parse(got.body);
+      } catch {
+        got.json = undefined;
+      }
     }
   }
 
@@ -97,7 +123,11 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
       res.writeHead(scripted.status ?? 200, scripted.headers ?? { "content-type": "application/json" });
       return void res.end(scripted.body ?? "{}");
     }
-    const found = faultOf(new URL(req.url, "http://upstream").pathname, { ...req.headers, ...(scripted ? { "x-fault": scripted } : {}) }, got.json);
+    const found = faultOf(
+      new URL(req.url, "http://upstream").pathname,
+      { ...req.headers, ...(scripted ? { "x-fault": scripted } : {}) },
+      got.json,
+    );
     let { fault } = found;
     if (fault.times !== undefined) {
       const key = fault.spec + "\n" + (req.headers.authorization ?? req.headers["x-api-key"] ?? "");
@@ -119,18 +149,31 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
     for (const [name, value] of fault.header) res.appendHeader(name, value);
     if (fault.redirect) return void res.writeHead(302, { location: fault.redirect }).end();
     if (path.endsWith("/echo")) {
-      return void res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ method: req.method, headers: req.headers, bytes: got.bytes, digest: got.digest }));
+      return void res
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ method: req.method, headers: req.headers, bytes: got.bytes, digest: got.digest }));
     }
     if (fault.size !== undefined) return sized(res, fault);
     if (fault.status >= 300) return failure(req, res, vendor, fault);
-    const reply = answerOf(vendor, req.method, path, decodeURIComponent(req.url.split("?")[1] ?? ""), got.json ?? {}, model, fault);
+    const reply = answerOf(
+      vendor,
+      req.method,
+      path,
+      decodeURIComponent(req.url.split("?")[1] ?? ""),
+      got.json ?? {},
+      model,
+      fault,
+    );
     if (!reply) return void send(res, 404, openai.error(404, `no such path: ${path}`), fault);
     if (reply.events) return stream(res, reply, fault);
     send(res, fault.status ?? reply.status ?? 200, reply.json, fault);
   }
 
   function failure(req, res, vendor, fault) {
-    const message = fault.body === "secret" ? `bad credential ${req.headers.authorization ?? req.headers["x-api-key"] ?? req.headers["x-goog-api-key"]}` : undefined;
+    const message =
+      fault.body === "secret"
+        ? `bad credential ${req.headers.authorization ?? req.headers["x-api-key"] ?? req.headers["x-goog-api-key"]}`
+        : undefined;
     send(res, fault.status, (errors[vendor] ?? openai.error)(fault.status, message), fault);
   }
 
@@ -153,7 +196,11 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
   }
 
   async function stream(res, { events, terminator }, fault) {
-    res.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", "x-request-id": "req-upstream" });
+    res.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      "x-request-id": "req-upstream",
+    });
     res.flushHeaders();
     for (let i = 0; i < events.length; i++) {
       if (fault["stall-after"] === i) return;
@@ -180,8 +227,16 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
   await new Promise((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
   up.port = server.address().port;
   up.url = `http://127.0.0.1:${up.port}`;
-  up.clear = () => { up.seen.length = 0; counts.clear(); up.script = null; };
-  up.close = () => new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
+  up.clear = () => {
+    up.seen.length = 0;
+    counts.clear();
+    up.script = null;
+  };
+  up.close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   return up;
 }
 

@@ -4,42 +4,113 @@ import { createPublicKey, generateKeyPairSync, randomBytes, verify } from "node:
 import { countTokens, vector } from "./openai.mjs";
 import { talk } from "./talk.mjs";
 
-const json = (body, status = 200) => ({ status, headers: { "content-type": "application/json; charset=UTF-8" }, body: JSON.stringify(body) });
-const names = { 400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED" };
-export const error = (status, message) => json({ error: { code: status, message, status: names[status] ?? "INTERNAL" } }, status);
+const json = (body, status = 200) => ({
+  status,
+  headers: { "content-type": "application/json; charset=UTF-8" },
+  body: JSON.stringify(body),
+});
+const names = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  429: "RESOURCE_EXHAUSTED",
+};
+export const error = (status, message) =>
+  json({ error: { code: status, message, status: names[status] ?? "INTERNAL" } }, status);
 const halves = (s) => [s.slice(0, s.length >> 1), s.slice(s.length >> 1)];
-const sse = (list) => ({ status: 200, headers: { "content-type": "text/event-stream" }, frames: list.map((x) => Buffer.from(`data: ${JSON.stringify(x)}\r\n\r\n`)) });
-const usageMetadata = { promptTokenCount: 11, cachedContentTokenCount: 3, candidatesTokenCount: 5, thoughtsTokenCount: 2, totalTokenCount: 18 };
+const sse = (list) => ({
+  status: 200,
+  headers: { "content-type": "text/event-stream" },
+  frames: list.map((x) => Buffer.from(`data: ${JSON.stringify(x)}\r\n\r\n`)),
+});
+const usageMetadata = {
+  promptTokenCount: 11,
+  cachedContentTokenCount: 3,
+  candidatesTokenCount: 5,
+  thoughtsTokenCount: 2,
+  totalTokenCount: 18,
+};
 
 // serviceAccount makes a key file, and the public key that checks it.
 export function serviceAccount(project) {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048, publicKeyEncoding: { type: "spki", format: "pem" }, privateKeyEncoding: { type: "pkcs8", format: "pem" } });
-  const email = `weir@${project}.iam.gserviceaccount.com`, kid = randomBytes(20).toString("hex");
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  });
+  const email = `weir@${project}.iam.gserviceaccount.com`,
+    kid = randomBytes(20).toString("hex");
   const file = {
-    type: "service_account", project_id: project, private_key_id: kid, private_key: privateKey, client_email: email, client_id: "123456789012345678901",
-    auth_uri: "https://accounts.google.com/o/oauth2/auth", token_uri: "https://evil.example.com/token", universe_domain: "googleapis.com",
+    type: "service_account",
+    project_id: project,
+    private_key_id: kid,
+    private_key: privateKey,
+    client_email: email,
+    client_id: "123456789012345678901",
+    auth_uri: "https://accounts.google.com/o/oauth2/auth",
+    token_uri: "https://evil.example.com/token",
+    universe_domain: "googleapis.com",
   };
   return { file, email, kid, publicKey, project };
 }
 
 function gemini(got, model, method) {
-  const b = got.json, last = b.contents?.at(-1);
-  const extra = Object.keys(b).find((k) => !["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent", "labels"].includes(k));
+  const b = got.json,
+    last = b.contents?.at(-1);
+  const extra = Object.keys(b).find(
+    (k) =>
+      ![
+        "contents",
+        "systemInstruction",
+        "tools",
+        "toolConfig",
+        "generationConfig",
+        "safetySettings",
+        "cachedContent",
+        "labels",
+      ].includes(k),
+  );
   if (extra) return error(400, `Invalid JSON payload received. Unknown name "${extra}": Cannot find field.`);
   if (!last?.parts?.length) return error(400, "contents is not specified");
-  const text = last.parts.map((p) => p.text ?? "").join(""), result = last.parts.find((p) => p.functionResponse)?.functionResponse;
-  const tool = b.tools?.flatMap((t) => t.functionDeclarations ?? [])[0], image = last.parts.find((p) => p.inlineData)?.inlineData;
-  const say = result ? `It is ${result.response.output}` : image ? `I see ${Buffer.from(image.data, "base64").length} bytes of ${image.mimeType}` : `You said: ${text}`;
-  const call = tool && !result ? [{ functionCall: { name: tool.name, args: { city: "Paris" } }, thoughtSignature: "c2lnbmF0dXJl" }] : null;
+  const text = last.parts.map((p) => p.text ?? "").join(""),
+    result = last.parts.find((p) => p.functionResponse)?.functionResponse;
+  const tool = b.tools?.flatMap((t) => t.functionDeclarations ?? [])[0],
+    image = last.parts.find((p) => p.inlineData)?.inlineData;
+  const say = result
+    ? `It is ${result.response.output}`
+    : image
+      ? `I see ${Buffer.from(image.data, "base64").length} bytes of ${image.mimeType}`
+      : `You said: ${text}`;
+  const call =
+    tool && !result
+      ? [{ functionCall: { name: tool.name, args: { city: "Paris" } }, thoughtSignature: "c2lnbmF0dXJl" }]
+      : null;
   const think = b.generationConfig?.thinkingConfig?.includeThoughts ? [{ text: "Let me see.", thought: true }] : [];
-  const part = (parts, finishReason) => ({ candidates: [{ content: { role: "model", parts }, index: 0, ...(finishReason ? { finishReason } : {}) }], usageMetadata, modelVersion: model, responseId: "resp-vertex" });
+  const part = (parts, finishReason) => ({
+    candidates: [{ content: { role: "model", parts }, index: 0, ...(finishReason ? { finishReason } : {}) }],
+    usageMetadata,
+    modelVersion: model,
+    responseId: "resp-vertex",
+  });
   if (method === "generateContent") return json(part([...think, ...(call ?? [{ text: say }])], "STOP"));
-  return sse([...(think.length ? [part(think)] : []), ...(call ? [part(call, "STOP")] : [part([{ text: halves(say)[0] }]), part([{ text: halves(say)[1] }], "STOP")])]);
+  return sse([
+    ...(think.length ? [part(think)] : []),
+    ...(call ? [part(call, "STOP")] : [part([{ text: halves(say)[0] }]), part([{ text: halves(say)[1] }], "STOP")]),
+  ]);
 }
 
 function predict(b) {
-  if (!Array.isArray(b.instances) || b.instances.some((x) => typeof x.content !== "string")) return error(400, "instances");
-  return json({ predictions: b.instances.map((x) => ({ embeddings: { values: [...vector(x.content, b.parameters?.outputDimensionality)], statistics: { token_count: countTokens(x.content), truncated: false } } })) });
+  if (!Array.isArray(b.instances) || b.instances.some((x) => typeof x.content !== "string"))
+    return error(400, "instances");
+  return json({
+    predictions: b.instances.map((x) => ({
+      embeddings: {
+        values: [...vector(x.content, b.parameters?.outputDimensionality)],
+        statistics: { token_count: countTokens(x.content), truncated: false },
+      },
+    })),
+  });
 }
 
 // embedContent is how gemini-embedding-2 is asked: one text, no task.
@@ -47,7 +118,11 @@ function embedContent(b) {
   const extra = Object.keys(b).find((k) => !["content", "outputDimensionality"].includes(k));
   if (extra || b.content?.parts?.length !== 1) return error(400, `Unknown name "${extra}"`);
   const [{ text }] = b.content.parts;
-  return json({ embedding: { values: [...vector(text, b.outputDimensionality)] }, usageMetadata: { promptTokenCount: countTokens(text) }, truncated: false });
+  return json({
+    embedding: { values: [...vector(text, b.outputDimensionality)] },
+    usageMetadata: { promptTokenCount: countTokens(text) },
+    truncated: false,
+  });
 }
 
 const chat = talk();
@@ -69,22 +144,43 @@ function claude(got, stream) {
 //	apiKeys   good without a project; and with one, by name: {project: key}
 export function vertex({ accounts = [], apiKeys = [], projectKeys = {} }) {
   const google = { issued: [], refused: [], life: 3599, fail: null };
-  google.expire = () => { for (const t of google.issued) t.live = false; };
-  const deny = (why) => { google.refused.push(why); return json({ error: "invalid_grant", error_description: why }, 400); };
+  google.expire = () => {
+    for (const t of google.issued) t.live = false;
+  };
+  const deny = (why) => {
+    google.refused.push(why);
+    return json({ error: "invalid_grant", error_description: why }, 400);
+  };
 
   function token(got) {
     if (google.fail) return google.fail;
     const form = new URLSearchParams(got.body.toString());
-    if (got.method !== "POST" || !got.headers["content-type"]?.startsWith("application/x-www-form-urlencoded") || form.get("grant_type") !== "urn:ietf:params:oauth:grant-type:jwt-bearer") return deny("grant_type");
-    const [head, body, signature] = form.get("assertion").split("."), now = Date.now() / 1000;
-    const { alg, typ, kid } = JSON.parse(Buffer.from(head, "base64url")), claims = JSON.parse(Buffer.from(body, "base64url"));
+    if (
+      got.method !== "POST" ||
+      !got.headers["content-type"]?.startsWith("application/x-www-form-urlencoded") ||
+      form.get("grant_type") !== "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    )
+      return deny("grant_type");
+    const [head, body, signature] = form.get("assertion").split("."),
+      now = Date.now() / 1000;
+    const { alg, typ, kid } = JSON.parse(Buffer.from(head, "base64url")),
+      claims = JSON.parse(Buffer.from(body, "base64url"));
     const account = accounts.find((a) => a.email === claims.iss);
     if (!account) return deny("Invalid grant: account not found");
     if (alg !== "RS256" || typ !== "JWT" || kid !== account.kid) return deny("header");
-    if (!verify("sha256", Buffer.from(`${head}.${body}`), createPublicKey(account.publicKey), Buffer.from(signature, "base64url"))) return deny("Invalid JWT Signature.");
+    if (
+      !verify(
+        "sha256",
+        Buffer.from(`${head}.${body}`),
+        createPublicKey(account.publicKey),
+        Buffer.from(signature, "base64url"),
+      )
+    )
+      return deny("Invalid JWT Signature.");
     if (claims.aud !== "https://oauth2.googleapis.com/token") return deny("aud");
     if (claims.scope !== "https://www.googleapis.com/auth/cloud-platform") return deny("scope");
-    if (!(claims.iat <= now && claims.exp > now && claims.exp - claims.iat <= 3600)) return deny("Invalid JWT: Token must be a short-lived token (60 minutes)");
+    if (!(claims.iat <= now && claims.exp > now && claims.exp - claims.iat <= 3600))
+      return deny("Invalid JWT: Token must be a short-lived token (60 minutes)");
     const access = `ya29.canary-${randomBytes(24).toString("base64url")}`;
     google.issued.push({ token: access, claims, project: account.project, live: true });
     return json({ access_token: access, expires_in: google.life, token_type: "Bearer" });
@@ -94,20 +190,37 @@ export function vertex({ accounts = [], apiKeys = [], projectKeys = {} }) {
     if (got.host === "oauth2.googleapis.com") return got.path === "/token" ? token(got) : error(404, "not found");
     const m = /^(?:([a-z0-9-]+)-)?aiplatform(?:\.(us|eu)\.rep)?\.googleapis\.com$/.exec(got.host);
     if (!m) return error(404, `no such host: ${got.host}`);
-    const url = new URL(got.path, "http://vertex"), key = got.headers["x-goog-api-key"], place = m[1] ?? m[2] ?? "global";
+    const url = new URL(got.path, "http://vertex"),
+      key = got.headers["x-goog-api-key"],
+      place = m[1] ?? m[2] ?? "global";
     const [, project, location, rest] = /^\/v1\/projects\/([^/]+)\/locations\/([^/]+)\/(.+)$/.exec(url.pathname) ?? [];
     const express = /^\/v1\/(publishers\/google\/models\/.+)$/.exec(url.pathname)?.[1];
     if (express ? place !== "global" : location !== place) return error(404, `no such path: ${got.path}`);
-    const good = key !== undefined ? got.headers.authorization === undefined && (express ? apiKeys.includes(key) : projectKeys[project] === key)
-      : google.issued.some((t) => t.live && t.project === project && got.headers.authorization === `Bearer ${t.token}`);
+    const good =
+      key !== undefined
+        ? got.headers.authorization === undefined && (express ? apiKeys.includes(key) : projectKeys[project] === key)
+        : google.issued.some(
+            (t) => t.live && t.project === project && got.headers.authorization === `Bearer ${t.token}`,
+          );
     if (!good) return error(401, "Request had invalid authentication credentials.");
-    const [, publisher, model, method] = /^publishers\/(google|anthropic)\/models\/([^/:]+):(\w+)$/.exec(express ?? rest) ?? [];
-    if (publisher === "google" && model.startsWith("gemini-embedding-2")) return method === "embedContent" ? embedContent(got.json) : error(404, "gemini-embedding-2 has no " + method);
+    const [, publisher, model, method] =
+      /^publishers\/(google|anthropic)\/models\/([^/:]+):(\w+)$/.exec(express ?? rest) ?? [];
+    if (publisher === "google" && model.startsWith("gemini-embedding-2"))
+      return method === "embedContent" ? embedContent(got.json) : error(404, "gemini-embedding-2 has no " + method);
     if (publisher === "google" && method === "predict") return predict(got.json);
-    if (publisher === "google" && (method === "generateContent" || method === "streamGenerateContent" && url.searchParams.get("alt") === "sse")) return gemini(got, model, method);
-    if (publisher === "anthropic" && model === "count-tokens") return got.json.model ? json({ input_tokens: 42 }) : error(400, "model");
-    if (publisher === "anthropic" && ["rawPredict", "streamRawPredict"].includes(method)) return claude(got, method === "streamRawPredict");
-    if (rest === "endpoints/openapi/chat/completions") return got.json.model.startsWith("google/") ? chat({ ...got, path: "/v1/chat/completions" }) : error(404, "publisher");
+    if (
+      publisher === "google" &&
+      (method === "generateContent" || (method === "streamGenerateContent" && url.searchParams.get("alt") === "sse"))
+    )
+      return gemini(got, model, method);
+    if (publisher === "anthropic" && model === "count-tokens")
+      return got.json.model ? json({ input_tokens: 42 }) : error(400, "model");
+    if (publisher === "anthropic" && ["rawPredict", "streamRawPredict"].includes(method))
+      return claude(got, method === "streamRawPredict");
+    if (rest === "endpoints/openapi/chat/completions")
+      return got.json.model.startsWith("google/")
+        ? chat({ ...got, path: "/v1/chat/completions" })
+        : error(404, "publisher");
     return error(404, `no such path: ${got.path}`);
   };
   return google;

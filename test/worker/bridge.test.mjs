@@ -8,8 +8,14 @@ import { start } from "./gateway.mjs";
 
 const dir = fileURLToPath(new URL("../out/bridge", import.meta.url));
 let gw, up;
-before(async () => { up = await startUpstream(); gw = await start({ dir }); });
-after(async () => { await gw?.close(); await up?.close(); });
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ dir });
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 
 const text = async (path, init) => (await gw.fetch(path, init)).text();
 const stats = async () => JSON.parse(await text("/stats"));
@@ -35,7 +41,12 @@ test("a body comes back as it went in", async () => {
 });
 
 test("a body without a length is read whole", async () => {
-  const parts = new ReadableStream({ start(c) { for (let i = 0; i < 50; i++) c.enqueue(new TextEncoder().encode(`part ${i};`)); c.close(); } });
+  const parts = new ReadableStream({
+    start(c) {
+      for (let i = 0; i < 50; i++) c.enqueue(new TextEncoder().encode(`part ${i};`));
+      c.close();
+    },
+  });
   const got = await text("/echo", { method: "POST", body: parts, duplex: "half" });
   assert.equal(got, Array.from({ length: 50 }, (_, i) => `part ${i};`).join(""));
 });
@@ -47,7 +58,13 @@ test("several calls run before the first is waited for", async () => {
   assert.ok(performance.now() - from < 900, "the five calls did not overlap");
 });
 
-for (const [kind, tail] of [["splice", ""], ["prefix", ""], ["watch", ""], ["watchprefix", ""], ["through", ""]]) {
+for (const [kind, tail] of [
+  ["splice", ""],
+  ["prefix", ""],
+  ["watch", ""],
+  ["watchprefix", ""],
+  ["through", ""],
+]) {
   test(`a stream through ${kind} arrives chunk by chunk`, async () => {
     const { all, at } = await arrivals(await gw.fetch(`/${kind}?${up.url}/!slow=100!chunks=12/events`));
     const want = expected(12) + "data: [DONE]\n\n" + tail;
@@ -80,8 +97,14 @@ test("the sampled tee tells a stream that fell silent", async () => {
 });
 
 test("a transform is told of a reset and of silence", async () => {
-  assert.match(await text(`/through?${up.url}/!slow=20!chunks=50!reset-after=10/events`), /<end stream: upstream broke off>$/);
-  assert.match(await text(`/through?${up.url}/!chunks=50!stall-after=10/events`), /<end stream: upstream fell silent>$/);
+  assert.match(
+    await text(`/through?${up.url}/!slow=20!chunks=50!reset-after=10/events`),
+    /<end stream: upstream broke off>$/,
+  );
+  assert.match(
+    await text(`/through?${up.url}/!chunks=50!stall-after=10/events`),
+    /<end stream: upstream fell silent>$/,
+  );
 });
 
 test("a client that leaves in the middle ends the upstream call", async () => {
@@ -120,7 +143,9 @@ test("an answer over the limit is refused, counted inflated", async () => {
 
 test("redirects are not followed", async () => {
   up.clear();
-  const res = await gw.fetch(`/call?${up.url}/!redirect=${encodeURIComponent(up.url + "/v1/secret")}/v1/models`, { redirect: "manual" });
+  const res = await gw.fetch(`/call?${up.url}/!redirect=${encodeURIComponent(up.url + "/v1/secret")}/v1/models`, {
+    redirect: "manual",
+  });
   assert.equal(res.status, 302);
   assert.equal(up.seen.length, 1);
   assert.equal(up.seen[0].path.endsWith("/v1/models"), true);
@@ -136,8 +161,14 @@ test("work after the answer goes on without the client", async () => {
 test("an object's storage calls do not interleave", async () => {
   const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => text(`/object?o${i % 3}`)));
   for (let o = 0; o < 3; o++) {
-    const mine = answers.filter((_, i) => i % 3 === o).map(Number).sort((a, b) => a - b);
-    assert.deepEqual(mine, mine.map((_, i) => i + 1));
+    const mine = answers
+      .filter((_, i) => i % 3 === o)
+      .map(Number)
+      .sort((a, b) => a - b);
+    assert.deepEqual(
+      mine,
+      mine.map((_, i) => i + 1),
+    );
   }
 });
 
@@ -168,7 +199,10 @@ test("after a trap the next request is served, and spliced streams go on", async
   assert.equal(await text("/health"), "ok");
   assert.equal((await inside).status, 503);
   assert.equal((await stream).all, expected(20) + "data: [DONE]\n\n");
-  assert.deepEqual({ ...(await stats()), heap: 0, sys: 0, goroutines: 0 }, { ...(await stats()), heap: 0, sys: 0, goroutines: 0, streams: 0, ops: 0 });
+  assert.deepEqual(
+    { ...(await stats()), heap: 0, sys: 0, goroutines: 0 },
+    { ...(await stats()), heap: 0, sys: 0, goroutines: 0, streams: 0, ops: 0 },
+  );
 });
 
 test("an instance over 64 MiB is replaced when nothing is in flight", async () => {
@@ -185,7 +219,12 @@ test("100 MB go down and up with the memory flat", async () => {
   assert.equal(got, size);
   const block = Buffer.alloc(1 << 20, "abcdefgh");
   let left = 100;
-  const body = new ReadableStream({ pull(c) { if (left-- > 0) c.enqueue(block); else c.close(); } });
+  const body = new ReadableStream({
+    pull(c) {
+      if (left-- > 0) c.enqueue(block);
+      else c.close();
+    },
+  });
   const echo = await (await gw.fetch(`/upload?${up.url}/echo`, { method: "POST", body, duplex: "half" })).json();
   assert.equal(echo.bytes, size);
   const grown = (await stats()).sys - before;

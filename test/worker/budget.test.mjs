@@ -33,24 +33,38 @@ before(async () => {
   gw = await start({ entry, vendors: up });
   operator = admin(gw);
 });
-after(async () => { await gw?.close(); await up?.close(); });
-beforeEach(() => { up.clear(); up.script = null; });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => {
+  up.clear();
+  up.script = null;
+});
 const budget = (left) => gw.fetch(`/budget?left=${left}`);
 
 async function post(apiKey, path, body) {
-  const res = await gw.fetch(path, { method: "POST", headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" }, body: JSON.stringify(body) });
+  const res = await gw.fetch(path, {
+    method: "POST",
+    headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
   const text = await res.text();
   return { status: res.status, headers: res.headers, text, error: res.status === 200 ? null : JSON.parse(text).error };
 }
 
 const messages = [{ role: "user", content: "a" }];
 for (const [path, body] of [
-  ["/v1/embeddings", { model: "up/test-embed", input: "a" }], ["/v1/chat/completions", { model: "up/test-chat", messages }],
-  ["/v1/chat/completions", { model: "up/test-chat", messages, stream: true }], ["/v1/messages", { model: "up/test-chat", messages, max_tokens: 9, stream: true }],
+  ["/v1/embeddings", { model: "up/test-embed", input: "a" }],
+  ["/v1/chat/completions", { model: "up/test-chat", messages }],
+  ["/v1/chat/completions", { model: "up/test-chat", messages, stream: true }],
+  ["/v1/messages", { model: "up/test-chat", messages, max_tokens: 9, stream: true }],
 ]) {
   test(`${path}${body.stream ? ", a stream" : ""}: the calls end within the fallback`, async () => {
-    const { machineId, apiKey } = await operator.machine(), ids = [];
-    for (let i = 0; i < 4; i++) ids.push((await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, priority: i }))).id);
+    const { machineId, apiKey } = await operator.machine(),
+      ids = [];
+    for (let i = 0; i < 4; i++)
+      ids.push((await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, priority: i }))).id);
     up.script = (req) => (/[01]$/.test(req.headers.authorization) ? "status=503" : null);
     await budget(2);
     const got = await post(apiKey, path, body);
@@ -59,14 +73,19 @@ for (const [path, body] of [
     assert.match(got.error.message, /more calls/);
     if (path !== "/v1/messages") assert.equal(got.error.code, "budget");
     assert.equal(got.headers.get("x-should-retry"), "false");
-    assert.deepEqual(up.seen.map((r) => r.headers.authorization.at(-1)), ["0", "1"]);
+    assert.deepEqual(
+      up.seen.map((r) => r.headers.authorization.at(-1)),
+      ["0", "1"],
+    );
     assert.doesNotMatch(got.text, /subrequest|upstream-key|127\.0\.0\.1/);
     // Nobody is blamed: the account that was not called rests no more than any other.
     up.seen.length = 0;
     const next = await post(apiKey, path, body);
     assert.equal(next.status, 200, next.text);
     assert.equal(next.headers.get("x-weir-connection-id"), ids[2]);
-    const cooling = (await operator.call("GET", `/${machineId}/api/models/availability`)).data.map((r) => r.connectionId);
+    const cooling = (await operator.call("GET", `/${machineId}/api/models/availability`)).data.map(
+      (r) => r.connectionId,
+    );
     assert.ok(!cooling.includes(ids[2]) && !cooling.includes(ids[3]), JSON.stringify(cooling));
   });
 }

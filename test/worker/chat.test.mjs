@@ -19,7 +19,10 @@ import { admin, compatible, start } from "./gateway.mjs";
 
 let gw, up, me, operator;
 const families = ["up", "an"]; // prefixes of the two families
-const another = (prefix, more = {}) => ({ ...compatible(up, { prefix, ...more }), ...(prefix.startsWith("an") ? { provider: "anthropic-compatible-0123abcd" } : {}) });
+const another = (prefix, more = {}) => ({
+  ...compatible(up, { prefix, ...more }),
+  ...(prefix.startsWith("an") ? { provider: "anthropic-compatible-0123abcd" } : {}),
+});
 
 before(async () => {
   up = await startUpstream();
@@ -28,13 +31,24 @@ before(async () => {
   me = await operator.machine();
   for (const prefix of families) await operator.connect(me.machineId, another(prefix));
 });
-after(async () => { await gw?.close(); await up?.close(); });
-beforeEach(() => { up.clear(); up.script = talk(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => {
+  up.clear();
+  up.script = talk();
+});
 
 const openai = (more = {}) => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0, ...more });
 const anthropic = (more = {}) => new Anthropic({ apiKey: me.apiKey, baseURL: gw.url, maxRetries: 0, ...more });
 const hello = [{ role: "user", content: "Hello ☃" }];
-const weather = { type: "object", properties: { city: { type: "string" } }, required: ["city"], additionalProperties: false };
+const weather = {
+  type: "object",
+  properties: { city: { type: "string" } },
+  required: ["city"],
+  additionalProperties: false,
+};
 const City = z.object({ city: z.string(), degrees: z.number() });
 
 // fresh is a machine of its own, so that what fails in one test cools no
@@ -46,7 +60,11 @@ async function fresh() {
 }
 
 function post(path, body, headers = {}) {
-  return gw.fetch(path, { method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}`, ...headers }, body: JSON.stringify(body) });
+  return gw.fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}`, ...headers },
+    body: JSON.stringify(body),
+  });
 }
 
 for (const family of families) {
@@ -57,39 +75,74 @@ for (const family of families) {
       const { data, response } = await openai().chat.completions.create({ model, messages: hello }).withResponse();
       assert.equal(data.choices[0].message.content, "You said: Hello ☃");
       assert.equal(data.choices[0].finish_reason, "stop");
-      assert.deepEqual([data.usage.prompt_tokens, data.usage.completion_tokens, data.usage.prompt_tokens_details.cached_tokens], [11, 7, 3]);
+      assert.deepEqual(
+        [data.usage.prompt_tokens, data.usage.completion_tokens, data.usage.prompt_tokens_details.cached_tokens],
+        [11, 7, 3],
+      );
       assert.equal(response.headers.get("x-weir-model"), model);
       assert.equal(up.seen[0].json.model, "talk-1");
     });
 
     test("stream", async () => {
-      const stream = await openai().chat.completions.create({ model, messages: hello, stream: true, stream_options: { include_usage: true } });
-      let text = "", usage, finish;
+      const stream = await openai().chat.completions.create({
+        model,
+        messages: hello,
+        stream: true,
+        stream_options: { include_usage: true },
+      });
+      let text = "",
+        usage,
+        finish;
       for await (const chunk of stream) {
         text += chunk.choices[0]?.delta?.content ?? "";
         finish = chunk.choices[0]?.finish_reason ?? finish;
         usage = chunk.usage ?? usage;
       }
-      assert.deepEqual([text, finish, usage.prompt_tokens, usage.completion_tokens], ["You said: Hello ☃", "stop", 11, 7]);
+      assert.deepEqual(
+        [text, finish, usage.prompt_tokens, usage.completion_tokens],
+        ["You said: Hello ☃", "stop", 11, 7],
+      );
     });
 
     test("stream without usage", async () => {
       const stream = await openai().chat.completions.create({ model, messages: hello, stream: true });
-      for await (const chunk of stream) { assert.equal(chunk.choices.length, 1); assert.ok(!chunk.usage); }
+      for await (const chunk of stream) {
+        assert.equal(chunk.choices.length, 1);
+        assert.ok(!chunk.usage);
+      }
     });
 
     test("tools run", async () => {
       const asked = [];
       const runner = openai().chat.completions.runTools({
-        model, messages: hello, stream: true,
-        tools: [{ type: "function", function: { name: "weather", parameters: weather, parse: JSON.parse, function: (a) => { asked.push(a); return "sunny"; } } }],
+        model,
+        messages: hello,
+        stream: true,
+        tools: [
+          {
+            type: "function",
+            function: {
+              name: "weather",
+              parameters: weather,
+              parse: JSON.parse,
+              function: (a) => {
+                asked.push(a);
+                return "sunny";
+              },
+            },
+          },
+        ],
       });
       assert.equal(await runner.finalContent(), "It is sunny");
       assert.deepEqual(asked, [{ city: "Paris" }]);
     });
 
     test("structured output", async () => {
-      const got = await openai().chat.completions.parse({ model, messages: hello, response_format: zodResponseFormat(City, "city") });
+      const got = await openai().chat.completions.parse({
+        model,
+        messages: hello,
+        response_format: zodResponseFormat(City, "city"),
+      });
       assert.deepEqual(got.choices[0].message.parsed, { city: "Paris", degrees: 21 });
     });
 
@@ -97,12 +150,20 @@ for (const family of families) {
       const got = await openai().responses.create({ model, input: "Hello" });
       assert.equal(got.output_text, "You said: Hello");
       assert.deepEqual([got.status, got.usage.input_tokens, got.usage.output_tokens], ["completed", 11, 7]);
-      const parsed = await openai().responses.parse({ model, input: "Hello", text: { format: zodTextFormat(City, "city") } });
+      const parsed = await openai().responses.parse({
+        model,
+        input: "Hello",
+        text: { format: zodTextFormat(City, "city") },
+      });
       assert.deepEqual(parsed.output_parsed, { city: "Paris", degrees: 21 });
     });
 
     test("responses stream", async () => {
-      const stream = openai().responses.stream({ model, input: "Hello", tools: [{ type: "function", name: "weather", parameters: weather, strict: true }] });
+      const stream = openai().responses.stream({
+        model,
+        input: "Hello",
+        tools: [{ type: "function", name: "weather", parameters: weather, strict: true }],
+      });
       const kinds = [];
       for await (const event of stream) kinds.push(event.type);
       const got = await stream.finalResponse();
@@ -110,16 +171,32 @@ for (const family of families) {
       assert.deepEqual([call.name, call.arguments, call.call_id.length > 0], ["weather", '{"city":"Paris"}', true]);
       assert.equal(kinds[0], "response.created");
       assert.equal(kinds.at(-1), "response.completed");
-      const next = await openai().responses.create({ model, input: [{ role: "user", content: "Hello" }, call, { type: "function_call_output", call_id: call.call_id, output: "sunny" }], tools: [{ type: "function", name: "weather", parameters: weather, strict: true }] });
+      const next = await openai().responses.create({
+        model,
+        input: [
+          { role: "user", content: "Hello" },
+          call,
+          { type: "function_call_output", call_id: call.call_id, output: "sunny" },
+        ],
+        tools: [{ type: "function", name: "weather", parameters: weather, strict: true }],
+      });
       assert.equal(next.output_text, "It is sunny");
     });
   });
 
   describe(`anthropic over ${family}`, () => {
     test("message", async () => {
-      const { data, response } = await anthropic().messages.create({ model, max_tokens: 100, messages: hello }).withResponse();
-      assert.deepEqual(data.content.map((b) => [b.type, b.text]), [["text", "You said: Hello ☃"]]);
-      assert.deepEqual([data.stop_reason, data.usage.input_tokens, data.usage.cache_read_input_tokens, data.usage.output_tokens], ["end_turn", 8, 3, 7]);
+      const { data, response } = await anthropic()
+        .messages.create({ model, max_tokens: 100, messages: hello })
+        .withResponse();
+      assert.deepEqual(
+        data.content.map((b) => [b.type, b.text]),
+        [["text", "You said: Hello ☃"]],
+      );
+      assert.deepEqual(
+        [data.stop_reason, data.usage.input_tokens, data.usage.cache_read_input_tokens, data.usage.output_tokens],
+        ["end_turn", 8, 3, 7],
+      );
       assert.equal(response.headers.get("x-weir-model"), model);
       assert.match(response.headers.get("request-id"), /^req_/);
     });
@@ -129,14 +206,31 @@ for (const family of families) {
       const ask = { model, max_tokens: 4000, tools, thinking: { type: "enabled", budget_tokens: 2000 } };
       const stream = anthropic().messages.stream({ ...ask, messages: hello });
       const got = await stream.finalMessage();
-      assert.deepEqual(got.content.map((b) => b.type), ["thinking", "tool_use"]);
+      assert.deepEqual(
+        got.content.map((b) => b.type),
+        ["thinking", "tool_use"],
+      );
       assert.equal(got.content[0].thinking, "Let me see.");
       assert.deepEqual(got.content[1].input, { city: "Paris" });
       assert.equal(got.stop_reason, "tool_use");
       assert.equal(got.usage.output_tokens, 7);
-      const next = await anthropic().messages.stream({ ...ask, messages: [...hello, { role: "assistant", content: got.content }, { role: "user", content: [{ type: "tool_result", tool_use_id: got.content[1].id, content: "sunny" }] }] }).finalMessage();
+      const next = await anthropic()
+        .messages.stream({
+          ...ask,
+          messages: [
+            ...hello,
+            { role: "assistant", content: got.content },
+            { role: "user", content: [{ type: "tool_result", tool_use_id: got.content[1].id, content: "sunny" }] },
+          ],
+        })
+        .finalMessage();
       assert.equal(next.content.at(-1).text, "It is sunny");
-      if (family === "an") assert.equal(up.seen.at(-1).json.messages[1].content[0].signature, "c2lnbmF0dXJl", "the signature goes back to its issuer");
+      if (family === "an")
+        assert.equal(
+          up.seen.at(-1).json.messages[1].content[0].signature,
+          "c2lnbmF0dXJl",
+          "the signature goes back to its issuer",
+        );
     });
 
     test("count tokens", async () => {
@@ -149,7 +243,16 @@ for (const family of families) {
   for (const [name, make] of [
     ["openai (responses)", () => createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
     ["openai (chat)", () => createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" }).chat(model)],
-    ["openai-compatible", () => createOpenAICompatible({ name: "weir", supportsStructuredOutputs: true, apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
+    [
+      "openai-compatible",
+      () =>
+        createOpenAICompatible({
+          name: "weir",
+          supportsStructuredOutputs: true,
+          apiKey: me.apiKey,
+          baseURL: gw.url + "/v1",
+        })(model),
+    ],
     ["anthropic", () => createAnthropic({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })(model)],
   ]) {
     describe(`ai with ${name} over ${family}`, () => {
@@ -159,29 +262,69 @@ for (const family of families) {
         assert.deepEqual([got.usage.inputTokens, got.usage.outputTokens], [11, 7]);
       });
       test("stream", async () => {
-        const got = streamText({ model: make(), prompt: "Hello ☃", maxRetries: 0, onError({ error }) { throw error; } });
+        const got = streamText({
+          model: make(),
+          prompt: "Hello ☃",
+          maxRetries: 0,
+          onError({ error }) {
+            throw error;
+          },
+        });
         let text = "";
         for await (const piece of got.textStream) text += piece;
         assert.equal(text, "You said: Hello ☃");
         assert.equal(await got.finishReason, "stop");
       });
       test("objects", async () => {
-        const schema = jsonSchema({ type: "object", properties: { city: { type: "string" }, degrees: { type: "number" } }, required: ["city", "degrees"], additionalProperties: false });
+        const schema = jsonSchema({
+          type: "object",
+          properties: { city: { type: "string" }, degrees: { type: "number" } },
+          required: ["city", "degrees"],
+          additionalProperties: false,
+        });
         const ask = { model: make(), prompt: "Hello", maxRetries: 0, output: Output.object({ schema }) };
         assert.deepEqual((await generateText(ask)).output, { city: "Paris", degrees: 21 });
-        assert.deepEqual(await streamText({ ...ask, onError({ error }) { throw error; } }).output, { city: "Paris", degrees: 21 });
+        assert.deepEqual(
+          await streamText({
+            ...ask,
+            onError({ error }) {
+              throw error;
+            },
+          }).output,
+          { city: "Paris", degrees: 21 },
+        );
       });
       test("pictures and documents", async () => {
-        const files = [["image/png", "iVBORw0KGgo="], ["application/pdf", "JVBERi0xLjQ="]].map(([mediaType, data]) => ({ type: "file", mediaType, data, filename: "a" }));
-        await generateText({ model: make(), maxRetries: 0, messages: [{ role: "user", content: [{ type: "text", text: "Look" }, ...files] }] });
+        const files = [
+          ["image/png", "iVBORw0KGgo="],
+          ["application/pdf", "JVBERi0xLjQ="],
+        ].map(([mediaType, data]) => ({ type: "file", mediaType, data, filename: "a" }));
+        await generateText({
+          model: make(),
+          maxRetries: 0,
+          messages: [{ role: "user", content: [{ type: "text", text: "Look" }, ...files] }],
+        });
         assert.match(JSON.stringify(up.seen.at(-1).json), /iVBORw0KGgo=.*JVBERi0xLjQ=/);
       });
       test("tools in steps", async () => {
         const asked = [];
         const got = streamText({
-          model: make(), prompt: "Hello", maxRetries: 0, stopWhen: stepCountIs(3),
-          tools: { weather: tool({ inputSchema: jsonSchema(weather), execute: (a) => { asked.push(a); return "sunny"; } }) },
-          onError({ error }) { throw error; },
+          model: make(),
+          prompt: "Hello",
+          maxRetries: 0,
+          stopWhen: stepCountIs(3),
+          tools: {
+            weather: tool({
+              inputSchema: jsonSchema(weather),
+              execute: (a) => {
+                asked.push(a);
+                return "sunny";
+              },
+            }),
+          },
+          onError({ error }) {
+            throw error;
+          },
         });
         assert.match(await got.text, /It is "?sunny"?/);
         assert.deepEqual(asked, [{ city: "Paris" }]);
@@ -193,7 +336,8 @@ for (const family of families) {
 test("a response is read, deleted and gone on from at the account that made it", async () => {
   const { machineId, apiKey } = await operator.machine();
   const ids = [];
-  for (const i of [0, 1]) ids.push((await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, priority: i + 1 }))).id);
+  for (const i of [0, 1])
+    ids.push((await operator.connect(machineId, compatible(up, { apiKey: `upstream-key-${i}`, priority: i + 1 }))).id);
   const own = openai({ apiKey });
   const pin = (id) => ({ headers: { "x-connection-id": id } });
   const made = await own.responses.create({ model: "up/talk-1", input: "Hello" }, pin(ids[1]));
@@ -205,13 +349,19 @@ test("a response is read, deleted and gone on from at the account that made it",
   const streamed = await own.responses.stream({ model: "up/talk-1", input: "Hello" }).finalResponse();
   assert.equal((await own.responses.retrieve(streamed.id)).id, streamed.id);
   await own.responses.delete(made.id);
-  assert.deepEqual(up.seen.slice(0, 5).map((r) => r.headers.authorization.slice(-1)), ["1", "1", "1", "1", "0"]);
+  assert.deepEqual(
+    up.seen.slice(0, 5).map((r) => r.headers.authorization.slice(-1)),
+    ["1", "1", "1", "1", "0"],
+  );
   await assert.rejects(own.responses.retrieve(made.id), { status: 404 });
   up.clear();
   up.script = talk();
   await assert.rejects(openai().responses.retrieve(next.id), { status: 404 }, "another machine's");
   await assert.rejects(own.responses.retrieve("resp_unknown"), { status: 404 });
-  await assert.rejects(own.responses.create({ model: "up/talk-1", input: "x", previous_response_id: "resp_unknown" }), { status: 400, code: "previous_response_not_found" });
+  await assert.rejects(own.responses.create({ model: "up/talk-1", input: "x", previous_response_id: "resp_unknown" }), {
+    status: 400,
+    code: "previous_response_not_found",
+  });
   assert.equal(up.seen.length, 0, "no upstream is asked");
 });
 
@@ -221,24 +371,39 @@ test("a server without a Responses endpoint answers by its chat", async () => {
   await operator.connect(machineId, compatible(up));
   const got = await openai({ apiKey }).responses.stream({ model: "up/talk-1", input: "Hello" }).finalResponse();
   assert.equal(got.output_text, "You said: Hello");
-  await assert.rejects(openai({ apiKey }).responses.create({ model: "up/talk-1", input: "x", previous_response_id: "resp_1" }), { status: 400 });
+  await assert.rejects(
+    openai({ apiKey }).responses.create({ model: "up/talk-1", input: "x", previous_response_id: "resp_1" }),
+    { status: 400 },
+  );
 });
 
 describe("combos", () => {
   test("the next member answers, in another dialect", async () => {
-    await operator.call("POST", `/${me.machineId}/api/combos`, { name: "team", models: ["up/talk-1!status=429", "an/talk-1"] });
+    await operator.call("POST", `/${me.machineId}/api/combos`, {
+      name: "team",
+      models: ["up/talk-1!status=429", "an/talk-1"],
+    });
     for (let i = 0; i < 2; i++) {
-      const { data, response } = await openai().chat.completions.create({ model: "team", messages: hello }).withResponse();
+      const { data, response } = await openai()
+        .chat.completions.create({ model: "team", messages: hello })
+        .withResponse();
       assert.equal(data.choices[0].message.content, "You said: Hello ☃");
       assert.equal(response.headers.get("x-weir-model"), "an/talk-1");
     }
-    assert.deepEqual(up.seen.map((r) => r.path), ["/v1/chat/completions", "/v1/messages", "/v1/messages"], "the limited member is left alone");
+    assert.deepEqual(
+      up.seen.map((r) => r.path),
+      ["/v1/chat/completions", "/v1/messages", "/v1/messages"],
+      "the limited member is left alone",
+    );
     const got = await anthropic().messages.stream({ model: "team", max_tokens: 50, messages: hello }).finalMessage();
     assert.equal(got.content[0].text, "You said: Hello ☃");
   });
 
   test("all limited: 429 in the client's dialect", async () => {
-    await operator.call("POST", `/${me.machineId}/api/combos`, { name: "tired", models: ["up/x!status=429!header=retry-after:40", "an/x!status=429!header=retry-after:20"] });
+    await operator.call("POST", `/${me.machineId}/api/combos`, {
+      name: "tired",
+      models: ["up/x!status=429!header=retry-after:40", "an/x!status=429!header=retry-after:20"],
+    });
     for (const stream of [false, true]) {
       const res = await post("/v1/messages", { model: "tired", max_tokens: 5, messages: hello, stream });
       const body = await res.json();
@@ -266,14 +431,26 @@ describe("a stream that fails", () => {
           assert.equal(res.status, 200);
           const text = await res.text();
           assert.match(text, end);
-          assert.equal(text.match(/\[DONE\]|event: error\ndata: \{"type":"error","error"|event: response\.failed/g).length, 1, text.slice(-600));
+          assert.equal(
+            text.match(/\[DONE\]|event: error\ndata: \{"type":"error","error"|event: response\.failed/g).length,
+            1,
+            text.slice(-600),
+          );
           assert.doesNotMatch(text, /message_stop|response\.completed/);
         });
       }
       test(`${path} over ${family}: only its terminator is missing`, async () => {
         const { headers } = await fresh();
-        const res = await post(path, { ...body, model: `${family}/test-chat!cut`, stream: true }, headers), text = await res.text();
-        assert.match(text, { "/v1/chat/completions": /data: \[DONE\]\n\n$/, "/v1/responses": /event: response\.completed\ndata: .*\n\n$/, "/v1/messages": /event: message_stop\ndata: .*\n\n$/ }[path]);
+        const res = await post(path, { ...body, model: `${family}/test-chat!cut`, stream: true }, headers),
+          text = await res.text();
+        assert.match(
+          text,
+          {
+            "/v1/chat/completions": /data: \[DONE\]\n\n$/,
+            "/v1/responses": /event: response\.completed\ndata: .*\n\n$/,
+            "/v1/messages": /event: message_stop\ndata: .*\n\n$/,
+          }[path],
+        );
         assert.doesNotMatch(text, /"error":\{|event: error|response\.failed/);
       });
       test(`${path} over ${family}: fails before it begins`, async () => {
@@ -290,12 +467,23 @@ describe("a stream that fails", () => {
     const ask = async (settings, fault, family) => {
       const { machineId, headers } = await fresh();
       await operator.call("PATCH", `/${machineId}/api/settings`, settings);
-      return post("/v1/chat/completions", { messages: hello, model: `${family}/test-chat!${fault}`, stream: true }, headers);
+      return post(
+        "/v1/chat/completions",
+        { messages: hello, model: `${family}/test-chat!${fault}`, stream: true },
+        headers,
+      );
     };
-    await Promise.all(families.flatMap((family) => [
-      ask({ idleSeconds: 1 }, "stall-after=3", family).then(async (res) => assert.match(await res.text(), /data: \{"error":\{.*\}\}\n\ndata: \[DONE\]\n\n$/)),
-      ask({ firstByteSeconds: 1 }, "stall", family).then(async (res) => { assert.equal(res.status, 504); await res.text(); }),
-    ]));
+    await Promise.all(
+      families.flatMap((family) => [
+        ask({ idleSeconds: 1 }, "stall-after=3", family).then(async (res) =>
+          assert.match(await res.text(), /data: \{"error":\{.*\}\}\n\ndata: \[DONE\]\n\n$/),
+        ),
+        ask({ firstByteSeconds: 1 }, "stall", family).then(async (res) => {
+          assert.equal(res.status, 504);
+          await res.text();
+        }),
+      ]),
+    );
   });
 });
 
@@ -306,10 +494,16 @@ test("pieces of a stream arrive one by one", { timeout: 60_000 }, async () => {
   const server = createServer(async (req, res) => {
     for await (const _ of req);
     if (!req.url.endsWith("/chat/completions") && !req.url.endsWith("/messages")) return void res.writeHead(404).end();
-    const { events, terminator } = (req.url.endsWith("/messages") ? anthropicShape.messages : openaiShape.chat)({ stream: true, messages: hello }, "m", { chunks: 8 });
+    const { events, terminator } = (req.url.endsWith("/messages") ? anthropicShape.messages : openaiShape.chat)(
+      { stream: true, messages: hello },
+      "m",
+      { chunks: 8 },
+    );
     res.writeHead(200, { "content-type": "text/event-stream" });
     for (const e of [...events, terminator]) {
-      const taken = new Promise((r) => { next = r; });
+      const taken = new Promise((r) => {
+        next = r;
+      });
       res.write(e);
       if (/"w\d/.test(e)) await taken;
     }
@@ -320,11 +514,19 @@ test("pieces of a stream arrive one by one", { timeout: 60_000 }, async () => {
   try {
     const { machineId, apiKey } = await operator.machine();
     await operator.connect(machineId, compatible(at));
-    await operator.connect(machineId, { ...compatible(at, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
+    await operator.connect(machineId, {
+      ...compatible(at, { prefix: "an" }),
+      provider: "anthropic-compatible-0123abcd",
+    });
     for (const family of families) {
       for (const path of ["/v1/chat/completions", "/v1/messages"]) {
-        const res = await post(path, { messages: hello, max_tokens: 50, model: `${family}/m`, stream: true }, { authorization: `Bearer ${apiKey}` });
-        let text = "", seen = 0;
+        const res = await post(
+          path,
+          { messages: hello, max_tokens: 50, model: `${family}/m`, stream: true },
+          { authorization: `Bearer ${apiKey}` },
+        );
+        let text = "",
+          seen = 0;
         for await (const piece of res.body) {
           text += Buffer.from(piece).toString();
           const now = text.match(/"w\d/g)?.length ?? 0;
@@ -345,7 +547,9 @@ test("a client that leaves ends the upstream's stream", async () => {
   for (const family of families) {
     const ctl = new AbortController();
     const res = await gw.fetch("/v1/chat/completions", {
-      method: "POST", signal: ctl.signal, headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },
+      method: "POST",
+      signal: ctl.signal,
+      headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },
       body: JSON.stringify({ messages: hello, model: `${family}/test-chat!chunks=9000!slow=20`, stream: true }),
     });
     await res.body.getReader().read();
@@ -360,8 +564,19 @@ test("what was used can be read", async () => {
   const { machineId, apiKey } = await fresh();
   const own = openai({ apiKey });
   await own.chat.completions.create({ model: "up/talk-1", messages: hello });
-  await (await own.chat.completions.create({ model: "an/talk-1", messages: hello, stream: true })).toReadableStream().pipeTo(new WritableStream());
-  await (await own.chat.completions.create({ model: "up/talk-1", messages: hello, stream: true, stream_options: { include_usage: true } })).toReadableStream().pipeTo(new WritableStream());
+  await (await own.chat.completions.create({ model: "an/talk-1", messages: hello, stream: true }))
+    .toReadableStream()
+    .pipeTo(new WritableStream());
+  await (
+    await own.chat.completions.create({
+      model: "up/talk-1",
+      messages: hello,
+      stream: true,
+      stream_options: { include_usage: true },
+    })
+  )
+    .toReadableStream()
+    .pipeTo(new WritableStream());
   let rows = [];
   for (let i = 0; i < 400; i++) {
     rows = (await operator.call("GET", `/${machineId}/api/usage?groupBy=model`)).data;
@@ -369,8 +584,20 @@ test("what was used can be read", async () => {
     await new Promise((r) => setTimeout(r, 50));
   }
   const row = Object.fromEntries(rows.map((r) => [r.model, r]));
-  assert.deepEqual([row["up/talk-1"].attempts, row["up/talk-1"].inputTokens, row["up/talk-1"].outputTokens, row["up/talk-1"].cacheReadTokens, row["up/talk-1"].unpricedAttempts], [2, 22, 14, 6, 2]);
-  assert.deepEqual([row["an/talk-1"].attempts, row["an/talk-1"].inputTokens, row["an/talk-1"].outputTokens], [1, 11, 7]);
+  assert.deepEqual(
+    [
+      row["up/talk-1"].attempts,
+      row["up/talk-1"].inputTokens,
+      row["up/talk-1"].outputTokens,
+      row["up/talk-1"].cacheReadTokens,
+      row["up/talk-1"].unpricedAttempts,
+    ],
+    [2, 22, 14, 6, 2],
+  );
+  assert.deepEqual(
+    [row["an/talk-1"].attempts, row["an/talk-1"].inputTokens, row["an/talk-1"].outputTokens],
+    [1, 11, 7],
+  );
 });
 
 test("usage has a row for each attempt, and the cost by the catalogue's prices", async () => {
@@ -379,19 +606,40 @@ test("usage has a row for each attempt, and the cost by the catalogue's prices",
   const second = await operator.connect(machineId, { provider: "openai", apiKey: "sk-second-0123456789", priority: 2 });
   const answer = talk();
   up.script = (req) => (req.headers.authorization.includes("first") ? { status: 503, body: "{}" } : answer(req));
-  const own = openai({ apiKey }), model = "openai/gpt-5-mini";
+  const own = openai({ apiKey }),
+    model = "openai/gpt-5-mini";
   await own.chat.completions.create({ model, messages: hello });
-  await (await own.chat.completions.create({ model, messages: hello, stream: true, stream_options: { include_usage: true } })).toReadableStream().pipeTo(new WritableStream());
-  const { pricing } = await (await gw.fetch(`/v1/models/info?id=${model}`, { headers: { authorization: `Bearer ${apiKey}` } })).json();
+  await (
+    await own.chat.completions.create({ model, messages: hello, stream: true, stream_options: { include_usage: true } })
+  )
+    .toReadableStream()
+    .pipeTo(new WritableStream());
+  const { pricing } = await (
+    await gw.fetch(`/v1/models/info?id=${model}`, { headers: { authorization: `Bearer ${apiKey}` } })
+  ).json();
   let rows = [];
   for (let i = 0; i < 400 && rows.reduce((n, r) => n + r.attempts, 0) < 4; i++) {
     rows = (await operator.call("GET", `/${machineId}/api/usage?period=day&group=connection`)).data;
     await new Promise((r) => setTimeout(r, 50));
   }
   const of = (c) => rows.find((r) => r.connectionId === c.id);
-  assert.deepEqual([of(first).attempts, of(first).failedAttempts, of(first).outputTokens ?? 0, of(first).costUsd ?? 0], [2, 2, 0, 0]);
+  assert.deepEqual(
+    [of(first).attempts, of(first).failedAttempts, of(first).outputTokens ?? 0, of(first).costUsd ?? 0],
+    [2, 2, 0, 0],
+  );
   const u = of(second);
-  assert.deepEqual([u.attempts, u.failedAttempts, u.inputTokens, u.outputTokens, u.cacheReadTokens, u.reasoningTokens, u.unpricedAttempts ?? 0], [2, 0, 22, 14, 6, 4, 0]);
+  assert.deepEqual(
+    [
+      u.attempts,
+      u.failedAttempts,
+      u.inputTokens,
+      u.outputTokens,
+      u.cacheReadTokens,
+      u.reasoningTokens,
+      u.unpricedAttempts ?? 0,
+    ],
+    [2, 0, 22, 14, 6, 4, 0],
+  );
   const cost = (16 * pricing.input + 6 * pricing.cache_read + 14 * pricing.output) / 1e6;
   assert.ok(Math.abs(u.costUsd - cost) < 1e-12, `${u.costUsd}, want ${cost}`);
 });
@@ -408,7 +656,11 @@ test("errors are in the client's dialect, also with a stream", async () => {
   }
   const count = await post("/v1/messages/count_tokens", {});
   assert.deepEqual([count.status, await count.json()], [200, { input_tokens: 0 }]);
-  const bad = await gw.fetch("/v1/messages/count_tokens", { method: "POST", headers: { authorization: `Bearer ${me.apiKey}` }, body: "{" });
+  const bad = await gw.fetch("/v1/messages/count_tokens", {
+    method: "POST",
+    headers: { authorization: `Bearer ${me.apiKey}` },
+    body: "{",
+  });
   assert.deepEqual([bad.status, (await bad.json()).type], [400, "error"]);
 });
 
@@ -419,7 +671,10 @@ test("the old path form and the connection test go the same way", async () => {
   const [conn] = (await operator.call("GET", `/${me.machineId}/api/providers`)).data;
   const tested = await operator.call("POST", `/${me.machineId}/api/providers/${conn.id}/test`, { model: "talk-1" });
   assert.equal(tested.ok, true, JSON.stringify(tested));
-  const plan = await operator.call("POST", `/${me.machineId}/api/explain`, { path: "/v1/messages", body: { model: "up/talk-1", max_tokens: 5, top_k: 3, messages: hello } });
+  const plan = await operator.call("POST", `/${me.machineId}/api/explain`, {
+    path: "/v1/messages",
+    body: { model: "up/talk-1", max_tokens: 5, top_k: 3, messages: hello },
+  });
   assert.deepEqual(plan.plan[0].dropped, ["top_k"]);
   assert.match(plan.plan[0].upstream, /^POST .*\/chat\/completions$/);
 });

@@ -10,6 +10,11 @@ export async function clients(gateway, operator, connections) {
   for (const c of connections) m.ids.push((await operator.connect(m.machineId, c)).id);
   m.openai = new OpenAI({ apiKey: m.apiKey, baseURL: gateway.url + "/v1", maxRetries: 0 });
   m.anthropic = new Anthropic({ apiKey: m.apiKey, baseURL: gateway.url, maxRetries: 0 });
-  m.post = (path, body) => gateway.fetch(path, { method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${m.apiKey}` }, body: JSON.stringify(body) });
+  m.post = (path, body) =>
+    gateway.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${m.apiKey}` },
+      body: JSON.stringify(body),
+    });
   return m;
 }

@@ -25,13 +25,21 @@ test("DRY_RUN=1 ./build.sh deploy stops before uploading", { timeout: 600_000 },
 
 function freePort() {
   return new Promise((resolve) => {
-    const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); });
+    const s = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = s.address();
+      s.close(() => resolve(port));
+    });
   });
 }
 
 // dev runs ./build.sh dev until it says that it is up.
 async function dev(state, port) {
-  const child = spawn("./build.sh", ["dev"], { cwd: root, env: { ...process.env, PORT: String(port), STATE_DIR: state }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn("./build.sh", ["dev"], {
+    cwd: root,
+    env: { ...process.env, PORT: String(port), STATE_DIR: state },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
   let text = "";
   const ended = new Promise((resolve) => child.on("exit", resolve));
   await new Promise((resolve, reject) => {
@@ -55,15 +63,23 @@ async function dev(state, port) {
 
 async function refused(port) {
   for (let i = 0; i < 50; i++) {
-    try { await (await fetch(`http://127.0.0.1:${port}/health`)).text(); } catch { return true; }
+    try {
+      await (await fetch(`http://127.0.0.1:${port}/health`)).text();
+    } catch {
+      return true;
+    }
     await new Promise((r) => setTimeout(r, 100));
   }
   return false;
 }
 
-test("./build.sh dev: the printed curl lines work offline, and the next run finds its machine", { timeout: 600_000 }, async () => {
-  const state = await mkdtemp(join(tmpdir(), "weir-dev-")), port = await freePort();
-  const note = join(root, ".weir", "dev.json"), before = existsSync(note) ? readFileSync(note, "utf8") : null;
+test("./build.sh dev: the printed curl lines work offline, and the next run finds its machine", {
+  timeout: 600_000,
+}, async () => {
+  const state = await mkdtemp(join(tmpdir(), "weir-dev-")),
+    port = await freePort();
+  const note = join(root, ".weir", "dev.json"),
+    before = existsSync(note) ? readFileSync(note, "utf8") : null;
   try {
     let first;
     for (const round of [1, 2]) {
@@ -81,17 +97,32 @@ test("./build.sh dev: the printed curl lines work offline, and the next run find
         assert.equal(about.baseUrl, `http://127.0.0.1:${port}`);
         assert.equal(statSync(join(root, ".dev.vars")).mode & 0o777, 0o600);
         assert.equal(statSync(note).mode & 0o777, 0o600);
-        const list = await fetch(about.baseUrl + "/api/machines", { headers: { authorization: `Bearer ${about.adminToken}` } });
+        const list = await fetch(about.baseUrl + "/api/machines", {
+          headers: { authorization: `Bearer ${about.adminToken}` },
+        });
         assert.equal(list.status, 200);
         assert.ok((await list.text()).includes(about.machineId));
-        const post = (path, body) => fetch(about.baseUrl + path, { method: "POST", headers: { authorization: `Bearer ${about.apiKey}`, "content-type": "application/json" }, body: JSON.stringify(body) });
-        const speech = Buffer.from(await (await post("/v1/audio/speech", { model: "demo/test-tts", voice: "v", input: "hello there" })).arrayBuffer());
+        const post = (path, body) =>
+          fetch(about.baseUrl + path, {
+            method: "POST",
+            headers: { authorization: `Bearer ${about.apiKey}`, "content-type": "application/json" },
+            body: JSON.stringify(body),
+          });
+        const speech = Buffer.from(
+          await (
+            await post("/v1/audio/speech", { model: "demo/test-tts", voice: "v", input: "hello there" })
+          ).arrayBuffer(),
+        );
         assert.equal(speech.subarray(0, 4).toString() + speech.length, `RIFF${44 + 2 * 2 * 2240}`);
-        const image = await (await post("/v1/images/generations", { model: "demo/test-image", prompt: "waves" })).json();
+        const image = await (
+          await post("/v1/images/generations", { model: "demo/test-image", prompt: "waves" })
+        ).json();
         assert.equal(Buffer.from(image.data[0].b64_json, "base64").subarray(1, 4).toString(), "PNG");
         const search = await (await post("/v1/search", { query: "rivers" })).json();
         assert.equal(search.results[0].title, "What it is: rivers");
-        const rank = await (await post("/v1/rerank", { model: "demo/test-chat", query: "a weir", documents: ["a lake", "a weir"] })).json();
+        const rank = await (
+          await post("/v1/rerank", { model: "demo/test-chat", query: "a weir", documents: ["a lake", "a weir"] })
+        ).json();
         assert.equal(rank.results[0].index, 1);
         const page = await fetch(about.baseUrl + "/");
         assert.match(page.headers.get("content-security-policy"), /script-src 'self'/);
@@ -105,7 +136,10 @@ test("./build.sh dev: the printed curl lines work offline, and the next run find
           assert.equal(own.status, 400, host);
           assert.equal((await own.json()).error.code, "url_not_allowed");
         }
-        const platform = await post("/v1/web/fetch", { model: "web/fetch", url: `http://127.0.0.1:${port + 1}${explorer}` });
+        const platform = await post("/v1/web/fetch", {
+          model: "web/fetch",
+          url: `http://127.0.0.1:${port + 1}${explorer}`,
+        });
         assert.equal((await platform.json()).error.code, "url_not_allowed");
         if (round === 1) first = about;
         else assert.deepEqual(about, first);

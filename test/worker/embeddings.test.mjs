@@ -13,16 +13,27 @@ before(async () => {
   gw = await start({ vendors: up });
   me = await tenant(gw, up);
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 beforeEach(() => up.clear());
 
 const client = (path, more = {}) => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + path, maxRetries: 0, ...more });
-const paths = () => [["/v1", "/v1/embeddings"], [`/${me.machineId}/v1`, "/{machineId}/v1/embeddings"], ["/v1/v1", "/v1/v1/embeddings"]];
+const paths = () => [
+  ["/v1", "/v1/embeddings"],
+  [`/${me.machineId}/v1`, "/{machineId}/v1/embeddings"],
+  ["/v1/v1", "/v1/v1/embeddings"],
+];
 const numbers = (v) => [...v];
 
 function post(body, { path = "/v1/embeddings", key = me.apiKey, headers = {} } = {}) {
   const auth = key ? { authorization: `Bearer ${key}` } : {};
-  return gw.fetch(path, { method: "POST", headers: { "content-type": "application/json", ...auth, ...headers }, body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body) });
+  return gw.fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...auth, ...headers },
+    body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
+  });
 }
 
 // refused checks an error's status and that its body is OpenAI's.
@@ -43,14 +54,21 @@ test("the official client, on every form of the path", async () => {
     const got = await client(base).embeddings.create({ model: "up/test-embed", input: "hello " + name });
     assert.equal(got.object, "list");
     assert.equal(got.model, "up/test-embed");
-    assert.deepEqual(got.data.map((d) => [d.object, d.index]), [["embedding", 0]]);
+    assert.deepEqual(
+      got.data.map((d) => [d.object, d.index]),
+      [["embedding", 0]],
+    );
     assert.deepEqual(numbers(got.data[0].embedding), numbers(vector("hello " + name)));
     assert.ok(got.usage.prompt_tokens > 0 && got.usage.total_tokens === got.usage.prompt_tokens);
   }
 });
 
 test("floats and base64, each as asked", async () => {
-  const floats = await client("/v1").embeddings.create({ model: "up/test-embed", input: "a", encoding_format: "float" });
+  const floats = await client("/v1").embeddings.create({
+    model: "up/test-embed",
+    input: "a",
+    encoding_format: "float",
+  });
   assert.deepEqual(numbers(floats.data[0].embedding), numbers(vector("a")));
   const plain = await (await post({ model: "up/test-embed", input: "a" })).json();
   assert.deepEqual(plain.data[0].embedding, numbers(vector("a")));
@@ -65,9 +83,16 @@ test("base64 is honoured when the upstream gives floats, and order when it does 
       const res = await post({ model: "up/test-embed!" + fault, input, encoding_format });
       const got = await res.json();
       assert.equal(res.status, 200, `${fault} ${JSON.stringify(got)}`);
-      assert.deepEqual(got.data.map((d) => d.index), [0, 1, 2], fault);
+      assert.deepEqual(
+        got.data.map((d) => d.index),
+        [0, 1, 2],
+        fault,
+      );
       got.data.forEach((d, i) => {
-        const v = encoding_format === "float" ? d.embedding : [...new Float32Array(Uint8Array.from(Buffer.from(d.embedding, "base64")).buffer)];
+        const v =
+          encoding_format === "float"
+            ? d.embedding
+            : [...new Float32Array(Uint8Array.from(Buffer.from(d.embedding, "base64")).buffer)];
         assert.deepEqual(v, numbers(vector(input[i])), `${fault} ${encoding_format} ${i}`);
       });
       assert.equal(typeof got.usage.total_tokens, "number");
@@ -78,15 +103,27 @@ test("base64 is honoured when the upstream gives floats, and order when it does 
 test("strings, token arrays, dimensions and user", async () => {
   const openai = client("/v1");
   const texts = await openai.embeddings.create({ model: "up/test-embed", input: ["a", "b"] });
-  assert.deepEqual(texts.data.map((d) => numbers(d.embedding)), [numbers(vector("a")), numbers(vector("b"))]);
+  assert.deepEqual(
+    texts.data.map((d) => numbers(d.embedding)),
+    [numbers(vector("a")), numbers(vector("b"))],
+  );
   const tokens = await openai.embeddings.create({ model: "up/test-embed", input: [1, 2, 3] });
-  assert.deepEqual(tokens.data.map((d) => numbers(d.embedding)), [numbers(vector([1, 2, 3]))]);
+  assert.deepEqual(
+    tokens.data.map((d) => numbers(d.embedding)),
+    [numbers(vector([1, 2, 3]))],
+  );
   const lists = await openai.embeddings.create({ model: "up/test-embed", input: [[1, 2], [3]] });
-  assert.deepEqual(lists.data.map((d) => numbers(d.embedding)), [numbers(vector([1, 2])), numbers(vector([3]))]);
+  assert.deepEqual(
+    lists.data.map((d) => numbers(d.embedding)),
+    [numbers(vector([1, 2])), numbers(vector([3]))],
+  );
   const wide = await openai.embeddings.create({ model: "up/test-embed", input: "x", dimensions: 256, user: "u-1" });
   assert.equal(wide.data[0].embedding.length, 256);
   assert.equal(up.seen.at(-1).json.user, "u-1");
-  const many = await openai.embeddings.create({ model: "up/test-embed", input: Array.from({ length: 2048 }, (_, i) => "t" + i) });
+  const many = await openai.embeddings.create({
+    model: "up/test-embed",
+    input: Array.from({ length: 2048 }, (_, i) => "t" + i),
+  });
   assert.deepEqual(numbers(many.data[2047].embedding), numbers(vector("t2047")));
 });
 
@@ -99,9 +136,24 @@ test("the client's bytes go up with only the model changed", async () => {
 });
 
 test("only listed headers go up, and the gateway's key never", async () => {
-  await post({ model: "up/test-embed", input: "a" }, { headers: { cookie: "a=b", "x-forwarded-for": "1.2.3.4", forwarded: "for=1", "x-api-key": me.apiKey, "x-canary": "1", referer: "http://a/", origin: "http://a" } });
-  const { rawHeaders } = up.seen[0], names = rawHeaders.filter((_, i) => i % 2 === 0).map((n) => n.toLowerCase());
-  for (const name of ["cookie", "x-forwarded-for", "forwarded", "x-canary", "referer", "origin", "x-api-key"]) assert.ok(!names.includes(name), `${name} went up`);
+  await post(
+    { model: "up/test-embed", input: "a" },
+    {
+      headers: {
+        cookie: "a=b",
+        "x-forwarded-for": "1.2.3.4",
+        forwarded: "for=1",
+        "x-api-key": me.apiKey,
+        "x-canary": "1",
+        referer: "http://a/",
+        origin: "http://a",
+      },
+    },
+  );
+  const { rawHeaders } = up.seen[0],
+    names = rawHeaders.filter((_, i) => i % 2 === 0).map((n) => n.toLowerCase());
+  for (const name of ["cookie", "x-forwarded-for", "forwarded", "x-canary", "referer", "origin", "x-api-key"])
+    assert.ok(!names.includes(name), `${name} went up`);
   assert.ok(!rawHeaders.join("\n").includes(me.apiKey));
 });
 
@@ -113,9 +165,11 @@ test("model ids with slashes, and the provider id as the alias", async () => {
 });
 
 test("vendors with shapes of their own are adapted", async () => {
-  const operator = admin(gw), machine = await operator.machine();
+  const operator = admin(gw),
+    machine = await operator.machine();
   const key = { key: machine.apiKey };
-  for (const provider of ["gemini", "cohere", "voyage", "jina"]) await operator.connect(machine.machineId, { provider, apiKey: `key-of-${provider}` });
+  for (const provider of ["gemini", "cohere", "voyage", "jina"])
+    await operator.connect(machine.machineId, { provider, apiKey: `key-of-${provider}` });
   for (const [model, host, header] of [
     ["gemini/gemini-embedding-001", "generativelanguage.googleapis.com", "x-goog-api-key"],
     ["cohere/embed-v4.0", "api.cohere.com", "authorization"],
@@ -125,13 +179,20 @@ test("vendors with shapes of their own are adapted", async () => {
     for (const encoding_format of ["float", "base64"]) {
       for (const input of ["one", ["one", "two"]]) {
         up.clear();
-        const res = await post({ model, input, encoding_format, dimensions: 16 }, key), text = await res.text();
+        const res = await post({ model, input, encoding_format, dimensions: 16 }, key),
+          text = await res.text();
         assert.equal(res.status, 200, `${model}: ${text}`);
         const got = JSON.parse(text);
         assert.equal(got.model, model);
-        assert.deepEqual(got.data.map((d) => d.index), [].concat(input).map((_, i) => i));
+        assert.deepEqual(
+          got.data.map((d) => d.index),
+          [].concat(input).map((_, i) => i),
+        );
         got.data.forEach((d, i) => {
-          const v = encoding_format === "float" ? d.embedding : [...new Float32Array(Uint8Array.from(Buffer.from(d.embedding, "base64")).buffer)];
+          const v =
+            encoding_format === "float"
+              ? d.embedding
+              : [...new Float32Array(Uint8Array.from(Buffer.from(d.embedding, "base64")).buffer)];
           assert.deepEqual(v, numbers(vector([].concat(input)[i], 16)), `${model} ${encoding_format}`);
         });
         assert.equal(up.seen[0].host, host);
@@ -142,7 +203,8 @@ test("vendors with shapes of their own are adapted", async () => {
 });
 
 test("an access token is used when there is no API key", async () => {
-  const operator = admin(gw), machine = await operator.machine();
+  const operator = admin(gw),
+    machine = await operator.machine();
   const { apiKey, ...connection } = compatible(up);
   assert.ok(apiKey);
   await operator.connect(machine.machineId, { ...connection, authType: "oauth", accessToken: "the-access-token" });
@@ -152,7 +214,14 @@ test("an access token is used when there is no API key", async () => {
 
 test("preflight, and origins on answers and errors", async () => {
   for (const [base] of paths()) {
-    const res = await gw.fetch(base + "/embeddings", { method: "OPTIONS", headers: { origin: "https://app.example", "access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type" } });
+    const res = await gw.fetch(base + "/embeddings", {
+      method: "OPTIONS",
+      headers: {
+        origin: "https://app.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type",
+      },
+    });
     assert.ok([200, 204].includes(res.status), String(res.status));
     assert.equal(res.headers.get("access-control-allow-origin"), "*");
     assert.match(res.headers.get("access-control-allow-methods"), /POST/);
@@ -185,13 +254,21 @@ const badBodies = [
   ["tokens that are no integers", { model: "up/test-embed", input: [1.5] }, "input"],
   ["2,049 items", { model: "up/test-embed", input: Array.from({ length: 2049 }, () => "a") }, "input"],
   ["an unknown encoding_format", { model: "up/test-embed", input: "a", encoding_format: "hex" }, "encoding_format"],
-  ["an encoding_format that is no string", { model: "up/test-embed", input: "a", encoding_format: 1 }, "encoding_format"],
+  [
+    "an encoding_format that is no string",
+    { model: "up/test-embed", input: "a", encoding_format: 1 },
+    "encoding_format",
+  ],
   ["an unknown provider", { model: "nobody/test-embed", input: "a" }, "model"],
   ["a bare unknown model", { model: "no-such-model", input: "a" }, "model"],
   ["a provider without a connection", { model: "openai/text-embedding-3-small", input: "a" }, "model"],
   ["a model given twice", '{"model":"up/test-embed","model":"up/other","input":"a"}', "model"],
   ["deep JSON", '{"model":"up/test-embed","input":"a","x":' + "[".repeat(20000) + "]".repeat(20000) + "}", undefined],
-  ["invalid UTF-8", Buffer.concat([Buffer.from('{"model":"up/test-embed","input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]), undefined],
+  [
+    "invalid UTF-8",
+    Buffer.concat([Buffer.from('{"model":"up/test-embed","input":"'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
+    undefined,
+  ],
 ];
 
 for (const [name, body, param] of badBodies) {
@@ -203,18 +280,30 @@ for (const [name, body, param] of badBodies) {
 }
 
 test("a provider without embeddings is 400", async () => {
-  const operator = admin(gw), machine = await operator.machine();
+  const operator = admin(gw),
+    machine = await operator.machine();
   await operator.connect(machine.machineId, { provider: "anthropic", apiKey: "k-0123456789" });
-  await refused(await post({ model: "anthropic/claude-opus-4-1", input: "a" }, { key: machine.apiKey }), 400, { param: "model" });
+  await refused(await post({ model: "anthropic/claude-opus-4-1", input: "a" }, { key: machine.apiKey }), 400, {
+    param: "model",
+  });
 });
 
 test("the official client sees the error's class", async () => {
-  await assert.rejects(client("/v1").embeddings.create({ model: "nobody/x", input: "a" }), (e) => e instanceof OpenAI.BadRequestError && e.param === "model");
-  await assert.rejects(client("/v1", { apiKey: "sk-wrong" }).embeddings.create({ model: "up/test-embed", input: "a" }), (e) => e instanceof OpenAI.APIError && [400, 401].includes(e.status));
+  await assert.rejects(
+    client("/v1").embeddings.create({ model: "nobody/x", input: "a" }),
+    (e) => e instanceof OpenAI.BadRequestError && e.param === "model",
+  );
+  await assert.rejects(
+    client("/v1", { apiKey: "sk-wrong" }).embeddings.create({ model: "up/test-embed", input: "a" }),
+    (e) => e instanceof OpenAI.APIError && [400, 401].includes(e.status),
+  );
 });
 
 test("404 and 405 have bodies in the dialect", async () => {
-  await refused(await gw.fetch("/v1/no-such-thing", { method: "POST", headers: { authorization: `Bearer ${me.apiKey}` } }), 404);
+  await refused(
+    await gw.fetch("/v1/no-such-thing", { method: "POST", headers: { authorization: `Bearer ${me.apiKey}` } }),
+    404,
+  );
   const res = await gw.fetch("/v1/embeddings", { headers: { authorization: `Bearer ${me.apiKey}` } });
   assert.match(res.headers.get("allow"), /POST/);
   await refused(res, 405);
@@ -223,7 +312,21 @@ test("404 and 405 have bodies in the dialect", async () => {
 test("a body over the limit is 413 before it is read", async () => {
   const { status } = await new Promise((resolve, reject) => {
     import("node:http").then(({ request }) => {
-      const req = request(gw.url + "/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json", "content-length": 500_000_000 } }, (res) => { resolve({ status: res.statusCode }); req.destroy(); });
+      const req = request(
+        gw.url + "/v1/embeddings",
+        {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${me.apiKey}`,
+            "content-type": "application/json",
+            "content-length": 500_000_000,
+          },
+        },
+        (res) => {
+          resolve({ status: res.statusCode });
+          req.destroy();
+        },
+      );
       req.on("error", reject).write("{");
     });
   });
@@ -234,10 +337,20 @@ test("a body over the limit that does not say so is 413", async () => {
   const block = new TextEncoder().encode("a".repeat(1 << 20));
   let left = 64;
   const body = new ReadableStream({
-    start(c) { c.enqueue(new TextEncoder().encode('{"model":"up/test-embed","input":"')); },
-    pull(c) { if (left-- > 0) c.enqueue(block); else c.close(); },
+    start(c) {
+      c.enqueue(new TextEncoder().encode('{"model":"up/test-embed","input":"'));
+    },
+    pull(c) {
+      if (left-- > 0) c.enqueue(block);
+      else c.close();
+    },
   });
-  const res = await gw.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json" }, body, duplex: "half" });
+  const res = await gw.fetch("/v1/embeddings", {
+    method: "POST",
+    headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json" },
+    body,
+    duplex: "half",
+  });
   await refused(res, 413);
 });
 
@@ -253,9 +366,14 @@ for (const status of [400, 404, 413, 422]) {
 
 test("an upstream error never shows the credential", async () => {
   for (const status of [400, 401, 500]) {
-    const secret = `canary-upstream-${status}-0123456789`, operator = admin(gw), machine = await operator.machine();
+    const secret = `canary-upstream-${status}-0123456789`,
+      operator = admin(gw),
+      machine = await operator.machine();
     await operator.connect(machine.machineId, compatible(up, { apiKey: secret }));
-    const res = await post({ model: `up/test-embed!status=${status}!body=secret`, input: "a" }, { key: machine.apiKey });
+    const res = await post(
+      { model: `up/test-embed!status=${status}!body=secret`, input: "a" },
+      { key: machine.apiKey },
+    );
     assert.ok(res.status >= 400);
     const all = (await res.text()) + JSON.stringify([...res.headers]) + gw.logs.join("\n");
     assert.ok(up.seen.at(-1).headers.authorization.includes(secret));
@@ -264,9 +382,22 @@ test("an upstream error never shows the credential", async () => {
   }
 });
 
-for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-chunk", "body=html", "body=empty", "body=broken", "body=null", "body=array", "status=204", "gzip=bad"]) {
+for (const fault of [
+  "reset",
+  "raw=garbage",
+  "raw=short-length",
+  "raw=truncated-chunk",
+  "body=html",
+  "body=empty",
+  "body=broken",
+  "body=null",
+  "body=array",
+  "status=204",
+  "gzip=bad",
+]) {
   test(`${fault} from the upstream is 502`, async () => {
-    const operator = admin(gw), machine = await operator.machine(); // failures cool an account down
+    const operator = admin(gw),
+      machine = await operator.machine(); // failures cool an account down
     await operator.connect(machine.machineId, compatible(up));
     const res = await post({ model: `up/test-embed!${fault}`, input: "a" }, { key: machine.apiKey });
     const error = await refused(res, 502);
@@ -275,7 +406,8 @@ for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-
 }
 
 test("a redirect of the upstream is not followed: 502", async () => {
-  const operator = admin(gw), machine = await operator.machine();
+  const operator = admin(gw),
+    machine = await operator.machine();
   await operator.connect(machine.machineId, compatible(up));
   up.script = () => `redirect=${encodeURIComponent(up.url + "/v1/embeddings")}`;
   await refused(await post({ model: "up/test-embed", input: "a" }, { key: machine.apiKey }), 502);
@@ -283,9 +415,13 @@ test("a redirect of the upstream is not followed: 502", async () => {
 });
 
 test("an upstream that does not answer in time is 504", async () => {
-  const operator = admin(gw), machine = await operator.machine();
+  const operator = admin(gw),
+    machine = await operator.machine();
   await operator.connect(machine.machineId, compatible(up));
-  const res = await post({ model: "up/test-embed!stall", input: "a" }, { key: machine.apiKey, headers: { "x-stainless-timeout": "2" } });
+  const res = await post(
+    { model: "up/test-embed!stall", input: "a" },
+    { key: machine.apiKey, headers: { "x-stainless-timeout": "2" } },
+  );
   await refused(res, 504);
 });
 

@@ -21,7 +21,11 @@ export const secrets = {
 export function modules(dir) {
   const names = readdirSync(dir).filter((n) => /\.(mjs|js|wasm)$/.test(n));
   names.sort((a, b) => (b === "worker.mjs") - (a === "worker.mjs"));
-  return names.map((n) => ({ type: n.endsWith(".wasm") ? "CompiledWasm" : "ESModule", path: join(dir, n), contents: readFileSync(join(dir, n)) }));
+  return names.map((n) => ({
+    type: n.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
+    path: join(dir, n),
+    contents: readFileSync(join(dir, n)),
+  }));
 }
 
 // inspected is an entry with one path more, /bench-stats, that tells what is in flight.
@@ -39,7 +43,11 @@ function vendorHosts(upstream) {
     headers.set("x-vendor-host", url.host);
     return fetch(${JSON.stringify(upstream.url)} + url.pathname + url.search, { method: request.method, headers, body: request.body, redirect: "manual" });
   } }`;
-  return { name: "vendors", modules: [{ type: "ESModule", path: "vendors.mjs", contents: script }], compatibilityDate: setting("compatibility_date") };
+  return {
+    name: "vendors",
+    modules: [{ type: "ESModule", path: "vendors.mjs", contents: script }],
+    compatibilityDate: setting("compatibility_date"),
+  };
 }
 
 // assets are the dashboard's files, served by the rules of wrangler.toml.
@@ -55,12 +63,16 @@ function assets(dir) {
 // steady is a KV namespace of miniflare's whose calls are made once more when
 // the connection they went out on had just been closed.
 function steady(kv) {
-  const call = (name) => async (...args) => {
-    try { return await kv[name](...args); } catch (e) {
-      if (e.cause?.code !== "UND_ERR_SOCKET" && e.cause?.code !== "ECONNRESET") throw e;
-      return kv[name](...args);
-    }
-  };
+  const call =
+    (name) =>
+    async (...args) => {
+      try {
+        return await kv[name](...args);
+      } catch (e) {
+        if (e.cause?.code !== "UND_ERR_SOCKET" && e.cause?.code !== "ECONNRESET") throw e;
+        return kv[name](...args);
+      }
+    };
   return Object.fromEntries(["get", "put", "delete", "list"].map((name) => [name, call(name)]));
 }
 
@@ -76,38 +88,59 @@ function steady(kv) {
 //
 // The result has `url`, `fetch(path, init)`, `mf`, `dir` (of the storage),
 // `logs` (what the worker printed) and `close()`.
-export async function start({ dir = join(root, "build"), env = {}, vendors = null, dashboard = false, persist = null, entry = "", inspect = false } = {}) {
-  const storage = persist ?? await mkdtemp(join(tmpdir(), "weir-test-"));
+export async function start({
+  dir = join(root, "build"),
+  env = {},
+  vendors = null,
+  dashboard = false,
+  persist = null,
+  entry = "",
+  inspect = false,
+} = {}) {
+  const storage = persist ?? (await mkdtemp(join(tmpdir(), "weir-test-")));
   const bindings = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
   for (const [name, value] of Object.entries(bindings)) if (value === undefined) delete bindings[name];
   const logs = [];
-  const mf = new Miniflare(convertV4MiniflareOptions({
-    rootPath: root,
-    host: "127.0.0.1",
-    port: 0,
-    cf: false,
-    log: new Log(LogLevel.ERROR),
-    handleStructuredLogs({ level, message }) { logs.push(...message.split("\n").map((line) => (level === "error" || level === "warn" ? `${level}: ` : "") + line)); },
-    workers: [
-      {
-        name: "weir",
-        modulesRoot: dir,
-        modules: [...(inspect ? [inspected(dir)] : entry ? [{ type: "ESModule", path: join(dir, "entry.mjs"), contents: entry }] : []), ...modules(dir)],
-        compatibilityDate: setting("compatibility_date"),
-        compatibilityFlags: setting("compatibility_flags"),
-        bindings,
-        kvNamespaces: ["KV"],
-        durableObjects: { MACHINE: { className: "Machine", useSQLite: true } },
-        // A socket of workerd's own: miniflare's entry in front would compress and buffer.
-        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
-        ...(vendors ? { outboundService: "vendors" } : {}),
-        ...(dashboard ? { assets: assets(dir) } : {}),
+  const mf = new Miniflare(
+    convertV4MiniflareOptions({
+      rootPath: root,
+      host: "127.0.0.1",
+      port: 0,
+      cf: false,
+      log: new Log(LogLevel.ERROR),
+      handleStructuredLogs({ level, message }) {
+        logs.push(
+          ...message.split("\n").map((line) => (level === "error" || level === "warn" ? `${level}: ` : "") + line),
+        );
       },
-      ...(vendors ? [vendorHosts(vendors)] : []),
-    ],
-    resourcePersistencePath: storage,
-    ...(inspect ? { inspectorPort: 0 } : {}),
-  }));
+      workers: [
+        {
+          name: "weir",
+          modulesRoot: dir,
+          modules: [
+            ...(inspect
+              ? [inspected(dir)]
+              : entry
+                ? [{ type: "ESModule", path: join(dir, "entry.mjs"), contents: entry }]
+                : []),
+            ...modules(dir),
+          ],
+          compatibilityDate: setting("compatibility_date"),
+          compatibilityFlags: setting("compatibility_flags"),
+          bindings,
+          kvNamespaces: ["KV"],
+          durableObjects: { MACHINE: { className: "Machine", useSQLite: true } },
+          // A socket of workerd's own: miniflare's entry in front would compress and buffer.
+          unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+          ...(vendors ? { outboundService: "vendors" } : {}),
+          ...(dashboard ? { assets: assets(dir) } : {}),
+        },
+        ...(vendors ? [vendorHosts(vendors)] : []),
+      ],
+      resourcePersistencePath: storage,
+      ...(inspect ? { inspectorPort: 0 } : {}),
+    }),
+  );
   await mf.ready;
   const namespace = mf.getKVNamespace.bind(mf);
   mf.getKVNamespace = async (...which) => steady(await namespace(...which));
@@ -115,7 +148,12 @@ export async function start({ dir = join(root, "build"), env = {}, vendors = nul
   const stats = async () => (await fetch(url + "/bench-stats")).json();
   const isolate = inspect ? await debug((await mf.getInspectorURL()).host, stats) : null;
   return {
-    mf, url, logs, dir: storage, stats, isolate,
+    mf,
+    url,
+    logs,
+    dir: storage,
+    stats,
+    isolate,
     fetch: (path, init) => fetch(url + path, init),
     async close() {
       isolate?.close();
@@ -130,13 +168,24 @@ export function admin(gateway, token = secrets.ADMIN_TOKEN) {
   async function call(method, path, body) {
     const res = await gateway.fetch(path, {
       method,
-      headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await res.text();
     let json = null;
-    try { json = text ? JSON.parse(text) : null; } catch { /* stays text */ }
-    if (!res.ok) throw Object.assign(new Error(`${method} ${path}: ${res.status} ${text.slice(0, 300)}`), { status: res.status, body: json });
+    try {
+      json = text ? JSON.parse(text) : null;
+    } catch {
+      /* stays text */
+    }
+    if (!res.ok)
+      throw Object.assign(new Error(`${method} ${path}: ${res.status} ${text.slice(0, 300)}`), {
+        status: res.status,
+        body: json,
+      });
     return json;
   }
   return {
@@ -147,8 +196,17 @@ export function admin(gateway, token = secrets.ADMIN_TOKEN) {
 }
 
 // compatible is a connection to a test upstream under a prefix of its own.
-export function compatible(upstream, { prefix = "up", path = "/v1", apiKey = "upstream-key", suffix = "0123abcd", ...more } = {}) {
-  return { provider: `openai-compatible-${suffix}`, name: prefix, apiKey, providerSpecificData: { baseUrl: upstream.url + path, prefix }, ...more };
+export function compatible(
+  upstream,
+  { prefix = "up", path = "/v1", apiKey = "upstream-key", suffix = "0123abcd", ...more } = {},
+) {
+  return {
+    provider: `openai-compatible-${suffix}`,
+    name: prefix,
+    apiKey,
+    providerSpecificData: { baseUrl: upstream.url + path, prefix },
+    ...more,
+  };
 }
 
 // tenant makes a machine with one connection to the test upstream.
@@ -164,7 +222,11 @@ export async function tenant(gateway, upstream, options = {}) {
 export async function families(operator, upstream) {
   const me = await operator.machine();
   await operator.connect(me.machineId, compatible(upstream));
-  await operator.connect(me.machineId, { ...compatible(upstream, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
-  for (const provider of ["gemini", "openai", "anthropic"]) await operator.connect(me.machineId, { provider, apiKey: `${provider}-test-key-0123456789` });
+  await operator.connect(me.machineId, {
+    ...compatible(upstream, { prefix: "an" }),
+    provider: "anthropic-compatible-0123abcd",
+  });
+  for (const provider of ["gemini", "openai", "anthropic"])
+    await operator.connect(me.machineId, { provider, apiKey: `${provider}-test-key-0123456789` });
   return me;
 }

@@ -17,27 +17,43 @@ export const limit = 128 * MiB; // of an isolate
 // until its stop() gives the most that was seen at once.
 export async function debug(host, stats) {
   const [{ webSocketDebuggerUrl }] = await (await fetch(`http://${host}/json/list`)).json();
-  const ws = new WebSocket(webSocketDebuggerUrl), waiting = new Map();
-  await new Promise((resolve, reject) => { ws.onopen = resolve; ws.onerror = () => reject(new Error("no debugger")); });
-  ws.onmessage = ({ data }) => { const m = JSON.parse(data); waiting.get(m.id)?.(m); waiting.delete(m.id); };
+  const ws = new WebSocket(webSocketDebuggerUrl),
+    waiting = new Map();
+  await new Promise((resolve, reject) => {
+    ws.onopen = resolve;
+    ws.onerror = () => reject(new Error("no debugger"));
+  });
+  ws.onmessage = ({ data }) => {
+    const m = JSON.parse(data);
+    waiting.get(m.id)?.(m);
+    waiting.delete(m.id);
+  };
   let last = 0;
   // The debugger is heard only while the isolate runs, so it is kept busy.
-  const call = (method) => new Promise((resolve, reject) => {
-    const id = ++last, from = performance.now();
-    waiting.set(id, (m) => { if (m.error) reject(new Error(`${method}: ${m.error.message}`)); else resolve(m.result); });
-    ws.send(JSON.stringify({ id, method }));
-    (async () => {
-      while (waiting.has(id)) {
-        if (performance.now() - from > 30_000) throw new Error(`${method}: no answer`);
-        await stats();
-        await new Promise((r) => setTimeout(r, 20));
-      }
-    })().catch(reject);
-  });
+  const call = (method) =>
+    new Promise((resolve, reject) => {
+      const id = ++last,
+        from = performance.now();
+      waiting.set(id, (m) => {
+        if (m.error) reject(new Error(`${method}: ${m.error.message}`));
+        else resolve(m.result);
+      });
+      ws.send(JSON.stringify({ id, method }));
+      (async () => {
+        while (waiting.has(id)) {
+          if (performance.now() - from > 30_000) throw new Error(`${method}: no answer`);
+          await stats();
+          await new Promise((r) => setTimeout(r, 20));
+        }
+      })().catch(reject);
+    });
   await call("HeapProfiler.enable");
 
   async function memory() {
-    const [{ totalSize, embedderHeapUsedSize = 0, backingStorageSize = 0 }, { memory: linear }] = await Promise.all([call("Runtime.getHeapUsage"), stats()]);
+    const [{ totalSize, embedderHeapUsedSize = 0, backingStorageSize = 0 }, { memory: linear }] = await Promise.all([
+      call("Runtime.getHeapUsage"),
+      stats(),
+    ]);
     const heap = totalSize + embedderHeapUsedSize;
     return { heap, buffers: backingStorageSize, linear, total: heap + backingStorageSize + linear };
   }
@@ -48,7 +64,8 @@ export async function debug(host, stats) {
       return memory();
     },
     watch(ms = 50) {
-      let most = { total: 0 }, on = true;
+      let most = { total: 0 },
+        on = true;
       const ended = (async () => {
         while (on) {
           const now = await memory();
@@ -56,15 +73,27 @@ export async function debug(host, stats) {
           await new Promise((r) => setTimeout(r, ms));
         }
       })();
-      return { async stop() { on = false; await ended; return most; } };
+      return {
+        async stop() {
+          on = false;
+          await ended;
+          return most;
+        },
+      };
     },
-    close() { ws.close(); },
+    close() {
+      ws.close();
+    },
   };
 }
 
 // shown is such a figure for a message.
 export function shown(m) {
-  return Object.entries(m).map(([name, n]) => `${name} ${(n / MiB).toFixed(1)}`).join(", ") + " MiB";
+  return (
+    Object.entries(m)
+      .map(([name, n]) => `${name} ${(n / MiB).toFixed(1)}`)
+      .join(", ") + " MiB"
+  );
 }
 
 // workers gives the processes of workerd that a process started.
@@ -72,9 +101,12 @@ export function workers(parent = process.pid) {
   const list = [];
   for (const pid of readdirSync("/proc").filter((n) => /^\d+$/.test(n))) {
     try {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8"), [name, rest] = stat.slice(stat.indexOf("(") + 1).split(") ");
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8"),
+        [name, rest] = stat.slice(stat.indexOf("(") + 1).split(") ");
       if (name === "workerd" && +rest.split(" ")[1] === parent) list.push(+pid);
-    } catch { /* has ended */ }
+    } catch {
+      /* has ended */
+    }
   }
   return list;
 }

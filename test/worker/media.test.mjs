@@ -17,30 +17,63 @@ before(async () => {
   const operator = admin(gw);
   me = await operator.machine();
   await operator.connect(me.machineId, compatible(up));
-  for (const name of ["a", "b", "c"]) await operator.connect(me.machineId, { provider: "xai", name, apiKey: `${xaiKey}-${name}` });
+  for (const name of ["a", "b", "c"])
+    await operator.connect(me.machineId, { provider: "xai", name, apiKey: `${xaiKey}-${name}` });
   await operator.call("PATCH", `/${me.machineId}/api/settings`, { strategy: "round-robin" });
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 beforeEach(() => up.clear());
 
 const client = (more = {}) => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0, ...more });
-const call = (path, init = {}) => gw.fetch(path, { ...init, headers: { authorization: `Bearer ${me.apiKey}`, ...init.headers } });
+const call = (path, init = {}) =>
+  gw.fetch(path, { ...init, headers: { authorization: `Bearer ${me.apiKey}`, ...init.headers } });
 
 // field and file write the parts of a form by hand, in a known order.
 const boundary = "----weir-test-boundary";
-const field = (name, value) => Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`);
-const file = (content, name = "file") => Buffer.concat([Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"; filename="a.mp3"\r\nContent-Type: audio/mpeg\r\n\r\n`), content, Buffer.from("\r\n")]);
+const field = (name, value) =>
+  Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`);
+const file = (content, name = "file") =>
+  Buffer.concat([
+    Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"; filename="a.mp3"\r\nContent-Type: audio/mpeg\r\n\r\n`,
+    ),
+    content,
+    Buffer.from("\r\n"),
+  ]);
 const form = (...parts) => Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
-const post = (path, body, headers = {}, more = {}) => call(path, { method: "POST", body, ...more, headers: { "content-type": `multipart/form-data; boundary=${boundary}`, ...headers } });
+const post = (path, body, headers = {}, more = {}) =>
+  call(path, {
+    method: "POST",
+    body,
+    ...more,
+    headers: { "content-type": `multipart/form-data; boundary=${boundary}`, ...headers },
+  });
 
 // early gives the status of an answer that comes before the body has gone up:
 // of what is declared only the first bytes are sent, where part is given.
 function early(path, body, part = body.length) {
   return new Promise((resolve, reject) => {
-    const req = request(gw.url + path, { method: "POST", headers: { authorization: `Bearer ${me.apiKey}`, "content-type": `multipart/form-data; boundary=${boundary}`, "content-length": body.length } });
+    const req = request(gw.url + path, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${me.apiKey}`,
+        "content-type": `multipart/form-data; boundary=${boundary}`,
+        "content-length": body.length,
+      },
+    });
     let answered = false;
-    req.on("response", (res) => { answered = true; res.resume(); resolve(res.statusCode); if (part < body.length) req.destroy(); });
-    req.on("error", (e) => { if (!answered) setTimeout(reject, 500, e); });
+    req.on("response", (res) => {
+      answered = true;
+      res.resume();
+      resolve(res.statusCode);
+      if (part < body.length) req.destroy();
+    });
+    req.on("error", (e) => {
+      if (!answered) setTimeout(reject, 500, e);
+    });
     if (part < body.length) req.write(body.subarray(0, part));
     else req.end(body);
   });
@@ -51,7 +84,11 @@ test("speech is streamed, byte for byte", async () => {
   assert.equal(res.headers.get("content-type"), "audio/mpeg");
   assert.equal(sha(Buffer.from(await res.arrayBuffer())), sha(sound(300_000)));
   assert.equal(up.seen[0].json.model, "tts");
-  const inJSON = await call("/v1/audio/speech?response_format=json", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ model: "up/tts", input: "a", voice: "v" }) });
+  const inJSON = await call("/v1/audio/speech?response_format=json", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "up/tts", input: "a", voice: "v" }),
+  });
   const { audio, format } = await inJSON.json();
   assert.equal(format, "mp3");
   assert.equal(sha(Buffer.from(audio, "base64")), sha(sound(300_000)));
@@ -59,7 +96,8 @@ test("speech is streamed, byte for byte", async () => {
 
 test("the official client's transcriptions, in every format", async () => {
   const clip = sound(700_000);
-  const ask = async (more) => client().audio.transcriptions.create({ file: await toFile(clip, "a.mp3"), model: "up/whisper-1", ...more });
+  const ask = async (more) =>
+    client().audio.transcriptions.create({ file: await toFile(clip, "a.mp3"), model: "up/whisper-1", ...more });
   assert.equal((await ask({})).text, sha(clip));
   assert.equal((await ask({ response_format: "verbose_json" })).duration, 1.5);
   assert.match(await ask({ response_format: "srt" }), new RegExp(sha(clip)));
@@ -73,12 +111,17 @@ test("the official client's transcriptions, in every format", async () => {
 });
 
 test("a 24 MiB file goes up with the model before, after, and beside it", async () => {
-  const clip = sound(24 << 20), digest = sha(clip);
+  const clip = sound(24 << 20),
+    digest = sha(clip);
   for (const [name, body, query] of [
     ["model first", form(field("model", "up/w"), file(clip), field("language", "de")), ""],
     ["model last", form(file(clip), field("language", "de"), field("model", "up/w")), ""],
     ["query, none in the form", form(file(clip), field("language", "de")), "?model=up%2Fw"],
-    ["query, another in the form", form(file(clip), field("language", "de"), field("model", "whisper-1")), "?model=up%2Fw"],
+    [
+      "query, another in the form",
+      form(file(clip), field("language", "de"), field("model", "whisper-1")),
+      "?model=up%2Fw",
+    ],
   ]) {
     up.clear();
     const res = await post("/v1/audio/transcriptions" + query, body);
@@ -103,18 +146,33 @@ test("forms that break a rule", async () => {
 
 test("a client's broken forms do not put the account aside", async () => {
   const clip = sound(1 << 20);
-  for (let i = 0; i < 4; i++) assert.equal((await post("/v1/audio/transcriptions", form(field("model", "up/w"), file(clip), field("model", "up/x")))).status, 400);
+  for (let i = 0; i < 4; i++)
+    assert.equal(
+      (await post("/v1/audio/transcriptions", form(field("model", "up/w"), file(clip), field("model", "up/x")))).status,
+      400,
+    );
   const stop = new AbortController();
   for (let i = 0; i < 3; i++) {
-    const cut = new ReadableStream({ async pull(c) { c.enqueue(form(field("model", "up/w"), file(clip)).subarray(0, 300_000)); await new Promise((r) => setTimeout(r, 20)); c.error(new Error("gone")); } });
+    const cut = new ReadableStream({
+      async pull(c) {
+        c.enqueue(form(field("model", "up/w"), file(clip)).subarray(0, 300_000));
+        await new Promise((r) => setTimeout(r, 20));
+        c.error(new Error("gone"));
+      },
+    });
     await post("/v1/audio/transcriptions", cut, {}, { duplex: "half", signal: stop.signal }).catch(() => {});
   }
   assert.equal((await post("/v1/audio/transcriptions", form(field("model", "up/w"), file(clip)))).status, 200);
 });
 
 test("eight uploads of 20 MiB at once", async () => {
-  const clip = sound(20 << 20), digest = sha(clip);
-  const all = await Promise.all(Array.from({ length: 8 }, async () => (await post("/v1/audio/transcriptions", form(field("model", "up/w"), file(clip)))).json()));
+  const clip = sound(20 << 20),
+    digest = sha(clip);
+  const all = await Promise.all(
+    Array.from({ length: 8 }, async () =>
+      (await post("/v1/audio/transcriptions", form(field("model", "up/w"), file(clip)))).json(),
+    ),
+  );
   assert.deepEqual(all, Array(8).fill({ text: digest }));
 });
 
@@ -122,7 +180,11 @@ test("images, generated and edited", async () => {
   const made = await client().images.generate({ model: "up/gpt-image-1.5", prompt: "a cat" });
   assert.equal(made.data[0].b64_json, sound(300).toString("base64"));
   const png = sound(2 << 20);
-  const edited = await client().images.edit({ image: await toFile(png, "a.png", { type: "image/png" }), prompt: "a dog", model: "up/gpt-image-1.5" });
+  const edited = await client().images.edit({
+    image: await toFile(png, "a.png", { type: "image/png" }),
+    prompt: "a dog",
+    model: "up/gpt-image-1.5",
+  });
   assert.equal(edited.data[0].b64_json, sha(png));
   assert.deepEqual(up.seen[1].form.model, ["gpt-image-1.5"]);
 });
@@ -135,13 +197,24 @@ test("bodies of video creations go up byte for byte", async () => {
     ["multipart/form-data; boundary=x", Buffer.from("--x\r\nbroken"), null],
   ]) {
     up.clear();
-    const res = await call("/v1/videos/generations", { method: "POST", headers: { "content-type": type, "idempotency-key": sha(body) }, body });
+    const res = await call("/v1/videos/generations", {
+      method: "POST",
+      headers: { "content-type": type, "idempotency-key": sha(body) },
+      body,
+    });
     assert.equal(res.status, 200, await res.clone().text());
     const { request_id: id } = await res.json();
     const s = up.seen[0];
-    assert.deepEqual([s.digest, s.headers["content-type"], s.headers["idempotency-key"], s.host], [sha(want ?? body), type, sha(body), "api.x.ai"]);
+    assert.deepEqual(
+      [s.digest, s.headers["content-type"], s.headers["idempotency-key"], s.host],
+      [sha(want ?? body), type, sha(body), "api.x.ai"],
+    );
     assert.ok(res.headers.get("x-weir-connection-id"));
-    const again = await call("/v1/videos/generations", { method: "POST", headers: { "content-type": type, "idempotency-key": sha(body) }, body });
+    const again = await call("/v1/videos/generations", {
+      method: "POST",
+      headers: { "content-type": type, "idempotency-key": sha(body) },
+      body,
+    });
     assert.deepEqual([again.status, (await again.json()).request_id, up.seen.length], [200, id, 1]);
     assert.equal(again.headers.get("x-weir-connection-id"), res.headers.get("x-weir-connection-id"));
   }
@@ -152,12 +225,20 @@ test("a held body is sent again after a refusal, and never after a failure", asy
   const create = () => post("/v1/videos/generations?provider=xai", body);
   up.answer = (s) => (s === up.seen[0] ? { status: 403, body: '{"error":"no"}' } : null);
   assert.equal((await create()).status, 200);
-  assert.deepEqual(up.seen.map((s) => s.digest), [sha(body), sha(body)]);
+  assert.deepEqual(
+    up.seen.map((s) => s.digest),
+    [sha(body), sha(body)],
+  );
   assert.notEqual(up.seen[0].headers.authorization, up.seen[1].headers.authorization);
-  for (const answer of [{ destroy: true }, { status: 500, body: `{"error":{"message":"key ${xaiKey}-b and ${xaiKey}-c"}}` }, { status: 200, body: "{" }]) {
+  for (const answer of [
+    { destroy: true },
+    { status: 500, body: `{"error":{"message":"key ${xaiKey}-b and ${xaiKey}-c"}}` },
+    { status: 200, body: "{" },
+  ]) {
     up.clear();
     up.answer = () => answer;
-    const res = await create(), text = await res.text();
+    const res = await create(),
+      text = await res.text();
     assert.ok(res.status >= 500, text);
     assert.equal(res.headers.get("x-should-retry"), "false");
     assert.equal(up.seen.length, 1);
@@ -169,7 +250,11 @@ test("a held body is sent again after a refusal, and never after a failure", asy
 test("jobs are polled only with their own account, and only by their machine", async () => {
   const ids = [];
   for (let i = 0; i < 12; i++) {
-    const res = await call("/v1/videos/generations", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ model: "xai/m", prompt: String(i) }) });
+    const res = await call("/v1/videos/generations", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "xai/m", prompt: String(i) }),
+    });
     ids.push((await res.json()).request_id);
   }
   for (const id of ids) assert.equal((await (await call(`/v1/videos/${id}`)).json()).by, sha(up.jobs.get(id)));
@@ -187,7 +272,9 @@ test("a creation whose client leaves is finished and noted", async () => {
   const leave = new AbortController();
   const job = "left-alone";
   let finished;
-  const done = new Promise((r) => { finished = r; });
+  const done = new Promise((r) => {
+    finished = r;
+  });
   up.answer = async (s) => {
     if (s.method !== "POST") return null;
     leave.abort();
@@ -196,7 +283,11 @@ test("a creation whose client leaves is finished and noted", async () => {
     finished();
     return { body: JSON.stringify({ request_id: job }) };
   };
-  const init = { method: "POST", headers: { "content-type": "application/json", "idempotency-key": "left" }, body: JSON.stringify({ model: "xai/m", prompt: "p" }) };
+  const init = {
+    method: "POST",
+    headers: { "content-type": "application/json", "idempotency-key": "left" },
+    body: JSON.stringify({ model: "xai/m", prompt: "p" }),
+  };
   await assert.rejects(call("/v1/videos/generations", { ...init, signal: leave.signal }));
   await done;
   // Nobody tells when the gateway has noted it: it is asked until it knows.
@@ -214,7 +305,11 @@ test("a creation whose client leaves is finished and noted", async () => {
 });
 
 test("300 MB of video content pass", async () => {
-  const res = await call("/v1/videos/generations", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ model: "xai/m", prompt: "long" }) });
+  const res = await call("/v1/videos/generations", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "xai/m", prompt: "long" }),
+  });
   const { request_id: id } = await res.json();
   up.videoBytes = 300 << 20;
   const content = await call(`/v1/videos/${id}/content`);

@@ -13,7 +13,10 @@ before(async () => {
   gw = await start({ vendors: up });
   operator = admin(gw);
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 beforeEach(() => up.clear());
 
 // machine makes a machine with connections and gives its key and a client.
@@ -41,15 +44,28 @@ test("a machine without connections lists the static catalogue, through the offi
   }
   const one = await openai.models.retrieve(page.data[0].id);
   assert.equal(one.id, page.data[0].id);
-  await assert.rejects(openai.models.retrieve("openai/no-such-model"), (e) => e.status === 404 && e.code === "model_not_found");
+  await assert.rejects(
+    openai.models.retrieve("openai/no-such-model"),
+    (e) => e.status === 404 && e.code === "model_not_found",
+  );
   const embedding = await list("/v1/models/embedding");
   assert.ok(ids(embedding.body).includes("openai/text-embedding-3-small"));
-  assert.ok(!ids(embedding.body).some((id) => page.data.find((m) => m.id === id)), "an embedding model is no chat model");
+  assert.ok(
+    !ids(embedding.body).some((id) => page.data.find((m) => m.id === id)),
+    "an embedding model is no chat model",
+  );
 });
 
 test("explicit models replace the catalogue, a prefix the alias", async () => {
   const { list } = await machine(
-    { provider: "openai", apiKey: "key-of-openai", providerSpecificData: { prefix: "mine", enabledModels: ["gpt-5", "mine/gpt-5", "openai/text-embedding-3-small", "tts-1"] } },
+    {
+      provider: "openai",
+      apiKey: "key-of-openai",
+      providerSpecificData: {
+        prefix: "mine",
+        enabledModels: ["gpt-5", "mine/gpt-5", "openai/text-embedding-3-small", "tts-1"],
+      },
+    },
     { provider: "groq", apiKey: "key-of-groq", isActive: false },
   );
   assert.deepEqual(ids((await list()).body), ["mine/gpt-5"]);
@@ -61,7 +77,13 @@ test("explicit models replace the catalogue, a prefix the alias", async () => {
 test("a compatible provider's models come from its own list, asked once", async () => {
   const { list, openai } = await machine(compatible(up));
   const first = await list();
-  assert.deepEqual(ids(first.body).sort(), modelIds.filter((id) => !/embed|image|tts/.test(id)).map((id) => "up/" + id).sort());
+  assert.deepEqual(
+    ids(first.body).sort(),
+    modelIds
+      .filter((id) => !/embed|image|tts/.test(id))
+      .map((id) => "up/" + id)
+      .sort(),
+  );
   await openai.models.list();
   assert.deepEqual(ids((await list("/v1/models/image")).body), ["up/test-image"]);
   assert.equal(up.seen.filter((r) => r.path === "/v1/models").length, 1);
@@ -72,7 +94,11 @@ test("a compatible provider's models come from its own list, asked once", async 
 });
 
 test("an Anthropic-style provider's list is asked at its models address", async () => {
-  const { list } = await machine({ provider: "anthropic-compatible-0123abcd", apiKey: "anthropic-key", providerSpecificData: { baseUrl: up.url + "/anthropic/v1/messages/", prefix: "ac" } });
+  const { list } = await machine({
+    provider: "anthropic-compatible-0123abcd",
+    apiKey: "anthropic-key",
+    providerSpecificData: { baseUrl: up.url + "/anthropic/v1/messages/", prefix: "ac" },
+  });
   assert.ok(ids((await list()).body).every((id) => id.startsWith("ac/")));
   const [call] = up.seen;
   assert.equal(call.path, "/anthropic/v1/models");
@@ -90,9 +116,19 @@ test("the recursion header stops the upstream fetch", async () => {
 test("two gateways that point at each other both answer, with bounded calls", async () => {
   const other = await start({});
   try {
-    const there = admin(other), a = await operator.machine(), b = await there.machine();
-    await operator.connect(a.machineId, { provider: "openai-compatible-aaaaaaaa", apiKey: b.apiKey, providerSpecificData: { baseUrl: other.url + "/v1", prefix: "there" } });
-    await there.connect(b.machineId, { provider: "openai-compatible-bbbbbbbb", apiKey: a.apiKey, providerSpecificData: { baseUrl: gw.url + "/v1", prefix: "here" } });
+    const there = admin(other),
+      a = await operator.machine(),
+      b = await there.machine();
+    await operator.connect(a.machineId, {
+      provider: "openai-compatible-aaaaaaaa",
+      apiKey: b.apiKey,
+      providerSpecificData: { baseUrl: other.url + "/v1", prefix: "there" },
+    });
+    await there.connect(b.machineId, {
+      provider: "openai-compatible-bbbbbbbb",
+      apiKey: a.apiKey,
+      providerSpecificData: { baseUrl: gw.url + "/v1", prefix: "here" },
+    });
     const res = await gw.fetch("/v1/models", { headers: { authorization: `Bearer ${a.apiKey}` } });
     assert.equal(res.status, 200);
     assert.deepEqual((await res.json()).data, []);
@@ -100,25 +136,44 @@ test("two gateways that point at each other both answer, with bounded calls", as
     assert.equal(back.status, 200);
     const listed = other.logs.filter((l) => l.includes('"/v1/models"')).length;
     assert.ok(listed <= 4, `${listed} calls reached the other gateway`);
-  } finally { await other.close(); }
+  } finally {
+    await other.close();
+  }
 });
 
 test("an upstream that fails gives nothing and takes nothing from the others", async () => {
-  for (const fault of ["status=500", "reset", "body=html", "body=broken", "body=null", "raw=garbage", "gzip=400000000", "size=100000000"]) {
+  for (const fault of [
+    "status=500",
+    "reset",
+    "body=html",
+    "body=broken",
+    "body=null",
+    "raw=garbage",
+    "gzip=400000000",
+    "size=100000000",
+  ]) {
     const { list } = await machine(
       compatible(up, { path: `/!${fault}/v1`, prefix: "bad", suffix: "bbbbbbbb" }),
       compatible(up, { prefix: "good", suffix: "aaaaaaaa" }),
     );
     const { status, body } = await list();
     assert.equal(status, 200, fault);
-    assert.deepEqual(ids(body).filter((id) => id.startsWith("bad/")), [], fault);
+    assert.deepEqual(
+      ids(body).filter((id) => id.startsWith("bad/")),
+      [],
+      fault,
+    );
     assert.ok(ids(body).includes("good/test-chat"), fault);
   }
 });
 
 test("an upstream that stalls is given up after five seconds", async () => {
-  const { list } = await machine(compatible(up, { path: "/!stall/v1", prefix: "bad" }), compatible(up, { prefix: "good", suffix: "aaaaaaaa" }));
-  const before = Date.now(), { body } = await list();
+  const { list } = await machine(
+    compatible(up, { path: "/!stall/v1", prefix: "bad" }),
+    compatible(up, { prefix: "good", suffix: "aaaaaaaa" }),
+  );
+  const before = Date.now(),
+    { body } = await list();
   assert.ok(ids(body).includes("good/test-chat"));
   assert.ok(Date.now() - before >= 4500, "the limit is 5,000 ms");
 });
@@ -128,7 +183,10 @@ test("Anthropic's client gets Anthropic's form, with pages", async () => {
   const client = new Anthropic({ apiKey, baseURL: gw.url, maxRetries: 0 });
   const all = [];
   for await (const m of client.models.list({ limit: 2 })) all.push(m);
-  assert.deepEqual(all.map((m) => m.type), all.map(() => "model"));
+  assert.deepEqual(
+    all.map((m) => m.type),
+    all.map(() => "model"),
+  );
   assert.ok(all.length >= 2 && all.every((m) => m.id.startsWith("up/")));
 });
 
@@ -157,12 +215,15 @@ test("info tells what is known of one model", async () => {
 
 test("every form of the path, and without a key where none is required", async () => {
   const { machineId, list } = await machine(compatible(up));
-  for (const path of ["/v1/models", `/${machineId}/v1/models`, "/v1/v1/models", `/${machineId}/v1/models/llm`]) assert.ok(ids((await list(path)).body).includes("up/test-chat"), path);
+  for (const path of ["/v1/models", `/${machineId}/v1/models`, "/v1/v1/models", `/${machineId}/v1/models/llm`])
+    assert.ok(ids((await list(path)).body).includes("up/test-chat"), path);
   assert.equal((await gw.fetch("/v1/models")).status, 401);
   const open = await start({ env: { REQUIRE_API_KEY: "false" } });
   try {
     const res = await open.fetch("/v1/models");
     assert.equal(res.status, 200);
     assert.ok((await res.json()).data.length > 500);
-  } finally { await open.close(); }
+  } finally {
+    await open.close();
+  }
 });

@@ -39,16 +39,31 @@ export default {
 };`;
 
 let gw, up, dir, kv;
-before(async () => { dir = await mkdtemp(join(tmpdir(), "weir-slow-")); up = await startUpstream(); await open(); });
-after(async () => { await gw?.close(); await up?.close(); await rm(dir, { recursive: true, force: true }); });
-async function open() { gw = await start({ persist: dir, entry }); kv = await gw.mf.getKVNamespace("KV"); }
+before(async () => {
+  dir = await mkdtemp(join(tmpdir(), "weir-slow-"));
+  up = await startUpstream();
+  await open();
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await rm(dir, { recursive: true, force: true });
+});
+async function open() {
+  gw = await start({ persist: dir, entry });
+  kv = await gw.mf.getKVNamespace("KV");
+}
 const object = async (how = "", verbs = "") => (await gw.fetch(`/object?how=${how}&verbs=${verbs}`)).json();
 
 async function tenant() {
   const m = await admin(gw).machine();
   await admin(gw).connect(m.machineId, compatible(up));
   const send = async () => {
-    const res = await gw.fetch("/v1/embeddings", { method: "POST", headers: { authorization: `Bearer ${m.apiKey}`, "content-type": "application/json" }, body: JSON.stringify({ model: "up/test-embed", input: "a" }) });
+    const res = await gw.fetch("/v1/embeddings", {
+      method: "POST",
+      headers: { authorization: `Bearer ${m.apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "up/test-embed", input: "a" }),
+    });
     return { status: res.status, headers: res.headers, text: await res.text() };
   };
   return { ...m, send };
@@ -56,7 +71,7 @@ async function tenant() {
 // published waits until the replica in KV is of the machine's last change.
 async function published(m) {
   for (let i = 0; i < 200; i++) {
-    const r = JSON.parse(await kv.get(`machine:${m.machineId}`) ?? "{}");
+    const r = JSON.parse((await kv.get(`machine:${m.machineId}`)) ?? "{}");
     if (r.connections?.length === 1) return;
     await new Promise((r) => setTimeout(r, 50));
   }
@@ -64,13 +79,17 @@ async function published(m) {
 }
 
 for (const how of ["silent", "throws", "overloaded"]) {
-  test(`an object that ${how === "silent" ? "does not answer" : how === "throws" ? "fails" : "is overloaded"}: an isolate that knows the machine goes on, management says 503`, { timeout: 120_000 }, async () => {
+  test(`an object that ${how === "silent" ? "does not answer" : how === "throws" ? "fails" : "is overloaded"}: an isolate that knows the machine goes on, management says 503`, {
+    timeout: 120_000,
+  }, async () => {
     const m = await tenant();
     assert.equal((await m.send()).status, 200);
     await object(how, "snapshot,report,manage");
     for (let i = 0; i < 20; i++) assert.equal((await m.send()).status, 200);
     if (how !== "silent") {
-      const res = await gw.fetch(`/${m.machineId}/api/providers`, { headers: { authorization: `Bearer test-admin-token-0123456789abcdef0123456789` } });
+      const res = await gw.fetch(`/${m.machineId}/api/providers`, {
+        headers: { authorization: `Bearer test-admin-token-0123456789abcdef0123456789` },
+      });
       const text = await res.text();
       assert.equal(res.status, 503, text);
       assert.ok(res.headers.get("retry-after"));
@@ -81,7 +100,9 @@ for (const how of ["silent", "throws", "overloaded"]) {
   });
 }
 
-test("an isolate that starts while objects are silent: the fresh replica serves, and an unknown machine is 503", { timeout: 120_000 }, async () => {
+test("an isolate that starts while objects are silent: the fresh replica serves, and an unknown machine is 503", {
+  timeout: 120_000,
+}, async () => {
   const m = await tenant();
   await published(m);
   await gw.close();

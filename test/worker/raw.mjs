@@ -7,10 +7,19 @@ import { connect } from "node:net";
 // case) or null when the connection ends or the time is up without one, `end()`
 // and `reset()` close.
 export function open(url) {
-  const { hostname, port } = new URL(url), socket = connect(+port, hostname);
-  let got = Buffer.alloc(0), ended = false, wake = () => {};
-  socket.on("data", (c) => { got = Buffer.concat([got, c]); wake(); });
-  socket.on("close", () => { ended = true; wake(); });
+  const { hostname, port } = new URL(url),
+    socket = connect(+port, hostname);
+  let got = Buffer.alloc(0),
+    ended = false,
+    wake = () => {};
+  socket.on("data", (c) => {
+    got = Buffer.concat([got, c]);
+    wake();
+  });
+  socket.on("close", () => {
+    ended = true;
+    wake();
+  });
   socket.on("error", () => {});
 
   // parse takes a whole answer off the front of what came, if there is one.
@@ -20,7 +29,9 @@ export function open(url) {
     const [line, ...fields] = got.subarray(0, at).toString("latin1").split("\r\n");
     const headers = fields.map((f) => [f.slice(0, f.indexOf(":")).toLowerCase(), f.slice(f.indexOf(":") + 1).trim()]);
     const get = (name) => headers.find(([n]) => n === name)?.[1];
-    const status = +line.split(" ")[1], rest = got.subarray(at + 4), length = get("content-length");
+    const status = +line.split(" ")[1],
+      rest = got.subarray(at + 4),
+      length = get("content-length");
     let body, used;
     if (length !== undefined) {
       if (rest.length < +length && !ended) return null;
@@ -38,9 +49,15 @@ export function open(url) {
 
   return {
     socket,
-    send(bytes) { socket.write(bytes); },
-    end() { socket.end(); },
-    reset() { socket.resetAndDestroy(); },
+    send(bytes) {
+      socket.write(bytes);
+    },
+    end() {
+      socket.end();
+    },
+    reset() {
+      socket.resetAndDestroy();
+    },
     async answer(ms = 10_000) {
       const limit = Date.now() + ms;
       for (;;) {
@@ -48,7 +65,13 @@ export function open(url) {
         if (a) return a;
         const left = limit - Date.now();
         if (ended || left <= 0) return null;
-        await new Promise((resolve) => { const t = setTimeout(resolve, left); wake = () => { clearTimeout(t); resolve(); }; });
+        await new Promise((resolve) => {
+          const t = setTimeout(resolve, left);
+          wake = () => {
+            clearTimeout(t);
+            resolve();
+          };
+        });
       }
     },
   };
@@ -56,11 +79,22 @@ export function open(url) {
 
 // request sends one request as it stands and gives its answer. fields is a list
 // of pairs; without a host among them there is the right one.
-export async function request(url, method, path, fields = [], body = "", { ms = 10_000, length = Buffer.byteLength(body) } = {}) {
+export async function request(
+  url,
+  method,
+  path,
+  fields = [],
+  body = "",
+  { ms = 10_000, length = Buffer.byteLength(body) } = {},
+) {
   const c = open(url);
   const own = fields.some(([n]) => n.toLowerCase() === "host") ? [] : [["host", new URL(url).host]];
   const all = [...own, ...fields, ...(method === "GET" || length === null ? [] : [["content-length", String(length)]])];
   c.send(Buffer.from(`${method} ${path} HTTP/1.1\r\n${all.map(([n, v]) => `${n}: ${v}\r\n`).join("")}\r\n`, "latin1"));
   if (body) c.send(body);
-  try { return await c.answer(ms); } finally { c.socket.destroy(); }
+  try {
+    return await c.answer(ms);
+  } finally {
+    c.socket.destroy();
+  }
 }

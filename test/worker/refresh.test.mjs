@@ -6,21 +6,41 @@ import { start as startIdp } from "../upstream/idp.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, start } from "./gateway.mjs";
 
-const provider = "openai-compatible-0a0a0001", every = 250;
+const provider = "openai-compatible-0a0a0001",
+  every = 250;
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 let gw, up, idp, operator;
 before(async () => {
   up = await startUpstream();
   idp = await startIdp();
-  gw = await start({ env: { OAUTH_PROVIDERS: JSON.stringify([
-    { id: provider, name: "Acme", tokenUrl: idp.url + "/token", clientId: idp.clientId, clientSecret: idp.clientSecret, refreshEveryMs: every },
-    { id: "openai", tokenUrl: idp.url + "/token", clientId: idp.clientId, clientSecret: idp.clientSecret, refreshEveryMs: every },
-  ]) } });
+  gw = await start({
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        {
+          id: provider,
+          name: "Acme",
+          tokenUrl: idp.url + "/token",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+          refreshEveryMs: every,
+        },
+        {
+          id: "openai",
+          tokenUrl: idp.url + "/token",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+          refreshEveryMs: every,
+        },
+      ]),
+    },
+  });
   operator = admin(gw);
 });
 after(async () => {
   const logs = gw?.logs.join("\n") ?? "";
-  await gw?.close(); await up?.close(); await idp?.close();
+  await gw?.close();
+  await up?.close();
+  await idp?.close();
   for (const s of idp.secrets) assert.ok(!logs.includes(s), "a secret is in the logs");
 });
 beforeEach(() => {
@@ -33,14 +53,23 @@ beforeEach(() => {
 async function account(fields = {}) {
   const { machineId, apiKey } = await operator.machine();
   const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
-  const connection = await operator.connect(machineId, { provider, accessToken, refreshToken, providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" }, ...fields });
+  const connection = await operator.connect(machineId, {
+    provider,
+    accessToken,
+    refreshToken,
+    providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" },
+    ...fields,
+  });
   const send = async () => {
     const res = await gw.fetch("/v1/embeddings", {
-      method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` }, body: JSON.stringify({ model: "acme/test-embed", input: "a" }),
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({ model: "acme/test-embed", input: "a" }),
     });
     return { status: res.status, headers: res.headers, text: await res.text() };
   };
-  const state = async () => (await operator.call("GET", `/${machineId}/api/providers`)).data.find((c) => c.id === connection.id);
+  const state = async () =>
+    (await operator.call("GET", `/${machineId}/api/providers`)).data.find((c) => c.id === connection.id);
   return { machineId, apiKey, connection, send, state };
 }
 
@@ -75,7 +104,10 @@ for (const slow of [0, 1500]) {
     const { send, state, connection, machineId } = await account({ expiresAt: Date.now() + 500 });
     idp.expire();
     const first = await Promise.all(Array.from({ length: 50 }, send));
-    assert.ok(first.every((a) => a.status >= 400), "nobody can have been served");
+    assert.ok(
+      first.every((a) => a.status >= 400),
+      "nobody can have been served",
+    );
     // Whoever asks first, callers or the alarm once the token has ended, finds out.
     await until("needs_reauth", async () => (await state()).status === "needs_reauth");
     // The lost call, and the one attempt that finds out.
@@ -84,9 +116,15 @@ for (const slow of [0, 1500]) {
     while (Date.now() < until2) assert.ok((await send()).status >= 400);
     assert.equal(idp.calls.length, 2);
     const now = await state();
-    assert.match(now.lastError, /^The provider has revoked the sign-in \(invalid_grant\).+Connect the account again\.$/);
+    assert.match(
+      now.lastError,
+      /^The provider has revoked the sign-in \(invalid_grant\).+Connect the account again\.$/,
+    );
     const told = await send();
-    assert.deepEqual([told.status, JSON.parse(told.text).error.code, told.headers.get("x-should-retry")], [401, "account_key_refused", "false"]);
+    assert.deepEqual(
+      [told.status, JSON.parse(told.text).error.code, told.headers.get("x-should-retry")],
+      [401, "account_key_refused", "false"],
+    );
     // Typed in anew, it works.
     const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
     await operator.call("PUT", `/${machineId}/api/providers/${connection.id}`, { accessToken, refreshToken });
@@ -102,11 +140,20 @@ test("an access token that still lasts is used while the outcome of a refresh is
   assert.equal((await state()).status, "active");
 });
 
-for (const fault of [500, 503, { status: 429, json: { error: "slow_down" } }, { status: 400, json: { error: "temporarily_unavailable" } }, { status: 401, json: { error: "invalid_client" } }]) {
+for (const fault of [
+  500,
+  503,
+  { status: 429, json: { error: "slow_down" } },
+  { status: 400, json: { error: "temporarily_unavailable" } },
+  { status: 401, json: { error: "invalid_client" } },
+]) {
   test(`a token endpoint that answers ${JSON.stringify(fault)} is asked again later`, async () => {
     idp.faults.push(fault);
     const { state, send, connection } = await account({ expiresAt: Date.now() + 4 * 60_000 }); // due at once
-    const failed = await until("the failure is shown", async () => { const s = await state(); return s.lastError || s.tokenGeneration > connection.tokenGeneration ? s : null; });
+    const failed = await until("the failure is shown", async () => {
+      const s = await state();
+      return s.lastError || s.tokenGeneration > connection.tokenGeneration ? s : null;
+    });
     assert.match(failed.lastError ?? "token endpoint: x", /^token endpoint: [a-z, _0-9]+$/);
     await until("the token", async () => (await state()).tokenGeneration > connection.tokenGeneration);
     assert.equal(idp.calls.length, 2);
@@ -120,7 +167,10 @@ for (const fault of [500, 503, { status: 429, json: { error: "slow_down" } }, { 
 test("a page instead of tokens: the outcome is unknown, so the token in hand is used to its end", async () => {
   idp.faults.push("html");
   const { state, send } = await account({ expiresAt: Date.now() + 4 * 60_000 });
-  await until("the failure is shown", async () => (await state()).lastError === "token endpoint: the answer was lost, status 200");
+  await until(
+    "the failure is shown",
+    async () => (await state()).lastError === "token endpoint: the answer was lost, status 200",
+  );
   await sleep(4 * every);
   assert.equal((await send()).status, 200);
   assert.equal(idp.calls.length, 1);
@@ -138,7 +188,9 @@ test("a slow token endpoint: every caller waits for the one call", async () => {
 // gate is a token endpoint that answers on command.
 function gate() {
   let open;
-  const until = new Promise((resolve) => { open = resolve; });
+  const until = new Promise((resolve) => {
+    open = resolve;
+  });
   return { until, open };
 }
 
@@ -155,14 +207,29 @@ test("a slow token endpoint is called once: callers get 503 or another account",
   assert.equal(idp.calls.length, 1, "no second attempt starts while the first may still rotate");
   assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, [], "nothing cools");
   // Another account serves at once, while the refresh goes on.
-  const second = await operator.connect(machineId, { provider, priority: 9, apiKey: "a-key-of-its-own", providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" } });
-  up.script = (req) => (idp.accepts(req.headers.authorization) || req.headers.authorization === "Bearer a-key-of-its-own" ? null : "status=401");
-  const served = await until("the second account is known", async () => { const got = await send(); return got.status === 200 ? got : null; });
+  const second = await operator.connect(machineId, {
+    provider,
+    priority: 9,
+    apiKey: "a-key-of-its-own",
+    providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" },
+  });
+  up.script = (req) =>
+    idp.accepts(req.headers.authorization) || req.headers.authorization === "Bearer a-key-of-its-own"
+      ? null
+      : "status=401";
+  const served = await until("the second account is known", async () => {
+    const got = await send();
+    return got.status === 200 ? got : null;
+  });
   assert.equal(served.headers.get("x-weir-connection-id"), second.id);
   assert.equal(idp.calls.length, 1);
   open();
   await until("the new token", async () => (await state()).tokenGeneration > connection.tokenGeneration);
-  const after = await until("the first account serves again", async () => { const got = await send(); assert.equal(got.status, 200, got.text); return got.headers.get("x-weir-connection-id") === connection.id; });
+  const after = await until("the first account serves again", async () => {
+    const got = await send();
+    assert.equal(got.status, 200, got.text);
+    return got.headers.get("x-weir-connection-id") === connection.id;
+  });
   assert.ok(after);
   assert.deepEqual([idp.calls.length, idp.revocations, (await state()).status], [1, 0, "active"]);
 });
@@ -173,7 +240,11 @@ for (const fault of [503, 500, "reset"]) {
     idp.expire();
     idp.faults.push(fault);
     const first = await Promise.all(Array.from({ length: 20 }, send));
-    for (const a of first) assert.ok(a.status === 503 && JSON.parse(a.text).error.code === "token_unavailable" || a.status === 200, a.text);
+    for (const a of first)
+      assert.ok(
+        (a.status === 503 && JSON.parse(a.text).error.code === "token_unavailable") || a.status === 200,
+        a.text,
+      );
     assert.ok(first.some((a) => a.status === 503 && a.headers.get("retry-after") === "1"));
     assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, []);
     await until("the next attempt", async () => (await send()).status === 200, 10_000);
@@ -196,7 +267,10 @@ test("the alarm refreshes ahead of the end, and nobody meets an expired token", 
   await until("the refresh", async () => (await state()).tokenGeneration > connection.tokenGeneration);
   assert.equal(idp.calls.length, 1);
   const now = await state();
-  assert.ok(now.expiresAt > Date.now() + 58 * 60_000 && now.expiresAt <= Date.now() + 59 * 60_000, "60 s of clock skew are taken off");
+  assert.ok(
+    now.expiresAt > Date.now() + 58 * 60_000 && now.expiresAt <= Date.now() + 59 * 60_000,
+    "60 s of clock skew are taken off",
+  );
   up.clear();
   up.script = (req) => (idp.accepts(req.headers.authorization) ? null : "status=401");
   assert.equal((await send()).status, 200);
@@ -221,7 +295,10 @@ for (const status of [401, 403]) {
   test(`${status} once: refreshed, and the caller is served by the same account`, async () => {
     const { send, connection } = await account();
     let first = "";
-    up.script = (req) => { first ||= req.headers.authorization; return req.headers.authorization === first ? `status=${status}` : null; };
+    up.script = (req) => {
+      first ||= req.headers.authorization;
+      return req.headers.authorization === first ? `status=${status}` : null;
+    };
     const got = await send();
     assert.equal(got.status, 200, got.text);
     assert.equal(got.headers.get("x-weir-connection-id"), connection.id);
@@ -231,10 +308,19 @@ for (const status of [401, 403]) {
 }
 
 test("a stream, a list of models and a connection test have their token refreshed too", async () => {
-  const { apiKey, machineId, connection } = await account({ provider: "openai", providerSpecificData: { baseUrl: up.url + "/v1" } });
+  const { apiKey, machineId, connection } = await account({
+    provider: "openai",
+    providerSpecificData: { baseUrl: up.url + "/v1" },
+  });
   idp.expire();
   const chat = await gw.fetch("/v1/chat/completions", {
-    method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` }, body: JSON.stringify({ model: "openai/test-chat", stream: true, messages: [{ role: "user", content: "hello there" }] }),
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({
+      model: "openai/test-chat",
+      stream: true,
+      messages: [{ role: "user", content: "hello there" }],
+    }),
   });
   assert.equal(chat.status, 200);
   assert.match(await chat.text(), /data: \[DONE\]\s*$/);
@@ -256,7 +342,12 @@ test("a stream, a list of models and a connection test have their token refreshe
 test("a tenant cannot name a token endpoint", async () => {
   const { machineId, connection } = await account();
   const at = `/${machineId}/api/providers/${connection.id}`;
-  for (const body of [{ tokenUrl: "https://evil.example.com" }, { providerSpecificData: { tokenUrl: "https://evil.example.com" } }, { providerSpecificData: { token_uri: "https://evil.example.com" } }, { providerSpecificData: { tokenEndpoint: "https://evil.example.com" } }]) {
+  for (const body of [
+    { tokenUrl: "https://evil.example.com" },
+    { providerSpecificData: { tokenUrl: "https://evil.example.com" } },
+    { providerSpecificData: { token_uri: "https://evil.example.com" } },
+    { providerSpecificData: { tokenEndpoint: "https://evil.example.com" } },
+  ]) {
     await assert.rejects(operator.call("PUT", at, body), (e) => e.status === 400, JSON.stringify(body));
   }
 });

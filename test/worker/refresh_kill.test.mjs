@@ -10,12 +10,26 @@ import { start as startIdp } from "../upstream/idp.mjs";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, start } from "./gateway.mjs";
 
-const provider = "openai-compatible-0a0a0001", every = 200;
+const provider = "openai-compatible-0a0a0001",
+  every = 200;
 const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 const persist = mkdtempSync(join(tmpdir(), "weir-kill-"));
 let gw, up, idp;
 const boot = async () => {
-  gw = await start({ persist, env: { OAUTH_PROVIDERS: JSON.stringify([{ id: provider, tokenUrl: idp.url + "/token", clientId: idp.clientId, clientSecret: idp.clientSecret, refreshEveryMs: every }]) } });
+  gw = await start({
+    persist,
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        {
+          id: provider,
+          tokenUrl: idp.url + "/token",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+          refreshEveryMs: every,
+        },
+      ]),
+    },
+  });
 };
 before(async () => {
   up = await startUpstream();
@@ -23,14 +37,35 @@ before(async () => {
   up.script = (req) => (idp.accepts(req.headers.authorization) ? null : "status=401");
   await boot();
 });
-after(async () => { await gw?.close(); await up?.close(); await idp?.close(); rmSync(persist, { recursive: true, force: true }); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await idp?.close();
+  rmSync(persist, { recursive: true, force: true });
+});
 
 async function account(fields = {}, ...faults) {
   Object.assign(idp, { calls: [], revocations: 0, faults });
   const { machineId, apiKey } = await admin(gw).machine();
   const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
-  await admin(gw).connect(machineId, { provider, accessToken, refreshToken, providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" }, ...fields });
-  const send = () => gw.fetch("/v1/embeddings", { method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` }, body: JSON.stringify({ model: "acme/test-embed", input: "a" }) }).then((r) => r.status, () => 0);
+  await admin(gw).connect(machineId, {
+    provider,
+    accessToken,
+    refreshToken,
+    providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" },
+    ...fields,
+  });
+  const send = () =>
+    gw
+      .fetch("/v1/embeddings", {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+        body: JSON.stringify({ model: "acme/test-embed", input: "a" }),
+      })
+      .then(
+        (r) => r.status,
+        () => 0,
+      );
   const state = async () => (await admin(gw).call("GET", `/${machineId}/api/providers`)).data[0];
   return { send, state };
 }
@@ -61,7 +96,10 @@ test("killed while the token endpoint works: one attempt finds out, then needs_r
   await lost;
   await sleep(1500); // the tokens are rotated, and nobody has them
   await boot();
-  for (let i = 0; i < 10; i++) { assert.notEqual(await send(), 200); await sleep(50); }
+  for (let i = 0; i < 10; i++) {
+    assert.notEqual(await send(), 200);
+    await sleep(50);
+  }
   assert.equal((await state()).status, "needs_reauth");
   assert.equal(idp.calls.length, 2);
 });
@@ -72,7 +110,10 @@ test("killed while the alarm's call is out, the token in hand still good: it is 
   assert.equal(idp.calls.length, 1);
   await gw.close();
   await boot();
-  for (let i = 0; i < 5; i++) { assert.equal(await send(), 200); await sleep(every / 2); }
+  for (let i = 0; i < 5; i++) {
+    assert.equal(await send(), 200);
+    await sleep(every / 2);
+  }
   assert.equal((await state()).status, "active");
   assert.equal(idp.calls.length, 1);
 });

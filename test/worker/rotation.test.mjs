@@ -11,48 +11,108 @@ import { start as startUpstream } from "../upstream/server.mjs";
 import { admin, compatible, start } from "./gateway.mjs";
 import { elapse, rows } from "./storage.mjs";
 
-const A = "old-credentials-key-0123456789abcdef0123456", B = "new-credentials-key-0123456789abcdef0123456";
-const passphrase = "a passphrase of the test", total = 50, hour = 3600_000;
+const A = "old-credentials-key-0123456789abcdef0123456",
+  B = "new-credentials-key-0123456789abcdef0123456";
+const passphrase = "a passphrase of the test",
+  total = 50,
+  hour = 3600_000;
 
 let gw, up, dir, serviceKey;
 const secret = () => `canary-${randomBytes(12).toString("hex")}`;
-const open = async (CREDENTIALS_KEY) => { gw = await start({ persist: dir, env: { CREDENTIALS_KEY } }); };
+const open = async (CREDENTIALS_KEY) => {
+  gw = await start({ persist: dir, env: { CREDENTIALS_KEY } });
+};
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), "weir-rotation-"));
   up = await startUpstream();
   serviceKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" });
   await open(A);
 });
-after(async () => { await gw?.close(); await up?.close(); await rm(dir, { recursive: true, force: true }); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await rm(dir, { recursive: true, force: true });
+});
 
 // kinds are connections with every kind of secret.
 const kinds = [
   (i) => compatible(up, { prefix: `p${i}`, suffix: `0000${(i + 0x1000).toString(16)}`, apiKey: secret() }),
-  () => ({ provider: "vertex", accessToken: secret(), refreshToken: secret(), clientSecret: secret(), providerSpecificData: { project: "p", location: "l", clientId: "client" } }),
-  () => ({ provider: "bedrock", authType: "aws", apiKey: secret(), secretAccessKey: secret(), sessionToken: secret(), providerSpecificData: { region: "us-east-1" } }),
-  () => ({ provider: "vertex", serviceAccount: JSON.stringify({ type: "service_account", client_email: "a@b.example", private_key_id: secret(), private_key: serviceKey }), providerSpecificData: { project: "p", location: "l" } }),
-  () => ({ provider: "vertex", refreshToken: secret(), proxyAuth: `user:${secret()}`, providerSpecificData: { project: "p", location: "l", proxyUrl: "http://127.0.0.1:9" } }),
+  () => ({
+    provider: "vertex",
+    accessToken: secret(),
+    refreshToken: secret(),
+    clientSecret: secret(),
+    providerSpecificData: { project: "p", location: "l", clientId: "client" },
+  }),
+  () => ({
+    provider: "bedrock",
+    authType: "aws",
+    apiKey: secret(),
+    secretAccessKey: secret(),
+    sessionToken: secret(),
+    providerSpecificData: { region: "us-east-1" },
+  }),
+  () => ({
+    provider: "vertex",
+    serviceAccount: JSON.stringify({
+      type: "service_account",
+      client_email: "a@b.example",
+      private_key_id: secret(),
+      private_key: serviceKey,
+    }),
+    providerSpecificData: { project: "p", location: "l" },
+  }),
+  () => ({
+    provider: "vertex",
+    refreshToken: secret(),
+    proxyAuth: `user:${secret()}`,
+    providerSpecificData: { project: "p", location: "l", proxyUrl: "http://127.0.0.1:9" },
+  }),
 ];
-const secretFields = ["apiKey", "accessToken", "refreshToken", "clientSecret", "secretAccessKey", "sessionToken", "serviceAccount", "proxyAuth"];
+const secretFields = [
+  "apiKey",
+  "accessToken",
+  "refreshToken",
+  "clientSecret",
+  "secretAccessKey",
+  "sessionToken",
+  "serviceAccount",
+  "proxyAuth",
+];
 
 // exported returns the secrets of a machine's connections, by connection. A machine
 // allows six exports a minute: it waits for the next minute after that.
 async function exported(machineId) {
   let doc = null;
   while (!doc) {
-    doc = await admin(gw).call("POST", `/${machineId}/api/export`, { passphrase }).catch((e) => { if (e.status !== 429) throw e; });
+    doc = await admin(gw)
+      .call("POST", `/${machineId}/api/export`, { passphrase })
+      .catch((e) => {
+        if (e.status !== 429) throw e;
+      });
     if (!doc) await new Promise((r) => setTimeout(r, 1000));
   }
-  const b64 = (s) => Buffer.from(s, "base64url"), sealed = b64(doc.ciphertext);
-  const open = createDecipheriv("aes-256-gcm", pbkdf2Sync(passphrase, b64(doc.salt), doc.iterations, 32, "sha256"), b64(doc.nonce));
+  const b64 = (s) => Buffer.from(s, "base64url"),
+    sealed = b64(doc.ciphertext);
+  const open = createDecipheriv(
+    "aes-256-gcm",
+    pbkdf2Sync(passphrase, b64(doc.salt), doc.iterations, 32, "sha256"),
+    b64(doc.nonce),
+  );
   open.setAAD(Buffer.from(`${doc.format}.${doc.version}.${doc.iterations}`)).setAuthTag(sealed.subarray(-16));
   const text = Buffer.concat([open.update(sealed.subarray(0, -16)), open.final()]).toString();
-  return Object.fromEntries(JSON.parse(text).connections.map((c) => [c.id, Object.fromEntries(secretFields.filter((f) => f in c).map((f) => [f, c[f]]))]));
+  return Object.fromEntries(
+    JSON.parse(text).connections.map((c) => [
+      c.id,
+      Object.fromEntries(secretFields.filter((f) => f in c).map((f) => [f, c[f]])),
+    ]),
+  );
 }
 
 // sealedBy counts what is sealed, by the id of the key, in the objects and in KV.
 async function sealedBy() {
-  const kv = await gw.mf.getKVNamespace("KV"), texts = rows(dir).map((r) => r.value);
+  const kv = await gw.mf.getKVNamespace("KV"),
+    texts = rows(dir).map((r) => r.value);
   for (const { name } of (await kv.list()).keys) texts.push(await kv.get(name));
   const counts = {};
   for (const t of texts) for (const [, id] of t.matchAll(/"v1\.([0-9a-f]{8})\./g)) counts[id] = (counts[id] ?? 0) + 1;
@@ -67,9 +127,12 @@ async function until(what, check) {
   assert.fail(`${what} did not happen`);
 }
 const cron = async () => (await gw.mf.getWorker("weir")).scheduled({ cron: "*/5 * * * *" });
-const embed = (m, i, more = {}) => gw.fetch("/v1/embeddings", {
-  method: "POST", headers: { authorization: `Bearer ${m.apiKey}`, "content-type": "application/json" }, body: JSON.stringify({ model: `p${i}/test-embed`, input: "a", ...more }),
-});
+const embed = (m, i, more = {}) =>
+  gw.fetch("/v1/embeddings", {
+    method: "POST",
+    headers: { authorization: `Bearer ${m.apiKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: `p${i}/test-embed`, input: "a", ...more }),
+  });
 // works calls every connection that the test upstream stands behind, and
 // compares every secret.
 async function works(m) {
@@ -85,12 +148,19 @@ async function works(m) {
 // named sends a mutation under a name, whose answer is kept sealed.
 const named = async (m) => {
   const res = await gw.fetch(`/${m.machineId}/api/keys`, {
-    method: "POST", headers: { authorization: `Bearer test-admin-token-0123456789abcdef0123456789`, "content-type": "application/json", "idempotency-key": "rotation" }, body: '{"name":"named"}',
+    method: "POST",
+    headers: {
+      authorization: `Bearer test-admin-token-0123456789abcdef0123456789`,
+      "content-type": "application/json",
+      "idempotency-key": "rotation",
+    },
+    body: '{"name":"named"}',
   });
   return { status: res.status, body: await res.json() };
 };
 
-const visited = {}, forgotten = {};
+const visited = {},
+  forgotten = {};
 let old;
 
 test(`${total} connections with every kind of secret, sealed by the old key`, async () => {
@@ -98,7 +168,8 @@ test(`${total} connections with every kind of secret, sealed by the old key`, as
     Object.assign(m, await admin(gw).machine(), { secrets: {}, called: [] });
     const n = m === visited ? total - 5 : 5;
     for (let i = 0; i < n; i++) {
-      const c = kinds[i % kinds.length](i), { id } = await admin(gw).connect(m.machineId, c);
+      const c = kinds[i % kinds.length](i),
+        { id } = await admin(gw).connect(m.machineId, c);
       m.secrets[id] = Object.fromEntries(secretFields.filter((f) => f in c).map((f) => [f, c[f]]));
       if (i % kinds.length === 0) m.called.push([i, c.apiKey]);
     }
@@ -106,7 +177,9 @@ test(`${total} connections with every kind of secret, sealed by the old key`, as
   }
   visited.named = await named(visited);
   assert.equal(visited.named.status, 201);
-  const given = [visited, forgotten].flatMap((m) => Object.values(m.secrets)).reduce((n, s) => n + Object.keys(s).length, 0);
+  const given = [visited, forgotten]
+    .flatMap((m) => Object.values(m.secrets))
+    .reduce((n, s) => n + Object.keys(s).length, 0);
   await until("the replicas in KV", async () => Object.values(await sealedBy())[0] === 2 * given + 1);
   const counts = await sealedBy();
   assert.equal(Object.keys(counts).length, 1, JSON.stringify(counts));
@@ -119,23 +192,37 @@ test("with both keys everything works, and the hour's work seals anew; the cron 
   await open(`${B},${A}`);
   const before = (await sealedBy())[old];
   // Both keys open; what is new is sealed by the new one.
-  const added = await admin(gw).connect(visited.machineId, compatible(up, { prefix: "p999", suffix: "00009999", apiKey: "canary-sealed-by-the-new-key" }));
+  const added = await admin(gw).connect(
+    visited.machineId,
+    compatible(up, { prefix: "p999", suffix: "00009999", apiKey: "canary-sealed-by-the-new-key" }),
+  );
   visited.secrets[added.id] = { apiKey: "canary-sealed-by-the-new-key" };
   visited.called.push([999, "canary-sealed-by-the-new-key"]);
   await works(visited);
   assert.ok((await sealedBy())[old] > 0 && before > 100, "nothing was to be sealed anew");
   await cron(); // nobody has visited the other machine
   // Calls go on while it is done, and none fails.
-  let calls = 0, done = false;
-  const callers = Promise.all([0, 1, 2, 3].map(async () => {
-    while (!done) {
-      const res = await embed(visited, visited.called[calls++ % visited.called.length][0]);
-      assert.equal(res.status, 200, await res.text());
-    }
-  }));
-  try { await until("0 rows of the old key", async () => !((await sealedBy())[old] > 0)); } finally { done = true; await callers; }
+  let calls = 0,
+    done = false;
+  const callers = Promise.all(
+    [0, 1, 2, 3].map(async () => {
+      while (!done) {
+        const res = await embed(visited, visited.called[calls++ % visited.called.length][0]);
+        assert.equal(res.status, 200, await res.text());
+      }
+    }),
+  );
+  try {
+    await until("0 rows of the old key", async () => !((await sealedBy())[old] > 0));
+  } finally {
+    done = true;
+    await callers;
+  }
   assert.ok(calls > 0);
-  assert.deepEqual(Object.keys(await sealedBy()).filter((id) => id === old), []);
+  assert.deepEqual(
+    Object.keys(await sealedBy()).filter((id) => id === old),
+    [],
+  );
   await works(visited);
   await works(forgotten);
 });
@@ -153,7 +240,8 @@ test("with the old key alone: a clear error, and nothing is lost", async () => {
   elapse(dir, 2 * hour);
   await open(A);
   up.clear();
-  const res = await embed(visited, 0), body = await res.json();
+  const res = await embed(visited, 0),
+    body = await res.json();
   assert.equal(res.status, 503);
   assert.equal(body.error.code, "key_unavailable");
   assert.equal(up.seen.length, 0, "a call went out without its credential");

@@ -22,19 +22,36 @@ async function upstream() {
     const parts = [];
     for await (const p of req) parts.push(p);
     const body = JSON.parse(Buffer.concat(parts));
-    const { events, terminator } = (req.url.endsWith("/messages") ? anthropic.messages : openai.chat)(body, body.model, {});
+    const { events, terminator } = (req.url.endsWith("/messages") ? anthropic.messages : openai.chat)(
+      body,
+      body.model,
+      {},
+    );
     const rest = [...events, terminator];
-    res.on("close", () => { up.closed++; });
+    res.on("close", () => {
+      up.closed++;
+    });
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(rest.shift());
-    const stream = { rest, all: [...events, terminator].join(""), next() { res.write(rest.shift()); if (!rest.length) res.end(); } };
+    const stream = {
+      rest,
+      all: [...events, terminator].join(""),
+      next() {
+        res.write(rest.shift());
+        if (!rest.length) res.end();
+      },
+    };
     up.open.set(/word-\d+/.exec(JSON.stringify(body.messages))[0], stream);
   });
   server.keepAliveTimeout = 60_000;
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   up.url = `http://127.0.0.1:${server.address().port}`;
-  up.close = () => new Promise((r) => { server.close(r); server.closeAllConnections(); });
+  up.close = () =>
+    new Promise((r) => {
+      server.close(r);
+      server.closeAllConnections();
+    });
   return up;
 }
 
@@ -44,14 +61,28 @@ before(async () => {
   const operator = admin(gw);
   me = await operator.machine();
   await operator.connect(me.machineId, compatible(up));
-  await operator.connect(me.machineId, { ...compatible(up, { prefix: "an" }), provider: "anthropic-compatible-0123abcd" });
+  await operator.connect(me.machineId, {
+    ...compatible(up, { prefix: "an" }),
+    provider: "anthropic-compatible-0123abcd",
+  });
 });
-after(async () => { await gw?.close(); await up?.close(); });
-beforeEach(() => { up.open.clear(); up.closed = 0; });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => {
+  up.open.clear();
+  up.closed = 0;
+});
 
 // ways are what a client and its upstream speak.
 // Streams of the first two are metered, those of the others translated.
-const ways = [["/v1/chat/completions", "up"], ["/v1/messages", "an"], ["/v1/chat/completions", "an"], ["/v1/messages", "up"]];
+const ways = [
+  ["/v1/chat/completions", "up"],
+  ["/v1/messages", "an"],
+  ["/v1/chat/completions", "an"],
+  ["/v1/messages", "up"],
+];
 
 const agent = new Agent({ keepAlive: false, maxSockets: Infinity });
 
@@ -66,25 +97,45 @@ class Client {
   }
 
   async begin() {
-    const body = JSON.stringify({ model: `${this.family}/m`, max_tokens: 50, stream: true, messages: [{ role: "user", content: `${this.word} one two` }] });
-    this.req = request(gw.url + this.path, { method: "POST", agent, headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json" } });
+    const body = JSON.stringify({
+      model: `${this.family}/m`,
+      max_tokens: 50,
+      stream: true,
+      messages: [{ role: "user", content: `${this.word} one two` }],
+    });
+    this.req = request(gw.url + this.path, {
+      method: "POST",
+      agent,
+      headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json" },
+    });
     this.req.end(body);
     const [res] = await once(this.req, "response");
     this.status = res.statusCode;
-    res.setEncoding("utf8").on("data", (t) => { this.text += t; this.wake(); });
+    res.setEncoding("utf8").on("data", (t) => {
+      this.text += t;
+      this.wake();
+    });
     res.on("error", () => {});
-    res.on("end", () => { this.ended = true; this.wake(); });
+    res.on("end", () => {
+      this.ended = true;
+      this.wake();
+    });
     await this.has(() => this.text.endsWith("\n\n"));
     return this;
   }
 
   async has(what) {
-    while (!what() && !this.ended) await new Promise((r) => { this.wake = r; });
+    while (!what() && !this.ended)
+      await new Promise((r) => {
+        this.wake = r;
+      });
   }
 
   // step has the upstream send one more event and waits for what comes of it.
   async step() {
-    const from = this.text.length, { rest } = up.open.get(this.word), sent = rest[0];
+    const from = this.text.length,
+      { rest } = up.open.get(this.word),
+      sent = rest[0];
     if (!sent) return;
     up.open.get(this.word).next();
     await this.has(() => (rest.length ? this.text.length > from && this.text.endsWith("\n\n") : this.ended));
@@ -92,7 +143,11 @@ class Client {
 }
 
 // alike is the text of a stream without what differs from one to the next.
-const alike = (c) => c.text.replaceAll(c.word, "word").replace(/"created":\d+/g, '"created":0').replace(/"id":"[^"]+"/g, '"id":""');
+const alike = (c) =>
+  c.text
+    .replaceAll(c.word, "word")
+    .replace(/"created":\d+/g, '"created":0')
+    .replace(/"id":"[^"]+"/g, '"id":""');
 
 // quiet waits until nothing is in flight and gives what is left.
 async function quiet() {
@@ -105,7 +160,9 @@ async function quiet() {
   return { calls: s.calls, streams: s.streams, dead: s.dead };
 }
 
-test(`${streams} slow streams: each whole, event by event, within the isolate's memory`, { timeout: 180_000 }, async (t) => {
+test(`${streams} slow streams: each whole, event by event, within the isolate's memory`, {
+  timeout: 180_000,
+}, async (t) => {
   // One of each way alone says what the others must be.
   const alone = [];
   for (let n = 0; n < ways.length; n++) {
@@ -140,7 +197,9 @@ test(`${streams} slow streams: each whole, event by event, within the isolate's 
 
 // While a metered stream is idle, a read of the tee's other branch waits: with a
 // buffer of 64 KiB each, a thousand of them were over the limit.
-test(`${streams} idle streams, all metered, whose clients leave: nothing is left of them`, { timeout: 120_000 }, async (t) => {
+test(`${streams} idle streams, all metered, whose clients leave: nothing is left of them`, {
+  timeout: 120_000,
+}, async (t) => {
   const clients = await Promise.all(Array.from({ length: streams }, (_, n) => new Client(n, 0).begin()));
   await new Promise((r) => setTimeout(r, 1500));
   const open = await gw.isolate.collect();

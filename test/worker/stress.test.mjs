@@ -7,13 +7,17 @@ import { fileURLToPath } from "node:url";
 import { start as startUpstream } from "../upstream/server.mjs";
 import { start } from "./gateway.mjs";
 
-const requests = 12_000, concurrency = 100;
+const requests = 12_000,
+  concurrency = 100;
 let gw, up;
 before(async () => {
   up = await startUpstream({ keep: false });
   gw = await start({ dir: fileURLToPath(new URL("../out/bridge", import.meta.url)) });
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 
 const json = { "content-type": "application/json" };
 const broken = "<end stream: upstream broke off>";
@@ -27,7 +31,12 @@ const shapes = {
   },
   async slowCall(token, signal) {
     const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: token }] });
-    const res = await gw.fetch(`/post?${up.url}/!delay=150/v1/chat/completions`, { method: "POST", headers: json, body, signal });
+    const res = await gw.fetch(`/post?${up.url}/!delay=150/v1/chat/completions`, {
+      method: "POST",
+      headers: json,
+      body,
+      signal,
+    });
     assert.equal((await res.json()).choices[0].message.content, "You said: " + token);
   },
   async reset(token, signal) {
@@ -35,10 +44,18 @@ const shapes = {
     assert.equal(res.status, 502);
     assert.match(await res.text(), /unreachable/);
   },
-  async splice(token, signal) { await streamed("splice", "slow=5", token, signal, (t) => t); },
-  async prefix(token, signal) { await streamed("prefix", "slow=5", token, signal, (t) => t); },
-  async watch(token, signal) { await streamed("watch", "slow=5", token, signal, (t) => t); },
-  async through(token, signal) { await streamed("through", "slow=5", token, signal, (t) => t.toUpperCase() + "<end <nil>>"); },
+  async splice(token, signal) {
+    await streamed("splice", "slow=5", token, signal, (t) => t);
+  },
+  async prefix(token, signal) {
+    await streamed("prefix", "slow=5", token, signal, (t) => t);
+  },
+  async watch(token, signal) {
+    await streamed("watch", "slow=5", token, signal, (t) => t);
+  },
+  async through(token, signal) {
+    await streamed("through", "slow=5", token, signal, (t) => t.toUpperCase() + "<end <nil>>");
+  },
   async resetWatch(token, signal) {
     const got = await (await gw.fetch(`/watch?${up.url}/!slow=5!reset-after=2/events?${token}`, { signal })).text();
     assert.ok("data: You \n\ndata: said: \n\n".startsWith(got.replace(broken, "")) && got.endsWith(broken), got);
@@ -52,17 +69,44 @@ async function streamed(kind, fault, token, signal, change) {
 }
 
 // Of each twenty: two are reset by the upstream, four are aborted by the client.
-const mix = ["call", "call", "call", "call", "call", "slowCall", "slowCall", "splice", "prefix", "watch", "watch", "through", "through", "call", "reset", "resetWatch", "call", "slowCall", "watch", "through"];
+const mix = [
+  "call",
+  "call",
+  "call",
+  "call",
+  "call",
+  "slowCall",
+  "slowCall",
+  "splice",
+  "prefix",
+  "watch",
+  "watch",
+  "through",
+  "through",
+  "call",
+  "reset",
+  "resetWatch",
+  "call",
+  "slowCall",
+  "watch",
+  "through",
+];
 const aborted = new Set([16, 17, 18, 19]);
 
-test(`${requests} mixed requests at concurrency ${concurrency}: none wrong, crossed or missing`, { timeout: 240_000 }, async () => {
+test(`${requests} mixed requests at concurrency ${concurrency}: none wrong, crossed or missing`, {
+  timeout: 240_000,
+}, async () => {
   await (await gw.fetch("/health")).text();
   const before = JSON.parse(await (await gw.fetch("/stats")).text());
-  const wrong = [], count = {};
-  let next = 0, answered = 0, left = 0;
+  const wrong = [],
+    count = {};
+  let next = 0,
+    answered = 0,
+    left = 0;
   async function client() {
     for (let n = next++; n < requests; n = next++) {
-      const kind = mix[n % mix.length], token = `token-${n}-${(n * 2654435761 >>> 0).toString(36)}`;
+      const kind = mix[n % mix.length],
+        token = `token-${n}-${((n * 2654435761) >>> 0).toString(36)}`;
       const leaves = aborted.has(n % mix.length);
       const ctl = new AbortController();
       if (leaves) setTimeout(() => ctl.abort(), (n * 7) % 40);

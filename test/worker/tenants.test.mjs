@@ -15,13 +15,16 @@ before(async () => {
   gw = await start();
   const operator = admin(gw);
   for (let i = 0; i < machines; i++) {
-    const upstreamKey = `canary-upstream-key-${i}-${(i * 2654435761 >>> 0).toString(36)}`;
+    const upstreamKey = `canary-upstream-key-${i}-${((i * 2654435761) >>> 0).toString(36)}`;
     const { machineId, apiKey } = await operator.machine({ name: `tenant ${i}` });
     await operator.connect(machineId, compatible(up, { apiKey: upstreamKey, path: `/tenant-${i}/v1` }));
     all.push({ i, machineId, apiKey, upstreamKey });
   }
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 
 async function embed(tenant, n) {
   const input = `canary of ${tenant.i}, call ${n}`;
@@ -42,9 +45,11 @@ async function embed(tenant, n) {
 test(`${machines} machines, interleaved: 0 crossings`, { timeout: 120_000 }, async () => {
   let next = 0;
   const calls = machines * 20;
-  await Promise.all(Array.from({ length: 64 }, async () => {
-    for (let n = next++; n < calls; n = next++) await embed(all[(n * 61) % machines], n);
-  }));
+  await Promise.all(
+    Array.from({ length: 64 }, async () => {
+      for (let n = next++; n < calls; n = next++) await embed(all[(n * 61) % machines], n);
+    }),
+  );
   assert.equal(up.seen.length, calls);
   for (const r of up.seen) {
     const i = Number(/^\/tenant-(\d+)\/v1\/embeddings$/.exec(r.path)[1]);
@@ -57,14 +62,16 @@ test(`${machines} machines, interleaved: 0 crossings`, { timeout: 120_000 }, asy
 
 // files gives every file under a folder.
 function files(dir) {
-  return readdirSync(dir, { withFileTypes: true, recursive: true }).filter((f) => f.isFile()).map((f) => join(f.parentPath, f.name));
+  return readdirSync(dir, { withFileTypes: true, recursive: true })
+    .filter((f) => f.isFile())
+    .map((f) => join(f.parentPath, f.name));
 }
 
 test("the storage holds no plain secret, in no encoding", async () => {
   // What KV gives is what a dump of it holds; the files hold the objects' rows.
   const kv = await gw.mf.getKVNamespace("KV", "weir");
   const dump = [];
-  for (let cursor; ;) {
+  for (let cursor; ; ) {
     const page = await kv.list({ cursor });
     for (const { name } of page.keys) dump.push(Buffer.from(name), Buffer.from(await kv.get(name, "arrayBuffer")));
     if (page.list_complete) break;
@@ -72,14 +79,29 @@ test("the storage holds no plain secret, in no encoding", async () => {
   }
   assert.ok(dump.length >= machines, "KV holds no replica");
   const onDisk = files(gw.dir);
-  assert.ok(onDisk.some((f) => f.includes(".sqlite")), onDisk.slice(0, 5).join());
+  assert.ok(
+    onDisk.some((f) => f.includes(".sqlite")),
+    onDisk.slice(0, 5).join(),
+  );
   for (const f of onDisk) dump.push(readFileSync(f));
   const bytes = Buffer.concat(dump).toString("latin1");
-  assert.ok(all.every((t) => bytes.includes(t.machineId)), "the dump is not of these machines");
+  assert.ok(
+    all.every((t) => bytes.includes(t.machineId)),
+    "the dump is not of these machines",
+  );
   const found = [];
   for (const secret of [...Object.values(secrets), ...all.flatMap((t) => [t.apiKey, t.upstreamKey])]) {
     const b = Buffer.from(secret);
-    const forms = [secret, b.toString("base64").replace(/=+$/, "").slice(0, -1), b.toString("base64url").slice(0, -1), b.toString("hex"), b.toString("hex").toUpperCase(), b.toString("utf16le"), encodeURIComponent(secret), [...secret].reverse().join("")];
+    const forms = [
+      secret,
+      b.toString("base64").replace(/=+$/, "").slice(0, -1),
+      b.toString("base64url").slice(0, -1),
+      b.toString("hex"),
+      b.toString("hex").toUpperCase(),
+      b.toString("utf16le"),
+      encodeURIComponent(secret),
+      [...secret].reverse().join(""),
+    ];
     for (const form of forms) if (bytes.includes(Buffer.from(form, "latin1").toString("latin1"))) found.push(secret);
   }
   assert.deepEqual(found, []);
@@ -92,13 +114,21 @@ test("logs hold no secret, no body and no query", () => {
 });
 
 test("a document seeded into KV is adopted, sealed and published back", async () => {
-  const id = "seeded0123456789", kv = await gw.mf.getKVNamespace("KV", "weir");
-  await kv.put(`machine:${id}`, JSON.stringify({
-    connections: [{ ...compatible(up, { apiKey: "canary-seeded-upstream-key", prefix: "seed" }), isActive: true }],
-    apiKeys: ["sk-canaryseededgatewaykey"],
-    modelAliases: { small: "seed/test-embed" },
-  }));
-  const res = await gw.fetch(`/${id}/v1/embeddings`, { method: "POST", headers: { "content-type": "application/json", authorization: "Bearer sk-canaryseededgatewaykey" }, body: JSON.stringify({ model: "small", input: "a" }) });
+  const id = "seeded0123456789",
+    kv = await gw.mf.getKVNamespace("KV", "weir");
+  await kv.put(
+    `machine:${id}`,
+    JSON.stringify({
+      connections: [{ ...compatible(up, { apiKey: "canary-seeded-upstream-key", prefix: "seed" }), isActive: true }],
+      apiKeys: ["sk-canaryseededgatewaykey"],
+      modelAliases: { small: "seed/test-embed" },
+    }),
+  );
+  const res = await gw.fetch(`/${id}/v1/embeddings`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer sk-canaryseededgatewaykey" },
+    body: JSON.stringify({ model: "small", input: "a" }),
+  });
   const text = await res.text();
   assert.equal(res.status, 200, text);
   assert.equal(up.seen.at(-1).headers.authorization, "Bearer canary-seeded-upstream-key");
@@ -112,9 +142,17 @@ test("a document seeded into KV is adopted, sealed and published back", async ()
 });
 
 test("an invalid seed is refused whole, with a log line that names the field", async () => {
-  const id = "badseed012345678", kv = await gw.mf.getKVNamespace("KV", "weir");
-  await kv.put(`machine:${id}`, JSON.stringify({ connections: [compatible(up)], apiKeys: ["sk-anotherseededkey"], combos: "no list" }));
-  const res = await gw.fetch(`/${id}/v1/embeddings`, { method: "POST", headers: { "content-type": "application/json", authorization: "Bearer sk-anotherseededkey" }, body: JSON.stringify({ model: "up/test-embed", input: "a" }) });
+  const id = "badseed012345678",
+    kv = await gw.mf.getKVNamespace("KV", "weir");
+  await kv.put(
+    `machine:${id}`,
+    JSON.stringify({ connections: [compatible(up)], apiKeys: ["sk-anotherseededkey"], combos: "no list" }),
+  );
+  const res = await gw.fetch(`/${id}/v1/embeddings`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer sk-anotherseededkey" },
+    body: JSON.stringify({ model: "up/test-embed", input: "a" }),
+  });
   assert.ok(res.status === 401 || res.status === 503, String(res.status));
   assert.match(gw.logs.join("\n"), /combos/);
 });

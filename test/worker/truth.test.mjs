@@ -11,13 +11,20 @@ before(async () => {
   gw = await start({ vendors: up });
   operator = admin(gw);
 });
-after(async () => { await gw?.close(); await up?.close(); });
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
 
 async function machine(name) {
   const me = await operator.machine({ name });
   const api = (method, path, body) => operator.call(method, `/${me.machineId}/api${path}`, body);
   const post = async (path, body) => {
-    const res = await gw.fetch(path, { method: "POST", headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` }, body: JSON.stringify(body) });
+    const res = await gw.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },
+      body: JSON.stringify(body),
+    });
     return { status: res.status, body: await res.json() };
   };
   return { ...me, api, post };
@@ -41,12 +48,20 @@ test("a test distinguishes a refused key, a wrong address and an unreachable one
     return [r.ok, r.status, r.error, row.health, typeof r.message];
   };
   assert.deepEqual(await run(), [true, 200, null, "ready", "undefined"]);
-  for (const [status, error, health] of [[401, "unauthorized", "key_refused"], [404, "not_found", "failing"], [402, "quota", "out_of_credit"], [500, "failed", "failing"]]) {
+  for (const [status, error, health] of [
+    [401, "unauthorized", "key_refused"],
+    [404, "not_found", "failing"],
+    [402, "quota", "out_of_credit"],
+    [500, "failed", "failing"],
+  ]) {
     up.script = () => ({ status, body: `{"error":{"message":"no"}}` });
     assert.deepEqual(await run(), [false, status, error, health, "string"]);
   }
   up.script = null;
-  await me.api("PUT", `/providers/${c.id}`, { apiKey: "k", providerSpecificData: { baseUrl: "http://127.0.0.1:9/v1" } });
+  await me.api("PUT", `/providers/${c.id}`, {
+    apiKey: "k",
+    providerSpecificData: { baseUrl: "http://127.0.0.1:9/v1" },
+  });
   assert.deepEqual(await run(), [false, 0, "connection_failed", "unreachable", "string"]);
   const none = await me.api("POST", "/providers", { provider: "anthropic" });
   assert.equal(none.status, "needs_credential");
@@ -78,7 +93,10 @@ test("a compatible server without keys is called without one", async () => {
   assert.deepEqual([c.status, c.hasKey], ["active", false]);
   const tested = await me.api("POST", `/providers/${c.id}/test`, {});
   assert.deepEqual([tested.ok, tested.error], [false, "unsupported"]);
-  assert.match(tested.message, /^Without an API key the server's model list is not fetched.* Enter any text as the key/);
+  assert.match(
+    tested.message,
+    /^Without an API key the server's model list is not fetched.* Enter any text as the key/,
+  );
   up.clear();
   assert.equal((await me.post("/v1/chat/completions", { model: "own/test-chat", messages: hello })).status, 200);
   assert.equal(up.seen.at(-1).headers.authorization, undefined);
@@ -92,15 +110,31 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   assert.equal((await me.post("/v1/chat/completions", { model: "fall", messages: hello })).status, 200);
   assert.equal((await me.post("/v1/chat/completions", { model: "nobody/x", messages: hello })).status, 400);
   assert.equal((await me.post("/v1/embeddings", { model: "up/test-embed", input: "one" })).status, 200);
-  up.script = (r) => r.host === "api.openai.com" ? { body: JSON.stringify({ object: "list", model: "m", data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2] }], usage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 } }) } : null;
+  up.script = (r) =>
+    r.host === "api.openai.com"
+      ? {
+          body: JSON.stringify({
+            object: "list",
+            model: "m",
+            data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2] }],
+            usage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 },
+          }),
+        }
+      : null;
   assert.equal((await me.post("/v1/embeddings", { model: "openai/text-embedding-3-small", input: "one" })).status, 200);
   up.script = null;
-  const total = async () => { const { total: t } = await me.api("GET", "/usage"); return [t.requests, t.failedRequests, t.attempts, t.failedAttempts]; };
+  const total = async () => {
+    const { total: t } = await me.api("GET", "/usage");
+    return [t.requests, t.failedRequests, t.attempts, t.failedAttempts];
+  };
   await becomes(total, [4, 1, 4, 1]);
   const rows = (await me.api("GET", "/usage?groupBy=model")).data;
   const of = (model) => rows.find((r) => r.model === model);
   assert.deepEqual([of("up/test-embed").unpricedAttempts, of("up/test-embed").costUsd], [1, undefined]);
-  assert.deepEqual([of("openai/text-embedding-3-small").unpricedAttempts, of("openai/text-embedding-3-small").costUsd], [undefined, 0.02]);
+  assert.deepEqual(
+    [of("openai/text-embedding-3-small").unpricedAttempts, of("openai/text-embedding-3-small").costUsd],
+    [undefined, 0.02],
+  );
   // The list is filtered among all that is stored.
   const ids = async (query) => (await me.api("GET", `/requests?${query}`)).data.map((r) => r.asked);
   assert.deepEqual(await ids("status=error"), ["nobody/x"]);
@@ -111,9 +145,11 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
 
 test("machines are listed in pages, and searched on the server", async () => {
   const made = [];
-  for (let i = 0; i < 12; i++) made.push((await operator.machine({ name: `Page ${String.fromCharCode(65 + i)}` })).machineId);
+  for (let i = 0; i < 12; i++)
+    made.push((await operator.machine({ name: `Page ${String.fromCharCode(65 + i)}` })).machineId);
   const found = [];
-  let cursor = "", pages = 0;
+  let cursor = "",
+    pages = 0;
   do {
     const page = await operator.call("GET", `/api/machines?q=page&limit=5${cursor && `&cursor=${cursor}`}`);
     assert.equal(page.total, 12);
@@ -123,15 +159,32 @@ test("machines are listed in pages, and searched on the server", async () => {
     assert.equal(page.has_more, cursor !== "");
   } while (cursor);
   assert.deepEqual([found, pages], [made, 3]);
-  assert.deepEqual((await operator.call("GET", `/api/machines?q=${made[3]}`)).data.map((m) => m.machineId), [made[3]]);
-  for (const bad of ["limit=0", "limit=1001", "cursor=x", "limit=many"]) await assert.rejects(operator.call("GET", `/api/machines?${bad}`), { status: 400 });
+  assert.deepEqual(
+    (await operator.call("GET", `/api/machines?q=${made[3]}`)).data.map((m) => m.machineId),
+    [made[3]],
+  );
+  for (const bad of ["limit=0", "limit=1001", "cursor=x", "limit=many"])
+    await assert.rejects(operator.call("GET", `/api/machines?${bad}`), { status: 400 });
 });
 
 test("invisible characters in names and unknown targets are refused", async () => {
   const me = await machine("Names");
-  await assert.rejects(operator.machine({ name: "שלום \u202eevil" }), (e) => e.status === 400 && e.body.error.message.includes("U+202E at position 6"));
+  await assert.rejects(
+    operator.machine({ name: "שלום \u202eevil" }),
+    (e) => e.status === 400 && e.body.error.message.includes("U+202E at position 6"),
+  );
   await operator.machine({ name: "я".repeat(200) });
-  await assert.rejects(me.api("PUT", "/models/alias", { alias: "a", model: "opnai/gpt-5-mini" }), (e) => e.status === 400 && e.body.error.message.includes("did you mean openai/gpt-5-mini?"));
+  await assert.rejects(
+    me.api("PUT", "/models/alias", { alias: "a", model: "opnai/gpt-5-mini" }),
+    (e) => e.status === 400 && e.body.error.message.includes("did you mean openai/gpt-5-mini?"),
+  );
   await assert.rejects(me.api("POST", "/keys", { models: ["nothing"] }), { status: 400 });
-  await assert.rejects(me.api("POST", "/providers", { provider: "openai", apiKey: "k", providerSpecificData: { base_url: "https://a.example.com" } }), (e) => e.body.error.message.includes("did you mean baseUrl?"));
+  await assert.rejects(
+    me.api("POST", "/providers", {
+      provider: "openai",
+      apiKey: "k",
+      providerSpecificData: { base_url: "https://a.example.com" },
+    }),
+    (e) => e.body.error.message.includes("did you mean baseUrl?"),
+  );
 });

@@ -7,7 +7,10 @@ export default defineConfig({
   cacheDir: "../../node_modules/.cache/vite",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: "../../build/dashboard", emptyOutDir: true, assetsInlineLimit: 0, reportCompressedSize: false,
+    outDir: "../../build/dashboard",
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
     target: ["es2023", "chrome123", "firefox120", "safari17.5"],
     modulePreload: { polyfill: false },
   },

@@ -9,7 +9,9 @@ export class ApiError extends Error {
     readonly param = "",
     /** seconds, 0 when the answer names none */
     readonly retryAfter = 0,
-  ) { super(message); }
+  ) {
+    super(message);
+  }
 }
 
 export interface Session {
@@ -38,14 +40,37 @@ export function on(handlers: { ended: (why: string) => void; reauth: () => Promi
 async function failure(res: Response): Promise<ApiError> {
   const text = await res.text().catch(() => "");
   let e: { message?: string; code?: string; param?: string } = {};
-  try { e = JSON.parse(text).error ?? {}; } catch { /* not JSON */ }
-  return new ApiError(res.status, e.message ?? `the gateway answered ${res.status}`, e.code ?? "", e.param ?? "", Number(res.headers.get("retry-after") ?? 0));
+  try {
+    e = JSON.parse(text).error ?? {};
+  } catch {
+    /* not JSON */
+  }
+  return new ApiError(
+    res.status,
+    e.message ?? `the gateway answered ${res.status}`,
+    e.code ?? "",
+    e.param ?? "",
+    Number(res.headers.get("retry-after") ?? 0),
+  );
 }
 
 // raw makes one call and gives its answer, or throws an ApiError.
-export async function raw(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
+export async function raw(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<Response> {
   // A change that was begun goes out also when the page is left.
-  const init: RequestInit = { method, signal, keepalive: method === "DELETE", credentials: "same-origin", cache: "no-store", headers: method === "GET" ? headers : { "content-type": "application/json", ...headers } };
+  const init: RequestInit = {
+    method,
+    signal,
+    keepalive: method === "DELETE",
+    credentials: "same-origin",
+    cache: "no-store",
+    headers: method === "GET" ? headers : { "content-type": "application/json", ...headers },
+  };
   if (body !== undefined) init.body = JSON.stringify(body);
   let res: Response;
   try {
@@ -61,7 +86,12 @@ export async function raw(method: string, path: string, body?: unknown, headers:
 // answer makes a call of the management API and gives its answer. A change carries
 // the session's token; one that needs a recent sign-in asks for it, and goes
 // out again.
-async function answer(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+async function answer(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   const send = () => raw(method, path, body, method === "GET" ? headers : { ...headers, "x-csrf-token": csrf });
   try {
     return await send();
@@ -69,7 +99,8 @@ async function answer(method: string, path: string, body?: unknown, headers: Rec
     if (!(e instanceof ApiError)) throw e;
     if (e.status === 401) ended("The session has ended. Sign in again.");
     // Another tab has signed in anew, or the sign-in is too long ago.
-    const again = e.code === "csrf_token" ? (await whoami()).signedIn : e.code === "reauth_required" && await reauth();
+    const again =
+      e.code === "csrf_token" ? (await whoami()).signedIn : e.code === "reauth_required" && (await reauth());
     if (!again) throw e;
     return send();
   }
@@ -77,11 +108,20 @@ async function answer(method: string, path: string, body?: unknown, headers: Rec
 
 async function read<T>(res: Response): Promise<T> {
   if (res.status === 204) return null as T;
-  try { return await res.json(); } catch { throw new ApiError(res.status, "the gateway’s answer cannot be read"); }
+  try {
+    return await res.json();
+  } catch {
+    throw new ApiError(res.status, "the gateway’s answer cannot be read");
+  }
 }
 
 // call makes such a call and gives its JSON.
-export async function call<T = unknown>(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<T> {
+export async function call<T = unknown>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+): Promise<T> {
   return read(await answer(method, path, body, headers));
 }
 
@@ -103,30 +143,45 @@ export async function signOut(all: boolean) {
 const tryName = "Dashboard playground";
 
 // Tagged is a value, and the ETag of the state it was read in.
-export interface Tagged<T> { value: T; tag: string }
+export interface Tagged<T> {
+  value: T;
+  tag: string;
+}
 
 // Machine is the management of one machine.
 export class Machine {
   private asked: Promise<string> | null = null;
   private dataKey: { id: string; key: string; until: number } | null = null;
   constructor(readonly id: string) {}
-  at(path: string) { return `/${this.id}/api${path}`; }
-  get<T>(path: string) { return call<T>("GET", this.at(path)); }
-  post<T>(path: string, body: unknown, headers?: Record<string, string>) { return call<T>("POST", this.at(path), body, headers); }
+  at(path: string) {
+    return `/${this.id}/api${path}`;
+  }
+  get<T>(path: string) {
+    return call<T>("GET", this.at(path));
+  }
+  post<T>(path: string, body: unknown, headers?: Record<string, string>) {
+    return call<T>("POST", this.at(path), body, headers);
+  }
   // put writes; with a generation only while the record is still that one, else it fails with 412.
-  put<T>(path: string, body: unknown, generation?: number) { return call<T>("PUT", this.at(path), body, generation ? { "if-match": `"${generation}"` } : {}); }
+  put<T>(path: string, body: unknown, generation?: number) {
+    return call<T>("PUT", this.at(path), body, generation ? { "if-match": `"${generation}"` } : {});
+  }
   // tagged reads something that has no generation of its own, or changes it while
   // it still is what it was with that tag, else it fails with 412.
   async tagged<T>(method: "GET" | "PATCH" | "POST", path: string, body?: unknown, tag?: string): Promise<Tagged<T>> {
     const res = await answer(method, this.at(path), body, tag ? { "if-match": tag } : {});
     return { value: await read<T>(res), tag: res.headers.get("etag") ?? `"0"` }; // of what was never changed
   }
-  del(path: string) { return call<null>("DELETE", this.at(path)); }
+  del(path: string) {
+    return call<null>("DELETE", this.at(path));
+  }
 
   // tryKey gives a data key for the playground: made on first use, good for an
   // hour, and kept in this page's memory alone.
   tryKey(): Promise<string> {
-    return this.asked ??= this.makeKey().finally(() => { this.asked = null; });
+    return (this.asked ??= this.makeKey().finally(() => {
+      this.asked = null;
+    }));
   }
 
   private async makeKey(): Promise<string> {
@@ -135,8 +190,14 @@ export class Machine {
       const until = now + 3_600_000;
       // Those of pages that were closed without signing out have expired by now.
       const { data } = await this.get<{ data: { id: string; name?: string; expiresAt?: number }[] }>("/keys");
-      for (const old of data) if (old.name === tryName && old.expiresAt && old.expiresAt < now) await this.del(`/keys/${old.id}`).catch(() => {});
-      const k = await this.post<{ id: string; apiKey: string }>("/keys", { name: tryName, scopes: ["data"], expiresAt: until });
+      for (const old of data)
+        if (old.name === tryName && old.expiresAt && old.expiresAt < now)
+          await this.del(`/keys/${old.id}`).catch(() => {});
+      const k = await this.post<{ id: string; apiKey: string }>("/keys", {
+        name: tryName,
+        scopes: ["data"],
+        expiresAt: until,
+      });
       this.dataKey = { id: k.id, key: k.apiKey, until };
     }
     return this.dataKey.key;

@@ -41,7 +41,13 @@ const pages: PageEntry[] = [
   { path: "combos", label: "Combos", icon: "combos", load: () => import("./pages/combos") },
   { path: "keys", label: "Keys", icon: "keys", load: () => import("./pages/keys") },
   { path: "usage", label: "Usage", icon: "usage", load: () => import("./pages/usage") },
-  { path: "requests", label: "Requests", icon: "requests", needs: "GET /api/requests", load: () => import("./pages/requests") },
+  {
+    path: "requests",
+    label: "Requests",
+    icon: "requests",
+    needs: "GET /api/requests",
+    load: () => import("./pages/requests"),
+  },
   { path: "playground", label: "Playground", icon: "playground", load: () => import("./pages/playground") },
   { path: "explain", label: "Explain", icon: "explain", load: () => import("./pages/explain") },
   { path: "settings", label: "Settings", icon: "settings", load: () => import("./pages/settings") },
@@ -52,10 +58,19 @@ export function App() {
   const [why, setWhy] = useState("");
   const [error, setError] = useState("");
   const [asking, setAsking] = useState<((ok: boolean) => void) | null>(null);
-  const features = useLoad(async () => new Set((await (await raw("GET", "/api/features")).json()).routes as string[]), []);
+  const features = useLoad(
+    async () => new Set((await (await raw("GET", "/api/features")).json()).routes as string[]),
+    [],
+  );
 
-  const out = (text: string) => { setWhy(text); setSession({ signedIn: false, operator: false }); };
-  const load = () => { setError(""); whoami().then(setSession, (e) => setError(words(e))); };
+  const out = (text: string) => {
+    setWhy(text);
+    setSession({ signedIn: false, operator: false });
+  };
+  const load = () => {
+    setError("");
+    whoami().then(setSession, (e) => setError(words(e)));
+  };
   useEffect(() => {
     on({ ended: out, reauth: () => new Promise((resolve) => setAsking(() => resolve)) });
     load();
@@ -66,22 +81,54 @@ export function App() {
     return (
       <main class="alone">
         <h1 class="hidden">weir</h1>
-        {failed ? <ErrorBox retry={() => { load(); void features.reload(); }}>{failed}</ErrorBox> : <Skeleton what="the dashboard" />}
+        {failed ? (
+          <ErrorBox
+            retry={() => {
+              load();
+              void features.reload();
+            }}
+          >
+            {failed}
+          </ErrorBox>
+        ) : (
+          <Skeleton what="the dashboard" />
+        )}
       </main>
     );
   }
-  if (!session.signedIn) return <SignIn why={why} onDone={(s) => { setWhy(""); setSession(s); }} />;
+  if (!session.signedIn)
+    return (
+      <SignIn
+        why={why}
+        onDone={(s) => {
+          setWhy("");
+          setSession(s);
+        }}
+      />
+    );
 
   belongTo(session.operator ? "operator" : `${session.machineId} ${session.keyId ?? session.keyName}`);
   const served = features.data;
-  const answer = (ok: boolean) => { asking?.(ok); setAsking(null); };
+  const answer = (ok: boolean) => {
+    asking?.(ok);
+    setAsking(null);
+  };
   return (
     <>
       <Shell pages={pages} session={session} has={(route) => served.has(route)} onOut={out} />
       {asking && (
         <Dialog title="Sign in again" onClose={() => answer(false)}>
-          <p>This cannot be undone, so the gateway asks for the {session.operator ? "operator’s token" : "manage key"} once more.</p>
-          <SignIn inside onDone={(s) => { setSession(s); answer(true); }} />
+          <p>
+            This cannot be undone, so the gateway asks for the {session.operator ? "operator’s token" : "manage key"}{" "}
+            once more.
+          </p>
+          <SignIn
+            inside
+            onDone={(s) => {
+              setSession(s);
+              answer(true);
+            }}
+          />
         </Dialog>
       )}
     </>

@@ -17,7 +17,10 @@ export const discardDrafts = () => drafts.clear();
 // unsaved reports whether there are drafts.
 export const unsaved = () => drafts.size > 0;
 
-if (typeof window !== "undefined") addEventListener("beforeunload", (e) => { if (unsaved()) e.preventDefault(); });
+if (typeof window !== "undefined")
+  addEventListener("beforeunload", (e) => {
+    if (unsaved()) e.preventDefault();
+  });
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -32,16 +35,25 @@ export interface Draft {
 
 // useDraft is useState for the form named key. kept returns the part of a value
 // that is remembered: a form omits its secrets.
-export function useDraft<T>(key: string, initial: T, kept: (value: T) => T = (v) => v): [value: T, set: (next: T | ((was: T) => T)) => void, draft: Draft] {
-  const began = useRef(initial), restored = useRef(drafts.has(key));
-  const [value, put] = useState<T>(() => drafts.has(key) ? drafts.get(key) as T : initial);
+export function useDraft<T>(
+  key: string,
+  initial: T,
+  kept: (value: T) => T = (v) => v,
+): [value: T, set: (next: T | ((was: T) => T)) => void, draft: Draft] {
+  const began = useRef(initial),
+    restored = useRef(drafts.has(key));
+  const [value, put] = useState<T>(() => (drafts.has(key) ? (drafts.get(key) as T) : initial));
   const now = useRef(value);
-  const set = useCallback((next: T | ((was: T) => T)) => {
-    const v = typeof next === "function" ? (next as (was: T) => T)(now.current) : next;
-    now.current = v;
-    if (same(kept(v), kept(began.current))) drafts.delete(key); else drafts.set(key, kept(v));
-    put(v);
-  }, [key]);
+  const set = useCallback(
+    (next: T | ((was: T) => T)) => {
+      const v = typeof next === "function" ? (next as (was: T) => T)(now.current) : next;
+      now.current = v;
+      if (same(kept(v), kept(began.current))) drafts.delete(key);
+      else drafts.set(key, kept(v));
+      put(v);
+    },
+    [key],
+  );
   const clear = useCallback(() => {
     drafts.delete(key);
     restored.current = false;
@@ -56,13 +68,23 @@ const memory = new Map<string, unknown>();
 // useKept is useState for values that are remembered while this page is open but
 // never saved, such as a conversation. loses reports whether a value counts as
 // unsaved.
-export function useKept<T>(key: string, initial: T, loses: (value: T) => boolean = () => false): [value: T, set: (next: T) => void] {
-  const [value, put] = useState<T>(() => memory.has(key) && owner === memory.get("owner " + key) ? memory.get(key) as T : initial);
-  const set = useCallback((next: T) => {
-    memory.set(key, next);
-    memory.set("owner " + key, owner);
-    if (loses(next)) drafts.set(key, true); else drafts.delete(key);
-    put(next);
-  }, [key]);
+export function useKept<T>(
+  key: string,
+  initial: T,
+  loses: (value: T) => boolean = () => false,
+): [value: T, set: (next: T) => void] {
+  const [value, put] = useState<T>(() =>
+    memory.has(key) && owner === memory.get("owner " + key) ? (memory.get(key) as T) : initial,
+  );
+  const set = useCallback(
+    (next: T) => {
+      memory.set(key, next);
+      memory.set("owner " + key, owner);
+      if (loses(next)) drafts.set(key, true);
+      else drafts.delete(key);
+      put(next);
+    },
+    [key],
+  );
   return [value, set];
 }

@@ -13,7 +13,11 @@ export interface Loaded<T> {
 // useLoad runs a call whenever deps change, and again by reload. The answer of
 // an older call is dropped.
 export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
-  const [state, setState] = useState<{ data: T | null; error: string; loading: boolean }>({ data: null, error: "", loading: true });
+  const [state, setState] = useState<{ data: T | null; error: string; loading: boolean }>({
+    data: null,
+    error: "",
+    loading: true,
+  });
   const turn = useRef(0);
   const run = useCallback(async () => {
     const mine = ++turn.current;
@@ -25,8 +29,16 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
       if (mine === turn.current) setState((s) => ({ ...s, error: words(e), loading: false }));
     }
   }, deps);
-  const set = useCallback((data: T) => { turn.current++; setState({ data, error: "", loading: false }); }, []);
-  useEffect(() => { void run(); return () => { turn.current++; }; }, [run]);
+  const set = useCallback((data: T) => {
+    turn.current++;
+    setState({ data, error: "", loading: false });
+  }, []);
+  useEffect(() => {
+    void run();
+    return () => {
+      turn.current++;
+    };
+  }, [run]);
   return { ...state, reload: run, set };
 }
 

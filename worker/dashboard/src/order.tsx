@@ -5,7 +5,14 @@ import { Icon } from "./icons";
 
 // Order is a list whose items are moved by dragging, with a mouse, a pen or a
 // finger, or with their buttons. Escape lets go of what is held.
-export function Order<T>({ items, label, name, keyOf, onMove, children }: {
+export function Order<T>({
+  items,
+  label,
+  name,
+  keyOf,
+  onMove,
+  children,
+}: {
   items: T[];
   label: string;
   name: (item: T) => string;
@@ -14,7 +21,8 @@ export function Order<T>({ items, label, name, keyOf, onMove, children }: {
   children: (item: T, i: number) => ComponentChildren;
 }) {
   const [said, say] = useState("");
-  const list = useRef<HTMLOListElement>(null), focus = useRef<[at: number, which: number] | null>(null);
+  const list = useRef<HTMLOListElement>(null),
+    focus = useRef<[at: number, which: number] | null>(null);
   const move = (a: number, b: number) => {
     if (a === b || b < 0 || b >= items.length) return;
     say(`${name(items[a])} is number ${b + 1} of ${items.length} now.`);
@@ -29,23 +37,42 @@ export function Order<T>({ items, label, name, keyOf, onMove, children }: {
     const wanted = buttons?.[which];
     (wanted?.disabled ? buttons?.[1 - which] : wanted)?.focus();
   }, [items]);
-  const press = (a: number, b: number) => { focus.current = [b, b < a ? 0 : 1]; move(a, b); };
+  const press = (a: number, b: number) => {
+    focus.current = [b, b < a ? 0 : 1];
+    move(a, b);
+  };
   const { from, over, grip } = useDrag(list, move);
   return (
     <>
       <ol class="order" aria-label={label} ref={list}>
         {items.map((item, i) => (
           <li key={keyOf(item, i)} class={from === i ? "held" : over === i ? (from < i ? "over below" : "over") : ""}>
-            <span class="grip" aria-hidden="true" title="Drag to change the order" {...grip(i)}><Icon name="grip" /></span>
+            <span class="grip" aria-hidden="true" title="Drag to change the order" {...grip(i)}>
+              <Icon name="grip" />
+            </span>
             <div class="body">{children(item, i)}</div>
             <span class="moves">
-              <Button kind="quiet" icon="up" disabled={i === 0} aria-label={`Move ${name(item)} up`} onClick={() => press(i, i - 1)} />
-              <Button kind="quiet" icon="down" disabled={i === items.length - 1} aria-label={`Move ${name(item)} down`} onClick={() => press(i, i + 1)} />
+              <Button
+                kind="quiet"
+                icon="up"
+                disabled={i === 0}
+                aria-label={`Move ${name(item)} up`}
+                onClick={() => press(i, i - 1)}
+              />
+              <Button
+                kind="quiet"
+                icon="down"
+                disabled={i === items.length - 1}
+                aria-label={`Move ${name(item)} down`}
+                onClick={() => press(i, i + 1)}
+              />
             </span>
           </li>
         ))}
       </ol>
-      <p class="hidden" role="status">{said}</p>
+      <p class="hidden" role="status">
+        {said}
+      </p>
     </>
   );
 }
@@ -55,13 +82,18 @@ const edge = 72; // px from the top and the bottom of the screen where the page 
 // useDrag follows the pointer that holds an item: from is the held one, over
 // the one whose place it would take; both are -1 while nothing is held.
 function useDrag(list: { current: HTMLOListElement | null }, move: (from: number, to: number) => void) {
-  const [from, setFrom] = useState(-1), [over, setOver] = useState(-1);
+  const [from, setFrom] = useState(-1),
+    [over, setOver] = useState(-1);
   const held = useRef({ y: 0, grabbed: 0 });
-  const stop = () => { setFrom(-1); setOver(-1); };
+  const stop = () => {
+    setFrom(-1);
+    setOver(-1);
+  };
   // place finds the item at the pointer's height, by where items stand without
   // the held one's own shift; and lets the held one follow.
   const place = () => {
-    const all = [...list.current!.children] as HTMLElement[], y = held.current.y - list.current!.getBoundingClientRect().top;
+    const all = [...list.current!.children] as HTMLElement[],
+      y = held.current.y - list.current!.getBoundingClientRect().top;
     all[from]?.style.setProperty("translate", `0 ${Math.round(y - held.current.grabbed)}px`);
     const at = all.findIndex((li) => y < li.offsetTop + li.offsetHeight);
     setOver(at < 0 ? all.length - 1 : at);
@@ -69,16 +101,23 @@ function useDrag(list: { current: HTMLOListElement | null }, move: (from: number
   useEffect(() => {
     if (from < 0) return;
     let frame = requestAnimationFrame(function step() {
-      const { y } = held.current, by = Math.min(0, y - edge) || Math.max(0, y - innerHeight + edge);
+      const { y } = held.current,
+        by = Math.min(0, y - edge) || Math.max(0, y - innerHeight + edge);
       const before = scrollY;
       if (by) scrollBy(0, by / 4);
       if (scrollY !== before) place();
       frame = requestAnimationFrame(step);
     });
-    const key = (e: KeyboardEvent) => { if (e.key === "Escape") stop(); };
+    const key = (e: KeyboardEvent) => {
+      if (e.key === "Escape") stop();
+    };
     addEventListener("keydown", key);
     const item = list.current!.children[from] as HTMLElement | undefined;
-    return () => { cancelAnimationFrame(frame); removeEventListener("keydown", key); item?.style.removeProperty("translate"); };
+    return () => {
+      cancelAnimationFrame(frame);
+      removeEventListener("keydown", key);
+      item?.style.removeProperty("translate");
+    };
   }, [from]);
   const grip = (i: number) => ({
     onPointerDown: (e: PointerEvent & { currentTarget: HTMLElement }) => {
@@ -88,8 +127,18 @@ function useDrag(list: { current: HTMLOListElement | null }, move: (from: number
       setFrom(i);
       setOver(i);
     },
-    onPointerMove: (e: PointerEvent) => { if (from === i) { held.current.y = e.clientY; place(); } },
-    onPointerUp: () => { if (from === i) { stop(); move(from, over); } },
+    onPointerMove: (e: PointerEvent) => {
+      if (from === i) {
+        held.current.y = e.clientY;
+        place();
+      }
+    },
+    onPointerUp: () => {
+      if (from === i) {
+        stop();
+        move(from, over);
+      }
+    },
     onLostPointerCapture: stop,
   });
   return { from, over, grip };

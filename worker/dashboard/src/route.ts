@@ -16,13 +16,21 @@ export interface Route {
 }
 
 export function parse(hash: string): Route {
-  const [first, ...rest] = hash.replace(/^#?\/?/, "").split("?")[0].split("/").map(decode);
+  const [first, ...rest] = hash
+    .replace(/^#?\/?/, "")
+    .split("?")[0]
+    .split("/")
+    .map(decode);
   if (first !== "m") return { machineId: "", page: first, args: rest };
   return { machineId: rest[0] ?? "", page: rest[1] ?? "", args: rest.slice(2) };
 }
 
 function decode(part: string): string {
-  try { return decodeURIComponent(part); } catch { return part; }
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 // to gives the address of a page of a machine.
@@ -31,7 +39,9 @@ export function to(machineId: string, page: string, ...args: string[]): string {
 }
 
 // go leads to an address.
-export function go(address: string) { location.hash = address; }
+export function go(address: string) {
+  location.hash = address;
+}
 
 export function useRoute(): Route {
   // A change of the filters does not mount the page again.
@@ -49,44 +59,72 @@ const filters = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
 // useFilter keeps a filter of a page in its URL, so that a reload, a shared link
 // and going back show the same. The default is omitted.
-export function useFilter(name: string, initial: string, allowed?: readonly string[]): [value: string, set: (value: string) => void];
-export function useFilter<T extends string>(name: string, initial: T, allowed: readonly T[]): [value: T, set: (value: T) => void];
-export function useFilter<T extends string>(name: string, initial: T, allowed?: readonly T[]): [value: T, set: (value: T) => void] {
+export function useFilter(
+  name: string,
+  initial: string,
+  allowed?: readonly string[],
+): [value: string, set: (value: string) => void];
+export function useFilter<T extends string>(
+  name: string,
+  initial: T,
+  allowed: readonly T[],
+): [value: T, set: (value: T) => void];
+export function useFilter<T extends string>(
+  name: string,
+  initial: T,
+  allowed?: readonly T[],
+): [value: T, set: (value: T) => void] {
   const [value, put] = useState<T>(() => {
     const given = filters().get(name) as T | null;
     return given !== null && (!allowed || allowed.includes(given)) ? given : initial;
   });
-  const set = useCallback((next: T) => {
-    put(next);
-    const all = filters();
-    if (next === initial) all.delete(name); else all.set(name, next);
-    const query = all.toString();
-    history.replaceState(history.state, "", (location.hash.split("?")[0] || "#/") + (query && "?" + query));
-  }, [name, initial]);
+  const set = useCallback(
+    (next: T) => {
+      put(next);
+      const all = filters();
+      if (next === initial) all.delete(name);
+      else all.set(name, next);
+      const query = all.toString();
+      history.replaceState(history.state, "", (location.hash.split("?")[0] || "#/") + (query && "?" + query));
+    },
+    [name, initial],
+  );
   return [value, set];
 }
 
 // Each history entry has a number, under which its page's scroll position is kept.
 const tops = new Map<string, number>();
-let entry = "", next = 0, wanted = 0;
+let entry = "",
+  next = 0,
+  wanted = 0;
 
 function entered() {
   const known = (history.state as { entry?: string } | null)?.entry;
   entry = known ?? `${performance.timeOrigin} ${next++}`;
-  wanted = known ? tops.get(known) ?? 0 : 0;
+  wanted = known ? (tops.get(known) ?? 0) : 0;
   if (!known) history.replaceState({ entry }, "");
 }
 if (typeof window !== "undefined") {
   entered();
   addEventListener("popstate", entered);
-  addEventListener("scroll", () => { if (!wanted) tops.set(entry, scrollY); }, { passive: true });
+  addEventListener(
+    "scroll",
+    () => {
+      if (!wanted) tops.set(entry, scrollY);
+    },
+    { passive: true },
+  );
 }
 
 // restoreScroll scrolls a page that is shown again to its former position once it
 // is long enough, unless the user scrolls first. Other pages start at the top.
 export function restoreScroll(): () => void {
   const top = wanted;
-  if (!top) { wanted = 0; scrollTo(0, 0); return () => {}; }
+  if (!top) {
+    wanted = 0;
+    scrollTo(0, 0);
+    return () => {};
+  }
   const watch = new ResizeObserver(() => {
     if (document.documentElement.scrollHeight < top + innerHeight) return;
     scrollTo(0, top);

@@ -26,13 +26,23 @@ export function ThemeButton() {
   const [theme, set] = useState(stored);
   const turn = () => {
     const t = next[theme];
-    try { localStorage.setItem(name, t); } catch { /* lasts as long as this page then */ }
+    try {
+      localStorage.setItem(name, t);
+    } catch {
+      /* lasts as long as this page then */
+    }
     applyTheme(t);
     set(t);
     dispatchEvent(new Event("weir-theme"));
   };
   return (
-    <button type="button" class="quiet icon" onClick={turn} aria-label={`Colours: ${words[theme]}. Change`} title={`Colours: ${words[theme]}`}>
+    <button
+      type="button"
+      class="quiet icon"
+      onClick={turn}
+      aria-label={`Colours: ${words[theme]}. Change`}
+      title={`Colours: ${words[theme]}`}
+    >
       <Icon name={icons[theme]} />
     </button>
   );

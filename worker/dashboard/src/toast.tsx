@@ -4,7 +4,9 @@ let show: (text: string) => void = () => {};
 
 // toast says that something is done, for a few seconds and to screen readers.
 // Failures stay where they happened: they are no toasts.
-export function toast(text: string) { show(text); }
+export function toast(text: string) {
+  show(text);
+}
 
 // Toasts is where they appear, once on the page.
 export function Toasts() {
@@ -16,7 +18,15 @@ export function Toasts() {
       set((all) => [...all.slice(-2), { id, text }]);
       setTimeout(() => set((all) => all.filter((t) => t.id !== id)), 4000);
     };
-    return () => { show = () => {}; };
+    return () => {
+      show = () => {};
+    };
   }, []);
-  return <div class="toasts" role="status">{list.map((t) => <p key={t.id}>{t.text}</p>)}</div>;
+  return (
+    <div class="toasts" role="status">
+      {list.map((t) => (
+        <p key={t.id}>{t.text}</p>
+      ))}
+    </div>
+  );
 }

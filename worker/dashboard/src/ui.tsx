@@ -9,18 +9,27 @@ export type Children = { children?: ComponentChildren };
 
 // Page is a page's heading and what stands below it. Readers of the screen
 // land on the heading when the page opens.
-export function Page({ title, intro, actions, children }: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
+export function Page({
+  title,
+  intro,
+  actions,
+  children,
+}: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
   const head = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     head.current?.focus({ preventScroll: true });
     return restoreScroll();
   }, []);
-  useEffect(() => { document.title = `${title} · weir`; }, [title]);
+  useEffect(() => {
+    document.title = `${title} · weir`;
+  }, [title]);
   return (
     <>
       <header class="page">
         <div>
-          <h1 tabIndex={-1} ref={head}>{title}</h1>
+          <h1 tabIndex={-1} ref={head}>
+            {title}
+          </h1>
           {intro && <p class="muted">{intro}</p>}
         </div>
         {actions && <div class="row">{actions}</div>}
@@ -31,7 +40,12 @@ export function Page({ title, intro, actions, children }: Children & { title: st
 }
 
 // Section is a titled card of a page.
-export function Section({ title, intro, actions, children }: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
+export function Section({
+  title,
+  intro,
+  actions,
+  children,
+}: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
   return (
     <section class="card" aria-label={title}>
       <div class="row between head">
@@ -46,14 +60,26 @@ export function Section({ title, intro, actions, children }: Children & { title:
   );
 }
 
-type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & { kind?: "main" | "danger" | "quiet" | "link"; icon?: IconName; busy?: boolean };
+type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & {
+  kind?: "main" | "danger" | "quiet" | "link";
+  icon?: IconName;
+  busy?: boolean;
+};
 
 // Button submits nothing unless told type="submit". While busy it does nothing,
 // but keeps the focus.
 export function Button({ kind, icon, busy, children, onClick, ...rest }: ButtonProps) {
   return (
-    <button type="button" {...rest} class={`${kind ?? ""} ${icon && !children ? "icon" : ""}`.trim()} aria-disabled={busy || undefined}
-      onClick={(e) => { if (busy) e.preventDefault(); else onClick?.(e); }}>
+    <button
+      type="button"
+      {...rest}
+      class={`${kind ?? ""} ${icon && !children ? "icon" : ""}`.trim()}
+      aria-disabled={busy || undefined}
+      onClick={(e) => {
+        if (busy) e.preventDefault();
+        else onClick?.(e);
+      }}
+    >
       {busy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
       {children}
     </button>
@@ -61,8 +87,19 @@ export function Button({ kind, icon, busy, children, onClick, ...rest }: ButtonP
 }
 
 // Load shows a call: a sketch while it runs, its failure, or what came.
-export function Load<T>({ of, what, rows = 3, children }: { of: Loaded<T>; what: string; rows?: number; children: (data: T) => ComponentChildren }) {
-  if (of.data === null) return of.error ? <ErrorBox retry={of.reload}>{of.error}</ErrorBox> : <Skeleton what={what} rows={rows} />;
+export function Load<T>({
+  of,
+  what,
+  rows = 3,
+  children,
+}: {
+  of: Loaded<T>;
+  what: string;
+  rows?: number;
+  children: (data: T) => ComponentChildren;
+}) {
+  if (of.data === null)
+    return of.error ? <ErrorBox retry={of.reload}>{of.error}</ErrorBox> : <Skeleton what={what} rows={rows} />;
   return (
     <>
       {of.error && <ErrorBox retry={of.reload}>{of.error}</ErrorBox>}
@@ -74,12 +111,18 @@ export function Load<T>({ of, what, rows = 3, children }: { of: Loaded<T>; what:
 export function Skeleton({ what, rows = 3 }: { what: string; rows?: number }) {
   return (
     <div class="skeleton" role="status" aria-label={`Loading ${what}`}>
-      {Array.from({ length: rows }, (_, i) => <span key={i} />)}
+      {Array.from({ length: rows }, (_, i) => (
+        <span key={i} />
+      ))}
     </div>
   );
 }
 
-export function ErrorBox({ children, retry, retryText = "Try again" }: Children & { retry?: () => unknown; retryText?: string }) {
+export function ErrorBox({
+  children,
+  retry,
+  retryText = "Try again",
+}: Children & { retry?: () => unknown; retryText?: string }) {
   return (
     <div class="notice bad" role="alert">
       <Icon name="warn" />
@@ -93,11 +136,27 @@ export function ErrorBox({ children, retry, retryText = "Try again" }: Children 
 // to load anew what there is now.
 export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
   if (!of.error) return null;
-  return of.stale && reload ? <ErrorBox retry={async () => { await reload(); of.clear(); }} retryText="Reload">{of.error}</ErrorBox> : <ErrorBox>{of.error}</ErrorBox>;
+  return of.stale && reload ? (
+    <ErrorBox
+      retry={async () => {
+        await reload();
+        of.clear();
+      }}
+      retryText="Reload"
+    >
+      {of.error}
+    </ErrorBox>
+  ) : (
+    <ErrorBox>{of.error}</ErrorBox>
+  );
 }
 
 export function Notice({ kind = "info", children }: Children & { kind?: "info" | "good" | "warn" }) {
-  return <div class={`notice ${kind}`} role="status"><div>{children}</div></div>;
+  return (
+    <div class={`notice ${kind}`} role="status">
+      <div>{children}</div>
+    </div>
+  );
 }
 
 export function Empty({ title, children }: Children & { title: string }) {
@@ -111,7 +170,11 @@ export function Empty({ title, children }: Children & { title: string }) {
 
 // Missing says that this build does not serve something.
 export function Missing({ what }: { what: string }) {
-  return <Empty title="Not available in this build"><p class="muted">{what}</p></Empty>;
+  return (
+    <Empty title="Not available in this build">
+      <p class="muted">{what}</p>
+    </Empty>
+  );
 }
 
 // Field is a control with its label; the hint describes it, and is no part of
@@ -122,14 +185,24 @@ export function Field({ label, hint, children }: Children & { label: string; hin
     <div class="field">
       <label>
         <span>{label}</span>
-        {hint && isValidElement(children) ? cloneElement(children as VNode<{ "aria-describedby": string }>, { "aria-describedby": id }) : children}
+        {hint && isValidElement(children)
+          ? cloneElement(children as VNode<{ "aria-describedby": string }>, { "aria-describedby": id })
+          : children}
       </label>
       {hint && <small id={id}>{hint}</small>}
     </div>
   );
 }
 
-interface TextProps { value: string; onText: (value: string) => void; max: number; name?: boolean; required?: boolean; placeholder?: string; "aria-describedby"?: string }
+interface TextProps {
+  value: string;
+  onText: (value: string) => void;
+  max: number;
+  name?: boolean;
+  required?: boolean;
+  placeholder?: string;
+  "aria-describedby"?: string;
+}
 
 // wrongName returns an error text that names the first character which is not a
 // letter, digit, dot, dash or underscore; "" without one.
@@ -146,8 +219,22 @@ export function Text({ value, onText, max, name, required, placeholder, "aria-de
   const length = Array.from(value.trim()).length;
   const wrong = name ? wrongName(value) : "";
   const text = wrong || (length > max ? `Use at most ${max} characters; this has ${length}.` : "");
-  useEffect(() => { ref.current?.setCustomValidity(text); }, [text]);
-  return <input ref={ref} required={required} placeholder={placeholder} aria-describedby={hint} autocapitalize={name ? "none" : undefined} spellcheck={!name} aria-invalid={text ? true : undefined} value={value} onInput={(e) => onText(e.currentTarget.value)} />;
+  useEffect(() => {
+    ref.current?.setCustomValidity(text);
+  }, [text]);
+  return (
+    <input
+      ref={ref}
+      required={required}
+      placeholder={placeholder}
+      aria-describedby={hint}
+      autocapitalize={name ? "none" : undefined}
+      spellcheck={!name}
+      aria-invalid={text ? true : undefined}
+      value={value}
+      onInput={(e) => onText(e.currentTarget.value)}
+    />
+  );
 }
 
 // Search is a field that narrows a list down.
@@ -155,31 +242,82 @@ export function Search({ label, value, onInput }: { label: string; value: string
   return (
     <label class="search">
       <Icon name="search" />
-      <input type="search" aria-label={label} placeholder={label} value={value} onInput={(e) => onInput(e.currentTarget.value)} />
+      <input
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={value}
+        onInput={(e) => onInput(e.currentTarget.value)}
+      />
     </label>
   );
 }
 
 // Narrow is the head of a long list of what is named: a search, and how many it leaves.
-export function Narrow({ what, text, shown, all, onInput }: { what: string; text: string; shown: number; all: number; onInput: (text: string) => void }) {
+export function Narrow({
+  what,
+  text,
+  shown,
+  all,
+  onInput,
+}: {
+  what: string;
+  text: string;
+  shown: number;
+  all: number;
+  onInput: (text: string) => void;
+}) {
   return (
     <div class="row wrap between">
       <Search label={`Search the ${what}s`} value={text} onInput={onInput} />
-      <p class="muted small" role="status">{text.trim() && `${number(shown)} of `}{count(all, what)}</p>
+      <p class="muted small" role="status">
+        {text.trim() && `${number(shown)} of `}
+        {count(all, what)}
+      </p>
     </div>
   );
 }
 
-export function Switch({ on, label, busy, onTurn }: { on: boolean; label: string; busy?: boolean; onTurn: (on: boolean) => void }) {
+export function Switch({
+  on,
+  label,
+  busy,
+  onTurn,
+}: {
+  on: boolean;
+  label: string;
+  busy?: boolean;
+  onTurn: (on: boolean) => void;
+}) {
   const turn = (e: { currentTarget: HTMLInputElement }) => {
     if (busy) e.currentTarget.checked = on;
     else onTurn(e.currentTarget.checked);
   };
-  return <input type="checkbox" role="switch" class="switch" checked={on} aria-disabled={busy || undefined} aria-label={label} onChange={turn} />;
+  return (
+    <input
+      type="checkbox"
+      role="switch"
+      class="switch"
+      checked={on}
+      aria-disabled={busy || undefined}
+      aria-label={label}
+      onChange={turn}
+    />
+  );
 }
 
 // Tabs picks one of a few, by click or with the arrow keys.
-export function Tabs<K extends string>({ label, value, items, onPick }: { label: string; value: K; items: [key: K, name: string][]; onPick: (key: K) => void }) {
+export function Tabs<K extends string>({
+  label,
+  value,
+  items,
+  onPick,
+}: {
+  label: string;
+  value: K;
+  items: [key: K, name: string][];
+  onPick: (key: K) => void;
+}) {
   return (
     <fieldset class="tabs">
       <legend class="hidden">{label}</legend>
@@ -206,8 +344,12 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   };
   return (
     <span class="row tight">
-      <Button icon="copy" onClick={() => void copy()}>{label}</Button>
-      <span class="muted" role="status">{said}</span>
+      <Button icon="copy" onClick={() => void copy()}>
+        {label}
+      </Button>
+      <span class="muted" role="status">
+        {said}
+      </span>
     </span>
   );
 }
@@ -215,7 +357,9 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
-      <pre tabIndex={0} role="region" aria-label={label}><code>{text}</code></pre>
+      <pre tabIndex={0} role="region" aria-label={label}>
+        <code>{text}</code>
+      </pre>
       <Copy text={text} />
     </div>
   );
@@ -228,11 +372,17 @@ export function Badge({ kind = "", children }: Children & { kind?: "" | "good" |
 // Table scrolls by itself where the screen is narrow; a stacked one shows each
 // row as a card there, its cells named by data-label.
 export function Table({ label, stacked, children }: Children & { label: string; stacked?: boolean }) {
-  return <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}><table>{children}</table></div>;
+  return (
+    <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}>
+      <table>{children}</table>
+    </div>
+  );
 }
 
 // count tells a number of things: "1 model", "20 models".
-export const count = (n: number, what: string) => `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
+export const count = (n: number, what: string) =>
+  `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
 export const number = (n: number) => n.toLocaleString("en");
 export const day = (ms: number) => new Date(ms).toLocaleDateString("en", { dateStyle: "medium" });
-export const when = (ms?: number) => ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "never";
+export const when = (ms?: number) =>
+  ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "never";

@@ -5,13 +5,29 @@ import "uplot/dist/uPlot.min.css";
 // steps are those between the marks of whole numbers.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
-export interface Line { name: string; values: (number | null)[] }
+export interface Line {
+  name: string;
+  values: (number | null)[];
+}
 
 // Chart draws lines by day. Its colours are those of its legend's swatches, so
 // that they follow the theme. whole numbers get no marks between them. Readers of the screen get the label; the numbers
 // stand in a table of the page.
-export default function Chart({ days, lines, label, format, whole }: { days: string[]; lines: Line[]; label: string; format: (n: number) => string; whole: boolean }) {
-  const box = useRef<HTMLDivElement>(null), legend = useRef<HTMLUListElement>(null);
+export default function Chart({
+  days,
+  lines,
+  label,
+  format,
+  whole,
+}: {
+  days: string[];
+  lines: Line[];
+  label: string;
+  format: (n: number) => string;
+  whole: boolean;
+}) {
+  const box = useRef<HTMLDivElement>(null),
+    legend = useRef<HTMLUListElement>(null);
   const [theme, turned] = useState(0);
   const [at, point] = useState(-1);
   useEffect(() => {
@@ -19,36 +35,74 @@ export default function Chart({ days, lines, label, format, whole }: { days: str
     const media = matchMedia("(prefers-color-scheme: dark)");
     media.addEventListener("change", again);
     addEventListener("weir-theme", again);
-    return () => { media.removeEventListener("change", again); removeEventListener("weir-theme", again); };
+    return () => {
+      media.removeEventListener("change", again);
+      removeEventListener("weir-theme", again);
+    };
   }, []);
   useEffect(() => {
     const el = box.current!;
-    const colour = (e: Element | null) => e ? getComputedStyle(e).color : "gray";
+    const colour = (e: Element | null) => (e ? getComputedStyle(e).color : "gray");
     const swatches = [...legend.current!.querySelectorAll(".swatch")].map(colour);
-    const ink = colour(el), line = getComputedStyle(el).borderTopColor;
-    const axis: uPlot.Axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui, sans-serif" };
+    const ink = colour(el),
+      line = getComputedStyle(el).borderTopColor;
+    const axis: uPlot.Axis = {
+      stroke: ink,
+      grid: { stroke: line, width: 1 },
+      ticks: { stroke: line, width: 1 },
+      font: "12px system-ui, sans-serif",
+    };
     const size = () => ({ width: Math.max(el.clientWidth, 200), height: 260 });
-    const plot = new uPlot({
-      ...size(), legend: { show: false }, cursor: { y: false, drag: { setScale: false, x: false, y: false } },
-      tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
-      scales: { y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
-      axes: [
-        { ...axis, space: 56, incrs: [86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400, 28 * 86_400], values: (_, marks) => marks.map((s) => new Date(s * 1000).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" })) },
-        { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
-      ],
-      series: [{}, ...lines.map((_, i) => ({ stroke: swatches[i], width: 2, points: { show: days.length < 40, size: 6, fill: swatches[i] }, ...(lines.length === 1 ? { fill: swatches[i].replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}) }))],
-      hooks: { setCursor: [(u) => point(u.cursor.idx ?? -1)] },
-    }, [days.map((d) => Date.parse(d) / 1000), ...lines.map((l) => l.values)], el);
+    const plot = new uPlot(
+      {
+        ...size(),
+        legend: { show: false },
+        cursor: { y: false, drag: { setScale: false, x: false, y: false } },
+        tzDate: (s) => uPlot.tzDate(new Date(s * 1000), "Etc/UTC"),
+        scales: { y: { range: (_, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
+        axes: [
+          {
+            ...axis,
+            space: 56,
+            incrs: [86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400, 28 * 86_400],
+            values: (_, marks) =>
+              marks.map((s) =>
+                new Date(s * 1000).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" }),
+              ),
+          },
+          { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
+        ],
+        series: [
+          {},
+          ...lines.map((_, i) => ({
+            stroke: swatches[i],
+            width: 2,
+            points: { show: days.length < 40, size: 6, fill: swatches[i] },
+            ...(lines.length === 1 ? { fill: swatches[i].replace(/^rgb\((.+)\)$/, "rgba($1, .14)") } : {}),
+          })),
+        ],
+        hooks: { setCursor: [(u) => point(u.cursor.idx ?? -1)] },
+      },
+      [days.map((d) => Date.parse(d) / 1000), ...lines.map((l) => l.values)],
+      el,
+    );
     const resized = new ResizeObserver(() => plot.setSize(size()));
     resized.observe(el);
-    return () => { resized.disconnect(); plot.destroy(); };
+    return () => {
+      resized.disconnect();
+      plot.destroy();
+    };
   }, [days, lines, theme]);
   return (
     <figure class="chart">
       <div class="plot" role="img" aria-label={label} ref={box} />
       <ul class="legend" ref={legend}>
         {lines.map((l, i) => (
-          <li key={l.name}><span class={`swatch s${i}`} aria-hidden="true" />{l.name}{at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}</li>
+          <li key={l.name}>
+            <span class={`swatch s${i}`} aria-hidden="true" />
+            {l.name}
+            {at >= 0 && <strong>{format(l.values[at] ?? 0)}</strong>}
+          </li>
         ))}
         <li class="muted">{at >= 0 ? days[at] : ""}</li>
       </ul>

@@ -46,7 +46,14 @@ export interface ProviderRow {
 }
 
 // TestResult is the outcome of a test; error is null if it succeeded.
-export interface TestResult { ok: boolean; latencyMs: number; status: number; error: string | null; message?: string; model?: string }
+export interface TestResult {
+  ok: boolean;
+  latencyMs: number;
+  status: number;
+  error: string | null;
+  message?: string;
+  model?: string;
+}
 
 // testText tells the outcome of a test to a person.
 export function testText(r: TestResult): string {
@@ -55,7 +62,8 @@ export function testText(r: TestResult): string {
 }
 
 // local matches hosts of a private network, which rarely have certificates.
-const local = /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[|[^.:/]+(:|\/|$)|[^:/]+\.(local|lan|internal|home\.arpa)\b)/i;
+const local =
+  /^(localhost|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[|[^.:/]+(:|\/|$)|[^:/]+\.(local|lan|internal|home\.arpa)\b)/i;
 
 // address adds a missing scheme to a base URL: http for hosts of a private network,
 // https for others.
@@ -69,27 +77,43 @@ export function address(typed: string): string {
 // (RFC 6749 5.2) are put in words.
 export function errorText(error: string): string {
   switch (error) {
-    case "invalid_grant": return "the provider no longer accepts the sign-in (invalid_grant)";
+    case "invalid_grant":
+      return "the provider no longer accepts the sign-in (invalid_grant)";
     case "invalid_client":
-    case "unauthorized_client": return `the provider refuses the gateway’s client (${error})`;
+    case "unauthorized_client":
+      return `the provider refuses the gateway’s client (${error})`;
   }
   return error;
 }
 
 export const kindNames: Record<string, string> = {
-  llm: "Chat", embedding: "Embeddings", image: "Images", tts: "Speech", stt: "Transcription", imageToText: "Image to text",
-  video: "Video", music: "Music", rerank: "Rerank", webSearch: "Web search", webFetch: "Web fetch",
+  llm: "Chat",
+  embedding: "Embeddings",
+  image: "Images",
+  tts: "Speech",
+  stt: "Transcription",
+  imageToText: "Image to text",
+  video: "Video",
+  music: "Music",
+  rerank: "Rerank",
+  webSearch: "Web search",
+  webFetch: "Web fetch",
 };
 
 export type Family = "openai-compatible" | "anthropic-compatible";
 
 // families are what a compatible provider may speak.
-export const families: [id: Family, name: string][] = [["openai-compatible", "OpenAI-compatible"], ["anthropic-compatible", "Anthropic-compatible"]];
+export const families: [id: Family, name: string][] = [
+  ["openai-compatible", "OpenAI-compatible"],
+  ["anthropic-compatible", "Anthropic-compatible"],
+];
 
 // family names what a compatible provider speaks; "" is one of the table.
-export const family = (provider: string) => families.find(([id]) => provider.startsWith(id + "-") || provider.startsWith(id + "_"))?.[1] ?? "";
+export const family = (provider: string) =>
+  families.find(([id]) => provider.startsWith(id + "-") || provider.startsWith(id + "_"))?.[1] ?? "";
 
-export const providerName = (id: string, list: ProviderRow[]) => list.find((p) => p.id === id)?.name ?? (family(id) || id);
+export const providerName = (id: string, list: ProviderRow[]) =>
+  list.find((p) => p.id === id)?.name ?? (family(id) || id);
 
 // suffix makes the id of a compatible provider its own.
 export function suffix(): string {
@@ -110,34 +134,47 @@ const gap = 10; // between the priorities of neighbours, so that most moves chan
 // priority stay the same objects.
 export function placed<C extends { id: string; priority: number }>(order: C[], id: string): C[] {
   const at = order.findIndex((c) => c.id === id);
-  const low = order[at - 1]?.priority, high = order[at + 1]?.priority;
-  const priority = low === undefined ? (high ?? 0) - gap : high === undefined ? low + gap : Math.floor((low + high) / 2);
+  const low = order[at - 1]?.priority,
+    high = order[at + 1]?.priority;
+  const priority =
+    low === undefined ? (high ?? 0) - gap : high === undefined ? low + gap : Math.floor((low + high) / 2);
   const next = order.with(at, { ...order[at], priority });
   const rises = (list: C[]) => list.every((c, i) => i === 0 || list[i - 1].priority < c.priority);
   if (rises(next)) return next;
   if (rises(order.toSpliced(at, 1))) {
-    const up = order.slice(), down = order.slice();
+    const up = order.slice(),
+      down = order.slice();
     up[at] = { ...order[at], priority: low + gap };
-    for (let i = at + 1; i < up.length && up[i].priority <= up[i - 1].priority; i++) up[i] = { ...up[i], priority: up[i - 1].priority + gap };
+    for (let i = at + 1; i < up.length && up[i].priority <= up[i - 1].priority; i++)
+      up[i] = { ...up[i], priority: up[i - 1].priority + gap };
     down[at] = { ...order[at], priority: high - gap };
-    for (let i = at - 1; i >= 0 && down[i].priority >= down[i + 1].priority; i--) down[i] = { ...down[i], priority: down[i + 1].priority - gap };
+    for (let i = at - 1; i >= 0 && down[i].priority >= down[i + 1].priority; i--)
+      down[i] = { ...down[i], priority: down[i + 1].priority - gap };
     const kept = (list: C[]) => list.filter((c, i) => c === order[i]).length;
     return kept(up) < kept(down) ? down : up;
   }
-  return order.map((c, i) => c.priority === (i + 1) * gap ? c : { ...c, priority: (i + 1) * gap });
+  return order.map((c, i) => (c.priority === (i + 1) * gap ? c : { ...c, priority: (i + 1) * gap }));
 }
 
 // together makes a call for each of a list, a few at a time, and tells how many
 // are done. It ends at the first failure, once those under way have ended too.
 export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, onDone: (done: number) => void) {
-  let next = 0, done = 0;
+  let next = 0,
+    done = 0;
   const failures: unknown[] = [];
-  await Promise.all(Array.from({ length: 6 }, async () => {
-    while (next < list.length && failures.length === 0) {
-      try { await f(list[next++]); } catch (e) { failures.push(e); return; }
-      onDone(++done);
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      while (next < list.length && failures.length === 0) {
+        try {
+          await f(list[next++]);
+        } catch (e) {
+          failures.push(e);
+          return;
+        }
+        onDone(++done);
+      }
+    }),
+  );
   if (failures.length > 0) throw failures[0];
 }
 
@@ -145,7 +182,10 @@ export async function together<T>(list: T[], f: (item: T) => Promise<unknown>, o
 export const last = (conns: { priority: number }[]) => Math.max(0, ...conns.map((c) => c.priority)) + gap;
 
 // prefixesOf returns the valid prefixes of a connection's model ids.
-export function prefixesOf(c: { provider: string; providerSpecificData: { prefix?: string } }, catalog: ProviderRow[]): string[] {
+export function prefixesOf(
+  c: { provider: string; providerSpecificData: { prefix?: string } },
+  catalog: ProviderRow[],
+): string[] {
   const { prefix } = c.providerSpecificData;
   return [prefix, catalog.find((p) => p.id === c.provider)?.alias, c.provider].filter((p): p is string => !!p);
 }

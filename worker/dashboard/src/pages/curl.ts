@@ -1,6 +1,9 @@
 // Pasted is a call as somebody has it: the JSON of its body, or a command of
 // curl that sends it.
-export interface Pasted { path?: string; body: unknown }
+export interface Pasted {
+  path?: string;
+  body: unknown;
+}
 
 // pasted reads such a text; it throws an Error that tells what is wrong.
 export function pasted(text: string): Pasted {
@@ -8,7 +11,9 @@ export function pasted(text: string): Pasted {
   const words = shellWords(text);
   let body: string | undefined, path: string | undefined;
   for (let i = 1; i < words.length; i++) {
-    const [flag, value] = /^(--[\w-]+)=([^]*)$/.exec(words[i])?.slice(1) ?? (/^-d./.test(words[i]) ? ["-d", words[i].slice(2)] : [words[i]]);
+    const [flag, value] =
+      /^(--[\w-]+)=([^]*)$/.exec(words[i])?.slice(1) ??
+      (/^-d./.test(words[i]) ? ["-d", words[i].slice(2)] : [words[i]]);
     if (/^(-d|--data|--data-raw|--data-binary|--data-ascii|--json)$/.test(flag)) body = value ?? words[++i];
     else if (/^https?:\/\//i.test(words[i]) && !path) path = new URL(words[i]).pathname;
   }
@@ -18,7 +23,11 @@ export function pasted(text: string): Pasted {
 }
 
 function json(text: string): unknown {
-  try { return JSON.parse(text); } catch (e) { throw new Error(`The body is not JSON: ${(e as Error).message}.`); }
+  try {
+    return JSON.parse(text);
+  } catch (e) {
+    throw new Error(`The body is not JSON: ${(e as Error).message}.`);
+  }
 }
 
 // shellWords splits a command as a POSIX shell does: quotes, backslashes, and
@@ -32,7 +41,9 @@ export function shellWords(text: string): string[] {
       if (now !== null) out.push(now);
       now = null;
     } else if (escaped !== "\n") {
-      now = (now ?? "") + (single ?? double?.replace(/\\([$`"\\\n])/g, (_, c) => c === "\n" ? "" : c) ?? escaped ?? plain);
+      now =
+        (now ?? "") +
+        (single ?? double?.replace(/\\([$`"\\\n])/g, (_, c) => (c === "\n" ? "" : c)) ?? escaped ?? plain);
     }
   }
   if (now !== null) out.push(now);

@@ -4,7 +4,14 @@ import { useAction, useLoad } from "../hooks";
 import { Badge, Button, ErrorBox, Field, Load, Section, number } from "../ui";
 import { kindNames } from "./connections";
 
-interface Custom { id: string; type?: string; providerAlias: string; name?: string; contextLength?: number; maxTokens?: number }
+interface Custom {
+  id: string;
+  type?: string;
+  providerAlias: string;
+  name?: string;
+  contextLength?: number;
+  maxTokens?: number;
+}
 
 const types = ["llm", "embedding", "image", "tts", "stt", "imageToText", "video", "music", "rerank"];
 const empty = { id: "", providerAlias: "", type: "llm", contextLength: "", maxTokens: "" };
@@ -14,47 +21,91 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
   const list = useLoad(async () => (await machine.get<{ data: Custom[] }>("/models/custom")).data, [machine]);
   const [typed, setTyped, draft] = useDraft(`custom ${machine.id}`, empty);
   const act = useAction();
-  const input = (name: keyof typeof empty) => ({ value: typed[name], onInput: (e: { currentTarget: HTMLInputElement }) => setTyped({ ...typed, [name]: e.currentTarget.value }) });
+  const input = (name: keyof typeof empty) => ({
+    value: typed[name],
+    onInput: (e: { currentTarget: HTMLInputElement }) => setTyped({ ...typed, [name]: e.currentTarget.value }),
+  });
   const add = (e: Event) => {
     e.preventDefault();
     void act.run(async () => {
-      const body: Record<string, unknown> = { id: typed.id.trim(), providerAlias: typed.providerAlias.trim(), type: typed.type };
+      const body: Record<string, unknown> = {
+        id: typed.id.trim(),
+        providerAlias: typed.providerAlias.trim(),
+        type: typed.type,
+      };
       for (const n of ["contextLength", "maxTokens"] as const) if (typed[n]) body[n] = Number(typed[n]);
       await machine.post("/models/custom", body);
       draft.clear();
       await Promise.all([list.reload(), onChange()]);
     });
   };
-  const remove = (m: Custom) => act.run(async () => {
-    const type = m.type ? `&type=${encodeURIComponent(m.type)}` : "";
-    await machine.del(`/models/custom?providerAlias=${encodeURIComponent(m.providerAlias)}&id=${encodeURIComponent(m.id)}${type}`);
-    await Promise.all([list.reload(), onChange()]);
-  });
+  const remove = (m: Custom) =>
+    act.run(async () => {
+      const type = m.type ? `&type=${encodeURIComponent(m.type)}` : "";
+      await machine.del(
+        `/models/custom?providerAlias=${encodeURIComponent(m.providerAlias)}&id=${encodeURIComponent(m.id)}${type}`,
+      );
+      await Promise.all([list.reload(), onChange()]);
+    });
   return (
     <Section title="Custom models" intro="Models that a provider has but does not list.">
-      <Load of={list} what="the custom models" rows={1}>{(data) => data.length === 0 ? <p class="muted">No custom models yet.</p> : (
-        <ul class="plain">{data.map((m) => (
-          <li key={`${m.providerAlias}/${m.id}/${m.type}`} class="row between">
-            <span>
-              <code>{m.providerAlias}/{m.id}</code> <Badge>{kindNames[m.type || "llm"] ?? m.type}</Badge>
-              {m.contextLength ? <small class="muted"> {number(m.contextLength)} tokens of context</small> : null}
-              {m.maxTokens ? <small class="muted"> {number(m.maxTokens)} of output</small> : null}
-            </span>
-            <Button kind="quiet" disabled={act.busy} aria-label={`Delete ${m.providerAlias}/${m.id}`} onClick={() => void remove(m)}>Delete</Button>
-          </li>
-        ))}</ul>
-      )}</Load>
+      <Load of={list} what="the custom models" rows={1}>
+        {(data) =>
+          data.length === 0 ? (
+            <p class="muted">No custom models yet.</p>
+          ) : (
+            <ul class="plain">
+              {data.map((m) => (
+                <li key={`${m.providerAlias}/${m.id}/${m.type}`} class="row between">
+                  <span>
+                    <code>
+                      {m.providerAlias}/{m.id}
+                    </code>{" "}
+                    <Badge>{kindNames[m.type || "llm"] ?? m.type}</Badge>
+                    {m.contextLength ? <small class="muted"> {number(m.contextLength)} tokens of context</small> : null}
+                    {m.maxTokens ? <small class="muted"> {number(m.maxTokens)} of output</small> : null}
+                  </span>
+                  <Button
+                    kind="quiet"
+                    disabled={act.busy}
+                    aria-label={`Delete ${m.providerAlias}/${m.id}`}
+                    onClick={() => void remove(m)}
+                  >
+                    Delete
+                  </Button>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Load>
       <form class="grid" onSubmit={add}>
-        <Field label="Provider’s alias or prefix"><input required autocapitalize="none" spellcheck={false} {...input("providerAlias")} /></Field>
-        <Field label="Model id"><input required autocapitalize="none" spellcheck={false} {...input("id")} /></Field>
+        <Field label="Provider’s alias or prefix">
+          <input required autocapitalize="none" spellcheck={false} {...input("providerAlias")} />
+        </Field>
+        <Field label="Model id">
+          <input required autocapitalize="none" spellcheck={false} {...input("id")} />
+        </Field>
         <Field label="Kind">
           <select value={typed.type} onChange={(e) => setTyped({ ...typed, type: e.currentTarget.value })}>
-            {types.map((k) => <option key={k} value={k}>{kindNames[k]}</option>)}
+            {types.map((k) => (
+              <option key={k} value={k}>
+                {kindNames[k]}
+              </option>
+            ))}
           </select>
         </Field>
-        <Field label="Context (tokens)"><input type="number" min="1" {...input("contextLength")} /></Field>
-        <Field label="Output limit (tokens)"><input type="number" min="1" {...input("maxTokens")} /></Field>
-        <div class="full"><Button type="submit" busy={act.busy}>Add model</Button></div>
+        <Field label="Context (tokens)">
+          <input type="number" min="1" {...input("contextLength")} />
+        </Field>
+        <Field label="Output limit (tokens)">
+          <input type="number" min="1" {...input("maxTokens")} />
+        </Field>
+        <div class="full">
+          <Button type="submit" busy={act.busy}>
+            Add model
+          </Button>
+        </div>
       </form>
       {act.error && <ErrorBox>{act.error}</ErrorBox>}
     </Section>

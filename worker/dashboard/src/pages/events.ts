@@ -1,7 +1,8 @@
 // events reads the data of an event stream, one event after the other.
 export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
-  let rest = "", data: string[] = [];
+  let rest = "",
+    data: string[] = [];
   try {
     for (;;) {
       const { done, value } = await reader.read();

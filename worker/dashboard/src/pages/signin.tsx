@@ -8,12 +8,20 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   const [token, set] = useState("");
   const action = useAction();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => { if (!inside) { document.title = "Sign in · weir"; field.current?.focus(); } }, []);
+  useEffect(() => {
+    if (!inside) {
+      document.title = "Sign in · weir";
+      field.current?.focus();
+    }
+  }, []);
   const submit = (e: Event) => {
     e.preventDefault();
     void action.run(async () => {
       const session = await signIn(token.trim()).catch((e: unknown) => {
-        if (e instanceof ApiError && e.status === 401) throw new Error("This is neither the operator’s token nor a key that can manage a machine. Keys that only call models cannot sign in.");
+        if (e instanceof ApiError && e.status === 401)
+          throw new Error(
+            "This is neither the operator’s token nor a key that can manage a machine. Keys that only call models cannot sign in.",
+          );
         throw e;
       });
       set("");
@@ -23,10 +31,20 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   const form = (
     <form onSubmit={submit}>
       <Field label="Operator’s token or manage key" hint="It is exchanged for a session, and not kept in this browser.">
-        <input ref={field} type="password" name="token" autocomplete="current-password" required value={token} onInput={(e) => set(e.currentTarget.value)} />
+        <input
+          ref={field}
+          type="password"
+          name="token"
+          autocomplete="current-password"
+          required
+          value={token}
+          onInput={(e) => set(e.currentTarget.value)}
+        />
       </Field>
       {action.error && <ErrorBox>{action.error}</ErrorBox>}
-      <Button type="submit" kind="main" busy={action.busy} disabled={!token.trim()}>Sign in</Button>
+      <Button type="submit" kind="main" busy={action.busy} disabled={!token.trim()}>
+        Sign in
+      </Button>
     </form>
   );
   if (inside) return form;

@@ -6,20 +6,33 @@ import { events } from "./events";
 import { Details, ModelField, type Sent, type TryProps } from "./playground";
 import { ask, refusal } from "./served";
 
-interface Turn { role: "user" | "assistant"; content: string; thought?: string; note?: string }
+interface Turn {
+  role: "user" | "assistant";
+  content: string;
+  thought?: string;
+  note?: string;
+}
 
 const path = "/v1/chat/completions";
 
 // Chat talks with a model. What it says is shown as text, whatever it contains.
 export function Chat({ machine, models }: TryProps) {
   const kept = (name: string) => `chat ${machine.id} ${name}`;
-  const [model, setModel] = useKept(kept("model"), models[0]), [system, setSystem] = useKept(kept("system"), ""), [draft, setDraft] = useKept(kept("draft"), "", (text) => text !== ""), [limit, setLimit] = useKept(kept("limit"), "");
-  const [turns, setTurns] = useKept<Turn[]>(kept("turns"), [], (list) => list.length > 0), [sent, setSent] = useState<Sent | null>(null), [error, setError] = useState("");
+  const [model, setModel] = useKept(kept("model"), models[0]),
+    [system, setSystem] = useKept(kept("system"), ""),
+    [draft, setDraft] = useKept(kept("draft"), "", (text) => text !== ""),
+    [limit, setLimit] = useKept(kept("limit"), "");
+  const [turns, setTurns] = useKept<Turn[]>(kept("turns"), [], (list) => list.length > 0),
+    [sent, setSent] = useState<Sent | null>(null),
+    [error, setError] = useState("");
   const running = useRef<AbortController | null>(null);
   const [busy, setBusy] = useState(false);
-  const input = useRef<HTMLTextAreaElement>(null), end = useRef<HTMLDivElement>(null);
+  const input = useRef<HTMLTextAreaElement>(null),
+    end = useRef<HTMLDivElement>(null);
   useEffect(() => () => running.current?.abort(), []);
-  useEffect(() => { end.current?.scrollIntoView({ block: "nearest" }); }, [turns]);
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: "nearest" });
+  }, [turns]);
 
   const send = async () => {
     const text = draft.trim();
@@ -35,8 +48,14 @@ export function Chat({ machine, models }: TryProps) {
     setSent(null);
     setBusy(true);
     const body = {
-      model, stream: true, stream_options: { include_usage: true }, ...(limit ? { max_completion_tokens: Number(limit) } : {}),
-      messages: [...(system.trim() ? [{ role: "system", content: system.trim() }] : []), ...before.map(({ role, content }) => ({ role, content }))],
+      model,
+      stream: true,
+      stream_options: { include_usage: true },
+      ...(limit ? { max_completion_tokens: Number(limit) } : {}),
+      messages: [
+        ...(system.trim() ? [{ role: "system", content: system.trim() }] : []),
+        ...before.map(({ role, content }) => ({ role, content })),
+      ],
     };
     const began = performance.now();
     try {
@@ -52,8 +71,12 @@ export function Chat({ machine, models }: TryProps) {
         if (typeof delta.content === "string") answer.content += delta.content;
         const thought = delta.reasoning_content ?? delta.reasoning;
         if (typeof thought === "string") answer.thought = (answer.thought ?? "") + thought;
-        if (part.usage) answer.note = `${part.usage.prompt_tokens ?? "?"} tokens in, ${part.usage.completion_tokens ?? "?"} out, ${Math.round(performance.now() - began)} ms`;
-        if (performance.now() - painted > 40) { painted = performance.now(); show(); }
+        if (part.usage)
+          answer.note = `${part.usage.prompt_tokens ?? "?"} tokens in, ${part.usage.completion_tokens ?? "?"} out, ${Math.round(performance.now() - began)} ms`;
+        if (performance.now() - painted > 40) {
+          painted = performance.now();
+          show();
+        }
       }
       show();
     } catch (e) {
@@ -63,7 +86,10 @@ export function Chat({ machine, models }: TryProps) {
       } else {
         setError(words(e));
         if (answer.content || answer.thought) show();
-        else { setTurns(turns); setDraft(text); }
+        else {
+          setTurns(turns);
+          setDraft(text);
+        }
       }
     } finally {
       running.current = null;
@@ -71,24 +97,60 @@ export function Chat({ machine, models }: TryProps) {
       input.current?.focus();
     }
   };
-  const submit = (e: Event) => { e.preventDefault(); void send(); };
-  const key = (e: KeyboardEvent) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) submit(e); };
-  const fresh = () => { running.current?.abort(); setTurns([]); setSent(null); setError(""); };
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void send();
+  };
+  const key = (e: KeyboardEvent) => {
+    if (e.key === "Enter" && !e.shiftKey && !e.isComposing) submit(e);
+  };
+  const fresh = () => {
+    running.current?.abort();
+    setTurns([]);
+    setSent(null);
+    setError("");
+  };
   return (
     <>
-      <Section title="Chat" actions={<Button disabled={turns.length === 0} onClick={fresh}>New chat</Button>}>
+      <Section
+        title="Chat"
+        actions={
+          <Button disabled={turns.length === 0} onClick={fresh}>
+            New chat
+          </Button>
+        }
+      >
         <div class="grid">
           <ModelField models={models} value={model} onPick={setModel} />
-          <Field label="System prompt"><input value={system} onInput={(e) => setSystem(e.currentTarget.value)} /></Field>
-          <Field label="Max output tokens"><input type="number" min={1} placeholder="the model’s own limit" value={limit} onInput={(e) => setLimit(e.currentTarget.value)} /></Field>
+          <Field label="System prompt">
+            <input value={system} onInput={(e) => setSystem(e.currentTarget.value)} />
+          </Field>
+          <Field label="Max output tokens">
+            <input
+              type="number"
+              min={1}
+              placeholder="the model’s own limit"
+              value={limit}
+              onInput={(e) => setLimit(e.currentTarget.value)}
+            />
+          </Field>
         </div>
         <div class="talk" role="log" aria-label="Conversation" aria-busy={busy} tabIndex={0}>
           {turns.length === 0 && <p class="muted">Send a message to begin.</p>}
           {turns.map((t, i) => (
             <div key={i} class={`turn ${t.role}`}>
               <span class="muted small">{t.role === "user" ? "You" : model}</span>
-              {t.thought && <details><summary class="small">Reasoning</summary><p class="said muted" dir="auto">{t.thought}</p></details>}
-              <p class="said" dir="auto">{t.content || busy && i === turns.length - 1 && <span class="spinner" aria-hidden="true" />}</p>
+              {t.thought && (
+                <details>
+                  <summary class="small">Reasoning</summary>
+                  <p class="said muted" dir="auto">
+                    {t.thought}
+                  </p>
+                </details>
+              )}
+              <p class="said" dir="auto">
+                {t.content || (busy && i === turns.length - 1 && <span class="spinner" aria-hidden="true" />)}
+              </p>
               {t.note && <small class="muted">{t.note}</small>}
             </div>
           ))}
@@ -96,8 +158,26 @@ export function Chat({ machine, models }: TryProps) {
         </div>
         {error && <ErrorBox>{error}</ErrorBox>}
         <form class="row end" onSubmit={submit}>
-          <Field label="Message"><textarea class="prose" dir="auto" rows={2} ref={input} value={draft} onInput={(e) => setDraft(e.currentTarget.value)} onKeyDown={key} /></Field>
-          {busy ? <Button kind="danger" onClick={() => running.current?.abort()}>Stop</Button> : <Button kind="main" type="submit" disabled={!draft.trim()}>Send</Button>}
+          <Field label="Message">
+            <textarea
+              class="prose"
+              dir="auto"
+              rows={2}
+              ref={input}
+              value={draft}
+              onInput={(e) => setDraft(e.currentTarget.value)}
+              onKeyDown={key}
+            />
+          </Field>
+          {busy ? (
+            <Button kind="danger" onClick={() => running.current?.abort()}>
+              Stop
+            </Button>
+          ) : (
+            <Button kind="main" type="submit" disabled={!draft.trim()}>
+              Send
+            </Button>
+          )}
         </form>
       </Section>
       {sent && <Details sent={sent} />}
