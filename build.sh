@@ -81,7 +81,7 @@ program() {
   go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir" # empties it first
   rm "$dir/worker.mjs" "$dir/runtime.mjs" # of the template; ours come next
   mv "$dir.wasm" "$dir/app.wasm"
-  cp worker/*.mjs "$dir/"
+  cp worker/js/*.mjs "$dir/"
   # Go's maps get their hash seed from here: at boot the platform has no randomness.
   printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$dir/seed.mjs"
 }

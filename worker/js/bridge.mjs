@@ -8,7 +8,7 @@ import "./wasm_exec.js";
 import { Call } from "./call.mjs";
 import { BUDGET, CANCELED, END, IDLE, LATE, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
 import { failed, imports } from "./operations.mjs";
-import { rehearse } from "./rehearse.mjs";
+import { rehearse } from "./warmup.mjs";
 import { Sockets } from "./sockets.mjs";
 import { Streams, readAll, spent } from "./streams.mjs";
 
