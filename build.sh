@@ -159,7 +159,7 @@ types() { script node_modules/typescript/bin/tsc -p worker/dashboard; }
 # their own, so that the client is no dependency of the program.
 unit() {
   go test -json ./... > test/out/unit.json || true
-  (cd test/go-client && go test -json ./...) >> test/out/unit.json || true
+  (cd test/clients && go test -json ./...) >> test/out/unit.json || true
   script test/report.mjs unit test/out/unit.json
 }
 
@@ -168,7 +168,7 @@ e2e() {
   script --test --test-concurrency=1 \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=tap --test-reporter-destination=test/out/e2e.tap \
-    "test/worker/*.test.mjs"
+    "test/e2e/**/*.test.mjs"
 }
 
 # pages tests the dashboard in a browser; its pictures stay in test/out/dashboard.
@@ -188,7 +188,7 @@ run_tests() {
   rm -f test/out/unit.json test/out/*.tap
   step "gofmt" formatted
   step "vet" go vet ./...
-  step "vet of the tests with OpenAI's client" go -C test/go-client vet ./...
+  step "vet of the tests with OpenAI's client" go -C test/clients vet ./...
   step "vet for wasm" env GOOS=js GOARCH=wasm go vet ./worker/...
   step "types of the dashboard" types
   step "unit tests" unit

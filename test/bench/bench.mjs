@@ -11,7 +11,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
-import { MiB, debug } from "../worker/isolate.mjs";
+import { MiB, debug } from "../e2e/isolate.mjs";
 import { prepare, root, serve } from "./workerd.mjs";
 
 const rounds = Number(process.env.ROUNDS ?? 3);

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { chromium } from "playwright-core";
 import { start as startUpstream } from "../upstream/server.mjs";
-import { admin, secrets, start } from "../worker/gateway.mjs";
+import { admin, secrets, start } from "../e2e/gateway.mjs";
 
 const out = fileURLToPath(new URL("../out/dashboard/", import.meta.url));
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

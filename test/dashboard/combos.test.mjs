@@ -1,7 +1,7 @@
 // Combos: built by dragging and by keyboard, tried, refused in words.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { compatible } from "../worker/gateway.mjs";
+import { compatible } from "../e2e/gateway.mjs";
 import { bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;

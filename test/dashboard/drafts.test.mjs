@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { address } from "../../worker/dashboard/src/pages/connections.ts";
-import { compatible, secrets } from "../worker/gateway.mjs";
+import { compatible, secrets } from "../e2e/gateway.mjs";
 import { becomes, bench, open, settled, signIn } from "./browser.mjs";
 
 let b;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pasted, shellWords } from "../../worker/dashboard/src/pages/curl.ts";
-import { compatible } from "../worker/gateway.mjs";
+import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;

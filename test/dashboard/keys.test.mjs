@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import { compatible } from "../worker/gateway.mjs";
+import { compatible } from "../e2e/gateway.mjs";
 import { accessible, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;

@@ -1,7 +1,7 @@
 // Signing in, and the operator's machines, as a person uses them.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { secrets } from "../worker/gateway.mjs";
+import { secrets } from "../e2e/gateway.mjs";
 import { bench, canary, looks, open, settled, shot, signIn } from "./browser.mjs";
 
 let b;

@@ -1,7 +1,7 @@
 // The model list as clients see it, and what changes it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { compatible } from "../worker/gateway.mjs";
+import { compatible } from "../e2e/gateway.mjs";
 import { bench, looks, open, settled } from "./browser.mjs";
 
 let b;

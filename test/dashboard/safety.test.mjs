@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { compatible, secrets } from "../worker/gateway.mjs";
+import { compatible, secrets } from "../e2e/gateway.mjs";
 import { accessible, bench, canary, open, settled, signIn } from "./browser.mjs";
 
 const sources = new URL("../../worker/dashboard/", import.meta.url);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { compatible, secrets } from "../worker/gateway.mjs";
+import { compatible, secrets } from "../e2e/gateway.mjs";
 import { bench, looks, open, settled } from "./browser.mjs";
 
 let b;

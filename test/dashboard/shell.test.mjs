@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { becomes, bench, looks, open, settled, signIn } from "./browser.mjs";
-import { secrets } from "../worker/gateway.mjs";
+import { secrets } from "../e2e/gateway.mjs";
 
 const maxFirstLoad = 150 << 10; // bytes of gzipped JavaScript
 

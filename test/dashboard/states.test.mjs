@@ -1,6 +1,6 @@
 // Pages while their data comes, and when it does not.
 import { after, before, test } from "node:test";
-import { compatible } from "../worker/gateway.mjs";
+import { compatible } from "../e2e/gateway.mjs";
 import { accessible, bench, canary, open, settled } from "./browser.mjs";
 
 let b;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { csv } from "../../worker/dashboard/src/pages/csv.ts";
-import { compatible } from "../worker/gateway.mjs";
+import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;

@@ -1,0 +1,669 @@
+// Accounts that are connected by an identity provider's sign-in, in real
+// workerd: the authorization code flow with PKCE and the device flow, and what
+// attackers try. Reliability T58, T59, T61, T62, F59.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startIdp } from "../../upstream/idp.mjs";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, secrets, start } from "../gateway.mjs";
+import { rows } from "../storage.mjs";
+
+const acme = "openai-compatible-0a0a0001",
+  strict = "openai-compatible-0a0a0002",
+  free = "openai-compatible-0a0a0003",
+  vendor = "mistral";
+const issuer = "https://issuer.example.com/v1/tenant";
+const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
+const seen = []; // everything that the gateway has answered
+let gw, up, idp, idp2, operator;
+before(async () => {
+  up = await startUpstream();
+  idp = await startIdp();
+  idp2 = await startIdp({ clientId: "id:2", clientSecret: "s3cret/+canary", basic: true, issuer });
+  const of = (p, more) => ({
+    authorizeUrl: p.url + "/authorize",
+    tokenUrl: p.url + "/token",
+    deviceUrl: p.url + "/device",
+    clientId: p.clientId,
+    clientSecret: p.clientSecret,
+    refreshEveryMs: 200,
+    ...more,
+  });
+  gw = await start({
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        of(idp, {
+          id: acme,
+          name: "Acme <b>&",
+          scopes: ["models", "offline_access"],
+          baseUrl: up.url + "/v1",
+          prefix: "acme",
+        }),
+        of(idp2, {
+          id: strict,
+          name: "Strict",
+          basicAuth: true,
+          issuer,
+          devicePkce: true,
+          baseUrl: up.url + "/v1",
+          prefix: "strict",
+        }),
+        of(idp, { id: free, deviceUrl: "" }),
+        of(idp, { id: vendor, authorizeUrl: "" }),
+      ]),
+    },
+  });
+  operator = admin(gw);
+});
+after(async () => {
+  const logs = gw?.logs.join("\n") ?? "",
+    all = seen.join("\n"),
+    stored = rows(gw.dir)
+      .map((r) => r.key + r.value)
+      .join("\n");
+  await gw?.close();
+  await up?.close();
+  await idp?.close();
+  await idp2?.close();
+  assert.ok(idp.secrets.size > 30 && stored.length > 1000);
+  for (const s of [...idp.secrets, ...idp2.secrets]) {
+    assert.ok(!logs.includes(s), `${s} is in the logs`);
+    assert.ok(!all.includes(s), `${s} is in an answer`);
+    assert.ok(!stored.includes(s), `${s} is stored in the clear`);
+  }
+});
+beforeEach(() => {
+  up.clear();
+  for (const p of [idp, idp2])
+    Object.assign(p, {
+      calls: [],
+      deviceCalls: [],
+      faults: [],
+      deviceFaults: [],
+      revocations: 0,
+      life: 3600,
+      early: 0,
+      pollGaps: [],
+    });
+  up.script = (req) =>
+    idp.accepts(req.headers.authorization) || idp2.accepts(req.headers.authorization) ? null : "status=401";
+});
+
+// machine makes a machine with a manage key; post calls its management.
+async function machine() {
+  const { machineId, apiKey } = await operator.machine();
+  const { apiKey: manage, id: keyId } = await operator.call("POST", `/${machineId}/api/keys`, {
+    name: "m",
+    scopes: ["manage"],
+  });
+  const call = async (method, path, body, { token = secrets.ADMIN_TOKEN, cookie } = {}) => {
+    const res = await gw.fetch(`/${machineId}/api${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body ? { "content-type": "application/json" } : {}),
+        ...(cookie ? { cookie } : {}),
+      },
+      body: body && JSON.stringify(body),
+    });
+    const text = await res.text();
+    seen.push(text);
+    return { status: res.status, headers: res.headers, text, body: text ? JSON.parse(text) : null };
+  };
+  const post = (path, body = {}, options = {}) => call("POST", path, body, options);
+  const list = async () => (await call("GET", "/providers")).body.data;
+  const send = (model = "acme/test-embed") =>
+    gw.fetch("/v1/embeddings", {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({ model, input: "a" }),
+    });
+  return { machineId, apiKey, manage, keyId, call, post, list, send };
+}
+
+// begin begins an authorization; its cookie is the browser's.
+async function begin(m, provider = acme, body = {}, options = {}) {
+  const got = await m.post(`/oauth/${provider}/authorize`, body, options);
+  assert.equal(got.status, 200, got.text);
+  const set = got.headers.get("set-cookie");
+  assert.match(
+    set,
+    /^__Host-weir-oauth=[\w-]{43}\.[0-9a-f]{32}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/,
+  );
+  return { ...got.body, cookie: set.split(";")[0] };
+}
+
+async function back(query, cookie, path = "/oauth/callback") {
+  const res = await gw.fetch(`${path}?${query}`, { headers: cookie ? { cookie } : {}, redirect: "manual" });
+  const text = await res.text();
+  seen.push(text);
+  return { status: res.status, headers: res.headers, text };
+}
+
+function isPage(got, status, word) {
+  assert.equal(got.status, status, got.text);
+  assert.match(got.headers.get("content-type"), /^text\/html/);
+  assert.equal(
+    got.headers.get("content-security-policy"),
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  assert.equal(got.headers.get("referrer-policy"), "no-referrer");
+  assert.equal(got.headers.get("cache-control"), "no-store");
+  assert.ok(!got.text.includes("<script") && !got.text.includes("<b>"), got.text);
+  assert.ok(got.text.includes(word), `${word} is not in ${got.text}`);
+}
+
+test("a sign-in becomes a connection, which serves and is refreshed", async () => {
+  const m = await machine(),
+    flow = await begin(m);
+  assert.equal(flow.redirectUri, gw.url + "/oauth/callback");
+  assert.ok(flow.expiresAt > Date.now() + 9 * 60_000 && flow.expiresAt <= Date.now() + 10 * 60_000);
+  const q = new URL(flow.url).searchParams;
+  assert.equal(q.get("scope"), "models offline_access");
+  assert.equal(q.get("redirect_uri"), flow.redirectUri);
+  assert.equal(q.get("state"), flow.state);
+  isPage(await back(idp.approve(flow.url), flow.cookie), 200, "The account at Acme &lt;b&gt;&amp; is connected.");
+  const [c, ...others] = await m.list();
+  assert.equal(others.length, 0);
+  assert.deepEqual(
+    [c.provider, c.authType, c.name, c.status, c.secrets],
+    [acme, "oauth", "Acme <b>&", "active", ["accessToken", "refreshToken"]],
+  );
+  assert.ok(c.expiresAt > Date.now() + 58 * 60_000 && c.expiresAt <= Date.now() + 59 * 60_000);
+  assert.equal(c.providerSpecificData.baseUrl, up.url + "/v1");
+  assert.equal((await m.send()).status, 200);
+  idp.expire();
+  const again = await m.send();
+  assert.equal(again.status, 200);
+  assert.equal(again.headers.get("x-weir-connection-id"), c.id);
+  assert.deepEqual(
+    idp.calls.map((f) => f.grant_type),
+    ["authorization_code", "refresh_token"],
+  );
+  assert.equal(idp.calls[0].client_secret, idp.clientSecret);
+  assert.equal(createHash("sha256").update(idp.calls[0].code_verifier).digest("base64url"), q.get("code_challenge"));
+  assert.equal(idp.revocations, 0);
+  const audit = (await m.call("GET", "/audit?verify=true")).body;
+  assert.equal(audit.chain.ok, true);
+  assert.deepEqual(
+    audit.data.slice(0, 2).map((r) => [r.actor, r.action, r.target]),
+    [
+      ["operator", "GET /oauth/callback", c.id],
+      ["operator", "POST /api/oauth/{provider}/authorize", acme],
+    ],
+  );
+});
+
+test("a provider with basic authentication and an issuer; fields of the new connection", async () => {
+  const m = await machine();
+  const flow = await begin(
+    m,
+    strict,
+    { name: "work", priority: 3, providerSpecificData: { prefix: "mine", enabledModels: ["test-embed"] } },
+    { token: m.manage },
+  );
+  // A query may have slashes as they are.
+  isPage(await back(idp2.approve(flow.url).replace(/iss=[^&]*/, `iss=${issuer}`), flow.cookie), 200, "is connected");
+  const [c] = await m.list();
+  assert.deepEqual(
+    [c.name, c.priority, c.providerSpecificData.prefix, c.providerSpecificData.enabledModels],
+    ["work", 3, "mine", ["test-embed"]],
+  );
+  assert.equal((await m.send("mine/test-embed")).status, 200);
+  assert.equal(idp2.calls[0].client_secret, undefined);
+  const [record] = (await m.call("GET", "/audit")).body.data;
+  assert.match(record.actor, /^key:/);
+});
+
+test("a connection that needs it is signed in to again, and keeps its place", async () => {
+  const m = await machine(),
+    first = await begin(m);
+  await back(idp.approve(first.url), first.cookie);
+  const [c] = await m.list();
+  idp.expire();
+  for (const t of idp.calls) idp.faults.push({ status: 400, json: { error: "invalid_grant" } });
+  await m.send();
+  assert.equal((await m.list())[0].status, "needs_reauth");
+  idp.faults = [];
+  const flow = await begin(m, acme, { connectionId: c.id });
+  isPage(await back(idp.approve(flow.url), flow.cookie), 200, "is connected again");
+  const [now, ...others] = await m.list();
+  assert.equal(others.length, 0);
+  assert.deepEqual([now.id, now.status, now.lastError], [c.id, "active", undefined]);
+  let status;
+  for (let i = 0; i < 100 && status !== 200; i++) {
+    status = (await m.send()).status;
+    await sleep(100);
+  }
+  assert.equal(status, 200);
+});
+
+test("from a session of the dashboard: its cookie and token begin, the browser's other cookie ends", async () => {
+  const m = await machine(),
+    origin = gw.url,
+    json = { "content-type": "application/json", origin };
+  const signedIn = await gw.fetch("/api/session", {
+    method: "POST",
+    headers: json,
+    body: JSON.stringify({ token: m.manage }),
+  });
+  const { csrfToken } = await signedIn.json(),
+    cookie = signedIn.headers.get("set-cookie").split(";")[0];
+  const authorize = (headers) =>
+    gw.fetch(`/api/oauth/${acme}/authorize`, { method: "POST", headers: { ...json, cookie, ...headers }, body: "{}" });
+  assert.equal((await authorize({})).status, 403);
+  assert.equal((await authorize({ "x-csrf-token": csrfToken, origin: "https://evil.example.com" })).status, 403);
+  const got = await authorize({ "x-csrf-token": csrfToken });
+  assert.equal(got.status, 200);
+  const { url } = await got.json(),
+    flow = got.headers.get("set-cookie").split(";")[0];
+  // A second one in another tab keeps the first one's cookie.
+  const other = await authorize({ "x-csrf-token": csrfToken, cookie: `${cookie}; ${flow}` });
+  assert.equal(other.headers.get("set-cookie").split(";")[0], flow);
+  isPage(await back(idp.approve(url), flow), 200, "is connected");
+  isPage(await back(idp.approve((await other.json()).url), flow), 200, "is connected");
+  assert.equal((await m.list()).length, 2);
+});
+
+test("what begins no flow", async () => {
+  const m = await machine();
+  const key = (await m.post("/providers", { provider: "groq", apiKey: "gsk-0123456789" })).body;
+  for (const [provider, body, status, param] of [
+    ["openai", {}, 404],
+    ["nobody", {}, 404],
+    [vendor, {}, 400],
+    [free, {}, 400, "providerSpecificData.baseUrl"],
+    [acme, { connectionId: "nobody" }, 404],
+    [acme, { connectionId: key.id }, 400, "connectionId"],
+    [acme, { connectionId: key.id, name: "x" }, 400, "connectionId"],
+    [acme, { redirectUri: "https://evil.example.com" }, 400, "redirectUri"],
+    [acme, { tokenUrl: "https://evil.example.com" }, 400, "tokenUrl"],
+    [acme, { providerSpecificData: { baseUrl: "https://evil.example.com" } }, 400, "providerSpecificData.baseUrl"],
+    [acme, { providerSpecificData: null }, 400, "providerSpecificData.baseUrl"],
+    [acme, { providerSpecificData: { clientId: "other" } }, 400],
+    [acme, { providerSpecificData: { clientSecret: "other-secret" } }, 400],
+    [acme, { name: 5 }, 400, "name"],
+  ]) {
+    const got = await m.post(`/oauth/${provider}/authorize`, body);
+    assert.equal(got.status, status, `${provider} ${JSON.stringify(body)}: ${got.text}`);
+    if (param) assert.equal(got.body.error.param, param);
+    assert.equal(got.headers.get("set-cookie"), null);
+  }
+  const own = await begin(m, free, { providerSpecificData: { baseUrl: up.url + "/v1", prefix: "own" } });
+  isPage(await back(idp.approve(own.url), own.cookie), 200, free);
+});
+
+test("a callback that is not this browser's, not this flow's or not complete: 400, and no token call", async () => {
+  const m = await machine(),
+    other = await machine();
+  const flow = await begin(m),
+    theirs = await begin(other),
+    good = idp.approve(flow.url);
+  const edit = (fields) => {
+    const q = new URLSearchParams(good);
+    for (const [k, v] of Object.entries(fields)) v === null ? q.delete(k) : q.set(k, v);
+    return q.toString();
+  };
+  const secret = flow.state.split(".")[1];
+  for (const [what, query, cookie] of [
+    ["no cookie", good, ""],
+    ["another browser's cookie", good, theirs.cookie],
+    ["a made-up cookie", good, `__Host-weir-oauth=${"a".repeat(43)}.${"0".repeat(32)}`],
+    ["two cookies", good, `${flow.cookie}; ${theirs.cookie}`],
+    ["a cookie of another name", good, flow.cookie.replace("__Host-weir-oauth", "weir-oauth")],
+    ["no state", edit({ state: null }), flow.cookie],
+    ["an empty state", edit({ state: "" }), flow.cookie],
+    ["a state of nobody", edit({ state: `${m.machineId}.${"A".repeat(43)}` }), flow.cookie],
+    ["a state of another machine", edit({ state: `${other.machineId}.${secret}` }), flow.cookie],
+    ["another's state", edit({ state: theirs.state }), flow.cookie],
+    ["a state of no machine", edit({ state: "x." + secret }), flow.cookie],
+    ["a state that is markup", edit({ state: "<script>alert(1)</script>" }), flow.cookie],
+    ["two states", good + "&state=" + flow.state, flow.cookie],
+    ["bad percent-encoding", good + "&x=%zz", flow.cookie],
+    ["a query without end", good + "&x=" + "a".repeat(17000), flow.cookie],
+  ]) {
+    const got = await back(query, cookie);
+    assert.ok([400, 414].includes(got.status), `${what}: ${got.status}`);
+    if (got.status === 400) isPage(got, 400, "Not connected");
+  }
+  for (const path of ["/oauth/callback/", `/${m.machineId}/oauth/callback`, "/oauth//callback"])
+    assert.equal((await back(good, flow.cookie, path)).status, 404);
+  assert.equal(
+    (await gw.fetch("/oauth/callback?" + good, { method: "POST", headers: { cookie: flow.cookie } })).status,
+    405,
+  );
+  assert.equal(idp.calls.length, 0);
+  // All that has not ended the flow of the browser that began it.
+  isPage(await back(good, flow.cookie), 200, "is connected");
+  isPage(await back(good, flow.cookie), 400, "used or expired");
+  assert.equal(idp.calls.length, 1);
+  assert.equal(idp.revocations, 0);
+  assert.equal((await other.list()).length, 0);
+});
+
+test("what uses a state up without a connection", async () => {
+  const m = await machine();
+  for (const [what, change, word, calls] of [
+    ["denied", (u) => idp.approve(u, { deny: "access_denied" }), "access_denied", 0],
+    ["an error that is markup", (u) => idp.approve(u, { deny: "<img src=x>" }), "Not connected", 0],
+    ["no code", (u) => idp.approve(u).replace(/&code=[^&]*/, ""), "has no code", 0],
+    [
+      "an issuer that is not the provider",
+      (u) => idp.approve(u, { iss: "https://evil.example.com" }),
+      "another issuer",
+      0,
+    ],
+    ["a code of nobody", (u) => idp.approve(u).replace(/code=[^&]*/, "code=injected"), "no longer accepts the code", 1],
+  ]) {
+    idp.calls = [];
+    const flow = await begin(m),
+      query = change(flow.url);
+    isPage(await back(query, flow.cookie), 400, word);
+    assert.equal(idp.calls.length, calls, what);
+    isPage(await back(idp.approve(flow.url), flow.cookie), 400, "used or expired");
+    assert.equal(idp.calls.length, calls, what);
+  }
+  // Mix-up: the other provider must name itself.
+  for (const iss of [undefined, "https://evil.example.com"]) {
+    const flow = await begin(m, strict),
+      q = new URLSearchParams(idp2.approve(flow.url));
+    iss ? q.set("iss", iss) : q.delete("iss");
+    isPage(await back(q.toString(), flow.cookie), 400, "another issuer");
+  }
+  assert.equal(idp2.calls.length, 0);
+  assert.equal((await m.list()).length, 0);
+});
+
+test("a code that was stolen from another flow is worthless: PKCE", async () => {
+  const m = await machine(),
+    mine = await begin(m),
+    theirs = await begin(m);
+  const stolen = new URLSearchParams(idp.approve(theirs.url)).get("code"),
+    q = new URLSearchParams(idp.approve(mine.url));
+  q.set("code", stolen);
+  isPage(await back(q.toString(), mine.cookie), 400, "no longer accepts the code");
+  assert.equal((await m.list()).length, 0);
+});
+
+for (const [what, fault, status, word] of [
+  ["refuses the client", { status: 401, json: { error: "invalid_client" } }, 502, "refused the gateway"],
+  ["fails", 503, 503, "no usable answer"],
+  ["cuts the line", "reset", 503, "no usable answer"],
+  ["sends a page", "html", 502, "answer was lost"],
+  [
+    "sends text in its error",
+    { status: 400, json: { error: "<b>canary</b>", error_description: "<b>" } },
+    502,
+    "refused",
+  ],
+]) {
+  test(`a token endpoint that ${what}: a page in words, and the code is not sent again`, async () => {
+    const m = await machine(),
+      flow = await begin(m),
+      query = idp.approve(flow.url);
+    idp.faults.push(fault);
+    isPage(await back(query, flow.cookie), status, word);
+    isPage(await back(query, flow.cookie), 400, "used or expired");
+    assert.equal(idp.calls.length, 1);
+    assert.equal((await m.list()).length, 0);
+  });
+}
+
+test("many callbacks at once exchange the code once", async () => {
+  const m = await machine(),
+    flow = await begin(m),
+    query = idp.approve(flow.url);
+  idp.faults.push({ slow: 300 });
+  const all = await Promise.all(Array.from({ length: 20 }, () => back(query, flow.cookie)));
+  assert.deepEqual(all.map((a) => a.status).sort(), [200, ...Array(19).fill(400)]);
+  assert.equal(idp.calls.length, 1);
+  assert.equal((await m.list()).length, 1);
+});
+
+test("who may no longer manage connects nothing, and a connection that is gone is not renewed", async () => {
+  const m = await machine(),
+    flow = await begin(m, acme, {}, { token: m.manage });
+  assert.equal((await m.call("DELETE", `/keys/${m.keyId}`)).status, 204);
+  isPage(await back(idp.approve(flow.url), flow.cookie), 401, "Not connected");
+  const first = await begin(m);
+  await back(idp.approve(first.url), first.cookie);
+  const [c] = await m.list(),
+    again = await begin(m, acme, { connectionId: c.id });
+  assert.equal((await m.call("DELETE", `/providers/${c.id}`)).status, 204);
+  isPage(await back(idp.approve(again.url), again.cookie), 404, "no such connection");
+  assert.equal((await m.list()).length, 0);
+});
+
+test("odd lives of a token are bounded", async () => {
+  const m = await machine();
+  for (const [life, least, most] of [
+    [undefined, 3500, 3600],
+    ["3600", 3500, 3600],
+    [-1, 0, 31],
+    [1e18, 89 * 86400, 90 * 86400],
+    [null, 3500, 3600],
+    ["NaN", 3500, 3600],
+  ]) {
+    idp.life = life;
+    const flow = await begin(m);
+    const from = Date.now();
+    isPage(await back(idp.approve(flow.url), flow.cookie), 200, "is connected");
+    const c = (await m.list()).at(-1),
+      left = (c.expiresAt - from) / 1000;
+    assert.ok(left > least && left <= most + 5, `${life}: ${left} s`);
+    await m.call("DELETE", `/providers/${c.id}`);
+  }
+});
+
+test("the device flow: one for all who ask, polled no faster than allowed, and connected once", async () => {
+  const m = await machine();
+  const shown = await Promise.all([
+    m.post(`/oauth/${acme}/device`),
+    m.post(`/oauth/${acme}/device`, {}, { token: m.manage }),
+  ]);
+  const again = await m.post(`/oauth/${acme}/device`);
+  const codes = new Set([...shown, again].map((s) => s.body.userCode));
+  assert.equal(codes.size, 1);
+  assert.equal(again.body.verificationUri, "https://id.example.com/device");
+  assert.equal(again.body.intervalMs, 1000);
+  assert.ok(again.body.expiresAt <= Date.now() + 60_000);
+  assert.ok(!("deviceCode" in again.body));
+  assert.equal((await m.post(`/oauth/${acme}/device`, { name: "another" })).status, 409);
+  let connected = null;
+  const poll = async () => {
+    const got = await m.post(`/oauth/${acme}/poll`);
+    assert.equal(got.status, 200, got.text);
+    if (got.body.status === "connected") connected = got.body;
+    else {
+      assert.equal(got.body.status, "pending");
+      assert.ok(got.body.waitMs > 0);
+    }
+  };
+  // Two dashboards that poll as fast as they can.
+  const from = Date.now();
+  while (Date.now() < from + 2500) {
+    await Promise.all([poll(), poll()]);
+    await sleep(40);
+  }
+  assert.ok(idp.calls.length >= 1 && idp.calls.length <= 2, `${idp.calls.length} polls in 2.5 s`);
+  idp.decide(again.body.userCode, "allow");
+  while (!connected && Date.now() < from + 10_000) {
+    await poll();
+    await sleep(40);
+  }
+  assert.equal(idp.early, 0);
+  assert.equal(connected.connectionId, connected.connection.id);
+  assert.deepEqual(
+    (await m.list()).map((c) => [c.id, c.status]),
+    [[connected.connectionId, "active"]],
+  );
+  assert.equal((await m.send()).status, 200);
+  const over = await m.post(`/oauth/${acme}/poll`);
+  assert.deepEqual([over.status, over.body.error.code], [400, "no_flow"]);
+  const audit = (await m.call("GET", "/audit")).body.data.filter((r) => r.action.includes("/poll"));
+  assert.equal(audit.length, 1);
+});
+
+test("the device flow with PKCE and basic authentication", async () => {
+  const m = await machine(),
+    { body } = await m.post(`/oauth/${strict}/device`);
+  assert.match(idp2.deviceCalls[0].code_challenge, /^[\w-]{43}$/);
+  idp2.decide(body.userCode, "allow");
+  await sleep(1000);
+  const got = await m.post(`/oauth/${strict}/poll`);
+  assert.equal(got.body.status, "connected", got.text);
+  assert.equal(
+    createHash("sha256").update(idp2.calls[0].code_verifier).digest("base64url"),
+    idp2.deviceCalls[0].code_challenge,
+  );
+  assert.equal((await m.send("strict/test-embed")).status, 200);
+});
+
+test("a connection that goes away ends the device flow that was to renew it", async () => {
+  const m = await machine(),
+    first = await begin(m);
+  await back(idp.approve(first.url), first.cookie);
+  const [c] = await m.list(),
+    { body } = await m.post(`/oauth/${acme}/device`, { connectionId: c.id });
+  assert.equal(body.connectionId, c.id);
+  await m.call("DELETE", `/providers/${c.id}`);
+  idp.calls = [];
+  await sleep(1000);
+  const got = await m.post(`/oauth/${acme}/poll`);
+  assert.deepEqual([got.status, got.body.error.code], [404, "connection_not_found"]);
+  assert.equal(idp.calls.length, 0);
+});
+
+test("slow_down makes polling slower", async () => {
+  const m = await machine(),
+    { body } = await m.post(`/oauth/${acme}/device`);
+  idp.decide(body.userCode, "slow_down");
+  await sleep(1000);
+  const got = await m.post(`/oauth/${acme}/poll`);
+  assert.equal(got.body.waitMs, 6000);
+  idp.decide(body.userCode, "allow");
+  await sleep(1000);
+  assert.equal((await m.post(`/oauth/${acme}/poll`)).body.status, "pending");
+  assert.equal(idp.calls.length, 1);
+});
+
+for (const [answer, code] of [
+  ["deny", "access_denied"],
+  ["expire", "expired_token"],
+]) {
+  test(`${code} ends a device flow`, async () => {
+    const m = await machine(),
+      { body } = await m.post(`/oauth/${acme}/device`);
+    idp.decide(body.userCode, answer);
+    await sleep(1000);
+    const got = await m.post(`/oauth/${acme}/poll`);
+    assert.deepEqual([got.status, got.body.error.code], [400, code]);
+    assert.equal((await m.post(`/oauth/${acme}/poll`)).body.error.code, "no_flow");
+    assert.equal(idp.calls.length, 1);
+    assert.equal((await m.list()).length, 0);
+  });
+}
+
+test("a device flow goes on after a failure of the provider, and ends when it is cancelled", async () => {
+  const m = await machine(),
+    { body } = await m.post(`/oauth/${acme}/device`);
+  idp.faults.push(503);
+  await sleep(1000);
+  const failed = await m.post(`/oauth/${acme}/poll`);
+  assert.deepEqual([failed.status, failed.body.status], [200, "pending"]);
+  assert.equal((await m.post(`/oauth/${acme}/cancel`)).status, 204);
+  assert.equal((await m.post(`/oauth/${acme}/poll`)).body.error.code, "no_flow");
+  const next = await m.post(`/oauth/${acme}/device`);
+  assert.notEqual(next.body.userCode, body.userCode);
+  for (const fault of [
+    500,
+    "html",
+    { status: 200, json: { user_code: "X", verification_uri: "javascript:alert(1)", device_code: "d" } },
+  ]) {
+    await m.post(`/oauth/${acme}/cancel`);
+    idp.deviceFaults.push(fault);
+    const got = await m.post(`/oauth/${acme}/device`);
+    assert.equal(got.status, 503, got.text);
+    assert.equal(got.body.error.code, "provider_unavailable");
+  }
+  idp.deviceFaults.push({ status: 400, json: { error: "unauthorized_client" } });
+  const refused = await m.post(`/oauth/${acme}/device`);
+  assert.deepEqual([refused.status, refused.body.error.code], [502, "provider_refused"]);
+});
+
+test("the gallery tells which accounts can be connected by sign-in", async () => {
+  const m = await machine(),
+    { data } = (await m.call("GET", "/catalog/providers")).body;
+  const of = (id) => data.find((r) => r.id === id);
+  assert.deepEqual(of("openai").connect, []);
+  assert.deepEqual(of(vendor).connect, ["device"]);
+  assert.deepEqual(
+    [of(acme).name, of(acme).connect, of(acme).baseUrl, of(acme).baseUrlAllowed],
+    ["Acme <b>&", ["authorize", "device"], up.url + "/v1", false],
+  );
+  assert.deepEqual([of(free).name, of(free).connect, of(free).baseUrlAllowed], [free, ["authorize"], true]);
+});
+
+test("too many sign-ins under way are refused", async () => {
+  const m = await machine();
+  for (let i = 0; i < 50; i++) await begin(m);
+  const got = await m.post(`/oauth/${acme}/authorize`);
+  assert.equal(got.status, 429);
+});
+
+test("a bad configuration is told in the log, and the rest is served", async () => {
+  const bad = await start({
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        { id: acme, tokenUrl: idp.url, clientId: "c", clientSecret: "canary-config", tokenURI: "x" },
+      ]),
+      PUBLIC_URL: "weir.example.com",
+    },
+  });
+  try {
+    const { machineId } = await admin(bad).machine();
+    await assert.rejects(
+      admin(bad).call("POST", `/${machineId}/api/oauth/${acme}/authorize`, {}),
+      (e) => e.status === 404,
+    );
+    const logs = bad.logs.join("\n");
+    assert.match(logs, /OAUTH_PROVIDERS: unknown field .*tokenURI/);
+    assert.match(logs, /PUBLIC_URL must be/);
+    assert.ok(!logs.includes("canary"));
+  } finally {
+    await bad.close();
+  }
+});
+
+test("PUBLIC_URL is where browsers come back to, whatever host was asked", async () => {
+  const set = await start({
+    env: {
+      PUBLIC_URL: "https://weir.example.com",
+      OAUTH_PROVIDERS: JSON.stringify([
+        {
+          id: vendor,
+          authorizeUrl: idp.url + "/authorize",
+          tokenUrl: idp.url + "/token",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+        },
+      ]),
+    },
+  });
+  try {
+    const { machineId } = await admin(set).machine();
+    const { redirectUri } = await admin(set).call("POST", `/${machineId}/api/oauth/${vendor}/authorize`, {});
+    assert.equal(redirectUri, "https://weir.example.com/oauth/callback");
+    await assert.rejects(
+      admin(set).connect(machineId, {
+        provider: acme,
+        apiKey: "sk-0123456789",
+        providerSpecificData: { baseUrl: "https://weir.example.com/v1" },
+      }),
+      (e) => e.status === 400,
+    );
+  } finally {
+    await set.close();
+  }
+});

@@ -1,0 +1,119 @@
+// The process is killed around a refresh. What the identity provider has given
+// and the gateway has released is not lost, and what was lost is found out by
+// one attempt. Reliability T60, N3.
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { start as startIdp } from "../../upstream/idp.mjs";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, start } from "../gateway.mjs";
+
+const provider = "openai-compatible-0a0a0001",
+  every = 200;
+const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
+const persist = mkdtempSync(join(tmpdir(), "weir-kill-"));
+let gw, up, idp;
+const boot = async () => {
+  gw = await start({
+    persist,
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        {
+          id: provider,
+          tokenUrl: idp.url + "/token",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+          refreshEveryMs: every,
+        },
+      ]),
+    },
+  });
+};
+before(async () => {
+  up = await startUpstream();
+  idp = await startIdp();
+  up.script = (req) => (idp.accepts(req.headers.authorization) ? null : "status=401");
+  await boot();
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await idp?.close();
+  rmSync(persist, { recursive: true, force: true });
+});
+
+async function account(fields = {}, ...faults) {
+  Object.assign(idp, { calls: [], revocations: 0, faults });
+  const { machineId, apiKey } = await admin(gw).machine();
+  const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
+  await admin(gw).connect(machineId, {
+    provider,
+    accessToken,
+    refreshToken,
+    providerSpecificData: { baseUrl: up.url + "/v1", prefix: "acme" },
+    ...fields,
+  });
+  const send = () =>
+    gw
+      .fetch("/v1/embeddings", {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+        body: JSON.stringify({ model: "acme/test-embed", input: "a" }),
+      })
+      .then(
+        (r) => r.status,
+        () => 0,
+      );
+  const state = async () => (await admin(gw).call("GET", `/${machineId}/api/providers`)).data[0];
+  return { send, state };
+}
+
+test("killed right after the answer that a refresh made possible: the new tokens are there", async () => {
+  const { send, state } = await account();
+  for (let round = 1; round <= 3; round++) {
+    idp.expire();
+    assert.equal(await send(), 200);
+    await gw.close(); // SIGKILL
+    await boot();
+    assert.equal(await send(), 200, "the token of before is used");
+    assert.equal(idp.calls.length, round);
+    await sleep(every);
+  }
+  assert.equal(idp.revocations, 0);
+  assert.equal((await state()).status, "active");
+});
+
+test("killed while the token endpoint works: one attempt finds out, then needs_reauth and no further calls", async () => {
+  const { send, state } = await account();
+  idp.expire();
+  idp.faults.push({ slow: 1500 });
+  const lost = send();
+  for (let i = 0; i < 200 && idp.calls.length === 0; i++) await sleep(10);
+  assert.equal(idp.calls.length, 1);
+  await gw.close();
+  await lost;
+  await sleep(1500); // the tokens are rotated, and nobody has them
+  await boot();
+  for (let i = 0; i < 10; i++) {
+    assert.notEqual(await send(), 200);
+    await sleep(50);
+  }
+  assert.equal((await state()).status, "needs_reauth");
+  assert.equal(idp.calls.length, 2);
+});
+
+test("killed while the alarm's call is out, the token in hand still good: it is used, and nothing is asked", async () => {
+  const { send, state } = await account({ expiresAt: Date.now() + 4 * 60_000 }, "stall"); // due at once
+  for (let i = 0; i < 300 && idp.calls.length === 0; i++) await sleep(10);
+  assert.equal(idp.calls.length, 1);
+  await gw.close();
+  await boot();
+  for (let i = 0; i < 5; i++) {
+    assert.equal(await send(), 200);
+    await sleep(every / 2);
+  }
+  assert.equal((await state()).status, "active");
+  assert.equal(idp.calls.length, 1);
+});

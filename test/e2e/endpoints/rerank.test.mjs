@@ -1,0 +1,368 @@
+// Rerank and moderation in real workerd. Spec-gaps, Rerank and moderation.
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import OpenAI from "openai";
+import { start as startUpstream } from "../../upstream/web.mjs";
+import { admin, compatible, start } from "../gateway.mjs";
+
+let gw, up, operator;
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ vendors: up });
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => up.clear());
+
+async function machine(...connections) {
+  const me = await operator.machine();
+  const ids = [];
+  for (const c of connections)
+    ids.push(
+      (
+        await operator.connect(me.machineId, {
+          apiKey: "vendor-key-0123456789abcdef",
+          ...(typeof c === "string" ? { provider: c } : c),
+        })
+      ).id,
+    );
+  const post = async (path, body, headers = {}) => {
+    const res = await gw.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}`, ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+    const text = await res.text();
+    return { status: res.status, headers: res.headers, text, body: JSON.parse(text) };
+  };
+  return {
+    ...me,
+    ids,
+    rank: (body, h) => post("/v1/rerank", body, h),
+    judge: (body, h) => post("/v1/moderations", body, h),
+    call: (method, path, body) => operator.call(method, `/${me.machineId}${path}`, body),
+  };
+}
+
+const ask = { query: "green tea", documents: ["about cars", { text: "about tea", id: 7 }, "about coffee"] };
+const texts = ["about cars", "about tea", "about coffee"];
+const scores = [
+  { index: 1, relevance_score: 0.91 },
+  { index: 2, relevance_score: 0.4 },
+  { index: 0, relevance_score: 0.03 },
+];
+const aws = { provider: "bedrock", providerSpecificData: { region: "eu-central-1" } };
+
+for (const [connection, model, host, path, sent, answer, usage] of [
+  [
+    "cohere",
+    "cohere/rerank-v3.5",
+    "api.cohere.com",
+    "/v2/rerank",
+    { model: "rerank-v3.5", query: "green tea", documents: texts, top_n: 2 },
+    { id: "r", results: scores, meta: { billed_units: { search_units: 1 } } },
+    { total_tokens: null, search_units: 1 },
+  ],
+  [
+    "voyage",
+    "voyage/rerank-2",
+    "api.voyageai.com",
+    "/v1/rerank",
+    { model: "rerank-2", query: "green tea", documents: texts, top_k: 2 },
+    { object: "list", data: scores, model: "rerank-2", usage: { total_tokens: 26 } },
+    { total_tokens: 26, search_units: null },
+  ],
+  [
+    "jina",
+    "jina/jina-reranker-v3",
+    "api.jina.ai",
+    "/v1/rerank",
+    { model: "jina-reranker-v3", query: "green tea", documents: texts, top_n: 2 },
+    { model: "m", results: [...scores].reverse(), usage: { total_tokens: 30 } },
+    { total_tokens: 30, search_units: null },
+  ],
+  [
+    "together",
+    "together/some/reranker",
+    "api.together.ai",
+    "/v1/rerank",
+    { model: "some/reranker", query: "green tea", documents: texts, top_n: 2 },
+    { results: scores },
+    { total_tokens: null, search_units: null },
+  ],
+  [
+    "openrouter",
+    "openrouter/cohere/rerank-v3.5",
+    "openrouter.ai",
+    "/api/v1/rerank",
+    { model: "cohere/rerank-v3.5", query: "green tea", documents: texts, top_n: 2 },
+    { results: scores, usage: { search_units: 1, total_tokens: 9 } },
+    { total_tokens: 9, search_units: 1 },
+  ],
+]) {
+  test(`${connection}: documents in the order of their scores`, async () => {
+    const me = await machine(connection);
+    up.answer = () => ({ body: answer });
+    const got = await me.rank({ model, ...ask, top_n: 2, return_documents: true });
+    assert.equal(got.status, 200, got.text);
+    assert.deepEqual(got.body, {
+      model,
+      usage,
+      results: [
+        { index: 1, relevance_score: 0.91, document: { text: "about tea", id: 7 } },
+        { index: 2, relevance_score: 0.4, document: { text: "about coffee" } },
+      ],
+    });
+    assert.deepEqual(
+      up.seen.map((s) => [s.method, s.host, s.path]),
+      [["POST", host, path]],
+    );
+    assert.deepEqual(up.seen[0].json, sent);
+    assert.equal(up.seen[0].headers.authorization, "Bearer vendor-key-0123456789abcdef");
+    assert.deepEqual(
+      (await me.rank({ model, ...ask })).body.results.map((r) => [r.index, "document" in r]),
+      [
+        [1, false],
+        [2, false],
+        [0, false],
+      ],
+    );
+  });
+}
+
+test("Bedrock's reranking, signed for its agent runtime", async () => {
+  const me = await machine(aws);
+  up.answer = () => ({ body: { results: scores.map((s) => ({ index: s.index, relevanceScore: s.relevance_score })) } });
+  const got = await me.rank({ model: "bedrock/amazon.rerank-v1:0", ...ask });
+  assert.equal(got.status, 200, got.text);
+  assert.deepEqual(
+    got.body.results.map((r) => r.index),
+    [1, 2, 0],
+  );
+  assert.equal(up.seen[0].host, "bedrock-agent-runtime.eu-central-1.amazonaws.com");
+  const b = up.seen[0].json;
+  assert.deepEqual(
+    b.sources.map((s) => s.inlineDocumentSource.textDocument.text),
+    texts,
+  );
+  assert.equal(b.rerankingConfiguration.bedrockRerankingConfiguration.numberOfResults, 3);
+  assert.equal(
+    b.rerankingConfiguration.bedrockRerankingConfiguration.modelConfiguration.modelArn,
+    "arn:aws:bedrock:eu-central-1::foundation-model/amazon.rerank-v1:0",
+  );
+});
+
+test("a bad request is refused with the field's name, and nothing is called", async () => {
+  const me = await machine("cohere", "deepseek", "openai");
+  const model = "cohere/rerank-v3.5";
+  for (const [body, param] of [
+    ["{", null],
+    ["[]", null],
+    [{ ...ask }, "model"],
+    [{ ...ask, model: "" }, "model"],
+    [{ ...ask, model: 1 }, "model"],
+    [{ model, documents: ["a"] }, "query"],
+    [{ model, query: " ", documents: ["a"] }, "query"],
+    [{ model, query: "q" }, "documents"],
+    [{ model, query: "q", documents: [] }, "documents"],
+    [{ model, query: "q", documents: "a" }, "documents"],
+    [{ model, query: "q", documents: ["a", ""] }, "documents"],
+    [{ model, query: "q", documents: [{ body: "a" }] }, "documents"],
+    [{ model, query: "q", documents: Array(1001).fill("a") }, "documents"],
+    [{ model, ...ask, top_n: 0 }, "top_n"],
+    [{ model, ...ask, top_n: "2" }, "top_n"],
+    [{ model, ...ask, return_documents: 1 }, "return_documents"],
+    [{ ...ask, model: "deepseek/deepseek-chat" }, "model"],
+    [{ ...ask, model: "openai/gpt-5-mini" }, "model"],
+    [{ ...ask, model: "voyage/rerank-2" }, "model"],
+    [{ ...ask, model: "nobody/x" }, "model"], // without the service; without an account
+  ]) {
+    const got = await me.rank(body);
+    assert.equal(got.status, 400, `${JSON.stringify(body).slice(0, 80)}: ${got.text}`);
+    assert.equal(got.body.error.param, param, JSON.stringify(body).slice(0, 80));
+  }
+  for (const [body, param] of [
+    ["{", null],
+    [{}, "input"],
+    [{ input: "" }, "input"],
+    [{ input: [] }, "input"],
+    [{ input: [1] }, "input"],
+    [{ input: ["a", { type: "text", text: "b" }] }, "input"],
+    [{ input: "a", model: "" }, "model"],
+    [{ input: "a", model: 5 }, "model"],
+    [{ input: "a", model: "cohere/rerank-v3.5" }, "model"],
+    [{ input: "a", model: "mistral/mistral-moderation-latest" }, "model"],
+  ]) {
+    const got = await me.judge(body);
+    assert.equal(got.status, 400, `${JSON.stringify(body)}: ${got.text}`);
+    assert.equal(got.body.error.param, param, JSON.stringify(body));
+  }
+  assert.equal((await (await machine("cohere")).judge({ input: "a" })).body.error.code, "no_credentials");
+  assert.equal(up.seen.length, 0);
+});
+
+test("answers that are none are failures, and the next account is asked", async () => {
+  for (const answer of [
+    { body: {} },
+    { body: { results: [] } },
+    { body: { results: [{ index: 9, relevance_score: 1 }] } },
+    { body: { results: [{ index: 0, relevance_score: "high" }] } },
+    {
+      body: {
+        results: [
+          { index: 0, relevance_score: 1 },
+          { index: 0, relevance_score: 1 },
+        ],
+      },
+    },
+    { body: "null" },
+    { headers: { "content-type": "text/html" }, body: "<html>" },
+    "broken",
+    "bomb",
+    "reset",
+    { status: 503 },
+    { status: 429 },
+    { status: 401 },
+  ]) {
+    const me = await machine(
+      { provider: "cohere", name: "a" },
+      { provider: "cohere", name: "b", priority: 2, apiKey: "second-key" },
+    );
+    up.answer = (got) => (got.headers.authorization === "Bearer second-key" ? { body: { results: scores } } : answer);
+    const got = await me.rank({ model: "cohere/rerank-v3.5", ...ask });
+    const known = answer === "bomb"; // too large an answer is not asked for again
+    assert.equal(got.status, known ? 502 : 200, `${JSON.stringify(answer)}: ${got.text}`);
+    if (!known) assert.equal(got.headers.get("x-weir-connection-id"), me.ids[1]);
+  }
+});
+
+test("a combo of rerankers falls back, a compatible server reranks too, and what was used is counted", async () => {
+  const me = await machine("cohere", "voyage", compatible(up));
+  await me.call("POST", "/api/combos", {
+    name: "rank",
+    kind: "rerank",
+    models: ["cohere/rerank-v3.5", "voyage/rerank-2"],
+  });
+  up.answer = (got) =>
+    got.host === "api.cohere.com"
+      ? { status: 500 }
+      : got.host === "api.voyageai.com"
+        ? { body: { data: scores, usage: { total_tokens: 26 } } }
+        : { body: { results: scores } };
+  const got = await me.rank({ model: "rank", ...ask });
+  assert.equal(got.status, 200, got.text);
+  assert.equal(got.headers.get("x-weir-model"), "voyage/rerank-2");
+  assert.equal((await me.rank({ model: "up/bge-reranker", ...ask })).status, 200);
+  assert.equal(up.seen.at(-1).path, "/v1/rerank");
+  assert.equal((await me.rank({ model: "rank", ...ask }, { "x-stainless-timeout": "60" })).status, 200);
+  up.answer = () => "silent";
+  const before = up.seen.length;
+  for (let limit = 0.3; up.seen.length === before; limit *= 2) {
+    // long enough for the call to be made
+    assert.equal(
+      (await me.rank({ model: "voyage/rerank-2", ...ask }, { "x-stainless-timeout": String(limit) })).status,
+      504,
+    );
+  }
+  let rows = [];
+  for (let i = 0; i < 600 && !rows.some((r) => r.model === "voyage/rerank-2" && r.attempts >= 3); i++) {
+    await new Promise((r) => setTimeout(r, 50));
+    rows = (await me.call("GET", "/api/usage")).data ?? [];
+  }
+  const row = rows.find((r) => r.model === "voyage/rerank-2");
+  assert.deepEqual(
+    [row?.attempts, row?.failedAttempts, row?.inputTokens, row?.endpoint],
+    [3, 1, 52, "/v1/rerank"],
+    JSON.stringify(rows),
+  );
+});
+
+test("moderations: OpenAI's client, models by bare name and by default", async () => {
+  const me = await machine("openai", "mistral");
+  const verdict = {
+    id: "modr-1",
+    model: "omni-moderation-latest",
+    results: [
+      {
+        flagged: true,
+        categories: { violence: true, hate: false },
+        category_scores: { violence: 0.9, hate: 0.01 },
+        category_applied_input_types: { violence: ["text"], hate: [] },
+      },
+    ],
+  };
+  up.answer = (got) =>
+    got.host === "api.openai.com"
+      ? { body: verdict }
+      : {
+          body: {
+            id: "m",
+            model: "x",
+            results: [
+              { categories: { pii: true }, category_scores: { pii: 0.8 } },
+              { categories: { pii: false }, category_scores: { pii: 0.1 } },
+            ],
+          },
+        };
+  const client = new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
+  const made = await client.moderations.create({ input: "some text", model: "omni-moderation-latest" });
+  assert.deepEqual(made.results, verdict.results);
+  assert.equal(made.model, "omni-moderation-latest");
+  const parts = [
+    { type: "text", text: "x" },
+    { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+  ];
+  await client.moderations.create({ input: parts });
+  assert.deepEqual(
+    up.seen.map((s) => [s.host, s.path, s.json]),
+    [
+      ["api.openai.com", "/v1/moderations", { input: "some text", model: "omni-moderation-latest" }],
+      ["api.openai.com", "/v1/moderations", { input: parts, model: "omni-moderation-latest" }],
+    ],
+  );
+  // Mistral gives no verdict: it is made of the categories.
+  const got = await me.judge({ model: "mistral-moderation-latest", input: ["a", "b"] });
+  assert.equal(got.status, 200, got.text);
+  assert.deepEqual(
+    got.body.results.map((r) => r.flagged),
+    [true, false],
+  );
+  assert.equal(got.body.model, "mistral-moderation-latest");
+  assert.deepEqual(
+    [up.seen[2].host, up.seen[2].path, up.seen[2].json.model],
+    ["api.mistral.ai", "/v1/moderations", "mistral-moderation-latest"],
+  );
+  assert.equal((await me.judge({ model: "mistral/mistral-moderation-latest", input: "a" })).status, 200);
+  const only = await machine("mistral");
+  assert.equal((await only.judge({ input: "a" })).body.model, "mistral/mistral-moderation-latest");
+});
+
+test("moderations: failures of the vendor, and answers that are none", async () => {
+  for (const [answer, status] of [
+    [{ status: 400, body: { error: { message: "bad input", param: "input" } } }, 400],
+    [{ status: 500 }, 500],
+    ["silent", 504],
+    [{ body: {} }, 502],
+    [{ body: { results: [1] } }, 502],
+    [{ body: { results: [{}] } }, 502],
+    [{ body: "[" }, 502],
+    ["bomb", 502],
+    [{ body: { results: [] } }, 502],
+    [{ body: "<html>" }, 502],
+  ]) {
+    const me = await machine("openai");
+    up.answer = () => answer;
+    const got = await me.judge({ input: "a" }, answer === "silent" ? { "x-stainless-timeout": "0.3" } : {});
+    assert.equal(got.status, status, `${JSON.stringify(answer)}: ${got.text}`);
+  }
+  // A verdict too few is not taken for one that is good: the next account is asked.
+  const me = await machine("openai", "openai"),
+    one = { flagged: false, categories: { hate: false } };
+  up.answer = () => ({ body: { results: up.seen.length === 1 ? [one] : [one, one] } });
+  up.seen.length = 0;
+  const got = await me.judge({ input: ["a", "b"] });
+  assert.deepEqual([got.status, got.body.results?.length, up.seen.length], [200, 2, 2], got.text);
+});

@@ -1,0 +1,133 @@
+// Writers at once through the management API, over a storage that fails now and
+// then, in real workerd. Reliability N4, F51, F53, T34.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { admin, secrets, start } from "../gateway.mjs";
+
+const writers = 8,
+  each = Number(process.env.MUTATIONS ?? 10_000) / writers;
+
+// The object's storage, of which one read or write in `every` throws.
+const entry = `
+import worker, { Machine as Whole } from "./worker.mjs";
+let every = 0, seed = 1, thrown = 0;
+function fails() {
+  seed = (seed * 1103515245 + 12345) & 0x7fffffff;
+  if (!every || (seed >> 8) % every) return;
+  thrown++;
+  throw new Error("the disk is on fire");
+}
+const faulty = (storage) => ({
+  kv: {
+    get: (k) => { fails(); return storage.kv.get(k); },
+    put: (k, v) => { fails(); storage.kv.put(k, v); },
+    delete: (k) => { fails(); return storage.kv.delete(k); },
+    list: (o) => { fails(); return storage.kv.list(o); },
+  },
+  transactionSync: (use) => storage.transactionSync(use),
+  setAlarm: (at) => { fails(); return storage.setAlarm(at); },
+  deleteAlarm: () => { fails(); return storage.deleteAlarm(); },
+});
+export class Machine extends Whole {
+  constructor(ctx, env) {
+    super(ctx, env);
+    Object.defineProperty(this, "ctx", { value: { id: ctx.id, storage: faulty(ctx.storage) } });
+  }
+}
+export default {
+  ...worker,
+  fetch(request, env, ctx) {
+    const url = new URL(request.url);
+    if (url.pathname !== "/faults") return worker.fetch(request, env, ctx);
+    every = Number(url.searchParams.get("every"));
+    return Response.json({ thrown });
+  },
+};`;
+
+let gw;
+before(async () => {
+  gw = await start({ entry });
+});
+after(async () => {
+  await gw?.close();
+});
+
+const faults = async (every) => (await gw.fetch(`/faults?every=${every}`)).json();
+
+test(`${writers * each} mutations by ${writers} writers over a storage that fails: none lost, none applied twice`, {
+  timeout: 240_000,
+}, async (t) => {
+  const operator = admin(gw),
+    { machineId } = await operator.machine();
+  await faults(50);
+  let refused = 0,
+    wrong = [];
+  // send repeats a mutation under its id until it is acknowledged.
+  const send = async (method, path, body, id) => {
+    for (let i = 0; i < 60; i++) {
+      const res = await gw.fetch(`/${machineId}/api/${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${secrets.ADMIN_TOKEN}`,
+          "idempotency-key": id,
+          ...(body ? { "content-type": "application/json" } : {}),
+        },
+        body: body ? JSON.stringify(body) : undefined,
+      });
+      const text = await res.text();
+      if (res.ok) return text ? JSON.parse(text) : null;
+      refused++;
+      if (res.status !== 503 && res.status !== 500) throw new Error(`${method} ${path}: ${res.status} ${text}`);
+      if (text.includes("fire")) wrong.push(text);
+    }
+    throw new Error(`${method} ${path} is refused for ever`);
+  };
+  const aliases = new Map(),
+    keys = new Map(),
+    custom = new Set();
+  await Promise.all(
+    Array.from({ length: writers }, async (_, w) => {
+      for (let i = 0; i < each; i++) {
+        const id = `m-${w}-${i}`,
+          alias = `w${w}-${i % 40}`;
+        switch (i % 20 === 19 ? 0 : i % 10) {
+          case 9:
+            keys.set((await send("POST", "keys", { name: id }, id)).id, id);
+            break;
+          case 8:
+            if (custom.size > 200) {
+              await send("PATCH", "settings", { idleSeconds: 60 + (i % 30) }, id);
+              break;
+            }
+            await send("POST", "models/custom", { id, providerAlias: "openai" }, id);
+            custom.add(id);
+            break;
+          case 7:
+            if (aliases.has(alias)) {
+              await send("DELETE", `models/alias?alias=${alias}`, null, id);
+              aliases.delete(alias);
+              break;
+            }
+          // falls through
+          default:
+            await send("PUT", "models/alias", { alias, model: `openai/${id}` }, id);
+            aliases.set(alias, `openai/${id}`);
+        }
+      }
+    }),
+  );
+  const { thrown } = await faults(0);
+  const have = await operator.call("GET", `/${machineId}/api/models/alias`),
+    map = have.aliases ?? have.data;
+  assert.deepEqual(Object.fromEntries(Object.entries(map).sort()), Object.fromEntries([...aliases].sort()));
+  const stored = (await operator.call("GET", `/${machineId}/api/keys`)).data.filter((k) => /^m-/.test(k.name));
+  assert.deepEqual(stored.map((k) => k.id).sort(), [...keys.keys()].sort(), "a key was lost, or made twice");
+  const models = (await operator.call("GET", `/${machineId}/api/models/custom`)).data.map((m) => m.id).sort();
+  assert.deepEqual(models, [...custom].sort());
+  const audit = await operator.call("GET", `/${machineId}/api/audit?verify=true&limit=1`);
+  assert.ok(audit.chain?.ok, JSON.stringify(audit.chain));
+  assert.equal(audit.data[0].seq, writers * each + 1, "one record for each mutation, and for the machine's making");
+  assert.deepEqual(wrong, [], "what the storage said reached a client");
+  assert.ok(refused > (writers * each) / 100, `${refused} were refused`);
+  t.diagnostic(`${thrown} faults, ${refused} refused`);
+});

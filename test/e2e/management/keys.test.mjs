@@ -1,0 +1,296 @@
+// Keys, identity and the operator's routes. Design 4.
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, compatible, secrets, start, tenant } from "../gateway.mjs";
+
+let gw, up, one, two;
+before(async () => {
+  up = await startUpstream();
+  gw = await start();
+  one = await tenant(gw, up, { apiKey: "upstream-key-of-one" });
+  two = await tenant(gw, up, { apiKey: "upstream-key-of-two" });
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => up.clear());
+
+const body = JSON.stringify({ model: "up/test-embed", input: "a" });
+const call = (path, headers, g = gw) =>
+  g.fetch(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body });
+const bearer = (key) => ({ authorization: `Bearer ${key}` });
+
+// mint makes a key with a right check, as only the gateway should.
+function mint(machineId, keyId) {
+  return `sk-${machineId}-${keyId}-${createHmac("sha256", secrets.API_KEY_SECRET)
+    .update(machineId + keyId)
+    .digest("hex")
+    .slice(0, 8)}`;
+}
+
+test("a key has the form of design 4", () => {
+  assert.match(one.machineId, /^[a-z0-9]{16}$/);
+  const [, keyId] =
+    new RegExp(`^sk-${one.machineId}-([a-z0-9]{26,})-[0-9a-f]{8}$`).exec(one.apiKey) ?? assert.fail(one.apiKey);
+  assert.equal(one.apiKey, mint(one.machineId, keyId));
+});
+
+test("a key is taken from Authorization, in any case, and from x-api-key", async () => {
+  for (const headers of [
+    bearer(one.apiKey),
+    { authorization: `bearer ${one.apiKey}` },
+    { authorization: `BEARER ${one.apiKey}` },
+    { "x-api-key": one.apiKey },
+  ]) {
+    assert.equal((await call("/v1/embeddings", headers)).status, 200);
+  }
+});
+
+test("the key's machine is used, whatever the path says", async () => {
+  const res = await call(`/${two.machineId}/v1/embeddings`, bearer(one.apiKey));
+  assert.equal(res.status, 200);
+  assert.equal(up.seen[0].headers.authorization, "Bearer upstream-key-of-one");
+});
+
+test("a limited key names no other model for the upstream to fall back to", async () => {
+  const made = await admin(gw).call("POST", `/${one.machineId}/api/keys`, {
+    name: "limited",
+    models: ["up/a"],
+    allowUnknown: true,
+  });
+  const ask = (path, more, key = made.key ?? made.apiKey) =>
+    gw.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...bearer(key) },
+      body: JSON.stringify({ model: "up/a", ...more }),
+    });
+  const bodies = {
+    "/v1/chat/completions": { messages: [{ role: "user", content: "a" }] },
+    "/v1/responses": { input: "a" },
+    "/v1/messages": { max_tokens: 9, messages: [{ role: "user", content: "a" }] },
+    "/v1/embeddings": { input: "a" },
+    "/v1/images/generations": { prompt: "a" },
+    "/v1/audio/speech": { input: "a", voice: "alloy" },
+    "/v1/moderations": { input: "a" },
+  };
+  for (const [path, body] of Object.entries(bodies)) {
+    for (const more of [{ models: ["a", "b"] }, { fallbacks: [{ model: "b" }] }]) {
+      up.clear();
+      const res = await ask(path, { ...body, ...more }),
+        text = await res.text();
+      assert.equal(res.status, 403, `${path} ${text}`);
+      assert.match(text, /fallback/);
+      assert.equal(up.seen.length, 0);
+    }
+  }
+  assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["a"] })).status, 403);
+  assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["b"] }, one.apiKey)).status, 403);
+});
+
+test("every wrong key gets one and the same 401", async () => {
+  const operator = admin(gw),
+    revoked = await operator.call("POST", `/${one.machineId}/api/keys`, { name: "to revoke" });
+  const newKey = revoked.key ?? revoked.apiKey;
+  assert.equal((await call("/v1/embeddings", bearer(newKey))).status, 200);
+  await operator.call("DELETE", `/${one.machineId}/api/keys/${revoked.id}`);
+  const foreign = mint(one.machineId, two.apiKey.split("-")[2]);
+  const cases = {
+    none: {},
+    empty: { authorization: "Bearer " },
+    "another scheme": { authorization: `Basic ${one.apiKey}` },
+    malformed: bearer("sk-a-b-c-d-e"),
+    "not a key": bearer("hello"),
+    "wrong check": bearer(one.apiKey.slice(0, -1) + (one.apiKey.endsWith("0") ? "1" : "0")),
+    "unknown machine": bearer(mint("zzzzzzzzzzzzzzzz", "a".repeat(26))),
+    "unknown key of a machine": bearer(mint(one.machineId, "a".repeat(26))),
+    "a key id of another machine": bearer(foreign),
+    revoked: bearer(newKey),
+    "the operator's token": bearer(secrets.ADMIN_TOKEN),
+    "too long": bearer("sk-" + "a".repeat(5000)),
+    injection: bearer("sk-' OR 1=1--"),
+  };
+  const bodies = new Set();
+  // A revocation may take as long as a snapshot is fresh.
+  const limit = performance.now() + 65_000;
+  while ((await call("/v1/embeddings", bearer(newKey))).status === 200 && performance.now() < limit)
+    await new Promise((r) => setTimeout(r, 1000));
+  up.clear();
+  for (const [name, headers] of Object.entries(cases)) {
+    for (const path of ["/v1/embeddings", `/${one.machineId}/v1/embeddings`]) {
+      const res = await call(path, headers),
+        text = await res.text();
+      assert.equal(res.status, 401, `${name} on ${path}: ${text}`);
+      bodies.add(text);
+    }
+  }
+  assert.equal(bodies.size, 1, [...bodies].join("\n"));
+  assert.equal(up.seen.length, 0);
+});
+
+test("a two-part key on a bare path is 400 and points to the other form", async () => {
+  const res = await call("/v1/embeddings", bearer("sk-oldrandomkey0123456789"));
+  assert.equal(res.status, 400);
+  assert.match((await res.json()).error.message, /\{machineId\}\/v1\/embeddings/);
+  assert.equal((await call(`/${one.machineId}/v1/embeddings`, bearer("sk-oldrandomkey0123456789"))).status, 401);
+});
+
+test("with REQUIRE_API_KEY=false the path form needs no key, the bare form still does", async () => {
+  const open = await start({ env: { REQUIRE_API_KEY: "false" } });
+  try {
+    const m = await tenant(open, up, { apiKey: "upstream-key-open" });
+    assert.equal((await call(`/${m.machineId}/v1/embeddings`, {}, open)).status, 200);
+    assert.equal(up.seen.at(-1).headers.authorization, "Bearer upstream-key-open");
+    assert.equal((await call("/v1/embeddings", {}, open)).status, 401);
+    assert.equal((await call("/zzzzzzzzzzzzzzzz/v1/embeddings", {}, open)).status, 401);
+    assert.equal((await call(`/${m.machineId}/v1/embeddings`, bearer("sk-wrong-key-here"), open)).status, 401);
+  } finally {
+    await open.close();
+  }
+});
+
+test("a missing or short worker secret: 503 misconfigured on every route but /health", async () => {
+  for (const env of [{ ADMIN_TOKEN: undefined }, { API_KEY_SECRET: "" }, { CREDENTIALS_KEY: "x".repeat(31) }]) {
+    const g = await start({ env });
+    try {
+      assert.equal((await g.fetch("/health")).status, 200);
+      for (const path of ["/v1/embeddings", "/api/machines", `/${one.machineId}/v1/embeddings`]) {
+        const res = await call(path, bearer(one.apiKey), g);
+        assert.equal(res.status, 503, path);
+        assert.equal((await res.json()).error.code, "misconfigured");
+      }
+    } finally {
+      await g.close();
+    }
+  }
+});
+
+test("the operator's routes take the operator's token alone", async () => {
+  for (const headers of [{}, bearer(one.apiKey), bearer("wrong"), bearer(secrets.ADMIN_TOKEN + "x")]) {
+    for (const [method, path] of [
+      ["GET", "/api/machines"],
+      ["POST", "/api/machines"],
+      ["DELETE", `/api/machines/${one.machineId}`],
+      ["GET", `/${one.machineId}/api/providers`],
+      ["GET", `/${one.machineId}/api/keys`],
+    ]) {
+      const res = await gw.fetch(path, {
+        method,
+        headers: { "content-type": "application/json", ...headers },
+        body: method === "POST" ? "{}" : undefined,
+      });
+      assert.equal(res.status, 401, `${method} ${path}`);
+      assert.equal(res.headers.get("access-control-allow-origin"), null);
+    }
+  }
+});
+
+test("connections: created, listed without secrets, changed, deleted", async () => {
+  const operator = admin(gw),
+    { machineId, apiKey } = await operator.machine();
+  const path = `/${machineId}/api/providers`;
+  const made = await operator.call("POST", path, compatible(up, { apiKey: "canary-connection-key-9876" }));
+  assert.ok(made.id);
+  const listed = await operator.call("GET", path);
+  assert.ok(!JSON.stringify([made, listed]).includes("canary-connection-key"));
+  const list = Array.isArray(listed) ? listed : (listed.data ?? listed.connections ?? listed.providers);
+  assert.equal(list.length, 1);
+  assert.equal(list[0].id, made.id);
+  assert.equal(list[0].hasKey, true);
+  await operator.call("PUT", `${path}/${made.id}`, { isActive: false });
+  assert.equal((await operator.call("GET", path + "/" + made.id)).isActive, false);
+  await operator.call("DELETE", `${path}/${made.id}`);
+  await assert.rejects(operator.call("GET", `${path}/${made.id}`), { status: 404 });
+  assert.equal((await call("/v1/embeddings", bearer(apiKey))).status, 400);
+});
+
+test("management refuses unknown fields, bad addresses and bad credentials", async () => {
+  const operator = admin(gw),
+    path = `/${one.machineId}/api/providers`;
+  const base = compatible(up);
+  for (const [name, bad] of Object.entries({
+    "an unknown field": { ...base, generation: 7 },
+    "an unknown provider": { ...base, provider: "nobody" },
+    "user info in the address": {
+      ...base,
+      providerSpecificData: { baseUrl: "https://a:b@example.com/v1", prefix: "bad" },
+    },
+    "a query in the address": {
+      ...base,
+      providerSpecificData: { baseUrl: "https://example.com/v1?a=b", prefix: "bad" },
+    },
+    "another scheme": { ...base, providerSpecificData: { baseUrl: "file:///etc/passwd", prefix: "bad" } },
+    "a key with a line break": { ...base, apiKey: "a\r\nx-injected: 1" },
+  })) {
+    await assert.rejects(operator.call("POST", path, bad), { status: 400 }, name);
+  }
+});
+
+test("without ALLOW_PRIVATE_UPSTREAMS a private address is refused", async () => {
+  const g = await start({ env: { ALLOW_PRIVATE_UPSTREAMS: undefined } });
+  try {
+    const operator = admin(g),
+      { machineId } = await operator.machine();
+    for (const baseUrl of [
+      "http://127.0.0.1:1/v1",
+      "https://127.0.0.1/v1",
+      "https://localhost/v1",
+      "https://10.0.0.1/",
+      "https://0x7f.1/",
+      "https://[::1]/",
+      "https://169.254.169.254/",
+      "http://example.com/v1",
+      "https://a.internal/v1",
+    ]) {
+      await assert.rejects(
+        operator.connect(machineId, { ...compatible(up), providerSpecificData: { baseUrl, prefix: "up" } }),
+        { status: 400 },
+        baseUrl,
+      );
+    }
+  } finally {
+    await g.close();
+  }
+});
+
+test("a changed origin empties the credential", async () => {
+  const operator = admin(gw),
+    { machineId, apiKey } = await operator.machine();
+  const { id } = await operator.connect(machineId, compatible(up, { apiKey: "typed-for-the-first" }));
+  const other = await startUpstream();
+  try {
+    await operator.call("PUT", `/${machineId}/api/providers/${id}`, {
+      providerSpecificData: { baseUrl: other.url + "/v1", prefix: "up" },
+    });
+    await call("/v1/embeddings", bearer(apiKey));
+    assert.ok(other.seen.every((r) => !JSON.stringify(r.headers).includes("typed-for-the-first")));
+  } finally {
+    await other.close();
+  }
+});
+
+test("a deleted machine is gone", async () => {
+  const operator = admin(gw),
+    m = await tenant(gw, up);
+  const list = JSON.stringify(await operator.call("GET", "/api/machines"));
+  assert.ok(list.includes(m.machineId));
+  await operator.call("DELETE", `/api/machines/${m.machineId}`);
+  assert.ok(!JSON.stringify(await operator.call("GET", "/api/machines")).includes(m.machineId));
+  const limit = performance.now() + 65_000;
+  let status;
+  do {
+    ({ status } = await call("/v1/embeddings", bearer(m.apiKey)));
+    if (status === 401) break;
+    await new Promise((r) => setTimeout(r, 1000));
+  } while (performance.now() < limit);
+  assert.equal(status, 401);
+});
+
+test("the way through the program that a new isolate rehearses goes well", () => {
+  assert.deepEqual(
+    gw.logs.filter((l) => l.includes('"rehearsal"')),
+    [],
+  );
+});

@@ -1,0 +1,190 @@
+// What the management API says of accounts, tests, usage and machines is true.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, compatible, start } from "../gateway.mjs";
+
+let gw, up, operator;
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ vendors: up });
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+
+async function machine(name) {
+  const me = await operator.machine({ name });
+  const api = (method, path, body) => operator.call(method, `/${me.machineId}/api${path}`, body);
+  const post = async (path, body) => {
+    const res = await gw.fetch(path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },
+      body: JSON.stringify(body),
+    });
+    return { status: res.status, body: await res.json() };
+  };
+  return { ...me, api, post };
+}
+
+// becomes waits for what is reported after an answer.
+async function becomes(get, want) {
+  for (let i = 0; i < 300 && !isDeepStrictEqual(await get(), want); i++) await new Promise((r) => setTimeout(r, 100));
+  assert.deepEqual(await get(), want);
+}
+
+const hello = [{ role: "user", content: "hi" }];
+
+test("a test distinguishes a refused key, a wrong address and an unreachable one, and health follows", async () => {
+  const me = await machine("Health");
+  const c = await me.api("POST", "/providers", compatible(up, { prefix: "up", apiKey: "k" }));
+  assert.deepEqual([c.status, c.health], ["active", "untested"], "a key of one character is taken");
+  const run = async () => {
+    const r = await me.api("POST", `/providers/${c.id}/test`, {});
+    const row = await me.api("GET", `/providers/${c.id}`);
+    return [r.ok, r.status, r.error, row.health, typeof r.message];
+  };
+  assert.deepEqual(await run(), [true, 200, null, "ready", "undefined"]);
+  for (const [status, error, health] of [
+    [401, "unauthorized", "key_refused"],
+    [404, "not_found", "failing"],
+    [402, "quota", "out_of_credit"],
+    [500, "failed", "failing"],
+  ]) {
+    up.script = () => ({ status, body: `{"error":{"message":"no"}}` });
+    assert.deepEqual(await run(), [false, status, error, health, "string"]);
+  }
+  up.script = null;
+  await me.api("PUT", `/providers/${c.id}`, {
+    apiKey: "k",
+    providerSpecificData: { baseUrl: "http://127.0.0.1:9/v1" },
+  });
+  assert.deepEqual(await run(), [false, 0, "connection_failed", "unreachable", "string"]);
+  const none = await me.api("POST", "/providers", { provider: "anthropic" });
+  assert.equal(none.status, "needs_credential");
+  assert.deepEqual((await me.api("POST", `/providers/${none.id}/test`, {})).error, "no_credentials");
+});
+
+test("a test that succeeds ends the cooldown of a key that was refused", async () => {
+  const me = await machine("Put right");
+  const c = await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
+  const call = async () => (await me.post("/v1/chat/completions", { model: "up/test-chat", messages: hello })).status;
+  for (const status of [401, 402]) {
+    up.script = () => ({ status, body: `{"error":{"message":"no"}}` });
+    assert.equal(await call(), status);
+    await becomes(async () => (await me.api("GET", `/providers/${c.id}`)).cooldownUntil > Date.now(), true);
+    up.script = null;
+    assert.equal(await call(), status, "it is still out");
+    assert.equal((await me.api("POST", `/providers/${c.id}/test`, {})).ok, true);
+    const row = await me.api("GET", `/providers/${c.id}`);
+    assert.deepEqual([row.health, row.cooldownUntil], ["ready", undefined]);
+    await becomes(call, 200); // once the isolate has read the machine again
+  }
+});
+
+test("a compatible server without keys is called without one", async () => {
+  const me = await machine("Keyless");
+  const { apiKey, ...open } = compatible(up, { prefix: "own" });
+  assert.ok(apiKey);
+  const c = await me.api("POST", "/providers", open);
+  assert.deepEqual([c.status, c.hasKey], ["active", false]);
+  const tested = await me.api("POST", `/providers/${c.id}/test`, {});
+  assert.deepEqual([tested.ok, tested.error], [false, "unsupported"]);
+  assert.match(
+    tested.message,
+    /^Without an API key the server's model list is not fetched.* Enter any text as the key/,
+  );
+  up.clear();
+  assert.equal((await me.post("/v1/chat/completions", { model: "own/test-chat", messages: hello })).status, 200);
+  assert.equal(up.seen.at(-1).headers.authorization, undefined);
+});
+
+test("requests, failed requests and attempts are three numbers; embeddings are priced or counted as unpriced", async () => {
+  const me = await machine("Usage");
+  await me.api("POST", "/providers", compatible(up, { prefix: "up" }));
+  await me.api("POST", "/providers", { provider: "openai", apiKey: "openai-test-key-0123456789" });
+  await me.api("POST", "/combos", { name: "fall", models: ["up/first!status=500", "up/test-chat"] });
+  assert.equal((await me.post("/v1/chat/completions", { model: "fall", messages: hello })).status, 200);
+  assert.equal((await me.post("/v1/chat/completions", { model: "nobody/x", messages: hello })).status, 400);
+  assert.equal((await me.post("/v1/embeddings", { model: "up/test-embed", input: "one" })).status, 200);
+  up.script = (r) =>
+    r.host === "api.openai.com"
+      ? {
+          body: JSON.stringify({
+            object: "list",
+            model: "m",
+            data: [{ object: "embedding", index: 0, embedding: [0.1, 0.2] }],
+            usage: { prompt_tokens: 1_000_000, total_tokens: 1_000_000 },
+          }),
+        }
+      : null;
+  assert.equal((await me.post("/v1/embeddings", { model: "openai/text-embedding-3-small", input: "one" })).status, 200);
+  up.script = null;
+  const total = async () => {
+    const { total: t } = await me.api("GET", "/usage");
+    return [t.requests, t.failedRequests, t.attempts, t.failedAttempts];
+  };
+  await becomes(total, [4, 1, 4, 1]);
+  const rows = (await me.api("GET", "/usage?groupBy=model")).data;
+  const of = (model) => rows.find((r) => r.model === model);
+  assert.deepEqual([of("up/test-embed").unpricedAttempts, of("up/test-embed").costUsd], [1, undefined]);
+  assert.deepEqual(
+    [of("openai/text-embedding-3-small").unpricedAttempts, of("openai/text-embedding-3-small").costUsd],
+    [undefined, 0.02],
+  );
+  // The list is filtered among all that is stored.
+  const ids = async (query) => (await me.api("GET", `/requests?${query}`)).data.map((r) => r.asked);
+  assert.deepEqual(await ids("status=error"), ["nobody/x"]);
+  assert.deepEqual(await ids("q=TEXT-embedding&status=2xx"), ["openai/text-embedding-3-small"]);
+  assert.deepEqual(await ids("failed=true"), ["nobody/x", "fall"]);
+  await assert.rejects(ids("status=bad"), { status: 400 });
+});
+
+test("machines are listed in pages, and searched on the server", async () => {
+  const made = [];
+  for (let i = 0; i < 12; i++)
+    made.push((await operator.machine({ name: `Page ${String.fromCharCode(65 + i)}` })).machineId);
+  const found = [];
+  let cursor = "",
+    pages = 0;
+  do {
+    const page = await operator.call("GET", `/api/machines?q=page&limit=5${cursor && `&cursor=${cursor}`}`);
+    assert.equal(page.total, 12);
+    found.push(...page.data.map((m) => m.machineId));
+    cursor = page.next ?? "";
+    pages++;
+    assert.equal(page.has_more, cursor !== "");
+  } while (cursor);
+  assert.deepEqual([found, pages], [made, 3]);
+  assert.deepEqual(
+    (await operator.call("GET", `/api/machines?q=${made[3]}`)).data.map((m) => m.machineId),
+    [made[3]],
+  );
+  for (const bad of ["limit=0", "limit=1001", "cursor=x", "limit=many"])
+    await assert.rejects(operator.call("GET", `/api/machines?${bad}`), { status: 400 });
+});
+
+test("invisible characters in names and unknown targets are refused", async () => {
+  const me = await machine("Names");
+  await assert.rejects(
+    operator.machine({ name: "שלום \u202eevil" }),
+    (e) => e.status === 400 && e.body.error.message.includes("U+202E at position 6"),
+  );
+  await operator.machine({ name: "я".repeat(200) });
+  await assert.rejects(
+    me.api("PUT", "/models/alias", { alias: "a", model: "opnai/gpt-5-mini" }),
+    (e) => e.status === 400 && e.body.error.message.includes("did you mean openai/gpt-5-mini?"),
+  );
+  await assert.rejects(me.api("POST", "/keys", { models: ["nothing"] }), { status: 400 });
+  await assert.rejects(
+    me.api("POST", "/providers", {
+      provider: "openai",
+      apiKey: "k",
+      providerSpecificData: { base_url: "https://a.example.com" },
+    }),
+    (e) => e.body.error.message.includes("did you mean baseUrl?"),
+  );
+});

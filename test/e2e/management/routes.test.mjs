@@ -1,0 +1,449 @@
+// The management API in real workerd: who may, what is answered, and that an
+// acknowledged change is there after the process was killed. Design 4.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { start as startIdp } from "../../upstream/idp.mjs";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, compatible, secrets, start } from "../gateway.mjs";
+
+const signIn = "openai-compatible-0a0a0001";
+let gw, up, idp, operator, mine, other;
+before(async () => {
+  up = await startUpstream();
+  idp = await startIdp();
+  gw = await start({
+    env: {
+      OAUTH_PROVIDERS: JSON.stringify([
+        {
+          id: signIn,
+          authorizeUrl: idp.url + "/authorize",
+          tokenUrl: idp.url + "/token",
+          deviceUrl: idp.url + "/device",
+          clientId: idp.clientId,
+          clientSecret: idp.clientSecret,
+          baseUrl: up.url + "/v1",
+        },
+      ]),
+    },
+  });
+  operator = admin(gw);
+  mine = await tenant();
+  other = await tenant();
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await idp?.close();
+});
+
+// tenant makes a machine with a connection and a key of each scope.
+async function tenant() {
+  const { machineId, apiKey } = await operator.machine();
+  const connection = await operator.connect(machineId, compatible(up, { apiKey: "sk-canary-upstream-key" }));
+  const manage = await operator.call("POST", `/${machineId}/api/keys`, { name: "manager", scopes: ["manage"] });
+  return { machineId, data: apiKey, manage: manage.key ?? manage.apiKey, connection };
+}
+
+async function call(method, path, token, body, headers = {}) {
+  const res = await gw.fetch(path, {
+    method,
+    headers: {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await res.text();
+  return { status: res.status, headers: res.headers, text, body: text ? JSON.parse(text) : null };
+}
+
+// The routes with a call that is right for each: [route, call], where call
+// makes the path after /api and the body, and first what the call needs.
+let n = 0;
+const add = (path, body) => operator.call("POST", `/${mine.machineId}/api/${path}`, body);
+const connection = () =>
+  add(
+    "providers",
+    compatible(up, { apiKey: "sk-canary-upstream-key", suffix: (0x10000000 + n++).toString(16), prefix: `p${n}` }),
+  );
+const combo = () => add("combos", { name: `combo-${n++}`, models: ["up/test-chat"] });
+const own = { path: "/v1/embeddings", body: { model: "up/test-embed", input: "a" } };
+const routes = {
+  "GET /api/providers": () => ["/providers"],
+  "POST /api/providers": () => ["/providers", { provider: "groq", apiKey: "gsk-canary-key-1" }],
+  "GET /api/providers/{id}": () => [`/providers/${mine.connection.id}`],
+  "PUT /api/providers/{id}": () => [`/providers/${mine.connection.id}`, { name: "renamed" }],
+  "DELETE /api/providers/{id}": async () => [`/providers/${(await connection()).id}`],
+  "GET /api/providers/{id}/models": () => [`/providers/${mine.connection.id}/models`],
+  "POST /api/providers/{id}/test": () => [`/providers/${mine.connection.id}/test`, { model: "test-chat" }],
+  "GET /api/combos": () => ["/combos"],
+  "POST /api/combos": () => ["/combos", { name: `combo-${n++}`, models: ["up/test-chat"] }],
+  "GET /api/combos/{id}": async () => [`/combos/${(await combo()).id}`],
+  "PUT /api/combos/{id}": async () => [`/combos/${(await combo()).id}`, { models: ["up/test-embed"] }],
+  "DELETE /api/combos/{id}": async () => [`/combos/${(await combo()).id}`],
+  "GET /api/keys": () => ["/keys"],
+  "POST /api/keys": () => ["/keys", { name: "more" }],
+  "GET /api/keys/{id}": async () => [`/keys/${(await add("keys", { name: "one" })).id}`],
+  "DELETE /api/keys/{id}": async () => [`/keys/${(await add("keys", { name: "one" })).id}`],
+  "GET /api/models/list/{kind}": () => ["/models/list/embedding"],
+  "GET /api/models/info": () => ["/models/info?id=openai/text-embedding-3-small"],
+  "GET /api/models/alias": () => ["/models/alias"],
+  "PUT /api/models/alias": () => ["/models/alias", { alias: "fast", model: "up/test-chat" }],
+  "DELETE /api/models/alias": async () => {
+    await operator.call("PUT", `/${mine.machineId}/api/models/alias`, { alias: "gone", model: "up/x" });
+    return ["/models/alias?alias=gone"];
+  },
+  "GET /api/models/custom": () => ["/models/custom"],
+  "POST /api/models/custom": () => ["/models/custom", { id: `my-model-${n++}`, providerAlias: "up" }],
+  "DELETE /api/models/custom": async () => {
+    await add("models/custom", { id: "gone", providerAlias: "up" });
+    return ["/models/custom?id=gone&providerAlias=up"];
+  },
+  "GET /api/models/disabled": () => ["/models/disabled"],
+  "POST /api/models/disabled": () => ["/models/disabled", { providerAlias: "up", ids: ["hidden"] }],
+  "DELETE /api/models/disabled": async () => {
+    await add("models/disabled", { providerAlias: "up", ids: ["gone"] });
+    return ["/models/disabled?providerAlias=up&id=gone"];
+  },
+  "GET /api/models/availability": () => ["/models/availability"],
+  "GET /api/settings": () => ["/settings"],
+  "PATCH /api/settings": () => ["/settings", { strategy: "round-robin" }],
+  "GET /api/audit": () => ["/audit"],
+  "GET /api/usage": () => ["/usage?period=30d&group=model"],
+  "GET /api/requests": () => ["/requests"],
+  "GET /api/export": () => ["/export"],
+  "POST /api/export": () => ["/export", { passphrase: "a long enough passphrase" }],
+  "POST /api/import": async () => [
+    "/import",
+    { document: await operator.call("GET", `/${other.machineId}/api/export`) },
+  ],
+  "GET /api/catalog/providers": () => ["/catalog/providers"],
+  "POST /api/oauth/{provider}/authorize": () => [`/oauth/${signIn}/authorize`, {}],
+  "POST /api/oauth/{provider}/device": () => [`/oauth/${signIn}/device`, {}],
+  "POST /api/oauth/{provider}/poll": () => [`/oauth/${signIn}/poll`, {}],
+  "POST /api/oauth/{provider}/cancel": () => [`/oauth/${signIn}/cancel`, {}],
+  "POST /api/explain": () => ["/explain", own],
+  "GET /api/machines": () => ["/machines"],
+  "POST /api/machines": () => ["/machines", {}],
+  "DELETE /api/machines/{id}": async () => [`/machines/${(await operator.machine()).machineId}`],
+};
+
+// served lists the management routes of the program: "GET /api/keys", ….
+function served() {
+  const out = [],
+    text = readFileSync(new URL("../../../pkg/gateway/routes.go", import.meta.url), "utf8");
+  for (const [line, pattern] of text.matchAll(/(?:kept\(|Pattern: )"(\/api\/[^"]+)".*(?:\n\t\t\t.*)*/g)) {
+    if (pattern === "/api/session") continue; // how a manager signs in, see the dashboard's tests
+    const names = [...line.matchAll(/"(GET|POST|PUT|PATCH|DELETE)"/g)].map((m) => m[1]);
+    if (/Methods: post\(/.test(line)) names.push("POST");
+    if (/Methods: get\(/.test(line)) names.push("GET");
+    for (const name of names) out.push(`${name} ${pattern}`);
+  }
+  return out.sort();
+}
+
+const golden = new URL("testdata/management.json", import.meta.url);
+
+test("every route, by everybody", async () => {
+  assert.deepEqual(Object.keys(routes).sort(), served(), "the table has every route of the program");
+  const at = (path) => `/${mine.machineId}/api${path}`,
+    bare = (path) => `/api${path}`;
+  const callers = [
+    ["nothing", at, ""],
+    ["garbage", at, "sk-garbage"],
+    ["a data key", at, mine.data],
+    ["another machine's manage key", at, other.manage],
+    ["nothing, bare", bare, ""],
+    ["garbage, bare", bare, "sk-garbage"],
+    ["a data key, bare", bare, mine.data],
+    ["the manage key", at, mine.manage],
+    ["the manage key, bare", bare, mine.manage],
+    ["the operator", at, secrets.ADMIN_TOKEN],
+    ["the operator, bare", bare, secrets.ADMIN_TOKEN],
+  ];
+  const table = {};
+  for (const [route, make] of Object.entries(routes)) {
+    const method = route.split(" ")[0];
+    for (const [who, place, token] of callers) {
+      const [path, body] = await make();
+      const got = await call(method, place(path), token, body);
+      const allowed = got.status < 300;
+      assert.ok(!got.text.includes("canary"), `${route} shows a secret`);
+      assert.equal(got.headers.get("access-control-allow-origin"), null);
+      if (!allowed && got.text) assert.deepEqual(Object.keys(got.body), ["error"], got.text);
+      (table[route] ??= {})[got.status] = [...(table[route][got.status] ?? []), who];
+    }
+    const preflight = await gw.fetch(route.split(" ")[1].replace(/\{.*?\}/g, "x"), {
+      method: "OPTIONS",
+      headers: { origin: "https://evil.example" },
+    });
+    assert.ok(
+      preflight.status >= 400 && !preflight.headers.get("access-control-allow-origin"),
+      `${route} answers a preflight`,
+    );
+  }
+  const lines = Object.entries(table).map(
+    ([route, by]) =>
+      `  ${JSON.stringify(route)}: {\n${Object.entries(by)
+        .map(([status, who]) => `    "${status}": ${JSON.stringify(who)}`)
+        .join(",\n")}\n  }`,
+  );
+  const text = `{\n${lines.join(",\n")}\n}\n`;
+  if (process.env.GOLDEN === "update") writeFileSync(golden, text);
+  assert.equal(text, readFileSync(golden, "utf8"));
+});
+
+test("a stale write is refused, and says so", async () => {
+  const path = `/${mine.machineId}/api/providers/${mine.connection.id}`;
+  const first = await call("GET", path, secrets.ADMIN_TOKEN),
+    etag = first.headers.get("etag");
+  assert.ok(etag);
+  const changed = await call("PUT", path, secrets.ADMIN_TOKEN, { name: "second" }, { "if-match": etag });
+  assert.equal(changed.status, 200);
+  assert.equal((await call("PUT", path, secrets.ADMIN_TOKEN, { name: "third" }, { "if-match": etag })).status, 412);
+  assert.equal((await call("GET", path, secrets.ADMIN_TOKEN)).body.name, "second");
+});
+
+test("a mutation that is sent twice is applied once", async () => {
+  const path = `/${mine.machineId}/api/keys`,
+    headers = { "idempotency-key": "mutation-1" };
+  const a = await call("POST", path, secrets.ADMIN_TOKEN, { name: "once" }, headers);
+  const b = await call("POST", path, secrets.ADMIN_TOKEN, { name: "once" }, headers);
+  assert.equal(a.status, 201);
+  assert.equal(b.body.id, a.body.id);
+  const keys = (await call("GET", path, secrets.ADMIN_TOKEN)).body.data.filter((k) => k.name === "once");
+  assert.equal(keys.length, 1);
+});
+
+test("concurrent writers lose nothing, and every change has its audit record", async () => {
+  const { machineId } = await operator.machine(),
+    writers = 8,
+    each = 25;
+  const send = async (w) => {
+    for (let i = 0; i < each; i++) {
+      const got = await call("PUT", `/${machineId}/api/models/alias`, secrets.ADMIN_TOKEN, {
+        alias: `a-${w}-${i}`,
+        model: `openai/m-${w}-${i}`,
+      });
+      assert.equal(got.status, 200, got.text);
+    }
+  };
+  await Promise.all(Array.from({ length: writers }, (_, w) => send(w)));
+  const { body } = await call("GET", `/${machineId}/api/models/alias`, secrets.ADMIN_TOKEN);
+  const aliases = body.data ?? body.aliases ?? body;
+  assert.equal(Object.keys(aliases).length, writers * each);
+  let seen = 0,
+    query = "";
+  for (let page = 0; page < 20; page++) {
+    const { body: audit } = await call("GET", `/${machineId}/api/audit${query}`, secrets.ADMIN_TOKEN);
+    seen += audit.data.filter((r) => r.action === "PUT /api/models/alias").length;
+    if (!audit.has_more) break;
+    query = `?before=${audit.data.at(-1).seq}`;
+  }
+  assert.equal(seen, writers * each);
+});
+
+test("combos that would loop are refused when saved", async () => {
+  const path = `/${mine.machineId}/api/combos`;
+  assert.equal((await call("POST", path, secrets.ADMIN_TOKEN, { name: "self", models: ["self"] })).status, 400);
+  const a = await call("POST", path, secrets.ADMIN_TOKEN, { name: "loop-a", models: ["up/test-chat"] });
+  assert.equal(a.status, 201);
+  assert.equal((await call("POST", path, secrets.ADMIN_TOKEN, { name: "loop-b", models: ["loop-a"] })).status, 201);
+  assert.equal((await call("PUT", `${path}/${a.body.id}`, secrets.ADMIN_TOKEN, { models: ["loop-b"] })).status, 400);
+  assert.equal(
+    (
+      await call("POST", path, secrets.ADMIN_TOKEN, {
+        name: "wide",
+        models: Array.from({ length: 17 }, (_, i) => `up/m${i}`),
+      })
+    ).status,
+    400,
+  );
+});
+
+test("fields that only the server sets are refused", async () => {
+  for (const field of [
+    "id",
+    "generation",
+    "createdAt",
+    "updatedAt",
+    "lastError",
+    "cooldownUntil",
+    "tokenGeneration",
+    "secrets",
+  ]) {
+    const got = await call("PUT", `/${mine.machineId}/api/providers/${mine.connection.id}`, secrets.ADMIN_TOKEN, {
+      [field]: field === "secrets" ? {} : 1,
+    });
+    assert.equal(got.status, 400, `${field}: ${got.text}`);
+    assert.ok(got.body.error.param.includes(field), got.text);
+  }
+});
+
+test("explain gives the plan of a call and makes none", async () => {
+  up.clear();
+  const got = await call("POST", `/${mine.machineId}/api/explain`, mine.manage, {
+    path: "/v1/embeddings",
+    body: { model: "up/test-embed", input: "a" },
+  });
+  assert.equal(got.status, 200);
+  assert.deepEqual(
+    got.body.plan.filter((s) => s.try).map((s) => [s.try, s.model, s.connectionId]),
+    [[1, "up/test-embed", mine.connection.id]],
+  );
+  assert.equal(up.seen.length, 0);
+});
+
+test("explain tells what would be translated and what dropped", async () => {
+  const { machineId } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  await operator.connect(machineId, {
+    ...compatible(up, { prefix: "an", suffix: "0a0a0a0a" }),
+    provider: "anthropic-compatible-0a0a0a0a",
+  });
+  up.clear();
+  const plan = async (model, path, body) => {
+    const {
+      plan: [step],
+    } = await operator.call("POST", `/${machineId}/api/explain`, { path, body: { model, ...body } });
+    return [step.upstream.replace(/^.*\/v1/, ""), step.translated, step.dropped];
+  };
+  const messages = [
+      { role: "system", content: "b" },
+      { role: "user", content: "a" },
+    ],
+    chat = "/v1/chat/completions";
+  assert.deepEqual(await plan("up/m", chat, { messages, stream: true, seed: 1, own_field: { "a b": [1.0, 2] } }), [
+    "/chat/completions",
+    [],
+    [],
+  ]);
+  assert.deepEqual(await plan("an/m", chat, { messages, max_tokens: 9, seed: 1, stop: "x" }), [
+    "/messages",
+    ["messages", "stop"],
+    ["seed"],
+  ]);
+  assert.deepEqual(await plan("an/m", "/v1/messages", { messages: messages.slice(1), system: "b", max_tokens: 9 }), [
+    "/messages",
+    [],
+    [],
+  ]);
+  assert.deepEqual(
+    await plan("up/m", "/v1/messages", { messages: messages.slice(1), system: "b", max_tokens: 9, top_k: 3 }),
+    ["/chat/completions", ["messages", "system"], ["top_k"]],
+  );
+  assert.deepEqual(await plan("up/m", "/v1/embeddings", { input: ["a"], user: "u" }), ["/embeddings", [], []]);
+  assert.equal(up.seen.length, 0);
+});
+
+test("export without secrets goes in again elsewhere", async () => {
+  const { body } = await call("GET", `/${mine.machineId}/api/export`, secrets.ADMIN_TOKEN);
+  const { machineId } = await operator.machine();
+  const done = await call("POST", `/${machineId}/api/import`, secrets.ADMIN_TOKEN, { document: body });
+  assert.equal(done.status, 200, done.text);
+  const combos = (await call("GET", `/${machineId}/api/combos`, secrets.ADMIN_TOKEN)).body.data
+    .map((c) => c.name)
+    .sort();
+  assert.deepEqual(
+    combos,
+    (await call("GET", `/${mine.machineId}/api/combos`, secrets.ADMIN_TOKEN)).body.data.map((c) => c.name).sort(),
+  );
+});
+
+test("export with a passphrase goes in again elsewhere and serves there", async () => {
+  const passphrase = "correct horse battery staple";
+  const { machineId: from } = await operator.machine();
+  await operator.connect(from, compatible(up, { apiKey: "sk-canary-of-the-export" }));
+  const sealed = await call("POST", `/${from}/api/export`, secrets.ADMIN_TOKEN, { passphrase });
+  assert.equal(sealed.status, 200, sealed.text);
+  assert.ok(
+    !sealed.text.includes("canary") && !sealed.text.includes(Buffer.from("sk-canary").toString("base64").slice(0, 10)),
+  );
+  const { machineId, apiKey } = await operator.machine();
+  const wrong = await call("POST", `/${machineId}/api/import`, secrets.ADMIN_TOKEN, {
+    document: sealed.body,
+    passphrase: "wrong horse battery staple",
+  });
+  assert.equal(wrong.status, 400, wrong.text);
+  assert.equal(
+    (await call("POST", `/${machineId}/api/import`, secrets.ADMIN_TOKEN, { document: sealed.body, passphrase })).status,
+    200,
+  );
+  up.clear();
+  const send = () => call("POST", "/v1/embeddings", apiKey, { model: "up/test-embed", input: "a" });
+  let got;
+  for (let i = 0; i < 100 && (got = await send()).status !== 200; i++) await new Promise((r) => setTimeout(r, 100));
+  assert.equal(got.status, 200, got.text);
+  assert.equal(up.seen.at(-1).headers.authorization, "Bearer sk-canary-of-the-export");
+});
+
+test("an import is checked and previewed, secrets leave with a scope of their own, and a machine stays small", async () => {
+  const m = await operator.machine(),
+    at = (path) => `/${m.machineId}/api${path}`;
+  await operator.connect(m.machineId, compatible(up, { apiKey: "sk-canary-of-the-import" }));
+  const connections = async () => (await operator.call("GET", at("/providers"))).data.length;
+  for (const document of [
+    { a: 1 },
+    { name: "weir", version: "1.0.0" },
+    { format: "weir-export", version: 2, connections: [] },
+    {},
+  ]) {
+    for (const more of [{}, { replace: true }, { preview: true }]) {
+      const got = await call("POST", at("/import"), secrets.ADMIN_TOKEN, { document, ...more });
+      assert.deepEqual([got.status, got.body.error.code], [400, "not_a_backup"], got.text);
+    }
+  }
+  const document = { ...(await operator.call("GET", at("/export"))), connections: [] };
+  const preview = await call("POST", at("/import"), secrets.ADMIN_TOKEN, { document, replace: true, preview: true });
+  assert.equal(preview.status, 200, preview.text);
+  assert.deepEqual(preview.body.changes.connections, {
+    added: [],
+    changed: [],
+    deleted: [`up (${compatible(up).provider})`],
+  });
+  assert.equal(await connections(), 1);
+  const stale = preview.headers.get("etag");
+  await operator.call("PUT", at("/models/alias"), { alias: "meanwhile", model: "up/m" });
+  assert.equal(
+    (await call("POST", at("/import"), secrets.ADMIN_TOKEN, { document, replace: true }, { "if-match": stale })).status,
+    412,
+  );
+  assert.equal(await connections(), 1);
+
+  const manage = await operator.call("POST", at("/keys"), { scopes: ["manage"] }),
+    exporter = await operator.call("POST", at("/keys"), { scopes: ["manage", "export"] });
+  const passphrase = "correct horse battery staple";
+  const refused = await call("POST", at("/export"), manage.apiKey, { passphrase });
+  assert.deepEqual([refused.status, refused.body.error.code], [403, "scope_required"]);
+  assert.equal((await call("POST", at("/keys"), manage.apiKey, { scopes: ["export", "manage"] })).status, 403);
+  const sealed = await call("POST", at("/export"), exporter.apiKey, { passphrase });
+  assert.equal(sealed.status, 200, sealed.text);
+
+  const into = await operator.machine(),
+    there = (path) => `/${into.machineId}/api${path}`;
+  const without = await call("POST", there("/import"), secrets.ADMIN_TOKEN, { document: sealed.body, passphrase });
+  assert.deepEqual([without.body.keys, without.body.keysSkipped], [0, 3]);
+  assert.equal((await operator.call("GET", there("/keys"))).data.length, 1);
+  const withKeys = await call("POST", there("/import"), secrets.ADMIN_TOKEN, {
+    document: sealed.body,
+    passphrase,
+    keys: true,
+  });
+  assert.equal(withKeys.body.keys, 3);
+  const [record] = (await operator.call("GET", there("/audit"))).data;
+  assert.match(record.target, /^3 keys: /);
+  let limited = null;
+  for (let i = 0; i < 20 && limited?.status !== 429; i++)
+    limited = await call("POST", at("/export"), secrets.ADMIN_TOKEN, { passphrase });
+  assert.deepEqual([limited.status, limited.body.error.code], [429, "rate_limit_exceeded"]);
+  assert.ok(+limited.headers.get("retry-after") >= 1);
+
+  const large = compatible(up, { suffix: "0123abce", prefix: "big" });
+  large.providerSpecificData.enabledModels = Array.from({ length: 2000 }, (_, i) => `model-${i}-`.padEnd(250, "x"));
+  let last;
+  for (let i = 0; i < 8 && last?.status !== 413; i++)
+    last = await call("POST", at("/providers"), secrets.ADMIN_TOKEN, large);
+  assert.deepEqual([last.status, last.body.error.code], [413, "machine_too_large"], last.text.slice(0, 300));
+});

@@ -1,0 +1,209 @@
+// A machine put into KV by hand, and what becomes of it. Design 2.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, compatible, start } from "../gateway.mjs";
+
+let gw, up, kv, storage;
+before(async () => {
+  storage = await mkdtemp(join(tmpdir(), "weir-seed-"));
+  up = await startUpstream();
+  gw = await start({ persist: storage });
+  kv = await gw.mf.getKVNamespace("KV");
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  await rm(storage, { recursive: true, force: true });
+});
+beforeEach(() => up.clear());
+
+const seed = (more = {}) => ({
+  connections: [
+    {
+      provider: "openai-compatible-0123abcd",
+      apiKey: "sk-canary-upstream-secret",
+      isActive: true,
+      providerSpecificData: { baseUrl: up.url + "/v1", prefix: "seeded" },
+    },
+  ],
+  apiKeys: ["sk-canaryoldkey"],
+  combos: [],
+  customModels: [],
+  modelAliases: {},
+  disabledModels: [],
+  ...more,
+});
+const embed = (machine, key, model = "seeded/test-embed") =>
+  gw.fetch(`/${machine}/v1/embeddings`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+    body: JSON.stringify({ model, input: "a" }),
+  });
+
+// until waits for a condition that the worker brings about by itself.
+async function until(what, check) {
+  for (let i = 0; i < 100; i++) {
+    if (await check()) return;
+    await new Promise((r) => setTimeout(r, 100));
+  }
+  assert.fail(`${what} did not happen within 10 s`);
+}
+
+test("a plain document is adopted on first use, sealed and published back", async () => {
+  const id = "seededmachine001";
+  await kv.put(`machine:${id}`, JSON.stringify(seed()));
+  const res = await embed(id, "sk-canaryoldkey");
+  assert.equal(res.status, 200, await res.text());
+  assert.equal(up.seen[0].headers.authorization, "Bearer sk-canary-upstream-secret");
+  await until("the sealed replica in KV", async () => {
+    const text = await kv.get(`machine:${id}`);
+    return !text.includes("canary") && JSON.parse(text).machineId === id;
+  });
+  assert.equal((await embed(id, "sk-canaryoldkey")).status, 200);
+  assert.equal((await embed(id, "sk-anotherkey")).status, 401);
+});
+
+// Write access to KV gave a key to any machine.
+test("a document put over a machine that exists is refused and overwritten, unless ALLOW_RESEED says otherwise", async () => {
+  const operator = admin(gw),
+    made = await operator.machine();
+  await operator.connect(made.machineId, compatible(up));
+  await kv.put("machine:seededmachine004", JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));
+  assert.equal((await embed("seededmachine004", "sk-firstoldkey")).status, 200);
+  for (const id of [made.machineId, "seededmachine004"]) {
+    const replica = async () => {
+      try {
+        return JSON.parse(await kv.get(`machine:${id}`));
+      } catch {
+        return {};
+      }
+    };
+    await until("the first replica", async () => (await replica()).machineId === id);
+    await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-planted00000000001"] })));
+    await until("the replica in place of the document", async () => {
+      await embed(id, "sk-planted00000000001");
+      return (await replica()).machineId === id;
+    });
+    assert.equal((await embed(id, "sk-planted00000000001")).status, 401);
+  }
+  assert.equal((await embed(made.machineId, made.apiKey, "up/test-embed")).status, 200);
+  assert.ok(
+    gw.logs.some((l) => l.includes("ALLOW_RESEED")),
+    gw.logs.join("\n"),
+  );
+});
+
+test("a refused document does not stay in KV with its secrets", async () => {
+  await kv.put("machine:seededmachine005", JSON.stringify(seed({ combos: [{}] })));
+  assert.equal((await embed("seededmachine005", "sk-canaryoldkey")).status, 401);
+  await until("the end of the document", async () => (await kv.get("machine:seededmachine005")) === null);
+});
+
+test("a new document replaces what an earlier one brought, with ALLOW_RESEED", async () => {
+  await gw.close();
+  gw = await start({ persist: storage, env: { ALLOW_RESEED: "true" } });
+  kv = await gw.mf.getKVNamespace("KV");
+  const id = "seededmachine003";
+  await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));
+  assert.equal((await embed(id, "sk-firstoldkey")).status, 200);
+  await until("the first replica", async () => JSON.parse(await kv.get(`machine:${id}`)).machineId === id);
+  await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-secondoldkey"] })));
+  await until("the second key", async () => (await embed(id, "sk-secondoldkey")).status === 200);
+  await until("the end of the first key", async () => (await embed(id, "sk-firstoldkey")).status === 401);
+});
+
+test("what was acknowledged is there after a restart, and no plain secret is on disk", async () => {
+  const operator = admin(gw),
+    { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up, { apiKey: "sk-canary-on-disk" }));
+  await gw.close();
+  gw = await start({ persist: storage });
+  kv = await gw.mf.getKVNamespace("KV");
+  assert.equal((await embed(machineId, apiKey, "up/test-embed")).status, 200);
+  assert.equal((await embed("seededmachine001", "sk-canaryoldkey")).status, 200);
+  const files = readdirSync(storage, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
+  assert.ok(files.length > 0);
+  for (const f of files) {
+    const bytes = readFileSync(join(f.parentPath, f.name));
+    // KV's files keep the operator's own seeds for a while; everything else was made by the gateway.
+    const secrets = [
+      "sk-canary-on-disk",
+      apiKey,
+      ...(f.parentPath.includes("/do") ? ["sk-canary-upstream-secret"] : []),
+    ];
+    for (const secret of secrets) assert.equal(bytes.indexOf(secret), -1, `${secret} in ${f.name}`);
+  }
+});
+
+// As after a deploy that was taken back. Reliability F48, F61, F62.
+test("a replica of a newer form, of another machine or of no form at all is passed over: the object is asked", async () => {
+  const operator = admin(gw),
+    machines = [];
+  for (let i = 0; i < 4; i++) {
+    const m = await operator.machine();
+    await operator.connect(m.machineId, compatible(up, { apiKey: `sk-canary-of-${i}` }));
+    await until(
+      "the replica",
+      async () => (JSON.parse((await kv.get(`machine:${m.machineId}`)) ?? "{}").connections ?? []).length === 1,
+    );
+    machines.push(m);
+  }
+  const replica = async (m) => JSON.parse(await kv.get(`machine:${m.machineId}`));
+  const first = await replica(machines[0]),
+    ahead = { generation: 999, publishedAt: Date.now() + 3600_000 };
+  const stored = [
+    JSON.stringify({ ...first, ...ahead, v: 2, connections: { future: [] } }),
+    JSON.stringify({ ...first, ...ahead }), // the second is that of the first machine
+    '{"v":1,',
+    JSON.stringify({
+      ...(await replica(machines[3])),
+      zFuture: { a: 1 },
+      connections: (await replica(machines[3])).connections.map((c) => ({ ...c, zFuture: [1] })),
+    }),
+  ];
+  await gw.close();
+  gw = await start({ persist: storage });
+  kv = await gw.mf.getKVNamespace("KV");
+  for (const [i, m] of machines.entries()) await kv.put(`machine:${m.machineId}`, stored[i]);
+  for (const [i, m] of machines.entries()) {
+    up.clear();
+    const res = await embed(m.machineId, m.apiKey, "up/test-embed");
+    assert.equal(res.status, 200, `${i}: ${await res.text()}`);
+    assert.equal(up.seen[0].headers.authorization, `Bearer sk-canary-of-${i}`, "a credential of another machine");
+  }
+  assert.ok(
+    gw.logs.some((l) => l.includes("replica of format 2")) && gw.logs.some((l) => l.includes("another machine")),
+    gw.logs.join("\n"),
+  );
+  // The next change publishes what this build reads.
+  for (const m of machines)
+    await admin(gw).call("POST", `/${m.machineId}/api/combos`, { name: "changed", models: ["up/test-embed"] });
+  for (const m of machines)
+    await until("a replica of this build", async () => {
+      try {
+        const r = await replica(m);
+        return r.v === 1 && r.machineId === m.machineId && r.combos.length === 1;
+      } catch {
+        return false;
+      }
+    });
+});
+
+test("a revoked key ends", async () => {
+  const operator = admin(gw),
+    { machineId, apiKey } = await operator.machine();
+  await operator.connect(machineId, compatible(up));
+  const made = await operator.call("POST", `/${machineId}/api/keys`, { name: "short" });
+  assert.equal((await embed(machineId, made.key ?? made.apiKey, "up/test-embed")).status, 200);
+  await operator.call("DELETE", `/${machineId}/api/keys/${made.id}`);
+  await until(
+    "the end of the key",
+    async () => (await embed(machineId, made.key ?? made.apiKey, "up/test-embed")).status === 401,
+  );
+  assert.equal((await embed(machineId, apiKey, "up/test-embed")).status, 200);
+});

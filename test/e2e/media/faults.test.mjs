@@ -1,0 +1,452 @@
+// Audio and images over upstreams and clients that break the rules, in real
+// workerd: each call has one outcome, and what is cut is never shown as whole.
+// Reliability N1, T12, T40, T42, F17, F26.
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { after, before, beforeEach, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import OpenAI, { toFile } from "openai";
+import { admin, compatible, start } from "../gateway.mjs";
+import { request } from "../raw.mjs";
+
+const bearer = (key) => ["authorization", `Bearer ${key}`];
+const sha = (b) => createHash("sha256").update(b).digest("hex");
+let gw, up, me;
+
+// upstream answers as up.answer(res, body, req) does.
+async function upstream() {
+  const up = { seen: [], answer: null };
+  const server = createServer(async (req, res) => {
+    const parts = [];
+    try {
+      for await (const p of req) parts.push(p);
+    } catch {
+      return;
+    }
+    const body = Buffer.concat(parts);
+    up.seen.push({ path: req.url, type: req.headers["content-type"], headers: req.headers, body });
+    await up.answer(res, body, req);
+  });
+  await new Promise((r) => server.listen(0, "127.0.0.1", r));
+  up.url = `http://127.0.0.1:${server.address().port}`;
+  up.close = () => {
+    server.closeAllConnections();
+    return new Promise((r) => server.close(r));
+  };
+  return up;
+}
+
+before(async () => {
+  up = await upstream();
+  gw = await start({ vendors: up });
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+// What fails sets an account aside: each test has a machine of its own.
+beforeEach(async () => {
+  const operator = admin(gw);
+  me = await operator.machine();
+  await operator.connect(me.machineId, compatible(up));
+  await operator.connect(me.machineId, { provider: "xai", apiKey: "xai-key-0123456789abcdef" });
+  up.seen.length = 0;
+  up.answer = (res) => ok(res, { text: "hi" });
+});
+
+const ok = (res, value) => res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+const client = () => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
+const speak = { model: "up/tts", input: "hello", voice: "alloy" };
+const clip = Buffer.alloc(300_000, "sound of the sea ");
+const list = async (stream) => {
+  const all = [];
+  for await (const e of stream) all.push(e);
+  return all;
+};
+
+test("speech is heard while it is made, and written to a file as it is", async (t) => {
+  let more;
+  const asked = new Promise((r) => {
+    more = r;
+  });
+  up.answer = async (res) => {
+    res.writeHead(200, { "content-type": "audio/mpeg" });
+    res.write(clip.subarray(0, 100_000));
+    await asked; // the client has the beginning by then
+    res.end(clip.subarray(100_000));
+  };
+  const res = await client().audio.speech.create(speak),
+    dir = await mkdtemp(join(tmpdir(), "weir-speech-"));
+  t.after(() => rm(dir, { recursive: true }));
+  let heard = 0;
+  const body = Readable.fromWeb(res.body).on("data", (b) => {
+    heard += b.length;
+    if (heard >= 100_000) more();
+  });
+  await pipeline(body, createWriteStream(join(dir, "a.mp3")));
+  assert.equal(sha(await readFile(join(dir, "a.mp3"))), sha(clip));
+});
+
+test("every format of speech keeps its type and its bytes", async () => {
+  const types = {
+    mp3: "audio/mpeg",
+    opus: "audio/ogg",
+    aac: "audio/aac",
+    flac: "audio/flac",
+    wav: "audio/wav",
+    pcm: "audio/pcm",
+  };
+  for (const [response_format, type] of Object.entries(types)) {
+    up.answer = (res, body) =>
+      res.writeHead(200, { "content-type": types[JSON.parse(body).response_format] }).end(clip);
+    const res = await client().audio.speech.create({ ...speak, response_format, speed: 1.5, instructions: "softly" });
+    assert.equal(res.headers.get("content-type"), type);
+    assert.equal(sha(Buffer.from(await res.arrayBuffer())), sha(clip));
+    assert.deepEqual(JSON.parse(up.seen.at(-1).body), {
+      ...speak,
+      model: "tts",
+      response_format,
+      speed: 1.5,
+      instructions: "softly",
+    });
+  }
+  const events = [
+    { type: "speech.audio.delta", audio: "AAAA" },
+    { type: "speech.audio.done", usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } },
+  ];
+  const text = events.map((e) => `data: ${JSON.stringify(e)}\n\n`).join("");
+  const speech = async () => (await client().audio.speech.create({ ...speak, stream_format: "sse" })).text();
+  up.answer = (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(text);
+  assert.equal(await speech(), text);
+  up.answer = (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(text.slice(0, 60));
+  assert.match(await speech(), /upstream_cut.*\n\ndata: \[DONE\]\n\n$/);
+});
+
+test("speech that breaks off is not shown as whole", async () => {
+  for (const length of [{}, { "content-length": clip.length }]) {
+    up.answer = async (res) => {
+      res.writeHead(200, { "content-type": "audio/mpeg", ...length });
+      await new Promise((r) => res.write(clip.subarray(0, 100_000), r));
+      setTimeout(() => res.socket?.resetAndDestroy(), 50);
+    };
+    await assert.rejects(
+      (async () => (await client().audio.speech.create(speak)).arrayBuffer())(),
+      JSON.stringify(length),
+    );
+  }
+});
+
+test("speech that falls silent is cut off after the limit, and another call is served", {
+  timeout: 60_000,
+}, async () => {
+  await admin(gw).call("PATCH", `/${me.machineId}/api/settings`, { idleSeconds: 1 });
+  up.answer = (res) => res.writeHead(200, { "content-type": "audio/mpeg" }).write(clip.subarray(0, 100_000));
+  await assert.rejects((async () => (await client().audio.speech.create(speak)).arrayBuffer())());
+  up.answer = (res) => res.writeHead(200, { "content-type": "audio/mpeg" }).end(clip);
+  const res = await client().audio.speech.create(speak);
+  assert.equal(sha(Buffer.from(await res.arrayBuffer())), sha(clip));
+});
+
+const events = (...all) => all.map((e) => `event: ${e.type}\ndata: ${JSON.stringify(e)}\n\n`).join("");
+
+test("partial images pass as they are made; a stream that breaks off says so", async () => {
+  const part = (i, type = "image_generation.partial_image") => ({
+    type,
+    b64_json: "AAAA".repeat(50_000),
+    partial_image_index: i,
+    created_at: 1,
+    size: "1024x1024",
+    quality: "low",
+    background: "opaque",
+    output_format: "png",
+  });
+  const done = { type: "image_generation.completed", b64_json: "BBBB", usage: { total_tokens: 3 } };
+  up.answer = (res) => res.writeHead(200, { "content-type": "text/event-stream" }).end(events(part(0), part(1), done));
+  const ask = { model: "up/gpt-image-1.5", prompt: "a", stream: true, partial_images: 2 };
+  assert.deepEqual(await list(await client().images.generate(ask)), [part(0), part(1), done]);
+  assert.deepEqual(JSON.parse(up.seen[0].body), { ...ask, model: "gpt-image-1.5" });
+  const edit = async () =>
+    list(await client().images.edit({ ...ask, image: await toFile(clip, "a.png", { type: "image/png" }) }));
+  up.answer = (res) =>
+    res
+      .writeHead(200, { "content-type": "text/event-stream" })
+      .end(events(part(0, "image_edit.partial_image"), { type: "image_edit.completed", b64_json: "BBBB" }));
+  assert.deepEqual(
+    (await edit()).map((e) => e.type),
+    ["image_edit.partial_image", "image_edit.completed"],
+  );
+  up.seen.length = 0;
+  up.answer = (res) => {
+    res.writeHead(200, { "content-type": "text/event-stream" }).write(events(part(0)));
+    setTimeout(() => res.socket?.resetAndDestroy(), 50);
+  };
+  await assert.rejects(async () => list(await client().images.generate(ask)), /broke off/);
+  await assert.rejects(edit, /broke off/);
+  assert.equal(up.seen.length, 2, "a creation is sent once");
+});
+
+test("an edit with several images and a mask goes up part by part as it is", async () => {
+  up.answer = (res) => ok(res, { created: 1, data: [{ b64_json: "AAAA" }] });
+  const images = [1, 2, 3].map((n) => Buffer.alloc(n * 90_000, `image ${n} `)),
+    mask = Buffer.alloc(50_000, "mask ");
+  await client().images.edit({
+    image: await Promise.all(images.map((b, i) => toFile(b, `${i}.png`, { type: "image/png" }))),
+    mask: await toFile(mask, "m.png"),
+    prompt: "join",
+    model: "up/gpt-image-1.5",
+    n: 2,
+    size: "auto",
+  });
+  const got = await new Response(up.seen[0].body, { headers: { "content-type": up.seen[0].type } }).formData();
+  const digests = async (name) =>
+    Promise.all(got.getAll(name).map(async (f) => sha(Buffer.from(await f.arrayBuffer()))));
+  assert.deepEqual(await digests("image[]"), images.map(sha));
+  assert.deepEqual(await digests("mask"), [sha(mask)]);
+  assert.deepEqual(
+    ["model", "prompt", "n", "size"].map((n) => got.getAll(n).join()),
+    ["gpt-image-1.5", "join", "2", "auto"],
+  );
+});
+
+test("answers that are none: of transcriptions another account may be asked, of images nobody is", async () => {
+  const bad = {
+    page: (res) => res.writeHead(200, { "content-type": "text/html" }).end("<html>sign in</html>"),
+    cut: (res) => {
+      res.writeHead(200, { "content-type": "application/json", "content-length": 500 }).write('{"text":"hi","data":[');
+      setTimeout(() => res.socket?.destroy(), 30);
+    },
+    reset: (res) => res.socket.resetAndDestroy(),
+    empty: (res) => res.writeHead(200, { "content-type": "application/json" }).end(),
+    nothing: (res) => res.writeHead(204).end(),
+    list: (res) => ok(res, []),
+    error: (res) => ok(res, { error: { message: "busy" } }),
+    redirect: (res) => res.writeHead(302, { location: "/elsewhere" }).end(),
+  };
+  const asks = {
+    transcription: async () =>
+      client().audio.transcriptions.create({ file: await toFile(clip, "a.mp3"), model: "up/w" }),
+    image: async () => client().images.generate({ model: "up/gpt-image-1.5", prompt: "a" }),
+    edit: async () =>
+      client().images.edit({ model: "up/gpt-image-1.5", prompt: "a", image: await toFile(clip, "a.png") }),
+  };
+  for (const [fault, broken] of Object.entries(bad)) {
+    for (const [name, ask] of Object.entries(asks)) {
+      const operator = admin(gw);
+      me = await operator.machine();
+      for (const n of [1, 2])
+        await operator.connect(me.machineId, compatible(up, { apiKey: `upstream-key-${n}`, priority: n }));
+      up.seen.length = 0;
+      up.answer = (res, _, req) =>
+        req.headers.authorization.endsWith("1")
+          ? broken(res)
+          : ok(res, { text: "hi", created: 1, data: [{ b64_json: "AAAA" }] });
+      const e = await ask().catch((e) => e),
+        what = `${name}, ${fault}: ${e?.message}`;
+      if (name === "transcription") assert.deepEqual([e.text, up.seen.length], ["hi", 2], what);
+      else {
+        assert.deepEqual([e.status >= 500, e.headers?.get("x-should-retry"), up.seen.length], [true, "false", 1], what);
+        assert.ok(!/sign in/.test(JSON.stringify(e.error)), what);
+      }
+    }
+  }
+});
+
+// forms are written by hand: [what, content type, body].
+const field = (b, name, value) => `--${b}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+const file = (b, more = 'filename="a.mp3"', head = "") =>
+  `--${b}\r\nContent-Disposition: form-data; name="file"; ${more}\r\nContent-Type: audio/mpeg\r\n${head}\r\nSOUND--\r\n-SOUND\r\n`;
+const form = (b, ...parts) => parts.join("") + `--${b}--\r\n`;
+// Of a large form only the beginning is sent: its answer comes before the rest,
+// and a client that still writes then may lose it.
+const transcribe = (type, body) =>
+  request(
+    gw.url,
+    "POST",
+    "/v1/audio/transcriptions",
+    [bearer(me.apiKey), ["content-type", type]],
+    body.subarray(0, 100_000),
+    { ms: 60_000, length: body.length },
+  );
+
+test("T42: odd forms that are right", async () => {
+  const long = "b".repeat(70);
+  for (const [what, type, body] of [
+    ["a plain boundary", "multipart/form-data; boundary=b", form("b", field("b", "model", "up/w"), file("b"))],
+    [
+      "quoted, with blanks and colons",
+      'multipart/form-data; boundary="a b:c?=/"',
+      form("a b:c?=/", file("a b:c?=/"), field("a b:c?=/", "model", "up/w")),
+    ],
+    [
+      "names in other cases, more parameters",
+      "Multipart/Form-Data; charset=utf-8; BOUNDARY=b",
+      form("b", file("b"), field("b", "model", "up/w")),
+    ],
+    ["of 70 characters", `multipart/form-data; boundary=${long}`, form(long, file(long), field(long, "model", "up/w"))],
+    ["dashes alone", "multipart/form-data; boundary=----", form("----", file("----"), field("----", "model", "up/w"))],
+    [
+      "a preamble and an epilogue",
+      "multipart/form-data; boundary=b",
+      "\r\n" + form("b", file("b"), field("b", "model", "up/w")) + "\r\n",
+    ],
+    [
+      "a file name of another tongue",
+      "multipart/form-data; boundary=b",
+      form("b", file("b", 'filename="\u97f3 \"1\".mp3"'.replace(/"1"/, '\\"1\\"')), field("b", "model", "up/w")),
+    ],
+  ]) {
+    const a = await transcribe(type, Buffer.from(body));
+    assert.equal(a.status, 200, `${what}: ${a.text}`);
+    const sent = up.seen.at(-1).body.toString();
+    assert.ok(sent.includes('name="model"\r\n\r\nw\r\n') && !sent.includes("up/w"), `${what}: ${sent}`);
+    assert.ok(sent.includes("Content-Type: audio/mpeg\r\n\r\nSOUND--\r\n-SOUND\r\n--"), `${what}: ${sent}`);
+    assert.equal(Number(up.seen.at(-1).headers["content-length"]), up.seen.at(-1).body.length, what);
+  }
+});
+
+test("T42: forms that break a rule are refused, and none of them goes up whole", { timeout: 120_000 }, async () => {
+  const b = "multipart/form-data; boundary=b",
+    model = field("b", "model", "up/w"),
+    long = "b".repeat(71);
+  const parts = field("b", "a", "1").repeat(100_000);
+  for (const [what, type, body] of [
+    ["no boundary", "multipart/form-data", form("b", model, file("b"))],
+    [
+      "a boundary of 71 characters",
+      `multipart/form-data; boundary=${long}`,
+      form(long, field(long, "model", "up/w"), file(long)),
+    ],
+    ["a boundary of dashes", `multipart/form-data; boundary=${"-".repeat(5000)}`, form("b", model, file("b"))],
+    ["two boundaries", `${b}; boundary=c`, form("b", model, file("b"))],
+    ["not a form", "application/octet-stream", form("b", model, file("b"))],
+    ["no end", b, model + file("b")],
+    ["two models", b, form("b", model, file("b"), model)],
+    ["two models before the file", b, form("b", model, model, file("b"))],
+    ["no model", b, form("b", file("b"))],
+    ["an empty model", b, form("b", field("b", "model", ""), file("b"))],
+    ["a long model", b, form("b", field("b", "model", "up/" + "w".repeat(300)), file("b"))],
+    ["a model that is a file", b, form("b", model.replace('"model"', '"model"; filename="m"'), file("b"))],
+    ["no file", b, form("b", model, field("b", "language", "en"))],
+    ["a file without a name", b, form("b", model, file("b", "x=y"))],
+    ["a path", b, form("b", file("b", 'filename="../../x"'), model)],
+    ["a path of another system", b, form("b", file("b", 'filename="..\\..\\x"'), model)],
+    ["an encoded name", b, form("b", file("b").replace('name="file"', "name*=utf-8''file"), model)],
+    ["a form in the form", b, form("b", file("b").replace("audio/mpeg", "multipart/mixed; boundary=c"), model)],
+    ["a coded file", b, form("b", file("b", 'filename="a.mp3"', "Content-Transfer-Encoding: base64\r\n"), model)],
+    ["a long head", b, form("b", file("b", 'filename="a.mp3"', `X-A: ${"a".repeat(9 << 10)}\r\n`), model)],
+    ["100,000 parts, model first", b, form("b", model, parts, file("b"))],
+    ["100,000 parts, model last", b, form("b", parts, file("b"), model)],
+  ]) {
+    up.seen.length = 0;
+    const a = await transcribe(type, Buffer.from(body));
+    assert.equal(a?.status, 400, `${what}: ${a?.text}`);
+    assert.equal(JSON.parse(a.text).error.type, "invalid_request_error", what);
+    assert.ok(!up.seen.some((s) => s.body.toString().endsWith("--b--\r\n")), `${what}: it went up`);
+  }
+  assert.equal(
+    (await transcribe(b, Buffer.from(form("b", model, file("b"))))).status,
+    200,
+    "the account is not put aside",
+  );
+});
+
+test("T40: a compressed body is refused where it is read, and passes where it is not", async () => {
+  const zipped = gzipSync(Buffer.alloc(200 << 20)),
+    gzip = [["content-encoding", "gzip"]];
+  for (const [path, type] of [
+    ["/v1/audio/transcriptions", "multipart/form-data; boundary=b"],
+    ["/v1/audio/speech", "application/json"],
+    ["/v1/images/generations", "application/json"],
+    ["/v1/images/edits", "multipart/form-data; boundary=b"],
+  ]) {
+    const a = await request(
+      gw.url,
+      "POST",
+      path,
+      [bearer(me.apiKey), ["content-type", type], ...gzip],
+      zipped.subarray(0, 1000),
+      { length: zipped.length },
+    );
+    assert.equal(a?.status, 415, path);
+  }
+  assert.equal(up.seen.length, 0);
+  up.answer = (res) => ok(res, { request_id: "job-1" });
+  const a = await request(
+    gw.url,
+    "POST",
+    "/v1/videos/generations",
+    [bearer(me.apiKey), ["content-type", "application/json"], ...gzip],
+    zipped,
+  );
+  assert.equal(a.status, 200, a.text);
+  assert.deepEqual([sha(up.seen[0].body), up.seen[0].headers["content-encoding"]], [sha(zipped), "gzip"]);
+});
+
+test("T12: what is no request_id leads nowhere", async () => {
+  for (const id of [
+    "none",
+    "a%2Fb",
+    "a%2fcontent",
+    "..",
+    "%2e%2e",
+    "a%5cb",
+    "a%00b",
+    "a%3Fx",
+    "a%23x",
+    "x".repeat(4096),
+    "a/b",
+    "caf%C3%A9",
+    "%zz",
+  ]) {
+    for (const end of ["", "/content"]) {
+      const a = await request(gw.url, "GET", `/v1/videos/${id}${end}`, [bearer(me.apiKey)]);
+      assert.ok(
+        id === "none" ? a.status === 404 : a.status === 400 || a.status === 404,
+        `${id.slice(0, 20)}${end}: ${a.status}`,
+      );
+    }
+  }
+  assert.equal(up.seen.length, 0);
+});
+
+test("a body over its limit is refused, by what it says and by what it has", { timeout: 120_000 }, async () => {
+  const early = (path, length) =>
+    request(
+      gw.url,
+      "POST",
+      path,
+      [
+        bearer(me.apiKey),
+        ["content-type", path.includes("generations") ? "application/json" : "multipart/form-data; boundary=b"],
+      ],
+      Buffer.from("x"),
+      { ms: 20_000, length },
+    );
+  for (const [path, limit] of [
+    ["/v1/audio/transcriptions", 256 << 20],
+    ["/v1/images/edits", 256 << 20],
+    ["/v1/videos/edits", 256 << 20],
+    ["/v1/images/generations", 25 << 20],
+    ["/v1/audio/speech", 8 << 20],
+  ]) {
+    assert.equal((await early(path, limit + 1)).status, 413, path);
+  }
+  assert.equal(up.seen.length, 0);
+  const big = JSON.stringify({ model: "xai/m", prompt: "a".repeat(26 << 20) });
+  const res = await gw
+    .fetch("/v1/videos/generations", {
+      method: "POST",
+      headers: { authorization: `Bearer ${me.apiKey}`, "content-type": "application/json" },
+      body: big,
+    })
+    .catch(() => null);
+  assert.ok(res === null || res.status === 413, String(res?.status));
+  assert.equal(up.seen.length, 0);
+});

@@ -1,0 +1,241 @@
+// The bridge in real workerd, driven through worker/bridgetest: every way of
+// answering, streams as they flow, and what happens when Go fails.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { start } from "../gateway.mjs";
+
+const dir = fileURLToPath(new URL("../../out/bridge", import.meta.url));
+let gw, up;
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ dir });
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+
+const text = async (path, init) => (await gw.fetch(path, init)).text();
+const stats = async () => JSON.parse(await text("/stats"));
+
+// arrivals reads a body and notes when each chunk came, in ms after the first.
+async function arrivals(res) {
+  const at = [];
+  let all = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of res.body) {
+    at.push(performance.now());
+    all += decoder.decode(chunk, { stream: true });
+  }
+  return { all, at: at.map((t) => t - at[0]) };
+}
+
+const expected = (n) => Array.from({ length: n }, (_, i) => `data: w${i} \n\n`).join("");
+
+test("a body comes back as it went in", async () => {
+  const body = Buffer.alloc(1 << 20, "0123456789é");
+  const res = await gw.fetch("/echo", { method: "POST", body });
+  assert.deepEqual(Buffer.from(await res.arrayBuffer()), body);
+});
+
+test("a body without a length is read whole", async () => {
+  const parts = new ReadableStream({
+    start(c) {
+      for (let i = 0; i < 50; i++) c.enqueue(new TextEncoder().encode(`part ${i};`));
+      c.close();
+    },
+  });
+  const got = await text("/echo", { method: "POST", body: parts, duplex: "half" });
+  assert.equal(got, Array.from({ length: 50 }, (_, i) => `part ${i};`).join(""));
+});
+
+test("several calls run before the first is waited for", async () => {
+  const from = performance.now();
+  const got = await text(`/fan?${up.url}/!delay=300!chunks=1/events?`);
+  assert.equal(got.split(",").length, 5);
+  assert.ok(performance.now() - from < 900, "the five calls did not overlap");
+});
+
+for (const [kind, tail] of [
+  ["splice", ""],
+  ["prefix", ""],
+  ["watch", ""],
+  ["watchprefix", ""],
+  ["through", ""],
+]) {
+  test(`a stream through ${kind} arrives chunk by chunk`, async () => {
+    const { all, at } = await arrivals(await gw.fetch(`/${kind}?${up.url}/!slow=100!chunks=12/events`));
+    const want = expected(12) + "data: [DONE]\n\n" + tail;
+    assert.equal(all, kind === "through" ? want.toUpperCase() + "<end <nil>>" : want);
+    assert.ok(at.length >= 8, `came in ${at.length} pieces`);
+    assert.ok(at.at(-1) > 700, `all came within ${Math.round(at.at(-1))} ms`);
+  });
+}
+
+test("the sampled tee reports the whole text of a clean stream", async () => {
+  const got = await text(`/watch?${up.url}/!slow=20!chunks=100/events`);
+  await new Promise((r) => setTimeout(r, 200));
+  const seen = await text("/watched");
+  assert.equal(Number(seen.split(" ")[0]), got.length);
+  assert.match(seen, /^\d+ <nil> data: w0/);
+});
+
+test("the sampled tee tells a stream that the upstream reset", async () => {
+  const got = await text(`/watch?${up.url}/!slow=20!chunks=50!reset-after=10/events`);
+  assert.ok(got.startsWith(expected(5)));
+  assert.match(got, /<end stream: upstream broke off>$/);
+});
+
+test("the sampled tee tells a stream that fell silent", async () => {
+  const from = performance.now();
+  const got = await text(`/watch?${up.url}/!chunks=50!stall-after=10/events`);
+  assert.ok(got.startsWith(expected(10)));
+  assert.match(got, /<end stream: upstream fell silent>$/);
+  assert.ok(performance.now() - from < 8000);
+});
+
+test("a transform is told of a reset and of silence", async () => {
+  assert.match(
+    await text(`/through?${up.url}/!slow=20!chunks=50!reset-after=10/events`),
+    /<end stream: upstream broke off>$/,
+  );
+  assert.match(
+    await text(`/through?${up.url}/!chunks=50!stall-after=10/events`),
+    /<end stream: upstream fell silent>$/,
+  );
+});
+
+test("a client that leaves in the middle ends the upstream call", async () => {
+  for (const kind of ["splice", "watch", "through"]) {
+    up.clear();
+    const ctl = new AbortController();
+    const res = await gw.fetch(`/${kind}?${up.url}/!slow=50!chunks=2000/events`, { signal: ctl.signal });
+    await res.body.getReader().read();
+    ctl.abort();
+    const limit = performance.now() + 5000;
+    while (!up.seen[0].aborted && performance.now() < limit) await new Promise((r) => setTimeout(r, 50));
+    assert.ok(up.seen[0].aborted, `${kind}: the upstream still writes`);
+  }
+});
+
+test("an upstream that cannot be reached or breaks off is a network failure", async () => {
+  for (const fault of ["reset", "raw=garbage", "raw=short-length", "raw=truncated-chunk", "gzip=bad"]) {
+    const res = await gw.fetch(`/call?${up.url}/!${fault}/v1/models`);
+    assert.equal(res.status, 502, fault);
+    await res.text();
+  }
+  assert.equal((await gw.fetch("/call?http://127.0.0.1:1/")).status, 502);
+});
+
+test("a head that does not come ends with the time limit", async () => {
+  const from = performance.now();
+  const got = await text(`/call?${up.url}/!stall/v1/models`);
+  assert.match(got, /in time/);
+  assert.ok(performance.now() - from < 6000);
+});
+
+test("an answer over the limit is refused, counted inflated", async () => {
+  const got = await text(`/call?${up.url}/!gzip=50000000/v1/models`);
+  assert.match(got, /limit/);
+});
+
+test("redirects are not followed", async () => {
+  up.clear();
+  const res = await gw.fetch(`/call?${up.url}/!redirect=${encodeURIComponent(up.url + "/v1/secret")}/v1/models`, {
+    redirect: "manual",
+  });
+  assert.equal(res.status, 302);
+  assert.equal(up.seen.length, 1);
+  assert.equal(up.seen[0].path.endsWith("/v1/models"), true);
+});
+
+test("work after the answer goes on without the client", async () => {
+  const had = (await stats()).after;
+  assert.equal(await text(`/after?${up.url}/!delay=200/v1/models`), "answered");
+  await new Promise((r) => setTimeout(r, 800));
+  assert.equal((await stats()).after, had + 1);
+});
+
+test("an object's storage calls do not interleave", async () => {
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => text(`/object?o${i % 3}`)));
+  for (let o = 0; o < 3; o++) {
+    const mine = answers
+      .filter((_, i) => i % 3 === o)
+      .map(Number)
+      .sort((a, b) => a - b);
+    assert.deepEqual(
+      mine,
+      mine.map((_, i) => i + 1),
+    );
+  }
+});
+
+test("random numbers differ and are not the boot's", async () => {
+  const seen = new Set(await Promise.all(Array.from({ length: 20 }, () => text("/random"))));
+  assert.equal(seen.size, 20);
+});
+
+test("a panic fails its own request only, and its value is not shown", async () => {
+  const slow = Array.from({ length: 20 }, () => text(`/call?${up.url}/!delay=300!chunks=1/events`));
+  await new Promise((r) => setTimeout(r, 50));
+  for (let i = 0; i < 10; i++) {
+    const res = await gw.fetch(i % 2 ? "/panic?x" : "/panicvalue?x");
+    assert.equal(res.status, 500);
+    assert.ok(!(await res.text()).includes("sk-secret"));
+  }
+  for (const got of await Promise.all(slow)) assert.equal(got, "call:data: w0 \n\ndata: [DONE]\n\n");
+  assert.ok(!gw.logs.join("\n").includes("sk-secret"), "the panic's value is in the log");
+});
+
+test("after a trap the next request is served, and spliced streams go on", async () => {
+  const stream = arrivals(await gw.fetch(`/splice?${up.url}/!slow=100!chunks=20/events`));
+  const inside = gw.fetch(`/call?${up.url}/!delay=1500/v1/models`);
+  await new Promise((r) => setTimeout(r, 300));
+  const res = await gw.fetch("/trap");
+  assert.equal(res.status, 503);
+  await res.text();
+  assert.equal(await text("/health"), "ok");
+  assert.equal((await inside).status, 503);
+  assert.equal((await stream).all, expected(20) + "data: [DONE]\n\n");
+  assert.deepEqual(
+    { ...(await stats()), heap: 0, sys: 0, goroutines: 0 },
+    { ...(await stats()), heap: 0, sys: 0, goroutines: 0, streams: 0, ops: 0 },
+  );
+});
+
+test("an instance over 64 MiB is replaced when nothing is in flight", async () => {
+  await text("/hold?80");
+  assert.ok((await stats()).sys < 64 << 20, "the memory is still held");
+});
+
+test("100 MB go down and up with the memory flat", async () => {
+  await text("/health");
+  const before = (await stats()).sys;
+  const size = 100 << 20;
+  let got = 0;
+  for await (const chunk of (await gw.fetch(`/splice?${up.url}/!size=${size}/file`)).body) got += chunk.length;
+  assert.equal(got, size);
+  const block = Buffer.alloc(1 << 20, "abcdefgh");
+  let left = 100;
+  const body = new ReadableStream({
+    pull(c) {
+      if (left-- > 0) c.enqueue(block);
+      else c.close();
+    },
+  });
+  const echo = await (await gw.fetch(`/upload?${up.url}/echo`, { method: "POST", body, duplex: "half" })).json();
+  assert.equal(echo.bytes, size);
+  const grown = (await stats()).sys - before;
+  assert.ok(grown < 8 << 20, `memory grew by ${grown} bytes`);
+});
+
+test("at the end nothing is left in the bridge", async () => {
+  await new Promise((r) => setTimeout(r, 1000));
+  const s = await stats();
+  assert.equal(s.calls, 1); // this one
+  assert.equal(s.ops, 0);
+  assert.equal(s.streams, 0);
+  assert.ok(s.goroutines <= 4, `${s.goroutines} goroutines`);
+});

@@ -1,0 +1,173 @@
+// What one client, or one upstream, may cost all the others: memory for bodies,
+// CPU of the redactor, of key derivation and of large machines.
+import assert from "node:assert/strict";
+import { request as httpRequest } from "node:http";
+import { after, before, beforeEach, test } from "node:test";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { admin, start, tenant } from "../gateway.mjs";
+import { open } from "../raw.mjs";
+
+const mib = 1 << 20;
+let gw, up, a, b, other;
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ vendors: up });
+  [a, b, other] = [await tenant(gw, up), await tenant(gw, up), await tenant(gw, up)];
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+});
+beforeEach(() => {
+  up.clear();
+  up.script = null;
+});
+
+// drip sends the head of a request and the beginning of its body, and then a
+// byte a second until it is answered.
+function drip(path, key, type, length, begin) {
+  const c = open(gw.url),
+    answered = c.answer(60_000);
+  c.send(
+    `POST ${path} HTTP/1.1\r\nhost: weir\r\nauthorization: Bearer ${key}\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n`,
+  );
+  c.send(begin);
+  const timer = setInterval(() => c.send("x"), 1000);
+  return {
+    answered: answered.finally(() => {
+      clearInterval(timer);
+      c.socket.destroy();
+    }),
+    sent: new Promise((r) => c.socket.write("", r)),
+  };
+}
+
+const chat = (key, text) =>
+  gw.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: text }] }),
+  });
+
+// Declared lengths filled the room that all tenants share.
+test("declared bodies that do not arrive block no one, and time out", { timeout: 120_000 }, async () => {
+  const json = `{"model":"up/test-chat","messages":[{"role":"user","content":"${"x".repeat(70 << 10)}`;
+  const slow = [
+    drip("/v1/chat/completions", a.apiKey, "application/json", 24 * mib, json),
+    drip("/v1/chat/completions", b.apiKey, "application/json", 8 * mib, json),
+  ];
+  const form = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp3"\r\n\r\n${"x".repeat(70 << 10)}`;
+  for (const size of [25, 25, 14])
+    slow.push(drip("/v1/audio/transcriptions", a.apiKey, "multipart/form-data; boundary=b", size * mib - 1000, form));
+  await Promise.all(slow.map((s) => s.sent));
+  const res = await chat(other.apiKey, "x".repeat(200 << 10));
+  assert.equal(res.status, 200, await res.text());
+  const whole = new FormData();
+  whole.set("file", new Blob([new Uint8Array(100 << 10)]), "a.mp3");
+  whole.set("model", "up/whisper-1");
+  const heard = await gw.fetch("/v1/audio/transcriptions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${other.apiKey}` },
+    body: whole,
+  });
+  assert.notEqual(heard.status, 503, await heard.text());
+  for (const s of slow) {
+    const got = await s.answered;
+    assert.equal(got?.status, 408, got?.text);
+    assert.match(got.text, /did not arrive in time/);
+  }
+});
+
+test("a chunked body counts as what it holds: calls of one tenant do not wait for each other", {
+  timeout: 60_000,
+}, async () => {
+  let all;
+  const together = new Promise((resolve) => {
+    all = resolve;
+  });
+  up.script = async () => {
+    if (up.seen.length === 4) all();
+    await together;
+    return null;
+  };
+  const { hostname, port } = new URL(gw.url);
+  const chunked = (size) =>
+    new Promise((resolve, reject) => {
+      const req = httpRequest(
+        {
+          hostname,
+          port,
+          method: "POST",
+          path: "/v1/chat/completions",
+          headers: {
+            authorization: `Bearer ${a.apiKey}`,
+            "content-type": "application/json",
+            "transfer-encoding": "chunked",
+          },
+        },
+        (res) => {
+          res.resume();
+          res.on("end", () => resolve(res.statusCode));
+        },
+      );
+      req.on("error", reject);
+      req.end(JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "x".repeat(size) }] }));
+    });
+  assert.deepEqual(await Promise.all([chunked(1), chunked(1), chunked(1), chunked(300 << 10)]), [200, 200, 200, 200]);
+});
+
+test("large bodies of known and unknown length come through whole", async () => {
+  const text = Array.from({ length: 40_000 }, (_, i) => `line ${i}`)
+    .join("\n")
+    .repeat(8);
+  for (const body of [text, null]) {
+    up.clear();
+    const raw = JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: text }] });
+    const init = {
+      method: "POST",
+      headers: { authorization: `Bearer ${a.apiKey}`, "content-type": "application/json" },
+      body: raw,
+    };
+    if (body === null) Object.assign(init, { body: new Blob([raw]).stream(), duplex: "half" });
+    const res = await gw.fetch("/v1/chat/completions", init);
+    assert.equal(res.status, 200, await res.text());
+    assert.equal(up.seen[0].json.messages[0].content, text);
+  }
+});
+
+// 32 KiB of backslashes took eleven seconds.
+test("an answer full of backslashes is searched for secrets in linear time", { timeout: 60_000 }, async () => {
+  for (const part of ["\\\\", "%25", "&amp;", "\\\\%25&amp;"]) {
+    const text = part.repeat(mib / part.length);
+    up.script = () => ({
+      status: 400,
+      headers: { "content-type": "application/json", "x-ratelimit-reset": "\\".repeat(7000) },
+      body: `{"error":{"message":"${text}","type":"invalid_request_error"}}`,
+    });
+    const res = await chat(a.apiKey, "a");
+    assert.equal(res.status, 400, await res.text());
+  }
+});
+
+// Other sites could read such an answer of /api.
+test("a failure outside of Go follows the route's cross-origin rule", async () => {
+  const long = "\u00e9".repeat(50_000); // two bytes each where Go reads it
+  for (const [path, field, allowed] of [
+    ["/api/machines", "cookie", null],
+    [`/${a.machineId}/api/providers`, "cookie", null],
+    ["/v1/models", "openai-beta", "*"],
+    [`/${a.machineId}/v1/models`, "openai-beta", "*"],
+  ]) {
+    const c = open(gw.url);
+    c.send(
+      Buffer.from(
+        `GET ${path} HTTP/1.1\r\nhost: weir\r\norigin: https://evil.example\r\n${field}: ${long}\r\n\r\n`,
+        "latin1",
+      ),
+    );
+    const res = await c.answer();
+    c.socket.destroy();
+    assert.deepEqual([res?.status, res?.get("access-control-allow-origin") ?? null], [431, allowed], path);
+    assert.match(res.text, /headers are too large/);
+  }
+});

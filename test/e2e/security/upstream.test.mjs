@@ -1,0 +1,622 @@
+// What an upstream, or somebody with the storage in hand, may try. Reliability
+// T18, T19, T46, T47, T50, F3, F12, F37, F40, F41, F46.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHTTPS } from "node:https";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { after, before, test } from "node:test";
+import { issue } from "../../upstream/certificate.mjs";
+import { start as startUpstream } from "../../upstream/server.mjs";
+import { request } from "../raw.mjs";
+
+const authority = issue({ subject: "trusted authority" }),
+  foreign = issue({ subject: "foreign authority" });
+const dir = mkdtempSync(join(tmpdir(), "weir-attacks-"));
+writeFileSync(join(dir, "ca.pem"), authority.cert);
+process.env.NODE_EXTRA_CA_CERTS = join(dir, "ca.pem"); // read when miniflare is loaded
+const { admin, compatible, start } = await import("../gateway.mjs");
+const { accounts, answer, calls } = await import("../endpoints.mjs");
+const { edit } = await import("../storage.mjs");
+
+const json = ["content-type", "application/json"],
+  bearer = (key) => ["authorization", `Bearer ${key}`];
+const send = (path, body, key, fields = []) =>
+  request(gw.url, "POST", path, [bearer(key), json, ...fields], JSON.stringify(body), { ms: 60_000 });
+let gw,
+  up,
+  operator,
+  persist = join(dir, "storage");
+const env = { LOG_LEVEL: "info" };
+before(async () => {
+  up = await startUpstream();
+  gw = await start({ vendors: up, persist, env });
+  operator = admin(gw);
+});
+after(async () => {
+  await gw?.close();
+  await up?.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+// wire is an upstream that writes what it is told to a socket: serve(socket,
+// head) is called when a head has come.
+async function wire(serve) {
+  const sockets = new Set(),
+    w = { heads: 0 };
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => sockets.delete(socket));
+    let head = "";
+    socket.on("data", function read(c) {
+      head += c.toString("latin1");
+      if (!head.includes("\r\n\r\n")) return;
+      socket.off("data", read);
+      socket.on("data", (more) => {
+        w.bytes = (w.bytes ?? 0) + more.length;
+      });
+      w.heads++;
+      serve(socket, head);
+    });
+  });
+  await new Promise((r) => server.listen(0, "127.0.0.1", r));
+  w.url = `http://127.0.0.1:${server.address().port}`;
+  w.close = () => {
+    for (const s of sockets) s.destroy();
+    server.close();
+  };
+  return w;
+}
+const said = (body, type = "application/json") =>
+  `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
+const embedding = JSON.stringify({
+  object: "list",
+  data: [{ object: "embedding", index: 0, embedding: "AACAPwAAAEA=" }],
+  model: "m",
+  usage: { prompt_tokens: 1, total_tokens: 1 },
+});
+
+test("an error that nests deeply ends no other tenant's call", async () => {
+  const deep = `{"error":{"message":"x","a":${'{"a":'.repeat(9000)}1${"}".repeat(9000)}}}`; // 54 KB
+  let release;
+  const w = await wire((socket, head) => {
+    if (head.includes("Bearer slow")) return void (release = () => socket.end(said(embedding)));
+    socket.end(
+      `HTTP/1.1 ${head.includes("/videos") ? "200 OK" : "400 Bad Request"}\r\ncontent-type: application/json\r\ncontent-length: ${deep.length}\r\nconnection: close\r\n\r\n${deep}`,
+    );
+  });
+  try {
+    const me = await operator.machine(),
+      other = await operator.machine(),
+      plain = { url: w.url };
+    const { id } = await operator.connect(me.machineId, compatible(plain));
+    await operator.connect(other.machineId, compatible(plain, { apiKey: "slow" }));
+    const waiting = send("/v1/embeddings", { model: "up/m", input: "a" }, other.apiKey);
+    while (!release) await new Promise((r) => setTimeout(r, 10));
+    for (const [path, body, status] of [
+      ["/v1/chat/completions", { model: "up/m", messages: [{ role: "user", content: "a" }] }, 400],
+      ["/v1/messages", { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] }, 400],
+      ["/v1/embeddings", { model: "up/m", input: "a" }, 400],
+      ["/v1/images/generations", { model: "up/m", prompt: "a" }, 400],
+      ["/v1/audio/speech", { model: "up/m", input: "a", voice: "alloy" }, 400],
+      ["/v1/videos/generations", { model: "up/m", prompt: "a" }, 502],
+    ]) {
+      const res = await send(path, body, me.apiKey);
+      assert.equal(res.status, status, `${path}: ${res.text.slice(0, 200)}`);
+      assert.doesNotMatch(res.text, /"a":\{"a"/);
+    }
+    assert.equal((await operator.call("POST", `/${me.machineId}/api/providers/${id}/test`, { model: "m" })).ok, false);
+    release();
+    assert.equal((await waiting).status, 200);
+  } finally {
+    w.close();
+  }
+});
+
+test("F3: a certificate that is not good for the host: nothing is sent, and the next account answers", async () => {
+  const certificates = {
+    good: issue({ subject: "up", names: ["localhost"], by: authority }),
+    unknown: issue({ subject: "up", names: ["localhost"], by: foreign }),
+    own: issue({ subject: "up", names: ["localhost"] }),
+    other: issue({ subject: "up", names: ["api.example.com"], by: authority }),
+    expired: issue({ subject: "up", names: ["localhost"], by: authority, days: -1 }),
+  };
+  const plain = await start({ env }),
+    op = admin(plain); // its calls are not led elsewhere
+  const servers = [];
+  try {
+    for (const [name, certificate] of Object.entries(certificates)) {
+      let calls = 0;
+      const server = createHTTPS({ key: certificate.key, cert: certificate.cert }, (req, res) => {
+        calls++;
+        req.resume();
+        res.setHeader("content-type", "application/json");
+        res.end(embedding);
+      });
+      servers.push(server);
+      await new Promise((r) => server.listen(0, "localhost", r));
+      const m = await op.machine(),
+        url = `https://localhost:${server.address().port}`;
+      await op.connect(m.machineId, compatible({ url }, { priority: 1 }));
+      const ask = () =>
+        plain.fetch("/v1/embeddings", {
+          method: "POST",
+          headers: { authorization: `Bearer ${m.apiKey}`, "content-type": "application/json" },
+          body: '{"model":"up/m","input":"a"}',
+        });
+      const res = await ask(),
+        text = await res.text();
+      assert.equal(res.status, name === "good" ? 200 : 502, `${name}: ${text}`);
+      assert.equal(calls, name === "good" ? 1 : 0, name);
+      assert.ok(!/localhost|certificate|X509|TLS peer/i.test(text), text);
+      if (name !== "good") {
+        up.script = (req) => answer(req);
+        await op.connect(m.machineId, compatible(up, { priority: 2 }));
+        assert.equal((await ask()).status, 200, `${name}: the next account`);
+      }
+    }
+  } finally {
+    for (const s of servers) {
+      s.closeAllConnections();
+      s.close();
+    }
+    await plain.close();
+    up.clear();
+  }
+});
+
+test("F12, F37, F40: odd framing, long heads and early answers", async (t) => {
+  const big = (n) => Array.from({ length: n }, (_, i) => `x-field-${i}: ${"v".repeat(50)}\r\n`).join("");
+  const cases = {
+    "a byte at a time": [
+      (s) => {
+        const b = Buffer.from(said(embedding));
+        let i = 0;
+        const next = () => {
+          if (i < b.length && !s.destroyed) {
+            s.write(b.subarray(i, ++i));
+            setImmediate(next);
+          }
+        };
+        s.setNoDelay();
+        next();
+      },
+      [200],
+    ],
+    "64 KiB of fields": [(s) => s.end(`HTTP/1.1 200 OK\r\n${big(1000)}${said(embedding).slice(17)}`), [200, 502]],
+    "a megabyte of fields": [(s) => s.end(`HTTP/1.1 200 OK\r\n${big(16_000)}${said(embedding).slice(17)}`), [200, 502]],
+    "folded field": [(s) => s.end(`HTTP/1.1 200 OK\r\nx-a: 1\r\n  2\r\n${said(embedding).slice(17)}`), [200, 502]],
+    "raw bytes in a field": [
+      (s) =>
+        s.end(
+          Buffer.from(
+            `HTTP/1.1 200 OK\r\nretry-after: \x80\xff\x01\r\nx-request-id: \xe9\x01\r\n${said(embedding).slice(17)}`,
+            "latin1",
+          ),
+        ),
+      [200, 502],
+    ],
+    "a zero in a field": [
+      (s) => s.end(`HTTP/1.1 200 OK\r\nx-request-id: a\u0000b\r\n${said(embedding).slice(17)}`),
+      [200, 502],
+    ],
+    "HTTP/0.9": [(s) => s.end(embedding), [502]],
+    "two answers": [(s) => s.end(said(embedding) + said('{"stolen":true}')), [200]],
+    "a length too short": [
+      (s) => s.end(said(embedding).replace(/content-length: \d+/, "content-length: 5") + "rest"),
+      [502],
+    ],
+    "100 before": [(s) => s.end("HTTP/1.1 100 Continue\r\n\r\n" + said(embedding)), [200, 502]],
+    "103 before": [(s) => s.end("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + said(embedding)), [200, 502]],
+    101: [
+      (s) => s.end("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\nx"),
+      [502],
+    ],
+    "status 600": [(s) => s.end(said(embedding).replace("200 OK", "600 Odd")), [502]],
+    "status 199": [(s) => s.end(said(embedding).replace("200 OK", "199 Odd")), [502, 504]],
+    "status 0": [(s) => s.end(said(embedding).replace("200 OK", "000 Odd")), [502]],
+    "204 with a body": [(s) => s.end(said(embedding).replace("200 OK", "204 No")), [502]],
+    304: [(s) => s.end(said(embedding).replace("200 OK", "304 Not")), [502]],
+    "413 at once": [
+      (s) =>
+        s.end(
+          'HTTP/1.1 413 Too Large\r\ncontent-type: application/json\r\ncontent-length: 57\r\n\r\n{"error":{"message":"too large","type":"x","code":"large"}}'.slice(
+            0,
+            83 + 57,
+          ),
+        ),
+      [413, 502],
+    ],
+  };
+  const plain = await start({ env }),
+    op = admin(plain);
+  t.after(() => plain.close());
+  for (const [name, [serve, statuses]] of Object.entries(cases)) {
+    const w = await wire(serve),
+      m = await op.machine();
+    t.after(() => w.close());
+    await op.connect(m.machineId, compatible(w));
+    const a = await request(
+      plain.url,
+      "POST",
+      "/v1/embeddings",
+      [bearer(m.apiKey), json],
+      JSON.stringify({ model: "up/m", input: name === "413 at once" ? Array(2000).fill("a".repeat(2000)) : "a" }),
+      { ms: 40_000 },
+    );
+    assert.ok(statuses.includes(a?.status), `${name}: ${a?.status} ${a?.text}`);
+    assert.ok(!a.text.includes("stolen"), name);
+    if (a.status !== 200) assert.equal(typeof JSON.parse(a.text).error.message, "string", name);
+    else assert.equal(JSON.parse(a.text).data[0].embedding.length, 2, `${name}: ${a.text}`);
+    assert.ok(
+      a.headers.every(([, v]) => !/[^\x20-\x7e]/.test(v)),
+      `${name}: ${JSON.stringify(a.headers)}`,
+    );
+    assert.equal(w.heads, 1, `${name}: ${w.heads} calls`);
+    w.close();
+  }
+});
+
+// shapes are the bodies of errors in which a credential comes back.
+const shapes = (s) => [
+  { error: { message: `refused ${s}`, type: "invalid_request_error" } },
+  { error: { message: "no", type: s } },
+  { error: { message: "no", code: s } },
+  { error: { message: "no", param: s } },
+  { error: { message: "no", status: s } },
+  { error: s },
+  { message: s },
+  { detail: s },
+  { detail: [{ msg: s, loc: [s] }] },
+  { type: "error", error: { type: s, message: s } },
+  [{ error: { message: s, status: s, details: [s] } }],
+  { [s]: s },
+  s,
+];
+
+test("T46, T47, F41: a credential that an upstream sends back reaches nobody", { timeout: 180_000 }, async () => {
+  // Of letters and digits alone, as many vendors' keys are: nothing in their
+  // looks tells that they are keys.
+  const secrets = [
+    randomBytes(16).toString("hex"),
+    `Canary${randomBytes(12).toString("hex")}`,
+    randomBytes(20).toString("base64url").replace(/[-_]/g, "x"),
+  ];
+  const seen = [];
+  const search = (where, text) => {
+    for (const s of secrets)
+      for (const t of [
+        s,
+        Buffer.from(s).toString("base64").slice(0, -2),
+        Buffer.from(`:${s}`).toString("base64").slice(2, -3),
+        Buffer.from(s).toString("hex"),
+      ])
+        if (text.includes(t)) seen.push(`${where}: ${t}`);
+  };
+  const list = shapes("x").length;
+  for (const [k, secret] of secrets.entries()) {
+    for (const [path, body] of calls) {
+      // Refusals that cool nothing share a machine; each of the others needs
+      // an account that has not failed.
+      const ways = shapes(secret).map((shape, i) => [[400, 404, 409, 422][i % 4], shape, true]);
+      if (k === 0)
+        [401, 403, 429, 500, 503, 529].forEach((status, i) =>
+          ways.push([status, shapes(secret)[(i * 2) % list], false]),
+        );
+      let shared = null;
+      for (const [status, shape, share] of ways) {
+        const m = (share && shared) || (await operator.machine());
+        if (m !== shared)
+          for (const c of accounts(up, secret))
+            if (
+              path.includes("videos") === (c.provider === "xai") &&
+              (c.provider === "xai" || body.model.startsWith(c.name))
+            )
+              await operator.connect(m.machineId, c);
+        if (share) shared = m;
+        up.script = () => ({
+          status,
+          headers: {
+            "content-type": "application/json",
+            "x-request-id": secret,
+            "retry-after": secret,
+            "x-ratelimit-reset-requests": secret,
+            "openai-processing-ms": secret,
+          },
+          body: JSON.stringify(shape),
+        });
+        const a = await send(path, body, m.apiKey),
+          what = `${path} ${status} ${JSON.stringify(shape).replaceAll(secret, "S")}`;
+        assert.ok(a.status >= 400, `${what}: ${a.status}`);
+        search(what, a.text + JSON.stringify(a.headers));
+        // An error is told in the client's dialect, or passes as it came but for the secret.
+        const e = JSON.parse(a.text).error;
+        assert.ok(
+          (typeof e?.message === "string" && e.message.length <= 600) ||
+            a.text === JSON.stringify(shape).replaceAll(secret, "***"),
+          `${what}: ${a.text}`,
+        );
+        assert.doesNotMatch(a.text, /goroutine|\.go:|\/pkg\/|127\.0\.0\.1/, what);
+        if (!share)
+          search(
+            `${what}, stored`,
+            JSON.stringify([
+              await operator.call("GET", `/${m.machineId}/api/providers`),
+              await operator.call("GET", `/${m.machineId}/api/models/availability`),
+              await operator.call("GET", `/${m.machineId}/api/audit`),
+            ]),
+          );
+      }
+    }
+  }
+  // An answer that is none, with the credential in it.
+  const errors = [`{"error":{"message":"bad ${secrets[0]}","code":"${secrets[0]}"}}`, `{"detail":"${secrets[0]}"}`].map(
+    (t) => ["application/json", t],
+  );
+  for (const [path, body] of calls) {
+    for (const [type, content] of [
+      ...errors,
+      ["text/html", `<html>${secrets[0]}`],
+      ["application/json", `{"a":"${secrets[0]}"`],
+      ["application/json", `"${secrets[0]}"`],
+      ["text/plain", secrets[0]],
+    ]) {
+      if (path.includes("speech") && type !== "application/json") continue; // its bytes flow
+      const m = await operator.machine();
+      for (const c of accounts(up, secrets[0])) await operator.connect(m.machineId, c);
+      up.script = () => ({ status: 200, headers: { "content-type": type }, body: content });
+      const a = await send(path, body, m.apiKey);
+      assert.ok(a.status >= 500, `${path} ${type}: ${a.status} ${a.text}`);
+      search(`${path} ${type} ${content.slice(0, 8)}`, a.text + JSON.stringify(a.headers));
+    }
+  }
+  // Forms, and what was made before.
+  const m = await operator.machine(),
+    form = (model) =>
+      `--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a.mp3"\r\ncontent-type: audio/mpeg\r\n\r\nx\r\n--b--\r\n`;
+  for (const c of accounts(up, secrets[0])) await operator.connect(m.machineId, c);
+  up.script = (req) => answer(req);
+  assert.equal((await send("/v1/responses", { model: "up/m", input: "a" }, m.apiKey)).status, 200);
+  assert.equal((await send("/v1/videos/generations", { model: "xai/m", prompt: "a" }, m.apiKey)).status, 200);
+  for (const [type, content] of errors) {
+    for (const status of [200, 404]) {
+      up.script = () => ({ status, headers: { "content-type": type, "x-request-id": secrets[0] }, body: content });
+      for (const [method, path, more = [], body = ""] of [
+        ["POST", "/v1/audio/transcriptions", [["content-type", "multipart/form-data; boundary=b"]], form("up/w")],
+        ["GET", "/v1/responses/resp_1"],
+        ["GET", "/v1/responses/resp_1/input_items"],
+        ["DELETE", "/v1/responses/resp_1"],
+        ["POST", "/v1/responses/resp_1/cancel"],
+        ["GET", "/v1/videos/job-1"],
+        ["GET", "/v1/videos/job-1/content"],
+        ["GET", "/v1/models"],
+      ]) {
+        const a = await request(gw.url, method, path, [bearer(m.apiKey), ...more], body, { ms: 20_000 });
+        search(`${method} ${path} ${status}`, a.text + JSON.stringify(a.headers));
+      }
+    }
+  }
+  await new Promise((r) => setTimeout(r, 300));
+  search("log", gw.logs.join("\n"));
+  up.clear();
+  assert.deepEqual([seen.length, ...new Set(seen)].slice(0, 12), [0]);
+});
+
+// A stream in the client's own dialect passes byte for byte after its first
+// event: what an upstream writes into it is the upstream's word to its customer.
+test("T47: a credential in an error within a stream reaches nobody, where the gateway reads the stream", async () => {
+  const secret = randomBytes(16).toString("hex"),
+    list = [{ role: "user", content: "a" }],
+    found = [];
+  const sse = (name, v) => (name ? `event: ${name}\n` : "") + `data: ${JSON.stringify(v)}\n\n`;
+  const upstreams = {
+    up: [
+      sse("", {
+        id: "c",
+        created: 1,
+        model: "m",
+        object: "chat.completion.chunk",
+        choices: [{ index: 0, delta: { role: "assistant", content: "a" }, finish_reason: null }],
+      }),
+      sse("", { error: { message: `bad ${secret}`, type: secret, code: secret, param: secret } }),
+    ],
+    an: [
+      sse("message_start", {
+        type: "message_start",
+        message: {
+          id: "m",
+          type: "message",
+          role: "assistant",
+          model: "m",
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 1, output_tokens: 1 },
+        },
+      }),
+      sse("error", { type: "error", error: { type: "overloaded_error", message: `bad ${secret}` } }),
+    ],
+  };
+  for (const [prefix, [begin, failure]] of Object.entries(upstreams)) {
+    for (const first of [true, false]) {
+      for (const [path, body] of [
+        ["/v1/chat/completions", { messages: list }],
+        ["/v1/messages", { messages: list, max_tokens: 9 }],
+        ["/v1/responses", { input: "a" }],
+      ]) {
+        const passes =
+          path === (prefix === "up" ? "/v1/chat/completions" : "/v1/messages") ||
+          (prefix === "up" && path === "/v1/responses");
+        const m = await operator.machine();
+        for (const c of accounts(up, secret)) await operator.connect(m.machineId, c);
+        up.script = () => ({
+          status: 200,
+          headers: { "content-type": "text/event-stream" },
+          body: first ? failure : begin + failure,
+        });
+        const a = await send(path, { model: `${prefix}/m`, stream: true, ...body }, m.apiKey);
+        if (!first && passes) {
+          assert.equal(a.status, 200);
+          continue;
+        }
+        assert.ok(first ? a.status >= 400 : a.status === 200, `${path} over ${prefix}: ${a.status}`);
+        assert.match(a.text, /error/);
+        if (a.text.includes(secret)) found.push(`${path} over ${prefix}, ${first ? "first" : "later"}: ${a.text}`);
+        const kept = JSON.stringify([
+          await operator.call("GET", `/${m.machineId}/api/providers`),
+          await operator.call("GET", `/${m.machineId}/api/models/availability`),
+        ]);
+        if (kept.includes(secret)) found.push(`${path} over ${prefix}, stored: ${kept}`);
+      }
+    }
+  }
+  await new Promise((r) => setTimeout(r, 300));
+  found.push(...gw.logs.filter((l) => l.includes(secret)));
+  up.clear();
+  assert.deepEqual(found, []);
+});
+
+test("a connection test shows a status and a fixed text, never an answer, and few are made (T18)", async (t) => {
+  const refused = await wire((s) => s.end());
+  refused.close();
+  const w = await wire((s) => s.resetAndDestroy()),
+    unreachable = "connection_failed",
+    cases = {
+      refused: [unreachable, 0, refused.url],
+      reset: [unreachable, 0, w.url],
+      page: [unreachable, 0, up.url, "!body=html"],
+      status: ["unauthorized", 403, up.url, "!status=403"],
+      "server error": ["failed", 500, up.url, "!status=500"],
+      "no HTTP": [unreachable, 0, up.url, "!raw=garbage"],
+      redirect: [unreachable, 0, up.url, "!status=302!header=location:x"],
+      "no such path": ["not_found", 404, `${up.url}/nothing`, "!status=404"],
+    };
+  t.after(() => w.close());
+  up.clear();
+  const texts = new Map();
+  for (const [name, [error, status, url, fault = ""]] of Object.entries(cases)) {
+    const { machineId } = await operator.machine(),
+      { id } = await operator.connect(machineId, {
+        ...compatible({ url }),
+        providerSpecificData: { baseUrl: `${url}/v1`, prefix: "up", enabledModels: [`m${fault}`] },
+      });
+    const { latencyMs, message, ...rest } = await operator.call("POST", `/${machineId}/api/providers/${id}/test`, {});
+    assert.deepEqual([rest.ok, rest.error, rest.status], [false, error, status], `${name}: ${JSON.stringify(rest)}`);
+    assert.equal(message, texts.get(`${error} ${status}`) ?? message, `${name}: two texts for one outcome`);
+    texts.set(`${error} ${status}`, message);
+    if (status === 0) assert.ok([1000, 5000, 15000].includes(latencyMs), `${name}: ${latencyMs} ms`);
+    let limited = 0;
+    for (let i = 0; i < 11; i++)
+      await operator.call("POST", `/${machineId}/api/providers/${id}/test`, {}).catch((e) => {
+        assert.equal(e.status, 429);
+        limited++;
+      });
+    assert.ok(limited >= 1, `${name}: tests are not limited`);
+  }
+  assert.equal(texts.size, 4);
+});
+
+test("T19: one place makes calls, one opens sockets, and nothing is put into the platform's cache", () => {
+  const root = fileURLToPath(new URL("../../../worker/", import.meta.url)),
+    uses = { fetch: [], connect: [], caches: [] };
+  for (const name of readdirSync(root).filter((n) => n.endsWith(".mjs"))) {
+    const text = readFileSync(join(root, name), "utf8").replace(/\/\/.*$/gm, "");
+    for (const _ of text.matchAll(/(?<![.\w])fetch\(/g)) uses.fetch.push(name);
+    for (const _ of text.matchAll(/(?<![.\w])connect\(/g)) uses.connect.push(name);
+    for (const _ of text.matchAll(/\bcaches\b/g)) uses.caches.push(name);
+  }
+  assert.deepEqual(uses, { fetch: ["bridge.mjs"], connect: ["sockets.mjs"], caches: [] });
+  const toml = readFileSync(join(root, "../wrangler.toml"), "utf8");
+  assert.match(toml, /compatibility_flags = \[[^\]]*"global_fetch_strictly_public"/); // T17
+});
+
+test("F46: a reader that stands still stops nobody else", { timeout: 60_000 }, async () => {
+  const m = await operator.machine();
+  await operator.connect(m.machineId, compatible(up));
+  up.clear();
+  const readers = [];
+  for (let i = 0; i < 8; i++) {
+    const res = await gw.fetch("/v1/audio/speech", {
+      method: "POST",
+      headers: { authorization: `Bearer ${m.apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: `up/m!size=${64 << 20}`, input: "a", voice: "v" }),
+    });
+    assert.equal(res.status, 200);
+    readers.push(res); // nothing is read of it
+  }
+  await new Promise((r) => setTimeout(r, 300));
+  const sent = up.seen.length;
+  assert.ok(sent >= 8);
+  up.script = (req) => answer(req);
+  for (const [path, body] of calls.filter(([, b]) => b.model.startsWith("up/")))
+    assert.equal((await send(path, body, m.apiKey)).status, 200, path);
+  for (const r of readers) await r.body.cancel();
+  for (let i = 0; i < 100 && up.open > 0; i++) await new Promise((r) => setTimeout(r, 20));
+  assert.ok(
+    up.seen.slice(0, 8).every((r) => r.aborted || r.ended),
+    "a call to the upstream is left open",
+  );
+});
+
+test("T50: a sealed secret that was moved or changed in the storage opens nowhere", async () => {
+  const [one, two] = [await operator.machine(), await operator.machine()];
+  for (const [m, key] of [
+    [one, "canary-upstream-of-one"],
+    [two, "canary-upstream-of-two"],
+  ]) {
+    m.a = (
+      await operator.connect(m.machineId, compatible(up, { prefix: "a", apiKey: `${key}-a`, suffix: "0000000a" }))
+    ).id;
+    m.b = (
+      await operator.connect(m.machineId, compatible(up, { prefix: "b", apiKey: `${key}-b`, suffix: "0000000b" }))
+    ).id;
+    m.c = (
+      await operator.connect(
+        m.machineId,
+        compatible(up, { prefix: "c", apiKey: `${key}-c`, accessToken: `${key}-t`, suffix: "0000000c" }),
+      )
+    ).id;
+  }
+  await gw.close();
+  // a of the one gets a of the other, its b and c change places, and of the
+  // other's b one character is another.
+  const sealed = {},
+    read = (text, field) => new RegExp(`"${field}":"(v1\\.[0-9a-f]{8}\\.[\\w-]+)"`).exec(text)?.[1];
+  edit(persist, (key, text) => {
+    if (key.startsWith("conn:")) sealed[key.slice(5)] = text;
+    return text;
+  });
+  const put = (id, field, value) =>
+    edit(persist, (key, text) => (key === `conn:${id}` ? text.replace(read(text, field), value) : text));
+  const s = (id, field = "apiKey") => read(sealed[id], field);
+  put(one.a, "apiKey", s(two.a));
+  put(one.b, "apiKey", s(one.c));
+  put(one.c, "apiKey", s(one.b));
+  const flip = s(two.b),
+    at = flip.length - 9;
+  put(two.b, "apiKey", flip.slice(0, at) + (flip[at] === "A" ? "B" : "A") + flip.slice(at + 1));
+  put(two.c, "apiKey", s(two.c, "accessToken"));
+  rmSync(join(persist, "kv"), { recursive: true, force: true }); // the replicas are made anew
+  gw = await start({ vendors: up, persist, env });
+  operator = admin(gw);
+  up.clear();
+  up.script = (req) => answer(req);
+  for (const [m, prefix] of [
+    [one, "a"],
+    [one, "b"],
+    [one, "c"],
+    [two, "b"],
+    [two, "c"],
+  ]) {
+    const a = await send("/v1/embeddings", { model: `${prefix}/m`, input: "a" }, m.apiKey);
+    assert.equal(a.status, 503, `${prefix}: ${a.text}`);
+    assert.equal(JSON.parse(a.text).error.code, "key_unavailable", a.text);
+  }
+  assert.equal(up.seen.length, 0, "a call went out");
+  assert.equal((await send("/v1/embeddings", { model: "a/m", input: "a" }, two.apiKey)).status, 200);
+  assert.equal(up.seen[0].headers.authorization, "Bearer canary-upstream-of-two-a");
+});

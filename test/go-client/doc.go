@@ -1,3 +1,0 @@
-// Package goclient tests the gateway with OpenAI's client for Go. It is a
-// module of its own, so that the client is no dependency of the program.
-package goclient
