@@ -23,6 +23,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/wire/clientheader"
 )
 
 const (
@@ -165,7 +166,7 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 				return nil, err
 			}
 		}
-		req.Header = provider.RequestHeader(s.call.Header, "idempotency-key")
+		req.Header = provider.RequestHeader(s.call.Header, clientheader.ToSpeech)
 		req.Header.Set("content-type", "application/json")
 		req.Body = stream.FromBytes(out)
 	}

@@ -23,6 +23,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/wire/clientheader"
 )
 
 // Handler serves the endpoints.
@@ -158,7 +159,7 @@ func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 		req.MaxBody, req.Timeout = maxTranscript, u.Call.Machine.Settings.Whole()
 		return req, u.shape.build(u, to, req)
 	}
-	req.Header = provider.RequestHeader(u.Call.Header)
+	req.Header = provider.RequestHeader(u.Call.Header, clientheader.ToTranscriptions)
 	req.Body, err = u.Body(to.Model)
 	return req, err
 }

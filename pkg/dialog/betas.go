@@ -8,6 +8,7 @@ import (
 	"weir/pkg/fields"
 	"weir/pkg/provider"
 	"weir/pkg/translate"
+	"weir/pkg/wire/clientheader"
 )
 
 // hostedBetas are the beta features of Anthropic's API that the clouds' Claude
@@ -35,7 +36,7 @@ var hostedBetas = [...]struct {
 // interleaved thinking at the clouds.
 func (x *exchange) betas() (known []string, others bool) {
 	bedrock := x.to.Provider.Family == provider.Bedrock
-	for _, f := range provider.RequestHeader(x.call.Header, "anthropic-beta") {
+	for _, f := range provider.RequestHeader(x.call.Header, clientheader.ToMessages) {
 		if f.Name != "anthropic-beta" {
 			continue
 		}

@@ -21,6 +21,7 @@ import (
 	"weir/pkg/translate"
 	"weir/pkg/upstream"
 	"weir/pkg/usage"
+	"weir/pkg/wire/clientheader"
 )
 
 // The limits of an exchange besides those of the settings.
@@ -196,8 +197,13 @@ func (x *exchange) header() edge.Header {
 		edge.Field{Name: "accept", Value: accept},
 		edge.Field{Name: "accept-encoding", Value: "identity"})
 	h = append(h, provider.IdempotencyKey(x.call.Header, 0)...)
-	if x.way.dialect == x.ask.Dialect && !x.way.hosted && x.ask.Dialect != translate.Chat {
-		h = append(h, provider.SessionHeader(x.call.Header, x.ask.Dialect.String())...)
+	if x.way.dialect == x.ask.Dialect && !x.way.hosted {
+		switch x.ask.Dialect {
+		case translate.Messages:
+			h = append(h, provider.RequestHeader(x.call.Header, clientheader.ToMessages)...)
+		case translate.Responses:
+			h = append(h, provider.RequestHeader(x.call.Header, clientheader.ToResponses)...)
+		}
 	}
 	if x.way.dialect == translate.Messages && !x.way.hosted && h.Get("anthropic-version") == "" {
 		h = append(h, edge.Field{Name: "anthropic-version", Value: messagesVersion})

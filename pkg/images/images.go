@@ -24,6 +24,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/wire/clientheader"
 )
 
 // Handler serves the endpoints.
@@ -234,7 +235,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: x.call.Machine.Settings.FirstByte(), Timeout: imageTotal}
 	x.call.Trace.Dropped = nil
 	if x.shape.create == nil {
-		req.Header = provider.RequestHeader(x.call.Header, "idempotency-key")
+		req.Header = provider.RequestHeader(x.call.Header, clientheader.ToImages)
 		if x.form != nil {
 			req.Body, err = x.form.Body(to.Model)
 			return req, err

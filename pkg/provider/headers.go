@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"weir/pkg/edge"
+	"weir/pkg/wire/clientheader"
 )
 
 // maxValueBytes is the longest header value sent.
 const maxValueBytes = 8 << 10
 
-// SafeValue tells whether v may be sent as a header value: printable ASCII,
+// SafeValue reports whether v may be sent as a header value: printable ASCII,
 // with tabs and blanks inside only, at most 8 KiB. The empty value is safe.
 func SafeValue(v string) bool {
 	if len(v) > maxValueBytes {
@@ -28,7 +29,7 @@ func SafeValue(v string) bool {
 	return true
 }
 
-// SafeName tells whether n is a header name: RFC 9110's token, in lower case.
+// SafeName reports whether n is a header name: RFC 9110's token, in lower case.
 func SafeName(n string) bool {
 	if len(n) == 0 || len(n) > 128 {
 		return false
@@ -42,41 +43,14 @@ func SafeName(n string) bool {
 	return true
 }
 
-// RequestHeader gives the fields of a client's request that go upstream:
-// content-type, accept, and those named in also (the version and beta fields
-// of a dialect, idempotency-key for videos). No other field does; not even one
-// of these when the client's Connection field names it.
-func RequestHeader(client edge.Header, also ...string) edge.Header {
+// RequestHeader returns the fields of a client's request that are forwarded to
+// the upstreams in to, see package clientheader. A field is not forwarded if the
+// client's Connection field names it.
+func RequestHeader(client edge.Header, to clientheader.Upstreams) edge.Header {
 	out := make(edge.Header, 0, 8)
 	for _, f := range client {
-		if !sentUp(f.Name, also) || !SafeValue(f.Value) || perHop(client, f.Name) {
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-// sessions are the fields in which clients of a dialect identify their tool and
-// session. A name that ends with "-" is a prefix.
-var sessions = map[string][]string{
-	"messages":  {"anthropic-", "x-claude-code-", "x-app"},
-	"responses": {"x-codex-", "x-openai-", "openai-beta", "session_id", "session-id", "thread-id", "conversation_id", "originator"},
-}
-
-// SessionHeader returns the fields of a client of a dialect ("messages" or
-// "responses") that go to an upstream of the same dialect besides those of
-// RequestHeader: open lists, as the vendors' protocols for gateways ask for.
-func SessionHeader(client edge.Header, dialect string) (out edge.Header) {
-	for _, f := range client {
-		for _, name := range sessions[dialect] {
-			if f.Name != name && !(strings.HasSuffix(name, "-") && strings.HasPrefix(f.Name, name)) {
-				continue
-			}
-			if !neverSent(f.Name) && SafeValue(f.Value) && !perHop(client, f.Name) {
-				out = append(out, f)
-			}
-			break
+		if clientheader.Sent(f.Name, to) && SafeValue(f.Value) && !perHop(client, f.Name) {
+			out = append(out, f)
 		}
 	}
 	return out
@@ -95,31 +69,7 @@ func IdempotencyKey(client edge.Header, part int) edge.Header {
 	return edge.Header{{Name: "idempotency-key", Value: v}}
 }
 
-func sentUp(name string, also []string) bool {
-	if name == "content-type" || name == "accept" {
-		return true
-	}
-	for _, a := range also {
-		if name == a {
-			return !neverSent(name)
-		}
-	}
-	return false
-}
-
-// neverSent guards the list of a caller against the fields that must not cross
-// in any case.
-func neverSent(name string) bool {
-	switch name {
-	case "authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "forwarded", "x-real-ip",
-		"via", "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect",
-		"host", "content-length", "accept-encoding", "origin", "referer", hopField:
-		return true
-	}
-	return strings.HasPrefix(name, "proxy-") || strings.HasPrefix(name, "x-forwarded-") || strings.HasPrefix(name, "cf-")
-}
-
-// perHop tells whether the Connection field of h names a field.
+// perHop reports whether the Connection field of h names a field.
 func perHop(h edge.Header, name string) bool {
 	for _, f := range h {
 		if f.Name != "connection" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/pkg/edge"
+	"weir/pkg/wire/clientheader"
 )
 
 func text(h edge.Header) string {
@@ -20,24 +21,34 @@ func text(h edge.Header) string {
 func TestRequestHeaderSendsTheListOnly(t *testing.T) {
 	h := edge.Header{
 		{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "a, b"}, {Name: "accept", Value: "c"},
-		{Name: "idempotency-key", Value: "i1"}, {Name: "anthropic-beta", Value: "x,y"},
+		{Name: "idempotency-key", Value: "i1"}, {Name: "content-encoding", Value: "gzip"}, {Name: "anthropic-beta", Value: "x,y"}, {Name: "x-codex-turn", Value: "1"},
 		{Name: "connection", Value: "close, Anthropic-Version"}, {Name: "anthropic-version", Value: "2023-06-01"},
 	}
 	canary := "canary-key"
-	for _, n := range strings.Fields("authorization x-api-key api-key x-goog-api-key cookie proxy-authorization forwarded " +
-		"x-forwarded-for x-forwarded-host x-real-ip cf-connecting-ip via te trailer transfer-encoding upgrade expect host " +
-		"content-length accept-encoding origin referer x-weir-hop x-stainless-os user-agent") {
+	for _, n := range strings.Fields("authorization x-api-key api-key x-goog-api-key cookie proxy-authorization proxy-connection forwarded " +
+		"x-forwarded-for x-forwarded-host x-real-ip cf-connecting-ip via te trailer transfer-encoding upgrade expect host keep-alive " +
+		"content-length accept-encoding origin referer x-weir-hop x-stainless-os user-agent x-appx") {
 		h.Add(n, canary)
 	}
 	for i := range 150 {
 		h.Add(fmt.Sprintf("x-custom-%d", i), canary)
 	}
-	want := "content-type: application/json\naccept: a, b\naccept: c\nidempotency-key: i1\nanthropic-beta: x,y\n"
-	also := []string{"idempotency-key", "anthropic-beta", "anthropic-version", "authorization", "cf-connecting-ip", "x-forwarded-for"}
-	if got := text(RequestHeader(h, also...)); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+	shape := "content-type: application/json\naccept: a, b\naccept: c\n"
+	for to, want := range map[clientheader.Upstreams]string{
+		0:                             "",
+		clientheader.ToMessages:       "anthropic-beta: x,y\n",
+		clientheader.ToResponses:      "x-codex-turn: 1\n",
+		clientheader.ToSpeech:         shape + "idempotency-key: i1\n",
+		clientheader.ToTranscriptions: shape,
+		clientheader.ToImages:         shape + "idempotency-key: i1\n",
+		clientheader.ToVideos:         shape + "idempotency-key: i1\ncontent-encoding: gzip\n",
+		^clientheader.Upstreams(0):    shape + "idempotency-key: i1\ncontent-encoding: gzip\nanthropic-beta: x,y\nx-codex-turn: 1\n",
+	} {
+		if got := text(RequestHeader(h, to)); got != want {
+			t.Errorf("upstreams %b: got\n%swant\n%s", to, got, want)
+		}
 	}
-	if got := text(RequestHeader(edge.Header{{Name: "accept", Value: "a\x01"}, {Name: "idempotency-key", Value: "x"}})); got != "" {
+	if got := text(RequestHeader(edge.Header{{Name: "accept", Value: "a\x01"}, {Name: "idempotency-key", Value: "x"}}, clientheader.ToTranscriptions)); got != "" {
 		t.Errorf("unsafe or unlisted fields went out:\n%s", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/stream"
 	"weir/pkg/upstream"
+	"weir/pkg/wire/clientheader"
 )
 
 // The endpoints of a provider's row, which are also what a creation is.
@@ -264,7 +265,7 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 		if err != nil {
 			return nil, err
 		}
-		req = &upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header, "idempotency-key", "content-encoding")}
+		req = &upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header, clientheader.ToVideos)}
 		if x.request != nil {
 			req.Body = x.forModel(to)
 		} else {
