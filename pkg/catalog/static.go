@@ -2,14 +2,12 @@ package catalog
 
 import (
 	_ "embed"
-	"strconv"
 	"strings"
 )
 
-// text is the static catalogue. Its first line is the index, pairs of an alias
-// and the length of its section in bytes; the sections follow in that order. A
-// section has a line per model, sorted by bytes, with these fields between
-// tabs, empty where unknown and left out at the end:
+// text is the static catalogue, cut into sections by sections.go. A section has
+// a line per model, sorted by bytes, with these fields between tabs, empty
+// where unknown and left out at the end:
 //
 //	id  kind  context  max output  input  output  capabilities  price  dimensions  name
 //
@@ -50,56 +48,36 @@ func Usual(k Kind) (in, out Modality) {
 
 // section is the part of text that belongs to one alias.
 type section struct {
-	alias  string
-	body   string
-	models []Model // parsed on first use
+	alias    string
+	from, to int // offsets into text
 }
 
-var sections []section
-
-// index cuts text into sections on first use.
-func index() []section {
-	if sections != nil {
-		return sections
-	}
-	head, body, _ := strings.Cut(text, "\n")
-	words := strings.Fields(head)
-	all := make([]section, 0, len(words)/2)
-	for i := 0; i+1 < len(words); i += 2 {
-		n, _ := strconv.Atoi(words[i+1])
-		all = append(all, section{alias: words[i], body: body[:n]})
-		body = body[n:]
-	}
-	sections = all
-	return sections
-}
+// body returns the lines of the section.
+func (s *section) body() string { return text[s.from:s.to] }
 
 func find(alias string) *section {
-	all := index()
-	for i := range all {
-		if all[i].alias == alias {
-			return &all[i]
+	for i := range sections {
+		if sections[i].alias == alias {
+			return &sections[i]
 		}
 	}
 	return nil
 }
 
-// Models lists the static models of an alias, sorted by id; an id appears once
-// for each of its kinds. The slice is shared and must not be changed.
+// Models returns the static models of an alias, sorted by id; an id appears
+// once for each of its kinds. It parses the whole section: look-ups by id use
+// Lookup or KindOf.
 func Models(alias string) []Model {
 	s := find(alias)
 	if s == nil {
 		return nil
 	}
-	if s.models == nil {
-		s.models = make([]Model, 0, strings.Count(s.body, "\n"))
-		for rest := s.body; rest != ""; {
-			line, tail, _ := strings.Cut(rest, "\n")
-			s.models = append(s.models, parse(line))
-			rest = tail
-		}
+	body := s.body()
+	models := make([]Model, 0, strings.Count(body, "\n"))
+	for line := range strings.Lines(body) {
+		models = append(models, parse(line[:len(line)-1]))
 	}
-	return s.models
+	return models
 }
 
 // Has tells whether an alias has static models.
@@ -117,9 +95,10 @@ func Lookup(alias, id string) []Model {
 
 func (s *section) lookup(id string) []Model {
 	var got []Model
-	for at := s.search(id); at < len(s.body); {
-		end := at + strings.IndexByte(s.body[at:], '\n')
-		line := s.body[at:end]
+	body := s.body()
+	for at := search(body, id); at < len(body); {
+		end := at + strings.IndexByte(body[at:], '\n')
+		line := body[at:end]
 		if !named(line, id) {
 			break
 		}
@@ -129,16 +108,16 @@ func (s *section) lookup(id string) []Model {
 	return got
 }
 
-// search gives the offset of the first line that does not sort before id. A
-// tab ends an id and sorts before every byte of one, so lines are in the order
-// of their ids.
-func (s *section) search(id string) int {
-	low, high := 0, len(s.body)
+// search returns the offset of the first line of a section that does not sort
+// before id. A tab ends an id and sorts before every byte of one, so lines are
+// in the order of their ids.
+func search(body, id string) int {
+	low, high := 0, len(body)
 	for low < high {
 		mid := (low + high) / 2
-		start := strings.LastIndexByte(s.body[low:mid], '\n') + 1 + low
-		end := start + strings.IndexByte(s.body[start:], '\n')
-		line := s.body[start:end]
+		start := strings.LastIndexByte(body[low:mid], '\n') + 1 + low
+		end := start + strings.IndexByte(body[start:], '\n')
+		line := body[start:end]
 		if tab := strings.IndexByte(line, '\t'); tab >= 0 {
 			line = line[:tab]
 		}
@@ -163,15 +142,16 @@ func KindOf(alias, id string) (Kind, bool) {
 		return "", false
 	}
 	var first Kind
-	for at := s.search(id); at < len(s.body) && named(s.body[at:], id); {
-		k := kindOf(s.body[at+len(id)+1])
+	body := s.body()
+	for at := search(body, id); at < len(body) && named(body[at:], id); {
+		k := kindOf(body[at+len(id)+1])
 		if k == LLM {
 			return LLM, true
 		}
 		if first == "" {
 			first = k
 		}
-		at += strings.IndexByte(s.body[at:], '\n') + 1
+		at += strings.IndexByte(body[at:], '\n') + 1
 	}
 	return first, first != ""
 }
@@ -191,8 +171,9 @@ func UpstreamID(alias, id string) string {
 }
 
 func (s *section) has(id string) bool {
-	at := s.search(id)
-	return at < len(s.body) && named(s.body[at:], id)
+	body := s.body()
+	at := search(body, id)
+	return at < len(body) && named(body[at:], id)
 }
 
 // Found is a model with the alias that lists it.
@@ -208,10 +189,9 @@ func Find(id string) []Found {
 		return nil
 	}
 	var got []Found
-	all := index()
-	for i := range all {
-		for _, m := range all[i].lookup(id) {
-			got = append(got, Found{all[i].alias, m})
+	for i := range sections {
+		for _, m := range sections[i].lookup(id) {
+			got = append(got, Found{sections[i].alias, m})
 		}
 	}
 	return got
@@ -220,10 +200,9 @@ func Find(id string) []Found {
 // Aliases lists the aliases that have static models, in the order of the
 // providers' table.
 func Aliases() []string {
-	all := index()
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].alias
+	names := make([]string, len(sections))
+	for i := range sections {
+		names[i] = sections[i].alias
 	}
 	return names
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -46,13 +47,13 @@ func TestReadChatsTakesFactsOnly(t *testing.T) {
 	if err := readChats(f, chatList{"x", "x"}, l); err != nil {
 		t.Fatal(err)
 	}
-	text, n, err := render(map[string]list{"openai": l})
+	index, text, n, err := render(map[string]list{"openai": l})
 	want := "draw\ti\t\t\tt\tti\tI\t1/2\n" +
 		"gift:free\tl\t\t\tt\tt\tTv\t0/0\n" +
 		"m\tl\t9\t8\tti\tt\tTRV\t0.1/2//3\t\tM\n" +
 		"unpriced\tl\t\t\tt\tt\tTrv\n"
-	if err != nil || n != 4 || !strings.HasPrefix(string(text), "openai ") || !strings.HasSuffix(string(text), "\n"+want) {
-		t.Errorf("%d %v\n%s\nwant\n%s", n, err, text, want)
+	if err != nil || n != 4 || string(text) != want || !strings.HasSuffix(string(index), fmt.Sprintf("{\"openai\", 0, %d},\n}\n", len(want))) {
+		t.Errorf("%d %v\n%s\n%s\nwant\n%s", n, err, index, text, want)
 	}
 	if strings.Contains(string(text), "example") {
 		t.Error("an address got through")
@@ -60,7 +61,7 @@ func TestReadChatsTakesFactsOnly(t *testing.T) {
 }
 
 func TestAnAliasWithoutAPlaceIsAnError(t *testing.T) {
-	if _, _, err := render(map[string]list{"unheard-of": {"a\tl": {id: "a", kind: "l"}}}); err == nil {
+	if _, _, _, err := render(map[string]list{"unheard-of": {"a\tl": {id: "a", kind: "l"}}}); err == nil {
 		t.Error("no error")
 	}
 }
