@@ -7,22 +7,16 @@ import "weir/pkg/catalog"
 // documentation.
 var tables = [...][]Descriptor{vendors, hosts, regional, media, web}
 
-// all is filled on first use; it only points into the tables.
-var all []*Descriptor
-
-// All gives every built-in provider in the order of the table. The slice and
-// the rows must not be changed.
+// All returns every built-in provider in the order of the table. The rows must
+// not be changed.
 func All() []*Descriptor {
-	if all == nil {
-		list := make([]*Descriptor, 0, 64)
-		for _, t := range tables {
-			for i := range t {
-				list = append(list, &t[i])
-			}
+	list := make([]*Descriptor, 0, 64)
+	for _, t := range &tables {
+		for i := range t {
+			list = append(list, &t[i])
 		}
-		all = list
 	}
-	return all
+	return list
 }
 
 // Lookup gives the provider with an id, or nil. The ids of the two compatible
