@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// named are the named characters, each name with what it stands for behind it:
-// those of HTML 4, and of the others of WHATWG HTML 13.5 those for letters,
-// punctuation and signs of running text.
+// named are the named characters, each name followed by its character, sorted by
+// name: those of HTML 4, and of the others of WHATWG HTML 13.5 those for
+// letters, punctuation and signs of running text.
 const named = "AEligÆAMP&AacuteÁAbreveĂAcircÂAgraveÀAlphaΑAmacrĀAogonĄApplyFunction\u2061AringÅAtildeÃAumlÄBetaΒCOPY©CacuteĆCcaronČCcedilÇChiΧ" +
 	"Dagger‡DcaronĎDeltaΔDstrokĐETHÐEacuteÉEcaronĚEcircÊEdotĖEgraveÈEmacrĒEogonĘEpsilonΕEtaΗEumlËGT>GammaΓGbreveĞHat^IacuteÍIcircÎIdotİ" +
 	"IgraveÌImacrĪInvisibleTimes\u2062IotaΙIumlÏKappaΚKcedilĶLT<LacuteĹLambdaΛLarr↞LcaronĽLcedilĻLongrightarrow⟹LstrokŁMuΜNacuteŃ" +
@@ -31,23 +31,31 @@ const named = "AEligÆAMP&AacuteÁAbreveĂAcircÂAgraveÀAlphaΑAmacrĀAogonĄAp
 	"there4∴thetaθthetasymϑthetavϑthinsp\u2009thornþtilde˜times×trade™uArr⇑uacuteúuarr↑ucircûudblacűugraveùumacrūuml¨uogonųuparrow↑" +
 	"upsihϒupsilonυuringůuumlüvarepsilonϵverbar|vert|weierp℘xiξyacuteýyen¥yumlÿzacuteźzcaronžzdotżzetaζzwj\u200dzwnj\u200c"
 
-// entities is named as a map, made on first use.
-var entities map[string]string
-
+// entity returns the character that a name stands for, "" for an unknown name.
+// It searches named by halves: letters and digits occur in names alone, so an
+// entry begins wherever one follows another character.
 func entity(name string) string {
-	if entities == nil {
-		entities = make(map[string]string, 512)
-		for s := named; s != ""; {
-			n := 0
-			for isWord(s[n]) {
-				n++
-			}
-			_, size := utf8.DecodeRuneInString(s[n:])
-			entities[s[:n]] = s[n : n+size]
-			s = s[n+size:]
+	low, high := 0, len(named) // entries begin at both
+	for low < high {
+		start := (low + high) / 2
+		for start > low && (isWord(named[start-1]) || !isWord(named[start])) {
+			start--
+		}
+		end := start
+		for isWord(named[end]) {
+			end++
+		}
+		_, size := utf8.DecodeRuneInString(named[end:])
+		switch c := strings.Compare(named[start:end], name); {
+		case c == 0:
+			return named[end : end+size]
+		case c < 0:
+			low = end + size
+		default:
+			high = start
 		}
 	}
-	return entities[name]
+	return ""
 }
 
 // maxName is the length of the longest name, in bytes.

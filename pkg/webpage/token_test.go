@@ -114,16 +114,32 @@ func TestTokensAreThoseOfAnother(t *testing.T) {
 }
 
 func TestNamedCharacters(t *testing.T) {
-	if entity("amp") != "&" || len(entities) < 400 {
-		t.Fatalf("%d names", len(entities))
-	}
-	for name, want := range entities {
+	n, last := 0, ""
+	for rest := named; rest != ""; n++ {
+		end := strings.IndexFunc(rest, func(r rune) bool { return r >= utf8.RuneSelf || !isWord(byte(r)) })
+		_, size := utf8.DecodeRuneInString(rest[end:])
+		name, want := rest[:end], rest[end:end+size]
+		if name <= last {
+			t.Errorf("%s does not sort after %s", name, last)
+		}
+		last, rest = name, rest[end+size:]
+		if got := entity(name); got != want {
+			t.Errorf("entity(%q) = %q, want %q", name, got, want)
+		}
 		if got := html.UnescapeString("&" + name + ";"); got != want {
 			t.Errorf("%s: %q, want %q", name, want, got)
 		}
-		// Whether it may do without a semicolon.
+		// Whether the semicolon may be missing.
 		if got, want := unescape("&"+name+" ", false), html.UnescapeString("&"+name+" "); got != want {
 			t.Errorf("%s without a semicolon: %q, want %q", name, got, want)
+		}
+	}
+	if n < 400 {
+		t.Errorf("%d names, want more than 400", n)
+	}
+	for _, name := range []string{"", "a", "Zzz", "zzz", "0", "amper", "am"} {
+		if got := entity(name); got != "" {
+			t.Errorf("entity(%q) = %q, want it to be unknown", name, got)
 		}
 	}
 }
