@@ -27,19 +27,19 @@ import (
 //	GET /v2/transcript/{id} → {status queued|processing|completed|error, text, words[{text, start, end, speaker}], audio_duration}; times in ms
 var assemblyAI = transcriber{
 	providers: []string{"assemblyai"}, only: true, speakers: true, endpoint: "upload",
-	build: func(u *upload, _ *routing.Target, req *upstream.Request) error {
+	build: func(u *transcriptionForm, _ *routing.Target, req *upstream.Request) error {
 		req.Header = edge.Header{{Name: "content-type", Value: "application/octet-stream"}}
 		req.Body = u.File(nil, nil, false)
 		u.drop("prompt", "temperature")
 		return nil
 	},
-	read: func(_ *upload, raw []byte) (*transcript, error) {
+	read: func(_ *transcriptionForm, raw []byte) (*transcript, error) {
 		if gjson.GetBytes(raw, "upload_url").Str == "" {
 			return nil, errors.New("audio: the answer has no upload_url")
 		}
 		return &transcript{text: gjson.GetBytes(raw, "upload_url").Str}, nil // until finish has the real one
 	},
-	finish: func(ctx context.Context, h *Handler, u *upload, res *accounts.Result) (*transcript, error) {
+	finish: func(ctx context.Context, h *Handler, u *transcriptionForm, res *accounts.Result) (*transcript, error) {
 		ask := map[string]any{"audio_url": u.text.text}
 		if res.Target.Model == "best" {
 			ask["speech_model"] = "best"
@@ -88,14 +88,14 @@ var assemblyAI = transcriber{
 }
 
 // same makes a further call with the account that has the file or the job.
-func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, endpoint, model, id string, body []byte) (gjson.Result, error) {
+func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, operation, model, id string, body []byte) (gjson.Result, error) {
 	to := *res.Target
 	to.Connections = []*store.Connection{res.Connection}
 	var raw []byte
 	_, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to},
 		Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-			method, url, err := to.Provider.Endpoint(conn, endpoint, model, provider.Part{Name: "id", Value: id, Any: true}, provider.Part{Name: "request_id", Value: id, Any: true})
+			method, url, err := to.Provider.Endpoint(conn, operation, model, provider.Part{Name: "id", Value: id, Any: true}, provider.Part{Name: "request_id", Value: id, Any: true})
 			if err != nil {
 				return nil, err
 			}

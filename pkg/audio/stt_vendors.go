@@ -21,7 +21,7 @@ import (
 //	POST /v1/listen?model=… → {metadata.duration, results.channels[].alternatives[].{transcript, words[]}, results.utterances[]}
 var deepgram = transcriber{
 	providers: []string{"deepgram"}, only: true, speakers: true,
-	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
 		q := url.Values{"model": {to.Model}, "smart_format": {"true"}, "utterances": {"true"}}
 		if lang := u.Form.Text("language"); lang != "" {
 			q.Set("language", lang)
@@ -40,7 +40,7 @@ var deepgram = transcriber{
 		u.drop("prompt", "temperature")
 		return nil
 	},
-	read: func(_ *upload, raw []byte) (*transcript, error) {
+	read: func(_ *transcriptionForm, raw []byte) (*transcript, error) {
 		doc := gjson.ParseBytes(raw)
 		best := doc.Get("results.channels.0.alternatives.0")
 		if best.Get("transcript").Type != gjson.String {
@@ -63,7 +63,7 @@ var deepgram = transcriber{
 //	POST /v1/speech-to-text {model_id, file, language_code?, temperature?} → {text, language_code, words[{text, start, end, type}]}
 var elevenLabs = transcriber{
 	providers: []string{"elevenlabs"}, only: true, speakers: true,
-	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
 		w := multipart.NewWriter(u.Boundary)
 		w.Field("model_id", to.Model)
 		w.Field("timestamps_granularity", "word")
@@ -90,7 +90,7 @@ var (
 	xaiForm      = transcriber{providers: []string{"xai"}, only: true, speakers: true, build: sttForm, read: readPlain}
 )
 
-func sttForm(u *upload, to *routing.Target, req *upstream.Request) error {
+func sttForm(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
 	w := multipart.NewWriter(u.Boundary)
 	w.Field("model", to.Model)
 	if lang := u.Form.Text("language"); lang != "" {
@@ -112,7 +112,7 @@ func sttForm(u *upload, to *routing.Target, req *upstream.Request) error {
 // Where times or speakers are wanted, that text is JSON of geminiSchema.
 var geminiAudio = transcriber{
 	providers: []string{"gemini", "vertex"}, endpoint: "chat", speakers: true,
-	build: func(u *upload, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
 		ask := "Generate a verbatim transcript of the speech. Answer with the transcript only."
 		if u.endpoint == "translations" {
 			ask = "Translate the speech into English. Answer with the translation only."
@@ -147,7 +147,7 @@ var geminiAudio = transcriber{
 		u.drop("temperature")
 		return nil
 	},
-	read: func(u *upload, raw []byte) (*transcript, error) {
+	read: func(u *transcriptionForm, raw []byte) (*transcript, error) {
 		doc := gjson.ParseBytes(raw)
 		parts := doc.Get("candidates.0.content.parts")
 		if !parts.IsArray() {
@@ -173,7 +173,7 @@ var geminiAudio = transcriber{
 const geminiSchema = `{"type":"OBJECT","properties":{"language":{"type":"STRING"},"segments":{"type":"ARRAY","items":{"type":"OBJECT","properties":{"start":{"type":"NUMBER"},"end":{"type":"NUMBER"},"speaker":{"type":"STRING"},"text":{"type":"STRING"}},"required":["start","end","speaker","text"]}}},"required":["language","segments"]}`
 
 // timed tells whether the answer needs the times of what was said.
-func (u *upload) timed() bool {
+func (u *transcriptionForm) timed() bool {
 	switch u.Form.Text("response_format") {
 	case "verbose_json", "diarized_json", "srt", "vtt":
 		return true
@@ -201,7 +201,7 @@ func readSegments(text string) (*transcript, error) {
 }
 
 // formWith makes the request's body of the fields and the held file.
-func (u *upload) formWith(w *multipart.Writer, req *upstream.Request) {
+func (u *transcriptionForm) formWith(w *multipart.Writer, req *upstream.Request) {
 	f, _ := u.Form.File("file")
 	name := f.Filename
 	if name == "" {
@@ -219,7 +219,7 @@ var audioTypes = [...][2]string{
 }
 
 // fileType gives the file's content type: as stated, else by its name.
-func (u *upload) fileType() string {
+func (u *transcriptionForm) fileType() string {
 	f, _ := u.Form.File("file")
 	if t := f.ContentType; strings.HasPrefix(t, "audio/") || strings.HasPrefix(t, "video/") {
 		return t
@@ -233,7 +233,7 @@ func (u *upload) fileType() string {
 }
 
 // drop notes fields of the client that the provider does not know.
-func (u *upload) drop(names ...string) {
+func (u *transcriptionForm) drop(names ...string) {
 	u.Call.Trace.Dropped = nil
 	for _, n := range names {
 		if u.Form.Text(n) != "" {

@@ -36,7 +36,7 @@ var errNoText = errors.New("audio: the answer has no text")
 
 // readPlain reads {text, language, duration, words[{word|text, start, end}]},
 // which several providers have with small changes.
-func readPlain(_ *upload, raw []byte) (*transcript, error) {
+func readPlain(_ *transcriptionForm, raw []byte) (*transcript, error) {
 	doc := gjson.ParseBytes(raw)
 	if doc.Get("text").Type != gjson.String {
 		return nil, errNoText
@@ -114,7 +114,7 @@ func (t *transcript) sentences() []span {
 
 // accepted tells what is wrong with the response_format that a form asks of a
 // provider of another shape, before anything is sent.
-func (u *upload) accepted() error {
+func (u *transcriptionForm) accepted() error {
 	switch u.Form.Text("response_format") {
 	case "", "json", "text", "verbose_json", "srt", "vtt":
 		return nil
@@ -127,10 +127,10 @@ func (u *upload) accepted() error {
 	return apierr.Invalid("response_format", "the response_format is not known")
 }
 
-func (u *upload) diarized() bool { return u.Form.Text("response_format") == "diarized_json" }
+func (u *transcriptionForm) diarized() bool { return u.Form.Text("response_format") == "diarized_json" }
 
 // answer writes the transcript in the response_format that the form asks for.
-func (t *transcript) answer(res *accounts.Result, u *upload) (*edge.Response, error) {
+func (t *transcript) answer(res *accounts.Result, u *transcriptionForm) (*edge.Response, error) {
 	form := u.Form
 	if form.Text("stream") == "true" {
 		return media.Answer(res.Header, "text/event-stream", t.events(u.diarized())), nil

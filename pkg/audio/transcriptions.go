@@ -64,8 +64,8 @@ func (h *Handler) Translations(ctx context.Context, c *auth.Call) (*edge.Respons
 	return h.transcribe(ctx, c, "translations")
 }
 
-// upload is one client's form on its way.
-type upload struct {
+// transcriptionForm is one client's form on its way.
+type transcriptionForm struct {
 	*media.Upload
 	endpoint string
 	shape    *transcriber
@@ -77,7 +77,7 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 	if err != nil {
 		return nil, err
 	}
-	u := &upload{Upload: form, endpoint: endpoint}
+	u := &transcriptionForm{Upload: form, endpoint: endpoint}
 	var targets []routing.Target
 	if u.Model != "" {
 		if targets, err = h.targets(u); err != nil {
@@ -107,7 +107,7 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 	return h.send(ctx, u, targets)
 }
 
-func (h *Handler) targets(u *upload) ([]routing.Target, error) {
+func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
 	return media.Targets(h.Router, h.Allows, u.Call, u.Model, catalog.STT, func(to *routing.Target) error {
 		s := transcriberOf(to.Provider)
 		if s == nil || !to.Provider.Serves(s.at(u.endpoint)) {
@@ -118,7 +118,7 @@ func (h *Handler) targets(u *upload) ([]routing.Target, error) {
 }
 
 // send tries the targets and shapes the answer.
-func (h *Handler) send(ctx context.Context, u *upload, targets []routing.Target) (*edge.Response, error) {
+func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []routing.Target) (*edge.Response, error) {
 	c := u.Call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Check: u.check, Fault: u.Failed,
@@ -145,7 +145,7 @@ func isEvents(h edge.Header) bool {
 }
 
 // build makes the upstream's request for one target and account.
-func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	u.shape = transcriberOf(to.Provider)
 	method, url, err := to.Provider.Endpoint(conn, u.shape.at(u.endpoint), to.Model)
 	if err != nil {
@@ -165,7 +165,7 @@ func (u *upload) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 }
 
 // check reads an answer that must be whole.
-func (u *upload) check(resp *upstream.Response) error {
+func (u *transcriptionForm) check(resp *upstream.Response) error {
 	if u.shape.read == nil {
 		err := media.WholeJSON(resp)
 		if err == nil && !media.Holds(resp, "text", "segments", "words") {

@@ -100,8 +100,8 @@ func New(cfg Config, p Ports) *App {
 	for i := range clients {
 		hidden = append(hidden, clients[i].ClientSecret.Reveal(), clients[i].ProxyAuth.Reveal())
 	}
-	proxy, errProxy := cfg.proxy(p.CanonicalURL)
-	own := redact.New(append(hidden, proxy.Auth.Reveal())...)
+	tokenProxy, errProxy := cfg.proxy(p.CanonicalURL)
+	own := redact.New(append(hidden, tokenProxy.Auth.Reveal())...)
 	g.Redact = func(s string) string { return redact.Patterns(own.String(s)) }
 	app := &App{Gateway: g}
 	missing := cfg.missing()
@@ -135,7 +135,7 @@ func New(cfg Config, p Ports) *App {
 		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
 		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256, DeriveKey: p.DeriveKey,
 		OAuth: clients, OwnHosts: cfg.ownHosts(), Reseed: cfg.Reseed,
-		Dialer: p.Dialer, Proxy: proxy,
+		Dialer: p.Dialer, Proxy: tokenProxy,
 	}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
 	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now, Pause: p.Pause}

@@ -92,13 +92,13 @@ func (h *Handler) Variations(ctx context.Context, c *auth.Call) (*edge.Response,
 	return h.create(ctx, c, variations)
 }
 
-func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*edge.Response, error) {
-	x := &creation{h: h, endpoint: endpoint, call: c}
+func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*edge.Response, error) {
+	x := &creation{h: h, endpoint: operation, call: c}
 	var err error
 	if x.key, err = media.IdempotencyKey(c.Header); err != nil {
 		return nil, err
 	}
-	if endpoint != generations && !media.IsJSON(c.Header.Get("content-type")) {
+	if operation != generations && !media.IsJSON(c.Header.Get("content-type")) {
 		return h.upload(ctx, x)
 	}
 	body, err := stream.ReadAll(c.Body, media.MaxForm)

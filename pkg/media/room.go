@@ -2,6 +2,8 @@ package media
 
 import (
 	"context"
+	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -112,7 +114,7 @@ func (r *Room) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.H
 	}}, max)
 	if err != nil {
 		lease.Release()
-		return nil, nil, uploadError(err)
+		return nil, nil, bodyError(err)
 	}
 	return held, func() {
 		held.Release()
@@ -254,3 +256,18 @@ func (r *Room) limit() int64 {
 
 // Used is how many bytes are held at the moment.
 func (r *Room) Used() int64 { return r.used }
+
+// bodyError returns the error that a client gets for a body that could not be read.
+func bodyError(err error) error {
+	if errors.Is(err, stream.ErrIdle) || errors.Is(err, upstream.ErrTimeout) {
+		e := apierr.New(408, "timeout", "the request body did not arrive in time")
+		e.Err = err
+		return e
+	}
+	if errors.Is(err, stream.ErrReset) || errors.Is(err, upstream.ErrNetwork) || errors.Is(err, io.ErrUnexpectedEOF) {
+		e := apierr.Invalid("", "the request body broke off")
+		e.Err = err
+		return e
+	}
+	return err
+}

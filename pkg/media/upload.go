@@ -11,7 +11,6 @@ import (
 	"weir/pkg/multipart"
 	"weir/pkg/routing"
 	"weir/pkg/stream"
-	"weir/pkg/upstream"
 )
 
 const (
@@ -54,7 +53,7 @@ func Begin(c *auth.Call, file string) (*Upload, error) {
 	if u.Model == "" && !u.Small() {
 		head, model, found, err := multipart.Peek(c.Body, u.Boundary, "model", maxModel)
 		if err != nil {
-			return nil, uploadError(err)
+			return nil, bodyError(err)
 		}
 		c.Body = Back(head, c.Body)
 		u.Model, u.inPart = model, found
@@ -93,11 +92,11 @@ func (u *Upload) Hold(ctx context.Context, room *Room) (give func(), err error) 
 		return nil, e
 	}
 	if err != nil {
-		return nil, uploadError(err)
+		return nil, bodyError(err)
 	}
 	if err = u.fields(); err != nil {
 		give()
-		return nil, uploadError(err)
+		return nil, bodyError(err)
 	}
 	return give, nil
 }
@@ -122,21 +121,6 @@ func (u *Upload) fields() (err error) {
 		if u.Model = model; model == "" || len(model) > maxModel {
 			err = apierr.Invalid("model", "you must provide a model")
 		}
-	}
-	return err
-}
-
-// uploadError is what a client is told of a form that could not be read.
-func uploadError(err error) error {
-	if errors.Is(err, stream.ErrIdle) || errors.Is(err, upstream.ErrTimeout) {
-		e := apierr.New(408, "timeout", "the request body did not arrive in time")
-		e.Err = err
-		return e
-	}
-	if errors.Is(err, stream.ErrReset) || errors.Is(err, upstream.ErrNetwork) || errors.Is(err, io.ErrUnexpectedEOF) {
-		e := apierr.Invalid("", "the request body broke off")
-		e.Err = err
-		return e
 	}
 	return err
 }
@@ -180,7 +164,7 @@ func (u *Upload) Failed() error {
 	if errors.Is(u.flow.Err(), stream.ErrTooLarge) {
 		return apierr.New(413, "request_too_large", "the request body is over %d bytes", u.Call.MaxBody)
 	}
-	return uploadError(u.flow.Err())
+	return bodyError(u.flow.Err())
 }
 
 // File gives the held file between head and tail.

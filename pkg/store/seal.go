@@ -88,12 +88,12 @@ func (k *Keyring) Current() string { return k.keys[0].id }
 // Seal encrypts plain for one field of one connection.
 func (k *Keyring) Seal(machineID, connectionID, field string, plain Secret) (Sealed, error) {
 	key := &k.keys[0]
-	raw := make([]byte, nonceBytes, nonceBytes+len(plain.v)+key.aead.Overhead())
+	raw := make([]byte, nonceBytes, nonceBytes+len(plain.Reveal())+key.aead.Overhead())
 	if _, err := rand.Read(raw); err != nil {
 		return "", fmt.Errorf("seal %s: %w", field, err)
 	}
 	var ad [160]byte
-	raw = key.aead.Seal(raw, raw[:nonceBytes], []byte(plain.v), associated(ad[:0], machineID, connectionID, field, key.id))
+	raw = key.aead.Seal(raw, raw[:nonceBytes], []byte(plain.Reveal()), associated(ad[:0], machineID, connectionID, field, key.id))
 	return Sealed(sealVersion + key.id + "." + base64.RawURLEncoding.EncodeToString(raw)), nil
 }
 
@@ -143,3 +143,6 @@ func associated(b []byte, parts ...string) []byte {
 	}
 	return b
 }
+
+// Sealed is a credential encrypted by a Keyring, as it is stored and cached.
+type Sealed string

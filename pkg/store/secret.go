@@ -25,6 +25,3 @@ func (Secret) Format(w fmt.State, _ rune) { io.WriteString(w, "***") }
 func (Secret) String() string               { return "***" }
 func (Secret) GoString() string             { return "***" }
 func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"***"`), nil }
-
-// Sealed is a credential encrypted by a Keyring, as it is stored and cached.
-type Sealed string

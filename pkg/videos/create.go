@@ -64,12 +64,12 @@ type creation struct {
 	origin string // of the address that took it
 }
 
-func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*edge.Response, error) {
+func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*edge.Response, error) {
 	key, err := media.IdempotencyKey(c.Header)
 	if err != nil {
 		return nil, err
 	}
-	x := &creation{endpoint: endpoint, call: c}
+	x := &creation{endpoint: operation, call: c}
 	give, err := h.read(ctx, x)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, endpoint string) (*e
 	if x.request != nil {
 		body = x.body
 	}
-	digest, err := media.Digest(c, endpoint, body, x.held)
+	digest, err := media.Digest(c, operation, body, x.held)
 	if err != nil {
 		return nil, err
 	}

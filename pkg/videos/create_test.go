@@ -49,7 +49,7 @@ func TestBodiesGoUpByteForByte(t *testing.T) {
 				t.Errorf("sent %q to %s (outlives: %v), want %q", s.Body, s.URL, s.Outlive, tt.want)
 			}
 			h := s.Header
-			if h.Get("content-type") != tt.contentType || h.Get("idempotency-key") != "K-1" || h.Get("authorization") != "Bearer "+secret("a") || h.Get("x-other") != "" {
+			if h.Get("content-type") != tt.contentType || h.Get("idempotency-key") != "K-1" || h.Get("authorization") != "Bearer "+apiKeyOf("a") || h.Get("x-other") != "" {
 				t.Errorf("header %v", h)
 			}
 			if enc := c.Header.Get("content-encoding"); h.Get("content-encoding") != enc {
@@ -239,10 +239,10 @@ func TestTenThousandCreations(t *testing.T) {
 }
 
 func TestSecretsDoNotComeBack(t *testing.T) {
-	for _, form := range []string{secret("a"), "Bearer " + secret("a"), strings.ReplaceAll(secret("a"), "-", "%2d")} {
+	for _, form := range []string{apiKeyOf("a"), "Bearer " + apiKeyOf("a"), strings.ReplaceAll(apiKeyOf("a"), "-", "%2d")} {
 		for _, a := range []answer{
 			{status: 400, body: `{"error":{"message":"bad key ` + form + `","code":"x"}}`},
-			{status: 500, body: `{"error":"oops ` + form + `"}`, header: edge.Header{{Name: "x-request-id", Value: secret("a")}}},
+			{status: 500, body: `{"error":"oops ` + form + `"}`, header: edge.Header{{Name: "x-request-id", Value: apiKeyOf("a")}}},
 			{status: 200, body: `{"request_id":"j","echo":"` + form + `"}`},
 		} {
 			w := newWorld(t, "xai")

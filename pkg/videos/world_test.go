@@ -117,10 +117,10 @@ func canonical(raw string) (string, bool) {
 	return u.String(), true
 }
 
-func secret(id string) string { return "key-" + id + "-0123456789abcdef" }
+func apiKeyOf(id string) string { return "key-" + id + "-0123456789abcdef" }
 
 func (w *world) connection(providerID, id string) store.Connection {
-	sealed, err := w.keys.Seal(mid, id, store.APIKey, store.NewSecret(secret(id)))
+	sealed, err := w.keys.Seal(mid, id, store.APIKey, store.NewSecret(apiKeyOf(id)))
 	if err != nil {
 		w.Fatal(err)
 	}
