@@ -7,19 +7,19 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
 )
 
 // The client's error while accounts cool down, in the call in which they failed
 // and in the next one, which tries none.
 func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
-	limit := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "40"}}}
-	long := answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "61"}}}
+	limit := answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "40"}}}
+	long := answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "61"}}}
 	refused := answer{status: 401, body: `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`}
 	forbidden, unpaid := answer{status: 403}, answer{status: 402}
 	quota := answer{status: 429, body: `{"error":{"message":"no credit","code":"insufficient_quota"}}`}
@@ -90,7 +90,7 @@ func TestBillableWithoutCreditFailsAtOnce(t *testing.T) {
 
 func TestClockSetBackDoesNotLengthenCooldown(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}}, {status: 200}}
+	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, {status: 200}}
 	w.send()
 	w.now = w.now.Add(-time.Hour)
 	if _, e := w.send(); e != nil || w.saw() != "a" {
@@ -142,7 +142,7 @@ const (
 )
 
 func TestBlockedHere(t *testing.T) {
-	html := edge.Header{{Name: "content-type", Value: "text/html; charset=UTF-8"}}
+	html := httpmsg.Header{{Name: "content-type", Value: "text/html; charset=UTF-8"}}
 	for _, tt := range []struct {
 		name    string
 		a       answer
@@ -154,7 +154,7 @@ func TestBlockedHere(t *testing.T) {
 		{"Gemini's text", answer{status: 400, body: geminiPlace}, true},
 		{"Gemini's text in an array", answer{status: 400, body: "[" + geminiPlace + "]"}, true},
 		{"Anthropic's text", answer{status: 403, body: `{"error":{"type":"forbidden","message":"Request not allowed"}}`}, true},
-		{"a challenge", answer{status: 403, header: edge.Header{{Name: "cf-mitigated", Value: "challenge"}}}, true},
+		{"a challenge", answer{status: 403, header: httpmsg.Header{{Name: "cf-mitigated", Value: "challenge"}}}, true},
 		{"a page", answer{status: 403, header: html, body: page}, true},
 		{"a page of another type", answer{status: 403, body: "\n" + page}, true},
 		{"a page with 400", answer{status: 400, header: html, body: page}, false},

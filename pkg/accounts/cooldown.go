@@ -8,10 +8,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/edge"
-	"weir/pkg/fields"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
 )
 
 // Lengths of the backoff. Those of cooldowns are in package store.
@@ -66,7 +66,7 @@ func failuresOf(s snapshot.State, now time.Time) int {
 //
 // A wait in the past is the least wait, 1 s. What cannot be read counts as not
 // there. ok reports whether there was one.
-func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, ok bool) {
+func statedWait(h httpmsg.Header, body []byte, now time.Time) (wait time.Duration, ok bool) {
 	for i := range h {
 		if n := h[i].Name; n == "retry-after-ms" || n == "x-ms-retry-after-ms" {
 			if d, ok := number(h[i].Value, time.Millisecond); ok {
@@ -88,7 +88,7 @@ func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, 
 	if d, ok := resets(h, now); ok {
 		return d, true
 	}
-	if len(body) == 0 || !fields.Valid(body) {
+	if len(body) == 0 || !jsonscan.Valid(body) {
 		return 0, false
 	}
 	if d, ok := retryInfo(body); ok {
@@ -102,11 +102,11 @@ func statedWait(h edge.Header, body []byte, now time.Time) (wait time.Duration, 
 //
 //	anthropic-ratelimit-unified-representative-claim: seven_day…
 //	{"error":{"type":"usage_limit_reached"}}   a ChatGPT subscription's window
-func weekly(h edge.Header, body []byte) bool {
+func weekly(h httpmsg.Header, body []byte) bool {
 	if strings.HasPrefix(h.Get("anthropic-ratelimit-unified-representative-claim"), "seven_day") {
 		return true
 	}
-	return len(body) > 0 && fields.Valid(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
+	return len(body) > 0 && jsonscan.Valid(body) && gjson.GetBytes(body, "error.type").Str == "usage_limit_reached"
 }
 
 // bodyReset reads from a body when a limit ends: a number of seconds, or a time
@@ -134,7 +134,7 @@ func bodyReset(body []byte, now time.Time) (time.Duration, bool) {
 //
 // Of several, those whose remaining count is 0 decide, by the longest; without
 // any such count the shortest.
-func resets(h edge.Header, now time.Time) (time.Duration, bool) {
+func resets(h httpmsg.Header, now time.Time) (time.Duration, bool) {
 	var used, unknown time.Duration
 	for i := range h {
 		n := h[i].Name

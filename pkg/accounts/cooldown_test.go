@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
 )
 
 func TestStatedWait(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	h := func(pairs ...string) (out edge.Header) {
+	h := func(pairs ...string) (out httpmsg.Header) {
 		for i := 0; i < len(pairs); i += 2 {
-			out = append(out, edge.Field{Name: pairs[i], Value: pairs[i+1]})
+			out = append(out, httpmsg.Field{Name: pairs[i], Value: pairs[i+1]})
 		}
 		return out
 	}
@@ -22,7 +22,7 @@ func TestStatedWait(t *testing.T) {
 	retryInfo := `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"31s"}]}}`
 	for _, tt := range []struct {
 		name string
-		h    edge.Header
+		h    httpmsg.Header
 		body string
 		want time.Duration // 0: none
 	}{
@@ -112,9 +112,9 @@ func TestWeeklyWindow(t *testing.T) {
 		{"", "", false}, {"five_hour", "", false}, {"seven_day", "", true}, {"seven_day_opus", "", true},
 		{"", `{"error":{"type":"usage_limit_reached"}}`, true}, {"", `{"error":{"type":"rate_limit_exceeded"}}`, false}, {"", "<html>", false},
 	} {
-		var h edge.Header
+		var h httpmsg.Header
 		if tt.header != "" {
-			h = edge.Header{{Name: "anthropic-ratelimit-unified-representative-claim", Value: tt.header}}
+			h = httpmsg.Header{{Name: "anthropic-ratelimit-unified-representative-claim", Value: tt.header}}
 		}
 		if got := weekly(h, []byte(tt.body)); got != tt.want {
 			t.Errorf("%q %s: got %v", tt.header, tt.body, got)
@@ -129,7 +129,7 @@ func FuzzStatedWait(f *testing.F) {
 	now := time.UnixMilli(1_800_000_000_000)
 	f.Fuzz(func(t *testing.T, v string) {
 		for _, name := range []string{"retry-after-ms", "retry-after", "x-ratelimit-reset-requests"} {
-			d, ok := statedWait(edge.Header{{Name: name, Value: v}}, []byte(v), now)
+			d, ok := statedWait(httpmsg.Header{{Name: name, Value: v}}, []byte(v), now)
 			if got := limitedFor(d, 0, false); ok && d < store.MinCooldown || got < store.MinCooldown || got > store.MaxCooldown {
 				t.Fatalf("%s %q: %v, %v, %v", name, v, d, ok, got)
 			}
@@ -139,9 +139,9 @@ func FuzzStatedWait(f *testing.F) {
 
 func TestAllCoolingIs429WithTheSmallestWait(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "90"}}}}
-	w.script[key("b")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after-ms", Value: "7300"}}}}
-	w.script[key("c")] = []answer{{status: 429, header: edge.Header{{Name: "x-ratelimit-reset-requests", Value: "6m0s"}}}}
+	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "90"}}}}
+	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after-ms", Value: "7300"}}}}
+	w.script[key("c")] = []answer{{status: 429, header: httpmsg.Header{{Name: "x-ratelimit-reset-requests", Value: "6m0s"}}}}
 	_, e := w.send()
 	if w.saw() != "abc" || e.Status != 429 || e.RetryAfter != 7300*time.Millisecond || e.NoRetry {
 		t.Errorf("saw %s, got %+v", w.saw(), e)
@@ -152,7 +152,7 @@ func TestAllCoolingIs429WithTheSmallestWait(t *testing.T) {
 		t.Errorf("saw %q, got %+v", w.saw(), e)
 	}
 	w.now = w.now.Add(6 * time.Second)
-	w.script[key("b")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "300"}}}}
+	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "300"}}}}
 	_, e = w.send()
 	if w.saw() != "b" || e.RetryAfter != 82*time.Second || !e.NoRetry {
 		t.Errorf("over a minute: saw %q, got %+v, want 82 s and no retry", w.saw(), e)

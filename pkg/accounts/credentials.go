@@ -8,7 +8,7 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/upstream"
 )
 
 // Credentials opens what connections present, for calls that are no client's

@@ -8,11 +8,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
-	"weir/pkg/fields"
 	"weir/pkg/provider"
-	"weir/pkg/redact"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/redact"
 )
 
 // maxMessage is the length of an upstream's message that is shown, in bytes.
@@ -28,10 +28,10 @@ var messagePaths = [...]string{
 // upstreamError makes the failure that an upstream's answer tells of. The
 // status is the upstream's. The message is shown only out of JSON, without
 // what could be a credential; HTML never passes.
-func upstreamError(status int, h edge.Header, raw []byte, cred provider.Credential) *apierr.Error {
+func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
 	e.Header = notes(h, live(cred))
-	if len(raw) > 0 && fields.Valid(raw) {
+	if len(raw) > 0 && jsonscan.Valid(raw) {
 		read(e, raw, cred)
 	}
 	if e.Message == "" {
@@ -70,7 +70,7 @@ func formOf(call *Call) ErrorForm {
 // possible credentials masked; of any other the type, code, parameter and
 // message are kept.
 func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm) {
-	if len(raw) == 0 || !fields.Valid(raw) {
+	if len(raw) == 0 || !jsonscan.Valid(raw) {
 		return
 	}
 	body := gjson.ParseBytes(raw)
@@ -85,7 +85,7 @@ func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm)
 		return
 	}
 	masked := redact.Patterns(live(cred).String(string(raw)))
-	if b := []byte(masked); fields.Valid(b) {
+	if b := []byte(masked); jsonscan.Valid(b) {
 		e.Body = b
 	}
 }
@@ -99,7 +99,7 @@ func openAIs(e gjson.Result) bool {
 // MessageOf returns the message of an upstream's error body as it was sent, or
 // "". It may contain credentials and must not be shown.
 func MessageOf(raw []byte) string {
-	if !fields.Valid(raw) {
+	if !jsonscan.Valid(raw) {
 		return ""
 	}
 	for _, path := range messagePaths {
@@ -170,7 +170,7 @@ func clean(e *apierr.Error, cred provider.Credential) {
 
 // notes gives the fields of an answer that go to the client with an error. The
 // waits are written anew.
-func notes(h edge.Header, secrets *redact.R) edge.Header {
+func notes(h httpmsg.Header, secrets *redact.R) httpmsg.Header {
 	out := provider.ResponseNotes(h)
 	out.Del("retry-after")
 	out.Del("retry-after-ms")

@@ -3,11 +3,12 @@ package accounts
 import (
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 )
 
 // Step is one account of an explained plan.
@@ -65,17 +66,17 @@ const stands = "a-credential"
 // Usable tells whether the connection holds what calls of the target present,
 // or can have it made: what Send finds out when it opens the credential.
 func Usable(call *Call, to *routing.Target, conn *store.Connection) error {
-	has := func(field string) store.Secret {
+	has := func(field string) secret.Secret {
 		if conn.Secrets[field] == "" {
-			return store.Secret{}
+			return secret.Secret{}
 		}
-		return store.NewSecret(stands)
+		return secret.New(stands)
 	}
 	cred := provider.Credential{APIKey: has(store.APIKey), AccessToken: has(store.AccessToken), AccessKeyID: has(store.AccessKeyID), SecretAccessKey: has(store.SecretAccessKey)}
 	if renewable(conn) {
-		cred.AccessToken = store.NewSecret(stands)
+		cred.AccessToken = secret.New(stands)
 	}
-	var h edge.Header
+	var h httpmsg.Header
 	err := provider.AuthorizeOf(&h, to.Provider, baseOf(call, to), conn, cred)
 	if err == provider.ErrMustSign {
 		if cred.AccessKeyID.IsZero() && cred.APIKey.IsZero() {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
 )
 
 func (w *world) explain(pin string) string {
@@ -21,7 +21,7 @@ func (w *world) explain(pin string) string {
 
 func TestExplainIsWhatSendDoes(t *testing.T) {
 	w := newWorld(t).add(accounts("abcd")...).add(store.Connection{ID: "r", Status: "needs_reauth"})
-	w.script[key("b")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "9"}}}}
+	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "9"}}}}
 	w.script[key("a")] = []answer{{status: 401}, {status: 529}}
 	w.send()
 	w.now = w.now.Add(4 * time.Second)

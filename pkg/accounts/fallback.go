@@ -4,13 +4,13 @@ import (
 	"errors"
 	"time"
 
-	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
-	"weir/pkg/vendortext"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/pkg/wire/vendortext"
 )
 
 // ErrCooling is the cause of a failure that says that no account was tried

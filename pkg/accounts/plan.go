@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // Limits of a plan.
@@ -87,7 +87,7 @@ func (pl *plan) limit() { pl.deadline = Deadline(pl.call.Request, pl.call.Timeou
 // Deadline gives when a request must be over: the nearer of the client's
 // X-Stainless-Timeout, in seconds, and a limit of the endpoint's own, both from
 // the request's start on. The zero time is never; limit 0 is none.
-func Deadline(r *edge.Request, limit time.Duration, now time.Time) time.Time {
+func Deadline(r *httpmsg.Request, limit time.Duration, now time.Time) time.Time {
 	left := limit
 	if v := r.Header.Get("x-stainless-timeout"); v != "" {
 		if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s <= maxTimeout.Seconds() {
@@ -429,7 +429,7 @@ func (pl *plan) limited() error {
 // which account, what happened and since when. A repeated call gets the same.
 func (pl *plan) refused(rank int) error {
 	m := &pl.missed[rank]
-	text, status, header := "", pl.place.Status, edge.Header(nil)
+	text, status, header := "", pl.place.Status, httpmsg.Header(nil)
 	if f := pl.best; f != nil && f.rank() == rank {
 		text, status, header = ": "+f.err.Message, f.err.Status, f.err.Header
 	}

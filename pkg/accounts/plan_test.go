@@ -13,14 +13,14 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // kinds of calls: JSON with the body in memory, a stream whose first event is
@@ -77,11 +77,11 @@ func TestTable(t *testing.T) {
 		{"401", answer{status: 401}, same(want{"ab", 200}), 0, 2 * time.Minute},
 		{"403", answer{status: 403}, same(want{"ab", 200}), 0, 2 * time.Minute},
 		{"402", answer{status: 402}, but(want{"ab", 200}, want{"a", 402}), 0, time.Hour},
-		{"402 with a reset", answer{status: 402, header: edge.Header{{Name: "retry-after", Value: "600"}}}, but(want{"ab", 200}, want{"a", 402}), 0, 10 * time.Minute},
+		{"402 with a reset", answer{status: 402, header: httpmsg.Header{{Name: "retry-after", Value: "600"}}}, but(want{"ab", 200}, want{"a", 402}), 0, 10 * time.Minute},
 		{"429 without credit", answer{status: 429, body: quota}, same(want{"ab", 200}), 0, time.Hour},
 		{"429 that talks of credit", answer{status: 429, body: `{"error":{"message":"insufficient_quota"}}`}, same(want{"ab", 200}), 2 * time.Second, 0},
 		{"429", answer{status: 429}, same(want{"ab", 200}), 2 * time.Second, 0},
-		{"429 with a wait", answer{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}}, same(want{"ab", 200}), 7 * time.Second, 0},
+		{"429 with a wait", answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, same(want{"ab", 200}), 7 * time.Second, 0},
 		{"529", answer{status: 529}, but(want{"ab", 200}, want{"a", 529}), 0, 0},
 		{"408", answer{status: 408}, but(want{"ab", 200}, want{"a", 408}), 0, 0},
 		{"500", answer{status: 500, body: html}, but(want{"ab", 200}, want{"a", 500}), 0, 0},
@@ -205,7 +205,7 @@ func TestNoCredentialReachesAnySink(t *testing.T) {
 			w.machine.Connections[0].Secrets[store.APIKey] = w.seal("a", store.APIKey, secret)
 			forms := []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte("user:" + secret)), hex.EncodeToString([]byte(secret)), strings.ReplaceAll(secret, "/", `\\/`)}
 			text := strings.Join(forms, " ")
-			w.script["*"] = []answer{{status: status, header: edge.Header{{Name: "x-ratelimit-limit-requests", Value: secret}, {Name: "request-id", Value: forms[1]}},
+			w.script["*"] = []answer{{status: status, header: httpmsg.Header{{Name: "x-ratelimit-limit-requests", Value: secret}, {Name: "request-id", Value: forms[1]}},
 				body: `{"error":{"message":"` + text + `","code":"` + secret + `","type":"` + secret + `","param":"` + secret + `"}}`}}
 			_, e := w.send()
 			w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
@@ -245,7 +245,7 @@ func TestAtMostFiveAttempts(t *testing.T) {
 
 func TestDeadlineOfTheWholePlan(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.req.Header = edge.Header{{Name: "x-stainless-timeout", Value: "20"}}
+	w.req.Header = httpmsg.Header{{Name: "x-stainless-timeout", Value: "20"}}
 	w.script["*"] = []answer{{status: 503}}
 	c := w.call()
 	build := c.Build
@@ -268,7 +268,7 @@ func TestDeadlineOfTheWholePlan(t *testing.T) {
 	}
 	w.script["*"] = []answer{{status: 200}}
 	for _, v := range []string{"0", "-5", "abc", "NaN", "1e300"} {
-		w.req.Header = edge.Header{{Name: "x-stainless-timeout", Value: v}}
+		w.req.Header = httpmsg.Header{{Name: "x-stainless-timeout", Value: v}}
 		if w.send(); w.reqs[0].HeaderTimeout != store.WholeAnswer {
 			t.Errorf("%s: limit %v, want the default", v, w.reqs[0].HeaderTimeout)
 		}
@@ -356,7 +356,7 @@ func TestBuildErrors(t *testing.T) {
 
 func TestErrorReachesTheClientClean(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 400, header: edge.Header{{Name: "x-ratelimit-limit-requests", Value: "5"}, {Name: "set-cookie", Value: "x"}, {Name: "retry-after", Value: "5"}},
+	w.script[key("a")] = []answer{{status: 400, header: httpmsg.Header{{Name: "x-ratelimit-limit-requests", Value: "5"}, {Name: "set-cookie", Value: "x"}, {Name: "retry-after", Value: "5"}},
 		body: `{"error":{"message":"bad ` + key("a") + ` ` + strings.Repeat("x", 900) + `","type":"invalid_request_error","param":"messages[0].content","code":"context_length_exceeded"}}`}}
 	_, e := w.send()
 	if !strings.HasPrefix(e.Message, "bad *** xxx") || len(e.Message) != 500 || e.Param != "messages[0].content" || e.Code != "context_length_exceeded" || e.Type != "invalid_request_error" {
@@ -422,7 +422,7 @@ func TestGatewaysInACircle(t *testing.T) {
 	if got := w.reqs[0].Header.Get("x-weir-hop"); got != "1" {
 		t.Errorf("hop %q, want 1", got)
 	}
-	w.req.Header = edge.Header{{Name: "x-weir-hop", Value: "3"}}
+	w.req.Header = httpmsg.Header{{Name: "x-weir-hop", Value: "3"}}
 	if _, e := w.send(); e.Status != 508 || w.saw() != "" {
 		t.Errorf("got %v", e)
 	}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 )
 
 // Bounds of a record.
@@ -19,8 +19,8 @@ const (
 )
 
 // tried is the record of an attempt that failed.
-func tried(t *edge.Trace, f *failure, took time.Duration) edge.Attempt {
-	a := edge.Attempt{
+func tried(t *httpmsg.Trace, f *failure, took time.Duration) httpmsg.Attempt {
+	a := httpmsg.Attempt{
 		ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model,
 		Status: f.err.Status, Code: f.err.Code, Ms: took.Milliseconds(),
 	}
@@ -34,7 +34,7 @@ func tried(t *edge.Trace, f *failure, took time.Duration) edge.Attempt {
 // added to the usage, with what its endpoint has not noted itself, and the
 // call is listed by GET /api/requests. status is that of the answer, e what it
 // told of, or nil. Both go to the object with the next report.
-func (p *Pool) Record(m *snapshot.Machine, r *edge.Request, status int, e *apierr.Error) {
+func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, status int, e *apierr.Error) {
 	t := &r.Trace
 	if m == nil || r.Method != "POST" || !strings.HasPrefix(t.Route, "/v1/") {
 		return
@@ -72,7 +72,7 @@ func (p *Pool) Record(m *snapshot.Machine, r *edge.Request, status int, e *apier
 }
 
 // attempts notes the attempts of a call whose endpoint does not count them.
-func (p *Pool) attempts(m *snapshot.Machine, t *edge.Trace) {
+func (p *Pool) attempts(m *snapshot.Machine, t *httpmsg.Trace) {
 	for _, a := range t.Failed {
 		p.Use(m, usage.Row{
 			KeyID: t.KeyID, ConnectionID: a.ConnectionID, Provider: a.Provider, Model: a.Model, Endpoint: t.Route, Requests: 1, Errors: 1,

@@ -9,10 +9,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/store"
-	"weir/pkg/stream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // recorded sends a call, records it as the gateway does, and gives the report
@@ -83,11 +83,11 @@ func TestWhatAnEndpointCountsItselfIsNotCountedTwice(t *testing.T) {
 func TestOnlyTheLastRequestsOfAReportAreKept(t *testing.T) {
 	var w = newWorld(t).add(accounts("a")...)
 	for i := range maxRecords + 10 {
-		r := &edge.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.now, Trace: edge.Trace{Route: "/v1/embeddings", Asked: strings.Repeat("m", 500)}}
+		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/embeddings", Asked: strings.Repeat("m", 500)}}
 		w.pool.Record(w.machine, r, 400, apierr.Invalid("model", "no such model"))
 	}
-	for _, r := range []*edge.Request{
-		{Method: "GET", Trace: edge.Trace{Route: "/v1/models"}}, {Method: "POST", Trace: edge.Trace{Route: "/api/keys"}},
+	for _, r := range []*httpmsg.Request{
+		{Method: "GET", Trace: httpmsg.Trace{Route: "/v1/models"}}, {Method: "POST", Trace: httpmsg.Trace{Route: "/api/keys"}},
 	} {
 		w.pool.Record(w.machine, r, 200, nil)
 	}
@@ -108,7 +108,7 @@ func TestOnlyTheLastRequestsOfAReportAreKept(t *testing.T) {
 func TestRecordCountsFailedCalls(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	record := func(status int, e *apierr.Error, cause error) store.Request {
-		r := &edge.Request{ID: "r", Method: "POST", Start: w.now, Trace: edge.Trace{Route: "/v1/chat/completions", Err: cause}}
+		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/chat/completions", Err: cause}}
 		w.pool.Record(w.machine, r, status, e)
 		list := w.pool.reportOf(mid).arrange()
 		return list[len(list)-1]
@@ -130,7 +130,7 @@ func TestRequestsOfAReportThatDidNotGetThroughStayInOrder(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.pool.Pause = &pauser{w: w}
 	record := func(id string) {
-		w.pool.Record(w.machine, &edge.Request{ID: id, Method: "POST", Start: w.now, Trace: edge.Trace{Route: "/v1/rerank"}}, 200, nil)
+		w.pool.Record(w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/rerank"}}, 200, nil)
 	}
 	record("1")
 	w.pool.Flush(context.Background(), w.machine) // the object cannot be reached

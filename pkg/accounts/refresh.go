@@ -8,9 +8,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
 )
 
 // errSealed tells that a stored credential does not open: its key is gone, or
@@ -82,7 +83,7 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		}
 	}
 	u.generation = access.generation
-	get := func(field string, sealed store.Sealed, to *store.Secret) (err error) {
+	get := func(field string, sealed store.Sealed, to *secret.Secret) (err error) {
 		if sealed != "" {
 			if p.Keys == nil {
 				return errSealed

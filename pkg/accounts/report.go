@@ -8,10 +8,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
 )
 
 // Bounds of what waits to be reported.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/edge"
 	"weir/pkg/routing"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
 )
 
 func TestReportTellsTheObject(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "7"}}, body: `{"error":{"message":"slow down ` + key("a") + `"}}`}}
+	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}, body: `{"error":{"message":"slow down ` + key("a") + `"}}`}}
 	w.send()
 	w.object = func(op string, body []byte) (int, []byte, error) { return 200, []byte(`{"generation":5}`), nil }
 	w.pool.Flush(context.Background(), w.machine)

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/routing"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
 )
 
 func TestOrder(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRoundRobin(t *testing.T) {
 
 func TestPin(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.req.Header = edge.Header{{Name: "x-connection-id", Value: "b"}}
+	w.req.Header = httpmsg.Header{{Name: "x-connection-id", Value: "b"}}
 	if w.send(); w.saw() != "b" {
 		t.Errorf("saw %s, want b", w.saw())
 	}
@@ -61,7 +61,7 @@ func TestPin(t *testing.T) {
 	if _, e := w.send(); w.saw() != "b" || e.Status != 503 {
 		t.Errorf("saw %s, want no other account", w.saw())
 	}
-	w.req.Header = edge.Header{{Name: "x-connection-id", Value: "of-another-machine"}}
+	w.req.Header = httpmsg.Header{{Name: "x-connection-id", Value: "of-another-machine"}}
 	if _, e := w.send(); w.saw() != "" || e.Status != 400 {
 		t.Errorf("saw %q, got %v", w.saw(), e)
 	}
@@ -103,14 +103,14 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 
 func TestLongCooldownIsTriedEvery30Minutes(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script[key("a")] = []answer{{status: 429, header: edge.Header{{Name: "retry-after", Value: "18000"}}}}
+	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "18000"}}}}
 	w.send()
 	began := w.now
 	var tried []time.Duration
 	for range 200 {
 		w.now = w.now.Add(time.Minute)
 		if w.now.Sub(began) == 60*time.Minute {
-			w.script[key("a")] = []answer{{status: 503}, {status: 429, header: edge.Header{{Name: "retry-after", Value: "10800"}}}}
+			w.script[key("a")] = []answer{{status: 503}, {status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "10800"}}}}
 		}
 		for range 3 {
 			w.send()

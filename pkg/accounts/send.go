@@ -7,20 +7,20 @@ import (
 	"errors"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // Call is a client's call as the planner sees it.
 type Call struct {
 	Machine *snapshot.Machine
-	Request *edge.Request // for its headers (x-connection-id, X-Stainless-Timeout) and its trace
+	Request *httpmsg.Request // for its headers (x-connection-id, X-Stainless-Timeout) and its trace
 	// Targets are tried in order; more than one for a combo.
 	Targets []routing.Target
 	// Build makes the upstream request for one target and account, without
@@ -71,7 +71,7 @@ type Result struct {
 	pool    *Pool
 	machine *snapshot.Machine
 	cred    provider.Credential
-	trace   *edge.Trace
+	trace   *httpmsg.Trace
 }
 
 // Clean takes the credential in use, and what else could be one, out of a

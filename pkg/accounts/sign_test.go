@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/edge"
+	"weir/pkg/credentials/sigv4"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
-	"weir/pkg/sigv4"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 var bedrock = provider.Lookup("bedrock")
@@ -50,7 +50,7 @@ func (w *world) signedCall() *Call {
 	c.Targets = []routing.Target{{Provider: bedrock, Alias: "bedrock", Model: "a:0", Connections: w.machine.Active("bedrock")}}
 	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 		method, url, err := to.Provider.Endpoint(conn, "chat", to.Model)
-		return &upstream.Request{Method: method, URL: url, Header: edge.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}, err
+		return &upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}, err
 	}
 	return c
 }
@@ -59,7 +59,7 @@ func (w *world) signedCall() *Call {
 // expected to be in it.
 func (w *world) wantSigned(req *upstream.Request, url, region, id, token string) {
 	w.Helper()
-	want := &upstream.Request{Method: "POST", URL: url, Header: edge.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}
+	want := &upstream.Request{Method: "POST", URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}
 	keys := sigv4.Keys{AccessKeyID: "AKIA" + id + "000000000", SecretAccessKey: "secret-of-" + id + "-0123456789", SessionToken: token}
 	if err := sigv4.Sign(want, keys, sigv4.Scope{Region: region, Service: "bedrock"}, w.now); err != nil {
 		w.Fatal(err)
@@ -133,7 +133,7 @@ func TestAccountsThatCannotSignAreLeftOut(t *testing.T) {
 
 func TestNoSecretOfASignatureIsShown(t *testing.T) {
 	w := newWorld(t).signing(awsConn("A", "us-east-1", keys("A", "the-session-token")))
-	w.script["*"] = []answer{{status: 400, header: edge.Header{{Name: "x-amzn-errortype", Value: "ValidationException:http://internal.example/"}},
+	w.script["*"] = []answer{{status: 400, header: httpmsg.Header{{Name: "x-amzn-errortype", Value: "ValidationException:http://internal.example/"}},
 		body: `{"message":"AKIAA000000000 and secret-of-A-0123456789 and the-session-token"}`}}
 	_, e := w.sendCall(w.signedCall())
 	if e == nil || e.Status != 400 || e.Code != "ValidationException" || e.Message != "*** and *** and ***" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
 )
 
 // soak runs calls at a concurrency over accounts whose every attempt fails with
@@ -46,7 +46,7 @@ func soak(t *testing.T, seed uint64, n, concurrency, calls int, share float64, s
 			for begun < calls {
 				begun++
 				c := w.call()
-				c.Request = &edge.Request{Start: w.now}
+				c.Request = &httpmsg.Request{Start: w.now}
 				if _, err := w.pool.Send(context.WithValue(context.Background(), turnKey{}, i), c); err != nil {
 					lost++
 				}

@@ -5,11 +5,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/edge"
-	"weir/pkg/fields"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
-	"weir/pkg/vendortext"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/vendortext"
 )
 
 // meaningOf returns what the published table says about an upstream's answer, ""
@@ -19,7 +19,7 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 		return ""
 	}
 	text := ""
-	if len(raw) > 0 && fields.Valid(raw) {
+	if len(raw) > 0 && jsonscan.Valid(raw) {
 		for _, path := range [...]string{"error.message", "0.error.message"} {
 			if m := gjson.GetBytes(raw, path); m.Type == gjson.String {
 				text = m.Str
@@ -33,7 +33,7 @@ func meaningOf(status int, code string, raw []byte) vendortext.Kind {
 // blockedHere reports whether an answer refuses this place or egress address
 // rather than the account: by a documented error, by Cloudflare's challenge, or
 // by a page where an API answers with JSON.
-func blockedHere(status int, h edge.Header, raw []byte, means vendortext.Kind) bool {
+func blockedHere(status int, h httpmsg.Header, raw []byte, means vendortext.Kind) bool {
 	switch status {
 	case 400, 403, 451:
 	default:

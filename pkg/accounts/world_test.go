@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 const mid = "abcdefgh01234567"
@@ -22,7 +23,7 @@ const mid = "abcdefgh01234567"
 // answer is one scripted answer of the upstream.
 type answer struct {
 	status int
-	header edge.Header
+	header httpmsg.Header
 	body   string
 	err    error
 }
@@ -41,7 +42,7 @@ type world struct {
 	reqs   []*upstream.Request
 	calls  []string // of the object
 	object func(op string, body []byte) (int, []byte, error)
-	req    *edge.Request
+	req    *httpmsg.Request
 	// meanwhile runs when the upstream has been called, before it answers.
 	meanwhile func(cred string)
 }
@@ -56,13 +57,13 @@ func newWorld(t testing.TB, conns ...store.Connection) *world {
 	rec := &store.Machine{Version: 1, ID: mid, Generation: 1, Connections: conns}
 	w.machine = snapshot.New(rec)
 	w.pool = &Pool{Doer: w, Object: w, Keys: keys, Now: func() time.Time { return w.now }}
-	w.req = &edge.Request{Start: w.now}
+	w.req = &httpmsg.Request{Start: w.now}
 	return w
 }
 
 // account is an openai connection with an API key "key-<id>-0123456789".
 func (w *world) seal(id, field, plain string) store.Sealed {
-	s, err := w.keys.Seal(mid, id, field, store.NewSecret(plain))
+	s, err := w.keys.Seal(mid, id, field, secret.New(plain))
 	if err != nil {
 		panic(err)
 	}

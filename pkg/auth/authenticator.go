@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 )
 
 // Scopes of a key. A key without any has ScopeData.
@@ -58,7 +58,7 @@ func Digest(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 // Data admits a call to the data plane: a key with scope data; where no key is
 // required also a call without one that names its machine in the path. A path
 // machine that differs from the key's gives way to the key's (spec 5.2).
-func (a *Authenticator) Data(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
 	if text == "" {
 		return a.keyless(ctx, r, pathMachine)
@@ -84,7 +84,7 @@ func (a *Authenticator) Data(ctx context.Context, r *edge.Request, pathMachine s
 
 // List admits a call to the model list: as Data, and where no key is required
 // also without any machine.
-func (a *Authenticator) List(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+func (a *Authenticator) List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	if !a.RequireKey && pathMachine == "" && credential(r.Header) == "" {
 		return &Call{Request: r}, nil
 	}
@@ -95,7 +95,7 @@ func (a *Authenticator) List(ctx context.Context, r *edge.Request, pathMachine s
 // the machine in the path, or a key of that machine with scope manage. Here a
 // path that names another machine than the key's is refused: a change must not
 // land where it was not aimed at.
-func (a *Authenticator) Manage(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
 	if a.isOperator(text) {
 		if !IsMachineID(pathMachine) {
@@ -117,7 +117,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *edge.Request, pathMachine
 }
 
 // Operator admits the operator alone.
-func (a *Authenticator) Operator(_ context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+func (a *Authenticator) Operator(_ context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	if !a.isOperator(credential(r.Header)) {
 		return nil, refused()
 	}
@@ -132,7 +132,7 @@ func (a *Authenticator) isOperator(text string) bool {
 	return subtle.ConstantTimeCompare(sum[:], a.AdminToken[:]) == 1
 }
 
-func (a *Authenticator) keyless(ctx context.Context, r *edge.Request, pathMachine string) (*Call, error) {
+func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	if a.RequireKey || !IsMachineID(pathMachine) {
 		return nil, refused()
 	}
@@ -144,7 +144,7 @@ func (a *Authenticator) keyless(ctx context.Context, r *edge.Request, pathMachin
 }
 
 // byKey finds the key that text is.
-func (a *Authenticator) byKey(ctx context.Context, r *edge.Request, text, pathMachine string) (*Call, error) {
+func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pathMachine string) (*Call, error) {
 	k, ok := ParseKey(text)
 	if !ok {
 		return nil, refused()
@@ -243,7 +243,7 @@ func AllowsModel(k *store.Key, publicID string) bool {
 // credential gives the key or token of a call, "" for none: the one of
 // Authorization: Bearer, else of x-api-key. With both, Authorization decides;
 // one of another scheme, or too long, gives text that is no key.
-func credential(h edge.Header) string {
+func credential(h httpmsg.Header) string {
 	if v := h.Get("authorization"); v != "" {
 		if len(v) > maxKeyHeader {
 			return "-"

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 )
 
 const adminToken = "operator-token-operator-token-123"
@@ -105,11 +105,11 @@ func newKeys(t *testing.T) *keys {
 	return k
 }
 
-func bearer(key string) edge.Header {
+func bearer(key string) httpmsg.Header {
 	if key == "" {
 		return nil
 	}
-	return edge.Header{{Name: "authorization", Value: "Bearer " + key}}
+	return httpmsg.Header{{Name: "authorization", Value: "Bearer " + key}}
 }
 
 // outcome is the status, and on success whose call it is.
@@ -175,7 +175,7 @@ func TestWhoMayCall(t *testing.T) {
 					t.Errorf("%s: got %s, want %s", form, got, want)
 				}
 			}
-			r := &edge.Request{Path: "/v1/embeddings", Header: bearer(tt.key)}
+			r := &httpmsg.Request{Path: "/v1/embeddings", Header: bearer(tt.key)}
 			a := k.auth
 			c, err := a.Data(ctx, r, tt.path)
 			want("data", tt.data, c, err)
@@ -201,11 +201,11 @@ func TestWhoMayCall(t *testing.T) {
 func TestListIsOpenWithoutAMachineWhereNoKeyIsRequired(t *testing.T) {
 	k := newKeys(t)
 	k.auth.RequireKey = false
-	c, err := k.auth.List(context.Background(), &edge.Request{}, "")
+	c, err := k.auth.List(context.Background(), &httpmsg.Request{}, "")
 	if got := outcome(c, err); got != "nobody" || len(k.gets) != 0 {
 		t.Errorf("got %s after %d reads", got, len(k.gets))
 	}
-	c, err = k.auth.List(context.Background(), &edge.Request{Header: bearer("garbage")}, "")
+	c, err = k.auth.List(context.Background(), &httpmsg.Request{Header: bearer("garbage")}, "")
 	if got := outcome(c, err); got != "401" {
 		t.Errorf("with a bad key: got %s, want 401", got)
 	}
@@ -216,12 +216,12 @@ func TestEvery401IsTheSame(t *testing.T) {
 	want := refused()
 	for name, key := range map[string]string{"none": "", "garbage": "x", "check": k.wrongCheck, "machine": k.noMachine,
 		"unknown": k.unknown, "revoked": k.revoked, "expired": k.expired, "scope": k.manage} {
-		_, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(key)}, "")
+		_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(key)}, "")
 		if !reflect.DeepEqual(err, want) {
 			t.Errorf("%s: got %#v, want %#v", name, err, want)
 		}
 	}
-	_, err := k.auth.Manage(context.Background(), &edge.Request{Header: bearer(k.data)}, "")
+	_, err := k.auth.Manage(context.Background(), &httpmsg.Request{Header: bearer(k.data)}, "")
 	if !reflect.DeepEqual(err, want) {
 		t.Errorf("data key on management: got %#v", err)
 	}
@@ -230,7 +230,7 @@ func TestEvery401IsTheSame(t *testing.T) {
 func TestNothingIsReadForAKeyWithAWrongCheck(t *testing.T) {
 	k := newKeys(t)
 	for _, key := range []string{k.wrongCheck, "' OR 1=1--", "../", "\x00", "sk-" + string(make([]byte, 1<<20))} {
-		if _, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(key)}, other); outcome(nil, err) != "401" {
+		if _, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(key)}, other); outcome(nil, err) != "401" {
 			t.Errorf("%.20q: got %v", key, err)
 		}
 	}
@@ -241,7 +241,7 @@ func TestNothingIsReadForAKeyWithAWrongCheck(t *testing.T) {
 
 func TestOldKeyForcesNoRevalidation(t *testing.T) {
 	k := newKeys(t)
-	k.auth.Data(context.Background(), &edge.Request{Header: bearer("sk-notofthatmachine")}, mid)
+	k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer("sk-notofthatmachine")}, mid)
 	if k.forced != 0 {
 		t.Errorf("anybody can make keys of that form: %d revalidations", k.forced)
 	}
@@ -257,7 +257,7 @@ func TestOldKeyIsFoundInASnapshotThatWasDue(t *testing.T) {
 		rec := *k.have[mid]
 		rec.Keys = []store.Key{{ID: "seeded", Digest: old.DigestHex()}}
 		k.newer = map[string]*store.Machine{mid: &rec}
-		_, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer("sk-newlyseeded1")}, mid)
+		_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer("sk-newlyseeded1")}, mid)
 		if (err == nil) != due {
 			t.Errorf("due %v: %v", due, err)
 		}
@@ -267,7 +267,7 @@ func TestOldKeyIsFoundInASnapshotThatWasDue(t *testing.T) {
 func TestStoreDownIsNot401(t *testing.T) {
 	k := newKeys(t)
 	k.err = apierr.New(503, "unavailable", "down")
-	c, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(k.data)}, "")
+	c, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(k.data)}, "")
 	if got := outcome(c, err); got != "503" {
 		t.Errorf("got %s, want 503", got)
 	}
@@ -275,7 +275,7 @@ func TestStoreDownIsNot401(t *testing.T) {
 
 func TestLimitTellsTheTrueReset(t *testing.T) {
 	k := newKeys(t)
-	_, err := k.auth.Data(context.Background(), &edge.Request{Header: bearer(k.limited)}, "")
+	_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(k.limited)}, "")
 	var e *apierr.Error
 	if !errors.As(err, &e) || e.RetryAfter != 61_500*time.Millisecond || !e.NoRetry {
 		t.Errorf("got %+v, want 61.5 s and no retry", e)
@@ -288,7 +288,7 @@ func TestCallsWithALimitedKeyAreCounted(t *testing.T) {
 	counted := 0
 	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now },
 		Count: func(_ *snapshot.Machine, k *store.Key) { counted += k.RPM }}
-	r := &edge.Request{Header: bearer("sk-" + mid + "-" + limited.ID + "-" + limited.Check)}
+	r := &httpmsg.Request{Header: bearer("sk-" + mid + "-" + limited.ID + "-" + limited.Check)}
 	if _, err := a.Data(context.Background(), r, ""); err != nil || counted != 2 {
 		t.Fatalf("got %v, counted %d", err, counted)
 	}
@@ -305,25 +305,25 @@ func TestWhereTheKeyIsRead(t *testing.T) {
 	const auth, x = "authorization", "x-api-key"
 	for _, tt := range []struct {
 		name string
-		h    edge.Header
+		h    httpmsg.Header
 		want string
 	}{
-		{"bearer", edge.Header{{Name: auth, Value: "Bearer " + k.data}}, mid},
-		{"scheme in any case", edge.Header{{Name: auth, Value: "bEARER " + k.data}}, mid},
-		{"spaces around", edge.Header{{Name: auth, Value: "Bearer  " + k.data + " "}}, mid},
-		{"x-api-key", edge.Header{{Name: x, Value: k.data}}, mid},
-		{"both alike", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer " + k.data}}, mid},
-		{"authorization goes before", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer " + k.foreign}}, other},
-		{"a bad authorization too", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer garbage"}}, "401"},
-		{"another scheme", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Basic " + k.data}}, "401"},
-		{"empty bearer is none", edge.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer "}}, mid},
-		{"no scheme", edge.Header{{Name: auth, Value: k.data}}, "401"},
-		{"bearer in x-api-key", edge.Header{{Name: x, Value: "Bearer " + k.data}}, "401"},
-		{"two keys in one field", edge.Header{{Name: auth, Value: "Bearer " + k.data + ", Bearer " + k.data}}, "401"},
-		{"other fields", edge.Header{{Name: "x-goog-api-key", Value: k.data}, {Name: "x-forwarded-for", Value: "127.0.0.1"}}, "401"},
+		{"bearer", httpmsg.Header{{Name: auth, Value: "Bearer " + k.data}}, mid},
+		{"scheme in any case", httpmsg.Header{{Name: auth, Value: "bEARER " + k.data}}, mid},
+		{"spaces around", httpmsg.Header{{Name: auth, Value: "Bearer  " + k.data + " "}}, mid},
+		{"x-api-key", httpmsg.Header{{Name: x, Value: k.data}}, mid},
+		{"both alike", httpmsg.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer " + k.data}}, mid},
+		{"authorization goes before", httpmsg.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer " + k.foreign}}, other},
+		{"a bad authorization too", httpmsg.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer garbage"}}, "401"},
+		{"another scheme", httpmsg.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Basic " + k.data}}, "401"},
+		{"empty bearer is none", httpmsg.Header{{Name: x, Value: k.data}, {Name: auth, Value: "Bearer "}}, mid},
+		{"no scheme", httpmsg.Header{{Name: auth, Value: k.data}}, "401"},
+		{"bearer in x-api-key", httpmsg.Header{{Name: x, Value: "Bearer " + k.data}}, "401"},
+		{"two keys in one field", httpmsg.Header{{Name: auth, Value: "Bearer " + k.data + ", Bearer " + k.data}}, "401"},
+		{"other fields", httpmsg.Header{{Name: "x-goog-api-key", Value: k.data}, {Name: "x-forwarded-for", Value: "127.0.0.1"}}, "401"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := outcome(k.auth.Data(context.Background(), &edge.Request{Header: tt.h}, "")); got != tt.want {
+			if got := outcome(k.auth.Data(context.Background(), &httpmsg.Request{Header: tt.h}, "")); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -346,7 +346,7 @@ func TestAllowsModel(t *testing.T) {
 func TestUnsetAdminTokenOpensNothing(t *testing.T) {
 	a := Authenticator{Now: func() time.Time { return now }}
 	for _, key := range []string{"", "x"} {
-		if _, err := a.Operator(context.Background(), &edge.Request{Header: bearer(key)}, ""); outcome(nil, err) != "401" {
+		if _, err := a.Operator(context.Background(), &httpmsg.Request{Header: bearer(key)}, ""); outcome(nil, err) != "401" {
 			t.Errorf("%q: got %v", key, err)
 		}
 	}
@@ -356,7 +356,7 @@ func BenchmarkData(b *testing.B) {
 	s, k, _ := MintKey(keySecret, mid)
 	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{Digest: k.DigestHex()}}})
 	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now }}
-	r := &edge.Request{Header: bearer(s)}
+	r := &httpmsg.Request{Header: bearer(s)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := a.Data(context.Background(), r, ""); err != nil {
@@ -377,9 +377,9 @@ func TestForgedMachineIDsAreOnlyLookedUpInKV(t *testing.T) {
 	for name, key := range map[string]string{"without a key": "", "two-part key": oldKey} {
 		l := &loader{}
 		a := Authenticator{Machines: l, KeySecret: []byte("s"), Now: time.Now}
-		r := &edge.Request{Path: "/v1/models"}
+		r := &httpmsg.Request{Path: "/v1/models"}
 		if key != "" {
-			r.Header = edge.Header{{Name: "authorization", Value: "Bearer " + key}}
+			r.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer " + key}}
 		}
 		if _, err := a.Data(context.Background(), r, "zzzzzzzz01234567"); err == nil || l.known != 1 || len(l.gets) != 1 {
 			t.Errorf("%s: %v, looked %d times, %d in KV first", name, err, len(l.gets), l.known)

@@ -3,10 +3,10 @@
 package auth
 
 import (
-	"weir/pkg/edge"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // SignIn is how long ago the credential of a session was presented.
@@ -20,7 +20,7 @@ const (
 
 // Call is a request with its caller.
 type Call struct {
-	*edge.Request
+	*httpmsg.Request
 	// Params are the values of the pattern's {parameters}, percent-decoded, in
 	// order, without machineId.
 	Params []string

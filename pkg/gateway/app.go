@@ -7,33 +7,35 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
-	"weir/pkg/apierr"
-	"weir/pkg/audio"
+	"weir/pkg/api"
 	"weir/pkg/auth"
-	"weir/pkg/chat"
-	"weir/pkg/connect"
-	"weir/pkg/dialog"
-	"weir/pkg/edge"
-	"weir/pkg/embeddings"
-	"weir/pkg/images"
+	"weir/pkg/auth/session"
+	"weir/pkg/credentials/proxydial"
+	"weir/pkg/endpoint"
+	"weir/pkg/endpoint/download"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
-	"weir/pkg/manage"
-	"weir/pkg/media"
-	"weir/pkg/messages"
-	"weir/pkg/models"
-	"weir/pkg/moderations"
-	"weir/pkg/redact"
-	"weir/pkg/rerank"
-	"weir/pkg/responses"
 	"weir/pkg/routing"
-	"weir/pkg/search"
-	"weir/pkg/session"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
-	"weir/pkg/videos"
-	"weir/pkg/web"
+	"weir/pkg/v1/audio"
+	"weir/pkg/v1/chat"
+	"weir/pkg/v1/embeddings"
+	"weir/pkg/v1/images"
+	"weir/pkg/v1/messages"
+	"weir/pkg/v1/models"
+	"weir/pkg/v1/moderations"
+	"weir/pkg/v1/rerank"
+	"weir/pkg/v1/responses"
+	"weir/pkg/v1/search"
+	"weir/pkg/v1/videos"
+	"weir/pkg/v1/web"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // Config is what the operator sets. The three secrets have at least 32 bytes.
@@ -53,7 +55,7 @@ type Config struct {
 // Ports are what the platform fills.
 type Ports struct {
 	Do           upstream.Doer
-	Dialer       connect.Dialer // may be nil: calls through a proxy then fail
+	Dialer       proxydial.Dialer // may be nil: calls through a proxy then fail
 	Pause        upstream.Pauser
 	Objects      machine.Stub
 	KV           store.KV
@@ -154,10 +156,10 @@ func New(cfg Config, p Ports) *App {
 	}
 	credentials := &accounts.Credentials{Pool: pool}
 	lists := &models.Handler{Live: &models.Lives{Do: p.Do, Credentials: credentials, Now: p.Now}, Now: p.Now}
-	room := &media.Room{Pause: p.Pause}
-	memory := &media.Room{Pause: p.Pause, Max: maxBodies}
+	room := &memory.Budget{Pause: p.Pause}
+	memory := &memory.Budget{Pause: p.Pause, Max: maxBodies}
 	g.Room = memory
-	downloads := &media.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, OwnHosts: cfg.ownHosts()}
+	downloads := &download.Downloads{Do: p.Do, CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, OwnHosts: cfg.ownHosts()}
 	embed := func(s accounts.Sender) *embeddings.Handler {
 		return &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel}
 	}
@@ -176,23 +178,23 @@ func New(cfg Config, p Ports) *App {
 			CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, OwnHosts: cfg.ownHosts(), Decode: p.Decode, Usage: pool, Now: p.Now,
 		}
 	}
-	talk := func(s accounts.Sender) *dialog.Dialog {
-		return &dialog.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now, Pause: p.Pause}
+	talk := func(s accounts.Sender) *proxy.Dialog {
+		return &proxy.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: pool, Now: p.Now, Pause: p.Pause}
 	}
 	sound := func(s accounts.Sender) *audio.Handler {
 		return &audio.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: room, Pause: p.Pause, Downloads: downloads, Now: p.Now}
 	}
 	pictures := func(s accounts.Sender) *images.Handler {
-		return &images.Handler{Router: routing.Router{}, Accounts: s, Once: &media.Once{Object: p.Objects}, Allows: auth.AllowsModel, Room: room, Memory: memory, Pause: p.Pause, Downloads: downloads, Now: p.Now}
+		return &images.Handler{Router: routing.Router{}, Accounts: s, Once: &endpoint.Once{Object: p.Objects}, Allows: auth.AllowsModel, Room: room, Memory: memory, Pause: p.Pause, Downloads: downloads, Now: p.Now}
 	}
 	films := func(s accounts.Sender) *videos.Handler {
 		return &videos.Handler{Router: routing.Router{}, Accounts: s, Object: p.Objects, Allows: auth.AllowsModel, Downloads: downloads, Credentials: credentials, Room: room}
 	}
 	talks := talk(pool)
-	manager := &manage.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)}
+	manager := &api.Handler{Objects: p.Objects, Cache: cache, KeySecret: []byte(cfg.KeySecret)}
 	g.SetRoutes(withFeatures(routes(&handlers{
 		sessions:       sessions,
-		oauth:          &manage.OAuth{Handler: manager, Clients: clients, PublicURL: public, Rand: p.Rand},
+		oauth:          &api.OAuth{Handler: manager, Clients: clients, PublicURL: public, Rand: p.Rand},
 		embeddings:     embed(pool),
 		models:         lists,
 		chat:           &chat.Handler{Dialog: talks},
@@ -206,10 +208,10 @@ func New(cfg Config, p Ports) *App {
 		rerank:         order(pool),
 		moderations:    moderate(pool),
 		manage:         manager,
-		modelLists:     &manage.ModelLists{Models: lists, Cache: cache},
-		providerModels: &manage.ProviderModels{Models: lists, Cache: cache},
-		connectivity:   &manage.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Search: find(pool).Create, Now: p.Now},
-		explain: &manage.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) manage.Endpoint {
+		modelLists:     &api.ModelLists{Models: lists, Cache: cache},
+		providerModels: &api.ProviderModels{Models: lists, Cache: cache},
+		connectivity:   &api.Connectivity{Objects: p.Objects, Models: lists, Chat: (&chat.Handler{Dialog: talks}).Complete, Embeddings: embed(pool).Create, Search: find(pool).Create, Now: p.Now},
+		explain: &api.Explainer{Cache: cache, Now: p.Now, Endpoint: func(path string, s accounts.Sender) api.Endpoint {
 			switch path {
 			case "/v1/embeddings":
 				return embed(s).Create
@@ -268,10 +270,10 @@ func (a *App) Cron(ctx context.Context, _ string) {
 }
 
 // serveHealth answers whether the program runs; it says nothing else.
-func serveHealth(context.Context, *auth.Call) (*edge.Response, error) {
-	return &edge.Response{
+func serveHealth(context.Context, *auth.Call) (*httpmsg.Response, error) {
+	return &httpmsg.Response{
 		Status: 200,
-		Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 		Body:   stream.FromString(`{"status":"ok"}`),
 	}, nil
 }

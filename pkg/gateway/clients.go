@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine"
-	"weir/pkg/oauth"
 	"weir/pkg/provider"
 )
 

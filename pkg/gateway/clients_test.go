@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
 )
 
 // A bad configuration is told, by its field and without its values; what does
@@ -47,7 +47,7 @@ func TestBadOperatorConfiguration(t *testing.T) {
 			if tt.want == "" && all != "" || !strings.Contains(all, tt.want) || strings.Contains(all, "canary") {
 				t.Errorf("logged %q, want %q", all, tt.want)
 			}
-			resp := app.Serve(context.Background(), &edge.Request{Method: "GET", Path: "/health"})
+			resp := app.Serve(context.Background(), &httpmsg.Request{Method: "GET", Path: "/health"})
 			if app.Misconfigured != "" || resp.Status != 200 {
 				t.Errorf("%q, status %d", app.Misconfigured, resp.Status)
 			}

@@ -1,6 +1,6 @@
 package gateway
 
-import "weir/pkg/edge"
+import "weir/pkg/wire/httpmsg"
 
 const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should-retry, x-weir-model, x-weir-connection-id, x-weir-attempts, x-weir-dropped, x-weir-token-count, " +
 	"x-ratelimit-limit-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, x-ratelimit-reset-tokens, " +
@@ -11,7 +11,7 @@ const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should
 //
 // Only a browser reads the list of exposed fields, and a browser says where it
 // comes from.
-func cors(h *edge.Header, c Cors, browser bool) {
+func cors(h *httpmsg.Header, c Cors, browser bool) {
 	switch c {
 	case ListCors:
 		h.Set("access-control-allow-origin", "*")
@@ -25,15 +25,15 @@ func cors(h *edge.Header, c Cors, browser bool) {
 
 // preflight answers an OPTIONS request: for the model list exactly what spec 4
 // says, else the route's methods.
-func preflight(route *Route) *edge.Response {
-	h := edge.Header{{Name: "access-control-allow-origin", Value: "*"}}
+func preflight(route *Route) *httpmsg.Response {
+	h := httpmsg.Header{{Name: "access-control-allow-origin", Value: "*"}}
 	if route.Cors == ListCors {
 		h.Add("access-control-allow-methods", "GET, OPTIONS")
 		h.Add("access-control-allow-headers", "*")
-		return &edge.Response{Status: 200, Header: h}
+		return &httpmsg.Response{Status: 200, Header: h}
 	}
 	h.Add("access-control-allow-methods", route.allow())
 	h.Add("access-control-allow-headers", "*, Authorization") // browsers do not let * cover it
 	h.Add("access-control-max-age", "86400")
-	return &edge.Response{Status: 204, Header: h}
+	return &httpmsg.Response{Status: 204, Header: h}
 }

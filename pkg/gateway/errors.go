@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // refusal makes an *apierr.Error of any error: what is not one is a 500 whose
@@ -33,19 +33,19 @@ func refusal(err error) *apierr.Error {
 }
 
 // write makes the answer of a failure in a dialect.
-func write(e *apierr.Error, d Dialect, requestID string) *edge.Response {
-	h := make(edge.Header, 0, 12)
-	h = append(h, edge.Field{Name: "content-type", Value: "application/json"})
+func write(e *apierr.Error, d Dialect, requestID string) *httpmsg.Response {
+	h := make(httpmsg.Header, 0, 12)
+	h = append(h, httpmsg.Field{Name: "content-type", Value: "application/json"})
 	if e.RetryAfter > 0 {
 		h = append(h,
-			edge.Field{Name: "retry-after", Value: strconv.FormatInt(max(1, int64(math.Ceil(e.RetryAfter.Seconds()))), 10)},
-			edge.Field{Name: "retry-after-ms", Value: strconv.FormatInt(max(1, int64(e.RetryAfter/time.Millisecond)), 10)})
+			httpmsg.Field{Name: "retry-after", Value: strconv.FormatInt(max(1, int64(math.Ceil(e.RetryAfter.Seconds()))), 10)},
+			httpmsg.Field{Name: "retry-after-ms", Value: strconv.FormatInt(max(1, int64(e.RetryAfter/time.Millisecond)), 10)})
 	}
 	if e.NoRetry {
-		h = append(h, edge.Field{Name: "x-should-retry", Value: "false"})
+		h = append(h, httpmsg.Field{Name: "x-should-retry", Value: "false"})
 	}
 	h = append(h, e.Header...)
-	return &edge.Response{Status: e.Status, Header: h, Body: stream.FromBytes(body(e, d, requestID))}
+	return &httpmsg.Response{Status: e.Status, Header: h, Body: stream.FromBytes(body(e, d, requestID))}
 }
 
 type openAIError struct {

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"weir/pkg/auth"
-	"weir/pkg/edge"
-	"weir/pkg/stream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // withFeatures adds GET /api/features: what this build serves, read off the
@@ -16,7 +16,7 @@ import (
 //	{"routes":["GET /v1/models", …]}
 func withFeatures(list []Route) []Route {
 	var body []byte
-	return append(list, Route{Pattern: "/api/features", Access: Public, Methods: []Method{{Name: "GET", Handler: func(context.Context, *auth.Call) (*edge.Response, error) {
+	return append(list, Route{Pattern: "/api/features", Access: Public, Methods: []Method{{Name: "GET", Handler: func(context.Context, *auth.Call) (*httpmsg.Response, error) {
 		if body == nil {
 			b, err := json.Marshal(struct {
 				Routes []string `json:"routes"`
@@ -26,9 +26,9 @@ func withFeatures(list []Route) []Route {
 			}
 			body = b
 		}
-		return &edge.Response{
+		return &httpmsg.Response{
 			Status: 200,
-			Header: edge.Header{{Name: "content-type", Value: "application/json"}},
+			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(body),
 		}, nil
 	}}}})

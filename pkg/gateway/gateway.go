@@ -10,19 +10,20 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
 	"weir/pkg/auth"
-	"weir/pkg/edge"
-	"weir/pkg/media"
-	"weir/pkg/stream"
+	"weir/pkg/endpoint"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // authenticator is the part of auth.Authenticator used here.
 type authenticator interface {
-	Data(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
-	List(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
-	Manage(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
-	Operator(ctx context.Context, r *edge.Request, pathMachine string) (*auth.Call, error)
+	Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
 }
 
 // Gateway serves requests.
@@ -42,7 +43,7 @@ type Gateway struct {
 	// told of, or nil. May be nil.
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
 	// Room bounds the bodies that are held in memory together. May be nil.
-	Room *media.Room
+	Room *memory.Budget
 
 	table  *table
 	idBase string
@@ -57,7 +58,7 @@ func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
 const maxHop = 3
 
 // Serve answers one request. It never returns nil.
-func (g *Gateway) Serve(ctx context.Context, r *edge.Request) *edge.Response {
+func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response {
 	r.ID = g.requestID()
 	machine, path := split(r.Path)
 	route, params := g.table.find(path)
@@ -81,14 +82,14 @@ func (g *Gateway) Serve(ctx context.Context, r *edge.Request) *edge.Response {
 	return g.finish(ctx, r, route, c, resp, err)
 }
 
-func (g *Gateway) serve(ctx context.Context, r *edge.Request, route *Route, machine string, params []string) (*edge.Response, *auth.Call, error) {
+func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, machine string, params []string) (*httpmsg.Response, *auth.Call, error) {
 	m := route.method(r.Method)
 	if m == nil {
 		if r.Method == "OPTIONS" && route.Cors != NoCors {
 			return preflight(route), nil, nil
 		}
 		e := apierr.New(405, "method_not_allowed", "%s is not allowed here", safeMethod(r.Method))
-		e.Header = edge.Header{{Name: "allow", Value: route.allow()}}
+		e.Header = httpmsg.Header{{Name: "allow", Value: route.allow()}}
 		return nil, nil, e
 	}
 	if g.Misconfigured != "" && route.Pattern != "/health" {
@@ -134,16 +135,16 @@ const smallBody = 64 << 10
 
 // heldBody reports whether a body is counted against the room here. A small one
 // is not, nor one that the endpoint counts itself (reliability T56, F56).
-func heldBody(r *edge.Request, route *Route) bool {
+func heldBody(r *httpmsg.Request, route *Route) bool {
 	if r.Body == nil || r.Length >= 0 && r.Length <= smallBody {
 		return false
 	}
 	// A form is held by the host, which counts it.
-	return route.MaxBody <= maxChat || media.IsJSON(r.Header.Get("content-type"))
+	return route.MaxBody <= maxChat || endpoint.IsJSON(r.Header.Get("content-type"))
 }
 
 // call finds out who calls.
-func (g *Gateway) call(ctx context.Context, r *edge.Request, access Access, machine string) (*auth.Call, error) {
+func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access Access, machine string) (*auth.Call, error) {
 	switch access {
 	case Public:
 		return &auth.Call{Request: r}, nil
@@ -160,7 +161,7 @@ func (g *Gateway) call(ctx context.Context, r *edge.Request, access Access, mach
 }
 
 // checkBody refuses a body by what its head says, before a byte of it is read.
-func (g *Gateway) checkBody(r *edge.Request, route *Route) error {
+func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 	if r.Length > route.MaxBody {
 		return apierr.New(413, "request_too_large", "the request body is over %d bytes", route.MaxBody)
 	}
@@ -171,7 +172,7 @@ func (g *Gateway) checkBody(r *edge.Request, route *Route) error {
 }
 
 // finish turns a failure into an answer and gives every answer its fields.
-func (g *Gateway) finish(ctx context.Context, r *edge.Request, route *Route, c *auth.Call, resp *edge.Response, err error) *edge.Response {
+func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response, err error) *httpmsg.Response {
 	var e *apierr.Error
 	if err != nil || resp == nil {
 		e = refusal(err)

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/apierr"
 	"weir/pkg/auth"
-	"weir/pkg/edge"
-	"weir/pkg/stream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 const machineID = "abcdefgh01234567"
@@ -21,7 +21,7 @@ const machineID = "abcdefgh01234567"
 // keyring admits whoever shows the word for the access asked for.
 type keyring struct{ asked []string }
 
-func (k *keyring) check(r *edge.Request, path string, words ...string) (*auth.Call, error) {
+func (k *keyring) check(r *httpmsg.Request, path string, words ...string) (*auth.Call, error) {
 	k.asked = append(k.asked, words[0])
 	for _, w := range words {
 		if r.Header.Get("authorization") == w {
@@ -30,16 +30,16 @@ func (k *keyring) check(r *edge.Request, path string, words ...string) (*auth.Ca
 	}
 	return nil, apierr.New(401, "invalid_api_key", "no")
 }
-func (k *keyring) Data(_ context.Context, r *edge.Request, p string) (*auth.Call, error) {
+func (k *keyring) Data(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "data")
 }
-func (k *keyring) List(_ context.Context, r *edge.Request, p string) (*auth.Call, error) {
+func (k *keyring) List(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "list", "data")
 }
-func (k *keyring) Manage(_ context.Context, r *edge.Request, p string) (*auth.Call, error) {
+func (k *keyring) Manage(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "manage")
 }
-func (k *keyring) Operator(_ context.Context, r *edge.Request, p string) (*auth.Call, error) {
+func (k *keyring) Operator(_ context.Context, r *httpmsg.Request, p string) (*auth.Call, error) {
 	return k.check(r, p, "operator")
 }
 
@@ -59,7 +59,7 @@ func newFixture() *fixture {
 		Redact: func(s string) string { return strings.ReplaceAll(s, "sk-hidden", "***") },
 	}
 	h := func(name string, err error) Handler {
-		return func(_ context.Context, c *auth.Call) (*edge.Response, error) {
+		return func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 			f.handled = append(f.handled, name+" "+strings.Join(c.Params, "|"))
 			if err != nil {
 				return nil, err
@@ -69,7 +69,7 @@ func newFixture() *fixture {
 					return nil, err
 				}
 			}
-			return &edge.Response{Status: 200, Header: edge.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString("{}")}, nil
+			return &httpmsg.Response{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString("{}")}, nil
 		}
 	}
 	f.SetRoutes([]Route{
@@ -86,9 +86,9 @@ func newFixture() *fixture {
 	return f
 }
 
-func (f *fixture) get(method, path, key string, body string) (*edge.Response, string) {
-	r := &edge.Request{Method: method, Path: path, Start: f.Now(), Length: int64(len(body))}
-	r.Header = edge.Header{{Name: "origin", Value: "https://app.example"}}
+func (f *fixture) get(method, path, key string, body string) (*httpmsg.Response, string) {
+	r := &httpmsg.Request{Method: method, Path: path, Start: f.Now(), Length: int64(len(body))}
+	r.Header = httpmsg.Header{{Name: "origin", Value: "https://app.example"}}
 	if key != "" {
 		r.Header.Add("authorization", key)
 	}
@@ -181,21 +181,21 @@ func TestRefusalsBeforeTheBodyIsRead(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		key    string
-		header edge.Header
+		header httpmsg.Header
 		length int64
 		want   int
 	}{
 		{"no_key", "", nil, 10, 401},
 		{"declared_too_large", "data", nil, 101, 413},
-		{"compressed", "data", edge.Header{{Name: "content-encoding", Value: "gzip"}}, 10, 415},
-		{"too_many_hops", "data", edge.Header{{Name: "x-weir-hop", Value: "3"}}, 10, 508},
-		{"hops_unreadable", "data", edge.Header{{Name: "x-weir-hop", Value: "x"}}, 10, 508},
+		{"compressed", "data", httpmsg.Header{{Name: "content-encoding", Value: "gzip"}}, 10, 415},
+		{"too_many_hops", "data", httpmsg.Header{{Name: "x-weir-hop", Value: "3"}}, 10, 508},
+		{"hops_unreadable", "data", httpmsg.Header{{Name: "x-weir-hop", Value: "x"}}, 10, 508},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture()
 			body := &unread{}
-			r := &edge.Request{Method: "POST", Path: "/v1/embeddings", Header: tt.header, Body: body, Length: tt.length}
-			r.Header = append(r.Header, edge.Field{Name: "authorization", Value: tt.key})
+			r := &httpmsg.Request{Method: "POST", Path: "/v1/embeddings", Header: tt.header, Body: body, Length: tt.length}
+			r.Header = append(r.Header, httpmsg.Field{Name: "authorization", Value: tt.key})
 			if resp := f.Serve(context.Background(), r); resp.Status != tt.want {
 				t.Errorf("status %d, want %d", resp.Status, tt.want)
 			}
@@ -205,7 +205,7 @@ func TestRefusalsBeforeTheBodyIsRead(t *testing.T) {
 		})
 	}
 	f := newFixture()
-	r := &edge.Request{Method: "POST", Path: "/v1/embeddings", Header: edge.Header{{Name: "authorization", Value: "data"}}, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 101))), Length: -1}
+	r := &httpmsg.Request{Method: "POST", Path: "/v1/embeddings", Header: httpmsg.Header{{Name: "authorization", Value: "data"}}, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 101))), Length: -1}
 	if resp := f.Serve(context.Background(), r); resp.Status != 413 {
 		t.Errorf("undeclared body over the limit: %d, want 413", resp.Status)
 	}
@@ -249,7 +249,7 @@ func TestUpgradesAreRefused(t *testing.T) {
 		{"GET", "/v1/messages", "websocket", "426 anthropic"}, {"GET", "/none", "h2c, websocket", "426 openai"},
 		{"GET", "/v1/models", "h2c", "served"}, {"GET", "/v1/models", "HTTP/2.0", "served"},
 	} {
-		resp := f.Serve(context.Background(), &edge.Request{Method: tt.method, Path: tt.path, Header: edge.Header{{Name: "upgrade", Value: tt.upgrade}}})
+		resp := f.Serve(context.Background(), &httpmsg.Request{Method: tt.method, Path: tt.path, Header: httpmsg.Header{{Name: "upgrade", Value: tt.upgrade}}})
 		raw, _ := stream.ReadAll(resp.Body, 1<<20)
 		got := "served"
 		if resp.Status == 426 {
@@ -271,9 +271,9 @@ func TestUpgradesAreRefused(t *testing.T) {
 func TestModelErrorsUseCallersDialect(t *testing.T) {
 	f := newFixture()
 	for _, version := range []string{"", "2023-06-01"} {
-		req := &edge.Request{Method: "GET", Path: "/v1/models", Header: edge.Header{{Name: "authorization", Value: "Bearer list"}}}
+		req := &httpmsg.Request{Method: "GET", Path: "/v1/models", Header: httpmsg.Header{{Name: "authorization", Value: "Bearer list"}}}
 		if version != "" {
-			req.Header = append(req.Header, edge.Field{Name: "anthropic-version", Value: version})
+			req.Header = append(req.Header, httpmsg.Field{Name: "anthropic-version", Value: version})
 		}
 		resp := f.Serve(context.Background(), req)
 		raw, _ := stream.ReadAll(resp.Body, 1<<20)

@@ -8,23 +8,23 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
-	"weir/pkg/audio"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
-	"weir/pkg/chat"
-	"weir/pkg/dialog"
-	"weir/pkg/edge"
-	"weir/pkg/embeddings"
-	"weir/pkg/images"
-	"weir/pkg/media"
-	"weir/pkg/models"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/llm/proxy"
 	"weir/pkg/provider"
-	"weir/pkg/rerank"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/videos"
+	"weir/pkg/v1/audio"
+	"weir/pkg/v1/chat"
+	"weir/pkg/v1/embeddings"
+	"weir/pkg/v1/images"
+	"weir/pkg/v1/models"
+	"weir/pkg/v1/rerank"
+	"weir/pkg/v1/videos"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // planned is the Sender that builds the first call and makes none.
@@ -53,8 +53,8 @@ func (p *planned) Send(_ context.Context, call *accounts.Call) (*accounts.Result
 func TestListedModelsHaveACallPlan(t *testing.T) {
 	p := &planned{}
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
-	room := &media.Room{}
-	talks := &dialog.Dialog{Router: routing.Router{}, Accounts: p, Now: now}
+	room := &memory.Budget{}
+	talks := &proxy.Dialog{Router: routing.Router{}, Accounts: p, Now: now}
 	sound := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
 	const boundary = "b0undary"
 	recording := func(model string) string {
@@ -66,7 +66,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 	conversation := (&chat.Handler{Dialog: talks}).Complete
 	kinds := []struct {
 		kind catalog.Kind
-		call func(context.Context, *auth.Call) (*edge.Response, error)
+		call func(context.Context, *auth.Call) (*httpmsg.Response, error)
 		body func(model string) string
 	}{
 		{catalog.LLM, conversation, func(m string) string { return `{"model":"` + m + `","messages":[{"role":"user","content":"hi"}]}` }},
@@ -93,7 +93,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 					continue
 				}
 				body := k.body(m.ID)
-				r := &edge.Request{Method: "POST", Path: "/v1", Origin: "https://weir.example", Body: stream.FromString(body), Length: int64(len(body)), Start: now()}
+				r := &httpmsg.Request{Method: "POST", Path: "/v1", Origin: "https://weir.example", Body: stream.FromString(body), Length: int64(len(body)), Start: now()}
 				if r.Header.Add("content-type", "application/json"); k.kind == catalog.STT {
 					r.Header.Set("content-type", "multipart/form-data; boundary="+boundary)
 				}

@@ -4,12 +4,12 @@ import (
 	"strconv"
 	"time"
 
-	"weir/pkg/edge"
+	"weir/pkg/wire/httpmsg"
 )
 
 // logLine is the one line that a request leaves: no body, no query, no
 // credential. Times are milliseconds.
-func logLine(r *edge.Request, status int, now time.Time, clean func(string) string) string {
+func logLine(r *httpmsg.Request, status int, now time.Time, clean func(string) string) string {
 	b := make([]byte, 0, 384)
 	b = append(b, `{"level":"`...)
 	if status >= 500 {

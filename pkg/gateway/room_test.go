@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"weir/pkg/auth"
-	"weir/pkg/edge"
-	"weir/pkg/media"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/wire/httpmsg"
 )
 
 // pieces is a body that comes in pieces of 16 KiB; each says what is held.
@@ -45,7 +45,7 @@ func TestRoomCountsArrivedBytes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newFixture().Gateway
-			room := &media.Room{Max: 32 * mib}
+			room := &memory.Budget{Max: 32 * mib}
 			g.Room = room
 			read, held := int64(0), int64(-1)
 			body := &pieces{left: tt.size}
@@ -55,16 +55,16 @@ func TestRoomCountsArrivedBytes(t *testing.T) {
 					t.Errorf("%d bytes are held when %d have come", room.Used(), read)
 				}
 			}
-			handler := func(_ context.Context, c *auth.Call) (*edge.Response, error) {
+			handler := func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 				_, err := c.ReadBody()
 				held = room.Used()
-				return &edge.Response{Status: 204}, err
+				return &httpmsg.Response{Status: 204}, err
 			}
 			g.SetRoutes([]Route{
 				{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: handler}}},
 				{Pattern: "/v1/form", Access: Public, MaxBody: maxForm, Methods: []Method{{Name: "POST", Handler: handler}}},
 			})
-			ask := &edge.Request{Method: "POST", Path: tt.path, Length: tt.length, Body: body}
+			ask := &httpmsg.Request{Method: "POST", Path: tt.path, Length: tt.length, Body: body}
 			if resp := g.Serve(context.Background(), ask); resp.Status != 204 || held < tt.least || held > tt.most || room.Used() != 0 {
 				t.Errorf("status %d, held %d, want %d; %d are left", resp.Status, held, tt.most, room.Used())
 			}
@@ -74,19 +74,19 @@ func TestRoomCountsArrivedBytes(t *testing.T) {
 
 func TestBodyWithoutRoomIsRefused(t *testing.T) {
 	g := newFixture().Gateway
-	g.Room = &media.Room{Max: 1 << 20}
-	give, err := g.Room.Take(context.Background(), "other", 768<<10)
+	g.Room = &memory.Budget{Max: 1 << 20}
+	give, err := g.Room.Acquire(context.Background(), "other", 768<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := false
-	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*edge.Response, error) {
+	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 		_, err := c.ReadBody()
 		read = err == nil
-		return &edge.Response{Status: 204}, err
+		return &httpmsg.Response{Status: 204}, err
 	}}}}})
-	ask := func() *edge.Response {
-		return g.Serve(context.Background(), &edge.Request{Method: "POST", Path: "/v1/json", Length: 512 << 10, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 512<<10)))})
+	ask := func() *httpmsg.Response {
+		return g.Serve(context.Background(), &httpmsg.Request{Method: "POST", Path: "/v1/json", Length: 512 << 10, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 512<<10)))})
 	}
 	if resp := ask(); resp.Status != 503 || resp.Header.Get("retry-after") == "" || read {
 		t.Errorf("status %d without room", resp.Status)

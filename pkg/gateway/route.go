@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
-	"weir/pkg/edge"
+	"weir/pkg/wire/httpmsg"
 )
 
 // Handler serves one method of a route.
-type Handler func(ctx context.Context, c *auth.Call) (*edge.Response, error)
+type Handler func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
 
 // Access says who may call a route. The zero value refuses everybody, so a
 // route without one is closed.

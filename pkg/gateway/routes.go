@@ -3,21 +3,21 @@ package gateway
 import (
 	"strings"
 
-	"weir/pkg/audio"
-	"weir/pkg/chat"
-	"weir/pkg/embeddings"
-	"weir/pkg/images"
-	"weir/pkg/manage"
-	"weir/pkg/media"
-	"weir/pkg/messages"
-	"weir/pkg/models"
-	"weir/pkg/moderations"
-	"weir/pkg/rerank"
-	"weir/pkg/responses"
-	"weir/pkg/search"
-	"weir/pkg/session"
-	"weir/pkg/videos"
-	"weir/pkg/web"
+	"weir/pkg/api"
+	"weir/pkg/auth/session"
+	"weir/pkg/endpoint"
+	"weir/pkg/v1/audio"
+	"weir/pkg/v1/chat"
+	"weir/pkg/v1/embeddings"
+	"weir/pkg/v1/images"
+	"weir/pkg/v1/messages"
+	"weir/pkg/v1/models"
+	"weir/pkg/v1/moderations"
+	"weir/pkg/v1/rerank"
+	"weir/pkg/v1/responses"
+	"weir/pkg/v1/search"
+	"weir/pkg/v1/videos"
+	"weir/pkg/v1/web"
 )
 
 // handlers are the endpoints.
@@ -37,13 +37,13 @@ type handlers struct {
 	rerank      *rerank.Handler
 	moderations *moderations.Handler
 
-	manage         *manage.Handler
-	providerModels *manage.ProviderModels
-	connectivity   *manage.Connectivity
-	explain        *manage.Explainer
-	oauth          *manage.OAuth
+	manage         *api.Handler
+	providerModels *api.ProviderModels
+	connectivity   *api.Connectivity
+	explain        *api.Explainer
+	oauth          *api.OAuth
 	sessions       *session.Sessions
-	modelLists     *manage.ModelLists
+	modelLists     *api.ModelLists
 }
 
 const (
@@ -97,7 +97,7 @@ func routes(h *handlers) []Route {
 		{Pattern: "/v1/audio/voices", Access: Data, Cors: OpenCors, Methods: get(h.audio.Voices)},
 		form("/v1/audio/transcriptions", h.audio.Transcriptions),
 		form("/v1/audio/translations", h.audio.Translations),
-		{Pattern: "/v1/images/generations", Access: Data, Cors: OpenCors, MaxBody: media.MaxForm, Methods: post(h.images.Generations)},
+		{Pattern: "/v1/images/generations", Access: Data, Cors: OpenCors, MaxBody: endpoint.MaxForm, Methods: post(h.images.Generations)},
 		form("/v1/images/edits", h.images.Edits),
 		form("/v1/images/variations", h.images.Variations),
 		form("/v1/videos/generations", h.videos.Generations),

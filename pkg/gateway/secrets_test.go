@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/machine"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // untouched is a platform of which nothing may be asked.
@@ -79,7 +79,7 @@ func TestNoSecretHasAFallback(t *testing.T) {
 			}
 			for _, r := range rows {
 				for _, token := range []string{"", good, bad, "sk-abcdefgh01234567-" + strings.Repeat("a", 26) + "-00000000"} {
-					req := &edge.Request{Method: r.method, Path: r.path, Origin: "https://weir.example.com", Header: edge.Header{{Name: "authorization", Value: "Bearer " + token}, {Name: "content-type", Value: "application/json"}}}
+					req := &httpmsg.Request{Method: r.method, Path: r.path, Origin: "https://weir.example.com", Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + token}, {Name: "content-type", Value: "application/json"}}}
 					if r.method != "GET" {
 						req.Body, req.Length = stream.FromString(`{}`), 2
 					}

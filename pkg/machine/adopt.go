@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 // maxSeen is the number of adopted documents that are remembered.

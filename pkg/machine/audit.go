@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 // maxAudit is the number of records kept; maxAuditPage those of one answer.

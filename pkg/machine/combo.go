@@ -1,8 +1,8 @@
 package machine
 
 import (
-	"weir/pkg/apierr"
 	"weir/pkg/catalog"
+	"weir/pkg/wire/apierr"
 )
 
 // Bounds of combos (reliability T45).

@@ -8,10 +8,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/gcpauth"
+	"weir/pkg/credentials/gcpauth"
 	"weir/pkg/provider"
-	"weir/pkg/redact"
 	"weir/pkg/store"
+	"weir/pkg/wire/redact"
+	"weir/pkg/wire/secret"
 )
 
 const (
@@ -145,7 +146,7 @@ func secretOf(in *input, name string) (string, bool) {
 		if text == "" {
 			return "", true
 		}
-		if _, err := gcpauth.ParseKey(store.NewSecret(text)); err != nil {
+		if _, err := gcpauth.ParseKey(secret.New(text)); err != nil {
 			why, _, _ := strings.Cut(err.Error(), ": ")
 			in.fail(name, "must be the JSON key file of a service account (%s)", why)
 		}
@@ -428,7 +429,7 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 		if plain == "" {
 			continue
 		}
-		s, err := o.Keyring.Seal(t.id, r.ID, f, store.NewSecret(plain))
+		s, err := o.Keyring.Seal(t.id, r.ID, f, secret.New(plain))
 		if err != nil {
 			return err
 		}

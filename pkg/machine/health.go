@@ -3,9 +3,9 @@ package machine
 import (
 	"encoding/json"
 
-	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // The health of a connection is the outcome of its last call. It is for display:

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 // Idempotency keys of creations that are billed. Times are Unix milliseconds.

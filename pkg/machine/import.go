@@ -8,9 +8,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // importDoc answers POST /api/import

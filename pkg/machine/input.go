@@ -9,9 +9,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
-	"weir/pkg/fields"
 	"weir/pkg/provider"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
 )
 
 // input reads the fields of an object that somebody sent. The first mistake is
@@ -31,9 +31,9 @@ func readObject(raw []byte, at string) *input {
 		in.err = apierr.Invalid("", "a JSON body is required")
 		return in
 	}
-	var c fields.Cursor
+	var c jsonscan.Cursor
 	c.Reset(raw)
-	if c.Kind() != fields.Object {
+	if c.Kind() != jsonscan.Object {
 		in.err = apierr.Invalid("", "the body must be a JSON object")
 		return in
 	}

@@ -1,8 +1,8 @@
 package machine
 
 import (
-	"weir/pkg/apierr"
-	"weir/pkg/fields"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
 )
 
 // Created is the answer to the making of a machine. The key is shown once.
@@ -107,8 +107,8 @@ func readScopes(in *input) []string {
 }
 
 func orEmpty(body []byte) []byte {
-	var c fields.Cursor
-	if c.Reset(body); c.Kind() == fields.Absent && len(body) == 0 {
+	var c jsonscan.Cursor
+	if c.Reset(body); c.Kind() == jsonscan.Absent && len(body) == 0 {
 		return []byte("{}")
 	}
 	return body

@@ -8,17 +8,18 @@ import (
 	"io"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/connect"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
+	"weir/pkg/credentials/proxydial"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/upstream"
 )
 
 // keyring is the part of store.Keyring used here.
 type keyring interface {
-	Seal(machineID, connectionID, field string, plain store.Secret) (store.Sealed, error)
-	Open(machineID, connectionID, field string, sealed store.Sealed) (store.Secret, error)
+	Seal(machineID, connectionID, field string, plain secret.Secret) (store.Sealed, error)
+	Open(machineID, connectionID, field string, sealed store.Sealed) (secret.Secret, error)
 }
 
 // Object is the logic of the Machine objects; one value serves all of an
@@ -53,7 +54,7 @@ type Object struct {
 	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
 	// Dialer opens the connections to proxies; nil where there are no sockets.
 	// Proxy is the operator's, for connections without one of their own.
-	Dialer connect.Dialer
+	Dialer proxydial.Dialer
 	Proxy  Proxy
 	// RefreshEvery is the least time between two refreshes of one connection
 	// where OAuth does not name one; zero means 60 s.

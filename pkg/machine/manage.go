@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/pkg/apierr"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
 )
 
 // Envelope is a management call as it reaches the object with the operation
@@ -301,7 +302,7 @@ func (c *change) keep(a Answer) error {
 	if c.env.MutationID == "" {
 		return nil
 	}
-	sealed, err := c.o.Keyring.Seal(c.id, mutationPrefix, c.mutationKey(), store.NewSecret(string(encode(a))))
+	sealed, err := c.o.Keyring.Seal(c.id, mutationPrefix, c.mutationKey(), secret.New(string(encode(a))))
 	if err != nil {
 		return err
 	}

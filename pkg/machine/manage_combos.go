@@ -1,8 +1,8 @@
 package machine
 
 import (
-	"weir/pkg/apierr"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 func (c *change) comboList() (any, error) {

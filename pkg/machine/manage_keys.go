@@ -3,7 +3,7 @@ package machine
 import (
 	"time"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 // keyView is a gateway key as it is shown.

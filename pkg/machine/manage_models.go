@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // customTypes are the types that a custom model may have. Spec 2.5.

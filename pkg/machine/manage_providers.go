@@ -3,9 +3,9 @@ package machine
 import (
 	"encoding/json"
 
-	"weir/pkg/apierr"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // connView is a connection as it is shown: no secret, only whether there is

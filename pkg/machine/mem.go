@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/upstream"
 )
 
 // ErrFault is the panic of a Mem whose write fails.

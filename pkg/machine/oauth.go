@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // Accounts that are connected by an identity provider's own sign-in. The flows

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/upstream"
 )
 
 // oauthRows are the engine's rows within the turn.
@@ -26,11 +27,11 @@ type oauthVault struct {
 	machineID string
 }
 
-func (v oauthVault) Seal(row, field string, plain store.Secret) (store.Sealed, error) {
+func (v oauthVault) Seal(row, field string, plain secret.Secret) (store.Sealed, error) {
 	return v.keyring.Seal(v.machineID, row, field, plain)
 }
 
-func (v oauthVault) Open(row, field string, sealed store.Sealed) (store.Secret, error) {
+func (v oauthVault) Open(row, field string, sealed store.Sealed) (secret.Secret, error) {
 	return v.keyring.Open(v.machineID, row, field, sealed)
 }
 

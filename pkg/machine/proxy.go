@@ -4,17 +4,18 @@ import (
 	"errors"
 	"strings"
 
-	"weir/pkg/connect"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
+	"weir/pkg/credentials/proxydial"
 	"weir/pkg/provider"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/upstream"
 )
 
 // Proxy is the HTTP CONNECT proxy that token endpoints are called through.
 type Proxy struct {
-	Address string       // "host:port", "" for none
-	Auth    store.Secret // "user:password", may be zero
+	Address string        // "host:port", "" for none
+	Auth    secret.Secret // "user:password", may be zero
 }
 
 // doer makes the calls of a provider's token and device endpoints: through the
@@ -28,7 +29,7 @@ func (o *Object) doer(client *oauth.Provider) upstream.Doer {
 	if p.Address == "" {
 		return o.Do
 	}
-	return &connect.Proxy{Dialer: o.Dialer, Address: p.Address, Auth: p.Auth}
+	return &proxydial.Proxy{Dialer: o.Dialer, Address: p.Address, Auth: p.Auth}
 }
 
 // proxied gives the client with the connection's own proxy, when it has one.
@@ -37,7 +38,7 @@ func (o *Object) proxied(r *request, c *connRow, client *oauth.Provider) (*oauth
 		return client, nil
 	}
 	own := *client
-	own.Proxy, own.ProxyAuth = c.Data.Proxy, store.Secret{}
+	own.Proxy, own.ProxyAuth = c.Data.Proxy, secret.Secret{}
 	if s := c.Secrets[store.ProxyAuth]; s != "" {
 		var err error
 		if own.ProxyAuth, err = o.openSecret(r, c, store.ProxyAuth, s); err != nil {
@@ -49,8 +50,8 @@ func (o *Object) proxied(r *request, c *connRow, client *oauth.Provider) (*oauth
 
 // notSent gives the failure of a call of which nothing reached the token
 // endpoint, or nil.
-func notSent(err error) *connect.Failure {
-	var f *connect.Failure
+func notSent(err error) *proxydial.Failure {
+	var f *proxydial.Failure
 	if errors.As(err, &f) && !f.Sent {
 		return f
 	}

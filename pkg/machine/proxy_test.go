@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/connect"
-	"weir/pkg/store"
+	"weir/pkg/credentials/proxydial"
+	"weir/pkg/wire/secret"
 )
 
 // sockets is a proxy whose tunnel ends at a token endpoint: what each says.
@@ -25,7 +25,7 @@ type socket struct {
 	of *sockets
 }
 
-func (s *sockets) Dial(_ context.Context, address string, _ time.Duration) (connect.Conn, error) {
+func (s *sockets) Dial(_ context.Context, address string, _ time.Duration) (proxydial.Conn, error) {
 	s.dialled = append(s.dialled, address)
 	if s.proxy == "" {
 		return nil, errors.New("refused")
@@ -83,7 +83,7 @@ func TestTheProxyOfAConnectionComesBeforeTheOperators(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	s := &sockets{}
-	w.obj.Dialer, w.obj.Proxy = s, Proxy{Address: "operator.example.com:8080", Auth: store.NewSecret("operator:pass-word")}
+	w.obj.Dialer, w.obj.Proxy = s, Proxy{Address: "operator.example.com:8080", Auth: secret.New("operator:pass-word")}
 	id := w.oauth()
 	w.want(503, "refresh", refreshBody(id, 1))
 	w.ok("PUT", "/api/providers/"+id, `{"providerSpecificData":{"proxyUrl":"http://own.example.com:3128"}}`)

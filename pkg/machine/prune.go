@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/store"
 )
 

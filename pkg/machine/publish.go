@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 const (

@@ -7,10 +7,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/upstream"
 )
 
 const (
@@ -208,7 +209,7 @@ func (o *Object) refresh(r *request) (any, error) {
 // copies gives the other connections with the same refresh token: a provider
 // that rotates would revoke the grant of all when one of them came with a
 // token that another has used up.
-func (o *Object) copies(r *request, row *connRow, refresh store.Secret) (out []connRow) {
+func (o *Object) copies(r *request, row *connRow, refresh secret.Secret) (out []connRow) {
 	if refresh.IsZero() {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/edge"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
 )
 
 func refreshBody(id string, generation int64) string {
@@ -408,7 +408,7 @@ func TestTemporaryRefreshFailureWithWait(t *testing.T) {
 	w.create()
 	id := w.oauth()
 	gen := w.replica().Connections[0].TokenGeneration
-	w.idp.header = edge.Header{{Name: "retry-after", Value: "30"}}
+	w.idp.header = httpmsg.Header{{Name: "retry-after", Value: "30"}}
 	w.idp.answer = func() (int, string, bool) { return 503, "", false }
 	if _, a := w.call("refresh", refreshBody(id, gen)); a.Get("error.retryAfterMs").Int() != 30_000 {
 		t.Errorf("got %s", a.Raw)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 // The registry is the object that keeps the list of machines. A machine writes

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
-	"weir/pkg/redact"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/redact"
 )
 
 // Bounds of what a report may say. Those of cooldowns are in package store.

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/pkg/apierr"
-	"weir/pkg/edge"
-	"weir/pkg/redact"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
 )
 
 // The last requests stand in pages, so that a report writes one row or two.
@@ -70,7 +70,7 @@ func tidyRequest(r *store.Request) bool {
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }
 	r.Asked, r.Error = tidy(r.Asked), tidy(r.Error)
 	failed := r.Failed[:min(len(r.Failed), 16)]
-	r.Failed = append([]edge.Attempt(nil), failed...)
+	r.Failed = append([]httpmsg.Attempt(nil), failed...)
 	for i := range r.Failed {
 		a := &r.Failed[i]
 		if len(a.Text) > maxErrorText {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"sort"
 
-	"weir/pkg/apierr"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // Sessions of the dashboard. The operator's are kept in the registry, those of

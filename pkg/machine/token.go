@@ -3,11 +3,12 @@ package machine
 import (
 	"context"
 
-	"weir/pkg/apierr"
-	"weir/pkg/gcpauth"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/gcpauth"
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
 )
 
 // client gives the operator's client for a provider, or nil.
@@ -65,7 +66,7 @@ func (o *Object) refreshEvery(providerID string) int64 {
 // renewal is all that a refresh is asked with, in the clear.
 type renewal struct {
 	client  *oauth.Provider
-	refresh store.Secret
+	refresh secret.Secret
 	key     *gcpauth.Key // of a service account, instead
 	scope   string
 }
@@ -92,7 +93,7 @@ func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Seal
 	}
 	if id := c.Data.Vars["clientId"]; id != "" {
 		own := *client
-		own.ClientID, own.ClientSecret = id, store.Secret{}
+		own.ClientID, own.ClientSecret = id, secret.Secret{}
 		if s := c.Secrets[store.ClientSecret]; s != "" {
 			if own.ClientSecret, err = o.openSecret(r, c, store.ClientSecret, s); err != nil {
 				return nil, err
@@ -105,7 +106,7 @@ func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Seal
 	return &renewal{client: client, refresh: plain}, err
 }
 
-func (o *Object) openSecret(r *request, c *connRow, field string, sealed store.Sealed) (store.Secret, error) {
+func (o *Object) openSecret(r *request, c *connRow, field string, sealed store.Sealed) (secret.Secret, error) {
 	plain, err := o.Keyring.Open(r.id, c.ID, field, sealed)
 	if err != nil {
 		e := apierr.New(503, "key_unavailable", "the stored credential cannot be opened")
@@ -132,7 +133,7 @@ func (o *Object) sealTokens(machineID string, c *connRow, t *oauth.Token, now in
 	for f, s := range c.Last4 {
 		last4[f] = s
 	}
-	put := func(field string, v store.Secret) error {
+	put := func(field string, v secret.Secret) error {
 		if v.IsZero() {
 			return nil
 		}

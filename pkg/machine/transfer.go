@@ -14,8 +14,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 // meta is the row "meta": what an object knows of itself.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/apierr"
+	"weir/pkg/wire/apierr"
 )
 
 const (

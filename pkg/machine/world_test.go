@@ -13,11 +13,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/edge"
-	"weir/pkg/oauth"
+	"weir/pkg/credentials/oauth"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 const (
@@ -62,7 +63,7 @@ func newWorld(t *testing.T) *world {
 		Keyring: keys, KV: w.kv, Do: w.idp, Pause: pauses{w.clock}, Now: w.clock.Now, Rand: src,
 		Log:          func(l string) { w.logs = append(w.logs, l) },
 		CanonicalURL: canonical, KeySecret: []byte(strings.Repeat("s", 32)),
-		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: store.NewSecret("weir-client-secret")}},
+		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: secret.New("weir-client-secret")}},
 		SignRS256: func(_ context.Context, key, data []byte) ([]byte, error) { return []byte("sig"), nil },
 	}
 	w.loc = NewLocal(w.obj)
@@ -203,8 +204,8 @@ type idp struct {
 	lastForm     url.Values
 	keepRefresh  bool
 	lastEndpoint string
-	header       edge.Header // of every answer
-	timeout      bool        // there is no answer in time
+	header       httpmsg.Header // of every answer
+	timeout      bool           // there is no answer in time
 }
 
 var errLost = fmt.Errorf("connection lost: %w", upstream.ErrNetwork)

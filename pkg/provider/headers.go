@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/pkg/edge"
 	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/httpmsg"
 )
 
 // maxValueBytes is the longest header value sent.
@@ -46,8 +46,8 @@ func SafeName(n string) bool {
 // RequestHeader returns the fields of a client's request that are forwarded to
 // the upstreams in to, see package clientheader. A field is not forwarded if the
 // client's Connection field names it.
-func RequestHeader(client edge.Header, to clientheader.Upstreams) edge.Header {
-	out := make(edge.Header, 0, 8)
+func RequestHeader(client httpmsg.Header, to clientheader.Upstreams) httpmsg.Header {
+	out := make(httpmsg.Header, 0, 8)
 	for _, f := range client {
 		if clientheader.Sent(f.Name, to) && SafeValue(f.Value) && !perHop(client, f.Name) {
 			out = append(out, f)
@@ -58,7 +58,7 @@ func RequestHeader(client edge.Header, to clientheader.Upstreams) edge.Header {
 
 // IdempotencyKey returns the client's idempotency key as it goes upstream, with
 // another value for each further call, from 1 on, that a request is split into.
-func IdempotencyKey(client edge.Header, part int) edge.Header {
+func IdempotencyKey(client httpmsg.Header, part int) httpmsg.Header {
 	v := client.Get("idempotency-key")
 	if v == "" || !SafeValue(v) || perHop(client, "idempotency-key") {
 		return nil
@@ -66,11 +66,11 @@ func IdempotencyKey(client edge.Header, part int) edge.Header {
 	if part > 0 {
 		v += "-" + strconv.Itoa(part)
 	}
-	return edge.Header{{Name: "idempotency-key", Value: v}}
+	return httpmsg.Header{{Name: "idempotency-key", Value: v}}
 }
 
 // perHop reports whether the Connection field of h names a field.
-func perHop(h edge.Header, name string) bool {
+func perHop(h httpmsg.Header, name string) bool {
 	for _, f := range h {
 		if f.Name != "connection" {
 			continue
@@ -89,15 +89,15 @@ func perHop(h edge.Header, name string) bool {
 // is one of a list or application/octet-stream, nosniff and a sandbox are
 // added. Length and encoding of the body are never repeated: the platform has
 // inflated it.
-func ResponseHeader(upstream edge.Header) edge.Header {
-	out := make(edge.Header, 0, 12)
+func ResponseHeader(upstream httpmsg.Header) httpmsg.Header {
+	out := make(httpmsg.Header, 0, 12)
 	typed, size := false, 0
 	for _, f := range upstream {
 		switch {
 		case f.Name == "content-type":
 			if !typed {
 				typed = true
-				out = append(out, edge.Field{Name: "content-type", Value: ContentType(f.Value)})
+				out = append(out, httpmsg.Field{Name: "content-type", Value: ContentType(f.Value)})
 			}
 		case sentDown(f.Name) && SafeValue(f.Value):
 			if size += len(f.Name) + len(f.Value); size <= maxNotes {
@@ -106,17 +106,17 @@ func ResponseHeader(upstream edge.Header) edge.Header {
 		}
 	}
 	if !typed {
-		out = append(out, edge.Field{Name: "content-type", Value: "application/octet-stream"})
+		out = append(out, httpmsg.Field{Name: "content-type", Value: "application/octet-stream"})
 	}
 	return append(out,
-		edge.Field{Name: "x-content-type-options", Value: "nosniff"},
-		edge.Field{Name: "content-security-policy", Value: "sandbox"})
+		httpmsg.Field{Name: "x-content-type-options", Value: "nosniff"},
+		httpmsg.Field{Name: "content-security-policy", Value: "sandbox"})
 }
 
 // ResponseNotes gives the same fields without anything about the body: for an
 // answer whose body is our own.
-func ResponseNotes(upstream edge.Header) edge.Header {
-	var out edge.Header
+func ResponseNotes(upstream httpmsg.Header) httpmsg.Header {
+	var out httpmsg.Header
 	size := 0
 	for _, f := range upstream {
 		if !sentDown(f.Name) || !SafeValue(f.Value) {
@@ -126,7 +126,7 @@ func ResponseNotes(upstream edge.Header) edge.Header {
 			break
 		}
 		if out == nil {
-			out = make(edge.Header, 0, 8)
+			out = make(httpmsg.Header, 0, 8)
 		}
 		out = append(out, f)
 	}
@@ -179,7 +179,7 @@ var ErrLoop = errors.New("the call goes round in circles between gateways")
 
 // Hop gives the counter field of the upstream call that a client's call leads
 // to. A client that has passed three gateways gives ErrLoop.
-func Hop(client edge.Header) (edge.Field, error) {
+func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 	n := 0
 	for _, f := range client {
 		if f.Name != hopField {
@@ -190,10 +190,10 @@ func Hop(client edge.Header) (edge.Field, error) {
 		}
 	}
 	if n >= maxHops {
-		return edge.Field{}, ErrLoop
+		return httpmsg.Field{}, ErrLoop
 	}
 	if n == 0 {
-		return edge.Field{Name: hopField, Value: "1"}, nil
+		return httpmsg.Field{Name: hopField, Value: "1"}, nil
 	}
-	return edge.Field{Name: hopField, Value: strconv.Itoa(n + 1)}, nil
+	return httpmsg.Field{Name: hopField, Value: strconv.Itoa(n + 1)}, nil
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/edge"
 	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/httpmsg"
 )
 
-func text(h edge.Header) string {
+func text(h httpmsg.Header) string {
 	var b strings.Builder
 	for _, f := range h {
 		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
@@ -19,7 +19,7 @@ func text(h edge.Header) string {
 }
 
 func TestRequestHeaderSendsTheListOnly(t *testing.T) {
-	h := edge.Header{
+	h := httpmsg.Header{
 		{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "a, b"}, {Name: "accept", Value: "c"},
 		{Name: "idempotency-key", Value: "i1"}, {Name: "content-encoding", Value: "gzip"}, {Name: "anthropic-beta", Value: "x,y"}, {Name: "x-codex-turn", Value: "1"},
 		{Name: "connection", Value: "close, Anthropic-Version"}, {Name: "anthropic-version", Value: "2023-06-01"},
@@ -48,13 +48,13 @@ func TestRequestHeaderSendsTheListOnly(t *testing.T) {
 			t.Errorf("upstreams %b: got\n%swant\n%s", to, got, want)
 		}
 	}
-	if got := text(RequestHeader(edge.Header{{Name: "accept", Value: "a\x01"}, {Name: "idempotency-key", Value: "x"}}, clientheader.ToTranscriptions)); got != "" {
+	if got := text(RequestHeader(httpmsg.Header{{Name: "accept", Value: "a\x01"}, {Name: "idempotency-key", Value: "x"}}, clientheader.ToTranscriptions)); got != "" {
 		t.Errorf("unsafe or unlisted fields went out:\n%s", got)
 	}
 }
 
 func TestResponseHeaderSendsTheListOnly(t *testing.T) {
-	var h edge.Header
+	var h httpmsg.Header
 	for _, n := range strings.Fields("retry-after retry-after-ms request-id x-request-id x-ratelimit-remaining-tokens " +
 		"anthropic-ratelimit-requests-reset openai-processing-ms set-cookie access-control-allow-origin clear-site-data " +
 		"strict-transport-security content-security-policy location link refresh alt-svc www-authenticate server via " +
@@ -69,7 +69,7 @@ func TestResponseHeaderSendsTheListOnly(t *testing.T) {
 	if got := text(ResponseHeader(h)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if got := text(ResponseNotes(edge.Header{{Name: "content-type", Value: "text/html"}, {Name: "retry-after", Value: "7"}, {Name: "request-id", Value: "a\x00"}})); got != "retry-after: 7\n" {
+	if got := text(ResponseNotes(httpmsg.Header{{Name: "content-type", Value: "text/html"}, {Name: "retry-after", Value: "7"}, {Name: "request-id", Value: "a\x00"}})); got != "retry-after: 7\n" {
 		t.Errorf("got\n%s", got)
 	}
 	if got := ResponseHeader(nil).Get("content-type"); got != "application/octet-stream" {
@@ -107,7 +107,7 @@ func TestSafeValue(t *testing.T) {
 
 func TestHopCountsAndEndsALoop(t *testing.T) {
 	hop := func(values ...string) (string, error) {
-		var h edge.Header
+		var h httpmsg.Header
 		for _, v := range values {
 			h.Add("x-weir-hop", v)
 		}
@@ -128,15 +128,15 @@ func TestHopCountsAndEndsALoop(t *testing.T) {
 
 func TestIdempotencyKeyPerCall(t *testing.T) {
 	for _, tt := range []struct {
-		client edge.Header
+		client httpmsg.Header
 		part   int
 		want   string
 	}{
-		{edge.Header{{Name: "idempotency-key", Value: "k"}}, 0, "k"},
-		{edge.Header{{Name: "idempotency-key", Value: "k"}}, 2, "k-2"},
-		{edge.Header{{Name: "x-key", Value: "k"}}, 0, ""},
-		{edge.Header{{Name: "idempotency-key", Value: "k\x7f"}}, 0, ""},
-		{edge.Header{{Name: "idempotency-key", Value: "k"}, {Name: "connection", Value: "idempotency-key"}}, 0, ""},
+		{httpmsg.Header{{Name: "idempotency-key", Value: "k"}}, 0, "k"},
+		{httpmsg.Header{{Name: "idempotency-key", Value: "k"}}, 2, "k-2"},
+		{httpmsg.Header{{Name: "x-key", Value: "k"}}, 0, ""},
+		{httpmsg.Header{{Name: "idempotency-key", Value: "k\x7f"}}, 0, ""},
+		{httpmsg.Header{{Name: "idempotency-key", Value: "k"}, {Name: "connection", Value: "idempotency-key"}}, 0, ""},
 	} {
 		if got := IdempotencyKey(tt.client, tt.part).Get("idempotency-key"); got != tt.want {
 			t.Errorf("%v, call %d: %q, want %q", tt.client, tt.part, got, tt.want)
@@ -145,11 +145,11 @@ func TestIdempotencyKeyPerCall(t *testing.T) {
 }
 
 func TestFieldsOfAnAnswerAreBounded(t *testing.T) {
-	up := edge.Header{{Name: "x-request-id", Value: "req_1"}}
+	up := httpmsg.Header{{Name: "x-request-id", Value: "req_1"}}
 	for i := range 100 {
-		up = append(up, edge.Field{Name: fmt.Sprintf("x-ratelimit-limit-%d", i), Value: strings.Repeat("1", 1000)})
+		up = append(up, httpmsg.Field{Name: fmt.Sprintf("x-ratelimit-limit-%d", i), Value: strings.Repeat("1", 1000)})
 	}
-	for name, got := range map[string]edge.Header{"ResponseHeader": ResponseHeader(up), "ResponseNotes": ResponseNotes(up)} {
+	for name, got := range map[string]httpmsg.Header{"ResponseHeader": ResponseHeader(up), "ResponseNotes": ResponseNotes(up)} {
 		if n := len(text(got)); n > 12<<10 || got.Get("x-request-id") != "req_1" || got.Get("x-ratelimit-limit-0") == "" {
 			t.Errorf("%s: %d bytes, x-request-id %q", name, n, got.Get("x-request-id"))
 		}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 )
 
 // ErrProxyURL tells that the address of a proxy is refused; it comes wrapped
@@ -25,8 +25,8 @@ const (
 // so that it is not that of another well-known service.
 //
 // The result is "host:port" and "user:password", a zero Secret for none.
-func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool, ownHosts ...string) (address string, auth store.Secret, err error) {
-	none := store.Secret{}
+func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool, ownHosts ...string) (address string, auth secret.Secret, err error) {
+	none := secret.Secret{}
 	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrProxyURL, why) }
 	url, ok := canonical(raw)
 	rest, plain := strings.CutPrefix(url, "http://")
@@ -45,7 +45,7 @@ func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate 
 		if err := CheckProxyAuth(text); err != nil {
 			return "", none, err
 		}
-		auth = store.NewSecret(text)
+		auth = secret.New(text)
 	}
 	host, port, literal, ok := splitHost(rest)
 	if !ok {

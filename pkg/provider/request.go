@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"strings"
 
-	"weir/pkg/edge"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 )
 
 // Credential is what an account may present, in the clear. Absent ones are
 // zero.
 type Credential struct {
-	APIKey          store.Secret
-	AccessToken     store.Secret
-	AccessKeyID     store.Secret // AWS; where it is zero the API key is that
-	SecretAccessKey store.Secret // AWS
-	SessionToken    store.Secret // AWS
-	ServiceAccount  store.Secret // Google, the whole JSON key file
+	APIKey          secret.Secret
+	AccessToken     secret.Secret
+	AccessKeyID     secret.Secret // AWS; where it is zero the API key is that
+	SecretAccessKey secret.Secret // AWS
+	SessionToken    secret.Secret // AWS
+	ServiceAccount  secret.Secret // Google, the whole JSON key file
 }
 
 // The ways an address or its headers cannot be made. They come wrapped with
@@ -328,20 +329,20 @@ func IsLabel(s string) bool {
 // ErrNoCredential: nothing to present. ErrMustSign: the credential is for
 // signing; the other headers have been appended. ErrHeader: a stored value has
 // bytes that a header must not have.
-func Authorize(h *edge.Header, d *Descriptor, conn *store.Connection, cred Credential) error {
+func Authorize(h *httpmsg.Header, d *Descriptor, conn *store.Connection, cred Credential) error {
 	return authorize(h, d, &d.Auth, conn, cred)
 }
 
 // AuthorizeOf is Authorize for a further base of the provider, or, where that is
 // nil, for its own.
-func AuthorizeOf(h *edge.Header, d *Descriptor, b *Base, conn *store.Connection, cred Credential) error {
+func AuthorizeOf(h *httpmsg.Header, d *Descriptor, b *Base, conn *store.Connection, cred Credential) error {
 	if b == nil {
 		return Authorize(h, d, conn, cred)
 	}
 	return authorize(h, d, &b.Auth, conn, cred)
 }
 
-func authorize(h *edge.Header, d *Descriptor, a *Auth, conn *store.Connection, cred Credential) error {
+func authorize(h *httpmsg.Header, d *Descriptor, a *Auth, conn *store.Connection, cred Credential) error {
 	for _, f := range d.Header {
 		if h.Get(f[0]) == "" { // a call may speak another version
 			h.Add(f[0], f[1])
@@ -393,7 +394,7 @@ func authorize(h *edge.Header, d *Descriptor, a *Auth, conn *store.Connection, c
 	return ErrNoCredential
 }
 
-func bearer(h *edge.Header, token string) bool {
+func bearer(h *httpmsg.Header, token string) bool {
 	if token == "" {
 		return false
 	}
@@ -401,7 +402,7 @@ func bearer(h *edge.Header, token string) bool {
 	return true
 }
 
-func named(h *edge.Header, a *Auth, key string) {
+func named(h *httpmsg.Header, a *Auth, key string) {
 	value := key
 	if a.Format != "" {
 		before, after, _ := strings.Cut(a.Format, "%s")

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/edge"
 	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 )
 
 func conn(base string, vars ...string) *store.Connection {
@@ -147,7 +148,7 @@ func TestCheckModel(t *testing.T) {
 }
 
 func TestAuthorize(t *testing.T) {
-	key, token := store.NewSecret("k-123"), store.NewSecret("t-456")
+	key, token := secret.New("k-123"), secret.New("t-456")
 	tests := []struct {
 		name     string
 		provider string
@@ -175,13 +176,13 @@ func TestAuthorize(t *testing.T) {
 		{"optional", "jina-reader", conn(""), Credential{}, "", nil},
 		{"nothing", "openai", conn(""), Credential{}, "", ErrNoCredential},
 		{"nothing_named", "gemini", conn(""), Credential{}, "", ErrNoCredential},
-		{"newline_in_key", "openai", conn(""), Credential{APIKey: store.NewSecret("sk-a\r\nX: 1")}, "", ErrHeader},
-		{"high_byte_in_key", "gemini", conn(""), Credential{APIKey: store.NewSecret("sk-é")}, "", ErrHeader},
+		{"newline_in_key", "openai", conn(""), Credential{APIKey: secret.New("sk-a\r\nX: 1")}, "", ErrHeader},
+		{"high_byte_in_key", "gemini", conn(""), Credential{APIKey: secret.New("sk-é")}, "", ErrHeader},
 		{"newline_in_variable", "openai", conn("", "project", "a\nb"), Credential{APIKey: key}, "", ErrHeader},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var h edge.Header
+			var h httpmsg.Header
 			err := Authorize(&h, Lookup(tt.provider), tt.conn, tt.cred)
 			if !errors.Is(err, tt.err) || tt.err == nil && err != nil {
 				t.Fatalf("got error %v, want %v", err, tt.err)

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/sigv4"
+	"weir/pkg/credentials/sigv4"
 	"weir/pkg/store"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/upstream"
 )
 
 // Sign signs a request where Authorize said ErrMustSign, for the service that

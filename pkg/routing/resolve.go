@@ -3,11 +3,11 @@ package routing
 import (
 	"strings"
 
-	"weir/pkg/apierr"
 	"weir/pkg/catalog"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // Bounds of a resolution (reliability T45). What is saved has been checked

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/apierr"
 	"weir/pkg/catalog"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 const compat = "openai-compatible-0123abcd"

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 // How old knowledge of a machine may be. Design 2.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/apierr"
 	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
 )
 
 const mid = "abcdefgh01234567"

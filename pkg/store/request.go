@@ -1,6 +1,6 @@
 package store
 
-import "weir/pkg/edge"
+import "weir/pkg/wire/httpmsg"
 
 // Request is what is kept of a client's call for a while: no body, nothing of
 // its text.
@@ -17,10 +17,10 @@ type Request struct {
 	Status       int    `json:"status"`
 	// Error is the code of the failure, or its type; with a status of 200 the
 	// stream failed later.
-	Error     string         `json:"error,omitempty"`
-	LatencyMs int64          `json:"latencyMs"` // to the end of the answer
-	Attempts  int            `json:"attempts"`
-	Failed    []edge.Attempt `json:"failed,omitempty"` // the attempts that failed, in order
-	Dropped   []string       `json:"dropped,omitempty"`
-	edge.Used
+	Error     string            `json:"error,omitempty"`
+	LatencyMs int64             `json:"latencyMs"` // to the end of the answer
+	Attempts  int               `json:"attempts"`
+	Failed    []httpmsg.Attempt `json:"failed,omitempty"` // the attempts that failed, in order
+	Dropped   []string          `json:"dropped,omitempty"`
+	httpmsg.Used
 }

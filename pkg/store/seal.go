@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"weir/pkg/wire/secret"
 )
 
 const (
@@ -86,7 +88,7 @@ func NewKeyring(secret string) (*Keyring, error) {
 func (k *Keyring) Current() string { return k.keys[0].id }
 
 // Seal encrypts plain for one field of one connection.
-func (k *Keyring) Seal(machineID, connectionID, field string, plain Secret) (Sealed, error) {
+func (k *Keyring) Seal(machineID, connectionID, field string, plain secret.Secret) (Sealed, error) {
 	key := &k.keys[0]
 	raw := make([]byte, nonceBytes, nonceBytes+len(plain.Reveal())+key.aead.Overhead())
 	if _, err := rand.Read(raw); err != nil {
@@ -99,10 +101,10 @@ func (k *Keyring) Seal(machineID, connectionID, field string, plain Secret) (Sea
 
 // Open decrypts what Seal made for the same machine, connection and field.
 // Anything else is ErrOpen.
-func (k *Keyring) Open(machineID, connectionID, field string, sealed Sealed) (Secret, error) {
+func (k *Keyring) Open(machineID, connectionID, field string, sealed Sealed) (secret.Secret, error) {
 	id := KeyID(sealed)
 	if id == "" {
-		return Secret{}, ErrOpen
+		return secret.Secret{}, ErrOpen
 	}
 	for i := range k.keys {
 		key := &k.keys[i]
@@ -111,20 +113,20 @@ func (k *Keyring) Open(machineID, connectionID, field string, sealed Sealed) (Se
 		}
 		text := string(sealed[len(sealVersion)+keyIDLen+1:])
 		if strings.ContainsAny(text, "\r\n") { // the decoder would skip them
-			return Secret{}, ErrOpen
+			return secret.Secret{}, ErrOpen
 		}
 		raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 		if err != nil || len(raw) < nonceBytes+key.aead.Overhead() {
-			return Secret{}, ErrOpen
+			return secret.Secret{}, ErrOpen
 		}
 		var ad [160]byte
 		plain, err := key.aead.Open(raw[nonceBytes:nonceBytes], raw[:nonceBytes], raw[nonceBytes:], associated(ad[:0], machineID, connectionID, field, id))
 		if err != nil {
-			return Secret{}, ErrOpen
+			return secret.Secret{}, ErrOpen
 		}
-		return Secret{string(plain)}, nil
+		return secret.New(string(plain)), nil
 	}
-	return Secret{}, ErrOpen
+	return secret.Secret{}, ErrOpen
 }
 
 // KeyID gives the id of the key that sealed s, or "" when s is not sealed text.

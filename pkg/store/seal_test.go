@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"weir/pkg/wire/secret"
 )
 
 const (
@@ -24,7 +26,7 @@ func ring(t *testing.T, secret string) *Keyring {
 
 func seal(t *testing.T, k *Keyring, plain string) Sealed {
 	t.Helper()
-	s, err := k.Seal("m", "c", APIKey, NewSecret(plain))
+	s, err := k.Seal("m", "c", APIKey, secret.New(plain))
 	if err != nil {
 		t.Fatalf("Seal: %v", err)
 	}
@@ -132,9 +134,9 @@ func TestTwoKeysLiveDuringARotation(t *testing.T) {
 }
 
 func TestSecretPrintsAsStars(t *testing.T) {
-	s := NewSecret("sk-live-0123456789")
-	j, _ := json.Marshal(struct{ S Secret }{s})
-	for _, got := range []string{fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q %d %x", s, s, s, s, s, s, []Secret{s}), fmt.Sprint(&s), string(j)} {
+	s := secret.New("sk-live-0123456789")
+	j, _ := json.Marshal(struct{ S secret.Secret }{s})
+	for _, got := range []string{fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q %d %x", s, s, s, s, s, s, []secret.Secret{s}), fmt.Sprint(&s), string(j)} {
 		if strings.Contains(got, "sk-live") {
 			t.Errorf("shows the secret: %s", got)
 		}

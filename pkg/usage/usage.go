@@ -3,8 +3,8 @@ package usage
 
 import (
 	"weir/pkg/catalog"
-	"weir/pkg/edge"
-	"weir/pkg/translate"
+	"weir/pkg/llm"
+	"weir/pkg/wire/httpmsg"
 )
 
 // Row is what calls of one kind have used. The JSON is that of the rows that
@@ -37,7 +37,7 @@ type Row struct {
 // Price fills in the tokens, and the cost by the catalogue's prices of the
 // model id under a provider's own alias. A cost that is not known for every
 // part of the usage is not guessed: the request counts as unpriced.
-func (r *Row) Price(alias, model string, u translate.Usage) {
+func (r *Row) Price(alias, model string, u llm.Usage) {
 	r.InputTokens, r.OutputTokens, r.ReasoningTokens = u.Input, u.Output, u.Reasoning
 	r.CacheReadTokens, r.CacheWriteTokens = u.CacheRead, u.CacheWrite
 	cost, known := Cost(alias, model, u)
@@ -49,8 +49,8 @@ func (r *Row) Price(alias, model string, u translate.Usage) {
 }
 
 // Used is what the row says of one request.
-func (r *Row) Used() edge.Used {
-	return edge.Used{
+func (r *Row) Used() httpmsg.Used {
+	return httpmsg.Used{
 		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
 		CostUSD: r.CostUSD, Priced: r.Unpriced == 0,
 	}
@@ -58,7 +58,7 @@ func (r *Row) Used() edge.Used {
 
 // Cost gives the price of an answer in USD; known is false where the usage or
 // a price that it needs is not known.
-func Cost(alias, model string, u translate.Usage) (usd float64, known bool) {
+func Cost(alias, model string, u llm.Usage) (usd float64, known bool) {
 	if !u.Known {
 		return 0, false
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"weir/pkg/catalog"
-	"weir/pkg/translate"
+	"weir/pkg/llm"
 )
 
 // priced finds a model with all four prices, and one without the last two.
@@ -26,17 +26,17 @@ func TestCost(t *testing.T) {
 	part, _ := priced(t, "openai", false)
 	tests := []struct {
 		name, alias, model string
-		u                  translate.Usage
+		u                  llm.Usage
 		want               float64
 		known              bool
 	}{
-		{"every_part_has_its_rate", "anthropic", full.ID, translate.Usage{Input: 3000, Output: 200, CacheRead: 1000, CacheWrite: 500, Known: true},
+		{"every_part_has_its_rate", "anthropic", full.ID, llm.Usage{Input: 3000, Output: 200, CacheRead: 1000, CacheWrite: 500, Known: true},
 			(1500*r.Input + 200*r.Output + 1000*r.CacheRead + 500*r.CacheWrite) / 1e6, true},
-		{"reasoning_is_part_of_the_output", "anthropic", full.ID, translate.Usage{Output: 200, Reasoning: 150, Known: true}, 200 * r.Output / 1e6, true},
-		{"nothing_used_costs_nothing", "anthropic", full.ID, translate.Usage{Known: true}, 0, true},
-		{"usage_that_is_not_known", "anthropic", full.ID, translate.Usage{Input: 1}, 0, false},
-		{"a_model_that_is_not_known", "anthropic", "no-such-model", translate.Usage{Input: 1, Known: true}, 0, false},
-		{"a_rate_that_is_not_known_is_not_guessed", "openai", part.ID, translate.Usage{Input: 10, CacheRead: 5, CacheWrite: 5, Known: true}, 0, false},
+		{"reasoning_is_part_of_the_output", "anthropic", full.ID, llm.Usage{Output: 200, Reasoning: 150, Known: true}, 200 * r.Output / 1e6, true},
+		{"nothing_used_costs_nothing", "anthropic", full.ID, llm.Usage{Known: true}, 0, true},
+		{"usage_that_is_not_known", "anthropic", full.ID, llm.Usage{Input: 1}, 0, false},
+		{"a_model_that_is_not_known", "anthropic", "no-such-model", llm.Usage{Input: 1, Known: true}, 0, false},
+		{"a_rate_that_is_not_known_is_not_guessed", "openai", part.ID, llm.Usage{Input: 10, CacheRead: 5, CacheWrite: 5, Known: true}, 0, false},
 	}
 	for _, tt := range tests {
 		got, known := Cost(tt.alias, tt.model, tt.u)
@@ -50,7 +50,7 @@ func TestRowsOfOneKindAreOne(t *testing.T) {
 	var list []Row
 	row := func(model string) Row {
 		r := Row{KeyID: "k", ConnectionID: "c", Provider: "p", Model: model, Endpoint: "/e", Requests: 1, LatencyMs: 30, Calls: 1, FailedCalls: 1}
-		r.Price("openai", "no-such-model", translate.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 1, Reasoning: 1, Known: true})
+		r.Price("openai", "no-such-model", llm.Usage{Input: 10, Output: 2, CacheRead: 3, CacheWrite: 1, Reasoning: 1, Known: true})
 		return r
 	}
 	list = Add(Add(Add(list, row("a")), row("b")), row("a"))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/fields"
+	"weir/pkg/wire/jsonscan"
 )
 
 // Has tells whether a word is in a list of them; they are separated by spaces.
@@ -75,13 +75,13 @@ func List(texts []string) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fields.Quote(b, s)
+		b = jsonscan.Quote(b, s)
 	}
 	return string(append(b, ']'))
 }
 
 // Quote gives a text in JSON.
-func Quote(s string) string { return string(fields.Quote(nil, s)) }
+func Quote(s string) string { return string(jsonscan.Quote(nil, s)) }
 
 // Fill appends a template in JSON with its places filled: each $ is a text, and
 // each # a value in JSON, in the order of values; "" is null.
@@ -96,7 +96,7 @@ func Fill(b []byte, template string, values ...string) []byte {
 		case v == "":
 			b = append(b, "null"...)
 		case template[i] == '$':
-			b = fields.Quote(b, v)
+			b = jsonscan.Quote(b, v)
 		default:
 			b = append(b, v...)
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
 )
 
 // What a machine's calls meet while parts of the platform are down. Design 2,
@@ -91,7 +91,7 @@ func TestCooldownsReachOtherIsolates(t *testing.T) {
 	_, key := w.tenant(2)
 	w.answer = func(r *upstream.Request) (*upstream.Response, error) {
 		if r.Header.Get("authorization") == "Bearer upstream-key-0" {
-			return whole(429, `{"error":{"message":"slow down"}}`, edge.Field{Name: "retry-after", Value: "20"}), nil
+			return whole(429, `{"error":{"message":"slow down"}}`, httpmsg.Field{Name: "retry-after", Value: "20"}), nil
 		}
 		return whole(200, embedding), nil
 	}

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/gateway"
 	"weir/pkg/machine"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // The secrets of the gateway under test.
@@ -107,27 +107,27 @@ func (w *world) Start(_ context.Context, r *upstream.Request) upstream.Pending {
 
 const embedding = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-1,2.25]}],"model":"up-model","usage":{"prompt_tokens":3,"total_tokens":3}}`
 
-func whole(status int, body string, header ...edge.Field) *upstream.Response {
-	return &upstream.Response{Status: status, Header: append(edge.Header{{Name: "content-type", Value: "application/json"}}, header...), Body: stream.FromString(body)}
+func whole(status int, body string, header ...httpmsg.Field) *upstream.Response {
+	return &upstream.Response{Status: status, Header: append(httpmsg.Header{{Name: "content-type", Value: "application/json"}}, header...), Body: stream.FromString(body)}
 }
 
 // reply is an answer read to its end, its work after the answer done.
 type reply struct {
 	status int
-	header edge.Header
+	header httpmsg.Header
 	body   string
 }
 
-func (w *world) do(method, path, key, body string, header ...edge.Field) reply {
+func (w *world) do(method, path, key, body string, header ...httpmsg.Field) reply {
 	w.t.Helper()
 	path, query, _ := strings.Cut(path, "?")
-	r := &edge.Request{Method: method, Path: path, Query: query, Origin: "http://gateway.example", Start: w.now, Length: int64(len(body)), Header: header}
+	r := &httpmsg.Request{Method: method, Path: path, Query: query, Origin: "http://gateway.example", Start: w.now, Length: int64(len(body)), Header: header}
 	if key != "" {
-		r.Header = append(r.Header, edge.Field{Name: "authorization", Value: "Bearer " + key})
+		r.Header = append(r.Header, httpmsg.Field{Name: "authorization", Value: "Bearer " + key})
 	}
 	if body != "" {
 		r.Body = stream.FromString(body)
-		r.Header = append(r.Header, edge.Field{Name: "content-type", Value: "application/json"})
+		r.Header = append(r.Header, httpmsg.Field{Name: "content-type", Value: "application/json"})
 	}
 	resp := w.app.Serve(context.Background(), r)
 	out := reply{status: resp.Status, header: resp.Header}

@@ -18,12 +18,12 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"weir/pkg/edge"
 	"weir/pkg/gateway"
 	"weir/pkg/machine"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // world is the gateway behind a server of its own, over a provider behind
@@ -106,13 +106,13 @@ func (w *world) manage(path, body string, v any) {
 	}
 }
 
-// serve stands for the bridge: a request of net/http becomes one of pkg/edge,
+// serve stands for the bridge: a request of net/http becomes one of pkg/wire/httpmsg,
 // and the answer flows back piece by piece.
 func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	w.one.Lock()
 	defer w.one.Unlock()
-	req := &edge.Request{Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Origin: w.server.URL, Start: time.Now(), Length: int64(len(body))}
+	req := &httpmsg.Request{Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Origin: w.server.URL, Start: time.Now(), Length: int64(len(body))}
 	for name, values := range r.Header {
 		for _, v := range values {
 			req.Header.Add(strings.ToLower(name), v)

@@ -41,7 +41,7 @@ var unclean = []string{"README.md", "build.sh", "docs/", "pkg/", "test/", "worke
 var vendors = []string{
 	"docs/glossary.md",
 	"docs/reference/upstream-errors.md",
-	"pkg/vendortext/",
+	"pkg/wire/vendortext/",
 	"test/rules/language_test.go",
 }
 

@@ -28,7 +28,7 @@ var calls = map[string]string{
 
 // imports that pkg/ does without.
 var imports = map[string]string{
-	"net/http": "pkg/edge has lighter types", "net": "the platform makes connections", "crypto/tls": "the platform makes connections",
+	"net/http": "pkg/wire/httpmsg has lighter types", "net": "the platform makes connections", "crypto/tls": "the platform makes connections",
 	"syscall/js": "only worker/ knows the platform", "os/exec": "there are no processes", "sync": "one thread serves an isolate; a lock held over a call to the host would stop it",
 	"log": "the gateway writes the log", "log/slog": "the gateway writes the log",
 }

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // Why a stream ended, as in streams.mjs.

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/machine"
-	"weir/pkg/stream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // App is the program behind the bridge. It is built at the first event, when
@@ -27,7 +27,7 @@ import (
 type App interface {
 	// Serve answers a request. It never panics for the request's sake: a panic
 	// is answered with 500 and logged.
-	Serve(ctx context.Context, r *edge.Request) *edge.Response
+	Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response
 	// Object serves a call of a machine's object.
 	Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte)
 	// Alarm serves the alarm of a machine's object.
@@ -156,8 +156,8 @@ func exportRun(id, kind, headLen, bodyLen int32) {
 }
 
 // parseRequest reads "METHOD\nURL\nname\nvalue…".
-func parseRequest(head string) *edge.Request {
-	r := &edge.Request{Length: -1, Start: time.Now()}
+func parseRequest(head string) *httpmsg.Request {
+	r := &httpmsg.Request{Length: -1, Start: time.Now()}
 	r.Method, head = cutLine(head)
 	var url string
 	url, head = cutLine(head)
@@ -175,13 +175,13 @@ func parseRequest(head string) *edge.Request {
 	return r
 }
 
-func parseHeader(head string) edge.Header {
+func parseHeader(head string) httpmsg.Header {
 	if head == "" {
 		return nil
 	}
-	h := make(edge.Header, 0, (strings.Count(head, "\n")+1)/2+2)
+	h := make(httpmsg.Header, 0, (strings.Count(head, "\n")+1)/2+2)
 	for head != "" {
-		var f edge.Field
+		var f httpmsg.Field
 		f.Name, head = cutLine(head)
 		f.Value, head = cutLine(head)
 		h = append(h, f)
@@ -197,7 +197,7 @@ func cutLine(s string) (string, string) {
 }
 
 // packHeader is the inverse of parseHeader, appended to b.
-func packHeader(b []byte, h edge.Header) []byte {
+func packHeader(b []byte, h httpmsg.Header) []byte {
 	for i := range h {
 		if len(b) > 0 {
 			b = append(b, '\n')
@@ -209,7 +209,7 @@ func packHeader(b []byte, h edge.Header) []byte {
 	return b
 }
 
-func (c *call) serve(r *edge.Request) {
+func (c *call) serve(r *httpmsg.Request) {
 	defer c.finish()
 	defer c.recover(r)
 	resp := theApp().Serve(c, r)
@@ -227,7 +227,7 @@ func (c *call) serve(r *edge.Request) {
 
 // respond hands the answer to the host. The channel, when there is one, tells
 // of the end of a body that Go watches.
-func (c *call) respond(resp *edge.Response) <-chan event {
+func (c *call) respond(resp *httpmsg.Response) <-chan event {
 	head := packHeader(make([]byte, 0, 512), resp.Header)
 	c.answered = true
 	if resp.Body == nil {
@@ -245,14 +245,14 @@ func (c *call) respond(resp *edge.Response) <-chan event {
 }
 
 // recover answers a panic of the request's own goroutine.
-func (c *call) recover(r *edge.Request) {
+func (c *call) recover(r *httpmsg.Request) {
 	p := recover()
 	if p == nil {
 		return
 	}
 	LogLine(2, panicLine(r.ID, p))
 	if !c.answered {
-		head := packHeader(nil, edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
+		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
 		b := []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
 		hostRespond(c.id, 500, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
 	}

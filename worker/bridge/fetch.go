@@ -10,8 +10,8 @@ import (
 	"time"
 	"unsafe"
 
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // Doer makes upstream calls by the platform's fetch.

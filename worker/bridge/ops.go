@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"unsafe"
 
-	"weir/pkg/connect"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/credentials/proxydial"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // How an operation of the host ended; the same numbers stand in codes.mjs.
@@ -111,7 +111,7 @@ func failure(kind int32) error {
 	case opTooLarge:
 		return stream.ErrTooLarge
 	case opNoTLS:
-		return connect.ErrHandshake
+		return proxydial.ErrHandshake
 	case opBudget:
 		return upstream.ErrBudget
 	case opIdle:

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"weir/pkg/connect"
+	"weir/pkg/credentials/proxydial"
 )
 
 // Dialer opens TCP connections by the platform's sockets.
@@ -19,7 +19,7 @@ import (
 type Dialer struct{}
 
 // Dial opens a connection to "host:port".
-func (Dialer) Dial(ctx context.Context, address string, timeout time.Duration) (connect.Conn, error) {
+func (Dialer) Dial(ctx context.Context, address string, timeout time.Duration) (proxydial.Conn, error) {
 	c := callOf(ctx)
 	if c == nil {
 		return nil, errNoCall

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/edge"
 	"weir/pkg/machine"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 	"weir/worker/bridge"
 )
 
@@ -31,12 +31,12 @@ type app struct {
 	hold      [][]byte
 }
 
-func text(status int, s string) *edge.Response {
-	return &edge.Response{Status: status, Header: edge.Header{{Name: "content-type", Value: "text/plain"}}, Body: stream.FromString(s)}
+func text(status int, s string) *httpmsg.Response {
+	return &httpmsg.Response{Status: status, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}}, Body: stream.FromString(s)}
 }
 
 // Serve routes by the path; the query is the upstream's address.
-func (a *app) Serve(ctx context.Context, r *edge.Request) *edge.Response {
+func (a *app) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response {
 	resp, err := a.serve(ctx, r)
 	if err != nil {
 		return text(502, err.Error())
@@ -44,7 +44,7 @@ func (a *app) Serve(ctx context.Context, r *edge.Request) *edge.Response {
 	return resp
 }
 
-func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error) {
+func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response, error) {
 	var doer bridge.Doer
 	patience := time.Minute // with an upstream
 	if strings.Contains(r.Query, "!stall") {
@@ -61,7 +61,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		if err != nil {
 			return text(400, err.Error()), nil
 		}
-		return &edge.Response{Status: 200, Body: stream.FromBytes(b)}, nil
+		return &httpmsg.Response{Status: 200, Body: stream.FromBytes(b)}, nil
 	case "/call": // whole answer with its head
 		up, err := upstream.Do(ctx, doer, get(1<<20))
 		if err != nil {
@@ -71,18 +71,18 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Header: edge.Header{{Name: "x-upstream", Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
+		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "x-upstream", Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
 	case "/post": // a JSON call: body in, whole answer out
 		b, err := stream.ReadAll(r.Body, 8<<20)
 		if err != nil {
 			return nil, err
 		}
 		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: stream.FromBytes(b), MaxBody: 32 << 20, Timeout: time.Minute,
-			Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer sk-upstream"}}})
+			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer sk-upstream"}}})
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Header: edge.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-request-id", Value: "req_1"}, {Name: "cache-control", Value: "no-store"}, {Name: "access-control-allow-origin", Value: "*"}}, Body: up.Body}, nil
+		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-request-id", Value: "req_1"}, {Name: "cache-control", Value: "no-store"}, {Name: "access-control-allow-origin", Value: "*"}}, Body: up.Body}, nil
 	case "/read": // chunk by chunk into Go
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
@@ -92,19 +92,19 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Body: stream.FromBytes(b)}, nil
+		return &httpmsg.Response{Status: up.Status, Body: stream.FromBytes(b)}, nil
 	case "/splice":
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Body: up.Body}, nil
+		return &httpmsg.Response{Status: up.Status, Body: up.Body}, nil
 	case "/upload":
-		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: r.Body, Header: edge.Header{{Name: "content-type", Value: "application/octet-stream"}}})
+		up, err := upstream.Do(ctx, doer, &upstream.Request{Method: "POST", URL: r.Query, Body: r.Body, Header: httpmsg.Header{{Name: "content-type", Value: "application/octet-stream"}}})
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Body: up.Body}, nil
+		return &httpmsg.Response{Status: up.Status, Body: up.Body}, nil
 	case "/uploadtwice": // held by the host and sent twice
 		h, err := stream.Hold(r.Body, 64<<20)
 		if err != nil {
@@ -131,13 +131,13 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Body: &stream.Prefix{Head: first[:n], Rest: up.Body}}, nil
+		return &httpmsg.Response{Status: up.Status, Body: &stream.Prefix{Head: first[:n], Rest: up.Body}}, nil
 	case "/through":
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: up.Status, Body: &stream.Through{Src: up.Body, T: upper{}, Idle: patience}}, nil
+		return &httpmsg.Response{Status: up.Status, Body: &stream.Through{Src: up.Body, T: upper{}, Idle: patience}}, nil
 	case "/watch", "/watchprefix":
 		up, err := upstream.Do(ctx, doer, get(0))
 		if err != nil {
@@ -153,7 +153,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 			src = &stream.Prefix{Head: first[:n], Rest: up.Body}
 		}
 		w := &watcher{}
-		return &edge.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: patience}, After: []func(context.Context){func(context.Context) {
+		return &httpmsg.Response{Status: up.Status, Body: &stream.Watched{Src: src, W: w, Idle: patience}, After: []func(context.Context){func(context.Context) {
 			a.lastWatch = fmt.Sprintf("%d %v %s", w.n, w.cause, bytes.TrimSpace(w.text))
 			a.after++
 		}}}, nil
@@ -202,7 +202,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		if err != nil {
 			return nil, err
 		}
-		return &edge.Response{Status: status, Body: stream.FromBytes(b)}, nil
+		return &httpmsg.Response{Status: status, Body: stream.FromBytes(b)}, nil
 	case "/hold": // grows the linear memory
 		n, _ := strconv.Atoi(r.Query)
 		a.hold = append(a.hold, make([]byte, n<<20))
@@ -217,7 +217,7 @@ func (a *app) serve(ctx context.Context, r *edge.Request) (*edge.Response, error
 		runtime.ReadMemStats(&mem)
 		calls, ops, streams := bridge.InFlight()
 		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine(), "calls": calls, "ops": ops, "streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
-		return &edge.Response{Status: 200, Body: stream.FromBytes(b)}, nil
+		return &httpmsg.Response{Status: 200, Body: stream.FromBytes(b)}, nil
 	}
 	return text(404, "no such path"), nil
 }

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
-	"weir/pkg/apierr"
 	"weir/pkg/auth"
-	"weir/pkg/edge"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 const machineID = "abcdefgh01234567"
@@ -27,7 +28,7 @@ const Secret = "secret-key-0123456789abcdef"
 // Seen is a call as the upstream saw it.
 type Seen struct {
 	Method, URL string
-	Header      edge.Header
+	Header      httpmsg.Header
 	Body        string
 	Timeout     time.Duration
 	MaxBody     int64
@@ -36,7 +37,7 @@ type Seen struct {
 // Answer is what the upstream gives.
 type Answer struct {
 	Status int // 0 is 200
-	Header edge.Header
+	Header httpmsg.Header
 	Body   string
 	Err    error         // no answer at all
 	Takes  time.Duration // by the clock of the world
@@ -71,7 +72,7 @@ func New(t testing.TB, providers ...string) *World {
 // Connect adds a connection.
 func (w *World) Connect(provider, id string, data store.ProviderData) {
 	w.Helper()
-	sealed, err := w.keys.Seal(machineID, id, store.APIKey, store.NewSecret(Secret))
+	sealed, err := w.keys.Seal(machineID, id, store.APIKey, secret.New(Secret))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func (w *World) Now() time.Time { return w.Clock }
 // Ask is a client's call.
 func (w *World) Ask(path, body string) *auth.Call {
 	return &auth.Call{
-		Request: &edge.Request{
+		Request: &httpmsg.Request{
 			Method: "POST", Path: path, Origin: "https://gateway.example.org", Start: w.Clock,
 			Body: io.NopCloser(strings.NewReader(body)), Length: int64(len(body)),
 		},
@@ -140,7 +141,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 }
 
 // Body gives the body of an answer; a failure to have one ends the test.
-func Body(t testing.TB, resp *edge.Response, err error) string {
+func Body(t testing.TB, resp *httpmsg.Response, err error) string {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

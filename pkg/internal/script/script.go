@@ -13,14 +13,15 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
-	"weir/pkg/apierr"
 	"weir/pkg/auth"
-	"weir/pkg/edge"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/stream"
-	"weir/pkg/upstream"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // MachineID is the machine of all calls.
@@ -29,7 +30,7 @@ const MachineID = "abcdefgh01234567"
 // Seen is a call as the upstream saw it.
 type Seen struct {
 	Method, URL string
-	Header      edge.Header
+	Header      httpmsg.Header
 	Body        string
 	Length      int64  // promised for the body, -1 when not
 	Account     string // whose credential it carried, "" without one
@@ -40,7 +41,7 @@ type Seen struct {
 // its end when Cut.
 type Answer struct {
 	Status int
-	Header edge.Header
+	Header httpmsg.Header
 	Body   string
 	Cut    bool
 	Err    error
@@ -48,7 +49,7 @@ type Answer struct {
 
 // OK is a 200 with a body of a content type.
 func OK(contentType, body string) Answer {
-	return Answer{Status: 200, Header: edge.Header{{Name: "content-type", Value: contentType}}, Body: body}
+	return Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: contentType}}, Body: body}
 }
 
 // JSON is a 200 with JSON.
@@ -78,7 +79,7 @@ func New(t testing.TB, providers ...string) *World {
 	rec := &store.Machine{Version: 1, ID: MachineID}
 	for i, p := range providers {
 		id := string(rune('a' + i))
-		sealed, err := keys.Seal(MachineID, id, store.APIKey, store.NewSecret(Secret(id)))
+		sealed, err := keys.Seal(MachineID, id, store.APIKey, secret.New(Secret(id)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +172,7 @@ func (broken) Read([]byte) (int, error) { return 0, upstream.ErrNetwork }
 // is the query string. A body that is not given as *stream.Bytes stands for one
 // that the host holds.
 func (w *World) Call(method string, body io.ReadCloser, length int64, header ...string) *auth.Call {
-	r := &edge.Request{Method: method, Path: "/v1/x", Origin: "https://weir.example", Body: body, Length: length, Start: w.Time}
+	r := &httpmsg.Request{Method: method, Path: "/v1/x", Origin: "https://weir.example", Body: body, Length: length, Start: w.Time}
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i] == "query" {
 			r.Query = header[i+1]
@@ -188,7 +189,7 @@ func (w *World) Post(body string, header ...string) *auth.Call {
 }
 
 // Outcome is what the client sees: "200 type body" or "status code".
-func Outcome(resp *edge.Response, err error) string {
+func Outcome(resp *httpmsg.Response, err error) string {
 	var e *apierr.Error
 	switch {
 	case errors.As(err, &e):

@@ -1,5 +1,5 @@
 // Web search in real workerd: every vendor's request and answer are those of the
-// golden files of pkg/search. Spec-gaps, Search and fetch; design 5.
+// golden files of pkg/v1/search. Spec-gaps, Search and fetch; design 5.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";
@@ -7,7 +7,7 @@ import { start as startUpstream } from "../../upstream/web.mjs";
 import { admin, start } from "../gateway.mjs";
 
 const secret = "secret-key-0123456789abcdef"; // as in the golden files
-const read = (name) => readFileSync(new URL(`../../../pkg/search/testdata/vendors/${name}`, import.meta.url), "utf8");
+const read = (name) => readFileSync(new URL(`../../../pkg/v1/search/testdata/vendors/${name}`, import.meta.url), "utf8");
 const recorded = (name) => {
   try {
     return read(`${name}.json`);

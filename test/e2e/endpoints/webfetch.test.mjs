@@ -8,7 +8,7 @@ import { moved, page, start as startUpstream } from "../../upstream/web.mjs";
 import { admin, secrets, start } from "../gateway.mjs";
 
 const secret = "secret-key-0123456789abcdef"; // as in the golden files
-const read = (name) => readFileSync(new URL(`../../../pkg/web/testdata/vendors/${name}`, import.meta.url), "utf8");
+const read = (name) => readFileSync(new URL(`../../../pkg/v1/web/testdata/vendors/${name}`, import.meta.url), "utf8");
 
 let gw, up, canary, operator;
 before(async () => {

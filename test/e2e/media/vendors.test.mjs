@@ -45,7 +45,7 @@ after(async () => {
   await up?.close();
 });
 
-const folder = (path) => new URL(`../../../pkg/${path}/`, import.meta.url);
+const folder = (path) => new URL(`../../../pkg/v1/${path}/`, import.meta.url);
 const read = (path, name) => JSON.parse(readFileSync(new URL(name, folder(path)), "utf8"));
 const recorded = (path) =>
   readdirSync(folder(path))

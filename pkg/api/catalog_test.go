@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/provider"
+	"weir/pkg/wire/stream"
+)
+
+func TestCatalogTellsWhatAConnectionNeeds(t *testing.T) {
+	resp, err := (&OAuth{}).Catalog(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := stream.ReadAll(resp.Body, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := gjson.GetBytes(b, "data")
+	if got, want := len(list.Array()), len(provider.All()); got != want {
+		t.Fatalf("got %d rows, want %d", got, want)
+	}
+	auths := map[string]bool{}
+	list.ForEach(func(_, row gjson.Result) bool {
+		id := row.Get("id").Str
+		d := provider.Lookup(id)
+		if d == nil || row.Get("name").Str == "" || row.Get("alias").Str != d.Alias || len(row.Get("kinds").Array()) == 0 {
+			t.Errorf("the row %s does not describe its provider", row.Raw)
+			return true
+		}
+		must, may := len(d.Vars), len(d.OptHeader)+len(d.OptVars)
+		if id == "vertex" {
+			must, may = 0, may+must
+		}
+		if got := len(row.Get("vars").Array()); got != must || len(row.Get("optionalVars").Array()) != may {
+			t.Errorf("%s: got %d variables, want %v, and %s", id, got, d.Vars, row.Get("optionalVars").Raw)
+		}
+		if row.Get("baseUrlAllowed").Bool() != d.Rebase {
+			t.Errorf("%s: baseUrlAllowed is not %v", id, d.Rebase)
+		}
+		auths[row.Get("auth").Str] = true
+		return true
+	})
+	for _, want := range []string{"bearer", "key", "aws", "google"} {
+		if !auths[want] {
+			t.Errorf("no provider has the scheme %s", want)
+		}
+	}
+}

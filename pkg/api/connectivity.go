@@ -1,0 +1,438 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/machine"
+	"weir/pkg/provider"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/v1/models"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+const (
+	testSeconds = "15" // of a whole test
+	maxTestBody = 1 << 20
+	testTokens  = 16 // spec 8
+)
+
+// Connectivity serves POST /api/providers/{id}/test.
+type Connectivity struct {
+	Objects machine.Stub
+	Models  connectionModels
+	// Chat, Embeddings and Search are the endpoints that a test goes through;
+	// without one of them its tests answer "unsupported".
+	Chat, Embeddings, Search Endpoint
+	Now                      func() time.Time
+}
+
+// TestResult is the outcome of a connection test. Status is the upstream's, 0
+// without an answer. Error is null, or one of unauthorized, quota, rate_limited,
+// not_found, rejected, failed, blocked, timeout, connection_failed, unsupported,
+// no_credentials; Message is its text for users. Model is the model that was
+// called, "" if the test fetched the list of models.
+type TestResult struct {
+	OK        bool    `json:"ok"`
+	LatencyMs int64   `json:"latencyMs"`
+	Status    int     `json:"status"`
+	Error     *string `json:"error"`
+	Message   string  `json:"message,omitempty"`
+	Model     string  `json:"model,omitempty"`
+}
+
+// testTexts are the messages by error.
+var testTexts = map[string]string{
+	"unauthorized":      "The provider refused the API key",
+	"quota":             "The account is out of credit",
+	"rate_limited":      "The provider is limiting the rate of this account",
+	"not_found":         "The provider does not know this model, or the base URL is wrong",
+	"rejected":          "The provider rejected the test request",
+	"failed":            "The provider returned a server error",
+	"blocked":           "The provider refuses calls from this location",
+	"timeout":           "The provider did not answer in time",
+	"connection_failed": "The provider could not be reached, or its answer is not valid for this API",
+	"unsupported":       "There is no model that a test can call",
+	"no_credentials":    "This connection has no usable credential",
+}
+
+// noKeyText is the message of a test without a model to call: a server's models
+// are fetched only with a key (spec 4.2.1).
+const noKeyText = "Without an API key the server's model list is not fetched, so there is no model to test. Enter any text as the key, or add a custom model."
+
+// fail returns the outcome of a test that failed.
+func fail(code string, status int) TestResult {
+	text := testTexts[code]
+	if status > 0 {
+		text += " (status " + strconv.Itoa(status) + ")"
+	}
+	return TestResult{Status: status, Error: &code, Message: text + "."}
+}
+
+// healthOf returns the reason that the object's operation "tested" takes for an
+// outcome. ok is false if the outcome is not a state of the account.
+func healthOf(r TestResult) (reason string, ok bool) {
+	if r.OK {
+		return "", true
+	}
+	switch *r.Error {
+	case "unauthorized":
+		return store.KeyRefused, true
+	case "quota":
+		return store.OutOfCredit, true
+	case "connection_failed", "timeout":
+		return "unreachable", true
+	case "failed":
+		return "failing", true
+	case "not_found", "rejected":
+		// For a called model this does not concern the account. Without one, the
+		// base URL has no list of models, so it is probably wrong.
+		if r.Model == "" {
+			return "failing", true
+		}
+	}
+	return "", false
+}
+
+// Test answers {"model"}, or nothing, with a TestResult: one chat call with
+// max_tokens 16, or one embedding where the provider has no chat, or one search
+// for one result where it only searches, or else the provider's list of models.
+// An answer of reasoning alone is ok. At most ten tests a minute.
+//
+// The body of a failed probe is not shown. The upstream's status is, even for a
+// tenant's own base URL, since the caller can read it in the list of requests.
+// The latency of a call without an answer is rounded to one of three classes
+// (reliability T18). The outcome becomes the connection's health.
+func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	b, err := jsonBody(c)
+	if err != nil {
+		return nil, err
+	}
+	model, err := testModel(b)
+	if err != nil {
+		return nil, err
+	}
+	id := c.Params[0]
+	m, err := h.probe(ctx, c.MachineID, id)
+	if err != nil {
+		return nil, err
+	}
+	conn := m.Connection(id)
+	row := provider.Lookup(conn.Provider)
+	if row == nil {
+		return shown(fail("unsupported", 0))
+	}
+	out := h.try(ctx, c, m, conn, row, model)
+	if out.Status == 0 && conn.Data.BaseURL != "" {
+		out.LatencyMs = delayClass(out.LatencyMs)
+	}
+	if err := h.tell(ctx, c.MachineID, id, out); err != nil {
+		return nil, err
+	}
+	return shown(out)
+}
+
+// try makes the calls of a test.
+func (h *Connectivity) try(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) TestResult {
+	if conn.Status == "needs_credential" {
+		return fail("no_credentials", 0)
+	}
+	start := h.Now()
+	var listed *TestResult
+	if model == "" && !(row.Search && !row.Has(catalog.LLM)) {
+		model, listed = h.firstModel(ctx, c, m, conn, row)
+	}
+	var out TestResult
+	call, endpoint := h.testCall(c, m, conn, row, model)
+	switch {
+	case endpoint != nil:
+		start = h.Now()
+		out = outcome(endpoint(ctx, call))
+		if tried := call.Trace.Failed; !out.OK && out.Status > 0 && len(tried) > 0 {
+			// The client's error may have another status than the upstream's.
+			last := tried[len(tried)-1]
+			if s := shownStatus(&apierr.Error{Status: last.Status, Code: last.Code}); s >= 400 {
+				out = fail(*out.Error, s)
+			}
+		}
+		out.Model = call.Trace.Model
+	case listed == nil && h.Models != nil && row.Serves("models") && !row.Models.None:
+		_, out = h.list(ctx, c, m, conn)
+	case listed != nil:
+		out = *listed
+	default:
+		out = fail("unsupported", 0)
+	}
+	out.LatencyMs = h.Now().Sub(start).Milliseconds()
+	return out
+}
+
+// tell reports an outcome to the object.
+func (h *Connectivity) tell(ctx context.Context, machineID, connection string, r TestResult) error {
+	reason, ok := healthOf(r)
+	if !ok {
+		return nil
+	}
+	body, err := json.Marshal(struct {
+		ID     string `json:"connectionId"`
+		Reason string `json:"reason"`
+		Status int    `json:"status"`
+	}{connection, reason, r.Status})
+	if err != nil {
+		return err
+	}
+	_, err = (&Handler{Objects: h.Objects}).ask(ctx, machineID, "tested", body)
+	return err
+}
+
+// list fetches the upstream's models. Without a list, or with an empty one, the
+// test has failed with "unsupported".
+func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection) (ids []string, out TestResult) {
+	call := *c
+	call.Machine = m
+	ids, err := h.Models.Probe(ctx, &call, conn)
+	status, answered := models.UpstreamStatus(err)
+	switch {
+	case err == nil && len(ids) > 0:
+		return ids, TestResult{OK: true, Status: 200}
+	case err == nil:
+		return nil, fail("unsupported", 200)
+	case answered:
+		return nil, fail(statusCode(status), status)
+	case errors.Is(err, provider.ErrNoCredential):
+		out := fail("unsupported", 0)
+		out.Message = noKeyText
+		return nil, out
+	case errors.Is(err, upstream.ErrTimeout):
+		return nil, fail("timeout", 0)
+	}
+	return nil, fail("connection_failed", 0)
+}
+
+// probe asks the object to admit a test. It gives the machine as it is now.
+func (h *Connectivity) probe(ctx context.Context, machineID, connection string) (*snapshot.Machine, error) {
+	body, err := json.Marshal(struct {
+		ID string `json:"connectionId"`
+	}{connection})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := (&Handler{Objects: h.Objects}).ask(ctx, machineID, "probe", body)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Parse(machineID, raw)
+}
+
+func shown(r TestResult) (*httpmsg.Response, error) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return answer(200, b), nil
+}
+
+func testModel(b []byte) (string, error) {
+	if len(b) == 0 {
+		return "", nil
+	}
+	model := gjson.GetBytes(b, "model")
+	if !exact(b, "model") || model.Exists() && model.Type != gjson.String {
+		return "", apierr.Invalid("model", "only model, a string, can be set here")
+	}
+	if model.Str != "" && provider.CheckModel(model.Str) != nil {
+		return "", apierr.Invalid("model", "the model id is not usable")
+	}
+	return model.Str, nil
+}
+
+// testCall makes the call of a test: to a machine that has only this
+// connection, so that nothing else can answer.
+func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor, model string) (*auth.Call, Endpoint) {
+	only := *conn
+	only.Inactive = false
+	only.Data.Prefix = ""
+	rec := &store.Machine{Version: m.Version, ID: m.ID, Generation: m.Generation, Connections: []store.Connection{only}, Settings: m.Settings}
+	alone := snapshot.New(rec)
+	searches := row.Search && !row.Has(catalog.LLM)
+	if model == "" && !searches {
+		return nil, nil
+	}
+	kind := kindOf(row, model)
+	var endpoint Endpoint
+	var body []byte
+	switch {
+	case searches && h.Search != nil:
+		endpoint = h.Search
+		body = []byte(`{"provider":"` + row.ID + `","query":"ping","max_results":1}`)
+	case kind == catalog.Embedding && h.Embeddings != nil:
+		endpoint = h.Embeddings
+		body, _ = json.Marshal(struct {
+			Model string `json:"model"`
+			Input string `json:"input"`
+		}{conn.Provider + "/" + model, "ping"})
+	case kind != catalog.Embedding && row.Has(catalog.LLM) && h.Chat != nil:
+		endpoint = h.Chat
+		type message struct {
+			Role    string `json:"role"`
+			Content string `json:"content"`
+		}
+		body, _ = json.Marshal(struct {
+			Model     string    `json:"model"`
+			Messages  []message `json:"messages"`
+			MaxTokens int       `json:"max_tokens"`
+		}{conn.Provider + "/" + model, []message{{"user", "ping"}}, testTokens})
+	default:
+		return nil, nil
+	}
+	r := &httpmsg.Request{
+		ID: c.ID, Method: "POST", Path: "/v1/connection-test", Origin: c.Origin, Start: c.Start,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-stainless-timeout", Value: testSeconds}},
+		Body:   stream.FromBytes(body), Length: int64(len(body)),
+	}
+	if hop := c.Header.Get("x-weir-hop"); hop != "" {
+		r.Header.Add("x-weir-hop", hop)
+	}
+	return &auth.Call{Request: r, Machine: alone, MachineID: m.ID, MaxBody: maxTestBody}, endpoint
+}
+
+// firstModel picks the model of a test: the first that the connection enables,
+// else the provider's first chat model, else its first for embeddings, else
+// the first that the upstream lists. If it fetched the list, it also returns the
+// outcome of that.
+func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
+	for _, id := range conn.Data.EnabledModels {
+		for _, lead := range []string{conn.Data.Prefix, row.Alias, row.ID} {
+			if lead != "" {
+				id = strings.TrimPrefix(id, lead+"/")
+			}
+		}
+		return id, nil
+	}
+	known := catalog.Models(row.Alias)
+	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
+		for i := range known {
+			if known[i].Kind == kind && row.Has(kind) {
+				return known[i].ID, nil
+			}
+		}
+	}
+	for i := range m.CustomModels {
+		if a := m.CustomModels[i].ProviderAlias; a == row.ID || a == row.Alias || a == conn.Data.Prefix && a != "" {
+			return m.CustomModels[i].ID, nil
+		}
+	}
+	if h.Models == nil || !row.Serves("models") || row.Models.None {
+		return "", nil
+	}
+	ids, out := h.list(ctx, c, m, conn)
+	for _, kind := range []catalog.Kind{catalog.LLM, catalog.Embedding} {
+		for _, id := range ids {
+			if kindOf(row, id) == kind && row.Has(kind) {
+				return id, &out
+			}
+		}
+	}
+	return "", &out
+}
+
+func kindOf(row *provider.Descriptor, model string) catalog.Kind {
+	kind, known := catalog.KindOf(row.Alias, model)
+	if !known {
+		kind = catalog.InferKind(model)
+	}
+	if kind != catalog.Embedding && !row.Has(catalog.LLM) && row.Has(catalog.Embedding) {
+		return catalog.Embedding
+	}
+	return kind
+}
+
+// outcome judges the answer of the data plane: one that its endpoint has
+// settled for and that is what the endpoint answers with.
+func outcome(resp *httpmsg.Response, err error) TestResult {
+	var e *apierr.Error
+	switch {
+	case errors.As(err, &e):
+		return fail(errorCode(e), shownStatus(e))
+	case err != nil:
+		return fail("connection_failed", 0)
+	}
+	b, err := stream.ReadAll(resp.Body, maxTestBody)
+	a := gjson.ParseBytes(b)
+	if err != nil || !jsonscan.Valid(b) || !a.Get("choices").IsArray() && !a.Get("data").IsArray() && !a.Get("results").IsArray() {
+		return fail("connection_failed", 0)
+	}
+	return TestResult{OK: true, Status: resp.Status}
+}
+
+// shownStatus returns the upstream's status, 0 where it has not answered.
+func shownStatus(e *apierr.Error) int {
+	switch e.Code {
+	case "upstream_unreachable", "upstream_timeout", "no_credentials", "key_unavailable", "unsupported_endpoint", "upstream_redirect", "bad_upstream_body", "empty_upstream":
+		return 0
+	}
+	return e.Status
+}
+
+// errorCode returns the one word for a failure of the data plane.
+func errorCode(e *apierr.Error) string {
+	switch e.Code {
+	case "no_credentials", "key_unavailable":
+		return "no_credentials"
+	case "unsupported_endpoint":
+		return "unsupported"
+	case "upstream_timeout":
+		return "timeout"
+	case "upstream_blocked_here":
+		return "blocked"
+	case "insufficient_quota":
+		return "quota"
+	}
+	if shownStatus(e) == 0 {
+		return "connection_failed"
+	}
+	return statusCode(e.Status)
+}
+
+// statusCode returns the word for an upstream's status.
+func statusCode(status int) string {
+	switch {
+	case status == 401, status == 403:
+		return "unauthorized"
+	case status == 402:
+		return "quota"
+	case status == 404:
+		return "not_found"
+	case status == 429:
+		return "rate_limited"
+	case status >= 400 && status < 500:
+		return "rejected"
+	case status >= 500:
+		return "failed"
+	}
+	return "connection_failed" // a redirect
+}
+
+// delayClass gives one of three classes of time, in milliseconds.
+func delayClass(ms int64) int64 {
+	switch {
+	case ms < time.Second.Milliseconds():
+		return 1000
+	case ms < 5*time.Second.Milliseconds():
+		return 5000
+	}
+	return 15000
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"strconv"
+
+	"weir/pkg/auth"
+	"weir/pkg/machine"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
+)
+
+// Machines serves GET /api/machines?limit=&cursor=&q=: a page of the machines, for
+// the operator. q is a part of the id or of the name; the answer's field next is
+// the cursor of the next page.
+func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	q, err := query(c.Query)
+	if err != nil {
+		return nil, err
+	}
+	ask := struct {
+		Limit  int    `json:"limit,omitempty"`
+		Cursor string `json:"cursor,omitempty"`
+		Query  string `json:"q,omitempty"`
+	}{Cursor: q["cursor"], Query: q["q"]}
+	if v, ok := q["limit"]; ok {
+		if ask.Limit, err = strconv.Atoi(v); err != nil || ask.Limit < 1 {
+			return nil, apierr.Invalid("limit", "limit must be an integer from 1 to 1000")
+		}
+	}
+	body, err := json.Marshal(ask)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := h.ask(ctx, machine.RegistryID, "list", body)
+	if err != nil {
+		return nil, err
+	}
+	return answer(200, raw), nil
+}
+
+// CreateMachine serves POST /api/machines.
+//
+//	{"name":"…","scopes":["data"]} → 201 {"machineId":"…","apiKey":"…"}
+//
+// The key is shown this once; its scope is data unless scopes says otherwise.
+func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	raw, err := jsonBody(c)
+	if err != nil {
+		return nil, err
+	}
+	var in map[string]json.RawMessage
+	if raw != nil {
+		if _, err := jsonscan.Read(raw, "name", "scopes", "mutationId"); err != nil || json.Unmarshal(raw, &in) != nil {
+			return nil, apierr.Invalid("", "the body must be an object in which no field comes twice")
+		}
+	}
+	if _, given := in["mutationId"]; given {
+		return nil, apierr.Invalid("mutationId", "is not a field of a machine")
+	}
+	id, err := auth.NewMachineID()
+	if err != nil {
+		return nil, err
+	}
+	mutation, err := mutationID(c)
+	if err != nil {
+		return nil, err
+	}
+	if mutation != "" { // the same key makes the same machine
+		id = h.machineIDOf(mutation)
+		if in == nil {
+			in = map[string]json.RawMessage{}
+		}
+		if in["mutationId"], err = json.Marshal(mutation); err != nil {
+			return nil, err
+		}
+		if raw, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+	}
+	if raw == nil {
+		raw = []byte("{}")
+	}
+	body, err := h.ask(ctx, id, "create", raw)
+	if err != nil {
+		return nil, err
+	}
+	h.Cache.Invalidate(id)
+	return answer(201, body), nil
+}
+
+// machineIDOf gives the id that an Idempotency-Key of the operator stands for.
+func (h *Handler) machineIDOf(mutation string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	mac := hmac.New(sha256.New, h.KeySecret)
+	mac.Write([]byte("machine:" + mutation))
+	id := mac.Sum(nil)[:16]
+	for i, b := range id {
+		id[i] = letters[int(b)%len(letters)]
+	}
+	return string(id)
+}
+
+// DeleteMachine serves DELETE /api/machines/{id}.
+func (h *Handler) DeleteMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	id := c.Params[0]
+	if !auth.IsMachineID(id) {
+		return nil, apierr.New(404, "machine_not_found", "there is no such machine")
+	}
+	_, err := h.ask(ctx, id, "delete", nil)
+	h.Cache.Invalidate(id)
+	if err != nil {
+		return nil, err
+	}
+	return &httpmsg.Response{Status: 204}, nil
+}

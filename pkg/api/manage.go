@@ -1,0 +1,172 @@
+// Package api serves /api: the management of machines.
+//
+// A call is checked and changed in the machine's object in one turn with its
+// audit record (package machine); here it is only carried there and back. No
+// answer contains a stored secret.
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+
+	"weir/pkg/auth"
+	"weir/pkg/machine"
+	"weir/pkg/snapshot"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+// cache is the part of snapshot.Cache used here.
+type cache interface {
+	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	Invalidate(machineID string)
+}
+
+// Handler carries management calls to the machines' objects.
+type Handler struct {
+	Objects machine.Stub
+	Cache   cache
+	// KeySecret is the worker secret API_KEY_SECRET. With it the id of a
+	// machine is made of the Idempotency-Key that asks for one.
+	KeySecret []byte
+}
+
+// Forward serves every route whose records live in the object: the route's
+// pattern tells the object what is meant.
+func (h *Handler) Forward(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	env, err := envelope(c)
+	if err != nil {
+		return nil, err
+	}
+	return h.send(ctx, c, env)
+}
+
+// envelope makes a management call of a request.
+func envelope(c *auth.Call) (env machine.Envelope, err error) {
+	env = machine.Envelope{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
+	if c.Key != nil {
+		env.KeyID = c.Key.ID
+	}
+	switch c.SignIn {
+	case auth.SignedIn:
+		env.SignIn = machine.SignInOld
+	case auth.SignedInLately:
+		env.SignIn = machine.SignInLately
+	}
+	if env.MutationID, err = mutationID(c); err != nil {
+		return env, err
+	}
+	if env.Query, err = query(c.Query); err != nil {
+		return env, err
+	}
+	env.Body, err = jsonBody(c)
+	return env, err
+}
+
+// send carries a management call to the machine's object and back.
+func (h *Handler) send(ctx context.Context, c *auth.Call, env machine.Envelope) (*httpmsg.Response, error) {
+	call, err := json.Marshal(env)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := h.ask(ctx, c.MachineID, "manage", call)
+	if c.Method != "GET" {
+		// Also after an error: what became of the change may not be known.
+		h.Cache.Invalidate(c.MachineID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var a machine.Answer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return nil, err
+	}
+	if a.Status == 204 {
+		return &httpmsg.Response{Status: 204}, nil
+	}
+	resp := answer(a.Status, a.Body)
+	if a.ETag != "" {
+		resp.Header.Set("etag", a.ETag)
+	}
+	return resp, nil
+}
+
+// ask calls an object. A refusal of the object is the error.
+func (h *Handler) ask(ctx context.Context, machineID, op string, body []byte) ([]byte, error) {
+	status, raw, err := h.Objects.Call(ctx, machineID, op, body)
+	if err != nil {
+		e := machine.ReadFailure(503, nil)
+		e.Err = err
+		return nil, e
+	}
+	if status < 200 || status > 299 {
+		return nil, machine.ReadFailure(status, raw)
+	}
+	return raw, nil
+}
+
+func answer(status int, body []byte) *httpmsg.Response {
+	return &httpmsg.Response{
+		Status: status,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
+		Body:   stream.FromBytes(body),
+	}
+}
+
+// jsonBody reads the body, which must be JSON when there is one.
+func jsonBody(c *auth.Call) (json.RawMessage, error) {
+	raw, err := c.ReadBody()
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return nil, err
+	}
+	if !json.Valid(raw) {
+		return nil, apierr.Invalid("", "the body is not valid JSON")
+	}
+	return raw, nil
+}
+
+// maxMutationID is the length of an Idempotency-Key.
+const maxMutationID = 255
+
+// mutationID gives the Idempotency-Key of a mutation: visible ASCII. The same
+// key from the same caller within a day is the same mutation.
+func mutationID(c *auth.Call) (string, error) {
+	id := c.Header.Get("idempotency-key")
+	if c.Method == "GET" || id == "" {
+		return "", nil
+	}
+	ok := len(id) <= maxMutationID
+	for i := 0; i < len(id) && ok; i++ {
+		ok = id[i] > 0x20 && id[i] < 0x7f
+	}
+	if !ok {
+		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters", maxMutationID)
+	}
+	return id, nil
+}
+
+// query reads a query string in which no name comes twice.
+func query(raw string) (map[string]string, error) {
+	if raw == "" {
+		return nil, nil
+	}
+	q := map[string]string{}
+	for _, pair := range strings.Split(raw, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		n, err1 := url.QueryUnescape(name)
+		v, err2 := url.QueryUnescape(value)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, apierr.Invalid("", "the query is not readable")
+		}
+		if _, twice := q[n]; twice {
+			return nil, apierr.Invalid(n, "given more than once in the query")
+		}
+		q[n] = v
+	}
+	return q, nil
+}

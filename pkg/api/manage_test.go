@@ -1,0 +1,365 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/machine"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/v1/embeddings"
+	"weir/pkg/v1/models"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// world is the management over objects in process and a scripted upstream.
+type world struct {
+	*testing.T
+	now    time.Time
+	local  *machine.Local
+	h      *Handler
+	test   *Connectivity
+	listed *ProviderModels
+	sent   []*upstream.Request
+	bodies []string
+	answer func() (status int, body string, err error)
+	id     string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, now: time.UnixMilli(1_800_000_000_000)}
+	clock := func() time.Time { return w.now }
+	keys, err := store.NewKeyring(strings.Repeat("k", 40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv := store.NewMem()
+	w.local = machine.NewLocal(&machine.Object{
+		Keyring: keys, KV: kv, Now: clock, Rand: rand.NewChaCha8([32]byte{1}), KeySecret: []byte(strings.Repeat("s", 32)),
+		CanonicalURL: func(raw string) (string, bool) {
+			u, err := url.Parse(raw)
+			return raw, err == nil && u.Host != ""
+		},
+	})
+	cache := &snapshot.Cache{KV: kv, Object: w.local, Now: clock}
+	pool := &accounts.Pool{Doer: w, Object: w.local, Keys: keys, Now: clock}
+	lists := &models.Handler{Live: &models.Lives{Do: w, Credentials: &accounts.Credentials{Pool: pool}, Now: clock}, Now: clock}
+	embed := &embeddings.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel}
+	w.h = &Handler{Objects: w.local, Cache: cache, KeySecret: []byte(strings.Repeat("s", 32))}
+	w.test = &Connectivity{Objects: w.local, Models: lists, Embeddings: embed.Create, Now: clock}
+	w.listed = &ProviderModels{Models: lists, Cache: cache}
+	return w
+}
+
+// Start is the upstream.
+func (w *world) Start(_ context.Context, req *upstream.Request) upstream.Pending {
+	w.sent = append(w.sent, req)
+	body, _ := stream.ReadAll(req.Body, 1<<20)
+	w.bodies = append(w.bodies, string(body))
+	return w
+}
+
+func (w *world) Wait() (*upstream.Response, error) {
+	w.now = w.now.Add(120 * time.Millisecond)
+	status, body, err := w.answer()
+	if err != nil {
+		return nil, err
+	}
+	return &upstream.Response{Status: status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(body)}, nil
+}
+
+// call runs a handler as the gateway does.
+func (w *world) call(f func(context.Context, *auth.Call) (*httpmsg.Response, error), method, route, query, body string, set ...func(*auth.Call)) (int, gjson.Result, httpmsg.Header) {
+	w.Helper()
+	r := &httpmsg.Request{Method: method, Query: query, Body: stream.FromString(body), Length: int64(len(body))}
+	r.Trace.Route = route
+	c := &auth.Call{Request: r, Operator: true, MachineID: w.id, MaxBody: 1 << 20}
+	for _, s := range set {
+		s(c)
+	}
+	resp, err := f(context.Background(), c)
+	var e *apierr.Error
+	if errors.As(err, &e) {
+		return e.Status, gjson.Parse(`{"code":"` + e.Code + `","param":"` + e.Param + `"}`), nil
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	b, err := stream.ReadAll(resp.Body, 1<<20)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return resp.Status, gjson.ParseBytes(b), resp.Header
+}
+
+func param(id string) func(*auth.Call) { return func(c *auth.Call) { c.Params = []string{id} } }
+func header(name, value string) func(*auth.Call) {
+	return func(c *auth.Call) { c.Header.Set(name, value) }
+}
+
+// machine makes a machine.
+func (w *world) machine() {
+	w.Helper()
+	status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", `{"name":"demo"}`)
+	if status != 201 {
+		w.Fatalf("got %d %s", status, a.Raw)
+	}
+	w.id = a.Get("machineId").Str
+}
+
+// connect makes a connection and gives its id.
+func (w *world) connect(body string) string {
+	w.Helper()
+	status, a, _ := w.call(w.h.Forward, "POST", "/api/providers", "", body)
+	if status != 201 {
+		w.Fatalf("got %d %s", status, a.Raw)
+	}
+	return a.Get("id").Str
+}
+
+func TestMachines(t *testing.T) {
+	w := newWorld(t)
+	w.machine()
+	_, first, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", ``, header("idempotency-key", "once"))
+	status, again, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", ``, header("idempotency-key", "once"))
+	if status != 201 || first.Raw != again.Raw || !auth.IsMachineID(first.Get("machineId").Str) {
+		t.Errorf("got %s, then %d %s", first.Raw, status, again.Raw)
+	}
+	if _, list, _ := w.call(w.h.Machines, "GET", "/api/machines", "", ""); len(list.Get("data").Array()) != 2 {
+		t.Errorf("list: %s", list.Raw)
+	}
+	for _, tt := range []struct{ body, param string }{{`{"id":"x"}`, "id"}, {`{"mutationId":"x"}`, "mutationId"}, {`[]`, ""}, {`nonsense`, ""}, {`{"scopes":["root"]}`, "scopes"}, {`{"name":"a","name":"b"}`, ""}, {`{"name":"a"}{}`, ""}, {`null`, ""}} {
+		if status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", tt.body); status != 400 || a.Get("param").Str != tt.param {
+			t.Errorf("%s: got %d %s", tt.body, status, a.Raw)
+		}
+		if status, a, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", tt.body, header("idempotency-key", "bad")); status != 400 {
+			t.Errorf("%s, named: got %d %s", tt.body, status, a.Raw)
+		}
+	}
+	for id, want := range map[string]int{"../../x": 404, "zzzzzzzz00000000": 404, w.id: 204} {
+		if status, a, _ := w.call(w.h.DeleteMachine, "DELETE", "/api/machines/{id}", "", "", param(id)); status != want {
+			t.Errorf("delete %s: got %d %s, want %d", id, status, a.Raw, want)
+		}
+	}
+	if status, _, _ := w.call(w.h.Forward, "GET", "/api/providers", "", ""); status != 404 {
+		t.Errorf("a machine that is gone: %d", status)
+	}
+}
+
+func TestForwardedCalls(t *testing.T) {
+	w := newWorld(t)
+	w.machine()
+	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
+	status, a, h := w.call(w.h.Forward, "GET", "/api/providers/{id}", "", "", param(id))
+	if status != 200 || h.Get("etag") == "" || h.Get("content-type") != "application/json" || strings.Contains(a.Raw, "0123456789") {
+		t.Fatalf("got %d %s %v", status, a.Raw, h)
+	}
+	tag := h.Get("etag")
+	put := func(body string, set ...func(*auth.Call)) (int, gjson.Result) {
+		status, a, _ := w.call(w.h.Forward, "PUT", "/api/providers/{id}", "", body, append(set, param(id))...)
+		return status, a
+	}
+	if status, _ := put(`{"name":"a"}`, header("if-match", tag)); status != 200 {
+		t.Errorf("fresh: %d", status)
+	}
+	if status, _ := put(`{"name":"b"}`, header("if-match", tag)); status != 412 {
+		t.Errorf("stale: %d", status)
+	}
+	if status, a := put(`{"name":"b","what":1}`); status != 400 || a.Get("param").Str != "what" {
+		t.Errorf("unknown field: %d %s", status, a.Raw)
+	}
+	for _, key := range []string{"with blank", "é", strings.Repeat("x", 256)} {
+		if status, a := put(`{"name":"c"}`, header("idempotency-key", key)); status != 400 || a.Get("param").Str != "idempotency-key" {
+			t.Errorf("key %q: %d %s", key, status, a.Raw)
+		}
+	}
+	for _, q := range []string{"provider=a&provider=b", "%zz=1"} {
+		if status, _, _ := w.call(w.h.Forward, "GET", "/api/providers", q, ""); status != 400 {
+			t.Errorf("%s: %d", q, status)
+		}
+	}
+	if status, _, _ := w.call(w.h.Forward, "DELETE", "/api/providers/{id}", "", "", param(id)); status != 204 {
+		t.Errorf("delete: %d", status)
+	}
+	w.local.Down = true
+	if status, _, _ := w.call(w.h.Forward, "GET", "/api/providers", "", ""); status != 503 {
+		t.Errorf("object down: %d", status)
+	}
+}
+
+func TestConnectivity(t *testing.T) {
+	const good = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,0.2]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`
+	own := `{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1","enabledModels":["my-embed-model"]}}`
+	bare := strings.Replace(own, `,"enabledModels":["my-embed-model"]`, "", 1)
+	known := `{"provider":"voyage","apiKey":"sk-0123456789abcdef"}`
+	lost := func() (int, string, error) { return 0, "", upstream.ErrNetwork }
+	says := func(status int, body string) func() (int, string, error) {
+		return func() (int, string, error) { return status, body, nil }
+	}
+	tests := []struct {
+		name, conn string
+		answer     func() (int, string, error)
+		want       string
+	}{
+		{"works", known, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
+		{"wrong key", known, says(401, `{"error":{"message":"Incorrect key sk-0123456789abcdef"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"limited", known, says(429, `{}`), `{"ok":false,"latencyMs":120,"status":429,"error":"rate_limited"}`},
+		{"unknown model", known, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
+		{"refused", known, lost, `{"ok":false,"latencyMs":120,"status":0,"error":"connection_failed"}`},
+		{"own address works", own, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
+		{"own address is inactive", strings.Replace(own, `{`, `{"isActive":false,`, 1), says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
+		// Failures at a base URL have different errors; the latency of a call without
+		// an answer is rounded.
+		{"own address refuses the key", own, says(401, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"own address forbids", own, says(403, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":403,"error":"unauthorized"}`},
+		{"own address has no such path", own, says(404, `not found`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
+		{"own address has no credit", own, says(402, `{}`), `{"ok":false,"latencyMs":120,"status":402,"error":"quota"}`},
+		{"own address fails", own, says(500, `panic`), `{"ok":false,"latencyMs":120,"status":500,"error":"failed"}`},
+		{"own address refuses to connect", own, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		{"own address is silent", own, func() (int, string, error) { return 0, "", upstream.ErrTimeout }, `{"ok":false,"latencyMs":1000,"status":0,"error":"timeout"}`},
+		{"own address has a web page", own, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		{"own address redirects", own, says(302, ``), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+		// Without a model the list of models is asked.
+		{"list refuses the key", bare, says(401, `{}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
+		{"list is not found", bare, says(404, `{}`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
+		{"list is empty", bare, says(200, `{"data":[]}`), `{"ok":false,"latencyMs":120,"status":200,"error":"unsupported"}`},
+		{"list of a server that cannot be reached", bare, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.machine()
+			id := w.connect(tt.conn)
+			w.answer = tt.answer
+			status, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
+			got := gjson.Get(a.Raw, "@this").Raw
+			for _, field := range []string{`,"message"`, `,"model"`} {
+				if i := strings.Index(got, field); i > 0 {
+					got = got[:i] + "}"
+				}
+			}
+			if ok := a.Get("ok").Bool(); ok == (a.Get("message").Str != "") {
+				t.Errorf("message %q", a.Get("message").Str)
+			}
+			_, row, _ := w.call(w.h.Forward, "GET", "/api/providers/{id}", "", "", param(id))
+			health := map[string]string{"": "ready", "unauthorized": "key_refused", "quota": "out_of_credit", "failed": "failing", "timeout": "unreachable", "connection_failed": "unreachable"}[a.Get("error").Str]
+			if health == "" {
+				health = "untested"
+			}
+			if a.Get("error").Str == "not_found" && tt.conn == bare {
+				health = "failing"
+			}
+			if row.Get("health").Str != health {
+				t.Errorf("health %q, want %q", row.Get("health").Str, health)
+			}
+			if status != 200 || got != tt.want {
+				t.Errorf("got %d %s, want %s", status, a.Raw, tt.want)
+			}
+			if len(w.sent) == 0 || tt.conn != bare && gjson.Get(w.bodies[0], "model").Str == "" || strings.Contains(a.Raw, "sk-0123") {
+				t.Errorf("%d calls, body %q", len(w.sent), w.bodies)
+			}
+			if strings.Contains(tt.conn, "example.com") && !strings.HasPrefix(w.sent[0].URL, "https://api.example.com/v1/") {
+				t.Errorf("sent to %s", w.sent[0].URL)
+			}
+		})
+	}
+}
+
+func TestConnectivityOfChatProviders(t *testing.T) {
+	w := newWorld(t)
+	w.machine()
+	var call *auth.Call
+	var sent string
+	answer := `{"choices":[{"message":{"role":"assistant","content":null,"reasoning_content":"hm"},"finish_reason":"length"}]}`
+	w.test.Chat = func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		call = c
+		b, err := c.ReadBody()
+		sent = string(b)
+		return &httpmsg.Response{Status: 200, Body: stream.FromString(answer)}, err
+	}
+	w.connect(`{"provider":"anthropic","apiKey":"sk-other-0123456789"}`)
+	id := w.connect(`{"provider":"anthropic","apiKey":"sk-0123456789abcdef","providerSpecificData":{"prefix":"work"}}`)
+	run := func(body string) gjson.Result {
+		status, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", body, param(id))
+		if status != 200 {
+			t.Fatalf("got %d %s", status, a.Raw)
+		}
+		return a
+	}
+	if a := run(``); !a.Get("ok").Bool() {
+		t.Errorf("a reasoning-only answer: %s", a.Raw)
+	}
+	if gjson.Get(sent, "max_tokens").Int() != 16 || !strings.HasPrefix(gjson.Get(sent, "model").Str, "anthropic/") {
+		t.Errorf("sent %s", sent)
+	}
+	if m := call.Machine; len(m.Connections) != 1 || m.Connections[0].ID != id || m.Connections[0].Data.Prefix != "" {
+		t.Error("another connection could have answered")
+	}
+	run(`{"model":"claude-haiku-4-5"}`)
+	if gjson.Get(sent, "model").Str != "anthropic/claude-haiku-4-5" {
+		t.Errorf("sent %s", sent)
+	}
+	answer = `<html>`
+	if a := run(``); a.Get("ok").Bool() || a.Get("error").Str != "connection_failed" {
+		t.Errorf("got %s", a.Raw)
+	}
+	for _, body := range []string{`{"model":5}`, `{"url":"https://evil.example.com"}`, `{"model":"a/../b"}`, `[1]`} {
+		if status, _, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", body, param(id)); status != 400 {
+			t.Errorf("%s: got %d", body, status)
+		}
+	}
+	for range 10 {
+		w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
+	}
+	if status, _, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id)); status != 429 {
+		t.Errorf("the eleventh of a minute: %d", status)
+	}
+	if status, _, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param("nobody")); status != 404 {
+		t.Errorf("unknown connection: %d", status)
+	}
+}
+
+// The models of a connection that was made a moment ago, as the operator.
+func TestModelsOfANewConnection(t *testing.T) {
+	w := newWorld(t)
+	w.machine()
+	w.answer = func() (int, string, error) { return 200, `{"data":[{"id":"m1"},{"id":"m2"}]}`, nil }
+	id := w.connect(`{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`)
+	status, a, _ := w.call(w.listed.List, "GET", "/api/providers/{id}/models", "", "", param(id))
+	if status != 200 || a.Get("data.#").Int() != 2 || a.Get("source").Str != "upstream" {
+		t.Errorf("got %d %s", status, a.Raw)
+	}
+	if status, _, _ := w.call(w.listed.List, "GET", "/api/providers/{id}/models", "", "", param("nobody")); status != 404 {
+		t.Errorf("unknown: %d", status)
+	}
+}
+
+func TestBodyOfAConnectionTest(t *testing.T) {
+	for body, want := range map[string]string{
+		``: "", `{}`: "", `{"model":"m"}`: "m", `{"model":""}`: "",
+		`[]`: "refused", `null`: "refused", `"m"`: "refused", `{"model":1}`: "refused", `{"model":null}`: "refused", `{"Model":"m"}`: "refused", `{"model":"m","model":"n"}`: "refused",
+		`{"model":"m"}{}`: "refused", `{"model":"m","x":1}`: "refused", `{"model":"../x"}`: "refused", `{"model":"a\u0000"}`: "refused",
+	} {
+		got, err := testModel([]byte(body))
+		if err != nil {
+			got = "refused"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+}

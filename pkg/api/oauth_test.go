@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+func (w *world) oauth(public string) *OAuth {
+	return &OAuth{Handler: w.h, PublicURL: public, Rand: rand.NewChaCha8([32]byte{2})}
+}
+
+func codeOf(err error) string {
+	var e *apierr.Error
+	errors.As(err, &e)
+	if e == nil {
+		return ""
+	}
+	return e.Code
+}
+
+// Browsers come back to PUBLIC_URL, else to where they asked, if nobody can
+// listen in on that.
+func TestAddressThatBrowsersComeBackTo(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct{ public, origin, want string }{
+		{"", "https://weir.example.com", "https://weir.example.com/oauth/callback"},
+		{"", "https://weir.example.com:8443", "https://weir.example.com:8443/oauth/callback"},
+		{"", "http://localhost:8787", "http://localhost:8787/oauth/callback"},
+		{"", "http://127.0.0.1:8787", "http://127.0.0.1:8787/oauth/callback"},
+		{"https://public.example.com", "http://evil.example.com", "https://public.example.com/oauth/callback"},
+		{"", "http://weir.example.com", ""},
+		{"", "http://localhost.evil.example.com", ""},
+		{"", "http://127.0.0.1.evil.example.com:80", ""},
+		{"", "https://user@weir.example.com", ""},
+		{"", "", ""},
+	} {
+		got, err := w.oauth(tt.public).redirectURI(&httpmsg.Request{Origin: tt.origin})
+		if got != tt.want || (err != nil) != (tt.want == "") || err != nil && codeOf(err) != "insecure_origin" {
+			t.Errorf("%q %q: got %q %v, want %q", tt.public, tt.origin, got, err, tt.want)
+		}
+	}
+}
+
+// Only a ticket that was made here is one, and only when it comes alone.
+func TestTicketsOfAFlow(t *testing.T) {
+	w := newWorld(t)
+	h := w.oauth("")
+	good, err := h.newTicket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := h.newTicket()
+	header := func(cookies ...string) (out httpmsg.Header) {
+		for _, c := range cookies {
+			out.Add("cookie", c)
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		header httpmsg.Header
+		ok     bool
+	}{
+		"good":              {header(flowCookie + "=" + good), true},
+		"among others":      {header("a=b; " + flowCookie + "=" + good + "; c=d"), true},
+		"none":              {header(), false},
+		"two":               {header(flowCookie+"="+good, flowCookie+"="+other), false},
+		"twice in one":      {header(flowCookie + "=" + good + "; " + flowCookie + "=" + good), false},
+		"changed":           {header(flowCookie + "=" + "x" + good[1:]), false},
+		"another's proof":   {header(flowCookie + "=" + good[:ticketLen] + other[ticketLen:]), false},
+		"without its proof": {header(flowCookie + "=" + good[:ticketLen]), false},
+		"empty":             {header(flowCookie + "="), false},
+	} {
+		if got, ok := h.ticket(tt.header); ok != tt.ok || ok && got != good {
+			t.Errorf("%s: got %q, %v", name, got, ok)
+		}
+	}
+	if good == other || len(good) != ticketLen+1+32 {
+		t.Errorf("%q and %q", good, other)
+	}
+}
+
+// A callback that no ticket of ours comes with asks no object.
+func TestCallbackWithoutATicketAsksNobody(t *testing.T) {
+	w := newWorld(t)
+	h := w.oauth("https://weir.example.com")
+	h.Handler = &Handler{Cache: w.h.Cache, KeySecret: w.h.KeySecret} // asking would panic
+	good, _ := h.newTicket()
+	for _, tt := range []struct{ query, cookie string }{
+		{"code=1&state=" + w.id + ".x", ""},
+		{"code=1&state=" + w.id + ".x", flowCookie + "=" + strings.Repeat("A", ticketLen) + "." + strings.Repeat("0", 32)},
+		{"code=1&state=" + w.id, flowCookie + "=" + good},
+		{"code=1&state=<script>.x", flowCookie + "=" + good},
+		{"code=1", flowCookie + "=" + good},
+		{"", flowCookie + "=" + good},
+	} {
+		c := &auth.Call{Request: &httpmsg.Request{Method: "GET", Query: tt.query, Header: httpmsg.Header{{Name: "cookie", Value: tt.cookie}}}}
+		resp, err := h.Callback(context.Background(), c)
+		if err != nil || resp.Status != 400 {
+			t.Errorf("%s: %v %v", tt.query, resp, err)
+			continue
+		}
+		body, _ := stream.ReadAll(resp.Body, 1<<20)
+		if text := string(body); strings.Contains(text, "<script") || !strings.Contains(text, "Not connected") || c.Trace.Err == nil {
+			t.Errorf("%s: %s", tt.query, text)
+		}
+	}
+}
+
+func TestPageShowsTextAsText(t *testing.T) {
+	body, _ := stream.ReadAll(page(200, "Connected", `<b>"&'`).Body, 1<<20)
+	if !strings.Contains(string(body), `<p>&lt;b&gt;&quot;&amp;&#39;</p>`) {
+		t.Errorf("%s", body)
+	}
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"weir/pkg/auth"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// connectionModels is the part of models.Handler used here.
+type connectionModels interface {
+	Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error)
+	Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error)
+}
+
+// ProviderModels serves GET /api/providers/{id}/models: the upstream's own list.
+type ProviderModels struct {
+	Models connectionModels
+	Cache  cache
+}
+
+// List serves the route.
+func (h *ProviderModels) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	m, err := load(ctx, h.Cache, c)
+	if err != nil {
+		return nil, err
+	}
+	conn := m.Connection(c.Params[0])
+	if conn == nil {
+		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+	}
+	c.Machine = m
+	return h.Models.Connection(ctx, c, conn)
+}
+
+// load gives the machine that a management call is for.
+func load(ctx context.Context, cache cache, c *auth.Call) (*snapshot.Machine, error) {
+	if c.Machine != nil {
+		return c.Machine, nil
+	}
+	m, err := cache.Get(ctx, c.MachineID)
+	if errors.Is(err, snapshot.ErrUnknown) {
+		return nil, apierr.New(404, "machine_not_found", "there is no such machine")
+	}
+	return m, err
+}

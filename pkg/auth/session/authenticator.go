@@ -1,0 +1,115 @@
+package session
+
+import (
+	"context"
+
+	"weir/pkg/auth"
+	"weir/pkg/machine"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// freshMs is how long ago the credential may have been shown for what cannot
+// be undone, or leads out of the gateway.
+const freshMs = 5 * 60 * 1000
+
+// fresh are the routes that ask for the credential again (reliability T33).
+// The object requires it too, for keys with scope manage and for imports.
+var fresh = [...]struct{ method, route string }{
+	{"DELETE", "/api/machines/{id}"},
+	{"POST", "/api/export"},
+}
+
+// Authenticator tells who calls, also by the cookie of a session. The cookie
+// counts for management alone, and only where no token or key was sent.
+type Authenticator struct {
+	credentials
+	Sessions *Sessions
+}
+
+// Wrap gives the authenticator of a gateway whose sessions these are.
+func (s *Sessions) Wrap() *Authenticator { return &Authenticator{s.Credentials, s} }
+
+// Manage is auth.Authenticator's, or admits the session's owner: the operator
+// to the machine of the path, the holder of a key to its own.
+func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error) {
+	t, ok := a.Sessions.standsIn(r)
+	if !ok {
+		return a.credentials.Manage(ctx, r, pathMachine)
+	}
+	row, err := a.admit(ctx, r, t)
+	if err != nil {
+		return nil, err
+	}
+	signIn := auth.SignedIn
+	if a.lately(row) {
+		signIn = auth.SignedInLately
+	}
+	if row.Key == nil {
+		if !auth.IsMachineID(pathMachine) {
+			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
+		}
+		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine, SignIn: signIn}, nil
+	}
+	if pathMachine != "" && pathMachine != t.home {
+		return nil, refused()
+	}
+	return &auth.Call{Request: r, Key: row.Key, MachineID: t.home, SignIn: signIn}, nil
+}
+
+// lately reports whether the credential was presented in the last five minutes.
+func (a *Authenticator) lately(row *machine.Session) bool {
+	return a.Sessions.Now().UnixMilli() < row.AuthAt+freshMs
+}
+
+// Operator is auth.Authenticator's, or admits the operator's session.
+func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error) {
+	t, ok := a.Sessions.standsIn(r)
+	if !ok {
+		return a.credentials.Operator(ctx, r, pathMachine)
+	}
+	row, err := a.admit(ctx, r, t)
+	if err != nil {
+		return nil, err
+	}
+	if row.Key != nil {
+		return nil, refused()
+	}
+	return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
+}
+
+// standsIn gives the session that a call without a credential comes with.
+func (s *Sessions) standsIn(r *httpmsg.Request) (ticket, bool) {
+	if r.Header.Get("authorization") != "" || r.Header.Get("x-api-key") != "" {
+		return ticket{}, false
+	}
+	return s.readCookie(r.Header)
+}
+
+// admit checks where the call comes from, then the session.
+func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket) (*machine.Session, error) {
+	if r.Method != "GET" && r.Method != "HEAD" {
+		if err := a.Sessions.checkMutation(r, t); err != nil {
+			return nil, err
+		}
+	} else if crossSite(r) {
+		return nil, apierr.New(403, "cross_site", "another site may not read this")
+	}
+	row, err := a.Sessions.check(ctx, t)
+	if err != nil {
+		if isRefusal(err) {
+			return nil, apierr.New(401, "session_expired", "sign in again: the session has ended")
+		}
+		return nil, err
+	}
+	for _, f := range fresh {
+		if f.method == r.Method && f.route == r.Trace.Route && !a.lately(row) {
+			return nil, machine.ErrSignInAgain()
+		}
+	}
+	return row, nil
+}
+
+func refused() error {
+	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
+}

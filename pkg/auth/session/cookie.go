@@ -1,0 +1,111 @@
+package session
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"weir/pkg/auth"
+	"weir/pkg/machine"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// The cookie. Its prefix makes browsers refuse one that is not Secure, not for
+// the whole host, or from a neighbouring host. It has no end of its own: the
+// object decides. Browsers take http://localhost for secure.
+const (
+	cookieName = "__Host-weir"
+	cookieTail = "; Path=/; Secure; HttpOnly; SameSite=Strict"
+	goneCookie = cookieName + "=" + cookieTail + "; Max-Age=0"
+	idLen      = 43 // 256 bits in base64url
+)
+
+// ticket is what the cookie says.
+type ticket struct {
+	home string // the object that knows the session: a machineId, or the registry
+	id   string
+}
+
+// cookie returns the session cookie: home, id and a MAC of both, so that a forged
+// one creates no object.
+func (s *Sessions) cookie(t ticket) string {
+	return cookieName + "=" + t.home + "." + t.id + "." + s.mac(t) + cookieTail
+}
+
+func (s *Sessions) mac(t ticket) string {
+	mac := hmac.New(sha256.New, s.KeySecret)
+	mac.Write([]byte("session:" + t.home + "." + t.id))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+func (t ticket) digest() string {
+	sum := sha256.Sum256([]byte(t.id))
+	return hex.EncodeToString(sum[:])
+}
+
+// readCookie finds the one cookie of a session. Two of them, which no browser
+// sends, count as none, as does one with a wrong MAC.
+func (s *Sessions) readCookie(h httpmsg.Header) (t ticket, ok bool) {
+	var mac string
+	found := 0
+	for _, f := range h {
+		if f.Name != "cookie" {
+			continue
+		}
+		for _, pair := range strings.Split(f.Value, ";") {
+			name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+			if name != cookieName || value == "" {
+				continue
+			}
+			found++
+			t.home, t.id, _ = strings.Cut(value, ".")
+			t.id, mac, _ = strings.Cut(t.id, ".")
+		}
+	}
+	if found != 1 || t.home != machine.RegistryID && !auth.IsMachineID(t.home) || len(t.id) != idLen {
+		return ticket{}, false
+	}
+	for i := 0; i < len(t.id); i++ {
+		if c := t.id[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return ticket{}, false
+		}
+	}
+	return t, hmac.Equal([]byte(mac), []byte(s.mac(t)))
+}
+
+// sameOrigin admits a mutation that a page of this gateway sends. A form
+// cannot have this content type, and a browser names the page's origin.
+func sameOrigin(r *httpmsg.Request) error {
+	kind, _, _ := strings.Cut(r.Header.Get("content-type"), ";")
+	site := r.Header.Get("sec-fetch-site")
+	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") || r.Origin == "" || r.Header.Get("origin") != r.Origin ||
+		site != "" && site != "same-origin" {
+		return apierr.New(403, "cross_site", "a change must come from a page of this gateway, as JSON")
+	}
+	return nil
+}
+
+// crossSite tells whether another site's page made the browser ask.
+func crossSite(r *httpmsg.Request) bool {
+	site := r.Header.Get("sec-fetch-site")
+	return site != "" && site != "same-origin" && site != "none"
+}
+
+// checkMutation admits a mutation in the name of a session.
+func (s *Sessions) checkMutation(r *httpmsg.Request, t ticket) error {
+	if err := sameOrigin(r); err != nil {
+		return err
+	}
+	if !hmac.Equal([]byte(r.Header.Get("x-csrf-token")), []byte(s.csrf(t))) {
+		return apierr.New(403, "csrf_token", "the session's token is missing or wrong")
+	}
+	return nil
+}
+
+func isRefusal(err error) bool {
+	var e *apierr.Error
+	return errors.As(err, &e) && (e.Status == 401 || e.Status == 404)
+}

@@ -1,0 +1,268 @@
+// Package session serves /api/session: people sign in to the dashboard with
+// the operator's token or with a manage key, and a cookie stands for it from
+// then on.
+//
+// The cookie has a random id of 256 bits; the object of the machine, or the
+// registry for the operator, keeps its digest. A session ends 30 minutes after
+// its last use, 12 hours after the sign-in, when it is told to, and with the
+// token or key that opened it. Reliability T27, T31–T33.
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"weir/pkg/auth"
+	"weir/pkg/machine"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+// credentials is the part of auth.Authenticator used here.
+type credentials interface {
+	Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	List(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+	Operator(ctx context.Context, r *httpmsg.Request, pathMachine string) (*auth.Call, error)
+}
+
+// Sessions opens, checks and ends sessions.
+type Sessions struct {
+	Credentials credentials
+	Objects     machine.Stub
+	Rand        io.Reader
+	Now         func() time.Time
+	// KeySecret is the worker secret API_KEY_SECRET: it checks the form of a
+	// key, and makes the CSRF token of a session.
+	KeySecret []byte
+	// AdminToken is the SHA-256 of the worker secret ADMIN_TOKEN. The
+	// operator's sessions die with it.
+	AdminToken [32]byte
+}
+
+const operator = "operator" // account of the operator token
+
+// View is what the dashboard is told of its session.
+type View struct {
+	SignedIn  bool   `json:"signedIn"`
+	Operator  bool   `json:"operator"`
+	MachineID string `json:"machineId,omitempty"` // of a manage key
+	KeyName   string `json:"keyName,omitempty"`
+	KeyID     string `json:"keyId,omitempty"` // the manage key it was opened with
+	// CSRFToken goes with every mutation, in the field x-csrf-token.
+	CSRFToken string `json:"csrfToken,omitempty"`
+	IdleAt    int64  `json:"idleAt,omitempty"` // Unix milliseconds
+	ExpiresAt int64  `json:"expiresAt,omitempty"`
+}
+
+// Create serves POST /api/session.
+//
+//	{"token":"…"} → 200 View, and the cookie; 401; 429 after ten wrong ones from an address
+func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	if err := sameOrigin(c.Request); err != nil {
+		return nil, err
+	}
+	raw, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Token string `json:"token"`
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if d.Decode(&in) != nil || d.More() || in.Token == "" {
+		return nil, apierr.Invalid("token", "the body must be {token}")
+	}
+	account := operator
+	if k, ok := auth.ParseKey(in.Token); ok && !k.Old() && k.CheckOK(s.KeySecret) {
+		account = k.MachineID
+	}
+	who, err := s.judge(ctx, c.Request, account, in.Token)
+	if isRefusal(err) {
+		// Valid credentials are never limited, so guessing locks out no one else.
+		if _, late := s.ask(ctx, machine.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
+			return nil, late
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.open(ctx, c, account, who)
+}
+
+// from returns a digest of the client's address as the platform reports it, of
+// IPv6 the /64 prefix.
+func (s *Sessions) from(r *httpmsg.Request) string {
+	address := r.Header.Get("cf-connecting-ip")
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {
+		if p, err := ip.Prefix(64); err == nil {
+			address = p.String()
+		}
+	}
+	mac := hmac.New(sha256.New, s.KeySecret)
+	mac.Write([]byte("from:" + address))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// judge tells whose credential it is.
+func (s *Sessions) judge(ctx context.Context, r *httpmsg.Request, account, token string) (*auth.Call, error) {
+	shown := &httpmsg.Request{ID: r.ID, Path: r.Path, Header: httpmsg.Header{{Name: "authorization", Value: "Bearer " + token}}}
+	if account == operator {
+		return s.Credentials.Operator(ctx, shown, "")
+	}
+	return s.Credentials.Manage(ctx, shown, account)
+}
+
+func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *auth.Call) (*httpmsg.Response, error) {
+	var b [32]byte
+	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
+		return nil, fmt.Errorf("make a session: %w", err)
+	}
+	t := ticket{home: machine.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
+	in := machine.SessionOpen{Digest: t.digest(), Bound: s.bound()}
+	if who.Key != nil {
+		t.home, in.KeyID = who.MachineID, who.Key.ID
+	}
+	if before, ok := s.readCookie(c.Header); ok {
+		if before.home == t.home {
+			in.Replaces = before.digest()
+		} else if err := s.end(ctx, before, false); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := s.ask(ctx, t.home, "session.open", in)
+	if err != nil {
+		return nil, err
+	}
+	var row machine.Session
+	if err := json.Unmarshal(raw, &row); err != nil {
+		return nil, err
+	}
+	resp, err := answer(s.view(t, &row))
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Add("set-cookie", s.cookie(t))
+	return resp, nil
+}
+
+// Show serves GET /api/session: who is signed in, also when nobody is.
+func (s *Sessions) Show(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	t, ok := s.readCookie(c.Header)
+	if !ok || crossSite(c.Request) {
+		return answer(View{})
+	}
+	row, err := s.check(ctx, t)
+	if isRefusal(err) {
+		resp, err := answer(View{})
+		if err == nil {
+			resp.Header.Add("set-cookie", goneCookie)
+		}
+		return resp, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.view(t, row))
+}
+
+// End serves DELETE /api/session: the session is over; with ?all=true every
+// session of the same token or key.
+func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	if c.Query != "" && c.Query != "all=true" {
+		return nil, apierr.Invalid("all", "only all=true can be asked for")
+	}
+	if t, ok := s.readCookie(c.Header); ok {
+		if err := s.checkMutation(c.Request, t); err != nil {
+			return nil, err
+		}
+		if err := s.end(ctx, t, c.Query != ""); err != nil {
+			return nil, err
+		}
+	}
+	return &httpmsg.Response{Status: 204, Header: httpmsg.Header{{Name: "set-cookie", Value: goneCookie}}}, nil
+}
+
+func (s *Sessions) end(ctx context.Context, t ticket, all bool) error {
+	_, err := s.ask(ctx, t.home, "session.end", map[string]any{"digest": t.digest(), "all": all})
+	return err
+}
+
+// check asks the object whether a session lives.
+func (s *Sessions) check(ctx context.Context, t ticket) (*machine.Session, error) {
+	raw, err := s.ask(ctx, t.home, "session.check", map[string]string{"digest": t.digest(), "bound": s.bound()})
+	if err != nil {
+		return nil, err
+	}
+	row := new(machine.Session)
+	if err := json.Unmarshal(raw, row); err != nil {
+		return nil, err
+	}
+	if (row.Key == nil) != (t.home == machine.RegistryID) {
+		return nil, apierr.New(401, "session_expired", "sign in again: the session has ended")
+	}
+	return row, nil
+}
+
+func (s *Sessions) view(t ticket, row *machine.Session) View {
+	v := View{SignedIn: true, Operator: row.Key == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
+	if row.Key != nil {
+		v.MachineID, v.KeyName, v.KeyID = t.home, row.Key.Name, row.Key.ID
+	}
+	return v
+}
+
+// csrf makes the CSRF token of a session. It cannot be had from the cookie
+// without the worker's secret.
+func (s *Sessions) csrf(t ticket) string {
+	mac := hmac.New(sha256.New, s.KeySecret)
+	mac.Write([]byte("csrf:" + t.id))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// bound is a digest of the operator's token that is fit for storage.
+func (s *Sessions) bound() string {
+	sum := sha256.Sum256(append([]byte("session:"), s.AdminToken[:]...))
+	return hex.EncodeToString(sum[:])
+}
+
+// ask calls an object. A refusal of the object is the error.
+func (s *Sessions) ask(ctx context.Context, id, op string, in any) ([]byte, error) {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	status, raw, err := s.Objects.Call(ctx, id, op, body)
+	if err != nil {
+		e := machine.ReadFailure(503, nil)
+		e.Err = err
+		return nil, e
+	}
+	if status != 200 {
+		return nil, machine.ReadFailure(status, raw)
+	}
+	return raw, nil
+}
+
+func answer(v View) (*httpmsg.Response, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return &httpmsg.Response{
+		Status: 200,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
+		Body:   stream.FromBytes(b),
+	}, nil
+}

@@ -1,0 +1,108 @@
+package oauth
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// callTimeout limits one call of a provider.
+const callTimeout = 10 * time.Second
+
+// RefreshTimeout limits a refresh: a slow endpoint may have rotated the refresh
+// token long before it answers, so giving up early loses the account.
+const RefreshTimeout = 60 * time.Second
+
+// Refresh trades a refresh token for a new access token. When the answer has
+// no refresh token, Token.Refresh is the one given. An error is a *Failure;
+// whether and when to ask again is the caller's decision (reliability T60).
+func Refresh(ctx context.Context, do upstream.Doer, p *Provider, refresh secret.Secret, now time.Time) (Token, error) {
+	var f form
+	f.add("grant_type", "refresh_token")
+	f.add("refresh_token", refresh.Reveal())
+	t, err := exchange(ctx, do, p, f, RefreshTimeout, now)
+	if err == nil && t.Refresh.IsZero() {
+		t.Refresh = refresh
+	}
+	return t, err
+}
+
+// exchange calls the token endpoint as the provider's client.
+func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit time.Duration, now time.Time) (Token, error) {
+	status, header, body, err := post(ctx, do, p.TokenURL, p.identify(&f), f, limit)
+	if err != nil {
+		return Token{}, err
+	}
+	return ReadToken(status, header, body, now)
+}
+
+// identify adds the client to a form, and gives the value of authorization
+// where the provider wants it there.
+func (p *Provider) identify(f *form) (authorization string) {
+	if p.BasicAuth {
+		// RFC 6749 2.3.1: both are form-encoded first.
+		pair := formEscape(append(formEscape(nil, p.ClientID), ':'), p.ClientSecret.Reveal())
+		return "Basic " + base64.StdEncoding.EncodeToString(pair)
+	}
+	f.add("client_id", p.ClientID)
+	if !p.ClientSecret.IsZero() {
+		f.add("client_secret", p.ClientSecret.Reveal())
+	}
+	return ""
+}
+
+// Form makes the call of a token endpoint. The answer comes with its body in
+// memory.
+func Form(url string, body []byte) *upstream.Request {
+	return &upstream.Request{
+		Method: "POST", URL: url,
+		Header: httpmsg.Header{
+			{Name: "content-type", Value: "application/x-www-form-urlencoded"},
+			{Name: "accept", Value: "application/json"},
+		},
+		Body:          stream.FromBytes(body),
+		HeaderTimeout: callTimeout, Timeout: callTimeout, MaxBody: maxAnswer,
+		Outlive: true,
+	}
+}
+
+// Answer makes the call and reads the answer whole. An error is a *Failure.
+func Answer(ctx context.Context, do upstream.Doer, req *upstream.Request) (status int, header httpmsg.Header, body []byte, err error) {
+	resp, err := upstream.Do(ctx, do, req)
+	if err != nil {
+		return 0, nil, nil, &Failure{Kind: unanswered(err), Err: err}
+	}
+	body, err = stream.ReadAll(resp.Body, maxAnswer)
+	if err != nil {
+		f := &Failure{Kind: Transient, Status: resp.Status, Err: err}
+		if resp.Status >= 200 && resp.Status <= 299 {
+			f.Kind = Lost
+		}
+		return 0, nil, nil, f
+	}
+	return resp.Status, resp.Header, body, nil
+}
+
+// unanswered classifies a call without an answer: one over its size or time
+// may have been granted, but that is not known.
+func unanswered(err error) Kind {
+	if errors.Is(err, stream.ErrTooLarge) {
+		return Lost
+	}
+	return Transient
+}
+
+func post(ctx context.Context, do upstream.Doer, url, authorization string, f form, limit time.Duration) (int, httpmsg.Header, []byte, error) {
+	req := Form(url, f)
+	req.HeaderTimeout, req.Timeout = limit, limit
+	if authorization != "" {
+		req.Header.Add("authorization", authorization)
+	}
+	return Answer(ctx, do, req)
+}

@@ -1,0 +1,129 @@
+// Package oauth gets tokens from identity providers that the operator has
+// configured: the authorization code flow with PKCE (RFC 6749, 7636, 9207),
+// the device flow (RFC 8628), and refreshing.
+//
+// An Engine works within one machine's object: what a flow needs between its
+// steps is a row of the object's storage, sealed, used once and gone after ten
+// minutes. Whatever the engine calls out for, it reads its rows again
+// afterwards. Nothing here stores a token: that is the caller's.
+package oauth
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/upstream"
+)
+
+// flowLife is how long a flow may take.
+const flowLife = 10 * time.Minute
+
+// Rows is the part of machine.Storage used here. Keys begin with "oauth/".
+type Rows interface {
+	Get(key string) ([]byte, bool)
+	Put(key string, value []byte)
+	Delete(key string)
+}
+
+// Vault seals what a row keeps, bound to its place: store.Keyring with the
+// machine's id and the row's key for the connection fits.
+type Vault interface {
+	Seal(row, field string, plain secret.Secret) (store.Sealed, error)
+	Open(row, field string, sealed store.Sealed) (secret.Secret, error)
+}
+
+// Engine runs the flows of one machine.
+type Engine struct {
+	Providers []Provider
+	Rows      Rows
+	Vault     Vault
+	// Doer calls the provider's token and device endpoints, for the flow with
+	// this note.
+	Doer func(p *Provider, note string) upstream.Doer
+	Rand io.Reader
+	Now  func() time.Time
+	// MachineID begins every state, so that a callback finds its object.
+	MachineID string
+}
+
+// provider gives the configured row, or a 404.
+func (e *Engine) provider(id string) (*Provider, error) {
+	for i := range e.Providers {
+		if e.Providers[i].ID == id {
+			return &e.Providers[i], nil
+		}
+	}
+	return nil, apierr.New(404, "unknown_provider", "No OAuth client is configured for this provider.")
+}
+
+// secret makes 256 random bits, 43 characters of base64url.
+func (e *Engine) secret() (string, error) {
+	var b [32]byte
+	if _, err := io.ReadFull(e.Rand, b[:]); err != nil {
+		return "", fmt.Errorf("make a secret: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(b[:]), nil
+}
+
+// Challenge gives the S256 code challenge of a verifier. RFC 7636 4.2.
+func Challenge(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// load reads a row into v. A row that cannot be read is none.
+func (e *Engine) load(key string, v any) bool {
+	raw, ok := e.Rows.Get(key)
+	return ok && json.Unmarshal(raw, v) == nil
+}
+
+func (e *Engine) save(key string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	e.Rows.Put(key, raw)
+	return nil
+}
+
+// Stale tells whether a row of the engine's may be deleted: for the object's
+// pruning of keys that begin with "oauth/".
+func Stale(raw []byte, now time.Time) bool {
+	var r struct {
+		ExpiresAt int64 `json:"expiresAt"`
+	}
+	return json.Unmarshal(raw, &r) != nil || r.ExpiresAt <= now.UnixMilli()
+}
+
+// Reseal gives a row with anew applied to all that is sealed in it, and the row
+// itself when that changes nothing: for the rotation of the key.
+func Reseal(raw []byte, anew func(field string, sealed store.Sealed) store.Sealed) []byte {
+	for _, field := range [...]string{verifierField, deviceField} {
+		old := gjson.GetBytes(raw, field).Str
+		if old == "" {
+			continue
+		}
+		if s := anew(field, store.Sealed(old)); string(s) != old {
+			if row, err := sjson.SetBytes(raw, field, string(s)); err == nil {
+				raw = row
+			}
+		}
+	}
+	return raw
+}

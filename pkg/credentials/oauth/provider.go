@@ -1,0 +1,293 @@
+package oauth
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"weir/pkg/wire/secret"
+)
+
+// Provider is an identity provider as the operator has configured it, with a
+// client that is the operator's own. No row is built in: a client id belongs
+// to the product it was issued for.
+type Provider struct {
+	ID           string // the connection's provider id
+	Name         string // for people
+	AuthorizeURL string // empty: no authorization code flow
+	TokenURL     string
+	DeviceURL    string // empty: no device flow
+	// Issuer, when set, must be sent with every callback as iss (RFC 9207).
+	// Otherwise an iss that is sent must be the origin of AuthorizeURL.
+	Issuer       string
+	Scopes       []string
+	ClientID     string
+	ClientSecret secret.Secret // none for a public client
+	// BasicAuth sends client id and secret as HTTP basic authentication, not
+	// in the form (RFC 6749 2.3.1).
+	BasicAuth bool
+	// DevicePKCE sends a challenge with the device flow too.
+	DevicePKCE bool
+	// AuthorizeParams are sent to AuthorizeURL besides:
+	// [["access_type","offline"]].
+	AuthorizeParams [][2]string
+	// Proxy is the address of an HTTP CONNECT proxy for the token endpoint,
+	// "host:port"; empty for none. ProxyAuth is its "user:password".
+	Proxy     string
+	ProxyAuth secret.Secret
+	// BaseURL and Prefix are those of the connections that come of a grant:
+	// with them the operator defines a whole compatible provider.
+	BaseURL, Prefix string
+	// RefreshEvery is the least time between two refreshes of one connection:
+	// for a provider whose tokens live for less than the default. Zero is the
+	// default.
+	RefreshEvery time.Duration
+}
+
+// Flows names the flows that a user may connect an account by.
+func (p *Provider) Flows() []string {
+	out := []string{}
+	if p.AuthorizeURL != "" {
+		out = append(out, "authorize")
+	}
+	if p.DeviceURL != "" {
+		out = append(out, "device")
+	}
+	return out
+}
+
+// row is a Provider in the configuration.
+type row struct {
+	ID              string      `json:"id"`
+	Name            string      `json:"name"`
+	AuthorizeURL    string      `json:"authorizeUrl"`
+	TokenURL        string      `json:"tokenUrl"`
+	DeviceURL       string      `json:"deviceUrl"`
+	Issuer          string      `json:"issuer"`
+	Scopes          []string    `json:"scopes"`
+	ClientID        string      `json:"clientId"`
+	ClientSecret    string      `json:"clientSecret"`
+	BasicAuth       bool        `json:"basicAuth"`
+	DevicePKCE      bool        `json:"devicePkce"`
+	AuthorizeParams [][2]string `json:"authorizeParams"`
+	Proxy           string      `json:"proxy"`
+	ProxyAuth       string      `json:"proxyAuth"`
+	BaseURL         string      `json:"baseUrl"`
+	Prefix          string      `json:"prefix"`
+	RefreshEveryMs  int64       `json:"refreshEveryMs"`
+}
+
+// maxConfig limits the configuration, in bytes.
+const maxConfig = 256 << 10
+
+// The bounds of refreshEveryMs.
+const (
+	minEvery = 100
+	maxEvery = 3_600_000
+)
+
+// ParseProviders reads the operator's configuration: a JSON array of objects
+// with the fields of Provider in camel case, and refreshEveryMs from 100 to
+// 3600000; unknown ones are refused. A row without authorizeUrl and deviceUrl
+// only refreshes. Blank text gives none. Addresses are https without userinfo or fragment, and only
+// the authorize address may have a query; allowHTTP, for tests, takes http
+// too. An error names the row and the field, never a value.
+func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
+	config = strings.TrimSpace(config)
+	if config == "" {
+		return nil, nil
+	}
+	if len(config) > maxConfig {
+		return nil, fmt.Errorf("over %d bytes", maxConfig)
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(config)))
+	d.DisallowUnknownFields()
+	var rows []row
+	if err := d.Decode(&rows); err != nil {
+		// The text of most errors quotes the document.
+		if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return nil, fmt.Errorf("unknown field %s", name)
+		}
+		return nil, fmt.Errorf("not a JSON array of objects")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("text after the array")
+	}
+	out := make([]Provider, 0, len(rows))
+	seen := map[string]bool{}
+	for i := range rows {
+		r := &rows[i]
+		field := r.check(allowHTTP)
+		if field == "" && seen[r.ID] {
+			field = "id, which is used twice"
+		}
+		if field != "" {
+			return nil, fmt.Errorf("row %d: bad %s", i+1, field)
+		}
+		seen[r.ID] = true
+		out = append(out, Provider{
+			ID: r.ID, Name: r.Name, AuthorizeURL: r.AuthorizeURL, TokenURL: r.TokenURL, DeviceURL: r.DeviceURL,
+			Issuer: r.Issuer, Scopes: r.Scopes, ClientID: r.ClientID, ClientSecret: secret.New(r.ClientSecret),
+			BasicAuth: r.BasicAuth, DevicePKCE: r.DevicePKCE, AuthorizeParams: r.AuthorizeParams,
+			Proxy: r.Proxy, ProxyAuth: secret.New(r.ProxyAuth),
+			BaseURL: strings.TrimRight(r.BaseURL, "/"), Prefix: r.Prefix, RefreshEvery: time.Duration(r.RefreshEveryMs) * time.Millisecond,
+		})
+	}
+	return out, nil
+}
+
+// check names the first bad field, or "".
+func (r *row) check(allowHTTP bool) string {
+	switch {
+	case !isID(r.ID):
+		return "id"
+	case len(r.Name) > 200:
+		return "name"
+	case r.AuthorizeURL != "" && !isAddress(r.AuthorizeURL, allowHTTP, true):
+		return "authorizeUrl"
+	case r.DeviceURL != "" && !isAddress(r.DeviceURL, allowHTTP, false):
+		return "deviceUrl"
+	case !isAddress(r.TokenURL, allowHTTP, false):
+		return "tokenUrl"
+	case r.Issuer != "" && !isAddress(r.Issuer, allowHTTP, false):
+		return "issuer"
+	case !isVisible(r.ClientID) || len(r.ClientID) > 1024:
+		return "clientId"
+	case r.ClientSecret != "" && (!isVisible(r.ClientSecret) || len(r.ClientSecret) < 8 || len(r.ClientSecret) > 4096):
+		return "clientSecret"
+	case r.BasicAuth && r.ClientSecret == "":
+		return "basicAuth without clientSecret"
+	case r.Proxy != "" && !isHostPort(r.Proxy):
+		return "proxy"
+	case r.ProxyAuth != "" && (r.Proxy == "" || !strings.Contains(r.ProxyAuth, ":") || !isVisible(r.ProxyAuth)):
+		return "proxyAuth"
+	case r.BaseURL != "" && !isAddress(r.BaseURL, allowHTTP, false):
+		return "baseUrl"
+	case r.Prefix != "" && !isID(r.Prefix):
+		return "prefix"
+	case r.RefreshEveryMs != 0 && (r.RefreshEveryMs < minEvery || r.RefreshEveryMs > maxEvery):
+		return "refreshEveryMs"
+	}
+	for _, s := range r.Scopes {
+		if !isVisible(s) || strings.ContainsAny(s, `"\`) {
+			return "scopes"
+		}
+	}
+	for _, p := range r.AuthorizeParams {
+		if p[0] == "" || reserved(p[0]) {
+			return "authorizeParams"
+		}
+	}
+	if _, query, ok := strings.Cut(r.AuthorizeURL, "?"); ok {
+		list, ok := params(query)
+		if !ok {
+			return "authorizeUrl"
+		}
+		for name := range list {
+			if reserved(name) {
+				return "authorizeUrl"
+			}
+		}
+	}
+	return ""
+}
+
+// reserved are the parameters that the flow itself sends.
+func reserved(name string) bool {
+	switch name {
+	case "response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "response_mode", "code", "iss":
+		return true
+	}
+	return false
+}
+
+// isID tells whether s is a provider id: [a-z0-9][a-z0-9._-]{0,63}.
+func isID(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '.' || c == '_' || c == '-')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
+}
+
+// isVisible tells whether s has visible ASCII only and is not empty.
+func isVisible(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isAddress tells whether s is an absolute https address in plain spelling.
+func isAddress(s string, allowHTTP, query bool) bool {
+	rest, ok := strings.CutPrefix(s, "https://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(s, "http://"); !ok || !allowHTTP {
+			return false
+		}
+	}
+	if !isVisible(s) || len(s) > 2048 || strings.ContainsAny(s, "#\\\"<>^`{|}") || !query && strings.Contains(s, "?") {
+		return false
+	}
+	host := rest
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		host = rest[:i]
+	}
+	name, port, ok := strings.Cut(host, ":")
+	return isHost(name) && (!ok || isPort(port))
+}
+
+// IsOrigin tells whether s is scheme and host alone, in plain spelling.
+func IsOrigin(s string, allowHTTP bool) bool {
+	return isAddress(s, allowHTTP || isLoopback(s), false) && originOf(s) == s
+}
+
+// isHost tells whether s is a DNS name or dotted numbers, in lower case.
+func isHost(s string) bool {
+	if len(s) > 253 {
+		return false
+	}
+	for _, label := range strings.Split(s, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for i := 0; i < len(label); i++ {
+			if c := label[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-') {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isPort(s string) bool {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' || len(s) > 5 {
+			return false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n > 0 && n < 1<<16
+}
+
+func isHostPort(s string) bool {
+	host, port, ok := strings.Cut(s, ":")
+	return ok && isHost(host) && isPort(port)
+}
+
+// originOf gives scheme and host of an address that isAddress takes.
+func originOf(s string) string {
+	i := strings.Index(s, "://") + 3
+	if j := strings.IndexAny(s[i:], "/?"); j >= 0 {
+		return s[:i+j]
+	}
+	return s
+}

@@ -1,0 +1,82 @@
+package endpoint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+)
+
+// furtherFields are the fields that name fallback models for an upstream that is
+// a gateway itself: OpenRouter's models, LiteLLM's and Bifrost's fallbacks. They
+// pass like the rest of a body.
+var furtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "providerOptions"}
+
+// maxFurther is the nesting depth of lists and objects with fallback models; each
+// level is read once more.
+const maxFurther = 5
+
+// Further refuses a request whose key is limited to models, if its body, valid
+// JSON, names fallback models for an upstream that the key may not use. A name is
+// checked as a model of each target. For other keys it costs nothing.
+func Further(allows Allows, key *store.Key, body []byte, targets []routing.Target) error {
+	if allows == nil || key == nil || len(key.Models) == 0 {
+		return nil
+	}
+	f := further{allows, key, targets}
+	ok := true
+	gjson.ParseBytes(body).ForEach(func(name, v gjson.Result) bool {
+		// Some parsers ignore case, others take the last of two.
+		is := func(s string) bool { return strings.EqualFold(name.Str, s) }
+		if !slices.ContainsFunc(furtherFields[:], is) {
+			return true
+		}
+		if is("providerOptions") { // Vercel's gateway
+			v = v.Get("gateway.models")
+		}
+		ok = f.may(v, maxFurther)
+		return ok
+	})
+	if !ok {
+		return apierr.New(403, "model_not_allowed", "this key may not use one of the fallback models")
+	}
+	return nil
+}
+
+type further struct {
+	allows  Allows
+	key     *store.Key
+	targets []routing.Target
+}
+
+// may reports whether all models in a value may be used: a name, a list, or
+// objects with a model or with lists. It returns false for a value that nests
+// deeper than depth.
+func (f *further) may(v gjson.Result, depth int) bool {
+	if v.Type == gjson.String {
+		for i := range f.targets {
+			if !f.allows(f.key, f.targets[i].Alias+"/"+v.Str) {
+				return false
+			}
+		}
+		return true
+	}
+	ok, object := true, v.IsObject()
+	if !object && !v.IsArray() {
+		return true
+	}
+	if depth == 0 {
+		return false
+	}
+	v.ForEach(func(name, v gjson.Result) bool {
+		if !object || v.IsArray() || strings.EqualFold(name.Str, "model") {
+			ok = f.may(v, depth-1)
+		}
+		return ok
+	})
+	return ok
+}

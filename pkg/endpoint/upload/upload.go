@@ -1,0 +1,180 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/routing"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/multipart"
+	"weir/pkg/wire/stream"
+)
+
+const (
+	maxModel = 256 // bytes of a model in a form
+	// uploadIdle is how long a client may send nothing (reliability T38).
+	uploadIdle = 20 * time.Second
+)
+
+// Upload is a client's form on its way up. It may flow when its model is known
+// before its first file; else the host holds it.
+type Upload struct {
+	Call     *auth.Call
+	Boundary string
+	Model    string // as the client names it, "" while not known
+	Held     stream.Held
+	Form     *multipart.Form // of a held one
+
+	name   string // of the file
+	inPart bool   // the model stands in the form, before any file
+	flow   *multipart.Rewriter
+	sent   bool // a form that flows is gone
+}
+
+// Begin finds the boundary of a form and its model: the query parameter model,
+// the field x-model, or a part model before any file. file is the name of the
+// file that the form must have.
+func Begin(c *auth.Call, file string) (*Upload, error) {
+	u := &Upload{Call: c, name: file}
+	var err error
+	if u.Boundary, err = multipart.Boundary(c.Header.Get("content-type")); err != nil || c.Body == nil {
+		return nil, apierr.Invalid("", "the body must be multipart/form-data with a boundary")
+	}
+	if u.Model = endpoint.Query(c.Query, "model"); u.Model == "" {
+		u.Model = c.Header.Get("x-model")
+	}
+	if len(u.Model) > maxModel {
+		return nil, apierr.Invalid("model", "the model name is not usable")
+	}
+	if u.Model == "" && !u.Small() {
+		head, model, found, err := multipart.Peek(c.Body, u.Boundary, "model", maxModel)
+		if err != nil {
+			return nil, memory.BodyError(err)
+		}
+		c.Body = endpoint.Back(head, c.Body)
+		u.Model, u.inPart = model, found
+	}
+	return u, nil
+}
+
+// Small tells whether the form is in memory already, so that holding it costs
+// nothing.
+func (u *Upload) Small() bool {
+	_, small := u.Call.Body.(*stream.Bytes)
+	return small
+}
+
+// maxRepeat is how much of the room forms that could be streamed may take, in
+// bytes: the rest is for those that cannot.
+const maxRepeat = 48 << 20
+
+// Repeatable reports whether a form that could be streamed is to be held so that
+// another account can be tried: there is one, and there is room for the form.
+func (u *Upload) Repeatable(room *memory.Budget, targets []routing.Target) bool {
+	if room == nil || len(targets) == 1 && len(targets[0].Connections) < 2 {
+		return false
+	}
+	n := u.Call.Length
+	return n >= 0 && n <= endpoint.MaxForm && room.Used()+n <= maxRepeat
+}
+
+// Hold has the host keep the form, up to 25 MiB, and finds its fields. give
+// must be called when it has been sent.
+func (u *Upload) Hold(ctx context.Context, room *memory.Budget) (give func(), err error) {
+	u.Held, give, err = room.Hold(ctx, u.Call, endpoint.MaxForm)
+	if errors.Is(err, stream.ErrTooLarge) {
+		e := apierr.New(413, "request_too_large", "a form of over 25 MiB must have its model before the file: send the part model first, or give ?model= or the header x-model")
+		e.Err = err
+		return nil, e
+	}
+	if err != nil {
+		return nil, memory.BodyError(err)
+	}
+	if err = u.fields(); err != nil {
+		give()
+		return nil, memory.BodyError(err)
+	}
+	return give, nil
+}
+
+func (u *Upload) fields() (err error) {
+	body := u.Held.Open()
+	u.Form, err = multipart.Read(body, u.Boundary, endpoint.MaxParts)
+	body.Close()
+	if err != nil {
+		return err
+	}
+	found := false
+	for i := range u.Form.Fields {
+		f := &u.Form.Fields[i]
+		found = found || f.File && (f.Name == u.name || f.Name == u.name+"[]")
+	}
+	if !found {
+		return apierr.Invalid(u.name, "the file %s is missing", u.name)
+	}
+	model, _, err := u.Form.Get("model")
+	if err == nil && u.Model == "" {
+		if u.Model = model; model == "" || len(model) > maxModel {
+			err = apierr.Invalid("model", "you must provide a model")
+		}
+	}
+	return err
+}
+
+// Body gives the form with the upstream's model. A form that flows is given
+// once: for another attempt the failure of the first one is the error.
+func (u *Upload) Body(model string) (io.ReadCloser, error) {
+	if u.Held != nil {
+		if f := u.Form.Field("model"); f != nil {
+			return &stream.Through{Src: u.Held.Open(), T: &multipart.Splice{From: f.From, To: f.To, With: []byte(model), Size: u.Held.Size()}}, nil
+		}
+		return &stream.Through{Src: u.Held.Open(), T: multipart.Insert(u.Boundary, "model", model, u.Held.Size()).Limit(endpoint.MaxParts)}, nil
+	}
+	if u.sent {
+		var e *apierr.Error
+		if errors.As(u.Call.Trace.Err, &e) {
+			shown := *e
+			shown.Message += " (the form was streamed, so it was sent only once)"
+			return nil, &shown
+		}
+		return nil, apierr.New(502, "upstream_unreachable", "the provider could not be reached or broke off")
+	}
+	u.sent = true
+	if u.inPart {
+		u.flow = multipart.Replace(u.Boundary, "model", u.Model, model, u.Call.Length)
+	} else {
+		u.flow = multipart.Insert(u.Boundary, "model", model, u.Call.Length)
+	}
+	u.flow.Limit(endpoint.MaxParts)
+	if u.Call.MaxBody > 0 {
+		u.flow.Most(u.Call.MaxBody)
+	}
+	return &stream.Through{Src: u.Call.Body, T: u.flow, Idle: uploadIdle}, nil
+}
+
+// Failed tells why a form that flowed was cut off, or nil.
+func (u *Upload) Failed() error {
+	if u.flow == nil || u.flow.Err() == nil {
+		return nil
+	}
+	if errors.Is(u.flow.Err(), stream.ErrTooLarge) {
+		return apierr.New(413, "request_too_large", "the request body is over %d bytes", u.Call.MaxBody)
+	}
+	return memory.BodyError(u.flow.Err())
+}
+
+// File gives the held file between head and tail.
+func (u *Upload) File(head, tail []byte, base64 bool) io.ReadCloser {
+	f, _ := u.Form.File(u.name)
+	return u.Part(f, head, tail, base64)
+}
+
+// Part gives the content of a held part between head and tail.
+func (u *Upload) Part(f *multipart.Field, head, tail []byte, base64 bool) io.ReadCloser {
+	return &stream.Through{Src: u.Held.Open(), T: &multipart.Cut{From: f.From, To: f.To, Head: head, Tail: tail, Base64: base64}}
+}

@@ -1,0 +1,506 @@
+package llm
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/wire/apierr"
+)
+
+// readChatRequest reads a chat completions request (api-shapes 3.1).
+func readChatRequest(root gjson.Result, q *request) (err error) {
+	q.tools = nil
+	var messages gjson.Result
+	var legacyChoice gjson.Result
+	forEach(root, func(k, v gjson.Result) bool {
+		if v.Type == gjson.Null {
+			return true
+		}
+		switch k.Str {
+		case "model":
+		case "messages":
+			messages = v
+		case "stream":
+			q.stream = v.Type == gjson.True
+		case "stream_options":
+		case "max_completion_tokens":
+			q.maxTokens, err = whole(k.Str, v)
+		case "max_tokens":
+			if q.maxTokens == 0 {
+				q.maxTokens, err = whole(k.Str, v)
+			}
+		case "temperature":
+			q.temperature, err = number(k.Str, v)
+		case "top_p":
+			q.topP, err = number(k.Str, v)
+		case "top_k":
+			q.topK, err = number(k.Str, v)
+		case "presence_penalty":
+			q.presence, err = number(k.Str, v)
+		case "frequency_penalty":
+			q.frequency, err = number(k.Str, v)
+		case "seed":
+			q.seed, err = number(k.Str, v)
+		case "n":
+			if v.Raw != "1" {
+				err = apierr.Invalid("n", "This model gives one choice only: n must be 1.")
+			}
+		case "stop":
+			q.stop, err = texts(k.Str, v)
+		case "logit_bias":
+			q.logitBias = v.Raw
+		case "logprobs":
+			q.logprobs = v.Type == gjson.True
+		case "top_logprobs":
+			q.topLogprobs, err = number(k.Str, v)
+		case "tools":
+			err = readChatTools(v, q)
+		case "functions":
+			forEach(v, func(_, f gjson.Result) bool {
+				q.old = true
+				q.tools = append(room(q.tools, v), function(f))
+				return true
+			})
+		case "tool_choice":
+			q.choice, err = chatChoice(v)
+		case "function_call":
+			legacyChoice = v
+		case "parallel_tool_calls":
+			q.parallel = boolean(v)
+		case "response_format":
+			q.format, err = chatFormat(v)
+		case "reasoning_effort":
+			err = q.setEffort(k.Str, v)
+		case "reasoning":
+			// OpenRouter's form, which many clients send.
+			if e := v.Get("effort"); e.Type == gjson.String {
+				err = q.setEffort("reasoning.effort", e)
+			} else if n := count(v.Get("max_tokens")); n > 0 {
+				q.think, q.budget = thinkBudget, n
+			} else if v.Get("enabled").Type == gjson.True {
+				q.think = thinkOn
+			}
+		case "verbosity":
+			q.verbosity = str(v)
+		case "modalities":
+			forEach(v, func(_, m gjson.Result) bool {
+				if m.Str != "text" {
+					err = apierr.Invalid("modalities", "This model answers in text only.")
+				}
+				return err == nil
+			})
+		case "web_search_options":
+			q.search = true
+			q.web = webSearch{size: given(v.Get("search_context_size")), place: place(v.Get("user_location"))}
+		case "service_tier":
+			q.tier = str(v)
+		case "store":
+			q.store = boolean(v)
+		case "metadata":
+			q.metadata = v.Raw
+		case "prompt_cache_key":
+			q.cacheKey = str(v)
+		case "safety_identifier":
+			q.user = str(v)
+		case "user":
+			q.endUser = str(v)
+		default:
+			q.drop(k.Str)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	if q.user == "" || q.user == q.endUser {
+		q.user, q.endUser = q.endUser, ""
+	}
+	if legacyChoice.Exists() && q.choice.mode == choiceUnset {
+		if legacyChoice.IsObject() {
+			q.choice = toolChoice{mode: choiceTool, name: str(legacyChoice.Get("name"))}
+		} else if q.choice, err = chatChoice(legacyChoice); err != nil {
+			return err
+		}
+	}
+	if q.old && q.parallel == "" {
+		q.parallel = "false" // a message has one function_call
+	}
+	if !messages.IsArray() {
+		return apierr.Invalid("messages", "messages must be an array.")
+	}
+	i := 0
+	forEach(messages, func(_, m gjson.Result) bool {
+		q.did(pieceWork + len(m.Raw))
+		q.messages = room(q.messages, messages)
+		err = readChatMessage(i, recordOf(m), q)
+		i++
+		return err == nil
+	})
+	if err == nil && len(q.messages) == 0 {
+		err = apierr.Invalid("messages", "messages must not be empty.")
+	}
+	return err
+}
+
+func readChatMessage(i int, m record, q *request) error {
+	at := "messages[" + strconv.Itoa(i) + "]"
+	content := m.Get("content")
+	r := str(m.Get("role"))
+	if m.Get("name").Type == gjson.String && r != "tool" && r != "function" {
+		q.drop("name")
+	}
+	switch r {
+	case "system", "developer":
+		blocks, err := chatContent(&q.pacer, at, content)
+		if err != nil {
+			return err
+		}
+		q.messages = append(q.messages, message{system, blocks})
+	case "user":
+		blocks, err := chatContent(&q.pacer, at, content)
+		if err != nil {
+			return err
+		}
+		q.messages = append(q.messages, message{user, blocks})
+	case "assistant":
+		return readChatAssistant(at, m, q)
+	case "tool", "function":
+		b := block{kind: toolResultBlock, id: str(m.Get("tool_call_id")), name: str(m.Get("name"))}
+		if r == "function" {
+			b.id = q.oldID(b.name)
+		}
+		if b.id == "" {
+			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
+		}
+		var err error
+		if b.parts, err = chatContent(&q.pacer, at, content); err != nil {
+			return err
+		}
+		// Consecutive results belong to one turn.
+		if n := len(q.messages); n > 0 && q.messages[n-1].role == user && len(q.messages[n-1].blocks) > 0 &&
+			q.messages[n-1].blocks[0].kind == toolResultBlock {
+			q.add(user, b)
+		} else {
+			q.messages = append(q.messages, message{user, []block{b}})
+		}
+	default:
+		return apierr.Invalid(at+".role", "Unknown role.")
+	}
+	return nil
+}
+
+func readChatAssistant(at string, m record, q *request) error {
+	blocks := chatThinking(&q.pacer, m, "")
+	content, err := chatContent(&q.pacer, at, m.Get("content"))
+	if err != nil {
+		return err
+	}
+	blocks = append(blocks, content...)
+	if s := str(m.Get("refusal")); s != "" {
+		blocks = append(blocks, block{kind: refusalBlock, text: s})
+	}
+	q.dropSet("audio", m.Get("audio.id").Raw)
+	calls := m.Get("tool_calls")
+	forEach(calls, func(_, c gjson.Result) bool {
+		q.did(pieceWork + len(c.Raw))
+		blocks = append(room(blocks, calls), chatCall(c))
+		return true
+	})
+	if f := m.Get("function_call"); f.IsObject() {
+		name := str(f.Get("name"))
+		if q.oldIDs == nil {
+			q.oldIDs = map[string]int{}
+		}
+		q.oldIDs[name]++
+		blocks = append(blocks, block{kind: toolUseBlock, id: q.oldID(name), name: name, args: str(f.Get("arguments"))})
+	}
+	q.messages = append(q.messages, message{assistant, blocks})
+	return nil
+}
+
+// oldID returns an id for the last call of a function in the old form, which has
+// none.
+func (q *request) oldID(name string) string {
+	if n := q.oldIDs[name]; n > 1 {
+		return "call_" + name + "_" + strconv.Itoa(n)
+	}
+	return "call_" + name
+}
+
+// chatThinking reads the reasoning of a message: reasoning_details, where it
+// is signed, or the plain fields. own is whose signatures an upstream's
+// answer carries; empty is the format's issuer.
+func chatThinking(pace *pacer, m record, own string) (blocks []block) {
+	plain := str(m.Get("reasoning_content"))
+	if plain == "" {
+		plain = str(m.Get("reasoning"))
+	}
+	signed := false
+	var run joined // the text of the last block, if it came in pieces
+	last := int64(-1)
+	details := m.Get("reasoning_details")
+	forEach(details, func(_, v gjson.Result) bool {
+		pace.did(pieceWork + len(v.Raw))
+		format := str(v.Get("format"))
+		index := int64(-1)
+		if n := v.Get("index"); n.Type == gjson.Number {
+			index = n.Int()
+		}
+		b := block{kind: thinkingBlock, issuer: issuerOf(format)}
+		switch str(v.Get("type")) {
+		case "reasoning.text":
+			b.text, b.sig = str(v.Get("text")), str(v.Get("signature"))
+		case "reasoning.summary":
+			b.text = str(v.Get("summary"))
+		case "reasoning.encrypted":
+			b.redacted, b.sig = true, str(v.Get("data"))
+			if id := str(v.Get("id")); id != "" && b.issuer == "openai" {
+				b.sig = id + ":" + b.sig
+			}
+		default:
+			return true
+		}
+		if own != "" && b.sig != "" {
+			b.issuer, b.sig = own, format+":"+b.sig
+		}
+		signed = signed || b.sig != ""
+		// Clients that store a stream's pieces send them back separately.
+		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.redacted && !blocks[n-1].redacted && blocks[n-1].sig == "" {
+			run.add("", b.text)
+			blocks[n-1].sig, blocks[n-1].issuer = b.sig, b.issuer
+			return true
+		}
+		settleThought(blocks, &run)
+		run.add("", b.text)
+		last = index
+		blocks = append(room(blocks, details), b)
+		return true
+	})
+	settleThought(blocks, &run)
+	if plain == "" {
+		return blocks
+	}
+	if !signed {
+		// Details without a signature say no more than the plain field.
+		return []block{{kind: thinkingBlock, text: plain}}
+	}
+	for i := range blocks {
+		if blocks[i].text != "" {
+			return blocks
+		}
+	}
+	// A stream tells the text in pieces and the signature at the end.
+	for i := range blocks {
+		if !blocks[i].redacted {
+			blocks[i].text = plain
+			return blocks
+		}
+	}
+	return append([]block{{kind: thinkingBlock, text: plain}}, blocks...)
+}
+
+// settleThought sets the text of the last block to its joined pieces.
+func settleThought(blocks []block, run *joined) {
+	if text := run.text(); text != "" {
+		blocks[len(blocks)-1].text = text
+	}
+	*run = joined{}
+}
+
+// chatCall reads an entry of tool_calls.
+func chatCall(c gjson.Result) block {
+	b := block{kind: toolUseBlock, id: str(c.Get("id"))}
+	if custom := c.Get("custom"); custom.IsObject() {
+		b.custom, b.name, b.args = true, str(custom.Get("name")), str(custom.Get("input"))
+		return b
+	}
+	f := c.Get("function")
+	b.name = str(f.Get("name"))
+	if args := f.Get("arguments"); args.Type == gjson.String {
+		b.args = args.Str
+	} else if args.IsObject() {
+		b.args = args.Raw // some servers send the object itself
+	}
+	if s := str(c.Get("extra_content.google.thought_signature")); s != "" {
+		b.sig, b.issuer = s, "gemini"
+	}
+	return b
+}
+
+// chatContent reads a content: a text, or an array of parts.
+func chatContent(pace *pacer, at string, v gjson.Result) ([]block, error) {
+	return contentOf(pace, at, v, func(p record) (b block, err error) {
+		switch t := str(p.Get("type")); t {
+		case "text":
+			b.text = str(p.Get("text"))
+		case "refusal":
+			b = block{kind: refusalBlock, text: str(p.Get("refusal"))}
+		case "image_url":
+			u := p.Get("image_url")
+			b = block{kind: imageBlock, detail: str(u.Get("detail"))}
+			if u.Type == gjson.String {
+				u = gjson.Result{}
+				err = b.source(at, str(p.Get("image_url")))
+			} else {
+				err = b.source(at, str(u.Get("url")))
+			}
+		case "input_audio":
+			b = inputAudio(p.Get("input_audio"))
+		case "file":
+			f := p.Get("file")
+			b = block{kind: documentBlock, title: str(f.Get("filename")), file: str(f.Get("file_id"))}
+			if data := str(f.Get("file_data")); data != "" {
+				err = b.source(at, data)
+			}
+		case "thinking":
+			// Mistral's form, which its clients send back.
+			b = block{kind: thinkingBlock, text: textsOf(p.Get("thinking"), "")}
+		default:
+			err = apierr.Invalid(at+".content", "Unknown content part %q.", limit(t))
+		}
+		if c := p.Get("prompt_cache_breakpoint"); c.IsObject() {
+			b.cache = "5m"
+			if t := str(c.Get("ttl")); t != "" && t != "5m" {
+				b.cache = "1h"
+			}
+		}
+		if c := p.Get("cache_control"); c.IsObject() { // as OpenRouter's clients mark it
+			b.cache = cacheOf(c)
+		}
+		return b, err
+	})
+}
+
+// contentOf reads a content that is a text, or an array of parts.
+func contentOf(pace *pacer, at string, v gjson.Result, part func(record) (block, error)) (blocks []block, err error) {
+	switch {
+	case v.Type == gjson.String:
+		return []block{{text: v.Str}}, nil
+	case !v.Exists() || v.Type == gjson.Null:
+		return nil, nil
+	case !v.IsArray():
+		return nil, apierr.Invalid(at+".content", "content must be a string or an array of parts.")
+	}
+	forEach(v, func(_, p gjson.Result) bool {
+		var b block
+		pace.did(pieceWork + len(p.Raw))
+		b, err = part(recordOf(p))
+		blocks = append(room(blocks, v), b)
+		return err == nil
+	})
+	return blocks, err
+}
+
+// inputAudio reads the audio of a part: {data, format}.
+func inputAudio(v gjson.Result) block {
+	format := str(v.Get("format"))
+	if format == "mp3" {
+		format = "mpeg"
+	}
+	return block{kind: audioBlock, mime: "audio/" + format, data: str(v.Get("data"))}
+}
+
+// source takes an address or a data: URI apart.
+func (b *block) source(at, uri string) error {
+	rest, ok := strings.CutPrefix(uri, "data:")
+	if !ok {
+		if b.kind == documentBlock && uri != "" && !strings.Contains(uri, "://") {
+			b.data, b.mime = uri, "application/pdf" // bare base64
+			return nil
+		}
+		if uri == "" {
+			return apierr.Invalid(at+".content", "A part has no data.")
+		}
+		b.url = uri
+		return nil
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	if !ok {
+		return apierr.Invalid(at+".content", "A data URI has no comma.")
+	}
+	mime, isBase64 := strings.CutSuffix(head, ";base64")
+	if !isBase64 {
+		return apierr.Invalid(at+".content", "A data URI must be base64.")
+	}
+	if i := strings.IndexByte(mime, ';'); i >= 0 {
+		mime = mime[:i]
+	}
+	if mime == "image/jpg" {
+		mime = "image/jpeg"
+	}
+	b.mime, b.data = mime, data
+	return nil
+}
+
+func (q *request) setEffort(param string, v gjson.Result) error {
+	name := str(v)
+	if name == "default" {
+		return nil
+	}
+	if effortIndex(name) < 0 {
+		return apierr.Invalid(param, "Unknown reasoning effort.")
+	}
+	q.effort = name
+	if name == "none" {
+		q.think = thinkOff
+	} else {
+		q.think = thinkOn
+	}
+	return nil
+}
+
+// number gives the text of a number.
+func number(param string, v gjson.Result) (string, error) {
+	if v.Type != gjson.Number {
+		return "", apierr.Invalid(param, "%s must be a number.", param)
+	}
+	return v.Raw, nil
+}
+
+// whole reads a limit: a whole number from 1 on.
+func whole(param string, v gjson.Result) (int64, error) {
+	n, err := strconv.ParseInt(v.Raw, 10, 64)
+	if err != nil || n < 0 {
+		return 0, apierr.Invalid(param, "%s must be a whole number.", param)
+	}
+	return n, nil
+}
+
+// texts reads a string or an array of strings.
+func texts(param string, v gjson.Result) (list []string, err error) {
+	if v.Type == gjson.String {
+		return []string{v.Str}, nil
+	}
+	if !v.IsArray() {
+		return nil, apierr.Invalid(param, "%s must be a string or an array of strings.", param)
+	}
+	forEach(v, func(_, s gjson.Result) bool {
+		if s.Type != gjson.String {
+			err = apierr.Invalid(param, "%s must be a string or an array of strings.", param)
+		}
+		list = append(list, s.Str)
+		return err == nil
+	})
+	return list, err
+}
+
+// boolean gives "true", "false", or "" for anything else.
+func boolean(v gjson.Result) string {
+	if v.Type == gjson.True || v.Type == gjson.False {
+		return v.Raw
+	}
+	return ""
+}
+
+// cacheOf reads Anthropic's cache_control.
+func cacheOf(v gjson.Result) string {
+	if !v.IsObject() {
+		return ""
+	}
+	if str(v.Get("ttl")) == "1h" {
+		return "1h"
+	}
+	return "5m"
+}

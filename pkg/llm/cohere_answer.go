@@ -1,0 +1,156 @@
+package llm
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/wire/apierr"
+)
+
+// readCohereAnswer reads the answer of v2 chat.
+func readCohereAnswer(root gjson.Result, a *answer, opt *Options) bool {
+	m := root.Get("message")
+	if !m.IsObject() {
+		return false
+	}
+	a.id, a.model = str(root.Get("id")), opt.Model
+	if plan := str(m.Get("tool_plan")); plan != "" {
+		a.blocks = append(a.blocks, block{kind: thinkingBlock, text: plan})
+	}
+	var text joined
+	forEach(m.Get("content"), func(_, p gjson.Result) bool {
+		switch str(p.Get("type")) {
+		case "text":
+			text.add("", str(p.Get("text")))
+		case "thinking":
+			a.blocks = append(a.blocks, block{kind: thinkingBlock, text: str(p.Get("thinking"))})
+		}
+		return true
+	})
+	if s := text.text(); s != "" {
+		a.blocks = append(a.blocks, block{text: s})
+	}
+	forEach(m.Get("tool_calls"), func(_, c gjson.Result) bool {
+		a.blocks = append(a.blocks, chatCall(c))
+		return true
+	})
+	a.finish, a.failure = cohereFinish(str(root.Get("finish_reason")))
+	a.usage = cohereUsage(root.Get("usage"))
+	return true
+}
+
+func cohereFinish(s string) (finish, *apierr.Error) {
+	switch s {
+	case "":
+		return finishUnset, nil
+	case "MAX_TOKENS":
+		return finishLength, nil
+	case "STOP_SEQUENCE":
+		return finishSequence, nil
+	case "TOOL_CALL":
+		return finishTools, nil
+	case "ERROR_TOXIC":
+		return finishFilter, nil
+	case "ERROR":
+		return finishUnset, ofStatus(502)
+	case "TIMEOUT":
+		return finishUnset, ofStatus(504)
+	}
+	return finishStop, nil
+}
+
+func cohereUsage(v gjson.Result) (u Usage) {
+	t := v.Get("tokens")
+	if !t.IsObject() {
+		if t = v.Get("billed_units"); !t.IsObject() {
+			return u
+		}
+	}
+	u.Known = true
+	u.Input, u.Output = count(t.Get("input_tokens")), count(t.Get("output_tokens"))
+	u.CacheRead = count(v.Get("cached_tokens"))
+	return u
+}
+
+// cohereSource reads the events of a v2 chat stream, which message-end ends.
+type cohereSource struct {
+	opt   *Options
+	began bool
+	args  bool // of the call that goes on
+	e     event
+}
+
+func (s *cohereSource) clean() bool { return false }
+
+func (s *cohereSource) read(name, data []byte, to sink) {
+	if string(data) == "[DONE]" {
+		return
+	}
+	root := gjson.Parse(view(data))
+	index := int(root.Get("index").Int())
+	delta := root.Get("delta")
+	message := delta.Get("message")
+	kind := str(root.Get("type"))
+	if kind != "message-start" && kind != "" && !s.began {
+		s.began = true
+		to.event(&event{kind: evStart, name: s.opt.Model})
+	}
+	switch kind {
+	case "message-start":
+		if !s.began {
+			s.began = true
+			to.event(&event{kind: evStart, id: str(root.Get("id")), name: s.opt.Model})
+		}
+	case "content-start", "content-delta":
+		c := message.Get("content")
+		s.piece(evThinking, index, c.Get("thinking"), to)
+		s.piece(evText, index, c.Get("text"), to)
+	case "content-end":
+		to.event(&event{kind: evClose, block: index})
+	case "tool-plan-delta":
+		s.piece(evThinking, index, message.Get("tool_plan"), to)
+	case "tool-call-start":
+		c := message.Get("tool_calls")
+		s.args = false
+		to.event(&event{kind: evTool, block: index, id: str(c.Get("id")), name: str(c.Get("function.name"))})
+		s.piece(evArgs, index, c.Get("function.arguments"), to)
+	case "tool-call-delta":
+		s.piece(evArgs, index, message.Get("tool_calls.function.arguments"), to)
+	case "tool-call-end":
+		if !s.args {
+			to.event(&event{kind: evArgs, block: index, text: "{}"})
+		}
+		to.event(&event{kind: evClose, block: index})
+	case "message-end":
+		if u := cohereUsage(delta.Get("usage")); u.Known {
+			to.event(&event{kind: evUsage, usage: u})
+		}
+		f, fail := cohereFinish(str(delta.Get("finish_reason")))
+		if e := str(delta.Get("error")); e != "" && fail == nil {
+			fail = ofStatus(502)
+			fail.Message = limit(e)
+		}
+		if fail != nil {
+			to.event(&event{kind: evFail, failure: fail})
+			return
+		}
+		to.event(&event{kind: evFinish, finish: f})
+		to.event(&event{kind: evEnd})
+	case "":
+		e := failureIn(root)
+		if m := str(root.Get("message")); e == nil && m != "" {
+			e = ofStatus(500)
+			e.Message = limit(m)
+		}
+		if e != nil {
+			to.event(&event{kind: evFail, failure: e})
+		}
+	}
+}
+
+func (s *cohereSource) piece(kind eventKind, index int, v gjson.Result, to sink) {
+	if text := inner(v); text != "" {
+		s.args = s.args || kind == evArgs
+		s.e = event{kind: kind, block: index, text: text}
+		to.event(&s.e)
+	}
+}

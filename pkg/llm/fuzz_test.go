@@ -1,0 +1,104 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"weir/pkg/llm"
+	"weir/pkg/wire/apierr"
+)
+
+// seeds gives a fuzz target the recorded cases of a folder of every dialect.
+func seeds(f *testing.F, dir, ext string, dialects []llm.Dialect, add func(d uint8, body []byte)) {
+	for _, d := range dialects {
+		for _, body := range cases(f, dir+"/"+d.String(), ext) {
+			add(uint8(d), body)
+		}
+	}
+}
+
+func FuzzRequest(f *testing.F) {
+	seeds(f, "requests", ".json", clients, func(d uint8, body []byte) {
+		for to := range upstreams {
+			f.Add(d, uint8(to), body)
+		}
+	})
+	models := []string{"gpt-5", "claude-3-5-haiku", "claude-sonnet-4-5", "claude-opus-5-5", "gemini-3-pro", "x"}
+	providers := []string{"openai", "mistral", "deepseek", "openrouter", "zai", "other", "vertex"}
+	f.Fuzz(func(t *testing.T, from, to uint8, body []byte) {
+		opt := options()
+		opt.Model = models[int(to/5)%len(models)]
+		opt.Deviations = llm.DeviationsOf(providers[int(from/3)%len(providers)])
+		out, dropped, err := llm.Request(clients[from%3], upstreams[to%5], body, opt)
+		if err != nil {
+			var e *apierr.Error
+			if !errors.As(err, &e) || e.Status != 400 {
+				t.Fatalf("not a 400: %v", err)
+			}
+			return
+		}
+		if !json.Valid(out) || !utf8.Valid(out) {
+			t.Fatalf("not JSON: %s", out)
+		}
+		if field, ok := llm.Dropped(dropped); ok && strings.ContainsAny(field.Value, "\r\n ") {
+			t.Fatalf("header %q", field.Value)
+		}
+		llm.Estimate(upstreams[to%5], out)
+	})
+}
+
+func FuzzAnswer(f *testing.F) {
+	seeds(f, "answers", ".json", upstreams, func(d uint8, body []byte) {
+		for to := range clients {
+			f.Add(d, uint8(to), body)
+		}
+	})
+	f.Fuzz(func(t *testing.T, from, to uint8, body []byte) {
+		out, _, err := llm.Response(upstreams[from%5], clients[to%3], body, options())
+		if err == nil && !json.Valid(out) {
+			t.Fatalf("not JSON: %s", out)
+		}
+		events, _, again := llm.Replay(upstreams[from%5], clients[to%3], body, options())
+		if (err == nil) != (again == nil) {
+			t.Fatalf("answer %v, replay %v", err, again)
+		}
+		if err == nil {
+			grammar(t, clients[to%3], events, true)
+		}
+		llm.UsageOf(upstreams[from%5], body)
+		e := llm.Failure(500, body)
+		if !json.Valid(llm.AppendError(nil, clients[to%3], e, "r")) {
+			t.Fatal("the error is not JSON")
+		}
+	})
+}
+
+func FuzzStream(f *testing.F) {
+	seeds(f, "streams", ".sse", upstreams, func(d uint8, body []byte) {
+		for to := range clients {
+			f.Add(d, uint8(to), uint16(97), body)
+		}
+	})
+	f.Fuzz(func(t *testing.T, from, to uint8, cut uint16, body []byte) {
+		at := int(cut) % (len(body) + 1)
+		out, s := run(upstreams[from%5], clients[to%3], body[:at], body[at:])
+		grammar(t, clients[to%3], out, s.Complete())
+		if (s.Failure() == nil) != s.Complete() {
+			t.Fatalf("complete %v, failure %v", s.Complete(), s.Failure())
+		}
+	})
+}
+
+func FuzzObserver(f *testing.F) {
+	seeds(f, "streams", ".sse", clients, func(d uint8, body []byte) { f.Add(d, uint16(97), body) })
+	f.Fuzz(func(t *testing.T, d uint8, size uint16, body []byte) {
+		_, whole := observe(clients[d%3], body, len(body)+1, nil)
+		_, pieces := observe(clients[d%3], body, int(size)%200+1, nil)
+		if whole.Complete() != pieces.Complete() || whole.Usage() != pieces.Usage() {
+			t.Fatalf("whole %v %+v, in pieces %v %+v", whole.Complete(), whole.Usage(), pieces.Complete(), pieces.Usage())
+		}
+	})
+}

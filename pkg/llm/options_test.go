@@ -1,0 +1,206 @@
+package llm_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/stream"
+)
+
+func send(t *testing.T, from, to llm.Dialect, body string, opt llm.Options) (gjson.Result, []string) {
+	t.Helper()
+	out, dropped, err := llm.Request(from, to, []byte(body), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gjson.ParseBytes(out), dropped
+}
+
+func TestTheNewerVersionTakesNoSampling(t *testing.T) {
+	body := `{"messages":[{"role":"user","content":"a"}],"temperature":0.5,"top_p":0.5}`
+	old, _ := send(t, llm.Chat, llm.Messages, body, llm.Options{Model: "claude-sonnet-4"})
+	if old.Get("temperature").Raw != "0.5" || old.Get("top_p").Raw != "0.5" {
+		t.Errorf("2023-06-01: %s", old.Raw)
+	}
+	newer, dropped := send(t, llm.Chat, llm.Messages, body, llm.Options{Model: "claude-sonnet-4", Version: "2026-10-21"})
+	if newer.Get("temperature").Exists() || newer.Get("top_p").Exists() || strings.Join(dropped, ",") != "temperature,top_p" {
+		t.Errorf("2026-10-21: %s, dropped %v", newer.Raw, dropped)
+	}
+}
+
+func TestTheLimitOfTokens(t *testing.T) {
+	tests := []struct {
+		body string
+		opt  llm.Options
+		want int64
+	}{
+		{``, llm.Options{Model: "claude-sonnet-4-5"}, 64000},
+		{``, llm.Options{Model: "claude-opus-4-6"}, 128000},
+		{``, llm.Options{Model: "anthropic/claude-3-haiku"}, 4096},
+		{``, llm.Options{Model: "claude-test"}, 32000},
+		{``, llm.Options{Model: "glm-5"}, 4096},
+		{`,"max_tokens":200000`, llm.Options{Model: "claude-test"}, 200000},
+		{``, llm.Options{Model: "claude-sonnet-4-5", MaxTokens: 9000}, 9000},
+		{``, llm.Options{Model: "claude-sonnet-4-5", MaxTokens: 9000, MaxOutput: 8000}, 8000},
+		{`,"max_tokens":100000`, llm.Options{Model: "claude-3-haiku"}, 4096},
+		{`,"max_tokens":1,"max_completion_tokens":7`, llm.Options{Model: "claude-3-haiku"}, 7},
+	}
+	for _, tt := range tests {
+		got, _ := send(t, llm.Chat, llm.Messages, `{"messages":[{"role":"user","content":"a"}]`+tt.body+`}`, tt.opt)
+		if got.Get("max_tokens").Int() != tt.want {
+			t.Errorf("%s %+v: got %s, want %d", tt.body, tt.opt, got.Get("max_tokens").Raw, tt.want)
+		}
+	}
+}
+
+func TestASignatureOnlyGoesBackToItsIssuer(t *testing.T) {
+	answer := []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"GSIG"}]},"finishReason":"STOP"}]}`)
+	for _, client := range clients {
+		out, _, err := llm.Response(llm.Gemini, client, answer, llm.Options{Issuer: "vertex"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The client sends the turn back as it got it.
+		turn := gjson.ParseBytes(out)
+		var body string
+		switch client {
+		case llm.Chat:
+			body = `{"messages":[{"role":"user","content":"a"},` + turn.Get("choices.0.message").Raw + `,{"role":"tool","tool_call_id":"` + turn.Get("choices.0.message.tool_calls.0.id").Str + `","content":"r"}]}`
+		case llm.Messages:
+			body = `{"max_tokens":9,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":` + turn.Get("content").Raw + `},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"r"}]}]}`
+		case llm.Responses:
+			body = `{"input":[{"role":"user","content":"a"},` + strings.Trim(turn.Get("output").Raw, "[]") + `,{"type":"function_call_output","call_id":"x","output":"r"}]}`
+		}
+		home, _ := send(t, client, llm.Gemini, body, llm.Options{Model: "gemini-3-pro", Issuer: "vertex"})
+		if !strings.Contains(home.Raw, `"thoughtSignature":"GSIG"`) {
+			t.Errorf("%v: not sent home: %s", client, home.Raw)
+		}
+		for _, issuer := range []string{"", "gemini", "other"} {
+			if client == llm.Chat {
+				break // extra_content names Google alone as the issuer
+			}
+			other, _ := send(t, client, llm.Gemini, body, llm.Options{Model: "gemini-3-pro", Issuer: issuer})
+			if strings.Contains(other.Raw, "GSIG") {
+				t.Errorf("%v: sent to %q: %s", client, issuer, other.Raw)
+			}
+		}
+		for _, to := range upstreams {
+			if to == client || to == llm.Gemini {
+				continue
+			}
+			other, _ := send(t, client, to, body, llm.Options{Model: "m", Deviations: llm.DeviationsOf("openrouter")})
+			if strings.Contains(other.Raw, "GSIG") {
+				t.Errorf("%v: sent to %v: %s", client, to, other.Raw)
+			}
+		}
+	}
+}
+
+func TestWhatIsNoAnswerIsABadGateway(t *testing.T) {
+	for _, from := range upstreams {
+		for _, body := range []string{``, `null`, `[]`, `[1]`, `{}`, `"x"`, `<html></html>`, `{"choices":{}}`, `{"content":"x"}`, `{"output":1}`, `{"candidates":[]}`, `{"message":"x"}`} {
+			for _, to := range clients {
+				_, _, err := llm.Response(from, to, []byte(body), options())
+				var e *apierr.Error
+				if !errors.As(err, &e) || e.Status != 502 || e.Code != "bad_upstream_body" {
+					t.Errorf("%v %s: %v", from, body, err)
+				}
+			}
+		}
+	}
+}
+
+func TestAJSONAnswerIsMadeOfAStream(t *testing.T) {
+	for _, from := range upstreams {
+		for name, body := range cases(t, "streams/"+from.String(), ".sse") {
+			_, s := run(from, llm.Chat, body)
+			for _, to := range clients {
+				out, usage, err := llm.Collect(from, to, body, options())
+				if (err == nil) != s.Complete() {
+					t.Fatalf("%v/%s: %v, complete %v", from, name, err, s.Complete())
+				}
+				if err != nil {
+					continue
+				}
+				if usage != s.Usage() || !gjson.ValidBytes(out) {
+					t.Errorf("%v/%s to %v: %+v, %s", from, name, to, usage, out)
+				}
+				if to != llm.Chat && name != "refusal" { // other dialects tell it elsewhere
+					want, _, _ := llm.Collect(from, llm.Chat, body, options())
+					same(t, fmt.Sprint(from, "/", name, " to ", to), plain(t, to, out, options()), string(want))
+				}
+			}
+		}
+	}
+}
+
+func TestWhatAClientAsks(t *testing.T) {
+	tests := []struct {
+		d             llm.Dialect
+		body          string
+		stream, usage bool
+	}{
+		{llm.Chat, `{}`, false, false},
+		{llm.Chat, `{"stream":true}`, true, false},
+		{llm.Chat, `{"stream":true,"stream_options":{"include_usage":true}}`, true, true},
+		{llm.Chat, `{"stream":"true"}`, false, false},
+		{llm.Messages, `{"stream":true}`, true, true},
+		{llm.Responses, `{"stream":false}`, false, true},
+	}
+	for _, tt := range tests {
+		if s, u := llm.Asked(tt.d, []byte(tt.body)); s != tt.stream || u != tt.usage {
+			t.Errorf("%v %s: got %v %v", tt.d, tt.body, s, u)
+		}
+	}
+}
+
+func TestFailureFramesEndAStream(t *testing.T) {
+	e := llm.Failure(503, nil)
+	for _, to := range clients {
+		grammar(t, to, llm.FailureFrame(nil, to, e), false)
+	}
+	s := llm.Stream(llm.Chat, llm.Chat, options())
+	if out := s.End(stream.ErrReset, []byte("x")); !bytes.HasPrefix(out, []byte("x")) {
+		t.Error("what was written before is gone")
+	}
+}
+
+func TestAnswersThatPassAreJudged(t *testing.T) {
+	known := llm.Usage{Input: 3, Output: 2, Known: true}
+	tests := []struct {
+		d      llm.Dialect
+		body   string
+		usage  llm.Usage
+		status int
+	}{
+		{llm.Chat, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, known, 0},
+		{llm.Chat, `{"choices":[]}`, llm.Usage{}, 0},
+		{llm.Chat, `{"error":{"message":"m","type":"rate_limit_error"}}`, llm.Usage{}, 429},
+		{llm.Chat, `{"base_resp":{"status_code":1004,"status_msg":"m"}}`, llm.Usage{}, 401},
+		{llm.Chat, `{"object":"x"}`, llm.Usage{}, 502},
+		{llm.Messages, `{"content":[],"usage":{"input_tokens":1,"cache_read_input_tokens":2,"output_tokens":2}}`, llm.Usage{Input: 3, CacheRead: 2, Output: 2, Known: true}, 0},
+		{llm.Messages, `{"type":"error","error":{"type":"overloaded_error","message":"m"}}`, llm.Usage{}, 529},
+		{llm.Responses, `{"output":[],"status":"failed","error":{"code":"server_error","message":"m"},"usage":{"input_tokens":3,"output_tokens":2}}`, known, 0},
+		{llm.Responses, `{"error":{"message":"m","code":"server_error"}}`, llm.Usage{}, 500},
+		{llm.Responses, `{"choices":[]}`, llm.Usage{}, 502},
+		{llm.Chat, `null`, llm.Usage{}, 502},
+		{llm.Chat, `[]`, llm.Usage{}, 502},
+		{llm.Messages, `<html>`, llm.Usage{}, 502},
+		{llm.Messages, ``, llm.Usage{}, 502},
+	}
+	for _, tt := range tests {
+		usage, err := llm.Judge(tt.d, []byte(tt.body))
+		var e *apierr.Error
+		errors.As(err, &e)
+		if usage != tt.usage || statusOf(e) != tt.status {
+			t.Errorf("%v %s: got %+v %v", tt.d, tt.body, usage, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package proxy
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"weir/pkg/llm"
+	"weir/pkg/wire/upstream"
+)
+
+// BenchmarkJSON is a chat call that passes, without the platform.
+func BenchmarkJSON(b *testing.B) {
+	w := newWorld(b, usual[:1]...)
+	a := recorded(b, llm.Chat, false)
+	w.script = func(*upstream.Request) answer { return a }
+	body := `{"model":"up/bench","messages":[{"role":"user","content":"Say hello in a friendly way."}]}`
+	b.ReportAllocs()
+	for b.Loop() {
+		reply, err := w.ask(llm.Chat, body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		io.Copy(io.Discard, reply.Body)
+		w.seen, w.bodies, w.rows = w.seen[:0], w.bodies[:0], w.rows[:0]
+	}
+}
+
+// BenchmarkStream is one of 200 chunks.
+func BenchmarkStream(b *testing.B) {
+	chunk := `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n"
+	text := strings.Repeat(chunk, 200) + "data: [DONE]\n\n"
+	for _, bb := range []struct {
+		name string
+		d    llm.Dialect
+	}{{"passes", llm.Chat}, {"translated", llm.Messages}} {
+		b.Run(bb.name, func(b *testing.B) {
+			w := newWorld(b, usual[:1]...)
+			w.script = func(*upstream.Request) answer { return events(text) }
+			body := `{"model":"up/bench","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`
+			b.ReportAllocs()
+			for b.Loop() {
+				reply, err := w.ask(bb.d, body)
+				if err != nil {
+					b.Fatal(err)
+				}
+				io.Copy(io.Discard, reply.Body)
+				w.seen, w.bodies, w.rows = w.seen[:0], w.bodies[:0], w.rows[:0]
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package proxy
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/jsonscan"
+)
+
+// hostedBetas are the beta features of Anthropic's API that the clouds' Claude
+// has too; any other is refused there. Source: Bedrock User Guide, "Anthropic
+// Claude Messages API"; Anthropic's documentation of each feature.
+var hostedBetas = [...]struct {
+	name, sent      string // sent is the cloud's name for it, where that is another
+	bedrock, vertex bool
+}{
+	{"compact-2026-01-12", "", true, true},
+	{"computer-use-2025-01-24", "", true, true},
+	{"computer-use-2025-11-24", "", true, true},
+	{"context-1m-2025-08-07", "", true, true},
+	{"context-management-2025-06-27", "", true, true},
+	{"interleaved-thinking-2025-05-14", "", true, true},
+	{"tool-search-tool-2025-10-19", "", true, true},
+	{"advanced-tool-use-2025-11-20", "tool-search-tool-2025-10-19", true, true},
+	{"effort-2025-11-24", "", true, false},
+	{"fine-grained-tool-streaming-2025-05-14", "", true, false},
+	{"web-search-2025-03-05", "", false, true},
+}
+
+// betas gives the beta features that a client of the Messages dialect asks for
+// and that the cloud has; others tells that it asks for more. Claude 3 refuses
+// interleaved thinking at the clouds.
+func (x *exchange) betas() (known []string, others bool) {
+	bedrock := x.to.Provider.Family == provider.Bedrock
+	for _, f := range provider.RequestHeader(x.call.Header, clientheader.ToMessages) {
+		if f.Name != "anthropic-beta" {
+			continue
+		}
+	next:
+		for name := range strings.SplitSeq(f.Value, ",") {
+			name = strings.TrimSpace(name)
+			for i := range hostedBetas {
+				b := &hostedBetas[i]
+				if b.name != name || bedrock && !b.bedrock || !bedrock && !b.vertex || strings.HasPrefix(name, "interleaved") && strings.Contains(x.to.Model, "claude-3") {
+					continue
+				}
+				if b.sent != "" {
+					name = b.sent
+				}
+				known = append(known, name)
+				continue next
+			}
+			others = others || name != ""
+		}
+	}
+	return known, others
+}
+
+// addBetas puts the beta features of a hosted Claude where its cloud has them:
+// Vertex AI in the header, Bedrock in the body.
+func (x *exchange) addBetas(body []byte) (out []byte, header string) {
+	if !x.way.hosted || x.way.dialect != llm.Messages || x.ask.Dialect != llm.Messages {
+		return body, ""
+	}
+	known, others := x.betas()
+	if others {
+		x.dropped = append(x.dropped[:len(x.dropped):len(x.dropped)], "anthropic-beta")
+	}
+	switch {
+	case len(known) == 0:
+		return body, ""
+	case x.to.Provider.Family != provider.Bedrock:
+		return body, strings.Join(known, ",")
+	case gjson.GetBytes(body, "anthropic_beta").Exists():
+		return body, ""
+	}
+	at := 0
+	for body[at] != '{' {
+		at++
+	}
+	out = append(make([]byte, 0, len(body)+64*len(known)+32), `{"anthropic_beta":[`...)
+	for i, name := range known {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = jsonscan.Quote(out, name)
+	}
+	// There is always another member: anthropic_version.
+	return append(append(out, "],"...), body[at+1:]...), ""
+}

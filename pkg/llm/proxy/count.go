@@ -1,0 +1,241 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// Tokens is a count of input tokens. Exact tells that the provider counted.
+type Tokens struct {
+	Input int64
+	Exact bool
+}
+
+const (
+	countTimeout = 20 * time.Second
+	maxCount     = 64 << 10 // bytes of a counter's answer
+)
+
+// Count counts the input tokens of a Messages request, over the body that
+// would be sent: by the vendor's own counter where the target has one, else by
+// an estimate. What the vendor refuses as invalid is an error; a counter that
+// cannot be used for another reason is replaced by the estimate. A request with
+// nothing in it has 0 tokens, also without a model.
+func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, error) {
+	set, err := jsonscan.Read(body, "model", "messages")
+	if err != nil {
+		return Tokens{}, endpoint.BadJSON(err)
+	}
+	if k := set.Get("messages").Kind; k > jsonscan.Null && k != jsonscan.Array {
+		return Tokens{}, apierr.Invalid("messages", "messages must be an array")
+	}
+	model, given, err := set.String("model")
+	if err != nil {
+		return Tokens{}, apierr.Invalid("model", "model must be a string")
+	}
+	plain := Tokens{Input: llm.Estimate(llm.Messages, body)}
+	if !given || model == "" || plain.Input == 0 {
+		return plain, nil
+	}
+	a := &Ask{Dialect: llm.Messages, Body: body, Model: model}
+	targets, err := d.targets(c, a)
+	if err != nil {
+		var e *apierr.Error
+		if errors.As(err, &e) && e.Code == "no_credentials" {
+			return plain, nil
+		}
+		return Tokens{}, err
+	}
+	// A combo is counted as its first member, which is asked first.
+	to := &targets[0]
+	n := counting{exchange: exchange{ctx: ctx, dialog: d, call: c, ask: a}, estimate: plain.Input}
+	if len(to.Connections) > 0 {
+		if _, err := n.build(to, to.Connections[0]); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
+			return Tokens{}, err
+		} else if err != nil {
+			c.Trace.Model = to.ID()
+			return Tokens{Input: n.estimate}, nil
+		}
+	}
+	_, err = d.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Targets: targets[:1], Timeout: countTimeout,
+		Build: n.build, Base: n.base, Check: n.check, Form: n.form,
+	})
+	var e *apierr.Error
+	switch {
+	case err == nil:
+		return Tokens{Input: n.counted, Exact: true}, nil
+	case errors.As(err, &e) && (e.Status == 400 && e.Code != "no_credentials" && e.Code != "unsupported_endpoint" || e.Status == 413 || e.Status == 422 || e.Status == 499):
+		return Tokens{}, err
+	case !errors.As(err, &e):
+		return Tokens{}, err
+	}
+	c.Trace.Model = to.ID()
+	return Tokens{Input: n.estimate}, nil
+}
+
+// errNoCounter tells that the target has no counter for this request. It is
+// not an account's fault.
+var errNoCounter = errors.New("dialog: the provider does not count tokens")
+
+// counting is a count on its way.
+type counting struct {
+	exchange
+	by       *counter
+	estimate int64
+	counted  int64
+}
+
+// counter is how a vendor's endpoint "countTokens" is asked.
+type counter struct {
+	family  provider.Family
+	dialect llm.Dialect
+	// body makes the counter's request of the one that would be sent; nil
+	// where it cannot count that.
+	body func(sent []byte, model string) []byte
+	path string // of the count in the answer
+}
+
+// counters are the vendors' counters (api-shapes 4, 8.4, 10).
+var counters = [...]counter{
+	{provider.Anthropic, llm.Messages, forMessages, "input_tokens"},
+	{provider.Vertex, llm.Messages, forMessages, "input_tokens"},
+	{provider.OpenAI, llm.Responses, forResponses, "input_tokens"},
+	{provider.OpenAI, llm.Chat, forTokenizer, "data.total_tokens"},
+	{provider.Gemini, llm.Gemini, forGemini, "totalTokens"},
+}
+
+// counterOf finds the counter of a target, whose dialect may be another than
+// that of its chat: OpenAI counts in its Responses dialect.
+func counterOf(d *provider.Descriptor, w *way) *counter {
+	if !d.Serves("countTokens") {
+		return nil
+	}
+	for i := range counters {
+		n := &counters[i]
+		if n.family != d.Family {
+			continue
+		}
+		if d.Family == provider.OpenAI && d.Serves("responses") != (n.dialect == llm.Responses) {
+			continue
+		}
+		if d.Family != provider.OpenAI && n.dialect != w.dialect {
+			continue
+		}
+		return n
+	}
+	return nil
+}
+
+// build makes the counter's request, and the estimate over the same body.
+func (n *counting) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	w, ok := wayOf(to, conn, llm.Messages, false)
+	if !ok {
+		return nil, errNoCounter
+	}
+	n.to, n.conn, n.way = to, conn, w
+	n.opt = n.options()
+	sent, _, err := llm.Request(llm.Messages, w.dialect, n.ask.Body, n.opt)
+	if err != nil {
+		return nil, err
+	}
+	n.estimate = llm.Estimate(w.dialect, sent)
+	if n.by = counterOf(to.Provider, &w); n.by == nil {
+		return nil, errNoCounter
+	}
+	if n.by.dialect != w.dialect || w.hosted {
+		n.way.dialect, n.way.base, n.way.model = n.by.dialect, nil, to.Model
+		opt := n.options()
+		if w.hosted {
+			opt.Deviations = nil // the counter's address does not name the model
+		}
+		if sent, _, err = llm.Request(llm.Messages, n.by.dialect, n.ask.Body, opt); err != nil {
+			return nil, err
+		}
+	}
+	n.way.base = nil // the counter is at the provider's own address
+	body := n.by.body(sent, to.Model)
+	if body == nil {
+		return nil, errNoCounter
+	}
+	method, url, err := to.Provider.Endpoint(conn, "countTokens", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream.Request{
+		Method: method, URL: n.beta(url), Header: n.header(), Body: stream.FromBytes(body),
+		HeaderTimeout: countTimeout / 2, Timeout: countTimeout, MaxBody: maxCount,
+	}, nil
+}
+
+// check reads the count.
+func (n *counting) check(resp *upstream.Response) error {
+	raw, err := stream.ReadAll(resp.Body, maxCount)
+	if err != nil {
+		return err
+	}
+	v := gjson.GetBytes(raw, n.by.path)
+	if endpoint.ValidJSON(raw) != nil || v.Type != gjson.Number || v.Num < 0 || v.Num > 1e12 {
+		return badBody(nil)
+	}
+	n.counted = v.Int()
+	resp.Body = stream.FromBytes(raw)
+	return nil
+}
+
+// keep copies the named members of a body.
+func keep(body []byte, names ...string) []byte {
+	out := make([]byte, 1, len(body))
+	out[0] = '{'
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		for _, name := range names {
+			if k.Str == name {
+				if len(out) > 1 {
+					out = append(out, ',')
+				}
+				out = append(append(append(append(out, '"'), name...), `":`...), v.Raw...)
+			}
+		}
+		return true
+	})
+	return append(out, '}')
+}
+
+func forMessages(sent []byte, _ string) []byte {
+	return keep(sent, "model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "mcp_servers")
+}
+
+func forResponses(sent []byte, _ string) []byte {
+	return keep(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation")
+}
+
+// forTokenizer is Moonshot's counter, which knows messages only.
+func forTokenizer(sent []byte, _ string) []byte {
+	if gjson.GetBytes(sent, "tools").Exists() {
+		return nil
+	}
+	return keep(sent, "model", "messages")
+}
+
+func forGemini(sent []byte, model string) []byte {
+	out := append([]byte(`{"generateContentRequest":{"model":`), jsonscan.Quote(nil, "models/"+model)...)
+	if len(sent) > 2 {
+		out = append(out, ',')
+	}
+	return append(append(out, sent[1:]...), '}')
+}

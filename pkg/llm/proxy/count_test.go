@@ -1,0 +1,95 @@
+package proxy
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
+)
+
+func (w *world) count(body string) (Tokens, error) {
+	w.call = &auth.Call{
+		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/messages/count_tokens"}},
+		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
+	}
+	return w.dialog.Count(context.Background(), w.call, []byte(body))
+}
+
+const counted = `"max_tokens":9,"system":"Be brief.","messages":[{"role":"user","content":"What is 6×7?"}]}`
+
+func TestCount(t *testing.T) {
+	tests := []struct {
+		name, body string
+		answer     answer
+		url, sent  string // "" for no call
+		exact      bool
+		want       int64 // -1: an estimate of a few tokens
+		status     int   // of a failure
+	}{
+		{"anthropic", `{"model":"cl/m",` + counted, jsonOf(200, `{"input_tokens":14}`),
+			"https://api.anthropic.com/v1/messages/count_tokens", `{"model":"m","system":"Be brief.","messages":[{"role":"user","content":"What is 6×7?"}]}`, true, 14, 0},
+		{"compatible", `{"model":"an/m",` + counted, jsonOf(200, `{"input_tokens":14}`), "https://an.example/v1/messages/count_tokens", "", true, 14, 0},
+		{"openai_counts_in_its_responses_dialect", `{"model":"oa/m",` + counted, jsonOf(200, `{"object":"response.input_tokens","input_tokens":15}`),
+			"https://api.openai.com/v1/responses/input_tokens", `{"model":"m","instructions":"Be brief.","input":[{"role":"user","content":"What is 6×7?"}]}`, true, 15, 0},
+		{"gemini", `{"model":"ge/m",` + counted, jsonOf(200, `{"totalTokens":16}`), "https://generativelanguage.googleapis.com/v1beta/models/m:countTokens",
+			`{"generateContentRequest":{"model":"models/m","systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"What is 6×7?"}]}],"generationConfig":{"maxOutputTokens":9}}}`, true, 16, 0},
+		{"moonshot", `{"model":"mo/m",` + counted, jsonOf(200, `{"code":0,"data":{"total_tokens":17},"status":true}`),
+			"https://api.moonshot.ai/v1/tokenizers/estimate-token-count", `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is 6×7?"}]}`, true, 17, 0},
+		{"moonshot_counts_no_tools", `{"model":"mo/m","tools":[{"name":"a","input_schema":{"type":"object"}}],` + counted, answer{}, "", "", false, -1, 0},
+		{"no_counter", `{"model":"up/m",` + counted, answer{}, "", "", false, -1, 0},
+		{"no_counter_at_bedrock", `{"model":"br/m",` + counted, answer{}, "", "", false, -1, 0},
+		{"a_server_without_one", `{"model":"an/m",` + counted, jsonOf(404, `{}`), "https://an.example/v1/messages/count_tokens", "", false, -1, 0},
+		{"a_limited_account", `{"model":"cl/m",` + counted, jsonOf(429, `{}`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
+		{"a_failing_counter", `{"model":"cl/m",` + counted, answer{fail: upstream.ErrTimeout}, "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
+		{"a_counter_that_does_not_count", `{"model":"cl/m",` + counted, jsonOf(200, `{"input_tokens":"many"}`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
+		{"html", `{"model":"cl/m",` + counted, jsonOf(200, `<html>`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
+		{"no_credentials", `{"model":"azure/gpt",` + counted, answer{}, "", "", false, -1, 0},
+		{"what_the_vendor_refuses", `{"model":"cl/m",` + counted, jsonOf(400, `{"error":{"message":"bad"}}`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, 0, 400},
+		{"empty", `{}`, answer{}, "", "", false, 0, 0},
+		{"empty_messages", `{"model":"cl/m","messages":[]}`, answer{}, "", "", false, 0, 0},
+		{"no_model", `{` + counted, answer{}, "", "", false, -1, 0},
+		{"unknown_model", `{"model":"no/such",` + counted, answer{}, "", "", false, 0, 400},
+		{"no_json", `{"model":`, answer{}, "", "", false, 0, 400},
+		{"messages_of_another_type", `{"messages":1}`, answer{}, "", "", false, 0, 400},
+		{"model_of_another_type", `{"model":1}`, answer{}, "", "", false, 0, 400},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, usual...)
+			w.script = func(*upstream.Request) answer { return tt.answer }
+			got, err := w.count(tt.body)
+			if status(err) != tt.status || (err == nil) != (tt.status == 0) {
+				t.Fatalf("got %v, want status %d", err, tt.status)
+			}
+			if tt.want >= 0 && got.Input != tt.want || tt.want < 0 && (got.Input < 8 || got.Input > 400) || got.Exact != tt.exact {
+				t.Errorf("got %+v, want %d, exact %v", got, tt.want, tt.exact)
+			}
+			if tt.url == "" {
+				if len(w.seen) != 0 {
+					t.Errorf("%s was called", w.seen[0].URL)
+				}
+				return
+			}
+			if len(w.seen) != 1 || w.seen[0].URL != tt.url {
+				t.Fatalf("called %+v, want %s", w.seen, tt.url)
+			}
+			if tt.sent != "" && w.bodies[0] != tt.sent {
+				t.Errorf("sent\n%s, want\n%s", w.bodies[0], tt.sent)
+			}
+			if len(w.rows) != 0 {
+				t.Errorf("counting is no use of a model: %+v", w.rows)
+			}
+		})
+	}
+}
+
+func TestPicturesAreNotCountedAsText(t *testing.T) {
+	w := newWorld(t, usual...)
+	got, err := w.count(`{"model":"up/m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("iVBORw0KGgo", 20000) + `"}}]}]}`)
+	if err != nil || got.Input < 200 || got.Input > 4000 {
+		t.Errorf("%+v %v", got, err)
+	}
+}

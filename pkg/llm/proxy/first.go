@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm"
+	"weir/pkg/provider/bedrock"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/sse"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// maxHead is how much of a stream is held while its first event is waited for.
+// An event that is longer is not judged.
+const maxHead = 1 << 20
+
+// begin reads a stream up to its first event. An error there counts as an
+// answer of its status; a stream that is none is no answer (reliability F26).
+// What was read goes to the client first.
+func (x *exchange) begin(resp *upstream.Response) error {
+	f := first{x: x, body: resp.Body, start: x.dialog.Now().UnixMilli(), alive: min(x.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
+	err := f.read()
+	if err != nil {
+		return err
+	}
+	if x.found.whole != nil {
+		return nil
+	}
+	x.found.events = true
+	resp.Body = &stream.Prefix{Head: f.head, Rest: resp.Body}
+	return nil
+}
+
+// patience is how long the first event may take while the upstream sends only
+// comments; then these are passed to the client.
+const patience = 30 * time.Second
+
+// first is the beginning of a stream.
+type first struct {
+	x            *exchange
+	body         io.Reader
+	head         []byte
+	in           sse.Reader
+	known        bool // what kind of body it is has been seen
+	start, alive int64
+}
+
+func (f *first) read() error {
+	f.head = make([]byte, 0, 4<<10)
+	for {
+		from := len(f.head)
+		if cap(f.head)-from < 1<<10 {
+			f.head = slices.Grow(f.head, cap(f.head))
+		}
+		n, err := f.body.Read(f.head[from:cap(f.head)])
+		f.head = f.head[:from+n]
+		if n > 0 {
+			if done, bad := f.look(f.head[from:]); done || bad != nil {
+				return bad
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			return f.ended()
+		case err != nil:
+			return err
+		case len(f.head) > maxHead, f.in.Comments > 0 && f.x.dialog.Now().UnixMilli()-f.start > f.alive:
+			// It is alive; the client hears of it from here on.
+			return nil
+		}
+	}
+}
+
+// look judges what has come. done tells that the stream may be settled for.
+func (f *first) look(piece []byte) (done bool, err error) {
+	if f.x.way.frames {
+		name, data, ok := bedrock.First(f.head)
+		if !ok {
+			return false, nil
+		}
+		d := f.x.way.dialect
+		if strings.HasSuffix(name, "Exception") {
+			d = llm.Converse // the frames' own, whatever they hold
+		}
+		return true, failure(d, []byte(name), data)
+	}
+	if !f.known {
+		switch shapeOf(f.head) {
+		case jsonBody:
+			return true, f.json()
+		case otherBody:
+			if f.head[len(f.head)-1] <= ' ' && len(f.head) < 64 || len(f.head) < 7 {
+				return false, nil // not enough to tell
+			}
+			return false, badBody(nil)
+		}
+		f.known = true
+		piece = f.head
+	}
+	f.in.Push(piece)
+	var ev sse.Event
+	for f.in.Next(&ev) {
+		if string(ev.Name) == "ping" {
+			continue
+		}
+		return true, f.event(&ev)
+	}
+	if f.in.Err() != nil {
+		return false, badBody(f.in.Err())
+	}
+	return false, nil
+}
+
+func (f *first) event(ev *sse.Event) error {
+	if err := failure(f.x.way.dialect, ev.Name, ev.Data); err != nil {
+		return err
+	}
+	if f.x.way.dialect == llm.Responses {
+		f.x.found.id = gjson.GetBytes(ev.Data, "response.id").Str
+	}
+	return nil
+}
+
+func failure(d llm.Dialect, name, data []byte) error {
+	if e := llm.FirstFailure(d, name, data); e != nil {
+		return e
+	}
+	return nil
+}
+
+// ended judges a stream that has ended before its first event did.
+func (f *first) ended() error {
+	var ev sse.Event
+	if f.known && f.in.Finish(&ev) {
+		return f.event(&ev)
+	}
+	return apierr.New(502, "bad_upstream_body", "the provider ended the stream without an answer")
+}
+
+// json takes a JSON answer where a stream was asked for: an error, or the
+// answer of a server that does not stream, which is told as a stream.
+func (f *first) json() error {
+	rest, err := stream.ReadAll(&stream.Prefix{Head: f.head, Rest: io.NopCloser(f.body)}, maxAnswer)
+	if err != nil {
+		return err
+	}
+	x := f.x
+	x.found.whole, x.found.usage, err = llm.Replay(x.way.dialect, x.ask.Dialect, rest, x.opt)
+	return err
+}

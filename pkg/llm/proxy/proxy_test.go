@@ -1,0 +1,471 @@
+package proxy
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/catalog"
+	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
+)
+
+func TestRead(t *testing.T) {
+	tests := []struct {
+		name  string
+		d     llm.Dialect
+		body  string
+		param string // of the 400
+		want  Ask
+	}{
+		{"chat", llm.Chat, `{"model":"a/b","messages":[]}`, "", Ask{Model: "a/b"}},
+		{"stream", llm.Chat, `{"model":"a/b","messages":[],"stream":true}`, "", Ask{Model: "a/b", Stream: true}},
+		{"stream_with_usage", llm.Chat, `{"model":"a/b","messages":[],"stream":true,"stream_options":{"include_usage":true}}`, "", Ask{Model: "a/b", Stream: true, Usage: true}},
+		{"null_stream_is_none", llm.Messages, `{"model":"a/b","messages":[],"stream":null}`, "", Ask{Model: "a/b", Usage: true}},
+		{"escaped_model", llm.Chat, `{"mod\u0065l":"a\/b","messages":[]}`, "", Ask{Model: "a/b"}},
+		{"responses", llm.Responses, `{"model":"m","input":"x"}`, "", Ask{Model: "m", Usage: true}},
+		{"unstored", llm.Responses, `{"model":"m","input":"x","store":false}`, "", Ask{Model: "m", Usage: true, Unstored: true}},
+		{"background_is_stored", llm.Responses, `{"model":"m","input":"x","store":false,"background":true}`, "", Ask{Model: "m", Usage: true, Stateful: true}},
+		{"previous", llm.Responses, `{"model":"m","input":"x","previous_response_id":"resp_1"}`, "", Ask{Model: "m", Usage: true, Stateful: true, Previous: "resp_1"}},
+		{"conversation", llm.Responses, `{"model":"m","conversation":"c"}`, "", Ask{Model: "m", Usage: true, Stateful: true}},
+		{"null_previous", llm.Responses, `{"model":"m","previous_response_id":null}`, "", Ask{Model: "m", Usage: true}},
+
+		{"no_json", llm.Chat, `{"model":`, "-", Ask{}},
+		{"trailing", llm.Chat, `{"model":"a","messages":[]}x`, "-", Ask{}},
+		{"bom", llm.Chat, "\uFEFF" + `{"model":"a","messages":[]}`, "-", Ask{}},
+		{"not_an_object", llm.Messages, `[]`, "-", Ask{}},
+		{"no_model", llm.Chat, `{"messages":[]}`, "model", Ask{}},
+		{"empty_model", llm.Chat, `{"model":"","messages":[]}`, "model", Ask{}},
+		{"model_of_another_type", llm.Responses, `{"model":1}`, "model", Ask{}},
+		{"two_models_T35", llm.Chat, `{"model":"a","messages":[],"model":"b"}`, "model", Ask{}},
+		{"two_streams_T35", llm.Chat, `{"model":"a","stream":true,"messages":[],"stream":false}`, "stream", Ask{}},
+		{"stream_of_another_type", llm.Chat, `{"model":"a","stream":"true","messages":[]}`, "stream", Ask{}},
+		{"no_messages", llm.Messages, `{"model":"a"}`, "messages", Ask{}},
+		{"messages_of_another_type", llm.Chat, `{"model":"a","messages":"x"}`, "messages", Ask{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Read(tt.d, []byte(tt.body))
+			if tt.param != "" {
+				var e *apierr.Error
+				if !errors.As(err, &e) || e.Status != 400 || tt.param != "-" && e.Param != tt.param {
+					t.Fatalf("got %v, want a 400 about %s", err, tt.param)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tt.want.Dialect, tt.want.Body = tt.d, got.Body
+			if !equal(*got, tt.want) {
+				t.Errorf("got  %+v\nwant %+v", *got, tt.want)
+			}
+		})
+	}
+}
+
+func equal(a, b Ask) bool {
+	return string(a.Body) == string(b.Body) && a.Dialect == b.Dialect && a.Model == b.Model && a.Stream == b.Stream && a.Usage == b.Usage &&
+		a.Previous == b.Previous && a.Stateful == b.Stateful && a.Unstored == b.Unstored && a.Connection == b.Connection
+}
+
+// TestEveryChatProviderHasAWay holds for every row of the provider table, and
+// every client.
+func TestEveryChatProviderHasAWay(t *testing.T) {
+	rows := append(provider.All()[:len(provider.All()):len(provider.All())], provider.Lookup("openai-compatible-0123abcd"), provider.Lookup("anthropic-compatible-0123abcd"))
+	for _, d := range rows {
+		chat := d.Serves("chat") || d.Serves("messages")
+		if d.Has(catalog.LLM) != chat && d.Family != provider.Other {
+			t.Logf("%s: kind llm %v, an endpoint for it %v", d.ID, d.Has(catalog.LLM), chat)
+		}
+		for _, from := range clients {
+			w, ok := wayOf(&routing.Target{Provider: d, Model: "m"}, nil, from, false)
+			if ok != chat {
+				t.Errorf("%s for %s: %v", d.ID, from, ok)
+				continue
+			}
+			if !ok {
+				continue
+			}
+			conn := &store.Connection{Data: store.ProviderData{BaseURL: "https://own.example/v1", Vars: map[string]string{
+				"region": "r", "location": "l", "project": "p", "resource": "r", "account_id": "a",
+			}}}
+			for _, name := range []string{w.endpoint, w.stream} {
+				if _, url, err := w.address(d, conn, name); err != nil || !strings.Contains(url, "://") {
+					t.Errorf("%s for %s: %s %v", d.ID, from, url, err)
+				}
+			}
+			if own, ok := wayOf(&routing.Target{Provider: d, Model: "m"}, conn, from, false); !ok || d.Rebase && own.base != nil {
+				t.Errorf("%s for %s: the key of another address would go to %v", d.ID, from, own.base)
+			}
+		}
+	}
+}
+
+func TestHostedClaude(t *testing.T) {
+	vertex, bedrock := provider.Lookup("vertex"), provider.Lookup("bedrock")
+	tests := []struct {
+		d      *provider.Descriptor
+		model  string
+		from   llm.Dialect
+		want   llm.Dialect
+		name   string
+		frames bool
+		hosted bool
+		sent   string
+	}{
+		{vertex, "claude-sonnet-4-5", llm.Messages, llm.Messages, "messagesStream", false, true, "claude-sonnet-4-5"},
+		{vertex, "claude-sonnet-4-5", llm.Chat, llm.Messages, "messagesStream", false, true, "claude-sonnet-4-5"},
+		{vertex, "gemini-2.5-pro", llm.Messages, llm.Gemini, "chatStream", false, false, "gemini-2.5-pro"},
+		{vertex, "gemini-2.5-pro", llm.Chat, llm.Chat, "chat", false, false, "google/gemini-2.5-pro"},
+		{bedrock, "us.anthropic.claude-sonnet-4-5-v1:0", llm.Messages, llm.Messages, "messagesStream", true, true, "us.anthropic.claude-sonnet-4-5-v1:0"},
+		{bedrock, "us.anthropic.claude-sonnet-4-5-v1:0", llm.Chat, llm.Converse, "chatStream", true, false, "us.anthropic.claude-sonnet-4-5-v1:0"},
+		{bedrock, "amazon.nova-pro-v1:0", llm.Messages, llm.Converse, "chatStream", true, false, "amazon.nova-pro-v1:0"},
+	}
+	for _, tt := range tests {
+		w, ok := wayOf(&routing.Target{Provider: tt.d, Model: tt.model}, nil, tt.from, false)
+		if !ok || w.dialect != tt.want || w.stream != tt.name || w.frames != tt.frames || w.hosted != tt.hosted || w.model != tt.sent {
+			t.Errorf("%s for %s: %v %+v", tt.model, tt.from, ok, w)
+		}
+	}
+}
+
+// good answers every call properly.
+func (w *world) good() func(r *upstream.Request) answer {
+	return func(r *upstream.Request) answer {
+		d := upstreamDialect(w, r)
+		return recorded(w, d, strings.Contains(r.Header.Get("accept"), "stream"))
+	}
+}
+
+func TestVersionAndBetaGoToTheirOwnDialectOnly(t *testing.T) {
+	header := []httpmsg.Field{{Name: "anthropic-version", Value: "2026-10-21"}, {Name: "anthropic-beta", Value: "a,b"}, {Name: "authorization", Value: "Bearer sk-client"}, {Name: "x-api-key", Value: "sk-client"}}
+	for _, tt := range []struct {
+		d             llm.Dialect
+		model         string
+		version, beta string
+	}{
+		{llm.Messages, "cl/m", "2026-10-21", "a,b"},
+		{llm.Messages, "an/m", "2026-10-21", "a,b"},
+		{llm.Chat, "cl/m", "2023-06-01", ""},
+		{llm.Messages, "up/m", "", ""},
+	} {
+		w := newWorld(t, usual...)
+		w.script = w.good()
+		if _, err := w.ask(tt.d, request(tt.d, tt.model, false), header...); err != nil {
+			t.Fatal(err)
+		}
+		h := w.seen[0].Header
+		n := 0
+		for _, f := range h {
+			if f.Name == "anthropic-version" {
+				n++
+			}
+			if strings.Contains(f.Value, "sk-client") {
+				t.Errorf("%s: the client's key goes up in %s", tt.model, f.Name)
+			}
+		}
+		if h.Get("anthropic-version") != tt.version || h.Get("anthropic-beta") != tt.beta || n > 1 {
+			t.Errorf("%s for %s: %+v", tt.model, tt.d, h)
+		}
+	}
+}
+
+func combo(w *world, name string, models ...string) {
+	rec := *w.machine.Machine
+	rec.Combos = append(rec.Combos, store.Combo{ID: name, Name: name, Models: models})
+	w.machine = snapshot.New(&rec)
+}
+
+func TestACombosMembersAreEachSpokenToInTheirDialect(t *testing.T) {
+	for _, d := range clients {
+		for _, streams := range []bool{false, true} {
+			w := newWorld(t, usual...)
+			combo(w, "team", "up/a", "cl/b", "ge/c", "co/d")
+			good := w.good()
+			w.script = func(r *upstream.Request) answer {
+				if len(w.seen) < 4 {
+					return jsonOf([]int{429, 503, 529}[len(w.seen)-1], `{}`)
+				}
+				return good(r)
+			}
+			reply, err := w.ask(d, request(d, "team", streams))
+			if err != nil {
+				t.Fatalf("%s: %v", d, err)
+			}
+			w.text(reply)
+			var models []string
+			for _, r := range w.rows {
+				models = append(models, r.Model)
+			}
+			if got := strings.Join(models, " "); got != "up/a cl/b ge/c co/d" || w.rows[2].Errors != 1 || w.rows[3].Errors != 0 || w.call.Trace.Model != "co/d" {
+				t.Errorf("%s: rows %+v, answered by %s", d, w.rows, w.call.Trace.Model)
+			}
+		}
+	}
+}
+
+func TestAMemberThatCannotBeAskedIsPassedOver(t *testing.T) {
+	body := `{"model":"team","n":2,"messages":[{"role":"user","content":"x"}]}`
+	w := newWorld(t, usual...)
+	combo(w, "team", "cl/b", "up/a")
+	w.script = w.good()
+	if _, err := w.ask(llm.Chat, body); err != nil || len(w.seen) != 1 || !strings.Contains(w.seen[0].URL, "up.example") {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+	combo(w, "none", "cl/b", "cl/c")
+	_, err := w.ask(llm.Chat, strings.Replace(body, "team", "none", 1))
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 400 || e.Param != "n" || len(w.seen) != 1 {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+}
+
+func TestNoChat(t *testing.T) {
+	w := newWorld(t, usual...)
+	for model, want := range map[string]int{"dg/nova-3": 400, "no/such": 400, "azure/gpt": 400} {
+		if _, err := w.ask(llm.Chat, request(llm.Chat, model, true)); status(err) != want || len(w.seen) != 0 {
+			t.Errorf("%s: %v", model, err)
+		}
+	}
+}
+
+func TestAKeyMayUseItsModelsOnly(t *testing.T) {
+	w := newWorld(t, usual...)
+	combo(w, "team", "up/a", "cl/b")
+	w.script = w.good()
+	w.dialog.Allows = func(_ *store.Key, id string) bool { return id == "cl/b" }
+	if _, err := w.ask(llm.Chat, request(llm.Chat, "up/a", false)); status(err) != 403 {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.ask(llm.Chat, request(llm.Chat, "team", false)); err != nil || !strings.Contains(w.seen[0].URL, "anthropic") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAServerWithoutResponsesIsAskedByItsChat(t *testing.T) {
+	w := newWorld(t, usual...)
+	good := w.good()
+	w.script = func(r *upstream.Request) answer {
+		if strings.HasSuffix(r.URL, "/responses") {
+			return jsonOf(404, `{"detail":"Not Found"}`)
+		}
+		return good(r)
+	}
+	reply, err := w.ask(llm.Responses, request(llm.Responses, "up/m", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ends(t, llm.Responses, w.text(reply)); got != "well" || len(w.seen) != 2 || reply.ResponseID != "" {
+		t.Errorf("ended %s after %d calls", got, len(w.seen))
+	}
+	if _, err = w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil || len(w.seen) != 3 {
+		t.Errorf("it is asked again: %v, %d calls", err, len(w.seen))
+	}
+	// Another machine may have given a connection of its own the same id, for
+	// another server: what was learned of the first is nothing to it.
+	if id := w.machine.Connections[0].ID; !w.dialog.isChatOnly(place{w.machine.ID, id}) || w.dialog.isChatOnly(place{"otherotherother0", id}) {
+		t.Errorf("remembered %v", w.dialog.chatOnly)
+	}
+	// What only the server itself could know is not asked of its chat.
+	w = newWorld(t, usual...)
+	w.script = func(*upstream.Request) answer { return jsonOf(404, `{"error":{"message":"no"}}`) }
+	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x","conversation":"c"}`); status(err) != 404 || len(w.seen) != 1 {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+	// A model that is not there is not there by the other address either.
+	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x"}`); status(err) != 404 || len(w.dialog.chatOnly) != 0 {
+		t.Errorf("%v, remembered %v", err, w.dialog.chatOnly)
+	}
+}
+
+func TestServerStateNeedsAResponsesUpstream(t *testing.T) {
+	w := newWorld(t, usual...)
+	_, err := w.ask(llm.Responses, `{"model":"cl/m","input":"x","previous_response_id":"resp_1"}`)
+	if status(err) != 400 || len(w.seen) != 0 {
+		t.Errorf("%v, %d calls", err, len(w.seen))
+	}
+}
+
+func TestAResponseIsNamedWhereTheUpstreamKeepsIt(t *testing.T) {
+	for _, streams := range []bool{false, true} {
+		w := newWorld(t, usual...)
+		w.script = w.good()
+		for model, want := range map[string]bool{"oa/m": true, "cl/m": false} {
+			reply, err := w.ask(llm.Responses, request(llm.Responses, model, streams))
+			if err != nil || (reply.ResponseID != "") != want {
+				t.Errorf("%s: %v, id %q", model, err, reply.ResponseID)
+			}
+		}
+	}
+}
+
+func TestUsageThatIsNotToldIsEstimated(t *testing.T) {
+	w := newWorld(t, usual...)
+	var b strings.Builder
+	for range 50 {
+		b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"four"},"finish_reason":null}]}` + "\n\n")
+	}
+	b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"a \"b\" \\"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	w.script = func(*upstream.Request) answer { return events(b.String()) }
+	for _, long := range []bool{false, true} {
+		w.rows = nil
+		text := "A question of ten words is asked of this model."
+		if long {
+			text = strings.Repeat(text+" ", 1000)
+		}
+		reply, err := w.ask(llm.Chat, `{"model":"up/m","stream":true,"messages":[{"role":"user","content":"`+text+`"}]}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.text(reply); got != b.String() || strings.Contains(w.bodies[len(w.bodies)-1], "include_usage") {
+			t.Error("the bytes do not pass")
+		}
+		r := w.rows[0]
+		if r.OutputTokens < 50 || r.OutputTokens > 55 || !long && (r.InputTokens < 10 || r.InputTokens > 30) || long && (r.InputTokens < 9000 || r.InputTokens > 16000) {
+			t.Errorf("usage %+v", r)
+		}
+	}
+}
+
+func TestAServerThatDoesNotStream(t *testing.T) {
+	for _, f := range families {
+		for _, d := range clients {
+			w := newWorld(t, usual...)
+			w.script = func(r *upstream.Request) answer { return recorded(t, upstreamDialect(t, r), false) }
+			reply, err := w.ask(d, request(d, f.prefix+"/m", true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ends(t, d, w.text(reply)); got != "well" || reply.Header.Get("content-type") != eventStream || w.rows[0].OutputTokens == 0 {
+				t.Errorf("%s from %s ended %s, usage %+v", f.prefix, d, got, w.rows)
+			}
+			// And one that only streams.
+			w = newWorld(t, usual...)
+			w.script = func(r *upstream.Request) answer { return recorded(t, upstreamDialect(t, r), true) }
+			if reply, err = w.ask(d, request(d, f.prefix+"/m", false)); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, marks[d]).IsArray() || w.rows[0].OutputTokens == 0 {
+				t.Errorf("%s from %s: %s", f.prefix, d, got)
+			}
+		}
+	}
+}
+
+func TestLimitsAreTheMachines(t *testing.T) {
+	w := newWorld(t, usual...)
+	w.machine.Settings.FirstByteSeconds, w.machine.Settings.IdleSeconds = 7, 9
+	w.script = w.good()
+	for _, streams := range []bool{false, true} {
+		reply, err := w.ask(llm.Chat, request(llm.Chat, "up/m", streams))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := w.seen[len(w.seen)-1]; r.HeaderTimeout.Seconds() != 7 {
+			t.Errorf("first byte within %v", r.HeaderTimeout)
+		}
+		w.text(reply)
+	}
+}
+
+// A server without a Responses endpoint was asked by its chat with a count of
+// attempts of its own, so that one request made up to ten. Design 5.
+func TestBothAddressesTogetherTakeFiveAttempts(t *testing.T) {
+	for _, absent := range []int{1, 2, 4, 5, 6} { // the attempt that finds no such address
+		var list []provided
+		for i := range 9 {
+			list = append(list, provided{prefix: "up#" + string(rune('0'+i)), provider: "openai-compatible-0123abcd", base: "https://up.example/v1", priority: i})
+		}
+		w := newWorld(t, list...)
+		w.script = func(r *upstream.Request) answer {
+			if len(w.seen) == absent {
+				return jsonOf(404, `{"detail":"Not Found"}`)
+			}
+			return jsonOf(503, `{"error":{"message":"busy"}}`)
+		}
+		_, err := w.ask(llm.Responses, request(llm.Responses, "up/m", false))
+		want := 503
+		if absent == 5 {
+			want = 404
+		}
+		if status(err) != want || len(w.seen) != 5 || len(w.rows) != 5 {
+			t.Errorf("no address at attempt %d: %v after %d calls, %d rows", absent, err, len(w.seen), len(w.rows))
+		}
+	}
+}
+
+func TestAnItemThatIsNotThereIsNoMissingAddress(t *testing.T) {
+	w := newWorld(t, usual...)
+	w.script = func(*upstream.Request) answer {
+		return jsonOf(404, `{"error":{"message":"Item with id 'msg_1' not found.","type":"invalid_request_error","param":"input","code":null}}`)
+	}
+	_, err := w.ask(llm.Responses, `{"model":"oa/m","input":[{"type":"item_reference","id":"msg_1"},{"role":"user","content":"x"}]}`)
+	var e *apierr.Error
+	if !errors.As(err, &e) || e.Status != 404 || e.Param != "input" || len(w.seen) != 1 {
+		t.Errorf("%v after %d calls", err, len(w.seen))
+	}
+}
+
+// Three accounts of one server without Responses: each was asked at the address
+// that is not there, and the client was told 404 when their chat had failed.
+func TestAccountsOfAServerWithoutResponsesAreAskedByChat(t *testing.T) {
+	const id, base = "openai-compatible-0123abcd", "https://a.example/v1"
+	w := newWorld(t, provided{prefix: "up", provider: id, base: base}, provided{prefix: "up#2", provider: id, base: base}, provided{prefix: "up#3", provider: id, base: base})
+	w.script = func(r *upstream.Request) answer {
+		if strings.HasSuffix(r.URL, "/responses") {
+			return jsonOf(404, `{"detail":"Not Found"}`)
+		}
+		return jsonOf(503, `{"error":{"message":"busy"}}`)
+	}
+	if _, err := w.ask(llm.Responses, request(llm.Responses, "up/m", true)); status(err) != 503 || len(w.seen) != 4 {
+		t.Errorf("%v after %d calls, want 503 after one for the address and three of chat", err, len(w.seen))
+	}
+}
+
+// With round-robin the second question goes to the account that said it has no
+// Responses endpoint, and only that one is remembered.
+func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
+	for _, code := range []int{404, 405, 501} {
+		w := newWorld(t, provided{prefix: "up", provider: "openai-compatible-0123abcd", base: "https://a.example/v1"}, provided{prefix: "up#2", provider: "openai-compatible-0123abcd", base: "https://b.example/v1"})
+		w.machine.Settings.Strategy = "round-robin"
+		good := w.good()
+		w.script = func(r *upstream.Request) answer {
+			if r.URL == "https://a.example/v1/responses" {
+				return jsonOf(code, `{"detail":"Not Found"}`)
+			}
+			return good(r)
+		}
+		var asked []string
+		for range 4 {
+			w.seen = nil
+			if _, err := w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil {
+				t.Fatalf("%d: %v", code, err)
+			}
+			urls := make([]string, len(w.seen))
+			for i, r := range w.seen {
+				urls[i] = strings.TrimPrefix(r.URL, "https://")
+			}
+			asked = append(asked, strings.Join(urls, " "))
+		}
+		want := "a.example/v1/responses a.example/v1/chat/completions, b.example/v1/responses, a.example/v1/chat/completions, b.example/v1/responses"
+		if got := strings.Join(asked, ", "); got != want {
+			t.Errorf("%d: asked %s\nwant %s", code, got, want)
+		}
+		a, b := w.machine.Connections[0].ID, w.machine.Connections[1].ID
+		if !w.dialog.isChatOnly(place{mid, a}) || w.dialog.isChatOnly(place{mid, b}) {
+			t.Errorf("%d: remembered %v", code, w.dialog.chatOnly)
+		}
+		if n := w.call.Trace.Attempts; n != 1 {
+			t.Errorf("%d: the last call took %d attempts", code, n)
+		}
+	}
+}

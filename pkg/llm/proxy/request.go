@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
+)
+
+// Ask is a client's request whose body is valid JSON.
+type Ask struct {
+	Dialect llm.Dialect
+	Body    []byte
+	Model   string
+	Stream  bool
+	// Usage tells that the client is told the usage of a stream; in the chat
+	// dialect it must ask for that.
+	Usage bool
+	// Previous is previous_response_id of a Responses request.
+	Previous string
+	// Stateful: the request refers to what only the upstream that keeps it
+	// knows, or asks it to go on in the background.
+	Stateful bool
+	// Unstored: a Responses request with store false.
+	Unstored bool
+	// LongUser: user or safety_identifier may be over an upstream's limit.
+	LongUser bool
+	// Connection, when set, is the only account that may answer.
+	Connection string
+}
+
+// read are the fields of each dialect that decide the way of a request.
+var read = [...][]string{
+	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier"},
+	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
+	llm.Messages:  {"model", "stream", "messages"},
+}
+
+// leastUser is the smallest limit of an upstream for a user's id, in bytes.
+const leastUser = 64
+
+// Read checks a request of a client's dialect: strict JSON, one object, none
+// of the fields that are read given twice. Everything else is left for the
+// upstream, or for the translation, to judge.
+func Read(d llm.Dialect, body []byte) (*Ask, error) {
+	set, err := jsonscan.Read(body, read[d]...)
+	if err != nil {
+		return nil, endpoint.BadJSON(err)
+	}
+	a := &Ask{Dialect: d, Body: body, Usage: true}
+	if a.Model, _, err = set.String("model"); err != nil || a.Model == "" {
+		return nil, apierr.Invalid("model", "you must provide a model")
+	}
+	if a.Stream, _, err = set.Bool("stream"); err != nil {
+		return nil, apierr.Invalid("stream", "stream must be a boolean")
+	}
+	if d != llm.Responses && set.Get("messages").Kind != jsonscan.Array {
+		return nil, apierr.Invalid("messages", "messages must be an array")
+	}
+	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > leastUser
+	switch d {
+	case llm.Chat:
+		a.Usage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
+	case llm.Responses:
+		if set.Has("previous_response_id") {
+			if a.Previous, _, err = set.String("previous_response_id"); err != nil || a.Previous == "" {
+				return nil, apierr.Invalid("previous_response_id", "previous_response_id must be a string")
+			}
+		}
+		background, _, err := set.Bool("background")
+		if err != nil {
+			return nil, apierr.Invalid("background", "background must be a boolean")
+		}
+		stored, given, err := set.Bool("store")
+		if err != nil {
+			return nil, apierr.Invalid("store", "store must be a boolean")
+		}
+		a.Unstored = given && !stored && !background
+		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")
+	}
+	return a, nil
+}

@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// Kept is a call about a response that an upstream keeps.
+type Kept struct {
+	Method     string
+	ID         string // letters, digits, "_" and "-"
+	Rest       string // of the path after the id
+	Provider   string // its id
+	Model      string // of the upstream that made it
+	Connection string // that made it
+}
+
+// ErrGone tells that the account which keeps a response is no longer there.
+var ErrGone = errors.New("dialog: the account of the response is gone")
+
+// queries are the parameters that travel with a call about a kept response.
+var queries = [...]string{"include[]", "include", "include%5B%5D", "stream", "starting_after", "include_obfuscation", "after", "limit", "order"}
+
+// Fetch passes a call about a kept response to its account and the answer
+// back. A response that is being made in the background may be read as a
+// stream.
+func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*httpmsg.Response, error) {
+	row, conn := provider.Lookup(k.Provider), c.Machine.Connection(k.Connection)
+	if row == nil || conn == nil || conn.Inactive || conn.Provider != k.Provider {
+		return nil, ErrGone
+	}
+	alias := row.Alias
+	if p := strings.TrimSpace(conn.Data.Prefix); p != "" {
+		alias = p
+	}
+	to := routing.Target{Provider: row, Alias: alias, Model: k.Model, Connections: []*store.Connection{conn}}
+	if d.Allows != nil && !d.Allows(c.Key, to.ID()) {
+		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+	}
+	streams := k.Method == "GET" && k.Rest == "" && endpoint.Query(c.Query, "stream") == "true"
+	x := &exchange{
+		dialog: &Dialog{Now: d.Now}, call: c, counted: c.Trace.Attempts,
+		ask: &Ask{Dialect: llm.Responses, Stream: streams, Usage: true},
+	}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to}, Base: x.base, Check: x.fetched, Form: x.form}
+	call.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		return x.fetch(to, conn, k)
+	}
+	if streams {
+		call.Check = x.check
+	}
+	res, err := d.Accounts.Send(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if x.found.events {
+		return x.stream(res), nil
+	}
+	return endpoint.JSONAnswer(res.Header, x.found.whole), nil
+}
+
+// fetch makes the upstream's request.
+func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*upstream.Request, error) {
+	w, ok := wayOf(to, conn, llm.Responses, false)
+	if !ok || w.dialect != llm.Responses {
+		return nil, provider.ErrNoEndpoint
+	}
+	x.to, x.conn, x.way = to, conn, w
+	_, url, err := w.address(to.Provider, conn, w.endpoint)
+	if err != nil {
+		return nil, err
+	}
+	url += "/" + k.ID + k.Rest
+	sep := byte('?')
+	for pair := range strings.SplitSeq(x.call.Query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		for _, q := range queries {
+			if name == q && plainValue(value) {
+				url += string(sep) + pair
+				sep = '&'
+			}
+		}
+	}
+	req := &upstream.Request{Method: k.Method, URL: url, Header: x.header()}
+	if k.Method == "POST" {
+		req.Body = stream.FromString("{}")
+	}
+	if x.ask.Stream {
+		req.HeaderTimeout, req.Timeout = x.call.Machine.Settings.FirstEvent(), streamTotal
+	} else {
+		s := &x.call.Machine.Settings
+		req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), maxAnswer
+	}
+	return req, nil
+}
+
+// plainValue tells whether a value of the query is percent-encoded text, as the
+// platform's URL gives it.
+func plainValue(v string) bool {
+	for i := 0; i < len(v); i++ {
+		if c := v[i]; c <= ' ' || c >= 0x7f || c == '#' {
+			return false
+		}
+	}
+	return len(v) <= 512
+}
+
+// fetched reads the answer about a kept response, which is JSON of any kind.
+func (x *exchange) fetched(resp *upstream.Response) error {
+	x.found = found{}
+	raw, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err != nil {
+		return err
+	}
+	if shapeOf(raw) != jsonBody || endpoint.ValidJSON(raw) != nil {
+		return badBody(nil)
+	}
+	resp.Body = stream.FromBytes(raw)
+	if resp.Header.Set("content-type", "application/json"); !endpoint.Holds(resp, "id", "object", "data") {
+		return badBody(endpoint.ErrNoAnswer) // an error that comes with status 200
+	}
+	x.found.whole = raw
+	return nil
+}

@@ -1,0 +1,87 @@
+package llm_test
+
+import (
+	"reflect"
+	"testing"
+
+	"weir/pkg/llm"
+)
+
+// A compatible server gets a chat client's bytes but for the model, and older
+// forms only of what it has refused by name.
+func TestCompatibleServerGetsClientBytes(t *testing.T) {
+	const in = `{ "model":"eo/gpt-5", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`
+	tests := []struct {
+		name    string
+		refuses llm.Refusals
+		want    string
+		dropped []string
+	}{
+		{"nothing refused", 0,
+			`{ "model":"up", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, nil},
+		{"max_completion_tokens refused", llm.RefusesMaxCompletionTokens,
+			`{ "model":"up", "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1,"max_tokens":222}`, []string{"max_completion_tokens"}},
+		{"developer refused", llm.RefusesDeveloper,
+			`{ "model":"up", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"system","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, []string{"developer"}},
+		{"reasoning_effort refused", llm.RefusesEffort,
+			`{ "model":"up", "max_completion_tokens":222,"messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`, []string{"reasoning_effort"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
+			got, dropped, err := llm.Request(llm.Chat, llm.Chat, []byte(in), opt)
+			if err != nil || string(got) != tt.want || !reflect.DeepEqual(dropped, tt.dropped) {
+				t.Errorf("got\n%s %v %v\nwant\n%s %v", got, dropped, err, tt.want, tt.dropped)
+			}
+		})
+	}
+}
+
+// A translated request gets the newer name where the older one was refused.
+func TestTranslatedRequestAvoidsRefusedNames(t *testing.T) {
+	const in = `{"model":"a","max_tokens":7,"system":"s","messages":[{"role":"user","content":"b"}]}`
+	for _, tt := range []struct {
+		refuses llm.Refusals
+		want    string
+	}{
+		{0, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_tokens":7}`},
+		{llm.RefusesMaxTokens, `{"model":"up","messages":[{"role":"system","content":"s"},{"role":"user","content":"b"}],"max_completion_tokens":7}`},
+	} {
+		opt := llm.Options{Model: "up", Deviations: llm.DeviationsOf("openai-compatible-0123abcd"), Refuses: tt.refuses}
+		got, _, err := llm.Request(llm.Messages, llm.Chat, []byte(in), opt)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("got\n%s %v\nwant\n%s", got, err, tt.want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	const sent = `{"max_completion_tokens":1,"reasoning_effort":"low","messages":[{"role":"developer","content":"a"}]}`
+	tests := []struct {
+		name                      string
+		status                    int
+		code, param, message, raw string
+		want                      llm.Refusals
+	}{
+		{"param and code", 400, "unsupported_parameter", "max_completion_tokens", "", "", llm.RefusesMaxCompletionTokens},
+		{"param alone", 400, "", "max_completion_tokens", "nope", "", llm.RefusesMaxCompletionTokens},
+		{"a wrong value", 400, "invalid_value", "max_completion_tokens", "", "", 0},
+		{"another field", 400, "unsupported_parameter", "top_k", "", "", 0},
+		{"a field that was not sent", 400, "unsupported_parameter", "max_tokens", "", "", 0},
+		{"documented text", 400, "", "", "Unrecognized request argument supplied: max_completion_tokens", "", llm.RefusesMaxCompletionTokens},
+		{"any other text", 400, "", "", "max_completion_tokens is nice", "", 0},
+		{"pydantic list", 422, "", "", "Extra inputs are not permitted", `{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}`, llm.RefusesMaxCompletionTokens},
+		{"pydantic list of a nested field", 422, "", "", "", `{"detail":[{"type":"extra_forbidden","loc":["body","messages",0,"max_completion_tokens"]}]}`, 0},
+		{"role by param", 400, "invalid_value", "messages[0].role", "", "", llm.RefusesDeveloper},
+		{"role by text", 400, "", "", "messages[0].role: unknown variant `developer`, expected one of `system`", "", llm.RefusesDeveloper},
+		{"effort", 400, "unsupported_parameter", "reasoning_effort", "", "", llm.RefusesEffort},
+		{"a value of effort", 400, "unsupported_value", "reasoning_effort", "", "", 0},
+		{"effort without a code", 400, "", "reasoning_effort", "", "", 0},
+		{"another status", 500, "unsupported_parameter", "max_completion_tokens", "", "", 0},
+	}
+	for _, tt := range tests {
+		if got := llm.Refused([]byte(sent), tt.status, tt.code, tt.param, tt.message, []byte(tt.raw)); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got.Names(), tt.want.Names())
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package llm
+
+import "weir/pkg/wire/apierr"
+
+// sequencer puts the pieces of an answer in order for dialects whose blocks
+// follow each other: one block is open at a time, the pieces of others wait.
+// A text or thought is closed by whatever comes next; a tool call only when
+// its arguments are complete, since its pieces may still come between those of
+// other calls. The next sink gets every evText, evThinking, evRefusal, evArgs
+// of one block in a row, and an evClose after each block.
+type sequencer struct {
+	next    sink
+	meter   *meter
+	open    pending // its text is kept for tool calls only
+	isOpen  bool
+	waiting []pending
+	held    int // bytes kept
+
+	pictures int  // bytes of them
+	all      bool // the next sink keeps every text
+}
+
+// maxHeld bounds what an answer may make the sequencer keep.
+const (
+	maxHeld    = 8 << 20
+	maxWaiting = 1 << 10
+
+	maxPictures = 32 << 20
+)
+
+// pending is a block whose pieces wait.
+type pending struct {
+	start event // evTool, or the kind of a text
+	tool  bool
+	whole bool // evClose came: nothing follows
+	text  []byte
+}
+
+func (p *pending) is(e *event) bool {
+	if p.tool {
+		return (e.kind == evArgs || e.kind == evTool) && p.start.block == e.block
+	}
+	return p.start.kind == e.kind
+}
+
+// complete tells whether nothing can follow: a text never has to be waited
+// for, arguments are whole when they are JSON.
+func (p *pending) complete() bool {
+	if !p.tool {
+		return true
+	}
+	if p.start.custom {
+		return p.whole
+	}
+	_, ok := object(unescape(string(p.text)))
+	return ok && len(p.text) > 0
+}
+
+func (s *sequencer) event(e *event) {
+	switch e.kind {
+	case evText, evThinking, evRefusal, evArgs, evTool:
+		s.piece(e)
+	case evSignature:
+		// It belongs to the open thought, else it stands alone.
+		if !s.isOpen || s.open.start.kind != evThinking {
+			s.piece(&event{kind: evThinking})
+		}
+		if s.isOpen && s.open.start.kind == evThinking {
+			s.next.event(e)
+			s.shut()
+		}
+	case evRedacted, evImage:
+		if s.pictures += len(e.sig); s.pictures > maxPictures {
+			s.held = maxHeld
+			s.over(e)
+			return
+		}
+		s.settle()
+		s.next.event(e)
+	case evClose:
+		s.close(e.block)
+	case evFinish, evEnd:
+		s.flush()
+		s.next.event(e)
+	case evFail:
+		s.isOpen, s.waiting = false, nil
+		s.next.event(e)
+	default:
+		s.next.event(e)
+	}
+}
+
+// close ends a block that the upstream has completed. While other blocks wait, a
+// text ends with the next event, and a call when it is its turn.
+func (s *sequencer) close(block int) {
+	if s.isOpen && s.open.tool && s.open.start.block != block {
+		for i := range s.waiting {
+			if p := &s.waiting[i]; p.tool && p.start.block == block {
+				p.whole = true
+			}
+		}
+		return
+	}
+	if !s.isOpen {
+		return
+	}
+	s.open.whole = true
+	if len(s.waiting) == 0 {
+		s.shut()
+	} else {
+		s.settle()
+	}
+}
+
+func (s *sequencer) piece(e *event) {
+	if s.all && s.over(e) {
+		return
+	}
+	if s.isOpen && s.open.is(e) && e.kind != evTool {
+		if s.open.tool && !s.keep(&s.open, e) {
+			return
+		}
+		s.next.event(e)
+		return
+	}
+	for i := range s.waiting {
+		if s.waiting[i].is(e) && e.kind != evTool {
+			s.keep(&s.waiting[i], e)
+			return
+		}
+	}
+	if e.kind == evArgs {
+		return // of a call that never began
+	}
+	if e.kind == evTool && s.known(e.block) {
+		return // some servers repeat the name
+	}
+	s.settle()
+	p := pending{start: *e, tool: e.kind == evTool}
+	p.start.text = ""
+	if s.isOpen {
+		// The open call is not complete: this one waits.
+		s.own(&p.start)
+		if len(s.waiting) >= maxWaiting {
+			s.held = maxHeld // so many calls are none
+		}
+		if s.keep(&p, e) {
+			s.waiting = append(s.waiting, p)
+		}
+		return
+	}
+	s.begin(p)
+	if e.kind != evTool && e.text != "" {
+		s.next.event(e)
+	}
+}
+
+func (s *sequencer) known(block int) bool {
+	if s.isOpen && s.open.tool && s.open.start.block == block {
+		return true
+	}
+	for i := range s.waiting {
+		if s.waiting[i].tool && s.waiting[i].start.block == block {
+			return true
+		}
+	}
+	return false
+}
+
+// own copies the strings that outlive the call.
+func (s *sequencer) own(e *event) {
+	e.id, e.name, e.sig = string([]byte(e.id)), string([]byte(e.name)), string([]byte(e.sig))
+	e.space = string([]byte(e.space))
+}
+
+// over counts what is kept and gives the stream up when it is too much.
+func (s *sequencer) over(e *event) bool {
+	if s.held += len(e.text) + 32; s.held <= maxHeld {
+		return false
+	}
+	s.waiting = nil
+	s.meter.event(&event{kind: evFail, failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
+	return true
+}
+
+func (s *sequencer) keep(p *pending, e *event) bool {
+	if !s.all && s.over(e) {
+		return false
+	}
+	p.text = append(p.text, e.text...)
+	return true
+}
+
+// begin opens a block.
+func (s *sequencer) begin(p pending) {
+	s.isOpen, s.open = true, p
+	if p.tool {
+		s.own(&s.open.start)
+		s.next.event(&s.open.start)
+	}
+}
+
+// shut closes the open block.
+func (s *sequencer) shut() {
+	if s.isOpen {
+		s.isOpen = false
+		s.next.event(&event{kind: evClose, block: s.open.start.block})
+	}
+}
+
+// settle closes what is complete, and lets those that waited follow.
+func (s *sequencer) settle() {
+	for s.isOpen && s.open.complete() {
+		s.shut()
+		if len(s.waiting) == 0 {
+			return
+		}
+		p := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.release(p)
+	}
+}
+
+// release writes a block that waited and leaves it open.
+func (s *sequencer) release(p pending) {
+	s.begin(p)
+	if len(p.text) > 0 {
+		kind := p.start.kind
+		if p.tool {
+			kind = evArgs
+		}
+		s.next.event(&event{kind: kind, block: p.start.block, custom: p.start.custom, text: string(p.text)})
+	}
+}
+
+// flush closes everything: no more pieces come.
+func (s *sequencer) flush() {
+	s.shut()
+	for _, p := range s.waiting {
+		s.release(p)
+		s.shut()
+	}
+	s.waiting = nil
+}

@@ -1,0 +1,73 @@
+package llm
+
+import "github.com/tidwall/gjson"
+
+// webSearch is how the hosted search shall search, in raw JSON: how much of
+// what it finds the model reads, where the user is (the flat form), from which
+// sites, and how often at most.
+type webSearch struct{ size, place, allowed, blocked, uses string }
+
+// place reads a user's location: Responses and Messages have
+// {"type":"approximate","city":…}, chat has the rest within "approximate".
+func place(v gjson.Result) string {
+	if in := v.Get("approximate"); in.IsObject() {
+		v = in
+	}
+	if !v.IsObject() {
+		return ""
+	}
+	d := doc{}
+	d.open("", '{')
+	d.str("type", "approximate")
+	forEach(v, func(k, x gjson.Result) bool {
+		if k.Str != "type" && x.Type != gjson.Null {
+			d.raw(k.Str, x.Raw)
+		}
+		return true
+	})
+	d.close('}')
+	return string(d.b)
+}
+
+// nested is chat's form of a place.
+func nested(place string) string {
+	inside := members(gjson.Parse(place), func(name string, v gjson.Result) (string, bool) { return v.Raw, name != "type" })
+	return `{"type":"approximate","approximate":` + inside + `}`
+}
+
+// given is a value's JSON, "" for null.
+func given(v gjson.Result) string {
+	if v.Type == gjson.Null {
+		return ""
+	}
+	return v.Raw
+}
+
+// readTool reads the search tool of Responses or Messages.
+func (w *webSearch) readTool(t gjson.Result) {
+	w.size, w.place, w.uses = given(t.Get("search_context_size")), place(t.Get("user_location")), given(t.Get("max_uses"))
+	w.allowed, w.blocked = given(t.Get("allowed_domains")), given(t.Get("blocked_domains"))
+	if f := t.Get("filters"); f.IsObject() {
+		w.allowed, w.blocked = given(f.Get("allowed_domains")), given(f.Get("blocked_domains"))
+	}
+}
+
+// dropWeb notes which of the wishes the upstream's search does not know.
+func (q *request) dropWeb(size, place, domains, blocked, uses bool) {
+	at := fieldNames[fieldSearch][q.from] + "."
+	allowed, not := "allowed_domains", "blocked_domains"
+	if q.from == Responses {
+		allowed, not = "filters", "filters"
+	}
+	for _, f := range [...]struct {
+		drop      bool
+		name, raw string
+	}{
+		{size, "search_context_size", q.web.size}, {place, "user_location", q.web.place}, {domains, allowed, q.web.allowed},
+		{blocked, not, q.web.blocked}, {uses, "max_uses", q.web.uses},
+	} {
+		if f.drop {
+			q.dropSet(at+f.name, f.raw)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// Package audio serves /v1/audio: transcriptions, translations, speech and
+// voices.
+//
+// An upload flows from the client to the provider while Go only reads along;
+// the voice of an answer flows back the same way. Providers of another shape
+// are adapted, a file each.
+package audio
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/endpoint"
+	"weir/pkg/endpoint/download"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/endpoint/upload"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// Handler serves the endpoints.
+type Handler struct {
+	Router   endpoint.Router
+	Accounts endpoint.Sender
+	Allows   endpoint.Allows
+	Room     *memory.Budget
+	Pause    upstream.Pauser // between polls of a provider that queues
+	// Downloads fetches speech of which a provider returns the address.
+	Downloads *download.Downloads
+	Now       func() time.Time
+
+	voices map[voicesKey]*voiceList
+}
+
+const (
+	// A transcription takes about as long as a tenth of its recording.
+	transcribeTotal = 20 * time.Minute
+	maxTranscript   = 32 << 20 // bytes of an answer
+)
+
+// Transcriptions answers POST /v1/audio/transcriptions, a form (api-shapes
+// 5.2).
+//
+// With the model known before the file (the part model comes first, or it is
+// given as ?model= or in the field x-model) the form can flow up as it comes,
+// with only the model's value changed. It does so if there is only one account,
+// no room to hold it, or a length that is unknown or over 25 MiB. After a failure
+// it cannot be sent to another account, and of a combo only the first member is
+// tried. Any other form is held by the host, up to 25 MiB, and can be sent again.
+func (h *Handler) Transcriptions(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	return h.transcribe(ctx, c, "transcriptions")
+}
+
+// Translations answers POST /v1/audio/translations, as Transcriptions.
+func (h *Handler) Translations(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	return h.transcribe(ctx, c, "translations")
+}
+
+// transcriptionForm is one client's form on its way.
+type transcriptionForm struct {
+	*upload.Upload
+	endpoint string
+	shape    *transcriber
+	text     *transcript // the answer of a provider of another shape
+}
+
+func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string) (*httpmsg.Response, error) {
+	form, err := upload.Begin(c, "file")
+	if err != nil {
+		return nil, err
+	}
+	u := &transcriptionForm{Upload: form, endpoint: endpoint}
+	var targets []routing.Target
+	if u.Model != "" {
+		if targets, err = h.targets(u); err != nil {
+			return nil, err
+		}
+	}
+	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm || u.Repeatable(h.Room, targets) {
+		give, err := u.Hold(ctx, h.Room)
+		if err != nil {
+			return nil, err
+		}
+		defer give()
+		if f, err := u.Form.File("file"); f == nil {
+			if err == nil {
+				err = apierr.Invalid("file", "the part file is missing")
+			}
+			return nil, err
+		}
+		if targets == nil {
+			if targets, err = h.targets(u); err != nil {
+				return nil, err
+			}
+		}
+	} else {
+		targets = targets[:1]
+	}
+	return h.send(ctx, u, targets)
+}
+
+func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
+	return endpoint.Targets(h.Router, h.Allows, u.Call, u.Model, catalog.STT, func(to *routing.Target) error {
+		s := transcriberOf(to.Provider)
+		if s == nil || !to.Provider.Serves(s.at(u.endpoint)) {
+			return endpoint.Refused("the provider of this model has no %s", u.endpoint)
+		}
+		return nil
+	})
+}
+
+// send tries the targets and shapes the answer.
+func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []routing.Target) (*httpmsg.Response, error) {
+	c := u.Call
+	res, err := h.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Check: u.check, Fault: u.Failed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if u.shape.finish != nil {
+		if u.text, err = u.shape.finish(ctx, h, u, res); err != nil {
+			return nil, err
+		}
+	}
+	if u.text != nil {
+		return u.text.answer(res, u)
+	}
+	if isEvents(res.Header) {
+		return endpoint.Watch(c.Machine, res, `"type":"transcript.text.done"`), nil
+	}
+	return endpoint.Passed(c.Machine, res), nil
+}
+
+func isEvents(h httpmsg.Header) bool {
+	return strings.HasPrefix(strings.ToLower(h.Get("content-type")), "text/event-stream")
+}
+
+// build makes the upstream's request for one target and account.
+func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	u.shape = transcriberOf(to.Provider)
+	method, url, err := to.Provider.Endpoint(conn, u.shape.at(u.endpoint), to.Model)
+	if err != nil {
+		return nil, err
+	}
+	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: u.Call.Machine.Settings.FirstByte(), Timeout: transcribeTotal}
+	if u.shape.build != nil {
+		if err := u.accepted(); err != nil {
+			return nil, err
+		}
+		req.MaxBody, req.Timeout = maxTranscript, u.Call.Machine.Settings.Whole()
+		return req, u.shape.build(u, to, req)
+	}
+	req.Header = provider.RequestHeader(u.Call.Header, clientheader.ToTranscriptions)
+	req.Body, err = u.Body(to.Model)
+	return req, err
+}
+
+// check reads an answer that must be whole.
+func (u *transcriptionForm) check(resp *upstream.Response) error {
+	if u.shape.read == nil {
+		err := endpoint.WholeJSON(resp)
+		if err == nil && !endpoint.Holds(resp, "text", "segments", "words") {
+			err = endpoint.BadBody(endpoint.ErrNoAnswer)
+		}
+		if err == nil {
+			err = endpoint.Started(resp, false)
+		}
+		return err
+	}
+	raw, err := stream.ReadAll(resp.Body, maxTranscript)
+	if err == nil {
+		err = endpoint.ValidJSON(raw)
+	}
+	if err == nil {
+		u.text, err = u.shape.read(u, raw)
+	}
+	var shown *apierr.Error
+	if errors.As(err, &shown) {
+		return err
+	}
+	if err != nil {
+		return endpoint.BadBody(err)
+	}
+	return nil
+}

@@ -1,0 +1,357 @@
+package images
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	std "mime/multipart"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/endpoint/download"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/internal/golden"
+	"weir/pkg/internal/script"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
+)
+
+func handler(w *script.World) *Handler {
+	return &Handler{
+		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &memory.Budget{}, Memory: &memory.Budget{}, Pause: w, Now: w.Now,
+		Downloads: &download.Downloads{Do: w, CanonicalURL: script.Canonical},
+	}
+}
+
+const picture = `{ "model":"openai/gpt-image-1.5","prompt":"a cat","n":1,"x":1e400 }`
+
+func TestGenerationsPass(t *testing.T) {
+	events := "event: image_generation.partial_image\ndata: {\"type\":\"image_generation.partial_image\"}\n\nevent: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA\"}\n\n"
+	tests := []struct {
+		name string
+		up   script.Answer
+		want string
+	}{
+		{"answer", script.JSON(`{ "created":1,"data":[{"b64_json":"AA=="}] }`), `200 application/json { "created":1,"data":[{"b64_json":"AA=="}] }`},
+		{"events", script.OK("text/event-stream", events), "200 text/event-stream " + events},
+		{"events_cut", script.OK("text/event-stream", events[:80]), "200 text/event-stream " + events[:80] + string(endpoint.CutEvent)},
+		{"cut", script.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"data":[`, Cut: true}, "502 upstream_outcome_unknown"},
+	}
+	for _, tt := range tests {
+		w := script.New(t, "openai")
+		w.Answer = func(*script.Seen) script.Answer { return tt.up }
+		if got := script.Outcome(handler(w).Generations(context.Background(), w.Post(picture))); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+		if s := w.Seen[0]; s.Body != strings.Replace(picture, "openai/", "", 1) || s.URL != "https://api.openai.com/v1/images/generations" {
+			t.Errorf("%s: sent %s to %s", tt.name, s.Body, s.URL)
+		}
+	}
+}
+
+// TestCreationIsSentAgainOnlyAfterARefusal: an image is billed.
+func TestCreationIsSentAgainOnlyAfterARefusal(t *testing.T) {
+	for _, tt := range []struct {
+		first script.Answer
+		took  string
+	}{
+		{script.Answer{Status: 401}, "ab"}, {script.Answer{Status: 403}, "ab"}, {script.Answer{Status: 429}, "ab"},
+		{script.Answer{Status: 400}, "a"}, {script.Answer{Status: 500}, "a"}, {script.Answer{Status: 503}, "a"},
+		{script.Answer{Err: upstream.ErrNetwork}, "a"}, {script.Answer{Err: upstream.ErrTimeout}, "a"}, {script.Answer{Status: 204}, "a"},
+		{script.JSON(`{"data":`), "a"},
+	} {
+		w := script.New(t, "openai", "openai")
+		w.Answer = func(s *script.Seen) script.Answer {
+			if len(w.Seen) == 1 {
+				return tt.first
+			}
+			return script.JSON(`{}`)
+		}
+		handler(w).Generations(context.Background(), w.Post(picture))
+		if w.Took() != tt.took {
+			t.Errorf("%+v: asked %s, want %s", tt.first, w.Took(), tt.took)
+		}
+	}
+}
+
+const boundary = "b0undary"
+
+func form(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString("--" + boundary + "\r\n" + p + "\r\n")
+	}
+	return b.String() + "--" + boundary + "--\r\n"
+}
+
+func field(name, value string) string {
+	return "Content-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value
+}
+
+func file(name, content string) string {
+	return "Content-Disposition: form-data; name=\"" + name + "\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n" + content
+}
+
+type flowing struct{ *strings.Reader }
+
+func (flowing) Close() error { return nil }
+
+func send(w *script.World, body string, header ...string) *auth.Call {
+	return w.Call("POST", flowing{strings.NewReader(body)}, int64(len(body)), append([]string{"content-type", "multipart/form-data; boundary=" + boundary}, header...)...)
+}
+
+func TestEditsAsAForm(t *testing.T) {
+	raw := make([]byte, 1<<20)
+	rand.New(rand.NewSource(1)).Read(raw)
+	many := []string{field("prompt", "p")}
+	for range 16 {
+		many = append(many, file("image[]", "x"))
+	}
+	tests := []struct {
+		name, body string
+		header     []string
+		status     string
+		again      bool
+	}{
+		{"model_first", form(field("model", "openai/gpt-image-1.5"), file("image", string(raw)), field("prompt", "p")), nil, "200", true},
+		{"model_last_is_held", form(file("image", string(raw)), field("prompt", "p"), field("model", "openai/gpt-image-1.5")), nil, "200", true},
+		{"query", form(append(many, file("mask", string(raw)))...), []string{"query", "model=openai/gpt-image-1.5"}, "200", true},
+		{"sixteen_images", form(append(many, field("model", "openai/gpt-image-1.5"), field("quality", "low"), field("size", "auto"), field("n", "1"), field("user", "u"))...), nil, "200", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := script.New(t, "openai", "openai")
+			h := handler(w)
+			limited := false
+			w.Answer = func(s *script.Seen) script.Answer {
+				if limited && len(w.Seen) == 1 {
+					return script.Answer{Status: 429}
+				}
+				return script.JSON(`{"data":[]}`)
+			}
+			if got := script.Outcome(h.Edits(context.Background(), send(w, tt.body, tt.header...))); !strings.HasPrefix(got, tt.status) {
+				t.Fatal(got)
+			}
+			s := w.Seen[0]
+			if s.URL != "https://api.openai.com/v1/images/edits" || s.Length != int64(len(s.Body)) {
+				t.Errorf("%d bytes to %s, %d promised", len(s.Body), s.URL, s.Length)
+			}
+			f, err := std.NewReader(strings.NewReader(s.Body), boundary).ReadForm(8 << 20)
+			if err != nil || fmt.Sprint(f.Value["model"]) != "[gpt-image-1.5]" {
+				t.Errorf("%v, %v", f, err)
+			}
+			limited, w.Seen = true, nil
+			handler(w).Edits(context.Background(), send(w, tt.body, tt.header...))
+			if again := w.Took() == "ab"; again != tt.again || h.Room.Used() != 0 {
+				t.Errorf("asked %s after a 429; %d bytes are held", w.Took(), h.Room.Used())
+			}
+		})
+	}
+}
+
+// TestLargeImages: what goes to a provider of another shape has the images
+// byte for byte, whole forms of them and JSON, whatever else is in it.
+func TestLargeImages(t *testing.T) {
+	one, two := make([]byte, 700_001), make([]byte, 300_002)
+	rand.New(rand.NewSource(2)).Read(one)
+	rand.New(rand.NewSource(3)).Read(two)
+	code := base64.StdEncoding.EncodeToString
+	prompt := mark + "-0@ " + mark + "x-1@ " + mark
+	source := func(b []byte) string { return "data:image/png;base64," + code(b) }
+	asJSON := func(v any) string { b, _ := json.Marshal(v); return string(b) }
+	for name, body := range map[string]string{
+		"form": form(file("image", string(one)), file("image[]", string(two)), file("mask", "M"), field("prompt", prompt), field("model", "MODEL")),
+		"json": asJSON(map[string]any{"model": "MODEL", "prompt": prompt, "image": []string{source(one), source(two)}, "mask": source([]byte("M"))}),
+	} {
+		for model, want := range map[string][]string{
+			"gemini/m":      {`"data":"` + code(one), `"data":"` + code(two)},
+			"fal/a/b":       {`"image_urls":["data:image/png;base64,` + code(one), `,` + code(two), `"mask_url":"data:image/png;base64,TQ=="`},
+			"bfl/m":         {`"input_image":"` + code(one) + `"`, `"input_image_2":"` + code(two) + `"`},
+			"xai/m":         {`"images":[{"type":"image_url","url":"data:image/png;base64,` + code(one), code(two)},
+			"replicate/a/b": {`"image":"data:image/png;base64,` + code(one) + `"`, `"input_image":"data:image/png;base64,` + code(one) + `"`},
+		} {
+			id, _, _ := strings.Cut(model, "/")
+			w := script.New(t, id, id)
+			h := handler(w)
+			w.Answer = func(*script.Seen) script.Answer { return script.Answer{Status: 429} }
+			c := w.Post(strings.Replace(body, "MODEL", model, 1))
+			if name == "form" {
+				c = send(w, strings.Replace(body, "MODEL", model, 1))
+			}
+			h.Edits(context.Background(), c)
+			if w.Took() != "ab" || w.Seen[0].Body != w.Seen[1].Body {
+				t.Fatalf("%s to %s: asked %s, or not twice the same", name, model, w.Took())
+			}
+			got := w.Seen[0].Body
+			for _, part := range append(want, asJSON(prompt)) {
+				if !strings.Contains(got, part) {
+					t.Errorf("%s to %s: %.60s… is missing in %.300s…", name, model, part, got)
+				}
+			}
+			if h.Room.Used()+h.Memory.Used() != 0 {
+				t.Errorf("%s to %s: %d and %d bytes are held", name, model, h.Room.Used(), h.Memory.Used())
+			}
+		}
+	}
+	w := script.New(t, "gemini")
+	if got := script.Outcome(handler(w).Edits(context.Background(), send(w, form(file("image", strings.Repeat("x", 16<<20)), field("model", "gemini/m"))))); got != "413 request_too_large" || len(w.Seen) != 0 {
+		t.Errorf("16 MiB in a form: %s, %d calls", got, len(w.Seen))
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tests := []struct{ name, path, body, want string }{
+		{"no_model", "g", `{"prompt":"p"}`, "400"},
+		{"n", "g", `{"model":"openai/m","prompt":"p","n":0}`, "400"},
+		{"bad_json", "g", `{`, "400"},
+		{"not_connected", "g", `{"model":"xai/m","prompt":"p"}`, "400 no_credentials"},
+		{"no_images", "g", `{"model":"anthropic/m","prompt":"p"}`, "400 unsupported_endpoint"},
+		{"no_edits", "e", `{"model":"cf/@cf/x/y","prompt":"p","image":"https://i.example/1.png"}`, "400 unsupported_endpoint"},
+		{"no_edits", "e", `{"model":"stability/core","prompt":"p"}`, "400 unsupported_endpoint"},
+		{"no_variations", "v", form(field("model", "openai/m"), file("image", "x")), "400 unsupported_endpoint"},
+		{"form_without_image", "e", form(field("prompt", "p"), field("model", "openai/m"))[:0] + form(file("mask", "x"), field("model", "openai/m")), "400"},
+		{"model_twice", "e", form(field("model", "openai/m"), file("image", "x"), field("model", "b")), "400 invalid_multipart"},
+		{"gemini_url", "e", `{"model":"gemini/m","prompt":"p","image":"https://i.example/1.png"}`, "400"},
+	}
+	for _, tt := range tests {
+		w := script.New(t, "openai", "anthropic", "cloudflare", "stability", "gemini")
+		h := handler(w)
+		w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{}`) }
+		c := w.Post(tt.body)
+		if strings.HasPrefix(tt.body, "--") {
+			c = send(w, tt.body)
+		}
+		f := map[string]func(context.Context, *auth.Call) (*httpmsg.Response, error){"g": h.Generations, "e": h.Edits, "v": h.Variations}[tt.path]
+		if got := script.Outcome(f(context.Background(), c)); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestVendors replays recorded answers: what went up, and what the client got.
+func TestVendors(t *testing.T) {
+	files, _ := filepath.Glob("testdata/vendors/*.json")
+	tested := map[string]bool{}
+	for _, f := range files {
+		if strings.HasSuffix(f, ".golden.json") {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(f), ".json")
+		t.Run(name, func(t *testing.T) {
+			raw, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rec struct {
+				Provider string
+				Edit     bool
+				Form     []string // name=value, image=<bytes>
+				Request  json.RawMessage
+				Answers  []struct {
+					Status int
+					Type   string
+					Body   json.RawMessage
+				}
+			}
+			if err := json.Unmarshal(raw, &rec); err != nil {
+				t.Fatal(err)
+			}
+			tested[rec.Provider] = true
+			w := script.New(t, rec.Provider, rec.Provider)
+			h := handler(w)
+			w.Answer = func(*script.Seen) script.Answer {
+				a := rec.Answers[min(len(w.Seen), len(rec.Answers))-1]
+				if a.Status == 0 {
+					a.Status = 200
+				}
+				body, kind := string(a.Body), a.Type
+				if kind == "" {
+					kind = "application/json"
+				} else {
+					json.Unmarshal(a.Body, &body)
+				}
+				return script.Answer{Status: a.Status, Header: httpmsg.Header{{Name: "content-type", Value: kind}}, Body: body}
+			}
+			c := w.Post(string(rec.Request))
+			if rec.Form != nil {
+				var parts []string
+				for _, p := range rec.Form {
+					k, v, _ := strings.Cut(p, "=")
+					if strings.HasPrefix(k, "image") || k == "mask" {
+						parts = append(parts, file(k, v))
+					} else {
+						parts = append(parts, field(k, v))
+					}
+				}
+				c = send(w, form(parts...))
+			}
+			do := h.Generations
+			if rec.Edit {
+				do = h.Edits
+			}
+			var got struct {
+				Answer  string   `json:"answer"`
+				Dropped []string `json:"dropped,omitempty"`
+				Sent    []string `json:"sent"`
+				Waited  string   `json:"waited,omitempty"`
+			}
+			got.Answer = script.Outcome(do(context.Background(), c))
+			got.Dropped = c.Trace.Dropped
+			for _, s := range w.Seen {
+				got.Sent = append(got.Sent, s.Account+" "+s.Method+" "+s.URL+" "+s.Body)
+			}
+			if w.Paused > 0 {
+				got.Waited = w.Paused.String()
+			}
+			golden.JSON(t, "vendors/"+name, got)
+		})
+	}
+	for _, s := range shapes {
+		for _, id := range s.providers {
+			if id != "vertex" && !tested[id] {
+				t.Errorf("%s has no recorded answers", id)
+			}
+			if !provider.Lookup(id).Serves(s.at(generations)) {
+				t.Errorf("%s has no images in its row", id)
+			}
+		}
+	}
+}
+
+func TestAJobThatNeverEnds(t *testing.T) {
+	w := script.New(t, "bfl", "bfl")
+	w.Answer = func(s *script.Seen) script.Answer {
+		if s.Method == "POST" {
+			return script.JSON(`{"id":"1"}`)
+		}
+		return script.JSON(`{"status":"Pending"}`)
+	}
+	if got := script.Outcome(handler(w).Generations(context.Background(), w.Post(`{"model":"bfl/flux","prompt":"p"}`))); got != "504 upstream_timeout" {
+		t.Errorf("got %s", got)
+	}
+	if took := w.Took(); strings.Contains(took, "b") || len(took) > 100 {
+		t.Errorf("asked %s", took)
+	}
+	// A poll that fails now and then loses nothing.
+	w = script.New(t, "bfl", "bfl")
+	w.Answer = func(s *script.Seen) script.Answer {
+		switch {
+		case s.Method == "POST":
+			return script.JSON(`{"id":"1"}`)
+		case len(w.Seen) < 4:
+			return script.Answer{Status: 503}
+		}
+		return script.JSON(`{"status":"Ready","result":{"sample":"https://d.bfl.ai/1.png"}}`)
+	}
+	if got := script.Outcome(handler(w).Generations(context.Background(), w.Post(`{"model":"bfl/flux","prompt":"p"}`))); !strings.HasPrefix(got, "200") || strings.Count(w.Took(), "b") != 0 {
+		t.Errorf("%s, asked %s", got, w.Took())
+	}
+}

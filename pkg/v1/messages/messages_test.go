@@ -1,0 +1,73 @@
+package messages
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/llm"
+	"weir/pkg/llm/proxy"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+type desk struct {
+	asked  *proxy.Ask
+	tokens proxy.Tokens
+}
+
+func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Ask) (*proxy.Reply, error) {
+	d.asked = a
+	return &proxy.Reply{Response: &httpmsg.Response{Status: 200}}, nil
+}
+
+func (d *desk) Count(_ context.Context, _ *auth.Call, body []byte) (proxy.Tokens, error) {
+	if string(body) == "bad" {
+		return proxy.Tokens{}, apierr.Invalid("", "bad")
+	}
+	return d.tokens, nil
+}
+
+func call(body string, max int64) *auth.Call {
+	return &auth.Call{Request: &httpmsg.Request{Body: stream.FromString(body)}, MaxBody: max}
+}
+
+func TestCreateSpeaksMessages(t *testing.T) {
+	d := &desk{}
+	h := &Handler{Dialog: d}
+	resp, err := h.Create(context.Background(), call(`{"model":"a/b","messages":[],"stream":true}`, 100))
+	if err != nil || resp.Status != 200 || d.asked.Dialect != llm.Messages || d.asked.Model != "a/b" || !d.asked.Stream {
+		t.Errorf("%v, asked %+v", err, d.asked)
+	}
+	var e *apierr.Error
+	if _, err := h.Create(context.Background(), call(`{"messages":[]}`, 100)); !errors.As(err, &e) || e.Status != 400 {
+		t.Errorf("without a model: %v", err)
+	}
+	if _, err := h.Create(context.Background(), call(`{"model":"a/b","messages":[]}`, 10)); !errors.Is(err, stream.ErrTooLarge) {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+func TestCountTokensTellsHowItCounted(t *testing.T) {
+	for _, tt := range []struct {
+		tokens    proxy.Tokens
+		body, how string
+	}{
+		{proxy.Tokens{Input: 14, Exact: true}, `{"input_tokens":14}`, "exact"},
+		{proxy.Tokens{Input: 0}, `{"input_tokens":0}`, "estimate"},
+	} {
+		resp, err := (&Handler{Dialog: &desk{tokens: tt.tokens}}).CountTokens(context.Background(), call(`{}`, 100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := stream.ReadAll(resp.Body, 100)
+		if string(raw) != tt.body || resp.Header.Get("x-weir-token-count") != tt.how || resp.Header.Get("content-type") != "application/json" {
+			t.Errorf("got %s %v, want %s %s", raw, resp.Header, tt.body, tt.how)
+		}
+	}
+	if _, err := (&Handler{Dialog: &desk{}}).CountTokens(context.Background(), call(`bad`, 100)); err == nil {
+		t.Error("a refusal passes")
+	}
+}

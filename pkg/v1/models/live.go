@@ -1,0 +1,401 @@
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/provider"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
+)
+
+const (
+	liveTTL    = 5 * time.Minute  // spec-gaps, Models
+	signedTTL  = time.Hour        // of the provider with signed requests, spec 8
+	retryAfter = 10 * time.Second // before an upstream that failed is asked again
+	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
+	atOnce     = 3                // discoveries of one request under way
+	total      = 5 * time.Second  // that one answer waits for discoveries
+	patience   = time.Second      // for upstreams that timed out the last time
+	afterwards = 15 * time.Second // of the discoveries behind an answer
+	maxLive    = 512              // connections whose lists are kept
+)
+
+// credentials opens what a connection presents.
+type credentials interface {
+	// Credential gives the connection's credential in the clear.
+	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
+	// Refreshed gives a newer one after the upstream refused it with 401 or
+	// 403. A connection that cannot be refreshed gives an error.
+	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error)
+	// Sign signs a request where provider.Authorize said ErrMustSign.
+	Sign(req *upstream.Request, row *provider.Descriptor, conn *store.Connection, cred provider.Credential) error
+}
+
+// Lives keeps the upstreams' own model lists of an isolate. A list belongs to
+// one connection of one machine with one credential and is gone with any of
+// them (reliability T25).
+type Lives struct {
+	Do          upstream.Doer
+	Credentials credentials
+	Now         func() time.Time
+
+	kept  map[owner]*live
+	order []owner // oldest first
+}
+
+type owner struct{ machine, connection string }
+
+// live is the list of one connection.
+type live struct {
+	digest     [32]byte // of the credential, the connection id and its generation
+	list       *Live    // last good one; nil before that
+	at         time.Time
+	tried      time.Time // when the last attempt ended
+	failed     error     // why it failed
+	refreshing time.Time // when a refresh began; zero when none is under way
+	silent     bool      // the last attempt ran out of time
+	full       time.Time // when an attempt last had the whole time of spec 4.2
+}
+
+// view is what one request uses: the lists, until when they are fresh, and
+// what should be asked again once the request is answered.
+type view struct {
+	lists map[string]*Live
+	until time.Time
+	stale []*scope      // with old lists, or without one in time
+	hop   httpmsg.Field // for the calls that ask again
+}
+
+// lists gives the live lists of the scopes. A scope that was never asked is
+// fetched now, for 5 s in all; the rest is fetched again after the answer. Old
+// lists are served as they are. Spec-gaps, Models.
+func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
+	v := view{lists: map[string]*Live{}}
+	now := l.Now()
+	v.until = now.Add(liveTTL)
+	var missing []*scope
+	for _, s := range scopes {
+		if !discovered(c, s) {
+			continue
+		}
+		e := l.entry(c.Machine, s.conn)
+		switch {
+		case e.list == nil && now.Sub(e.tried) >= retryAfter:
+			missing = append(missing, s)
+		case e.list == nil:
+			v.expire(e.tried.Add(retryAfter))
+		case now.Sub(e.at) >= ttl(s.row):
+			if now.Sub(e.refreshing) >= lease && now.Sub(e.tried) >= retryAfter {
+				v.stale = append(v.stale, s)
+			}
+			v.expire(now.Add(time.Second))
+		default:
+			v.expire(e.at.Add(ttl(s.row)))
+		}
+	}
+	hop, err := provider.Hop(c.Header)
+	if err != nil {
+		missing, v.stale = nil, nil
+	}
+	v.hop = hop
+	if len(missing) > 0 {
+		var heard, silent []*scope
+		for _, s := range missing {
+			if l.entry(c.Machine, s.conn).silent {
+				silent = append(silent, s)
+			} else {
+				heard = append(heard, s)
+			}
+		}
+		late := l.discover(ctx, c.Machine, hop, heard, total)
+		left := total - l.Now().Sub(now)
+		late = append(late, l.discover(ctx, c.Machine, hop, silent, min(left, patience))...)
+		if len(late) > 0 {
+			v.stale = append(v.stale, late...)
+			v.expire(l.Now().Add(time.Second))
+		}
+		for _, s := range missing {
+			if e := l.entry(c.Machine, s.conn); e.list == nil {
+				v.expire(l.Now().Add(retryAfter))
+			}
+		}
+	}
+	for _, s := range scopes {
+		if discovered(c, s) {
+			if e := l.entry(c.Machine, s.conn); e.list != nil {
+				v.lists[s.conn.ID] = e.list
+			}
+		}
+	}
+	return v
+}
+
+func (v *view) expire(at time.Time) {
+	if at.Before(v.until) {
+		v.until = at
+	}
+}
+
+func ttl(row *provider.Descriptor) time.Duration {
+	if row.Auth.Scheme == provider.SigV4 {
+		return signedTTL
+	}
+	return liveTTL
+}
+
+// discovered tells whether the list of a provider is asked of its upstream:
+// not when the connection names its models, and not for another gateway that is
+// itself building a list (spec 4.2.8), where the upstream may be that gateway.
+func discovered(c *auth.Call, s *scope) bool {
+	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || names(s.conn) {
+		return false
+	}
+	own := s.row.Compatible || s.conn.Data.BaseURL != ""
+	return !own || !internal(c)
+}
+
+// internal tells whether the call carries the recursion header.
+func internal(c *auth.Call) bool {
+	for i := range c.Header {
+		if c.Header[i].Name == InternalFetch {
+			return true
+		}
+	}
+	return false
+}
+
+// entry gives the record of a connection, a new one when the credential or the
+// connection has changed.
+func (l *Lives) entry(m *snapshot.Machine, conn *store.Connection) *live {
+	key := owner{m.ID, conn.ID}
+	digest := digestOf(m.ID, conn)
+	if e := l.kept[key]; e != nil {
+		if e.digest != digest {
+			// A discovery under way keeps the old record, which nobody reads.
+			e = &live{digest: digest}
+			l.kept[key] = e
+		}
+		return e
+	}
+	if l.kept == nil {
+		l.kept = map[owner]*live{}
+	}
+	if len(l.order) >= maxLive {
+		delete(l.kept, l.order[0])
+		l.order = append(l.order[:0], l.order[1:]...)
+	}
+	e := &live{digest: digest}
+	l.kept[key] = e
+	l.order = append(l.order, key)
+	return e
+}
+
+// digestOf is SHA-256 over the length-prefixed machine, connection, generation
+// and sealed secrets. A refreshed access token is the same account still.
+func digestOf(machine string, conn *store.Connection) [32]byte {
+	b := make([]byte, 0, 512)
+	add := func(s string) {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	add(machine)
+	add(conn.ID)
+	b = binary.BigEndian.AppendUint64(b, uint64(conn.Generation))
+	for _, name := range [...]string{store.APIKey, store.AccessKeyID, store.SecretAccessKey, store.SessionToken, store.ServiceAccount} {
+		add(string(conn.Secrets[name]))
+	}
+	return sha256.Sum256(b)
+}
+
+// behind fetches lists after the answer was sent, first those whose last attempt
+// with the whole time is the oldest.
+func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
+	slices.SortStableFunc(v.stale, func(a, b *scope) int {
+		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
+	})
+	l.discover(ctx, m, v.hop, v.stale, afterwards)
+}
+
+// discover asks the upstreams, at most three at a time, and keeps what they
+// return. A failure keeps the last good list. It takes no longer than limit. While
+// a client waits, each upstream gets a share of the remaining time, so that silent
+// ones leave time for the others; after an answer each has its whole time while
+// there is some. discover returns the scopes that were not asked, or that timed
+// out after a shortened time.
+func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration) (late []*scope) {
+	until := l.Now().Add(limit)
+	jobs := make([]*job, len(scopes))
+	next := 0
+	for i := range jobs {
+		for ; next < len(jobs) && next < i+atOnce; next++ {
+			left := until.Sub(l.Now())
+			share := fetchTimeout
+			if limit < afterwards {
+				share = min(left, fetchTimeout, left*atOnce/time.Duration(len(jobs)-next))
+			}
+			if 0 < share && share <= left {
+				jobs[next] = l.start(ctx, m, scopes[next], hop, share, until)
+			}
+		}
+		j := jobs[i]
+		if j == nil {
+			e := l.entry(m, scopes[i].conn)
+			e.tried, e.refreshing = l.Now(), time.Time{}
+			late = append(late, scopes[i])
+			continue
+		}
+		list, err := l.finish(ctx, j)
+		e := j.entry
+		e.tried, e.refreshing, e.failed = l.Now(), time.Time{}, err
+		if !j.short {
+			e.full = e.tried
+		}
+		if e.silent = errors.Is(err, upstream.ErrTimeout); e.silent && j.short {
+			late = append(late, scopes[i])
+		}
+		if err == nil {
+			e.list, e.at = list, e.tried
+		}
+	}
+	return late
+}
+
+// job is one discovery under way.
+type job struct {
+	m       *snapshot.Machine
+	s       *scope
+	entry   *live
+	hop     httpmsg.Field
+	cred    provider.Credential
+	until   time.Time        // of its calls
+	latest  time.Time        // of calls with a refreshed credential
+	short   bool             // the time is shorter than that of spec 4.2
+	pending upstream.Pending // of the list
+	more    upstream.Pending // of the inference profiles; nil for most
+	err     error            // why nothing was started
+}
+
+func (l *Lives) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time) *job {
+	now := l.Now()
+	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout}
+	j.entry.refreshing = now
+	if j.cred, j.err = l.Credentials.Credential(ctx, m, s.conn); j.err != nil {
+		return j
+	}
+	j.pending, j.err = l.send(ctx, j, "models", "")
+	if j.err == nil && s.row.Serves(profiles) {
+		j.more, _ = l.send(ctx, j, profiles, "maxResults=1000")
+	}
+	return j
+}
+
+// send starts one call of a job within what is left of its time.
+func (l *Lives) send(ctx context.Context, j *job, endpoint, page string) (upstream.Pending, error) {
+	left := j.until.Sub(l.Now())
+	if left <= 0 {
+		return nil, upstream.ErrTimeout
+	}
+	var req *upstream.Request
+	var err error
+	if j.s.row.Compatible {
+		req, err = compatibleRequest(j.s.row, j.s.conn, j.cred, left)
+	} else {
+		size := j.s.row.Models.Size
+		if endpoint == profiles {
+			size = ""
+		}
+		req, err = rowRequest(j.s.row, j.s.conn, j.cred, endpoint, []string{size, page}, left)
+	}
+	if req != nil {
+		req.Header.Add(j.hop.Name, j.hop.Value)
+	}
+	if errors.Is(err, provider.ErrMustSign) {
+		err = l.Credentials.Sign(req, j.s.row, j.s.conn, j.cred)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Do.Start(ctx, req), nil
+}
+
+// finish waits for a job, refreshes its credential once after a refusal, and
+// reads further pages.
+func (l *Lives) finish(ctx context.Context, j *job) (*Live, error) {
+	if j.err != nil {
+		return nil, j.err
+	}
+	body, err := answer(j.pending.Wait())
+	var profilesBody []byte
+	if j.more != nil {
+		profilesBody, _ = answer(j.more.Wait())
+	}
+	if refused(err) {
+		fresh, ferr := l.Credentials.Refreshed(ctx, j.m, j.s.conn, j.cred)
+		if ferr != nil {
+			return nil, err
+		}
+		j.cred, j.until = fresh, l.Now().Add(fetchTimeout)
+		if j.until.After(j.latest) {
+			j.until, j.short = j.latest, true
+		}
+		if body, err = l.again(ctx, j, "models", ""); err == nil && j.more != nil {
+			profilesBody, _ = l.again(ctx, j, profiles, "maxResults=1000")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	models, ok := readList(j.s.row, body)
+	if !ok {
+		return nil, errors.New("the answer is no model list")
+	}
+	partial := false
+	if !j.s.row.Compatible {
+		read := len(models)
+		for page := 1; ; page++ {
+			query, more := nextPage(&j.s.row.Models, body, page, read)
+			partial = more
+			if query == "" {
+				break
+			}
+			partial = true
+			if page == maxPages || len(models) >= maxModels {
+				break
+			}
+			if body, err = l.again(ctx, j, "models", query); err != nil {
+				break
+			}
+			rest, ok := readList(j.s.row, body)
+			if !ok {
+				break
+			}
+			models, read = append(models, rest...), len(rest)
+		}
+	}
+	if profilesBody != nil {
+		models = withProfiles(models, profilesBody)
+	}
+	list := &Live{Models: make([]catalog.Model, len(models)), Partial: partial}
+	for i := range models {
+		list.Models[i] = models[i].Model
+	}
+	return list, nil
+}
+
+// again makes one more call of a job and waits for it.
+func (l *Lives) again(ctx context.Context, j *job, endpoint, page string) ([]byte, error) {
+	p, err := l.send(ctx, j, endpoint, page)
+	if err != nil {
+		return nil, err
+	}
+	return answer(p.Wait())
+}

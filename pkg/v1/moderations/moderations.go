@@ -1,0 +1,232 @@
+// Package moderations serves POST /v1/moderations in OpenAI's shape.
+//
+//	{model?, input: string, strings or parts} → {id, model, results[{flagged, categories, category_scores, …}]}
+//
+// The body goes up as it came, only the model is replaced.
+package moderations
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+const (
+	maxAnswer = 8 << 20 // bytes
+	maxInputs = 2048
+)
+
+// usual are the models by their vendors' names: the one that is used where the
+// client names none, and what the bare names of the vendor's begin with.
+var usual = [...]struct{ alias, model, begins string }{
+	{"openai", "omni-moderation-latest", "omni-moderation"},
+	{"openai", "omni-moderation-latest", "text-moderation"},
+	{"mistral", "mistral-moderation-latest", "mistral-moderation"},
+}
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   endpoint.Router
+	Accounts endpoint.Sender
+	Allows   endpoint.Allows
+	Usage    endpoint.Meter // may be nil
+}
+
+// Create parses, resolves, sends and shapes the answer.
+func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := h.targets(c, asked)
+	if err == nil {
+		err = endpoint.Further(h.Allows, c.Key, body, targets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := exchange{body: body, inputs: texts(body), limits: &c.Machine.Settings, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
+	if err != nil {
+		x.tally.Failed(err)
+		return nil, err
+	}
+	x.tally.Done(func(row *usage.Row) {
+		row.Price(res.Target.Provider.Alias, res.Target.Model, llm.UsageOf(llm.Chat, x.answer))
+	})
+	if asked == "" {
+		asked = res.Target.ID()
+	}
+	out, err := sjson.SetBytes(x.answer, "model", asked)
+	if err != nil {
+		return nil, endpoint.BadBody(err)
+	}
+	return endpoint.JSONAnswer(res.Header, out), nil
+}
+
+// parse checks a body and gives its model, "" for none.
+func parse(body []byte) (string, error) {
+	p := endpoint.Read(body, "model", "input")
+	model := p.Text("model", false)
+	v := p.Value("input")
+	list := v.Array() // of one item, where it is none
+	ok := v.Exists() && (v.IsArray() || v.Type == gjson.String) && len(list) <= maxInputs
+	for i := range list {
+		ok = ok && list[i].Type == list[0].Type && usable(list[i])
+	}
+	if !ok || len(list) == 0 {
+		p.Fail("input", "input must be a non-empty string, a list of up to "+strconv.Itoa(maxInputs)+" such strings, or a list of parts with text or image_url")
+	}
+	return model, p.Err
+}
+
+// texts gives how many verdicts a checked body asks for: one per string, and
+// one for parts together.
+func texts(body []byte) int {
+	if v := gjson.GetBytes(body, "input"); v.IsArray() && v.Get("0").Type == gjson.String {
+		return len(v.Array())
+	}
+	return 1
+}
+
+// usable tells whether one item of the input is a text or a part.
+func usable(e gjson.Result) bool {
+	if e.Type == gjson.String {
+		return e.Str != ""
+	}
+	switch e.Get("type").Str {
+	case "text":
+		return e.Get("text").Type == gjson.String
+	case "image_url":
+		return e.Get("image_url.url").Type == gjson.String
+	}
+	return false
+}
+
+// targets resolves the model. Without one, or with a vendor's bare name, the
+// first connected provider that moderates is used.
+func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) {
+	model := asked
+	if !strings.Contains(asked, "/") && c.Machine.Combo(asked) == nil && c.Machine.Alias(asked) == "" {
+		for i := range usual {
+			u := &usual[i]
+			switch {
+			case asked == "" && len(c.Machine.Active(u.alias)) > 0:
+				model = u.alias + "/" + u.model
+			case asked != "" && strings.HasPrefix(asked, u.begins):
+				model = u.alias + "/" + asked
+			default:
+				continue
+			}
+			break
+		}
+	}
+	if model == "" {
+		e := apierr.Invalid("model", "there are no credentials for a provider that moderates")
+		e.Code = "no_credentials"
+		return nil, e
+	}
+	return endpoint.Targets(h.Router, h.Allows, c, model, "", func(to *routing.Target) error {
+		if !to.Provider.Serves("moderations") {
+			return apierr.Invalid("model", "the provider of this model does not moderate")
+		}
+		return nil
+	})
+}
+
+// exchange is one request on its way to the provider and back.
+type exchange struct {
+	body   []byte
+	inputs int // verdicts that must come
+	limits *store.Settings
+	tally  endpoint.Tally
+	answer []byte
+}
+
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
+	method, url, err := to.Provider.Endpoint(conn, "moderations", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	body, err := sjson.SetBytes(x.body, "model", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream.Request{
+		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
+	}, nil
+}
+
+// check reads an answer. A provider that gives no verdict (Mistral) has it made
+// of its categories: flagged when any of them is.
+func (x *exchange) check(resp *upstream.Response) error {
+	raw, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err == nil {
+		err = endpoint.ValidJSON(raw)
+	}
+	list := gjson.GetBytes(raw, "results")
+	if err == nil && (!list.IsArray() || !gjson.ParseBytes(raw).IsObject()) {
+		err = errors.New("the answer has no results")
+	}
+	if err != nil {
+		return endpoint.BadBody(err)
+	}
+	// Written anew from the end, so that the places before stay.
+	all := list.Array()
+	if len(all) < x.inputs {
+		// A missing verdict must not read as a good one.
+		return endpoint.BadBody(errors.New("the answer has fewer results than there are inputs"))
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		r := all[i]
+		if !r.IsObject() || !r.Get("categories").IsObject() {
+			return endpoint.BadBody(errors.New("a result has no categories"))
+		}
+		told := r.Get("flagged")
+		if told.IsBool() {
+			continue
+		}
+		verdict, judged, ok := "false", false, told.Type == gjson.Null
+		r.Get("categories").ForEach(func(_, v gjson.Result) bool {
+			if v.Type == gjson.True {
+				verdict = "true"
+			}
+			judged = judged || v.IsBool()
+			ok = ok && (v.IsBool() || v.Type == gjson.Null) // null: it is not judged for this
+			return ok
+		})
+		if !ok || !judged {
+			return endpoint.BadBody(errors.New("a verdict is neither true nor false"))
+		}
+		span, text := jsonscan.Span{Start: r.Index, End: r.Index + 1}, `{"flagged":`+verdict+`,`
+		if told.Exists() {
+			span, text = jsonscan.Span{Start: told.Index, End: told.Index + len(told.Raw)}, verdict
+		}
+		raw = jsonscan.Splice(raw, span, []byte(text))
+	}
+	x.answer = raw
+	return nil
+}

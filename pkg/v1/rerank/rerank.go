@@ -1,0 +1,170 @@
+// Package rerank serves POST /v1/rerank: documents in the order of how well
+// they answer a query, whatever the provider spoke.
+package rerank
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/endpoint"
+	"weir/pkg/llm"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/pkg/words"
+)
+
+const (
+	maxAnswer = 8 << 20 // bytes
+)
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   endpoint.Router
+	Accounts endpoint.Sender
+	Allows   endpoint.Allows
+	Usage    endpoint.Meter // may be nil
+}
+
+// Create parses, resolves, sends and shapes the answer.
+func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	req, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Rerank, usable)
+	if err == nil {
+		err = endpoint.Further(h.Allows, c.Key, body, targets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := exchange{req: req, limits: &c.Machine.Settings, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
+	if err != nil {
+		x.tally.Failed(err)
+		return nil, err
+	}
+	x.tally.Done(func(row *usage.Row) {
+		row.Price(res.Target.Provider.Alias, res.Target.Model, llm.Usage{Input: max(x.tokens, 0), Known: x.tokens >= 0})
+	})
+	return endpoint.JSONAnswer(res.Header, x.write()), nil
+}
+
+// usable tells why a target cannot rerank, or nil.
+func usable(to *routing.Target) error {
+	switch {
+	case !to.Provider.Serves("rerank"):
+		return apierr.Invalid("model", "the provider of this model does not rerank")
+	case to.Kind != "" && to.Kind != catalog.Rerank:
+		return apierr.Invalid("model", "the model does not rerank")
+	}
+	return nil
+}
+
+// exchange is one request on its way to the provider and back.
+type exchange struct {
+	req    *request
+	limits *store.Settings
+	tally  endpoint.Tally
+	shape  *shape
+	list   []scored
+	// What the provider counted, -1 where it does not say.
+	tokens, units int64
+}
+
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
+	x.shape = shapeOf(to.Provider)
+	method, url, err := to.Provider.Endpoint(conn, "rerank", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	return &upstream.Request{
+		Method: method, URL: url, Body: stream.FromBytes(x.shape.body(x.req, to.Model, conn)), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
+		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
+	}, nil
+}
+
+func (x *exchange) check(resp *upstream.Response) error {
+	raw, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err == nil {
+		err = endpoint.ValidJSON(raw)
+	}
+	if err != nil {
+		return endpoint.BadBody(err)
+	}
+	all := gjson.ParseBytes(raw)
+	if x.list, err = x.shape.read(all, x.req); err != nil {
+		return endpoint.BadBody(err)
+	}
+	x.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
+	x.units = count(all, "usage.search_units", "meta.billed_units.search_units")
+	return nil
+}
+
+// count gives the first count at one of the paths, -1 where there is none.
+func count(v gjson.Result, paths ...string) int64 {
+	for _, p := range paths {
+		if n := v.Get(p); n.Type == gjson.Number && n.Num >= 0 {
+			return n.Int()
+		}
+	}
+	return -1
+}
+
+// counted writes a count, "" for none.
+func counted(n int64) string {
+	if n < 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// write shapes the answer: the best first, at most top_n. A document comes as
+// an object, as the vendors give it.
+//
+//	{"model","results":[{"index","relevance_score","document"?}],"usage":{"total_tokens","search_units"}}
+func (x *exchange) write() []byte {
+	sort(x.list)
+	if x.req.top > 0 && len(x.list) > x.req.top {
+		x.list = x.list[:x.req.top]
+	}
+	b := words.Fill(make([]byte, 0, 512), `{"model":$,"results":[`, x.req.model)
+	for i, s := range x.list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = words.Fill(b, `{"index":#,"relevance_score":#`, strconv.Itoa(s.index), s.raw)
+		if given := x.req.given[s.index]; x.req.echo && given.IsObject() {
+			b = words.Fill(b, `,"document":#`, given.Raw)
+		} else if x.req.echo {
+			b = words.Fill(b, `,"document":{"text":#}`, given.Raw)
+		}
+		b = append(b, '}')
+	}
+	return words.Fill(b, `],"usage":{"total_tokens":#,"search_units":#}}`, counted(x.tokens), counted(x.units))
+}
+
+// sort puts the best first; of two that are as good, the one that the client
+// wrote first. Providers give them nearly in order, and there are few.
+func sort(list []scored) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && (list[j].score > list[j-1].score || list[j].score == list[j-1].score && list[j].index < list[j-1].index); j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}

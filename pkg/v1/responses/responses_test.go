@@ -1,0 +1,167 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"weir/pkg/auth"
+	"weir/pkg/llm/proxy"
+	"weir/pkg/machine"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+// world is an object that keeps jobs, and upstreams that answer all.
+type world struct {
+	jobs  map[string]machine.Job
+	down  int // calls of the object that fail
+	puts  int
+	asked *proxy.Ask
+	kept  *proxy.Kept
+	gone  bool
+	id    string // of the answers
+}
+
+func (w *world) Call(_ context.Context, _, op string, body []byte) (int, []byte, error) {
+	if w.down > 0 {
+		w.down--
+		return 0, nil, errors.New("unreachable")
+	}
+	var j machine.Job
+	if err := json.Unmarshal(body, &j); err != nil {
+		return 400, nil, nil
+	}
+	if op == "job.put" {
+		w.puts++
+		w.jobs[j.ID] = j
+		return 200, []byte(`{}`), nil
+	}
+	found, ok := w.jobs[j.ID]
+	if !ok {
+		return 404, nil, nil
+	}
+	out, err := json.Marshal(found)
+	return 200, out, err
+}
+
+func (w *world) Answer(_ context.Context, _ *auth.Call, a *proxy.Ask) (*proxy.Reply, error) {
+	w.asked = a
+	return &proxy.Reply{
+		Response: &httpmsg.Response{Status: 200}, ResponseID: w.id,
+		Target: &routing.Target{Provider: provider.Lookup("openai"), Model: "m"}, Connection: &store.Connection{ID: "c1"},
+	}, nil
+}
+
+func (w *world) Fetch(_ context.Context, _ *auth.Call, k *proxy.Kept) (*httpmsg.Response, error) {
+	w.kept = k
+	if w.gone {
+		return nil, proxy.ErrGone
+	}
+	return &httpmsg.Response{Status: 200}, nil
+}
+
+func call(body string, params ...string) *auth.Call {
+	return &auth.Call{
+		Request: &httpmsg.Request{Body: stream.FromString(body), Trace: httpmsg.Trace{KeyID: "k1"}},
+		Params:  params, Machine: snapshot.New(&store.Machine{ID: "abcdefgh01234567"}), MaxBody: 1 << 20,
+	}
+}
+
+func statusOf(err error) (int, string) {
+	var e *apierr.Error
+	if errors.As(err, &e) {
+		return e.Status, e.Code
+	}
+	return 0, ""
+}
+
+func TestAKeptResponseIsBoundToItsAccount(t *testing.T) {
+	ctx := context.Background()
+	w := &world{jobs: map[string]machine.Job{}, id: "resp_1"}
+	h := &Handler{Dialog: w, Object: w}
+	if _, err := h.Create(ctx, call(`{"model":"m","input":"x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	want := machine.Job{ID: "resp_1", Kind: "response", ConnectionID: "c1", Provider: "openai", Model: "m", KeyID: "k1"}
+	if w.jobs["resp_1"] != want {
+		t.Errorf("kept %+v, want %+v", w.jobs["resp_1"], want)
+	}
+	if _, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_1"}`)); err != nil || w.asked.Connection != "c1" {
+		t.Errorf("%v, goes on at %q", err, w.asked.Connection)
+	}
+	for _, tt := range []struct {
+		f            func(context.Context, *auth.Call) (*httpmsg.Response, error)
+		method, rest string
+	}{{h.Get, "GET", ""}, {h.Items, "GET", "/input_items"}, {h.Delete, "DELETE", ""}, {h.Cancel, "POST", "/cancel"}} {
+		if _, err := tt.f(ctx, call("", "resp_1")); err != nil || *w.kept != (proxy.Kept{Method: tt.method, ID: "resp_1", Rest: tt.rest, Provider: "openai", Model: "m", Connection: "c1"}) {
+			t.Errorf("%s%s: %v, %+v", tt.method, tt.rest, err, w.kept)
+		}
+	}
+	w.gone = true
+	if _, err := h.Get(ctx, call("", "resp_1")); err == nil {
+		t.Error("its account is gone")
+	} else if s, _ := statusOf(err); s != 404 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatIsNotKept(t *testing.T) {
+	ctx := context.Background()
+	for _, tt := range []struct{ name, id, body string }{
+		{"store_false", "resp_1", `{"model":"m","input":"x","store":false}`},
+		{"translated", "", `{"model":"m","input":"x"}`},
+	} {
+		w := &world{jobs: map[string]machine.Job{}, id: tt.id}
+		if _, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(tt.body)); err != nil || w.puts != 0 {
+			t.Errorf("%s: %v, %d put", tt.name, err, w.puts)
+		}
+	}
+}
+
+func TestTheAnswerIsWorthMoreThanItsRecord(t *testing.T) {
+	ctx := context.Background()
+	w := &world{jobs: map[string]machine.Job{}, id: "resp_1", down: 1}
+	resp, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(`{"model":"m","input":"x"}`))
+	if err != nil || len(resp.After) != 1 || w.puts != 0 {
+		t.Fatalf("%v, %d put", err, w.puts)
+	}
+	resp.After[0](ctx)
+	if w.jobs["resp_1"].ConnectionID != "c1" {
+		t.Error("it is not kept after the answer")
+	}
+}
+
+func TestResponsesOfOthers(t *testing.T) {
+	ctx := context.Background()
+	w := &world{jobs: map[string]machine.Job{"vid_1": {ID: "vid_1", Kind: "video", ConnectionID: "c1"}}}
+	h := &Handler{Dialog: w, Object: w}
+	for _, id := range []string{"resp_9", "vid_1", "a/b", "..", "a?b", "a b", ""} {
+		_, err := h.Get(ctx, call("", id))
+		if s, _ := statusOf(err); s != 404 || w.kept != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	_, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_9"}`))
+	if s, code := statusOf(err); s != 400 || code != "previous_response_not_found" || w.asked != nil {
+		t.Errorf("%v", err)
+	}
+	w.down = 2
+	for _, f := range []func() error{
+		func() error { _, err := h.Get(ctx, call("", "resp_1")); return err },
+		func() error {
+			_, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_1"}`))
+			return err
+		},
+	} {
+		if s, _ := statusOf(f()); s != 503 {
+			t.Errorf("with the object down: %d", s)
+		}
+	}
+}

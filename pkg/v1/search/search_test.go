@@ -1,0 +1,314 @@
+package search
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/auth"
+	"weir/pkg/internal/fakeup"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+)
+
+func handler(w *fakeup.World) *Handler {
+	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Now: w.Now}
+}
+
+func target(d *provider.Descriptor, model string) routing.Target {
+	return routing.Target{Provider: d, Alias: d.Alias, Model: model}
+}
+
+func searched(t *testing.T, w *fakeup.World, body string) gjson.Result {
+	t.Helper()
+	resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", body))
+	return gjson.Parse(fakeup.Body(t, resp, err))
+}
+
+func TestBadInputNamesTheField(t *testing.T) {
+	tests := []struct{ name, fields, param string }{
+		{"query_missing", ``, "query"},
+		{"query_no_string", `"query":["a"]`, "query"},
+		{"query_empty", `"query":"  "`, "query"},
+		{"query_too_long", `"query":"` + strings.Repeat("ä", 2001) + `"`, "query"},
+		{"query_with_a_newline", `"query":"a\nb"`, "query"},
+		{"query_with_a_null", `"query":"a\u0000b"`, "query"},
+		{"query_with_a_c1_control", `"query":"a\u009fb"`, "query"},
+		{"query_twice", `"query":"a","query":"b"`, "query"},
+		{"max_results_zero", `"query":"a","max_results":0`, "max_results"},
+		{"max_results_large", `"query":"a","max_results":101`, "max_results"},
+		{"max_results_text", `"query":"a","max_results":"5"`, "max_results"},
+		{"offset_negative", `"query":"a","offset":-1`, "offset"},
+		{"offset_fraction", `"query":"a","offset":1.5`, "offset"},
+		{"search_type", `"query":"a","search_type":"images"`, "search_type"},
+		{"time_range", `"query":"a","time_range":"hour"`, "time_range"},
+		{"country_long", `"query":"a","country":"DEU"`, "country"},
+		{"country_digits", `"query":"a","country":"1x"`, "country"},
+		{"language", `"query":"a","language":"german, please"`, "language"},
+		{"domain_filter_no_list", `"query":"a","domain_filter":"a.example.com"`, "domain_filter"},
+		{"domain_filter_address", `"query":"a","domain_filter":["https://a.example.com"]`, "domain_filter"},
+		{"domain_filter_operators", `"query":"a","domain_filter":["a.example.com OR site:b.example.com"]`, "domain_filter"},
+		{"domain_filter_number", `"query":"a","domain_filter":[1]`, "domain_filter"},
+		{"domain_filter_long", `"query":"a","domain_filter":[` + strings.Repeat(`"a.example.com",`, 20) + `"a.example.com"]`, "domain_filter"},
+		{"content_options", `"query":"a","content_options":[]`, "content_options"},
+		{"full_page", `"query":"a","content_options":{"full_page":"yes"}`, "content_options.full_page"},
+		{"content_format", `"query":"a","content_options":{"format":"pdf"}`, "content_options.format"},
+		{"content_max", `"query":"a","content_options":{"max_characters":0.5}`, "content_options.max_characters"},
+		{"provider_options", `"query":"a","provider_options":[]`, "provider_options"},
+		{"an_address_as_option", `"query":"a","provider_options":{"base_url":"https://evil.example.com"}`, "provider_options.base_url"},
+		{"a_key_as_option", `"query":"a","provider_options":{"exa":{"apiKey":"x"}}`, "provider_options.exa.apiKey"},
+		{"an_object_as_option", `"query":"a","provider_options":{"exa":{"contents":{"text":true}}}`, "provider_options.exa.contents"},
+		{"model_and_provider", `"query":"a","model":"exa","provider":"tavily"`, "provider"},
+		{"unknown_provider", `"query":"a","provider":"nobody"`, "model"},
+		{"a_provider_that_does_not_search", `"query":"a","provider":"voyage"`, "model"},
+		{"a_model_that_does_not_search", `"query":"a","model":"openai/text-embedding-3-small"`, "model"},
+		{"a_provider_without_an_account", `"query":"a","provider":"tavily"`, "model"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := fakeup.New(t, "exa", "voyage", "openai")
+			_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", "{"+tt.fields+"}"))
+			if e := fakeup.Refused(t, err, 400); e.Param != tt.param {
+				t.Errorf("param %q, want %q: %s", e.Param, tt.param, e.Message)
+			}
+			if len(w.Calls) > 0 {
+				t.Error("a call was made")
+			}
+		})
+	}
+	for _, body := range []string{"", "{", "[]", `"query"`, strings.Repeat("[", 1<<20)} {
+		w := fakeup.New(t, "exa")
+		_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", body))
+		fakeup.Refused(t, err, 400)
+	}
+}
+
+func TestTheQueryIsNormalisedBeforeItIsChecked(t *testing.T) {
+	w := fakeup.New(t, "exa")
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[]}`} }
+	h := handler(w)
+	h.Normalize = func(s string) string { return strings.NewReplacer("ﬁ", "fi", "①", "1", "\u2028", "\n").Replace(s) }
+	resp, err := h.Create(t.Context(), w.Ask("/v1/search", `{"query":"  ﬁnd ①  "}`))
+	if got := gjson.Get(fakeup.Body(t, resp, err), "query").Str; got != "find 1" || gjson.Get(w.Calls[0].Body, "query").Str != "find 1" {
+		t.Errorf("got %q, sent %s", got, w.Calls[0].Body)
+	}
+	_, err = h.Create(t.Context(), w.Ask("/v1/search", `{"query":"a\u2028b"}`))
+	if e := fakeup.Refused(t, err, 400); e.Param != "query" {
+		t.Errorf("param %q", e.Param)
+	}
+}
+
+func TestOptionsReachOnlyWhoKnowsThem(t *testing.T) {
+	w := fakeup.New(t, "tavily", "brave")
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"query":{}}`} }
+	c := w.Ask("/v1/search", `{"provider":"tavily","query":"q","provider_options":{"search_depth":"advanced","nonsense":1,"brave":{"safesearch":"off"},"tavily":{"chunks_per_source":2}}}`)
+	resp, err := handler(w).Create(t.Context(), c)
+	fakeup.Body(t, resp, err)
+	sent := w.Calls[0].Body
+	if gjson.Get(sent, "search_depth").Str != "advanced" || gjson.Get(sent, "chunks_per_source").Raw != "2" ||
+		gjson.Get(sent, "nonsense").Exists() || gjson.Get(sent, "safesearch").Exists() {
+		t.Errorf("sent %s", sent)
+	}
+	if got := strings.Join(c.Trace.Dropped, ","); got != "provider_options.nonsense" {
+		t.Errorf("dropped %q", got)
+	}
+	searched(t, w, `{"provider":"brave","query":"a&b=c #d","provider_options":{"freshness":"2026-01-01to2026-02-01"},"time_range":"day"}`)
+	if u := w.Calls[1].URL; !strings.Contains(u, "?q=a%26b%3Dc+%23d&") || strings.Count(u, "freshness=") != 1 || !strings.Contains(u, "freshness=2026-01-01to2026-02-01") {
+		t.Errorf("called %s", u)
+	}
+}
+
+func hits(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(`,{"url":"https://a.example.com/` + itoa(i) + `","title":"t` + itoa(i) + `"}`)
+	}
+	return `{"results":[` + b.String()[1:] + `]}`
+}
+
+func TestAnOffsetLeavesOutTheResultsBeforeIt(t *testing.T) {
+	w := fakeup.New(t, "tavily", "searxng", "serper", "brave")
+	w.Script = func(s *fakeup.Seen) fakeup.Answer {
+		return fakeup.Answer{Body: strings.Replace(hits(20), `"results"`, `"organic":[],"results"`, 1)}
+	}
+	got := searched(t, w, `{"provider":"tavily","query":"q","offset":3,"max_results":2}`)
+	if gjson.Get(w.Calls[0].Body, "max_results").Raw != "5" || got.Get("results.#.title").Raw != `["t3","t4"]` ||
+		got.Get("results.#.position").Raw != "[4,5]" || got.Get("results.#.citation.rank").Raw != "[4,5]" {
+		t.Errorf("sent %s, got %s", w.Calls[0].Body, got.Raw)
+	}
+	got = searched(t, w, `{"provider":"searxng","query":"q","offset":25,"max_results":2}`)
+	if u := w.Calls[1].URL; !strings.Contains(u, "&pageno=2") || got.Get("results.#.title").Raw != `["t5","t6"]` {
+		t.Errorf("called %s, got %s", u, got.Raw)
+	}
+	searched(t, w, `{"provider":"serper","query":"q","offset":20,"max_results":10}`)
+	if sent := w.Calls[2].Body; gjson.Get(sent, "page").Raw != "3" || gjson.Get(sent, "num").Raw != "10" {
+		t.Errorf("sent %s", sent)
+	}
+	// More are wanted than a call of Brave's gives: its pages are of what it gives.
+	searched(t, w, `{"provider":"brave","query":"q","offset":100,"max_results":50}`)
+	if u := w.Calls[3].URL; !strings.Contains(u, "&count=20&offset=5") {
+		t.Errorf("called %s", u)
+	}
+}
+
+// What a site says of itself is bounded.
+func TestAResultIsBounded(t *testing.T) {
+	long := strings.Repeat("ä ", 50_000)
+	w := fakeup.New(t, "exa")
+	w.Script = func(*fakeup.Seen) fakeup.Answer {
+		return fakeup.Answer{Body: `{"results":[{"url":"https://a.example.com/` + strings.Repeat("x", maxURL) + `"},{"url":"https://b.example.com/","title":"` + long +
+			`","author":"` + long + `","summary":"` + long + `","favicon":"https://b.example.com/` + long + `"}]}`}
+	}
+	got := searched(t, w, `{"provider":"exa","query":"q"}`)
+	if got.Get("results.#.url").Raw != `["https://b.example.com/"]` || len(got.Raw) > 6000 {
+		t.Errorf("%d bytes: %.300s", len(got.Raw), got.Raw)
+	}
+}
+
+// Whatever the provider makes of a filter, the client gets what it asked for.
+func TestTheDomainFilterHolds(t *testing.T) {
+	w := fakeup.New(t, "tavily")
+	w.Script = func(*fakeup.Seen) fakeup.Answer {
+		return fakeup.Answer{Body: `{"results":[{"url":"https://example.com/"},{"url":"https://sub.Example.com:8443/x"},{"url":"https://notexample.com/"},` +
+			`{"url":"https://bad.example.com/"},{"url":"https://evil.com/?example.com"},{"url":"https://u@example.com/"},{"url":"https://evil.com\\@example.com/"},{"url":"https://bad.example.com./"},{"url":"mailto:a@example.com"},{"url":""}]}`}
+	}
+	got := searched(t, w, `{"provider":"tavily","query":"q","domain_filter":["example.com","-bad.example.com"]}`)
+	if want := `["https://example.com/","https://sub.Example.com:8443/x","https://u@example.com/"]`; got.Get("results.#.url").Raw != want {
+		t.Errorf("got %s, want %s", got.Get("results.#.url").Raw, want)
+	}
+}
+
+func TestTimeLimits(t *testing.T) {
+	w := fakeup.New(t, "tavily", "exa", "brave")
+	w.Machine.Combos = []store.Combo{{ID: "1", Name: "all", Kind: "webSearch", Models: []string{"tavily/search", "exa/search", "brave/search"}}}
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Takes: time.Minute} }
+	start := w.Clock
+	_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"model":"all","query":"q"}`))
+	fakeup.Refused(t, err, 504)
+	if len(w.Calls) != 2 || w.Calls[0].Timeout != 10*time.Second || w.Calls[1].Timeout != 5*time.Second || w.Clock.Sub(start) != 15*time.Second {
+		t.Errorf("%d calls, %v in all", len(w.Calls), w.Clock.Sub(start))
+	}
+}
+
+func TestCombosAndAccountsFallBack(t *testing.T) {
+	ok := fakeup.Answer{Body: hits(1)}
+	tests := []struct {
+		name   string
+		tavily fakeup.Answer
+		want   string
+		calls  int
+	}{
+		{"not_after_an_answer", ok, "tavily", 1},
+		{"after_a_limit", fakeup.Answer{Status: 429}, "exa", 3},
+		{"after_a_refused_key", fakeup.Answer{Status: 401}, "exa", 3},
+		{"after_a_failure", fakeup.Answer{Status: 500}, "exa", 3},
+		{"after_an_answer_that_is_none", fakeup.Answer{Body: `<html>`}, "exa", 3},
+		{"not_after_a_refused_request", fakeup.Answer{Status: 400, Body: `{"detail":{"error":"bad query"}}`}, "400", 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := fakeup.New(t, "tavily", "exa")
+			w.Connect("tavily", "c2", store.ProviderData{})
+			w.Machine.Combos = []store.Combo{{ID: "1", Name: "find", Kind: "webSearch", Models: []string{"tavily/search", "exa/search"}}}
+			w.Script = func(s *fakeup.Seen) fakeup.Answer {
+				if strings.Contains(s.URL, "tavily") {
+					return tt.tavily
+				}
+				return ok
+			}
+			c := w.Ask("/v1/search", `{"provider":"find","query":"q"}`)
+			resp, err := handler(w).Create(t.Context(), c)
+			if tt.want == "400" {
+				fakeup.Refused(t, err, 400)
+			} else if got := gjson.Get(fakeup.Body(t, resp, err), "provider").Str; got != tt.want || c.Trace.Provider != tt.want {
+				t.Errorf("got %s, trace %+v, want %s", got, c.Trace, tt.want)
+			}
+			if len(w.Calls) != tt.calls {
+				t.Errorf("%d calls, want %d", len(w.Calls), tt.calls)
+			}
+		})
+	}
+}
+
+// Without a model the machine's search services are asked, and its chat models
+// only where it has no service.
+func TestWhoSearchesWhenNobodyIsNamed(t *testing.T) {
+	tests := []struct {
+		providers, url string
+	}{
+		{"openai exa", "https://api.exa.ai/search"},
+		{"openai", "https://api.openai.com/v1/responses"},
+		{"voyage anthropic", "https://api.anthropic.com/v1/messages"},
+		{"gemini", "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent"},
+		{"voyage", ""},
+		{"", ""},
+	}
+	for _, tt := range tests {
+		w := fakeup.New(t, strings.Fields(tt.providers)...)
+		w.Script = func(*fakeup.Seen) fakeup.Answer {
+			return fakeup.Answer{Body: `{"results":[],"output":[],"content":[],"candidates":[{}]}`}
+		}
+		resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q"}`))
+		if tt.url == "" {
+			if e := fakeup.Refused(t, err, 400); e.Code != "no_credentials" {
+				t.Errorf("%s: code %s", tt.providers, e.Code)
+			}
+			continue
+		}
+		fakeup.Body(t, resp, err)
+		if w.Calls[0].URL != tt.url {
+			t.Errorf("%s: called %s, want %s", tt.providers, w.Calls[0].URL, tt.url)
+		}
+	}
+}
+
+func TestKeysAndDisabledModelsHold(t *testing.T) {
+	w := fakeup.New(t, "exa", "openai")
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"output":[]}`} }
+	c := w.Ask("/v1/search", `{"query":"q"}`)
+	c.Key = &store.Key{Models: []string{"tavily/*"}}
+	_, err := handler(w).Create(t.Context(), c)
+	fakeup.Refused(t, err, 403)
+	c = w.Ask("/v1/search", `{"query":"q"}`)
+	c.Key = &store.Key{Models: []string{"openai/*"}}
+	resp, err := handler(w).Create(t.Context(), c)
+	fakeup.Body(t, resp, err)
+	w.Machine.Disabled = []store.DisabledModels{{ProviderAlias: "exa", IDs: []string{"search"}}}
+	searched(t, w, `{"query":"q"}`)
+	for _, s := range w.Calls {
+		if !strings.Contains(s.URL, "openai") {
+			t.Errorf("called %s", s.URL)
+		}
+	}
+	_, err = handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q","model":"exa/search"}`))
+	fakeup.Refused(t, err, 404)
+	// A provider of chat models stands for the model that searches.
+	c = w.Ask("/v1/search", `{"query":"q","provider":"openai"}`)
+	c.Key = &store.Key{Models: []string{"openai/gpt-5-mini"}}
+	resp, err = handler(w).Create(t.Context(), c)
+	if fakeup.Body(t, resp, err); c.Trace.Model != "openai/gpt-5-mini" {
+		t.Errorf("asked %s", c.Trace.Model)
+	}
+	w.Machine.Disabled = []store.DisabledModels{{ProviderAlias: "openai", IDs: []string{"gpt-5-mini"}}}
+	_, err = handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q","provider":"openai"}`))
+	fakeup.Refused(t, err, 404)
+}
+
+// Nothing of the client's own headers goes up.
+func TestTheClientsHeadersStay(t *testing.T) {
+	w := fakeup.New(t, "exa")
+	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: hits(1)} }
+	c := w.Ask("/v1/search", `{"query":"q"}`)
+	c.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer client"}, {Name: "cookie", Value: "a=b"}}
+	resp, err := handler(w).Create(t.Context(), c)
+	fakeup.Body(t, resp, err)
+	for _, f := range w.Calls[0].Header {
+		if strings.Contains(f.Value, "client") || f.Name == "cookie" {
+			t.Errorf("sent %v", f)
+		}
+	}
+}

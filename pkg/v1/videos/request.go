@@ -1,0 +1,178 @@
+package videos
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/endpoint"
+	"weir/pkg/routing"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/stream"
+)
+
+// request is a creation with a JSON body.
+type request struct {
+	body  []byte
+	at    jsonscan.Value // of the model
+	asked string         // the model, "" when there is none
+}
+
+// parse checks the body and reads its model.
+func parse(body []byte) (*request, error) {
+	set, err := jsonscan.Read(body, "model")
+	if err != nil {
+		return nil, endpoint.BadJSON(err)
+	}
+	r := &request{body: body, at: set.Get("model")}
+	if r.at.Kind > jsonscan.Null {
+		if r.asked, _, err = set.String("model"); err != nil || r.asked == "" {
+			return nil, apierr.Invalid("model", "the model must be a string")
+		}
+	}
+	return r, nil
+}
+
+// model gives the model asked for, "" for a body that is not looked into.
+func (x *creation) model() string {
+	if x.request == nil {
+		return ""
+	}
+	return x.asked
+}
+
+// forModel gives the body with the upstream's model. From alias/model only the
+// alias is cut out.
+func (r *request) forModel(to *routing.Target) io.ReadCloser {
+	if r.asked == "" || r.asked == to.Model {
+		return stream.FromBytes(r.body)
+	}
+	if alias, ok := strings.CutSuffix(r.asked, "/"+to.Model); ok {
+		inner := r.body[r.at.Start+1 : r.at.End-1]
+		for _, slash := range []string{"/", `\/`} {
+			if cut := []byte(alias + slash); bytes.HasPrefix(inner, cut) {
+				return endpoint.Splice(r.body, jsonscan.Span{Start: r.at.Start + 1, End: r.at.Start + 1 + len(cut)}, nil)
+			}
+		}
+	}
+	return endpoint.Splice(r.body, r.at.Span, jsonscan.Quote(nil, to.Model))
+}
+
+// input reads the fields of a creation for a provider of another shape, and
+// notes which of them were read.
+type input struct {
+	doc      gjson.Result
+	words    string
+	duration int64
+	taken    map[string]bool
+}
+
+// input checks what every provider asks for: a prompt, and a whole number of
+// seconds when a duration is given.
+func (r *request) input() (*input, error) {
+	in := &input{doc: gjson.ParseBytes(r.body), taken: map[string]bool{}}
+	if in.words = in.text("prompt"); in.words == "" {
+		return nil, apierr.Invalid("prompt", "the prompt is missing")
+	}
+	if v := in.get("duration"); v.Exists() {
+		n, err := strconv.ParseInt(strings.Trim(v.Raw, `"`), 10, 32)
+		if err != nil || n < 1 || n > 3600 {
+			return nil, apierr.Invalid("duration", "the duration must be a whole number of seconds")
+		}
+		in.duration = n
+	}
+	in.taken = map[string]bool{"model": true}
+	return in, nil
+}
+
+func (in *input) get(name string) gjson.Result {
+	in.taken[name] = true
+	var found gjson.Result
+	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if k.Str == name && v.Type != gjson.Null {
+			found = v
+		}
+		return true
+	})
+	return found
+}
+
+func (in *input) text(name string) string { return in.get(name).Str }
+
+func (in *input) prompt() string {
+	in.taken["prompt"] = true
+	return in.words
+}
+
+// seconds gives the duration, 0 when absent.
+func (in *input) seconds() int64 {
+	in.taken["duration"] = true
+	return in.duration
+}
+
+// address gives the url of {url}, or of a plain string.
+func (in *input) address(name string) string { return addressOf(in.get(name)) }
+
+func addressOf(v gjson.Result) string {
+	if v.Type == gjson.String {
+		return v.Str
+	}
+	return v.Get("url").Str
+}
+
+// addresses gives those of a list.
+func (in *input) addresses(name string) (out []string) {
+	for _, v := range in.get(name).Array() {
+		if a := addressOf(v); a != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// rest adds the fields that were not read to a body whose further fields are
+// the model's own.
+func (in *input) rest(to map[string]any) {
+	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if k.Str == "user" || k.Str == "safety_identifier" {
+			return true // no model's own
+		}
+		if _, set := to[k.Str]; !set && !in.taken[k.Str] {
+			in.taken[k.Str] = true
+			to[k.Str] = raw(v)
+		}
+		return true
+	})
+}
+
+// dropped gives the fields that were not read.
+func (in *input) dropped() (names []string) {
+	in.doc.ForEach(func(k, v gjson.Result) bool {
+		if !in.taken[k.Str] && v.Type != gjson.Null {
+			names = append(names, k.Str)
+		}
+		return true
+	})
+	return names
+}
+
+// pixels gives width and height of an aspect ratio at a resolution such as
+// 720p, whose number is the shorter side; 0 when either is not known.
+func pixels(ratio, resolution string) (w, h int) {
+	short, err := strconv.Atoi(strings.TrimSuffix(strings.ToLower(resolution), "p"))
+	a, b, ok := strings.Cut(ratio, ":")
+	x, errA := strconv.Atoi(a)
+	y, errB := strconv.Atoi(b)
+	if err != nil || !ok || errA != nil || errB != nil || x <= 0 || y <= 0 || short <= 0 || x > 100 || y > 100 || short > 10000 {
+		return 0, 0
+	}
+	even := func(n int) int { return (n + 1) / 2 * 2 }
+	if x >= y {
+		return even(short * x / y), even(short)
+	}
+	return even(short), even(short * y / x)
+}

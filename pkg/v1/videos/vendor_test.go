@@ -1,0 +1,102 @@
+package videos
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/internal/golden"
+	"weir/pkg/provider"
+	"weir/pkg/wire/apierr"
+)
+
+func retryAfter(err error) time.Duration {
+	var e *apierr.Error
+	errors.As(err, &e)
+	return e.RetryAfter
+}
+
+// TestVendors replays recorded answers: testdata/vendors/<name>.json holds
+// provider, request, the answer to the creation and those to polls; the golden
+// has what went up and what the client saw.
+func TestVendors(t *testing.T) {
+	files, err := filepath.Glob("testdata/vendors/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded answers: %v", err)
+	}
+	tested := map[string]bool{}
+	for _, f := range files {
+		if strings.HasSuffix(f, ".golden.json") {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(f), ".json")
+		t.Run(name, func(t *testing.T) {
+			raw, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rec struct {
+				Provider string
+				Request  json.RawMessage
+				Created  json.RawMessage
+				Polls    []json.RawMessage
+				ID       string
+			}
+			if err := json.Unmarshal(raw, &rec); err != nil {
+				t.Fatal(err)
+			}
+			tested[rec.Provider] = true
+			w := newWorld(t, rec.Provider)
+			n := 0
+			w.answer = func(s *seen) answer {
+				if len(w.seen) == 1 {
+					return answer{status: 200, body: string(rec.Created)}
+				}
+				n++
+				return answer{status: 200, body: string(rec.Polls[n-1])}
+			}
+			created, c := w.create(string(rec.Request))
+			type up struct {
+				Call string          `json:"call"`
+				Body json.RawMessage `json:"body,omitempty"`
+			}
+			var got struct {
+				Sent    []up     `json:"sent"`
+				Dropped []string `json:"dropped,omitempty"`
+				Created string   `json:"created"`
+				States  []string `json:"states"`
+			}
+			got.Created, got.Dropped = created, c.Trace.Dropped
+			var id struct {
+				ID string `json:"request_id"`
+			}
+			json.Unmarshal([]byte(strings.TrimPrefix(created, "200 ")), &id)
+			for n < len(rec.Polls) {
+				before := n
+				if got.States = append(got.States, w.poll(id.ID)); n == before {
+					break
+				}
+			}
+			for _, s := range w.seen {
+				u := up{Call: s.Method + " " + s.URL}
+				if s.Body != "" {
+					u.Body = json.RawMessage(s.Body)
+				}
+				got.Sent = append(got.Sent, u)
+			}
+			golden.JSON(t, "vendors/"+name, got)
+		})
+	}
+	for _, s := range shapes {
+		for _, id := range s.providers {
+			d := provider.Lookup(id)
+			if d == nil || !d.Serves("videos") || !tested[id] {
+				t.Errorf("%s has no recorded answers", id)
+			}
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package videos
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/endpoint/download"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/upstream"
+)
+
+func TestJobsArePolledOnlyWithTheirOwnAccount(t *testing.T) {
+	w := newWorld(t, "xai", "xai", "xai")
+	w.machine.Machine.Settings.Strategy = "round-robin"
+	owner := map[string]string{}
+	w.answer = func(s *seen) answer {
+		if s.Method == "POST" {
+			id := fmt.Sprintf("job-%d", len(owner))
+			owner[id] = s.Key
+			return made(id)
+		}
+		id := s.URL[strings.LastIndexByte(s.URL, '/')+1:]
+		if owner[id] != s.Key {
+			t.Fatalf("%s of %s was asked for with %s", id, owner[id], s.Key)
+		}
+		return answer{status: 200, body: `{"status":"pending","progress":3}`}
+	}
+	for range 200 {
+		w.create(clip)
+	}
+	used := map[string]int{}
+	for id, key := range owner {
+		used[key]++
+		if got := w.poll(id); got != `200 {"status":"pending","progress":3}` {
+			t.Fatalf("%s: %s", id, got)
+		}
+	}
+	if len(owner) != 200 || len(used) != 3 {
+		t.Errorf("%d jobs over %d accounts", len(owner), len(used))
+	}
+}
+
+func TestForeignAndUnknownJobs(t *testing.T) {
+	w := newWorld(t, "xai", "xai")
+	w.answer = func(*seen) answer { return made("mine") }
+	w.create(clip)
+	w.seen = nil
+	for _, id := range []string{"unknown", "job-2", "b64.YWJj"} {
+		if got := w.poll(id); got != "404 video_not_found" {
+			t.Errorf("%s: %s", id, got)
+		}
+	}
+	other := *w.machine.Machine
+	other.ID = "otherotherother0"
+	w.machine = snapshot.New(&other)
+	if got := w.poll("mine"); got != "404 video_not_found" {
+		t.Errorf("another machine's: %s", got)
+	}
+	for _, id := range []string{"", ".", "..", "a/b", "a\\b", "a%2fb", "a?b", "a b", strings.Repeat("a", 4096), "é"} {
+		if got := w.poll(id); !strings.HasPrefix(got, "400") {
+			t.Errorf("%.20q: %s", id, got)
+		}
+	}
+	if len(w.seen) != 0 {
+		t.Errorf("%d upstream calls", len(w.seen))
+	}
+}
+
+func TestPollStates(t *testing.T) {
+	tests := []struct {
+		name string
+		up   answer
+		want string
+	}{
+		{"empty_202", answer{status: 202}, "202 "},
+		{"done", answer{status: 200, body: `{"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`}, `200 {"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`},
+		{"failed_is_200", answer{status: 200, body: `{"status":"failed","error":{"code":"x","message":"y"}}`}, `200 {"status":"failed","error":{"code":"x","message":"y"}}`},
+		{"gone", answer{status: 404}, "404 "},
+		{"html", answer{status: 200, body: "<html>"}, "502 bad_upstream_body"},
+		{"empty_200", answer{status: 200}, "502 bad_upstream_body"},
+		{"network", answer{err: upstream.ErrNetwork}, "502 upstream_unreachable"},
+		{"limited", answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, "429 rate_limit_exceeded"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, "xai", "xai")
+			w.answer = func(s *seen) answer {
+				if s.Method == "POST" {
+					return made("j")
+				}
+				return tt.up
+			}
+			w.create(clip)
+			if got := w.poll("j"); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if w.took() != "aa" {
+				t.Errorf("asked %s", w.took())
+			}
+		})
+	}
+}
+
+func TestAllowListsApplyToNamedProvider(t *testing.T) {
+	limited := &store.Key{ID: "k2", Models: []string{"xai/grok", "nobody/*"}}
+	for _, tt := range []struct{ name, body, header, value, want string }{
+		{"its_own", `{"model":"xai/grok","prompt":"p"}`, "", "", "200"},
+		{"another_provider_in_the_header", `{"model":"xai/grok","prompt":"p"}`, "x-provider", "luma", "403 model_not_allowed"},
+		{"another_provider_in_the_query", `{"model":"xai/grok","prompt":"p"}`, "query", "provider=luma", "403 model_not_allowed"},
+		{"the_provider_it_may_use", `{"model":"xai/grok","prompt":"p"}`, "x-provider", "xai", "200"},
+		{"no_model", `{"prompt":"p"}`, "x-provider", "xai", "403 model_not_allowed"},
+		{"another_model", `{"model":"secret","prompt":"p"}`, "x-provider", "xai", "403 model_not_allowed"},
+		{"a_name_of_no_provider", `{"model":"nobody/x","prompt":"p"}`, "", "", "403 model_not_allowed"},
+		{"another_case", `{"model":"xai/grok","Model":"secret","prompt":"p"}`, "", "", "400"},
+	} {
+		w := newWorld(t, "xai", "luma")
+		w.answer = func(*seen) answer { return made("j") }
+		c := w.call("application/json", tt.body)
+		if tt.header != "" {
+			c = w.call("application/json", tt.body, tt.header, tt.value)
+		}
+		c.Key = limited
+		resp, err := w.Generations(context.Background(), c)
+		if got := outcome(resp, err); !strings.HasPrefix(got, tt.want) || (len(w.seen) == 1) != (tt.want == "200") {
+			t.Errorf("%s: got %s after %d calls, want %s", tt.name, got, len(w.seen), tt.want)
+		}
+	}
+}
+
+func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
+	w := newWorld(t, "xai")
+	w.answer = func(s *seen) answer {
+		if s.Method == "POST" {
+			return made("j")
+		}
+		return answer{status: 200, body: `{"status":"done","video":{"url":"https://files.x.ai/1.mp4"}}`}
+	}
+	maker := w.call("application/json", clip)
+	maker.Key = &store.Key{ID: "k1", Models: []string{"a-combo"}} // by whose name it was made
+	maker.Trace.KeyID = "k1"
+	h := *w.Handler
+	h.Allows = nil
+	if got := outcome(h.Generations(context.Background(), maker)); !strings.HasPrefix(got, "200") {
+		t.Fatal(got)
+	}
+	calls := len(w.seen)
+	ask := func(id string, models ...string) (string, string) {
+		c := w.get("j")
+		c.Key, c.Trace.KeyID = &store.Key{ID: id, Models: models}, id
+		d := w.get("j")
+		d.Key, d.Trace.KeyID = c.Key, id
+		return outcome(w.Get(context.Background(), c)), outcome(w.Content(context.Background(), d))
+	}
+	for _, tt := range []struct {
+		key    string
+		models []string
+		ok     bool
+	}{{"k1", []string{"a-combo"}, true}, {"k2", []string{"xai/*"}, true}, {"k3", nil, true}, {"k4", []string{"luma/*"}, false}} {
+		poll, content := ask(tt.key, tt.models...)
+		for _, got := range []string{poll, content} {
+			if ok := strings.HasPrefix(got, "200"); ok != tt.ok || !ok && got != "403 model_not_allowed" {
+				t.Errorf("%s: %s", tt.key, got)
+			}
+		}
+		if !tt.ok && len(w.seen) != calls {
+			t.Errorf("%s: the upstream was asked", tt.key)
+		}
+		calls = len(w.seen)
+	}
+}
+
+func TestThePinnedAccount(t *testing.T) {
+	start := func() *world {
+		w := newWorld(t, "xai", "xai")
+		w.answer = func(s *seen) answer {
+			if s.Method == "POST" {
+				return made("j")
+			}
+			return answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}
+		}
+		w.create(clip)
+		return w
+	}
+	w := start()
+	w.poll("j")
+	w.seen = nil
+	resp, err := w.Get(context.Background(), w.get("j"))
+	if got := outcome(resp, err); got != "503 account_cooling_down" || len(w.seen) != 0 {
+		t.Errorf("cooling down: %s, %d calls", got, len(w.seen))
+	}
+	if d := retryAfter(err); d < 6*time.Second || d > 7*time.Second {
+		t.Errorf("to wait %v", d)
+	}
+
+	w = start()
+	w.setMachine(w.connection("xai", "b"))
+	w.seen = nil
+	if got := w.poll("j"); got != "404 video_not_found" || len(w.seen) != 0 {
+		t.Errorf("gone: %s, %d calls", got, len(w.seen))
+	}
+
+	w = start()
+	moved := w.connection("luma", "a")
+	w.setMachine(moved)
+	w.seen = nil
+	if got := w.poll("j"); got != "404 video_not_found" || len(w.seen) != 0 {
+		t.Errorf("at another origin: %s, %d calls", got, len(w.seen))
+	}
+}
+
+func TestWhenTheObjectFails(t *testing.T) {
+	w := newWorld(t, "openai", "xai", "xai", "xai", "xai")
+	w.answer = func(s *seen) answer {
+		if s.Method == "POST" {
+			return made("j")
+		}
+		if !strings.HasPrefix(s.Key, "key-c-") {
+			return answer{status: 404}
+		}
+		return answer{status: 200, body: `{"status":"pending"}`}
+	}
+	w.objects.fail = func(op string) bool { return op == "job.put" }
+	got, _ := w.create(clip)
+	if got != `200 { "request_id" : "j" }` {
+		t.Fatalf("the id was lost: %s", got)
+	}
+	// This isolate remembers who made it.
+	w.seen = nil
+	w.poll("j")
+	if w.took() != "b" {
+		t.Errorf("asked %q", w.took())
+	}
+	w.objects.fail = nil
+	w.poll("j")
+	if len(w.Handler.lost.jobs) != 0 {
+		t.Error("the record was not stored later")
+	}
+
+	w.objects.fail = func(op string) bool { return op == "job.get" }
+	w.seen = nil
+	if got := w.poll("j"); got != `200 {"status":"pending"}` || w.took() != "bc" {
+		t.Errorf("%s, asked %s", got, w.took())
+	}
+	w.answer = func(*seen) answer { return answer{status: 404} }
+	w.seen = nil
+	if got := w.poll("j"); got != "404 " || w.took() != "bcd" {
+		t.Errorf("%s, asked %s", got, w.took())
+	}
+}
+
+func TestContent(t *testing.T) {
+	const file = "https://files.x.ai/1.mp4?sig=s"
+	tests := []struct {
+		name, provider, state, want string
+		file                        answer
+	}{
+		{"done", "xai", `{"status":"done","video":{"url":"` + file + `"}}`, "200 bytes", answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "video/mp4"}}, body: "bytes"}},
+		{"done_without_status", "xai", `{"video":{"url":"` + file + `"}}`, "200 bytes", answer{status: 200, body: "bytes"}},
+		{"pending", "xai", `{"status":"pending"}`, "409 video_not_ready", answer{}},
+		{"failed", "xai", `{"status":"failed"}`, "409 video_not_ready no-retry", answer{}},
+		{"blocked", "xai", `{"status":"done","video":{"respect_moderation":false}}`, "404 file_unavailable", answer{}},
+		{"private_host", "xai", `{"status":"done","video":{"url":"http://169.254.169.254/x"}}`, "502 bad_upstream_body", answer{}},
+		{"over", "xai", `{"status":"done","video":{"url":"` + file + `"}}`, "404 file_unavailable", answer{status: 403}},
+		{"gemini", "gemini", `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download?alt=media"}}]}}}`, "200 bytes", answer{status: 200, body: "bytes"}},
+		{"gemini_elsewhere", "gemini", `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://evil.example/1"}}]}}}`, "502 bad_upstream_body", answer{}},
+		{"openrouter", "openrouter", `{"status":"completed","unsigned_urls":["x"]}`, "200 bytes", answer{status: 200, body: "bytes"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, tt.provider)
+			w.answer = func(s *seen) answer {
+				switch {
+				case s.Method == "POST":
+					return answer{status: 200, body: `{"request_id":"j","id":"j","name":"models/m/operations/j"}`}
+				case strings.Contains(s.URL, "files") || strings.Contains(s.URL, "/content"):
+					return tt.file
+				}
+				return answer{status: 200, body: tt.state}
+			}
+			created, _ := w.create(`{"model":"` + tt.provider + `/m","prompt":"p"}`)
+			id := "j"
+			if tt.provider == "gemini" {
+				id = encodeID("models/m/operations/j")
+			}
+			if !strings.Contains(created, `"`+id+`"`) {
+				t.Fatal(created)
+			}
+			resp, err := w.Content(context.Background(), w.get(id))
+			if got := outcome(resp, err); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if err == nil {
+				last := w.seen[len(w.seen)-1]
+				if private := tt.provider != "xai"; private != (last.Key != "") {
+					t.Errorf("%s was fetched with the credential %q", last.URL, last.Key)
+				}
+				if got := resp.Header.Get("content-type"); got != "video/mp4" {
+					t.Errorf("content type %q", got)
+				}
+			}
+		})
+	}
+}
+
+func TestRedirectsOfContentCarryNoCredential(t *testing.T) {
+	w := newWorld(t, "gemini")
+	w.answer = func(s *seen) answer {
+		switch {
+		case s.Method == "POST":
+			return answer{status: 200, body: `{"name":"models/m/operations/j"}`}
+		case strings.Contains(s.URL, ":download"):
+			return answer{status: 302, header: httpmsg.Header{{Name: "location", Value: "https://storage.googleapis.com/x"}}}
+		case strings.Contains(s.URL, "storage"):
+			if s.Key != "" {
+				t.Errorf("the credential went to %s", s.URL)
+			}
+			return answer{status: 200, body: "bytes"}
+		}
+		return answer{status: 200, body: `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download"}}]}}}`}
+	}
+	w.create(`{"model":"gemini/veo","prompt":"p"}`)
+	if got := outcome(w.Content(context.Background(), w.get(encodeID("models/m/operations/j")))); got != "200 bytes" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestIDs(t *testing.T) {
+	for _, name := range []string{"a", "models/veo/operations/1", "https://api.eu.bfl.ai/v1/get_result?id=1", "b64.x", "..", "fal-ai/veo/1", "é"} {
+		id := encodeID(name)
+		if got, ok := decodeID(id); !ok || got != name || !safeID(id) {
+			t.Errorf("%q: %q, %q", name, id, got)
+		}
+	}
+	if _, ok := decodeID("b64.***"); ok {
+		t.Error("decoded")
+	}
+}
+
+func TestSameSite(t *testing.T) {
+	const base = "https://api.bfl.ai/v1/x"
+	for address, want := range map[string]bool{
+		"https://api.eu1.bfl.ai/v1/get_result?id=1": true, "https://api.bfl.ai/x": true,
+		"https://bfl.ai.evil.com/": false, "https://evilbfl.ai/": false, "http://api.eu.bfl.ai/": false,
+		"https://api.bfl.ai@evil.com/": false, "https://api.bfl.ai:8443/": false, "https://evil.com/.bfl.ai": false, "https://evil.com?.bfl.ai": false, "x": false,
+	} {
+		if got := download.SameSite(address, base); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+}

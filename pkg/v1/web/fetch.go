@@ -1,0 +1,450 @@
+// Package web serves POST /v1/web/fetch: the content of one page.
+//
+// The page is had through a fetch service of the machine's providers, or by
+// the gateway itself ("web", also called "builtin"). Whoever fetches it, its
+// address must be public, and no credential ever goes to it.
+package web
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/catalog"
+	"weir/pkg/endpoint"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/pkg/words"
+)
+
+const (
+	totalTimeout = 30 * time.Second // spec-gaps, Search and fetch
+	maxAnswer    = 16 << 20         // bytes of a provider's answer
+)
+
+// Handler serves the endpoint.
+type Handler struct {
+	Router   endpoint.Router
+	Accounts endpoint.Sender
+	Allows   endpoint.Allows
+	// Do makes the gateway's own fetches. Without one nothing is fetched: Accounts
+	// notes what would be, and all parts of the plan are gone through.
+	Do upstream.Doer
+	// CanonicalURL is the platform's URL parser: the canonical string, or
+	// false.
+	CanonicalURL func(raw string) (string, bool)
+	AllowPrivate bool     // as in provider.CheckBaseURL
+	OwnHosts     []string // names of the gateway, besides the one that a call came to
+	// Decode reads a text in an encoding that Go does not know here, by its
+	// WHATWG label. May be nil.
+	Decode func(label string, raw []byte) (string, bool)
+	Usage  endpoint.Meter // may be nil
+	Now    func() time.Time
+}
+
+// step is a part of a plan: providers that are tried in turn, or the gateway
+// itself.
+type step struct {
+	targets []routing.Target
+	own     bool
+}
+
+// Fetch parses, resolves, has the page fetched and shapes the answer.
+func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
+	body, err := c.ReadBody()
+	if err != nil {
+		return nil, err
+	}
+	req, err := h.parse(body, h.ownHosts(c))
+	if err != nil {
+		return nil, err
+	}
+	steps, err := h.plan(c, req.model)
+	if err != nil {
+		return nil, err
+	}
+	started := c.Start
+	if started.IsZero() {
+		started = h.Now()
+	}
+	deadline := accounts.Deadline(c.Request, totalTimeout, started)
+	var first error
+	for i := range steps {
+		if i > 0 && !h.Now().Before(deadline) {
+			break
+		}
+		got, err := h.step(ctx, c, &steps[i], req, deadline)
+		if err == nil {
+			return got.response(req, h.Now().Sub(started)), nil
+		}
+		if first == nil || better(err, first) {
+			first = err
+		}
+		if h.Do != nil && !next(err) {
+			break
+		}
+	}
+	return nil, shown(first)
+}
+
+// step has the page fetched by one part of the plan.
+func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request, deadline time.Time) (*page, error) {
+	if s.own && h.Do == nil {
+		_, err := h.Accounts.Send(ctx, &accounts.Call{
+			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{itself}, Timeout: totalTimeout,
+			Build: func(*routing.Target, *store.Connection) (*upstream.Request, error) {
+				return pageRequest(req.url, totalTimeout), nil
+			},
+		})
+		return nil, err
+	}
+	if s.own {
+		begun := h.Now()
+		tally := endpoint.Tally{Meter: h.Usage, Call: c}
+		tally.Begin(&itself, itself.Connections[0])
+		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil
+		got, err := h.own(ctx, c, req, deadline)
+		if err != nil {
+			tally.Failed(err)
+			c.Trace.Err = err
+			return nil, err
+		}
+		c.Trace.Err = nil
+		tally.Done(endpoint.Costs(0, true))
+		got.provider, got.latency = ownAlias, h.Now().Sub(begun)
+		return got, nil
+	}
+	x := exchange{req: req, now: h.Now, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
+	targets := s.targets
+	var first error
+	for {
+		_, err := h.Accounts.Send(ctx, &accounts.Call{
+			Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check,
+			Dropped: func() []string { return x.dropped }, Timeout: totalTimeout,
+		})
+		if err == nil {
+			c.Trace.Dropped = x.dropped
+			usd, bad := strconv.ParseFloat(x.page.cost, 64)
+			x.tally.Done(endpoint.Costs(usd, bad == nil))
+			return x.page, nil
+		}
+		x.tally.Failed(err)
+		if first == nil || better(err, first) {
+			first = err
+		}
+		// A page that one provider could not read may be read by another; it
+		// tells nothing about the account.
+		if !ofPage(err) || x.to == nil {
+			return nil, first
+		}
+		rest := after(targets, x.to)
+		if len(rest) == 0 || !h.Now().Before(deadline) {
+			return nil, first
+		}
+		targets = rest
+	}
+}
+
+// after gives the targets behind one.
+func after(targets []routing.Target, to *routing.Target) []routing.Target {
+	for i := range targets {
+		if &targets[i] == to {
+			return targets[i+1:]
+		}
+	}
+	return nil
+}
+
+// plan finds out who fetches: what the model string names, else all fetch
+// providers of the machine, else the gateway itself.
+func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
+	if model == "" {
+		var all []routing.Target
+		for _, id := range c.Machine.Providers() {
+			d := provider.Lookup(id)
+			if d == nil || !d.Fetch {
+				continue
+			}
+			if conns := c.Machine.Visible(d.Alias, c.Machine.Active(id), "fetch"); len(conns) > 0 {
+				all = append(all, routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "fetch", Kind: catalog.WebFetch, Connections: conns})
+			}
+		}
+		if len(all) == 0 {
+			return h.named(c, nil, ownModel, "")
+		}
+		kept, err := endpoint.Keep(all, h.Allows, c.Key, "", usable)
+		if err != nil {
+			return nil, err
+		}
+		return []step{{targets: kept}}, nil
+	}
+	combo := c.Machine.Combo(model)
+	if combo == nil || !h.mixed(c, combo, 0) {
+		return h.named(c, nil, model, model)
+	}
+	// Members are resolved one by one, since the router does not know the
+	// gateway's own.
+	members, err := members(c, nil, combo, 0)
+	if err != nil {
+		return nil, err
+	}
+	var steps []step
+	var first error
+	for _, m := range members {
+		more, err := h.named(c, steps, m, model)
+		if err == nil {
+			steps = more
+		} else if first == nil {
+			first = err
+		}
+	}
+	if len(steps) == 0 {
+		return nil, first
+	}
+	return steps, nil
+}
+
+// named appends what one model string names. asked is what the client named.
+func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step, error) {
+	if h.isOwn(c, model) {
+		if h.Allows != nil && (asked == "" || !h.Allows(c.Key, asked)) && !h.Allows(c.Key, ownModel) {
+			return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+		}
+		if c.Machine.Hidden(ownAlias, "fetch") {
+			return nil, apierr.New(404, "model_not_found", "the model is disabled")
+		}
+		return append(steps, step{own: true}), nil
+	}
+	c.Trace.Asked = model
+	all, err := h.Router.Resolve(model, c.Machine, catalog.WebFetch)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := endpoint.Keep(all, h.Allows, c.Key, asked, usable)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(steps); n > 0 && !steps[n-1].own {
+		steps[n-1].targets = append(steps[n-1].targets, kept...)
+		return steps, nil
+	}
+	return append(steps, step{targets: kept}), nil
+}
+
+// mixed tells whether the gateway itself is among a combo's members, or those
+// of a combo within it.
+func (h *Handler) mixed(c *auth.Call, combo *store.Combo, depth int) bool {
+	if depth >= routing.MaxDepth || len(combo.Models) > routing.MaxTargets {
+		return false // the router refuses it
+	}
+	for _, m := range combo.Models {
+		if sub := c.Machine.Combo(m); sub != nil && h.mixed(c, sub, depth+1) || h.isOwn(c, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// members appends what a combo comes down to, in the order to try it. The
+// bounds are the router's.
+func members(c *auth.Call, out []string, combo *store.Combo, depth int) (_ []string, err error) {
+	if depth >= routing.MaxDepth {
+		return nil, apierr.Invalid("model", "the model name leads through too many combos and aliases")
+	}
+	n, start := len(combo.Models), 0
+	if combo.Strategy == "round-robin" && n > 0 {
+		start = int(c.Machine.Turn("combo/"+combo.Name) % uint32(n))
+	}
+	for i := range n {
+		m := combo.Models[(start+i)%n]
+		if sub := c.Machine.Combo(m); sub == nil {
+			out = append(out, m)
+		} else if out, err = members(c, out, sub, depth+1); err != nil {
+			return nil, err
+		}
+		if len(out) > routing.MaxTargets {
+			return nil, apierr.Invalid("model", "the combo has more than %d members", routing.MaxTargets)
+		}
+	}
+	return out, nil
+}
+
+// isOwn tells whether a model string names the gateway's own fetch, or is an
+// alias of that. A combo or a connection's prefix of the same name goes before
+// it.
+func (h *Handler) isOwn(c *auth.Call, model string) bool {
+	if isItself(c, model) {
+		return true
+	}
+	full := c.Machine.Alias(model)
+	return strings.Contains(full, "/") && c.Machine.Combo(model) == nil && isItself(c, full)
+}
+
+func isItself(c *auth.Call, model string) bool {
+	switch model {
+	case ownAlias, ownModel, "builtin", "builtin/fetch":
+	default:
+		return false
+	}
+	if c.Machine.Combo(model) != nil {
+		return false
+	}
+	alias, _, _ := strings.Cut(model, "/")
+	for _, id := range c.Machine.Providers() {
+		for _, conn := range c.Machine.Active(id) {
+			if strings.TrimSpace(conn.Data.Prefix) == alias {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// aliasOf gives the output alias of a provider for its connections.
+func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
+	if len(conns) > 0 {
+		if p := strings.TrimSpace(conns[0].Data.Prefix); p != "" {
+			return p
+		}
+	}
+	return d.Alias
+}
+
+// usable tells why a target cannot fetch, or nil.
+func usable(to *routing.Target) error {
+	if !to.Provider.Fetch || shapeOf(to.Provider) == nil {
+		return apierr.Invalid("model", "the provider of this model does not fetch pages")
+	}
+	if to.Model != "fetch" {
+		return apierr.Invalid("model", "the model does not fetch pages: name the provider, or <alias>/fetch")
+	}
+	return nil
+}
+
+var errShape = errors.New("the answer has another shape")
+
+// exchange is one request on its way to the providers and back.
+type exchange struct {
+	req     *request
+	now     func() time.Time
+	to      *routing.Target
+	shape   *shape
+	begun   time.Time
+	dropped []string
+	page    *page
+	tally   endpoint.Tally
+}
+
+// build makes the upstream request of an attempt.
+func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x.tally.Begin(to, conn)
+	x.to, x.shape = to, shapeOf(to.Provider)
+	method, url, err := to.Provider.Endpoint(conn, "fetch", to.Model)
+	if err != nil {
+		return nil, err
+	}
+	x.dropped, x.begun = nil, x.now()
+	if words.Has(x.shape.drop, x.req.format) {
+		x.dropped = []string{"format"}
+	}
+	header := httpmsg.Header{
+		{Name: "content-type", Value: "application/json"},
+		{Name: "accept", Value: "application/json"},
+		{Name: "accept-encoding", Value: "identity"},
+	}
+	if x.shape.header != nil {
+		header = append(header, x.shape.header(x.req)...)
+	}
+	return &upstream.Request{
+		Method: method, URL: url, Header: header, Body: stream.FromString(x.shape.body(x.req)),
+		HeaderTimeout: totalTimeout, Timeout: totalTimeout, MaxBody: maxAnswer,
+	}, nil
+}
+
+// check reads an answer.
+func (x *exchange) check(resp *upstream.Response) error {
+	raw, err := stream.ReadAll(resp.Body, maxAnswer)
+	if err == nil {
+		err = endpoint.ValidJSON(raw)
+	}
+	if err != nil {
+		return endpoint.BadBody(err)
+	}
+	now := x.now()
+	p := &page{provider: x.to.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(x.begun)}
+	switch ok, err := x.shape.read(p, gjson.ParseBytes(raw), x.req); {
+	case err != nil:
+		return err
+	case !ok:
+		return endpoint.BadBody(errShape)
+	case p.text == "":
+		return unavailable("the provider found no content on the page")
+	}
+	x.page = p
+	return nil
+}
+
+// Codes of failures that are the page's.
+const (
+	pageUnavailable = "page_unavailable"
+	pageNotFound    = "page_not_found"
+	pageUnreadable  = "unsupported_content"
+)
+
+// unavailable is the failure of a page that could not be had. Its status is one
+// that tells nothing about an account.
+func unavailable(format string, args ...any) *apierr.Error {
+	return apierr.New(422, pageUnavailable, format, args...)
+}
+
+// ofPage tells whether a failure is the page's.
+func ofPage(err error) bool {
+	var e *apierr.Error
+	return errors.As(err, &e) && (e.Code == pageUnavailable || e.Code == pageNotFound || e.Code == pageUnreadable)
+}
+
+// next tells whether the next part of the plan is tried, by the same rule that
+// goes on to the next account (design 5).
+func next(err error) bool {
+	var e *apierr.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch s := e.Status; {
+	case ofPage(err), s == 401, s == 402, s == 403, s == 408, s == 429, s >= 500 && s != 508, s == 400 && e.Code == "no_credentials":
+		return true
+	}
+	return false
+}
+
+// better tells whether a failure is more useful to the client than another.
+func better(a, b error) bool { return ofPage(a) && !ofPage(b) }
+
+// shown gives the failure as the client sees it.
+func shown(err error) error {
+	var e *apierr.Error
+	if errors.As(err, &e) && e.Code == pageUnavailable {
+		s := *e
+		s.Status, s.Type = 502, apierr.TypeOf(502)
+		return &s
+	}
+	return err
+}
+
+// ownHosts gives the hosts of the gateway, with the port of the one that the
+// call came to.
+func (h *Handler) ownHosts(c *auth.Call) []string {
+	_, host, _ := strings.Cut(c.Origin, "://")
+	return append([]string{host}, h.OwnHosts...)
+}

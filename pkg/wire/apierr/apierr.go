@@ -1,0 +1,110 @@
+// Package apierr is the failure that a client may see.
+package apierr
+
+import (
+	"fmt"
+	"time"
+
+	"weir/pkg/wire/httpmsg"
+)
+
+// Error is a failure that is safe to show.
+//
+// The gateway writes it in the dialect of the endpoint: for OpenAI's it is
+// {"error":{"message","type","param","code"}}. Err is the cause: it is logged
+// after redaction and never sent.
+type Error struct {
+	Status     int            // HTTP status, 400–599
+	Type       string         // "invalid_request_error", "rate_limit_error", …
+	Code       string         // "model_not_found", …; may be empty
+	Param      string         // the offending field; may be empty
+	Message    string         // no credential, no upstream address
+	Details    string         // raw JSON of error.details, which the Messages dialect shows; may be empty
+	RetryAfter time.Duration  // sent in whole seconds, rounded up, and in milliseconds; zero sends none
+	NoRetry    bool           // sends x-should-retry: false
+	Header     httpmsg.Header // further fields of the answer
+	// Own reports that type, code, parameter and message are the upstream's own
+	// and are written unchanged in every dialect.
+	Own bool
+	// Body is the upstream's own JSON body, without credentials, which becomes
+	// the answer's body. If empty, a body is written in the dialect.
+	Body []byte
+	Err  error
+}
+
+// Error gives the message and the cause, for logs.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Invalid is a 400 about the field param of the request.
+func Invalid(param, format string, args ...any) *Error {
+	return &Error{Status: 400, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeClientLeft is the code of a call whose client closed the connection.
+const CodeClientLeft = "client_closed"
+
+// ClientLeft returns the failure of a call whose client closed the connection
+// before the answer ended. It is only logged and listed.
+func ClientLeft(cause error) *Error {
+	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "the client closed the connection", Err: cause}
+}
+
+// New is an error of the given status with the type that OpenAI uses for it.
+func New(status int, code, format string, args ...any) *Error {
+	return &Error{Status: status, Type: TypeOf(status), Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// TypeOf gives OpenAI's error type for a status (api-shapes 16).
+func TypeOf(status int) string {
+	switch status {
+	case 401:
+		return "authentication_error"
+	case 402:
+		return "insufficient_quota"
+	case 403:
+		return "permission_error"
+	case 429:
+		return "rate_limit_error"
+	}
+	if status >= 500 {
+		return "server_error"
+	}
+	return "invalid_request_error"
+}
+
+// MessagesType gives the error type of the Messages API for a status
+// (api-shapes 8.6 and 16).
+func MessagesType(status int) string {
+	switch status {
+	case 401:
+		return "authentication_error"
+	case 402:
+		return "billing_error"
+	case 403:
+		return "permission_error"
+	case 404:
+		return "not_found_error"
+	case 409:
+		return "conflict_error"
+	case 413:
+		return "request_too_large"
+	case 429:
+		return "rate_limit_error"
+	case 503, 529:
+		return "overloaded_error"
+	case 408, 504:
+		return "timeout_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

@@ -1,0 +1,120 @@
+// Package httpmsg holds the request and the response as they cross the bridge
+// between the platform and Go.
+//
+// The types are lighter than those of net/http (no URL parsing, no header
+// maps, no canonical names): on this runtime they save about a fifth of the
+// CPU of a call. A request is read once, by one goroutine.
+package httpmsg
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Field is one header field. Name is in lower case.
+type Field struct{ Name, Value string }
+
+// Header is a list of fields in the order they arrived. It is never joined or
+// split at commas: two fields of one name stay two.
+type Header []Field
+
+// Get gives the first value of name, which must be in lower case, or "".
+func (h Header) Get(name string) string {
+	for i := range h {
+		if h[i].Name == name {
+			return h[i].Value
+		}
+	}
+	return ""
+}
+
+// Set replaces every field of name by one.
+func (h *Header) Set(name, value string) {
+	h.Del(name)
+	*h = append(*h, Field{name, value})
+}
+
+// Add appends a field and keeps those of the same name.
+func (h *Header) Add(name, value string) { *h = append(*h, Field{name, value}) }
+
+// Del removes every field of name.
+func (h *Header) Del(name string) {
+	kept := (*h)[:0]
+	for _, f := range *h {
+		if f.Name != name {
+			kept = append(kept, f)
+		}
+	}
+	*h = kept
+}
+
+// Request is a client's request.
+type Request struct {
+	ID     string // of this request, sent back as x-request-id
+	Method string
+	Path   string // canonical path of the URL, percent-encoded as the platform gives it
+	Query  string // without the question mark, percent-encoded
+	Origin string // scheme and host of the gateway as the client addressed it
+	Header Header // the allow-listed fields of the client, lower case
+	Body   io.ReadCloser
+	Length int64 // of the body as declared by the client; -1 when it did not say
+	Start  time.Time
+	Trace  Trace
+}
+
+// Response is an answer to a client.
+//
+// Body is read natively and moved by the host on the edge: nil, a
+// *stream.Bytes, an upstream's body as it is, or another body of pkg/wire/stream.
+type Response struct {
+	Status int
+	Header Header
+	Body   io.ReadCloser
+	// After runs once the body has ended, or when the host has taken over a
+	// body that nobody watches. It may call the host. The client waits for
+	// nothing in it.
+	After []func(ctx context.Context)
+}
+
+// Trace is what is known of a request by the time it ends: the log line, the
+// x-weir headers of the answer and the usage record are made from it.
+type Trace struct {
+	Route        string // the matched pattern, "/v1/embeddings"
+	MachineID    string
+	KeyID        string
+	Provider     string // provider id of the account that answered
+	ConnectionID string // the account that answered
+	Model        string // public id that answered, "<alias>/<model>"
+	Attempts     int    // upstream calls made
+	Dropped      []string
+	Err          error // cause of a failure, for the log after redaction
+
+	Asked   string    // model id as the client wrote it
+	Failed  []Attempt // the attempts that failed, in order
+	Metered bool      // the endpoint notes its usage itself
+	Used    Used
+}
+
+// Attempt is an upstream call that failed.
+type Attempt struct {
+	ConnectionID string `json:"connectionId"`
+	Provider     string `json:"provider"`
+	Model        string `json:"model,omitempty"`
+	Status       int    `json:"status"` // the upstream's, or what stands for none
+	Code         string `json:"code,omitempty"`
+	// Text is the failure in words; not kept of a refusal of the request
+	// itself, which may repeat what was asked.
+	Text string `json:"text,omitempty"`
+	Ms   int64  `json:"ms"`
+}
+
+// Used is what the answer has used.
+type Used struct {
+	Input     int64   `json:"inputTokens,omitempty"`
+	Output    int64   `json:"outputTokens,omitempty"`
+	Reasoning int64   `json:"reasoningTokens,omitempty"`
+	CacheRead int64   `json:"cacheReadTokens,omitempty"`
+	CostUSD   float64 `json:"costUsd,omitempty"`
+	Priced    bool    `json:"priced,omitempty"` // the cost is known
+}

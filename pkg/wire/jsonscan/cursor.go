@@ -1,0 +1,355 @@
+package jsonscan
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Cursor walks through a document once, from front to back, and checks what it
+// passes: for readers that need more than the top-level fields. A mistake of
+// the document ends every walk (Key, Elem give false) and is kept for End.
+//
+//	c.Reset(body)
+//	for c.Object(); c.Key(); {
+//		if c.KeyIs("data") {
+//			for c.Array(); c.Elem(); { c.Skip() }
+//		} else {
+//			c.Skip()
+//		}
+//	}
+//	err := c.End()
+//
+// After Key and Elem the value must be passed, by Skip, Value, Numbers, or by
+// walking it.
+type Cursor struct {
+	// MaxTokens is the number of values and names taken; 0 is MaxTokens.
+	MaxTokens int
+
+	b      []byte
+	i      int
+	depth  int
+	tokens int
+	high   uint64 // bits of the bytes of strings: tells whether UTF-8 must be checked
+	first  bool   // nothing of the container just entered was read
+	lone   bool   // half a surrogate pair was passed
+	key    Value
+	err    *Error
+}
+
+// Reset starts a walk.
+func (c *Cursor) Reset(body []byte) {
+	max := c.MaxTokens
+	*c = Cursor{b: body, MaxTokens: max}
+	if max == 0 {
+		c.MaxTokens = MaxTokens
+	}
+	c.space()
+}
+
+func (c *Cursor) fail(reason string) {
+	if c.err == nil {
+		c.err = &Error{Offset: c.i, Reason: reason}
+		c.i = len(c.b)
+	}
+}
+
+func (c *Cursor) space() {
+	i := c.i
+	for i < len(c.b) && (c.b[i] == ' ' || c.b[i] == '\n' || c.b[i] == '\r' || c.b[i] == '\t') {
+		i++
+	}
+	c.i = i
+}
+
+func (c *Cursor) count() bool {
+	if c.tokens++; c.tokens > c.MaxTokens {
+		c.fail("too many values")
+		return false
+	}
+	return true
+}
+
+// Kind tells what comes next, Absent for what begins no value.
+func (c *Cursor) Kind() Kind {
+	if c.i >= len(c.b) {
+		return Absent
+	}
+	return kindOf[c.b[c.i]]
+}
+
+var kindOf = [256]Kind{
+	'"': String, '{': Object, '[': Array, 't': Bool, 'f': Bool, 'n': Null, '-': Number,
+	'0': Number, '1': Number, '2': Number, '3': Number, '4': Number,
+	'5': Number, '6': Number, '7': Number, '8': Number, '9': Number,
+}
+
+// Object enters an object.
+func (c *Cursor) Object() { c.open('{') }
+
+// Array enters an array.
+func (c *Cursor) Array() { c.open('[') }
+
+func (c *Cursor) open(bracket byte) {
+	if c.i >= len(c.b) || c.b[c.i] != bracket {
+		c.fail("another type of value was expected")
+		return
+	}
+	if c.depth++; c.depth > MaxDepth {
+		c.fail("nested too deeply")
+		return
+	}
+	if !c.count() {
+		return
+	}
+	c.i++
+	c.space()
+	c.first = true
+}
+
+// next goes to the following member of the container entered last, and leaves
+// the container at its end.
+func (c *Cursor) next(end byte) bool {
+	if c.err != nil || c.i >= len(c.b) {
+		c.fail("unexpected end")
+		return false
+	}
+	first := c.first
+	c.first = false
+	switch b := c.b[c.i]; {
+	case b == end:
+		c.i++
+		c.depth--
+		c.space()
+		return false
+	case first:
+		return true
+	case b == ',':
+		c.i++
+		c.space()
+		return true
+	}
+	c.fail("a comma or the end of the container was expected")
+	return false
+}
+
+// Key goes to the next member of an object; the cursor is then at its value.
+// false is the end of the object, or an error.
+func (c *Cursor) Key() bool {
+	if !c.next('}') {
+		return false
+	}
+	if c.Kind() != String {
+		c.fail("a name was expected")
+		return false
+	}
+	lone := c.lone
+	if c.key = c.scalar(); c.err != nil {
+		return false
+	}
+	c.lone = lone
+	if c.i >= len(c.b) || c.b[c.i] != ':' {
+		c.fail("a colon was expected")
+		return false
+	}
+	c.i++
+	c.space()
+	return true
+}
+
+// KeyIs tells whether the name read last is name.
+func (c *Cursor) KeyIs(name string) bool {
+	raw := c.b[c.key.Start+1 : c.key.End-1]
+	if !c.key.Escaped {
+		return string(raw) == name
+	}
+	if len(raw) > 6*len(name) {
+		return false
+	}
+	return string(unescape(make([]byte, 0, 64), raw)) == name
+}
+
+// Folded returns "model" or "stream" if the last name differs from it only in
+// case, else "".
+func (c *Cursor) Folded() string {
+	raw := c.b[c.key.Start+1 : c.key.End-1]
+	if c.key.Escaped {
+		if len(raw) > 6*len("stream") {
+			return ""
+		}
+		raw = unescape(make([]byte, 0, 64), raw)
+	}
+	// The long s of "\u017ftream" has two bytes.
+	if len(raw) < len("model") || len(raw) > len("stream")+1 {
+		return ""
+	}
+	for _, name := range [...]string{"model", "stream"} {
+		if bytes.EqualFold(raw, []byte(name)) && string(raw) != name {
+			return name
+		}
+	}
+	return ""
+}
+
+// KeySpan gives where the name read last lies, with its quotes.
+func (c *Cursor) KeySpan() Span { return c.key.Span }
+
+// Elem goes to the next element of an array; the cursor is then at it. false
+// is the end of the array, or an error.
+func (c *Cursor) Elem() bool { return c.next(']') }
+
+// Offset is the byte that the cursor stands at.
+func (c *Cursor) Offset() int { return c.i }
+
+// Lone tells whether a string passed since it was last asked, names apart, has
+// half a surrogate pair.
+func (c *Cursor) Lone() bool {
+	lone := c.lone
+	c.lone = false
+	return lone
+}
+
+// Err gives the mistake met so far, or nil.
+func (c *Cursor) Err() error {
+	if c.err == nil {
+		return nil
+	}
+	return c.err
+}
+
+// End checks that nothing follows, and gives the first mistake of the
+// document.
+func (c *Cursor) End() error {
+	if c.err == nil && c.i < len(c.b) {
+		c.fail("something follows the document")
+	}
+	if c.err == nil && c.depth != 0 {
+		c.fail("unexpected end")
+	}
+	if c.err == nil && c.high&highBits != 0 && !utf8.Valid(c.b) {
+		c.fail("not UTF-8")
+	}
+	return c.Err()
+}
+
+// Value passes a value of any kind and tells where it lies.
+func (c *Cursor) Value() Value {
+	v := Value{Kind: c.Kind()}
+	if v.Kind != Array && v.Kind != Object {
+		return c.scalar()
+	}
+	v.Start = c.i
+	c.Skip()
+	v.End = c.i
+	for v.End > v.Start && isSpace(c.b[v.End-1]) {
+		v.End--
+	}
+	return v
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
+
+// scalar passes a value that is no container, and the blanks after it.
+func (c *Cursor) scalar() Value {
+	if c.err != nil || !c.count() {
+		return Value{}
+	}
+	v := Value{Kind: c.Kind()}
+	v.Start = c.i
+	switch v.Kind {
+	case String:
+		v.Escaped = c.str()
+	case Number:
+		c.number()
+	case Bool:
+		if c.b[c.i] == 't' {
+			c.word("true")
+		} else {
+			c.word("false")
+		}
+	case Null:
+		c.word("null")
+	default:
+		if c.i >= len(c.b) {
+			c.fail("unexpected end")
+		} else {
+			c.fail("a value was expected")
+		}
+	}
+	v.End = c.i
+	if c.i < len(c.b) && c.b[c.i] <= ' ' {
+		c.space()
+	}
+	return v
+}
+
+func (c *Cursor) word(w string) {
+	if len(c.b)-c.i < len(w) || string(c.b[c.i:c.i+len(w)]) != w {
+		c.fail("unknown word")
+		return
+	}
+	c.i += len(w)
+}
+
+// Skip passes a value of any kind.
+func (c *Cursor) Skip() {
+	if k := c.Kind(); k == Array || k == Object {
+		c.skipContainer()
+		return
+	}
+	c.scalar()
+}
+
+func (c *Cursor) skipContainer() {
+	var arrays [MaxDepth/64 + 1]uint64 // a bit per depth: set for an array
+	base := c.depth
+	for {
+		switch k := c.Kind(); k {
+		case Array, Object:
+			if c.open(c.b[c.i]); c.err != nil {
+				return
+			}
+			if bit := uint64(1) << (c.depth & 63); k == Array {
+				arrays[c.depth>>6] |= bit
+			} else {
+				arrays[c.depth>>6] &^= bit
+			}
+		default:
+			if k == Number && arrays[c.depth>>6]>>(c.depth&63)&1 != 0 {
+				c.run()
+			} else {
+				c.scalar()
+			}
+		}
+		// Go to the next value, out of as many containers as end here.
+		for {
+			if c.depth == base || c.err != nil {
+				return
+			}
+			if arrays[c.depth>>6]>>(c.depth&63)&1 != 0 {
+				if c.Elem() {
+					break
+				}
+			} else if c.Key() {
+				break
+			}
+		}
+	}
+}
+
+// Numbers passes an array of numbers and tells how many there are, and whether
+// all are written as integers. ok is false, without an error, when the array
+// holds something else; the cursor then stands at that element and the array
+// has been entered.
+func (c *Cursor) Numbers() (n int, integers, ok bool) {
+	c.Array()
+	integers = true
+	for c.Elem() {
+		if c.Kind() != Number {
+			return n, false, false
+		}
+		k, ints := c.run()
+		n += k
+		integers = integers && ints
+	}
+	return n, integers, c.err == nil
+}

@@ -1,0 +1,265 @@
+// Package jsonscan reads single fields out of a JSON document that travels on
+// as bytes.
+//
+// One iterative pass checks the whole document strictly (RFC 8259) and notes
+// where the wanted fields of the top-level object lie; no Go value is built.
+// What is accepted here means the same to every other parser: names are
+// compared after unescaping and with their case, a wanted field that comes
+// twice is an error, as are a byte order mark, bytes that are not UTF-8, and
+// half a surrogate pair in a wanted field. If the model is wanted, a name that
+// differs from "model" or "stream" only in case is an error too: parsers that
+// ignore case, such as encoding/json, would read it as that field.
+package jsonscan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Limits of a document.
+const (
+	MaxDepth  = 128     // containers within each other
+	MaxTokens = 1 << 20 // values and names, unless a Cursor says otherwise
+	maxNumber = 64      // bytes of a number that is read
+	maxFields = 16      // names per Read
+)
+
+// Kind is the type of a JSON value.
+type Kind uint8
+
+// The kinds. Absent is what a field has that is not there.
+const (
+	Absent Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+func (k Kind) String() string {
+	return [...]string{"absent", "null", "boolean", "number", "string", "array", "object"}[k]
+}
+
+// Error tells why a document is refused. Nothing of the document is in it.
+type Error struct {
+	Offset int    // byte at which the trouble was noticed
+	Field  string // the wanted field concerned, or ""
+	Reason string
+}
+
+func (e *Error) Error() string {
+	if e.Field != "" {
+		return fmt.Sprintf("%s: %s", e.Field, e.Reason)
+	}
+	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
+}
+
+// ErrType is what a getter returns for a value of another type or out of
+// range; it comes wrapped with the name of the field.
+var ErrType = errors.New("wrong type or out of range")
+
+// Span is a part of a document, the bytes from Start up to End.
+type Span struct{ Start, End int }
+
+// Value is where a value lies and what it is.
+type Value struct {
+	Span
+	Kind    Kind
+	Escaped bool // a string with backslashes in it
+}
+
+// Set is what Read found. It refers to the document, which must not change.
+type Set struct {
+	body  []byte
+	names []string
+	vals  [maxFields]Value
+}
+
+// Read checks the document, which must be one object, and finds the named
+// fields of it. Names are at most 16, and none may be given twice.
+//
+// The error is an *Error; its Field is set when a wanted field came twice or
+// holds half a surrogate pair.
+func Read(body []byte, names ...string) (Set, error) {
+	s := Set{body: body, names: names}
+	if len(names) > maxFields {
+		return s, &Error{Reason: "too many fields asked for"}
+	}
+	var c Cursor
+	c.Reset(body)
+	if c.Kind() != Object {
+		c.Skip()
+		if err := c.End(); err != nil {
+			return s, err
+		}
+		return s, &Error{Reason: "the document must be an object"}
+	}
+	c.Object()
+	strict := slices.Contains(names, "model")
+	for c.Key() {
+		i := s.index(&c)
+		if i < 0 {
+			if strict {
+				if name := c.Folded(); name != "" {
+					return s, &Error{Offset: c.i, Field: name, Reason: "the name must be written in lower case"}
+				}
+			}
+			c.Skip()
+			continue
+		}
+		if s.vals[i].Kind != Absent {
+			return s, &Error{Offset: c.i, Field: names[i], Reason: "given more than once"}
+		}
+		c.Lone()
+		if s.vals[i] = c.Value(); c.Lone() {
+			return s, &Error{Offset: c.i, Field: names[i], Reason: "half a surrogate pair"}
+		}
+	}
+	return s, c.End()
+}
+
+func (s *Set) index(c *Cursor) int {
+	for i, n := range s.names {
+		if c.KeyIs(n) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Get gives where a field lies. The name must be one that was read; for any
+// other the value is Absent.
+func (s *Set) Get(name string) Value {
+	for i, n := range s.names {
+		if n == name {
+			return s.vals[i]
+		}
+	}
+	return Value{}
+}
+
+// Has tells whether a field is there and not null.
+func (s *Set) Has(name string) bool { return s.Get(name).Kind > Null }
+
+// Raw gives the bytes of a field's value, nil when it is absent.
+func (s *Set) Raw(name string) []byte {
+	v := s.Get(name)
+	if v.Kind == Absent {
+		return nil
+	}
+	return s.body[v.Start:v.End]
+}
+
+// String gives a string field. ok is false when it is absent; null and other
+// types are errors.
+func (s *Set) String(name string) (value string, ok bool, err error) {
+	v := s.Get(name)
+	switch v.Kind {
+	case Absent:
+		return "", false, nil
+	case String:
+		return s.Text(v), true, nil
+	}
+	return "", true, fmt.Errorf("%s: %w", name, ErrType)
+}
+
+// Text gives the content of a string value, unescaped.
+func (s *Set) Text(v Value) string { return Text(s.body, v) }
+
+// Text gives the content of a string value of a document, unescaped. Halves of
+// surrogate pairs become U+FFFD.
+func Text(body []byte, v Value) string {
+	raw := body[v.Start+1 : v.End-1]
+	if !v.Escaped {
+		return string(raw)
+	}
+	return string(unescape(make([]byte, 0, len(raw)), raw))
+}
+
+// Int gives an integer field between min and max. ok is false when it is
+// absent or null. 1.0 and 1e3 are not integers.
+func (s *Set) Int(name string, min, max int64) (value int64, ok bool, err error) {
+	v := s.Get(name)
+	switch v.Kind {
+	case Absent, Null:
+		return 0, false, nil
+	case Number:
+		if v.End-v.Start <= maxNumber {
+			n, err := strconv.ParseInt(string(s.body[v.Start:v.End]), 10, 64)
+			if err == nil && n >= min && n <= max {
+				return n, true, nil
+			}
+		}
+	}
+	return 0, true, fmt.Errorf("%s: %w", name, ErrType)
+}
+
+// Bool gives a boolean field. ok is false when it is absent or null.
+func (s *Set) Bool(name string) (value, ok bool, err error) {
+	v := s.Get(name)
+	switch v.Kind {
+	case Absent, Null:
+		return false, false, nil
+	case Bool:
+		return s.body[v.Start] == 't', true, nil
+	}
+	return false, true, fmt.Errorf("%s: %w", name, ErrType)
+}
+
+// Splice gives a copy of body with a part replaced.
+func Splice(body []byte, at Span, with []byte) []byte {
+	out := make([]byte, 0, len(body)-(at.End-at.Start)+len(with))
+	out = append(out, body[:at.Start]...)
+	out = append(out, with...)
+	return append(out, body[at.End:]...)
+}
+
+// Quote appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+func Quote(dst []byte, s string) []byte {
+	return append(Escape(append(dst, '"'), s), '"')
+}
+
+// Escape appends s as it stands between the quotes of a JSON string.
+func Escape(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(append(dst, s[start:i]...), "\uFFFD"...)
+				i++
+				start = i
+				continue
+			}
+			i += n
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		start = i
+	}
+	return append(dst, s[start:]...)
+}

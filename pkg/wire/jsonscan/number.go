@@ -1,0 +1,113 @@
+package jsonscan
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// run passes a number and all that follow it after a comma, and the blanks
+// after the last. It is the loop that vectors are read with.
+func (c *Cursor) run() (n int, integers bool) {
+	b, i := c.b, c.i
+	integers = true
+	for {
+		start := i
+		if b[i] == '-' {
+			i++
+		}
+		whole := i
+		i = digits(b, i)
+		if i == whole || b[whole] == '0' && i > whole+1 {
+			c.i = i
+			c.fail("a number is not well formed")
+			return n, false
+		}
+		if i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') {
+			integers = false
+			if i = fraction(b, i); i < 0 {
+				c.i = start
+				c.fail("a number is not well formed")
+				return n, false
+			}
+		}
+		n++
+		for i < len(b) && isSpace(b[i]) {
+			i++
+		}
+		if i+1 >= len(b) || b[i] != ',' {
+			break
+		}
+		next := i + 1
+		for next < len(b) && isSpace(b[next]) {
+			next++
+		}
+		if next == len(b) || kindOf[b[next]] != Number {
+			break
+		}
+		i = next
+	}
+	c.i = i
+	if c.tokens += n; c.tokens > c.MaxTokens {
+		c.fail("too many values")
+	}
+	return n, integers
+}
+
+// digits gives the end of the digits at i.
+func digits(b []byte, i int) int {
+	for i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		// The lowest bit set is in the first byte that is no digit.
+		m := (x&(0xf0*ones) ^ 0x30*ones) | ((x+6*ones)&(0xf0*ones) ^ 0x30*ones)
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
+	for i < len(b) && b[i]-'0' < 10 {
+		i++
+	}
+	return i
+}
+
+// fraction gives the end of the fraction and exponent at i, or -1 when they
+// are not well formed.
+func fraction(b []byte, i int) int {
+	if b[i] == '.' {
+		i++
+		start := i
+		if i = digits(b, i); i == start {
+			return -1
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		start := i
+		if i = digits(b, i); i == start {
+			return -1
+		}
+	}
+	return i
+}
+
+// number passes one number.
+func (c *Cursor) number() {
+	b, i := c.b, c.i
+	if b[i] == '-' {
+		i++
+	}
+	whole := i
+	i = digits(b, i)
+	bad := i == whole || b[whole] == '0' && i > whole+1
+	if !bad && i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') {
+		i = fraction(b, i)
+		bad = i < 0
+	}
+	if bad {
+		c.fail("a number is not well formed")
+		return
+	}
+	c.i = i
+}

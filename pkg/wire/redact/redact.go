@@ -1,0 +1,270 @@
+// Package redact takes credentials out of text before it is shown, stored or
+// logged.
+//
+// There are two ways. An R knows live values and finds each of them in the
+// encodings in which an upstream may echo it: raw, URL- and form-encoded,
+// JSON-escaped once or twice, as HTML entities, in base64 and base64url at any
+// alignment (so also inside "user:key"), in hex, as UTF-16, soft-wrapped, and
+// cut by chunk borders. Patterns finds what looks like a credential, for error
+// texts and logs only: a model's answer may rightly contain "sk-…".
+// Reliability 3.7.
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/wire/secret"
+)
+
+// Mask stands where a credential was.
+const Mask = "***"
+
+// minValue is the length under which a value may occur by chance. Local servers
+// have such keys ("ollama", "EMPTY"); they are not masked.
+const minValue = 8
+
+// maxSkip is the number of line ends, NULs and blanks that may stand between
+// two characters of a value.
+const maxSkip = 8
+
+// maxRun is the number of times that a character may be escaped: so many
+// backslashes, "25" or "amp;" are read as one escape.
+const maxRun = 16
+
+// enough is the number of matching characters that count as the whole value. It
+// bounds the work at each position of a text, whatever the value.
+const enough = 128
+
+// R finds the values it was made of. It may be used by several requests.
+type R struct {
+	needles []needle
+	start   [256]bool // bytes at which some needle may begin
+	steps   int       // characters compared so far
+}
+
+// needle is text to be found; its characters may each stand escaped.
+type needle struct {
+	text string
+	kind uint8
+}
+
+const (
+	exact   uint8 = iota
+	base64x       // - and + are one, so are _ and /
+	hexx          // upper and lower case are one
+)
+
+// New makes an R of live values. Of a JSON document, such as a Google key
+// file, also its private key counts; of "id:secret" also the secret. Values
+// under 8 bytes are left out.
+func New(values ...string) *R {
+	r := &R{}
+	for _, v := range values {
+		r.add(v)
+		if strings.HasPrefix(strings.TrimSpace(v), "{") {
+			for _, name := range []string{"private_key", "private_key_id", "client_secret"} {
+				r.add(gjson.Get(v, name).String())
+			}
+		} else if i := strings.LastIndexByte(v, ':'); i >= 0 && !strings.Contains(v, "\n") {
+			r.add(v[i+1:])
+		}
+	}
+	return r
+}
+
+// Secrets is New for the credentials of the account in use.
+func Secrets(secrets ...secret.Secret) *R {
+	values := make([]string, len(secrets))
+	for i, s := range secrets {
+		values[i] = s.Reveal()
+	}
+	return New(values...)
+}
+
+func (r *R) add(v string) {
+	v = strings.TrimSpace(v)
+	if len(v) < minValue {
+		return
+	}
+	for i := range r.needles {
+		if r.needles[i].kind == exact && r.needles[i].text == v {
+			return
+		}
+	}
+	r.needle(v, exact)
+	r.needle(hex.EncodeToString([]byte(v)), hexx)
+	for lead := range 3 {
+		// The characters of base64 that are made of v alone when lead bytes
+		// stand before it.
+		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, lead), v...))
+		r.needle(text[(8*lead+5)/6:8*(lead+len(v))/6], base64x)
+	}
+}
+
+func (r *R) needle(text string, kind uint8) {
+	r.needles = append(r.needles, needle{text, kind})
+	for c := range 256 {
+		if same(kind, byte(c), text[0]) {
+			r.start[c] = true
+		}
+	}
+	r.start['%'], r.start['\\'], r.start['&'] = true, true, true
+	if text[0] == ' ' {
+		r.start['+'] = true
+	}
+}
+
+// String gives s without the values.
+func (r *R) String(s string) string {
+	if r == nil || len(r.needles) == 0 {
+		return s
+	}
+	var b strings.Builder
+	done := 0
+	for {
+		from, to, _ := find(r, s, done, true)
+		if from < 0 {
+			if done == 0 {
+				return s
+			}
+			b.WriteString(s[done:])
+			return b.String()
+		}
+		b.WriteString(s[done:from])
+		b.WriteString(Mask)
+		done = to
+	}
+}
+
+// Stream makes a stream.Transform that takes the values out of a stream,
+// wherever its chunks are cut. It holds back only what may be the beginning of
+// a value.
+func (r *R) Stream() *Stream { return &Stream{r: r} }
+
+// Stream is an R at work on one stream.
+type Stream struct {
+	r    *R
+	held []byte
+}
+
+// Push appends to out what of the stream is known to be clean.
+func (s *Stream) Push(chunk, out []byte) []byte {
+	if s.r == nil || len(s.r.needles) == 0 {
+		return append(out, chunk...)
+	}
+	if len(s.held) > 0 {
+		s.held = append(s.held, chunk...)
+		chunk = s.held
+	}
+	done := 0
+	for {
+		from, to, hold := find(s.r, chunk, done, false)
+		if from < 0 {
+			out = append(out, chunk[done:hold]...)
+			s.held = append(s.held[:0], chunk[hold:]...)
+			return out
+		}
+		out = append(append(out, chunk[done:from]...), Mask...)
+		done = to
+	}
+}
+
+// End appends what was held back: it turned out not to be a value.
+func (s *Stream) End(_ error, out []byte) []byte {
+	out = append(out, s.r.String(string(s.held))...)
+	s.held = nil
+	return out
+}
+
+// find returns the first value in text at or after from. Without one, start is
+// -1 and hold is where the beginning of a value stands at the end of the text,
+// or its length. In a final text nothing is held. The work is linear in text.
+func find[T string | []byte](r *R, text T, from int, final bool) (start, end, hold int) {
+	for p := from; p < len(text); p++ {
+		if !r.start[text[p]] {
+			continue
+		}
+		longest, partial := -1, false
+		for i := range r.needles {
+			to, cut := match(r, &r.needles[i], text, p, final)
+			partial = partial || cut
+			longest = max(longest, to)
+		}
+		if partial && !final {
+			return -1, -1, p
+		}
+		if longest >= 0 {
+			return p, longest, 0
+		}
+		if text[p] == '\\' { // every backslash of a run leads to the same match
+			for n := 1; n < maxRun && p+1 < len(text) && text[p+1] == '\\'; n++ {
+				p++
+			}
+		}
+	}
+	return -1, -1, len(text)
+}
+
+// match returns where n ends that begins at text[p], -1 when it does not, and
+// reports whether only the end of the text keeps it from matching. A needle of
+// which enough characters have matched ends where the next one does not.
+func match[T string | []byte](r *R, n *needle, text T, p int, final bool) (end int, cut bool) {
+	for i := 0; i < len(n.text); i++ {
+		want, begun := n.text[i], p
+		for skipped := 0; ; skipped++ {
+			r.steps++
+			if p >= len(text) {
+				return far(i, begun), true
+			}
+			if c := text[p]; same(n.kind, c, want) {
+				p++
+				if c == '\\' || c == '&' || c == '%' {
+					if p = again(r, text, p, c, n.text[i+1:], final); p < 0 {
+						return far(i, begun), true
+					}
+				}
+				break
+			} else if c == '+' && want == ' ' {
+				p++
+				break
+			}
+			c, next := unit(r, text, p)
+			if next == 0 {
+				return far(i, begun), true
+			}
+			p = next
+			if same(n.kind, c, want) || c == '+' && want == ' ' {
+				break
+			}
+			if i == 0 || skipped == maxSkip || c != 0 && c != '\r' && c != '\n' && c != '=' && (c != ' ' && c != '\t' || skipped == 0) {
+				return far(i, begun), false
+			}
+		}
+	}
+	return p, false
+}
+
+// far returns p if n characters are enough, else -1.
+func far(n, p int) int {
+	if n < enough {
+		return -1
+	}
+	return p
+}
+
+func same(kind uint8, c, want byte) bool {
+	if c == want {
+		return true
+	}
+	switch kind {
+	case base64x:
+		return c == '-' && want == '+' || c == '_' && want == '/'
+	case hexx:
+		return 'A' <= c && c <= 'F' && c+'a'-'A' == want
+	}
+	return false
+}

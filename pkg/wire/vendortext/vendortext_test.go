@@ -1,0 +1,106 @@
+package vendortext
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const page = "../../../docs/reference/upstream-errors.md"
+
+// The published page has exactly the rows of the table.
+func TestPageListsTheTable(t *testing.T) {
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	intro, _, found := strings.Cut(string(raw), "\n| ")
+	if !found {
+		t.Fatal("the page has no table")
+	}
+	var b strings.Builder
+	b.WriteString(intro + "\n| Meaning | Vendor | Status | Code | Text | Source |\n|---|---|---|---|---|---|\n")
+	for _, r := range table {
+		status, code, text := "400, 422", "", ""
+		if r.Status > 0 {
+			status = strconv.Itoa(r.Status)
+		}
+		if r.Code != "" {
+			code = "`" + r.Code + "`"
+		}
+		if r.Text != "" {
+			text = "`` " + strings.ReplaceAll(strings.ReplaceAll(r.Text, "\n", "⏎"), "|", "\\|") + " ``"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Kind, r.Vendor, status, code, text, r.Source)
+	}
+	if b.String() == string(raw) {
+		return
+	}
+	if os.Getenv("GOLDEN") == "update" {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Error("docs/reference/upstream-errors.md differs from the table: run GOLDEN=update go test ./pkg/wire/vendortext")
+}
+
+func TestRowsAreComplete(t *testing.T) {
+	for _, r := range table {
+		byStatus := r.Kind == PlaceRefused || r.Kind == ContextLength || r.Kind == ModelRetired
+		switch {
+		case r.Vendor == "" || r.Source == "":
+			t.Errorf("no vendor or source: %+v", r)
+		case byStatus && (r.Status < 400 || r.Status > 499 || (r.Code == "") == (r.Text == "")):
+			t.Errorf("want a 4xx status and either a code or a text: %+v", r)
+		case !byStatus && (r.Status != 0 || r.Code != "" || r.Text == ""):
+			t.Errorf("want a text alone: %+v", r)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	tests := []struct {
+		status        int
+		code, message string
+		want          Kind
+	}{
+		{403, "unsupported_country_region_territory", "", PlaceRefused},
+		{451, "unsupported_country_region_territory", "", PlaceRefused},
+		{404, "unsupported_country_region_territory", "", ""},
+		{400, "", "User location is not supported for the API use.", PlaceRefused},
+		{451, "", "User location is not supported for the API use.", ""},
+		{400, "", "the prompt says: User location is not supported", ""},
+		{400, "context_length_exceeded", "", ContextLength},
+		{404, "", "model: claude-2.0", ModelRetired},
+		{400, "", "max_tokens: Extra inputs are not permitted", ""},
+		{500, "model_not_found", "", ""},
+	}
+	for _, tt := range tests {
+		if got := Find(tt.status, tt.code, tt.message); got != tt.want {
+			t.Errorf("Find(%d, %q, %q) = %q, want %q", tt.status, tt.code, tt.message, got, tt.want)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	tests := []struct {
+		kind           Kind
+		field, message string
+		want           bool
+	}{
+		{RefusesField, "max_completion_tokens", "Unrecognized request argument supplied: max_completion_tokens", true},
+		{RefusesField, "max_completion_tokens", "[{'type': 'extra_forbidden', 'loc': ('body', 'max_completion_tokens'), 'msg': 'Extra inputs are not permitted', 'input': 8192}]", true},
+		{RefusesField, "max_completion_tokens", "Unrecognized request argument supplied: functions", false},
+		{RefusesField, "max_completion_tokens", "max_completion_tokens is too large: 99999999", false},
+		{RefusesDeveloper, "", "Failed to deserialize the JSON body into the target type: messages[0].role: unknown variant `developer`, expected one of `system`", true},
+		{RefusesDeveloper, "", "ask your developer", false},
+	}
+	for _, tt := range tests {
+		if got := Match(tt.kind, tt.field, tt.message); got != tt.want {
+			t.Errorf("Match(%s, %q, %q) = %v", tt.kind, tt.field, tt.message, got)
+		}
+	}
+}
