@@ -102,7 +102,7 @@ func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request, deadline time.Time) (*page, error) {
 	if s.own && h.Do == nil {
 		_, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{itself}, Timeout: totalTimeout,
+			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{itself()}, Timeout: totalTimeout,
 			Build: func(*routing.Target, *store.Connection) (*upstream.Request, error) {
 				return pageRequest(req.url, totalTimeout), nil
 			},
@@ -112,7 +112,8 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	if s.own {
 		begun := h.Now()
 		tally := endpoint.Tally{Meter: h.Usage, Call: c}
-		tally.Begin(&itself, itself.Connections[0])
+		to := itself()
+		tally.Begin(&to, to.Connections[0])
 		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil
 		got, err := h.own(ctx, c, req, deadline)
 		if err != nil {

@@ -25,10 +25,13 @@ const (
 	ownModel = provider.Own + "/fetch"
 )
 
-// itself stands for the gateway in a plan that is only noted.
-var itself = routing.Target{
-	Provider: &provider.Descriptor{ID: ownAlias, Alias: ownAlias}, Alias: ownAlias, Model: "fetch", Kind: catalog.WebFetch,
-	Connections: []*store.Connection{{Name: "the gateway itself"}},
+// itself returns the target that stands for the gateway in a plan that is only
+// recorded.
+func itself() routing.Target {
+	return routing.Target{
+		Provider: &provider.Descriptor{ID: ownAlias, Alias: ownAlias}, Alias: ownAlias, Model: "fetch", Kind: catalog.WebFetch,
+		Connections: []*store.Connection{{Name: "the gateway itself"}},
+	}
 }
 
 const (
