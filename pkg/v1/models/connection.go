@@ -42,8 +42,9 @@ func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Conn
 		for i := range listed {
 			m := &listed[i]
 			if known := s.lookup(s.cut(m.ID)); len(known) > 0 && source != "catalog" {
-				m = merge(m, &known[0])
-				m.ID = listed[i].ID
+				merged := *merge(m, &known[0])
+				merged.ID = m.ID
+				m = &merged
 			} else if m.Kind == "" {
 				inferred := *m
 				inferred.Kind = infer(m.ID)
