@@ -19,6 +19,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -317,7 +318,7 @@ func TestNoCredentials(t *testing.T) {
 	if _, e := w.send(); e.Status != 400 || e.Code != "no_credentials" || w.saw() != "" {
 		t.Errorf("needs_credential: got %+v", e)
 	}
-	w = newWorld(t).add(store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.APIKey: "plain-0123456789"}})
+	w = newWorld(t).add(store.Connection{ID: "a", Secrets: map[string]secret.Sealed{store.APIKey: "plain-0123456789"}})
 	if _, e := w.send(); e.Status != 503 || e.Code != "key_unavailable" || w.saw() != "" {
 		t.Errorf("does not open: got %v", e)
 	}

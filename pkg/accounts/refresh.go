@@ -25,7 +25,7 @@ type tokenKey struct{ machine, connection string }
 
 // token is an access token newer than the snapshot's, sealed as there.
 type token struct {
-	sealed     store.Sealed
+	sealed     secret.Sealed
 	generation int64
 	expires    int64 // Unix milliseconds, 0 when not known
 }
@@ -83,7 +83,7 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		}
 	}
 	u.generation = access.generation
-	get := func(field string, sealed store.Sealed, to *secret.Secret) (err error) {
+	get := func(field string, sealed secret.Sealed, to *secret.Secret) (err error) {
 		if sealed != "" {
 			if p.Keys == nil {
 				return errSealed
@@ -178,7 +178,7 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 		return false, true, 0
 	}
 	got := token{
-		sealed:     store.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
+		sealed:     secret.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
 		generation: gjson.GetBytes(answer, "connection.tokenGeneration").Int(),
 		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
 	}

@@ -11,11 +11,12 @@ import (
 
 	"weir/pkg/provider"
 	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 )
 
 // oauth is a connection with an access token of generation 1.
 func (w *world) oauth(id string, expires time.Duration) store.Connection {
-	c := store.Connection{ID: id, AuthType: "oauth", TokenGeneration: 1, Secrets: map[string]store.Sealed{
+	c := store.Connection{ID: id, AuthType: "oauth", TokenGeneration: 1, Secrets: map[string]secret.Sealed{
 		store.AccessToken:  w.seal(id, store.AccessToken, "tok-"+id+"-generation1"),
 		store.RefreshToken: w.seal(id, store.RefreshToken, "ref-"+id+"-0123456789"),
 	}}
@@ -209,7 +210,7 @@ func TestExpiredTokenIsRenewedBeforeItIsSent(t *testing.T) {
 
 func TestTokenOfAServiceAccountIsAskedFor(t *testing.T) {
 	w := newWorld(t)
-	w.add(store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.ServiceAccount: w.seal("a", store.ServiceAccount, `{"private_key":"x"}`)}})
+	w.add(store.Connection{ID: "a", Secrets: map[string]secret.Sealed{store.ServiceAccount: w.seal("a", store.ServiceAccount, `{"private_key":"x"}`)}})
 	n := 0
 	w.object = w.refresher(&n)
 	c := w.call()
@@ -228,7 +229,7 @@ func TestNewerSnapshotGoesBeforeARememberedToken(t *testing.T) {
 	w.send()
 	conn := w.machine.Connections[0]
 	conn.TokenGeneration = 7
-	conn.Secrets = map[string]store.Sealed{store.AccessToken: w.seal("a", store.AccessToken, "tok-a-generation7"), store.RefreshToken: "x"}
+	conn.Secrets = map[string]secret.Sealed{store.AccessToken: w.seal("a", store.AccessToken, "tok-a-generation7"), store.RefreshToken: "x"}
 	w.machine.Connections[0] = conn
 	if w.send(); strings.Join(w.seen, " ") != "tok-a-generation7" || len(w.pool.tokens) != 0 {
 		t.Errorf("saw %v, remembered %d", w.seen, len(w.pool.tokens))
@@ -255,7 +256,7 @@ func TestTokenThatIsNotToBeHadAtTheMoment(t *testing.T) {
 		code   string
 	}{{"later", 503, 503, "token_unavailable"}, {"never", 409, 400, "no_credentials"}} {
 		w := newWorld(t)
-		first := store.Connection{ID: "a", Secrets: map[string]store.Sealed{store.RefreshToken: w.seal("a", store.RefreshToken, "refresh-0123456789")}}
+		first := store.Connection{ID: "a", Secrets: map[string]secret.Sealed{store.RefreshToken: w.seal("a", store.RefreshToken, "refresh-0123456789")}}
 		w.add(first)
 		w.object = func(string, []byte) (int, []byte, error) {
 			return tt.object, []byte(`{"error":{"message":"x","type":"x","retryAfterMs":7000}}`), nil

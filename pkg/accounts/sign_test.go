@@ -10,6 +10,7 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -21,7 +22,7 @@ func (w *world) signing(conns ...store.Connection) *world {
 	for i := range conns {
 		c := &conns[i]
 		c.Provider = "bedrock"
-		sealed := map[string]store.Sealed{}
+		sealed := map[string]secret.Sealed{}
 		for f, plain := range c.Secrets {
 			sealed[f] = w.seal(c.ID, f, string(plain))
 		}
@@ -33,14 +34,14 @@ func (w *world) signing(conns ...store.Connection) *world {
 	return w
 }
 
-func awsConn(id, region string, secrets map[string]store.Sealed) store.Connection {
+func awsConn(id, region string, secrets map[string]secret.Sealed) store.Connection {
 	return store.Connection{ID: id, Secrets: secrets, Data: store.ProviderData{Vars: map[string]string{"region": region}}}
 }
 
-func keys(id, token string) map[string]store.Sealed {
-	m := map[string]store.Sealed{store.AccessKeyID: store.Sealed("AKIA" + id + "000000000"), store.SecretAccessKey: store.Sealed("secret-of-" + id + "-0123456789")}
+func keys(id, token string) map[string]secret.Sealed {
+	m := map[string]secret.Sealed{store.AccessKeyID: secret.Sealed("AKIA" + id + "000000000"), store.SecretAccessKey: secret.Sealed("secret-of-" + id + "-0123456789")}
 	if token != "" {
-		m[store.SessionToken] = store.Sealed(token)
+		m[store.SessionToken] = secret.Sealed(token)
 	}
 	return m
 }
@@ -97,8 +98,8 @@ func TestEachAttemptIsSignedAnew(t *testing.T) {
 
 func TestAPIKeyIsTheKeyIDOnlyBesideASecret(t *testing.T) {
 	w := newWorld(t).signing(
-		awsConn("A", "us-east-1", map[string]store.Sealed{store.APIKey: "AKIAA000000000", store.SecretAccessKey: "secret-of-A-0123456789"}),
-		awsConn("B", "us-east-1", map[string]store.Sealed{store.APIKey: "bedrock-api-key-B"}))
+		awsConn("A", "us-east-1", map[string]secret.Sealed{store.APIKey: "AKIAA000000000", store.SecretAccessKey: "secret-of-A-0123456789"}),
+		awsConn("B", "us-east-1", map[string]secret.Sealed{store.APIKey: "bedrock-api-key-B"}))
 	w.script["*"] = []answer{{status: 429}, {status: 200}}
 	if _, e := w.sendCall(w.signedCall()); e != nil {
 		t.Fatal(e)
@@ -116,8 +117,8 @@ func TestAccountsThatCannotSignAreLeftOut(t *testing.T) {
 	}{
 		"no_region":      {awsConn("A", "", keys("A", "")), "region is missing"},
 		"strange_region": {awsConn("A", "us/east", keys("A", "")), "region"},
-		"strange_key_id": {awsConn("A", "us-east-1", map[string]store.Sealed{store.AccessKeyID: "AKIA/x", store.SecretAccessKey: "s"}), "no usable credentials for provider bedrock: set an API key on its connection"},
-		"no_key_id":      {awsConn("A", "us-east-1", map[string]store.Sealed{store.SecretAccessKey: "s"}), "no usable credentials for provider bedrock: set an API key on its connection"},
+		"strange_key_id": {awsConn("A", "us-east-1", map[string]secret.Sealed{store.AccessKeyID: "AKIA/x", store.SecretAccessKey: "s"}), "no usable credentials for provider bedrock: set an API key on its connection"},
+		"no_key_id":      {awsConn("A", "us-east-1", map[string]secret.Sealed{store.SecretAccessKey: "s"}), "no usable credentials for provider bedrock: set an API key on its connection"},
 	} {
 		w := newWorld(t).signing(tt.conn, awsConn("B", "us-east-1", keys("B", "")))
 		if res, e := w.sendCall(w.signedCall()); e != nil || res.Connection.ID != "B" || len(w.reqs) != 1 {

@@ -62,7 +62,7 @@ func newWorld(t testing.TB, conns ...store.Connection) *world {
 }
 
 // account is an openai connection with an API key "key-<id>-0123456789".
-func (w *world) seal(id, field, plain string) store.Sealed {
+func (w *world) seal(id, field, plain string) secret.Sealed {
 	s, err := w.keys.Seal(mid, id, field, secret.New(plain))
 	if err != nil {
 		panic(err)
@@ -75,7 +75,7 @@ func (w *world) add(conns ...store.Connection) *world {
 		c := &conns[i]
 		c.Provider = "openai"
 		if c.Secrets == nil {
-			c.Secrets = map[string]store.Sealed{store.APIKey: w.seal(c.ID, store.APIKey, key(c.ID))}
+			c.Secrets = map[string]secret.Sealed{store.APIKey: w.seal(c.ID, store.APIKey, key(c.ID))}
 		}
 	}
 	rec := *w.machine.Machine

@@ -18,6 +18,7 @@ import (
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -69,10 +70,10 @@ func explain(t *testing.T, h *Explainer, c *auth.Call, body string) (*Plan, erro
 func TestExplain(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{
-		{ID: "c1", Name: "first", Provider: "openai", Priority: 2, Secrets: map[string]store.Sealed{store.APIKey: "x"}},
-		{ID: "c2", Name: "second", Provider: "openai", Priority: 1, Secrets: map[string]store.Sealed{store.APIKey: "x"}},
-		{ID: "c3", Name: "tired", Provider: "openai", Secrets: map[string]store.Sealed{store.APIKey: "x"}},
-		{ID: "c4", Name: "together", Provider: "together", Secrets: map[string]store.Sealed{store.APIKey: "x"}},
+		{ID: "c1", Name: "first", Provider: "openai", Priority: 2, Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
+		{ID: "c2", Name: "second", Provider: "openai", Priority: 1, Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
+		{ID: "c3", Name: "tired", Provider: "openai", Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
+		{ID: "c4", Name: "together", Provider: "together", Secrets: map[string]secret.Sealed{store.APIKey: "x"}},
 	}, Combos: []store.Combo{{ID: "k", Name: "both", Kind: "embedding", Models: []string{"openai/text-embedding-3-small", "together/m"}}},
 		Cooldowns: []store.Cooldown{{ConnectionID: "c3", Until: now.UnixMilli() + 7000, Reason: "key_refused"}}}
 	m := snapshot.New(rec)
@@ -138,13 +139,13 @@ func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 // What Send would find out on its way is told, and the places count what is tried.
 func TestExplainCountsWhatCanBeTried(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
-	key := map[string]store.Sealed{store.APIKey: "x"}
+	key := map[string]secret.Sealed{store.APIKey: "x"}
 	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{
 		{ID: "c1", Provider: "openai", Priority: 1},
 		{ID: "c2", Provider: "openai", Priority: 2, Secrets: key},
 		{ID: "c3", Provider: "azure", Priority: 1, Secrets: key},
 		{ID: "c4", Provider: "together", Secrets: key},
-		{ID: "c5", Provider: "bedrock", Secrets: map[string]store.Sealed{store.SecretAccessKey: "x"}, Data: store.ProviderData{Vars: map[string]string{"region": "us-east-1"}}},
+		{ID: "c5", Provider: "bedrock", Secrets: map[string]secret.Sealed{store.SecretAccessKey: "x"}, Data: store.ProviderData{Vars: map[string]string{"region": "us-east-1"}}},
 	}, Combos: []store.Combo{{ID: "k", Name: "turns", Kind: "embedding", Strategy: "round-robin", Models: []string{
 		"openai/text-embedding-3-small", "azure/mine", "bedrock/amazon.titan-embed-text-v2:0", "together/m",
 	}}}}
@@ -172,7 +173,7 @@ func TestExplainEndsWhereTheCallEnds(t *testing.T) {
 	h.Cache = loader{m}
 	d := &provider.Descriptor{ID: "openai"}
 	conn := func(id string) *store.Connection {
-		return &store.Connection{ID: id, Secrets: map[string]store.Sealed{store.APIKey: "x"}}
+		return &store.Connection{ID: id, Secrets: map[string]secret.Sealed{store.APIKey: "x"}}
 	}
 	h.Endpoint = func(_ string, s accounts.Sender) Endpoint {
 		return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {

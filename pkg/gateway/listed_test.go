@@ -24,6 +24,7 @@ import (
 	"weir/pkg/v1/rerank"
 	"weir/pkg/v1/videos"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
 )
 
@@ -80,7 +81,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 	}
 	called := 0
 	for _, row := range provider.All() {
-		conn := store.Connection{ID: "c", Provider: row.ID, Secrets: map[string]store.Sealed{store.APIKey: "x"}}
+		conn := store.Connection{ID: "c", Provider: row.ID, Secrets: map[string]secret.Sealed{store.APIKey: "x"}}
 		conn.Data.Vars = map[string]string{}
 		for _, v := range row.Vars {
 			conn.Data.Vars[v] = "v-" + strings.ReplaceAll(v, "_", "-")

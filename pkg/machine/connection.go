@@ -393,7 +393,7 @@ func originOf(c *store.Connection) string {
 }
 
 // hasCredential tells whether there is a secret for the provider among them.
-func hasCredential(secrets map[string]store.Sealed) bool {
+func hasCredential(secrets map[string]secret.Sealed) bool {
 	if secrets[store.ProxyAuth] != "" {
 		return len(secrets) > 1
 	}
@@ -406,7 +406,7 @@ func hasCredential(secrets map[string]store.Sealed) bool {
 func (o *Object) finishConnection(t *tx, c *connInput) error {
 	r := &c.row
 	origin := originOf(&r.Connection)
-	sealed := map[string]store.Sealed{}
+	sealed := map[string]secret.Sealed{}
 	last4 := map[string]string{}
 	if r.Seq == 0 || r.Origin == origin {
 		for f, s := range r.Secrets {

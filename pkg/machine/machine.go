@@ -18,8 +18,8 @@ import (
 
 // keyring is the part of store.Keyring used here.
 type keyring interface {
-	Seal(machineID, connectionID, field string, plain secret.Secret) (store.Sealed, error)
-	Open(machineID, connectionID, field string, sealed store.Sealed) (secret.Secret, error)
+	Seal(machineID, connectionID, field string, plain secret.Secret) (secret.Sealed, error)
+	Open(machineID, connectionID, field string, sealed secret.Sealed) (secret.Secret, error)
 }
 
 // Object is the logic of the Machine objects; one value serves all of an

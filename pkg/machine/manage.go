@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
 )
@@ -256,9 +255,9 @@ func (c *change) input() *input { return readObject(c.env.Body, "") }
 // mutationRow is the answer of a mutation that named itself. The answer may
 // hold a new key, so it is sealed.
 type mutationRow struct {
-	At      int64        `json:"at"`
-	Request string       `json:"request"` // digest
-	Answer  store.Sealed `json:"answer"`
+	At      int64         `json:"at"`
+	Request string        `json:"request"` // digest
+	Answer  secret.Sealed `json:"answer"`
 }
 
 func (c *change) mutationKey() string {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"weir/pkg/credentials/oauth"
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
 	"weir/pkg/wire/upstream"
@@ -27,11 +26,11 @@ type oauthVault struct {
 	machineID string
 }
 
-func (v oauthVault) Seal(row, field string, plain secret.Secret) (store.Sealed, error) {
+func (v oauthVault) Seal(row, field string, plain secret.Secret) (secret.Sealed, error) {
 	return v.keyring.Seal(v.machineID, row, field, plain)
 }
 
-func (v oauthVault) Open(row, field string, sealed store.Sealed) (secret.Secret, error) {
+func (v oauthVault) Open(row, field string, sealed secret.Sealed) (secret.Secret, error) {
 	return v.keyring.Open(v.machineID, row, field, sealed)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 )
 
 // prune removes what has outlived its use: ended cooldowns, expired jobs, old
@@ -82,7 +83,7 @@ func (o *Object) reseal(r *request) {
 		return
 	}
 	current := ring.Current()
-	anew := func(connectionID, field string, sealed store.Sealed) store.Sealed {
+	anew := func(connectionID, field string, sealed secret.Sealed) secret.Sealed {
 		if store.KeyID(sealed) == current {
 			return sealed
 		}
@@ -97,7 +98,7 @@ func (o *Object) reseal(r *request) {
 		return sealed
 	}
 	for _, c := range r.conns() {
-		secrets, changed := map[string]store.Sealed{}, false
+		secrets, changed := map[string]secret.Sealed{}, false
 		for f, sealed := range c.Secrets {
 			secrets[f] = anew(c.ID, f, sealed)
 			changed = changed || secrets[f] != sealed
@@ -118,7 +119,7 @@ func (o *Object) reseal(r *request) {
 		return true
 	})
 	for _, row := range r.list(oauthPrefix) { // sign-ins under way
-		if v := oauth.Reseal(row.Value, func(field string, s store.Sealed) store.Sealed { return anew(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
+		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed { return anew(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
 			r.set(row.Key, v)
 		}
 	}

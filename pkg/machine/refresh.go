@@ -40,7 +40,7 @@ type intentRow struct {
 type issued struct{ row connRow }
 
 // renewable gives the sealed credential that new tokens are had with.
-func renewable(c *store.Connection) (field string, sealed store.Sealed) {
+func renewable(c *store.Connection) (field string, sealed secret.Sealed) {
 	if s := c.Secrets[store.RefreshToken]; s != "" {
 		return store.RefreshToken, s
 	}

@@ -12,6 +12,7 @@ import (
 
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
 )
 
 func refreshBody(id string, generation int64) string {
@@ -34,7 +35,7 @@ func TestOneRefreshForAllCallers(t *testing.T) {
 				status, answer, err := w.loc.Call(w.ctx, mid, "refresh", []byte(refreshBody(id, c.TokenGeneration)))
 				if err == nil && status == 200 {
 					got := gjson.GetBytes(answer, "connection.secrets.accessToken").Str
-					s, err := w.obj.Keyring.Open(mid, id, store.AccessToken, store.Sealed(got))
+					s, err := w.obj.Keyring.Open(mid, id, store.AccessToken, secret.Sealed(got))
 					if err == nil {
 						tokens[i] = s.Reveal()
 					}

@@ -73,7 +73,7 @@ type renewal struct {
 
 // renewal opens what a connection is refreshed with. The client is the
 // connection's own where it names one, else the operator's.
-func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Sealed) (*renewal, error) {
+func (o *Object) renewal(r *request, c *connRow, field string, sealed secret.Sealed) (*renewal, error) {
 	plain, err := o.openSecret(r, c, field, sealed)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (o *Object) renewal(r *request, c *connRow, field string, sealed store.Seal
 	return &renewal{client: client, refresh: plain}, err
 }
 
-func (o *Object) openSecret(r *request, c *connRow, field string, sealed store.Sealed) (secret.Secret, error) {
+func (o *Object) openSecret(r *request, c *connRow, field string, sealed secret.Sealed) (secret.Secret, error) {
 	plain, err := o.Keyring.Open(r.id, c.ID, field, sealed)
 	if err != nil {
 		e := apierr.New(503, "key_unavailable", "the stored credential cannot be opened")
@@ -126,7 +126,7 @@ func (n *renewal) ask(ctx context.Context, o *Object) (oauth.Token, error) {
 
 // sealTokens puts new tokens into a connection.
 func (o *Object) sealTokens(machineID string, c *connRow, t *oauth.Token, now int64) error {
-	secrets, last4 := map[string]store.Sealed{}, map[string]string{}
+	secrets, last4 := map[string]secret.Sealed{}, map[string]string{}
 	for f, s := range c.Secrets {
 		secrets[f] = s
 	}

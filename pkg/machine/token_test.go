@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 )
 
 // The client that a token is refreshed as: the connection's own where it names
@@ -144,7 +145,7 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 			gen := w.replica().Connections[round%2].TokenGeneration
 			w.want(200, "refresh", refreshBody(ids[round%2], gen))
 			other := w.want(200, "refresh", refreshBody(ids[1-round%2], gen))
-			if s, _ := w.obj.Keyring.Open(mid, ids[1-round%2], store.AccessToken, store.Sealed(other.Get("connection.secrets.accessToken").Str)); s.Reveal() != w.idp.access {
+			if s, _ := w.obj.Keyring.Open(mid, ids[1-round%2], store.AccessToken, secret.Sealed(other.Get("connection.secrets.accessToken").Str)); s.Reveal() != w.idp.access {
 				t.Fatalf("round %d: the copy has %q", round, s.Reveal())
 			}
 			w.clock.add(61 * time.Second)

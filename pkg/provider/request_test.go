@@ -21,7 +21,7 @@ func conn(base string, vars ...string) *store.Connection {
 // keyed is a connection with an API key alone.
 func keyed(vars ...string) *store.Connection {
 	c := conn("", vars...)
-	c.Secrets = map[string]store.Sealed{store.APIKey: "sealed"}
+	c.Secrets = map[string]secret.Sealed{store.APIKey: "sealed"}
 	return c
 }
 

@@ -5,6 +5,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+
+	"weir/pkg/wire/secret"
 )
 
 // Names of the secrets that a connection may hold. They are the JSON names of
@@ -23,18 +25,18 @@ const (
 
 // Connection is one stored upstream credential. Spec 2.3, design 4.
 type Connection struct {
-	ID         string            `json:"id"`
-	Provider   string            `json:"provider"`
-	Name       string            `json:"name,omitempty"`
-	AuthType   string            `json:"authType,omitempty"` // apikey, oauth, service_account, aws
-	Secrets    map[string]Sealed `json:"secrets,omitempty"`
-	ExpiresAt  int64             `json:"expiresAt,omitempty"` // of the access token, Unix milliseconds
-	Priority   int               `json:"priority"`            // lower is tried first
-	Inactive   bool              `json:"inactive,omitempty"`  // isActive was exactly false
-	Data       ProviderData      `json:"providerSpecificData"`
-	CreatedAt  int64             `json:"createdAt"` // Unix milliseconds
-	UpdatedAt  int64             `json:"updatedAt"`
-	Generation int64             `json:"generation"` // of this row; moves with every change
+	ID         string                   `json:"id"`
+	Provider   string                   `json:"provider"`
+	Name       string                   `json:"name,omitempty"`
+	AuthType   string                   `json:"authType,omitempty"` // apikey, oauth, service_account, aws
+	Secrets    map[string]secret.Sealed `json:"secrets,omitempty"`
+	ExpiresAt  int64                    `json:"expiresAt,omitempty"` // of the access token, Unix milliseconds
+	Priority   int                      `json:"priority"`            // lower is tried first
+	Inactive   bool                     `json:"inactive,omitempty"`  // isActive was exactly false
+	Data       ProviderData             `json:"providerSpecificData"`
+	CreatedAt  int64                    `json:"createdAt"` // Unix milliseconds
+	UpdatedAt  int64                    `json:"updatedAt"`
+	Generation int64                    `json:"generation"` // of this row; moves with every change
 	// TokenGeneration moves with every refresh of the access token.
 	TokenGeneration int64  `json:"tokenGeneration,omitempty"`
 	Status          string `json:"status,omitempty"` // "", needs_reauth, needs_credential

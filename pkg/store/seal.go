@@ -88,7 +88,7 @@ func NewKeyring(secret string) (*Keyring, error) {
 func (k *Keyring) Current() string { return k.keys[0].id }
 
 // Seal encrypts plain for one field of one connection.
-func (k *Keyring) Seal(machineID, connectionID, field string, plain secret.Secret) (Sealed, error) {
+func (k *Keyring) Seal(machineID, connectionID, field string, plain secret.Secret) (secret.Sealed, error) {
 	key := &k.keys[0]
 	raw := make([]byte, nonceBytes, nonceBytes+len(plain.Reveal())+key.aead.Overhead())
 	if _, err := rand.Read(raw); err != nil {
@@ -96,12 +96,12 @@ func (k *Keyring) Seal(machineID, connectionID, field string, plain secret.Secre
 	}
 	var ad [160]byte
 	raw = key.aead.Seal(raw, raw[:nonceBytes], []byte(plain.Reveal()), associated(ad[:0], machineID, connectionID, field, key.id))
-	return Sealed(sealVersion + key.id + "." + base64.RawURLEncoding.EncodeToString(raw)), nil
+	return secret.Sealed(sealVersion + key.id + "." + base64.RawURLEncoding.EncodeToString(raw)), nil
 }
 
 // Open decrypts what Seal made for the same machine, connection and field.
 // Anything else is ErrOpen.
-func (k *Keyring) Open(machineID, connectionID, field string, sealed Sealed) (secret.Secret, error) {
+func (k *Keyring) Open(machineID, connectionID, field string, sealed secret.Sealed) (secret.Secret, error) {
 	id := KeyID(sealed)
 	if id == "" {
 		return secret.Secret{}, ErrOpen
@@ -130,7 +130,7 @@ func (k *Keyring) Open(machineID, connectionID, field string, sealed Sealed) (se
 }
 
 // KeyID gives the id of the key that sealed s, or "" when s is not sealed text.
-func KeyID(s Sealed) string {
+func KeyID(s secret.Sealed) string {
 	id, _, ok := strings.Cut(strings.TrimPrefix(string(s), sealVersion), ".")
 	if !ok || len(id) != keyIDLen || !strings.HasPrefix(string(s), sealVersion) {
 		return ""
@@ -145,6 +145,3 @@ func associated(b []byte, parts ...string) []byte {
 	}
 	return b
 }
-
-// Sealed is a credential encrypted by a Keyring, as it is stored and cached.
-type Sealed string

@@ -24,7 +24,7 @@ func ring(t *testing.T, secret string) *Keyring {
 	return k
 }
 
-func seal(t *testing.T, k *Keyring, plain string) Sealed {
+func seal(t *testing.T, k *Keyring, plain string) secret.Sealed {
 	t.Helper()
 	s, err := k.Seal("m", "c", APIKey, secret.New(plain))
 	if err != nil {
@@ -94,7 +94,7 @@ func TestEveryFlippedByteIsRefused(t *testing.T) {
 		for bit := range 8 {
 			b := []byte(s)
 			b[i] ^= 1 << bit
-			if _, err := k.Open("m", "c", APIKey, Sealed(b)); !errors.Is(err, ErrOpen) {
+			if _, err := k.Open("m", "c", APIKey, secret.Sealed(b)); !errors.Is(err, ErrOpen) {
 				t.Fatalf("byte %d bit %d flipped: got %v, want ErrOpen", i, bit, err)
 			}
 		}
@@ -109,7 +109,7 @@ func TestEveryFlippedByteIsRefused(t *testing.T) {
 
 func TestPlainTextIsNeverTakenForASecret(t *testing.T) {
 	k := ring(t, secretA)
-	for _, s := range []Sealed{"", "sk-live-0123456789", "v1.", "v1..", "v1.12345678.", Sealed("v1." + k.Current() + ".")} {
+	for _, s := range []secret.Sealed{"", "sk-live-0123456789", "v1.", "v1..", "v1.12345678.", secret.Sealed("v1." + k.Current() + ".")} {
 		if _, err := k.Open("m", "c", APIKey, s); !errors.Is(err, ErrOpen) {
 			t.Errorf("%q: got %v, want ErrOpen", s, err)
 		}

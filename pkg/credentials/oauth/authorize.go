@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
 )
@@ -14,12 +13,12 @@ import (
 // flow is an authorization under way. Its row's key has the digest of the
 // state.
 type flow struct {
-	Provider    string       `json:"provider"`
-	RedirectURI string       `json:"redirectUri"`
-	Session     string       `json:"session"` // SHA-256, hex
-	Verifier    store.Sealed `json:"verifier"`
-	Note        string       `json:"note,omitempty"`
-	ExpiresAt   int64        `json:"expiresAt"` // Unix milliseconds
+	Provider    string        `json:"provider"`
+	RedirectURI string        `json:"redirectUri"`
+	Session     string        `json:"session"` // SHA-256, hex
+	Verifier    secret.Sealed `json:"verifier"`
+	Note        string        `json:"note,omitempty"`
+	ExpiresAt   int64         `json:"expiresAt"` // Unix milliseconds
 }
 
 // Authorization is a flow that has begun.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/secret"
@@ -16,16 +15,16 @@ import (
 
 // device is a device flow under way; there is one at a time per provider.
 type device struct {
-	ID         string       `json:"id"`
-	DeviceCode store.Sealed `json:"deviceCode"`
-	Verifier   store.Sealed `json:"verifier,omitempty"`
-	UserCode   string       `json:"userCode"`
-	URI        string       `json:"uri"`
-	Complete   string       `json:"complete,omitempty"`
-	Note       string       `json:"note,omitempty"`
-	Interval   int64        `json:"interval"`  // milliseconds
-	NextPoll   int64        `json:"nextPoll"`  // Unix milliseconds
-	ExpiresAt  int64        `json:"expiresAt"` // Unix milliseconds
+	ID         string        `json:"id"`
+	DeviceCode secret.Sealed `json:"deviceCode"`
+	Verifier   secret.Sealed `json:"verifier,omitempty"`
+	UserCode   string        `json:"userCode"`
+	URI        string        `json:"uri"`
+	Complete   string        `json:"complete,omitempty"`
+	Note       string        `json:"note,omitempty"`
+	Interval   int64         `json:"interval"`  // milliseconds
+	NextPoll   int64         `json:"nextPoll"`  // Unix milliseconds
+	ExpiresAt  int64         `json:"expiresAt"` // Unix milliseconds
 }
 
 // Device is what the user is shown of a device flow. The device code stays

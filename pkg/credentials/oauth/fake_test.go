@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
@@ -60,11 +59,11 @@ func (r rows) Delete(key string)             { delete(r, key) }
 // vault seals by place: it opens only what was sealed for the same one.
 type vault struct{}
 
-func (vault) Seal(row, field string, plain secret.Secret) (store.Sealed, error) {
-	return store.Sealed(digest(row+field) + ":" + rot(plain.Reveal())), nil
+func (vault) Seal(row, field string, plain secret.Secret) (secret.Sealed, error) {
+	return secret.Sealed(digest(row+field) + ":" + rot(plain.Reveal())), nil
 }
 
-func (vault) Open(row, field string, s store.Sealed) (secret.Secret, error) {
+func (vault) Open(row, field string, s secret.Sealed) (secret.Secret, error) {
 	text, ok := strings.CutPrefix(string(s), digest(row+field)+":")
 	if !ok {
 		return secret.Secret{}, io.ErrUnexpectedEOF

@@ -20,7 +20,6 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
 	"weir/pkg/wire/upstream"
@@ -39,8 +38,8 @@ type Rows interface {
 // Vault seals what a row keeps, bound to its place: store.Keyring with the
 // machine's id and the row's key for the connection fits.
 type Vault interface {
-	Seal(row, field string, plain secret.Secret) (store.Sealed, error)
-	Open(row, field string, sealed store.Sealed) (secret.Secret, error)
+	Seal(row, field string, plain secret.Secret) (secret.Sealed, error)
+	Open(row, field string, sealed secret.Sealed) (secret.Secret, error)
 }
 
 // Engine runs the flows of one machine.
@@ -113,13 +112,13 @@ func Stale(raw []byte, now time.Time) bool {
 
 // Reseal gives a row with anew applied to all that is sealed in it, and the row
 // itself when that changes nothing: for the rotation of the key.
-func Reseal(raw []byte, anew func(field string, sealed store.Sealed) store.Sealed) []byte {
+func Reseal(raw []byte, anew func(field string, sealed secret.Sealed) secret.Sealed) []byte {
 	for _, field := range [...]string{verifierField, deviceField} {
 		old := gjson.GetBytes(raw, field).Str
 		if old == "" {
 			continue
 		}
-		if s := anew(field, store.Sealed(old)); string(s) != old {
+		if s := anew(field, secret.Sealed(old)); string(s) != old {
 			if row, err := sjson.SetBytes(raw, field, string(s)); err == nil {
 				raw = row
 			}

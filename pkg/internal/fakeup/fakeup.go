@@ -77,7 +77,7 @@ func (w *World) Connect(provider, id string, data store.ProviderData) {
 		w.Fatal(err)
 	}
 	w.Machine.Connections = append(w.Machine.Connections, store.Connection{
-		ID: id, Provider: provider, Data: data, Secrets: map[string]store.Sealed{store.APIKey: sealed},
+		ID: id, Provider: provider, Data: data, Secrets: map[string]secret.Sealed{store.APIKey: sealed},
 	})
 }
 

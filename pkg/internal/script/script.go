@@ -83,7 +83,7 @@ func New(t testing.TB, providers ...string) *World {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn := store.Connection{ID: id, Provider: p, Secrets: map[string]store.Sealed{store.APIKey: sealed}}
+		conn := store.Connection{ID: id, Provider: p, Secrets: map[string]secret.Sealed{store.APIKey: sealed}}
 		if d := provider.Lookup(p); d != nil {
 			conn.Data.Vars = map[string]string{}
 			for _, v := range d.Vars {

@@ -90,7 +90,7 @@ func newWorld(t testing.TB, list ...provided) *world {
 		}
 		prefix, _, _ := strings.Cut(p.prefix, "#")
 		rec.Connections = append(rec.Connections, store.Connection{
-			ID: id, Provider: p.provider, Priority: p.priority, Secrets: map[string]store.Sealed{store.APIKey: sealed},
+			ID: id, Provider: p.provider, Priority: p.priority, Secrets: map[string]secret.Sealed{store.APIKey: sealed},
 			Data: store.ProviderData{BaseURL: p.base, Prefix: prefix, Vars: p.vars},
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/store"
+	"weir/pkg/wire/secret"
 	"weir/pkg/wire/upstream"
 )
 
@@ -273,13 +274,13 @@ func TestALostRefreshIsBegunAgain(t *testing.T) {
 
 func TestAListDiesWithItsCredential(t *testing.T) {
 	w := newWorld(compat("https://a.example"))
-	w.rec.Connections[0].Secrets = map[string]store.Sealed{store.APIKey: "v1.one"}
+	w.rec.Connections[0].Secrets = map[string]secret.Sealed{store.APIKey: "v1.one"}
 	w.up.json("a.example", 200, `[{"id":"of-one"}]`)
 	want(t, w.list(), "c/of-one")
 	w.up.json("a.example", 200, `[{"id":"of-two"}]`)
 	conn := &w.rec.Connections[0]
 	w.rec.Generation++
-	conn.Secrets = map[string]store.Sealed{store.APIKey: "v1.two"}
+	conn.Secrets = map[string]secret.Sealed{store.APIKey: "v1.two"}
 	want(t, w.list(), "c/of-two")
 	w.up.json("a.example", 200, `[{"id":"of-three"}]`)
 	w.rec.Generation++

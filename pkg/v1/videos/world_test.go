@@ -126,7 +126,7 @@ func (w *world) connection(providerID, id string) store.Connection {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return store.Connection{ID: id, Provider: providerID, Secrets: map[string]store.Sealed{store.APIKey: sealed}}
+	return store.Connection{ID: id, Provider: providerID, Secrets: map[string]secret.Sealed{store.APIKey: sealed}}
 }
 
 func (w *world) setMachine(conns ...store.Connection) {
