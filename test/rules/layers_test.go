@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the folders of pkg/ in the order in which data flows through them,
+// docs/architecture.md: a package imports packages of its own layer and of
+// those below it in this list. A folder holds the packages under it that no
+// other line names.
+var layers = [][]string{
+	{"gateway"},
+	{"v1", "v1beta", "api"},
+	{"llm/proxy"},
+	{"endpoint"},
+	{"auth"},
+	{"accounts"},
+	{"routing"},
+	{"snapshot"},
+	{"machine/rpc"},
+	{"usage"},
+	{"provider"},
+	{"store"},
+	{"credentials"},
+	{"llm"},
+	{"catalog"},
+	{"wire"},
+}
+
+// The object of a machine stands beside the gateway, which wires it: no other
+// package of pkg/ imports it. It uses what its layer would.
+const object, objectLayer = "machine", "api"
+
+// pending are imports against the order that a move still has to undo.
+var pending = map[string]bool{
+	"api machine": true, "auth/session machine": true, "endpoint machine": true, "v1/responses machine": true, "v1/videos machine": true,
+	"v1/rerank words": true, "v1/search words": true, "v1/web words": true,
+}
+
+// layerOf returns the layer of a package of pkg/, and the folder that names it.
+func layerOf(path string) (layer int, folder string) {
+	layer = -1
+	for i, folders := range layers {
+		for _, f := range append(slices.Clone(folders), object) {
+			if (path == f || strings.HasPrefix(path, f+"/")) && len(f) > len(folder) {
+				layer, folder = i, f
+			}
+		}
+	}
+	if folder == object {
+		layer, _ = layerOf(objectLayer)
+	}
+	return layer, folder
+}
+
+// allowed reports whether one package of pkg/ may import another.
+func allowed(from, to string) bool {
+	a, inFolder := layerOf(from)
+	b, folder := layerOf(to)
+	if folder == object {
+		return inFolder == object || from == "gateway"
+	}
+	return a >= 0 && b >= a
+}
+
+func TestImportsRunDownTheLayers(t *testing.T) {
+	checked := 0
+	for _, p := range list(t, "./pkg/...") {
+		from, ok := strings.CutPrefix(p.path, "weir/pkg/")
+		if !ok || strings.HasPrefix(from, "internal/") {
+			continue
+		}
+		if layer, _ := layerOf(from); layer < 0 && from != "words" {
+			t.Errorf("pkg/%s has no layer", from)
+			continue
+		}
+		checked++
+		for _, i := range p.imports {
+			to, ok := strings.CutPrefix(i, "weir/")
+			if !ok {
+				continue
+			}
+			if to, ok = strings.CutPrefix(to, "pkg/"); !ok || !allowed(from, to) && from != "words" && !pending[from+" "+to] {
+				t.Errorf("pkg/%s imports weir/%s, which is not below it", from, strings.TrimPrefix(i, "weir/"))
+			}
+		}
+	}
+	if checked < 20 {
+		t.Fatalf("only %d packages checked", checked)
+	}
+}
+
+func TestLayerRule(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"gateway", "v1/chat", true}, {"v1/chat", "gateway", false}, {"v1/chat", "v1/models", true}, {"api", "v1/models", true},
+		{"llm/proxy", "llm/ir", true}, {"llm/ir", "llm/proxy", false}, {"llm/chat", "llm/ir", true}, {"llm/chat", "store", false},
+		{"accounts", "machine/rpc", true}, {"accounts", "machine", false}, {"v1/videos", "machine", false}, {"v1/videos", "machine/storage", false},
+		{"gateway", "machine", true}, {"machine", "api", true}, {"machine", "machine/storage", true}, {"machine/storage", "machine/rpc", true},
+		{"machine/rpc", "machine", false}, {"machine/rpc", "usage", true}, {"machine", "gateway", false}, {"wire/sse", "catalog", false},
+		{"store", "credentials/oauth", true}, {"credentials/oauth", "store", false}, {"new", "wire/sse", false}, {"gateway", "internal/golden", false},
+	} {
+		if got := allowed(tt.from, tt.to); got != tt.want {
+			t.Errorf("%s imports %s: %v, want %v", tt.from, tt.to, got, tt.want)
+		}
+	}
+}
