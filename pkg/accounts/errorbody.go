@@ -19,7 +19,7 @@ import (
 const maxMessage = 500
 
 // messagePaths are where providers put the message of an error, the commonest
-// first (api-shapes 16).
+// first (docs/reference/api-shapes.md, 16).
 var messagePaths = [...]string{
 	"error.message", "0.error.message", "error", "message", "detail.message", "detail", "detail.0.msg", "detail.0.message", "detail.0",
 	"err_msg", "errors.0.message", "errors.0", "base_resp.status_msg", "error_description", "Message",
@@ -66,9 +66,9 @@ func formOf(call *Call) ErrorForm {
 }
 
 // pass fills e, for which no other account is tried, with the upstream's own
-// error (spec 7). A JSON body in the client's dialect passes unchanged, with
-// possible credentials masked; of any other the type, code, parameter and
-// message are kept.
+// error (docs/reference/spec.md, 7). A JSON body in the client's dialect passes
+// unchanged, with possible credentials masked; of any other the type, code,
+// parameter and message are kept.
 func pass(e *apierr.Error, raw []byte, cred provider.Credential, form ErrorForm) {
 	if len(raw) == 0 || !jsonscan.Valid(raw) {
 		return
@@ -227,7 +227,8 @@ func identifier(s string) bool {
 	return redact.Patterns(s) == s
 }
 
-// codeOf gives the code of a status without one (api-shapes 16).
+// codeOf gives the code of a status without one (docs/reference/api-shapes.md,
+// 16).
 func codeOf(status int) string {
 	switch status {
 	case 401:

@@ -106,10 +106,11 @@ func rankOf(reason string) int {
 	return rankLimit
 }
 
-// judge is the one function that decides on another attempt (design 5). The
-// status decides, never the text of a message; quota is the structured code
-// insufficient_quota. A billable creation goes on only after a definite
-// refusal: 401, 403 or 429, and with a new token only after 401 (spec 4.4).
+// judge is the one function that decides on another attempt
+// (docs/reference/design.md, 5). The status decides, never the text of a
+// message; quota is the structured code insufficient_quota. A billable creation
+// goes on only after a definite refusal: 401, 403 or 429, and with a new token
+// only after 401 (docs/reference/spec.md, 4.4).
 func judge(e *apierr.Error, quota, billable bool) *failure {
 	f := &failure{err: e}
 	switch s := e.Status; {

@@ -46,8 +46,8 @@ func (w *world) kind(kind string) *Call {
 	return c
 }
 
-// TestTable is design 5: for an answer of account a, what the upstream saw,
-// what the client got, and how long a cools down after it.
+// TestTable is docs/reference/design.md, 5: for an answer of account a, what
+// the upstream saw, what the client got, and how long a cools down after it.
 func TestTable(t *testing.T) {
 	type want struct {
 		saw    string // accounts called, in order

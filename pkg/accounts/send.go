@@ -1,5 +1,5 @@
 // Package accounts decides which account is tried next, and is the only place
-// that decides on another attempt. Design 5.
+// that decides on another attempt. See docs/reference/design.md, 5.
 package accounts
 
 import (
@@ -52,7 +52,7 @@ type Call struct {
 	// nil.
 	Fault func() error
 	// Billable marks a creation that is sent again only after a definite
-	// refusal (spec 4.4.3).
+	// refusal (docs/reference/spec.md, 4.4.3).
 	Billable bool
 	// Timeout limits all attempts together, the waits for answers and for
 	// bodies in memory. Zero means no limit but the client's.

@@ -27,7 +27,7 @@ import (
 const (
 	testSeconds = "15" // of a whole test
 	maxTestBody = 1 << 20
-	testTokens  = 16 // spec 8
+	testTokens  = 16 // docs/reference/spec.md, 8
 )
 
 // Connectivity serves POST /api/providers/{id}/test.
@@ -70,7 +70,7 @@ var testTexts = map[string]string{
 }
 
 // noKeyText is the message of a test without a model to call: a server's models
-// are fetched only with a key (spec 4.2.1).
+// are fetched only with a key (docs/reference/spec.md, 4.2.1).
 const noKeyText = "Without an API key the server's model list is not fetched, so there is no model to test. Enter any text as the key, or add a custom model."
 
 // fail returns the outcome of a test that failed.
@@ -115,7 +115,8 @@ func healthOf(r TestResult) (reason string, ok bool) {
 // The body of a failed probe is not shown. The upstream's status is, even for a
 // tenant's own base URL, since the caller can read it in the list of requests.
 // The latency of a call without an answer is rounded to one of three classes
-// (reliability T18). The outcome becomes the connection's health.
+// (docs/reference/reliability.md, T18). The outcome becomes the connection's
+// health.
 func (h *Connectivity) Test(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	b, err := jsonBody(c)
 	if err != nil {

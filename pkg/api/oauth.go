@@ -57,7 +57,7 @@ func (h *OAuth) Forward(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 
 // Authorize serves POST /api/oauth/{provider}/authorize. The flow belongs to
 // the browser that keeps the cookie of the answer: a URL that is handed on
-// connects nobody else's account (reliability T58).
+// connects nobody else's account (docs/reference/reliability.md, T58).
 func (h *OAuth) Authorize(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	env, err := envelope(c)
 	if err != nil {

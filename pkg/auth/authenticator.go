@@ -35,9 +35,10 @@ type machines interface {
 }
 
 // Authenticator tells who calls. Every refusal is the same 401, whatever was
-// wrong, so that nobody learns which machines and keys exist (reliability T4,
-// T5); the two exceptions are an old key that needs its machine in the path
-// (400) and a key that has used up its limit (429).
+// wrong, so that nobody learns which machines and keys exist
+// (docs/reference/reliability.md, T4, T5); the two exceptions are an old key
+// that needs its machine in the path (400) and a key that has used up its limit
+// (429).
 type Authenticator struct {
 	// KeySecret is the worker secret API_KEY_SECRET.
 	KeySecret []byte
@@ -57,7 +58,8 @@ func Digest(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // Data admits a call to the data plane: a key with scope data; where no key is
 // required also a call without one that names its machine in the path. A path
-// machine that differs from the key's gives way to the key's (spec 5.2).
+// machine that differs from the key's gives way to the key's
+// (docs/reference/spec.md, 5.2).
 func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
 	if text == "" {

@@ -3,7 +3,7 @@ package catalog
 
 import "strings"
 
-// Kind is what a model is for. Spec 1.6.
+// Kind is what a model is for. See docs/reference/spec.md, 1.6.
 type Kind string
 
 // The kinds of models and combos.
@@ -32,7 +32,7 @@ func (k Kind) Known() bool {
 
 // EntryKind is the kind of a catalogue entry: its kind, or by its type where
 // it has none. A type other than image, tts, embedding, stt and imageToText
-// means llm, and so does none. Spec 2.7.
+// means llm, and so does none. See docs/reference/spec.md, 2.7.
 func EntryKind(kind, typ string) Kind {
 	if k := Kind(kind); k.Known() {
 		return k
@@ -46,7 +46,8 @@ func EntryKind(kind, typ string) Kind {
 
 // InferKind guesses the kind of an id that no catalogue knows, from its
 // letters alone, whatever their case: embedding goes before tts, tts before
-// image, and an id that tells nothing is a chat model's. Spec 4.1.4.7.
+// image, and an id that tells nothing is a chat model's.
+// See docs/reference/spec.md, 4.1.4.7.
 func InferKind(id string) Kind {
 	found := LLM
 	for i := 0; i+1 < len(id); i++ {

@@ -135,7 +135,7 @@ func named(line, id string) bool {
 }
 
 // KindOf gives the static kind of a model. An id with several kinds gives its
-// chat kind, else the first. Spec 2.7.
+// chat kind, else the first. See docs/reference/spec.md, 2.7.
 func KindOf(alias, id string) (Kind, bool) {
 	s := find(alias)
 	if s == nil {
@@ -157,8 +157,9 @@ func KindOf(alias, id string) (Kind, bool) {
 }
 
 // UpstreamID gives the id that the provider knows a listed model by. A list
-// leaves out a leading "<alias>/" of an id (spec 4.1.4.4), also where it is the
-// vendor's own name before the model's, as in nvidia's nvidia/nemotron-…
+// leaves out a leading "<alias>/" of an id (docs/reference/spec.md, 4.1.4.4),
+// also where it is the vendor's own name before the model's, as in nvidia's
+// nvidia/nemotron-…
 func UpstreamID(alias, id string) string {
 	s := find(alias)
 	if s == nil || s.has(id) {

@@ -14,7 +14,7 @@ import (
 
 // Ending watches an event stream that passes unchanged. One that breaks off, or
 // ends without any of its last events, gets an error event and [DONE], so that
-// a client never takes it for complete (reliability N1).
+// a client never takes it for complete (docs/reference/reliability.md, N1).
 type Ending struct {
 	Result *accounts.Result
 	// Last are texts of which one is in the stream once it is complete:

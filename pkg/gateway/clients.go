@@ -50,7 +50,7 @@ func (c *Config) clients() ([]oauth.Provider, error) {
 }
 
 // callable tells whether an endpoint's host may be called: by the policy of
-// base addresses, on any port (reliability T61). "" is none.
+// base addresses, on any port (docs/reference/reliability.md, T61). "" is none.
 func (c *Config) callable(endpoint string) bool {
 	_, rest, ok := strings.Cut(endpoint, "://")
 	if !ok {
@@ -85,7 +85,8 @@ func (c *Config) publicURL() (string, error) {
 	return "", fmt.Errorf("PUBLIC_URL must be scheme and host only, https://weir.example.com")
 }
 
-// ownHosts are the hosts that no connection may point to (reliability T57).
+// ownHosts are the hosts that no connection may point to
+// (docs/reference/reliability.md, T57).
 func (c *Config) ownHosts() []string {
 	v, err := c.publicURL()
 	_, host, ok := strings.Cut(v, "://")

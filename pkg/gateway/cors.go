@@ -23,8 +23,8 @@ func cors(h *httpmsg.Header, c Cors, browser bool) {
 	}
 }
 
-// preflight answers an OPTIONS request: for the model list exactly what spec 4
-// says, else the route's methods.
+// preflight answers an OPTIONS request: for the model list exactly what
+// docs/reference/spec.md, 4 says, else the route's methods.
 func preflight(route *Route) *httpmsg.Response {
 	h := httpmsg.Header{{Name: "access-control-allow-origin", Value: "*"}}
 	if route.Cors == ListCors {

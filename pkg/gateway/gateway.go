@@ -54,7 +54,7 @@ type Gateway struct {
 func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
 
 // maxHop is the number of gateways of this kind that a call may pass
-// (reliability T57).
+// (docs/reference/reliability.md, T57).
 const maxHop = 3
 
 // Serve answers one request. It never returns nil.
@@ -134,7 +134,8 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 const smallBody = 64 << 10
 
 // heldBody reports whether a body is counted against the room here. A small one
-// is not, nor one that the endpoint counts itself (reliability T56, F56).
+// is not, nor one that the endpoint counts itself
+// (docs/reference/reliability.md, T56, F56).
 func heldBody(r *httpmsg.Request, route *Route) bool {
 	if r.Body == nil || r.Length >= 0 && r.Length <= smallBody {
 		return false

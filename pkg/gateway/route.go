@@ -33,17 +33,18 @@ type Dialect uint8
 const (
 	OpenAI    Dialect = iota // {"error":{message,type,param,code}}
 	Anthropic                // {"type":"error","error":{type,message},"request_id"}
-	ModelList                // as OpenAI; a failure of the list itself as spec 2.10
+	ModelList                // as OpenAI; a failure of the list itself as docs/reference/spec.md, 2.10
 )
 
-// Cors says which cross-origin fields a route's answers carry. Design 8.
+// Cors says which cross-origin fields a route's answers carry.
+// See docs/reference/design.md, 8.
 type Cors uint8
 
 // The cross-origin rules.
 const (
 	NoCors   Cors = iota // management and pages
 	OpenCors             // any origin, without credentials
-	ListCors             // exactly spec 4
+	ListCors             // exactly docs/reference/spec.md, 4
 )
 
 // Route is one URL. Every /v1 and /api route also exists under /{machineId}.

@@ -47,7 +47,7 @@ type handlers struct {
 }
 
 const (
-	maxJSON   = 8 << 20 // bytes of a JSON body (reliability T37)
+	maxJSON   = 8 << 20 // bytes of a JSON body (docs/reference/reliability.md, T37)
 	maxChat   = 32 << 20
 	maxAsk    = 256 << 10 // of a search or a fetch: a query or an address, and options
 	maxForm   = 256 << 20 // of a form that flows up; its endpoint bounds what is held

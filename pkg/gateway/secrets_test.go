@@ -41,7 +41,7 @@ func (s storage) SetAlarm(int64)                         { s.asked("an alarm") }
 
 // A secret that is missing, empty, blank or short closes every route but
 // /health, and nothing is touched: there is no value to fall back to.
-// Reliability T1.
+// See docs/reference/reliability.md, T1.
 func TestNoSecretHasAFallback(t *testing.T) {
 	good := strings.Repeat("s", 32)
 	ports := func(t *testing.T) Ports {

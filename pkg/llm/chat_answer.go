@@ -32,7 +32,7 @@ func nestCustom(flat string) string {
 	return string(d.b)
 }
 
-// readChatAnswer reads a chat completion (api-shapes 3.2).
+// readChatAnswer reads a chat completion (docs/reference/api-shapes.md, 3.2).
 func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	choice := root.Get("choices.0")
 	m := choice.Get("message")

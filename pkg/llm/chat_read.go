@@ -9,7 +9,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// readChatRequest reads a chat completions request (api-shapes 3.1).
+// readChatRequest reads a chat completions request
+// (docs/reference/api-shapes.md, 3.1).
 func readChatRequest(root gjson.Result, q *request) (err error) {
 	q.tools = nil
 	var messages gjson.Result

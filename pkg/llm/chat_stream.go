@@ -12,7 +12,8 @@ import (
 // sink takes the events of an answer in order.
 type sink interface{ event(e *event) }
 
-// chatSource reads the chunks of a chat stream (api-shapes 3.3).
+// chatSource reads the chunks of a chat stream (docs/reference/api-shapes.md,
+// 3.3).
 type chatSource struct {
 	opt      *Options
 	began    bool

@@ -16,9 +16,10 @@ import (
 const maxMessage = 500
 
 // Failure makes of an upstream's error answer the failure that the client
-// sees: type and code by the status (api-shapes 16), the text from whichever
-// field the vendor uses, at most 500 bytes of it. A body that is not JSON, as
-// a proxy's HTML page, is not shown. Redaction is the caller's.
+// sees: type and code by the status (docs/reference/api-shapes.md, 16), the
+// text from whichever field the vendor uses, at most 500 bytes of it. A body
+// that is not JSON, as a proxy's HTML page, is not shown. Redaction is the
+// caller's.
 func Failure(status int, body []byte) *apierr.Error {
 	e := ofStatus(status)
 	if len(body) > 0 && check(body) == nil {

@@ -10,8 +10,9 @@ import (
 // calls that another model made; the vendor documents it for that.
 const noSignature = "skip_thought_signature_validator"
 
-// writeGeminiRequest writes a generateContent request (api-shapes 10). The
-// model and the wish to stream are in its address.
+// writeGeminiRequest writes a generateContent request
+// (docs/reference/api-shapes.md, 10). The model and the wish to stream are in
+// its address.
 func writeGeminiRequest(q *request, d *doc, opt *Options) error {
 	d.open("", '{')
 	lead := q.lead()

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// readMessagesAnswer reads a Message (api-shapes 8.2).
+// readMessagesAnswer reads a Message (docs/reference/api-shapes.md, 8.2).
 func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	content := root.Get("content")
 	if !content.IsArray() {

@@ -11,7 +11,7 @@ import (
 )
 
 // readMessagesRequest reads a Messages request of either version
-// (api-shapes 8.1).
+// (docs/reference/api-shapes.md, 8.1).
 func readMessagesRequest(root gjson.Result, q *request) (err error) {
 	var messages gjson.Result
 	var prompt []block

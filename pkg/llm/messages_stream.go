@@ -9,7 +9,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// messagesSource reads the events of a Messages stream (api-shapes 8.3).
+// messagesSource reads the events of a Messages stream
+// (docs/reference/api-shapes.md, 8.3).
 type messagesSource struct {
 	opt     *Options
 	blocks  []uint8 // by index: what kind of block it is

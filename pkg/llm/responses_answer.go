@@ -9,7 +9,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// readResponsesAnswer reads a Response (api-shapes 4.2).
+// readResponsesAnswer reads a Response (docs/reference/api-shapes.md, 4.2).
 func readResponsesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	output := root.Get("output")
 	if !output.IsArray() {

@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// readResponsesRequest reads a Responses request (api-shapes 4.1). What needs
-// state on the server is refused: no other dialect has any.
+// readResponsesRequest reads a Responses request (docs/reference/api-shapes.md,
+// 4.1). What needs state on the server is refused: no other dialect has any.
 func readResponsesRequest(root gjson.Result, q *request, a *asked) (err error) {
 	var input gjson.Result
 	instructions := ""

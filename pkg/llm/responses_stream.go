@@ -6,7 +6,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// responsesSource reads the events of a Responses stream (api-shapes 4.3).
+// responsesSource reads the events of a Responses stream
+// (docs/reference/api-shapes.md, 4.3).
 type responsesSource struct {
 	opt   *Options
 	began bool

@@ -52,7 +52,8 @@ func parseVersion(id string) (v version, ok bool) {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// claude is what a generation of Anthropic's models takes (api-shapes 9).
+// claude is what a generation of Anthropic's models takes
+// (docs/reference/api-shapes.md, 9).
 type claude struct {
 	family string // part of the id; empty is every family
 	from   version
@@ -135,7 +136,7 @@ func claudeOf(id string) *claude {
 }
 
 // efforts in order. The budgets are a convention, no vendor's rule
-// (api-shapes 14.3).
+// (docs/reference/api-shapes.md, 14.3).
 var efforts = [...]struct {
 	name    string
 	budget  int64  // form A, and Gemini 2.5

@@ -45,7 +45,8 @@ func checkSigning(in *input, c *connInput) {
 }
 
 // checkPlace refuses a region, location or resource that cannot stand in a
-// host's name, where the provider's addresses are made of it (reliability T15).
+// host's name, where the provider's addresses are made of it
+// (docs/reference/reliability.md, T15).
 func checkPlace(in *input, c *connInput) {
 	d := provider.Lookup(c.row.Provider)
 	for _, name := range [...]string{"region", "location", "resource"} {

@@ -5,7 +5,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Bounds of combos (reliability T45).
+// Bounds of combos (docs/reference/reliability.md, T45).
 const (
 	maxCombos     = 500
 	maxMembers    = 16

@@ -80,7 +80,7 @@ func (o *Object) applyConnection(in *input, row connRow, seed bool) connInput {
 	if v, ok := in.time("expiresAt"); ok {
 		r.ExpiresAt = v
 	}
-	if seed { // anything but false is active, spec 2.3
+	if seed { // anything but false is active, docs/reference/spec.md, 2.3
 		r.Inactive = in.values["isActive"].Type == gjson.False
 	} else if v, ok := in.bool("isActive"); ok {
 		r.Inactive = !v
@@ -181,7 +181,7 @@ func (o *Object) applyData(in *input, c *connInput, seed bool) {
 		d.Prefix = v
 	}
 	if seed {
-		if v := in.values["enabledModels"]; v.IsArray() { // spec 4.1: the non-empty strings
+		if v := in.values["enabledModels"]; v.IsArray() { // docs/reference/spec.md, 4.1: the non-empty strings
 			d.EnabledModels = nil
 			seen := map[string]bool{}
 			for _, m := range v.Array() {
@@ -315,7 +315,7 @@ func dataFields(providerID string) []string {
 
 // looksSecret reports whether a field is named like a credential. Such a field
 // must not be stored in plaintext. The URL of a token endpoint is not a tenant's
-// setting either (reliability T61).
+// setting either (docs/reference/reliability.md, T61).
 func looksSecret(name string) bool {
 	s := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
 	switch s {
@@ -402,7 +402,7 @@ func hasCredential(secrets map[string]secret.Sealed) bool {
 
 // finishConnection seals what was given and stores the row. A credential that
 // was given for another origin is emptied, unless a new one comes along
-// (reliability T14).
+// (docs/reference/reliability.md, T14).
 func (o *Object) finishConnection(t *tx, c *connInput) error {
 	r := &c.row
 	origin := originOf(&r.Connection)

@@ -133,7 +133,7 @@ func (o *Object) readDocument(machineID string, raw []byte) (*document, *apierr.
 	}
 	list("customModels", maxCustoms, func(i int, at string, v gjson.Result) {
 		c := sub(v, at)
-		if m := readCustom(c); m.ID != "" && m.ProviderAlias != "" { // empty ones are ignored, spec 2.5
+		if m := readCustom(c); m.ID != "" && m.ProviderAlias != "" { // empty ones are ignored, docs/reference/spec.md, 2.5
 			d.customs = append(d.customs, m)
 		}
 		in.err = c.err
@@ -146,7 +146,7 @@ func (o *Object) readDocument(machineID string, raw []byte) (*document, *apierr.
 	return d, nil
 }
 
-// readCustom reads a custom model. Spec 2.5.
+// readCustom reads a custom model. See docs/reference/spec.md, 2.5.
 func readCustom(in *input) store.CustomModel {
 	var m store.CustomModel
 	m.ID, _ = in.text("id", 256)
@@ -172,7 +172,7 @@ func isAliasName(s string) bool {
 }
 
 // readAliases reads the alias map: only string values with a slash are used
-// (spec 2.6).
+// (docs/reference/spec.md, 2.6).
 func (o *Object) readAliases(in *input, d *document) {
 	v, ok := in.values["modelAliases"]
 	if !ok || v.Type == gjson.Null || in.err != nil {

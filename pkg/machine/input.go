@@ -264,8 +264,8 @@ func (in *input) texts(name string, most, max int) (values []string, given bool)
 }
 
 // isAlias tells whether s may stand before the slash of a model string
-// (reliability T44; capitals are allowed, connections of older installations
-// have them).
+// (docs/reference/reliability.md, T44; capitals are allowed, connections of
+// older installations have them).
 func isAlias(s string) bool {
 	return len(s) <= 64 && s != "" && s[0] != '.' && s[0] != '_' && s[0] != '-' && only(s, func(c byte) bool {
 		return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'

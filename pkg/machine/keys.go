@@ -15,7 +15,7 @@ const (
 )
 
 // mint makes a gateway key of the machine and its row. The key is shown once;
-// what is stored is its digest. Design 4.
+// what is stored is its digest. See docs/reference/design.md, 4.
 //
 //	sk-<machineId>-<keyId>-<check>, check = first 8 hex digits of HMAC-SHA256(API_KEY_SECRET, machineId ‖ keyId)
 func (o *Object) mint(machineID string) (text string, k store.Key, err error) {
@@ -50,7 +50,7 @@ func seededKey(text string) store.Key {
 	return k
 }
 
-// maskedKey is how audit names a key (reliability T34).
+// maskedKey is how audit names a key (docs/reference/reliability.md, T34).
 func (o *Object) maskedKey(id string) string {
 	if id == "" {
 		return ""

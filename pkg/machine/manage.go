@@ -271,7 +271,8 @@ func (c *change) requestDigest() string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// replay gives the answer of a mutation that was made before (reliability F53).
+// replay gives the answer of a mutation that was made before
+// (docs/reference/reliability.md, F53).
 func (c *change) replay() (*Answer, error) {
 	if c.env.MutationID == "" {
 		return nil, nil

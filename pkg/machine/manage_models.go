@@ -9,7 +9,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// customTypes are the types that a custom model may have. Spec 2.5.
+// customTypes are the types that a custom model may have.
+// See docs/reference/spec.md, 2.5.
 var customTypes = []string{"", "llm", "imageToText", "embedding", "image", "tts", "stt", "video", "music", "rerank"}
 
 func (c *change) aliasList() (any, error) {

@@ -205,7 +205,8 @@ func (c *change) providerDelete() (any, error) {
 	return nil, nil
 }
 
-// probeMost is the number of connection tests a minute (reliability T18).
+// probeMost is the number of connection tests a minute
+// (docs/reference/reliability.md, T18).
 const probeMost = 10
 
 // probe admits a connection test, and gives the machine as the test needs it.

@@ -135,7 +135,8 @@ func TestManagementCalls(t *testing.T) {
 	}
 }
 
-// What belongs to the server cannot be set (reliability T10).
+// What belongs to the server cannot be set (docs/reference/reliability.md,
+// T10).
 func TestServerFieldsAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -198,7 +199,8 @@ func TestStaleWritesAreRefused(t *testing.T) {
 	}
 }
 
-// A credential goes only where it was given for (reliability T14).
+// A credential goes only where it was given for (docs/reference/reliability.md,
+// T14).
 func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 	tests := []struct {
 		name, create, update string

@@ -13,7 +13,7 @@ import (
 
 // Accounts that are connected by an identity provider's own sign-in. The flows
 // live in the machine's rows until they end: sealed, used once, ten minutes.
-// Reliability T58, T59.
+// See docs/reference/reliability.md, T58, T59.
 //
 //	POST /api/oauth/{provider}/authorize Connecting     200 Authorizing
 //	POST /api/oauth/{provider}/device    Connecting     200 Showing

@@ -1,5 +1,5 @@
 // Package machine is the Machine object: the durable truth of one tenant, and
-// the only writer of it. Design 2.
+// the only writer of it. See docs/reference/design.md, 2.
 //
 // The object runs as a Durable Object on the edge. Its storage is synchronous,
 // so everything between two calls out of the object happens in one piece; a

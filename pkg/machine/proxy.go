@@ -20,7 +20,7 @@ type Proxy struct {
 
 // doer makes the calls of a provider's token and device endpoints: through the
 // proxy of its client, else through the operator's, else directly. Where a
-// proxy is named nothing goes around it. Spec 5.5.
+// proxy is named nothing goes around it. See docs/reference/spec.md, 5.5.
 func (o *Object) doer(client *oauth.Provider) upstream.Doer {
 	p := o.Proxy
 	if client.Proxy != "" {
@@ -61,7 +61,7 @@ func notSent(err error) *proxydial.Failure {
 // applyProxy changes the proxy of a connection by providerSpecificData.proxyUrl
 // (http://user:password@host:port; null removes it), of which user and password
 // are kept sealed. They were given for this proxy: another address without them
-// forgets them (reliability T14).
+// forgets them (docs/reference/reliability.md, T14).
 func (o *Object) applyProxy(in *input, c *connInput) {
 	d := &c.row.Data
 	if v, ok := in.text("proxyUrl", 2048); ok && in.err == nil {

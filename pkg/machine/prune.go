@@ -75,8 +75,9 @@ func each[T any](t *tx, prefix string, over func(key string, v T) bool) {
 }
 
 // reseal seals with the current key what an older one has sealed, so that the
-// older key can be taken out of CREDENTIALS_KEY after a rotation (reliability
-// T50). What does not open stays as it is: the key may come back.
+// older key can be taken out of CREDENTIALS_KEY after a rotation
+// (docs/reference/reliability.md, T50). What does not open stays as it is: the
+// key may come back.
 func (o *Object) reseal(r *request) {
 	ring, ok := o.Keyring.(interface{ Current() string })
 	if !ok {

@@ -74,7 +74,8 @@ func (i *intentRow) wait(every int64) int64 {
 // refresh gives a newer access token than the one of the generation that the
 // caller has seen fail. A newer stored one is simply returned. Of those who
 // ask at once only one calls the token endpoint, and the new refresh token is
-// stored before anybody sees the access token. Reliability T60.
+// stored before anybody sees the access token. See
+// docs/reference/reliability.md, T60.
 func (o *Object) refresh(r *request) (any, error) {
 	o.saveTokens(r)
 	id, failed := gjson.GetBytes(r.body, "connectionId").Str, gjson.GetBytes(r.body, "tokenGeneration").Int()

@@ -10,7 +10,7 @@ import (
 
 // Sessions of the dashboard. The operator's are kept in the registry, those of
 // a manage key in its machine. What is stored is the digest of the random id;
-// reliability T31, T32.
+// docs/reference/reliability.md, T31, T32.
 //
 //	session.open   SessionOpen                200 Session
 //	session.check  {"digest","bound"}         200 Session; 401

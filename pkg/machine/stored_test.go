@@ -113,7 +113,7 @@ func (w *world) serves(s stored) {
 
 // The rows of every earlier build are served, as they are and as a newer build
 // may have left them before it was taken back: with fields and rows that this
-// one does not know. Reliability F61, F62.
+// one does not know. See docs/reference/reliability.md, F61, F62.
 func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 	files, err := filepath.Glob("testdata/stored/*.json")
 	if err != nil || len(files) == 0 {

@@ -40,7 +40,8 @@ func tableToken(providerID string) (url, scope string) {
 }
 
 // refreshable tells whether there is a token endpoint for the credential. It
-// is the operator's or the table's, never a tenant's text (reliability T61).
+// is the operator's or the table's, never a tenant's text
+// (docs/reference/reliability.md, T61).
 func (o *Object) refreshable(c *store.Connection) bool {
 	field, _ := renewable(c)
 	if field == store.RefreshToken && o.client(c.Provider) != nil {

@@ -22,7 +22,7 @@ const (
 	exportFormat  = "weir-export"
 	sealedFormat  = "weir-export-encrypted"
 	kdfName       = "PBKDF2-SHA-256"
-	kdfIterations = 100_000 // the most that the platform takes (reliability T31)
+	kdfIterations = 100_000 // the most that the platform takes (docs/reference/reliability.md, T31)
 	minPassphrase = 12      // characters
 	saltBytes     = 16
 )

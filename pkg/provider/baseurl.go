@@ -28,7 +28,8 @@ var metadataHosts = [...]string{
 }
 
 // CheckBaseURL judges a base address by the string that the platform's own URL
-// parser gives back for it, never by what was typed (design 4).
+// parser gives back for it, never by what was typed (docs/reference/design.md,
+// 4).
 //
 // Accepted is https, the default port, and a public DNS name of at most 253
 // bytes with a dot in it; no user, query, fragment, trailing dot or address

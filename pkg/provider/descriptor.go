@@ -38,7 +38,8 @@ type Auth struct {
 	Format string // "Token %s"; empty means the bare key
 	// Optional: calls may go out without a credential.
 	Optional bool
-	// AlsoBearer: the key goes out as a bearer token besides (spec 4.2.4).
+	// AlsoBearer: the key goes out as a bearer token besides
+	// (docs/reference/spec.md, 4.2.4).
 	AlsoBearer bool
 	TokenURL   string // where an access token is had; for GoogleSA
 	Scope      string // of that token

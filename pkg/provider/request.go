@@ -142,7 +142,7 @@ func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 }
 
 // ownBase gives the connection's base address without slashes at its end, and
-// for the messages family without /messages (spec 4.2.4).
+// for the messages family without /messages (docs/reference/spec.md, 4.2.4).
 func ownBase(d *Descriptor, conn *store.Connection) (string, error) {
 	if conn == nil {
 		return "", fmt.Errorf("baseUrl: %w", ErrIncomplete)
@@ -323,8 +323,8 @@ func IsLabel(s string) bool {
 }
 
 // Authorize appends the headers that every call of the provider carries, and
-// the credential. An access token is used when there is no API key (spec
-// 4.3.3), always as a bearer token.
+// the credential. An access token is used when there is no API key
+// (docs/reference/spec.md, 4.3.3), always as a bearer token.
 //
 // ErrNoCredential: nothing to present. ErrMustSign: the credential is for
 // signing; the other headers have been appended. ErrHeader: a stored value has

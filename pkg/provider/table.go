@@ -21,8 +21,8 @@ func All() []*Descriptor {
 
 // Lookup gives the provider with an id, or nil. The ids of the two compatible
 // families, openai-compatible-<suffix> and anthropic-compatible-<suffix> (a
-// dash or an underscore before eight or more hexadecimal characters, spec
-// 2.3), give a descriptor made for that id.
+// dash or an underscore before eight or more hexadecimal characters,
+// docs/reference/spec.md, 2.3), give a descriptor made for that id.
 func Lookup(id string) *Descriptor {
 	for _, t := range &tables {
 		for i := range t {
@@ -83,8 +83,8 @@ var (
 	}
 	anthropicLike = Descriptor{
 		Family: Anthropic, Compatible: true,
-		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true, Optional: true}, // spec 4.2.4
-		Header: [][2]string{{"anthropic-version", "2023-06-01"}},                             // spec 9
+		Auth:   Auth{Scheme: KeyName, Header: "x-api-key", AlsoBearer: true, Optional: true}, // docs/reference/spec.md, 4.2.4
+		Header: [][2]string{{"anthropic-version", "2023-06-01"}},                             // docs/reference/spec.md, 9
 		Kinds:  []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
 		Endpoints: []Endpoint{
 			{Name: "messages", URL: "{baseUrl}/messages"},
@@ -128,7 +128,7 @@ func isInstance(id, family string) bool {
 }
 
 // Has tells whether the provider serves a kind. Without kinds it serves chat
-// models (spec 2.8).
+// models (docs/reference/spec.md, 2.8).
 func (d *Descriptor) Has(kind catalog.Kind) bool {
 	for _, k := range d.Kinds {
 		if k == kind {

@@ -10,8 +10,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Bounds of a resolution (reliability T45). What is saved has been checked
-// against them; they hold for what was planted too.
+// Bounds of a resolution (docs/reference/reliability.md, T45). What is saved
+// has been checked against them; they hold for what was planted too.
 const (
 	MaxDepth   = 4  // combos and aliases within each other
 	MaxTargets = 16 // members in all

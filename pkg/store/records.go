@@ -23,7 +23,8 @@ const (
 	ProxyAuth       = "proxyAuth"       // user:password of a CONNECT proxy
 )
 
-// Connection is one stored upstream credential. Spec 2.3, design 4.
+// Connection is one stored upstream credential. See docs/reference/spec.md,
+// 2.3, docs/reference/design.md, 4.
 type Connection struct {
 	ID         string                   `json:"id"`
 	Provider   string                   `json:"provider"`
@@ -78,7 +79,7 @@ type Key struct {
 	Generation   int64 `json:"generation"`
 }
 
-// Combo is a named group of models. Spec 2.4.
+// Combo is a named group of models. See docs/reference/spec.md, 2.4.
 type Combo struct {
 	ID         string   `json:"id"`
 	Name       string   `json:"name"`
@@ -90,7 +91,7 @@ type Combo struct {
 	Generation int64    `json:"generation"`
 }
 
-// CustomModel is a model that a user added. Spec 2.5.
+// CustomModel is a model that a user added. See docs/reference/spec.md, 2.5.
 type CustomModel struct {
 	ID            string `json:"id"`
 	Type          string `json:"type,omitempty"`

@@ -1,5 +1,6 @@
 // Texts of upstreams and tenants are shown as text on every page, and what is
-// shown without a mouse or while something is slow. Reliability T28.
+// shown without a mouse or while something is slow.
+// See docs/reference/reliability.md, T28.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -9,7 +9,7 @@ import (
 )
 
 // compared are names of values that are compared in constant time, or not at
-// all (reliability T4).
+// all (docs/reference/reliability.md, T4).
 var compared = [...]string{"secret", "token", "digest", "mac", "tag", "check", "password", "apikey", "signature"}
 
 // harmless are comparisons of what is no secret, by file and text.

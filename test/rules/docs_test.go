@@ -16,7 +16,7 @@ import (
 
 // bareCitations are folders whose comments still cite documents in the old
 // short form. The list only shrinks.
-var bareCitations = []string{"pkg/", "test/", "worker/"}
+var bareCitations = []string{}
 
 // A sourceFile is a text file of the repository, by its path from the root.
 type sourceFile struct{ path, text string }

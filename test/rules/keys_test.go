@@ -123,7 +123,7 @@ func constantKeys(f *ast.File) (at []token.Pos) {
 var secretField = map[string]bool{"KeySecret": true, "AdminToken": true, "CredentialsKey": true}
 
 // No key is written in the program: each comes from a worker secret, or from
-// whoever owns what it protects. Reliability T1.
+// whoever owns what it protects. See docs/reference/reliability.md, T1.
 func TestNoKeyIsAConstant(t *testing.T) {
 	set, files := source(t)
 	for _, name := range []string{"main.go", "env.go", "kv.go"} {

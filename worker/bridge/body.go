@@ -170,7 +170,7 @@ func (b *hostBody) take() int32 {
 	return id
 }
 
-// The limits of reading a client's body (reliability T38).
+// The limits of reading a client's body (docs/reference/reliability.md, T38).
 const (
 	uploadIdle  = 20 * time.Second
 	uploadTotal = 120 * time.Second

@@ -16,9 +16,10 @@ const enc = new TextEncoder(),
   dec = new TextDecoder();
 const replaceAt = 64 << 20; // bytes of linear memory
 
-// The fields of a client's request that Go may see (reliability T20: all others
-// have no meaning for the gateway and never reach an upstream). Each look-up
-// costs as much as a small allocation, so the busiest paths have a short list.
+// The fields of a client's request that Go may see
+// (docs/reference/reliability.md, T20: all others have no meaning for the
+// gateway and never reach an upstream). Each look-up costs as much as a small
+// allocation, so the busiest paths have a short list.
 const callFields = [
   "authorization",
   "content-length",

@@ -13,8 +13,9 @@ import (
 // be undone, or leads out of the gateway.
 const freshMs = 5 * 60 * 1000
 
-// fresh are the routes that ask for the credential again (reliability T33).
-// The object requires it too, for keys with scope manage and for imports.
+// fresh are the routes that ask for the credential again
+// (docs/reference/reliability.md, T33). The object requires it too, for keys
+// with scope manage and for imports.
 var fresh = [...]struct{ method, route string }{
 	{"DELETE", "/api/machines/{id}"},
 	{"POST", "/api/export"},

@@ -5,7 +5,7 @@
 // The cookie has a random id of 256 bits; the object of the machine, or the
 // registry for the operator, keeps its digest. A session ends 30 minutes after
 // its last use, 12 hours after the sign-in, when it is told to, and with the
-// token or key that opened it. Reliability T27, T31–T33.
+// token or key that opened it. See docs/reference/reliability.md, T27, T31–T33.
 package session
 
 import (

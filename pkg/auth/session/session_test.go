@@ -199,7 +199,8 @@ func TestSessionCountsForManagementAlone(t *testing.T) {
 	}
 }
 
-// A mutation needs everything that only a page of the gateway can send (T27).
+// A mutation needs everything that only a page of the gateway can send
+// (docs/reference/reliability.md, T27).
 func TestMutationsAreSameOrigin(t *testing.T) {
 	w := newWorld(t)
 	cookie, v, _ := w.signIn(admin)

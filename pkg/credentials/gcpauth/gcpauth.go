@@ -38,7 +38,7 @@ func (f SignFunc) SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, er
 
 // Key is a service account's key file, as far as it is used. The file's own
 // addresses are not: where a token is had is the provider table's to say
-// (reliability T61).
+// (docs/reference/reliability.md, T61).
 type Key struct {
 	Email     string // of the service account
 	KeyID     string
@@ -55,7 +55,8 @@ const (
 	grant   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 	// life is how long an assertion is good for; Google takes at most an hour.
 	life = time.Hour
-	// skew is how far the clocks may differ (reliability T62).
+	// skew is how far the clocks may differ (docs/reference/reliability.md,
+	// T62).
 	skew = 60 * time.Second
 )
 

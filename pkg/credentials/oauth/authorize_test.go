@@ -99,7 +99,8 @@ func TestConfidentialClientPresentsItself(t *testing.T) {
 	}
 }
 
-// Reliability T58: each is refused without a call of the token endpoint.
+// docs/reference/reliability.md, T58: each is refused without a call of the
+// token endpoint.
 func TestCallbacksThatAreNotTheFlows(t *testing.T) {
 	ok := "code=1&state=STATE"
 	tests := []struct {

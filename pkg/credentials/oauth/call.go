@@ -21,7 +21,8 @@ const RefreshTimeout = 60 * time.Second
 
 // Refresh trades a refresh token for a new access token. When the answer has
 // no refresh token, Token.Refresh is the one given. An error is a *Failure;
-// whether and when to ask again is the caller's decision (reliability T60).
+// whether and when to ask again is the caller's decision
+// (docs/reference/reliability.md, T60).
 func Refresh(ctx context.Context, do upstream.Doer, p *Provider, refresh secret.Secret, now time.Time) (Token, error) {
 	var f form
 	f.add("grant_type", "refresh_token")

@@ -83,7 +83,7 @@ const (
 	maxAccess  = 8<<10 - len("Bearer ")
 	maxRefresh = 32 << 10
 
-	clockSkew     = 60 * time.Second // reliability T62
+	clockSkew     = 60 * time.Second // docs/reference/reliability.md, T62
 	minLife       = 30 * time.Second
 	maxLife       = 90 * 24 * time.Hour
 	defaultLife   = time.Hour // when expires_in is missing or not a number
@@ -128,7 +128,7 @@ func ReadToken(status int, header httpmsg.Header, body []byte, now time.Time) (T
 
 // Life makes a lifetime of an expires_in: 60 s less than it says, at least
 // 30 s and at most 90 days; an hour less 60 s when it is missing or no number.
-// Numbers in strings are read. Reliability T62.
+// Numbers in strings are read. See docs/reference/reliability.md, T62.
 func Life(expiresIn gjson.Result) time.Duration {
 	seconds := math.NaN()
 	switch expiresIn.Type {

@@ -15,7 +15,7 @@ import (
 
 var t0 = time.UnixMilli(1_700_000_000_000)
 
-func TestLifetimesAreSane(t *testing.T) { // reliability T62
+func TestLifetimesAreSane(t *testing.T) { // docs/reference/reliability.md, T62
 	for in, want := range map[string]time.Duration{
 		``:                      59 * time.Minute,
 		`,"expires_in":null`:    59 * time.Minute,
@@ -108,7 +108,7 @@ func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 	}
 }
 
-func TestRefreshKeepsTheOldRefreshToken(t *testing.T) { // reliability F59
+func TestRefreshKeepsTheOldRefreshToken(t *testing.T) { // docs/reference/reliability.md, F59
 	for answer, want := range map[string]string{
 		granted:                       "refresh-1",
 		`{"access_token":"access-1"}`: "old+/=",

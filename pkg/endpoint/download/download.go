@@ -13,8 +13,8 @@ import (
 )
 
 // Downloads gets files that a provider's answer points to. No credential goes
-// with the call (reliability T19), and the address must be one that a
-// connection could have.
+// with the call (docs/reference/reliability.md, T19), and the address must be
+// one that a connection could have.
 type Downloads struct {
 	Do upstream.Doer
 	// CanonicalURL is the platform's URL parser: the canonical string, or

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxModel = 256 // bytes of a model in a form
-	// uploadIdle is how long a client may send nothing (reliability T38).
+	// uploadIdle is how long a client may send nothing (docs/reference/reliability.md, T38).
 	uploadIdle = 20 * time.Second
 )
 

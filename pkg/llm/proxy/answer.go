@@ -51,7 +51,8 @@ func (x *exchange) check(resp *upstream.Response) error {
 	return nil
 }
 
-// whole reads a JSON answer: whole, or it is none (reliability F13, F18).
+// whole reads a JSON answer: whole, or it is none
+// (docs/reference/reliability.md, F13, F18).
 func (x *exchange) whole(resp *upstream.Response) error {
 	body, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err != nil {

@@ -111,7 +111,8 @@ type counter struct {
 	path string // of the count in the answer
 }
 
-// counters are the vendors' counters (api-shapes 4, 8.4, 10).
+// counters are the vendors' counters (docs/reference/api-shapes.md, 4, 8.4,
+// 10).
 var counters = [...]counter{
 	{provider.Anthropic, llm.Messages, forMessages, "input_tokens"},
 	{provider.Vertex, llm.Messages, forMessages, "input_tokens"},

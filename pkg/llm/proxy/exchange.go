@@ -27,7 +27,7 @@ import (
 // The limits of an exchange besides those of the settings.
 const (
 	maxAnswer   = 32 << 20         // bytes of a JSON answer
-	streamTotal = 15 * time.Minute // reliability F10
+	streamTotal = 15 * time.Minute // docs/reference/reliability.md, F10
 )
 
 // exchange is one client's request on its way to the upstreams and back.
@@ -167,7 +167,7 @@ func (x *exchange) lost(name string) {
 	}
 }
 
-const messagesVersion = "2023-06-01" // spec 9
+const messagesVersion = "2023-06-01" // docs/reference/spec.md, 9
 
 // beta passes ?beta=true of Anthropic's clients to an upstream of their own
 // dialect.

@@ -47,7 +47,7 @@ func failing(d llm.Dialect, kind string) string {
 
 // TestAStreamHasOneOutcome breaks streams after their first event: the client
 // sees one end, never a good one unless the upstream's was, and no second
-// attempt is made. Reliability N1, N10, F10–F25.
+// attempt is made. See docs/reference/reliability.md, N1, N10, F10–F25.
 func TestAStreamHasOneOutcome(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -174,7 +174,7 @@ func TestAStreamHasOneOutcome(t *testing.T) {
 
 // TestAStreamThatDoesNotBegin breaks answers before or at their first event:
 // another account answers, or the client gets an error and no stream.
-// Reliability F1–F9, F16–F21, F26, F31, F32.
+// See docs/reference/reliability.md, F1–F9, F16–F21, F26, F31, F32.
 func TestAStreamThatDoesNotBegin(t *testing.T) {
 	html := answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "text/html"}}, pieces: []string{"<!doctype html><html><body>sign in</body></html>"}}
 	tests := []struct {
@@ -262,7 +262,7 @@ func TestAStreamThatDoesNotBegin(t *testing.T) {
 }
 
 // TestAClientThatLeaves ends the upstream's stream and counts what was used.
-// Reliability F45.
+// See docs/reference/reliability.md, F45.
 func TestAClientThatLeaves(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
@@ -288,7 +288,8 @@ func TestAClientThatLeaves(t *testing.T) {
 	}
 }
 
-// TestJSONIsWholeOrAnError breaks JSON answers. Reliability F13, F17–F19, F26.
+// TestJSONIsWholeOrAnError breaks JSON answers. See
+// docs/reference/reliability.md, F13, F17–F19, F26.
 func TestJSONIsWholeOrAnError(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {

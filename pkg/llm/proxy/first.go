@@ -22,8 +22,8 @@ import (
 const maxHead = 1 << 20
 
 // begin reads a stream up to its first event. An error there counts as an
-// answer of its status; a stream that is none is no answer (reliability F26).
-// What was read goes to the client first.
+// answer of its status; a stream that is none is no answer
+// (docs/reference/reliability.md, F26). What was read goes to the client first.
 func (x *exchange) begin(resp *upstream.Response) error {
 	f := first{x: x, body: resp.Body, start: x.dialog.Now().UnixMilli(), alive: min(x.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
 	err := f.read()

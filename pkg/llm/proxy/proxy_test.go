@@ -378,7 +378,8 @@ func TestLimitsAreTheMachines(t *testing.T) {
 }
 
 // A server without a Responses endpoint was asked by its chat with a count of
-// attempts of its own, so that one request made up to ten. Design 5.
+// attempts of its own, so that one request made up to ten.
+// See docs/reference/design.md, 5.
 func TestBothAddressesTogetherTakeFiveAttempts(t *testing.T) {
 	for _, absent := range []int{1, 2, 4, 5, 6} { // the attempt that finds no such address
 		var list []provided

@@ -225,7 +225,7 @@ func (x *exchange) translator(m meter) *translator {
 func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
 
 // Stopped tells that the stream has failed: what the upstream goes on to send is
-// not waited for (reliability T41).
+// not waited for (docs/reference/reliability.md, T41).
 func (t *translator) Stopped() bool { return t.t.Failure() != nil }
 
 // End ends the client's stream.

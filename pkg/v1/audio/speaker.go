@@ -18,7 +18,8 @@ import (
 	"weir/pkg/routing"
 )
 
-// speaker is how a provider's text to speech is spoken to (api-shapes 13).
+// speaker is how a provider's text to speech is spoken to
+// (docs/reference/api-shapes.md, 13).
 type speaker struct {
 	providers []string // ids of the rows that have it
 	endpoint  string   // of the row, "speech" when empty

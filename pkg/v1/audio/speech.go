@@ -28,7 +28,7 @@ import (
 
 const (
 	speechTotal = 15 * time.Minute
-	maxVoice    = 32 << 20 // bytes of an answer that is read whole (reliability T43)
+	maxVoice    = 32 << 20 // bytes of an answer that is read whole (docs/reference/reliability.md, T43)
 )
 
 // spoken is one client's request for speech on its way.
@@ -52,8 +52,8 @@ type spoken struct {
 	mime  string
 }
 
-// Speech answers POST /v1/audio/speech (api-shapes 5.1): the audio as it
-// comes, with its true content type.
+// Speech answers POST /v1/audio/speech (docs/reference/api-shapes.md, 5.1): the
+// audio as it comes, with its true content type.
 //
 // The voice may be the third part of the model string. With the query
 // response_format=json the answer is {audio: base64, format}. A provider that
@@ -289,7 +289,8 @@ func (s *spoken) answer(res *accounts.Result) *httpmsg.Response {
 	return endpoint.Answer(res.Header, provider.ContentType(s.mime), s.audio)
 }
 
-// formats are the response formats and their content types (api-shapes 5.1).
+// formats are the response formats and their content types
+// (docs/reference/api-shapes.md, 5.1).
 var formats = [...][2]string{
 	{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"}, {"aac", "audio/aac"}, {"flac", "audio/flac"}, {"wav", "audio/wav"}, {"pcm", "audio/pcm"},
 }

@@ -49,8 +49,8 @@ const (
 	maxTranscript   = 32 << 20 // bytes of an answer
 )
 
-// Transcriptions answers POST /v1/audio/transcriptions, a form (api-shapes
-// 5.2).
+// Transcriptions answers POST /v1/audio/transcriptions, a form
+// (docs/reference/api-shapes.md, 5.2).
 //
 // With the model known before the file (the part model comes first, or it is
 // given as ?model= or in the field x-model) the form can flow up as it comes,

@@ -9,7 +9,8 @@ import (
 	"weir/pkg/provider"
 )
 
-// voiceSource is where the voices of a provider come from (api-shapes 13).
+// voiceSource is where the voices of a provider come from
+// (docs/reference/api-shapes.md, 13).
 type voiceSource struct {
 	providers []string
 	fixed     []Voice // a list that no endpoint gives

@@ -17,9 +17,9 @@ type talker interface {
 // Handler serves the endpoint.
 type Handler struct{ Dialog talker }
 
-// Complete answers one request (api-shapes 3): a chat.completion, or with
-// stream its chunks. The answer's model is what the upstream calls itself;
-// x-weir-model names what answered.
+// Complete answers one request (docs/reference/api-shapes.md, 3): a
+// chat.completion, or with stream its chunks. The answer's model is what the
+// upstream calls itself; x-weir-model names what answered.
 func (h *Handler) Complete(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {

@@ -89,8 +89,8 @@ func (a *answer) merge(b *answer, only bool) {
 	a.allTokens += b.allTokens
 }
 
-// write makes the body of the client's answer: spec 2.9. A plain answer in the
-// encoding asked for passes, with only the model changed.
+// write makes the body of the client's answer: docs/reference/spec.md, 2.9. A
+// plain answer in the encoding asked for passes, with only the model changed.
 func (a *answer) write(r *request) ([]byte, error) {
 	want := floats
 	if r.base64 {

@@ -1,8 +1,9 @@
 // Package embeddings serves POST /v1/embeddings.
 //
 // The provider's accounts are tried in turn, and the answer has the shape of
-// spec 2.9 whatever the provider spoke: items in the order of the input, in the
-// encoding the client asked for, with usage and the model id it asked for.
+// docs/reference/spec.md, 2.9 whatever the provider spoke: items in the order
+// of the input, in the encoding the client asked for, with usage and the model
+// id it asked for.
 package embeddings
 
 import (

@@ -6,7 +6,7 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// gemini is the Gemini API's shape (api-shapes 10):
+// gemini is the Gemini API's shape (docs/reference/api-shapes.md, 10):
 //
 //	POST /models/{m}:embedContent       {model, content{parts[{text}]}, taskType?, title?, outputDimensionality?} → {embedding{values[]}}
 //	POST /models/{m}:batchEmbedContents {requests[the same]}, at most 100 → {embeddings[{values[]}]}

@@ -5,8 +5,8 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// shape is how a provider's embeddings endpoint is spoken to (api-shapes 11).
-// Its functions are pure.
+// shape is how a provider's embeddings endpoint is spoken to
+// (docs/reference/api-shapes.md, 11). Its functions are pure.
 type shape struct {
 	name     string
 	batch    int // inputs in one call; 0 is no limit

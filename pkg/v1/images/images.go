@@ -1,5 +1,6 @@
 // Package images serves /v1/images: generations, edits and variations in
-// OpenAI's shapes (api-shapes 6), whatever the provider speaks.
+// OpenAI's shapes (docs/reference/api-shapes.md, 6), whatever the provider
+// speaks.
 //
 // A creation is billed: it is sent again only after a definite refusal. A
 // provider that queues is asked until the image is there.
@@ -48,7 +49,7 @@ type Handler struct {
 const (
 	imageTotal = 15 * time.Minute
 	jobWait    = 5 * time.Minute // for the image of a job that is polled
-	maxImages  = 32 << 20        // bytes of an answer (reliability T43)
+	maxImages  = 32 << 20        // bytes of an answer (docs/reference/reliability.md, T43)
 	maxImage   = 32 << 20        // bytes of one image
 )
 

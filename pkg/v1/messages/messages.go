@@ -19,8 +19,8 @@ type talker interface {
 // Handler serves the endpoints.
 type Handler struct{ Dialog talker }
 
-// Create answers one request (api-shapes 8): a message, or with stream its
-// events.
+// Create answers one request (docs/reference/api-shapes.md, 8): a message, or
+// with stream its events.
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {

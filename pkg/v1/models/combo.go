@@ -8,11 +8,11 @@ import (
 	"weir/pkg/store"
 )
 
-const maxNesting = 4 // of combos (reliability T45)
+const maxNesting = 4 // of combos (docs/reference/reliability.md, T45)
 
-// combos lists the combos of the requested kinds. Spec 4.1.2. A chat combo
-// carries the smallest limits of its members and the capabilities they share;
-// where a member's are unknown, so are the combo's.
+// combos lists the combos of the requested kinds. docs/reference/spec.md,
+// 4.1.2. A chat combo carries the smallest limits of its members and the
+// capabilities they share; where a member's are unknown, so are the combo's.
 func (b *builder) combos() {
 	if b.m == nil {
 		return
@@ -70,7 +70,7 @@ func smaller(a, b int) int {
 
 // member gives what is known of one member, found as pkg/routing finds it: a
 // combo, "alias/model", a name of the alias map, a custom model's id, or a
-// static model's. Design 7.
+// static model's. See docs/reference/design.md, 7.
 func (b *builder) member(name string, depth int) *catalog.Model {
 	if depth >= maxNesting {
 		return nil

@@ -19,7 +19,7 @@ import (
 //
 // source tells that the upstream answered, that it failed and this is its last
 // good list, or that it has no list to give and these are the static models.
-// The upstream's failure is no error (spec 4.2.6).
+// The upstream's failure is no error (docs/reference/spec.md, 4.2.6).
 func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error) {
 	row := provider.Lookup(conn.Provider)
 	var entries []Entry

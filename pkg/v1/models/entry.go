@@ -9,7 +9,7 @@ import (
 	"weir/pkg/provider"
 )
 
-// Entry is one model of a list. Spec 2.2.
+// Entry is one model of a list. See docs/reference/spec.md, 2.2.
 type Entry struct {
 	ID      string
 	OwnedBy string       // the output alias, or "combo"
@@ -26,7 +26,8 @@ type Entry struct {
 //	 "capabilities"?{…: bool},"input_modalities"?,"output_modalities"?}
 //
 // kind stands on web entries only; the fields after it on chat models, as far
-// as they are known. Spec 2.2, design 7.
+// as they are known. See docs/reference/spec.md, 2.2, docs/reference/design.md,
+// 7.
 func (e *Entry) append(b []byte, created int64) []byte {
 	b = append(b, `{"id":`...)
 	b = appendString(b, e.ID)
@@ -71,7 +72,7 @@ func appendDetails(b []byte, m *catalog.Model) []byte {
 	return b
 }
 
-// appendList writes a whole list. Spec 2.1.
+// appendList writes a whole list. See docs/reference/spec.md, 2.1.
 func appendList(b []byte, list []Entry, created int64) []byte {
 	b = append(b, `{"object":"list","data":[`...)
 	for i := range list {
@@ -113,7 +114,8 @@ func appendDetailedList(b []byte, list []Entry, created int64) []byte {
 //
 //	{"type":"model","id","display_name","created_at": RFC 3339,"max_input_tokens"?,"max_tokens"?}
 //
-// api-shapes 8.5. capabilities is left out: theirs is an object of another shape.
+// docs/reference/api-shapes.md, 8.5. capabilities is left out: theirs is an
+// object of another shape.
 func (e *Entry) appendAnthropic(b []byte, created int64) []byte {
 	b = append(b, `{"type":"model","id":`...)
 	b = appendString(b, e.ID)

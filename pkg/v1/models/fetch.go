@@ -21,11 +21,11 @@ import (
 
 // InternalFetch marks a call for a model list that a gateway makes to build its
 // own. A call that carries it, whatever its value, leads to no further one.
-// Spec 4.2.8.
+// See docs/reference/spec.md, 4.2.8.
 const InternalFetch = "x-weir-internal-models-fetch"
 
 const (
-	fetchTimeout = 5 * time.Second // spec 4.2.2, 8
+	fetchTimeout = 5 * time.Second // docs/reference/spec.md, 4.2.2, 8
 	maxBody      = 4 << 20         // bytes of one list, inflated
 	maxPages     = 5
 )
@@ -36,7 +36,8 @@ const (
 //
 // The ids keep the upstream's order, without blanks or repeats. The call ends
 // after 5 s. A missing key, a status outside 2xx, a time-out and an unreadable
-// body all give nil: a model list never fails for one provider. Spec 4.2.
+// body all give nil: a model list never fails for one provider.
+// See docs/reference/spec.md, 4.2.
 func FetchIDs(ctx context.Context, do upstream.Doer, conn *store.Connection, cred provider.Credential) []string {
 	row := provider.Lookup(conn.Provider)
 	if row == nil || !row.Compatible {
@@ -58,14 +59,14 @@ func FetchIDs(ctx context.Context, do upstream.Doer, conn *store.Connection, cre
 	return ids
 }
 
-// compatibleRequest asks a compatible provider for its list. Spec 4.2.1 to
-// 4.2.4 and 4.2.8.
+// compatibleRequest asks a compatible provider for its list.
+// See docs/reference/spec.md, 4.2.1 to 4.2.4 and 4.2.8.
 func compatibleRequest(row *provider.Descriptor, conn *store.Connection, cred provider.Credential, timeout time.Duration) (*upstream.Request, error) {
 	if cred.APIKey.IsZero() {
 		return nil, provider.ErrNoCredential
 	}
-	// The row judges the address; its own form of it may differ from spec
-	// 4.2.1 where more than one slash ends it.
+	// The row judges the address; its own form of it may differ from
+	// docs/reference/spec.md, 4.2.1 where more than one slash ends it.
 	if _, _, err := row.Endpoint(conn, "models", ""); err != nil {
 		return nil, err
 	}
@@ -119,7 +120,8 @@ type statusError int
 
 func (e statusError) Error() string { return "status " + strconv.Itoa(int(e)) }
 
-// refused tells whether a fresh token may help. Spec 4.3.4.
+// refused tells whether a fresh token may help. See docs/reference/spec.md,
+// 4.3.4.
 func refused(err error) bool {
 	var s statusError
 	return errors.As(err, &s) && (s == 401 || s == 403)

@@ -17,8 +17,9 @@ type Live struct {
 
 // List makes the model list of a machine for a set of kinds; a nil machine
 // gives the static catalogue. live holds the upstreams' own lists by
-// connection id. It does no I/O, and keeps the order of spec 4.1: combos, then
-// each provider's models, then its web entries; the first entry of an id wins.
+// connection id. It does no I/O, and keeps the order of docs/reference/spec.md,
+// 4.1: combos, then each provider's models, then its web entries; the first
+// entry of an id wins.
 func List(m *store.Machine, kinds []catalog.Kind, live map[string]*Live) []Entry {
 	b := builder{m: m, kinds: kinds, live: live, scopes: scopes(m)}
 	b.build()
@@ -88,7 +89,8 @@ func (b *builder) wants(k catalog.Kind) bool {
 	return false
 }
 
-// add appends an entry unless its id is empty or listed. Spec 4.1.5.
+// add appends an entry unless its id is empty or listed.
+// See docs/reference/spec.md, 4.1.5.
 func (b *builder) add(id, owner string, kind catalog.Kind, m *catalog.Model) bool {
 	if id == "" || b.seen[id] {
 		return false
@@ -116,7 +118,7 @@ func blank(kind catalog.Kind) *catalog.Model {
 }
 
 // static lists the static catalogue and the custom chat models, for a machine
-// without active connections. Spec 4.1.3.
+// without active connections. See docs/reference/spec.md, 4.1.3.
 func (b *builder) static() {
 	for _, row := range provider.All() {
 		if !serves(row, b.kinds) || b.skips(row.Alias) {
@@ -170,7 +172,7 @@ func (b *builder) hidden(alias, id string) bool {
 	return newScope(b.m, row, nil).hidden[id]
 }
 
-// provider lists one provider. Spec 4.1.4.2 to 4.1.4.9.
+// provider lists one provider. See docs/reference/spec.md, 4.1.4.2 to 4.1.4.9.
 func (b *builder) provider(s *scope) {
 	if ids := enabled(s.conn); ids != nil {
 		for _, id := range ids {
@@ -257,7 +259,8 @@ func (b *builder) known(s *scope, id string, m *catalog.Model) {
 }
 
 // examine lists an id for its static kind if the catalogue has one, else for
-// the kind inferred from its letters, when that is requested. Spec 4.1.4.7.
+// the kind inferred from its letters, when that is requested.
+// See docs/reference/spec.md, 4.1.4.7.
 func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
 	if id == "" {
 		return
@@ -280,8 +283,9 @@ func (b *builder) examine(s *scope, id string, c *store.CustomModel) {
 	}
 }
 
-// infer is spec 4.1.4.7 for an id that its provider's catalogue does not know,
-// but for video models of other providers, which are no chat models.
+// infer is docs/reference/spec.md, 4.1.4.7 for an id that its provider's
+// catalogue does not know, but for video models of other providers, which are
+// no chat models.
 func infer(id string) catalog.Kind {
 	kind := catalog.InferKind(id)
 	if kind == catalog.LLM && catalog.KnownVideo(id) {
@@ -291,7 +295,7 @@ func infer(id string) catalog.Kind {
 }
 
 // enabled gives the non-empty ids that a connection names, or nil; add leaves
-// out the repeated ones. Spec 4.1.4.2.
+// out the repeated ones. See docs/reference/spec.md, 4.1.4.2.
 func enabled(conn *store.Connection) []string {
 	var ids []string
 	for _, id := range conn.Data.EnabledModels {
@@ -316,7 +320,7 @@ func names(conn *store.Connection) bool {
 }
 
 // aliased gives the ids that the alias map adds to a provider, in the order of
-// the alias names. Spec 4.1.4.6.
+// the alias names. See docs/reference/spec.md, 4.1.4.6.
 func aliased(m *store.Machine, s *scope) []string {
 	if len(m.ModelAliases) == 0 {
 		return nil

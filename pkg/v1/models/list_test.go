@@ -19,7 +19,8 @@ type listCase struct {
 	Live    map[string]*Live
 }
 
-// Each case is named for the rule of spec 4.1 that it proves.
+// Each case is named for the rule of docs/reference/spec.md, 4.1 that it
+// proves.
 func TestListRules(t *testing.T) {
 	names, _ := filepath.Glob("testdata/list/*.json")
 	if len(names) < 30 {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	liveTTL    = 5 * time.Minute  // spec-gaps, Models
-	signedTTL  = time.Hour        // of the provider with signed requests, spec 8
+	liveTTL    = 5 * time.Minute  // docs/reference/spec-gaps.md, 1
+	signedTTL  = time.Hour        // of the provider with signed requests, docs/reference/spec.md, 8
 	retryAfter = 10 * time.Second // before an upstream that failed is asked again
 	lease      = 15 * time.Second // of a refresh; a longer one is taken for lost
 	atOnce     = 3                // discoveries of one request under way
@@ -42,7 +42,7 @@ type credentials interface {
 
 // Lives keeps the upstreams' own model lists of an isolate. A list belongs to
 // one connection of one machine with one credential and is gone with any of
-// them (reliability T25).
+// them (docs/reference/reliability.md, T25).
 type Lives struct {
 	Do          upstream.Doer
 	Credentials credentials
@@ -63,7 +63,7 @@ type live struct {
 	failed     error     // why it failed
 	refreshing time.Time // when a refresh began; zero when none is under way
 	silent     bool      // the last attempt ran out of time
-	full       time.Time // when an attempt last had the whole time of spec 4.2
+	full       time.Time // when an attempt last had the whole time of docs/reference/spec.md, 4.2
 }
 
 // view is what one request uses: the lists, until when they are fresh, and
@@ -77,7 +77,7 @@ type view struct {
 
 // lists gives the live lists of the scopes. A scope that was never asked is
 // fetched now, for 5 s in all; the rest is fetched again after the answer. Old
-// lists are served as they are. Spec-gaps, Models.
+// lists are served as they are. See docs/reference/spec-gaps.md, 1.
 func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()
@@ -154,7 +154,8 @@ func ttl(row *provider.Descriptor) time.Duration {
 
 // discovered tells whether the list of a provider is asked of its upstream:
 // not when the connection names its models, and not for another gateway that is
-// itself building a list (spec 4.2.8), where the upstream may be that gateway.
+// itself building a list (docs/reference/spec.md, 4.2.8), where the upstream
+// may be that gateway.
 func discovered(c *auth.Call, s *scope) bool {
 	if s.conn == nil || s.row.Models.None || !s.row.Serves("models") || names(s.conn) {
 		return false
@@ -278,7 +279,7 @@ type job struct {
 	cred    provider.Credential
 	until   time.Time        // of its calls
 	latest  time.Time        // of calls with a refreshed credential
-	short   bool             // the time is shorter than that of spec 4.2
+	short   bool             // the time is shorter than that of docs/reference/spec.md, 4.2
 	pending upstream.Pending // of the list
 	more    upstream.Pending // of the inference profiles; nil for most
 	err     error            // why nothing was started

@@ -75,7 +75,8 @@ func TestEnabledModelsPreventFetch(t *testing.T) {
 	}
 }
 
-// One custom model once replaced the list of its provider. Spec 4.1.4.
+// One custom model once replaced the list of its provider.
+// See docs/reference/spec.md, 4.1.4.
 func TestCustomModelsExtendFetchedList(t *testing.T) {
 	w := newWorld(compat("https://a.example/v1"))
 	w.up.json("a.example", 200, `{"data":[{"id":"a1"},{"id":"a2"}]}`)

@@ -30,7 +30,8 @@ type Handler struct {
 	bytes int
 }
 
-// segments are the kinds that a path segment stands for. Spec-gaps, Models.
+// segments are the kinds that a path segment stands for.
+// See docs/reference/spec-gaps.md, 1.
 var segments = []struct {
 	name  string
 	kinds []catalog.Kind
@@ -54,7 +55,8 @@ var everything = []catalog.Kind{
 }
 
 // List serves GET /v1/models: the chat models. A caller that sends
-// anthropic-version gets Anthropic's form of the list. Spec 4, api-shapes 8.5.
+// anthropic-version gets Anthropic's form of the list. See
+// docs/reference/spec.md, 4, docs/reference/api-shapes.md, 8.5.
 func (h *Handler) List(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	return h.list(ctx, c, segments[0].name, segments[0].kinds, false)
 }
@@ -230,7 +232,8 @@ func clip(id string) string {
 }
 
 // page makes Anthropic's form of a list: at most limit (20, or 1 to 1000)
-// entries after after_id or before before_id. api-shapes 8.5.
+// entries after after_id or before before_id. See docs/reference/api-shapes.md,
+// 8.5.
 func page(list []Entry, query string, created int64) ([]byte, error) {
 	limit, from, to := 20, 0, len(list)
 	if s := param(query, "limit"); s != "" {

@@ -28,10 +28,11 @@ type model struct {
 	off         bool // the upstream says that it does not serve it
 }
 
-// readList reads the models of a body. For a compatible provider it is spec
-// 4.2.7 to the letter: an array, or an object's data, else models, else
-// results; an element's id is its id, else name, else model. For the others
-// the row names array and id field. A body that is no such JSON gives false.
+// readList reads the models of a body. For a compatible provider it is
+// docs/reference/spec.md, 4.2.7 to the letter: an array, or an object's data,
+// else models, else results; an element's id is its id, else name, else model.
+// For the others the row names array and id field. A body that is no such JSON
+// gives false.
 func readList(row *provider.Descriptor, body []byte) ([]model, bool) {
 	if !jsonscan.Valid(body) {
 		return nil, false
@@ -52,7 +53,7 @@ func readList(row *provider.Descriptor, body []byte) ([]model, bool) {
 				m.Kind = kind
 			}
 			if row.Compatible {
-				m.Kind = "" // inferred, as spec 4.1.4.7 says
+				m.Kind = "" // inferred, as docs/reference/spec.md, 4.1.4.7 says
 			}
 			if !m.off {
 				found = append(found, m)
@@ -127,7 +128,8 @@ func elementID(row *provider.Descriptor, el gjson.Result) string {
 
 // details reads what an element says of itself, in one pass. Vendors use
 // different names for the same thing and none uses one name for two, so no
-// vendor needs to be known here (api-shapes 1, provider rows).
+// vendor needs to be known here (docs/reference/api-shapes.md, 1, provider
+// rows).
 func details(el gjson.Result) model {
 	var m model
 	var in, out catalog.Modality

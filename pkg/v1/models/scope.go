@@ -19,7 +19,7 @@ type scope struct {
 }
 
 // newScope finds the output alias of a provider: the prefix of the connection,
-// else the provider's alias. Spec 4.1.4.1.
+// else the provider's alias. See docs/reference/spec.md, 4.1.4.1.
 func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection) *scope {
 	s := &scope{row: row, conn: conn, static: row.Alias, known: catalog.Has(row.Alias)}
 	if conn != nil {
@@ -81,7 +81,7 @@ func (s *scope) lookup(id string) []catalog.Model {
 }
 
 // scopes lists the providers of a machine: the first active connection of
-// each, in stored order. Spec 4.1.4.
+// each, in stored order. See docs/reference/spec.md, 4.1.4.
 func scopes(m *store.Machine) []*scope {
 	if m == nil {
 		return nil
@@ -101,7 +101,7 @@ next:
 		row := provider.Lookup(conn.Provider)
 		if row == nil {
 			// A provider without a descriptor has kind llm and no models of
-			// its own (spec 2.8).
+			// its own (docs/reference/spec.md, 2.8).
 			row = &provider.Descriptor{ID: conn.Provider, Alias: conn.Provider, Models: provider.List{None: true}}
 		}
 		list = append(list, newScope(m, row, conn))
@@ -120,7 +120,7 @@ func serves(row *provider.Descriptor, kinds []catalog.Kind) bool {
 }
 
 // chatModel tells whether a custom model is a chat model, and whether it is one
-// because it reads images. Spec 2.5.
+// because it reads images. See docs/reference/spec.md, 2.5.
 func chatModel(c *store.CustomModel) (chat, vision bool) {
 	switch strings.TrimSpace(c.Type) {
 	case "", string(catalog.LLM):

@@ -37,9 +37,9 @@ type Handler struct {
 
 const kind = "response" // of a job
 
-// Create answers one request (api-shapes 4). One that goes on from a kept
-// response goes to the account that keeps it; only upstreams that speak this
-// dialect themselves keep any.
+// Create answers one request (docs/reference/api-shapes.md, 4). One that goes
+// on from a kept response goes to the account that keeps it; only upstreams
+// that speak this dialect themselves keep any.
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {

@@ -39,7 +39,7 @@ func (f *found) count(row *usage.Row) {
 // problem is a part of a search that failed while the rest did not.
 type problem struct{ provider, message string }
 
-// write shapes the answer (spec-gaps, Search and fetch):
+// write shapes the answer (docs/reference/spec-gaps.md, 5):
 //
 //	{"provider","query","results":[{"title","url","display_url","snippet","position","score","published_at","favicon_url",
 //	 "content":{"format","text","length"},"metadata":{"author","language","source_type","image_url"},

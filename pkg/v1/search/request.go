@@ -27,7 +27,7 @@ const (
 	anyTime  = "any"
 )
 
-// request is a client's request. Spec-gaps, Search and fetch.
+// request is a client's request. See docs/reference/spec-gaps.md, 5.
 type request struct {
 	model    string // model or provider; "" lets the machine decide
 	query    string // NFKC, trimmed

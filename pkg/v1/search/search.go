@@ -27,7 +27,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Time limits. Spec-gaps, Search and fetch; a chat model that searches takes
+// Time limits. docs/reference/spec-gaps.md, 5; a chat model that searches takes
 // longer than a search service, so it has the time of the whole.
 const (
 	providerTimeout = 10 * time.Second

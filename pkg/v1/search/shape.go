@@ -17,7 +17,7 @@ import (
 )
 
 // shape is how a provider is asked to search, and how its answer is read
-// (api-shapes 12.1). Lists of words are separated by spaces.
+// (docs/reference/api-shapes.md, 12.1). Lists of words are separated by spaces.
 type shape struct {
 	provider string // ids
 	max      int    // results of one answer of a chat model

@@ -111,7 +111,8 @@ func (w *world) setCombos() {
 	w.machine = newSnapshot(&rec)
 }
 
-// TestOneSend is the table of what follows each first answer (spec 4.4).
+// TestOneSend is the table of what follows each first answer
+// (docs/reference/spec.md, 4.4).
 func TestOneSend(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -18,8 +18,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// shape is how a provider's videos are spoken to (api-shapes 7). Its functions
-// are pure.
+// shape is how a provider's videos are spoken to (docs/reference/api-shapes.md,
+// 7). Its functions are pure.
 type shape struct {
 	providers []string // ids of the rows that have it
 	native    bool     // xAI's own: bytes pass

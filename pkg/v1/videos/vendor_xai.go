@@ -5,7 +5,8 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// xai is the shape that clients see; it passes as it is (api-shapes 7.1).
+// xai is the shape that clients see; it passes as it is
+// (docs/reference/api-shapes.md, 7.1).
 var xai = shape{
 	providers: []string{"xai"}, native: true,
 	name: nameXAI,

@@ -2,10 +2,10 @@
 // the finished video.
 //
 // A creation is billed, so it is sent once: again only after an upstream said
-// that it did not take it (spec 4.4). The account that made a job is noted in
-// the machine's object before the answer leaves, and nothing else ever asks
-// for that job. Whatever the provider speaks, the client sees xAI's shape
-// (api-shapes 7.1).
+// that it did not take it (docs/reference/spec.md, 4.4). The account that made
+// a job is noted in the machine's object before the answer leaves, and nothing
+// else ever asks for that job. Whatever the provider speaks, the client sees
+// xAI's shape (docs/reference/api-shapes.md, 7.1).
 package videos
 
 import (
@@ -66,7 +66,7 @@ const (
 	maxState   = 4 << 20  // bytes of a job's state
 	maxInState = 40 << 20 // bytes of one that has the video in it
 	// maxGuesses is how many connections are asked for a job of which the
-	// object cannot tell who made it (reliability T12).
+	// object cannot tell who made it (docs/reference/reliability.md, T12).
 	maxGuesses = 3
 )
 

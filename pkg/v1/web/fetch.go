@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	totalTimeout = 30 * time.Second // spec-gaps, Search and fetch
+	totalTimeout = 30 * time.Second // docs/reference/spec-gaps.md, 5
 	maxAnswer    = 16 << 20         // bytes of a provider's answer
 )
 
@@ -416,7 +416,7 @@ func ofPage(err error) bool {
 }
 
 // next tells whether the next part of the plan is tried, by the same rule that
-// goes on to the next account (design 5).
+// goes on to the next account (docs/reference/design.md, 5).
 func next(err error) bool {
 	var e *apierr.Error
 	if !errors.As(err, &e) {

@@ -43,8 +43,8 @@ const (
 const agent = "Mozilla/5.0 (compatible; weir/1)"
 
 // own fetches a page. Every address on the way is judged like the first one; no
-// credential, cookie or header of the client goes with the call (reliability
-// T16, T19, T43).
+// credential, cookie or header of the client goes with the call
+// (docs/reference/reliability.md, T16, T19, T43).
 func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline time.Time) (*page, error) {
 	target, hosts := req.url, h.ownHosts(c)
 	hop, err := provider.Hop(c.Header)

@@ -22,7 +22,7 @@ const (
 	rawHTML  = "html"
 )
 
-// request is a client's request. Spec-gaps, Search and fetch.
+// request is a client's request. See docs/reference/spec-gaps.md, 5.
 type request struct {
 	model  string // model or provider; "" lets the machine decide
 	url    string // canonical, without a fragment
@@ -53,8 +53,9 @@ func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
 }
 
 // address gives the canonical form of an address that may be fetched: the
-// policy of base addresses (design 4) holds for its origin, but http is taken
-// too. It is judged on the platform's own reading of it, never on Go's.
+// policy of base addresses (docs/reference/design.md, 4) holds for its origin,
+// but http is taken too. It is judged on the platform's own reading of it,
+// never on Go's.
 func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 	canonical, ok := h.CanonicalURL(raw)
 	if !ok {

@@ -12,7 +12,8 @@ import (
 	"weir/pkg/words"
 )
 
-// shape is how a provider's fetch endpoint is spoken to (api-shapes 12.2).
+// shape is how a provider's fetch endpoint is spoken to
+// (docs/reference/api-shapes.md, 12.2).
 type shape struct {
 	provider string
 	// body gives the body of the call; header what goes with it besides. header

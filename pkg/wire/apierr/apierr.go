@@ -62,7 +62,8 @@ func New(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Type: TypeOf(status), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// TypeOf gives OpenAI's error type for a status (api-shapes 16).
+// TypeOf gives OpenAI's error type for a status (docs/reference/api-shapes.md,
+// 16).
 func TypeOf(status int) string {
 	switch status {
 	case 401:
@@ -81,7 +82,7 @@ func TypeOf(status int) string {
 }
 
 // MessagesType gives the error type of the Messages API for a status
-// (api-shapes 8.6 and 16).
+// (docs/reference/api-shapes.md, 8.6 and 16).
 func MessagesType(status int) string {
 	switch status {
 	case 401:

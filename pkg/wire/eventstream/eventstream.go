@@ -85,7 +85,7 @@ const (
 	// maxHeaders is the format's own limit.
 	maxHeaders = 128 << 10
 	// maxMessage is the default limit, that of an event elsewhere
-	// (reliability T41). The format allows 24 MiB.
+	// (docs/reference/reliability.md, T41). The format allows 24 MiB.
 	maxMessage = 8 << 20
 )
 

@@ -5,7 +5,7 @@
 // of a small field, so a form of any size passes with flat memory. What is
 // accepted means the same to every other parser: line ends are CRLF, a
 // delimiter stands alone on its line, names are plain, and the closing
-// delimiter is there (reliability T42).
+// delimiter is there (docs/reference/reliability.md, T42).
 package multipart
 
 import (

@@ -9,7 +9,7 @@ type token struct {
 	upper  bool // only A–Z and 0–9 follow
 }
 
-// tokens by vendor, in no order. Reliability 3.7.
+// tokens by vendor, in no order. See docs/reference/reliability.md, 3.7.
 var tokens = []token{
 	{prefix: "sk-", least: 16}, {prefix: "gsk_", least: 16}, {prefix: "xai-", least: 16},
 	{prefix: "AIza", least: 30}, {prefix: "ya29.", least: 8}, {prefix: "1//0", least: 8},

@@ -7,7 +7,7 @@
 // alignment (so also inside "user:key"), in hex, as UTF-16, soft-wrapped, and
 // cut by chunk borders. Patterns finds what looks like a credential, for error
 // texts and logs only: a model's answer may rightly contain "sk-…".
-// Reliability 3.7.
+// See docs/reference/reliability.md, 3.7.
 package redact
 
 import (

@@ -1,5 +1,5 @@
 // What another account is tried for, and what is remembered, in real workerd.
-// Design 5; the counts are what the upstream saw.
+// docs/reference/design.md, 5; the counts are what the upstream saw.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,6 +1,6 @@
 // Accounts that are connected by an identity provider's sign-in, in real
 // workerd: the authorization code flow with PKCE and the device flow, and what
-// attackers try. Reliability T58, T59, T61, T62, F59.
+// attackers try. See docs/reference/reliability.md, T58, T59, T61, T62, F59.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,6 +1,7 @@
 // Tokens are refreshed through a CONNECT proxy over the platform's sockets:
 // with user and password, TLS inside the tunnel with its certificate checked,
-// and never directly when the proxy does not work. Spec 5.5.
+// and never directly when the proxy does not work. See docs/reference/spec.md,
+// 5.5.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";

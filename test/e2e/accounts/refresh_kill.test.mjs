@@ -1,6 +1,6 @@
 // The process is killed around a refresh. What the identity provider has given
 // and the gateway has released is not lost, and what was lost is found out by
-// one attempt. Reliability T60, N3.
+// one attempt. See docs/reference/reliability.md, T60, N3.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,6 @@
 // Chat completions, messages and responses in real workerd, with the official
-// clients, each against both families of upstreams. Design 6.
+// clients, each against both families of upstreams. See
+// docs/reference/design.md, 6.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, beforeEach, describe, test } from "node:test";

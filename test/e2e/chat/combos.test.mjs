@@ -1,6 +1,6 @@
 // Combos of chat models in real workerd: members of several providers and
 // dialects, in turns, within each other, and what a client gets when they fail.
-// Issue: fallback, round-robin, nested, loop-proof; spec-gaps, Chat.
+// See docs/reference/spec-gaps.md, 6.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

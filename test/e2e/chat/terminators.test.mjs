@@ -2,7 +2,7 @@
 // client's dialect is the upstream's, the bytes pass natively and are seen by
 // nobody in time to be cut: the official clients stop at the first end. Where
 // the stream is translated, one end goes out and nothing after it.
-// Reliability F25.
+// See docs/reference/reliability.md, F25.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

@@ -1,5 +1,6 @@
 // Web search in real workerd: every vendor's request and answer are those of the
-// golden files of pkg/v1/search. Spec-gaps, Search and fetch; design 5.
+// golden files of pkg/v1/search. docs/reference/spec-gaps.md, 5;
+// docs/reference/design.md, 5.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";
@@ -197,7 +198,8 @@ test("the machine's form of the address, and what browsers ask first", async () 
     assert.ok(routes.includes(r), r);
 });
 
-// What another account and another provider are tried for. Design 5.
+// What another account and another provider are tried for.
+// See docs/reference/design.md, 5.
 for (const [name, first, want] of [
   ["a limit", { status: 429, headers: { "retry-after": "7", "content-type": "application/json" } }, "exa"],
   ["a refused key", { status: 401 }, "exa"],

@@ -1,5 +1,5 @@
 // Web fetch in real workerd: by every provider, and by the gateway itself.
-// Spec-gaps, Search and fetch; reliability T15–T19, T43.
+// docs/reference/spec-gaps.md, 5; docs/reference/reliability.md, T15–T19, T43.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";

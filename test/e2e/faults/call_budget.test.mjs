@@ -1,5 +1,6 @@
 // The platform makes only so many calls for one request. When they are used up
-// the request ends with that, and no account is blamed for it. Reliability F57.
+// the request ends with that, and no account is blamed for it.
+// See docs/reference/reliability.md, F57.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

@@ -1,6 +1,6 @@
 // A line and an event of a stream that do not end, in real workerd: where the
 // gateway reads the stream it takes so much of them and no more, whatever the
-// upstream goes on to send. Reliability T41.
+// upstream goes on to send. See docs/reference/reliability.md, T41.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

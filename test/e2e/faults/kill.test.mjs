@@ -1,5 +1,5 @@
 // The process is killed at random moments while clients write. What was
-// acknowledged is there afterwards. Reliability N4, F55.
+// acknowledged is there afterwards. See docs/reference/reliability.md, N4, F55.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";

@@ -1,6 +1,6 @@
 // CREDENTIALS_KEY is replaced while the gateway serves: two keys live, the
-// objects seal anew what the old one sealed, and then it can go. Reliability
-// T50, F60, F61.
+// objects seal anew what the old one sealed, and then it can go.
+// See docs/reference/reliability.md, T50, F60, F61.
 import assert from "node:assert/strict";
 import { createDecipheriv, generateKeyPairSync, pbkdf2Sync, randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";

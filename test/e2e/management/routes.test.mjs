@@ -1,5 +1,6 @@
 // The management API in real workerd: who may, what is answered, and that an
-// acknowledged change is there after the process was killed. Design 4.
+// acknowledged change is there after the process was killed.
+// See docs/reference/design.md, 4.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -1,4 +1,5 @@
-// A machine put into KV by hand, and what becomes of it. Design 2.
+// A machine put into KV by hand, and what becomes of it.
+// See docs/reference/design.md, 2.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -140,7 +141,8 @@ test("what was acknowledged is there after a restart, and no plain secret is on 
   }
 });
 
-// As after a deploy that was taken back. Reliability F48, F61, F62.
+// As after a deploy that was taken back. See docs/reference/reliability.md,
+// F48, F61, F62.
 test("a replica of a newer form, of another machine or of no form at all is passed over: the object is asked", async () => {
   const operator = admin(gw),
     machines = [];

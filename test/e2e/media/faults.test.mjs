@@ -1,6 +1,6 @@
 // Audio and images over upstreams and clients that break the rules, in real
 // workerd: each call has one outcome, and what is cut is never shown as whole.
-// Reliability N1, T12, T40, T42, F17, F26.
+// See docs/reference/reliability.md, N1, T12, T40, T42, F17, F26.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";

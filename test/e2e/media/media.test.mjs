@@ -1,5 +1,6 @@
-// Audio, images and videos in real workerd, with the official client. Spec 2.11,
-// 4.4; reliability T12, T40–T43, T54, T55.
+// Audio, images and videos in real workerd, with the official client.
+// docs/reference/spec.md, 2.11, 4.4; docs/reference/reliability.md, T12,
+// T40–T43, T54, T55.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { request } from "node:http";

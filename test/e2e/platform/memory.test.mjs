@@ -1,5 +1,6 @@
 // What large bodies cost the isolate, whose limit is 128 MB: uploads that flow,
-// uploads that the host must hold, downloads. Reliability T40, F56.
+// uploads that the host must hold, downloads. See
+// docs/reference/reliability.md, T40, F56.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,5 +1,6 @@
-// What a caller, or an upstream, may try with HTTP itself. Reliability T5, T6,
-// T8, T16, T20, T22, T24–T26, T30, T38–T40, F43.
+// What a caller, or an upstream, may try with HTTP itself.
+// See docs/reference/reliability.md, T5, T6, T8, T16, T20, T22, T24–T26, T30,
+// T38–T40, F43.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, beforeEach, test } from "node:test";
@@ -75,7 +76,7 @@ test("T5: a path with another machine's id never leads to that machine's credent
   for (const [path, body] of calls) {
     for (const other of others) {
       const a = await post(`/${other.machineId}${path}`, body);
-      assert.equal(a.status, 200, a.text); // spec 5.2: the key's machine is used
+      assert.equal(a.status, 200, a.text); // docs/reference/spec.md, 5.2: the key's machine is used
       assert.equal(a.get("x-weir-connection-id")?.length, 20);
     }
     const unknown = plain(
@@ -502,7 +503,8 @@ test("T16, F20: a redirect is followed by no endpoint", async () => {
         assert.equal(a.get("location"), undefined);
       }
     }
-    // A list of models that redirects gives nothing, spec 4.2.6.
+    // A list of models that redirects gives nothing, docs/reference/spec.md,
+    // 4.2.6.
     const m = await fresh();
     up.script = () => ({ status: 302, headers: { location: other.url + "/v1/models" }, body: "" });
     const list = await request(gw.url, "GET", "/v1/models", [bearer(m.apiKey)]);

@@ -1,5 +1,6 @@
 // What a tenant may try with the management of a gateway that it shares with
-// others. Design 4; reliability T5, T7, T9, T10, T12, T55, F53, N5.
+// others. docs/reference/design.md, 4; docs/reference/reliability.md, T5, T7,
+// T9, T10, T12, T55, F53, N5.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";

@@ -1,6 +1,7 @@
 // What leaves the gateway, by every way there is: calls of upstreams and of
 // identity providers, answers, lines of the log, rows of the objects, values of
-// KV. Each secret is only where it belongs. Reliability T1, T2, T9, T11, N6.
+// KV. Each secret is only where it belongs. See docs/reference/reliability.md,
+// T1, T2, T9, T11, N6.
 import assert from "node:assert/strict";
 import { createHash, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";

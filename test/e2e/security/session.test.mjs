@@ -1,5 +1,5 @@
 // What a foreign page, a guesser and the holder of a stolen cookie may try with
-// sessions. Reliability T7, T26, T27, T31–T33.
+// sessions. See docs/reference/reliability.md, T7, T26, T27, T31–T33.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -232,7 +232,7 @@ test("T32: a session that was ended, or whose token was changed, opens nothing; 
     [401, 401, 200, 200],
   );
   const a = await call("POST", `/${me.machineId}/api/export`, used.page, { passphrase: "a passphrase of the test" });
-  assert.deepEqual([a.status, JSON.parse(a.text).error.code], [403, "reauth_required"]); // T33
+  assert.deepEqual([a.status, JSON.parse(a.text).error.code], [403, "reauth_required"]); // docs/reference/reliability.md, T33
   const gone = await call("DELETE", `/api/machines/${me.machineId}`, used.page);
   assert.deepEqual([gone.status, JSON.parse(gone.text).error.code], [403, "reauth_required"]);
   await gw.close();

@@ -1,5 +1,6 @@
-// What an upstream, or somebody with the storage in hand, may try. Reliability
-// T18, T19, T46, T47, T50, F3, F12, F37, F40, F41, F46.
+// What an upstream, or somebody with the storage in hand, may try.
+// See docs/reference/reliability.md, T18, T19, T46, T47, T50, F3, F12, F37,
+// F40, F41, F46.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -531,7 +532,7 @@ test("T19: one place makes calls, one opens sockets, and nothing is put into the
   }
   assert.deepEqual(uses, { fetch: ["bridge.mjs"], connect: ["sockets.mjs"], caches: [] });
   const toml = readFileSync(join(root, "../wrangler.toml"), "utf8");
-  assert.match(toml, /compatibility_flags = \[[^\]]*"global_fetch_strictly_public"/); // T17
+  assert.match(toml, /compatibility_flags = \[[^\]]*"global_fetch_strictly_public"/); // docs/reference/reliability.md, T17
 });
 
 test("F46: a reader that stands still stops nobody else", { timeout: 60_000 }, async () => {
