@@ -14,8 +14,8 @@ import (
 	"weir/pkg/provider"
 )
 
-// FuzzAnswers finds answers of providers that make no valid answer of ours, or
-// more of it than was asked for.
+// FuzzAnswers checks that any JSON answer of a provider becomes either an error or a
+// valid answer with at most the wanted number of results.
 func FuzzAnswers(f *testing.F) {
 	files, _ := filepath.Glob("testdata/vendors/*.json")
 	for _, name := range files {
@@ -33,20 +33,18 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatal(err)
 		}
 		r.max = int(max)%20 + 1
-		for _, list := range shapes {
-			for i := range *list {
-				s := &(*list)[i]
-				id, _, _ := strings.Cut(s.provider, " ")
+		for _, s := range services {
+			for _, id := range s.providers {
 				to := target(provider.Lookup(id), "search")
-				a := newAsk(r, s, &to, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-				if sent, _ := a.payload(); !s.get && !gjson.ValidBytes(sent) {
+				c := newCall(r, s, &to, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+				if sent, _ := c.payload(); !s.get && !gjson.ValidBytes(sent) {
 					t.Fatalf("%s: sent %s", id, sent)
 				}
-				found := &found{provider: id}
-				if ok, err := a.readAnswer(found, gjson.Parse(body)); !ok || err != nil {
+				resp := &response{provider: id}
+				if ok, err := c.read(resp, gjson.Parse(body)); !ok || err != nil {
 					continue
 				}
-				got := found.write(a, time.Second)
+				got := resp.write(c, time.Second)
 				if !gjson.ValidBytes(got) || gjson.GetBytes(got, "results.#").Int() > int64(r.max) || strings.Contains(string(got), "https://spam.example.net/") && !strings.Contains(gjson.GetBytes(got, "answer").Str, "spam") {
 					t.Fatalf("%s: %s", id, got)
 				}
@@ -55,20 +53,18 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-func TestARequestWithEverythingIsValidForEveryProvider(t *testing.T) {
+func TestFullRequestIsValidForEveryProvider(t *testing.T) {
 	w := fakeup.New(t)
 	for _, body := range []string{`{"query":"say \"hi\" \\ ü"` + all + `}`, `{"query":"q","offset":37,"max_results":7,"search_type":"news","time_range":"day","country":"jp","language":"zh-TW","domain_filter":["-a.example.com","-b.example.com"]}`} {
 		r, err := parse([]byte(body), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, list := range shapes {
-			for i := range *list {
-				s := &(*list)[i]
-				id, _, _ := strings.Cut(s.provider, " ")
+		for _, s := range services {
+			for _, id := range s.providers {
 				to := target(provider.Lookup(id), "search")
-				a := newAsk(r, s, &to, w.Now())
-				sent, query := a.payload()
+				c := newCall(r, s, &to, w.Now())
+				sent, query := c.payload()
 				if s.get != (query != "") || !s.get && !gjson.ValidBytes(sent) || strings.ContainsAny(query, " \"\\") {
 					t.Errorf("%s: %s %s", id, sent, query)
 				}

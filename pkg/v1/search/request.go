@@ -1,6 +1,7 @@
 package search
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,7 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/endpoint"
-	"weir/pkg/words"
 )
 
 // Limits of a request.
@@ -27,7 +27,7 @@ const (
 	anyTime  = "any"
 )
 
-// request is a client's request. See docs/reference/spec-gaps.md, 5.
+// request is a client's request (docs/reference/spec-gaps.md, Search and fetch).
 type request struct {
 	model    string // model or provider; "" lets the machine decide
 	query    string // NFKC, trimmed
@@ -46,7 +46,7 @@ type request struct {
 	options  []option
 }
 
-// option is a vendor's parameter. For "" it is for whoever knows it.
+// option is a parameter of one provider; provider "" means every provider that knows it.
 type option struct {
 	provider, name string
 	value          gjson.Result
@@ -73,8 +73,8 @@ func parse(body []byte, normalize func(string) string) (*request, error) {
 	return r, p.Err
 }
 
-// readQuery reads the query: NFKC by the platform, trimmed, without control
-// characters.
+// readQuery reads the query: normalized to NFKC by the platform, and trimmed. Control
+// characters are refused.
 func readQuery(p *endpoint.Reader, normalize func(string) string) string {
 	q := p.Text("query", true)
 	long := len(q) > maxQuery*utf8.UTFMax
@@ -87,7 +87,7 @@ func readQuery(p *endpoint.Reader, normalize func(string) string) string {
 	case q == "":
 		p.Fail("query", "query must not be empty")
 	case long || utf8.RuneCountInString(q) > maxQuery:
-		p.Fail("query", "query must have at most "+itoa(maxQuery)+" characters")
+		p.Fail("query", "query must have at most "+strconv.Itoa(maxQuery)+" characters")
 	case strings.IndexFunc(q, unicode.IsControl) >= 0:
 		p.Fail("query", "query must not have control characters in it")
 	}
@@ -118,7 +118,7 @@ func isLanguage(s string) bool {
 	return true
 }
 
-// lang gives the language alone, in lower case.
+// lang returns the language without its region, in lower case.
 func (r *request) lang() string {
 	l, _, _ := strings.Cut(strings.ToLower(r.language), "-")
 	return l
@@ -138,11 +138,12 @@ func (r *request) readDomains(p *endpoint.Reader) {
 		return ok
 	})
 	if !ok {
-		p.Fail("domain_filter", "domain_filter must be a list of at most "+itoa(maxDomains)+" domains; a leading - leaves one out")
+		p.Fail("domain_filter", "domain_filter must be a list of at most "+strconv.Itoa(maxDomains)+" domains; a leading - leaves one out")
 	}
 }
 
-// isDomain keeps whatever could be an operator of a query out of it.
+// isDomain reports whether s is a domain name. It allows nothing that could be a
+// search operator.
 func isDomain(s string) bool {
 	if len(s) < 3 || len(s) > 253 || !strings.Contains(s, ".") || strings.Contains(s, "..") {
 		return false
@@ -173,12 +174,12 @@ func (r *request) readContent(p *endpoint.Reader) {
 				must = "true or false"
 			}
 		case "format":
-			if r.format = v.Str; !words.Has("markdown text html", v.Str) || v.Str == "" {
+			if r.format = v.Str; v.Str != "markdown" && v.Str != "text" && v.Str != "html" {
 				must = "markdown, text or html"
 			}
 		case "max_characters":
 			if r.maxChars = int(v.Num); v.Type != gjson.Number || v.Num != float64(int(v.Num)) || v.Num < 1 || v.Num > maxCharacters {
-				must = "an integer from 1 to " + itoa(maxCharacters)
+				must = "an integer from 1 to " + strconv.Itoa(maxCharacters)
 			}
 		}
 		if must != "" {
@@ -188,14 +189,14 @@ func (r *request) readContent(p *endpoint.Reader) {
 	})
 }
 
-// forbidden are pieces of names that are never a vendor's parameter here:
-// addresses and credentials.
+// forbidden are parts of the names of parameters that are refused: those of URLs and
+// credentials.
 var forbidden = [...]string{
 	"url", "uri", "key", "token", "secret", "auth", "host", "endpoint", "webhook", "callback", "proxy", "header", "password", "cookie", "credential", "base",
 }
 
-// readOptions reads provider_options: names with plain values, or such an
-// object under a provider's id.
+// readOptions reads provider_options: names with plain values, or an object of them
+// under a provider's id.
 func (r *request) readOptions(p *endpoint.Reader, path, provider string, v gjson.Result) {
 	if v.Exists() && !v.IsObject() {
 		p.Fail(path, path+" must be an object")

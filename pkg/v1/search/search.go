@@ -68,15 +68,15 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	x := exchange{req: req, now: h.Now, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check,
-		Dropped: func() []string { return x.ask.dropped }, Timeout: totalTimeout,
+		Dropped: func() []string { return x.call.dropped }, Timeout: totalTimeout,
 	})
 	if err != nil {
 		x.tally.Failed(err)
 		return nil, err
 	}
-	x.tally.Done(x.found.count)
-	c.Trace.Dropped = x.ask.dropped
-	return endpoint.JSONAnswer(res.Header, x.found.write(x.ask, h.Now().Sub(started))), nil
+	x.tally.Done(x.resp.count)
+	c.Trace.Dropped = x.call.dropped
+	return endpoint.JSONAnswer(res.Header, x.resp.write(x.call, h.Now().Sub(started))), nil
 }
 
 // targets finds out who searches: what the model string names, else the
@@ -91,8 +91,8 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		for i := range all {
 			// A provider of chat models that is named alone: its usual model.
 			if to := &all[i]; to.Model == "search" && !to.Provider.Search {
-				if s := shapeOf(to); s != nil {
-					to.Model, to.Kind = s.model, catalog.LLM
+				if s := serviceOf(to); s != nil {
+					to.Model, to.Kind = s.chat.model, catalog.LLM
 				}
 			}
 		}
@@ -113,12 +113,12 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 				continue
 			}
 			to := routing.Target{Provider: d, Alias: aliasOf(d, conns), Model: "search", Kind: catalog.WebSearch, Connections: conns}
-			s := shapeOf(&to)
+			s := serviceOf(&to)
 			if s == nil {
 				continue
 			}
 			if !native {
-				to.Model, to.Kind = s.model, catalog.LLM
+				to.Model, to.Kind = s.chat.model, catalog.LLM
 			}
 			if to.Connections = c.Machine.Visible(d.Alias, to.Connections, to.Model); len(to.Connections) > 0 {
 				all = append(all, to)
@@ -160,7 +160,7 @@ func usable(to *routing.Target) error {
 	default:
 		return apierr.Invalid("model", "the model does not search the web")
 	}
-	if shapeOf(to) == nil {
+	if serviceOf(to) == nil {
 		return apierr.Invalid("model", "the provider of this model does not search the web")
 	}
 	return nil
@@ -173,29 +173,28 @@ type exchange struct {
 	req   *request
 	now   func() time.Time
 	to    *routing.Target
-	shape *shape
-	ask   *ask
-	found *found
+	call  *call
+	resp  *response
 	tally endpoint.Tally
 }
 
 // build makes the upstream request of an attempt.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.tally.Begin(to, conn)
-	x.to, x.shape = to, shapeOf(to)
-	x.ask = newAsk(x.req, x.shape, to, x.now())
-	method, url, err := to.Provider.Endpoint(conn, x.ask.endpoint, x.ask.model)
+	x.to = to
+	x.call = newCall(x.req, serviceOf(to), to, x.now())
+	method, url, err := to.Provider.Endpoint(conn, x.call.endpoint, x.call.model)
 	if err != nil {
 		return nil, err
 	}
-	body, query := x.ask.payload()
+	body, query := x.call.payload()
 	limit := providerTimeout
-	if x.shape.chat {
+	if x.call.service.chat != nil {
 		limit = totalTimeout
 	}
 	req := &upstream.Request{
 		Method: method, URL: url + query, HeaderTimeout: limit, Timeout: limit, MaxBody: maxAnswer,
-		Header: append(httpmsg.Header{{Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}}, x.ask.header...),
+		Header: append(httpmsg.Header{{Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}}, x.call.header...),
 	}
 	if body != nil {
 		req.Header.Add("content-type", "application/json")
@@ -213,17 +212,17 @@ func (x *exchange) check(resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	f := &found{provider: x.to.Provider.ID, header: resp.Header, latency: x.now().Sub(x.ask.now)}
-	ok, err := x.ask.readAnswer(f, gjson.ParseBytes(raw))
+	r := &response{provider: x.to.Provider.ID, header: resp.Header, latency: x.now().Sub(x.call.now)}
+	ok, err := x.call.read(r, gjson.ParseBytes(raw))
 	if err == nil && !ok {
 		err = endpoint.BadBody(errShape)
 	}
 	if err != nil {
 		return err
 	}
-	if x.shape.chat {
-		f.tokens = llm.UsageOf(x.shape.speaks, raw)
+	if chat := x.call.service.chat; chat != nil {
+		r.tokens = llm.UsageOf(chat.dialect, raw)
 	}
-	x.found = f
+	x.resp = r
 	return nil
 }

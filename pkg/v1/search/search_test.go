@@ -1,6 +1,7 @@
 package search
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 }
 
-func TestTheQueryIsNormalisedBeforeItIsChecked(t *testing.T) {
+func TestQueryIsNormalizedBeforeChecks(t *testing.T) {
 	w := fakeup.New(t, "exa")
 	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[]}`} }
 	h := handler(w)
@@ -102,7 +103,7 @@ func TestTheQueryIsNormalisedBeforeItIsChecked(t *testing.T) {
 	}
 }
 
-func TestOptionsReachOnlyWhoKnowsThem(t *testing.T) {
+func TestProviderOptionsReachOnlyTheirProvider(t *testing.T) {
 	w := fakeup.New(t, "tavily", "brave")
 	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"query":{}}`} }
 	c := w.Ask("/v1/search", `{"provider":"tavily","query":"q","provider_options":{"search_depth":"advanced","nonsense":1,"brave":{"safesearch":"off"},"tavily":{"chunks_per_source":2}}}`)
@@ -125,12 +126,12 @@ func TestOptionsReachOnlyWhoKnowsThem(t *testing.T) {
 func hits(n int) string {
 	var b strings.Builder
 	for i := range n {
-		b.WriteString(`,{"url":"https://a.example.com/` + itoa(i) + `","title":"t` + itoa(i) + `"}`)
+		b.WriteString(`,{"url":"https://a.example.com/` + strconv.Itoa(i) + `","title":"t` + strconv.Itoa(i) + `"}`)
 	}
 	return `{"results":[` + b.String()[1:] + `]}`
 }
 
-func TestAnOffsetLeavesOutTheResultsBeforeIt(t *testing.T) {
+func TestOffsetSkipsResults(t *testing.T) {
 	w := fakeup.New(t, "tavily", "searxng", "serper", "brave")
 	w.Script = func(s *fakeup.Seen) fakeup.Answer {
 		return fakeup.Answer{Body: strings.Replace(hits(20), `"results"`, `"organic":[],"results"`, 1)}
@@ -148,15 +149,15 @@ func TestAnOffsetLeavesOutTheResultsBeforeIt(t *testing.T) {
 	if sent := w.Calls[2].Body; gjson.Get(sent, "page").Raw != "3" || gjson.Get(sent, "num").Raw != "10" {
 		t.Errorf("sent %s", sent)
 	}
-	// More are wanted than a call of Brave's gives: its pages are of what it gives.
+	// More results are wanted than one call to Brave returns: a page has Brave's maximum.
 	searched(t, w, `{"provider":"brave","query":"q","offset":100,"max_results":50}`)
 	if u := w.Calls[3].URL; !strings.Contains(u, "&count=20&offset=5") {
 		t.Errorf("called %s", u)
 	}
 }
 
-// What a site says of itself is bounded.
-func TestAResultIsBounded(t *testing.T) {
+// Texts that come from a page are limited in length.
+func TestResultSizeIsLimited(t *testing.T) {
 	long := strings.Repeat("ä ", 50_000)
 	w := fakeup.New(t, "exa")
 	w.Script = func(*fakeup.Seen) fakeup.Answer {
@@ -169,8 +170,8 @@ func TestAResultIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever the provider makes of a filter, the client gets what it asked for.
-func TestTheDomainFilterHolds(t *testing.T) {
+// The gateway applies the domain filter itself, also if the provider ignores it.
+func TestDomainFilterIsEnforced(t *testing.T) {
 	w := fakeup.New(t, "tavily")
 	w.Script = func(*fakeup.Seen) fakeup.Answer {
 		return fakeup.Answer{Body: `{"results":[{"url":"https://example.com/"},{"url":"https://sub.Example.com:8443/x"},{"url":"https://notexample.com/"},` +

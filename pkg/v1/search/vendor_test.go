@@ -71,43 +71,47 @@ func TestVendors(t *testing.T) {
 	}
 }
 
-// Every provider that is listed as searching can be asked, and the model that a
-// chat provider is asked with is one that it has.
-func TestEveryListedProviderHasAShape(t *testing.T) {
+// A provider whose row says that it searches needs a service, the service a row with
+// its endpoint, and both a recorded answer.
+func TestEverySearchProviderHasAService(t *testing.T) {
 	n := 0
 	for _, d := range provider.All() {
-		if d.Search {
-			n++
-			to := target(d, "search")
-			if s := shapeOf(&to); s == nil || s.chat || !d.Serves("search") {
-				t.Errorf("%s: no shape", d.ID)
-			}
+		if !d.Search {
+			continue
+		}
+		n++
+		to := target(d, "search")
+		if s := serviceOf(&to); s == nil || s.chat != nil || !d.Serves("search") {
+			t.Errorf("%s: the row says that it searches, but services has no service for it", d.ID)
 		}
 	}
 	if n < 12 {
 		t.Errorf("%d providers", n)
 	}
-	for _, s := range append(services, chats...) {
-		for _, id := range strings.Fields(s.provider) {
+	for _, s := range services {
+		for _, id := range s.providers {
 			d := provider.Lookup(id)
 			if d == nil {
 				t.Errorf("%s: no such provider", id)
 				continue
 			}
-			if s.model == "" {
+			if _, err := os.Stat("testdata/vendors/" + id + ".json"); err != nil && id != "vertex" { // vertex answers as gemini
+				t.Errorf("%s: no recorded answer: %v", id, err)
+			}
+			if s.chat == nil || s.chat.model == "" {
 				continue
 			}
-			if kind, known := catalog.KindOf(d.Alias, s.model); !known || kind != catalog.LLM {
-				t.Errorf("%s has no chat model %s", id, s.model)
+			if kind, known := catalog.KindOf(d.Alias, s.chat.model); !known || kind != catalog.LLM {
+				t.Errorf("%s has no chat model %s", id, s.chat.model)
 			}
-			if !d.Serves(s.endpoint) {
-				t.Errorf("%s has no endpoint %s", id, s.endpoint)
+			if !d.Serves(s.chat.endpoint) {
+				t.Errorf("%s has no endpoint %s", id, s.chat.endpoint)
 			}
 		}
 	}
 }
 
-// Broken answers are failures, never results.
+// A broken answer is a failure, never a result.
 func TestBrokenAnswers(t *testing.T) {
 	for _, d := range []string{"tavily", "exa", "brave", "serper", "searxng", "linkup", "you", "perplexity", "firecrawl", "jina-reader", "zai", "ollama-cloud", "openai", "anthropic", "gemini", "openrouter", "xai"} {
 		for name, body := range map[string]string{
@@ -126,8 +130,8 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// Elements of other types than the documents have are passed over.
-func TestStrangeElementsArePassedOver(t *testing.T) {
+// Elements whose type differs from the documented one are skipped.
+func TestInvalidElementsAreSkipped(t *testing.T) {
 	for d, body := range map[string]string{
 		"tavily":    `{"results":[null,1,"a",{},{"url":5,"title":{}},{"url":"https://a.example.com/","title":7,"score":"high"}]}`,
 		"brave":     `{"web":{"results":[[],{"url":"https://a.example.com/"}]}}`,
@@ -142,7 +146,7 @@ func TestStrangeElementsArePassedOver(t *testing.T) {
 			t.Errorf("%s: got %s", d, got.Raw)
 		}
 		if d == "anthropic" && got.Get("errors.0.message").Str != "max_uses_exceeded" {
-			t.Errorf("the failed search is not told: %s", got.Raw)
+			t.Errorf("the failed search is not reported: %s", got.Raw)
 		}
 	}
 }
