@@ -95,7 +95,7 @@ async function untouched(machineId) {
 
 for (const [name, answer] of Object.entries({ "OpenAI's code": place, "a challenge": page, "Gemini's text": gemini })) {
   for (const [kind, call] of Object.entries(bodies)) {
-    test(`${kind}: ${name}: no cooldown, no refresh, the place is passed over by this machine`, async () => {
+    test(`${kind}: ${name}: no cooldown, no refresh, and this machine skips the location`, async () => {
       const me = await operator.machine(),
         else_ = await operator.machine();
       const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
@@ -152,7 +152,7 @@ for (const [name, answer] of Object.entries({ "OpenAI's code": place, "a challen
   }
 }
 
-test("another isolate asks for itself, at once", async () => {
+test("another isolate makes its own attempt at once", async () => {
   const me = await operator.machine();
   await operator.connect(me.machineId, compatible(up));
   up.script = () => place;
@@ -166,7 +166,7 @@ test("another isolate asks for itself, at once", async () => {
   await untouched(me.machineId);
 });
 
-test("any other 403 is refreshed as before", async () => {
+test("any other 403 causes a refresh", async () => {
   const me = await operator.machine();
   const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
   await operator.connect(me.machineId, {

@@ -135,7 +135,7 @@ for (const [status, then] of [
   [500, "next"],
   [529, "next"],
 ]) {
-  test(`a stream whose first event is an error of ${status}: as its status`, async () => {
+  test(`a stream whose first event is an error of ${status} is treated as that status`, async () => {
     const { send, faults } = await accounts("", ""),
       began = Date.now();
     const type = {
@@ -181,7 +181,7 @@ for (const [name, header, seconds] of [
   ["zero", "retry-after:0", 1],
   ["negative", "retry-after:-5", 2],
 ]) {
-  test(`the wait of a 429: ${name}`, async () => {
+  test(`the wait of a 429 is honoured: ${name}`, async () => {
     const began = Date.now(),
       value = (typeof header === "function" ? header() : header)
         .split("!header=")
@@ -199,7 +199,7 @@ for (const [name, header, seconds] of [
   });
 }
 
-test("the plan that is explained is the plan that is followed", async () => {
+test("explain returns the plan that a call follows", async () => {
   const { send, machineId, ids, faults } = await accounts("", "", "", "");
   const put = (id, body) => operator.call("PUT", `/${machineId}/api/providers/${id}`, body);
   const plan = async (model, path = "/v1/embeddings", body = { input: "a" }) =>
@@ -272,7 +272,7 @@ test("the plan that is explained is the plan that is followed", async () => {
   assert.equal(new Set(served.slice(3)).size, 3, "a nested combo takes turns too");
 });
 
-test("a limited account is left alone for as long as it said, also by other isolates", async () => {
+test("a rate-limited account is skipped for as long as it said, also by other isolates", async () => {
   const { send, cooling, ids } = await accounts("status=429!header=retry-after:700", "");
   assert.deepEqual((await send()).tried, [0, 1]);
   assert.deepEqual((await send()).tried, [1]);
@@ -287,7 +287,7 @@ test("a limited account is left alone for as long as it said, also by other isol
   assert.ok(until > Date.now() && until - Date.now() <= 700_000, `until in ${until - Date.now()} ms`);
 });
 
-test("with every account limited: 429 with the smallest wait", async () => {
+test("with every account rate-limited the answer is 429 with the smallest wait", async () => {
   const { send } = await accounts("status=429!header=retry-after:1200", "status=429!header=retry-after-ms:615500"),
     began = Date.now();
   const first = await send();
@@ -325,7 +325,7 @@ for (const [name, answers, status, code, type] of [
     "rate_limit_error",
   ],
 ]) {
-  test(`accounts that are out: ${name}: ${status}, then ${status}`, async () => {
+  test(`with every account out (${name}) the answer is ${status}, also to the next call`, async () => {
     const { send, cooling, ids } = await accounts(...answers);
     for (const tried of [ids.map((_, i) => i), []]) {
       const got = await send();
@@ -358,7 +358,7 @@ for (const [name, answers, status, code, type] of [
   });
 }
 
-test("random failures of busy accounts: few answers fail, and no account is left out", async () => {
+test("under random failures few answers fail, and no account is left out", async () => {
   // The same numbers in each run, taken in the order in which the calls come.
   let state = 12345;
   const random = () => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) / 2 ** 32;
@@ -404,7 +404,7 @@ test("random failures of busy accounts: few answers fail, and no account is left
   }
 });
 
-test("what one model fails with leaves the others alone: unreadable answers, and a quota told within a stream", async () => {
+test("unreadable answers and a quota error within a stream cool one model, not the others", async () => {
   const { send, cooling } = await accounts("");
   const [path, body] = calls.chat,
     json = { "content-type": "application/json" };
@@ -428,7 +428,7 @@ test("what one model fails with leaves the others alone: unreadable answers, and
   for (const row of await cooling()) assert.deepEqual([row.model, row.reason], ["spent", "rate_limited"]);
 });
 
-test("made-up models that the upstream limits do not fill the list of cooldowns", async () => {
+test("rate limits of invented models do not fill the list of cooldowns", async () => {
   const { send, cooling } = await accounts("status=429!header=retry-after:900");
   for (let i = 0; i < 80; i++) assert.equal((await send({ model: `up/made-up-${i}` })).status, 429);
   assert.equal(up.seen.length, 65, "then the connection cools as a whole");
@@ -440,7 +440,7 @@ test("made-up models that the upstream limits do not fill the list of cooldowns"
   assert.ok(rows.some((r) => !r.model && r.reason === "rate_limited") && rows.length <= 65, `${rows.length} rows`);
 });
 
-test("at most five attempts", async () => {
+test("a call makes at most five attempts", async () => {
   const { send } = await accounts(...Array(8).fill("status=503"));
   const got = await send();
   assert.equal(got.status, 503);
@@ -476,7 +476,7 @@ test("round-robin takes turns", async () => {
   assert.deepEqual([...tried].sort(), ["0", "1", "2"]);
 });
 
-test("round-robin: the account without a Responses endpoint is asked by chat, the other one is not", async () => {
+test("round-robin: only the account without a Responses endpoint is called through chat completions", async () => {
   const { send, machineId } = await accounts("", "");
   await operator.call("PATCH", `/${machineId}/api/settings`, { strategy: "round-robin" });
   const answer = {
@@ -548,7 +548,7 @@ test("a combo goes on to the next model when the accounts of the first fail", as
   }
 });
 
-test("a key's limits: requests a minute, models, expiry", async () => {
+test("a key is limited by requests per minute, models and expiry", async () => {
   const { machineId, apiKey } = await accounts("");
   const make = async (fields) => (await operator.call("POST", `/${machineId}/api/keys`, fields)).apiKey;
   const send = async (key, model = "up/test-embed") =>
@@ -573,7 +573,7 @@ test("a key's limits: requests a minute, models, expiry", async () => {
   assert.equal((await send(apiKey)).status, 200);
 });
 
-test("a key's budget of a day ends with the day", async () => {
+test("a key's daily budget ends with the day", async () => {
   const { machineId } = await accounts("");
   const { apiKey: key } = await operator.call("POST", `/${machineId}/api/keys`, { name: "daily", dailyMax: 5 });
   const send = () =>

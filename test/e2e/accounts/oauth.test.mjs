@@ -154,7 +154,7 @@ function isPage(got, status, word) {
   assert.ok(got.text.includes(word), `${word} is not in ${got.text}`);
 }
 
-test("a sign-in becomes a connection, which serves and is refreshed", async () => {
+test("a sign-in becomes a connection that serves calls and is refreshed", async () => {
   const m = await machine(),
     flow = await begin(m);
   assert.equal(flow.redirectUri, gw.url + "/oauth/callback");
@@ -195,7 +195,7 @@ test("a sign-in becomes a connection, which serves and is refreshed", async () =
   );
 });
 
-test("a provider with basic authentication and an issuer; fields of the new connection", async () => {
+test("a provider with basic authentication and an issuer, and the fields of the new connection", async () => {
   const m = await machine();
   const flow = await begin(
     m,
@@ -216,7 +216,7 @@ test("a provider with basic authentication and an issuer; fields of the new conn
   assert.match(record.actor, /^key:/);
 });
 
-test("a connection that needs it is signed in to again, and keeps its place", async () => {
+test("a new sign-in of an existing connection keeps its id and priority", async () => {
   const m = await machine(),
     first = await begin(m);
   await back(idp.approve(first.url), first.cookie);
@@ -239,7 +239,7 @@ test("a connection that needs it is signed in to again, and keeps its place", as
   assert.equal(status, 200);
 });
 
-test("from a session of the dashboard: its cookie and token begin, the browser's other cookie ends", async () => {
+test("a dashboard session begins a sign-in with its cookie and token, and the flow's own cookie ends it", async () => {
   const m = await machine(),
     origin = gw.url,
     json = { "content-type": "application/json", origin };
@@ -266,7 +266,7 @@ test("from a session of the dashboard: its cookie and token begin, the browser's
   assert.equal((await m.list()).length, 2);
 });
 
-test("what begins no flow", async () => {
+test("invalid beginnings of a sign-in are refused", async () => {
   const m = await machine();
   const key = (await m.post("/providers", { provider: "groq", apiKey: "gsk-0123456789" })).body;
   for (const [provider, body, status, param] of [
@@ -294,7 +294,7 @@ test("what begins no flow", async () => {
   isPage(await back(idp.approve(own.url), own.cookie), 200, free);
 });
 
-test("a callback that is not this browser's, not this flow's or not complete: 400, and no token call", async () => {
+test("a callback of another browser or flow, or an incomplete one, is 400 without a token call", async () => {
   const m = await machine(),
     other = await machine();
   const flow = await begin(m),
@@ -342,7 +342,7 @@ test("a callback that is not this browser's, not this flow's or not complete: 40
   assert.equal((await other.list()).length, 0);
 });
 
-test("what uses a state up without a connection", async () => {
+test("a failed callback uses up its state without a connection", async () => {
   const m = await machine();
   for (const [what, change, word, calls] of [
     ["denied", (u) => idp.approve(u, { deny: "access_denied" }), "access_denied", 0],
@@ -375,7 +375,7 @@ test("what uses a state up without a connection", async () => {
   assert.equal((await m.list()).length, 0);
 });
 
-test("a code that was stolen from another flow is worthless: PKCE", async () => {
+test("a code stolen from another flow is refused by PKCE", async () => {
   const m = await machine(),
     mine = await begin(m),
     theirs = await begin(m);
@@ -398,7 +398,7 @@ for (const [what, fault, status, word] of [
     "refused",
   ],
 ]) {
-  test(`a token endpoint that ${what}: a page in words, and the code is not sent again`, async () => {
+  test(`a token endpoint that ${what}: the page explains it, and the code is not sent again`, async () => {
     const m = await machine(),
       flow = await begin(m),
       query = idp.approve(flow.url);
@@ -421,7 +421,7 @@ test("many callbacks at once exchange the code once", async () => {
   assert.equal((await m.list()).length, 1);
 });
 
-test("who may no longer manage connects nothing, and a connection that is gone is not renewed", async () => {
+test("a caller who lost the right to manage connects nothing, and a deleted connection is not renewed", async () => {
   const m = await machine(),
     flow = await begin(m, acme, {}, { token: m.manage });
   assert.equal((await m.call("DELETE", `/keys/${m.keyId}`)).status, 204);
@@ -435,7 +435,7 @@ test("who may no longer manage connects nothing, and a connection that is gone i
   assert.equal((await m.list()).length, 0);
 });
 
-test("odd lives of a token are bounded", async () => {
+test("unusual token lifetimes are bounded", async () => {
   const m = await machine();
   for (const [life, least, most] of [
     [undefined, 3500, 3600],
@@ -456,7 +456,7 @@ test("odd lives of a token are bounded", async () => {
   }
 });
 
-test("the device flow: one for all who ask, polled no faster than allowed, and connected once", async () => {
+test("the device flow is shared by all callers, polled no faster than allowed, and connects once", async () => {
   const m = await machine();
   const shown = await Promise.all([
     m.post(`/oauth/${acme}/device`),
@@ -520,7 +520,7 @@ test("the device flow with PKCE and basic authentication", async () => {
   assert.equal((await m.send("strict/test-embed")).status, 200);
 });
 
-test("a connection that goes away ends the device flow that was to renew it", async () => {
+test("deleting a connection ends the device flow that was to renew it", async () => {
   const m = await machine(),
     first = await begin(m);
   await back(idp.approve(first.url), first.cookie);
@@ -592,7 +592,7 @@ test("a device flow goes on after a failure of the provider, and ends when it is
   assert.deepEqual([refused.status, refused.body.error.code], [502, "provider_refused"]);
 });
 
-test("the gallery tells which accounts can be connected by sign-in", async () => {
+test("the provider gallery lists which accounts can be connected by sign-in", async () => {
   const m = await machine(),
     { data } = (await m.call("GET", "/catalog/providers")).body;
   const of = (id) => data.find((r) => r.id === id);
@@ -612,7 +612,7 @@ test("too many sign-ins under way are refused", async () => {
   assert.equal(got.status, 429);
 });
 
-test("a bad configuration is told in the log, and the rest is served", async () => {
+test("an invalid configuration is logged, and everything else is served", async () => {
   const bad = await start({
     env: {
       OAUTH_PROVIDERS: JSON.stringify([
@@ -636,7 +636,7 @@ test("a bad configuration is told in the log, and the rest is served", async () 
   }
 });
 
-test("PUBLIC_URL is where browsers come back to, whatever host was asked", async () => {
+test("browsers return to PUBLIC_URL, whatever host was requested", async () => {
   const set = await start({
     env: {
       PUBLIC_URL: "https://weir.example.com",

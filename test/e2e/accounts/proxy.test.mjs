@@ -168,7 +168,7 @@ test("the proxy is shown without its user and password, which are stored sealed"
   assert.deepEqual([c.secrets.includes("proxyAuth"), c.providerSpecificData.proxyUrl], [false, undefined]);
 });
 
-test("what a proxy may not be is refused when it is saved", async () => {
+test("an invalid proxy is refused when it is saved", async () => {
   const { machineId } = await operator.machine();
   const refused = async (connection, field) => {
     const res = await gw.fetch(`/${machineId}/api/providers`, {
@@ -207,7 +207,7 @@ test("what a proxy may not be is refused when it is saved", async () => {
   await refused({ proxy: "http://user:pass-word@proxy.example.com:3128", providerSpecificData: {} }, "proxy");
 });
 
-test("a proxy that does not work: said in words, no direct call, nothing given up", async () => {
+test("a broken proxy is an error that says so, without a direct call and without losing the token", async () => {
   const closed = createPlain();
   await new Promise((r) => closed.listen(0, "127.0.0.1", r));
   const { port } = closed.address(),
@@ -242,7 +242,7 @@ test("a proxy that does not work: said in words, no direct call, nothing given u
   assert.equal(proxy.open, 0, "tunnels left open");
 });
 
-test("a certificate that is not good for the endpoint's name ends the call before anything is sent", async () => {
+test("a certificate that is invalid for the endpoint's name ends the call before anything is sent", async () => {
   for (const [name, idp] of Object.entries(idps)) {
     if (name === "good") continue;
     proxy.fault = { swap: idp.port };
@@ -255,13 +255,13 @@ test("a certificate that is not good for the endpoint's name ends the call befor
   proxy.fault = null;
 });
 
-test("an answer that comes in pieces is read", async () => {
+test("an answer in pieces is read", async () => {
   proxy.fault = { chatty: true };
   await until(await account(proxyURL()), refreshed);
   proxy.fault = null;
 });
 
-test("an answer that is lost leaves the outcome open: the token is not asked for twice", async () => {
+test("after a lost answer the outcome is unknown and the token is not requested twice", async () => {
   idps.good.answer = (req, res) => res.socket.destroy();
   const a = await account(proxyURL()),
     c = await until(a, failed);
@@ -271,7 +271,7 @@ test("an answer that is lost leaves the outcome open: the token is not asked for
   assert.equal(idps.good.calls.filter((x) => x.token === a.token).length, 1);
 });
 
-test("what the endpoint refuses is told as on a direct call", async () => {
+test("a refusal by the endpoint is reported as on a direct call", async () => {
   idps.good.answer = (req, res) => {
     res.writeHead(400, { "content-type": "application/json" });
     res.end('{"error":"invalid_grant"}');
@@ -282,7 +282,7 @@ test("what the endpoint refuses is told as on a direct call", async () => {
   assert.match(c.lastError, /invalid_grant/);
 });
 
-test("a service account's assertion goes through the proxy too, the calls with its token directly", async () => {
+test("a service account's assertion goes through the proxy, calls with its token go directly", async () => {
   const acme = serviceAccount("acme-prod"),
     google = vertex({ accounts: [acme] }),
     up = await startCloud((got) => google.answer({ ...got, host: "europe-west4-aiplatform.googleapis.com" }));
@@ -323,7 +323,7 @@ test("a service account's assertion goes through the proxy too, the calls with i
   }
 });
 
-test("the operator's proxy serves connections without one of their own", async () => {
+test("the operator's proxy serves connections that have no proxy", async () => {
   const other = await startProxy({ auth: "operator:pass-word", to: idps.good.port });
   const own = await start({ env: { PROXY_URL: `http://operator:pass-word@127.0.0.1:${other.port}` } });
   const mine = operator;
@@ -347,7 +347,7 @@ test("the operator's proxy serves connections without one of their own", async (
   }
 });
 
-test("after a 401 a caller is served with a token that came through the proxy of the operator's client", async () => {
+test("after a 401 a caller is served with a token fetched through the operator's proxy", async () => {
   const own = await startProxy({ auth: "client:pass-word", to: idps.good.port }),
     up = await startUpstream(),
     id = "openai-compatible-0a0a0001";
@@ -416,7 +416,7 @@ test("after a 401 a caller is served with a token that came through the proxy of
   }
 });
 
-test("an operator's proxy that cannot be used stops the gateway: no call goes around it", async () => {
+test("an unusable operator's proxy stops the gateway: no call bypasses it", async () => {
   for (const [PROXY_URL, ALLOW_PRIVATE_UPSTREAMS] of [
     ["https://proxy.example.com", "true"],
     ["proxy.example.com:3128", "true"],
@@ -481,7 +481,7 @@ test("without ALLOW_PRIVATE_UPSTREAMS a proxy is a public name", async () => {
   }
 });
 
-test("a proxy that never answers is given up", { timeout: 90_000 }, async () => {
+test("a proxy that never answers ends with a timeout", { timeout: 90_000 }, async () => {
   const c = await until(waiting, failed);
   assert.match(c.lastError, /did not answer CONNECT, within the time/);
   assert.deepEqual([c.tokenGeneration, c.status, silent.seen.length], [1, "active", 1]);

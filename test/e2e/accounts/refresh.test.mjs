@@ -82,7 +82,7 @@ async function until(what, ready, ms = 15000) {
   }
 }
 
-test("200 callers with an expired token, 20 rotations: 20 token calls, no revocation, no failed caller", async () => {
+test("200 callers with an expired token and 20 rotations cause 20 token calls, no revocation and no failed caller", async () => {
   const { send, state } = await account();
   assert.equal((await send()).status, 200);
   let refused = 0; // some hear of it late, when others have a newer token already
@@ -133,7 +133,7 @@ for (const slow of [0, 1500]) {
   });
 }
 
-test("an access token that still lasts is used while the outcome of a refresh is unknown", async () => {
+test("an access token that is still valid is used while the outcome of a refresh is unknown", async () => {
   const { send, state } = await account({ expiresAt: Date.now() + 3_600_000 });
   idp.faults.push("reset");
   assert.equal((await send()).status, 200);
@@ -148,7 +148,7 @@ for (const fault of [
   { status: 400, json: { error: "temporarily_unavailable" } },
   { status: 401, json: { error: "invalid_client" } },
 ]) {
-  test(`a token endpoint that answers ${JSON.stringify(fault)} is asked again later`, async () => {
+  test(`a token endpoint that answers ${JSON.stringify(fault)} is called again later`, async () => {
     idp.faults.push(fault);
     const { state, send, connection } = await account({ expiresAt: Date.now() + 4 * 60_000 }); // due at once
     const failed = await until("the failure is shown", async () => {
@@ -165,7 +165,7 @@ for (const fault of [
   });
 }
 
-test("a page instead of tokens: the outcome is unknown, so the token in hand is used to its end", async () => {
+test("after a page instead of tokens the outcome is unknown, and the current token is used until it expires", async () => {
   idp.faults.push("html");
   const { state, send } = await account({ expiresAt: Date.now() + 4 * 60_000 });
   await until(
@@ -177,7 +177,7 @@ test("a page instead of tokens: the outcome is unknown, so the token in hand is 
   assert.equal(idp.calls.length, 1);
 });
 
-test("a slow token endpoint: every caller waits for the one call", async () => {
+test("with a slow token endpoint every caller waits for the same call", async () => {
   const { send } = await account();
   idp.expire();
   idp.faults.push({ slow: 1200 });
@@ -255,7 +255,7 @@ for (const fault of [503, 500, "reset"]) {
   });
 }
 
-test("an end that is stored is known before the call: nothing goes out with an expired token", async () => {
+test("a stored expiry is honoured: no call is sent with an expired token", async () => {
   const { send } = await account({ expiresAt: Date.now() - 1000 });
   idp.expire();
   assert.equal((await send()).status, 200);
@@ -263,7 +263,7 @@ test("an end that is stored is known before the call: nothing goes out with an e
   assert.equal(idp.calls.length, 1);
 });
 
-test("the alarm refreshes ahead of the end, and nobody meets an expired token", async () => {
+test("the alarm refreshes before the expiry, and no caller meets an expired token", async () => {
   const { send, state, connection } = await account({ expiresAt: Date.now() + 4 * 60_000 });
   await until("the refresh", async () => (await state()).tokenGeneration > connection.tokenGeneration);
   assert.equal(idp.calls.length, 1);
@@ -279,7 +279,7 @@ test("the alarm refreshes ahead of the end, and nobody meets an expired token", 
 });
 
 for (const status of [401, 403]) {
-  test(`${status} for ever: one refresh, the same account once more, then it rests`, async () => {
+  test(`a permanent ${status} causes one refresh and one more attempt with the same account, then a cooldown`, async () => {
     const { send, state } = await account();
     up.script = () => `status=${status}`;
     const got = await send();
@@ -293,7 +293,7 @@ for (const status of [401, 403]) {
     await until("the cooldown is known", async () => (await state()).status === "cooling");
   });
 
-  test(`${status} once: refreshed, and the caller is served by the same account`, async () => {
+  test(`after a single ${status} the token is refreshed and the same account serves the caller`, async () => {
     const { send, connection } = await account();
     let first = "";
     up.script = (req) => {

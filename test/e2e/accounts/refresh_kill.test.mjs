@@ -70,7 +70,7 @@ async function account(fields = {}, ...faults) {
   return { send, state };
 }
 
-test("killed right after the answer that a refresh made possible: the new tokens are there", async () => {
+test("a kill right after the first answer with new tokens does not lose them", async () => {
   const { send, state } = await account();
   for (let round = 1; round <= 3; round++) {
     idp.expire();
@@ -85,7 +85,7 @@ test("killed right after the answer that a refresh made possible: the new tokens
   assert.equal((await state()).status, "active");
 });
 
-test("killed while the token endpoint works: one attempt finds out, then needs_reauth and no further calls", async () => {
+test("a kill during a token call costs one attempt, then needs_reauth and no further calls", async () => {
   const { send, state } = await account();
   idp.expire();
   idp.faults.push({ slow: 1500 });
@@ -104,7 +104,7 @@ test("killed while the token endpoint works: one attempt finds out, then needs_r
   assert.equal(idp.calls.length, 2);
 });
 
-test("killed while the alarm's call is out, the token in hand still good: it is used, and nothing is asked", async () => {
+test("after a kill during the alarm's token call the valid token is used, without another token call", async () => {
   const { send, state } = await account({ expiresAt: Date.now() + 4 * 60_000 }, "stall"); // due at once
   for (let i = 0; i < 300 && idp.calls.length === 0; i++) await sleep(10);
   assert.equal(idp.calls.length, 1);

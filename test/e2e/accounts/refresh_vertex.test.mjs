@@ -82,7 +82,7 @@ async function account(file = keyFile) {
   return { machineId, connection, send, state };
 }
 
-test("100 first callers: one signed assertion, one token for all", async () => {
+test("100 first callers share one signed assertion and one token", async () => {
   const { send, state, connection } = await account();
   assert.deepEqual([connection.authType, connection.secrets], ["service_account", ["serviceAccount"]]);
   const from = Math.floor(Date.now() / 1000),
@@ -107,7 +107,7 @@ test("100 first callers: one signed assertion, one token for all", async () => {
     assert.ok(["oauth2.googleapis.com", "us-east5-aiplatform.googleapis.com"].includes(r.host), r.host);
 });
 
-test("a key that Google has revoked needs another one", async () => {
+test("a key that Google has revoked needs a new one", async () => {
   const { send, state, machineId, connection } = await account();
   google.fault = {
     status: 400,
@@ -133,7 +133,7 @@ test("a key that Google has revoked needs another one", async () => {
   assert.equal(status, 200);
 });
 
-test("Google is down: the caller may try again, and no call goes out without a token", async () => {
+test("while Google is down the caller gets a retryable error, and no call is sent without a token", async () => {
   const { send, state } = await account();
   google.fault = { status: 503, headers: { "retry-after": "7" }, body: "<h1>canary" };
   for (let i = 0; i < 3; i++) {
@@ -150,7 +150,7 @@ test("Google is down: the caller may try again, and no call goes out without a t
   assert.equal((await state()).lastError, "token endpoint: no usable answer, status 503");
 });
 
-test("a key file that cannot sign: no call leaves, and the connection says so", async () => {
+test("with a key file that cannot sign no call is sent, and the connection says so", async () => {
   const { send, state } = await account({
     ...keyFile,
     private_key: "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",

@@ -110,7 +110,7 @@ async function each(settings, look) {
   }
 }
 
-test("silence within a JSON answer is bounded, and the next account is asked", { timeout: 120_000 }, async () => {
+test("silence within a JSON answer is bounded, and the next account is tried", { timeout: 120_000 }, async () => {
   for (const head of [{}, { length: true }]) {
     up.how = (res, text) => {
       res.writeHead(200, {
@@ -126,7 +126,7 @@ test("silence within a JSON answer is bounded, and the next account is asked", {
   }
 });
 
-test("an answer that comes piece by piece is not silent", { timeout: 120_000 }, async () => {
+test("an answer in slow pieces is not silence", { timeout: 120_000 }, async () => {
   // Blanks before the answer keep the connection alive for several times the limit.
   up.how = (res, text) => {
     res.writeHead(200, { "content-type": "application/json" });
@@ -149,7 +149,7 @@ test("an answer that comes piece by piece is not silent", { timeout: 120_000 }, 
   assert.deepEqual(up.asked, [1, 1, 1, 1]);
 });
 
-test("without a header in time every endpoint tries the next account, by one setting", {
+test("without a response header in time every endpoint tries the next account, by one setting", {
   timeout: 120_000,
 }, async () => {
   up.how = () => {}; // never answers

@@ -334,7 +334,7 @@ for (const family of families) {
   }
 }
 
-test("a response is read, deleted and gone on from at the account that made it", async () => {
+test("a response is read, deleted and continued at the account that created it", async () => {
   const { machineId, apiKey } = await operator.machine();
   const ids = [];
   for (const i of [0, 1])
@@ -366,7 +366,7 @@ test("a response is read, deleted and gone on from at the account that made it",
   assert.equal(up.seen.length, 0, "no upstream is asked");
 });
 
-test("a server without a Responses endpoint answers by its chat", async () => {
+test("a server without a Responses endpoint is called through chat completions", async () => {
   up.script = talk({ responsesEndpoint: false });
   const { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, compatible(up));
@@ -379,7 +379,7 @@ test("a server without a Responses endpoint answers by its chat", async () => {
 });
 
 describe("combos", () => {
-  test("the next member answers, in another dialect", async () => {
+  test("the next member answers in another dialect", async () => {
     await operator.call("POST", `/${me.machineId}/api/combos`, {
       name: "team",
       models: ["up/talk-1!status=429", "an/talk-1"],
@@ -400,7 +400,7 @@ describe("combos", () => {
     assert.equal(got.content[0].text, "You said: Hello ☃");
   });
 
-  test("all limited: 429 in the client's dialect", async () => {
+  test("with all members rate-limited the answer is 429 in the client's dialect", async () => {
     await operator.call("POST", `/${me.machineId}/api/combos`, {
       name: "tired",
       models: ["up/x!status=429!header=retry-after:40", "an/x!status=429!header=retry-after:20"],
@@ -464,7 +464,7 @@ describe("a stream that fails", () => {
     }
   }
 
-  test("an upstream that falls silent", async () => {
+  test("an upstream that stalls ends the stream with an error", async () => {
     const ask = async (settings, fault, family) => {
       const { machineId, headers } = await fresh();
       await operator.call("PATCH", `/${machineId}/api/settings`, settings);
@@ -544,7 +544,7 @@ test("pieces of a stream arrive one by one", { timeout: 60_000 }, async () => {
   }
 });
 
-test("a client that leaves ends the upstream's stream", async () => {
+test("a client that disconnects ends the upstream's stream", async () => {
   for (const family of families) {
     const ctl = new AbortController();
     const res = await gw.fetch("/v1/chat/completions", {
@@ -561,7 +561,7 @@ test("a client that leaves ends the upstream's stream", async () => {
   }
 });
 
-test("what was used can be read", async () => {
+test("the usage of a call is reported", async () => {
   const { machineId, apiKey } = await fresh();
   const own = openai({ apiKey });
   await own.chat.completions.create({ model: "up/talk-1", messages: hello });
@@ -665,7 +665,7 @@ test("errors are in the client's dialect, also with a stream", async () => {
   assert.deepEqual([bad.status, (await bad.json()).type], [400, "error"]);
 });
 
-test("the old path form and the connection test go the same way", async () => {
+test("the path form with a machine and the connection test use the same route", async () => {
   const res = await post(`/${me.machineId}/v1/chat/completions`, { model: "up/talk-1", messages: hello });
   assert.equal(res.status, 200);
   await res.text();

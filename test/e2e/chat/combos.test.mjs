@@ -86,7 +86,7 @@ describe("the first member that works answers", () => {
   }
 });
 
-test("an error as a stream's first event goes on to the next member", async () => {
+test("after an error as a stream's first event the next member answers", async () => {
   const t = await team({ mix: ["an/busy", "up/talk"] });
   const answer = talk();
   up.script = (req) =>
@@ -103,7 +103,7 @@ test("an error as a stream's first event goes on to the next member", async () =
   }
 });
 
-test("members take turns, also within each other", async () => {
+test("members take turns, also in nested combos", async () => {
   const t = await team({
     inner: { strategy: "round-robin", models: ["up/b", "an/c"] },
     outer: { strategy: "round-robin", models: ["up/a", "inner"] },
@@ -119,7 +119,7 @@ test("members take turns, also within each other", async () => {
   assert.deepEqual([count("up/a"), count("up/b"), count("an/c")], [4, 2, 2], names.join(" "));
 });
 
-test("a combo within a combo, and a name for it", async () => {
+test("a nested combo answers, also under an alias", async () => {
   const t = await team({ inner: ["up/a!status=503", "an/b!status=503"], outer: ["inner", "up/talk"] });
   await operator.call("PUT", `/${t.machineId}/api/models/alias`, { alias: "best", model: "up/talk" });
   assert.equal(await clients["openai's chat"](t, "outer"), "You said: Hello");
@@ -127,7 +127,7 @@ test("a combo within a combo, and a name for it", async () => {
   assert.equal(await clients["anthropic's client"](t, "best"), "You said: Hello");
 });
 
-test("a combo that leads back to itself is refused, and five attempts are the most", async () => {
+test("a combo that leads back to itself is refused, and a call makes at most five attempts", async () => {
   const t = await team({ one: ["up/a"], two: ["one", "up/b"] });
   const { data } = await operator.call("GET", `/${t.machineId}/api/combos`);
   const id = data.find((c) => c.name === "one").id;
@@ -148,7 +148,7 @@ test("a combo that leads back to itself is refused, and five attempts are the mo
   assert.deepEqual([both.status, up.seen.length], [529, 5]);
 });
 
-test("what a request cannot say to one member is said to another", async () => {
+test("a request that one member cannot express is sent to another", async () => {
   const t = await team({ mix: ["an/talk", "up/talk"], none: ["an/talk", "an/more"] });
   up.script = (req) =>
     req.json.n === 2
@@ -175,7 +175,7 @@ test("what a request cannot say to one member is said to another", async () => {
   assert.equal(up.seen.length, 1);
 });
 
-test("a mistake of the client's is not repeated to the other members", async () => {
+test("a client's bad request is not repeated with the other members", async () => {
   const t = await team({ mix: ["up/a!status=400", "an/talk"] });
   for (const stream of [false, true]) {
     const res = await t.post("/v1/messages", { model: "mix", max_tokens: 5, messages, stream });

@@ -179,7 +179,7 @@ const flat = [{ type: "function", name: "weather", parameters: schema, strict: f
 const claude = [{ name: "weather", input_schema: schema }];
 const cities = ["Paris", "Oslo ☃", "Rio"];
 
-describe("several calls at once", () => {
+describe("parallel tool calls", () => {
   // The arguments of three calls, their pieces between each other's.
   const interleaved = () =>
     chunks(
@@ -535,7 +535,7 @@ describe("thoughts and their signatures", () => {
 });
 
 // The AI SDK refers to what it takes for stored, unless it is told otherwise.
-test("items that only a server could know", async () => {
+test("items that only a server could know are refused or dropped", async () => {
   const ask = { model: createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })("an/m"), maxRetries: 0 };
   const options = (openai) => ({ providerOptions: { openai } });
   const weather = tool({ inputSchema: jsonSchema(schema), execute: () => "sun" });
@@ -585,7 +585,7 @@ test("items that only a server could know", async () => {
   );
 });
 
-describe("pictures, documents and sound", () => {
+describe("images, documents and audio", () => {
   const png = "iVBORw0KGgo=",
     pdf = "JVBERi0xLjQK",
     wav = "UklGRg==";
@@ -683,7 +683,7 @@ describe("pictures, documents and sound", () => {
   });
 });
 
-test("a picture that Gemini draws", async () => {
+test("an image that Gemini generates is returned", async () => {
   const answer = {
     candidates: [
       {
@@ -719,7 +719,7 @@ test("a picture that Gemini draws", async () => {
   assert.match(response.headers.get("x-weir-dropped"), /content\.image/);
 });
 
-describe("how an answer ends", () => {
+describe("the end of an answer", () => {
   const ends = [
     ["stop", "end_turn"],
     ["length", "max_tokens"],
@@ -765,7 +765,7 @@ describe("how an answer ends", () => {
     });
   }
 
-  test("a stop sequence", async () => {
+  test("with a stop sequence", async () => {
     up.script = noResponses((req) =>
       req.path.endsWith("/messages")
         ? message([{ type: "text", text: "So" }], "stop_sequence", { stop_sequence: "END" })
@@ -797,7 +797,7 @@ describe("how an answer ends", () => {
     );
   });
 
-  test("a refusal in words", async () => {
+  test("with a refusal", async () => {
     up.script = noResponses((req) =>
       req.json.stream
         ? chunks([{ role: "assistant", content: "" }, { refusal: "I " }, { refusal: "will not." }], "stop")
@@ -842,10 +842,10 @@ describe("how an answer ends", () => {
   });
 });
 
-describe("what a request says besides", () => {
+describe("other fields of a request", () => {
   const messages = [{ role: "user", content: "?" }];
 
-  test("usage in each dialect", async () => {
+  test("usage is reported in each dialect", async () => {
     up.script = noResponses((req) =>
       req.path.endsWith("/messages")
         ? req.json.stream
@@ -933,7 +933,7 @@ describe("what a request says besides", () => {
     }
   });
 
-  test("several choices and their chances", async () => {
+  test("several choices and log probabilities are returned", async () => {
     const logprobs = {
       content: [
         {
@@ -1007,7 +1007,7 @@ describe("what a request says besides", () => {
     assert.equal(sent().logprobs, true);
   });
 
-  test("marks of cached prefixes", async () => {
+  test("cache marks of prefixes are forwarded", async () => {
     up.script = plain;
     const cache_control = { type: "ephemeral", ttl: "1h" };
     const body = {

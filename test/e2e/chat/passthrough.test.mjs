@@ -46,7 +46,7 @@ const json = (status, body) => ({
 });
 const sent = () => up.seen.map((r) => r.body.toString());
 
-test("a compatible server gets a chat client's bytes but for the model", async () => {
+test("a compatible server gets a chat client's bytes except for the model", async () => {
   const body = (
     model,
   ) => `{ "model": "${model}", "max_completion_tokens":22, "reasoning_effort" : "xhigh", "x_unknown":[1, 2],
@@ -57,7 +57,7 @@ test("a compatible server gets a chat client's bytes but for the model", async (
   assert.equal(res.headers.get("x-weir-dropped"), null);
 });
 
-test("a field that a server refuses by name is sent in its older form, in other isolates too", async () => {
+test("a field that a server refuses by name is sent in its older form, also by other isolates", async () => {
   up.script = ({ json: q }) => {
     if (q.max_completion_tokens)
       return json(400, {
@@ -117,7 +117,7 @@ test("a field that a server refuses by name is sent in its older form, in other 
   );
 });
 
-test("an error for which no other account is tried passes unchanged", async () => {
+test("an error for which no other account is tried is forwarded unchanged", async () => {
   const chat = { model: "up/m", messages: [{ role: "user", content: "Hello" }] };
   const messages = { ...chat, model: "an/m", max_tokens: 9 };
   const thread =
@@ -185,7 +185,7 @@ test("other errors are translated into the client's dialect", async () => {
   );
 });
 
-test("Claude Code's fields and ?beta=true go to an Anthropic upstream, Codex's to a Responses one", async () => {
+test("Claude Code's headers and ?beta=true go to an Anthropic upstream, Codex's to a Responses one", async () => {
   const headers = {
     "anthropic-version": "2023-06-01",
     "anthropic-beta": "context-management-2025-06-27,x",

@@ -228,7 +228,7 @@ describe("Claude", () => {
     });
   const thought = (thinking, signature) => ({ type: "thinking", thinking, signature });
 
-  test("gets several thoughts of a streamed turn back as it signed them", async () => {
+  test("gets the thoughts of a streamed turn back as it signed them", async () => {
     const signed = { first: "SIG1", second: "SIG2" };
     up.script = (req) => {
       const turn = req.json.messages[1]?.content;
@@ -301,7 +301,7 @@ describe("Claude", () => {
     assert.equal(last.service_tier, "default");
   });
 
-  test("takes over a tool loop that another provider has begun", async () => {
+  test("continues a tool loop that another provider began", async () => {
     up.script = deepseek;
     const ask = {
       max_tokens: 3000,
@@ -346,7 +346,7 @@ describe("Claude", () => {
     assert.match(response.headers.get("x-weir-dropped"), /thinking/);
   });
 
-  test("cites within the text of every dialect", async () => {
+  test("has its citations in the text of every dialect", async () => {
     const cite = {
       type: "web_search_result_location",
       url: "https://a.example",
@@ -373,7 +373,7 @@ describe("Claude", () => {
     );
   });
 
-  test("without a limit answers up to its own", async () => {
+  test("without max_tokens answers up to the model's own limit", async () => {
     up.script = () => message([{ type: "text", text: "Fine." }]);
     for (const [model, limit] of [
       ["claude-opus-4-6", 128000],
@@ -387,7 +387,7 @@ describe("Claude", () => {
 });
 
 describe("message threads", () => {
-  test("are refused as Anthropic's client knows it", async () => {
+  test("are refused in a form that Anthropic's client understands", async () => {
     up.script = deepseek;
     const ask = { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "?" }] };
     const error = await anthropic()
@@ -402,7 +402,7 @@ describe("message threads", () => {
     assert.equal(up.seen.length, 0, "nothing was asked upstream");
   });
 
-  test("pass to a server of the same dialect", async () => {
+  test("are forwarded to a server of the same dialect", async () => {
     up.script = () =>
       json({
         id: "msg_1",
@@ -423,7 +423,7 @@ describe("message threads", () => {
     assert.deepEqual(sent().thread, { type: "create" });
   });
 
-  test("the client's tool runner goes on without one", async () => {
+  test("are not needed by the client's tool runner", async () => {
     up.script = deepseek;
     const runner = anthropic().beta.messages.toolRunner({
       model: "up/deepseek-v4-pro",
@@ -476,7 +476,7 @@ test("a translated response repeats the settings of its request", async () => {
   assert.deepEqual(kinds, ["response.created", "response.in_progress", "response.completed"]);
 });
 
-test("Gemini's OpenAI address gets the fields that it knows", async () => {
+test("Gemini's OpenAI endpoint gets only the fields that it knows", async () => {
   const known = new Set([
     "model",
     "messages",

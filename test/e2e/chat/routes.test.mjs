@@ -34,7 +34,7 @@ const send = (method, path, body, headers = {}) =>
     body: body && JSON.stringify(body),
   });
 
-describe("the machine in the path, and a doubled version", () => {
+describe("a machine in the path and a doubled version are accepted:", () => {
   for (const base of ["/v1", "/{machineId}/v1", "/v1/v1"]) {
     test(base, async () => {
       const at = base.replace("{machineId}", me.machineId);
@@ -58,7 +58,7 @@ describe("the machine in the path, and a doubled version", () => {
     });
   }
 
-  test("other methods, other media types and no body", async () => {
+  test("other methods, other media types and missing bodies are refused", async () => {
     for (const path of ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]) {
       const wrong = await send("GET", path);
       assert.deepEqual([wrong.status, wrong.headers.get("allow")?.includes("POST")], [405, true], path);
@@ -80,7 +80,7 @@ describe("the machine in the path, and a doubled version", () => {
   });
 });
 
-test("a response made in the background is read as a stream", async () => {
+test("a response created in the background is read as a stream", async () => {
   const openai = new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
   const whole = {
     id: "resp_bg",
@@ -123,7 +123,7 @@ test("a response made in the background is read as a stream", async () => {
   );
 });
 
-test("what is not to be stored is bound to no account", async () => {
+test("a response with store: false is bound to no account", async () => {
   const openai = new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
   const made = await openai.responses.create({ model: "openai/talk", input: "Hello", store: false });
   await assert.rejects(openai.responses.retrieve(made.id), { status: 404 });
@@ -149,7 +149,7 @@ describe("the count of tokens", () => {
     gemini: ["/v1beta/models/m:countTokens", { totalTokens: 41 }],
   };
   for (const [vendor, [path, answer]] of Object.entries(counters)) {
-    test(`${vendor}'s own`, async () => {
+    test(`is ${vendor}'s own where it has a counter`, async () => {
       up.script = () => ({ headers: { "content-type": "application/json" }, body: JSON.stringify(answer) });
       assert.deepEqual(await count(`${vendor}/m`), [200, 41, "exact"]);
       assert.equal(up.seen[0].path, path);
@@ -163,7 +163,7 @@ describe("the count of tokens", () => {
       assert.deepEqual([status, n > 300 && n < 400, how], [200, true, "estimate"], `${n}`);
     });
   }
-  test("the estimate", async () => {
+  test("is an estimate elsewhere", async () => {
     const plain = (await count("up/m"))[1];
     const deep = [
       { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "one two three four five six" }] },
@@ -196,7 +196,7 @@ describe("a long stream", () => {
   const n = 3000;
   const words = Array.from({ length: n }, (_, i) => `w${i} `).join("");
   for (const family of ["up", "an"]) {
-    test(`of ${n} pieces over ${family}`, async () => {
+    test(`of ${n} pieces over ${family} arrives whole`, async () => {
       up.script = null;
       const openai = new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
       let text = "";
@@ -219,7 +219,7 @@ describe("a long stream", () => {
     });
   }
 
-  test("comments and pings keep it alive, whoever sends them", async () => {
+  test("is kept alive by comments and pings of upstream and gateway", async () => {
     const alive = {
       "/v1/messages":
         ': wait\n\n: wait\n\ndata: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n: wait\n\ndata: [DONE]\n\n',

@@ -94,7 +94,7 @@ for (const [name, damage] of Object.entries(damages)) {
         assert.equal(got.stop_reason, "end_turn");
       });
     }
-    test("translated, one end goes out", async () => {
+    test("a translated stream ends once", async () => {
       damaged(damage);
       const chat = await streamed("/v1/chat/completions", { model: "an/m" }),
         messages = await streamed("/v1/messages", { model: "up/m" });
@@ -103,7 +103,7 @@ for (const [name, damage] of Object.entries(damages)) {
       assert.match(messages, /event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/);
       assert.equal(messages.match(/event: message_stop|event: message_start/g).length, 2);
     });
-    test("in the upstream's own dialect, the bytes are the upstream's", async () => {
+    test("a stream in the upstream's own dialect is forwarded byte for byte", async () => {
       damaged(damage);
       const direct = async (path) =>
         (

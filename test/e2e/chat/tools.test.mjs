@@ -526,7 +526,7 @@ describe("names and ids over the limit", () => {
   });
 });
 
-test("functions of old come back as function_call", async () => {
+test("deprecated functions are answered with function_call", async () => {
   const ask = {
     model: "an/m",
     functions: [{ name: "weather", parameters: object }],

@@ -49,7 +49,7 @@ async function refused(res, status, want = {}) {
   return error;
 }
 
-test("the official client, on every form of the path", async () => {
+test("the official client is served on every form of the path", async () => {
   for (const [base, name] of paths()) {
     const got = await client(base).embeddings.create({ model: "up/test-embed", input: "hello " + name });
     assert.equal(got.object, "list");
@@ -63,7 +63,7 @@ test("the official client, on every form of the path", async () => {
   }
 });
 
-test("floats and base64, each as asked", async () => {
+test("floats and base64 are returned as requested", async () => {
   const floats = await client("/v1").embeddings.create({
     model: "up/test-embed",
     input: "a",
@@ -76,7 +76,7 @@ test("floats and base64, each as asked", async () => {
   assert.equal(base64.data[0].embedding, Buffer.from(vector("a").buffer).toString("base64"));
 });
 
-test("base64 is honoured when the upstream gives floats, and order when it does not keep it", async () => {
+test("base64 is returned when the upstream sends floats, and the order is restored", async () => {
   const input = ["one", "two", "three"];
   for (const fault of ["floats", "floats!reverse", "reverse", "no-index", "no-usage", "floats!no-usage!no-index"]) {
     for (const encoding_format of ["base64", "float"]) {
@@ -100,7 +100,7 @@ test("base64 is honoured when the upstream gives floats, and order when it does 
   }
 });
 
-test("strings, token arrays, dimensions and user", async () => {
+test("strings, token arrays, dimensions and user are forwarded", async () => {
   const openai = client("/v1");
   const texts = await openai.embeddings.create({ model: "up/test-embed", input: ["a", "b"] });
   assert.deepEqual(
@@ -127,7 +127,7 @@ test("strings, token arrays, dimensions and user", async () => {
   assert.deepEqual(numbers(many.data[2047].embedding), numbers(vector("t2047")));
 });
 
-test("the client's bytes go up with only the model changed", async () => {
+test("the client's bytes are forwarded with only the model changed", async () => {
   const raw = `{ "input" : "caf\\u00e9 \u{1F600}",\n "model":"up/test-embed", "unheard_of": {"a":[1, 2.50, 1e3]}, "big": 12345678901234567890 }`;
   assert.equal((await post(raw)).status, 200);
   assert.equal(up.seen[0].body.toString(), raw.replace("up/test-embed", "test-embed"));
@@ -135,7 +135,7 @@ test("the client's bytes go up with only the model changed", async () => {
   assert.equal(up.seen[0].headers.authorization, "Bearer upstream-key");
 });
 
-test("only listed headers go up, and the gateway's key never", async () => {
+test("only listed headers are forwarded, and never the gateway's key", async () => {
   await post(
     { model: "up/test-embed", input: "a" },
     {
@@ -157,14 +157,14 @@ test("only listed headers go up, and the gateway's key never", async () => {
   assert.ok(!rawHeaders.join("\n").includes(me.apiKey));
 });
 
-test("model ids with slashes, and the provider id as the alias", async () => {
+test("model ids with slashes and the provider id as the alias are resolved", async () => {
   const got = await client("/v1").embeddings.create({ model: "up/vendor/nested-model", input: "a" });
   assert.equal(got.model, "up/vendor/nested-model");
   assert.equal(up.seen[0].json.model, "vendor/nested-model");
   assert.equal((await post({ model: "openai-compatible-0123abcd/test-embed", input: "a" })).status, 200);
 });
 
-test("vendors with shapes of their own are adapted", async () => {
+test("vendors with other request shapes are adapted", async () => {
   const operator = admin(gw),
     machine = await operator.machine();
   const key = { key: machine.apiKey };
@@ -212,7 +212,7 @@ test("an access token is used when there is no API key", async () => {
   assert.equal(up.seen[0].headers.authorization, "Bearer the-access-token");
 });
 
-test("preflight, and origins on answers and errors", async () => {
+test("CORS headers are set on preflights, answers and errors", async () => {
   for (const [base] of paths()) {
     const res = await gw.fetch(base + "/embeddings", {
       method: "OPTIONS",
@@ -299,7 +299,7 @@ test("the official client sees the error's class", async () => {
   );
 });
 
-test("404 and 405 have bodies in the dialect", async () => {
+test("404 and 405 have bodies in the endpoint's dialect", async () => {
   await refused(
     await gw.fetch("/v1/no-such-thing", { method: "POST", headers: { authorization: `Bearer ${me.apiKey}` } }),
     404,
@@ -333,7 +333,7 @@ test("a body over the limit is 413 before it is read", async () => {
   assert.equal(status, 413);
 });
 
-test("a body over the limit that does not say so is 413", async () => {
+test("a body over the limit without a declared length is 413", async () => {
   const block = new TextEncoder().encode("a".repeat(1 << 20));
   let left = 64;
   const body = new ReadableStream({
@@ -355,7 +355,7 @@ test("a body over the limit that does not say so is 413", async () => {
 });
 
 for (const status of [400, 404, 413, 422]) {
-  test(`an upstream ${status} is returned as it is`, async () => {
+  test(`an upstream ${status} is returned unchanged`, async () => {
     const res = await post({ model: `up/test-embed!status=${status}`, input: "a" });
     const body = await res.json();
     assert.equal(res.status, status);

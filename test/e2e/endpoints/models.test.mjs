@@ -142,7 +142,7 @@ test("two gateways that point at each other both answer, with bounded calls", as
   }
 });
 
-test("an upstream that fails gives nothing and takes nothing from the others", async () => {
+test("an upstream that fails leaves the other lists complete", async () => {
   for (const fault of [
     "status=500",
     "reset",
@@ -168,7 +168,7 @@ test("an upstream that fails gives nothing and takes nothing from the others", a
   }
 });
 
-test("an upstream that stalls is given up after five seconds", async () => {
+test("an upstream that stalls is skipped after five seconds", async () => {
   const { list } = await machine(
     compatible(up, { path: "/!stall/v1", prefix: "bad" }),
     compatible(up, { prefix: "good", suffix: "aaaaaaaa" }),
@@ -179,7 +179,7 @@ test("an upstream that stalls is given up after five seconds", async () => {
   assert.ok(Date.now() - before >= 4500, "the limit is 5,000 ms");
 });
 
-test("Anthropic's client gets Anthropic's form, with pages", async () => {
+test("Anthropic's client gets Anthropic's form, in pages", async () => {
   const { apiKey } = await machine(compatible(up));
   const client = new Anthropic({ apiKey, baseURL: gw.url, maxRetries: 0 });
   const all = [];
@@ -191,7 +191,7 @@ test("Anthropic's client gets Anthropic's form, with pages", async () => {
   assert.ok(all.length >= 2 && all.every((m) => m.id.startsWith("up/")));
 });
 
-test("cross-origin fields and the preflight are exactly those of the specification", async () => {
+test("CORS headers and the preflight are exactly those of the specification", async () => {
   const { list } = await machine();
   assert.equal((await list()).headers.get("access-control-allow-origin"), "*");
   const res = await gw.fetch("/v1/models", { method: "OPTIONS" });
@@ -201,7 +201,7 @@ test("cross-origin fields and the preflight are exactly those of the specificati
   assert.equal(res.headers.get("access-control-allow-headers"), "*");
 });
 
-test("info tells what is known of one model", async () => {
+test("info returns what is known of one model", async () => {
   const { list } = await machine();
   const { body } = await list("/v1/models/info?id=openai/text-embedding-3-small");
   assert.equal(body.id, "openai/text-embedding-3-small");
@@ -214,7 +214,7 @@ test("info tells what is known of one model", async () => {
   assert.equal(unknown.body.error.param, "id");
 });
 
-test("every form of the path, and without a key where none is required", async () => {
+test("every form of the path is served, and without a key where none is required", async () => {
   const { machineId, list } = await machine(compatible(up));
   for (const path of ["/v1/models", `/${machineId}/v1/models`, "/v1/v1/models", `/${machineId}/v1/models/llm`])
     assert.ok(ids((await list(path)).body).includes("up/test-chat"), path);

@@ -103,7 +103,7 @@ for (const [connection, model, host, path, sent, answer, usage] of [
     { total_tokens: 9, search_units: 1 },
   ],
 ]) {
-  test(`${connection}: documents in the order of their scores`, async () => {
+  test(`${connection} returns documents in the order of their scores`, async () => {
     const me = await machine(connection);
     up.answer = () => ({ body: answer });
     const got = await me.rank({ model, ...ask, top_n: 2, return_documents: true });
@@ -133,7 +133,7 @@ for (const [connection, model, host, path, sent, answer, usage] of [
   });
 }
 
-test("Bedrock's reranking, signed for its agent runtime", async () => {
+test("Bedrock's reranking is signed for its agent runtime", async () => {
   const me = await machine(aws);
   up.answer = () => ({ body: { results: scores.map((s) => ({ index: s.index, relevanceScore: s.relevance_score })) } });
   const got = await me.rank({ model: "bedrock/amazon.rerank-v1:0", ...ask });
@@ -204,7 +204,7 @@ test("a bad request is refused with the field's name, and nothing is called", as
   assert.equal(up.seen.length, 0);
 });
 
-test("answers that are none are failures, and the next account is asked", async () => {
+test("after an invalid answer the next account is tried", async () => {
   for (const answer of [
     { body: {} },
     { body: { results: [] } },
@@ -239,7 +239,7 @@ test("answers that are none are failures, and the next account is asked", async 
   }
 });
 
-test("a combo of rerankers falls back, a compatible server reranks too, and what was used is counted", async () => {
+test("a combo of rerankers falls back, a compatible server reranks, and usage is counted", async () => {
   const me = await machine("cohere", "voyage", compatible(up));
   await me.call("POST", "/api/combos", {
     name: "rank",
@@ -280,7 +280,7 @@ test("a combo of rerankers falls back, a compatible server reranks too, and what
   );
 });
 
-test("moderations: OpenAI's client, models by bare name and by default", async () => {
+test("moderations: OpenAI's client is served, with bare model names and the default", async () => {
   const me = await machine("openai", "mistral");
   const verdict = {
     id: "modr-1",
@@ -340,7 +340,7 @@ test("moderations: OpenAI's client, models by bare name and by default", async (
   assert.equal((await only.judge({ input: "a" })).body.model, "mistral/mistral-moderation-latest");
 });
 
-test("moderations: failures of the vendor, and answers that are none", async () => {
+test("moderations: after failures and invalid answers the next account is tried", async () => {
   for (const [answer, status] of [
     [{ status: 400, body: { error: { message: "bad input", param: "input" } } }, 400],
     [{ status: 500 }, 500],

@@ -8,7 +8,8 @@ import { start as startUpstream } from "../../upstream/web.mjs";
 import { admin, start } from "../gateway.mjs";
 
 const secret = "secret-key-0123456789abcdef"; // as in the golden files
-const read = (name) => readFileSync(new URL(`../../../pkg/v1/search/testdata/vendors/${name}`, import.meta.url), "utf8");
+const read = (name) =>
+  readFileSync(new URL(`../../../pkg/v1/search/testdata/vendors/${name}`, import.meta.url), "utf8");
 const recorded = (name) => {
   try {
     return read(`${name}.json`);
@@ -84,7 +85,7 @@ function timeless(answer) {
 }
 
 for (const id of vendors) {
-  test(`${id}: the call and the answer are those of the golden files`, async () => {
+  test(`${id}: request and answer equal the golden files`, async () => {
     const me = await machine(id.split("_")[0]);
     for (const [variant, fields] of Object.entries(variants)) {
       up.clear();
@@ -178,7 +179,7 @@ test("the query is normalised by the platform before it is sent", async () => {
   assert.equal(up.seen[0].json.query, "find 1 tea");
 });
 
-test("the machine's form of the address, and what browsers ask first", async () => {
+test("the path with a machine and the preflight are answered", async () => {
   const me = await machine("tavily");
   up.answer = () => tavily(hit(1));
   const got = await me.ask({ query: "q" }, { origin: "https://app.example.org" }, `/${me.machineId}/v1/search`);
@@ -233,7 +234,7 @@ for (const [name, first, want] of [
   });
 }
 
-test("an account whose plan is used up is left alone for an hour, and all of them are a 402", async () => {
+test("an account whose plan is used up is skipped for an hour, and with all used up the answer is 402", async () => {
   const me = await machine("tavily");
   up.answer = () => ({ status: 432, body: { detail: { error: "This request exceeds your plan's set usage limit." } } });
   const got = await me.ask({ query: "q" });
@@ -250,7 +251,7 @@ test("an account whose plan is used up is left alone for an hour, and all of the
   assert.equal(up.seen.length, 1);
 });
 
-test("a provider that does not answer is a 504, and within a combo the next one answers", async () => {
+test("a provider that does not answer is 504, and within a combo the next one answers", async () => {
   const me = await machine("tavily", "exa");
   await me.call("POST", "/api/combos", { name: "find", kind: "webSearch", models: ["tavily", "exa"] });
   up.answer = (got) => (got.host === "api.tavily.com" ? "silent" : { body: { results: [hit(1)] } });
@@ -265,7 +266,7 @@ test("a provider that does not answer is a 504, and within a combo the next one 
   assert.equal((await me.ask({ model: "find", query: "q" }, { "x-stainless-timeout": "0.4" })).status, 504);
 });
 
-test("without a search service a chat model with a search tool is asked", async () => {
+test("without a search service a chat model with a search tool is called", async () => {
   for (const [provider, host, path] of [
     ["openai", "api.openai.com", "/v1/responses"],
     ["anthropic", "api.anthropic.com", "/v1/messages"],
@@ -328,7 +329,7 @@ test("search services, combos and the gateway's own fetch are listed", async () 
     assert.equal((await me.ask({ model, query: "q" })).body.provider, "tavily");
 });
 
-test("what a search has used is counted", async () => {
+test("the usage of a search is counted", async () => {
   const me = await machine(
     "exa",
     "openai",
@@ -413,7 +414,7 @@ test("a key that may not use a provider does not search with it", async () => {
   );
 });
 
-test("hostile answers of a search service are bounded and never shown", async () => {
+test("hostile answers of a search service are bounded and never returned", async () => {
   const me = await machine("searxng");
   for (const [answer, status] of [
     ["huge", 502],

@@ -52,7 +52,7 @@ async function machine(...providers) {
 }
 
 for (const id of "tavily exa firecrawl jina-reader linkup you ollama-cloud zai serper".split(" ")) {
-  test(`${id}: the call and the answer are those of the golden files`, async () => {
+  test(`${id}: request and answer equal the golden files`, async () => {
     const me = await machine(id);
     for (const [variant, more] of [
       ["", {}],
@@ -131,7 +131,7 @@ test("a bad request is refused with the field's name, and nothing is called", as
   assert.equal(up.seen.length, 0);
 });
 
-test("the gateway fetches a page itself, without a connection, and nothing of the client goes along", async () => {
+test("the gateway fetches a page itself without a connection, and forwards nothing of the client", async () => {
   const me = await machine();
   up.answer = (got) => {
     if (got.path === "/start?x=1") return moved("../next/page");
@@ -307,7 +307,7 @@ function spellings() {
   return list;
 }
 
-test("no address that is not public is called, in whatever spelling", async () => {
+test("an address that is not public is never called, in any spelling", async () => {
   const me = await machine();
   const list = spellings();
   assert.ok(list.length > 300);
@@ -351,7 +351,7 @@ test("no redirect leads to an address that is not public", async () => {
   assert.deepEqual(canary.hits, []);
 });
 
-test("chains of redirects", async () => {
+test("chains of redirects are limited", async () => {
   const me = await machine();
   const chain = async (first, hops) => {
     up.clear();
@@ -414,7 +414,7 @@ for (const [name, status, code, deadline] of [
   ["broken", 502, "page_unavailable"],
   ["badgzip", 502, "page_unavailable"],
 ]) {
-  test(`a page that is ${name} is a ${status}, and the call to it ends`, async () => {
+  test(`a page that is ${name} is ${status}, and the call to it ends`, async () => {
     const me = await machine();
     up.answer = () => name;
     let got,
@@ -434,7 +434,7 @@ for (const [name, status, code, deadline] of [
   });
 }
 
-test("pages that are built to cost more than their size are read, or refused, in bounded room", async () => {
+test("pages built to cost more than their size are read or refused in bounded memory", async () => {
   const me = await machine();
   const fill = (s, size = 1 << 20) => s.repeat(size / s.length);
   for (const [name, body] of [
@@ -465,7 +465,7 @@ test("pages that are built to cost more than their size are read, or refused, in
   assert.ok(memory <= 64 << 20, `linear memory is at ${memory} bytes`);
 });
 
-test("pages in other encodings are read by the platform", async () => {
+test("pages in other encodings are decoded by the platform", async () => {
   const me = await machine();
   for (const [type, bytes, want] of [
     ["text/html; charset=utf-8", Buffer.from("<p>Tée ☕"), "Tée ☕"],
@@ -488,7 +488,7 @@ test("pages in other encodings are read by the platform", async () => {
   assert.equal((await me.fetchPage({ url: "https://tea.example.com/" })).body.error.code, "unsupported_content");
 });
 
-test("what is no page, and pages that are not there", async () => {
+test("files that are not pages and missing pages are errors", async () => {
   const me = await machine();
   for (const [answer, status, code] of [
     [{ status: 404, headers: {} }, 404, "page_not_found"],
@@ -569,7 +569,7 @@ test("combos fall back between providers and the gateway itself", async () => {
   }
 });
 
-test("a combo within a combo keeps the gateway's own fetch", async () => {
+test("a nested combo keeps the gateway's own fetch", async () => {
   const me = await machine("exa");
   await me.call("POST", "/api/combos", { name: "inner", kind: "webFetch", models: ["exa/fetch", "web"] });
   await me.call("POST", "/api/combos", { name: "outer", kind: "webFetch", models: ["tavily/fetch", "inner"] });
@@ -586,7 +586,7 @@ test("a combo within a combo keeps the gateway's own fetch", async () => {
   }
 });
 
-test("a machine's providers fetch, the gateway only where there is none; a key and the disabled list hold", async () => {
+test("a machine's providers fetch first, the gateway where there is none; key limits and the disabled list apply", async () => {
   const me = await machine("exa");
   up.answer = (got) =>
     got.host === "api.exa.ai" ? { body: { results: [{ text: "x" }], costDollars: { total: 0.001 } } } : page("<p>y");

@@ -61,7 +61,7 @@ for (const [path, body] of [
   ["/v1/chat/completions", { model: "up/test-chat", messages, stream: true }],
   ["/v1/messages", { model: "up/test-chat", messages, max_tokens: 9, stream: true }],
 ]) {
-  test(`${path}${body.stream ? ", a stream" : ""}: the calls end within the fallback`, async () => {
+  test(`${path}${body.stream ? ", a stream" : ""}: running out of calls within the fallback is no fault of an account`, async () => {
     const { machineId, apiKey } = await operator.machine(),
       ids = [];
     for (let i = 0; i < 4; i++)
@@ -91,7 +91,7 @@ for (const [path, body] of [
   });
 }
 
-test("one request in several calls: whole or refused", async () => {
+test("a request of several calls is whole or refused", async () => {
   const { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, { provider: "cohere", apiKey: "cohere-key-0123456789" });
   const body = { model: "cohere/embed-v4.0", input: Array.from({ length: 200 }, (_, i) => `text ${i}`) };
@@ -105,7 +105,7 @@ test("one request in several calls: whole or refused", async () => {
   assert.equal(JSON.parse(whole.text).data.length, 200);
 });
 
-test("a creation that could not be called: nothing went up, and another try makes it", async () => {
+test("a creation without calls left is not sent, and a retry creates it", async () => {
   const { machineId, apiKey } = await operator.machine();
   for (const c of accounts(up, "upstream-key-0123456789")) await operator.connect(machineId, c);
   up.script = (req) => answer(req);

@@ -40,7 +40,7 @@ after(async () => {
   up?.close();
 });
 
-test("bodies of megabytes arrive whole at an upstream that answers first", { timeout: 120_000 }, async () => {
+test("bodies of megabytes arrive whole at an upstream that answers first [F40]", { timeout: 120_000 }, async () => {
   const operator = admin(gw),
     { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, {

@@ -80,7 +80,7 @@ const ways = {
 };
 
 for (const [name, how] of Object.entries(ways)) {
-  test(`${name} of 512 MiB`, { timeout: 180_000 }, async (t) => {
+  test(`${name} of 512 MiB is cut off at the limit`, { timeout: 180_000 }, async (t) => {
     for (const [path, body, prefix] of clients) {
       const operator = admin(gw),
         me = await operator.machine(),

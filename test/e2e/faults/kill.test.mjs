@@ -99,7 +99,7 @@ test(`${rounds} kills under ${writers} writers lose no acknowledged write`, { ti
   assert.ok(audit.chain && !audit.chain.broken, JSON.stringify(audit.chain));
 });
 
-test("a creation during which the process was killed stays unknown, and is never made again", {
+test("a creation during which the process was killed stays unknown and is never repeated", {
   timeout: 60_000,
 }, async () => {
   let made = 0,

@@ -100,7 +100,7 @@ for (const how of ["silent", "throws", "overloaded"]) {
   });
 }
 
-test("an isolate that starts while objects are silent: the fresh replica serves, and an unknown machine is 503", {
+test("while objects are silent a new isolate serves from a fresh replica, and an unknown machine is 503", {
   timeout: 120_000,
 }, async () => {
   const m = await tenant();
@@ -123,7 +123,7 @@ test("an isolate that starts while objects are silent: the fresh replica serves,
   assert.equal((await m.send()).status, 200);
 });
 
-test("an object that is slow: callers wait for it, and ask it once each", { timeout: 60_000 }, async () => {
+test("callers wait for a slow object and call it once each", { timeout: 60_000 }, async () => {
   const m = await tenant();
   await gw.close();
   await open();
@@ -134,7 +134,7 @@ test("an object that is slow: callers wait for it, and ask it once each", { time
   assert.ok(snapshot <= 10, `${snapshot} questions`);
 });
 
-test("a report that is not taken is told later", { timeout: 60_000 }, async () => {
+test("a report that the object refused is sent later", { timeout: 60_000 }, async () => {
   const m = await tenant();
   assert.equal((await m.send()).status, 200);
   await object("throws", "report");

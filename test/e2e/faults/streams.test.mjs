@@ -45,8 +45,8 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F4 reset before any byte": { send: () => "reset", native: "well", other: "well", calls: 2 },
-  "F5 reset within the head": {
+  "reset before any byte [F4]": { send: () => "reset", native: "well", other: "well", calls: 2 },
+  "reset within the head [F5]": {
     send: (w) => {
       w("HTTP/1.1 200 OK\r\ncontent-ty");
       return "reset";
@@ -55,8 +55,8 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F6 closed without a byte": { send: () => {}, native: "well", other: "well", calls: 2 },
-  "F7 no HTTP": {
+  "closed without a byte [F6]": { send: () => {}, native: "well", other: "well", calls: 2 },
+  "an invalid HTTP head [F7]": {
     send: (w) => {
       w(raw.garbage);
     },
@@ -64,14 +64,14 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F8 silence before the head": {
+  "silence before the head [F8]": {
     send: () => "keep",
     native: "well",
     other: "well",
     calls: 2,
     settings: { firstByteSeconds: 3 },
   },
-  "F8 silence before the first event": {
+  "silence before the first event [F8]": {
     send: (w) => {
       w(open);
       return "keep";
@@ -80,7 +80,7 @@ const cases = {
     calls: 1,
     settings: { firstByteSeconds: 3 },
   },
-  "F10 silence in the middle": {
+  "silence in the middle [F10]": {
     send: (w, e) => {
       w(open + chunked(half(e)));
       return "keep";
@@ -90,7 +90,7 @@ const cases = {
     calls: 1,
     settings: { idleSeconds: 1 },
   },
-  "F12 a byte at a time": {
+  "a byte at a time [F12]": {
     send: async (w, e) => {
       w(open);
       for (const b of Buffer.from(e.join(""))) {
@@ -104,7 +104,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F13 a length too large": {
+  "a length too large [F13]": {
     send: (w, e) => {
       w(head({ "content-length": 50_000 }) + half(e));
     },
@@ -112,7 +112,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F13 a length too large, the stream whole": {
+  "a length too large, the stream whole [F13]": {
     send: (w, e) => {
       w(head({ "content-length": 50_000 }) + e.join(""));
     },
@@ -120,7 +120,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F14 a length too small": {
+  "a length too small [F14]": {
     send: (w, e) => {
       w(head({ "content-length": Buffer.byteLength(half(e)) }) + e.join(""));
     },
@@ -128,7 +128,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F14 more than the length": {
+  "more than the length [F14]": {
     send: (w, e) => {
       w(head({ "content-length": Buffer.byteLength(e.join("")) }) + e.join("") + "data: more\n\n");
     },
@@ -136,7 +136,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F15 two lengths": {
+  "two lengths [F15]": {
     send: (w, e) => {
       w(
         `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n${e.join("")}`,
@@ -146,7 +146,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F15 a length with chunks": {
+  "a length with chunks [F15]": {
     send: (w, e) => {
       w(head({ "content-length": 7, "transfer-encoding": "chunked" }) + e.map(chunked).join("") + "0\r\n\r\n");
       return "keep";
@@ -155,7 +155,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F16 early hints, then the answer": {
+  "early hints, then the answer [F16]": {
     send: (w, e) => {
       w("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + open + e.map(chunked).join("") + "0\r\n\r\n");
       return "keep";
@@ -163,7 +163,7 @@ const cases = {
     native: "well",
     other: "well",
   },
-  "F17 a chunk cut short": {
+  "a chunk cut short [F17]": {
     send: (w, e) => {
       w(open + chunked(half(e)) + "40\r\ndata: {");
     },
@@ -171,7 +171,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F17 no last chunk": {
+  "no last chunk [F17]": {
     send: (w, e) => {
       w(open + chunked(half(e)));
     },
@@ -179,7 +179,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F17 no last chunk, the stream whole": {
+  "no last chunk, the stream whole [F17]": {
     send: (w, e) => {
       w(open + e.map(chunked).join(""));
     },
@@ -187,7 +187,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F17 a bad chunk size": {
+  "a bad chunk size [F17]": {
     send: (w, e) => {
       w(open + chunked(half(e)) + "zz\r\n");
     },
@@ -195,7 +195,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F17 reset in the middle": {
+  "reset in the middle [F17]": {
     send: async (w, e) => {
       w(open + chunked(half(e)));
       await new Promise((r) => setTimeout(r, 30));
@@ -205,7 +205,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F18 cut, without a length": {
+  "cut, without a length [F18]": {
     send: (w, e) => {
       w(head({}) + half(e));
     },
@@ -213,7 +213,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F18 cut within an event": {
+  "cut within an event [F18]": {
     send: (w, e) => {
       w(head({}) + e.join("").replace(/("(finish|stop)_reason":"[a-z]).*$/s, "$1"));
     },
@@ -221,7 +221,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F18 nothing but the terminator is missing": {
+  "nothing but the terminator is missing [F18]": {
     send: (w, e) => {
       w(head({}) + e.slice(0, -1).join(""));
     },
@@ -229,7 +229,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F18 nothing but the terminator is missing, in chunks": {
+  "nothing but the terminator is missing, in chunks [F18]": {
     send: (w, e) => {
       w(open + e.slice(0, -1).map(chunked).join("") + "0\r\n\r\n");
       return "keep";
@@ -238,7 +238,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F19 204": {
+  "204 [F19]": {
     send: (w) => {
       w("HTTP/1.1 204 No Content\r\n\r\n");
       return "keep";
@@ -247,7 +247,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F19 205": {
+  "205 [F19]": {
     send: (w) => {
       w("HTTP/1.1 205 Reset Content\r\ncontent-length: 0\r\n\r\n");
       return "keep";
@@ -256,7 +256,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F19 304": {
+  "304 [F19]": {
     send: (w) => {
       w("HTTP/1.1 304 Not Modified\r\n\r\n");
       return "keep";
@@ -265,7 +265,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F20 a redirect": {
+  "a redirect [F20]": {
     send: (w) => {
       w("HTTP/1.1 307 Temporary Redirect\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n");
       return "keep";
@@ -274,7 +274,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F21 999": {
+  "999 [F21]": {
     send: (w) => {
       w(raw["status-999"]);
       return "keep";
@@ -283,7 +283,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F21 600": {
+  "600 [F21]": {
     send: (w) => {
       w("HTTP/1.1 600 Odd\r\ncontent-length: 2\r\n\r\n{}");
       return "keep";
@@ -292,7 +292,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F22 CRLF": {
+  "CRLF [F22]": {
     send: (w, e) => {
       w(head({}) + e.join("").replaceAll("\n", "\r\n"));
     },
@@ -300,7 +300,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F22 CR": {
+  "CR [F22]": {
     send: (w, e) => {
       w(head({}) + e.join("").replaceAll("\n", "\r"));
     },
@@ -308,7 +308,7 @@ const cases = {
     other: "well",
     calls: 1,
   },
-  "F22 a mark, comments, other fields": {
+  "a byte order mark, comments and other fields [F22]": {
     send: (w, e) => {
       w(head({}) + "\uFEFF: hello\n\n" + e.join(": alive\n\nid: 7\nretry: 10\n"));
     },
@@ -318,7 +318,7 @@ const cases = {
   },
   ...Object.fromEntries(
     [64 << 10, 1 << 20, (4 << 20) - 1024].map((n) => [
-      `F22 a comment of ${n + 1} bytes`,
+      `a comment of ${n + 1} bytes [F22]`,
       {
         send: (w, e) => {
           w(head({}) + e[0] + `: ${"x".repeat(n - 1)}\n\n` + e.slice(1).join(""));
@@ -329,7 +329,7 @@ const cases = {
       },
     ]),
   ),
-  "F22 text of over a mebibyte": {
+  "text of over a mebibyte [F22]": {
     send: (w, e) => {
       w(head({}) + e.join("").replace("naïve ", "naïve ".repeat(200_000)));
     },
@@ -338,7 +338,7 @@ const cases = {
     calls: 1,
     text: said.replace("naïve ", "naïve ".repeat(200_000)),
   },
-  "F23 no JSON in an event": {
+  "invalid JSON in an event [F23]": {
     send: (w, e) => {
       w(head({}) + [...e.slice(0, 4), "data: {oops\n\n", ...e.slice(4)].join(""));
     },
@@ -346,7 +346,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F24 an error in the stream": {
+  "an error in the stream [F24]": {
     send: (w, e, messages) => {
       w(
         head({}) +
@@ -360,7 +360,7 @@ const cases = {
     other: "error",
     calls: 1,
   },
-  "F24 an error at once": {
+  "an error at once [F24]": {
     send: (w, e, messages) => {
       w(
         head({}) +
@@ -373,7 +373,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F25 the end, and silence": {
+  "the end, and silence [F25]": {
     send: (w, e) => {
       w(open + e.map(chunked).join(""));
       return "keep";
@@ -383,7 +383,7 @@ const cases = {
     calls: 1,
     settings: { idleSeconds: 1 },
   },
-  "F26 HTML": {
+  "HTML [F26]": {
     send: (w) => {
       w("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<html>sign in</html>");
     },
@@ -391,7 +391,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F26 HTML as a stream": {
+  "HTML as a stream [F26]": {
     send: (w) => {
       w(head({}) + "<html>sign in</html>");
     },
@@ -399,7 +399,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F26 nothing": {
+  "an empty body [F26]": {
     send: (w) => {
       w(head({ "content-length": 0 }));
       return "keep";
@@ -408,7 +408,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F26 null": {
+  "null [F26]": {
     send: (w) => {
       w(head({}) + "null");
     },
@@ -416,7 +416,7 @@ const cases = {
     other: "well",
     calls: 2,
   },
-  "F26 an array": {
+  "an array [F26]": {
     send: (w) => {
       w(head({}) + "[]");
     },

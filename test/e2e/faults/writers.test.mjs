@@ -54,7 +54,7 @@ after(async () => {
 
 const faults = async (every) => (await gw.fetch(`/faults?every=${every}`)).json();
 
-test(`${writers * each} mutations by ${writers} writers over a storage that fails: none lost, none applied twice`, {
+test(`of ${writers * each} mutations by ${writers} writers over a failing storage none is lost or applied twice [F51, F53, T34]`, {
   timeout: 240_000,
 }, async (t) => {
   const operator = admin(gw),

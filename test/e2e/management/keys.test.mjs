@@ -31,7 +31,7 @@ function mint(machineId, keyId) {
     .slice(0, 8)}`;
 }
 
-test("a key has the form of design 4", () => {
+test("a key has its documented form", () => {
   assert.match(one.machineId, /^[a-z0-9]{16}$/);
   const [, keyId] =
     new RegExp(`^sk-${one.machineId}-([a-z0-9]{26,})-[0-9a-f]{8}$`).exec(one.apiKey) ?? assert.fail(one.apiKey);
@@ -151,7 +151,7 @@ test("with REQUIRE_API_KEY=false the path form needs no key, the bare form still
   }
 });
 
-test("a missing or short worker secret: 503 misconfigured on every route but /health", async () => {
+test("with a missing or short worker secret every route but /health is 503 misconfigured", async () => {
   for (const env of [{ ADMIN_TOKEN: undefined }, { API_KEY_SECRET: "" }, { CREDENTIALS_KEY: "x".repeat(31) }]) {
     const g = await start({ env });
     try {
@@ -288,7 +288,7 @@ test("a deleted machine is gone", async () => {
   assert.equal(status, 401);
 });
 
-test("the way through the program that a new isolate rehearses goes well", () => {
+test("the warm-up of a new isolate succeeds", () => {
   assert.deepEqual(
     gw.logs.filter((l) => l.includes('"rehearsal"')),
     [],

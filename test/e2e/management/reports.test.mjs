@@ -143,7 +143,7 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   await assert.rejects(ids("status=bad"), { status: 400 });
 });
 
-test("machines are listed in pages, and searched on the server", async () => {
+test("machines are listed in pages and searched on the server", async () => {
   const made = [];
   for (let i = 0; i < 12; i++)
     made.push((await operator.machine({ name: `Page ${String.fromCharCode(65 + i)}` })).machineId);

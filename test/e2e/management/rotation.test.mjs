@@ -163,7 +163,7 @@ const visited = {},
   forgotten = {};
 let old;
 
-test(`${total} connections with every kind of secret, sealed by the old key`, async () => {
+test(`${total} connections with every kind of secret are sealed by the old key`, async () => {
   for (const m of [visited, forgotten]) {
     Object.assign(m, await admin(gw).machine(), { secrets: {}, called: [] });
     const n = m === visited ? total - 5 : 5;
@@ -186,7 +186,7 @@ test(`${total} connections with every kind of secret, sealed by the old key`, as
   [old] = Object.keys(counts);
 });
 
-test("with both keys everything works, and the hour's work seals anew; the cron reaches a machine that nobody visits", async () => {
+test("with both keys everything works and the hourly work reseals; the cron reaches an idle machine", async () => {
   await gw.close();
   elapse(dir, 2 * hour);
   await open(`${B},${A}`);
@@ -227,7 +227,7 @@ test("with both keys everything works, and the hour's work seals anew; the cron 
   await works(forgotten);
 });
 
-test("then the old key can go", async () => {
+test("then the old key can be removed", async () => {
   await gw.close();
   await open(B);
   await works(visited);
@@ -235,7 +235,7 @@ test("then the old key can go", async () => {
   assert.deepEqual(await named(visited), visited.named, "a mutation that named itself is answered as before");
 });
 
-test("with the old key alone: a clear error, and nothing is lost", async () => {
+test("with the old key alone the error is clear and nothing is lost", async () => {
   await gw.close();
   elapse(dir, 2 * hour);
   await open(A);
@@ -264,7 +264,7 @@ test("with the old key alone: a clear error, and nothing is lost", async () => {
   await works(forgotten);
 });
 
-test("keys that are no keys: every route says misconfigured, and nothing is touched", async () => {
+test("with invalid keys every route is misconfigured, and nothing is changed", async () => {
   await gw.close();
   const had = rows(dir).length;
   for (const key of [`${B},short`, `${B},${A},${A}`, `,${B}`, "short"]) {

@@ -147,7 +147,7 @@ function served() {
 
 const golden = new URL("testdata/management.json", import.meta.url);
 
-test("every route, by everybody", async () => {
+test("every management route has the golden status for every caller", async () => {
   assert.deepEqual(Object.keys(routes).sort(), served(), "the table has every route of the program");
   const at = (path) => `/${mine.machineId}/api${path}`,
     bare = (path) => `/api${path}`;
@@ -196,7 +196,7 @@ test("every route, by everybody", async () => {
   assert.equal(text, readFileSync(golden, "utf8"));
 });
 
-test("a stale write is refused, and says so", async () => {
+test("a stale write is refused with a reason", async () => {
   const path = `/${mine.machineId}/api/providers/${mine.connection.id}`;
   const first = await call("GET", path, secrets.ADMIN_TOKEN),
     etag = first.headers.get("etag");
@@ -283,7 +283,7 @@ test("fields that only the server sets are refused", async () => {
   }
 });
 
-test("explain gives the plan of a call and makes none", async () => {
+test("explain returns the plan of a call without making one", async () => {
   up.clear();
   const got = await call("POST", `/${mine.machineId}/api/explain`, mine.manage, {
     path: "/v1/embeddings",
@@ -297,7 +297,7 @@ test("explain gives the plan of a call and makes none", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("explain tells what would be translated and what dropped", async () => {
+test("explain reports what would be translated and what dropped", async () => {
   const { machineId } = await operator.machine();
   await operator.connect(machineId, compatible(up));
   await operator.connect(machineId, {
@@ -339,7 +339,7 @@ test("explain tells what would be translated and what dropped", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("export without secrets goes in again elsewhere", async () => {
+test("an export without secrets can be imported elsewhere", async () => {
   const { body } = await call("GET", `/${mine.machineId}/api/export`, secrets.ADMIN_TOKEN);
   const { machineId } = await operator.machine();
   const done = await call("POST", `/${machineId}/api/import`, secrets.ADMIN_TOKEN, { document: body });
@@ -353,7 +353,7 @@ test("export without secrets goes in again elsewhere", async () => {
   );
 });
 
-test("export with a passphrase goes in again elsewhere and serves there", async () => {
+test("an export with a passphrase can be imported elsewhere and serves there", async () => {
   const passphrase = "correct horse battery staple";
   const { machineId: from } = await operator.machine();
   await operator.connect(from, compatible(up, { apiKey: "sk-canary-of-the-export" }));
@@ -380,7 +380,7 @@ test("export with a passphrase goes in again elsewhere and serves there", async 
   assert.equal(up.seen.at(-1).headers.authorization, "Bearer sk-canary-of-the-export");
 });
 
-test("an import is checked and previewed, secrets leave with a scope of their own, and a machine stays small", async () => {
+test("an import is checked and previewed, exporting secrets needs its own scope, and a machine's size is limited", async () => {
   const m = await operator.machine(),
     at = (path) => `/${m.machineId}/api${path}`;
   await operator.connect(m.machineId, compatible(up, { apiKey: "sk-canary-of-the-import" }));

@@ -105,7 +105,7 @@ test("a refused document does not stay in KV with its secrets", async () => {
   await until("the end of the document", async () => (await kv.get("machine:seededmachine005")) === null);
 });
 
-test("a new document replaces what an earlier one brought, with ALLOW_RESEED", async () => {
+test("with ALLOW_RESEED a new document replaces an earlier one", async () => {
   await gw.close();
   gw = await start({ persist: storage, env: { ALLOW_RESEED: "true" } });
   kv = await gw.mf.getKVNamespace("KV");
@@ -118,7 +118,7 @@ test("a new document replaces what an earlier one brought, with ALLOW_RESEED", a
   await until("the end of the first key", async () => (await embed(id, "sk-firstoldkey")).status === 401);
 });
 
-test("what was acknowledged is there after a restart, and no plain secret is on disk", async () => {
+test("acknowledged changes survive a restart, and no plain secret is on disk", async () => {
   const operator = admin(gw),
     { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, compatible(up, { apiKey: "sk-canary-on-disk" }));
@@ -143,7 +143,7 @@ test("what was acknowledged is there after a restart, and no plain secret is on 
 
 // As after a deploy that was taken back. See docs/reference/reliability.md,
 // F48, F61, F62.
-test("a replica of a newer form, of another machine or of no form at all is passed over: the object is asked", async () => {
+test("a replica of a newer format, of another machine or of no format is ignored, and the object is called [F48, F61, F62]", async () => {
   const operator = admin(gw),
     machines = [];
   for (let i = 0; i < 4; i++) {
@@ -196,7 +196,7 @@ test("a replica of a newer form, of another machine or of no form at all is pass
     });
 });
 
-test("a revoked key ends", async () => {
+test("a revoked key stops working", async () => {
   const operator = admin(gw),
     { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, compatible(up));

@@ -71,7 +71,7 @@ const list = async (stream) => {
   return all;
 };
 
-test("speech is heard while it is made, and written to a file as it is", async (t) => {
+test("speech is streamed while it is generated, and its bytes are unchanged", async (t) => {
   let more;
   const asked = new Promise((r) => {
     more = r;
@@ -94,7 +94,7 @@ test("speech is heard while it is made, and written to a file as it is", async (
   assert.equal(sha(await readFile(join(dir, "a.mp3"))), sha(clip));
 });
 
-test("every format of speech keeps its type and its bytes", async () => {
+test("every format of speech keeps its content type and its bytes", async () => {
   const types = {
     mp3: "audio/mpeg",
     opus: "audio/ogg",
@@ -143,7 +143,7 @@ test("speech that breaks off is not shown as whole", async () => {
   }
 });
 
-test("speech that falls silent is cut off after the limit, and another call is served", {
+test("speech that stalls is cut off after the limit, and another call is served", {
   timeout: 60_000,
 }, async () => {
   await admin(gw).call("PATCH", `/${me.machineId}/api/settings`, { idleSeconds: 1 });
@@ -156,7 +156,7 @@ test("speech that falls silent is cut off after the limit, and another call is s
 
 const events = (...all) => all.map((e) => `event: ${e.type}\ndata: ${JSON.stringify(e)}\n\n`).join("");
 
-test("partial images pass as they are made; a stream that breaks off says so", async () => {
+test("partial images are streamed as they arrive; a stream that breaks off ends with an error", async () => {
   const part = (i, type = "image_generation.partial_image") => ({
     type,
     b64_json: "AAAA".repeat(50_000),
@@ -192,7 +192,7 @@ test("partial images pass as they are made; a stream that breaks off says so", a
   assert.equal(up.seen.length, 2, "a creation is sent once");
 });
 
-test("an edit with several images and a mask goes up part by part as it is", async () => {
+test("an edit with several images and a mask is forwarded part by part, unchanged", async () => {
   up.answer = (res) => ok(res, { created: 1, data: [{ b64_json: "AAAA" }] });
   const images = [1, 2, 3].map((n) => Buffer.alloc(n * 90_000, `image ${n} `)),
     mask = Buffer.alloc(50_000, "mask ");
@@ -215,7 +215,7 @@ test("an edit with several images and a mask goes up part by part as it is", asy
   );
 });
 
-test("answers that are none: of transcriptions another account may be asked, of images nobody is", async () => {
+test("after an invalid answer a transcription is retried with another account, an image is not", async () => {
   const bad = {
     page: (res) => res.writeHead(200, { "content-type": "text/html" }).end("<html>sign in</html>"),
     cut: (res) => {
@@ -275,7 +275,7 @@ const transcribe = (type, body) =>
     { ms: 60_000, length: body.length },
   );
 
-test("T42: odd forms that are right", async () => {
+test("unusual but valid forms are accepted [T42]", async () => {
   const long = "b".repeat(70);
   for (const [what, type, body] of [
     ["a plain boundary", "multipart/form-data; boundary=b", form("b", field("b", "model", "up/w"), file("b"))],
@@ -311,7 +311,7 @@ test("T42: odd forms that are right", async () => {
   }
 });
 
-test("T42: forms that break a rule are refused, and none of them goes up whole", { timeout: 120_000 }, async () => {
+test("invalid forms are refused, and none of them is forwarded whole [T42]", { timeout: 120_000 }, async () => {
   const b = "multipart/form-data; boundary=b",
     model = field("b", "model", "up/w"),
     long = "b".repeat(71);
@@ -357,7 +357,7 @@ test("T42: forms that break a rule are refused, and none of them goes up whole",
   );
 });
 
-test("T40: a compressed body is refused where it is read, and passes where it is not", async () => {
+test("a compressed body is refused where it is read, and forwarded where it is not [T40]", async () => {
   const zipped = gzipSync(Buffer.alloc(200 << 20)),
     gzip = [["content-encoding", "gzip"]];
   for (const [path, type] of [
@@ -389,7 +389,7 @@ test("T40: a compressed body is refused where it is read, and passes where it is
   assert.deepEqual([sha(up.seen[0].body), up.seen[0].headers["content-encoding"]], [sha(zipped), "gzip"]);
 });
 
-test("T12: what is no request_id leads nowhere", async () => {
+test("an invalid request_id is refused [T12]", async () => {
   for (const id of [
     "none",
     "a%2Fb",
@@ -416,7 +416,7 @@ test("T12: what is no request_id leads nowhere", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("a body over its limit is refused, by what it says and by what it has", { timeout: 120_000 }, async () => {
+test("a body over its limit is refused, by its declared and by its real length", { timeout: 120_000 }, async () => {
   const early = (path, length) =>
     request(
       gw.url,

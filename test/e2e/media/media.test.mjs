@@ -95,7 +95,7 @@ test("speech is streamed, byte for byte", async () => {
   assert.equal(sha(Buffer.from(audio, "base64")), sha(sound(300_000)));
 });
 
-test("the official client's transcriptions, in every format", async () => {
+test("the official client gets transcriptions in every format", async () => {
   const clip = sound(700_000);
   const ask = async (more) =>
     client().audio.transcriptions.create({ file: await toFile(clip, "a.mp3"), model: "up/whisper-1", ...more });
@@ -111,7 +111,7 @@ test("the official client's transcriptions, in every format", async () => {
   }
 });
 
-test("a 24 MiB file goes up with the model before, after, and beside it", async () => {
+test("a 24 MiB file is forwarded with the model before it, after it and in the query", async () => {
   const clip = sound(24 << 20),
     digest = sha(clip);
   for (const [name, body, query] of [
@@ -132,7 +132,7 @@ test("a 24 MiB file goes up with the model before, after, and beside it", async 
   }
 });
 
-test("forms that break a rule", async () => {
+test("invalid forms are refused", async () => {
   const clip = sound(1 << 20);
   for (const [name, body, status, part] of [
     ["two models", form(field("model", "up/w"), file(clip), field("model", "up/x")), 400],
@@ -145,7 +145,7 @@ test("forms that break a rule", async () => {
   }
 });
 
-test("a client's broken forms do not put the account aside", async () => {
+test("a client's broken forms do not cool the account", async () => {
   const clip = sound(1 << 20);
   for (let i = 0; i < 4; i++)
     assert.equal(
@@ -166,7 +166,7 @@ test("a client's broken forms do not put the account aside", async () => {
   assert.equal((await post("/v1/audio/transcriptions", form(field("model", "up/w"), file(clip)))).status, 200);
 });
 
-test("eight uploads of 20 MiB at once", async () => {
+test("eight uploads of 20 MiB at once arrive whole", async () => {
   const clip = sound(20 << 20),
     digest = sha(clip);
   const all = await Promise.all(
@@ -177,7 +177,7 @@ test("eight uploads of 20 MiB at once", async () => {
   assert.deepEqual(all, Array(8).fill({ text: digest }));
 });
 
-test("images, generated and edited", async () => {
+test("images are generated and edited", async () => {
   const made = await client().images.generate({ model: "up/gpt-image-1.5", prompt: "a cat" });
   assert.equal(made.data[0].b64_json, sound(300).toString("base64"));
   const png = sound(2 << 20);
@@ -190,7 +190,7 @@ test("images, generated and edited", async () => {
   assert.deepEqual(up.seen[1].form.model, ["gpt-image-1.5"]);
 });
 
-test("bodies of video creations go up byte for byte", async () => {
+test("bodies of video creations are forwarded byte for byte", async () => {
   const json = '{ "model" : "xai/grok-imagine-video", "prompt":"a", "seed":9007199254740993, "x":1e400 }';
   for (const [type, body, want] of [
     ["application/json", Buffer.from(json), Buffer.from(json.replace("xai/", ""))],
@@ -269,7 +269,7 @@ test("jobs are polled only with their own account, and only by their machine", a
   assert.equal(up.seen.length, 0);
 });
 
-test("a creation whose client leaves is finished and noted", async () => {
+test("a creation whose client disconnects is finished and recorded", async () => {
   const leave = new AbortController();
   const job = "left-alone";
   let finished;
@@ -305,7 +305,7 @@ test("a creation whose client leaves is finished and noted", async () => {
   assert.equal(up.seen.filter((s) => s.method === "POST").length, 1);
 });
 
-test("300 MB of video content pass", async () => {
+test("300 MB of video content are streamed", async () => {
   const res = await call("/v1/videos/generations", {
     method: "POST",
     headers: { "content-type": "application/json" },

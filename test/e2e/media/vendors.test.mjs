@@ -106,7 +106,7 @@ describe("images", () => {
   }
 });
 
-test("images as a stream, from a provider that has none: several images and a mask, by the official client", async () => {
+test("images are streamed from a provider without streams: several images and a mask, by the official client", async () => {
   up.clear();
   up.script = () =>
     json({ candidates: [{ content: { parts: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] } }] });
@@ -294,7 +294,9 @@ describe("transcriptions", () => {
   }
 });
 
-test("speech of providers that queue it or return its URL, by the official client", { timeout: 30_000 }, async () => {
+test("the official client gets speech from providers that queue it or return its URL", {
+  timeout: 30_000,
+}, async () => {
   const sound = Buffer.alloc(200_000, "0123456789");
   const file = { headers: { "content-type": "audio/mpeg" }, body: sound };
   for (const [model, calls] of [
@@ -363,7 +365,7 @@ describe("speech", () => {
   }
 });
 
-test("an idempotency key of a video: the same answer, 422 for another body, 409 while one runs", async () => {
+test("an idempotency key of a video returns the same answer, 422 for another body, 409 while one runs", async () => {
   up.clear();
   let let_go;
   const held = new Promise((r) => {
@@ -394,7 +396,7 @@ test("an idempotency key of a video: the same answer, 422 for another body, 409 
   assert.equal(up.seen.length, 2);
 });
 
-test("translations of speech, and variations of an image, by the official client", async () => {
+test("the official client gets translations of speech and variations of an image", async () => {
   up.clear();
   const { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, { provider: "openai", apiKey: "sk-0123456789abcdef" });

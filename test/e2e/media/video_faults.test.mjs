@@ -206,7 +206,7 @@ async function inTurns(list, n, run) {
   );
 }
 
-test(`${creations} creations over ${Object.keys(faults).length} faults: none is made twice, no id is lost`, {
+test(`of ${creations} creations over ${Object.keys(faults).length} faults none is sent twice and no id is lost`, {
   timeout: 240_000,
 }, async (t) => {
   const names = Object.keys(faults),
@@ -282,7 +282,7 @@ test(`${creations} creations over ${Object.keys(faults).length} faults: none is 
   assert.deepEqual([left.calls, left.streams, left.dead, up.open], [0, 0, false, 0]);
 });
 
-test("200 jobs over three accounts are polled only with their own", { timeout: 60_000 }, async () => {
+test("200 jobs over three accounts are polled only with their own credentials", { timeout: 60_000 }, async () => {
   const { machineId, apiKey } = await operator.machine(),
     me = { apiKey, path: "" };
   for (const a of accounts(machineId)) await operator.connect(machineId, a);

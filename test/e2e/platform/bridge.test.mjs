@@ -34,7 +34,7 @@ async function arrivals(res) {
 
 const expected = (n) => Array.from({ length: n }, (_, i) => `data: w${i} \n\n`).join("");
 
-test("a body comes back as it went in", async () => {
+test("a body is returned as it was sent", async () => {
   const body = Buffer.alloc(1 << 20, "0123456789é");
   const res = await gw.fetch("/echo", { method: "POST", body });
   assert.deepEqual(Buffer.from(await res.arrayBuffer()), body);
@@ -51,7 +51,7 @@ test("a body without a length is read whole", async () => {
   assert.equal(got, Array.from({ length: 50 }, (_, i) => `part ${i};`).join(""));
 });
 
-test("several calls run before the first is waited for", async () => {
+test("several calls run concurrently", async () => {
   const from = performance.now();
   const got = await text(`/fan?${up.url}/!delay=300!chunks=1/events?`);
   assert.equal(got.split(",").length, 5);
@@ -82,13 +82,13 @@ test("the sampled tee reports the whole text of a clean stream", async () => {
   assert.match(seen, /^\d+ <nil> data: w0/);
 });
 
-test("the sampled tee tells a stream that the upstream reset", async () => {
+test("the sampled tee reports a stream that the upstream reset", async () => {
   const got = await text(`/watch?${up.url}/!slow=20!chunks=50!reset-after=10/events`);
   assert.ok(got.startsWith(expected(5)));
   assert.match(got, /<end stream: upstream broke off>$/);
 });
 
-test("the sampled tee tells a stream that fell silent", async () => {
+test("the sampled tee reports a stream that stalled", async () => {
   const from = performance.now();
   const got = await text(`/watch?${up.url}/!chunks=50!stall-after=10/events`);
   assert.ok(got.startsWith(expected(10)));
@@ -96,7 +96,7 @@ test("the sampled tee tells a stream that fell silent", async () => {
   assert.ok(performance.now() - from < 8000);
 });
 
-test("a transform is told of a reset and of silence", async () => {
+test("a transform learns of a reset and of silence", async () => {
   assert.match(
     await text(`/through?${up.url}/!slow=20!chunks=50!reset-after=10/events`),
     /<end stream: upstream broke off>$/,
@@ -107,7 +107,7 @@ test("a transform is told of a reset and of silence", async () => {
   );
 });
 
-test("a client that leaves in the middle ends the upstream call", async () => {
+test("a client that disconnects ends the upstream call", async () => {
   for (const kind of ["splice", "watch", "through"]) {
     up.clear();
     const ctl = new AbortController();
@@ -129,7 +129,7 @@ test("an upstream that cannot be reached or breaks off is a network failure", as
   assert.equal((await gw.fetch("/call?http://127.0.0.1:1/")).status, 502);
 });
 
-test("a head that does not come ends with the time limit", async () => {
+test("a missing response head ends with the time limit", async () => {
   const from = performance.now();
   const got = await text(`/call?${up.url}/!stall/v1/models`);
   assert.match(got, /in time/);
@@ -151,7 +151,7 @@ test("redirects are not followed", async () => {
   assert.equal(up.seen[0].path.endsWith("/v1/models"), true);
 });
 
-test("work after the answer goes on without the client", async () => {
+test("work after the answer continues without the client", async () => {
   const had = (await stats()).after;
   assert.equal(await text(`/after?${up.url}/!delay=200/v1/models`), "answered");
   await new Promise((r) => setTimeout(r, 800));
@@ -172,7 +172,7 @@ test("an object's storage calls do not interleave", async () => {
   }
 });
 
-test("random numbers differ and are not the boot's", async () => {
+test("random numbers differ and are not those of the boot", async () => {
   const seen = new Set(await Promise.all(Array.from({ length: 20 }, () => text("/random"))));
   assert.equal(seen.size, 20);
 });
@@ -189,7 +189,7 @@ test("a panic fails its own request only, and its value is not shown", async () 
   assert.ok(!gw.logs.join("\n").includes("sk-secret"), "the panic's value is in the log");
 });
 
-test("after a trap the next request is served, and spliced streams go on", async () => {
+test("after a trap the next request is served, and native streams continue", async () => {
   const stream = arrivals(await gw.fetch(`/splice?${up.url}/!slow=100!chunks=20/events`));
   const inside = gw.fetch(`/call?${up.url}/!delay=1500/v1/models`);
   await new Promise((r) => setTimeout(r, 300));
@@ -210,7 +210,7 @@ test("an instance over 64 MiB is replaced when nothing is in flight", async () =
   assert.ok((await stats()).sys < 64 << 20, "the memory is still held");
 });
 
-test("100 MB go down and up with the memory flat", async () => {
+test("100 MB are downloaded and uploaded without memory growth", async () => {
   await text("/health");
   const before = (await stats()).sys;
   const size = 100 << 20;
@@ -231,7 +231,7 @@ test("100 MB go down and up with the memory flat", async () => {
   assert.ok(grown < 8 << 20, `memory grew by ${grown} bytes`);
 });
 
-test("at the end nothing is left in the bridge", async () => {
+test("at the end the bridge holds nothing", async () => {
   await new Promise((r) => setTimeout(r, 1000));
   const s = await stats();
   assert.equal(s.calls, 1); // this one

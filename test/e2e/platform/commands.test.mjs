@@ -73,7 +73,7 @@ async function refused(port) {
   return false;
 }
 
-test("./build.sh dev: the printed curl lines work offline, and the next run finds its machine", {
+test("./build.sh dev prints curl lines that work offline, and the next run finds its machine", {
   timeout: 600_000,
 }, async () => {
   const state = await mkdtemp(join(tmpdir(), "weir-dev-")),

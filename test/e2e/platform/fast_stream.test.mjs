@@ -66,7 +66,9 @@ after(async () => {
   await up?.close();
 });
 
-test("a fast stream is held only in part, and stays event by event", { timeout: 240_000 }, async () => {
+test("a fast stream is buffered only in part, and slow events still arrive one by one [F46]", {
+  timeout: 240_000,
+}, async () => {
   const res = await gw.fetch("/v1/chat/completions", {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${me.apiKey}` },

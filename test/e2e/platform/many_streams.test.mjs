@@ -161,7 +161,7 @@ async function quiet() {
   return { calls: s.calls, streams: s.streams, dead: s.dead };
 }
 
-test(`${streams} slow streams: each whole, event by event, within the isolate's memory`, {
+test(`${streams} slow streams arrive whole, event by event, within the isolate's memory`, {
   timeout: 180_000,
 }, async (t) => {
   // One of each way alone says what the others must be.
@@ -198,7 +198,7 @@ test(`${streams} slow streams: each whole, event by event, within the isolate's 
 
 // While a metered stream is idle, a read of the tee's other branch waits: with a
 // buffer of 64 KiB each, a thousand of them were over the limit.
-test(`${streams} idle streams, all metered, whose clients leave: nothing is left of them`, {
+test(`${streams} idle metered streams whose clients disconnect leave nothing behind`, {
   timeout: 120_000,
 }, async (t) => {
   const clients = await Promise.all(Array.from({ length: streams }, (_, n) => new Client(n, 0).begin()));

@@ -68,7 +68,7 @@ async function during(t, what, most = limit) {
   return got;
 }
 
-test(`${uploads} uploads of 20 MiB at once, model first: they flow`, { timeout: 60_000 }, async (t) => {
+test(`${uploads} uploads of 20 MiB at once with the model first are streamed`, { timeout: 60_000 }, async (t) => {
   const body = form(field("model", "up/w"), file());
   const one = async () =>
     (
@@ -85,7 +85,7 @@ test(`${uploads} uploads of 20 MiB at once, model first: they flow`, { timeout: 
 // The official client sends the file first. Eight such forms are more than an
 // isolate may have: three are held, the others wait at their clients. Bytes that
 // were only dropped, for the next collection of garbage, put it over the limit.
-test(`${uploads} uploads of 20 MiB at once by the official client, file first: they are held in turns`, {
+test(`${uploads} uploads of 20 MiB at once by the official client, file first, are held in turns`, {
   timeout: 120_000,
 }, async (t) => {
   const openai = new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
@@ -132,7 +132,7 @@ test("forms over the limit and broken ones leave nothing behind", { timeout: 60_
   });
 });
 
-test("300 MB of video content pass", { timeout: 60_000 }, async (t) => {
+test("300 MB of video content are streamed", { timeout: 60_000 }, async (t) => {
   const made = await call("/v1/videos/generations", {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -168,7 +168,7 @@ for (const [path, model] of [
   ["/v1/images/edits", "up/gpt-image-1.5"],
   ["/v1/videos/generations", "xai/m"],
 ]) {
-  test(`16 bodies of 8 MiB at once to ${path}`, { timeout: 120_000 }, async (t) => {
+  test(`16 bodies of 8 MiB at once to ${path} stay within the isolate's memory`, { timeout: 120_000 }, async (t) => {
     const body = JSON.stringify({ model, prompt: "a", image: { url: `data:image/png;base64,${"A".repeat(8 << 20)}` } });
     up.answer = async () => {
       await new Promise((r) => setTimeout(r, 50));
@@ -188,7 +188,7 @@ for (const [path, model] of [
 }
 
 // The text of a conversation is spliced in Go: three of it for a moment.
-test("12 conversations of 8 MiB at once", { timeout: 120_000 }, async (t) => {
+test("12 conversations of 8 MiB at once stay within the isolate's memory", { timeout: 120_000 }, async (t) => {
   const body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: "A".repeat(8 << 20) }] });
   up.answer = async () => {
     await new Promise((r) => setTimeout(r, 50));

@@ -93,7 +93,7 @@ const mix = [
 ];
 const aborted = new Set([16, 17, 18, 19]);
 
-test(`${requests} mixed requests at concurrency ${concurrency}: none wrong, crossed or missing`, {
+test(`of ${requests} mixed requests at concurrency ${concurrency} none is wrong, crossed or missing`, {
   timeout: 240_000,
 }, async () => {
   await (await gw.fetch("/health")).text();

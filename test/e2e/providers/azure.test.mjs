@@ -91,7 +91,7 @@ for (const [name, data, at] of [
         : `/openai/deployments/${deployment}/${operation}?api-version=2024-10-21`,
   ],
 ]) {
-  test(`${name}: chat, messages, responses, embeddings, images, speech, transcription`, async () => {
+  test(`${name}: chat, messages, responses, embeddings, images, speech and transcription are served`, async () => {
     const { openai, anthropic } = await machine(account("acme", data));
     assert.equal(
       (await openai.chat.completions.create({ model: modelOf.chat, messages: hello })).choices[0].message.content,
@@ -146,7 +146,7 @@ for (const [name, data, at] of [
   });
 }
 
-test("tools run over a deployment", async () => {
+test("a tool loop runs over a deployment", async () => {
   const { openai } = await machine(account("acme")),
     asked = [];
   const runner = openai.chat.completions.runTools({
@@ -172,7 +172,7 @@ test("tools run over a deployment", async () => {
   assert.deepEqual(asked, [{ city: "Paris" }]);
 });
 
-test("a resource without a Responses API is asked by its chat", async () => {
+test("a resource without a Responses API is called through chat completions", async () => {
   const v0 = azure({ resources: keys, deployments, v1: false }),
     answer = cloud.answer;
   cloud.answer = (got) =>
@@ -193,7 +193,7 @@ test("a resource without a Responses API is asked by its chat", async () => {
   ]);
 });
 
-test("a wrong key: the next account, with its own resource and style", async () => {
+test("after a wrong key the next account answers, with its own resource and address style", async () => {
   const m = await machine(
     account("acme", {}, { apiKey: "a-wrong-key-0123456789abcdef", priority: 1 }),
     account("other", { api_version: "2024-10-21" }, { priority: 2 }),
@@ -210,7 +210,7 @@ test("a wrong key: the next account, with its own resource and style", async () 
   );
 });
 
-test("an Entra token: as a bearer, refreshed once after a 401", async () => {
+test("an Entra token is sent as a bearer token and refreshed once after a 401", async () => {
   const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
   const m = await machine({
     provider: "azure",
@@ -234,7 +234,7 @@ test("an Entra token: as a bearer, refreshed once after a 401", async () => {
   assert.notEqual(cloud.seen[2].headers.authorization, `Bearer ${accessToken}`);
 });
 
-test("deployments are the models: listed as enabled, tested, explained; another is 404", async () => {
+test("deployments are the models: listed, tested and explained; any other is 404", async () => {
   const m = await machine(account("acme", { enabledModels: ["gpt-prod", "embed-prod"], prefix: "az" }));
   const ids = (
     await (await gw.fetch("/v1/models", { headers: { authorization: `Bearer ${m.apiKey}` } })).json()
@@ -265,7 +265,7 @@ test("deployments are the models: listed as enabled, tested, explained; another 
   );
 });
 
-test("a filtered prompt is returned to the caller; a limit with Azure's own header is kept", async () => {
+test("a filtered prompt is returned to the caller; Azure's own rate-limit header sets the cooldown", async () => {
   const m = await machine(account("acme"));
   cloud.fault = () => ({
     status: 400,
@@ -286,7 +286,7 @@ test("a filtered prompt is returned to the caller; a limit with Azure's own head
   );
 });
 
-test("a connection without resource or base address is told so; a strange version too", async () => {
+test("a connection without resource or base address, or with an invalid version, is an error that says so", async () => {
   for (const [data, says] of [
     [{}, /resource is missing/],
     [{ resource: "acme", api_version: "1&x" }, /api_version/],

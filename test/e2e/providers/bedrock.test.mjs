@@ -62,7 +62,7 @@ const weather = { type: "object", properties: { city: { type: "string" } }, requ
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const paths = () => cloud.seen.map((s) => s.path);
 
-test("the upstream's own check takes AWS's published example, and nothing near it", () => {
+test("the test upstream accepts AWS's published signature example, and no variation of it", () => {
   const req = {
     method: "POST",
     path: "/",
@@ -139,7 +139,7 @@ for (const model of [nova, claude, arn]) {
   });
 }
 
-test("chat: tools there and back, in a stream and whole, and a picture", async () => {
+test("chat: tool calls and results, streamed and whole, and an image", async () => {
   const { openai } = me,
     asked = [];
   for (const stream of [true, false]) {
@@ -180,7 +180,7 @@ test("chat: tools there and back, in a stream and whole, and a picture", async (
   assert.equal(seen.choices[0].message.content, `I see ${Buffer.from(png, "base64").length} bytes of png`);
 });
 
-test("responses: whole, and a stream with a call", async () => {
+test("responses: whole, and a stream with a tool call", async () => {
   const { openai } = me,
     model = `bedrock/${claude}`;
   const got = await openai.responses.create({ model, input: "Hello", reasoning: { effort: "low" } });
@@ -251,7 +251,7 @@ test("messages: Claude by InvokeModel, its stream out of the frames unchanged", 
   ]);
 });
 
-test("messages: beta features that Bedrock has go up in the body, others are told as dropped", async () => {
+test("messages: beta features that Bedrock has are sent in the body, others are reported as dropped", async () => {
   const betas = ["claude-code-20250219", "interleaved-thinking-2025-05-14", "context-1m-2025-08-07"];
   const { data, response } = await me.anthropic.beta.messages
     .create({ model: `bedrock/${claude}`, max_tokens: 100, messages: hello, betas })
@@ -262,7 +262,7 @@ test("messages: beta features that Bedrock has go up in the body, others are tol
   assert.equal(response.headers.get("x-weir-dropped"), "anthropic-beta");
 });
 
-test("messages: another vendor's model by Converse, with thinking shown and a call", async () => {
+test("messages: another vendor's model by Converse, with visible thinking and a tool call", async () => {
   const { anthropic } = me;
   const got = await anthropic.messages
     .stream({
@@ -383,7 +383,7 @@ test("a Bedrock API key goes as a bearer token; an apiKey beside a secret is the
   assert.match(cloud.seen[1].headers.authorization, /^AWS4-HMAC-SHA256 /);
 });
 
-test("a wrong secret, a stale token, an unknown key: the next account answers", async () => {
+test("after a wrong secret, a stale token or an unknown key the next account answers", async () => {
   for (const bad of [
     aws({ ...long, secret: "not-the-secret-0123456789" }),
     aws({ ...brief, token: "a-stale-token-0123456789" }),
@@ -419,7 +419,7 @@ test("a wrong secret, a stale token, an unknown key: the next account answers", 
   );
 });
 
-test("a clock that is wrong counts as a refusal", async () => {
+test("a wrong clock counts as a refusal", async () => {
   const m = await machine(aws(long, { priority: 1 }), aws(brief, { priority: 2 }));
   cloud.fault = (got) =>
     got.headers["x-amz-security-token"]
@@ -437,7 +437,7 @@ test("a clock that is wrong counts as a refusal", async () => {
   }
 });
 
-test("from Bedrock to another provider in a combo; the same body there", async () => {
+test("a combo falls back from Bedrock to another provider with the same body", async () => {
   const m = await machine(aws(long), compatible(up));
   await operator.call("POST", `/${m.machineId}/api/combos`, {
     name: "best",
@@ -532,7 +532,7 @@ test("an upstream refusal is shown with its code and message", async () => {
   assert.equal(cloud.seen.length, 1);
 });
 
-test("the model list is the account's own, signed, and kept for an hour", async () => {
+test("the model list is the account's own, signed, and cached for an hour", async () => {
   const m = await machine(aws(long));
   const ids = async (path = "/v1/models") =>
     (await (await gw.fetch(path, { headers: { authorization: `Bearer ${m.apiKey}` } })).json()).data.map((x) => x.id);
@@ -589,7 +589,7 @@ test("the connection shows no secret; its test and its plan say that it is usabl
   }
 });
 
-test("a base address of the connection's own: its host and port are what is signed", async () => {
+test("with a base address in the connection its host and port are signed", async () => {
   const m = await machine(aws(brief, { providerSpecificData: { region, baseUrl: cloud.url, prefix: "mine" } }));
   assert.equal(
     (await m.openai.chat.completions.create({ model: `mine/${claude}`, messages: hello })).choices[0].message.content,
@@ -603,7 +603,7 @@ test("a base address of the connection's own: its host and port are what is sign
   assert.deepEqual(new Set(cloud.seen.map((s) => s.host)), new Set([cloud.url.slice(7)]));
 });
 
-test("a connection without a region is told so", async () => {
+test("a connection without a region is an error that says so", async () => {
   const m = await machine({ ...aws(long), providerSpecificData: {} });
   await assert.rejects(
     m.openai.chat.completions.create({ model: `bedrock/${nova}`, messages: hello }),

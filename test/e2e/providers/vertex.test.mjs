@@ -53,7 +53,7 @@ async function machine(...connections) {
   return m;
 }
 
-test("one assertion for many calls: chat, messages, responses, Claude, embeddings", async () => {
+test("one assertion serves many calls: chat, messages, responses, Claude, embeddings", async () => {
   const { openai, anthropic } = await machine(account(acme));
   const model = "vertex/gemini-2.5-flash";
   assert.equal(
@@ -128,7 +128,7 @@ test("one assertion for many calls: chat, messages, responses, Claude, embedding
     );
 });
 
-test("Claude's beta features that Vertex AI has go up in the header", async () => {
+test("Claude's beta features that Vertex AI has are sent in the header", async () => {
   const m = await machine(account(acme));
   const { response } = await m.anthropic.beta.messages
     .create({
@@ -142,7 +142,7 @@ test("Claude's beta features that Vertex AI has go up in the header", async () =
   assert.equal(response.headers.get("x-weir-dropped"), null);
 });
 
-test("Gemini's tools and thoughts, there and back", async () => {
+test("Gemini's tool calls and thoughts survive the round trip", async () => {
   const { anthropic, openai } = await machine(account(acme));
   const ask = {
     model: "vertex/gemini-2.5-pro",
@@ -172,7 +172,7 @@ test("Gemini's tools and thoughts, there and back", async () => {
   assert.deepEqual([item.name, item.arguments], ["weather", '{"city":"Paris"}']);
 });
 
-test("a location that is not given is global; the project is the key file's", async () => {
+test("a missing location is global; the project is that of the key file", async () => {
   const m = await machine({ provider: "vertex", serviceAccount: JSON.stringify(acme.file) });
   await m.embed();
   assert.deepEqual(
@@ -199,7 +199,7 @@ test("a location that is not given is global; the project is the key file's", as
   assert.deepEqual([tested.ok, tested.status], [true, 200], JSON.stringify(tested));
 });
 
-test("express mode: an API key, no project, no token", async () => {
+test("express mode needs an API key and neither project nor token", async () => {
   const m = await machine({ provider: "vertex", apiKey, providerSpecificData: {} });
   const model = "vertex/gemini-2.5-flash";
   assert.equal(
@@ -249,7 +249,7 @@ test("an API key of a project is sent to the project", async () => {
   );
 });
 
-test("gemini-embedding-2 has an address and a shape of its own", async () => {
+test("gemini-embedding-2 is called at its own address in its own shape", async () => {
   const m = await machine(account(acme));
   await operator.call("PATCH", `/${m.machineId}/api/settings`, { embeddingInputType: "document" });
   const got = await m.openai.embeddings.create({
@@ -268,7 +268,7 @@ test("gemini-embedding-2 has an address and a shape of its own", async () => {
   );
 });
 
-test("a base address of the connection's own takes the place of Google's host", async () => {
+test("a base address in the connection replaces Google's host", async () => {
   const m = await machine({
     provider: "vertex",
     apiKey,
@@ -281,14 +281,14 @@ test("a base address of the connection's own takes the place of Google's host", 
   );
 });
 
-test("fifty callers at once without a token: one assertion", async () => {
+test("fifty concurrent callers without a token cause one assertion", async () => {
   const m = await machine(account(acme));
   const all = await Promise.all(Array.from({ length: 50 }, (_, i) => m.embed(`text ${i}`)));
   all.forEach((got, i) => assert.deepEqual([...got.data[0].embedding], [...vector(`text ${i}`)]));
   assert.equal(google.issued.length, 1);
 });
 
-test("a refused token is had anew once, and the call goes on", async () => {
+test("a refused token is replaced once, and the call is repeated", async () => {
   const m = await machine(account(acme, { accessToken: "ya29.stale-token-0123456789" }));
   await m.embed();
   assert.equal(google.issued.length, 1);
@@ -305,7 +305,7 @@ test("a refused token is had anew once, and the call goes on", async () => {
   assert.equal(cloud.seen.length, before, "it is not asked while it rests");
 });
 
-test("a token past its end is renewed before the call", async () => {
+test("an expired token is renewed before the call", async () => {
   const m = await machine(account(acme, { accessToken: "ya29.ended-token-0123456789", expiresAt: Date.now() - 1000 }));
   await m.embed();
   assert.deepEqual(
@@ -314,7 +314,7 @@ test("a token past its end is renewed before the call", async () => {
   );
 });
 
-test("a key that the endpoint does not know: the next account, another provider", async () => {
+test("after a key that the endpoint does not know the next account answers, of another provider", async () => {
   const m = await machine(
     account(stranger, { name: "revoked", priority: 1 }),
     account(other, { name: "good", priority: 2 }),
@@ -341,14 +341,14 @@ test("a key that the endpoint does not know: the next account, another provider"
   assert.equal(up.seen.length, 1);
 });
 
-test("a token endpoint that fails is no reason to give up on the key", async () => {
+test("a failing token endpoint does not invalidate the key", async () => {
   google.fail = { status: 503, headers: { "content-type": "text/html" }, body: "<html>later</html>" };
   const m = await machine(account(acme));
   await assert.rejects(m.embed(), (e) => e.status >= 400 && !/html/.test(e.message));
   assert.equal((await operator.call("GET", `/${m.machineId}/api/providers`)).data[0].status, "active");
 });
 
-test("a key file with a broken key cannot be used, and says nothing of it", async () => {
+test("a key file with a broken key is refused without showing the key", async () => {
   const broken = {
     ...acme.file,
     private_key: "-----BEGIN PRIVATE KEY-----\nAAAAcanaryAAAAAA\n-----END PRIVATE KEY-----\n",
@@ -358,7 +358,7 @@ test("a key file with a broken key cannot be used, and says nothing of it", asyn
   assert.equal(cloud.seen.length, 0);
 });
 
-test("a stream that breaks or errs ends with an error; an error first goes to the next account", async () => {
+test("a stream that breaks ends with an error; an error as the first event is tried with the next account", async () => {
   const m = await machine(account(acme, { priority: 1 }), account(other, { priority: 2 }));
   const post = (body) =>
     gw.fetch("/v1/messages", {

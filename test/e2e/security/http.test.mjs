@@ -62,14 +62,14 @@ const plain = (a) =>
       .join(),
   ];
 
-test("every endpoint works as these tests call it", async () => {
+test("every endpoint answers the calls of these tests", async () => {
   for (const [path, body] of calls) {
     const a = await post(path, body);
     assert.equal(a?.status, 200, `${path}: ${a?.text}`);
   }
 });
 
-test("T5: a path with another machine's id never leads to that machine's credentials", async () => {
+test("a path with another machine's id never leads to that machine's credentials [T5]", async () => {
   const others = await Promise.all(Array.from({ length: 8 }, (_, i) => fresh(`canary-upstream-number-${i}`)));
   up.clear();
   up.script = (req) => answer(req);
@@ -98,7 +98,7 @@ test("T5: a path with another machine's id never leads to that machine's credent
     assert.match(r.headers.authorization ?? `Bearer ${r.headers["x-api-key"]}`, /canary-upstream-of-me/);
 });
 
-test("T12: another machine's connections and jobs cannot be named", async () => {
+test("another machine's connections and jobs cannot be named [T12]", async () => {
   const other = await fresh("canary-upstream-of-other"),
     theirs = (await operator.call("GET", `/${other.machineId}/api/providers`)).data;
   for (const c of theirs) {
@@ -140,7 +140,7 @@ test("T12: another machine's connections and jobs cannot be named", async () => 
   assert.equal(up.seen.length, 0);
 });
 
-test("T6: what a client says of itself changes nothing", async () => {
+test("headers in which a client names itself change nothing [T6]", async () => {
   const claims = [
     ["host", "localhost"],
     ["x-forwarded-for", "127.0.0.1"],
@@ -168,7 +168,7 @@ test("T6: what a client says of itself changes nothing", async () => {
     for (const [name] of claims) if (name !== "host") assert.equal(r.headers[name], undefined, `${name} went up`);
 });
 
-test("T8: the gate and the handler see one path, however it is spelled", async () => {
+test("the authenticator and the handler read the same path, however it is spelled [T8]", async () => {
   const target = "/api/machines",
     spellings = new Set();
   const forms = (s) => [
@@ -265,7 +265,7 @@ test("T8: the gate and the handler see one path, however it is spelled", async (
   assert.ok(open >= 4, `${open} spellings are served to the operator`);
 });
 
-test("T20: of 200 fields of a client only the listed go up, and the gateway's key never", async () => {
+test("of 200 client headers only the listed ones are forwarded, and never the gateway's key [T20]", async () => {
   const dropped = (
     "x-goog-api-key api-key cookie proxy-authorization proxy-connection forwarded x-forwarded-for x-forwarded-host x-forwarded-proto x-real-ip cf-connecting-ip cf-worker via te trailer " +
     "origin referer user-agent accept-language if-match x-amz-security-token x-custom x-api-version x-request-id x-hop"
@@ -299,7 +299,7 @@ test("T20: of 200 fields of a client only the listed go up, and the gateway's ke
   }
 });
 
-test("T22: commas in a field, and a field that comes twice, stay as they were", async () => {
+test("commas in a header and repeated headers are forwarded unchanged [T22]", async () => {
   const up1 = {
     accept: 'application/json;q=0.9, text/event-stream;x="a, b" ,*/*;q=0.1',
     "anthropic-beta": "beta-one,beta-two , beta-three",
@@ -387,7 +387,7 @@ test("T22: commas in a field, and a field that comes twice, stay as they were", 
   assert.ok(Number(limited.get("retry-after")) > 1000, limited.get("retry-after"));
 });
 
-test("T24: of an upstream's fields only the listed come back", async () => {
+test("of an upstream's headers only the listed ones are returned [T24]", async () => {
   const bad = [
     "set-cookie",
     "access-control-allow-credentials",
@@ -441,7 +441,7 @@ test("T24: of an upstream's fields only the listed come back", async () => {
   }
 });
 
-test("T25, T26: no answer may be kept by a cache, and no origin is let in with credentials", async () => {
+test("no answer is cacheable, and no origin is allowed with credentials [T25, T26]", async () => {
   const ways = [
     ...calls.map(([path, body]) => ["POST", path, body]),
     ["GET", "/v1/models"],
@@ -488,7 +488,7 @@ test("T25, T26: no answer may be kept by a cache, and no origin is let in with c
   }
 });
 
-test("T16, F20: a redirect is followed by no endpoint", async () => {
+test("no endpoint follows a redirect [T16, F20]", async () => {
   const other = await startUpstream();
   other.script = (req) => answer(req);
   try {
@@ -517,7 +517,7 @@ test("T16, F20: a redirect is followed by no endpoint", async () => {
 });
 
 // A picture that may hold a script is sandboxed like everything that passes.
-test("T30: what an upstream calls a page is none under the gateway's name", async () => {
+test("an upstream's page is not served as a page of the gateway [T30]", async () => {
   const m = await fresh();
   for (const type of [
     "text/html",
@@ -540,7 +540,7 @@ test("T30: what an upstream calls a page is none under the gateway's name", asyn
   }
 });
 
-test("T39: without a key no body is read", async () => {
+test("without a key no body is read [T39]", async () => {
   for (const [path] of calls) {
     for (const [who, fields] of [
       ["nobody", []],
@@ -560,7 +560,7 @@ test("T39: without a key no body is read", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("T40: a compressed body is refused where it would be read", async () => {
+test("a compressed body is refused where it would be read [T40]", async () => {
   const bomb = gzipSync(Buffer.alloc(20 << 20, " "));
   for (const [path] of calls) {
     if (path.startsWith("/v1/videos")) continue; // its bytes pass
@@ -574,7 +574,7 @@ test("T40: a compressed body is refused where it would be read", async () => {
   assert.equal(up.seen.length, 0);
 });
 
-test("F43: of a body that breaks off nothing goes up", async () => {
+test("a body that breaks off is not forwarded [F43]", async () => {
   for (const [path, body] of calls) {
     const text = JSON.stringify(body);
     for (const framing of ["length", "chunks"]) {
@@ -613,7 +613,7 @@ test("F43: of a body that breaks off nothing goes up", async () => {
   for (const [path, body] of calls) assert.equal((await post(path, body)).status, 200, path);
 });
 
-test("F47: a request that two parsers would cut differently hides no second one", async () => {
+test("a request that two parsers split differently hides no second one [F47]", async () => {
   const own = JSON.stringify({ model: "up/m", input: "own" }),
     hidden = JSON.stringify({ model: "up/m", input: "hidden" });
   const fields = (body, more = "") =>
@@ -667,7 +667,7 @@ test("F47: a request that two parsers would cut differently hides no second one"
   for (const [path, body] of calls.slice(0, 3)) assert.equal((await post(path, body)).status, 200, path);
 });
 
-test("T38: a body that drips is given up", { timeout: 600_000 }, async () => {
+test("a body that arrives a byte a second ends with a timeout [T38]", { timeout: 600_000 }, async () => {
   const a = await slow;
   assert.equal(a.status, 408, a.text);
 });

@@ -48,7 +48,7 @@ const passing = [
   ["/v1/responses", "up/m", '"input":"Hello"'],
 ];
 
-test("T35, T36: what goes up is what came, with the model's value alone changed, and everybody reads the same model in it", async () => {
+test("a body is forwarded with only the model's value changed, and every reader sees the same model [T35, T36]", async () => {
   const cases = (model, rest) => ({
     plain: `{"model":"${model}",${rest}}`,
     "model last": `{${rest},"model":"${model}"}`,
@@ -136,7 +136,7 @@ test("T35, T36: what goes up is what came, with the model's value alone changed,
   }
 });
 
-test("T37: deep, wide and long bodies are refused at once, and cost the others nothing", {
+test("deep, wide and long bodies are refused at once and do not delay other calls [T37]", {
   timeout: 120_000,
 }, async () => {
   const bodies = (model, rest) => ({
@@ -161,7 +161,7 @@ test("T37: deep, wide and long bodies are refused at once, and cost the others n
   await works();
 });
 
-test("T15, T44: a model's name leads nowhere but to its own address", async () => {
+test("a model's name leads only to its own address [T15, T44]", async () => {
   const own = await operator.machine();
   await operator.connect(own.machineId, compatible(up));
   await operator.connect(own.machineId, { provider: "gemini", apiKey: "canary-gemini-key" });
@@ -244,7 +244,7 @@ test("T15, T44: a model's name leads nowhere but to its own address", async () =
   }
 });
 
-test("T15: what stands in an address of a provider's own leads to that provider alone", async () => {
+test("variables in a provider's address lead only to that provider [T15]", async () => {
   const evil = [
     "evil.example/",
     "evil.example#",
@@ -334,7 +334,7 @@ test("T15: what stands in an address of a provider's own leads to that provider 
   assert.ok(saved > 4 && called > 4, `${saved} were saved, ${called} calls went out`);
 });
 
-test("T21: control characters are refused where they would be stored, and never reach a header", async () => {
+test("control characters are refused where they would be stored, and never reach a header [T21]", async () => {
   const bad = ["a\r\nx-injected: 1", "a\nb", "a\rb", "a\u0000b", "a\u0001b", "a\u007fb", "a\u2028b"];
   const { machineId } = await operator.machine();
   const post = async (path, body) => {
@@ -403,7 +403,7 @@ test("T21: control characters are refused where they would be stored, and never 
   assert.equal(up.seen.length, 0);
 });
 
-test("T43: what inflates without end is cut at the limit", { timeout: 120_000 }, async () => {
+test("a body that inflates without end is cut at the limit [T43]", { timeout: 120_000 }, async () => {
   const bomb = gzipSync(Buffer.alloc(80 << 20, " ")),
     nested = gzipSync(gzipSync(Buffer.from("{}"))),
     headers = { "content-type": "application/json", "content-encoding": "gzip" };
@@ -433,7 +433,7 @@ test("T43: what inflates without end is cut at the limit", { timeout: 120_000 },
   await works();
 });
 
-test("T55: one idempotency key of two machines is two keys", async () => {
+test("an idempotency key belongs to one machine [T55]", async () => {
   const other = await fresh("canary-upstream-of-other"),
     body = '{"model":"xai/m","prompt":"a"}';
   let n = 0;
@@ -456,7 +456,7 @@ test("T55: one idempotency key of two machines is two keys", async () => {
   assert.equal(up.seen.at(-1).headers["idempotency-key"], undefined);
 });
 
-test("T57: a gateway that leads to itself ends", async () => {
+test("a gateway that calls itself ends with an error [T57]", async () => {
   for (const [path, body] of [
     ["/v1/embeddings", { input: "a" }],
     ["/v1/chat/completions", { messages: [{ role: "user", content: "a" }] }],
@@ -474,7 +474,7 @@ test("T57: a gateway that leads to itself ends", async () => {
   }
 });
 
-test("T57: the gateway's own address is neither an upstream nor a proxy", async () => {
+test("the gateway's own address is neither an upstream nor a proxy [T57]", async () => {
   const own = await start({ env: { PUBLIC_URL: "https://weir.example.com" } }),
     op = admin(own);
   try {
@@ -501,7 +501,7 @@ test("T57: the gateway's own address is neither an upstream nor a proxy", async 
   }
 });
 
-test("F56, T56: 24 bodies of 8 MiB at once: a few are held at a time, the others wait, and nobody else does", {
+test("24 bodies of 8 MiB at once: a few are held at a time, the others wait, and other calls do not [F56, T56]", {
   timeout: 120_000,
 }, async () => {
   const body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: "a".repeat(8 << 20) }] });
@@ -537,7 +537,7 @@ test("F56, T56: 24 bodies of 8 MiB at once: a few are held at a time, the others
   assert.ok(!gw.logs.some((l) => l.includes("instance ended")), "the program ended");
 });
 
-test("T56: bodies that are promised and do not come keep nobody else out", { timeout: 60_000 }, async () => {
+test("declared bodies that do not arrive keep no other call waiting [T56]", { timeout: 60_000 }, async () => {
   const other = await fresh("canary-upstream-of-other"),
     body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: "a".repeat(4 << 20) }] });
   const slow = Array.from({ length: 12 }, () => {

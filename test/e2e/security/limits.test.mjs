@@ -44,7 +44,7 @@ const post = async (apiKey, path, body, more) => {
 };
 const tiny = (n, piece) => Array.from({ length: n }, (_, i) => piece.replaceAll("#", i)).join(",");
 
-test("a conversation of 200,000 messages is refused before it is translated, one of 20,000 lets others run", {
+test("a conversation of 200,000 messages is refused before it is translated, and one of 20,000 does not delay other calls", {
   timeout: 120_000,
 }, async (t) => {
   const me = await operator.machine(),
@@ -225,7 +225,9 @@ test("a disabled model cannot be called under any name, on any endpoint", async 
   }
 });
 
-test("a key for some models leads to no others, by any name, field or endpoint", { timeout: 120_000 }, async () => {
+test("a key limited to some models reaches no others, by any name, field or endpoint", {
+  timeout: 120_000,
+}, async () => {
   const me = await operator.machine();
   for (const c of accounts(up, "good-key-0123456789")) await operator.connect(me.machineId, c);
   const provider = "openai-compatible-bad00000";

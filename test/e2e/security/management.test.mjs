@@ -97,7 +97,7 @@ const state = async (m) =>
   ]).replace(/"exportedAt":\d+/, "");
 const shape = (a) => [a.status, a.text.replace(/req_\w+/g, "")];
 
-test("an id of another machine is no id: the same answer as for one that nobody has, and nothing changes there", async () => {
+test("an id of another machine is answered like an unknown id, and nothing changes there", async () => {
   const had = await state(other);
   for (const token of [me.manage, secrets.ADMIN_TOKEN]) {
     for (const [method, path, id, body] of [
@@ -137,7 +137,7 @@ test("an id of another machine is no id: the same answer as for one that nobody 
   assert.equal(await state(other), had);
 });
 
-test("a connection of the same id in another machine is another connection", async () => {
+test("connections of the same id in two machines are independent", async () => {
   const twins = await tenant("twins");
   // What an attacker may know of it: the id, which the victim's answers name.
   const document = {
@@ -187,7 +187,7 @@ test("a connection of the same id in another machine is another connection", asy
   assert.equal((await call("GET", `/api/providers/${me.connection.id}`, me.manage)).status, 200);
 });
 
-test("the name of a mutation is its caller's own", async () => {
+test("a mutation id belongs to the caller who sent it", async () => {
   const name = { "idempotency-key": "the-same" },
     path = "/api/keys",
     body = { name: "named" };
@@ -227,7 +227,7 @@ test("the name of a mutation is its caller's own", async () => {
     assert.equal((await call("POST", path, me.manage, { name: "odd" }, { "idempotency-key": odd })).status, 201, odd);
 });
 
-test("a key has its scope and its time, and nothing beyond", async () => {
+test("a key is limited to its scopes and to its lifetime", async () => {
   const m = await tenant("scopes");
   const data = await m.add("keys", { name: "data", scopes: ["data"] }),
     ends = Date.now() + 4000,
@@ -255,7 +255,7 @@ test("a key has its scope and its time, and nothing beyond", async () => {
   assert.ok(!(await call("GET", "/api/keys", m.manage)).text.includes('"after"'));
 });
 
-test("odd requests are refused with a reason, and the machine is as it was", async () => {
+test("malformed requests are refused with a reason and change nothing", async () => {
   const m = await tenant("odd");
   const deep = (n) => "[".repeat(n) + "]".repeat(n),
     at = [
@@ -365,7 +365,7 @@ test("odd requests are refused with a reason, and the machine is as it was", asy
   assert.equal((await embed(m)).status, 200);
 });
 
-test("accounts are in the order of their priority, whatever is given as one", async () => {
+test("accounts are ordered by priority, also with unusual values", async () => {
   const { machineId, apiKey } = await operator.machine(),
     ids = {};
   for (const priority of [5, -1_000_000, 1_000_000, 0, -1])

@@ -123,7 +123,7 @@ async function call(method, path, token, body, { headers = {}, shows = [] } = {}
   return { status: res.status, json, text, headers: res.headers };
 }
 
-test("every secret stays where it belongs", { timeout: 120_000 }, async () => {
+test("every secret stays in the places that may hold it", { timeout: 120_000 }, async () => {
   for (const [name, secret] of Object.entries(own)) files.set(name, secret);
   // What is derived from a worker secret is one too.
   const master = Buffer.from(hkdfSync("sha256", own.CREDENTIALS_KEY, "", "weir credentials v1", 32));
@@ -284,7 +284,7 @@ test("every secret stays where it belongs", { timeout: 120_000 }, async () => {
 });
 
 // The scan must find what it looks for.
-test("a secret in any spelling is found", () => {
+test("the scan finds a secret in any encoding", () => {
   files.set("probe", "canary+/=&<~secret-0123456789");
   for (const text of spellings(files.get("probe"))) assert.deepEqual(found(`x${text}y`), ["probe"], text);
   assert.deepEqual(found(Buffer.from(`user:${files.get("probe")}`).toString("base64")), ["probe"]);

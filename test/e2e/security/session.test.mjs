@@ -63,7 +63,7 @@ const aliases = async () =>
       (await operator.call("GET", `/${me.machineId}/api/models/alias`)),
   );
 
-test("the cookie goes nowhere else, and a page of the gateway can change things", async () => {
+test("the cookie is bound to the gateway's host, and its own pages can make changes", async () => {
   const s = await session(),
     [method, path, body] = alias(0);
   for (const part of ["__Host-", "Secure", "HttpOnly", "SameSite=Strict", "Path=/"])
@@ -73,7 +73,7 @@ test("the cookie goes nowhere else, and a page of the gateway can change things"
   assert.equal((await call("GET", `/${me.machineId}/api/providers`, [s.cookie])).status, 200);
 });
 
-test("T27: what a foreign page can send changes nothing, and reads nothing", async () => {
+test("requests that a foreign page can send change nothing and read nothing [T27]", async () => {
   const s = await session(),
     [method, path, body] = alias("-foreign"),
     text = JSON.stringify(body),
@@ -149,7 +149,7 @@ test("T27: what a foreign page can send changes nothing, and reads nothing", asy
   assert.equal(JSON.stringify(await aliases()), before);
 });
 
-test("a cookie counts for management alone, and for its own machine", async () => {
+test("a cookie is valid for management alone, and for its own machine", async () => {
   const s = await session();
   for (const path of ["/v1/models", `/${me.machineId}/v1/models`])
     assert.equal((await call("GET", path, [s.cookie])).status, 401, path);
@@ -187,7 +187,7 @@ test("a cookie counts for management alone, and for its own machine", async () =
   assert.equal((await call("GET", `/${me.machineId}/api/providers`, [mine.cookie])).status, 401, "the key is revoked");
 });
 
-test("T32: a session that was ended, or whose token was changed, opens nothing; nor an old one", async () => {
+test("a session that ended, expired or whose token was changed is refused [T32]", async () => {
   const path = `/${me.machineId}/api/providers`,
     status = async (s) => (await call("GET", path, [s.cookie])).status;
   const out = await session();
@@ -242,7 +242,7 @@ test("T32: a session that was ended, or whose token was changed, opens nothing; 
   await up();
 });
 
-test("T31: failed sign-ins are limited by the client address; a valid credential always passes", async () => {
+test("failed sign-ins are limited by client address; a valid credential always passes [T31]", async () => {
   let judged = 0,
     limited = 0;
   for (let i = 0; i < 60; i++) {

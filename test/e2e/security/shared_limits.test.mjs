@@ -50,7 +50,7 @@ const chat = (key, text) =>
   });
 
 // Declared lengths filled the room that all tenants share.
-test("declared bodies that do not arrive block no one, and time out", { timeout: 120_000 }, async () => {
+test("declared bodies that do not arrive block no other call, and time out", { timeout: 120_000 }, async () => {
   const json = `{"model":"up/test-chat","messages":[{"role":"user","content":"${"x".repeat(70 << 10)}`;
   const slow = [
     drip("/v1/chat/completions", a.apiKey, "application/json", 24 * mib, json),
@@ -78,7 +78,7 @@ test("declared bodies that do not arrive block no one, and time out", { timeout:
   }
 });
 
-test("a chunked body counts as what it holds: calls of one tenant do not wait for each other", {
+test("a chunked body counts with the bytes that have arrived: calls of one tenant do not wait for each other", {
   timeout: 60_000,
 }, async () => {
   let all;

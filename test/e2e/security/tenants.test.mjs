@@ -42,7 +42,7 @@ async function embed(tenant, n) {
   assert.ok(got.model.startsWith(`up/model-of-${tenant.i}!`), got.model);
 }
 
-test(`${machines} machines, interleaved: 0 crossings`, { timeout: 120_000 }, async () => {
+test(`interleaved calls of ${machines} machines never cross`, { timeout: 120_000 }, async () => {
   let next = 0;
   const calls = machines * 20;
   await Promise.all(
@@ -141,7 +141,7 @@ test("a document seeded into KV is adopted, sealed and published back", async ()
   assert.ok(!value.includes("canary"), value.slice(0, 300));
 });
 
-test("an invalid seed is refused whole, with a log line that names the field", async () => {
+test("an invalid seed is refused as a whole, with a log line that names the field", async () => {
   const id = "badseed012345678",
     kv = await gw.mf.getKVNamespace("KV", "weir");
   await kv.put(

@@ -81,7 +81,7 @@ const embedding = JSON.stringify({
   usage: { prompt_tokens: 1, total_tokens: 1 },
 });
 
-test("an error that nests deeply ends no other tenant's call", async () => {
+test("a deeply nested error body does not end another tenant's call", async () => {
   const deep = `{"error":{"message":"x","a":${'{"a":'.repeat(9000)}1${"}".repeat(9000)}}}`; // 54 KB
   let release;
   const w = await wire((socket, head) => {
@@ -118,7 +118,7 @@ test("an error that nests deeply ends no other tenant's call", async () => {
   }
 });
 
-test("F3: a certificate that is not good for the host: nothing is sent, and the next account answers", async () => {
+test("with a certificate that is invalid for the host nothing is sent, and the next account answers [F3]", async () => {
   const certificates = {
     good: issue({ subject: "up", names: ["localhost"], by: authority }),
     unknown: issue({ subject: "up", names: ["localhost"], by: foreign }),
@@ -170,7 +170,7 @@ test("F3: a certificate that is not good for the host: nothing is sent, and the 
   }
 });
 
-test("F12, F37, F40: odd framing, long heads and early answers", async (t) => {
+test("unusual framing, long heads and early answers have one outcome each [F12, F37, F40]", async (t) => {
   const big = (n) => Array.from({ length: n }, (_, i) => `x-field-${i}: ${"v".repeat(50)}\r\n`).join("");
   const cases = {
     "a byte at a time": [
@@ -279,7 +279,7 @@ const shapes = (s) => [
   s,
 ];
 
-test("T46, T47, F41: a credential that an upstream sends back reaches nobody", { timeout: 180_000 }, async () => {
+test("a credential that an upstream returns reaches no client [T46, T47, F41]", { timeout: 180_000 }, async () => {
   // Of letters and digits alone, as many vendors' keys are: nothing in their
   // looks tells that they are keys.
   const secrets = [
@@ -409,7 +409,7 @@ test("T46, T47, F41: a credential that an upstream sends back reaches nobody", {
 
 // A stream in the client's own dialect passes byte for byte after its first
 // event: what an upstream writes into it is the upstream's word to its customer.
-test("T47: a credential in an error within a stream reaches nobody, where the gateway reads the stream", async () => {
+test("a credential in an error within a stream reaches no client where the gateway reads the stream [T47]", async () => {
   const secret = randomBytes(16).toString("hex"),
     list = [{ role: "user", content: "a" }],
     found = [];
@@ -481,7 +481,7 @@ test("T47: a credential in an error within a stream reaches nobody, where the ga
   assert.deepEqual(found, []);
 });
 
-test("a connection test shows a status and a fixed text, never an answer, and few are made (T18)", async (t) => {
+test("a connection test shows a status and a fixed text, never the answer, and is limited in rate [T18]", async (t) => {
   const refused = await wire((s) => s.end());
   refused.close();
   const w = await wire((s) => s.resetAndDestroy()),
@@ -521,7 +521,7 @@ test("a connection test shows a status and a fixed text, never an answer, and fe
   assert.equal(texts.size, 4);
 });
 
-test("T19: one place makes calls, one opens sockets, and nothing is put into the platform's cache", () => {
+test("one place makes calls, one opens sockets, and nothing is put into the platform's cache [T19]", () => {
   const root = fileURLToPath(new URL("../../../worker/", import.meta.url)),
     uses = { fetch: [], connect: [], caches: [] };
   for (const name of readdirSync(root).filter((n) => n.endsWith(".mjs"))) {
@@ -535,7 +535,7 @@ test("T19: one place makes calls, one opens sockets, and nothing is put into the
   assert.match(toml, /compatibility_flags = \[[^\]]*"global_fetch_strictly_public"/); // docs/reference/reliability.md, T17
 });
 
-test("F46: a reader that stands still stops nobody else", { timeout: 60_000 }, async () => {
+test("a client that stops reading does not delay other calls [F46]", { timeout: 60_000 }, async () => {
   const m = await operator.machine();
   await operator.connect(m.machineId, compatible(up));
   up.clear();
@@ -563,7 +563,7 @@ test("F46: a reader that stands still stops nobody else", { timeout: 60_000 }, a
   );
 });
 
-test("T50: a sealed secret that was moved or changed in the storage opens nowhere", async () => {
+test("a sealed secret that was moved or changed in storage does not open [T50]", async () => {
   const [one, two] = [await operator.machine(), await operator.machine()];
   for (const [m, key] of [
     [one, "canary-upstream-of-one"],
