@@ -92,7 +92,7 @@ small() {
   local p
   for p in audio bedrock catalog chat connect dialog eventstream gcpauth images machine manage media messages models \
     moderations multipart oauth params provider redact rerank responses routing search session sigv4 snapshot store translate usage \
-    videos web webpage words; do
+    videos web; do
     if [ -d "pkg/$p" ]; then printf -- '-gcflags=weir/pkg/%s=-l ' "$p"; fi
   done
 }

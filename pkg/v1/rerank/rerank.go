@@ -18,9 +18,9 @@ import (
 	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonvalue"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/pkg/words"
 )
 
 const (
@@ -126,7 +126,7 @@ func count(v gjson.Result, paths ...string) int64 {
 	return -1
 }
 
-// counted writes a count, "" for none.
+// counted returns a count in decimal, or "" for an unknown one.
 func counted(n int64) string {
 	if n < 0 {
 		return ""
@@ -134,8 +134,8 @@ func counted(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// write shapes the answer: the best first, at most top_n. A document comes as
-// an object, as the vendors give it.
+// write returns the client's answer: the best results first, at most top_n. A document
+// is an object, as vendors return it.
 //
 //	{"model","results":[{"index","relevance_score","document"?}],"usage":{"total_tokens","search_units"}}
 func (x *exchange) write() []byte {
@@ -143,24 +143,32 @@ func (x *exchange) write() []byte {
 	if x.req.top > 0 && len(x.list) > x.req.top {
 		x.list = x.list[:x.req.top]
 	}
-	b := words.Fill(make([]byte, 0, 512), `{"model":$,"results":[`, x.req.model)
-	for i, s := range x.list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = words.Fill(b, `{"index":#,"relevance_score":#`, strconv.Itoa(s.index), s.raw)
+	w := make(jsonvalue.Writer, 0, 512)
+	w.Object("")
+	w.Text("model", x.req.model)
+	w.Array("results")
+	for _, s := range x.list {
+		w.Object("")
+		w.Int("index", s.index)
+		w.Raw("relevance_score", s.raw)
 		if given := x.req.given[s.index]; x.req.echo && given.IsObject() {
-			b = words.Fill(b, `,"document":#`, given.Raw)
+			w.Raw("document", given.Raw)
 		} else if x.req.echo {
-			b = words.Fill(b, `,"document":{"text":#}`, given.Raw)
+			w.Raw("document", `{"text":`+given.Raw+`}`)
 		}
-		b = append(b, '}')
+		w.End('}')
 	}
-	return words.Fill(b, `],"usage":{"total_tokens":#,"search_units":#}}`, counted(x.tokens), counted(x.units))
+	w.End(']')
+	w.Object("usage")
+	w.Raw("total_tokens", counted(x.tokens))
+	w.Raw("search_units", counted(x.units))
+	w.End('}')
+	w.End('}')
+	return w
 }
 
-// sort puts the best first; of two that are as good, the one that the client
-// wrote first. Providers give them nearly in order, and there are few.
+// sort orders the results by score, and those with equal scores by their place in the
+// request. Providers return them nearly in order, and there are few.
 func sort(list []scored) {
 	for i := 1; i < len(list); i++ {
 		for j := i; j > 0 && (list[j].score > list[j-1].score || list[j].score == list[j-1].score && list[j].index < list[j-1].index); j-- {

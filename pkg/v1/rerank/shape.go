@@ -3,30 +3,29 @@ package rerank
 import (
 	"errors"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/provider"
 	"weir/pkg/store"
-	"weir/pkg/words"
+	"weir/pkg/wire/jsonvalue"
 )
 
-// shape is how a provider's rerank endpoint is spoken to. Documents are never
-// asked back: the client's own are at hand.
+// shape describes a provider's rerank endpoint. The answer need not repeat the
+// documents: the request has them.
 type shape struct {
 	provider string // "" for every other one that has the endpoint
 	top      string // field for the number of results
-	// list, score name the results and their score in the answer.
+	// list and score are the members of the results and of their score.
 	list, score string
-	build       func(r *request, model string, conn *store.Connection) []byte // nil for the usual body
+	build       func(r *request, model string, conn *store.Connection) []byte // nil for the default body
 }
 
 var errShape = errors.New("the answer has another shape")
 
-// shapes are the providers that differ, and the shape of all others, which
-// Cohere made, and Jina, Together, OpenRouter and compatible servers speak:
+// shapes are the providers that differ, and last the shape of all others, which is
+// Cohere's and also that of Jina, Together, OpenRouter and compatible servers:
 //
 //	{model, query, documents[], top_n} → {results[{index, relevance_score}], usage|meta}
 var shapes = [...]shape{
@@ -38,7 +37,7 @@ var shapes = [...]shape{
 	{top: "top_n", list: "results", score: "relevance_score"},
 }
 
-// shapeOf gives the shape of a provider.
+// shapeOf returns the shape of a provider.
 func shapeOf(d *provider.Descriptor) *shape {
 	i := 0
 	for shapes[i].provider != "" && shapes[i].provider != d.ID {
@@ -47,26 +46,24 @@ func shapeOf(d *provider.Descriptor) *shape {
 	return &shapes[i]
 }
 
-// body makes the body of a call.
+// body returns the body of a call.
 func (s *shape) body(r *request, model string, conn *store.Connection) []byte {
 	if s.build != nil {
 		return s.build(r, model, conn)
 	}
-	b := words.Fill(nil, `{"model":$,"query":$,"documents":#`, model, r.query, words.List(r.documents))
+	var w jsonvalue.Writer
+	w.Object("")
+	w.Text("model", model)
+	w.Text("query", r.query)
+	w.Raw("documents", jsonvalue.Strings(r.documents))
 	if r.top > 0 {
-		b = words.Fill(b, `,$:#`, s.top, strconv.Itoa(r.top))
+		w.Int(s.top, r.top)
 	}
-	return append(b, '}')
+	w.End('}')
+	return w
 }
 
 func bedrock(r *request, model string, conn *store.Connection) []byte {
-	b := words.Fill(nil, `{"queries":[{"type":"TEXT","textQuery":{"text":$}}],"sources":[`, r.query)
-	for i, d := range r.documents {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = words.Fill(b, `{"type":"INLINE","inlineDocumentSource":{"type":"TEXT","textDocument":{"text":$}}}`, d)
-	}
 	n := r.top
 	if n == 0 {
 		n = len(r.documents)
@@ -74,18 +71,36 @@ func bedrock(r *request, model string, conn *store.Connection) []byte {
 	if !strings.HasPrefix(model, "arn:") {
 		model = "arn:aws:bedrock:" + strings.ToLower(conn.Data.Vars["region"]) + "::foundation-model/" + model
 	}
-	return words.Fill(b, `],"rerankingConfiguration":{"type":"BEDROCK_RERANKING_MODEL","bedrockRerankingConfiguration":{"numberOfResults":#,"modelConfiguration":{"modelArn":$}}}}`,
-		strconv.Itoa(n), model)
+	var w jsonvalue.Writer
+	w.Object("")
+	w.Raw("queries", `[{"type":"TEXT","textQuery":{"text":`+jsonvalue.Quote(r.query)+`}}]`)
+	w.Array("sources")
+	for _, d := range r.documents {
+		w.Raw("", `{"type":"INLINE","inlineDocumentSource":{"type":"TEXT","textDocument":{"text":`+jsonvalue.Quote(d)+`}}}`)
+	}
+	w.End(']')
+	w.Object("rerankingConfiguration")
+	w.Text("type", "BEDROCK_RERANKING_MODEL")
+	w.Object("bedrockRerankingConfiguration")
+	w.Int("numberOfResults", n)
+	w.Object("modelConfiguration")
+	w.Text("modelArn", model)
+	w.End('}')
+	w.End('}')
+	w.End('}')
+	w.End('}')
+	return w
 }
 
 // scored is one result of a provider.
 type scored struct {
 	index int
 	score float64
-	raw   string // the score as it is written
+	raw   string // the score as the provider wrote it
 }
 
-// read finds the results. Each must be of another document of the request.
+// read returns the results of an answer. Each must name a different document of the
+// request.
 func (s *shape) read(raw gjson.Result, r *request) (out []scored, err error) {
 	list := raw.Get(s.list)
 	if !list.IsArray() {

@@ -8,6 +8,7 @@ package web
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,6 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/pkg/words"
 )
 
 const (
@@ -324,7 +324,7 @@ func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
 
 // usable tells why a target cannot fetch, or nil.
 func usable(to *routing.Target) error {
-	if !to.Provider.Fetch || shapeOf(to.Provider) == nil {
+	if !to.Provider.Fetch || serviceOf(to.Provider) == nil {
 		return apierr.Invalid("model", "the provider of this model does not fetch pages")
 	}
 	if to.Model != "fetch" {
@@ -340,7 +340,7 @@ type exchange struct {
 	req     *request
 	now     func() time.Time
 	to      *routing.Target
-	shape   *shape
+	service *service
 	begun   time.Time
 	dropped []string
 	page    *page
@@ -350,13 +350,13 @@ type exchange struct {
 // build makes the upstream request of an attempt.
 func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
 	x.tally.Begin(to, conn)
-	x.to, x.shape = to, shapeOf(to.Provider)
+	x.to, x.service = to, serviceOf(to.Provider)
 	method, url, err := to.Provider.Endpoint(conn, "fetch", to.Model)
 	if err != nil {
 		return nil, err
 	}
 	x.dropped, x.begun = nil, x.now()
-	if words.Has(x.shape.drop, x.req.format) {
+	if slices.Contains(x.service.lacks, x.req.format) {
 		x.dropped = []string{"format"}
 	}
 	header := httpmsg.Header{
@@ -364,11 +364,11 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		{Name: "accept", Value: "application/json"},
 		{Name: "accept-encoding", Value: "identity"},
 	}
-	if x.shape.header != nil {
-		header = append(header, x.shape.header(x.req)...)
+	if x.service.header != nil {
+		header = append(header, x.service.header(x.req)...)
 	}
 	return &upstream.Request{
-		Method: method, URL: url, Header: header, Body: stream.FromString(x.shape.body(x.req)),
+		Method: method, URL: url, Header: header, Body: stream.FromString(x.service.body(x.req)),
 		HeaderTimeout: totalTimeout, Timeout: totalTimeout, MaxBody: maxAnswer,
 	}, nil
 }
@@ -384,7 +384,7 @@ func (x *exchange) check(resp *upstream.Response) error {
 	}
 	now := x.now()
 	p := &page{provider: x.to.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(x.begun)}
-	switch ok, err := x.shape.read(p, gjson.ParseBytes(raw), x.req); {
+	switch ok, err := x.service.read(p, gjson.ParseBytes(raw), x.req); {
 	case err != nil:
 		return err
 	case !ok:

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
-	"weir/pkg/words"
 )
 
 // The gateway's own fetch, as a provider.
@@ -107,7 +107,7 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 	switch {
 	case isHTML:
 	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), kind == "",
-		words.Has("application/json application/xml application/javascript application/yaml application/x-yaml", kind):
+		slices.Contains(textTypes[:], kind):
 	default:
 		return nil, apierr.New(422, pageUnreadable, "the address holds no page: its content type cannot be read as text")
 	}
@@ -144,6 +144,9 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 	}
 	return p, nil
 }
+
+// textTypes are the content types outside text/ that are read as text.
+var textTypes = [...]string{"application/json", "application/xml", "application/javascript", "application/yaml", "application/x-yaml"}
 
 func looksHTML(raw []byte) bool {
 	head := strings.ToLower(strings.TrimLeft(string(raw[:min(len(raw), 512)]), "\ufeff \t\r\n"))

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -9,8 +8,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/wire/htmlmd"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/jsonscan"
-	"weir/pkg/words"
+	"weir/pkg/wire/jsonvalue"
 )
 
 // The most of what a page says of itself, in characters: max_characters is for
@@ -47,10 +45,28 @@ func (p *page) response(req *request, took time.Duration) *httpmsg.Response {
 	title, _ := htmlmd.Cut(p.title, maxTitle)
 	author, _ := htmlmd.Cut(p.author, maxAuthor)
 	language, _ := htmlmd.Cut(p.language, maxLanguage)
-	b := words.Fill(make([]byte, 0, len(text)+len(text)/16+1024), `{"provider":$,"url":$,"title":$,"content":{"format":$,"text":`, p.provider, p.url, title, p.format)
-	b = words.Fill(jsonscan.Quote(b, text), `,"length":#},"metadata":{"author":$,"published_at":$,"language":$},"usage":{"fetch_cost_usd":#},"metrics":{"response_time_ms":#,"upstream_latency_ms":#}}`,
-		itoa(utf8.RuneCountInString(text)), author, p.published, language, p.cost, itoa(int(took.Milliseconds())), itoa(int(p.latency.Milliseconds())))
-	return endpoint.JSONAnswer(p.header, b)
+	w := make(jsonvalue.Writer, 0, len(text)+len(text)/16+1024)
+	w.Object("")
+	w.Text("provider", p.provider)
+	w.Text("url", p.url)
+	w.Text("title", title)
+	w.Object("content")
+	w.Text("format", p.format)
+	w.String("text", text)
+	w.Int("length", utf8.RuneCountInString(text))
+	w.End('}')
+	w.Object("metadata")
+	w.Text("author", author)
+	w.Text("published_at", p.published)
+	w.Text("language", language)
+	w.End('}')
+	w.Object("usage")
+	w.Raw("fetch_cost_usd", p.cost)
+	w.End('}')
+	w.Object("metrics")
+	w.Int("response_time_ms", int(took.Milliseconds()))
+	w.Int("upstream_latency_ms", int(p.latency.Milliseconds()))
+	w.End('}')
+	w.End('}')
+	return endpoint.JSONAnswer(p.header, w)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"weir/pkg/endpoint"
@@ -42,7 +43,7 @@ func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
 	raw := p.Text("url", true)
 	if p.Err == nil {
 		if len(raw) > maxURL {
-			p.Fail("url", "url must have at most "+itoa(maxURL)+" bytes")
+			p.Fail("url", "url must have at most "+strconv.Itoa(maxURL)+" bytes")
 		} else {
 			r.url, p.Err = h.address(raw, ownHosts)
 		}

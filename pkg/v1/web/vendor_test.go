@@ -3,12 +3,14 @@ package web
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"weir/pkg/internal/fakeup"
 	"weir/pkg/internal/golden"
+	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 )
@@ -67,8 +69,30 @@ func TestVendors(t *testing.T) {
 	}
 }
 
-// A provider that could not read the page says so in a 200 or in a list.
-func TestAPageThatTheProviderCannotReadIsNoFaultOfTheAccount(t *testing.T) {
+// A provider whose row says that it fetches pages needs a service, and the service a
+// recorded answer.
+func TestEveryFetchProviderHasAService(t *testing.T) {
+	n := 0
+	for _, d := range provider.All() {
+		if !d.Fetch {
+			continue
+		}
+		n++
+		if serviceOf(d) == nil || !d.Serves("fetch") {
+			t.Errorf("%s: the row says that it fetches pages, but services has no service for it", d.ID)
+		}
+		if !slices.Contains(vendors, d.ID) {
+			t.Errorf("%s: no recorded answer in testdata/vendors", d.ID)
+		}
+	}
+	if n != len(services) {
+		t.Errorf("%d services for %d providers", len(services), n)
+	}
+}
+
+// A provider reports a page that it could not read with status 200 and a failure or
+// an empty list in the body.
+func TestUnreadablePageDoesNotCoolAccount(t *testing.T) {
 	tests := []struct {
 		name, provider, body string
 		status               int
