@@ -76,13 +76,11 @@ type Field struct {
 	Read Routes
 	// Sent are the upstreams to which the field is forwarded as it is.
 	Sent Upstreams
-	// Unless names a field that makes this one meaningless.
-	Unless string
 }
 
 var fields = [...]Field{
 	{Name: "authorization", Read: everywhere},
-	{Name: "x-api-key", Read: everywhere, Unless: "authorization"},
+	{Name: "x-api-key", Read: everywhere},
 	{Name: "content-length", Read: everywhere},
 	{Name: "content-encoding", Read: everywhere, Sent: ToVideos},
 	{Name: "origin", Read: everywhere},

@@ -41,9 +41,6 @@ func TestTableIsSound(t *testing.T) {
 				t.Errorf("%s is to be forwarded from routes that do not receive it", f.Name)
 			}
 		}
-		if f.Unless != "" && !slices.Contains(names, f.Unless) {
-			t.Errorf("%s: %s must stand before it", f.Name, f.Unless)
-		}
 	}
 }
 
