@@ -4,41 +4,32 @@ package main
 
 import (
 	"strings"
-	"syscall/js"
 
 	"weir/pkg/gateway"
+	"weir/worker/bridge"
 )
 
 // config reads the worker's variables and secrets. It is called at the first
-// event: the platform has no environment before.
+// event: the platform has none before.
 func config() gateway.Config {
-	level := strings.ToLower(getenv("LOG_LEVEL"))
+	level := strings.ToLower(bridge.Variable("LOG_LEVEL"))
 	return gateway.Config{
-		AdminToken:     getenv("ADMIN_TOKEN"),
-		KeySecret:      getenv("API_KEY_SECRET"),
-		CredentialsKey: getenv("CREDENTIALS_KEY"),
-		RequireKey:     !oneOf(getenv("REQUIRE_API_KEY"), "false", "0", "off", "no"),
-		AllowPrivate:   oneOf(getenv("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
-		Reseed:         oneOf(getenv("ALLOW_RESEED"), "true", "1", "on", "yes"),
-		OAuthProviders: getenv("OAUTH_PROVIDERS"),
-		PublicURL:      getenv("PUBLIC_URL"),
-		ProxyURL:       getenv("PROXY_URL"),
+		AdminToken:     bridge.Variable("ADMIN_TOKEN"),
+		KeySecret:      bridge.Variable("API_KEY_SECRET"),
+		CredentialsKey: bridge.Variable("CREDENTIALS_KEY"),
+		RequireKey:     !oneOf(bridge.Variable("REQUIRE_API_KEY"), "false", "0", "off", "no"),
+		AllowPrivate:   oneOf(bridge.Variable("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
+		Reseed:         oneOf(bridge.Variable("ALLOW_RESEED"), "true", "1", "on", "yes"),
+		OAuthProviders: bridge.Variable("OAUTH_PROVIDERS"),
+		PublicURL:      bridge.Variable("PUBLIC_URL"),
+		ProxyURL:       bridge.Variable("PROXY_URL"),
 		Quiet:          level == "warn" || level == "error",
 	}
 }
 
-// getenv reads what the workers package reads too. Its own Getenv stands in a
-// package that links the client and server of net/http: 1.5 MB of the program.
-func getenv(name string) string {
-	v := js.Global().Get("context").Get("env").Get(name)
-	if v.Type() != js.TypeString {
-		return ""
-	}
-	return v.String()
-}
-
-func oneOf(v string, words ...string) bool {
-	for _, w := range words {
+// oneOf reports whether v is one of values, in any case.
+func oneOf(v string, values ...string) bool {
+	for _, w := range values {
 		if strings.EqualFold(v, w) {
 			return true
 		}

@@ -8,11 +8,13 @@ import (
 	"github.com/syumai/workers/cloudflare/kv"
 )
 
-// kvStore is the store.KV over the namespace bound as KV. The namespace is
-// looked up anew each time: it belongs to the event that uses it.
+// kvStore is the store.KV over the namespace bound as KV. The namespace is looked
+// up for each call: it belongs to the event that uses it.
 type kvStore struct{}
 
-// noValue is what the package gives for a key that has no value.
+// noValue is the result of Namespace.GetString for a missing key: the package
+// converts the null that KV returns with js.Value.String, which is "<null>". A
+// record is JSON, so none has this value.
 const noValue = "<null>"
 
 func (kvStore) Get(_ context.Context, key string) ([]byte, error) {

@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// Command worker is the gateway on the edge: it fills the ports of the program
-// in pkg with the platform and hands it to the bridge.
+// Command worker is the gateway on the edge: it fills the ports of the program in
+// pkg with the platform and passes the program to the bridge.
 package main
 
 import (

@@ -6,27 +6,22 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
+	"weir/worker/contract"
 )
 
-// Why a stream ended, as in streams.mjs.
-const (
-	endReset  = 1
-	endIdle   = 2
-	endClient = 3
-)
-
-func cause(code int32) error {
-	switch code {
-	case 0:
+// endingError returns the error for the way in which a stream ended, nil if it is
+// complete.
+func endingError(ending int32) error {
+	switch ending {
+	case contract.EndedCleanly:
 		return nil
-	case endIdle:
+	case contract.EndedIdle:
 		return stream.ErrIdle
-	case endClient:
+	case contract.EndedByClient:
 		return stream.ErrClient
 	}
 	return stream.ErrReset
@@ -34,19 +29,21 @@ func cause(code int32) error {
 
 // hostBody is a stream that the host holds.
 type hostBody struct {
-	id int32
-	of int32 // the call it belongs to
+	id   int32
+	call int32 // the call that it belongs to
 	// wait limits how long a Read may take; zero means no limit.
 	wait time.Duration
-	// idle limits the silence while the host gathers the body; zero means no limit.
+	// idle limits the silence while the host reads the whole body; zero means no
+	// limit.
 	idle time.Duration
-	cur  []byte
-	err  error
+	// unread was received, but not yet returned by Read.
+	unread []byte
+	err    error
 }
 
 // Read asks the host for the next chunk.
 func (b *hostBody) Read(d []byte) (int, error) {
-	for len(b.cur) == 0 {
+	for len(b.unread) == 0 {
 		if b.err != nil {
 			return 0, b.err
 		}
@@ -55,40 +52,40 @@ func (b *hostBody) Read(d []byte) (int, error) {
 		}
 		op, ch := begin()
 		hostRead(op, b.id, ms(b.wait))
-		switch e := <-ch; e.kind {
-		case opOK:
-			b.cur = e.body
-		case opEnd:
+		switch e := <-ch; e.outcome {
+		case contract.OK:
+			b.unread = e.body
+		case contract.EndOfBody:
 			b.id, b.err = 0, io.EOF
 		default:
-			b.id, b.err = 0, failure(e.kind)
+			b.id, b.err = 0, failure(e.outcome)
 		}
 	}
-	n := copy(d, b.cur)
-	b.cur = b.cur[n:]
+	n := copy(d, b.unread)
+	b.unread = b.unread[n:]
 	return n, nil
 }
 
-// Unread puts bytes that were read back in front.
-func (b *hostBody) Unread(head []byte) { b.cur = append(head[:len(head):len(head)], b.cur...) }
+// Unread returns bytes to the body, to be read again.
+func (b *hostBody) Unread(head []byte) { b.unread = append(head[:len(head):len(head)], b.unread...) }
 
-// ReadAll has the host gather the whole body.
+// ReadAll returns the whole body, which the host collects.
 func (b *hostBody) ReadAll(maxBytes int64) ([]byte, error) {
 	return b.readAll(maxBytes, b.idle, 0)
 }
 
 func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, error) {
-	head := b.cur
-	b.cur = nil
+	head := b.unread
+	b.unread = nil
 	if b.id == 0 {
 		return head, b.err
 	}
 	op, ch := begin()
-	hostReadAll(op, b.of, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
+	hostReadAll(op, b.call, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
 	b.id = 0
 	e := <-ch
-	if e.kind != opOK {
-		return nil, failure(e.kind)
+	if e.outcome != contract.OK {
+		return nil, failure(e.outcome)
 	}
 	if len(head) == 0 {
 		return e.body, nil
@@ -96,7 +93,7 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 	return append(head[:len(head):len(head)], e.body...), nil
 }
 
-// Hold has the host gather the body and keep it.
+// Hold stores the whole body in the host's memory.
 func (b *hostBody) Hold(maxBytes int64) (stream.Held, error) { return b.hold(maxBytes, b.idle, 0) }
 
 func (b *hostBody) hold(maxBytes int64, idle, total time.Duration) (stream.Held, error) {
@@ -105,16 +102,15 @@ func (b *hostBody) hold(maxBytes int64, idle, total time.Duration) (stream.Held,
 		return &held{}, nil
 	}
 	op, ch := begin()
-	hostHold(op, b.of, id, float64(maxBytes), ms(idle), ms(total))
+	hostHold(op, b.call, id, float64(maxBytes), ms(idle), ms(total))
 	e := <-ch
-	if e.kind != opOK {
-		return nil, failure(e.kind)
+	if e.outcome != contract.OK {
+		return nil, failure(e.outcome)
 	}
-	size, err := strconv.ParseInt(e.head, 10, 64)
-	return &held{id: e.status, size: size}, err
+	return &held{id: e.handle, size: int64(e.status)}, nil
 }
 
-// held is a body that the host keeps.
+// held is a body in the host's memory.
 type held struct {
 	id   int32
 	size int64
@@ -126,7 +122,7 @@ func (h *held) Open() io.ReadCloser {
 	if h.id == 0 {
 		return stream.FromBytes(nil)
 	}
-	return &hostBody{id: hostCopy(h.id)}
+	return &hostBody{id: hostReopen(h.id)}
 }
 
 func (h *held) SHA256() (sum [32]byte, err error) {
@@ -136,8 +132,8 @@ func (h *held) SHA256() (sum [32]byte, err error) {
 	op, ch := begin()
 	hostDigest(op, h.id)
 	e := <-ch
-	if e.kind != opOK || copy(sum[:], e.body) != len(sum) {
-		return sum, failure(e.kind)
+	if e.outcome != contract.OK || copy(sum[:], e.body) != len(sum) {
+		return sum, failure(e.outcome)
 	}
 	return sum, nil
 }
@@ -149,23 +145,23 @@ func (h *held) Release() {
 	}
 }
 
-// Close lets go of what is unread.
+// Close discards the unread rest.
 func (b *hostBody) Close() error {
 	if b.id != 0 {
 		hostDiscard(b.id)
 		b.id = 0
 	}
-	b.cur, b.err = nil, io.EOF
+	b.unread, b.err = nil, io.EOF
 	return nil
 }
 
-// take gives the host's number of the unread rest and forgets it.
+// take returns the host's number of the unread rest, which this body forgets.
 func (b *hostBody) take() int32 {
 	id := b.id
 	b.id, b.err = 0, io.EOF
-	if len(b.cur) > 0 {
-		id = hostPrefix(ptr(b.cur), int32(len(b.cur)), id)
-		b.cur = nil
+	if len(b.unread) > 0 {
+		id = hostPrefix(ptr(b.unread), int32(len(b.unread)), id)
+		b.unread = nil
 	}
 	return id
 }
@@ -176,8 +172,8 @@ const (
 	uploadTotal = 120 * time.Second
 )
 
-// clientBody is the body of a request: the host is asked for it only when
-// somebody wants it, so a refused request costs no read.
+// clientBody is the body of a request. It is opened when it is first read, so a
+// refused request costs no read.
 type clientBody struct {
 	hostBody
 	length int64
@@ -187,7 +183,7 @@ type clientBody struct {
 func (b *clientBody) open() {
 	if !b.opened {
 		b.opened, b.wait = true, uploadIdle
-		b.id = hostClientBody(b.of)
+		b.id = hostClientBody(b.call)
 	}
 }
 
@@ -202,7 +198,7 @@ func (b *clientBody) ReadAll(maxBytes int64) ([]byte, error) {
 	}
 	b.open()
 	got, err := b.readAll(maxBytes, uploadIdle, uploadTotal)
-	return got, uploadEnd(err)
+	return got, uploadError(err)
 }
 
 func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
@@ -211,17 +207,17 @@ func (b *clientBody) Hold(maxBytes int64) (stream.Held, error) {
 	}
 	b.open()
 	h, err := b.hold(maxBytes, uploadIdle, uploadTotal)
-	return h, uploadEnd(err)
+	return h, uploadError(err)
 }
 
-// ReadSteps has the host gather the body in steps, each up to the number of bytes
-// that step returns.
+// ReadSteps returns the whole body, which the host reads in steps, each up to the
+// number of bytes that step returns.
 func (b *clientBody) ReadSteps(maxBytes int64, step func(have int64) (int64, error)) ([]byte, error) {
 	_, _, all, err := b.gather(maxBytes, 0, step)
 	return all, err
 }
 
-// HoldSteps has the host gather the body like ReadSteps, and keep it.
+// HoldSteps reads the body like ReadSteps and stores it in the host's memory.
 func (b *clientBody) HoldSteps(maxBytes int64, step func(have int64) (int64, error)) (stream.Held, error) {
 	id, size, _, err := b.gather(maxBytes, 1, step)
 	if err != nil {
@@ -230,7 +226,7 @@ func (b *clientBody) HoldSteps(maxBytes int64, step func(have int64) (int64, err
 	return &held{id: id, size: size}, nil
 }
 
-func (b *clientBody) gather(maxBytes int64, keep int32, step func(have int64) (int64, error)) (id int32, size int64, all []byte, err error) {
+func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (int64, error)) (id int32, size int64, all []byte, err error) {
 	if b.length > maxBytes {
 		return 0, 0, nil, stream.ErrTooLarge
 	}
@@ -245,25 +241,25 @@ func (b *clientBody) gather(maxBytes int64, keep int32, step func(have int64) (i
 			return 0, 0, nil, err
 		}
 		op, ch := begin()
-		hostGather(op, b.of, id, float64(upTo), ms(uploadTotal), keep)
+		hostGather(op, id, float64(upTo), ms(uploadTotal), hold)
 		e := <-ch
-		if e.kind != opOK && e.kind != opEnd {
-			return 0, 0, nil, uploadEnd(failure(e.kind))
+		if e.outcome != contract.OK && e.outcome != contract.EndOfBody {
+			return 0, 0, nil, uploadError(failure(e.outcome))
 		}
 		if size = int64(e.status); size > maxBytes {
-			if e.kind == opOK || keep != 0 {
+			if e.outcome == contract.OK || hold != 0 {
 				hostDiscard(id)
 			}
 			return 0, 0, nil, stream.ErrTooLarge
 		}
-		if e.kind == opEnd {
+		if e.outcome == contract.EndOfBody {
 			return id, size, e.body, nil
 		}
 	}
 }
 
-// uploadEnd says of a failure that it is the client's.
-func uploadEnd(err error) error {
+// uploadError returns the error for a failure while the client's body is read.
+func uploadError(err error) error {
 	switch err {
 	case upstream.ErrTimeout:
 		return stream.ErrIdle
@@ -286,14 +282,15 @@ func (b *clientBody) take() int32 {
 	return b.hostBody.take()
 }
 
-// watched are the streams that Go looks at or transforms, by the host's number.
+// watched are the streams that Go watches or transforms, by the host's number.
 var watched = map[int32]*flow{}
 
+// flow is one such stream: it has a transform or a watcher.
 type flow struct {
-	t     stream.Transform
-	stop  stream.Stopper // t, or nil
-	w     stream.Watcher
-	ended chan event
+	transform stream.Transform
+	stop      stream.Stopper // transform, or nil
+	watcher   stream.Watcher
+	ended     chan event
 }
 
 //go:wasmexport weir_push
@@ -302,7 +299,7 @@ func exportPush(id, n int32) int32 {
 	if f == nil {
 		return 0
 	}
-	out = f.t.Push(chunk[:n], out[:0])
+	out = f.transform.Push(chunk[:n], out[:0])
 	if f.stop != nil && f.stop.Stopped() {
 		return ^int32(len(out))
 	}
@@ -312,26 +309,26 @@ func exportPush(id, n int32) int32 {
 //go:wasmexport weir_sample
 func exportSample(id, n int32) {
 	if f := watched[id]; f != nil {
-		f.w.Sample(chunk[:n])
+		f.watcher.Sample(chunk[:n])
 	}
 }
 
 //go:wasmexport weir_end
-func exportEnd(id, code int32) int32 {
+func exportEnd(id, ending int32) int32 {
 	f := watched[id]
 	if f == nil {
 		return 0
 	}
-	if f.w != nil {
-		out = append(out[:0], f.w.End(cause(code))...)
+	if f.watcher != nil {
+		out = append(out[:0], f.watcher.End(endingError(ending))...)
 	} else {
-		out = f.t.End(cause(code), out[:0])
+		out = f.transform.End(endingError(ending), out[:0])
 	}
 	return int32(len(out))
 }
 
 //go:wasmexport weir_ended
-func exportEnded(id, code int32) {
+func exportEnded(id, ending int32) {
 	f := watched[id]
 	if f == nil {
 		return
@@ -340,12 +337,12 @@ func exportEnded(id, code int32) {
 	if cap(out) > 1<<20 {
 		out = nil
 	}
-	f.ended <- event{status: code}
+	f.ended <- event{status: ending}
 }
 
-// handle gives the host's number of a body, and for one that Go looks at the
-// channel that tells of its end.
-func handle(body io.ReadCloser) (int32, <-chan event) {
+// handOver passes a body to the host and returns the host's number of it. The
+// channel reports the end of a body that Go watches or transforms.
+func handOver(body io.ReadCloser) (int32, <-chan event) {
 	switch b := body.(type) {
 	case *hostBody:
 		return b.take(), nil
@@ -358,25 +355,25 @@ func handle(body io.ReadCloser) (int32, <-chan event) {
 		if b.Rest == nil {
 			return hostPrefix(ptr(b.Head), int32(len(b.Head)), 0), nil
 		}
-		rest, _ := handle(b.Rest)
+		rest, _ := handOver(b.Rest)
 		return hostPrefix(ptr(b.Head), int32(len(b.Head)), rest), nil
 	case *stream.Through:
-		src, _ := handle(b.Src)
+		src, _ := handOver(b.Src)
 		length := float64(-1)
 		if l, ok := b.T.(interface{ Length() int64 }); ok {
 			length = float64(l.Length())
 		}
 		stop, _ := b.T.(stream.Stopper)
-		return watch(hostThrough(src, ms(b.Idle), length), &flow{t: b.T, stop: stop})
+		return watch(hostThrough(src, ms(b.Idle), length), &flow{transform: b.T, stop: stop})
 	case *stream.Watched:
-		src, _ := handle(b.Src)
+		src, _ := handOver(b.Src)
 		cut := int32(0)
 		if b.Cut {
 			cut = 1
 		}
-		return watch(hostWatch(src, ms(b.Idle), cut), &flow{w: b.W})
+		return watch(hostWatch(src, ms(b.Idle), cut), &flow{watcher: b.W})
 	}
-	panic(fmt.Sprintf("bridge: a body of type %T cannot be moved", body))
+	panic(fmt.Sprintf("bridge: the host cannot send a body of type %T", body))
 }
 
 func watch(id int32, f *flow) (int32, <-chan event) {
@@ -385,7 +382,7 @@ func watch(id int32, f *flow) (int32, <-chan event) {
 	return id, f.ended
 }
 
-// ms is a duration for the host; what is shorter than a millisecond is one.
+// ms returns a duration in milliseconds for the host, at least one unless d is 0.
 func ms(d time.Duration) int32 {
 	if d <= 0 {
 		return 0

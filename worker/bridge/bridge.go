@@ -4,8 +4,8 @@
 // the platform and the gateway through linear memory.
 //
 // One call of the host carries a whole head. A request's goroutine runs only
-// inside events of its own request: it is started by the request, woken by the
-// end of an operation it began, and gone when the call is done.
+// inside events of its own request: the request starts it, the end of an operation
+// that it began wakes it, and it ends with the call.
 package bridge
 
 import (
@@ -20,13 +20,14 @@ import (
 	"weir/pkg/machine"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
+	"weir/worker/contract"
 )
 
-// App is the program behind the bridge. It is built at the first event, when
-// the platform's environment can be read.
+// App is the program behind the bridge. It is built at the first event, when the
+// variables of the worker can be read.
 type App interface {
-	// Serve answers a request. It never panics for the request's sake: a panic
-	// is answered with 500 and logged.
+	// Serve answers a request. If it panics, the answer is 500 and the panic is
+	// logged.
 	Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response
 	// Object serves a call of a machine's object.
 	Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte)
@@ -42,24 +43,24 @@ var (
 	calls = map[int32]*call{}
 )
 
-// softLimit is from where on garbage is collected more often: the isolate has
-// 128 MiB for all, and linear memory never shrinks.
+// softLimit is the size of memory from which garbage is collected more often: the
+// isolate has 128 MiB in all, and linear memory never shrinks.
 const softLimit = 48 << 20
 
-// Run serves events until the program is replaced. It is the end of main.
+// Run serves events until the program is replaced. It does not return.
 func Run(b func() App) {
 	debug.SetMemoryLimit(softLimit)
 	build = b
 	select {}
 }
 
-// exportReset forgets the program, so that the next event builds it anew: what
-// the rehearsal has left goes with it.
+// exportReset discards the app with everything that the warm-up has left in it. The
+// next event builds another.
 //
 //go:wasmexport weir_reset
 func exportReset() { app = nil }
 
-// theApp gives the program, built on first use.
+// theApp returns the app, built on first use.
 func theApp() App {
 	if app == nil {
 		app = build()
@@ -70,19 +71,19 @@ func theApp() App {
 // call is one event under way, and the context of everything done for it.
 type call struct {
 	id       int32
-	done     chan struct{} // made when somebody asks
-	left     bool
+	done     chan struct{} // created on first use
+	canceled bool
 	answered bool
 }
 
-// Deadline reports none: time limits belong to operations.
+// Deadline reports that there is no deadline: time limits belong to operations.
 func (c *call) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Done is closed when the client leaves.
 func (c *call) Done() <-chan struct{} {
 	if c.done == nil {
 		c.done = make(chan struct{})
-		if c.left {
+		if c.canceled {
 			close(c.done)
 		}
 	}
@@ -91,13 +92,13 @@ func (c *call) Done() <-chan struct{} {
 
 // Err is context.Canceled once the client has left.
 func (c *call) Err() error {
-	if c.left {
+	if c.canceled {
 		return context.Canceled
 	}
 	return nil
 }
 
-// Value gives the call itself for the bridge's own key.
+// Value returns the call itself for the bridge's own key.
 func (c *call) Value(key any) any {
 	if _, ok := key.(callKey); ok {
 		return c
@@ -105,29 +106,29 @@ func (c *call) Value(key any) any {
 	return nil
 }
 
-//go:wasmexport weir_left
-func exportLeft(id int32) {
+//go:wasmexport weir_cancel
+func exportCancel(id int32) {
 	c := calls[id]
-	if c == nil || c.left {
+	if c == nil || c.canceled {
 		return
 	}
-	c.left = true
+	c.canceled = true
 	if c.done != nil {
 		close(c.done)
 	}
 }
 
 //go:wasmexport weir_request
-func exportRequest(id, headLen, hasBody, bodyLen int32) {
+func exportRequest(id, headLen, bodyLen int32) {
 	c := &call{id: id}
 	calls[id] = c
 	r := parseRequest(string(scratch[:headLen]))
-	switch {
-	case hasBody == 0:
+	switch bodyLen {
+	case contract.NoBody:
 		r.Length = 0
-	case bodyLen < 0:
-		r.Body = &clientBody{hostBody: hostBody{of: id}, length: r.Length}
-	case bodyLen == 0:
+	case contract.BodyLater:
+		r.Body = &clientBody{hostBody: hostBody{call: id}, length: r.Length}
+	case 0:
 		r.Body = stream.FromBytes(nil)
 	default:
 		r.Body = stream.FromBytes(body)
@@ -135,13 +136,6 @@ func exportRequest(id, headLen, hasBody, bodyLen int32) {
 	}
 	go c.serve(r)
 }
-
-// The events that have no request.
-const (
-	runCall  = 0
-	runAlarm = 1
-	runCron  = 2
-)
 
 //go:wasmexport weir_run
 func exportRun(id, kind, headLen, bodyLen int32) {
@@ -225,8 +219,8 @@ func (c *call) serve(r *httpmsg.Request) {
 	}
 }
 
-// respond hands the answer to the host. The channel, when there is one, tells
-// of the end of a body that Go watches.
+// respond passes the answer to the host. The channel, if there is one, reports the
+// end of a body that Go watches or transforms.
 func (c *call) respond(resp *httpmsg.Response) <-chan event {
 	head := packHeader(make([]byte, 0, 512), resp.Header)
 	c.answered = true
@@ -239,12 +233,12 @@ func (c *call) respond(resp *httpmsg.Response) <-chan event {
 		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), ptr(all), int32(len(all)), 0)
 		return nil
 	}
-	h, ended := handle(resp.Body)
+	h, ended := handOver(resp.Body)
 	hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, h)
 	return ended
 }
 
-// recover answers a panic of the request's own goroutine.
+// recover answers a request whose goroutine has panicked.
 func (c *call) recover(r *httpmsg.Request) {
 	p := recover()
 	if p == nil {
@@ -258,8 +252,8 @@ func (c *call) recover(r *httpmsg.Request) {
 	}
 }
 
-// panicLine says where a panic happened. The value of a panic may hold data of
-// a request, so only the runtime's own errors are written out.
+// panicLine returns the log line of a panic with its stack. The value of a panic may
+// contain data of a request, so only errors of the runtime are written.
 func panicLine(requestID string, p any) string {
 	what := fmt.Sprintf("%T", p)
 	if e, ok := p.(runtime.Error); ok {
@@ -292,18 +286,18 @@ func (c *call) run(kind int32, name, verb string, b []byte) {
 	var status int
 	var answer []byte
 	switch kind {
-	case runCall:
+	case contract.ObjectCall:
 		status, answer = theApp().Object(c, st, name, verb, b)
-	case runAlarm:
+	case contract.Alarm:
 		theApp().Alarm(c, st, name)
-	case runCron:
+	case contract.Cron:
 		theApp().Cron(c, verb)
 	}
 	hostObjectRespond(c.id, int32(status), ptr(answer), int32(len(answer)))
 }
 
-// LogLine writes one line: level 2 and above to the platform's error log.
+// LogLine writes one line, of level 2 and above to the platform's error log.
 func LogLine(level int, line string) { hostLog(int32(level), sptr(line), int32(len(line))) }
 
-// InFlight counts what is under way, for tests.
+// InFlight returns how many calls, operations and streams are under way, for tests.
 func InFlight() (callCount, opCount, streamCount int) { return len(calls), len(ops), len(watched) }

@@ -4,10 +4,10 @@ package bridge
 
 import "unsafe"
 
-// The host's side of the bridge; operations.mjs says what each does.
+// The host's side of the bridge; worker/js/imports.mjs documents each function.
 
-//go:wasmimport host start
-func hostStart(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs, idleMs int32, maxBody float64, flags int32)
+//go:wasmimport host fetch
+func hostFetch(op, call int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream, headerMs, totalMs, idleMs int32, maxBody float64, flags int32)
 
 //go:wasmimport host object
 func hostObject(op, call int32, name unsafe.Pointer, nameLen int32, verb unsafe.Pointer, verbLen int32, body unsafe.Pointer, bodyLen int32)
@@ -40,10 +40,10 @@ func hostReadAll(op, call, stream int32, maxBytes float64, idleMs, totalMs int32
 func hostHold(op, call, stream int32, maxBytes float64, idleMs, totalMs int32)
 
 //go:wasmimport host gather
-func hostGather(op, call, stream int32, upTo float64, totalMs, keep int32)
+func hostGather(op, stream int32, upTo float64, totalMs, hold int32)
 
-//go:wasmimport host copy
-func hostCopy(held int32) int32
+//go:wasmimport host reopen
+func hostReopen(held int32) int32
 
 //go:wasmimport host digest
 func hostDigest(op, held int32)
@@ -84,8 +84,11 @@ func hostNormalize(text unsafe.Pointer, n int32, out unsafe.Pointer, size int32)
 //go:wasmimport host decode
 func hostDecode(label unsafe.Pointer, labelLen int32, raw unsafe.Pointer, n int32) int32
 
-//go:wasmimport host decoded
-func hostDecoded(out unsafe.Pointer)
+//go:wasmimport host variable
+func hostVariable(name unsafe.Pointer, n int32) int32
+
+//go:wasmimport host copy
+func hostCopy(out unsafe.Pointer)
 
 //go:wasmimport host derive
 func hostDerive(op int32, pass unsafe.Pointer, passLen int32, salt unsafe.Pointer, saltLen, iterations int32)

@@ -11,39 +11,27 @@ import (
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
+	"weir/worker/contract"
 )
 
-// How an operation of the host ended; the same numbers stand in codes.mjs.
-const (
-	opOK       = 0
-	opNetwork  = 1
-	opTimeout  = 2
-	opCanceled = 3
-	opTooLarge = 4
-	opEnd      = 5
-	opNoTLS    = 6
-	opBudget   = 7
-	opIdle     = 8 // silence within a body
-	opLate     = 9 // the total time was up after the head had come
-)
-
-// event is what the host says of an operation.
+// event is the end of an operation as the host reports it.
 type event struct {
-	kind, status int32
-	head         string
-	body         []byte
+	outcome int32 // of package contract
+	status  int32 // of an HTTP answer, or a size
+	handle  int32 // the number of a stream, a held body or a socket
+	head    string
+	body    []byte
 }
 
-// ops are the operations under way, by number. Numbers of operations and of
-// streams come from two counters, so one map serves only operations and
-// another only streams.
+// ops are the operations under way by number. Streams have numbers of their own.
 var (
 	ops    = map[int32]chan event{}
 	nextOp int32
 )
 
-// scratch is where the host writes heads, chunk where it writes the piece of a
-// stream that Go looks at only during the call, body the body of an event.
+// The host writes heads to scratch, a piece of a stream that Go reads only during
+// the call to chunk, and the body of an event to body. It reads the bytes that a
+// transform returns from out.
 var (
 	scratch [96 << 10]byte
 	chunk   []byte
@@ -57,13 +45,14 @@ func exportScratch() unsafe.Pointer { return unsafe.Pointer(&scratch[0]) }
 //go:wasmexport weir_scratch_size
 func exportScratchSize() int32 { return int32(len(scratch)) }
 
-// largeBody is the size from which a body is worth a collection of garbage.
+// largeBody is the size of a body from which garbage is collected before memory is
+// allocated for it.
 const largeBody = 4 << 20
 
 //go:wasmexport weir_alloc
 func exportAlloc(n int32) unsafe.Pointer {
 	if n >= largeBody {
-		runtime.GC() // what can be used again goes first
+		runtime.GC()
 	}
 	body = make([]byte, n)
 	return unsafe.Pointer(unsafe.SliceData(body))
@@ -82,8 +71,8 @@ func exportChunk(n int32) unsafe.Pointer {
 func exportOut() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(out)) }
 
 //go:wasmexport weir_event
-func exportEvent(op, kind, status, headLen, bodyLen int32) {
-	e := event{kind: kind, status: status, head: string(scratch[:headLen])}
+func exportEvent(op, outcome, status, headLen, bodyLen, handle int32) {
+	e := event{outcome: outcome, status: status, handle: handle, head: string(scratch[:headLen])}
 	if bodyLen > 0 {
 		e.body, body = body, nil
 	}
@@ -93,7 +82,7 @@ func exportEvent(op, kind, status, headLen, bodyLen int32) {
 	}
 }
 
-// begin makes a number for an operation and the channel its event comes by.
+// begin returns the number of a new operation and the channel of its event.
 func begin() (int32, chan event) {
 	nextOp++
 	ch := make(chan event, 1)
@@ -101,31 +90,31 @@ func begin() (int32, chan event) {
 	return nextOp, ch
 }
 
-// failure is the error for an operation's end.
-func failure(kind int32) error {
-	switch kind {
-	case opTimeout:
+// failure returns the error for the outcome of an operation that failed.
+func failure(outcome int32) error {
+	switch outcome {
+	case contract.Timeout:
 		return upstream.ErrTimeout
-	case opCanceled:
+	case contract.Canceled:
 		return upstream.ErrCanceled
-	case opTooLarge:
+	case contract.TooLarge:
 		return stream.ErrTooLarge
-	case opNoTLS:
+	case contract.NoTLS:
 		return proxydial.ErrHandshake
-	case opBudget:
+	case contract.Budget:
 		return upstream.ErrBudget
-	case opIdle:
+	case contract.BodyIdle:
 		return stream.ErrIdle
-	case opLate:
+	case contract.BodyTimeout:
 		return stream.ErrTimeout
 	}
 	return upstream.ErrNetwork
 }
 
-// callKey finds the call in a context.
+// callKey is the key of the call in a context.
 type callKey struct{}
 
-// errNoCall is what platform operations give outside a request.
+// errNoCall is the error of a platform operation outside a request.
 var errNoCall = errors.New("bridge: no request in this context")
 
 func callOf(ctx context.Context) *call {

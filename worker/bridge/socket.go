@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"weir/pkg/credentials/proxydial"
+	"weir/worker/contract"
 )
 
-// Dialer opens TCP connections by the platform's sockets.
+// Dialer opens TCP connections with the platform's sockets.
 //
 // github.com/syumai/workers/cloudflare/sockets is not used: its StartTLS cannot
-// name the server that the certificate must be good for, its reads and writes
-// start goroutines and wait on timers that do not fire here, and it makes the
+// name the server that the certificate must be valid for, its reads and writes
+// start goroutines and wait for timers that do not fire here, and it makes the
 // program 160 KB larger (40 KB gzipped).
 type Dialer struct{}
 
@@ -27,31 +28,30 @@ func (Dialer) Dial(ctx context.Context, address string, timeout time.Duration) (
 	op, ch := begin()
 	hostDial(op, c.id, sptr(address), int32(len(address)), ms(timeout))
 	e := <-ch
-	if e.kind != opOK {
-		return nil, failure(e.kind)
+	if e.outcome != contract.OK {
+		return nil, failure(e.outcome)
 	}
-	return &socket{id: e.status}, nil
+	return &socket{id: e.handle}, nil
 }
 
-// socket is one connection of the host; rest is what was read and not yet
-// given out.
+// socket is one connection of the host.
 type socket struct {
 	id   int32
-	rest []byte
+	rest []byte // received, but not yet returned by Read
 }
 
-// Read gives what has arrived, or waits for it.
+// Read returns the bytes that have arrived, or waits for some.
 func (s *socket) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		op, ch := begin()
 		hostSocketRead(op, s.id)
-		switch e := <-ch; e.kind {
-		case opOK:
+		switch e := <-ch; e.outcome {
+		case contract.OK:
 			s.rest = e.body
-		case opEnd:
+		case contract.EndOfBody:
 			return 0, io.EOF
 		default:
-			return 0, failure(e.kind)
+			return 0, failure(e.outcome)
 		}
 	}
 	n := copy(p, s.rest)
@@ -63,23 +63,23 @@ func (s *socket) Read(p []byte) (int, error) {
 func (s *socket) Write(p []byte) (int, error) {
 	op, ch := begin()
 	hostSocketWrite(op, s.id, ptr(p), int32(len(p)))
-	if e := <-ch; e.kind != opOK {
-		return 0, failure(e.kind)
+	if e := <-ch; e.outcome != contract.OK {
+		return 0, failure(e.outcome)
 	}
 	return len(p), nil
 }
 
-// StartTLS goes on in TLS on the same connection.
+// StartTLS continues in TLS on the same connection.
 func (s *socket) StartTLS(host string) (io.ReadWriteCloser, error) {
 	op, ch := begin()
 	hostSocketTLS(op, s.id, sptr(host), int32(len(host)))
-	if e := <-ch; e.kind != opOK {
-		return nil, failure(e.kind)
+	if e := <-ch; e.outcome != contract.OK {
+		return nil, failure(e.outcome)
 	}
 	return &socket{id: s.id}, nil
 }
 
-// Close ends the connection, once or more often.
+// Close closes the connection. It may be called more than once.
 func (s *socket) Close() error {
 	hostSocketClose(s.id)
 	return nil

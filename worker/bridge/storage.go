@@ -6,54 +6,56 @@ import (
 	"encoding/binary"
 
 	"weir/pkg/machine"
+	"weir/worker/contract"
 )
 
-// Storage is the storage of the object that a call is for. It is synchronous.
+// Storage is the storage of the object that a call is for. It is synchronous. A
+// method panics with machine.ErrStorage if the storage fails.
 type Storage struct{ call int32 }
 
-// sound returns n, or panics when the storage failed; nothing is changed then.
-func sound(n int32) int32 {
-	if n == -2 {
+// checked returns n. It panics if the storage has failed, which has then changed
+// nothing.
+func checked(n int32) int32 {
+	if n == contract.StorageFault {
 		panic(machine.ErrStorage)
 	}
 	return n
 }
 
-// Get gives a value.
+// Get returns the value of a key and whether there is one.
 func (s Storage) Get(key string) ([]byte, bool) {
 	buf := make([]byte, 2048)
-	n := sound(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), int32(len(buf))))
-	if n < 0 {
+	n := checked(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), int32(len(buf))))
+	if n == contract.Missing {
 		return nil, false
 	}
 	if int(n) > len(buf) {
 		buf = make([]byte, n)
-		sound(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), n))
+		checked(hostStorageGet(s.call, sptr(key), int32(len(key)), ptr(buf), n))
 	}
 	return buf[:n], true
 }
 
-// removed stands for the length of the value of a row that goes.
-const removed = 1<<32 - 1
-
-// Write stores rows and sets the alarm in one transaction.
+// Write stores rows and sets the alarm in one transaction. A row without a value
+// is deleted.
 func (s Storage) Write(rows []machine.Row, alarm int64) {
 	var buf []byte
 	for _, r := range rows {
-		n := uint32(len(r.Value))
+		n := int32(len(r.Value))
 		if r.Value == nil {
-			n = removed
+			n = contract.DeletedRow
 		}
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(len(r.Key)))
-		buf = binary.LittleEndian.AppendUint32(buf, n)
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(n))
 		buf = append(append(buf, r.Key...), r.Value...)
 	}
-	sound(hostStorageWrite(s.call, ptr(buf), int32(len(buf)), float64(alarm)))
+	checked(hostStorageWrite(s.call, ptr(buf), int32(len(buf)), float64(alarm)))
 }
 
-// List gives the rows under a prefix.
+// List returns up to limit rows whose keys begin with prefix, from the first key
+// after start on. A limit of 0 means all.
 func (s Storage) List(prefix, start string, limit int) []machine.Row {
-	n := sound(hostStorageList(s.call, sptr(prefix), int32(len(prefix)), sptr(start), int32(len(start)), int32(limit)))
+	n := checked(hostStorageList(s.call, sptr(prefix), int32(len(prefix)), sptr(start), int32(len(start)), int32(limit)))
 	if n == 0 {
 		return nil
 	}
@@ -70,4 +72,4 @@ func (s Storage) List(prefix, start string, limit int) []machine.Row {
 }
 
 // SetAlarm sets the object's alarm.
-func (s Storage) SetAlarm(at int64) { sound(hostStorageAlarm(s.call, float64(at))) }
+func (s Storage) SetAlarm(at int64) { checked(hostStorageAlarm(s.call, float64(at))) }

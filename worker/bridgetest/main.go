@@ -210,6 +210,8 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 	case "/url":
 		s, ok := bridge.CanonicalURL(r.Query)
 		return text(200, fmt.Sprint(s, " ", ok)), nil
+	case "/variable":
+		return text(200, bridge.Variable(r.Query)), nil
 	case "/random":
 		return text(200, randomHex()), nil
 	case "/stats":

@@ -1,8 +1,8 @@
-// How long a call runs before its client's departure is watched for, in ms.
-// Most are over by then, and listening costs as much as a header field each.
-const watchAfter = 1000;
+// How long a call runs before it listens for the client's departure, in ms. Most
+// calls are over by then, and listening costs as much as reading a header field.
+const listenAfter = 1000;
 
-// Call is one event that Go handles: a request, an object call, an alarm.
+// Call is one event that the program handles: a request, an object call, an alarm.
 export class Call {
   constructor(id, env, resolve, inst) {
     this.id = id;
@@ -11,13 +11,13 @@ export class Call {
     this.inst = inst;
     this.request = null;
     this.storage = null;
-    this.rehearsal = null;
     this.answered = false;
-    this.left = false;
-    this.flights = null; // upstream calls to abort when the client leaves
-    this.limits = null; // time limits: { at, fire }
+    this.canceled = false; // the client has left
+    this.inflight = null; // upstream calls to abort when the client leaves
+    this.deadlines = null; // { at, expire }
     this.timer = 0;
     this.timerAt = 0;
+    this.listening = false;
     this.done = null;
   }
 
@@ -27,43 +27,44 @@ export class Call {
     this.resolve(response);
   }
 
-  // limit calls fire after ms, unless the limit is lifted before. All limits of
-  // a call share one timer.
-  limit(ms, fire) {
-    const limit = { at: Date.now() + ms, fire };
-    (this.limits ??= new Set()).add(limit);
-    if (!this.timer || limit.at < this.timerAt)
-      this.arm(Math.min(ms, this.request && !this.watching ? watchAfter : ms));
-    return limit;
+  // addDeadline calls expire after ms, unless the deadline is removed before.
+  // Moving its `at` postpones it. All deadlines of a call share one timer.
+  addDeadline(ms, expire) {
+    const deadline = { at: Date.now() + ms, expire };
+    this.deadlines ??= new Set();
+    this.deadlines.add(deadline);
+    if (!this.timer || deadline.at < this.timerAt)
+      this.#arm(Math.min(ms, this.request && !this.listening ? listenAfter : ms));
+    return deadline;
   }
 
-  lift(limit) {
-    this.limits?.delete(limit);
+  removeDeadline(deadline) {
+    this.deadlines?.delete(deadline);
   }
 
-  arm(ms) {
+  #arm(ms) {
     if (this.timer) clearTimeout(this.timer);
     this.timerAt = Date.now() + ms;
-    this.timer = setTimeout(() => this.tick(), ms);
+    this.timer = setTimeout(() => this.#tick(), ms);
   }
 
-  tick() {
+  #tick() {
     this.timer = 0;
-    if (this.request && !this.watching) {
-      this.watching = true;
+    if (this.request && !this.listening) {
+      this.listening = true;
       const { signal } = this.request;
-      if (signal?.aborted) this.inst.leave(this);
-      else signal?.addEventListener("abort", () => this.inst.leave(this), { once: true });
+      if (signal?.aborted) this.inst.cancel(this);
+      else signal?.addEventListener("abort", () => this.inst.cancel(this), { once: true });
     }
     const now = Date.now();
     let next = Infinity;
-    for (const limit of this.limits) {
-      if (limit.at <= now) {
-        this.limits.delete(limit);
-        limit.fire();
-      } else next = Math.min(next, limit.at);
+    for (const deadline of this.deadlines) {
+      if (deadline.at <= now) {
+        this.deadlines.delete(deadline);
+        deadline.expire();
+      } else next = Math.min(next, deadline.at);
     }
-    if (next < Infinity) this.arm(next - now);
+    if (next < Infinity) this.#arm(next - now);
   }
 
   end() {

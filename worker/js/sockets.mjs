@@ -1,29 +1,29 @@
 // TCP connections of the Go program, for calls through a proxy. Each belongs to
-// one call, and is closed with it at the latest.
+// one call and is closed with it at the latest.
 import { connect } from "cloudflare:sockets";
-import { END, NETWORK, NO_TLS, OK, TIMEOUT } from "./codes.mjs";
+import { END_OF_BODY, NETWORK, NO_TLS, OK, TIMEOUT } from "./contract.mjs";
 
 export class Sockets {
   constructor(inst) {
     this.inst = inst;
-    this.table = new Map(); // number → Connection
+    this.table = new Map(); // number → { call, deadline, late, socket, reader, writer, stopped, stop }
     this.next = 1;
   }
 
-  // dial opens a connection to "host:port". ms limits all that happens on it.
+  // dial opens a connection to "host:port". ms limits its whole lifetime.
   dial(op, call, address, ms) {
-    const id = this.next++,
-      at = address.lastIndexOf(":");
-    const hostname = address.slice(0, at).replace(/^\[|\]$/g, ""),
-      port = +address.slice(at + 1);
-    const c = { call, limit: null, late: false, socket: null, reader: null, writer: null };
+    const id = this.next++;
+    const at = address.lastIndexOf(":");
+    const hostname = address.slice(0, at).replace(/^\[|\]$/g, "");
+    const port = +address.slice(at + 1);
+    const c = { call, deadline: null, late: false, socket: null, reader: null, writer: null };
     this.table.set(id, c);
     c.stopped = new Promise((_, reject) => {
       c.stop = reject;
     });
     c.stopped.catch(() => {});
     if (ms > 0)
-      c.limit = call.limit(ms, () => {
+      c.deadline = call.addDeadline(ms, () => {
         c.late = true;
         c.stop();
         this.drop(c);
@@ -32,15 +32,16 @@ export class Sockets {
       op,
       c,
       async () => {
-        this.take(c, connect({ hostname, port }, { secureTransport: "starttls", allowHalfOpen: false }));
+        this.#attach(c, connect({ hostname, port }, { secureTransport: "starttls", allowHalfOpen: false }));
         await c.socket.opened;
-        return [OK, id];
+        return { handle: id };
       },
       () => this.close(id),
     );
   }
 
-  take(c, socket) {
+  // attach makes socket the one that c reads and writes.
+  #attach(c, socket) {
     c.socket = socket;
     socket.closed.catch(() => {});
     c.reader = socket.readable.getReader();
@@ -49,28 +50,28 @@ export class Sockets {
     c.reader.closed.catch(() => {});
   }
 
-  // step does one thing on a connection and tells Go how it ended.
-  step(op, c, act, failed) {
-    if (!c) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
-    Promise.race([act(), c.stopped]).then(
-      ([kind, status, body]) => this.inst.emit(op, kind, status, "", body),
+  // step runs one operation on a connection and reports to Go how it ended.
+  step(op, c, run, failed) {
+    if (!c) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
+    Promise.race([run(), c.stopped]).then(
+      ({ outcome = OK, body = null, handle = 0 }) => this.inst.emit(op, outcome, 0, "", body, handle),
       (e) => {
         failed?.();
-        // Some builds of the platform tell of a failed handshake only when TLS is used.
-        this.inst.emit(op, c.late ? TIMEOUT : /tls handshake/i.test(e?.message) ? NO_TLS : NETWORK, 0);
+        // Some builds of the platform report a failed handshake only when TLS is used.
+        this.inst.emit(op, c.late ? TIMEOUT : /tls handshake/i.test(e?.message) ? NO_TLS : NETWORK);
       },
     );
   }
 
-  // tls goes on in TLS; the certificate must be valid for host.
+  // tls continues in TLS; the certificate must be valid for host.
   tls(op, id, host) {
     const c = this.table.get(id);
     this.step(op, c, async () => {
       c.reader.releaseLock();
       c.writer.releaseLock();
-      this.take(c, c.socket.startTls({ expectedServerHostname: host }));
+      this.#attach(c, c.socket.startTls({ expectedServerHostname: host }));
       await c.socket.opened;
-      return [OK, 0];
+      return {};
     });
   }
 
@@ -78,7 +79,7 @@ export class Sockets {
     const c = this.table.get(id);
     this.step(op, c, async () => {
       const { value, done } = await c.reader.read();
-      return done ? [END, 0] : [OK, 0, value];
+      return done ? { outcome: END_OF_BODY } : { body: value };
     });
   }
 
@@ -86,7 +87,7 @@ export class Sockets {
     const c = this.table.get(id);
     this.step(op, c, async () => {
       await c.writer.write(bytes);
-      return [OK, 0];
+      return {};
     });
   }
 
@@ -94,7 +95,7 @@ export class Sockets {
     const c = this.table.get(id);
     if (!c) return;
     this.table.delete(id);
-    if (c.limit) c.call.lift(c.limit);
+    if (c.deadline) c.call.removeDeadline(c.deadline);
     this.drop(c);
   }
 
@@ -106,7 +107,7 @@ export class Sockets {
     }
   }
 
-  // abandon closes all: the program that used them is gone.
+  // abandon closes all connections: the program that used them has ended.
   abandon() {
     for (const id of [...this.table.keys()]) this.close(id);
   }

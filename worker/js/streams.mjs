@@ -1,39 +1,50 @@
-// Streams that Go names by number and the host moves: upstream and client
+// Streams that Go refers to by number and JavaScript moves: upstream and client
 // bodies, prefixes, push transforms and the sampled tee.
-import { END, IDLE as SILENT, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./codes.mjs";
+import {
+  BODY_IDLE,
+  END_OF_BODY,
+  ENDED_BY_CLIENT,
+  ENDED_CLEANLY,
+  ENDED_IDLE,
+  ENDED_RESET,
+  NETWORK,
+  OK,
+  TIMEOUT,
+  TOO_LARGE,
+} from "./contract.mjs";
 
-const RESET = 1,
-  IDLE = 2,
-  CLIENT = 3; // why a stream ended, as in bridge/body.go; 0 is a clean end
-const sampleEvery = 1000; // ms; shorter for a fast stream
-const firstLook = 50,
-  lookBytes = 2 << 20; // ms before the first sample; bytes wanted between two
-const sampleBytes = 4 << 10,
-  drainBytes = 64 << 10; // a read while little flows, and else
-const pieceBytes = 32 << 10; // read at a time where the length is not known
-const oneGo = 64 << 10; // a body of up to so many declared bytes is read in one step
-// The rate that a client must send at, in bytes a second, and the time in ms that
-// it may be behind.
-const leastRate = 64 << 10,
-  behind = 5000;
+// The sampled tee: ms between two samples, at most and at first, and the bytes
+// wanted between two.
+const sampleEvery = 1000;
+const firstSample = 50;
+const sampleTarget = 2 << 20;
+// Bytes of a read while little flows, and otherwise.
+const smallRead = 4 << 10;
+const largeRead = 64 << 10;
+const pieceBytes = 32 << 10; // of a read where the length is unknown
+const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
+// The least rate of a client's upload, in bytes a second, and how far it may fall
+// behind, in ms.
+const minRate = 64 << 10;
+const maxLag = 5000;
 const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
-const unknown = { get: () => null, has: () => false }; // the headers of a body that was begun
+const noHeaders = { get: () => null, has: () => false }; // of a body that was partly read
 
-// readAll gives the body of a request or response whole, or null when it is
-// over maxBytes (counted as it arrives, so inflated). idleMs limits the silence
-// within it; with alive the caller measures the time itself, and alive is called
-// for each chunk. A body that is read in one step must arrive within that time.
-export async function readAll(message, maxBytes, idleMs, alive = null) {
+// readAll returns the body of a request or response, or null if it is over
+// maxBytes, counted as it arrives (decompressed). idleMs limits the silence within
+// the body. A caller that measures the time itself passes onChunk, which is called
+// for each chunk. A body that is read in one step must arrive within idleMs.
+export async function readAll(message, maxBytes, idleMs, onChunk = null) {
   const { body, headers } = message;
   if (!body) return new Uint8Array(0);
   const declared = headers.get("content-length");
   if (
     declared !== null &&
-    +declared <= Math.min(maxBytes, oneGo) &&
+    +declared <= Math.min(maxBytes, oneReadMax) &&
     !headers.has("content-encoding") &&
     !(idleMs < shortIdle && idleMs > 0)
   ) {
-    return new Uint8Array(await (alive ? message.arrayBuffer() : until(message.arrayBuffer(), idleMs)));
+    return new Uint8Array(await (onChunk ? message.arrayBuffer() : until(message.arrayBuffer(), idleMs)));
   }
   return gather(
     body,
@@ -42,42 +53,43 @@ export async function readAll(message, maxBytes, idleMs, alive = null) {
     maxBytes,
     idleMs,
     () => {},
-    alive,
+    onChunk,
   );
 }
 
-// spent lets go of a large body that Go has by now.
-export function spent(bytes) {
-  if (bytes?.byteLength > oneGo) bytes.buffer.transfer(0);
+// detach frees a large body that Go has copied.
+export function detach(bytes) {
+  if (bytes?.byteLength > oneReadMax) bytes.buffer.transfer(0);
 }
 
-// gather gives a stream whole with head in front of it, or null when that is
-// over maxBytes. length is what both have together, -1 when it is not known.
+// gather returns a stream's bytes with head in front of them, or null if that is
+// over maxBytes. length is that of both together, -1 if unknown.
 //
-// It reads into one buffer that grows in place: pieces, and what they are put
-// together in, would be there twice until garbage is collected.
-async function gather(body, head, length, maxBytes, idleMs, opened, alive = null) {
+// It reads into one buffer that grows in place: chunks, and the bytes they are
+// joined in, would exist twice until garbage is collected.
+async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = null) {
   let size = head?.byteLength ?? 0;
   if (size > maxBytes) return null;
-  let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? pieceBytes : length, maxBytes)) + 1); // a byte more shows the end, or too much
+  // One byte more than expected shows the end, or that there is more.
+  let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? pieceBytes : length, maxBytes)) + 1);
   if (head) new Uint8Array(buffer).set(head);
   const reader = body?.getReader({ mode: "byob" });
-  if (reader) opened(reader);
-  let many = !(idleMs > 0); // small chunks are gathered only while they arrive fast
+  if (reader) onOpen(reader);
+  let large = !(idleMs > 0); // waits for large pieces, which is right only while chunks arrive fast
   while (reader) {
     if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
-    const room = new Uint8Array(buffer, size);
+    const rest = new Uint8Array(buffer, size);
     const { value, done } = await until(
-      many ? reader.readAtLeast(Math.min(pieceBytes, room.byteLength), room) : reader.read(room),
-      alive ? 0 : idleMs,
+      large ? reader.readAtLeast(Math.min(pieceBytes, rest.byteLength), rest) : reader.read(rest),
+      onChunk ? 0 : idleMs,
     );
     if (value) {
       buffer = value.buffer;
       size += value.byteLength;
     }
-    if (alive) {
-      alive();
-      many = value?.byteLength >= sampleBytes && idleMs >= shortIdle;
+    if (onChunk) {
+      onChunk();
+      large = value?.byteLength >= smallRead && idleMs >= shortIdle;
     }
     if (size > maxBytes) {
       reader.cancel().catch(() => {});
@@ -89,29 +101,29 @@ async function gather(body, head, length, maxBytes, idleMs, opened, alive = null
   return new Uint8Array(buffer, 0, size);
 }
 
-// until settles as promise does, or rejects after ms with stopped.
-const stopped = Symbol("stopped");
+// until settles as promise does, or rejects after ms with timedOut.
+const timedOut = Symbol("timed out");
 function until(promise, ms) {
   if (!(ms > 0)) return promise;
   let timer;
   const limit = new Promise((_, reject) => {
-    timer = setTimeout(reject, ms, stopped);
+    timer = setTimeout(reject, ms, timedOut);
   });
   return Promise.race([promise, limit]).finally(() => clearTimeout(timer));
 }
 
-// watchdog calls fire once nothing was waited for in vain for ms: one timer for
-// a stream instead of one for each of its pieces. begin and end stand around a
-// wait; stop ends it all.
-function watchdog(ms, fire) {
-  let since = 0,
-    timer = 0;
-  const look = () => {
+// watchdog calls expire once a wait has taken ms: one timer for a stream instead
+// of one for each of its chunks. begin and end surround a wait; stop ends the
+// watchdog.
+function watchdog(ms, expire) {
+  let since = 0;
+  let timer = 0;
+  const check = () => {
     const left = since ? since + ms - Date.now() : ms;
-    if (left > 0) timer = setTimeout(look, left);
-    else fire();
+    if (left > 0) timer = setTimeout(check, left);
+    else expire();
   };
-  if (ms > 0) timer = setTimeout(look, ms);
+  if (ms > 0) timer = setTimeout(check, ms);
   return {
     begin() {
       since = Date.now();
@@ -128,7 +140,7 @@ function watchdog(ms, fire) {
 export class Streams {
   constructor(inst) {
     this.inst = inst;
-    this.table = new Map(); // number → { kind, message, body, flight, length, reader, head, src, idle }
+    this.table = new Map(); // number → { kind, … }, see the functions that add one
     this.running = 0; // watched and transformed streams under way
     this.next = 1;
   }
@@ -137,10 +149,11 @@ export class Streams {
     return this.table.size + this.running;
   }
 
-  // add names the body of a request or response.
-  add(message, flight, length) {
+  // add adds the body of a request or response. inflight is the call that it
+  // answers, or null.
+  add(message, inflight, length) {
     const id = this.next++;
-    this.table.set(id, { kind: "body", message, body: message.body, flight, length, reader: null });
+    this.table.set(id, { kind: "body", message, body: message.body, inflight, length, reader: null });
     return id;
   }
 
@@ -156,65 +169,67 @@ export class Streams {
     return id;
   }
 
-  take(id) {
+  // remove removes a stream and returns it, ready to be read from where it is.
+  remove(id) {
     const s = this.table.get(id);
     this.table.delete(id);
     if (s?.reader) {
       s.reader.releaseLock();
       s.reader = null;
-      s.message = { body: s.body, headers: unknown };
+      s.message = { body: s.body, headers: noHeaders };
     }
     return s;
   }
 
-  // discard lets go of a stream that nobody will read. A reader that still
-  // waits cannot be released, only canceled.
+  // discard cancels a stream that is not read any more. A reader with a pending
+  // read cannot be released, only canceled.
   discard(id) {
     const reading = this.table.get(id);
     if (reading?.reader) {
       reading.reader.cancel().catch(() => {});
       reading.reader = null;
     }
-    const s = this.take(id);
+    const s = this.remove(id);
     if (!s) return;
     if (s.kind === "held") {
-      s.gone = true;
+      s.released = true;
       free(s);
     }
     if (s.buffer?.byteLength) s.buffer.transfer(0);
     if (s.src) this.discard(s.src);
     s.body?.cancel().catch(() => {});
-    s.flight?.ctl.abort();
-    this.inst.land(s.flight);
+    s.inflight?.abort();
+    s.inflight?.finish();
   }
 
-  // abandon is called when the Go program is gone. What flows natively goes on;
-  // the rest belongs to other requests, which alone may touch it.
+  // abandon is called when the Go program has ended. Streams that flow without it
+  // continue; the others belong to other requests, which alone may use them.
   abandon() {
     this.table.clear();
   }
 
-  // raw gives the bytes that go first and the stream after them.
-  raw(id) {
-    const s = this.take(id);
-    if (s.kind === "body") return { head: null, body: s.body, flight: s.flight, length: s.length };
-    if (s.kind === "bytes") return { head: s.bytes, body: null, flight: null, length: s.bytes.byteLength, of: s.of };
+  // source removes a stream and returns its first bytes and the stream after them.
+  source(id) {
+    const s = this.remove(id);
+    if (s.kind === "body") return { head: null, body: s.body, inflight: s.inflight, length: s.length };
+    if (s.kind === "bytes")
+      return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength, owner: s.owner };
     if (s.kind === "prefix") {
-      const rest = s.src ? this.raw(s.src) : { head: null, body: null, flight: null, length: 0 };
+      const rest = s.src ? this.source(s.src) : { head: null, body: null, inflight: null, length: 0 };
       const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
-      if (rest.head && !rest.of) spent(rest.head);
+      if (rest.head && !rest.owner) detach(rest.head);
       return { ...rest, head, length: rest.length < 0 ? -1 : rest.length + s.head.byteLength };
     }
     throw new Error("a transformed stream cannot be transformed again");
   }
 
-  // open gives a ReadableStream for the platform to move.
+  // open returns a ReadableStream, or bytes, for the platform to send.
   open(id, call) {
     const s = this.table.get(id);
     if (s.kind === "through") return this.through(id, call);
     if (s.kind === "watch" || s.kind === "guard") return this.watch(id, call);
-    if (s.kind === "bytes") return this.take(id).bytes;
-    const { head, body, flight } = this.raw(id);
+    if (s.kind === "bytes") return this.remove(id).bytes;
+    const { head, body, inflight } = this.source(id);
     if (!head) return body;
     if (!body) return head; // its length is known then
     const { readable, writable } = new IdentityTransformStream();
@@ -223,124 +238,116 @@ export class Streams {
       await w.write(head);
       w.releaseLock();
       return body.pipeTo(writable);
-    })().catch(() => flight?.ctl.abort());
+    })().catch(() => inflight?.abort());
     return readable;
   }
 
   async read(op, id, ms) {
     const s = this.table.get(id);
-    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
     if (s.kind === "bytes") {
       // a copy of a held body, piece by piece
-      const piece = s.bytes.subarray(0, oneGo);
+      const piece = s.bytes.subarray(0, oneReadMax);
       s.bytes = s.bytes.subarray(piece.byteLength);
-      if (!piece.byteLength) this.take(id);
-      return void queueMicrotask(() => this.inst.emit(op, piece.byteLength ? OK : END, 0, "", piece));
+      if (!piece.byteLength) this.remove(id);
+      return void queueMicrotask(() => this.inst.emit(op, piece.byteLength ? OK : END_OF_BODY, 0, "", piece));
     }
     try {
       s.reader ??= s.body.getReader();
       const { value, done } = await until(s.reader.read(), ms);
-      if (done) this.take(id);
-      this.inst.emit(op, done ? END : OK, 0, "", value);
+      if (done) this.remove(id);
+      this.inst.emit(op, done ? END_OF_BODY : OK, 0, "", value);
     } catch (e) {
       this.discard(id);
-      this.inst.emit(op, e === stopped ? TIMEOUT : NETWORK, 0);
+      this.inst.emit(op, e === timedOut ? TIMEOUT : NETWORK);
     }
   }
 
+  // readAll reads the rest of a stream and passes it to Go.
   async readAll(op, call, id, maxBytes, idleMs, totalMs) {
-    const s = this.take(id);
-    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    const s = this.remove(id);
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
     let late = false;
-    const limit =
-      totalMs > 0
-        ? call.limit(totalMs, () => {
-            late = true;
-            this.inst.emit(op, TIMEOUT, 0);
-          })
-        : null;
-    let kind = OK,
-      body = null;
-    // An upstream's silence is measured by its call's own timer.
-    const quiet =
-      s.flight && idleMs > 0
-        ? call.limit(idleMs, () => {
-            kind = SILENT;
-            s.flight.ctl.abort();
-          })
-        : null;
-    try {
-      body = await readAll(
-        s.message,
-        maxBytes,
-        idleMs,
-        quiet &&
-          (() => {
-            quiet.at = Date.now() + idleMs;
-          }),
-      );
-      if (body === null) kind = TOO_LARGE;
-    } catch (e) {
-      if (kind === OK) kind = e === stopped ? SILENT : NETWORK;
+    const expire = () => {
+      late = true;
+      this.inst.emit(op, TIMEOUT);
+    };
+    const deadline = totalMs > 0 ? call.addDeadline(totalMs, expire) : null;
+    let outcome = OK;
+    let body = null;
+    let idle = null;
+    let onChunk = null;
+    if (s.inflight && idleMs > 0) {
+      // The silence of an upstream is measured by its call's own timer.
+      idle = call.addDeadline(idleMs, () => {
+        outcome = BODY_IDLE;
+        s.inflight.abort();
+      });
+      onChunk = () => {
+        idle.at = Date.now() + idleMs;
+      };
     }
-    if (limit) call.lift(limit);
-    if (quiet) call.lift(quiet);
-    if (kind !== OK) s.flight?.ctl.abort();
-    this.inst.land(s.flight);
-    if (!late) this.inst.emit(op, kind, 0, "", body);
-    else spent(body);
+    try {
+      body = await readAll(s.message, maxBytes, idleMs, onChunk);
+      if (body === null) outcome = TOO_LARGE;
+    } catch (e) {
+      if (outcome === OK) outcome = e === timedOut ? BODY_IDLE : NETWORK;
+    }
+    if (deadline) call.removeDeadline(deadline);
+    if (idle) call.removeDeadline(idle);
+    if (outcome !== OK) s.inflight?.abort();
+    s.inflight?.finish();
+    if (!late) this.inst.emit(op, outcome, 0, "", body);
+    else detach(body);
   }
 
-  // hold gathers a stream and keeps its bytes on this side.
+  // hold reads a stream into memory of JavaScript and reports its number and size.
   async hold(op, call, id, maxBytes, idleMs, totalMs) {
-    const s = this.table.get(id);
-    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
-    const { head, body, flight, length } = this.raw(id);
-    let bytes = null,
-      kind = TOO_LARGE,
-      reader = null,
-      late = false;
-    const limit =
-      totalMs > 0
-        ? call.limit(totalMs, () => {
-            late = true;
-            reader?.cancel().catch(() => {});
-          })
-        : null;
+    if (!this.table.has(id)) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
+    const { head, body, inflight, length } = this.source(id);
+    let bytes = null;
+    let outcome = TOO_LARGE;
+    let reader = null;
+    let late = false;
+    const expire = () => {
+      late = true;
+      reader?.cancel().catch(() => {});
+    };
+    const deadline = totalMs > 0 ? call.addDeadline(totalMs, expire) : null;
     try {
       bytes = await gather(body, head, length, maxBytes, idleMs, (r) => {
         reader = r;
       });
     } catch (e) {
-      kind = e === stopped ? TIMEOUT : NETWORK;
+      outcome = e === timedOut ? TIMEOUT : NETWORK;
     }
-    if (limit) call.lift(limit);
-    this.inst.land(flight);
+    if (deadline) call.removeDeadline(deadline);
+    inflight?.finish();
     if (late) {
-      bytes = null;
-      kind = TIMEOUT;
-    } // what ended then was the reader
-    if (bytes === null) return this.inst.emit(op, kind, 0);
+      bytes = null; // the canceled reader ended as if the body were complete
+      outcome = TIMEOUT;
+    }
+    if (bytes === null) return this.inst.emit(op, outcome);
     const held = this.next++;
-    this.table.set(held, { kind: "held", bytes, uses: 0, gone: false });
-    this.inst.emit(op, OK, held, String(bytes.byteLength));
+    this.table.set(held, heldBody(bytes));
+    this.inst.emit(op, OK, bytes.byteLength, "", null, held);
   }
 
-  // gather reads a client's body until it has upTo bytes, and keeps them in
-  // JavaScript; another call continues. At the end of the body its bytes go to Go,
-  // or are held under the same id if keep is set.
-  async gather(op, id, upTo, totalMs, keep) {
+  // gather reads a client's body into memory of JavaScript until it has upTo bytes;
+  // another call continues. At the end of the body its bytes are passed to Go, or
+  // are held under the same id if hold is set.
+  async gather(op, id, upTo, totalMs, hold) {
     let s = this.table.get(id);
-    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK, 0));
+    if (!s) return void queueMicrotask(() => this.inst.emit(op, NETWORK));
     if (s.kind !== "gathered") {
-      const { head, body } = this.raw(id);
+      const { head, body } = this.source(id);
       s = {
         kind: "gathered",
         body,
         reader: body?.getReader({ mode: "byob" }),
         buffer: head ? head.slice().buffer : new ArrayBuffer(0),
         size: head?.byteLength ?? 0,
-        ahead: behind,
+        lag: maxLag, // ms that the client may still fall behind
         left: totalMs,
       };
       this.table.set(id, s);
@@ -350,34 +357,31 @@ export class Streams {
       while (!done && s.size < upTo) {
         if (s.buffer.byteLength < upTo) s.buffer = s.buffer.transfer(upTo);
         const asked = Date.now();
-        const got = await until(
-          s.reader.read(new Uint8Array(s.buffer, s.size)),
-          Math.max(1, Math.min(s.ahead, s.left)),
-        );
+        const got = await until(s.reader.read(new Uint8Array(s.buffer, s.size)), Math.max(1, Math.min(s.lag, s.left)));
         if (!this.table.has(id)) return; // discarded during the read
-        const took = Date.now() - asked,
-          n = got.value?.byteLength ?? 0;
+        const took = Date.now() - asked;
+        const n = got.value?.byteLength ?? 0;
         if (got.value) s.buffer = got.value.buffer;
         s.size += n;
         s.left -= took;
-        s.ahead = Math.min(behind, s.ahead - took + (n * 1000) / leastRate);
+        s.lag = Math.min(maxLag, s.lag - took + (n * 1000) / minRate);
         done = got.done;
       }
     } catch (e) {
       this.discard(id);
-      return this.inst.emit(op, e === stopped ? TIMEOUT : NETWORK, 0);
+      return this.inst.emit(op, e === timedOut ? TIMEOUT : NETWORK);
     }
     if (!done) return void queueMicrotask(() => this.inst.emit(op, OK, s.size));
     const bytes = new Uint8Array(s.buffer.byteLength > s.size + 1 ? s.buffer.transfer(s.size) : s.buffer, 0, s.size);
-    if (keep) this.table.set(id, { kind: "held", bytes, uses: 0, gone: false });
+    if (hold) this.table.set(id, heldBody(bytes));
     else this.table.delete(id);
-    queueMicrotask(() => this.inst.emit(op, END, s.size, "", keep ? null : bytes));
+    queueMicrotask(() => this.inst.emit(op, END_OF_BODY, s.size, "", hold ? null : bytes));
   }
 
-  // copy names a further body with the bytes that are held.
-  copy(held) {
+  // reopen adds a body with the bytes of a held one.
+  reopen(held) {
     const id = this.next++;
-    this.table.set(id, { kind: "bytes", bytes: this.held(held), of: this.table.get(held) });
+    this.table.set(id, { kind: "bytes", bytes: this.held(held), owner: this.table.get(held) });
     return id;
   }
 
@@ -385,7 +389,7 @@ export class Streams {
     return this.table.get(id).bytes;
   }
 
-  // sample hands Go a piece of a watched stream.
+  // sample passes a piece of a watched stream to Go.
   sample(id, piece) {
     this.inst.enter(() => {
       const at = this.inst.x.weir_chunk(piece.byteLength) >>> 0;
@@ -394,195 +398,198 @@ export class Streams {
     });
   }
 
-  // push hands Go a chunk and gives what goes out for it. A large piece is lent
-  // from room.bytes until the next push: those of an upload would be garbage of
-  // the upload's size.
-  push(id, chunk, room) {
+  // push passes a chunk to Go and returns the transformed bytes, or null. Large ones
+  // are in out.buffer until the next push: copies would be garbage of the size of
+  // an upload. It sets out.stopped if Go needs no more of the source.
+  push(id, chunk, out) {
     return this.inst.enter(() => {
       const at = this.inst.x.weir_chunk(chunk.byteLength) >>> 0;
       this.inst.u8().set(chunk, at);
       let n = this.inst.x.weir_push(id, chunk.byteLength);
       if (n < 0) {
         n = ~n;
-        room.enough = true;
-      } // no more of the source is wanted
+        out.stopped = true;
+      }
       if (!n) return null;
-      const out = this.inst.x.weir_out() >>> 0;
-      if (n < sampleBytes) return this.inst.bytes(out, n);
-      if (!(room.bytes?.byteLength >= n)) room.bytes = new Uint8Array(n + (n >> 2));
-      const lent = room.bytes.subarray(0, n);
-      lent.set(this.inst.u8().subarray(out, out + n));
-      return lent;
+      const from = this.inst.x.weir_out() >>> 0;
+      if (n < smallRead) return this.inst.bytes(from, n);
+      if (!(out.buffer?.byteLength >= n)) out.buffer = new Uint8Array(n + (n >> 2));
+      const bytes = out.buffer.subarray(0, n);
+      bytes.set(this.inst.u8().subarray(from, from + n));
+      return bytes;
     });
   }
 
-  // end tells Go how a stream ended and gives the bytes that still go out.
-  end(id, cause) {
+  // end tells Go how a stream ended and returns the last bytes for the client, or
+  // null.
+  end(id, ending) {
     return this.inst.enter(() => {
-      const n = this.inst.x.weir_end(id, cause);
+      const n = this.inst.x.weir_end(id, ending);
       return n ? this.inst.bytes(this.inst.x.weir_out() >>> 0, n) : null;
     });
   }
 
   // through moves a stream chunk by chunk through a transform in Go.
   through(id, call) {
-    const { src, idle, length } = this.take(id);
-    const { head, body, flight, of } = this.raw(src);
+    const { src, idle, length } = this.remove(id);
+    const { head, body, inflight, owner } = this.source(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
     this.running++;
-    if (of) of.uses++;
+    if (owner) owner.uses++;
     (async () => {
-      // An upload is read in large pieces, into one buffer: the platform's own
-      // have 4 KiB. An event stream has small ones, and should hold no buffer.
-      const upload = !flight;
-      const w = writable.getWriter(),
-        r = body?.getReader(upload ? { mode: "byob" } : undefined),
-        room = { bytes: null, enough: false };
-      let cause = 0,
-        gone = false,
-        buffer = upload && body ? new ArrayBuffer(oneGo) : null;
-      const dog = watchdog(idle, () => {
-        cause = IDLE;
-        r?.cancel().catch(() => {});
+      // An upload is read in large pieces into one buffer: the platform's chunks
+      // have 4 KiB. An event stream has small chunks and should hold no buffer.
+      const upload = !inflight;
+      const writer = writable.getWriter();
+      const reader = body?.getReader(upload ? { mode: "byob" } : undefined);
+      const out = { buffer: null, stopped: false };
+      let ending = ENDED_CLEANLY;
+      let clientGone = false;
+      let buffer = upload && body ? new ArrayBuffer(oneReadMax) : null;
+      const idleDog = watchdog(idle, () => {
+        ending = ENDED_IDLE;
+        reader?.cancel().catch(() => {});
       });
-      const send = async (out) => {
-        if (!out) return;
+      const send = async (bytes) => {
+        if (!bytes) return;
         try {
-          await w.write(out);
+          await writer.write(bytes);
         } catch {
-          gone = true;
+          clientGone = true;
         }
       };
-      for (let at = 0; head && at < head.byteLength && !room.enough && !gone && !this.inst.dead; at += oneGo)
-        await send(this.push(id, head.subarray(at, at + oneGo), room));
-      while (r && !room.enough && !gone && !this.inst.dead) {
+      const more = () => !out.stopped && !clientGone && !this.inst.dead;
+      for (let at = 0; head && at < head.byteLength && more(); at += oneReadMax)
+        await send(this.push(id, head.subarray(at, at + oneReadMax), out));
+      while (reader && more()) {
         let chunk;
         try {
-          dog.begin();
-          const { value, done } = await (upload ? r.read(new Uint8Array(buffer)) : r.read());
-          dog.end();
+          idleDog.begin();
+          const { value, done } = await (upload ? reader.read(new Uint8Array(buffer)) : reader.read());
+          idleDog.end();
           if (done) break;
           chunk = value;
           if (upload) buffer = value.buffer;
         } catch {
-          cause ||= RESET;
+          ending ||= ENDED_RESET;
           break;
         }
-        await send(this.push(id, chunk, room));
+        await send(this.push(id, chunk, out));
       }
-      dog.stop();
-      if (gone || (cause === RESET && (await left(call)))) cause = CLIENT;
-      if (cause || room.enough) {
-        r?.cancel().catch(() => {});
-        flight?.ctl.abort();
+      idleDog.stop();
+      if (clientGone || (ending === ENDED_RESET && (await clientLeft(call)))) ending = ENDED_BY_CLIENT;
+      if (ending || out.stopped) {
+        reader?.cancel().catch(() => {});
+        inflight?.abort();
       }
-      this.inst.land(flight);
-      if (this.inst.dead) return w.abort(new Error("restarted")).catch(() => {});
-      const tail = this.end(id, cause);
-      if (!gone) await send(tail);
-      await (this.inst.dead ? w.abort(new Error("restarted")) : w.close()).catch(() => {});
-      return cause;
+      inflight?.finish();
+      if (this.inst.dead) return writer.abort(new Error("restarted")).catch(() => {});
+      const tail = this.end(id, ending);
+      if (!clientGone) await send(tail);
+      await (this.inst.dead ? writer.abort(new Error("restarted")) : writer.close()).catch(() => {});
+      return ending;
     })()
       .finally(() => {
-        if (of) {
-          of.uses--;
-          free(of);
+        if (owner) {
+          owner.uses--;
+          free(owner);
         }
       })
       .then(
-        (cause) => this.ended(id, cause),
-        () => this.ended(id, RESET),
+        (ending) => this.ended(id, ending),
+        () => this.ended(id, ENDED_RESET),
       );
     return readable;
   }
 
-  // watch passes a stream natively and reads along: of the second branch of a
-  // tee once a second while the first flows slowly (a pending read would slow the
-  // first down), more often for a fast stream so that little is buffered in
-  // between, and the rest when the first has ended. A guarded stream is not read
-  // along: Go is told of its end only, and if it breaks the client's is cut off.
+  // watch passes a stream natively and shows it to Go: it reads the second branch
+  // of a tee once a second while the first flows slowly (a pending read would slow
+  // the first down), more often for a fast stream so that little is buffered in
+  // between, and the rest when the first has ended. A guarded stream is not shown
+  // to Go, which learns only how it ended; if it breaks off, so does the client's.
   watch(id, call) {
-    const { kind, src, idle } = this.take(id),
-      guarded = kind === "guard";
-    const { head, body, flight } = this.raw(src);
+    const { kind, src, idle } = this.remove(id);
+    const guarded = kind === "guard";
+    const { head, body, inflight } = this.source(src);
     const { readable, writable } = new IdentityTransformStream();
     this.running++;
     (async () => {
-      let cause = 0;
+      let ending = ENDED_CLEANLY;
       if (head) {
         if (!guarded) this.sample(id, head);
-        const w = writable.getWriter();
+        const writer = writable.getWriter();
         try {
-          await w.write(head);
+          await writer.write(head);
         } catch {
-          cause = CLIENT;
+          ending = ENDED_BY_CLIENT;
         }
-        w.releaseLock();
+        writer.releaseLock();
       }
-      if (cause) body?.cancel().catch(() => {});
+      if (ending) body?.cancel().catch(() => {});
       else if (body)
-        cause = await (guarded ? piecewise(body, writable, idle) : this.sampledTee(id, body, writable, idle));
-      if (cause === RESET && (await left(call))) cause = CLIENT;
-      if (cause === CLIENT || cause === IDLE) flight?.ctl.abort();
-      this.inst.land(flight);
-      const w = writable.getWriter();
-      const tail = this.end(id, cause);
-      if ((this.inst.dead || guarded) && cause) {
-        await w.abort(new Error("cut")).catch(() => {});
-        return cause;
+        ending = await (guarded ? piecewise(body, writable, idle) : this.sampledTee(id, body, writable, idle));
+      if (ending === ENDED_RESET && (await clientLeft(call))) ending = ENDED_BY_CLIENT;
+      if (ending === ENDED_BY_CLIENT || ending === ENDED_IDLE) inflight?.abort();
+      inflight?.finish();
+      const writer = writable.getWriter();
+      const tail = this.end(id, ending);
+      if ((this.inst.dead || guarded) && ending) {
+        await writer.abort(new Error("cut")).catch(() => {});
+        return ending;
       }
-      if (tail && cause !== CLIENT) await w.write(tail).catch(() => {});
-      await w.close().catch(() => {});
-      return cause;
+      if (tail && ending !== ENDED_BY_CLIENT) await writer.write(tail).catch(() => {});
+      await writer.close().catch(() => {});
+      return ending;
     })().then(
-      (cause) => this.ended(id, cause),
-      () => this.ended(id, RESET),
+      (ending) => this.ended(id, ending),
+      () => this.ended(id, ENDED_RESET),
     );
     return readable;
   }
 
-  // sampledTee pipes body to the client, shows Go all of it, and returns how it ended.
+  // sampledTee pipes body to the client, shows all of it to Go, and returns how it
+  // ended.
   async sampledTee(id, body, writable, idle) {
-    const [a, b] = body.tee();
+    const [toClient, toGo] = body.tee();
     const stop = new AbortController();
-    let ended = false,
-      broken = 0,
-      more = true,
-      read = null,
-      size = sampleBytes,
-      seen = 0,
-      full = false,
-      buffer = null;
-    const piped = a.pipeTo(writable, { preventClose: true, preventAbort: true, signal: stop.signal }).then(
+    let piping = true;
+    let ending = ENDED_CLEANLY;
+    let more = true;
+    let read = null;
+    let size = smallRead;
+    let seen = 0;
+    let full = false;
+    let buffer = null;
+    const piped = toClient.pipeTo(writable, { preventClose: true, preventAbort: true, signal: stop.signal }).then(
       () => {
-        ended = true;
+        piping = false;
       },
       (e) => {
-        ended = true;
-        broken = e?.name === "AbortError" ? CLIENT : RESET;
+        piping = false;
+        ending = e?.name === "AbortError" ? ENDED_BY_CLIENT : ENDED_RESET;
       },
     );
-    const reader = b.getReader({ mode: "byob" });
-    // The buffer of a read that waits is held as long as the stream is idle.
+    const reader = toGo.getReader({ mode: "byob" });
+    // The buffer of a pending read stays in memory as long as the stream is idle.
     const next = async () => {
       try {
-        const asked = ended ? drainBytes : size;
+        const asked = piping ? size : largeRead;
         const { value, done } = await reader.read(new Uint8Array(buffer?.byteLength === asked ? buffer : asked));
         if (value?.byteLength) this.sample(id, value);
         seen += value?.byteLength ?? 0;
         full = value?.byteLength === asked;
-        buffer = full ? value.buffer : null; // reused: else there is garbage of the stream's size
-        size = value?.byteLength < sampleBytes ? sampleBytes : drainBytes;
+        buffer = full ? value.buffer : null; // reused: otherwise garbage of the stream's size is left
+        size = value?.byteLength < smallRead ? smallRead : largeRead;
         more = !done;
       } catch {
         more = false;
-        broken = RESET;
+        ending = ENDED_RESET;
       }
       read = null;
     };
-    for (let wait = firstLook, most = sampleEvery; !ended; ) {
+    for (let wait = firstSample, longest = sampleEvery; piping; ) {
       await until(piped, wait).catch(() => {});
-      if (ended) break;
+      if (!piping) break;
       // A full read means that there is more. The tee buffers in memory what one
       // branch has read and the other has not.
       seen = 0;
@@ -594,93 +601,97 @@ export class Streams {
           stop.abort();
           reader.cancel().catch(() => {});
           await piped;
-          return IDLE;
+          return ENDED_IDLE;
         }
-      } while (full && more && !ended);
-      if (seen > lookBytes / 2) most = firstLook; // it was fast, and may be again after a pause
-      wait = Math.max(1, Math.min(most, (wait * lookBytes) / Math.max(seen, 1)));
+      } while (full && more && piping);
+      if (seen > sampleTarget / 2) longest = firstSample; // it was fast, and may be again after a pause
+      wait = Math.max(1, Math.min(longest, (wait * sampleTarget) / Math.max(seen, 1)));
     }
-    // What had arrived by the time the client left still counts as usage.
-    const patience = broken === CLIENT ? 50 : 0;
+    // The bytes that had arrived by the time the client left still count as usage.
+    const drainMs = ending === ENDED_BY_CLIENT ? 50 : 0;
     try {
-      while (more) await until(read ?? next(), patience);
+      while (more) await until(read ?? next(), drainMs);
     } catch {
       reader.cancel().catch(() => {});
     }
-    return broken;
+    return ending;
   }
 
-  ended(id, cause) {
+  ended(id, ending) {
     this.running--;
     this.inst.enter(() => {
-      this.inst.x.weir_ended(id, cause ?? 0);
+      this.inst.x.weir_ended(id, ending ?? ENDED_CLEANLY);
       this.inst.x.resume();
     });
   }
 }
 
-// piecewise passes body to the client piece by piece, so that silence is noticed,
+// piecewise passes body to the client chunk by chunk, so that silence is noticed,
 // and returns how it ended.
 async function piecewise(body, writable, idle) {
-  const r = body.getReader({ mode: "byob" }),
-    w = writable.getWriter();
-  let cause = 0,
-    gone = false,
-    buffer = null,
-    size = sampleBytes;
-  w.closed.catch(() => {
-    gone = true;
-    r.cancel().catch(() => {});
+  const reader = body.getReader({ mode: "byob" });
+  const writer = writable.getWriter();
+  let ending = ENDED_CLEANLY;
+  let clientGone = false;
+  let buffer = null;
+  let size = smallRead;
+  writer.closed.catch(() => {
+    clientGone = true;
+    reader.cancel().catch(() => {});
   });
-  const dog = watchdog(idle, () => {
-    cause = IDLE;
-    r.cancel().catch(() => {});
+  const idleDog = watchdog(idle, () => {
+    ending = ENDED_IDLE;
+    reader.cancel().catch(() => {});
   });
-  while (!gone && !cause) {
+  while (!clientGone && !ending) {
     let piece;
     try {
-      dog.begin();
-      const { value, done } = await r.read(new Uint8Array(buffer?.byteLength === size ? buffer : size));
-      dog.end();
+      idleDog.begin();
+      const { value, done } = await reader.read(new Uint8Array(buffer?.byteLength === size ? buffer : size));
+      idleDog.end();
       if (done) break;
       piece = value;
     } catch {
-      cause ||= RESET;
+      ending ||= ENDED_RESET;
       break;
     }
     const full = piece.byteLength === size;
     try {
-      await w.write(piece);
+      await writer.write(piece);
     } catch {
-      gone = true;
+      clientGone = true;
     }
-    // What waits for a slow upstream holds a small buffer.
+    // A read that waits for a slow upstream holds a small buffer.
     buffer = full ? piece.buffer : null;
-    size = full || piece.byteLength >= sampleBytes ? drainBytes : sampleBytes;
+    size = full || piece.byteLength >= smallRead ? largeRead : smallRead;
   }
-  dog.stop();
-  if (gone) cause = CLIENT;
-  w.releaseLock();
-  return cause;
+  idleDog.stop();
+  if (clientGone) ending = ENDED_BY_CLIENT;
+  writer.releaseLock();
+  return ending;
 }
 
-// left reports whether the client of a call has closed the connection. The pipe
-// reports only that one end broke, and may do so before the platform aborts the
-// request's signal.
-async function left(call) {
+// clientLeft reports whether the client of a call has closed the connection. The
+// pipe reports only that one end broke, and may do so before the platform aborts
+// the request's signal.
+async function clientLeft(call) {
   const signal = call.request?.signal;
   if (signal && !signal.aborted) await new Promise((resolve) => setTimeout(resolve, 0));
   return !!signal?.aborted;
 }
 
-// free lets go of held bytes at once: nobody else has them, and as garbage
-// they could stay until the isolate is over its limit.
+// heldBody returns the entry of bytes that Go may read several times.
+function heldBody(bytes) {
+  return { kind: "held", bytes, uses: 0, released: false };
+}
+
+// free frees held bytes that are not in use any more: as garbage they could stay
+// until the isolate is over its limit.
 function free(held) {
-  if (held.gone && held.uses === 0 && held.bytes.buffer.byteLength) held.bytes.buffer.transfer(0);
+  if (held.released && held.uses === 0 && held.bytes.buffer.byteLength) held.bytes.buffer.transfer(0);
 }
 
 function concat(chunks, size) {
-  if (chunks.length === 1) return chunks[0];
   const all = new Uint8Array(size);
   let at = 0;
   for (const c of chunks) {

@@ -1,18 +1,18 @@
-// The rehearsal: before the first request the program serves a few made-up
-// ones against a platform of nothing but tables. The engine compiles a function
-// when it is first called, so without it the first request of an isolate would
-// wait for most of the program to be compiled. Nothing of it stays: the program
-// is built anew for the first real event.
+// The warm-up: before the first event, the program serves a few invented requests
+// on a host that consists of tables. The engine compiles a function when it is
+// first called; without the warm-up the first request of an isolate would wait
+// until most of the program is compiled. Nothing of it remains: the program's
+// state is rebuilt for the first real event.
+import { ALARM, NO_BODY, OBJECT_CALL, OK } from "./contract.mjs";
 
-const CALL = 0,
-  ALARM = 1; // as in bridge/bridge.go
-const enc = new TextEncoder(),
-  dec = new TextDecoder();
-const made = (c) => c.repeat(40); // as long as a secret; it protects nothing and is gone afterwards
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+const secret = (c) => c.repeat(40); // protects nothing
 
-// later is a promise that settles when the rehearsal gets to it: at this time
-// the platform runs no callbacks.
-const later = (queue, value) => ({
+// thenable returns a promise that settles from queue: at global scope the platform
+// runs no callbacks.
+const thenable = (queue, value) => ({
+  // biome-ignore lint/suspicious/noThenProperty: it stands for a promise
   then(f) {
     queue.push(() => f(value));
     return this;
@@ -44,6 +44,7 @@ class Rows {
   }
 }
 
+// What upstreams answer, by the last segment of the URL.
 const answers = {
   embeddings: {
     object: "list",
@@ -51,101 +52,101 @@ const answers = {
     model: "m",
     usage: { prompt_tokens: 1, total_tokens: 1 },
   },
-  completions: {
-    id: "c",
-    object: "chat.completion",
-    created: 1,
-    model: "m",
-    choices: [
-      { index: 0, message: { role: "assistant", content: "a", refusal: null }, finish_reason: "stop", logprobs: null },
-    ],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  },
   models: { object: "list", data: [{ id: "m", object: "model", created: 1, owned_by: "o" }] },
 };
 
-// rehearse runs the play. stage.request(head, body, platform) hands the program
-// a request, stage.object(storage, name, verb, body, platform) a call of an
-// object; both give a call that is `answered` in the end and has an `answer` of
-// status and bytes. stage.emit tells how an operation ended. An answer that is
-// a refusal is an error.
-export function rehearse(stage) {
-  const queue = [],
-    objects = new Map(),
-    kv = new Map();
-  const storage = (name) => {
-    if (!objects.has(name)) objects.set(name, new Rows());
-    return { kv: objects.get(name), setAlarm() {}, deleteAlarm() {}, transactionSync: (use) => use() };
-  };
-  const platform = {
-    env: {
-      ADMIN_TOKEN: made("a"),
-      API_KEY_SECRET: made("k"),
-      CREDENTIALS_KEY: made("c"),
+// WarmupHost has the methods of platform. Operations end when settle runs.
+class WarmupHost {
+  constructor() {
+    this.queue = [];
+    this.objects = new Map();
+    const kv = new Map();
+    this.env = {
+      ADMIN_TOKEN: secret("a"),
+      API_KEY_SECRET: secret("k"),
+      CREDENTIALS_KEY: secret("c"),
       ALLOW_PRIVATE_UPSTREAMS: "true",
       LOG_LEVEL: "error",
       KV: {
-        get: (key) => later(queue, kv.get(key) ?? null),
+        get: (key) => thenable(this.queue, kv.get(key) ?? null),
         put: (key, value) => {
           kv.set(key, value);
-          return later(queue, undefined);
+          return thenable(this.queue, undefined);
         },
         delete: (key) => {
           kv.delete(key);
-          return later(queue, undefined);
+          return thenable(this.queue, undefined);
         },
       },
-    },
-    // start answers an upstream call by the last part of its address.
-    start(op, url) {
-      const answer = answers[url.slice(url.lastIndexOf("/") + 1)];
-      queue.push(() =>
-        stage.emit(
-          op,
-          0,
-          answer ? 200 : 404,
-          "content-type\napplication/json\nx-request-id\nr",
-          enc.encode(JSON.stringify(answer ?? {})),
-        ),
-      );
-    },
-    object(op, name, verb, body) {
-      queue.push(() => {
-        const call = stage.object(CALL, storage(name), name, verb, body, platform);
-        const wait = () =>
-          call.answered ? stage.emit(op, 0, call.answer.status, "", call.answer.body) : queue.push(wait);
-        queue.push(wait);
-      });
-    },
-  };
-  const settle = () => {
-    for (let i = 0; i < 2000 && queue.length; i++) queue.shift()();
-  };
-  // play serves one request to its end.
-  const play = (method, path, key, body) => {
-    const bytes = body ? enc.encode(JSON.stringify(body)) : null;
+    };
+  }
+
+  storage(name) {
+    if (!this.objects.has(name)) this.objects.set(name, new Rows());
+    return { kv: this.objects.get(name), setAlarm() {}, deleteAlarm() {}, transactionSync: (use) => use() };
+  }
+
+  // event starts an event without a request. done gets its answer.
+  event(inst, kind, name, verb, body, done) {
+    const call = inst.add(this.env, done);
+    call.storage = this.storage(name);
+    inst.beginEvent(call, kind, name, verb, body);
+  }
+
+  settle() {
+    for (let i = 0; i < 2000 && this.queue.length; i++) this.queue.shift()();
+  }
+
+  fetch(inst, op, _call, url) {
+    const answer = answers[url.slice(url.lastIndexOf("/") + 1)];
+    const body = encoder.encode(JSON.stringify(answer ?? {}));
+    const head = "content-type\napplication/json\nx-request-id\nr";
+    this.queue.push(() => inst.emit(op, OK, answer ? 200 : 404, head, body));
+  }
+
+  callObject(inst, op, _call, name, verb, body) {
+    const done = (answer) => this.queue.push(() => inst.emit(op, OK, answer.status, "", answer.body));
+    this.queue.push(() => this.event(inst, OBJECT_CALL, name, verb, body, done));
+  }
+
+  respond(call, { status }, body) {
+    call.answer({ status, body });
+  }
+}
+
+// warmUp serves the invented requests on inst. It throws if one fails.
+export function warmUp(inst) {
+  const host = new WarmupHost();
+  inst.host = host;
+  // request serves one request to its end.
+  const request = (method, path, key, json) => {
+    const body = json ? encoder.encode(JSON.stringify(json)) : NO_BODY;
     const head =
-      `${method}\nhttp://rehearsal.example${path}\nauthorization\nBearer ${key}` +
-      (bytes ? `\ncontent-type\napplication/json\ncontent-length\n${bytes.byteLength}` : "");
-    const call = stage.request(head, bytes, platform);
-    settle();
-    if (!call.answered) throw new Error(`${method} ${path} was not answered`);
-    const text = call.answer.body ? dec.decode(call.answer.body) : "";
-    if (call.answer.status >= 300) throw new Error(`${method} ${path}: ${call.answer.status} ${text}`);
+      `${method}\nhttp://warmup.example${path}\nauthorization\nBearer ${key}` +
+      (json ? `\ncontent-type\napplication/json\ncontent-length\n${body.byteLength}` : "");
+    let answer = null;
+    const call = inst.add(host.env, (a) => {
+      answer = a;
+    });
+    inst.begin(call, head, body);
+    host.settle();
+    if (!answer) throw new Error(`${method} ${path}: no answer`);
+    const text = answer.body ? decoder.decode(answer.body) : "";
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
     return text ? JSON.parse(text) : null;
   };
-  const { machineId, apiKey } = play("POST", "/api/machines", made("a"), {});
-  play("POST", `/${machineId}/api/providers`, made("a"), {
+  const { machineId, apiKey } = request("POST", "/api/machines", secret("a"), {});
+  request("POST", `/${machineId}/api/providers`, secret("a"), {
     provider: "openai-compatible-0123abcd",
-    apiKey: "rehearsal-key",
-    providerSpecificData: { baseUrl: "http://rehearsal.example/v1", prefix: "r" },
+    apiKey: "warmup-key",
+    providerSpecificData: { baseUrl: "http://warmup.example/v1", prefix: "r" },
   });
-  play("GET", `/${machineId}/api/providers`, made("a"));
-  stage.object(ALARM, storage(machineId), machineId, "", null, platform); // publishes the replica
-  settle();
+  request("GET", `/${machineId}/api/providers`, secret("a"));
+  host.event(inst, ALARM, machineId, "", null, () => {}); // publishes the replica
+  host.settle();
   for (let i = 0; i < 2; i++) {
-    play("POST", "/v1/embeddings", apiKey, { model: "r/m", input: "a", encoding_format: "base64" });
-    play("POST", `/${machineId}/v1/embeddings`, apiKey, { model: "r/m", input: "a" });
+    request("POST", "/v1/embeddings", apiKey, { model: "r/m", input: "a", encoding_format: "base64" });
+    request("POST", `/${machineId}/v1/embeddings`, apiKey, { model: "r/m", input: "a" });
   }
-  play("GET", "/v1/models", apiKey);
+  request("GET", "/v1/models", apiKey);
 }

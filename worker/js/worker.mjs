@@ -1,11 +1,8 @@
-// Entry points of the worker: requests, the cron, and the shell of the Machine
+// Entry points of the worker: requests, the cron, and the class of the Machine
 // object. Everything else is Go.
 import { DurableObject } from "cloudflare:workers";
 import { handle, run } from "./bridge.mjs";
-
-const CALL = 0,
-  ALARM = 1,
-  CRON = 2; // as in bridge/run.go
+import { ALARM, CRON, OBJECT_CALL } from "./contract.mjs";
 
 export default {
   fetch: handle,
@@ -18,8 +15,8 @@ export default {
 // the time limit of the call to the token endpoint.
 const refreshMs = 10_000;
 
-// slow is the answer to a caller whose wait has ended.
-const slow = new TextEncoder().encode(
+// stillRefreshing is the answer to a caller that has waited refreshMs.
+const stillRefreshing = new TextEncoder().encode(
   JSON.stringify({
     error: {
       message: "the token is being refreshed",
@@ -30,36 +27,36 @@ const slow = new TextEncoder().encode(
   }),
 );
 
-// Machine is one tenant's object. Identical refreshes that overlap are one
-// call: a token endpoint that rotates must not be asked twice, and a call that
-// may have rotated the token must not be given up with its caller.
+// Machine is one tenant's object. Identical refreshes that overlap are one call: a
+// token endpoint that rotates tokens must not be called twice, and a call that may
+// have rotated the token must not be aborted when its caller leaves.
 export class Machine extends DurableObject {
   constructor(ctx, env) {
     super(ctx, env);
-    this.flights = new Map();
+    this.refreshes = new Map();
   }
 
   call(name, verb, body) {
-    if (verb !== "refresh") return run(CALL, this.env, this.ctx.storage, name, verb, body);
+    if (verb !== "refresh") return run(OBJECT_CALL, this.env, this.ctx.storage, name, verb, body);
     const key = new TextDecoder().decode(body);
-    let flight = this.flights.get(key);
-    if (!flight) {
-      flight = this.#refresh(key, name, body);
-      this.flights.set(key, flight);
+    let refresh = this.refreshes.get(key);
+    if (!refresh) {
+      refresh = this.#refresh(key, name, body);
+      this.refreshes.set(key, refresh);
     }
-    return flight;
+    return refresh;
   }
 
   // #refresh runs one refresh to completion, and answers within refreshMs.
   #refresh(key, name, body) {
-    const over = new AbortController();
-    const done = run(CALL, this.env, this.ctx.storage, name, "refresh", body).finally(() => {
-      over.abort();
-      this.flights.delete(key);
+    const ended = new AbortController();
+    const done = run(OBJECT_CALL, this.env, this.ctx.storage, name, "refresh", body).finally(() => {
+      ended.abort();
+      this.refreshes.delete(key);
     });
     this.ctx.waitUntil(done.catch(() => {}));
-    const late = scheduler.wait(refreshMs, { signal: over.signal }).then(
-      () => ({ status: 503, body: slow }),
+    const late = scheduler.wait(refreshMs, { signal: ended.signal }).then(
+      () => ({ status: 503, body: stillRefreshing }),
       () => done,
     );
     return Promise.race([done, late]);

@@ -1,0 +1,312 @@
+// The functions that the Go program imports. worker/bridge/host.go declares them.
+import { DELETED_ROW, MISSING, NETWORK, OK, OUTLIVE, STORAGE_FAULT } from "./contract.mjs";
+import { errorResponse } from "./request.mjs";
+
+const encoder = new TextEncoder();
+
+// parseHeader splits "name\nvalue\n…" into pairs.
+function parseHeader(text) {
+  if (!text) return [];
+  const parts = text.split("\n");
+  const pairs = new Array(parts.length >> 1);
+  for (let i = 0; i < pairs.length; i++) pairs[i] = [parts[2 * i], parts[2 * i + 1]];
+  return pairs;
+}
+
+// withStorage runs use with the storage of the object that a call is for.
+function withStorage(inst, callID, use) {
+  const { storage } = inst.calls.get(callID);
+  try {
+    return use(storage.kv, storage);
+  } catch (e) {
+    console.error(JSON.stringify({ level: "error", msg: "object storage", error: String(e?.message).slice(0, 120) }));
+    return STORAGE_FAULT;
+  }
+}
+
+// write copies text to out and returns its size, or MISSING if it does not fit.
+function write(inst, text, outAt, outSize) {
+  const { read, written } = encoder.encodeInto(text, inst.u8().subarray(outAt, outAt + outSize));
+  return read === text.length ? written : MISSING;
+}
+
+// keep stores text for the function copy and returns its size in UTF-8.
+function keep(inst, text) {
+  inst.result = encoder.encode(text);
+  return inst.result.byteLength;
+}
+
+// imports returns the functions for an instance. An exception in one must not end
+// the instance: it fails only the operation, or the answer, that it was for.
+export function imports(inst) {
+  const host = functions(inst);
+  const guard = (name, fail) => {
+    const run = host[name];
+    host[name] = (first, ...rest) => {
+      try {
+        run(first, ...rest);
+      } catch (e) {
+        console.error(JSON.stringify({ level: "error", msg: "host call", name, error: e?.name }));
+        fail(first);
+      }
+    };
+  };
+  for (const name of ["fetch", "object", "read", "read_all", "hold", "gather", "digest", "dial"])
+    guard(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK)));
+  guard("respond", (callID) => {
+    const call = inst.calls.get(callID);
+    call?.answer(errorResponse(call.request, 500, "the answer could not be sent", "server_error", null));
+  });
+  return host;
+}
+
+function functions(inst) {
+  return {
+    // fetch makes one upstream call. head is "METHOD\nURL\nname\nvalue…".
+    fetch(op, callID, headAt, headLen, bodyAt, bodyLen, stream, headerMs, totalMs, idleMs, maxBody, flags) {
+      const call = inst.calls.get(callID);
+      const head = inst.text(headAt, headLen);
+      const i = head.indexOf("\n");
+      const j = head.indexOf("\n", i + 1);
+      const url = head.slice(i + 1, j > 0 ? j : undefined);
+      const init = { method: head.slice(0, i), redirect: "manual" };
+      if (j > 0) init.headers = parseHeader(head.slice(j + 1));
+      if (bodyLen) init.body = inst.bytes(bodyAt, bodyLen);
+      else if (stream) init.body = inst.streams.open(stream, call);
+      const outlive = (flags & OUTLIVE) !== 0;
+      inst.host.fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, bodyLen > 0);
+    },
+    // object calls the object of a machine.
+    object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {
+      const call = inst.calls.get(callID);
+      const body = bodyLen ? inst.bytes(bodyAt, bodyLen) : null;
+      inst.host.callObject(inst, op, call, inst.text(nameAt, nameLen), inst.text(verbAt, verbLen), body);
+    },
+    pause(op, ms) {
+      scheduler.wait(ms).then(() => inst.emit(op, OK));
+    },
+    // variable stores the value of a variable or secret of the worker for copy and
+    // returns its size, or MISSING.
+    variable(at, n) {
+      const value = inst.context.env[inst.text(at, n)];
+      return typeof value === "string" ? keep(inst, value) : MISSING;
+    },
+
+    // dial opens a TCP connection; the socket functions work on one.
+    dial(op, callID, at, n, ms) {
+      inst.sockets.dial(op, inst.calls.get(callID), inst.text(at, n), ms);
+    },
+    socket_tls(op, socket, at, n) {
+      inst.sockets.tls(op, socket, inst.text(at, n));
+    },
+    socket_read(op, socket) {
+      inst.sockets.read(op, socket);
+    },
+    socket_write(op, socket, at, n) {
+      inst.sockets.write(op, socket, inst.bytes(at, n));
+    },
+    socket_close(socket) {
+      inst.sockets.close(socket);
+    },
+
+    // read returns the next chunk of a stream, read_all all of it. hold and gather
+    // read it into memory of JavaScript.
+    read(op, stream, ms) {
+      inst.streams.read(op, stream, ms);
+    },
+    read_all(op, callID, stream, maxBytes, idleMs, totalMs) {
+      inst.streams.readAll(op, inst.calls.get(callID), stream, maxBytes, idleMs, totalMs);
+    },
+    hold(op, callID, stream, maxBytes, idleMs, totalMs) {
+      inst.streams.hold(op, inst.calls.get(callID), stream, maxBytes, idleMs, totalMs);
+    },
+    gather(op, stream, upTo, totalMs, hold) {
+      inst.streams.gather(op, stream, upTo, totalMs, hold !== 0);
+    },
+    reopen(held) {
+      return inst.streams.reopen(held);
+    },
+    digest(op, held) {
+      crypto.subtle.digest("SHA-256", inst.streams.held(held)).then(
+        (d) => inst.emit(op, OK, 0, "", new Uint8Array(d)),
+        () => inst.emit(op, NETWORK),
+      );
+    },
+    discard(stream) {
+      inst.streams.discard(stream);
+    },
+    client_body(callID) {
+      const { request } = inst.calls.get(callID);
+      return request?.body ? inst.streams.add(request, null, Number(request.headers.get("content-length") ?? -1)) : 0;
+    },
+    prefix(at, n, rest) {
+      return inst.streams.prefix(inst.bytes(at, n), rest);
+    },
+    through(src, idleMs, length) {
+      return inst.streams.derived("through", src, idleMs, length);
+    },
+    watch(src, idleMs, cut) {
+      return inst.streams.derived(cut ? "guard" : "watch", src, idleMs, -1);
+    },
+
+    // respond answers a request with bytes, or with a stream.
+    respond(callID, status, headAt, headLen, bodyAt, bodyLen, stream) {
+      const call = inst.calls.get(callID);
+      if (!call) return;
+      const init = { status, headers: parseHeader(inst.text(headAt, headLen)) };
+      const bodyless = status === 204 || status === 205 || status === 304;
+      let body = null;
+      if (stream) body = inst.streams.open(stream, call);
+      else if (bodyLen && !bodyless) body = inst.bytes(bodyAt, bodyLen);
+      inst.host.respond(call, init, body);
+    },
+    // object_respond answers an event that has no request.
+    object_respond(callID, status, bodyAt, bodyLen) {
+      inst.calls.get(callID)?.answer({ status, body: bodyLen ? inst.bytes(bodyAt, bodyLen) : null });
+    },
+    // done ends a call: Go has forgotten it.
+    done(callID) {
+      const call = inst.calls.get(callID);
+      inst.calls.delete(callID);
+      call?.end();
+    },
+    log(level, at, n) {
+      const line = inst.text(at, n);
+      if (level >= 2) console.error(line);
+      else console.log(line);
+    },
+
+    // url writes the platform's canonical form of a URL and returns its size, or
+    // MISSING if the URL is invalid.
+    url(at, n, outAt, outSize) {
+      let href;
+      try {
+        href = new URL(inst.text(at, n)).href;
+      } catch {
+        return MISSING;
+      }
+      return write(inst, href, outAt, outSize);
+    },
+    // normalize writes the NFKC form of a text and returns its size.
+    normalize(at, n, outAt, outSize) {
+      return write(inst, inst.text(at, n).normalize("NFKC"), outAt, outSize);
+    },
+    // decode stores bytes of another encoding as text for copy and returns its
+    // size in UTF-8, or MISSING if the encoding is unknown.
+    decode(labelAt, labelLen, at, n) {
+      try {
+        return keep(inst, new TextDecoder(inst.text(labelAt, labelLen)).decode(inst.u8().subarray(at, at + n)));
+      } catch {
+        return MISSING;
+      }
+    },
+    // copy writes the text that variable or decode has stored.
+    copy(at) {
+      inst.u8().set(inst.result, at);
+      inst.result = null;
+    },
+    // derive derives 32 bytes by PBKDF2 with the platform's WebCrypto.
+    derive(op, passAt, passLen, saltAt, saltLen, iterations) {
+      const pass = inst.bytes(passAt, passLen);
+      const salt = inst.bytes(saltAt, saltLen);
+      crypto.subtle
+        .importKey("raw", pass, "PBKDF2", false, ["deriveBits"])
+        .then((k) => crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, k, 256))
+        .then(
+          (bits) => inst.emit(op, OK, 0, "", new Uint8Array(bits)),
+          () => inst.emit(op, NETWORK, 0, "the platform cannot derive the key"),
+        );
+    },
+    // sign creates an RS256 signature with the platform's WebCrypto.
+    sign(op, keyAt, keyLen, dataAt, dataLen) {
+      const key = inst.bytes(keyAt, keyLen);
+      const data = inst.bytes(dataAt, dataLen);
+      const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+      crypto.subtle
+        .importKey("pkcs8", key, algorithm, false, ["sign"])
+        .then((k) => crypto.subtle.sign(algorithm, k, data))
+        .then(
+          (s) => inst.emit(op, OK, 0, "", new Uint8Array(s)),
+          () => inst.emit(op, NETWORK, 0, "the private key is invalid"),
+        );
+    },
+
+    // The object's storage is synchronous, so its calls do not interleave. On an
+    // exception a function returns STORAGE_FAULT, which fails that call only.
+    //
+    // storage_get returns the size of a value, which it writes if it fits.
+    storage_get(callID, keyAt, keyLen, outAt, outSize) {
+      return withStorage(inst, callID, (kv) => {
+        const v = kv.get(inst.text(keyAt, keyLen));
+        if (v === undefined) return MISSING;
+        if (v.byteLength <= outSize) inst.u8().set(v, outAt);
+        return v.byteLength;
+      });
+    },
+    // storage_write takes rows as storage_rows writes them, with DELETED_ROW for
+    // the length of the value of a row to delete. It writes all of them and sets
+    // the alarm, or changes nothing.
+    storage_write(callID, at, n, alarm) {
+      return withStorage(inst, callID, (kv, storage) =>
+        storage.transactionSync(() => {
+          const view = new DataView(inst.u8().buffer);
+          const end = at + n;
+          while (at < end) {
+            const keyLen = view.getUint32(at, true);
+            const size = view.getInt32(at + 4, true);
+            const key = inst.text(at + 8, keyLen);
+            at += 8 + keyLen;
+            if (size === DELETED_ROW) kv.delete(key);
+            else {
+              kv.put(key, inst.bytes(at, size));
+              at += size;
+            }
+          }
+          if (alarm > 0) storage.setAlarm(alarm);
+          else if (alarm === 0) storage.deleteAlarm();
+          return 0;
+        }),
+      );
+    },
+    // storage_list stores rows for storage_rows and returns the size of what that
+    // writes: for each row two 32-bit lengths, the key, the value.
+    storage_list(callID, prefixAt, prefixLen, startAt, startLen, limit) {
+      const options = { prefix: inst.text(prefixAt, prefixLen) };
+      if (startLen) options.startAfter = inst.text(startAt, startLen);
+      if (limit) options.limit = limit;
+      return withStorage(inst, callID, (kv) => {
+        const rows = [];
+        let size = 0;
+        for (const [k, v] of kv.list(options)) {
+          const key = encoder.encode(k);
+          rows.push(key, v);
+          size += 8 + key.byteLength + v.byteLength;
+        }
+        inst.result = rows;
+        return size;
+      });
+    },
+    storage_rows(at) {
+      const out = inst.u8();
+      const rows = inst.result;
+      const view = new DataView(out.buffer);
+      for (let i = 0; i < rows.length; i += 2) {
+        view.setUint32(at, rows[i].byteLength, true);
+        view.setUint32(at + 4, rows[i + 1].byteLength, true);
+        at += 8;
+        out.set(rows[i], at);
+        at += rows[i].byteLength;
+        out.set(rows[i + 1], at);
+        at += rows[i + 1].byteLength;
+      }
+      inst.result = null;
+    },
+    storage_alarm(callID, at) {
+      return withStorage(inst, callID, (_, storage) => {
+        if (at > 0) storage.setAlarm(at);
+        else storage.deleteAlarm();
+        return 0;
+      });
+    },
+  };
+}

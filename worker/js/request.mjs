@@ -1,0 +1,62 @@
+// What the program receives of a client's request, and the answers to requests
+// that it never receives.
+import { ROUTES } from "./contract.mjs";
+
+const machinePrefix = /^\/[a-z0-9]{16}(?=\/(?:v1|api)\/)/;
+
+const routes = ROUTES.map((r) => ({ ...r, names: new Set(r.fields), below: r.paths.map((p) => p + "/") }));
+const routeAt = new Map();
+for (const r of routes) for (const p of r.paths) if (!routeAt.has(p)) routeAt.set(p, r);
+
+// routeOf returns the route class of a request's URL.
+export function routeOf(url) {
+  const from = url.indexOf("/", url.indexOf("://") + 3);
+  const to = url.indexOf("?", from);
+  let path = from < 0 ? "" : url.slice(from, to < 0 ? undefined : to);
+  if (path[17] === "/") path = path.replace(machinePrefix, "");
+  if (path.startsWith("/v1/v1/")) path = path.slice(3);
+  return routeAt.get(path) ?? routes.find((r) => r.below.some((p) => path.startsWith(p)));
+}
+
+// headOf returns "METHOD\nURL\nname\nvalue…" with the fields that the program
+// reads, the declared length of the body (-1 if unknown) and whether the body is
+// encoded.
+export function headOf({ method, url, headers }) {
+  const route = routeOf(url);
+  let head = method + "\n" + url;
+  let length = -1;
+  let encoded = false;
+  const add = (name, value) => {
+    head += "\n" + name + "\n" + value;
+    if (name === "content-length") length = +value;
+    else if (name === "content-encoding") encoded = true;
+  };
+  if (route.prefixes.length) {
+    for (const [name, value] of headers)
+      if (route.names.has(name) || route.prefixes.some((p) => name.startsWith(p))) add(name, value);
+    return { head, length, encoded };
+  }
+  // A look-up costs as much as a small allocation, and the key in Authorization
+  // decides if there are two.
+  let key = false;
+  for (const name of route.fields) {
+    if (key && name === "x-api-key") continue;
+    const value = headers.get(name);
+    if (value === null) continue;
+    add(name, value);
+    if (name === "authorization") key = value.includes(" ");
+  }
+  return { head, length, encoded };
+}
+
+// errorResponse returns an answer that the program did not write. Like the
+// program's, it can be read from other origins on the routes of /v1 only.
+export function errorResponse(request, status, message, type, code) {
+  const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+  if (request && routeOf(request.url).cors) {
+    headers["access-control-allow-origin"] = "*";
+    headers["access-control-expose-headers"] = "retry-after";
+  }
+  if (status === 503) headers["retry-after"] = "1";
+  return Response.json({ error: { message, type, param: null, code } }, { status, headers });
+}
