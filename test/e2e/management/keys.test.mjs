@@ -290,7 +290,7 @@ test("a deleted machine is gone", async () => {
 
 test("the warm-up of a new isolate succeeds", () => {
   assert.deepEqual(
-    gw.logs.filter((l) => l.includes('"rehearsal"')),
+    gw.logs.filter((l) => l.includes('"warm-up failed"')),
     [],
   );
 });

@@ -10,7 +10,7 @@ const dir = fileURLToPath(new URL("../../out/bridge", import.meta.url));
 let gw, up;
 before(async () => {
   up = await startUpstream();
-  gw = await start({ dir });
+  gw = await start({ dir, env: { TEXT: "é ☃", EMPTY: "", LONG: "x".repeat(100_000) } });
 });
 after(async () => {
   await gw?.close();
@@ -156,6 +156,12 @@ test("work after the answer continues without the client", async () => {
   assert.equal(await text(`/after?${up.url}/!delay=200/v1/models`), "answered");
   await new Promise((r) => setTimeout(r, 800));
   assert.equal((await stats()).after, had + 1);
+});
+
+test("variables are read at any length, and only text", async () => {
+  assert.equal(await text("/variable?TEXT"), "é ☃");
+  assert.equal((await text("/variable?LONG")).length, 100_000);
+  for (const name of ["EMPTY", "MISSING", "KV", "toString"]) assert.equal(await text(`/variable?${name}`), "", name);
 });
 
 test("an object's storage calls do not interleave", async () => {

@@ -302,3 +302,12 @@ test("requests without a valid credential create no object", async () => {
     await open.close();
   }
 });
+
+// The cookie was dropped: the query was taken for a path of /v1.
+test("a query that looks like a path of /v1 does not drop the session", async () => {
+  const { cookie } = await session();
+  for (const path of ["/api/machines", `/${me.machineId}/api/providers`]) {
+    const a = await call("GET", `${path}?x=/v1/embeddings`, [cookie]);
+    assert.equal(a.status, 200, `${path}: ${a.text}`);
+  }
+});

@@ -154,9 +154,12 @@ test("a failure outside of Go follows the route's cross-origin rule", async () =
   const long = "\u00e9".repeat(50_000); // two bytes each where Go reads it
   for (const [path, field, allowed] of [
     ["/api/machines", "cookie", null],
+    ["/api/machines?x=/v1/models", "cookie", null],
     [`/${a.machineId}/api/providers`, "cookie", null],
-    ["/v1/models", "openai-beta", "*"],
-    [`/${a.machineId}/v1/models`, "openai-beta", "*"],
+    ["/v1/models", "x-model", "*"],
+    [`/${a.machineId}/v1/models?x=/api/`, "x-model", "*"],
+    ["/v1/messages", "anthropic-beta", "*"],
+    ["/v1/responses", "openai-beta", "*"],
   ]) {
     const c = open(gw.url);
     c.send(
@@ -168,6 +171,7 @@ test("a failure outside of Go follows the route's cross-origin rule", async () =
     const res = await c.answer();
     c.socket.destroy();
     assert.deepEqual([res?.status, res?.get("access-control-allow-origin") ?? null], [431, allowed], path);
+    assert.equal(res.get("access-control-expose-headers") ?? null, allowed && "retry-after", path);
     assert.match(res.text, /headers are too large/);
   }
 });
