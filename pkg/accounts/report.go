@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/usage"
@@ -21,37 +22,11 @@ const (
 	maxLastError = 200 // bytes
 )
 
-// report is what the object of a machine is to be told: machine.Report.
+// report is what the object of a machine is to be told.
 type report struct {
-	Cooldowns []store.Cooldown `json:"cooldowns,omitempty"`
-	Cleared   []clearing       `json:"cleared,omitempty"`
-	Errors    []lastError      `json:"errors,omitempty"`
-	Refusals  []store.Refusal  `json:"refusals,omitempty"`
-	Keys      []keyCount       `json:"keys,omitempty"`
-	Usage     []usage.Row      `json:"usage,omitempty"`
-	Requests  []store.Request  `json:"requests,omitempty"`
-	recorded  int              // requests that came to be recorded, with those left out
-	at        int64
-}
-
-// clearing names an account, or one model of it, that works again.
-type clearing struct {
-	ConnectionID string `json:"connectionId"`
-	Model        string `json:"model,omitempty"`
-	At           int64  `json:"at"`
-}
-
-// lastError is the redacted message of a connection's last failure, "" when it
-// works again.
-type lastError struct {
-	ConnectionID string `json:"connectionId"`
-	Text         string `json:"text"`
-}
-
-// keyCount counts the requests of a key that has a limit.
-type keyCount struct {
-	KeyID    string `json:"keyId"`
-	Requests int    `json:"requests"`
+	rpc.Report
+	recorded int // requests that were recorded, with those left out
+	at       int64
 }
 
 // cool notes a cooldown in this isolate and for the next report.
@@ -72,7 +47,7 @@ func (p *Pool) cleared(machineID, connection, model string) {
 	r := p.reportOf(machineID)
 	r.drop(connection, model)
 	at := p.Now().UnixMilli()
-	r.Cleared = last(append(r.Cleared, clearing{connection, model, at}))
+	r.Cleared = last(append(r.Cleared, rpc.Cleared{ConnectionID: connection, Model: model, At: at}))
 	r.lastError(connection, "")
 	r.at = max(r.at, at)
 }
@@ -94,7 +69,7 @@ func (r *report) count(keyID string, n int) {
 			return
 		}
 	}
-	r.Keys = last(append(r.Keys, keyCount{keyID, n}))
+	r.Keys = last(append(r.Keys, rpc.KeyCount{KeyID: keyID, Requests: n}))
 }
 
 func (r *report) lastError(connection, text string) {
@@ -104,7 +79,7 @@ func (r *report) lastError(connection, text string) {
 			return
 		}
 	}
-	r.Errors = last(append(r.Errors, lastError{connection, text}))
+	r.Errors = last(append(r.Errors, rpc.LastError{ConnectionID: connection, Text: text}))
 }
 
 // onlyCounts tells whether the report can wait for its second.
@@ -168,7 +143,7 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	}
 	r.arrange()
 	delete(p.reports, m.ID) // what comes in during the call is the next report
-	body, err := json.Marshal(r)
+	body, err := json.Marshal(&r.Report)
 	if err != nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -32,7 +32,7 @@ const (
 
 // Connectivity serves POST /api/providers/{id}/test.
 type Connectivity struct {
-	Objects machine.Stub
+	Objects rpc.Stub
 	Models  connectionModels
 	// Chat, Embeddings and Search are the endpoints that a test goes through;
 	// without one of them its tests answer "unsupported".

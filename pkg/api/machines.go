@@ -3,12 +3,13 @@ package api
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"strconv"
 
 	"weir/pkg/auth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
@@ -36,7 +37,7 @@ func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response
 	if err != nil {
 		return nil, err
 	}
-	raw, err := h.ask(ctx, machine.RegistryID, "list", body)
+	raw, err := h.ask(ctx, rpc.RegistryID, "list", body)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	if _, given := in["mutationId"]; given {
 		return nil, apierr.Invalid("mutationId", "is not a field of a machine")
 	}
-	id, err := auth.NewMachineID()
+	id, err := rpc.NewMachineID(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -93,22 +94,18 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	return answer(201, body), nil
 }
 
-// machineIDOf gives the id that an Idempotency-Key of the operator stands for.
+// machineIDOf returns the id of the machine that an Idempotency-Key of the
+// operator creates.
 func (h *Handler) machineIDOf(mutation string) string {
-	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	mac := hmac.New(sha256.New, h.KeySecret)
 	mac.Write([]byte("machine:" + mutation))
-	id := mac.Sum(nil)[:16]
-	for i, b := range id {
-		id[i] = letters[int(b)%len(letters)]
-	}
-	return string(id)
+	return rpc.MachineIDOf([sha256.Size]byte(mac.Sum(nil)))
 }
 
 // DeleteMachine serves DELETE /api/machines/{id}.
 func (h *Handler) DeleteMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	id := c.Params[0]
-	if !auth.IsMachineID(id) {
+	if !rpc.IsMachineID(id) {
 		return nil, apierr.New(404, "machine_not_found", "there is no such machine")
 	}
 	_, err := h.ask(ctx, id, "delete", nil)

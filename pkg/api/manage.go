@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -29,7 +29,7 @@ type cache interface {
 
 // Handler carries management calls to the machines' objects.
 type Handler struct {
-	Objects machine.Stub
+	Objects rpc.Stub
 	Cache   cache
 	// KeySecret is the worker secret API_KEY_SECRET. With it the id of a
 	// machine is made of the Idempotency-Key that asks for one.
@@ -47,16 +47,16 @@ func (h *Handler) Forward(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 }
 
 // envelope makes a management call of a request.
-func envelope(c *auth.Call) (env machine.Envelope, err error) {
-	env = machine.Envelope{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
+func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
+	env = rpc.ManageCall{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}
 	switch c.SignIn {
 	case auth.SignedIn:
-		env.SignIn = machine.SignInOld
+		env.SignIn = rpc.SignInOld
 	case auth.SignedInLately:
-		env.SignIn = machine.SignInLately
+		env.SignIn = rpc.SignInRecent
 	}
 	if env.MutationID, err = mutationID(c); err != nil {
 		return env, err
@@ -69,7 +69,7 @@ func envelope(c *auth.Call) (env machine.Envelope, err error) {
 }
 
 // send carries a management call to the machine's object and back.
-func (h *Handler) send(ctx context.Context, c *auth.Call, env machine.Envelope) (*httpmsg.Response, error) {
+func (h *Handler) send(ctx context.Context, c *auth.Call, env rpc.ManageCall) (*httpmsg.Response, error) {
 	call, err := json.Marshal(env)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env machine.Envelope) 
 	if err != nil {
 		return nil, err
 	}
-	var a machine.Answer
+	var a rpc.ManageAnswer
 	if err := json.Unmarshal(raw, &a); err != nil {
 		return nil, err
 	}
@@ -100,12 +100,12 @@ func (h *Handler) send(ctx context.Context, c *auth.Call, env machine.Envelope) 
 func (h *Handler) ask(ctx context.Context, machineID, op string, body []byte) ([]byte, error) {
 	status, raw, err := h.Objects.Call(ctx, machineID, op, body)
 	if err != nil {
-		e := machine.ReadFailure(503, nil)
+		e := rpc.ReadFailure(503, nil)
 		e.Err = err
 		return nil, e
 	}
 	if status < 200 || status > 299 {
-		return nil, machine.ReadFailure(status, raw)
+		return nil, rpc.ReadFailure(status, raw)
 	}
 	return raw, nil
 }
@@ -130,9 +130,6 @@ func jsonBody(c *auth.Call) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// maxMutationID is the length of an Idempotency-Key.
-const maxMutationID = 255
-
 // mutationID gives the Idempotency-Key of a mutation: visible ASCII. The same
 // key from the same caller within a day is the same mutation.
 func mutationID(c *auth.Call) (string, error) {
@@ -140,12 +137,12 @@ func mutationID(c *auth.Call) (string, error) {
 	if c.Method == "GET" || id == "" {
 		return "", nil
 	}
-	ok := len(id) <= maxMutationID
+	ok := len(id) <= rpc.MaxIdempotencyKey
 	for i := 0; i < len(id) && ok; i++ {
 		ok = id[i] > 0x20 && id[i] < 0x7f
 	}
 	if !ok {
-		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters", maxMutationID)
+		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters", rpc.MaxIdempotencyKey)
 	}
 	return id, nil
 }

@@ -14,6 +14,7 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -136,7 +137,7 @@ func TestMachines(t *testing.T) {
 	w.machine()
 	_, first, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", ``, header("idempotency-key", "once"))
 	status, again, _ := w.call(w.h.CreateMachine, "POST", "/api/machines", "", ``, header("idempotency-key", "once"))
-	if status != 201 || first.Raw != again.Raw || !auth.IsMachineID(first.Get("machineId").Str) {
+	if status != 201 || first.Raw != again.Raw || !rpc.IsMachineID(first.Get("machineId").Str) {
 		t.Errorf("got %s, then %d %s", first.Raw, status, again.Raw)
 	}
 	if _, list, _ := w.call(w.h.Machines, "GET", "/api/machines", "", ""); len(list.Get("data").Array()) != 2 {

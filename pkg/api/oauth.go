@@ -14,7 +14,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/credentials/oauth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -103,20 +103,20 @@ func (h *OAuth) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	return page(e.Status, "Not connected", sentence(e.Message)), nil
 }
 
-func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done machine.Connected, err error) {
+func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected, err error) {
 	ticket, ok := h.ticket(c.Header)
 	if !ok {
 		return done, apierr.New(400, "invalid_callback", "the sign-in was not begun in this browser, or more than ten minutes ago: begin again")
 	}
 	id := oauth.MachineOf(c.Query)
-	if !auth.IsMachineID(id) {
+	if !rpc.IsMachineID(id) {
 		return done, apierr.New(400, "invalid_callback", "the address is not one that a sign-in ends at: begin again")
 	}
 	uri, err := h.redirectURI(c.Request)
 	if err != nil {
 		return done, err
 	}
-	call, err := json.Marshal(machine.CallbackQuery{Session: ticket, RedirectURI: uri, Query: c.Query})
+	call, err := json.Marshal(rpc.CallbackQuery{Session: ticket, RedirectURI: uri, Query: c.Query})
 	if err != nil {
 		return done, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -100,7 +101,7 @@ func (a *Authenticator) List(ctx context.Context, r *httpmsg.Request, pathMachin
 func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
 	if a.isOperator(text) {
-		if !IsMachineID(pathMachine) {
+		if !rpc.IsMachineID(pathMachine) {
 			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
 		}
 		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
@@ -135,7 +136,7 @@ func (a *Authenticator) isOperator(text string) bool {
 }
 
 func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
-	if a.RequireKey || !IsMachineID(pathMachine) {
+	if a.RequireKey || !rpc.IsMachineID(pathMachine) {
 		return nil, refused()
 	}
 	m, err := a.Machines.Known(ctx, pathMachine)
@@ -147,7 +148,7 @@ func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMac
 
 // byKey finds the key that text is.
 func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pathMachine string) (*Call, error) {
-	k, ok := ParseKey(text)
+	k, ok := rpc.ParseKey(text)
 	if !ok {
 		return nil, refused()
 	}
@@ -159,7 +160,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 		}
 	case pathMachine == "":
 		return nil, apierr.New(400, "machine_required", "a key of this form needs its machine in the path: /{machineId}%s", shown(r.Path))
-	case !IsMachineID(pathMachine):
+	case !rpc.IsMachineID(pathMachine):
 		return nil, refused()
 	default:
 		id = pathMachine
@@ -196,7 +197,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 
 // find gives the machine's key with this digest. The index leads to it, the
 // comparison in constant time decides.
-func find(m *snapshot.Machine, k *Key) *store.Key {
+func find(m *snapshot.Machine, k *rpc.Key) *store.Key {
 	found := m.FindKey(k.Digest)
 	if found == nil {
 		return nil
@@ -247,7 +248,7 @@ func AllowsModel(k *store.Key, publicID string) bool {
 // one of another scheme, or too long, gives text that is no key.
 func credential(h httpmsg.Header) string {
 	if v := h.Get("authorization"); v != "" {
-		if len(v) > maxKeyHeader {
+		if len(v) > rpc.MaxKey {
 			return "-"
 		}
 		scheme, text, _ := strings.Cut(v, " ")
@@ -259,7 +260,7 @@ func credential(h httpmsg.Header) string {
 		}
 	}
 	v := h.Get("x-api-key")
-	if len(v) > maxKeyHeader {
+	if len(v) > rpc.MaxKey {
 		return "-"
 	}
 	return strings.Trim(v, " ")

@@ -2,16 +2,25 @@ package auth
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"reflect"
 	"testing"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+)
+
+var keySecret = []byte("0123456789abcdef0123456789abcdef")
+
+const (
+	mid   = "abcdefgh01234567"
+	other = "zzzzzzzz01234567"
 )
 
 const adminToken = "operator-token-operator-token-123"
@@ -72,14 +81,14 @@ const oldKey = "sk-old0123456789"
 func newKeys(t *testing.T) *keys {
 	k := &keys{loader: loader{have: map[string]*store.Machine{}, newer: map[string]*store.Machine{}}}
 	mint := func(machine string, rec store.Key) string {
-		s, key, err := MintKey(keySecret, machine)
+		s, key, err := rpc.MintKey(rand.Reader, keySecret, machine)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if k.have[machine] == nil {
 			k.have[machine] = &store.Machine{ID: machine}
 		}
-		rec.ID, rec.Digest = key.ID, key.DigestHex()
+		rec.ID, rec.Digest = key.ID, key.Digest
 		k.have[machine].Keys = append(k.have[machine].Keys, rec)
 		return s
 	}
@@ -93,14 +102,14 @@ func newKeys(t *testing.T) *keys {
 	k.foreign = mint(other, store.Key{Scopes: []string{"data", "manage"}})
 	old := Digest(oldKey)
 	k.have[mid].Keys = append(k.have[mid].Keys, store.Key{ID: "old", Digest: fmt.Sprintf("%x", old[:])})
-	var fresh Key
-	k.fresh, fresh, _ = MintKey(keySecret, mid)
+	var fresh store.Key
+	k.fresh, fresh, _ = rpc.MintKey(rand.Reader, keySecret, mid)
 	newer := *k.have[mid]
-	newer.Keys = append([]store.Key{{ID: "fresh", Digest: fresh.DigestHex()}}, newer.Keys...)
+	newer.Keys = append([]store.Key{{ID: "fresh", Digest: fresh.Digest}}, newer.Keys...)
 	k.newer[mid] = &newer
-	k.unknown, _, _ = MintKey(keySecret, mid)
-	k.noMachine, _, _ = MintKey(keySecret, "nomachine0123456")
-	k.wrongCheck, _, _ = MintKey([]byte("another"), mid)
+	k.unknown, _, _ = rpc.MintKey(rand.Reader, keySecret, mid)
+	k.noMachine, _, _ = rpc.MintKey(rand.Reader, keySecret, "nomachine0123456")
+	k.wrongCheck, _, _ = rpc.MintKey(rand.Reader, []byte("another"), mid)
 	k.auth = Authenticator{KeySecret: keySecret, AdminToken: Digest(adminToken), RequireKey: true, Machines: k, Now: func() time.Time { return now }}
 	return k
 }
@@ -253,9 +262,8 @@ func TestOldKeyIsFoundInASnapshotThatWasDue(t *testing.T) {
 	for _, due := range []bool{false, true} {
 		k := newKeys(t)
 		k.due = due
-		old, _ := ParseKey("sk-newlyseeded1")
 		rec := *k.have[mid]
-		rec.Keys = []store.Key{{ID: "seeded", Digest: old.DigestHex()}}
+		rec.Keys = []store.Key{{ID: "seeded", Digest: rpc.KeyDigest("sk-newlyseeded1")}}
 		k.newer = map[string]*store.Machine{mid: &rec}
 		_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer("sk-newlyseeded1")}, mid)
 		if (err == nil) != due {
@@ -283,12 +291,12 @@ func TestLimitTellsTheTrueReset(t *testing.T) {
 }
 
 func TestCallsWithALimitedKeyAreCounted(t *testing.T) {
-	_, limited, _ := MintKey(keySecret, mid)
-	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: limited.ID, Digest: limited.DigestHex(), RPM: 2}}})
+	text, limited, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: limited.ID, Digest: limited.Digest, RPM: 2}}})
 	counted := 0
 	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now },
 		Count: func(_ *snapshot.Machine, k *store.Key) { counted += k.RPM }}
-	r := &httpmsg.Request{Header: bearer("sk-" + mid + "-" + limited.ID + "-" + limited.Check)}
+	r := &httpmsg.Request{Header: bearer(text)}
 	if _, err := a.Data(context.Background(), r, ""); err != nil || counted != 2 {
 		t.Fatalf("got %v, counted %d", err, counted)
 	}
@@ -353,8 +361,8 @@ func TestUnsetAdminTokenOpensNothing(t *testing.T) {
 }
 
 func BenchmarkData(b *testing.B) {
-	s, k, _ := MintKey(keySecret, mid)
-	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{Digest: k.DigestHex()}}})
+	s, k, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{Digest: k.Digest}}})
 	a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now }}
 	r := &httpmsg.Request{Header: bearer(s)}
 	b.ReportAllocs()

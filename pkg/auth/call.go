@@ -45,19 +45,3 @@ type Call struct {
 func (c *Call) ReadBody() ([]byte, error) {
 	return stream.ReadAll(c.Body, c.MaxBody)
 }
-
-// machineIDLen is the length of a machineId.
-const machineIDLen = 16
-
-// IsMachineID tells whether s is written as a machineId: 16 of [a-z0-9].
-func IsMachineID(s string) bool {
-	if len(s) != machineIDLen {
-		return false
-	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
-}

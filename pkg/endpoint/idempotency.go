@@ -12,14 +12,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/auth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/multipart"
 	"weir/pkg/wire/stream"
 )
 
-// objects is the part of machine.Stub used here.
+// objects is the part of rpc.Stub used here.
 type objects interface {
 	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
 }
@@ -44,7 +44,7 @@ func IdempotencyKey(h httpmsg.Header) (string, error) {
 			n++
 		}
 	}
-	ok := n == 0 || n == 1 && key != "" && len(key) <= 255
+	ok := n == 0 || n == 1 && key != "" && len(key) <= rpc.MaxIdempotencyKey
 	for i := 0; i < len(key); i++ {
 		ok = ok && key[i] > 0x20 && key[i] < 0x7f
 	}
@@ -97,13 +97,9 @@ type Claim struct {
 // running or if its answer was too large to store, 502 if its outcome is unknown.
 // If the object cannot be called, the error is 503 and nothing may be sent.
 func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Claim, *httpmsg.Response, error) {
-	body, _ := json.Marshal(struct {
-		Key    string `json:"key"`
-		Digest string `json:"digest"`
-		For    int64  `json:"for"`
-	}{key, digest, longestCreation.Milliseconds()})
+	body, _ := json.Marshal(rpc.IdempotencyBegin{Key: key, Digest: digest, For: longestCreation.Milliseconds()})
 	status, answer, err := o.Object.Call(ctx, c.Machine.ID, "idem.begin", body)
-	var s machine.IdemState
+	var s rpc.IdempotencyState
 	if err == nil && status == 503 && gjson.GetBytes(answer, "error.code").Str == "overloaded" {
 		e := apierr.New(503, "overloaded", "%s", gjson.GetBytes(answer, "error.message").Str)
 		e.RetryAfter = time.Minute
@@ -120,13 +116,13 @@ func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Cl
 		return nil, nil, e
 	}
 	switch {
-	case s.State == "new":
+	case s.State == rpc.StateNew:
 		return &Claim{o, c, key, digest}, nil, nil
-	case s.State == "other":
+	case s.State == rpc.StateOther:
 		return refuse(422, "idempotency_mismatch", "the idempotency key was used with another request")
-	case s.State == "running":
+	case s.State == rpc.StateRunning:
 		return refuse(409, "idempotency_in_progress", "a request with this idempotency key is still running")
-	case s.State == "lost":
+	case s.State == rpc.StateLost:
 		return refuse(502, outcomeUnknown, "the request with this idempotency key was interrupted: it is not known whether anything was created. Use a new key to create it anyway.")
 	case !s.Whole:
 		return refuse(409, "idempotency_done", "the request with this idempotency key is done; its answer was too large to be kept")
@@ -162,7 +158,7 @@ const outcomeUnknown = "upstream_outcome_unknown"
 // that something was created, whatever err is. A stream's outcome is stored when
 // it has ended.
 func (l *Claim) End(ctx context.Context, resp *httpmsg.Response, err error, made bool) {
-	in := machine.IdemEnd{Key: l.key, Digest: l.sum}
+	in := rpc.IdempotencyEnd{Key: l.key, Digest: l.sum}
 	var e *apierr.Error
 	switch {
 	case err == nil:
@@ -180,7 +176,7 @@ func (l *Claim) End(ctx context.Context, resp *httpmsg.Response, err error, made
 			})
 			return
 		}
-		if in.Large = len(body.All()) > machine.MaxIdemBody; !in.Large {
+		if in.Large = len(body.All()) > rpc.MaxStoredAnswer; !in.Large {
 			in.Body = body.All()
 		}
 	case errors.As(err, &e) && !made && !unknown(e, l.call.Trace.Attempts):
@@ -210,7 +206,7 @@ func (l *Claim) header(resp *httpmsg.Response) [][2]string {
 	return out
 }
 
-func (l *Claim) put(ctx context.Context, in *machine.IdemEnd) {
+func (l *Claim) put(ctx context.Context, in *rpc.IdempotencyEnd) {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return

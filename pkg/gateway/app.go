@@ -16,6 +16,7 @@ import (
 	"weir/pkg/endpoint/memory"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -57,7 +58,7 @@ type Ports struct {
 	Do           upstream.Doer
 	Dialer       proxydial.Dialer // may be nil: calls through a proxy then fail
 	Pause        upstream.Pauser
-	Objects      machine.Stub
+	Objects      rpc.Stub
 	KV           store.KV
 	CanonicalURL func(raw string) (string, bool)
 	Normalize    func(text string) string                              // NFKC

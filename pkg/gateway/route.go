@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -171,7 +172,7 @@ func decode(s string) (string, bool) {
 // matches no route, since routes are compared byte for byte.
 func split(path string) (machine, rest string) {
 	if len(path) > 17 && path[0] == '/' {
-		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && auth.IsMachineID(path[1:i]) {
+		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && rpc.IsMachineID(path[1:i]) {
 			if after := path[i:]; strings.HasPrefix(after, "/v1/") || strings.HasPrefix(after, "/api/") {
 				machine, path = path[1:i], after
 			}

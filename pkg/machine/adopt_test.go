@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/auth"
 	"weir/pkg/internal/golden"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 )
@@ -48,7 +48,7 @@ func TestSeedIsAdopted(t *testing.T) {
 		t.Errorf("secret: got %q", got)
 	}
 	for _, text := range []string{"sk-abcdefgh12", "sk-abcdefgh01234567-abcdefghijklmnopqrstuvwxyz-0123abcd"} {
-		k, _ := auth.ParseKey(text)
+		k, _ := rpc.ParseKey(text)
 		if snapshot.New(m).FindKey(k.Digest) == nil {
 			t.Errorf("key %s is not known", text)
 		}
@@ -174,7 +174,7 @@ func TestSeedThatLiesInKVIsAdoptedBeforePublishing(t *testing.T) {
 	w.ok("POST", "/api/keys", `{}`)
 	w.clock.add(2 * time.Second)
 	w.loc.Alarms(w.ctx)
-	k, _ := auth.ParseKey("sk-fromhand12")
+	k, _ := rpc.ParseKey("sk-fromhand12")
 	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
 	if err != nil || m.FindKey(k.Digest) == nil || len(m.Keys) != 3 {
 		t.Errorf("the seed is lost: %v", err)

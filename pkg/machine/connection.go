@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/credentials/gcpauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/redact"
@@ -17,7 +18,6 @@ import (
 
 const (
 	maxSecret   = 8 << 10
-	last4From   = 20 // characters from which the last four may be shown
 	maxOther    = 16 << 10
 	maxConns    = 500
 	needsCred   = "needs_credential"
@@ -435,8 +435,8 @@ func (o *Object) finishConnection(t *tx, c *connInput) error {
 		}
 		sealed[f] = s
 		renewed = renewed || f != store.ProxyAuth // the tokens are what they were
-		if len(plain) >= last4From && f != store.ServiceAccount && f != store.ProxyAuth {
-			last4[f] = plain[len(plain)-4:]
+		if f != store.ServiceAccount && f != store.ProxyAuth {
+			last4[f] = rpc.Last4(plain)
 		}
 	}
 	for f, v := range last4 {

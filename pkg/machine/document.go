@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -71,7 +72,7 @@ func (o *Object) readDocument(machineID string, raw []byte) (*document, *apierr.
 		c := sub(v, at)
 		row := connRow{Seeded: true}
 		if id, ok := c.text("id", 64); ok && id != "" {
-			if !isRowID(id) {
+			if !rpc.IsRowID(id) {
 				c.fail("id", "must be 1 to 64 of letters, digits, dash and underscore")
 			}
 			row.ID = id
@@ -102,10 +103,10 @@ func (o *Object) readDocument(machineID string, raw []byte) (*document, *apierr.
 		switch {
 		case v.Type != gjson.String:
 			in.fail(at, "must be a string")
-		case strings.TrimSpace(text) != text || text == "" || len(text) > 512 || !plain(text):
+		case strings.TrimSpace(text) != text || text == "" || len(text) > rpc.MaxKey || !plain(text):
 			in.fail(at, "is empty, too long, or has blanks around it")
 		}
-		if k := seededKey(text); !digests[k.Digest] {
+		if k := rpc.ImportedKey(text); !digests[k.Digest] {
 			digests[k.Digest] = true
 			d.keys = append(d.keys, k)
 		}
@@ -114,7 +115,7 @@ func (o *Object) readDocument(machineID string, raw []byte) (*document, *apierr.
 		c := sub(v, at)
 		row := comboRow{Seeded: true}
 		if id, ok := c.text("id", 64); ok && id != "" {
-			if !isRowID(id) {
+			if !rpc.IsRowID(id) {
 				c.fail("id", "must be 1 to 64 of letters, digits, dash and underscore")
 			}
 			row.ID = id

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -70,7 +71,7 @@ func (t *tx) noteHealth(conn, reason string, status int, at int64) {
 }
 
 // noteReport records the outcomes in a report, for connections that exist.
-func (t *tx) noteReport(rep *Report, has func(string) bool) {
+func (t *tx) noteReport(rep *rpc.Report, has func(string) bool) {
 	// Connections in the requests, and those whose last outcome was noted as success.
 	told, well := map[string]bool{}, map[string]bool{}
 	for i := range rep.Requests {
@@ -173,7 +174,7 @@ func (o *Object) tested(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	if json.Unmarshal(r.body, &c) != nil || !isRowID(c.ID) {
+	if json.Unmarshal(r.body, &c) != nil || !rpc.IsRowID(c.ID) {
 		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
 	if _, ok := r.get(connPrefix + c.ID); !ok {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 )
 
@@ -90,7 +91,7 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		name, id, _ := strings.Cut(k, ":")
 		switch name {
 		case "conn", "key", "combo", "disabled", "custom", "mutation", "intent", "error", "count":
-			if !isRowID(id) && !isAlias(id) {
+			if !rpc.IsRowID(id) && !isAlias(id) {
 				t.Errorf("a row of the key %q", k)
 			}
 		case "alias":
@@ -162,12 +163,12 @@ func TestAbsurdNamesFindNothing(t *testing.T) {
 	before := fmt.Sprint(keysOf(w))
 	for _, name := range names {
 		for _, r := range []struct{ method, path string }{{"GET", "/api/providers/"}, {"PUT", "/api/providers/"}, {"DELETE", "/api/providers/"}, {"GET", "/api/combos/"}, {"PUT", "/api/combos/"}, {"DELETE", "/api/combos/"}, {"GET", "/api/keys/"}, {"DELETE", "/api/keys/"}} {
-			if status, a := w.api(r.method, r.path, `{}`, func(e *Envelope) { e.Route, e.Params = r.path+"{id}", []string{name} }); status != 404 {
+			if status, a := w.api(r.method, r.path, `{}`, func(e *rpc.ManageCall) { e.Route, e.Params = r.path+"{id}", []string{name} }); status != 404 {
 				t.Errorf("%s %s%q: got %d %s", r.method, r.path, name, status, a.Raw)
 			}
 		}
 		for _, q := range []string{"/api/models/alias", "/api/models/custom", "/api/models/disabled"} {
-			status, a := w.api("DELETE", q, "", func(e *Envelope) {
+			status, a := w.api("DELETE", q, "", func(e *rpc.ManageCall) {
 				e.Query = map[string]string{"alias": name, "providerAlias": name, "id": name, "type": name, "__proto__": name}
 			})
 			if status != 404 && !(name == "" && status == 400) {
@@ -175,19 +176,19 @@ func TestAbsurdNamesFindNothing(t *testing.T) {
 			}
 		}
 		for _, q := range []string{"/api/audit", "/api/usage", "/api/requests", "/api/providers", "/api/models/disabled"} {
-			status, a := w.api("GET", q, "", func(e *Envelope) {
+			status, a := w.api("GET", q, "", func(e *rpc.ManageCall) {
 				e.Query = map[string]string{"limit": name, "before": name, "period": name, "group": name, "provider": name, "providerAlias": name, "verify": name}
 			})
 			if status >= 500 || status < 200 {
 				t.Errorf("GET %s %q: got %d %s", q, name, status, a.Raw)
 			}
 		}
-		if status, a := w.api("PUT", "/api/providers/"+id, `{"name":"never"}`, func(e *Envelope) { e.IfMatch = `"` + name + `"` }); status != 412 {
+		if status, a := w.api("PUT", "/api/providers/"+id, `{"name":"never"}`, func(e *rpc.ManageCall) { e.IfMatch = `"` + name + `"` }); status != 412 {
 			t.Errorf("If-Match %q: got %d %s", name, status, a.Raw)
 		}
 	}
 	for _, n := range []string{"-1", "0", "1e3", "0x10", "99999999999999999999", "１", "501"} {
-		if status, a := w.api("GET", "/api/audit", "", func(e *Envelope) { e.Query = map[string]string{"limit": n} }); status != 400 {
+		if status, a := w.api("GET", "/api/audit", "", func(e *rpc.ManageCall) { e.Query = map[string]string{"limit": n} }); status != 400 {
 			t.Errorf("limit=%s: got %d %s", n, status, a.Raw)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 )
 
@@ -29,38 +30,7 @@ const (
 	maxIdem     = 10_000
 	idemFor     = jobFor
 	idemRun     = int64(30 * time.Minute / time.Millisecond) // the longest run, and the default
-	maxIdemKey  = 255                                        // bytes
 )
-
-// MaxIdemBody is the size of the largest answer that is stored, in bytes; of a
-// larger one only the status is.
-const MaxIdemBody = 64 << 10
-
-// IdemState is what became of the first call with a key: "new" for this one,
-// "running", "lost", "other" for one with another body, or "done" with its
-// answer. Whole is false when the answer was too large to be kept.
-type IdemState struct {
-	State  string      `json:"state"`
-	Status int         `json:"status,omitempty"`
-	Header [][2]string `json:"header,omitempty"`
-	Body   []byte      `json:"body,omitempty"`
-	Whole  bool        `json:"whole,omitempty"`
-}
-
-// IdemEnd is the answer of the first call. Status 0 forgets the key: nothing
-// was created, and the call may be made again.
-type IdemEnd struct {
-	Key    string      `json:"key"`
-	Digest string      `json:"digest"`
-	Status int         `json:"status"`
-	Header [][2]string `json:"header,omitempty"`
-	Body   []byte      `json:"body,omitempty"`
-	// Large: the answer is too large to be kept, and Body is empty.
-	Large bool `json:"large,omitempty"`
-	// Unknown: it may have been created all the same. Such a key is not
-	// forgotten before its time.
-	Unknown bool `json:"unknown,omitempty"`
-}
 
 type idemRow struct {
 	Digest string      `json:"digest"` // of what the first call asked for
@@ -82,12 +52,9 @@ func (o *Object) idemBegin(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	var in struct {
-		Key, Digest string
-		For         int64
-	}
-	if json.Unmarshal(r.body, &in) != nil || in.Key == "" || len(in.Key) > maxIdemKey || in.Digest == "" || len(in.Digest) > 128 {
-		return nil, apierr.Invalid("key", "an idempotency key has up to %d bytes and a digest", maxIdemKey)
+	var in rpc.IdempotencyBegin
+	if json.Unmarshal(r.body, &in) != nil || in.Key == "" || len(in.Key) > rpc.MaxIdempotencyKey || in.Digest == "" || len(in.Digest) > 128 {
+		return nil, apierr.Invalid("key", "an idempotency key has up to %d bytes and a digest", rpc.MaxIdempotencyKey)
 	}
 	if in.For <= 0 || in.For > idemRun {
 		in.For = idemRun
@@ -102,19 +69,19 @@ func (o *Object) idemBegin(r *request) (any, error) {
 		}
 		r.meta.Idem++
 		r.put(at, claimed)
-		return IdemState{State: "new"}, nil
+		return rpc.IdempotencyState{State: rpc.StateNew}, nil
 	case row.over(r.now):
 		r.del(row.ended(at))
 		r.put(at, claimed)
-		return IdemState{State: "new"}, nil
+		return rpc.IdempotencyState{State: rpc.StateNew}, nil
 	case row.Digest != in.Digest:
-		return IdemState{State: "other"}, nil
+		return rpc.IdempotencyState{State: rpc.StateOther}, nil
 	case row.Status == 0 && (r.now > row.Until || row.Seat != claimed.Seat):
-		return IdemState{State: "lost"}, nil
+		return rpc.IdempotencyState{State: rpc.StateLost}, nil
 	case row.Status == 0:
-		return IdemState{State: "running"}, nil
+		return rpc.IdempotencyState{State: rpc.StateRunning}, nil
 	}
-	return IdemState{State: "done", Status: row.Status, Header: row.Header, Body: row.Body, Whole: row.Whole}, nil
+	return rpc.IdempotencyState{State: rpc.StateDone, Status: row.Status, Header: row.Header, Body: row.Body, Whole: row.Whole}, nil
 }
 
 // idemEnd keeps the answer of the call that claimed a key. A key that another
@@ -123,7 +90,7 @@ func (o *Object) idemEnd(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	var in IdemEnd
+	var in rpc.IdempotencyEnd
 	if json.Unmarshal(r.body, &in) != nil || in.Key == "" {
 		return nil, apierr.Invalid("key", "the key is missing")
 	}
@@ -138,7 +105,7 @@ func (o *Object) idemEnd(r *request) (any, error) {
 		return struct{}{}, nil
 	}
 	row.Status, row.Header = in.Status, in.Header
-	if row.Whole = !in.Large && len(in.Body) <= MaxIdemBody; row.Whole {
+	if row.Whole = !in.Large && len(in.Body) <= rpc.MaxStoredAnswer; row.Whole {
 		row.Body = in.Body
 	}
 	r.put(at, row)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weir/pkg/machine/rpc"
 )
 
 func TestIdempotencyKeys(t *testing.T) {
@@ -42,7 +43,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	if got := state("l", "f"); got != "new" {
 		t.Errorf("after it was forgotten: %q", got)
 	}
-	w.want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", MaxIdemBody/3+1)+`"}`)
+	w.want(200, "idem.end", `{"key":"l","digest":"f","status":200,"body":"`+strings.Repeat("AAAA", rpc.MaxStoredAnswer/3+1)+`"}`)
 	big := w.want(200, "idem.begin", `{"key":"l","digest":"f"}`)
 	if big.Get("state").Str != "done" || big.Get("whole").Bool() || big.Get("body").Exists() {
 		t.Errorf("a large answer: %.200s", big.Raw)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -392,7 +393,7 @@ func badKeys() error {
 
 // isKey tells whether a row of an export is one that could have been made.
 func isKey(k *store.Key) bool {
-	ok := len(k.Digest) == 64 && only(k.Digest, lowerDigit) && isRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && plain(k.Name) && len(k.Last4) <= 4 && plain(k.Last4) &&
+	ok := rpc.IsDigest(k.Digest) && rpc.IsRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && plain(k.Name) && len(k.Last4) <= 4 && plain(k.Last4) &&
 		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0
 	for _, s := range k.Scopes {
 		ok = ok && (s == "data" || s == "manage" || s == "export")

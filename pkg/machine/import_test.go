@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weir/pkg/machine/rpc"
 
 	"github.com/tidwall/gjson"
 )
@@ -58,7 +59,7 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 	const pass = "correct horse battery"
 	w := newWorld(t)
 	first := w.create()
-	digest := keyDigest(first)
+	digest := rpc.KeyDigest(first)
 	sealed := func(keys string) string {
 		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, exportFormat, keys)
 		out := sealedDoc{Format: sealedFormat, Version: 1, KDF: kdfName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
@@ -160,7 +161,7 @@ func TestImportPreviewChangesNothing(t *testing.T) {
 	if after := w.loc.Storage(mid).Dump(); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Error("the preview changed rows")
 	}
-	tag := func(tag string) func(*Envelope) { return func(e *Envelope) { e.IfMatch = tag } }
+	tag := func(tag string) func(*rpc.ManageCall) { return func(e *rpc.ManageCall) { e.IfMatch = tag } }
 	w.ok("POST", "/api/combos", `{"name":"meanwhile","models":["openai/x"]}`)
 	if status, a := w.api("POST", "/api/import", `{"document":`+doc+`,"replace":true}`, tag(a.Get("etag").Str)); status != 412 {
 		t.Fatalf("with a stale ETag: got %d %s", status, a.Raw)
@@ -198,8 +199,8 @@ func TestSensitiveChangesNeedRecentSignIn(t *testing.T) {
 	w.create()
 	boss := w.ok2("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
 	exporter := w.ok2("POST", "/api/keys", `{"scopes":["manage","export"]}`).Get("id").Str
-	who := func(key, signIn string) func(*Envelope) {
-		return func(e *Envelope) { e.KeyID, e.SignIn = key, signIn }
+	who := func(key, signIn string) func(*rpc.ManageCall) {
+		return func(e *rpc.ManageCall) { e.KeyID, e.SignIn = key, signIn }
 	}
 	const export, imports = `{"passphrase":"a long passphrase"}`, `{"document":{"combos":[]}}`
 	for _, tt := range []struct {
@@ -207,22 +208,22 @@ func TestSensitiveChangesNeedRecentSignIn(t *testing.T) {
 		status                        int
 		code                          string
 	}{
-		{"data key, old session", "", SignInOld, "/api/keys", `{}`, 201, ""},
-		{"manage key, old session", "", SignInOld, "/api/keys", `{"scopes":["manage"]}`, 403, "reauth_required"},
-		{"export key, old session of a key", boss, SignInOld, "/api/keys", `{"scopes":["manage","export"]}`, 403, "scope_required"},
-		{"manage key, fresh session", "", SignInLately, "/api/keys", `{"scopes":["manage"]}`, 201, ""},
-		{"export key, fresh session of a key", boss, SignInLately, "/api/keys", `{"scopes":["manage","export"]}`, 201, ""},
+		{"data key, old session", "", rpc.SignInOld, "/api/keys", `{}`, 201, ""},
+		{"manage key, old session", "", rpc.SignInOld, "/api/keys", `{"scopes":["manage"]}`, 403, "reauth_required"},
+		{"export key, old session of a key", boss, rpc.SignInOld, "/api/keys", `{"scopes":["manage","export"]}`, 403, "scope_required"},
+		{"manage key, fresh session", "", rpc.SignInRecent, "/api/keys", `{"scopes":["manage"]}`, 201, ""},
+		{"export key, fresh session of a key", boss, rpc.SignInRecent, "/api/keys", `{"scopes":["manage","export"]}`, 201, ""},
 		{"manage key by a key", boss, "", "/api/keys", `{"scopes":["manage"]}`, 201, ""},
 		{"export key by a manage key", boss, "", "/api/keys", `{"scopes":["export"]}`, 403, "scope_required"},
 		{"export key by an export key", exporter, "", "/api/keys", `{"scopes":["export"]}`, 201, ""},
-		{"import, old session", "", SignInOld, "/api/import", imports, 403, "reauth_required"},
-		{"preview, old session", "", SignInOld, "/api/import", `{"document":{"combos":[]},"preview":true}`, 200, ""},
-		{"import, fresh session", boss, SignInLately, "/api/import", imports, 200, ""},
+		{"import, old session", "", rpc.SignInOld, "/api/import", imports, 403, "reauth_required"},
+		{"preview, old session", "", rpc.SignInOld, "/api/import", `{"document":{"combos":[]},"preview":true}`, 200, ""},
+		{"import, fresh session", boss, rpc.SignInRecent, "/api/import", imports, 200, ""},
 		{"import by a key", boss, "", "/api/import", imports, 200, ""},
 		{"export by the operator", "", "", "/api/export", export, 200, ""},
 		{"export by a manage key", boss, "", "/api/export", export, 403, "scope_required"},
 		{"export by an export key", exporter, "", "/api/export", export, 200, ""},
-		{"export, fresh session of a key", boss, SignInLately, "/api/export", export, 200, ""},
+		{"export, fresh session of a key", boss, rpc.SignInRecent, "/api/export", export, 200, ""},
 	} {
 		if status, a := w.api("POST", tt.path, tt.body, who(tt.key, tt.signIn)); statusOf(status, a.Get("status").Int()) != tt.status || a.Get("error.code").Str != tt.code {
 			t.Errorf("%s: got %d %s", tt.name, status, a.Raw)

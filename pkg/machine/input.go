@@ -272,11 +272,6 @@ func isAlias(s string) bool {
 	})
 }
 
-// isRowID tells whether s may be the id of a row.
-func isRowID(s string) bool {
-	return len(s) <= 64 && only(s, func(c byte) bool { return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '_' || c == '-' })
-}
-
 // isModelRef tells whether s is <alias or provider id>/<model>.
 func isModelRef(s string) bool {
 	alias, model, ok := strings.Cut(s, "/")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 )
 
@@ -20,7 +21,7 @@ func (o *Object) jobPut(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	var j Job
+	var j rpc.Job
 	if json.Unmarshal(r.body, &j) != nil || j.ID == "" || len(j.ID) > maxJobID || j.ConnectionID == "" {
 		return nil, apierr.Invalid("id", "a job has an id and a connection")
 	}
@@ -34,7 +35,7 @@ func (o *Object) jobPut(r *request) (any, error) {
 
 // jobGet gives a job of this machine.
 func (o *Object) jobGet(r *request) (any, error) {
-	var j Job
+	var j rpc.Job
 	id := gjson.GetBytes(r.body, "id").Str
 	if !r.exists() || !r.load(jobPrefix+digestOf(id), &j) || j.ID != id || j.ExpiresAt <= r.now {
 		return nil, apierr.New(404, "job_not_found", "there is no such job")

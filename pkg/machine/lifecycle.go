@@ -1,15 +1,10 @@
 package machine
 
 import (
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/jsonscan"
 )
-
-// Created is the answer to the making of a machine. The key is shown once.
-type Created struct {
-	MachineID string `json:"machineId"`
-	APIKey    string `json:"apiKey"`
-}
 
 // create makes the machine with its first key. The registry knows of it first.
 //
@@ -19,11 +14,11 @@ func (o *Object) create(r *request) (any, error) {
 	in.only("name", "scopes", "mutationId")
 	name, _ := in.text("name", 200)
 	scopes := readScopes(in)
-	mutation, _ := in.text("mutationId", 255)
+	mutation, _ := in.text("mutationId", rpc.MaxIdempotencyKey)
 	if in.err != nil {
 		return nil, in.err
 	}
-	c := &change{request: r, o: o, actor: "operator", env: Envelope{Method: "POST", Route: "/api/machines", MutationID: mutation, Body: r.body}}
+	c := &change{request: r, o: o, actor: "operator", env: rpc.ManageCall{Method: "POST", Route: "/api/machines", MutationID: mutation, Body: r.body}}
 	if a, err := c.replay(); a != nil || err != nil {
 		return unwrap(a), err
 	}
@@ -38,15 +33,15 @@ func (o *Object) create(r *request) (any, error) {
 		return nil, apierr.New(409, "machine_exists", "there is such a machine already")
 	}
 	r.born(name)
-	text, key, err := o.mint(r.id)
+	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.id)
 	if err != nil {
 		return nil, err
 	}
 	key.Name, key.Scopes, key.CreatedAt = "first key", scopes, r.now
 	r.putKey(&keyRow{Key: key})
 	r.audit(o, "operator", "POST /api/machines", r.id, []string{"name"})
-	out := reply{201, Created{r.id, text}}
-	if err := c.keep(Answer{Status: 201, Body: jsonOf(out.body)}); err != nil {
+	out := reply{201, rpc.Created{MachineID: r.id, APIKey: text}}
+	if err := c.keep(rpc.ManageAnswer{Status: 201, Body: jsonOf(out.body)}); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -85,7 +80,7 @@ func (o *Object) existing(r *request) (any, error) {
 
 // tellRegistry writes an intent. Without it nothing is done.
 func (o *Object) tellRegistry(r *request, m machineRow) error {
-	status, _, err := o.Objects.Call(r.ctx, RegistryID, "put", encode(m))
+	status, _, err := o.Objects.Call(r.ctx, rpc.RegistryID, "put", encode(m))
 	if err == nil && status == 200 {
 		return nil
 	}

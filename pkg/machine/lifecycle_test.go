@@ -11,13 +11,13 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"weir/pkg/auth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 )
 
 func (w *world) machines() []string {
 	w.Helper()
-	status, answer, err := w.loc.Call(w.ctx, RegistryID, "list", nil)
+	status, answer, err := w.loc.Call(w.ctx, rpc.RegistryID, "list", nil)
 	if err != nil || status != 200 {
 		w.Fatalf("list: %d %s %v", status, answer, err)
 	}
@@ -32,7 +32,7 @@ func TestCreatedMachineHasAKeyThatWorks(t *testing.T) {
 	w := newWorld(t)
 	w.want(404, "snapshot", `{"have":0}`)
 	text := w.create()
-	k, ok := auth.ParseKey(text)
+	k, ok := rpc.ParseKey(text)
 	if !ok || k.MachineID != mid || !k.CheckOK(w.obj.KeySecret) {
 		t.Fatalf("%s is no key of the machine", text)
 	}
@@ -97,7 +97,7 @@ func TestDeletionWinsOverASeedInKV(t *testing.T) {
 // A crash between the intent and the confirmation loses nothing visible.
 func TestRegistryAfterACrash(t *testing.T) {
 	put := func(w *world, state string) {
-		w.loc.Call(w.ctx, RegistryID, "put", fmt.Appendf(nil, `{"machineId":%q,"name":"demo","state":%q}`, mid, state))
+		w.loc.Call(w.ctx, rpc.RegistryID, "put", fmt.Appendf(nil, `{"machineId":%q,"name":"demo","state":%q}`, mid, state))
 	}
 	t.Run("before the machine was made", func(t *testing.T) {
 		w := newWorld(t)
@@ -107,7 +107,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 		}
 		w.clock.add(6 * time.Minute)
 		w.machines()
-		if n := len(w.loc.Storage(RegistryID).List(machinePrefix, "", 0)); n != 0 {
+		if n := len(w.loc.Storage(rpc.RegistryID).List(machinePrefix, "", 0)); n != 0 {
 			t.Error("the intent stays for ever")
 		}
 	})
@@ -216,7 +216,7 @@ func TestLostAlarmIsSetAgain(t *testing.T) {
 		if by == "snapshot" {
 			w.want(200, "snapshot", `{"have":0}`)
 		} else {
-			w.loc.Call(w.ctx, RegistryID, "put", []byte(`{"machineId":"`+mid+`","state":"active"}`))
+			w.loc.Call(w.ctx, rpc.RegistryID, "put", []byte(`{"machineId":"`+mid+`","state":"active"}`))
 			w.obj.Cron(w.ctx)
 		}
 		w.loc.Alarms(w.ctx)
@@ -292,11 +292,11 @@ func TestMachinesAreListedInPages(t *testing.T) {
 		id := fmt.Sprintf("%016x", uint64(i)*0x9e3779b97f4a7c15)
 		rows = append(rows, Row{machinePrefix + id, []byte(fmt.Sprintf(`{"machineId":%q,"name":"Team %d","createdAt":%d,"state":"active","at":1}`, id, i, 1_000+i/2))})
 	}
-	w.loc.Storage(RegistryID).Write(rows, 0)
-	w.loc.Storage(RegistryID).Flush()
+	w.loc.Storage(rpc.RegistryID).Write(rows, 0)
+	w.loc.Storage(rpc.RegistryID).Flush()
 	list := func(body string) gjson.Result {
 		t.Helper()
-		status, answer, err := w.loc.Call(w.ctx, RegistryID, "list", []byte(body))
+		status, answer, err := w.loc.Call(w.ctx, rpc.RegistryID, "list", []byte(body))
 		if err != nil || status != 200 {
 			t.Fatalf("%s: %d %s %v", body, status, answer, err)
 		}
@@ -330,7 +330,7 @@ func TestMachinesAreListedInPages(t *testing.T) {
 		t.Errorf("search: %s", got.Raw)
 	}
 	for _, bad := range []string{`{"limit":1001}`, `{"cursor":"x"}`, `[]`} {
-		if status, _, _ := w.loc.Call(w.ctx, RegistryID, "list", []byte(bad)); status != 400 {
+		if status, _, _ := w.loc.Call(w.ctx, rpc.RegistryID, "list", []byte(bad)); status != 400 {
 			t.Errorf("%s: got %d, want 400", bad, status)
 		}
 	}

@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"time"
+	"weir/pkg/machine/rpc"
+)
 
 const (
 	minuteMs = int64(time.Minute / time.Millisecond)
@@ -30,11 +33,11 @@ func (c countRow) at(now int64) countRow {
 // count adds requests to keys and finds those that have reached a limit. The
 // counts arrive in batches, about one a second and isolate, so a limit is
 // passed by at most what the isolates let through in that time.
-func (t *tx) count(keys []KeyCount) []LimitedKey {
-	var limited []LimitedKey
+func (t *tx) count(keys []rpc.KeyCount) []rpc.LimitedKey {
+	var limited []rpc.LimitedKey
 	for _, k := range keys {
 		var row keyRow
-		if k.Requests <= 0 || k.Requests > 1_000_000 || !isRowID(k.KeyID) || !t.load(keyPrefix+k.KeyID, &row) {
+		if k.Requests <= 0 || k.Requests > 1_000_000 || !rpc.IsRowID(k.KeyID) || !t.load(keyPrefix+k.KeyID, &row) {
 			continue
 		}
 		var c countRow
@@ -50,7 +53,7 @@ func (t *tx) count(keys []KeyCount) []LimitedKey {
 			t.put(keyPrefix+k.KeyID, row)
 		}
 		if until > t.now {
-			limited = append(limited, LimitedKey{k.KeyID, until})
+			limited = append(limited, rpc.LimitedKey{KeyID: k.KeyID, Until: until})
 		}
 	}
 	return limited

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/credentials/proxydial"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
@@ -28,7 +28,7 @@ type keyring interface {
 type Object struct {
 	Keyring keyring
 	KV      store.KV
-	Objects Stub // the registry, and the object itself for refreshes by alarm
+	Objects rpc.Stub // the registry, and the object itself for refreshes by alarm
 	Do      upstream.Doer
 	Pause   upstream.Pauser // may be nil: a failed write of new tokens is then not waited for
 	Now     func() time.Time
@@ -64,9 +64,6 @@ type Object struct {
 	unsaved map[string]*issued // tokens that could not be stored yet
 	seat    string             // see seatID
 }
-
-// RegistryID is the machineID under which the list of machines is kept.
-const RegistryID = "registry"
 
 // request is one call of an object.
 type request struct {
@@ -146,13 +143,13 @@ func (o *Object) Handle(ctx context.Context, st Storage, machineID, op string, b
 }
 
 func (o *Object) dispatch(r *request, op string) (any, error) {
-	if r.id == RegistryID {
+	if r.id == rpc.RegistryID {
 		for i := range registryOps {
 			if registryOps[i].name == op {
 				return registryOps[i].handle(o, r)
 			}
 		}
-	} else if isMachineID(r.id) {
+	} else if rpc.IsMachineID(r.id) {
 		for i := range ops {
 			if ops[i].name == op {
 				return ops[i].handle(o, r)
@@ -168,20 +165,6 @@ type reply struct {
 	body   any
 }
 
-// Failure is the body of an answer that is none.
-type Failure struct {
-	Error FailureInfo `json:"error"`
-}
-
-// FailureInfo has the fields of an apierr.Error that cross to the caller.
-type FailureInfo struct {
-	Message      string `json:"message"`
-	Type         string `json:"type"`
-	Code         string `json:"code,omitempty"`
-	Param        string `json:"param,omitempty"`
-	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
-}
-
 func (o *Object) failed(machineID, op string, err error) (int, []byte) {
 	var e *apierr.Error
 	if !errors.As(err, &e) {
@@ -191,41 +174,13 @@ func (o *Object) failed(machineID, op string, err error) (int, []byte) {
 	if e.Status >= 500 && e.Err != nil {
 		o.log(fmt.Sprintf("machine %s: %s: %v", machineID, op, e.Err))
 	}
-	return e.Status, encode(failureOf(e))
-}
-
-func failureOf(e *apierr.Error) Failure {
-	return Failure{FailureInfo{e.Message, e.Type, e.Code, e.Param, e.RetryAfter.Milliseconds()}}
-}
-
-// ReadFailure makes the error of an answer whose status is not 2xx.
-func ReadFailure(status int, answer []byte) *apierr.Error {
-	var f Failure
-	if json.Unmarshal(answer, &f) != nil || f.Error.Message == "" || status < 400 || status > 599 {
-		e := apierr.New(503, "unavailable", "the machine cannot be reached at the moment")
-		e.RetryAfter = time.Second
-		return e
-	}
-	e := &apierr.Error{Status: status, Type: f.Error.Type, Code: f.Error.Code, Param: f.Error.Param, Message: f.Error.Message}
-	e.RetryAfter = time.Duration(f.Error.RetryAfterMs) * time.Millisecond
-	return e
+	return e.Status, encode(rpc.FailureOf(e))
 }
 
 func (o *Object) log(line string) {
 	if o.Log != nil {
 		o.Log(line)
 	}
-}
-
-// idLetters are the characters of ids; 36 of them.
-const idLetters = "abcdefghijklmnopqrstuvwxyz0123456789"
-
-// machineIDLen is the length of a machineId.
-const machineIDLen = 16
-
-// isMachineID tells whether s is written as a machineId: 16 of [a-z0-9].
-func isMachineID(s string) bool {
-	return len(s) == machineIDLen && only(s, lowerDigit)
 }
 
 func only(s string, ok func(c byte) bool) bool {
@@ -238,22 +193,5 @@ func only(s string, ok func(c byte) bool) bool {
 }
 
 func lowerDigit(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
-
-// newID makes n characters of idLetters, each as likely as the next.
-func (o *Object) newID(n int) (string, error) {
-	out := make([]byte, 0, n)
-	var b [64]byte
-	for len(out) < n {
-		if _, err := io.ReadFull(o.Rand, b[:]); err != nil {
-			return "", fmt.Errorf("make an id: %w", err)
-		}
-		for _, c := range b {
-			if int(c) < 256/len(idLetters)*len(idLetters) && len(out) < n {
-				out = append(out, idLetters[int(c)%len(idLetters)])
-			}
-		}
-	}
-	return string(out), nil
-}
 
 func errGone() error { return apierr.New(404, "machine_not_found", "there is no such machine") }

@@ -9,45 +9,15 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
 )
 
-// Envelope is a management call as it reaches the object with the operation
-// "manage". The answer is an Answer, or a failure.
-type Envelope struct {
-	Method  string            `json:"method"`
-	Route   string            `json:"route"` // pattern, "/api/providers/{id}"
-	Params  []string          `json:"params,omitempty"`
-	Query   map[string]string `json:"query,omitempty"`
-	Body    json.RawMessage   `json:"body,omitempty"`
-	IfMatch string            `json:"ifMatch,omitempty"`
-	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" is the operator
-	// SignIn is SignInOld or SignInLately for a session of the dashboard, "" for a
-	// key or token.
-	SignIn     string `json:"signIn,omitempty"`
-	MutationID string `json:"mutationId,omitempty"`
-	// Session and RedirectURI are those of an authorization that begins: the
-	// gateway's own, never the caller's text.
-	Session     string `json:"session,omitempty"`
-	RedirectURI string `json:"redirectUri,omitempty"`
-}
-
-// The values of Envelope.SignIn.
-const (
-	SignInOld    = "old"
-	SignInLately = "lately" // within five minutes
-)
-
-// ErrSignInAgain returns the refusal of a call that needs a recent sign-in.
-func ErrSignInAgain() error {
-	return apierr.New(403, "reauth_required", "sign in again to do this: the last sign-in is more than five minutes ago")
-}
-
 // signedIn refuses the caller's session if its sign-in is not recent.
 func (c *change) signedIn() error {
-	if c.env.SignIn == SignInOld {
-		return ErrSignInAgain()
+	if c.env.SignIn == rpc.SignInOld {
+		return rpc.ErrSignInAgain()
 	}
 	return nil
 }
@@ -55,7 +25,7 @@ func (c *change) signedIn() error {
 // mayExport refuses a key without scope export to export secrets, or to create a
 // key that may. A session with a recent sign-in is allowed.
 func (c *change) mayExport() error {
-	if c.env.KeyID == "" || c.env.SignIn == SignInLately {
+	if c.env.KeyID == "" || c.env.SignIn == rpc.SignInRecent {
 		return nil
 	}
 	var k keyRow
@@ -78,19 +48,11 @@ func (c *change) mayGrant(scopes []string) error {
 	return nil
 }
 
-// Answer is a management answer: its status, the generation of what it shows
-// as the ETag, and the body; no body with 204.
-type Answer struct {
-	Status int             `json:"status"`
-	ETag   string          `json:"etag,omitempty"`
-	Body   json.RawMessage `json:"body,omitempty"`
-}
-
 // change is a management call within its turn.
 type change struct {
 	*request
 	o      *Object
-	env    Envelope
+	env    rpc.ManageCall
 	actor  string
 	etag   int64
 	status int
@@ -199,7 +161,7 @@ func (o *Object) manage(r *request) (any, error) {
 // may know the machine as it was a minute ago.
 func (c *change) stillAllowed() error {
 	var k keyRow
-	ok := isRowID(c.env.KeyID) && c.load(keyPrefix+c.env.KeyID, &k) && k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > c.now)
+	ok := rpc.IsRowID(c.env.KeyID) && c.load(keyPrefix+c.env.KeyID, &k) && k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > c.now)
 	if ok {
 		for _, s := range k.Scopes {
 			if s == "manage" {
@@ -210,8 +172,8 @@ func (c *change) stillAllowed() error {
 	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
 }
 
-func (c *change) answer(body any) *Answer {
-	a := &Answer{Status: c.status}
+func (c *change) answer(body any) *rpc.ManageAnswer {
+	a := &rpc.ManageAnswer{Status: c.status}
 	if c.etag > 0 {
 		a.ETag = `"` + strconv.FormatInt(c.etag, 10) + `"`
 	}
@@ -271,9 +233,9 @@ func (c *change) requestDigest() string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// replay gives the answer of a mutation that was made before
+// replay returns the answer of a mutation that was made before
 // (docs/reference/reliability.md, F53).
-func (c *change) replay() (*Answer, error) {
+func (c *change) replay() (*rpc.ManageAnswer, error) {
 	if c.env.MutationID == "" {
 		return nil, nil
 	}
@@ -290,7 +252,7 @@ func (c *change) replay() (*Answer, error) {
 		e.Err = err
 		return nil, e
 	}
-	var a Answer
+	var a rpc.ManageAnswer
 	if err := json.Unmarshal([]byte(plain.Reveal()), &a); err != nil {
 		return nil, err
 	}
@@ -298,7 +260,7 @@ func (c *change) replay() (*Answer, error) {
 }
 
 // keep stores the answer of a mutation that named itself.
-func (c *change) keep(a Answer) error {
+func (c *change) keep(a rpc.ManageAnswer) error {
 	if c.env.MutationID == "" {
 		return nil
 	}
@@ -311,7 +273,7 @@ func (c *change) keep(a Answer) error {
 }
 
 // unwrap makes the plain answer of a kept one.
-func unwrap(a *Answer) any {
+func unwrap(a *rpc.ManageAnswer) any {
 	if a == nil {
 		return nil
 	}

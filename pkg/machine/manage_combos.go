@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -19,7 +20,7 @@ func (c *change) comboList() (any, error) {
 
 func (c *change) combo() (row comboRow, err error) {
 	id := c.param()
-	if !isRowID(id) || !c.load(comboPrefix+id, &row) {
+	if !rpc.IsRowID(id) || !c.load(comboPrefix+id, &row) {
 		return row, apierr.New(404, "combo_not_found", "there is no such combo")
 	}
 	c.target = id
@@ -45,7 +46,7 @@ func (c *change) comboCreate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	id, err := c.o.newID(20)
+	id, err := rpc.NewID(c.o.Rand, 20)
 	if err != nil {
 		return nil, err
 	}

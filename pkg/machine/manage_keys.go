@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 )
 
@@ -55,7 +56,7 @@ func (c *change) keyList() (any, error) {
 
 func (c *change) key() (row keyRow, err error) {
 	id := c.param()
-	if !isRowID(id) || !c.load(keyPrefix+id, &row) {
+	if !rpc.IsRowID(id) || !c.load(keyPrefix+id, &row) {
 		return row, apierr.New(404, "key_not_found", "there is no such key")
 	}
 	c.target = c.o.maskedKey(id)
@@ -104,7 +105,7 @@ func (c *change) keyCreate() (any, error) {
 	if len(c.list(keyPrefix)) >= maxKeys {
 		return nil, apierr.New(409, "too_many", "a machine has at most %d keys", maxKeys)
 	}
-	text, minted, err := c.o.mint(c.id)
+	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.id)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -105,7 +106,7 @@ func (c *change) providerList() (any, error) {
 // conn loads the connection that the call names.
 func (c *change) conn() (row connRow, err error) {
 	id := c.param()
-	if !isRowID(id) || !c.load(connPrefix+id, &row) {
+	if !rpc.IsRowID(id) || !c.load(connPrefix+id, &row) {
 		return row, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
 	c.target = id
@@ -137,7 +138,7 @@ func (c *change) providerCreate() (any, error) {
 	if err := in.failed(); err != nil {
 		return nil, err
 	}
-	id, err := c.o.newID(20)
+	id, err := rpc.NewID(c.o.Rand, 20)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (o *Object) probe(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	if json.Unmarshal(r.body, &c) != nil || !isRowID(c.ID) || !r.load(connPrefix+c.ID, &row) {
+	if json.Unmarshal(r.body, &c) != nil || !rpc.IsRowID(c.ID) || !r.load(connPrefix+c.ID, &row) {
 		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
 	minute := r.now / minuteMs

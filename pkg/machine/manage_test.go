@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"weir/pkg/internal/golden"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 )
 
@@ -167,7 +168,7 @@ func TestServerFieldsAreUnknown(t *testing.T) {
 func TestStaleWritesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	with := func(tag string) func(*Envelope) { return func(e *Envelope) { e.IfMatch = tag } }
+	with := func(tag string) func(*rpc.ManageCall) { return func(e *rpc.ManageCall) { e.IfMatch = tag } }
 	conn := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 	_, a := w.api("GET", "/api/providers/"+conn, "")
 	tag := a.Get("etag").Str
@@ -281,7 +282,7 @@ func TestAuditTellsOfEveryMutation(t *testing.T) {
 	w.create()
 	key := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
 	for i := range 100 {
-		w.ok("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value"}`, i), func(e *Envelope) { e.KeyID = key })
+		w.ok("PUT", "/api/models/alias", fmt.Sprintf(`{"alias":"a%d","model":"openai/secret-value"}`, i), func(e *rpc.ManageCall) { e.KeyID = key })
 	}
 	a := w.ok("GET", "/api/audit?limit=500&verify=true", "")
 	rows := a.Get("data").Array()
@@ -334,7 +335,7 @@ func TestMutationWithoutAuditIsRefused(t *testing.T) {
 func TestRevokedKeyCannotManage(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	by := func(id string) func(*Envelope) { return func(e *Envelope) { e.KeyID = id } }
+	by := func(id string) func(*rpc.ManageCall) { return func(e *rpc.ManageCall) { e.KeyID = id } }
 	key := w.ok("POST", "/api/keys", `{"scopes":["manage"],"expiresAt":"2099-01-01T00:00:00Z"}`).Get("id").Str
 	data := w.ok("POST", "/api/keys", `{}`).Get("id").Str
 	w.ok("GET", "/api/keys", "", by(key))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -54,21 +55,6 @@ type Polling struct {
 	WaitMs       int64     `json:"waitMs,omitempty"`
 	ConnectionID string    `json:"connectionId,omitempty"`
 	Connection   *connView `json:"connection,omitempty"`
-}
-
-// CallbackQuery is a browser that came back from an identity provider.
-type CallbackQuery struct {
-	Session     string `json:"session"`
-	RedirectURI string `json:"redirectUri"`
-	Query       string `json:"query"`
-}
-
-// Connected is the end of an authorization.
-type Connected struct {
-	Provider     string `json:"provider"`
-	Name         string `json:"name"` // of the provider
-	ConnectionID string `json:"connectionId"`
-	Renewed      bool   `json:"renewed,omitempty"` // the connection was there before
 }
 
 // oauthNote comes back with a grant: who began, and what is to become of it.
@@ -159,7 +145,7 @@ func hasText(secrets map[string]string) bool {
 // renewed loads the connection whose grant is to be renewed.
 func (c *change) renewed(p *oauth.Provider, id string) (*connInput, error) {
 	var row connRow
-	if !isRowID(id) || !c.load(connPrefix+id, &row) {
+	if !rpc.IsRowID(id) || !c.load(connPrefix+id, &row) {
 		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
 	if row.Provider != p.ID || row.AuthType != "oauth" {
@@ -198,7 +184,7 @@ func (c *change) connect(p *oauth.Provider, g *oauth.Grant) (*connInput, error) 
 		if got, err = c.drafted(p, readObject(orEmpty(n.Fields), "")); err != nil {
 			return nil, err
 		}
-		if got.row.ID, err = c.o.newID(20); err != nil {
+		if got.row.ID, err = rpc.NewID(c.o.Rand, 20); err != nil {
 			return nil, err
 		}
 		if got.row.Name == "" {
@@ -308,7 +294,7 @@ func (c *change) oauthCancel() (any, error) {
 // oauthCallback ends an authorization. It is the browser's call that began:
 // whoever that was must still be allowed to.
 func (o *Object) oauthCallback(r *request) (any, error) {
-	var in CallbackQuery
+	var in rpc.CallbackQuery
 	if json.Unmarshal(r.body, &in) != nil {
 		return nil, apierr.Invalid("", "the call is not readable")
 	}
@@ -334,5 +320,5 @@ func (o *Object) oauthCallback(r *request) (any, error) {
 		return nil, c.settle(err)
 	}
 	c.audit(o, c.actor, "GET /oauth/callback", c.target, c.fields)
-	return Connected{p.ID, p.Name, got.row.ID, n.ConnectionID != ""}, nil
+	return rpc.Connected{Provider: p.ID, Name: p.Name, ConnectionID: got.row.ID, Renewed: n.ConnectionID != ""}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 )
 
@@ -27,7 +28,7 @@ func (w *world) withFlows() *world {
 // oauthCall is a management call of a flow.
 func (w *world) oauthCall(step, body, keyID string) (int, gjson.Result) {
 	w.Helper()
-	raw, _ := json.Marshal(Envelope{
+	raw, _ := json.Marshal(rpc.ManageCall{
 		Method: "POST", Route: "/api/oauth/{provider}/" + step, Params: []string{oauthID}, Body: json.RawMessage(body), KeyID: keyID, Session: ticket, RedirectURI: redirect,
 	})
 	return w.call("manage", string(raw))
@@ -49,7 +50,7 @@ func (w *world) begin(body, keyID string) string {
 
 func (w *world) back(state string) (int, gjson.Result) {
 	w.Helper()
-	raw, _ := json.Marshal(CallbackQuery{ticket, redirect, "code=code-0123456789&state=" + state})
+	raw, _ := json.Marshal(rpc.CallbackQuery{Session: ticket, RedirectURI: redirect, Query: "code=code-0123456789&state=" + state})
 	return w.call("oauth.callback", string(raw))
 }
 

@@ -6,8 +6,6 @@
 // handler that has called out must read again what it read before.
 package machine
 
-import "context"
-
 // Storage is the synchronous key-value storage of one object. Writes made
 // without a call out in between become durable together or not at all.
 type Storage interface {
@@ -31,11 +29,4 @@ const KeepAlarm = -1
 type Row struct {
 	Key   string
 	Value []byte
-}
-
-// Stub calls a machine's object from anywhere. The answer is an HTTP status
-// and a JSON body. An error means that the object could not be asked, and that
-// nothing is known of what it did.
-type Stub interface {
-	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
 }

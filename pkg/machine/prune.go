@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
 )
@@ -22,7 +23,7 @@ func (o *Object) prune(r *request) {
 	r.meta.PruneAt = r.now + pruneEvery
 	each(r.tx, coolPrefix, func(_ string, c store.Cooldown) bool { return r.forgotten(&c) })
 	r.pruneRefusals()
-	each(r.tx, jobPrefix, func(_ string, j Job) bool { return j.ExpiresAt <= r.now })
+	each(r.tx, jobPrefix, func(_ string, j rpc.Job) bool { return j.ExpiresAt <= r.now })
 	r.pruneIdem()
 	each(r.tx, mutationPrefix, func(_ string, m mutationRow) bool { return m.At < r.now-dayMs || m.At > r.now+dayMs })
 	each(r.tx, countPrefix, func(key string, c countRow) bool {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 )
 
@@ -46,7 +47,7 @@ func (t *tx) schedule() {
 	if m.Unregistered {
 		due(min(m.RegisterFrom, t.now+putBackoff))
 	}
-	if t.exists() && t.id != RegistryID {
+	if t.exists() && t.id != rpc.RegistryID {
 		if m.RefreshAt > 0 {
 			due(m.RefreshAt)
 		}
@@ -90,7 +91,7 @@ func (o *Object) Alarm(ctx context.Context, st Storage, machineID string) {
 		o.log(fmt.Sprintf("machine %s: alarm: %v", r.id, err))
 		panic(ErrStorage) // the platform runs the alarm again
 	}
-	if r.id != RegistryID {
+	if r.id != rpc.RegistryID {
 		o.publish(r)
 		o.register(r)
 		o.refreshDueNow(r)
@@ -175,7 +176,7 @@ func (o *Object) snapshot(r *request) (any, error) {
 	}
 	r.rearm()
 	if gjson.GetBytes(r.body, "have").Int() == r.meta.Generation {
-		return Same{true, r.meta.Generation}, nil
+		return rpc.Same{Same: true, Generation: r.meta.Generation}, nil
 	}
 	return r.replica(), nil
 }

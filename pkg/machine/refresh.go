@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
@@ -80,16 +81,16 @@ func (o *Object) refresh(r *request) (any, error) {
 	o.saveTokens(r)
 	id, failed := gjson.GetBytes(r.body, "connectionId").Str, gjson.GetBytes(r.body, "tokenGeneration").Int()
 	var row connRow
-	if !r.exists() || !isRowID(id) || !r.load(connPrefix+id, &row) {
+	if !r.exists() || !rpc.IsRowID(id) || !r.load(connPrefix+id, &row) {
 		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
 	}
 	flight := r.id + ":" + id
 	if u := o.unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
 		r.settled = true
-		return Refreshed{u.row.Connection, r.meta.Generation, true}, nil
+		return rpc.Refreshed{Connection: u.row.Connection, Generation: r.meta.Generation, Unsaved: true}, nil
 	}
 	if row.TokenGeneration > failed && row.Secrets[store.AccessToken] != "" {
-		return Refreshed{row.Connection, r.meta.Generation, false}, nil
+		return rpc.Refreshed{Connection: row.Connection, Generation: r.meta.Generation}, nil
 	}
 	field, sealed := renewable(&row.Connection)
 	switch {
@@ -148,7 +149,7 @@ func (o *Object) refresh(r *request) (any, error) {
 	}
 	rows = r.unchanged(rows)
 	if len(rows) == 0 || rows[0].ID != id {
-		return Refreshed{now.Connection, r.meta.Generation, false}, nil
+		return rpc.Refreshed{Connection: now.Connection, Generation: r.meta.Generation}, nil
 	}
 	r.due = true
 	var f *oauth.Failure
@@ -260,7 +261,7 @@ func (o *Object) storeTokens(r *request, issues []*issued) (any, error) {
 	}
 	first := issues[0]
 	if r.commit() == nil {
-		return Refreshed{first.row.Connection, r.meta.Generation, false}, nil
+		return rpc.Refreshed{Connection: first.row.Connection, Generation: r.meta.Generation}, nil
 	}
 	if o.unsaved == nil {
 		o.unsaved = map[string]*issued{}
@@ -280,7 +281,7 @@ func (o *Object) storeTokens(r *request, issues []*issued) (any, error) {
 		defer func() { recover() }() // the storage fails; the next call saves them too
 		r.st.SetAlarm(r.now + 1000)
 	}()
-	return Refreshed{first.row.Connection, r.meta.Generation, true}, nil
+	return rpc.Refreshed{Connection: first.row.Connection, Generation: r.meta.Generation, Unsaved: true}, nil
 }
 
 // applyTokens puts new tokens into the turn.

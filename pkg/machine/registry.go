@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 )
 
@@ -46,7 +47,7 @@ type machineRow struct {
 // registryPut notes the state of a machine.
 func (o *Object) registryPut(r *request) (any, error) {
 	var m machineRow
-	if json.Unmarshal(r.body, &m) != nil || !isMachineID(m.ID) {
+	if json.Unmarshal(r.body, &m) != nil || !rpc.IsMachineID(m.ID) {
 		return nil, apierr.Invalid("machineId", "not a machineId")
 	}
 	r.setMachine(m)
@@ -54,7 +55,7 @@ func (o *Object) registryPut(r *request) (any, error) {
 }
 
 func (r *request) setMachine(m machineRow) {
-	r.meta.ID = RegistryID
+	r.meta.ID = rpc.RegistryID
 	r.meta.Generation++ // the registry is never published
 	if m.State == gone {
 		r.del(machinePrefix + m.ID)
@@ -110,7 +111,7 @@ func (o *Object) registryList(r *request) (any, error) {
 	if q.Cursor != "" {
 		at, id, ok := strings.Cut(q.Cursor, ".")
 		n, err := strconv.ParseInt(at, 10, 64)
-		if !ok || err != nil || !isMachineID(id) {
+		if !ok || err != nil || !rpc.IsMachineID(id) {
 			return nil, apierr.Invalid("cursor", "cursor must be the field next of the previous page")
 		}
 		after = &listed{createdAt: n, id: id}
@@ -207,7 +208,7 @@ func (o *Object) registryTick(r *request) (any, error) {
 		next = rows[len(rows)-1].Key
 	}
 	if next != from {
-		r.meta.ID = RegistryID
+		r.meta.ID = rpc.RegistryID
 		r.meta.Generation++
 		r.put("cursor", next)
 		if err := r.commit(); err != nil {
@@ -226,7 +227,7 @@ func (o *Object) registryTick(r *request) (any, error) {
 // Cron is the scheduled trigger: alarms that were lost are set again, which
 // leads to refreshes, pruning and publishing that are due.
 func (o *Object) Cron(ctx context.Context) {
-	if _, _, err := o.Objects.Call(ctx, RegistryID, "tick", nil); err != nil {
+	if _, _, err := o.Objects.Call(ctx, rpc.RegistryID, "tick", nil); err != nil {
 		o.log("cron: the registry did not answer")
 	}
 }
@@ -240,7 +241,7 @@ func (o *Object) register(r *request) {
 	if r.meta.Deleted {
 		m.State = gone
 	}
-	status, _, err := o.Objects.Call(r.ctx, RegistryID, "put", encode(m))
+	status, _, err := o.Objects.Call(r.ctx, rpc.RegistryID, "put", encode(m))
 	r.reload(o.Now())
 	switch {
 	case err != nil || status != 200:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/redact"
@@ -14,10 +15,7 @@ import (
 
 // Bounds of what a report may say. Those of cooldowns are in package store.
 const (
-	keepCool     = int64(store.ForgetCooldown / time.Millisecond)
-	maxReport    = 1 << 20 // bytes
-	maxPerReport = 1000    // entries of each kind
-	maxErrorText = 300     // bytes
+	keepCool = int64(store.ForgetCooldown / time.Millisecond)
 )
 
 // report takes in what an isolate has seen. Everything in it is one turn.
@@ -25,18 +23,18 @@ func (o *Object) report(r *request) (any, error) {
 	if !r.exists() {
 		return nil, errGone()
 	}
-	var rep Report
-	if len(r.body) > maxReport || json.Unmarshal(r.body, &rep) != nil {
+	var rep rpc.Report
+	if len(r.body) > rpc.MaxReport || json.Unmarshal(r.body, &rep) != nil {
 		return nil, apierr.Invalid("", "the report is not readable")
 	}
-	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals)) > maxPerReport {
+	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals)) > rpc.MaxReportEntries {
 		return nil, apierr.Invalid("", "the report has too many entries")
 	}
 	known := map[string]bool{}
 	has := func(conn string) bool {
 		ok, asked := known[conn]
 		if !asked {
-			ok = isRowID(conn)
+			ok = rpc.IsRowID(conn)
 			if ok {
 				_, ok = r.get(connPrefix + conn)
 			}
@@ -72,7 +70,7 @@ func (o *Object) report(r *request) (any, error) {
 	limited := r.count(rep.Keys)
 	r.use(rep.Usage)
 	r.record(rep.Requests)
-	return Reported{r.meta.Generation, limited}, nil
+	return rpc.Reported{Generation: r.meta.Generation, Limited: limited}, nil
 }
 
 func coolKey(conn, model string) string {
@@ -179,7 +177,7 @@ type coolRow struct {
 }
 
 // clear ends a cooldown, unless the failure came after the success.
-func (t *tx) clear(c Cleared) {
+func (t *tx) clear(c rpc.Cleared) {
 	key := coolKey(c.ConnectionID, c.Model)
 	var had store.Cooldown
 	if !t.load(key, &had) || c.At > 0 && had.Since > c.At && had.Since <= t.now+skew {
@@ -225,8 +223,8 @@ func (t *tx) setError(conn, text string) {
 		return
 	}
 	text = redact.Patterns(text)
-	if len(text) > maxErrorText {
-		text = text[:maxErrorText]
+	if len(text) > rpc.MaxErrorText {
+		text = text[:rpc.MaxErrorText]
 	}
 	text = strings.ToValidUTF8(text, "")
 	var had string

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -73,8 +74,8 @@ func tidyRequest(r *store.Request) bool {
 	r.Failed = append([]httpmsg.Attempt(nil), failed...)
 	for i := range r.Failed {
 		a := &r.Failed[i]
-		if len(a.Text) > maxErrorText {
-			a.Text = a.Text[:maxErrorText]
+		if len(a.Text) > rpc.MaxErrorText {
+			a.Text = a.Text[:rpc.MaxErrorText]
 		}
 		a.Text, a.Code = tidy(a.Text), tidy(a.Code)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 )
@@ -54,12 +55,12 @@ func TestNoSecretLeavesInTheClear(t *testing.T) {
 	w.want(200, "adopt", `{"doc":{"connections":[`+strings.Join(docs, ",")+`],"apiKeys":["`+canary()+`","`+canary()+`"]}}`)
 	for i := range 20 {
 		body := fmt.Sprintf(`{"provider":"bedrock","name":"n%d","apiKey":%q,"secretAccessKey":%q,"providerSpecificData":{"clientSecret":%q,"region":"eu-west-1"}}`, i, canary(), canary(), canary())
-		status, a := w.api("POST", "/api/providers", body, func(e *Envelope) { e.MutationID = fmt.Sprint("m", i) })
+		status, a := w.api("POST", "/api/providers", body, func(e *rpc.ManageCall) { e.MutationID = fmt.Sprint("m", i) })
 		note(status, a.Raw)
 	}
 	var last string
 	for len(canaries) < 100 {
-		status, a := w.api("POST", "/api/keys", `{}`, func(e *Envelope) { e.MutationID = fmt.Sprint("k", len(canaries)) })
+		status, a := w.api("POST", "/api/keys", `{}`, func(e *rpc.ManageCall) { e.MutationID = fmt.Sprint("k", len(canaries)) })
 		if status != 200 {
 			t.Fatal(a.Raw)
 		}

@@ -4,18 +4,10 @@ import (
 	"encoding/json"
 	"sort"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
-
-// Sessions of the dashboard. The operator's are kept in the registry, those of
-// a manage key in its machine. What is stored is the digest of the random id;
-// docs/reference/reliability.md, T31, T32.
-//
-//	session.open   SessionOpen                200 Session
-//	session.check  {"digest","bound"}         200 Session; 401
-//	session.end    {"digest","all":false}     200 {}
-//	session.failed {"from"}                   200 {}; 429        (registry)
 
 const (
 	sessionPrefix = "session:"
@@ -32,25 +24,6 @@ const (
 	maxAttempts   = 500 // rows; the oldest give way
 )
 
-// SessionOpen asks for a session.
-type SessionOpen struct {
-	Digest string `json:"digest"`          // SHA-256 of the id, hex
-	KeyID  string `json:"keyId,omitempty"` // "" is the operator
-	// Bound is what the session dies with besides: a digest of the operator's
-	// token.
-	Bound string `json:"bound,omitempty"`
-	// Replaces is the digest of a session that ends with this sign-in.
-	Replaces string `json:"replaces,omitempty"`
-}
-
-// Session is a session that lives. Times are Unix milliseconds.
-type Session struct {
-	Key       *store.Key `json:"key,omitempty"` // of its machine, without the digest; nil is the operator
-	AuthAt    int64      `json:"authAt"`        // when the credential was shown last
-	IdleAt    int64      `json:"idleAt"`        // when it ends unless it is used
-	ExpiresAt int64      `json:"expiresAt"`
-}
-
 type sessionRow struct {
 	KeyID     string `json:"keyId,omitempty"`
 	Bound     string `json:"bound,omitempty"`
@@ -62,26 +35,21 @@ func (s *sessionRow) over(now int64) bool {
 	return now >= s.CreatedAt+sessionLife || now >= s.SeenAt+sessionIdle || s.SeenAt > now+sessionIdle
 }
 
-func (s *sessionRow) shown(key *store.Key) Session {
-	return Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.CreatedAt+sessionLife), ExpiresAt: s.CreatedAt + sessionLife}
+func (s *sessionRow) shown(key *store.Key) rpc.Session {
+	return rpc.Session{Key: key, AuthAt: s.CreatedAt, IdleAt: min(s.SeenAt+sessionIdle, s.CreatedAt+sessionLife), ExpiresAt: s.CreatedAt + sessionLife}
 }
 
 func errNoSession() error {
 	return apierr.New(401, "session_expired", "sign in again: the session has ended")
 }
 
-// isDigest tells whether s is a SHA-256 in lower-case hex.
-func isDigest(s string) bool {
-	return len(s) == 64 && only(s, func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' })
-}
-
 // sessionKey gives the key of a session while it may still manage. The
 // operator has none.
 func (r *request) sessionKey(id string) (*store.Key, bool) {
-	if r.id == RegistryID {
+	if r.id == rpc.RegistryID {
 		return nil, id == ""
 	}
-	c := change{request: r, env: Envelope{KeyID: id}}
+	c := change{request: r, env: rpc.ManageCall{KeyID: id}}
 	var k keyRow
 	if !r.exists() || id == "" || c.stillAllowed() != nil || !r.load(keyPrefix+id, &k) {
 		return nil, false
@@ -92,15 +60,15 @@ func (r *request) sessionKey(id string) (*store.Key, bool) {
 
 // sessionOpen keeps a new session, and drops what is over.
 func (o *Object) sessionOpen(r *request) (any, error) {
-	var in SessionOpen
-	if json.Unmarshal(r.body, &in) != nil || !isDigest(in.Digest) {
+	var in rpc.SessionOpen
+	if json.Unmarshal(r.body, &in) != nil || !rpc.IsDigest(in.Digest) {
 		return nil, apierr.Invalid("digest", "not a digest")
 	}
 	key, ok := r.sessionKey(in.KeyID)
 	if !ok {
 		return nil, errNoSession()
 	}
-	if isDigest(in.Replaces) {
+	if rpc.IsDigest(in.Replaces) {
 		r.del(sessionPrefix + in.Replaces)
 	}
 	type kept struct {
@@ -130,12 +98,9 @@ func (o *Object) sessionOpen(r *request) (any, error) {
 
 // sessionCheck gives a session that lives, and notes that it was used.
 func (o *Object) sessionCheck(r *request) (any, error) {
-	var in struct {
-		Digest string `json:"digest"`
-		Bound  string `json:"bound"`
-	}
+	var in rpc.SessionCheck
 	var row sessionRow
-	if json.Unmarshal(r.body, &in) != nil || !isDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
+	if json.Unmarshal(r.body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
 		return nil, errNoSession()
 	}
 	key, ok := r.sessionKey(row.KeyID)
@@ -155,12 +120,9 @@ func (o *Object) sessionCheck(r *request) (any, error) {
 
 // sessionEnd ends a session; with all every session of whoever has it.
 func (o *Object) sessionEnd(r *request) (any, error) {
-	var in struct {
-		Digest string `json:"digest"`
-		All    bool   `json:"all"`
-	}
+	var in rpc.SessionEnd
 	var row sessionRow
-	if json.Unmarshal(r.body, &in) != nil || !isDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
+	if json.Unmarshal(r.body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
 		return struct{}{}, nil
 	}
 	r.del(sessionPrefix + in.Digest)
@@ -183,10 +145,8 @@ type attemptRow struct {
 // are counted and limited: valid credentials have at least 128 bits and cannot be
 // guessed.
 func (o *Object) sessionFailed(r *request) (any, error) {
-	var in struct {
-		From string `json:"from"`
-	}
-	if json.Unmarshal(r.body, &in) != nil || len(in.From) != 32 || !only(in.From, lowerDigit) {
+	var in rpc.SignInFailed
+	if json.Unmarshal(r.body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {
 		return nil, apierr.Invalid("from", "not a digest")
 	}
 	if rows := r.list(attemptPrefix); len(rows) >= maxAttempts {

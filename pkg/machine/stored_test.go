@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 )
@@ -95,7 +96,7 @@ func (w *world) serves(s stored) {
 	if v := w.ok("GET", "/api/providers/"+s.Connection, ""); v.Get("lastError").Str != "429: slow down" || v.Get("last4").Str != "ghij" {
 		w.Errorf("shown as %s", v.Raw)
 	}
-	again := w.ok("POST", "/api/keys", `{"name":"named"}`, func(e *Envelope) { e.MutationID = "mutation-1" })
+	again := w.ok("POST", "/api/keys", `{"name":"named"}`, func(e *rpc.ManageCall) { e.MutationID = "mutation-1" })
 	if again.Get("apiKey").Str != s.Named {
 		w.Errorf("a mutation is made twice: %s", again.Raw)
 	}

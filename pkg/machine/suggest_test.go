@@ -3,6 +3,7 @@ package machine
 import (
 	"strings"
 	"testing"
+	"weir/pkg/machine/rpc"
 )
 
 func TestClosest(t *testing.T) {
@@ -101,7 +102,7 @@ func TestStorageFailureHasItsOwnError(t *testing.T) {
 	}
 	w.loc.Storage(mid).Fault = nil
 	status, raw := w.obj.Handle(w.ctx, broken{w.loc.Storage(mid)}, mid, "snapshot", []byte(`{}`))
-	if e := ReadFailure(status, raw); e.Status != 503 || e.Code != "storage_failed" {
+	if e := rpc.ReadFailure(status, raw); e.Status != 503 || e.Code != "storage_failed" {
 		t.Errorf("a read: %d %s", status, raw)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"weir/pkg/credentials/gcpauth"
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -144,8 +145,8 @@ func (o *Object) sealTokens(machineID string, c *connRow, t *oauth.Token, now in
 		}
 		secrets[field] = s
 		delete(last4, field)
-		if text := v.Reveal(); len(text) >= last4From {
-			last4[field] = text[len(text)-4:]
+		if last := rpc.Last4(v.Reveal()); last != "" {
+			last4[field] = last
 		}
 		return nil
 	}

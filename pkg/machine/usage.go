@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 )
 
@@ -18,28 +19,13 @@ const (
 // usageRow is a day's use by one key, of one account and model.
 type usageRow struct {
 	Day string `json:"day"` // 2026-11-21, UTC
-	Usage
-}
-
-func (u *usageRow) add(v *Usage) {
-	u.Requests += v.Requests
-	u.Errors += v.Errors
-	u.InputTokens += v.InputTokens
-	u.OutputTokens += v.OutputTokens
-	u.CacheReadTokens += v.CacheReadTokens
-	u.CacheWriteTokens += v.CacheWriteTokens
-	u.CostUSD += v.CostUSD
-	u.ReasoningTokens += v.ReasoningTokens
-	u.Unpriced += v.Unpriced
-	u.LatencyMs += v.LatencyMs
-	u.Calls += v.Calls
-	u.FailedCalls += v.FailedCalls
+	usage.Row
 }
 
 func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
 
 // use adds to the rows of today.
-func (t *tx) use(list []Usage) {
+func (t *tx) use(list []usage.Row) {
 	day := dayOf(t.now)
 	countKey := "usages:" + day
 	var rows int
@@ -47,8 +33,7 @@ func (t *tx) use(list []Usage) {
 	was := rows
 	for i := range list {
 		v := &list[i]
-		if v.Requests < 0 || v.Errors < 0 || v.InputTokens < 0 || v.OutputTokens < 0 || v.ReasoningTokens < 0 || v.Unpriced < 0 || v.CacheReadTokens < 0 ||
-			v.CacheWriteTokens < 0 || v.LatencyMs < 0 || v.Calls < 0 || v.FailedCalls < 0 || !(v.CostUSD >= 0 && v.CostUSD < 1e9) || max(len(v.Model), len(v.KeyID), len(v.ConnectionID), len(v.Provider), len(v.Endpoint)) > 400 {
+		if !v.Valid() {
 			continue
 		}
 		name := usagePrefix + day + ":" + digestOf(v.KeyID, v.ConnectionID, v.Model, v.Endpoint)
@@ -57,14 +42,14 @@ func (t *tx) use(list []Usage) {
 			if rows >= maxUsageRows {
 				name = usagePrefix + day + ":" + digestOf("", "", "", "")
 				if !t.load(name, &row) {
-					row.Usage = Usage{}
+					row.Row = usage.Row{}
 				}
 			} else {
 				rows++
-				row.Usage = Usage{KeyID: v.KeyID, ConnectionID: v.ConnectionID, Provider: v.Provider, Model: v.Model, Endpoint: v.Endpoint}
+				row.Row = v.Kind()
 			}
 		}
-		row.add(v)
+		row.Add(v)
 		t.put(name, row)
 	}
 	if rows != was {
@@ -89,27 +74,6 @@ func groupsOf(list string) ([]string, error) {
 	return by, nil
 }
 
-// grouped gives the empty row that u is added to, and its name.
-func (u *usageRow) grouped(by []string) (row usageRow, name string) {
-	for _, g := range by {
-		switch g {
-		case "day":
-			row.Day = u.Day
-		case "key":
-			row.KeyID = u.KeyID
-		case "connection":
-			row.ConnectionID, row.Provider = u.ConnectionID, u.Provider
-		case "provider":
-			row.Provider = u.Provider
-		case "model":
-			row.Model = u.Model
-		case "endpoint":
-			row.Endpoint = u.Endpoint
-		}
-	}
-	return row, strings.Join([]string{row.Day, row.KeyID, row.ConnectionID, row.Provider, row.Model, row.Endpoint}, "\n")
-}
-
 // daysOf reads a period: day, week, month, or 30d; "" is a week.
 func daysOf(period string) (int64, error) {
 	switch period {
@@ -125,36 +89,6 @@ func daysOf(period string) (int64, error) {
 		return 0, apierr.Invalid("period", "period must be day, week, month, or a number of days: 30d")
 	}
 	return int64(n), nil
-}
-
-// usageView is a row of an answer. It counts clients' requests, and separately the
-// attempts with providers.
-type usageView struct {
-	Day              string  `json:"day,omitempty"`
-	KeyID            string  `json:"keyId,omitempty"`
-	ConnectionID     string  `json:"connectionId,omitempty"`
-	Provider         string  `json:"provider,omitempty"`
-	Model            string  `json:"model,omitempty"`
-	Endpoint         string  `json:"endpoint,omitempty"`
-	Requests         int64   `json:"requests"`
-	FailedRequests   int64   `json:"failedRequests"`
-	Attempts         int64   `json:"attempts"`
-	FailedAttempts   int64   `json:"failedAttempts"`
-	InputTokens      int64   `json:"inputTokens"`
-	OutputTokens     int64   `json:"outputTokens"`
-	ReasoningTokens  int64   `json:"reasoningTokens,omitempty"`
-	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
-	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
-	CostUSD          float64 `json:"costUsd,omitempty"`
-	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // attempts without a known cost, not in CostUSD
-	LatencyMs        int64   `json:"latencyMs,omitempty"`        // the sum over Requests
-}
-
-func (u *usageRow) view() usageView {
-	return usageView{
-		u.Day, u.KeyID, u.ConnectionID, u.Provider, u.Model, u.Endpoint, u.Calls, u.FailedCalls, u.Requests, u.Errors,
-		u.InputTokens, u.OutputTokens, u.ReasoningTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD, u.Unpriced, u.LatencyMs,
-	}
 }
 
 // usageList answers GET /api/usage?from=&to=&groupBy=day,model: rows of the days
@@ -195,19 +129,24 @@ func (c *change) usageList() (any, error) {
 		if u.Day < from || u.Day > to {
 			continue
 		}
-		total.add(&u.Usage)
+		total.Add(&u.Row)
 		if by == nil {
 			rows = append(rows, u)
 			continue
 		}
-		g, name := u.grouped(by)
+		var g usageRow
+		var name string
+		if g.Row, name = u.GroupedBy(by); slices.Contains(by, "day") {
+			g.Day = u.Day
+		}
+		name = g.Day + "\n" + name
 		at, ok := index[name]
 		if !ok {
 			at = len(rows)
 			index[name] = at
 			rows = append(rows, g)
 		}
-		rows[at].add(&u.Usage)
+		rows[at].Add(&u.Row)
 	}
 	sort.SliceStable(rows, func(i, j int) bool {
 		if rows[i].Day != rows[j].Day {
@@ -215,15 +154,15 @@ func (c *change) usageList() (any, error) {
 		}
 		return rows[i].Model+rows[i].KeyID < rows[j].Model+rows[j].KeyID
 	})
-	shown := make([]usageView, len(rows))
+	shown := make([]usage.View, len(rows))
 	for i := range rows {
-		shown[i] = rows[i].view()
+		shown[i] = rows[i].View(rows[i].Day)
 	}
 	return struct {
-		Object string      `json:"object"`
-		From   string      `json:"from"`
-		To     string      `json:"to"`
-		Data   []usageView `json:"data"`
-		Total  usageView   `json:"total"`
-	}{"list", from, to, shown, total.view()}, nil
+		Object string       `json:"object"`
+		From   string       `json:"from"`
+		To     string       `json:"to"`
+		Data   []usage.View `json:"data"`
+		Total  usage.View   `json:"total"`
+	}{"list", from, to, shown, total.View("")}, nil
 }

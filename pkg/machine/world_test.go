@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -115,10 +116,10 @@ func (w *world) create() string {
 }
 
 // api runs a management call as the operator. path may have a query and an id.
-func (w *world) api(method, path, body string, set ...func(*Envelope)) (int, gjson.Result) {
+func (w *world) api(method, path, body string, set ...func(*rpc.ManageCall)) (int, gjson.Result) {
 	w.Helper()
 	path, query, _ := strings.Cut(path, "?")
-	e := Envelope{Method: method, Route: path, Query: map[string]string{}}
+	e := rpc.ManageCall{Method: method, Route: path, Query: map[string]string{}}
 	if body != "" {
 		e.Body = json.RawMessage(body)
 	}
@@ -145,7 +146,7 @@ func (w *world) api(method, path, body string, set ...func(*Envelope)) (int, gjs
 }
 
 // ok is api for a call that must succeed; it gives the body.
-func (w *world) ok(method, path, body string, set ...func(*Envelope)) gjson.Result {
+func (w *world) ok(method, path, body string, set ...func(*rpc.ManageCall)) gjson.Result {
 	w.Helper()
 	status, a := w.api(method, path, body, set...)
 	if status != 200 {

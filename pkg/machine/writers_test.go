@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 )
 
@@ -87,7 +88,7 @@ func TestMutationIsWholeOrNotAtAll(t *testing.T) {
 		before := st.Dump()
 		n := 0
 		st.Fault = func(string) bool { n++; return n == at }
-		status, a := w.api("POST", "/api/providers", `{"provider":"openai","apiKey":"sk-0123456789abcdef"}`, func(e *Envelope) { e.MutationID = "m1" })
+		status, a := w.api("POST", "/api/providers", `{"provider":"openai","apiKey":"sk-0123456789abcdef"}`, func(e *rpc.ManageCall) { e.MutationID = "m1" })
 		st.Fault = nil
 		if status == 200 {
 			if at < 4 {
@@ -113,7 +114,7 @@ func TestMutationIsWholeOrNotAtAll(t *testing.T) {
 func TestMutationIsAppliedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	with := func(id string) func(*Envelope) { return func(e *Envelope) { e.MutationID = id } }
+	with := func(id string) func(*rpc.ManageCall) { return func(e *rpc.ManageCall) { e.MutationID = id } }
 	first := w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"))
 	again := w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"))
 	if first.Raw != again.Raw || first.Get("apiKey").Str == "" || len(w.replica().Keys) != 2 {
@@ -124,7 +125,7 @@ func TestMutationIsAppliedOnce(t *testing.T) {
 	}
 	// Another caller's id of the same name is another mutation.
 	manage := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
-	w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"), func(e *Envelope) { e.KeyID = manage })
+	w.ok("POST", "/api/keys", `{"name":"a"}`, with("one"), func(e *rpc.ManageCall) { e.KeyID = manage })
 	if n := len(w.replica().Keys); n != 4 {
 		t.Errorf("%d keys, want 4", n)
 	}

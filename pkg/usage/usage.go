@@ -1,42 +1,88 @@
-// Package usage is what calls have used, and what that cost.
+// Package usage has the rows that count what calls have used, and their cost.
+//
+// A column is declared in this file alone: in Row, in counts, in View and in
+// Row.View. The test of this package names the place that was forgotten. The
+// dashboard shows the columns of one array in worker/dashboard/src/pages/usage.tsx.
 package usage
 
 import (
-	"weir/pkg/catalog"
+	"strings"
+
 	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 )
 
-// Row is what calls of one kind have used. The JSON is that of the rows that
-// the object of a machine adds up.
+// Row counts the calls of one kind. The isolates send rows to the object of a
+// machine, which adds them up by day.
 type Row struct {
-	KeyID            string  `json:"keyId,omitempty"`
-	ConnectionID     string  `json:"connectionId,omitempty"`
-	Provider         string  `json:"provider,omitempty"`
-	Model            string  `json:"model,omitempty"` // public id
-	Endpoint         string  `json:"endpoint,omitempty"`
-	Requests         int64   `json:"requests"`
+	KeyID        string `json:"keyId,omitempty"`
+	ConnectionID string `json:"connectionId,omitempty"`
+	Provider     string `json:"provider,omitempty"`
+	Model        string `json:"model,omitempty"` // public id
+	Endpoint     string `json:"endpoint,omitempty"`
+
+	Requests         int64   `json:"requests"` // attempts with providers
 	Errors           int64   `json:"errors,omitempty"`
-	InputTokens      int64   `json:"inputTokens,omitempty"` // with what was read from and written to the cache
+	InputTokens      int64   `json:"inputTokens,omitempty"` // with those read from and written to the cache
 	OutputTokens     int64   `json:"outputTokens,omitempty"`
 	ReasoningTokens  int64   `json:"reasoningTokens,omitempty"` // part of the output
 	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
 	CostUSD          float64 `json:"costUsd,omitempty"`
 	// LatencyMs is the sum over Calls, from their arrival to the end of their
-	// answers. Calls are clients' requests; Requests counts each attempt.
+	// answers. Calls counts the requests of clients; Requests counts each attempt.
 	LatencyMs int64 `json:"latencyMs,omitempty"`
 	Calls     int64 `json:"calls,omitempty"`
 	// FailedCalls are those of Calls that were answered with an error, or whose
 	// stream ended in one; Errors counts each attempt that failed.
 	FailedCalls int64 `json:"failedCalls,omitempty"`
-	// Unpriced counts the requests whose cost is not known and not in CostUSD.
+	// Unpriced counts the attempts whose cost is not known and not in CostUSD.
 	Unpriced int64 `json:"unpriced,omitempty"`
 }
 
+// counts returns the integers that are added up.
+func (r *Row) counts() [11]*int64 {
+	return [...]*int64{
+		&r.Requests, &r.Errors, &r.InputTokens, &r.OutputTokens, &r.ReasoningTokens, &r.CacheReadTokens, &r.CacheWriteTokens,
+		&r.LatencyMs, &r.Calls, &r.FailedCalls, &r.Unpriced,
+	}
+}
+
+// View is a row as GET /api/usage returns it. It counts the requests of clients
+// and, separately, the attempts with providers.
+type View struct {
+	Day          string `json:"day,omitempty"`
+	KeyID        string `json:"keyId,omitempty"`
+	ConnectionID string `json:"connectionId,omitempty"`
+	Provider     string `json:"provider,omitempty"`
+	Model        string `json:"model,omitempty"`
+	Endpoint     string `json:"endpoint,omitempty"`
+
+	Requests         int64   `json:"requests"`
+	FailedRequests   int64   `json:"failedRequests"`
+	Attempts         int64   `json:"attempts"`
+	FailedAttempts   int64   `json:"failedAttempts"`
+	InputTokens      int64   `json:"inputTokens"`
+	OutputTokens     int64   `json:"outputTokens"`
+	ReasoningTokens  int64   `json:"reasoningTokens,omitempty"`
+	CacheReadTokens  int64   `json:"cacheReadTokens,omitempty"`
+	CacheWriteTokens int64   `json:"cacheWriteTokens,omitempty"`
+	CostUSD          float64 `json:"costUsd,omitempty"`
+	UnpricedAttempts int64   `json:"unpricedAttempts,omitempty"` // not in CostUSD
+	LatencyMs        int64   `json:"latencyMs,omitempty"`        // the sum over Requests
+}
+
+// View returns the row of a day, "2026-11-21", as it is shown.
+func (r *Row) View(day string) View {
+	return View{
+		day, r.KeyID, r.ConnectionID, r.Provider, r.Model, r.Endpoint, r.Calls, r.FailedCalls, r.Requests, r.Errors,
+		r.InputTokens, r.OutputTokens, r.ReasoningTokens, r.CacheReadTokens, r.CacheWriteTokens, r.CostUSD, r.Unpriced, r.LatencyMs,
+	}
+}
+
 // Price fills in the tokens, and the cost by the catalogue's prices of the
-// model id under a provider's own alias. A cost that is not known for every
-// part of the usage is not guessed: the request counts as unpriced.
+// model id under a provider's own alias. If a part of the cost is not known, the
+// attempts count as unpriced.
 func (r *Row) Price(alias, model string, u llm.Usage) {
 	r.InputTokens, r.OutputTokens, r.ReasoningTokens = u.Input, u.Output, u.Reasoning
 	r.CacheReadTokens, r.CacheWriteTokens = u.CacheRead, u.CacheWrite
@@ -48,7 +94,7 @@ func (r *Row) Price(alias, model string, u llm.Usage) {
 	r.CostUSD = cost
 }
 
-// Used is what the row says of one request.
+// Used returns the usage of a row of one attempt, for the list of requests.
 func (r *Row) Used() httpmsg.Used {
 	return httpmsg.Used{
 		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
@@ -56,47 +102,64 @@ func (r *Row) Used() httpmsg.Used {
 	}
 }
 
-// Cost gives the price of an answer in USD; known is false where the usage or
-// a price that it needs is not known.
-func Cost(alias, model string, u llm.Usage) (usd float64, known bool) {
-	if !u.Known {
-		return 0, false
-	}
-	var price catalog.Price
-	for _, m := range catalog.Lookup(alias, model) {
-		if price = m.Price; price != "" {
-			break
+// maxName is the size of the longest id in a row, in bytes.
+const maxName = 400
+
+// Valid reports whether the row of an isolate may be added to the stored ones:
+// no count is negative and no id too long.
+func (r *Row) Valid() bool {
+	for _, n := range r.counts() {
+		if *n < 0 {
+			return false
 		}
 	}
-	rates, ok := price.Rates()
-	if !ok {
-		return 0, false
-	}
-	fresh := max(u.Input-u.CacheRead-u.CacheWrite, 0)
-	for _, part := range [...]struct {
-		tokens int64
-		rate   float64
-	}{{fresh, rates.Input}, {u.Output, rates.Output}, {u.CacheRead, rates.CacheRead}, {u.CacheWrite, rates.CacheWrite}} {
-		if part.tokens == 0 {
-			continue
-		}
-		if part.rate < 0 {
-			return 0, false
-		}
-		usd += float64(part.tokens) * part.rate / 1e6
-	}
-	return usd, true
+	return r.CostUSD >= 0 && r.CostUSD < 1e9 &&
+		max(len(r.Model), len(r.KeyID), len(r.ConnectionID), len(r.Provider), len(r.Endpoint)) <= maxName
 }
 
-// maxRows is how many kinds of calls are kept apart in a list.
+// Add adds the counts of o to the row.
+func (r *Row) Add(o *Row) {
+	add := o.counts()
+	for i, n := range r.counts() {
+		*n += *add[i]
+	}
+	r.CostUSD += o.CostUSD
+}
+
+// Kind returns a row without counts, of the same kind as r.
+func (r *Row) Kind() Row {
+	return Row{KeyID: r.KeyID, ConnectionID: r.ConnectionID, Provider: r.Provider, Model: r.Model, Endpoint: r.Endpoint}
+}
+
+// GroupedBy returns a row without counts that has only the named ids of r: key,
+// connection, provider, model, endpoint. Rows with the same name are one group.
+func (r *Row) GroupedBy(names []string) (group Row, name string) {
+	for _, by := range names {
+		switch by {
+		case "key":
+			group.KeyID = r.KeyID
+		case "connection":
+			group.ConnectionID, group.Provider = r.ConnectionID, r.Provider
+		case "provider":
+			group.Provider = r.Provider
+		case "model":
+			group.Model = r.Model
+		case "endpoint":
+			group.Endpoint = r.Endpoint
+		}
+	}
+	return group, strings.Join([]string{group.KeyID, group.ConnectionID, group.Provider, group.Model, group.Endpoint}, "\n")
+}
+
+// maxRows is the number of kinds in a list. Of further kinds the model, the
+// connection and the provider are left out.
 const maxRows = 256
 
-// Add adds a row to a list: to the row of its kind, or as a new one. Once the
-// list is long the model is left out.
+// Add adds a row to a list: to the row of its kind, or as a new one.
 func Add(list []Row, r Row) []Row {
 	for i := range list {
-		if list[i].alike(&r) {
-			list[i].add(&r)
+		if list[i].sameKind(&r) {
+			list[i].Add(&r)
 			return list
 		}
 	}
@@ -107,21 +170,6 @@ func Add(list []Row, r Row) []Row {
 	return append(list, r)
 }
 
-func (r *Row) alike(o *Row) bool {
+func (r *Row) sameKind(o *Row) bool {
 	return r.Model == o.Model && r.ConnectionID == o.ConnectionID && r.KeyID == o.KeyID && r.Endpoint == o.Endpoint && r.Provider == o.Provider
-}
-
-func (r *Row) add(o *Row) {
-	r.Requests += o.Requests
-	r.Errors += o.Errors
-	r.InputTokens += o.InputTokens
-	r.OutputTokens += o.OutputTokens
-	r.ReasoningTokens += o.ReasoningTokens
-	r.CacheReadTokens += o.CacheReadTokens
-	r.CacheWriteTokens += o.CacheWriteTokens
-	r.CostUSD += o.CostUSD
-	r.Unpriced += o.Unpriced
-	r.LatencyMs += o.LatencyMs
-	r.Calls += o.Calls
-	r.FailedCalls += o.FailedCalls
 }

@@ -1,8 +1,13 @@
 package usage
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"reflect"
+	"strings"
 	"testing"
 
 	"weir/pkg/catalog"
@@ -46,7 +51,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-func TestRowsOfOneKindAreOne(t *testing.T) {
+func TestAddMergesRowsOfOneKind(t *testing.T) {
 	var list []Row
 	row := func(model string) Row {
 		r := Row{KeyID: "k", ConnectionID: "c", Provider: "p", Model: model, Endpoint: "/e", Requests: 1, LatencyMs: 30, Calls: 1, FailedCalls: 1}
@@ -67,5 +72,67 @@ func TestRowsOfOneKindAreOne(t *testing.T) {
 	}
 	if len(list) > maxRows+1 || requests != 3*maxRows+3 {
 		t.Errorf("%d rows of %d requests", len(list), requests)
+	}
+}
+
+// A column that is added to Row must be added up, bounded and shown.
+func TestEveryColumnIsAddedBoundedAndShown(t *testing.T) {
+	kind := reflect.TypeFor[Row]()
+	for i := range kind.NumField() {
+		f := kind.Field(i)
+		set := func(n int64) (r Row) {
+			switch v := reflect.ValueOf(&r).Elem().Field(i); f.Type.Kind() {
+			case reflect.Int64:
+				v.SetInt(n)
+			case reflect.Float64:
+				v.SetFloat(float64(n))
+			case reflect.String:
+				v.SetString(strings.Repeat("x", int(n)))
+			default:
+				t.Fatalf("Row.%s: no test for a %s", f.Name, f.Type)
+			}
+			return r
+		}
+		one := set(7)
+		shown, _ := json.Marshal(one.View(""))
+		blank, _ := json.Marshal(new(Row).View(""))
+		if bytes.Equal(shown, blank) {
+			t.Errorf("Row.%s is not in View", f.Name)
+		}
+		if f.Type.Kind() == reflect.String {
+			if long := set(maxName + 1); long.Valid() {
+				t.Errorf("Row.%s: an id of %d bytes is valid", f.Name, maxName+1)
+			}
+			if other := set(3); one.sameKind(&other) || one.Kind() != one {
+				t.Errorf("Row.%s does not distinguish kinds", f.Name)
+			}
+			continue
+		}
+		if negative := set(-1); negative.Valid() {
+			t.Errorf("Row.%s: a negative count is valid; is it missing in counts?", f.Name)
+		}
+		sum := set(1)
+		if sum.Add(&one); sum != set(8) {
+			t.Errorf("Row.%s is not added up; is it missing in counts?", f.Name)
+		}
+		if one.Kind() != (Row{}) {
+			t.Errorf("Row.%s: a count is part of the kind", f.Name)
+		}
+	}
+}
+
+// The dashboard adds up and exports every column.
+func TestDashboardHasEveryColumn(t *testing.T) {
+	const page = "../../worker/dashboard/src/pages/usage.tsx"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := reflect.TypeFor[View]()
+	for i := range view.NumField() {
+		name, _, _ := strings.Cut(view.Field(i).Tag.Get("json"), ",")
+		if k := view.Field(i).Type.Kind(); k != reflect.String && !strings.Contains(string(text), `"`+name+`"`) {
+			t.Errorf("%s: the column %q is missing", page, name)
+		}
 	}
 }

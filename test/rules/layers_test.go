@@ -35,7 +35,6 @@ const object, objectLayer = "machine", "api"
 
 // pending are imports against the order that a move still has to undo.
 var pending = map[string]bool{
-	"api machine": true, "auth/session machine": true, "endpoint machine": true, "v1/responses machine": true, "v1/videos machine": true,
 	"v1/rerank words": true, "v1/search words": true, "v1/web words": true,
 }
 

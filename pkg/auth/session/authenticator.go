@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"weir/pkg/auth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
@@ -47,7 +47,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 		signIn = auth.SignedInLately
 	}
 	if row.Key == nil {
-		if !auth.IsMachineID(pathMachine) {
+		if !rpc.IsMachineID(pathMachine) {
 			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
 		}
 		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine, SignIn: signIn}, nil
@@ -59,7 +59,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 }
 
 // lately reports whether the credential was presented in the last five minutes.
-func (a *Authenticator) lately(row *machine.Session) bool {
+func (a *Authenticator) lately(row *rpc.Session) bool {
 	return a.Sessions.Now().UnixMilli() < row.AuthAt+freshMs
 }
 
@@ -88,7 +88,7 @@ func (s *Sessions) standsIn(r *httpmsg.Request) (ticket, bool) {
 }
 
 // admit checks where the call comes from, then the session.
-func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket) (*machine.Session, error) {
+func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket) (*rpc.Session, error) {
 	if r.Method != "GET" && r.Method != "HEAD" {
 		if err := a.Sessions.checkMutation(r, t); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket)
 	}
 	for _, f := range fresh {
 		if f.method == r.Method && f.route == r.Trace.Route && !a.lately(row) {
-			return nil, machine.ErrSignInAgain()
+			return nil, rpc.ErrSignInAgain()
 		}
 	}
 	return row, nil

@@ -7,8 +7,7 @@ import (
 	"errors"
 	"strings"
 
-	"weir/pkg/auth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
@@ -65,7 +64,7 @@ func (s *Sessions) readCookie(h httpmsg.Header) (t ticket, ok bool) {
 			t.id, mac, _ = strings.Cut(t.id, ".")
 		}
 	}
-	if found != 1 || t.home != machine.RegistryID && !auth.IsMachineID(t.home) || len(t.id) != idLen {
+	if found != 1 || t.home != rpc.RegistryID && !rpc.IsMachineID(t.home) || len(t.id) != idLen {
 		return ticket{}, false
 	}
 	for i := 0; i < len(t.id); i++ {

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"weir/pkg/auth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -39,7 +39,7 @@ type credentials interface {
 // Sessions opens, checks and ends sessions.
 type Sessions struct {
 	Credentials credentials
-	Objects     machine.Stub
+	Objects     rpc.Stub
 	Rand        io.Reader
 	Now         func() time.Time
 	// KeySecret is the worker secret API_KEY_SECRET: it checks the form of a
@@ -85,13 +85,13 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		return nil, apierr.Invalid("token", "the body must be {token}")
 	}
 	account := operator
-	if k, ok := auth.ParseKey(in.Token); ok && !k.Old() && k.CheckOK(s.KeySecret) {
+	if k, ok := rpc.ParseKey(in.Token); ok && !k.Old() && k.CheckOK(s.KeySecret) {
 		account = k.MachineID
 	}
 	who, err := s.judge(ctx, c.Request, account, in.Token)
 	if isRefusal(err) {
 		// Valid credentials are never limited, so guessing locks out no one else.
-		if _, late := s.ask(ctx, machine.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
+		if _, late := s.ask(ctx, rpc.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
 			return nil, late
 		}
 	}
@@ -129,8 +129,8 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	if _, err := io.ReadFull(s.Rand, b[:]); err != nil {
 		return nil, fmt.Errorf("make a session: %w", err)
 	}
-	t := ticket{home: machine.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
-	in := machine.SessionOpen{Digest: t.digest(), Bound: s.bound()}
+	t := ticket{home: rpc.RegistryID, id: base64.RawURLEncoding.EncodeToString(b[:])}
+	in := rpc.SessionOpen{Digest: t.digest(), Bound: s.bound()}
 	if who.Key != nil {
 		t.home, in.KeyID = who.MachineID, who.Key.ID
 	}
@@ -145,7 +145,7 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	if err != nil {
 		return nil, err
 	}
-	var row machine.Session
+	var row rpc.Session
 	if err := json.Unmarshal(raw, &row); err != nil {
 		return nil, err
 	}
@@ -200,22 +200,22 @@ func (s *Sessions) end(ctx context.Context, t ticket, all bool) error {
 }
 
 // check asks the object whether a session lives.
-func (s *Sessions) check(ctx context.Context, t ticket) (*machine.Session, error) {
+func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
 	raw, err := s.ask(ctx, t.home, "session.check", map[string]string{"digest": t.digest(), "bound": s.bound()})
 	if err != nil {
 		return nil, err
 	}
-	row := new(machine.Session)
+	row := new(rpc.Session)
 	if err := json.Unmarshal(raw, row); err != nil {
 		return nil, err
 	}
-	if (row.Key == nil) != (t.home == machine.RegistryID) {
+	if (row.Key == nil) != (t.home == rpc.RegistryID) {
 		return nil, apierr.New(401, "session_expired", "sign in again: the session has ended")
 	}
 	return row, nil
 }
 
-func (s *Sessions) view(t ticket, row *machine.Session) View {
+func (s *Sessions) view(t ticket, row *rpc.Session) View {
 	v := View{SignedIn: true, Operator: row.Key == nil, CSRFToken: s.csrf(t), IdleAt: row.IdleAt, ExpiresAt: row.ExpiresAt}
 	if row.Key != nil {
 		v.MachineID, v.KeyName, v.KeyID = t.home, row.Key.Name, row.Key.ID
@@ -245,12 +245,12 @@ func (s *Sessions) ask(ctx context.Context, id, op string, in any) ([]byte, erro
 	}
 	status, raw, err := s.Objects.Call(ctx, id, op, body)
 	if err != nil {
-		e := machine.ReadFailure(503, nil)
+		e := rpc.ReadFailure(503, nil)
 		e.Err = err
 		return nil, e
 	}
 	if status != 200 {
-		return nil, machine.ReadFailure(status, raw)
+		return nil, rpc.ReadFailure(status, raw)
 	}
 	return raw, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -149,7 +150,7 @@ func TestSessionOfTheOperator(t *testing.T) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	// No id is kept in the clear, here or there.
-	for _, id := range []string{machine.RegistryID, mid} {
+	for _, id := range []string{rpc.RegistryID, mid} {
 		for k, row := range w.local.Storage(id).Dump() {
 			if secret := cookie[len(cookie)-idLen:]; strings.Contains(k+string(row), secret) || strings.Contains(string(row), admin) {
 				t.Errorf("the row %s holds the session's id or the token", k)
@@ -393,7 +394,7 @@ func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 		judged(1, fmt.Sprintf("198.51.%d.%d", i/250, i%250))
 	}
 	rows := 0
-	for key := range w.local.Storage(machine.RegistryID).Dump() {
+	for key := range w.local.Storage(rpc.RegistryID).Dump() {
 		if strings.HasPrefix(key, "attempt:") {
 			rows++
 		}
@@ -426,7 +427,7 @@ func TestForgedCookieCallsNoObject(t *testing.T) {
 }
 
 type counted struct {
-	machine.Stub
+	rpc.Stub
 	calls int
 }
 

@@ -13,7 +13,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/llm"
 	"weir/pkg/llm/proxy"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 )
@@ -24,7 +24,7 @@ type talker interface {
 	Fetch(ctx context.Context, c *auth.Call, f *proxy.Kept) (*httpmsg.Response, error)
 }
 
-// objects is the part of machine.Stub used here.
+// objects is the part of rpc.Stub used here.
 type objects interface {
 	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
 }
@@ -75,7 +75,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 // When the object cannot be reached it is tried again after the answer, which
 // is worth more than its record.
 func (h *Handler) bind(ctx context.Context, c *auth.Call, reply *proxy.Reply) {
-	job, err := json.Marshal(machine.Job{
+	job, err := json.Marshal(rpc.Job{
 		ID: reply.ResponseID, Kind: kind, ConnectionID: reply.Connection.ID,
 		Provider: reply.Target.Provider.ID, Model: reply.Target.Model, KeyID: c.Trace.KeyID,
 	})
@@ -94,7 +94,7 @@ func (h *Handler) bind(ctx context.Context, c *auth.Call, reply *proxy.Reply) {
 var errUnknown = errors.New("responses: no such job")
 
 // find gives the record of a kept response.
-func (h *Handler) find(ctx context.Context, machineID, id string) (*machine.Job, error) {
+func (h *Handler) find(ctx context.Context, machineID, id string) (*rpc.Job, error) {
 	body, err := json.Marshal(struct {
 		ID string `json:"id"`
 	}{id})
@@ -102,7 +102,7 @@ func (h *Handler) find(ctx context.Context, machineID, id string) (*machine.Job,
 		return nil, err
 	}
 	status, answer, err := h.Object.Call(ctx, machineID, "job.get", body)
-	var job machine.Job
+	var job rpc.Job
 	switch {
 	case err == nil && status == 404:
 		return nil, errUnknown

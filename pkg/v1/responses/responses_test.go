@@ -8,7 +8,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/llm/proxy"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -20,7 +20,7 @@ import (
 
 // world is an object that keeps jobs, and upstreams that answer all.
 type world struct {
-	jobs  map[string]machine.Job
+	jobs  map[string]rpc.Job
 	down  int // calls of the object that fail
 	puts  int
 	asked *proxy.Ask
@@ -34,7 +34,7 @@ func (w *world) Call(_ context.Context, _, op string, body []byte) (int, []byte,
 		w.down--
 		return 0, nil, errors.New("unreachable")
 	}
-	var j machine.Job
+	var j rpc.Job
 	if err := json.Unmarshal(body, &j); err != nil {
 		return 400, nil, nil
 	}
@@ -84,12 +84,12 @@ func statusOf(err error) (int, string) {
 
 func TestAKeptResponseIsBoundToItsAccount(t *testing.T) {
 	ctx := context.Background()
-	w := &world{jobs: map[string]machine.Job{}, id: "resp_1"}
+	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1"}
 	h := &Handler{Dialog: w, Object: w}
 	if _, err := h.Create(ctx, call(`{"model":"m","input":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
-	want := machine.Job{ID: "resp_1", Kind: "response", ConnectionID: "c1", Provider: "openai", Model: "m", KeyID: "k1"}
+	want := rpc.Job{ID: "resp_1", Kind: "response", ConnectionID: "c1", Provider: "openai", Model: "m", KeyID: "k1"}
 	if w.jobs["resp_1"] != want {
 		t.Errorf("kept %+v, want %+v", w.jobs["resp_1"], want)
 	}
@@ -118,7 +118,7 @@ func TestWhatIsNotKept(t *testing.T) {
 		{"store_false", "resp_1", `{"model":"m","input":"x","store":false}`},
 		{"translated", "", `{"model":"m","input":"x"}`},
 	} {
-		w := &world{jobs: map[string]machine.Job{}, id: tt.id}
+		w := &world{jobs: map[string]rpc.Job{}, id: tt.id}
 		if _, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(tt.body)); err != nil || w.puts != 0 {
 			t.Errorf("%s: %v, %d put", tt.name, err, w.puts)
 		}
@@ -127,7 +127,7 @@ func TestWhatIsNotKept(t *testing.T) {
 
 func TestTheAnswerIsWorthMoreThanItsRecord(t *testing.T) {
 	ctx := context.Background()
-	w := &world{jobs: map[string]machine.Job{}, id: "resp_1", down: 1}
+	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1", down: 1}
 	resp, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(`{"model":"m","input":"x"}`))
 	if err != nil || len(resp.After) != 1 || w.puts != 0 {
 		t.Fatalf("%v, %d put", err, w.puts)
@@ -140,7 +140,7 @@ func TestTheAnswerIsWorthMoreThanItsRecord(t *testing.T) {
 
 func TestResponsesOfOthers(t *testing.T) {
 	ctx := context.Background()
-	w := &world{jobs: map[string]machine.Job{"vid_1": {ID: "vid_1", Kind: "video", ConnectionID: "c1"}}}
+	w := &world{jobs: map[string]rpc.Job{"vid_1": {ID: "vid_1", Kind: "video", ConnectionID: "c1"}}}
 	h := &Handler{Dialog: w, Object: w}
 	for _, id := range []string{"resp_9", "vid_1", "a/b", "..", "a?b", "a b", ""} {
 		_, err := h.Get(ctx, call("", id))

@@ -11,7 +11,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -218,7 +218,7 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 		return nil, err
 	}
 	id := encodeID(x.name)
-	job := &machine.Job{
+	job := &rpc.Job{
 		ID: id, Kind: "video", ConnectionID: res.Connection.ID, Provider: res.Target.Provider.ID,
 		Origin: x.origin, Model: res.Target.Model, KeyID: c.Trace.KeyID,
 	}
@@ -244,7 +244,7 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 }
 
 // put notes a job in the machine's object, with one more try.
-func (h *Handler) put(ctx context.Context, machineID string, job *machine.Job) bool {
+func (h *Handler) put(ctx context.Context, machineID string, job *rpc.Job) bool {
 	body, err := json.Marshal(job)
 	if err != nil {
 		return false

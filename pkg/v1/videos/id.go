@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 )
 
 const (
@@ -57,13 +57,13 @@ type lostJobs struct {
 
 type lostJob struct {
 	machineID string
-	job       machine.Job
+	job       rpc.Job
 }
 
 // maxLost bounds what is remembered; the oldest goes first.
 const maxLost = 256
 
-func (l *lostJobs) add(machineID string, j *machine.Job) {
+func (l *lostJobs) add(machineID string, j *rpc.Job) {
 	l.drop(machineID, j.ID)
 	if len(l.jobs) == maxLost {
 		l.jobs = append(l.jobs[:0], l.jobs[1:]...)
@@ -71,7 +71,7 @@ func (l *lostJobs) add(machineID string, j *machine.Job) {
 	l.jobs = append(l.jobs, lostJob{machineID, *j})
 }
 
-func (l *lostJobs) find(machineID, id string) *machine.Job {
+func (l *lostJobs) find(machineID, id string) *rpc.Job {
 	for i := range l.jobs {
 		if l.jobs[i].machineID == machineID && l.jobs[i].job.ID == id {
 			j := l.jobs[i].job

@@ -23,7 +23,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/memory"
-	"weir/pkg/machine"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -36,7 +36,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// stub is the part of machine.Stub used here.
+// stub is the part of rpc.Stub used here.
 type stub interface {
 	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
 }
@@ -194,7 +194,7 @@ func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
 	var first error
 	own := makers(c.Machine)
 	for _, conn := range own[:min(len(own), maxGuesses)] {
-		p, err := h.ask(ctx, c, id, &machine.Job{ID: id, ConnectionID: conn.ID}, conn)
+		p, err := h.ask(ctx, c, id, &rpc.Job{ID: id, ConnectionID: conn.ID}, conn)
 		if err == nil {
 			return p, nil
 		}
@@ -210,7 +210,7 @@ func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
 }
 
 // job finds who made a job: nil when the object cannot be asked.
-func (h *Handler) job(ctx context.Context, c *auth.Call, id string) (*machine.Job, error) {
+func (h *Handler) job(ctx context.Context, c *auth.Call, id string) (*rpc.Job, error) {
 	if j := h.lost.find(c.Machine.ID, id); j != nil {
 		if h.put(ctx, c.Machine.ID, j) {
 			h.lost.drop(c.Machine.ID, id)
@@ -219,7 +219,7 @@ func (h *Handler) job(ctx context.Context, c *auth.Call, id string) (*machine.Jo
 	}
 	body, _ := json.Marshal(map[string]string{"id": id})
 	status, answer, err := h.Object.Call(ctx, c.Machine.ID, "job.get", body)
-	var j machine.Job
+	var j rpc.Job
 	switch {
 	case err == nil && status == 404:
 		return nil, notFound()
@@ -252,7 +252,7 @@ func notFound() error {
 }
 
 // ask polls one job with one account, in as many calls as the provider needs.
-func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *machine.Job, conn *store.Connection) (*polled, error) {
+func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job, conn *store.Connection) (*polled, error) {
 	d := provider.Lookup(conn.Provider)
 	if d == nil || shapeOf(d) == nil {
 		return nil, notFound()

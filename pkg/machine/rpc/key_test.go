@@ -1,6 +1,9 @@
-package auth
+package rpc
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"testing"
 )
@@ -9,7 +12,6 @@ var keySecret = []byte("0123456789abcdef0123456789abcdef")
 
 const (
 	mid   = "abcdefgh01234567"
-	other = "zzzzzzzz01234567"
 	keyID = "abcdefghijklmnopqrstuvwxyz"
 )
 
@@ -56,36 +58,36 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-func TestMintedKeyIsAKey(t *testing.T) {
+func TestMintedKeyCanBeParsed(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
-		id, err := NewMachineID()
+		id, err := NewMachineID(rand.Reader)
 		if err != nil || !IsMachineID(id) {
 			t.Fatalf("machine id %q, %v", id, err)
 		}
-		s, k, err := MintKey(keySecret, id)
+		s, k, err := MintKey(rand.Reader, keySecret, id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p, ok := ParseKey(s)
-		if !ok || p != k || p.MachineID != id || !p.CheckOK(keySecret) || seen[s] {
+		if !ok || p.ID != k.ID || k.Last4 != s[len(s)-4:] || p.MachineID != id || !p.CheckOK(keySecret) || seen[s] {
 			t.Fatalf("minted %q, parsed %+v", s, p)
 		}
 		if p.CheckOK([]byte("another secret of 32 bytes......")) {
 			t.Fatal("the check does not depend on the secret")
 		}
-		if p.Digest != Digest(s) || len(p.DigestHex()) != 64 {
+		if p.Digest != sha256.Sum256([]byte(s)) || hex.EncodeToString(p.Digest[:]) != k.Digest {
 			t.Fatal("the digest is SHA-256 of the whole key")
 		}
 		seen[s] = true
 	}
-	if _, _, err := MintKey(keySecret, "short"); err == nil {
-		t.Error("minted a key for something that is no machineId")
+	if _, _, err := MintKey(rand.Reader, keySecret, "short"); err == nil {
+		t.Error("minted a key for an invalid machineId")
 	}
 }
 
-// The check is the one that issued keys carry: it must never change.
-func TestCheckIsFixed(t *testing.T) {
+// Issued keys have this check, so it must never change.
+func TestCheckIsStable(t *testing.T) {
 	// printf '%s' abcdefgh01234567abcdefghijklmnopqrstuvwxyz | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef
 	if got, want := check(keySecret, mid, keyID), "bc1bcdcf"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -106,9 +108,9 @@ func FuzzParseKey(f *testing.F) {
 			}
 			return
 		}
-		// What reaches a store key is 16 of [a-z0-9] and nothing else.
-		if !IsMachineID(k.MachineID) || "sk-"+k.MachineID+"-"+k.ID+"-"+k.Check != s || len(s) > maxKeyHeader {
-			t.Fatalf("%q: taken apart wrong: %+v", s, k)
+		// Only 16 of [a-z0-9] become a part of a storage key.
+		if !IsMachineID(k.MachineID) || "sk-"+k.MachineID+"-"+k.ID+"-"+k.Check != s || len(s) > MaxKey {
+			t.Fatalf("%q: parsed wrong: %+v", s, k)
 		}
 	})
 }

@@ -1,0 +1,46 @@
+package rpc
+
+import (
+	"encoding/json"
+
+	"weir/pkg/wire/apierr"
+)
+
+// ManageCall is a management call as it reaches the object with the operation
+// "manage". The answer is a ManageAnswer, or a Failure.
+type ManageCall struct {
+	Method  string            `json:"method"`
+	Route   string            `json:"route"` // the pattern, "/api/providers/{id}"
+	Params  []string          `json:"params,omitempty"`
+	Query   map[string]string `json:"query,omitempty"`
+	Body    json.RawMessage   `json:"body,omitempty"`
+	IfMatch string            `json:"ifMatch,omitempty"`
+	KeyID   string            `json:"keyId,omitempty"` // of the caller; "" for the operator
+	// SignIn is SignInOld or SignInRecent for a session of the dashboard, "" for a
+	// key or token.
+	SignIn     string `json:"signIn,omitempty"`
+	MutationID string `json:"mutationId,omitempty"`
+	// Session and RedirectURI belong to an authorization that begins. The gateway
+	// sets them; they are never the caller's text.
+	Session     string `json:"session,omitempty"`
+	RedirectURI string `json:"redirectUri,omitempty"`
+}
+
+// The values of ManageCall.SignIn.
+const (
+	SignInOld    = "old"
+	SignInRecent = "lately" // within five minutes
+)
+
+// ErrSignInAgain returns the refusal of a call that needs a recent sign-in.
+func ErrSignInAgain() error {
+	return apierr.New(403, "reauth_required", "sign in again to do this: the last sign-in is more than five minutes ago")
+}
+
+// ManageAnswer is the answer to a management call: its status, the generation of
+// the answer's records as the ETag, and the body. 204 has no body.
+type ManageAnswer struct {
+	Status int             `json:"status"`
+	ETag   string          `json:"etag,omitempty"`
+	Body   json.RawMessage `json:"body,omitempty"`
+}

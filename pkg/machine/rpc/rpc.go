@@ -1,0 +1,139 @@
+// Package rpc has the messages between the data plane and the objects of
+// machines, the limits that both sides use, and the ids and keys of machines.
+//
+// Operations of the data plane. Times are Unix milliseconds.
+//
+//	snapshot  {"have":generation}                      200 Same, or a store.Machine; 404 no such machine
+//	report    Report                                   200 Reported
+//	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
+//	job.put   Job                                      200 {}
+//	job.get   {"id":"…"}                               200 Job; 404
+//
+// A refresh is sent with exactly these bytes, in this order and without blanks:
+// identical calls that overlap become one call.
+package rpc
+
+import (
+	"context"
+
+	"weir/pkg/store"
+	"weir/pkg/usage"
+)
+
+// RegistryID is the machineId of the object that stores the list of machines.
+const RegistryID = "registry"
+
+// Stub calls a machine's object from anywhere. The answer is an HTTP status
+// and a JSON body. An error means that the object could not be called, and that
+// the outcome of the call is unknown.
+type Stub interface {
+	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
+}
+
+// Same reports that the caller's replica is the newest.
+type Same struct {
+	Same       bool  `json:"same"`
+	Generation int64 `json:"generation"`
+}
+
+// Bounds of a Report.
+const (
+	MaxReport        = 1 << 20 // bytes
+	MaxReportEntries = 1000    // of each kind
+	MaxErrorText     = 300     // bytes of a LastError, or of an attempt's failure
+)
+
+// Report is what an isolate has seen since its last report.
+type Report struct {
+	Cooldowns []store.Cooldown `json:"cooldowns,omitempty"`
+	// Cleared lists accounts that worked again.
+	Cleared []Cleared `json:"cleared,omitempty"`
+	// Errors are the last errors of connections, redacted; "" clears.
+	Errors []LastError `json:"errors,omitempty"`
+	// Refusals are the fields that servers have refused by name; an Until of 0
+	// means that the server accepts the field again.
+	Refusals []store.Refusal `json:"refusals,omitempty"`
+	// Keys counts requests per key, for its limits.
+	Keys []KeyCount `json:"keys,omitempty"`
+	// Usage is added to the rows of the day.
+	Usage []usage.Row `json:"usage,omitempty"`
+	// Requests are the latest requests of clients, oldest first.
+	Requests []store.Request `json:"requests,omitempty"`
+}
+
+// Cleared reports that an account, or one model of it, works. At is comparable
+// with the Since of a cooldown.
+type Cleared struct {
+	ConnectionID string `json:"connectionId"`
+	Model        string `json:"model,omitempty"`
+	At           int64  `json:"at"`
+}
+
+// LastError is the latest error of a connection.
+type LastError struct {
+	ConnectionID string `json:"connectionId"`
+	Text         string `json:"text"`
+}
+
+// KeyCount counts a key's requests.
+type KeyCount struct {
+	KeyID    string `json:"keyId"`
+	Requests int    `json:"requests"`
+}
+
+// Reported is the answer to a Report: the generation that has its changes, and
+// the keys that have reached a limit.
+type Reported struct {
+	Generation int64        `json:"generation"`
+	Limited    []LimitedKey `json:"limited,omitempty"`
+}
+
+// LimitedKey is a key that must not be used before Until.
+type LimitedKey struct {
+	KeyID string `json:"keyId"`
+	Until int64  `json:"until"`
+}
+
+// Refreshed is the answer to a refresh: the connection with its new token,
+// sealed. Unsaved reports that the token could not be stored yet.
+type Refreshed struct {
+	Connection store.Connection `json:"connection"`
+	Generation int64            `json:"generation"` // of the machine
+	Unsaved    bool             `json:"unsaved,omitempty"`
+}
+
+// Job is work of an upstream that outlives one request. It records the account
+// and the address. The id is the upstream's.
+type Job struct {
+	ID           string `json:"id"`
+	Kind         string `json:"kind"` // video, response, …
+	ConnectionID string `json:"connectionId"`
+	Provider     string `json:"provider,omitempty"`
+	Origin       string `json:"origin,omitempty"` // of the upstream's address
+	Model        string `json:"model,omitempty"`
+	KeyID        string `json:"keyId,omitempty"`
+	CreatedAt    int64  `json:"createdAt,omitempty"`
+	ExpiresAt    int64  `json:"expiresAt,omitempty"` // 0 means in 30 days
+}
+
+// CallbackQuery is the request of a browser that returns from an identity
+// provider.
+type CallbackQuery struct {
+	Session     string `json:"session"`
+	RedirectURI string `json:"redirectUri"`
+	Query       string `json:"query"`
+}
+
+// Connected is the result of an authorization.
+type Connected struct {
+	Provider     string `json:"provider"`
+	Name         string `json:"name"` // of the provider
+	ConnectionID string `json:"connectionId"`
+	Renewed      bool   `json:"renewed,omitempty"` // the connection existed before
+}
+
+// Created is the answer to the creation of a machine. The key is shown once.
+type Created struct {
+	MachineID string `json:"machineId"`
+	APIKey    string `json:"apiKey"`
+}

@@ -1,0 +1,49 @@
+package rpc
+
+import "weir/pkg/store"
+
+// Sessions of the dashboard. The operator's are stored in the registry, those of
+// a manage key in its machine. Stored is the digest of the random id, never the
+// id; docs/reference/reliability.md, T31, T32.
+//
+//	session.open   SessionOpen    200 Session
+//	session.check  SessionCheck   200 Session; 401
+//	session.end    SessionEnd     200 {}
+//	session.failed SignInFailed   200 {}; 429        (registry)
+
+// SessionOpen asks for a session.
+type SessionOpen struct {
+	Digest string `json:"digest"`          // SHA-256 of the id, hex
+	KeyID  string `json:"keyId,omitempty"` // "" for the operator
+	// Bound is a digest of the operator's token: the session ends when the token
+	// changes.
+	Bound string `json:"bound,omitempty"`
+	// Replaces is the digest of a session that ends with this sign-in.
+	Replaces string `json:"replaces,omitempty"`
+}
+
+// SessionCheck asks for the session of an id.
+type SessionCheck struct {
+	Digest string `json:"digest"`
+	Bound  string `json:"bound"`
+}
+
+// SessionEnd ends a session, or every session of its owner.
+type SessionEnd struct {
+	Digest string `json:"digest"`
+	All    bool   `json:"all"`
+}
+
+// SignInFailed reports a failed sign-in. From is a digest of the address, 32
+// digits and lower-case letters.
+type SignInFailed struct {
+	From string `json:"from"`
+}
+
+// Session is a valid session. Times are Unix milliseconds.
+type Session struct {
+	Key       *store.Key `json:"key,omitempty"` // of its machine, without the digest; nil for the operator
+	AuthAt    int64      `json:"authAt"`        // when the credential was presented last
+	IdleAt    int64      `json:"idleAt"`        // when the session ends if it is not used
+	ExpiresAt int64      `json:"expiresAt"`
+}
