@@ -47,15 +47,18 @@ type Auth struct {
 	Alt        []Auth // further schemes that the provider takes
 }
 
-// Endpoint is one address of a provider. {model} and other names in braces are
-// replaced, percent-encoded as one path segment each.
+// Endpoint is one endpoint of a provider. {model} and other names in braces are
+// replaced by values that are percent-encoded as one path segment each.
 type Endpoint struct {
-	Name   string // "chat", "embeddings", "models", … as in the table
-	URL    string // absolute; {baseUrl} stands for a connection's own base address
+	Name string // "chat", "embeddings", "models", …
+	// Path starts with a slash and follows the base URL, or its origin if AtRoot is
+	// set. An endpoint on another host has an absolute URL here.
+	Path   string
+	AtRoot bool
 	Method string // empty means POST
 }
 
-// List tells how a model list is read, and how its next page is had.
+// List describes how a model list is read, and how its next page is requested.
 type List struct {
 	Array    string // name of the array, "" for a bare array; several separated by a space
 	ID       string // field with the id, "owner/name" joins two

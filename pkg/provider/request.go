@@ -41,26 +41,26 @@ type Part struct {
 	Any         bool
 }
 
-// Endpoint gives method and address of one of the provider's endpoints for a
-// connection. model fills {model} and {deployment}, the connection's variables
-// fill the rest, and parts whatever is left.
+// Endpoint returns the method and URL of one of the provider's endpoints for a
+// connection. model fills {model} and {deployment}, the connection's variables fill
+// the other names of the provider's row, and parts the rest.
 //
-// The address always stays on the origin of the table or of the connection's
-// base address: what is filled in is checked to be a host label before the
-// path, and percent-encoded inside it. A name that a connection does not fill
-// gives ErrIncomplete, an unknown endpoint ErrNoEndpoint.
+// The URL stays on the origin of the row or of the connection's base URL: a value
+// before the path must be a host label, and a value inside the path is
+// percent-encoded. The error is ErrIncomplete for a name without a value and
+// ErrNoEndpoint for an unknown endpoint.
 func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts ...Part) (method, url string, err error) {
 	e := find(d.Endpoints, name)
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
 	}
-	switch url = e.URL; d.Family {
+	switch d.Family {
 	case Azure:
-		url, err = d.azureTemplate(url, conn)
+		url, err = d.azureTemplate(e.on(d.BaseURL), conn)
 	case Vertex:
-		url, err = d.vertexTemplate(url, conn)
+		url, err = d.vertexTemplate(e.on(d.BaseURL), conn)
 	default:
-		url, err = d.moved(url, conn)
+		url, err = d.template(e, conn)
 	}
 	if err == nil {
 		url, err = d.expand(url, conn, model, parts)
@@ -71,18 +71,29 @@ func (d *Descriptor) Endpoint(conn *store.Connection, name, model string, parts 
 	return methodOf(e), url, nil
 }
 
-// EndpointOf is Endpoint for a further base of the provider. Those keep their
-// own address, whatever base address a connection gives.
+// EndpointOf is Endpoint for a further base of the provider. Those keep their own
+// URL if the connection has another base URL.
 func (d *Descriptor) EndpointOf(b *Base, conn *store.Connection, name, model string, parts ...Part) (method, url string, err error) {
 	e := find(b.Endpoints, name)
 	if e == nil {
 		return "", "", fmt.Errorf("%s: %w", name, ErrNoEndpoint)
 	}
-	url, err = d.expand(e.URL, conn, model, parts)
+	url, err = d.expand(e.on(b.URL), conn, model, parts)
 	if err != nil {
 		return "", "", err
 	}
 	return methodOf(e), url, nil
+}
+
+// on returns the endpoint's URL below a base URL, with its names in braces.
+func (e *Endpoint) on(base string) string {
+	switch {
+	case !strings.HasPrefix(e.Path, "/") && e.Path != "":
+		return e.Path
+	case e.AtRoot:
+		return Origin(base) + e.Path
+	}
+	return base + e.Path
 }
 
 // BaseOf gives the provider's further base of a family, or nil.
@@ -102,27 +113,23 @@ func methodOf(e *Endpoint) string {
 	return "POST"
 }
 
-// moved moves a template to the connection's base address where that is
-// allowed. Amazon's hosts besides that of its models are moved too, unless the
-// base is one of Amazon's own, which serves nothing else.
-func (d *Descriptor) moved(tmpl string, conn *store.Connection) (string, error) {
-	if d.Compatible || !d.Rebase || conn == nil || conn.Data.BaseURL == "" {
-		return tmpl, nil
+// template returns an endpoint's URL, with its names in braces, below the base URL of
+// the connection if it has one that the provider allows, and otherwise below that of
+// the row. Amazon's other hosts are replaced by the connection's base URL too, unless
+// that is one of Amazon's own, which serves nothing else.
+func (d *Descriptor) template(e *Endpoint, conn *store.Connection) (string, error) {
+	if !d.Compatible && (!d.Rebase || conn == nil || conn.Data.BaseURL == "") {
+		return e.on(d.BaseURL), nil
 	}
 	own, err := ownBase(d, conn)
 	if err != nil {
 		return "", err
 	}
-	o := Origin(d.BaseURL)
-	switch rest, ok := strings.CutPrefix(tmpl, d.BaseURL); {
-	case ok:
-		return own + rest, nil
-	case strings.HasPrefix(tmpl, o):
-		return Origin(own) + tmpl[len(o):], nil
-	case d.Family == Bedrock && !strings.HasSuffix(Origin(own), ".amazonaws.com"):
-		return own + tmpl[len(Origin(tmpl)):], nil
+	url := e.on(own)
+	if d.Family == Bedrock && url == e.Path && !strings.HasSuffix(Origin(own), ".amazonaws.com") {
+		url = own + url[len(Origin(url)):]
 	}
-	return tmpl, nil
+	return url, nil
 }
 
 // OwnBase gives the base address that calls of the connection go to, filled
@@ -207,16 +214,7 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 		return tmpl, nil
 	}
 	out := make([]byte, 0, len(tmpl)+len(model)+64)
-	if d.Compatible {
-		if rest, ok := strings.CutPrefix(tmpl, "{baseUrl}"); ok {
-			b, err := ownBase(d, conn)
-			if err != nil {
-				return "", err
-			}
-			out, tmpl = append(out, b...), rest
-			i = strings.IndexByte(tmpl, '{')
-		}
-	} else if rest, ok := strings.CutPrefix(tmpl, vertexHost); ok {
+	if rest, ok := strings.CutPrefix(tmpl, vertexHost); ok {
 		host, err := vertexHostOf(conn)
 		if err != nil {
 			return "", err

@@ -2,9 +2,9 @@ package provider
 
 import "weir/pkg/catalog"
 
-// tables lists every built-in provider, in the order models are listed. The
-// facts are those of testdata/providers.json, taken from the vendors' SDKs and
-// documentation.
+// tables lists every built-in provider, in the order models are listed. The rows
+// follow the vendors' SDKs and documentation; testdata/providers.golden.json shows
+// them with complete URLs. See docs/adding-a-provider.md.
 var tables = [...][]Descriptor{vendors, hosts, regional, media, web}
 
 // All returns every built-in provider in the order of the table. The rows must
@@ -19,10 +19,10 @@ func All() []*Descriptor {
 	return list
 }
 
-// Lookup gives the provider with an id, or nil. The ids of the two compatible
+// Lookup returns the provider with an id, or nil. The ids of the two compatible
 // families, openai-compatible-<suffix> and anthropic-compatible-<suffix> (a
 // dash or an underscore before eight or more hexadecimal characters,
-// docs/reference/spec.md, 2.3), give a descriptor made for that id.
+// docs/reference/spec.md, 2.3), have a descriptor for that id.
 func Lookup(id string) *Descriptor {
 	for _, t := range &tables {
 		for i := range t {
@@ -34,7 +34,7 @@ func Lookup(id string) *Descriptor {
 	return compatible(id)
 }
 
-// ByAlias gives the built-in provider with a public alias, or nil.
+// ByAlias returns the built-in provider with a public alias, or nil.
 func ByAlias(alias string) *Descriptor {
 	for _, t := range &tables {
 		for i := range t {
@@ -62,22 +62,22 @@ var (
 			catalog.ImageToText, catalog.Rerank,
 		},
 		Endpoints: []Endpoint{
-			{Name: "chat", URL: "{baseUrl}/chat/completions"},
-			{Name: "responses", URL: "{baseUrl}/responses"},
-			{Name: "embeddings", URL: "{baseUrl}/embeddings"},
-			{Name: "models", URL: "{baseUrl}/models", Method: "GET"},
-			{Name: "images", URL: "{baseUrl}/images/generations"},
-			{Name: "imageEdits", URL: "{baseUrl}/images/edits"},
-			{Name: "imageVariations", URL: "{baseUrl}/images/variations"},
-			{Name: "speech", URL: "{baseUrl}/audio/speech"},
-			{Name: "transcriptions", URL: "{baseUrl}/audio/transcriptions"},
-			{Name: "translations", URL: "{baseUrl}/audio/translations"},
-			{Name: "videos", URL: "{baseUrl}/videos/generations"}, // in xAI's shape
-			{Name: "videoEdits", URL: "{baseUrl}/videos/edits"},
-			{Name: "videoExtensions", URL: "{baseUrl}/videos/extensions"},
-			{Name: "videoStatus", URL: "{baseUrl}/videos/{request_id}", Method: "GET"},
-			{Name: "rerank", URL: "{baseUrl}/rerank"},
-			{Name: "moderations", URL: "{baseUrl}/moderations"},
+			{Name: "chat", Path: "/chat/completions"},
+			{Name: "responses", Path: "/responses"},
+			{Name: "embeddings", Path: "/embeddings"},
+			{Name: "models", Path: "/models", Method: "GET"},
+			{Name: "images", Path: "/images/generations"},
+			{Name: "imageEdits", Path: "/images/edits"},
+			{Name: "imageVariations", Path: "/images/variations"},
+			{Name: "speech", Path: "/audio/speech"},
+			{Name: "transcriptions", Path: "/audio/transcriptions"},
+			{Name: "translations", Path: "/audio/translations"},
+			{Name: "videos", Path: "/videos/generations"}, // in xAI's shape
+			{Name: "videoEdits", Path: "/videos/edits"},
+			{Name: "videoExtensions", Path: "/videos/extensions"},
+			{Name: "videoStatus", Path: "/videos/{request_id}", Method: "GET"},
+			{Name: "rerank", Path: "/rerank"},
+			{Name: "moderations", Path: "/moderations"},
 		},
 		Models: List{Array: "data models results", ID: "id"},
 	}
@@ -87,10 +87,10 @@ var (
 		Header: [][2]string{{"anthropic-version", "2023-06-01"}},                             // docs/reference/spec.md, 9
 		Kinds:  []catalog.Kind{catalog.LLM, catalog.Embedding, catalog.ImageToText},
 		Endpoints: []Endpoint{
-			{Name: "messages", URL: "{baseUrl}/messages"},
-			{Name: "countTokens", URL: "{baseUrl}/messages/count_tokens"},
-			{Name: "embeddings", URL: "{baseUrl}/embeddings"},
-			{Name: "models", URL: "{baseUrl}/models", Method: "GET"},
+			{Name: "messages", Path: "/messages"},
+			{Name: "countTokens", Path: "/messages/count_tokens"},
+			{Name: "embeddings", Path: "/embeddings"},
+			{Name: "models", Path: "/models", Method: "GET"},
 		},
 		Models: List{Array: "data models results", ID: "id"},
 	}
