@@ -10,8 +10,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// What a machine's calls meet while parts of the platform are down.
-// See docs/reference/design.md, 2, docs/reference/reliability.md, F48–F51.
+// These tests serve a machine's calls while parts of the platform are down. See
+// docs/reference/design.md, 2, docs/reference/reliability.md, F48–F51.
 
 func TestWithoutObjectsTheLastSnapshotServesForSixtySeconds(t *testing.T) {
 	w := newWorld(t)

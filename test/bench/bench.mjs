@@ -34,7 +34,7 @@ const upstream = spawn(join(out, "upstream"), { stdio: ["pipe", "pipe", "inherit
 const [port, kvPort] = (await new Promise((r) => createInterface(upstream.stdout).once("line", r))).split(" ");
 const upstreamUrl = `http://127.0.0.1:${port}`;
 
-// load runs the load generator and gives its report.
+// load runs the load generator and returns its report.
 function load(url, { n, c = 32, seconds = 20, body = null, headers = {}, ends = "", pieces = 1, equal = false }) {
   const args = ["-url", url, "-n", n, "-c", c, "-seconds", seconds, "-ends", ends, "-pieces", pieces].map(String);
   if (equal) args.push("-equal");
@@ -74,7 +74,7 @@ const weir = {
   kvPort,
 };
 
-// tenant seeds a machine through KV, as `wrangler kv key put` does, and gives
+// tenant seeds a machine through KV, as `wrangler kv key put` does, and returns
 // the headers of a caller.
 async function tenant() {
   const machineId = randomBytes(8).toString("hex"),
@@ -143,7 +143,7 @@ const formHead = { "content-type": "multipart/form-data; boundary=----formdata-u
 // A row compares one way to serve with the floor's way to serve the same, or
 // with that of another target, base.
 //
-//	of(target) gives path, body and more for load; limit is the budget; MiB is
+//	of(target) returns path, body and more for load; limit is the budget; MiB is
 //	how many a request moves: the figure is for one of them then. same checks
 //	that both write the same bytes.
 const rows = [
@@ -268,8 +268,8 @@ async function measure(server, target, row, headers) {
   };
 }
 
-// served gives an answer of the target to the row, or false when it has not the
-// row's path at all.
+// served returns the target's answer to the row, or false when the target does
+// not serve the row's path.
 async function served(server, target, row, headers) {
   const { path, body, headers: own } = row.of(target);
   const res = await fetch(server.url + path, {
@@ -346,7 +346,7 @@ async function memory() {
   const used = async () => (await (await fetch(server.url + "/bench-stats")).json()).memory / 2 ** 20;
   const send = async (n) => {
     for (const input of texts) {
-      for (const model of ["up/bench", "nobody/bench"])
+      for (const model of ["up/bench", "unknown/bench"])
         await load(server.url + "/v1/embeddings", {
           n: n / texts.length / 2,
           seconds: 60,

@@ -135,7 +135,7 @@ func readIDs(f files, name string) ([]string, error) {
 	return got, nil
 }
 
-// captures gives the first non-empty group of every match.
+// captures returns the first non-empty group of every match.
 func captures(re *regexp.Regexp, s string) []string {
 	var got []string
 	for _, m := range re.FindAllStringSubmatch(s, -1) {

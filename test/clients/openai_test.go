@@ -229,7 +229,7 @@ func TestTheClientComesBackAfterRetryAfter(t *testing.T) {
 	}
 }
 
-// What would take long is not tried again by the client.
+// The client does not repeat a call that would wait long.
 func TestTheClientDoesNotWaitForMinutes(t *testing.T) {
 	w := newWorld(t)
 	w.answer = func(rw http.ResponseWriter, r *http.Request, n int) string {

@@ -1,6 +1,7 @@
-// What the demo's provider has beside chat, embeddings and model lists: a tone
-// for speech, a picture, the length of a recording, moderation, rerank, and a
-// search service of SearXNG's shape. All of it is made from the request alone.
+// The endpoints of the demo's provider beside chat, embeddings and model lists:
+// a tone for speech, a picture, the length of a recording, moderation, rerank,
+// and a search service of SearXNG's shape. All of it is made from the request
+// alone.
 import { createHash } from "node:crypto";
 import { crc32, deflateSync } from "node:zlib";
 

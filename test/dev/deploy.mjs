@@ -1,5 +1,5 @@
-// ./build.sh deploy: gives the deployed worker the secrets it lacks, then
-// deploys. With DRY_RUN=1 nothing is asked of the network.
+// ./build.sh deploy: uploads the secrets that the deployed worker lacks, then
+// deploys. With DRY_RUN=1 it makes no network call.
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { names, random } from "./secrets.mjs";
@@ -35,7 +35,7 @@ if (process.env.DRY_RUN === "1") {
 const values = random(await missing()),
   args = [],
   dir = join(root, ".weir");
-// What an earlier run left behind that was killed.
+// Removes the files of an earlier run that was killed.
 if (existsSync(dir))
   for (const name of readdirSync(dir)) if (/^secrets-\d+\.json$/.test(name)) rmSync(join(dir, name), { force: true });
 const file = join(dir, `secrets-${process.pid}.json`);

@@ -64,8 +64,8 @@ const connections = (upstream) => [
   },
 ];
 
-// demoMachine gives the demo machine of this state: the one made before, with
-// its connections led to where the upstream listens now, or a new one.
+// demoMachine returns the demo machine of this state: the earlier one, with its
+// connections changed to the upstream's present address, or a new one.
 async function demoMachine(token, upstream, known) {
   const file = join(state, "demo.json");
   if (known) {
@@ -94,7 +94,7 @@ async function upstreamAt(wanted) {
   }
 }
 
-// What the server keeps is the owner's alone: it holds replicas, and traces
+// Only the owner may read the server's state: it holds replicas, and traces
 // with the queries of sign-ins.
 mkdirSync(state, { recursive: true, mode: 0o700 });
 chmodSync(state, 0o700);

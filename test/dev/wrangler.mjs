@@ -9,7 +9,7 @@ const cli = fileURLToPath(new URL("../../node_modules/wrangler/bin/wrangler.js",
 export const wrangler = (args, options = {}) =>
   spawn(process.execPath, [cli, ...args], { cwd: root, stdio: "inherit", ...options });
 
-// output runs it to its end and gives {code, stdout, stderr}.
+// output runs it to its end and returns {code, stdout, stderr}.
 export function output(args) {
   return new Promise((resolve, reject) => {
     const child = wrangler(args, { stdio: ["ignore", "pipe", "pipe"] });

@@ -2,8 +2,8 @@
 import { compatible } from "./gateway.mjs";
 
 const messages = [{ role: "user", content: "Hello" }];
-// calls are the endpoints with a right body each. "up" is the prefix of a server
-// with OpenAI's shapes, "an" of one with Anthropic's; videos are xAI's.
+// calls are the endpoints with a valid body each. "up" is the prefix of a
+// server with OpenAI's shapes, "an" of one with Anthropic's; videos are xAI's.
 export const calls = [
   ["/v1/embeddings", { model: "up/m", input: "a" }],
   ["/v1/chat/completions", { model: "up/m", messages }],
@@ -17,7 +17,8 @@ export const calls = [
   ["/v1/moderations", { model: "up/m", input: "a" }],
 ];
 
-// answer is what an upstream says to each of them, for the test upstream's script.
+// answer is an upstream's answer to each of them, for the test upstream's
+// script.
 export function answer(req, headers = {}) {
   const p = req.path.split("?")[0],
     ends = (s) => p.endsWith(s),

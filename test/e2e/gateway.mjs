@@ -28,7 +28,8 @@ export function modules(dir) {
   }));
 }
 
-// inspected is an entry with one path more, /bench-stats, that tells what is in flight.
+// inspected is an entry with one more path, /bench-stats, that reports what is
+// in flight.
 function inspected(dir) {
   return { type: "ESModule", path: join(dir, "entry.mjs"), contents: readFileSync(join(root, "test/bench/entry.mjs")) };
 }
@@ -60,8 +61,8 @@ function assets(dir) {
   };
 }
 
-// steady is a KV namespace of miniflare's whose calls are made once more when
-// the connection they went out on had just been closed.
+// steady wraps a KV namespace of miniflare and repeats a call once whose
+// connection had just been closed.
 function steady(kv) {
   const call =
     (name) =>
@@ -76,7 +77,7 @@ function steady(kv) {
   return Object.fromEntries(["get", "put", "delete", "list"].map((name) => [name, call(name)]));
 }
 
-// start brings a gateway up.
+// start starts a gateway.
 //
 //	dir        folder of the built worker (build/)
 //	env        bindings besides the secrets; a secret set to undefined is left out
@@ -195,7 +196,7 @@ export function admin(gateway, token = secrets.ADMIN_TOKEN) {
   };
 }
 
-// compatible is a connection to a test upstream under a prefix of its own.
+// compatible is a connection to a test upstream under a prefix.
 export function compatible(
   upstream,
   { prefix = "up", path = "/v1", apiKey = "upstream-key", suffix = "0123abcd", ...more } = {},
@@ -209,7 +210,7 @@ export function compatible(
   };
 }
 
-// tenant makes a machine with one connection to the test upstream.
+// tenant creates a machine with one connection to the test upstream.
 export async function tenant(gateway, upstream, options = {}) {
   const operator = admin(gateway);
   const { machineId, apiKey } = await operator.machine();
@@ -217,7 +218,7 @@ export async function tenant(gateway, upstream, options = {}) {
   return { machineId, apiKey };
 }
 
-// families makes a machine with a connection to the test upstream for each
+// families creates a machine with a connection to the test upstream for each
 // family: compatible ones as up/ and an/, and the vendors' own.
 export async function families(operator, upstream) {
   const me = await operator.machine();

@@ -1,4 +1,4 @@
-// What the isolate of a worker holds, as the debugger of workerd tells it. The
+// The memory of a worker's isolate, as the debugger of workerd reports it. The
 // limit of the platform is on the sum: JavaScript's heap, the buffers outside
 // of it, and the linear memory of the Go program. Stream buffers of workerd
 // itself are in none of them; the process's memory shows those.
@@ -10,11 +10,11 @@ export const limit = 128 * MiB; // of an isolate
 // debug opens the debugger at the address of a workerd's inspector.
 //
 //	host    where the inspector listens
-//	stats   gives {memory}, the bytes of linear memory, by a request
+//	stats   returns {memory}, the bytes of linear memory, by a request
 //
 // The result has memory(), in bytes {heap, buffers, linear, total}, collect(),
-// which collects garbage first, watch(ms) and close(). watch looks so often
-// until its stop() gives the most that was seen at once.
+// which collects garbage first, watch(ms) and close(). watch samples at that
+// interval until stop(), which returns the largest sample.
 export async function debug(host, stats) {
   const [{ webSocketDebuggerUrl }] = await (await fetch(`http://${host}/json/list`)).json();
   const ws = new WebSocket(webSocketDebuggerUrl),
@@ -29,7 +29,7 @@ export async function debug(host, stats) {
     waiting.delete(m.id);
   };
   let last = 0;
-  // The debugger is heard only while the isolate runs, so it is kept busy.
+  // The debugger answers only while the isolate runs, so calls keep it busy.
   const call = (method) =>
     new Promise((resolve, reject) => {
       const id = ++last,
@@ -96,7 +96,7 @@ export function shown(m) {
   );
 }
 
-// workers gives the processes of workerd that a process started.
+// workers returns the processes of workerd that a process started.
 export function workers(parent = process.pid) {
   const list = [];
   for (const pid of readdirSync("/proc").filter((n) => /^\d+$/.test(n))) {

@@ -2,10 +2,10 @@
 // comes back before, or without, a whole body.
 import { connect } from "node:net";
 
-// open connects to a gateway. `send(bytes)` writes, `answer(ms)` gives the next
-// answer as { status, headers, text } (headers: a list of pairs, names in lower
-// case) or null when the connection ends or the time is up without one, `end()`
-// and `reset()` close.
+// open connects to a gateway. `send(bytes)` writes, `answer(ms)` returns the
+// next answer as { status, headers, text } (headers: a list of pairs, names in
+// lower case) or null when the connection ends or the time is up without one,
+// `end()` and `reset()` close.
 export function open(url) {
   const { hostname, port } = new URL(url),
     socket = connect(+port, hostname);
@@ -77,8 +77,8 @@ export function open(url) {
   };
 }
 
-// request sends one request as it stands and gives its answer. fields is a list
-// of pairs; without a host among them there is the right one.
+// request sends one request unchanged and returns its answer. fields is a list
+// of pairs; a missing host is added.
 export async function request(
   url,
   method,

@@ -1,5 +1,5 @@
-// The objects' storage as it lies on the disk, for tests: what a dump of it
-// holds, and time that has passed.
+// The objects' storage on disk, for tests: reading all rows, changing them, and
+// letting time pass.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -9,7 +9,7 @@ const files = (dir) =>
     .filter((f) => f.name.endsWith(".sqlite") && f.name !== "metadata.sqlite" && f.parentPath.includes("weir-Machine"))
     .map((f) => join(f.parentPath, f.name));
 
-// rows gives every row of every object: { file, key, value }, the value as
+// rows returns every row of every object: { file, key, value }, the value as
 // latin-1 text. It may be read while the worker runs.
 export function rows(dir) {
   const out = [];
@@ -26,8 +26,8 @@ export function rows(dir) {
   return out;
 }
 
-// elapse makes the objects believe that their hourly work was due ms ago, and
-// takes their alarms away, as if these had been lost. The worker must be down.
+// elapse moves the objects' hourly work to ms ago, and removes their alarms, as
+// if these had been lost. The worker must be down.
 export function elapse(dir, ms) {
   for (const file of files(dir)) {
     const db = new DatabaseSync(file);
@@ -47,8 +47,8 @@ export function elapse(dir, ms) {
   }
 }
 
-// edit changes rows: change(key, text) gives what a row is to hold, of the same
-// length. The worker must be down.
+// edit changes rows: change(key, text) returns the new text of a row, of the
+// same length. The worker must be down.
 export function edit(dir, change) {
   for (const file of files(dir)) {
     const db = new DatabaseSync(file);

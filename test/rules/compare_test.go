@@ -12,14 +12,14 @@ import (
 // all (docs/reference/reliability.md, T4).
 var compared = [...]string{"secret", "token", "digest", "mac", "tag", "check", "password", "apikey", "signature"}
 
-// harmless are comparisons of what is no secret, by file and text.
+// harmless are comparisons of values that are not secret, by file and text.
 var harmless = map[string]string{
 	"machine/idempotency.go: Digest with Digest":    "of a request's body, which the caller has",
 	"machine/manage.go: Request with requestDigest": "of a request, which the caller has",
 	"v1/models/live.go: digest with digest":         "of the credential in the same snapshot: no caller names one",
 }
 
-// nameOf gives the last name of an expression, "" for a constant.
+// nameOf returns the last name of an expression, "" for a constant.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -49,9 +49,9 @@ func literals(f *ast.File) map[string]bool {
 	return names
 }
 
-// hasString tells whether an expression is made of a string that is written in
-// the program, itself or under one of the names. What a call is given does not
-// count, but for what only joins, repeats or converts.
+// hasString reports whether an expression consists of a string that is written
+// in the program, itself or under one of the names. The arguments of a call do
+// not count, except those of functions that only join, repeat or convert.
 func hasString(e ast.Expr, names map[string]bool) bool {
 	switch x := e.(type) {
 	case *ast.BasicLit:

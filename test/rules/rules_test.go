@@ -174,9 +174,9 @@ func TestRulesFindBreaches(t *testing.T) {
 	}
 }
 
-// What would pull in a client, a server or TLS makes the program too large and
-// its boot too slow. (github.com/syumai/workers imports net/http for types, in
-// worker/ alone; the size budget watches what of it is linked.)
+// Packages that pull in a client, a server or TLS make the program too large
+// and its boot too slow. (github.com/syumai/workers imports net/http for types,
+// in worker/ alone.)
 func TestGatewayHasNoHeavyImports(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "./pkg/gateway")
 	cmd.Dir = "../.."

@@ -277,7 +277,7 @@ func packageLevel(v *types.Var) bool {
 	return v.Pkg() != nil && v.Parent() == v.Pkg().Scope()
 }
 
-// changing reports whether a type is made for values that change: locks,
+// changing reports whether a type exists for values that change: locks,
 // atomics, pools, channels and builders.
 func changing(t types.Type, seen map[types.Type]bool) bool {
 	if seen[t] {

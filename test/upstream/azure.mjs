@@ -13,7 +13,7 @@ const dated = /^20\d\d-\d\d-\d\d(-preview)?$/;
 // azure answers for <resource>.openai.azure.com.
 //
 //	resources    key by name of the resource
-//	token        tells whether a bearer token is good
+//	token        reports whether a bearer token is valid
 //	deployments  their names; any other is 404
 //	v1           false for a resource that has only the dated addresses
 export function azure({ resources, token = () => false, deployments, v1 = true }) {

@@ -1,5 +1,5 @@
-// Certificates for tests, made on the spot: an authority that nobody else has,
-// and what it issues. Elliptic keys (P-256), X.509 version 3, RFC 5280.
+// Certificates for tests, created on demand: an authority, and the certificates
+// that it issues. Elliptic keys (P-256), X.509 version 3, RFC 5280.
 import { createSign, generateKeyPairSync, randomBytes } from "node:crypto";
 
 // der writes one value: a tag, a length, the contents.
@@ -18,11 +18,11 @@ const extension = (id, critical, value) => sequence(oid(id), ...(critical ? [der
 const pem = (bytes) =>
   `-----BEGIN CERTIFICATE-----\n${bytes.toString("base64").replace(/.{64}/g, "$&\n").trimEnd()}\n-----END CERTIFICATE-----\n`;
 
-// issue makes a key and a certificate for it.
+// issue creates a key and a certificate for it.
 //
 //	subject   its common name
 //	names     DNS names that it is good for; without any it is an authority
-//	by        the issuer, as issue gave it; absent, it signs itself
+//	by        the issuer, a result of issue; absent, it signs itself
 //	days      from now; negative for one that has ended
 export function issue({ subject, names = [], by = null, days = 30 }) {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });

@@ -2,8 +2,8 @@
 // vertex.mjs say what it answers.
 //
 // The result of start has `url`, `seen` (method, host, path, headers, body,
-// json), `answer` (gives the answer of a request: {status, headers, body}, or
-// `frames` that are written one by one), `fault` (may give a fault for a
+// json), `answer` (returns the answer of a request: {status, headers, body}, or
+// `frames` that are written one by one), `fault` (may return a fault for a
 // request: {status, body}, or the number of a frame at which the stream is cut,
 // reset or corrupt, or [number, frame] of what comes instead of the rest),
 // `clear()` and `close()`.

@@ -23,7 +23,7 @@
 //	redirect=URL   302                        raw=NAME    see `raw` below
 //	floats, no-usage, no-index, reverse       of embeddings: see openai.mjs
 
-// parseFault gives the spec as an object; `header` is a list of pairs.
+// parseFault returns the spec as an object; `header` is a list of pairs.
 export function parseFault(spec) {
   const fault = { spec, header: [] };
   for (const word of spec.split("!").filter(Boolean)) {
@@ -52,7 +52,7 @@ export function faultOf(path, headers, json) {
   return { path, model, fault: parseFault(specs.join("!")) };
 }
 
-// bodies are answers that are no answer.
+// bodies are invalid answers.
 export const bodies = {
   html: ["text/html", "<html><body><h1>Bad gateway</h1></body></html>"],
   empty: ["application/json", ""],
@@ -61,8 +61,9 @@ export const bodies = {
   array: ["application/json", "[]"],
 };
 
-// raw are answers that break HTTP itself, written to the socket as they are. One
-// that is whole says that the connection closes, or the next call is lost on it.
+// raw are answers that break HTTP itself, written to the socket as they are. A
+// whole one announces that the connection closes, or the next call is lost on
+// it.
 export const raw = {
   "short-length": 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"object":"list"',
   "truncated-chunk":

@@ -16,9 +16,10 @@ const fresh = (kind) => `${kind}-canary-${randomBytes(18).toString("base64url")}
 //
 // The result has `url`, `calls` (the forms of POST /token), `deviceCalls`,
 // `revocations`, `faults` (what becomes of the next token calls: "lost" grants
-// and cuts the connection, "reset" only cuts it, "stall" never answers, "html", a status as a number,
-// {status, json, header}, {slow: ms, then}, or {until: promise, then}), `issue()`, `expire()`, `accepts(field)`,
-// `approve(url)`, `secrets` (all that must never be seen) and `close()`.
+// and cuts the connection, "reset" only cuts it, "stall" never answers, "html",
+// a status as a number, {status, json, header}, {slow: ms, then}, or {until:
+// promise, then}), `issue()`, `expire()`, `accepts(field)`, `approve(url)`,
+// `secrets` (strings that must never appear) and `close()`.
 export async function start({
   clientId = "weir-at-idp",
   clientSecret = "client-secret-canary-0123456789",
@@ -48,7 +49,7 @@ export async function start({
     return s;
   };
 
-  // issue makes the tokens of a grant.
+  // issue creates the tokens of a grant.
   idp.issue = (grant = { live: true }) => {
     for (const t of access.values()) if (t.grant === grant) t.live = false;
     const tokens = {
@@ -61,7 +62,7 @@ export async function start({
     refresh.set(tokens.refresh_token, { grant, used: false });
     return tokens;
   };
-  // expire ends every access token there is.
+  // expire ends every access token.
   idp.expire = () => {
     for (const t of access.values()) t.live = false;
   };
@@ -75,8 +76,8 @@ export async function start({
     idp.revocations++;
   };
 
-  // approve is the user at the address where an authorization begins: it
-  // checks what is asked for and gives the query of the callback.
+  // approve is the user at the address where an authorization begins: it checks
+  // the parameters and returns the query of the callback.
   idp.approve = (address, { deny = "", ...more } = {}) => {
     const url = new URL(address),
       q = Object.fromEntries(url.searchParams);
@@ -207,7 +208,7 @@ export async function start({
       await fault.until;
       fault = fault.then;
     }
-    if (fault === "stall") return; // until the caller gives up
+    if (fault === "stall") return; // until the caller disconnects
     if (fault === "reset") return void res.socket.resetAndDestroy();
     if (fault === "html") return void res.writeHead(200, { "content-type": "text/html" }).end("<p>signed out");
     if (typeof fault === "number") return void send(res, fault, "<h1>oops");

@@ -10,7 +10,7 @@ import { createServer } from "node:http";
 
 const sha = (b) => createHash("sha256").update(b).digest("hex");
 
-// sound gives n bytes that are the same each time.
+// sound returns n bytes that are the same each time.
 export function sound(n) {
   const b = Buffer.alloc(n);
   for (let i = 0, x = 1; i < n; i++) {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 
 // vector is the embedding of a text or a list of tokens: float32 values made
-// from a hash of it, so that a test can tell whose answer it holds.
+// from a hash of it, so that a test can identify an answer.
 export function vector(input, dimensions = 8) {
   const text = typeof input === "string" ? input : JSON.stringify(input);
   let s = createHash("sha256").update(text).digest().readUInt32LE(0) || 1;
@@ -18,7 +18,7 @@ export function vector(input, dimensions = 8) {
 
 export const base64 = (v) => Buffer.from(v.buffer, v.byteOffset, v.byteLength).toString("base64");
 
-// inputs gives the items of an embeddings input: one token array is one item.
+// inputs returns the items of an embeddings input: one token array is one item.
 export function inputs(input) {
   if (!Array.isArray(input) || typeof input[0] === "number") return [input];
   return input;

@@ -1,5 +1,6 @@
 // The test upstream: a provider that runs on this machine, answers from the
-// request alone, misbehaves when asked to (faults.mjs) and keeps what it got.
+// request alone, misbehaves when asked to (faults.mjs) and records its
+// requests.
 //
 //	node test/upstream/server.mjs [PORT]
 //
@@ -25,7 +26,7 @@ const hosts = {
 const keptBytes = 4 << 20; // of a request's body; of a longer one only its digest stays
 const wait = (ms) => new Promise((r) => setTimeout(r, ms));
 
-// answerOf gives {status, json} or {events, terminator} for a request.
+// answerOf returns {status, json} or {events, terminator} for a request.
 function answerOf(vendor, method, path, query, body, model, fault) {
   const ends = (s) => path.endsWith(s);
   if (ends("/events"))
@@ -60,7 +61,7 @@ const errors = { anthropic: anthropic.error, gemini: vendors.geminiError };
 // The result has `url`, `seen` (every request: method, host, path, headers,
 // rawHeaders, body, bytes, digest, json, aborted), `clear()`, `script` (a
 // function that may answer a request itself by returning {status, headers,
-// body}, or give a fault spec as a string) and `close()`.
+// body}, or return a fault spec as a string) and `close()`.
 export async function start({ port = 0, script = null, keep = true } = {}) {
   const up = { seen: [], script, open: 0, total: 0 };
   const counts = new Map();
@@ -140,7 +141,7 @@ export async function start({ port = 0, script = null, keep = true } = {}) {
 
   async function answer(req, res, got, vendor, path, model, fault) {
     if (fault.delay) await wait(fault.delay);
-    if (fault.stall) return; // until the caller gives up
+    if (fault.stall) return; // until the caller disconnects
     if (fault.reset) return void res.socket?.resetAndDestroy();
     if (fault.raw) {
       res.socket.write(raw[fault.raw] ?? "");

@@ -24,8 +24,8 @@ function query(text) {
     .join("&");
 }
 
-// canonical gives the canonical request. The path is encoded once more than it
-// came, as for every service but S3.
+// canonical returns the canonical request. The path is encoded once more than
+// it came, as for every service but S3.
 export function canonical({ method, path, host, headers, body }, signed) {
   const at = path.indexOf("?"),
     uri = at < 0 ? path : path.slice(0, at);
@@ -41,8 +41,8 @@ export function canonical({ method, path, host, headers, body }, signed) {
   ].join("\n");
 }
 
-// check gives null for a request that is signed properly, else [type, message]
-// as AWS answers with 403.
+// check returns null for a request that is signed properly, else [type,
+// message] as AWS answers with 403.
 //
 //	keys     by access key id: {secret, token}; token where they are temporary
 //	region, service, now (milliseconds)

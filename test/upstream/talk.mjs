@@ -4,7 +4,7 @@
 //	calls the first tool it is given with {"city":"Paris"}, and with degrees if
 //	the tool has them, once,
 //	says what the tool answered,
-//	gives {"city":"Paris","degrees":21} where JSON by a schema is asked for,
+//	returns {"city":"Paris","degrees":21} where JSON by a schema is asked for,
 //	thinks first where it is asked to,
 //	else repeats what it was told.
 //
@@ -232,8 +232,8 @@ function responses(b, kept) {
   return events(list);
 }
 
-// talk gives the script. `kept` of the result are the stored responses, by key
-// and id: another account's are not there.
+// talk returns the script. `kept` of the result are the stored responses, by
+// key and id: another account's are not there.
 export function talk({ responsesEndpoint = true } = {}) {
   const accounts = new Map();
   const script = (req) => {

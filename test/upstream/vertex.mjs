@@ -32,7 +32,7 @@ const usageMetadata = {
   totalTokenCount: 18,
 };
 
-// serviceAccount makes a key file, and the public key that checks it.
+// serviceAccount creates a key file, and the public key that checks it.
 export function serviceAccount(project) {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
@@ -136,9 +136,9 @@ function claude(got, stream) {
   return stream ? { ...reply, frames: reply.body.match(/[^]*?\n\n/g).map((x) => Buffer.from(x)) } : reply;
 }
 
-// vertex gives the fake: `answer` for a cloud, `issued` (a row for each token:
-// claims, token, live), `refused` (why assertions were), `life`, `expire()`,
-// `fail` (what becomes of the next token call).
+// vertex returns the fake: `answer` for a cloud, `issued` (a row for each
+// token: claims, token, live), `refused` (why assertions were), `life`,
+// `expire()`, `fail` (what becomes of the next token call).
 //
 //	accounts  of serviceAccount()
 //	apiKeys   good without a project; and with one, by name: {project: key}

@@ -2,8 +2,8 @@
 // every host name that a test calls leads here (gateway.mjs, vendors).
 //
 // The result of start has `url`, `seen` (method, host, path, headers, body,
-// json, closed), `answer` (gives the answer of a request: see page, or the name
-// of one of `hostile`), `clear()` and `close()`.
+// json, closed), `answer` (returns the answer of a request: see page, or the
+// name of one of `hostile`), `clear()` and `close()`.
 import { createServer } from "node:http";
 import { gzipSync } from "node:zlib";
 
@@ -28,12 +28,12 @@ async function forever(res, got, block, limit = Infinity) {
 
 const zipped = new Map();
 function bomb(bytes) {
-  // a page of so many bytes, in a thousandth of them
+  // a page of that size, compressed to a thousandth
   if (!zipped.has(bytes)) zipped.set(bytes, gzipSync(Buffer.alloc(bytes, "<p>a</p>")));
   return zipped.get(bytes);
 }
 
-// hostile are pages that want to be a burden.
+// hostile are pages that cost more than they should.
 export const hostile = {
   huge(res, got) {
     // 100 MB, and it says so

@@ -7,9 +7,9 @@
 //
 //	{"n","wrong","seconds","p50_us","p99_us","bytes"}
 //
-// An answer is right with status 200, the end asked for, at least so many
-// pieces that came by themselves, and, where that is asked for, the length of
-// all other answers.
+// An answer is right with status 200, the end asked for, at least the given
+// number of pieces that came by themselves, and, where that is asked for, the
+// length of all other answers.
 package main
 
 import (

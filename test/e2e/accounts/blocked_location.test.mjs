@@ -86,7 +86,8 @@ async function send(apiKey, [path, body], more = {}) {
     code: text.startsWith("{") ? JSON.parse(text).error?.code : undefined,
   };
 }
-// untouched checks that nothing is held against the accounts of a machine.
+// untouched checks that no account of a machine cools down or needs a new
+// sign-in.
 async function untouched(machineId) {
   assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, []);
   for (const c of (await operator.call("GET", `/${machineId}/api/providers`)).data)
@@ -114,7 +115,7 @@ for (const [name, answer] of Object.entries({ "OpenAI's code": place, "a challen
       await operator.connect(else_.machineId, compatible(up, { apiKey: "key-of-another-machine" }));
       up.script = (req) => (req.headers.authorization === "Bearer key-of-another-machine" ? null : answer);
       for (const calls of [1, 1]) {
-        // the second is not sent: one place, whatever the account
+        // the second account is not tried: the location is the same
         const got = await send(me.apiKey, call);
         assert.equal(got.status, answer.status, got.text);
         assert.match(got.text, /does not serve the location that this gateway calls from/);
@@ -126,7 +127,8 @@ for (const [name, answer] of Object.entries({ "OpenAI's code": place, "a challen
       assert.equal(idp.calls.length, 0, "nothing is refreshed");
       await untouched(me.machineId);
       assert.equal((await send(else_.apiKey, call)).status, 200, "another machine's calls go on");
-      // A combo goes on to a provider elsewhere, without asking the place again.
+      // A combo continues with another provider, without calling the first one
+      // again.
       await operator.connect(
         me.machineId,
         compatible(other, { prefix: "other", suffix: "bbbbbbbb", apiKey: "other-key" }),

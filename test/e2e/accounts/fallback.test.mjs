@@ -1,5 +1,5 @@
-// What another account is tried for, and what is remembered, in real workerd.
-// docs/reference/design.md, 5; the counts are what the upstream saw.
+// Fallback to another account and cooldowns, in real workerd. See
+// docs/reference/design.md, 5. The test upstream counts the calls.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
@@ -29,8 +29,8 @@ const calls = {
   "translated stream": ["/v1/messages", { model: "up/test-chat", messages, max_tokens: 50, stream: true }],
 };
 
-// accounts makes a machine with n accounts of one provider; answers says what
-// the upstream answers each key with: a fault spec, or nothing for success.
+// accounts creates a machine with an account of one provider for each answer: a
+// fault spec, or "" for success.
 async function accounts(...answers) {
   const { machineId, apiKey } = await operator.machine();
   const ids = [];
@@ -59,8 +59,8 @@ async function accounts(...answers) {
 }
 
 const quota = { status: 429, body: '{"error":{"message":"no","code":"insufficient_quota"}}' };
-// Each row of the table: what the first account says, who is called, and for how
-// long that account rests afterwards, in seconds.
+// A row has the first account's answer, the next step, and how long that
+// account cools down, in seconds.
 for (const [fault, then, rests] of [
   ["status=401", "next", 120],
   ["status=403", "next", 120],
@@ -191,7 +191,7 @@ for (const [name, header, seconds] of [
     const got = await send();
     assert.equal(got.status, 429);
     const wait = Number(got.headers.get("retry-after"));
-    // What is left until a moment is less by what the test has taken itself.
+    // The wait until a point in time is shorter by the duration of the test.
     const late = typeof header === "function" ? Math.ceil((Date.now() - began) / 1000) : 0;
     assert.ok(wait <= seconds + 1 && wait >= Math.max(1, seconds - 2 - late), `${wait} s, want ${seconds}`);
     assert.ok(Math.abs(Number(got.headers.get("retry-after-ms")) - wait * 1000) <= 1000);
@@ -220,7 +220,7 @@ test("explain returns the plan that a call follows", async () => {
   await agree();
   await agree();
   for (let i = 0; i < 3; i++) await agree([0, 1, 2, 3]);
-  await agree([1, 2, 3, 0]); // five failures in a row: it goes behind the others, and is not left out
+  await agree([1, 2, 3, 0]); // after five failures in a row it is tried last, and not skipped
   faults.set("Bearer upstream-key-1", "status=429!header=retry-after:100");
   await agree();
   await agree([2, 3, 0]);
@@ -234,7 +234,7 @@ test("explain returns the plan that a call follows", async () => {
     now.filter((s) => s.outlier).map((s) => ids.indexOf(s.connectionId)),
     [0],
   );
-  // A changed address empties the credential: the account is not one to try.
+  // A changed address removes the credential: the account is not tried.
   await put(ids[2], {
     providerSpecificData: { baseUrl: up.url.replace("127.0.0.1", "localhost") + "/v1", prefix: "up" },
   });
@@ -247,7 +247,7 @@ test("explain returns the plan that a call follows", async () => {
     [3],
   );
   await agree();
-  // Turns are told and not taken, of accounts and of combos.
+  // explain shows the turn of accounts and combos without taking it.
   await operator.call("POST", `/${machineId}/api/combos`, {
     name: "inner",
     kind: "embedding",

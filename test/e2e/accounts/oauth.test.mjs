@@ -1,6 +1,6 @@
-// Accounts that are connected by an identity provider's sign-in, in real
-// workerd: the authorization code flow with PKCE and the device flow, and what
-// attackers try. See docs/reference/reliability.md, T58, T59, T61, T62, F59.
+// Accounts connected by sign-in at an identity provider, in real workerd: the
+// authorization code flow with PKCE, the device flow, and attacks on both. See
+// docs/reference/reliability.md, T58, T59, T61, T62, F59.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
@@ -90,7 +90,7 @@ beforeEach(() => {
     idp.accepts(req.headers.authorization) || idp2.accepts(req.headers.authorization) ? null : "status=401";
 });
 
-// machine makes a machine with a manage key; post calls its management.
+// machine creates a machine with a manage key; post calls its management API.
 async function machine() {
   const { machineId, apiKey } = await operator.machine();
   const { apiKey: manage, id: keyId } = await operator.call("POST", `/${machineId}/api/keys`, {
@@ -271,10 +271,10 @@ test("invalid beginnings of a sign-in are refused", async () => {
   const key = (await m.post("/providers", { provider: "groq", apiKey: "gsk-0123456789" })).body;
   for (const [provider, body, status, param] of [
     ["openai", {}, 404],
-    ["nobody", {}, 404],
+    ["unknown", {}, 404],
     [vendor, {}, 400],
     [free, {}, 400, "providerSpecificData.baseUrl"],
-    [acme, { connectionId: "nobody" }, 404],
+    [acme, { connectionId: "unknown" }, 404],
     [acme, { connectionId: key.id }, 400, "connectionId"],
     [acme, { connectionId: key.id, name: "x" }, 400, "connectionId"],
     [acme, { redirectUri: "https://evil.example.com" }, 400, "redirectUri"],
@@ -314,7 +314,7 @@ test("a callback of another browser or flow, or an incomplete one, is 400 withou
     ["a cookie of another name", good, flow.cookie.replace("__Host-weir-oauth", "weir-oauth")],
     ["no state", edit({ state: null }), flow.cookie],
     ["an empty state", edit({ state: "" }), flow.cookie],
-    ["a state of nobody", edit({ state: `${m.machineId}.${"A".repeat(43)}` }), flow.cookie],
+    ["a state of no machine", edit({ state: `${m.machineId}.${"A".repeat(43)}` }), flow.cookie],
     ["a state of another machine", edit({ state: `${other.machineId}.${secret}` }), flow.cookie],
     ["another's state", edit({ state: theirs.state }), flow.cookie],
     ["a state of no machine", edit({ state: "x." + secret }), flow.cookie],
@@ -354,7 +354,7 @@ test("a failed callback uses up its state without a connection", async () => {
       "another issuer",
       0,
     ],
-    ["a code of nobody", (u) => idp.approve(u).replace(/code=[^&]*/, "code=injected"), "no longer accepts the code", 1],
+    ["an invented code", (u) => idp.approve(u).replace(/code=[^&]*/, "code=injected"), "no longer accepts the code", 1],
   ]) {
     idp.calls = [];
     const flow = await begin(m),

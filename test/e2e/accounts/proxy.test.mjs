@@ -100,8 +100,8 @@ after(async () => {
 const proxyURL = (credentials = "proxy-user:pass%40word", port = proxy.port) =>
   `http://${credentials ? credentials + "@" : ""}127.0.0.1:${port}`;
 
-// account makes a machine with one connection whose token has ended: its object
-// refreshes it at once.
+// account creates a machine with one connection whose token has expired: its
+// object refreshes it at once.
 async function account(proxyUrl, more = {}) {
   const { machineId, apiKey } = await operator.machine();
   const connection = await operator.connect(machineId, {
@@ -117,7 +117,7 @@ async function account(proxyUrl, more = {}) {
   return { machineId, apiKey, connection, path, now: () => operator.call("GET", path), token: `refresh-${machineId}` };
 }
 
-// until waits for a connection to become what is asked for.
+// until waits until a connection satisfies a condition.
 async function until(a, done) {
   for (let i = 0; i < 2400; i++) {
     const c = await a.now();
@@ -386,7 +386,8 @@ test("after a 401 a caller is served with a token fetched through the operator's
       [["id.example.com:443", 200]],
     );
     assert.equal(idps.good.calls.filter((c) => c.token === `refresh-${machineId}`).length, 1);
-    // Without the proxy there is no token: the caller hears of it, and nobody is called directly.
+    // Without the proxy there is no token: the caller gets an error, and the
+    // endpoint is never called directly.
     const other = await op.machine(),
       calls = idps.good.calls.length;
     await op.connect(other.machineId, {

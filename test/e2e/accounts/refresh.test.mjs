@@ -50,7 +50,8 @@ beforeEach(() => {
   up.script = (req) => (idp.accepts(req.headers.authorization) ? null : "status=401");
 });
 
-// account makes a machine with one connection of tokens that were typed in.
+// account creates a machine with one connection whose tokens were entered by
+// hand.
 async function account(fields = {}) {
   const { machineId, apiKey } = await operator.machine();
   const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
@@ -85,7 +86,7 @@ async function until(what, ready, ms = 15000) {
 test("200 callers with an expired token and 20 rotations cause 20 token calls, no revocation and no failed caller", async () => {
   const { send, state } = await account();
   assert.equal((await send()).status, 200);
-  let refused = 0; // some hear of it late, when others have a newer token already
+  let refused = 0; // some learn of it late, when others have a newer token already
   up.script = (req) => (idp.accepts(req.headers.authorization) ? null : `status=401!delay=${(refused++ % 4) * 30}`);
   for (let round = 1; round <= 20; round++) {
     idp.expire();
@@ -107,11 +108,11 @@ for (const slow of [0, 1500]) {
     const first = await Promise.all(Array.from({ length: 50 }, send));
     assert.ok(
       first.every((a) => a.status >= 400),
-      "nobody can have been served",
+      "no caller can have been served",
     );
-    // Whoever asks first, callers or the alarm once the token has ended, finds out.
+    // The first caller, or the alarm after the expiry, finds out.
     await until("needs_reauth", async () => (await state()).status === "needs_reauth");
-    // The lost call, and the one attempt that finds out.
+    // These are the lost call and the one attempt that finds out.
     assert.equal(idp.calls.length, 2);
     const until2 = Date.now() + 4 * every;
     while (Date.now() < until2) assert.ok((await send()).status >= 400);
@@ -126,7 +127,7 @@ for (const slow of [0, 1500]) {
       [told.status, JSON.parse(told.text).error.code, told.headers.get("x-should-retry")],
       [401, "account_key_refused", "false"],
     );
-    // Typed in anew, it works.
+    // With newly entered tokens it works.
     const { access_token: accessToken, refresh_token: refreshToken } = idp.issue();
     await operator.call("PUT", `/${machineId}/api/providers/${connection.id}`, { accessToken, refreshToken });
     await until("the new token is used", async () => (await send()).status === 200);

@@ -1,6 +1,6 @@
-// The process is killed around a refresh. What the identity provider has given
-// and the gateway has released is not lost, and what was lost is found out by
-// one attempt. See docs/reference/reliability.md, T60, N3.
+// The process is killed around a refresh. Tokens that the gateway has released
+// are not lost, and one attempt finds out about tokens that were. See
+// docs/reference/reliability.md, T60, N3.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -94,7 +94,7 @@ test("a kill during a token call costs one attempt, then needs_reauth and no fur
   assert.equal(idp.calls.length, 1);
   await gw.close();
   await lost;
-  await sleep(1500); // the tokens are rotated, and nobody has them
+  await sleep(1500); // the tokens are rotated, and neither side stored them
   await boot();
   for (let i = 0; i < 10; i++) {
     assert.notEqual(await send(), 200);

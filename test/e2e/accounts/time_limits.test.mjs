@@ -1,5 +1,5 @@
-// How long an upstream may take, in real workerd: one setting replaces the
-// default on every endpoint, silence within a body that is read whole counts like
+// Time limits of an upstream, in real workerd: one setting replaces the default
+// on every endpoint, silence within a body that is read whole counts like
 // silence before it, and after the response header no other account is tried.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -18,8 +18,8 @@ after(async () => {
   await up?.close();
 });
 
-// upstream is a server whose first account does what up.how says with the whole
-// answer, and whose second answers at once. asked has both, in order.
+// upstream is a server whose first account sends the answer as up.how says, and
+// whose second answers at once. asked has both, in order.
 async function upstream() {
   const it = { asked: [], how: null, text: "" };
   const server = createServer((req, res) => {
@@ -100,7 +100,7 @@ const calls = [
   ["/v1/rerank", () => ({ model: "up/m", query: "a", documents: ["b"] })],
 ];
 
-// each makes every call at once and hands on the answers.
+// each makes every call at once and passes on the answers.
 async function each(settings, look) {
   const ask = await tenant(settings);
   for (const [path, body] of calls) {

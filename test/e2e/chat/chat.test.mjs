@@ -52,8 +52,8 @@ const weather = {
 };
 const City = z.object({ city: z.string(), degrees: z.number() });
 
-// fresh is a machine of its own, so that what fails in one test cools no
-// account of another.
+// fresh creates a machine, so that a failure in one test cools no account of
+// another.
 async function fresh() {
   const { machineId, apiKey } = await operator.machine();
   for (const prefix of families) await operator.connect(machineId, another(prefix));

@@ -1,6 +1,6 @@
 // Combos of chat models in real workerd: members of several providers and
-// dialects, in turns, within each other, and what a client gets when they fail.
-// See docs/reference/spec-gaps.md, 6.
+// dialects, in turns, within each other, and their failures. See
+// docs/reference/spec-gaps.md, 6.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
@@ -26,7 +26,7 @@ beforeEach(() => {
 
 const messages = [{ role: "user", content: "Hello" }];
 
-// team is a machine of its own with an account of each family and some combos.
+// team creates a machine with an account of each family and some combos.
 async function team(combos = {}) {
   const { machineId, apiKey } = await operator.machine();
   await operator.connect(machineId, compatible(up));
@@ -45,7 +45,7 @@ async function team(combos = {}) {
 }
 const asked = () => up.seen.map((r) => (r.json?.model ?? /models\/([^:]+)/.exec(r.path)[1]).replace("models/", ""));
 
-// Each client is served by the member that works, whatever that speaks.
+// Each client is served by the member that works, in whatever dialect.
 const clients = {
   "openai's chat": async (t, model) =>
     (await t.openai.chat.completions.create({ model, messages })).choices[0].message.content,

@@ -41,7 +41,7 @@ const json = (v, status = 200) => ({
 });
 const sent = () => up.seen.at(-1).json;
 
-// Chat completions and messages as an upstream gives them.
+// These are chat completions and messages as an upstream returns them.
 const completion = (message, finish_reason, more = {}) =>
   json({
     id: "c1",
@@ -534,7 +534,7 @@ describe("thoughts and their signatures", () => {
   });
 });
 
-// The AI SDK refers to what it takes for stored, unless it is told otherwise.
+// The AI SDK refers to items by id unless store is false.
 test("items that only a server could know are refused or dropped", async () => {
   const ask = { model: createOpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1" })("an/m"), maxRetries: 0 };
   const options = (openai) => ({ providerOptions: { openai } });
@@ -1035,7 +1035,7 @@ describe("other fields of a request", () => {
     );
   });
 
-  test("who asks, what for, and how fast", async () => {
+  test("user, metadata and service tier are forwarded", async () => {
     up.script = noResponses(plain);
     await openai().chat.completions.create({
       model: "an/m",
@@ -1056,7 +1056,7 @@ describe("other fields of a request", () => {
     ]);
   });
 
-  test("a schema with limits that Claude's structured output refuses", async () => {
+  test("a schema with limits that Claude's structured output refuses is simplified", async () => {
     up.script = () => message([{ type: "text", text: '{"name":"Ada","age":36}' }]);
     const Person = z.object({ name: z.string().min(1), age: z.number().int().min(0).max(150) });
     const got = await openai().chat.completions.parse({
@@ -1071,7 +1071,7 @@ describe("other fields of a request", () => {
     assert.equal(schema.additionalProperties, false);
   });
 
-  test("a limit that the client leaves open", async () => {
+  test("a missing token limit becomes the model's own", async () => {
     up.script = plain;
     for (const [model, least] of [
       ["anthropic/claude-sonnet-4-5", 32_000],
@@ -1084,7 +1084,7 @@ describe("other fields of a request", () => {
     }
   });
 
-  test("Anthropic's beta features", async () => {
+  test("Anthropic's beta features are forwarded", async () => {
     up.script = plain;
     await anthropic().beta.messages.create({
       model: "an/m",
@@ -1106,7 +1106,7 @@ describe("other fields of a request", () => {
     assert.equal(up.seen.at(-1).headers["anthropic-beta"], undefined);
   });
 
-  test("what a server would have to keep", async () => {
+  test("requests that a server would have to store are refused", async () => {
     up.script = noResponses(plain);
     for (const more of [{ background: true }, { conversation: "conv_1" }, { prompt: { id: "pmpt_1" } }]) {
       await assert.rejects(openai().responses.create({ model: "an/m", input: "?", ...more }), {

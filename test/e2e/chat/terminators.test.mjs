@@ -1,8 +1,7 @@
-// What follows a stream's own end, and an end that comes twice. Where the
-// client's dialect is the upstream's, the bytes pass natively and are seen by
-// nobody in time to be cut: the official clients stop at the first end. Where
-// the stream is translated, one end goes out and nothing after it.
-// See docs/reference/reliability.md, F25.
+// Streams with bytes after their end, or with a second end. Where the client's
+// dialect is the upstream's, the host forwards the bytes unread: the official
+// clients stop at the first end. A translated stream has one end and nothing
+// after it. See docs/reference/reliability.md, F25.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

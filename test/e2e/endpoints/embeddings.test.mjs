@@ -259,7 +259,7 @@ const badBodies = [
     { model: "up/test-embed", input: "a", encoding_format: 1 },
     "encoding_format",
   ],
-  ["an unknown provider", { model: "nobody/test-embed", input: "a" }, "model"],
+  ["an unknown provider", { model: "unknown/test-embed", input: "a" }, "model"],
   ["a bare unknown model", { model: "no-such-model", input: "a" }, "model"],
   ["a provider without a connection", { model: "openai/text-embedding-3-small", input: "a" }, "model"],
   ["a model given twice", '{"model":"up/test-embed","model":"up/other","input":"a"}', "model"],
@@ -290,7 +290,7 @@ test("a provider without embeddings is 400", async () => {
 
 test("the official client sees the error's class", async () => {
   await assert.rejects(
-    client("/v1").embeddings.create({ model: "nobody/x", input: "a" }),
+    client("/v1").embeddings.create({ model: "unknown/x", input: "a" }),
     (e) => e instanceof OpenAI.BadRequestError && e.param === "model",
   );
   await assert.rejects(

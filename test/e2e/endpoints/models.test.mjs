@@ -20,7 +20,7 @@ after(async () => {
 });
 beforeEach(() => up.clear());
 
-// machine makes a machine with connections and gives its key and a client.
+// machine creates a machine with connections and returns its key and a client.
 async function machine(...connections) {
   const { machineId, apiKey } = await operator.machine();
   for (const c of connections) await operator.connect(machineId, c);

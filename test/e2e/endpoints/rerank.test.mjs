@@ -178,7 +178,7 @@ test("a bad request is refused with the field's name, and nothing is called", as
     [{ ...ask, model: "deepseek/deepseek-chat" }, "model"],
     [{ ...ask, model: "openai/gpt-5-mini" }, "model"],
     [{ ...ask, model: "voyage/rerank-2" }, "model"],
-    [{ ...ask, model: "nobody/x" }, "model"], // without the service; without an account
+    [{ ...ask, model: "unknown/x" }, "model"], // without the service; without an account
   ]) {
     const got = await me.rank(body);
     assert.equal(got.status, 400, `${JSON.stringify(body).slice(0, 80)}: ${got.text}`);
@@ -323,7 +323,7 @@ test("moderations: OpenAI's client is served, with bare model names and the defa
       ["api.openai.com", "/v1/moderations", { input: parts, model: "omni-moderation-latest" }],
     ],
   );
-  // Mistral gives no verdict: it is made of the categories.
+  // Mistral sends no verdict: it is derived from the categories.
   const got = await me.judge({ model: "mistral-moderation-latest", input: ["a", "b"] });
   assert.equal(got.status, 200, got.text);
   assert.deepEqual(
@@ -358,7 +358,7 @@ test("moderations: after failures and invalid answers the next account is tried"
     const got = await me.judge({ input: "a" }, answer === "silent" ? { "x-stainless-timeout": "0.3" } : {});
     assert.equal(got.status, status, `${JSON.stringify(answer)}: ${got.text}`);
   }
-  // A verdict too few is not taken for one that is good: the next account is asked.
+  // A missing verdict does not count as a pass: the next account is tried.
   const me = await machine("openai", "openai"),
     one = { flagged: false, categories: { hate: false } };
   up.answer = () => ({ body: { results: up.seen.length === 1 ? [one] : [one, one] } });

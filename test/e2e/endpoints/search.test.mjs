@@ -32,8 +32,8 @@ after(async () => {
 });
 beforeEach(() => up.clear());
 
-// machine makes one with a connection for each provider, or for what is given
-// besides a provider. ask sends a search.
+// machine creates a machine with a connection for each provider id or
+// connection. ask sends a search.
 async function machine(...providers) {
   const me = await operator.machine();
   const ids = [];
@@ -71,8 +71,8 @@ const vendors =
   );
 const names = { perplexity_sonar: "perplexity/sonar", "openai_gpt-5-search-api": "openai/gpt-5-search-api" };
 
-// timeless takes out of an exchange what the clock makes, and what the limits of
-// a time range make of recorded dates.
+// timeless removes from an exchange the parts that depend on the clock, also
+// dates that a time range derives from it.
 const day = (s) => s.replaceAll(/\d{4}-\d\d-\d\d(T[\d:.]+Z)?/g, "<date>").replaceAll(/%3A|:/g, ":");
 function timeless(answer) {
   const a = structuredClone(answer);
@@ -155,7 +155,7 @@ test("a bad request is refused with the field's name, and nothing is called", as
     [{ query: "q", provider_options: { base_url: "http://127.0.0.1/" } }, "provider_options.base_url"],
     [{ query: "q", provider_options: { exa: { apiKey: "x" } } }, "provider_options.exa.apiKey"],
     [{ query: "q", model: "exa", provider: "tavily" }, "provider"],
-    [{ query: "q", provider: "nobody" }, "model"],
+    [{ query: "q", provider: "unknown" }, "model"],
     [{ query: "q", provider: "voyage" }, "model"],
     [{ query: "q", model: "openai/text-embedding-3-small" }, "model"],
     [{ query: "q", provider: "tavily" }, "model"], // without the service; without an account
@@ -199,8 +199,8 @@ test("the path with a machine and the preflight are answered", async () => {
     assert.ok(routes.includes(r), r);
 });
 
-// What another account and another provider are tried for.
-// See docs/reference/design.md, 5.
+// These cases are retried with another account or another provider. See
+// docs/reference/design.md, 5.
 for (const [name, first, want] of [
   ["a limit", { status: 429, headers: { "retry-after": "7", "content-type": "application/json" } }, "exa"],
   ["a refused key", { status: 401 }, "exa"],

@@ -13,7 +13,7 @@ const read = (name) => readFileSync(new URL(`../../../pkg/v1/web/testdata/vendor
 let gw, up, canary, operator;
 before(async () => {
   up = await startUpstream();
-  // Nothing may ever reach the canary: it listens where a private address is.
+  // No call may reach the canary: it listens at a private address.
   canary = createServer((req, res) => {
     canary.hits.push(req.url);
     res.end("canary");
@@ -119,7 +119,7 @@ test("a bad request is refused with the field's name, and nothing is called", as
     [{ url: "https://a.example.com/", format: "pdf" }, "format"],
     [{ url: "https://a.example.com/", max_characters: 0 }, "max_characters"],
     [{ url: "https://a.example.com/", model: "web", provider: "exa" }, "provider"],
-    [{ url: "https://a.example.com/", provider: "nobody" }, "model"],
+    [{ url: "https://a.example.com/", provider: "unknown" }, "model"],
     [{ url: "https://a.example.com/", provider: "brave" }, "model"],
     [{ url: "https://a.example.com/", provider: "exa" }, "model"], // without the service; without an account
   ]) {
@@ -190,8 +190,9 @@ test("the gateway fetches a page itself without a connection, and forwards nothi
     assert.equal((await me.fetchPage({ model: name, url: "https://a.example.com/" })).body.provider, "web");
 });
 
-// pageable judges an address anew, by what the policy is for: a name of the
-// public internet, on the scheme's own port, without a user.
+// pageable judges an address independently of the program, by the purpose of
+// the policy: a name of the public internet, on the scheme's own port, without
+// a user.
 function pageable(typed) {
   let url;
   try {
@@ -209,8 +210,8 @@ const isPublic = (host) =>
   ) &&
   !["metadata.goog", "metadata.tencentyun.com"].includes(host);
 
-// spellings are what may be typed: the table of base addresses, and the
-// canary's own address in every way of writing it.
+// spellings are the table of base addresses, and the canary's own address in
+// every notation.
 function spellings() {
   const list = [];
   for (const line of readFileSync(new URL("../../../pkg/provider/testdata/hosts.txt", import.meta.url), "utf8").split(
@@ -401,8 +402,8 @@ test("chains of redirects are limited", async () => {
   assert.deepEqual(canary.hits, []);
 });
 
-// What a page does, and how long at most it may take. Nothing waits for the
-// real limits: the client's own deadline stands for them.
+// Each row has a page's behaviour and the longest time that it may take. No row
+// waits for the real limits: the client's own deadline stands for them.
 for (const [name, status, code, deadline] of [
   ["huge", 422, "unsupported_content"],
   ["endless", 422, "unsupported_content"],
@@ -420,7 +421,8 @@ for (const [name, status, code, deadline] of [
     let got,
       limit = deadline;
     do {
-      // a deadline that is over before the call is made shows nothing: a slow machine gets a longer one
+      // a deadline that ends before the call starts shows nothing: a slow
+      // machine gets a longer one
       up.seen.length = 0;
       got = await me.fetchPage(
         { url: "https://hostile.example.com/" },
@@ -586,7 +588,7 @@ test("a nested combo keeps the gateway's own fetch", async () => {
   }
 });
 
-test("a machine's providers fetch first, the gateway where there is none; key limits and the disabled list apply", async () => {
+test("a machine's providers fetch first, the gateway in their absence; key limits and the disabled list apply", async () => {
   const me = await machine("exa");
   up.answer = (got) =>
     got.host === "api.exa.ai" ? { body: { results: [{ text: "x" }], costDollars: { total: 0.001 } } } : page("<p>y");

@@ -1,13 +1,13 @@
-// The platform makes only so many calls for one request. When they are used up
-// the request ends with that, and no account is blamed for it.
-// See docs/reference/reliability.md, F57.
+// The platform limits the calls of one request. When they are used up the
+// request ends with an error, and no account is blamed for it. See
+// docs/reference/reliability.md, F57.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
 import { accounts, answer } from "../endpoints.mjs";
 
-// The platform's fetch, with as many calls left as /budget was told; workerd
+// The platform's fetch with the number of calls left that /budget set; workerd
 // itself does not count.
 const entry = `
 import worker, { Machine } from "./worker.mjs";
@@ -79,7 +79,8 @@ for (const [path, body] of [
       ["0", "1"],
     );
     assert.doesNotMatch(got.text, /subrequest|upstream-key|127\.0\.0\.1/);
-    // Nobody is blamed: the account that was not called rests no more than any other.
+    // No account is blamed: the one that was not called cools no longer than
+    // the others.
     up.seen.length = 0;
     const next = await post(apiKey, path, body);
     assert.equal(next.status, 200, next.text);

@@ -1,6 +1,6 @@
 // A line and an event of a stream that do not end, in real workerd: where the
-// gateway reads the stream it takes so much of them and no more, whatever the
-// upstream goes on to send. See docs/reference/reliability.md, T41.
+// gateway reads the stream it reads a limited number of bytes, however many the
+// upstream sends. See docs/reference/reliability.md, T41.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -14,8 +14,8 @@ const all = 512 * MiB,
   piece = Buffer.alloc(1 * MiB, "a");
 let gw, up;
 
-// upstream begins a stream, writes what up.how gives for as long as somebody
-// takes it, up to 512 MiB, and counts it.
+// upstream begins a stream, writes the pieces of up.how for as long as they are
+// read, up to 512 MiB, and counts the bytes.
 async function upstream() {
   const up = { how: null, sent: 0, open: 0 };
   const server = createServer(async (req, res) => {

@@ -1,5 +1,5 @@
-// The process is killed at random moments while clients write. What was
-// acknowledged is there afterwards. See docs/reference/reliability.md, N4, F55.
+// The process is killed at random moments while clients write. Acknowledged
+// changes are there afterwards. See docs/reference/reliability.md, N4, F55.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";

@@ -8,8 +8,8 @@ import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
 
-// An object that does to the operations named what /object was told: "silent"
-// never answers, "throws" fails, "overloaded" is turned away by the platform, a
+// An object whose named operations behave as set by /object: "silent" never
+// answers, "throws" fails, "overloaded" is turned away by the platform, a
 // number is a delay in ms.
 const entry = `
 import worker, { Machine as Whole } from "./worker.mjs";
@@ -110,7 +110,7 @@ test("while objects are silent a new isolate serves from a fresh replica, and an
   await object("silent", "snapshot");
   const all = await Promise.all([m.send(), m.send(), m.send()]);
   for (const got of all) assert.equal(got.status, 200, got.text);
-  // Without a replica nobody can tell what the machine is.
+  // Without a replica the machine is unknown.
   await kv.delete(`machine:${m.machineId}`);
   await gw.close();
   await open();

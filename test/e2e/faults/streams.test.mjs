@@ -24,7 +24,7 @@ const open = head({ "transfer-encoding": "chunked" });
 // many accounts were asked.
 //
 //	send(write, events)  write takes text or bytes; the last event is the
-//	                     terminator. What it returns is done with the socket:
+//	                     terminator. Its result says what happens to the socket:
 //	                     "end" (absent), "reset", or "keep".
 const half = (events) => events.slice(0, events.length >> 1).join("");
 const cases = {
@@ -488,7 +488,7 @@ after(async () => {
 
 let made = 0;
 
-// tenant is a machine of its own, so that what fails cools no account of another.
+// tenant creates a machine, so that a failure cools no account of another test.
 async function tenant(settings) {
   const tag = String(++made).padStart(10, "0");
   const account = (family, prefix, priority) => ({
@@ -528,7 +528,7 @@ const clients = [
   ["/v1/responses", { input: "naïve ☃ 👋" }, null],
 ];
 
-// data gives the data of the events of a stream.
+// data returns the data of the events of a stream.
 const data = (text) =>
   text
     .replace(/^\uFEFF/, "")
@@ -540,7 +540,7 @@ const data = (text) =>
         .map((l) => l.slice(5).trim()),
     );
 
-// outcome tells how a client's stream ended and what it said. It must end once.
+// outcome returns how a client's stream ended and its text. It must end once.
 function outcome(path, text) {
   const list = data(text),
     parsed = list.map((d) => {

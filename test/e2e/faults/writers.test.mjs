@@ -1,5 +1,6 @@
-// Writers at once through the management API, over a storage that fails now and
-// then, in real workerd. See docs/reference/reliability.md, N4, F51, F53, T34.
+// Concurrent writers through the management API, over a storage that fails at
+// intervals, in real workerd. See docs/reference/reliability.md, N4, F51, F53,
+// T34.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { admin, secrets, start } from "../gateway.mjs";

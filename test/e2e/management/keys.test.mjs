@@ -212,7 +212,7 @@ test("management refuses unknown fields, bad addresses and bad credentials", asy
   const base = compatible(up);
   for (const [name, bad] of Object.entries({
     "an unknown field": { ...base, generation: 7 },
-    "an unknown provider": { ...base, provider: "nobody" },
+    "an unknown provider": { ...base, provider: "unknown" },
     "user info in the address": {
       ...base,
       providerSpecificData: { baseUrl: "https://a:b@example.com/v1", prefix: "bad" },

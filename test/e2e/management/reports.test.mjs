@@ -1,4 +1,4 @@
-// What the management API says of accounts, tests, usage and machines is true.
+// The management API reports accounts, tests, usage and machines truthfully.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
@@ -30,7 +30,7 @@ async function machine(name) {
   return { ...me, api, post };
 }
 
-// becomes waits for what is reported after an answer.
+// becomes waits for a value that is reported after an answer.
 async function becomes(get, want) {
   for (let i = 0; i < 300 && !isDeepStrictEqual(await get(), want); i++) await new Promise((r) => setTimeout(r, 100));
   assert.deepEqual(await get(), want);
@@ -108,7 +108,7 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   await me.api("POST", "/providers", { provider: "openai", apiKey: "openai-test-key-0123456789" });
   await me.api("POST", "/combos", { name: "fall", models: ["up/first!status=500", "up/test-chat"] });
   assert.equal((await me.post("/v1/chat/completions", { model: "fall", messages: hello })).status, 200);
-  assert.equal((await me.post("/v1/chat/completions", { model: "nobody/x", messages: hello })).status, 400);
+  assert.equal((await me.post("/v1/chat/completions", { model: "unknown/x", messages: hello })).status, 400);
   assert.equal((await me.post("/v1/embeddings", { model: "up/test-embed", input: "one" })).status, 200);
   up.script = (r) =>
     r.host === "api.openai.com"
@@ -137,9 +137,9 @@ test("requests, failed requests and attempts are three numbers; embeddings are p
   );
   // The list is filtered among all that is stored.
   const ids = async (query) => (await me.api("GET", `/requests?${query}`)).data.map((r) => r.asked);
-  assert.deepEqual(await ids("status=error"), ["nobody/x"]);
+  assert.deepEqual(await ids("status=error"), ["unknown/x"]);
   assert.deepEqual(await ids("q=TEXT-embedding&status=2xx"), ["openai/text-embedding-3-small"]);
-  assert.deepEqual(await ids("failed=true"), ["nobody/x", "fall"]);
+  assert.deepEqual(await ids("failed=true"), ["unknown/x", "fall"]);
   await assert.rejects(ids("status=bad"), { status: 400 });
 });
 

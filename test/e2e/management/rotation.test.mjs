@@ -1,6 +1,6 @@
 // CREDENTIALS_KEY is replaced while the gateway serves: two keys live, the
-// objects seal anew what the old one sealed, and then it can go.
-// See docs/reference/reliability.md, T50, F60, F61.
+// objects reseal what the old one sealed, and then it can be removed. See
+// docs/reference/reliability.md, T50, F60, F61.
 import assert from "node:assert/strict";
 import { createDecipheriv, generateKeyPairSync, pbkdf2Sync, randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -145,7 +145,7 @@ async function works(m) {
   assert.deepEqual(await exported(m.machineId), m.secrets);
 }
 
-// named sends a mutation under a name, whose answer is kept sealed.
+// named sends a mutation under an id, whose answer is stored sealed.
 const named = async (m) => {
   const res = await gw.fetch(`/${m.machineId}/api/keys`, {
     method: "POST",
@@ -199,8 +199,8 @@ test("with both keys everything works and the hourly work reseals; the cron reac
   visited.secrets[added.id] = { apiKey: "canary-sealed-by-the-new-key" };
   visited.called.push([999, "canary-sealed-by-the-new-key"]);
   await works(visited);
-  assert.ok((await sealedBy())[old] > 0 && before > 100, "nothing was to be sealed anew");
-  await cron(); // nobody has visited the other machine
+  assert.ok((await sealedBy())[old] > 0 && before > 100, "nothing was left to reseal");
+  await cron(); // the other machine has had no request
   // Calls go on while it is done, and none fails.
   let calls = 0,
     done = false;
@@ -248,7 +248,7 @@ test("with the old key alone the error is clear and nothing is lost", async () =
   await assert.rejects(exported(visited.machineId), { status: 503 });
   const repeated = await named(visited);
   assert.deepEqual([repeated.status, repeated.body.error?.code], [503, "key_unavailable"]);
-  // What needs no secret is served; another account is not affected.
+  // Calls without a secret are served; another account is not affected.
   assert.equal((await admin(gw).call("GET", `/${visited.machineId}/api/providers`)).data.length, total - 5 + 1);
   const other = await admin(gw).machine();
   await admin(gw).connect(other.machineId, compatible(up, { prefix: "p0", apiKey: "canary-of-another-machine" }));

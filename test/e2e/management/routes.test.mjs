@@ -1,6 +1,5 @@
-// The management API in real workerd: who may, what is answered, and that an
-// acknowledged change is there after the process was killed.
-// See docs/reference/design.md, 4.
+// The management API in real workerd: access, answers, and acknowledged changes
+// that survive a killed process. See docs/reference/design.md, 4.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -38,7 +37,7 @@ after(async () => {
   await idp?.close();
 });
 
-// tenant makes a machine with a connection and a key of each scope.
+// tenant creates a machine with a connection and a key of each scope.
 async function tenant() {
   const { machineId, apiKey } = await operator.machine();
   const connection = await operator.connect(machineId, compatible(up, { apiKey: "sk-canary-upstream-key" }));
@@ -60,8 +59,8 @@ async function call(method, path, token, body, headers = {}) {
   return { status: res.status, headers: res.headers, text, body: text ? JSON.parse(text) : null };
 }
 
-// The routes with a call that is right for each: [route, call], where call
-// makes the path after /api and the body, and first what the call needs.
+// The routes with a valid call for each: [route, call], where call returns the
+// path after /api and the body, and first creates what the call needs.
 let n = 0;
 const add = (path, body) => operator.call("POST", `/${mine.machineId}/api/${path}`, body);
 const connection = () =>

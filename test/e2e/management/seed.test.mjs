@@ -1,5 +1,4 @@
-// A machine put into KV by hand, and what becomes of it.
-// See docs/reference/design.md, 2.
+// Machines that are put into KV by hand. See docs/reference/design.md, 2.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -46,7 +45,7 @@ const embed = (machine, key, model = "seeded/test-embed") =>
     body: JSON.stringify({ model, input: "a" }),
   });
 
-// until waits for a condition that the worker brings about by itself.
+// until waits for a condition that the worker reaches by itself.
 async function until(what, check) {
   for (let i = 0; i < 100; i++) {
     if (await check()) return;
@@ -69,7 +68,7 @@ test("a plain document is adopted on first use, sealed and published back", asyn
   assert.equal((await embed(id, "sk-anotherkey")).status, 401);
 });
 
-// Write access to KV gave a key to any machine.
+// A regression: write access to KV was enough to add a key to any machine.
 test("a document put over a machine that exists is refused and overwritten, unless ALLOW_RESEED says otherwise", async () => {
   const operator = admin(gw),
     made = await operator.machine();
@@ -131,7 +130,8 @@ test("acknowledged changes survive a restart, and no plain secret is on disk", a
   assert.ok(files.length > 0);
   for (const f of files) {
     const bytes = readFileSync(join(f.parentPath, f.name));
-    // KV's files keep the operator's own seeds for a while; everything else was made by the gateway.
+    // KV's files keep the operator's own seeds for a while; the gateway wrote
+    // everything else.
     const secrets = [
       "sk-canary-on-disk",
       apiKey,
@@ -141,8 +141,8 @@ test("acknowledged changes survive a restart, and no plain secret is on disk", a
   }
 });
 
-// As after a deploy that was taken back. See docs/reference/reliability.md,
-// F48, F61, F62.
+// This happens after a deployment that was rolled back. See
+// docs/reference/reliability.md, F48, F61, F62.
 test("a replica of a newer format, of another machine or of no format is ignored, and the object is called [F48, F61, F62]", async () => {
   const operator = admin(gw),
     machines = [];

@@ -1,5 +1,6 @@
-// Creations, speech and transcripts in real workerd: what is made once with an
-// idempotency key, which account is asked next, and where downloads may lead.
+// Creations, speech and transcripts in real workerd: creations under an
+// idempotency key, the account that is tried next, and the addresses that
+// downloads may have.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, beforeEach, test } from "node:test";
@@ -70,7 +71,7 @@ async function refused(res, status, code) {
   assert.deepEqual([res.status, body.error.code], [status, code], JSON.stringify(body));
 }
 
-test("an image with an idempotency key is made once, however often it is requested", async () => {
+test("an image with an idempotency key is generated once, however often it is requested", async () => {
   const ask = { model: "up/gpt-image", prompt: "a cat" },
     key = { "idempotency-key": "k-1" };
   const first = await post("/v1/images/generations", ask, key),
@@ -188,8 +189,8 @@ test("a recording with its model first goes to another account after a refusal, 
     assert.ok(up.seen[1].body.includes(sound), "the file is whole");
   }
   me = await operator.machine();
-  const nobody = { url: "http://127.0.0.1:1" };
-  await operator.connect(me.machineId, compatible(nobody, { apiKey: "account-a" }));
+  const unreachable = { url: "http://127.0.0.1:1" };
+  await operator.connect(me.machineId, compatible(unreachable, { apiKey: "account-a" }));
   await operator.connect(me.machineId, compatible(up, { apiKey: "account-b" }));
   up.seen.length = 0;
   up.answer = (res) => json(res, { text: "hi" });

@@ -1,6 +1,6 @@
-// Audio and images over upstreams and clients that break the rules, in real
-// workerd: each call has one outcome, and what is cut is never shown as whole.
-// See docs/reference/reliability.md, N1, T12, T40, T42, F17, F26.
+// Audio and images over faulty upstreams and clients, in real workerd: each
+// call has one outcome, and a cut body never looks whole. See
+// docs/reference/reliability.md, N1, T12, T40, T42, F17, F26.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
@@ -51,7 +51,7 @@ after(async () => {
   await gw?.close();
   await up?.close();
 });
-// What fails sets an account aside: each test has a machine of its own.
+// A failure cools an account: each test has its own machine.
 beforeEach(async () => {
   const operator = admin(gw);
   me = await operator.machine();

@@ -53,8 +53,8 @@ const post = (path, body, headers = {}, more = {}) =>
     headers: { "content-type": `multipart/form-data; boundary=${boundary}`, ...headers },
   });
 
-// early gives the status of an answer that comes before the body has gone up:
-// of what is declared only the first bytes are sent, where part is given.
+// early returns the status of an answer that arrives before the body has been
+// sent: with part, only that part of the declared body is sent.
 function early(path, body, part = body.length) {
   return new Promise((resolve, reject) => {
     const req = request(gw.url + path, {
@@ -291,7 +291,7 @@ test("a creation whose client disconnects is finished and recorded", async () =>
   };
   await assert.rejects(call("/v1/videos/generations", { ...init, signal: leave.signal }));
   await done;
-  // Nobody tells when the gateway has noted it: it is asked until it knows.
+  // Recording it is not announced: the gateway is called until it knows.
   const until = async (path, not, init) => {
     for (let i = 0; ; i++) {
       const res = await call(path, init);

@@ -1,6 +1,6 @@
 // A thousand creations of videos over the faults of an upstream, in real
 // workerd. The upstream counts what it accepts: a video is billed then, whether
-// the gateway hears of it or not. docs/reference/spec.md, 4.4;
+// or not the gateway gets the answer. docs/reference/spec.md, 4.4;
 // docs/reference/reliability.md, N2, F4–F44 for class V.
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -13,9 +13,9 @@ const creations = 1000,
   perMachine = 4; // few, so that what fails does not set all its accounts aside
 let gw, up, kv, operator;
 
-// Faults by name. Each is given the response, the id that the job would have
-// and the creation, {accepted, given, leave}. What is not accepted was refused
-// before anything was made; given is the id that stood whole in an answer.
+// Faults by name. Each gets the response, the id that the job would have and
+// the creation, {accepted, given, leave}. A creation that is not accepted was
+// refused before it started; given is an id that was complete in an answer.
 const json = (res, status, value, headers = {}) =>
   res.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
 const refused =
@@ -102,8 +102,8 @@ const faults = {
   ),
 };
 
-// upstream is the provider: creations has, by the number in the request, what
-// became of it.
+// upstream is the provider: creations has the outcome of each creation by the
+// number in its request.
 async function upstream() {
   const up = { creations: new Map(), jobs: new Map(), polls: [], open: 0, made: 0, total: 0 };
   const server = createServer(async (req, res) => {
@@ -259,7 +259,7 @@ test(`of ${creations} creations over ${Object.keys(faults).length} faults none i
     } else {
       for (const a of c.answers) {
         // The upstream may close a kept connection just when the creation goes
-        // out on it. Nobody can tell then whether it arrived.
+        // out on it. Whether it arrived is unknown then.
         if (a.status === 502 && a.retry === "false") {
           lost++;
           continue;

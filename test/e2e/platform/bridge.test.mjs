@@ -1,5 +1,5 @@
-// The bridge in real workerd, driven through worker/bridgetest: every way of
-// answering, streams as they flow, and what happens when Go fails.
+// The bridge in real workerd, driven through worker/bridgetest: every kind of
+// answer, streams event by event, and failures of Go.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
-// A stream of the client's own dialect that flows as fast as it can: what is
-// held for its metering stays small, every byte arrives, and afterwards each
-// event still arrives before the next is sent. See
-// docs/reference/reliability.md, F46.
+// A stream of the client's own dialect that flows as fast as it can: the buffer
+// for its metering stays small, every byte arrives, and afterwards each event
+// still arrives before the next is sent. See docs/reference/reliability.md,
+// F46.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

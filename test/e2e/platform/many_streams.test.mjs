@@ -14,9 +14,9 @@ import { limit, resident, shown, workers } from "../isolate.mjs";
 const streams = 1000;
 let gw, up, me;
 
-// upstream answers with the events of a stream as they are asked for: open
-// has, by the word in the request, next(), which sends one more event and
-// tells whether there are others, and rest, the events to come.
+// upstream answers with the events of a stream as they are asked for: open has,
+// by the word in the request, next(), which sends one more event and reports
+// whether there are others, and rest, the remaining events.
 async function upstream() {
   const up = { open: new Map(), closed: 0 };
   const server = createServer(async (req, res) => {
@@ -76,8 +76,8 @@ beforeEach(() => {
   up.closed = 0;
 });
 
-// ways are what a client and its upstream speak.
-// Streams of the first two are metered, those of the others translated.
+// ways are the dialects of a client and its upstream. Streams of the first two
+// are metered, those of the others translated.
 const ways = [
   ["/v1/chat/completions", "up"],
   ["/v1/messages", "an"],
@@ -150,7 +150,7 @@ const alike = (c) =>
     .replace(/"created":\d+/g, '"created":0')
     .replace(/"id":"[^"]+"/g, '"id":""');
 
-// quiet waits until nothing is in flight and gives what is left.
+// quiet waits until nothing is in flight and returns what is left.
 async function quiet() {
   let s;
   for (let i = 0; i < 100; i++) {

@@ -1,5 +1,5 @@
-// What large bodies cost the isolate, whose limit is 128 MB: uploads that flow,
-// uploads that the host must hold, downloads. See
+// The memory that large bodies need in the isolate, whose limit is 128 MB:
+// streamed uploads, uploads that the host must hold, downloads. See
 // docs/reference/reliability.md, T40, F56.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -43,8 +43,8 @@ const file = () =>
   ]);
 const form = (...parts) => Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]);
 
-// during runs what is given. The isolate must stay under its limit meanwhile,
-// and have let go of all buffers afterwards.
+// during runs a function. The isolate must stay under its limit meanwhile, and
+// have released all buffers afterwards.
 async function during(t, what, most = limit) {
   const calm = await gw.isolate.collect(),
     watched = gw.isolate.watch();
@@ -161,8 +161,8 @@ test("300 MB of video content are streamed", { timeout: 60_000 }, async (t) => {
   );
 });
 
-// A body of JSON goes through Go's own memory, which does not shrink. What was
-// sent is garbage of JavaScript's, and counted here until it is collected.
+// A body of JSON goes through Go's own memory, which does not shrink. Bytes
+// that were sent are garbage of JavaScript, and count until they are collected.
 for (const [path, model] of [
   ["/v1/images/generations", "up/gpt-image-1.5"],
   ["/v1/images/edits", "up/gpt-image-1.5"],
@@ -180,14 +180,14 @@ for (const [path, model] of [
     assert.ok(
       all.every((s) => s === 200 || s === 503),
       all.join(),
-    ); // who finds no room in 15 s is told so
+    ); // a call that gets no memory within 15 s is refused
     assert.ok(all.includes(200), all.join());
     const sent = body.replace(/"(up|xai)\//, '"');
     assert.ok(up.seen.every((s) => s.bytes === sent.length && s.digest === sha(sent)));
   });
 }
 
-// The text of a conversation is spliced in Go: three of it for a moment.
+// The text of a conversation is spliced in Go: three copies exist for a moment.
 test("12 conversations of 8 MiB at once stay within the isolate's memory", { timeout: 120_000 }, async (t) => {
   const body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: "A".repeat(8 << 20) }] });
   up.answer = async () => {

@@ -126,7 +126,7 @@ test(`of ${requests} mixed requests at concurrency ${concurrency} none is wrong,
   assert.equal(answered + left, requests);
   assert.ok(left > requests * 0.05, `only ${left} were really aborted`);
 
-  // What the aborted ones began ends by itself.
+  // The work of aborted calls ends by itself.
   const limit = performance.now() + 10_000;
   let s;
   do {

@@ -400,7 +400,7 @@ test("after a wrong secret, a stale token or an unknown key the next account ans
       .withResponse();
     assert.equal(data.choices[0].finish_reason, "stop");
     assert.equal(response.headers.get("x-weir-connection-id"), m.ids[1]);
-    // Signed anew, for the other region.
+    // It is signed again, for the other region.
     assert.deepEqual(
       cloud.seen.map((s) => s.host),
       [`bedrock-runtime.${region}.amazonaws.com`, "bedrock-runtime.us-west-2.amazonaws.com"],

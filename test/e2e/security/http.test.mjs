@@ -1,5 +1,5 @@
-// What a caller, or an upstream, may try with HTTP itself.
-// See docs/reference/reliability.md, T5, T6, T8, T16, T20, T22, T24–T26, T30,
+// Attacks of a caller or an upstream on HTTP itself. See
+// docs/reference/reliability.md, T5, T6, T8, T16, T20, T22, T24–T26, T30,
 // T38–T40, F43.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
@@ -19,8 +19,8 @@ before(async () => {
   operator = admin(gw);
   me = await operator.machine();
   await Promise.all(connections(me.machineId, "canary-upstream-of-me"));
-  // A body that comes a byte a second: it takes twenty seconds to be given up,
-  // and the other tests run meanwhile.
+  // A body that arrives a byte a second takes twenty seconds to end with a
+  // timeout; the other tests run meanwhile.
   const c = open(gw.url);
   c.send(
     `POST /v1/embeddings HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${me.apiKey}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{`,
@@ -41,7 +41,7 @@ beforeEach(() => {
   up.script = (req) => answer(req);
 });
 
-// fresh is a machine of its own, so that what fails cools no account of others.
+// fresh creates a machine, so that a failure cools no account of another test.
 async function fresh(key = "canary-upstream-of-fresh") {
   const m = await operator.machine();
   await Promise.all(connections(m.machineId, key));
@@ -50,7 +50,7 @@ async function fresh(key = "canary-upstream-of-fresh") {
 const bearer = (key) => ["authorization", `Bearer ${key}`];
 const post = (path, body, fields = [], key = me.apiKey) =>
   request(gw.url, "POST", path, [bearer(key), json, ...fields], JSON.stringify(body));
-// plain leaves out what is different in every answer.
+// plain removes the parts that differ in every answer.
 const plain = (a) =>
   a && [
     a.status,
@@ -237,7 +237,7 @@ test("the authenticator and the handler read the same path, however it is spelle
       /* no path at all */
     }
     for (const [who, fields] of [
-      ["nobody", []],
+      ["unknown", []],
       ["a data key", [bearer(me.apiKey)]],
     ]) {
       const a = await request(gw.url, "GET", Buffer.from(path, "utf8").toString("latin1"), fields, "", { ms: 3000 });
@@ -353,7 +353,8 @@ test("commas in a header and repeated headers are forwarded unchanged [T22]", as
     assert.equal(a.headers.filter(([n]) => n === "x-request-id").length, 1);
     if (path.endsWith("/speech")) assert.equal(a.get("content-type"), type);
   }
-  // A field of a client that comes twice reaches the upstream with both values, in order.
+  // A repeated header of a client reaches the upstream with both values, in
+  // order.
   up.seen.length = 0;
   up.script = (req) => answer(req);
   assert.equal(
@@ -366,7 +367,7 @@ test("commas in a header and repeated headers are forwarded unchanged [T22]", as
     200,
   );
   assert.equal(went("anthropic-beta").join(", "), "first, second, third");
-  // A quoted comma in the type of a form is no end of it.
+  // A quoted comma in the content type of a form does not end it.
   up.seen.length = 0;
   up.script = () => ({ status: 200, headers: { "content-type": "application/json" }, body: '{"text":"a"}' });
   const body =
@@ -374,7 +375,7 @@ test("commas in a header and repeated headers are forwarded unchanged [T22]", as
   const heard = await request(gw.url, "POST", "/v1/audio/transcriptions", [bearer(me.apiKey), form], body);
   assert.equal(heard.status, 200, heard.text);
   assert.match(up.seen[0].body.toString(), /filename="a, b.mp3"/);
-  // Of two waits of an upstream none is cut at the comma of its date.
+  // Two waits of an upstream are not split at the comma of their dates.
   const m = await fresh(),
     at = new Date(Date.now() + 3600_000).toUTCString();
   up.script = () => ({
@@ -503,7 +504,7 @@ test("no endpoint follows a redirect [T16, F20]", async () => {
         assert.equal(a.get("location"), undefined);
       }
     }
-    // A list of models that redirects gives nothing, docs/reference/spec.md,
+    // A list of models that redirects counts as empty, docs/reference/spec.md,
     // 4.2.6.
     const m = await fresh();
     up.script = () => ({ status: 302, headers: { location: other.url + "/v1/models" }, body: "" });
@@ -516,7 +517,7 @@ test("no endpoint follows a redirect [T16, F20]", async () => {
   }
 });
 
-// A picture that may hold a script is sandboxed like everything that passes.
+// An image that may contain a script is sandboxed like every forwarded body.
 test("an upstream's page is not served as a page of the gateway [T30]", async () => {
   const m = await fresh();
   for (const type of [
@@ -543,7 +544,7 @@ test("an upstream's page is not served as a page of the gateway [T30]", async ()
 test("without a key no body is read [T39]", async () => {
   for (const [path] of calls) {
     for (const [who, fields] of [
-      ["nobody", []],
+      ["unknown", []],
       ["garbage", [bearer("sk-garbage")]],
       ["a wrong check", [bearer(me.apiKey.slice(0, -8) + "00000000")]],
     ]) {

@@ -1,6 +1,5 @@
-// What a caller may try with a body, a model's name and the fields that are
-// stored. See docs/reference/reliability.md, T15, T21, T35–T37, T43–T46, T55,
-// T57.
+// Attacks of a caller with a body, a model's name and stored fields. See
+// docs/reference/reliability.md, T15, T21, T35–T37, T43–T46, T55, T57.
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { after, before, beforeEach, test } from "node:test";

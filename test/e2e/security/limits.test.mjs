@@ -1,5 +1,5 @@
-// What a call may cost others and what a key or a disabled model leads to, in
-// real workerd: long conversations, silent providers, names.
+// The cost of a call for others, and the limits of a key and of a disabled
+// model, in real workerd: long conversations, silent providers, names.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
@@ -99,7 +99,8 @@ test("a conversation of 200,000 messages is refused before it is translated, and
       shown({ before: before.memory, after: after.memory }),
     );
   }
-  // A count is an estimate of the whole, for a provider that is asked in another dialect too.
+  // A count is an estimate of the whole, also for a provider of another
+  // dialect.
   await operator.connect(me.machineId, { provider: "openai", apiKey: "openai-key-0123456789" });
   for (const model of ["openai/gpt-5", "up/m"]) {
     const counted = await post(
@@ -110,7 +111,7 @@ test("a conversation of 200,000 messages is refused before it is translated, and
     assert.equal(counted.status, 200, counted.text.slice(0, 300));
     assert.ok(counted.json.input_tokens > 60_000, counted.text);
   }
-  // In the upstream's own dialect nothing is limited.
+  // In the upstream's own dialect there is no limit.
   const same = await post(
     me.apiKey,
     "/v1/chat/completions",
@@ -201,7 +202,7 @@ test("a disabled model cannot be called under any name, on any endpoint", async 
       200,
     );
     await operator.call("POST", `/${me.machineId}/api/models/disabled`, { providerAlias: under, ids: ["gpt-4o"] });
-    // The isolate knows of the change with its next look at the machine.
+    // The isolate learns of the change when it next reads the machine.
     while ((await post(me.apiKey, "/v1/chat/completions", { ...calls[1][1], model: "pre/gpt-4o" })).status === 200);
     up.clear();
     for (const model of all) {
@@ -280,7 +281,7 @@ test("a key limited to some models reaches no others, by any name, field or endp
     }
   }
   assert.ok(allowed > 50, `${allowed} calls to what the key may use`);
-  // What another key made is not read, cancelled or deleted.
+  // A response of another key is not read, cancelled or deleted.
   const made = await post(me.apiKey, "/v1/responses", { model: "bad/secret", input: "a", store: true });
   assert.equal(made.status, 200, made.text);
   up.clear();

@@ -1,4 +1,4 @@
-// What a tenant may try with the management of a gateway that it shares with
+// Attacks of a tenant on the management of a gateway that it shares with
 // others. docs/reference/design.md, 4; docs/reference/reliability.md, T5, T7,
 // T9, T10, T12, T55, F53, N5.
 import assert from "node:assert/strict";
@@ -130,7 +130,7 @@ test("an id of another machine is answered like an unknown id, and nothing chang
     assert.ok([400, 404].includes(there.status), `${path}: ${there.text}`);
     assert.deepEqual(shape(there), shape(unknown), path);
   }
-  // The other machine's name in the path makes no other of it: it is a 401.
+  // With the other machine's name in the path it is a 401.
   for (const path of ["providers", `providers/${other.connection.id}`, "export", "audit"])
     assert.equal((await call("GET", `/${other.machineId}/api/${path}`, me.manage)).status, 401, path);
   assert.equal(up.seen.length, 0, "a call went out");
@@ -139,7 +139,7 @@ test("an id of another machine is answered like an unknown id, and nothing chang
 
 test("connections of the same id in two machines are independent", async () => {
   const twins = await tenant("twins");
-  // What an attacker may know of it: the id, which the victim's answers name.
+  // An attacker may know the id, which the victim's answers name.
   const document = {
     connections: [
       {
@@ -166,7 +166,7 @@ test("connections of the same id in two machines are independent", async () => {
     assert.equal(up.seen.at(-1).headers.authorization, `Bearer ${me.upstream}`);
   }
   assert.deepEqual((await call("GET", "/api/models/availability", me.manage)).body.data, []);
-  // Tokens of one are not those of the other, nor is what is refreshed.
+  // The tokens of the two are separate, also after a refresh.
   up.clear();
   up.script = (req) => (idp.accepts(req.headers.authorization) ? null : "status=401");
   idp.expire();
@@ -200,7 +200,7 @@ test("a mutation id belongs to the caller who sent it", async () => {
   assert.equal(new Set([mine.body.apiKey, theirs.body.apiKey, operators.body.apiKey]).size, 3);
   assert.equal((await call("POST", path, me.manage, { name: "other" }, name)).status, 422);
   assert.equal((await call("PUT", "/api/models/alias", me.manage, { alias: "a", model: "up/x" }, name)).status, 422);
-  // At once, it is one mutation still.
+  // Concurrently it is still one mutation.
   const many = await Promise.all(
     Array.from({ length: 20 }, () =>
       call("POST", path, me.manage, { name: "at once" }, { "idempotency-key": "at-once" }),
@@ -244,7 +244,7 @@ test("a key is limited to its scopes and to its lifetime", async () => {
     assert.equal((await call(path === "/api/machines" ? "GET" : "DELETE", path, m.manage)).status, 401, path);
   while (Date.now() <= ends) await new Promise((r) => setTimeout(r, 100));
   assert.equal((await call("POST", "/api/keys", brief.apiKey, { name: "late" })).status, 401);
-  // A key that was deleted manages nothing from then on, wherever it is known still.
+  // A deleted key manages nothing any more, also where it is still cached.
   const gone = await m.add("keys", { name: "gone", scopes: ["manage"] });
   assert.equal((await call("GET", "/api/keys", gone.apiKey)).status, 200);
   assert.equal((await call("DELETE", `/api/keys/${gone.id}`, gone.apiKey)).status, 204);
@@ -388,9 +388,9 @@ test("accounts are ordered by priority, also with unusual values", async () => {
       JSON.stringify(bad),
     );
   assert.deepEqual(await order(), want);
-  await operator.call("PUT", `/${machineId}/api/providers/${ids[5]}`, { priority: null }); // the default, behind the one that was made before
+  await operator.call("PUT", `/${machineId}/api/providers/${ids[5]}`, { priority: null }); // the default, after the older one
   const two = [ids[5], ids[0]];
-  assert.deepEqual((await order()).slice(2, 4), two, "equal ones are as they were made");
+  assert.deepEqual((await order()).slice(2, 4), two, "equal priorities keep the order of creation");
   assert.equal(
     (await call("POST", "/v1/embeddings", apiKey, { model: "up/test-embed", input: "a" })).headers.get(
       "x-weir-connection-id",

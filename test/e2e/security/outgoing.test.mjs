@@ -1,7 +1,7 @@
-// What leaves the gateway, by every way there is: calls of upstreams and of
-// identity providers, answers, lines of the log, rows of the objects, values of
-// KV. Each secret is only where it belongs. See docs/reference/reliability.md,
-// T1, T2, T9, T11, N6.
+// Everything that leaves the gateway: calls of upstreams and of identity
+// providers, answers, lines of the log, rows of the objects, values of KV. Each
+// secret is only where it belongs. See docs/reference/reliability.md, T1, T2,
+// T9, T11, N6.
 import assert from "node:assert/strict";
 import { createHash, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
@@ -77,7 +77,7 @@ function spellings(secret) {
   return [...new Set(out)];
 }
 
-// found tells which secrets a text has that are not in `allowed`.
+// found returns the secrets in a text that are not in `allowed`.
 const forms = new Map();
 function found(text, allowed = []) {
   const out = [];
@@ -125,7 +125,7 @@ async function call(method, path, token, body, { headers = {}, shows = [] } = {}
 
 test("every secret stays in the places that may hold it", { timeout: 120_000 }, async () => {
   for (const [name, secret] of Object.entries(own)) files.set(name, secret);
-  // What is derived from a worker secret is one too.
+  // A value derived from a worker secret is secret too.
   const master = Buffer.from(hkdfSync("sha256", own.CREDENTIALS_KEY, "", "weir credentials v1", 32));
   for (const [name, bytes] of [
     ["the key made of CREDENTIALS_KEY", master],
@@ -159,7 +159,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
       ids.push((await call("POST", `/${m.machineId}/api/providers`, manager.apiKey, c)).json.id);
     machines.push({ which, id: m.machineId, key: m.apiKey, manage: manager.apiKey, secret, credential, ids });
   }
-  // What calls of a provider carry: the account's credential, and nothing of anybody else.
+  // Calls of a provider carry the account's credential, and no other secret.
   for (const m of machines) {
     for (const mode of ["ok", 400, 401, 429, 500]) {
       up.seen.length = 0;
@@ -197,7 +197,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
       }
     }
   }
-  // Sign-in, refresh and what the identity provider is told.
+  // Sign-in, refresh and the calls to the identity provider.
   const [one] = machines;
   up.script = (req) =>
     idp.accepts(req.headers.authorization)
@@ -222,7 +222,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
     note("a call of the token endpoint", JSON.stringify(form), [...tokens, "the client's secret"]);
   note("the address that a sign-in begins at", began.json.url);
 
-  // Everything that can be read back, by everybody who may read it.
+  // Everything that can be read back, by every caller who may read it.
   for (const m of machines) {
     for (const path of [
       "providers",
@@ -251,7 +251,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
     });
     for (const bad of [
       { provider: "openai", apiKey: m.secret + "\n" },
-      { provider: "nobody", apiKey: m.secret },
+      { provider: "unknown", apiKey: m.secret },
       { provider: "openai", apiKey: m.secret, more: m.secret },
       { provider: "openai", providerSpecificData: { password: m.secret } },
     ])

@@ -1,6 +1,6 @@
 // 200 secrets are planted, every error path is taken with an upstream that
-// echoes what it was sent, and nothing of them is found.
-// See docs/reference/reliability.md, 3.7, N6.
+// echoes the request, and none of them appears. See
+// docs/reference/reliability.md, 3.7, N6.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// What a foreign page, a guesser and the holder of a stolen cookie may try with
+// Attacks of a foreign page, a guesser and the holder of a stolen cookie on
 // sessions. See docs/reference/reliability.md, T7, T26, T27, T31–T33.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -41,7 +41,7 @@ const cookieOf = (a) =>
     .find((v) => v.includes("=") && !v.endsWith("="));
 const signIn = (token, fields = []) => call("POST", "/api/session", [json, ["origin", gw.url], ...fields], { token });
 
-// session gives the fields that a page of the gateway sends.
+// session returns the headers that a page of the gateway sends.
 async function session(token = secrets.ADMIN_TOKEN) {
   const a = await signIn(token);
   assert.equal(a.status, 200, a.text);
@@ -131,7 +131,8 @@ test("requests that a foreign page can send change nothing and read nothing [T27
     ).status,
     403,
   );
-  // Signing in from elsewhere is no different: the victim would work as somebody else.
+  // A sign-in from another site is refused too: the victim would work in the
+  // attacker's account.
   for (const origin of ["https://evil.example", "null"]) {
     const a = await call("POST", "/api/session", [json, ["origin", origin]], { token: secrets.ADMIN_TOKEN });
     assert.equal(a.status, 403, origin);
@@ -197,7 +198,7 @@ test("a session that ended, expired or whose token was changed is refused [T32]"
   assert.deepEqual([await status(one), await status(two)], [200, 200]);
   assert.equal((await call("DELETE", "/api/session?all=true", one.page)).status, 204);
   assert.deepEqual([await status(one), await status(two)], [401, 401]);
-  // A cookie that is there already does not survive a new sign-in.
+  // An existing cookie does not survive a new sign-in.
   const first = await session(),
     again = await signIn(secrets.ADMIN_TOKEN, [first.cookie]);
   assert.equal(again.status, 200);
@@ -277,7 +278,7 @@ test("failed sign-ins are limited by client address; a valid credential always p
   assert.equal((await operator.call("GET", "/api/machines")).data.length > 0, true); // the API is not locked
 });
 
-// Each forged request created an object, which is billed.
+// A regression: each forged request created an object, which is billed.
 test("requests without a valid credential create no object", async () => {
   const open = await start({ env: { REQUIRE_API_KEY: "false" } });
   try {

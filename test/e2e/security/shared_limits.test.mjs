@@ -1,5 +1,5 @@
-// What one client, or one upstream, may cost all the others: memory for bodies,
-// CPU of the redactor, of key derivation and of large machines.
+// The cost of one client or one upstream for all others: memory for bodies, CPU
+// of the redactor, of key derivation and of large machines.
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { after, before, beforeEach, test } from "node:test";
@@ -49,7 +49,8 @@ const chat = (key, text) =>
     body: JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: text }] }),
   });
 
-// Declared lengths filled the room that all tenants share.
+// A regression: declared lengths filled the memory budget that all tenants
+// share.
 test("declared bodies that do not arrive block no other call, and time out", { timeout: 120_000 }, async () => {
   const json = `{"model":"up/test-chat","messages":[{"role":"user","content":"${"x".repeat(70 << 10)}`;
   const slow = [
@@ -135,7 +136,7 @@ test("large bodies of known and unknown length come through whole", async () => 
   }
 });
 
-// 32 KiB of backslashes took eleven seconds.
+// A regression: 32 KiB of backslashes took eleven seconds.
 test("an answer full of backslashes is searched for secrets in linear time", { timeout: 60_000 }, async () => {
   for (const part of ["\\\\", "%25", "&amp;", "\\\\%25&amp;"]) {
     const text = part.repeat(mib / part.length);
@@ -149,7 +150,7 @@ test("an answer full of backslashes is searched for secrets in linear time", { t
   }
 });
 
-// Other sites could read such an answer of /api.
+// A regression: other sites could read such an answer of /api.
 test("a failure outside of Go follows the route's cross-origin rule", async () => {
   const long = "\u00e9".repeat(50_000); // two bytes each where Go reads it
   for (const [path, field, allowed] of [

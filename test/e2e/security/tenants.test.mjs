@@ -60,7 +60,7 @@ test(`interleaved calls of ${machines} machines never cross`, { timeout: 120_000
   }
 });
 
-// files gives every file under a folder.
+// files returns every file under a folder.
 function files(dir) {
   return readdirSync(dir, { withFileTypes: true, recursive: true })
     .filter((f) => f.isFile())
@@ -68,7 +68,7 @@ function files(dir) {
 }
 
 test("the storage holds no plain secret, in no encoding", async () => {
-  // What KV gives is what a dump of it holds; the files hold the objects' rows.
+  // KV is read as a dump would; the files hold the objects' rows.
   const kv = await gw.mf.getKVNamespace("KV", "weir");
   const dump = [];
   for (let cursor; ; ) {

@@ -1,6 +1,6 @@
-// What an upstream, or somebody with the storage in hand, may try.
-// See docs/reference/reliability.md, T18, T19, T46, T47, T50, F3, F12, F37,
-// F40, F41, F46.
+// Attacks of an upstream, or of a person with access to the storage. See
+// docs/reference/reliability.md, T18, T19, T46, T47, T50, F3, F12, F37, F40,
+// F41, F46.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -43,8 +43,8 @@ after(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-// wire is an upstream that writes what it is told to a socket: serve(socket,
-// head) is called when a head has come.
+// wire is an upstream that writes given bytes to a socket: serve(socket, head)
+// is called when a head has come.
 async function wire(serve) {
   const sockets = new Set(),
     w = { heads: 0 };
@@ -281,7 +281,7 @@ const shapes = (s) => [
 
 test("a credential that an upstream returns reaches no client [T46, T47, F41]", { timeout: 180_000 }, async () => {
   // Of letters and digits alone, as many vendors' keys are: nothing in their
-  // looks tells that they are keys.
+  // form shows that they are keys.
   const secrets = [
     randomBytes(16).toString("hex"),
     `Canary${randomBytes(12).toString("hex")}`,
@@ -334,7 +334,8 @@ test("a credential that an upstream returns reaches no client [T46, T47, F41]", 
           what = `${path} ${status} ${JSON.stringify(shape).replaceAll(secret, "S")}`;
         assert.ok(a.status >= 400, `${what}: ${a.status}`);
         search(what, a.text + JSON.stringify(a.headers));
-        // An error is told in the client's dialect, or passes as it came but for the secret.
+        // An error is written in the client's dialect, or forwarded unchanged
+        // except for the secret.
         const e = JSON.parse(a.text).error;
         assert.ok(
           (typeof e?.message === "string" && e.message.length <= 600) ||
@@ -354,7 +355,7 @@ test("a credential that an upstream returns reaches no client [T46, T47, F41]", 
       }
     }
   }
-  // An answer that is none, with the credential in it.
+  // An invalid answer, with the credential in it.
   const errors = [`{"error":{"message":"bad ${secrets[0]}","code":"${secrets[0]}"}}`, `{"detail":"${secrets[0]}"}`].map(
     (t) => ["application/json", t],
   );
@@ -375,7 +376,7 @@ test("a credential that an upstream returns reaches no client [T46, T47, F41]", 
       search(`${path} ${type} ${content.slice(0, 8)}`, a.text + JSON.stringify(a.headers));
     }
   }
-  // Forms, and what was made before.
+  // Forms, and jobs that were created before.
   const m = await operator.machine(),
     form = (model) =>
       `--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a.mp3"\r\ncontent-type: audio/mpeg\r\n\r\nx\r\n--b--\r\n`;
@@ -601,7 +602,7 @@ test("a sealed secret that was moved or changed in storage does not open [T50]",
     at = flip.length - 9;
   put(two.b, "apiKey", flip.slice(0, at) + (flip[at] === "A" ? "B" : "A") + flip.slice(at + 1));
   put(two.c, "apiKey", s(two.c, "accessToken"));
-  rmSync(join(persist, "kv"), { recursive: true, force: true }); // the replicas are made anew
+  rmSync(join(persist, "kv"), { recursive: true, force: true }); // the replicas are published again
   gw = await start({ vendors: up, persist, env });
   operator = admin(gw);
   up.clear();
