@@ -1,5 +1,5 @@
-// What the program reads of a client's request: by the path alone, from the list
-// that Go and JavaScript share.
+// The fields that the program reads of a client's request: by the path alone,
+// from the list that Go and JavaScript share.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ROUTES } from "../../../worker/js/contract.mjs";
