@@ -58,7 +58,6 @@ type failure struct {
 	member  bool          // the next member of a combo may be tried, no other account
 	refresh bool          // the same account may be tried with a new token
 	blocked bool          // the location or egress address is refused, not the account
-	later   bool          // the account has no token at the moment
 	weekly  bool          // the stated wait is for a weekly window
 	effect  effect
 	cooled  time.Duration // the cooldown that came of it

@@ -315,7 +315,8 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 // the first that the upstream lists. If it fetched the list, it also returns the
 // outcome of that.
 func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
-	for _, id := range conn.Data.EnabledModels {
+	if len(conn.Data.EnabledModels) > 0 {
+		id := conn.Data.EnabledModels[0]
 		for _, lead := range []string{conn.Data.Prefix, row.Alias, row.ID} {
 			if lead != "" {
 				id = strings.TrimPrefix(id, lead+"/")

@@ -30,8 +30,7 @@ type document struct {
 	customs  []store.CustomModel
 	aliases  []aliasRow
 	disabled []store.DisabledModels
-	settings *store.Settings // imports only
-	notes    []string        // of what was let through
+	notes    []string // of what was let through
 }
 
 // readDocument reads

@@ -104,8 +104,6 @@ next:
 	}
 }
 
-func (in *input) has(name string) bool { _, ok := in.values[name]; return ok }
-
 // text returns a string of at most max characters without control characters,
 // trimmed. null is "".
 func (in *input) text(name string, max int) (value string, given bool) {

@@ -192,6 +192,7 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		return resp, nil
 	case "/panic":
 		var m map[string]int
+		//lint:ignore SA5000 a test asks for the panic
 		m[r.Query] = 1
 	case "/panicvalue":
 		panic("sk-secret-in-a-panic " + r.Query)
@@ -272,5 +273,6 @@ func (w *watcher) End(cause error) []byte {
 func deep(n int) int {
 	var pad [64]int
 	pad[n%64] = n
+	//lint:ignore SA5007 a test asks for the stack overflow
 	return deep(n+1) + pad[(n+1)%64]
 }

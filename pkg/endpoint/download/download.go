@@ -1,3 +1,4 @@
+// Package download fetches the files that a provider's answer points to.
 package download
 
 import (

@@ -1,3 +1,4 @@
+// Package memory bounds the memory that the bodies of concurrent calls take.
 package memory
 
 import (

@@ -1,3 +1,5 @@
+// Package upload forwards multipart forms, which it holds only if an attempt
+// may have to be repeated.
 package upload
 
 import (

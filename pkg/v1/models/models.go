@@ -235,7 +235,7 @@ func clip(id string) string {
 // entries after after_id or before before_id. See docs/reference/api-shapes.md,
 // 8.5.
 func page(list []Entry, query string, created int64) ([]byte, error) {
-	limit, from, to := 20, 0, len(list)
+	limit, from, to := 20, 0, 0
 	if s := param(query, "limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 1000 {

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -95,5 +94,3 @@ func (c *call) from() time.Time {
 	}
 	return c.now.UTC().AddDate(0, -months, -days)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

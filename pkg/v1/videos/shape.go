@@ -166,7 +166,7 @@ func (s *state) json() []byte {
 }
 
 // words are a provider's own names for the states of jobs.
-type words struct{ pending, done, failed, expired string }
+type words struct{ done, failed, expired string }
 
 // state gives xAI's word; one that is not known counts as pending.
 func (w words) state(word string) state {

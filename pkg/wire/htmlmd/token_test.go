@@ -150,7 +150,7 @@ func FuzzTokens(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, doc string) {
 		// Names of the two tables that differ, and what only bytes tell apart.
-		if strings.ContainsAny(doc, "&\x00") || !utf8.ValidString(doc) || len(doc) > 2000 || strings.ToLower(doc) != strings.ToLower(strings.ToValidUTF8(doc, "")) {
+		if strings.ContainsAny(doc, "&\x00") || !utf8.ValidString(doc) || len(doc) > 2000 {
 			return
 		}
 		for _, r := range doc {

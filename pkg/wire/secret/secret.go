@@ -1,3 +1,5 @@
+// Package secret declares credentials: in the clear, in a type that prints as
+// ***, and encrypted.
 package secret
 
 import (
