@@ -56,7 +56,7 @@ async function visit(page, answer = (url) => idp.approve(url)) {
 }
 
 test("an account is signed in to in another tab, and this one goes on", async (t) => {
-  const { page, dialog, list, machineId } = await gallery(t);
+  const { page, dialog, list } = await gallery(t);
   await visit(page);
   await looks(page, "oauth-add");
   await dialog.getByLabel("Name").fill("Mine");
@@ -73,7 +73,7 @@ test("an account is signed in to in another tab, and this one goes on", async (t
 });
 
 test("an account is connected with a code, shown large, while this page waits", async (t) => {
-  const { page, dialog, list, machineId } = await gallery(t);
+  const { page, dialog, list } = await gallery(t);
   await dialog.getByRole("radio", { name: "Use a code" }).check();
   await dialog.getByRole("button", { name: "Continue" }).click();
   const code = dialog.locator(".usercode");
@@ -107,7 +107,7 @@ test("a sign-in that is refused says why, and begins again", async (t) => {
 });
 
 test("an account that needs it is signed in to again", async (t) => {
-  const { page, dialog, list, machineId } = await gallery(t);
+  const { page, dialog, list } = await gallery(t);
   await visit(page);
   await dialog.getByRole("button", { name: "Continue" }).click();
   let [tab] = await Promise.all([

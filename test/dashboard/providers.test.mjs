@@ -602,7 +602,7 @@ test("a cooldown counts down, and the last error is shown as text", async (t) =>
 });
 
 test("an account that cannot work is never ready", async (t) => {
-  const { page, machineId, apiKey, list } = await machine(t, [
+  const { page, apiKey, list } = await machine(t, [
     compatible(b.upstream, { prefix: "dead", name: "Dead" }),
     { provider: "anthropic", name: "Empty" },
   ]);

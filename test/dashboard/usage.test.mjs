@@ -74,7 +74,7 @@ const page = async (t, machineId, name, options = {}) => {
   return p;
 };
 
-test("requests are listed with why their attempts failed, and nothing of their text", async (t) => {
+test("requests are listed with why their attempts failed, and nothing of their text", async () => {
   const { api, first, second } = await read();
   const { data } = await api("/requests");
   assert.equal(data.length, 6);
@@ -218,7 +218,7 @@ test("older requests are shown page by page, and found among all that are stored
 });
 
 test("a client that leaves is listed as that", async (t) => {
-  const { machineId, call, api, leave } = await used();
+  const { machineId, api, leave } = await used();
   const before = (await api("/usage")).total.failedRequests;
   await leave();
   await becomes(

@@ -39,7 +39,7 @@ export function parseFault(spec) {
 // faultOf finds the spec of a request and takes it out of the path and the model.
 export function faultOf(path, headers, json) {
   const specs = [];
-  path = path.replace(/\/(!|%21)([^/?]*)/gi, (_, mark, spec) => {
+  path = path.replace(/\/(!|%21)([^/?]*)/gi, (_, __, spec) => {
     specs.push(spec.replaceAll("%21", "!"));
     return "";
   });

@@ -125,7 +125,7 @@ export async function start({
     switch (form.grant_type) {
       case "refresh_token": {
         const t = refresh.get(form.refresh_token);
-        if (!t || !t.grant.live) return { error: "invalid_grant" };
+        if (!t?.grant.live) return { error: "invalid_grant" };
         if (t.used) {
           revoke(t.grant);
           return { error: "invalid_grant" };

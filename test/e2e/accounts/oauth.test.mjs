@@ -222,7 +222,7 @@ test("a new sign-in of an existing connection keeps its id and priority", async 
   await back(idp.approve(first.url), first.cookie);
   const [c] = await m.list();
   idp.expire();
-  for (const t of idp.calls) idp.faults.push({ status: 400, json: { error: "invalid_grant" } });
+  for (const _ of idp.calls) idp.faults.push({ status: 400, json: { error: "invalid_grant" } });
   await m.send();
   assert.equal((await m.list())[0].status, "needs_reauth");
   idp.faults = [];

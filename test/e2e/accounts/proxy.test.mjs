@@ -262,7 +262,7 @@ test("an answer in pieces is read", async () => {
 });
 
 test("after a lost answer the outcome is unknown and the token is not requested twice", async () => {
-  idps.good.answer = (req, res) => res.socket.destroy();
+  idps.good.answer = (_, res) => res.socket.destroy();
   const a = await account(proxyURL()),
     c = await until(a, failed);
   idps.good.answer = null;
@@ -272,7 +272,7 @@ test("after a lost answer the outcome is unknown and the token is not requested 
 });
 
 test("a refusal by the endpoint is reported as on a direct call", async () => {
-  idps.good.answer = (req, res) => {
+  idps.good.answer = (_, res) => {
     res.writeHead(400, { "content-type": "application/json" });
     res.end('{"error":"invalid_grant"}');
   };

@@ -289,7 +289,7 @@ test("an upgrade is refused with 426 on every route", async () => {
         },
       );
       req
-        .on("upgrade", (res, socket) => {
+        .on("upgrade", (_, socket) => {
           socket.destroy();
           reject(new Error(`${path} was upgraded`));
         })

@@ -415,7 +415,6 @@ test("a key that may not use a provider does not search with it", async () => {
 });
 
 test("hostile answers of a search service are bounded and never returned", async () => {
-  const me = await machine("searxng");
   for (const [answer, status] of [
     ["huge", 502],
     ["endless", 502],

@@ -361,7 +361,7 @@ const cases = {
     calls: 1,
   },
   "an error at once [F24]": {
-    send: (w, e, messages) => {
+    send: (w, _, messages) => {
       w(
         head({}) +
           (messages

@@ -103,6 +103,7 @@ test(`of ${writers * each} mutations by ${writers} writers over a failing storag
             await send("POST", "models/custom", { id, providerAlias: "openai" }, id);
             custom.add(id);
             break;
+          // biome-ignore lint/suspicious/noFallthroughSwitchClause: a missing alias is created
           case 7:
             if (aliases.has(alias)) {
               await send("DELETE", `models/alias?alias=${alias}`, null, id);

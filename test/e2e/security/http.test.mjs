@@ -617,8 +617,7 @@ test("a body that breaks off is not forwarded [F43]", async () => {
 test("a request that two parsers split differently hides no second one [F47]", async () => {
   const own = JSON.stringify({ model: "up/m", input: "own" }),
     hidden = JSON.stringify({ model: "up/m", input: "hidden" });
-  const fields = (body, more = "") =>
-    `host: x\r\nauthorization: Bearer ${me.apiKey}\r\ncontent-type: application/json\r\n${more}`;
+  const fields = () => `host: x\r\nauthorization: Bearer ${me.apiKey}\r\ncontent-type: application/json\r\n`;
   const inner = `POST /v1/embeddings HTTP/1.1\r\n${fields()}content-length: ${hidden.length}\r\n\r\n${hidden}`,
     chunk = (t) => `${t.length.toString(16)}\r\n${t}\r\n0\r\n\r\n`;
   const head = "POST /v1/embeddings HTTP/1.1\r\n";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
-import { admin, start, tenant } from "../gateway.mjs";
+import { start, tenant } from "../gateway.mjs";
 import { open } from "../raw.mjs";
 
 const mib = 1 << 20;
