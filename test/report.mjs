@@ -1,6 +1,6 @@
 // Reads what the test runners wrote.
 //
-//	report.mjs unit FILE             prints a line per Go package and the output of failures
+//	report.mjs unit FILE             prints the output of failures and the total of the unit tests
 //	report.mjs total UNIT TAP TAP STEPS  prints "N passed, N failed" over all: unit tests, end to
 //	                                     end, dashboard; STEPS failed besides
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ function goTests(file) {
     }
   });
   const output = new Map(),
-    count = { pass: 0, fail: 0, packages: [] };
+    count = { pass: 0, fail: 0 };
   const parents = new Set(
     events.filter((e) => e.Test?.includes("/")).map((e) => e.Package + " " + e.Test.slice(0, e.Test.lastIndexOf("/"))),
   );
@@ -29,11 +29,8 @@ function goTests(file) {
     if (e.Test) {
       if (!parents.has(key)) count[e.Action]++;
       else if (e.Action === "fail") count.parentFailed = true;
-    } else {
-      count.packages.push([e.Action, e.Package, e.Elapsed]);
-      // A package that failed outside any test (build, init, exit).
-      if (e.Action === "fail" && !events.some((x) => x.Package === e.Package && x.Test && x.Action === "fail"))
-        count.fail++;
+    } else if (e.Action === "fail" && !events.some((x) => x.Package === e.Package && x.Test && x.Action === "fail")) {
+      count.fail++; // a package that failed outside any test: build, init, exit
     }
     if (e.Action === "fail" && mode === "unit") console.log(`--- ${key}\n${output.get(key) ?? ""}`);
   }
@@ -60,9 +57,7 @@ function lines(file) {
 }
 
 if (mode === "unit") {
-  const { pass, fail, packages } = goTests(args[0]);
-  for (const [action, name, seconds] of packages)
-    console.log(`${action === "pass" ? "ok  " : "FAIL"} ${name} ${seconds}s`);
+  const { pass, fail } = goTests(args[0]);
   console.log(`${pass} unit tests passed, ${fail} failed`);
   process.exit(fail || !pass ? 1 : 0);
 }

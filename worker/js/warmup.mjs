@@ -12,7 +12,6 @@ const secret = (c) => c.repeat(40); // protects nothing
 // thenable returns a promise that settles from queue: at global scope the platform
 // runs no callbacks.
 const thenable = (queue, value) => ({
-  // biome-ignore lint/suspicious/noThenProperty: it stands for a promise
   then(f) {
     queue.push(() => f(value));
     return this;

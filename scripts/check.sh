@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Everything that needs neither workerd nor a browser: format, vet, lint,
+# types, modules, unit tests. The steps run at the same time.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+gofmt_clean() {
+  local bad
+  bad=$(gofmt -l worker pkg test scripts)
+  [ -z "$bad" ] || { echo "not formatted (run gofmt -w):"; echo "$bad"; return 1; }
+}
+
+# biome checks format and lint of JavaScript and TypeScript.
+biome_clean() {
+  script node_modules/@biomejs/biome/bin/biome check --error-on-warnings . || {
+    echo "./build.sh format corrects the format"
+    return 1
+  }
+}
+
+types() { script node_modules/typescript/bin/tsc -p worker/dashboard; }
+
+vet() {
+  go vet ./...
+  go -C test/clients vet ./...
+  GOOS=js GOARCH=wasm go vet ./worker/...
+}
+
+# lint runs staticcheck with the rules of staticcheck.conf. It does not know
+# that functions under go:wasmexport are used.
+lint() {
+  local bin
+  bin=$(tool tools staticcheck)
+  "$bin" ./...
+  GOOS=js GOARCH=wasm "$bin" -checks all,-U1000 ./worker/...
+}
+
+shell() {
+  if ! command -v shellcheck >/dev/null && ! debian shellcheck; then
+    echo "skipped, it is not installed (apt-get install shellcheck)"
+    return
+  fi
+  shellcheck build.sh scripts/*.sh .ci/run
+}
+
+go_modules() {
+  local m
+  go mod verify >/dev/null
+  for m in . test/clients scripts/tools scripts/mutants; do go -C "$m" mod tidy -diff; done
+}
+
+# unit runs the unit tests, and those with OpenAI's client for Go, a module of
+# its own so that the client is no dependency of the program.
+unit() {
+  go test -json ./... > test/out/unit.json || true
+  go -C test/clients test -json ./... >> test/out/unit.json || true
+  script test/report.mjs unit test/out/unit.json
+}
+
+need_go
+modules
+mkdir -p test/out
+rm -f test/out/unit.json
+step "unit tests" unit
+step "staticcheck" lint
+step "vet, native and wasm" vet
+step "biome" biome_clean
+step "types of the dashboard" types
+step "gofmt" gofmt_clean
+step "go modules" go_modules
+step "shellcheck" shell
+finish
+[ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }

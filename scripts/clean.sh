@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Removes what building and testing left.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+rm -rf build test/out

@@ -1,0 +1,27 @@
+// Prints a report of the mutation tester: the mutants that lived, by file and
+// line, then the killed share.
+//
+//	mutants.mjs REPORT FOLDER
+import { readFileSync } from "node:fs";
+
+const [report, folder] = process.argv.slice(2);
+const { files } = JSON.parse(readFileSync(report, "utf8"));
+const mutants = files.flatMap((f) => {
+  const lines = readFileSync(`${folder}/${f.file_name}`, "utf8").split("\n");
+  return f.mutations.filter((m) => !declared(lines, m.line)).map((m) => ({ ...m, file: f.file_name }));
+});
+
+// declared reports whether a line belongs to a constant or variable of the
+// package: coverage counts statements alone, so the tester never changes it.
+function declared(lines, line) {
+  while (line > 1 && /^\s/.test(lines[line - 1])) line--;
+  return /^(const|var)\b/.test(lines[line - 1]);
+}
+
+const of = (...statuses) => mutants.filter((m) => statuses.includes(m.status));
+const killed = of("KILLED", "TIMED OUT").length,
+  alive = of("LIVED", "NOT COVERED");
+for (const m of alive.sort((a, b) => a.file.localeCompare(b.file) || a.line - b.line))
+  console.log(`${folder}/${m.file}:${m.line}:${m.column} ${m.type.toLowerCase()} ${m.status.toLowerCase()}`);
+const share = ((100 * killed) / (killed + alive.length)).toFixed(1);
+console.log(`${folder}: ${share} % killed, ${killed} of ${killed + alive.length}`);

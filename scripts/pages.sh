@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Tests of the dashboard in a browser. Its pictures stay in test/out/dashboard.
+#
+#	scripts/pages.sh [PATTERN]    the files whose path contains PATTERN, a regular expression
+#
+# The browser is the one that CHROMIUM names, else the chromium of the system;
+# with CI=1 a missing one is installed. BUILT=1 leaves out the build.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+# chromium prints the path of the browser.
+chromium() {
+  local bin=${CHROMIUM:-}
+  if [ -n "$bin" ]; then
+    [ -x "$bin" ] || die "CHROMIUM is $bin, which is not a program"
+  else
+    bin=$(type -P chromium || true)
+    if [ -z "$bin" ] && debian chromium; then bin=$(type -P chromium || true); fi
+    [ -n "$bin" ] || die "the dashboard's tests need Chromium: install it (apt-get install chromium), or set CHROMIUM to its path"
+  fi
+  echo "$bin"
+}
+
+mapfile -t files < <(find test/dashboard -name '*.test.mjs' | sort | grep -E -- "${1:-.}")
+[ ${#files[@]} -gt 0 ] || die "no dashboard test matches $1"
+CHROMIUM=$(chromium)
+export CHROMIUM
+need_go
+modules
+mkdir -p test/out
+[ "${BUILT:-}" = 1 ] || scripts/build.sh
+script --test --test-concurrency=2 \
+  --test-reporter=spec --test-reporter-destination=stdout \
+  --test-reporter=tap --test-reporter-destination=test/out/dashboard.tap \
+  "${files[@]}"

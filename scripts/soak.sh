@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The long forms of the tests that have one: those that read the variable SOAK.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+export SOAK=1
+need_go
+modules
+mapfile -t packages < <(grep -rl --include='*_test.go' '"SOAK"' pkg | xargs -n 1 dirname | sort -u)
+code=0
+go test -count=1 -timeout=30m "${packages[@]/#/./}" || code=1
+files=$(grep -rl --include='*.test.mjs' 'env\.SOAK' test/e2e | sort | paste -sd '|')
+scripts/e2e.sh "^(${files//./\\.})\$" || code=1
+exit "$code"

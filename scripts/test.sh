@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Everything that a change must pass. The last line is the total:
+# "N passed, N failed".
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+# part runs a script to its end and remembers a failure.
+failed=()
+part() {
+  local name=$1
+  shift
+  echo "== $name"
+  "$@" || { failed+=("$name"); echo "== $name FAILED"; }
+}
+
+need_go
+modules
+mkdir -p test/out
+rm -f test/out/unit.json test/out/*.tap
+part "check" scripts/check.sh
+part "build" scripts/build.sh
+export BUILT=1
+part "end to end, in workerd" scripts/e2e.sh
+part "dashboard, in a browser" scripts/pages.sh
+[ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
+script test/report.mjs total test/out/unit.json test/out/e2e.tap test/out/dashboard.tap "${#failed[@]}"
