@@ -1,4 +1,4 @@
-// Package apierr is the failure that a client may see.
+// Package apierr defines the error that a client may see.
 package apierr
 
 import (
@@ -8,7 +8,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-// Error is a failure that is safe to show.
+// Error is an error that is safe to show to a client.
 //
 // The gateway writes it in the dialect of the endpoint: for OpenAI's it is
 // {"error":{"message","type","param","code"}}. Err is the cause: it is logged
@@ -32,7 +32,7 @@ type Error struct {
 	Err  error
 }
 
-// Error gives the message and the cause, for logs.
+// Error returns the message and the cause, for logs.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return e.Message + ": " + e.Err.Error()
@@ -40,10 +40,10 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Invalid is a 400 about the field param of the request.
+// Invalid returns a 400 about the field param of the request.
 func Invalid(param, format string, args ...any) *Error {
 	return &Error{Status: 400, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
 }
@@ -57,13 +57,12 @@ func ClientLeft(cause error) *Error {
 	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "the client closed the connection", Err: cause}
 }
 
-// New is an error of the given status with the type that OpenAI uses for it.
+// New returns an error with a status and the type that OpenAI uses for it.
 func New(status int, code, format string, args ...any) *Error {
 	return &Error{Status: status, Type: TypeOf(status), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// TypeOf gives OpenAI's error type for a status (docs/reference/api-shapes.md,
-// 16).
+// TypeOf returns OpenAI's error type for a status (docs/reference/api-shapes.md, 16).
 func TypeOf(status int) string {
 	switch status {
 	case 401:
@@ -81,7 +80,7 @@ func TypeOf(status int) string {
 	return "invalid_request_error"
 }
 
-// MessagesType gives the error type of the Messages API for a status
+// MessagesType returns the error type of the Messages API for a status
 // (docs/reference/api-shapes.md, 8.6 and 16).
 func MessagesType(status int) string {
 	switch status {

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Cursor walks through a document once, from front to back, and checks what it
-// passes: for readers that need more than the top-level fields. A mistake of
-// the document ends every walk (Key, Elem give false) and is kept for End.
+// Cursor walks through a document once, from front to back, and validates it on the
+// way, for readers that need more than the top-level fields. An invalid document ends
+// every walk: Key and Elem return false, and End returns the error.
 //
 //	c.Reset(body)
 //	for c.Object(); c.Key(); {
@@ -19,19 +19,20 @@ import (
 //	}
 //	err := c.End()
 //
-// After Key and Elem the value must be passed, by Skip, Value, Numbers, or by
+// After Key and Elem the caller must consume the value, by Skip, Value, Numbers, or by
 // walking it.
 type Cursor struct {
-	// MaxTokens is the number of values and names taken; 0 is MaxTokens.
+	// MaxTokens is the largest number of values and names; 0 means the constant
+	// MaxTokens.
 	MaxTokens int
 
 	b      []byte
 	i      int
 	depth  int
 	tokens int
-	high   uint64 // bits of the bytes of strings: tells whether UTF-8 must be checked
-	first  bool   // nothing of the container just entered was read
-	lone   bool   // half a surrogate pair was passed
+	high   uint64 // all bytes of strings, combined by OR: shows whether UTF-8 must be checked
+	first  bool   // no member of the container just entered has been read
+	lone   bool   // a string had half a surrogate pair
 	key    Value
 	err    *Error
 }
@@ -69,7 +70,7 @@ func (c *Cursor) count() bool {
 	return true
 }
 
-// Kind tells what comes next, Absent for what begins no value.
+// Kind returns the kind of the next value; Absent if no value follows.
 func (c *Cursor) Kind() Kind {
 	if c.i >= len(c.b) {
 		return Absent
@@ -106,8 +107,8 @@ func (c *Cursor) open(bracket byte) {
 	c.first = true
 }
 
-// next goes to the following member of the container entered last, and leaves
-// the container at its end.
+// next advances to the following member of the innermost container, and leaves the
+// container at its end.
 func (c *Cursor) next(end byte) bool {
 	if c.err != nil || c.i >= len(c.b) {
 		c.fail("unexpected end")
@@ -132,8 +133,8 @@ func (c *Cursor) next(end byte) bool {
 	return false
 }
 
-// Key goes to the next member of an object; the cursor is then at its value.
-// false is the end of the object, or an error.
+// Key advances to the value of the next member of an object. It returns false at the
+// end of the object and after an error.
 func (c *Cursor) Key() bool {
 	if !c.next('}') {
 		return false
@@ -156,7 +157,7 @@ func (c *Cursor) Key() bool {
 	return true
 }
 
-// KeyIs tells whether the name read last is name.
+// KeyIs reports whether the last name is name.
 func (c *Cursor) KeyIs(name string) bool {
 	raw := c.b[c.key.Start+1 : c.key.End-1]
 	if !c.key.Escaped {
@@ -190,25 +191,25 @@ func (c *Cursor) Folded() string {
 	return ""
 }
 
-// KeySpan gives where the name read last lies, with its quotes.
+// KeySpan returns the span of the last name, with its quotes.
 func (c *Cursor) KeySpan() Span { return c.key.Span }
 
-// Elem goes to the next element of an array; the cursor is then at it. false
-// is the end of the array, or an error.
+// Elem advances to the next element of an array. It returns false at the end of the
+// array and after an error.
 func (c *Cursor) Elem() bool { return c.next(']') }
 
-// Offset is the byte that the cursor stands at.
+// Offset returns the position of the cursor in bytes.
 func (c *Cursor) Offset() int { return c.i }
 
-// Lone tells whether a string passed since it was last asked, names apart, has
-// half a surrogate pair.
+// Lone reports whether a string value since the last call of Lone has half a
+// surrogate pair. Names do not count.
 func (c *Cursor) Lone() bool {
 	lone := c.lone
 	c.lone = false
 	return lone
 }
 
-// Err gives the mistake met so far, or nil.
+// Err returns the first error so far, or nil.
 func (c *Cursor) Err() error {
 	if c.err == nil {
 		return nil
@@ -216,7 +217,7 @@ func (c *Cursor) Err() error {
 	return c.err
 }
 
-// End checks that nothing follows, and gives the first mistake of the
+// End checks that nothing follows the value, and returns the first error of the
 // document.
 func (c *Cursor) End() error {
 	if c.err == nil && c.i < len(c.b) {
@@ -231,7 +232,7 @@ func (c *Cursor) End() error {
 	return c.Err()
 }
 
-// Value passes a value of any kind and tells where it lies.
+// Value consumes a value of any kind and returns its kind and span.
 func (c *Cursor) Value() Value {
 	v := Value{Kind: c.Kind()}
 	if v.Kind != Array && v.Kind != Object {
@@ -248,7 +249,7 @@ func (c *Cursor) Value() Value {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
 
-// scalar passes a value that is no container, and the blanks after it.
+// scalar consumes a value that is not a container, and the blanks after it.
 func (c *Cursor) scalar() Value {
 	if c.err != nil || !c.count() {
 		return Value{}
@@ -290,7 +291,7 @@ func (c *Cursor) word(w string) {
 	c.i += len(w)
 }
 
-// Skip passes a value of any kind.
+// Skip consumes a value of any kind.
 func (c *Cursor) Skip() {
 	if k := c.Kind(); k == Array || k == Object {
 		c.skipContainer()
@@ -320,7 +321,7 @@ func (c *Cursor) skipContainer() {
 				c.scalar()
 			}
 		}
-		// Go to the next value, out of as many containers as end here.
+		// Advance to the next value, out of all containers that end here.
 		for {
 			if c.depth == base || c.err != nil {
 				return
@@ -336,10 +337,9 @@ func (c *Cursor) skipContainer() {
 	}
 }
 
-// Numbers passes an array of numbers and tells how many there are, and whether
-// all are written as integers. ok is false, without an error, when the array
-// holds something else; the cursor then stands at that element and the array
-// has been entered.
+// Numbers consumes an array of numbers. It returns their number and whether all are
+// written as integers. ok is false, without an error, if the array has an element of
+// another kind; the cursor is then inside the array, at that element.
 func (c *Cursor) Numbers() (n int, integers, ok bool) {
 	c.Array()
 	integers = true

@@ -1,14 +1,13 @@
-// Package jsonscan reads single fields out of a JSON document that travels on
-// as bytes.
+// Package jsonscan reads single fields of a JSON document whose bytes are forwarded
+// unchanged.
 //
-// One iterative pass checks the whole document strictly (RFC 8259) and notes
-// where the wanted fields of the top-level object lie; no Go value is built.
-// What is accepted here means the same to every other parser: names are
-// compared after unescaping and with their case, a wanted field that comes
-// twice is an error, as are a byte order mark, bytes that are not UTF-8, and
-// half a surrogate pair in a wanted field. If the model is wanted, a name that
-// differs from "model" or "stream" only in case is an error too: parsers that
-// ignore case, such as encoding/json, would read it as that field.
+// One iterative pass validates the whole document strictly (RFC 8259) and notes the
+// spans of the wanted fields of the top-level object; it allocates no values. An
+// accepted document means the same to every other parser: names are compared after
+// unescaping, with their case; a duplicate wanted field, a byte order mark, invalid
+// UTF-8, and half a surrogate pair in a wanted field are errors. If the model is
+// wanted, a name that differs from "model" or "stream" only in case is an error too:
+// parsers that ignore case, such as encoding/json, would read it as that field.
 package jsonscan
 
 import (
@@ -30,7 +29,7 @@ const (
 // Kind is the type of a JSON value.
 type Kind uint8
 
-// The kinds. Absent is what a field has that is not there.
+// The kinds. A missing field is Absent.
 const (
 	Absent Kind = iota
 	Null
@@ -45,9 +44,9 @@ func (k Kind) String() string {
 	return [...]string{"absent", "null", "boolean", "number", "string", "array", "object"}[k]
 }
 
-// Error tells why a document is refused. Nothing of the document is in it.
+// Error is the reason why a document is refused. It contains no part of the document.
 type Error struct {
-	Offset int    // byte at which the trouble was noticed
+	Offset int    // of the byte at which the error was detected
 	Field  string // the wanted field concerned, or ""
 	Reason string
 }
@@ -59,32 +58,32 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
 }
 
-// ErrType is what a getter returns for a value of another type or out of
-// range; it comes wrapped with the name of the field.
+// ErrType is the error of a getter for a value of another type or out of range. It is
+// wrapped with the name of the field.
 var ErrType = errors.New("wrong type or out of range")
 
 // Span is a part of a document, the bytes from Start up to End.
 type Span struct{ Start, End int }
 
-// Value is where a value lies and what it is.
+// Value is the kind and the span of a value.
 type Value struct {
 	Span
 	Kind    Kind
-	Escaped bool // a string with backslashes in it
+	Escaped bool // a string that contains escapes
 }
 
-// Set is what Read found. It refers to the document, which must not change.
+// Set is the result of Read. It refers to the document, which must not change.
 type Set struct {
 	body  []byte
 	names []string
 	vals  [maxFields]Value
 }
 
-// Read checks the document, which must be one object, and finds the named
-// fields of it. Names are at most 16, and none may be given twice.
+// Read validates the document, which must be an object, and finds its fields with the
+// names: at most 16 different ones.
 //
-// The error is an *Error; its Field is set when a wanted field came twice or
-// holds half a surrogate pair.
+// The error is an *Error; its Field is set if a wanted field is duplicate or has half
+// a surrogate pair.
 func Read(body []byte, names ...string) (Set, error) {
 	s := Set{body: body, names: names}
 	if len(names) > maxFields {
@@ -132,8 +131,8 @@ func (s *Set) index(c *Cursor) int {
 	return -1
 }
 
-// Get gives where a field lies. The name must be one that was read; for any
-// other the value is Absent.
+// Get returns the value of a field. It is Absent for a name that Read was not asked
+// for.
 func (s *Set) Get(name string) Value {
 	for i, n := range s.names {
 		if n == name {
@@ -143,10 +142,10 @@ func (s *Set) Get(name string) Value {
 	return Value{}
 }
 
-// Has tells whether a field is there and not null.
+// Has reports whether a field is present and not null.
 func (s *Set) Has(name string) bool { return s.Get(name).Kind > Null }
 
-// Raw gives the bytes of a field's value, nil when it is absent.
+// Raw returns the bytes of a field's value, nil if it is absent.
 func (s *Set) Raw(name string) []byte {
 	v := s.Get(name)
 	if v.Kind == Absent {
@@ -155,8 +154,8 @@ func (s *Set) Raw(name string) []byte {
 	return s.body[v.Start:v.End]
 }
 
-// String gives a string field. ok is false when it is absent; null and other
-// types are errors.
+// String returns a string field. ok is false if it is absent; null and other types are
+// errors.
 func (s *Set) String(name string) (value string, ok bool, err error) {
 	v := s.Get(name)
 	switch v.Kind {
@@ -168,11 +167,11 @@ func (s *Set) String(name string) (value string, ok bool, err error) {
 	return "", true, fmt.Errorf("%s: %w", name, ErrType)
 }
 
-// Text gives the content of a string value, unescaped.
+// Text returns the content of a string value, unescaped.
 func (s *Set) Text(v Value) string { return Text(s.body, v) }
 
-// Text gives the content of a string value of a document, unescaped. Halves of
-// surrogate pairs become U+FFFD.
+// Text returns the content of a string value of a document, unescaped. Half a surrogate
+// pair becomes U+FFFD.
 func Text(body []byte, v Value) string {
 	raw := body[v.Start+1 : v.End-1]
 	if !v.Escaped {
@@ -181,8 +180,8 @@ func Text(body []byte, v Value) string {
 	return string(unescape(make([]byte, 0, len(raw)), raw))
 }
 
-// Int gives an integer field between min and max. ok is false when it is
-// absent or null. 1.0 and 1e3 are not integers.
+// Int returns an integer field between min and max. ok is false if it is absent or
+// null. 1.0 and 1e3 are not integers.
 func (s *Set) Int(name string, min, max int64) (value int64, ok bool, err error) {
 	v := s.Get(name)
 	switch v.Kind {
@@ -199,7 +198,7 @@ func (s *Set) Int(name string, min, max int64) (value int64, ok bool, err error)
 	return 0, true, fmt.Errorf("%s: %w", name, ErrType)
 }
 
-// Bool gives a boolean field. ok is false when it is absent or null.
+// Bool returns a boolean field. ok is false if it is absent or null.
 func (s *Set) Bool(name string) (value, ok bool, err error) {
 	v := s.Get(name)
 	switch v.Kind {
@@ -211,7 +210,7 @@ func (s *Set) Bool(name string) (value, ok bool, err error) {
 	return false, true, fmt.Errorf("%s: %w", name, ErrType)
 }
 
-// Splice gives a copy of body with a part replaced.
+// Splice returns a copy of body with a span replaced.
 func Splice(body []byte, at Span, with []byte) []byte {
 	out := make([]byte, 0, len(body)-(at.End-at.Start)+len(with))
 	out = append(out, body[:at.Start]...)
@@ -219,7 +218,7 @@ func Splice(body []byte, at Span, with []byte) []byte {
 	return append(out, body[at.End:]...)
 }
 
-// Quote appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
+// Quote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(dst []byte, s string) []byte {
 	return append(Escape(append(dst, '"'), s), '"')
 }

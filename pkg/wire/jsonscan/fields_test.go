@@ -18,7 +18,7 @@ func valid(doc string) error {
 	return c.End()
 }
 
-func TestDocumentsThatAreNotJSONAreRefused(t *testing.T) {
+func TestInvalidJSONIsRefused(t *testing.T) {
 	for _, doc := range []string{
 		"", " ", "{", "}", "[", "]", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,}", "{a:1}", "{'a':1}",
 		"{\"a\":1 \"b\":2}", "{\"a\" 1}", "{\"a\":1}}", "{} {}", "{}x", "[]]", "nul", "nulll", "truE", "tru", "fals", "NaN", "Infinity", "-Infinity",
@@ -32,12 +32,12 @@ func TestDocumentsThatAreNotJSONAreRefused(t *testing.T) {
 			t.Errorf("%q is accepted", doc)
 		}
 		if json.Valid([]byte(doc)) && utf8.ValidString(doc) {
-			t.Errorf("%q is JSON after all", doc)
+			t.Errorf("%q is valid JSON", doc)
 		}
 	}
 }
 
-func TestJSONIsAccepted(t *testing.T) {
+func TestValidJSONIsAccepted(t *testing.T) {
 	for _, doc := range []string{
 		"1", "-0", "0", "0.0", "-0.5e-10", "1E+400", "123456789012345678901234567890", "\"\"", "\" \"", "null", "true", "false", " [ ] ", "{ }",
 		"[1,2,3]", "[ 1 , 2 ]", "[1,\"a\",2]", "[[],[[]],{}]", "{\"a\":{\"b\":[1,{\"c\":null}]},\"d\":1}", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0000\"",
@@ -103,7 +103,7 @@ func TestReadFindsTheFields(t *testing.T) {
 		t.Errorf("z: %v %v", ok, err)
 	}
 	if s.Has("stream") || s.Has("gone") || s.Raw("gone") != nil || !s.Has("n") {
-		t.Error("a field is there that is not, or the other way round")
+		t.Error("Has disagrees with the document")
 	}
 	if _, _, err := s.String("n"); !errors.Is(err, ErrType) {
 		t.Errorf("a number as string: %v", err)
@@ -119,7 +119,7 @@ func TestReadFindsTheFields(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatParsersDisagreeOn(t *testing.T) {
+func TestReadRefusesAmbiguousDocuments(t *testing.T) {
 	tests := []struct{ name, doc, field string }{
 		{"duplicate", `{"model":"a","model":"b"}`, "model"},
 		{"duplicate_after_unescaping", `{"model":"a","mo\u0064el":"b"}`, "model"},
@@ -159,7 +159,7 @@ func TestReadRefusesWhatParsersDisagreeOn(t *testing.T) {
 	}
 }
 
-func TestSpliceChangesTheSpanOnly(t *testing.T) {
+func TestSpliceReplacesOnlyTheSpan(t *testing.T) {
 	doc := []byte(`{"seed":9007199254740993,"model":"a","x":0.1000,"y":1e400}`)
 	s, err := Read(doc, "model")
 	if err != nil {
@@ -175,7 +175,7 @@ func TestSpliceChangesTheSpanOnly(t *testing.T) {
 	}
 }
 
-func TestQuoteIsReadBack(t *testing.T) {
+func TestQuoteRoundTrip(t *testing.T) {
 	for _, s := range []string{"", "a", "é😀\u2028", "\x00\x1f\"\\/\b\f\n\r\t", "a\xffb", strings.Repeat("x\n", 50)} {
 		var back string
 		if err := json.Unmarshal(Quote(nil, s), &back); err != nil || back != strings.ToValidUTF8(s, "\uFFFD") {
@@ -212,7 +212,7 @@ func TestNumbersOfAVector(t *testing.T) {
 			t.Errorf("%s: %d %v %v, want %+v", tt.doc, n, ints, ok, tt)
 		}
 		if !ok && !tt.err {
-			continue // the rest has not been passed
+			continue // the rest has not been consumed
 		}
 		if err := c.End(); (err != nil) != tt.err {
 			t.Errorf("%s: error %v, want %v", tt.doc, err, tt.err)

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// run passes a number and all that follow it after a comma, and the blanks
-// after the last. It is the loop that vectors are read with.
+// run consumes a number, the numbers that follow it after commas, and the blanks after
+// the last one. It is the loop that reads embedding vectors.
 func (c *Cursor) run() (n int, integers bool) {
 	b, i := c.b, c.i
 	integers = true
@@ -53,11 +53,11 @@ func (c *Cursor) run() (n int, integers bool) {
 	return n, integers
 }
 
-// digits gives the end of the digits at i.
+// digits returns the end of the digits at i.
 func digits(b []byte, i int) int {
 	for i+8 <= len(b) {
 		x := binary.LittleEndian.Uint64(b[i:])
-		// The lowest bit set is in the first byte that is no digit.
+		// The lowest bit set is in the first byte that is not a digit.
 		m := (x&(0xf0*ones) ^ 0x30*ones) | ((x+6*ones)&(0xf0*ones) ^ 0x30*ones)
 		if m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
@@ -70,8 +70,8 @@ func digits(b []byte, i int) int {
 	return i
 }
 
-// fraction gives the end of the fraction and exponent at i, or -1 when they
-// are not well formed.
+// fraction returns the end of the fraction and exponent at i, or -1 if they are
+// malformed.
 func fraction(b []byte, i int) int {
 	if b[i] == '.' {
 		i++
@@ -92,7 +92,7 @@ func fraction(b []byte, i int) int {
 	return i
 }
 
-// number passes one number.
+// number consumes one number.
 func (c *Cursor) number() {
 	b, i := c.b, c.i
 	if b[i] == '-' {

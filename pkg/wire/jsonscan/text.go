@@ -12,8 +12,8 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// str passes a string, eight bytes at a time where nothing of interest is in
-// them, and tells whether it has escapes.
+// str consumes a string and reports whether it has escapes. It advances by eight bytes
+// where none of them is special.
 func (c *Cursor) str() (escaped bool) {
 	b, i := c.b, c.i+1
 	high := c.high
@@ -59,8 +59,8 @@ func (c *Cursor) str() (escaped bool) {
 	}
 }
 
-// escape checks the escape at i and gives its length, 0 after an error. A pair
-// of surrogates is one escape.
+// escape checks the escape at i and returns its length, 0 after an error. A surrogate
+// pair is one escape.
 func (c *Cursor) escape(i int) int {
 	b := c.b
 	if i+1 < len(b) {

@@ -1,9 +1,9 @@
-// Package stream has the bodies that the host moves.
+// Package stream provides the bodies whose bytes the host moves.
 //
-// Go decides and the host moves the bytes: a handler gives back one of these,
-// and the bridge turns it into native streams, so no goroutine lives and no
-// byte crosses into Go that nobody reads. Natively each is an ordinary reader
-// with the same behaviour, which is what the tests read.
+// A handler returns one of them, and the bridge turns it into native streams of the
+// platform: no goroutine waits for it, and only bytes that Go reads cross into Go.
+// Outside the edge platform each is an ordinary reader with the same behaviour, which
+// the tests use.
 package stream
 
 import (
@@ -14,49 +14,49 @@ import (
 	"time"
 )
 
-// The ways a body ends that are not a clean end. Transform.End and
-// Watcher.End are given one of them, or nil.
+// The errors that a body can end with. Transform.End and Watcher.End receive one of
+// them, or nil after a complete body.
 var (
 	ErrReset  = errors.New("stream: upstream broke off")
 	ErrIdle   = errors.New("stream: upstream fell silent")
 	ErrClient = errors.New("stream: client left")
 	// ErrTooLarge is returned by ReadAll, and ends a stream over its limit.
 	ErrTooLarge = errors.New("stream: body over the limit")
-	// ErrTimeout ends a body whose total time is up.
+	// ErrTimeout ends a body that exceeds its total time.
 	ErrTimeout = errors.New("stream: time limit reached")
 )
 
-// Bytes is a body that is already in memory.
+// Bytes is a body in memory.
 type Bytes struct {
 	b []byte
 	bytes.Reader
 }
 
-// FromBytes makes a body of b, which must not change afterwards.
+// FromBytes returns a body with the content b, which must not change afterwards.
 func FromBytes(b []byte) *Bytes {
 	s := &Bytes{b: b}
 	s.Reset(b)
 	return s
 }
 
-// FromString makes a body of s.
+// FromString returns a body with the content s.
 func FromString(s string) *Bytes { return FromBytes([]byte(s)) }
 
-// All gives the whole content, whatever has been read.
+// All returns the whole content, including bytes that have been read.
 func (b *Bytes) All() []byte { return b.b }
 
 // Close does nothing.
 func (b *Bytes) Close() error { return nil }
 
-// Prefix is a body that starts with bytes in memory and goes on with another
-// body. The host pipes Rest natively.
+// Prefix is a body that consists of bytes in memory and another body. The host pipes
+// Rest natively.
 type Prefix struct {
 	Head []byte
 	Rest io.ReadCloser
 	off  int
 }
 
-// Read gives Head, then Rest.
+// Read reads Head, then Rest.
 func (p *Prefix) Read(d []byte) (int, error) {
 	if p.off < len(p.Head) {
 		n := copy(d, p.Head[p.off:])
@@ -77,30 +77,29 @@ func (p *Prefix) Close() error {
 	return p.Rest.Close()
 }
 
-// Transform changes a stream chunk by chunk. It is called synchronously by
-// the host's stream, so it must not block and must not call the host.
+// Transform changes a stream chunk by chunk. The host's stream calls it synchronously,
+// so it must neither block nor call the host.
 type Transform interface {
-	// Push takes the next chunk and appends to out what goes out for it.
-	// chunk is valid only during the call.
+	// Push takes the next chunk and appends its output to out. chunk is valid only
+	// during the call.
 	Push(chunk, out []byte) []byte
-	// End is called once: with nil at a clean end, else with the reason. What
-	// it appends to out still goes out, except for ErrClient.
+	// End is called once: with nil after a complete stream, else with the cause. The
+	// bytes that it appends to out are still sent, except for ErrClient.
 	End(cause error, out []byte) []byte
 }
 
-// Stopper is a Transform that may have had enough: after a Push it is asked
-// whether Src is let go of, without reading it to its end. End is told of a
-// clean end then.
+// Stopper is a Transform that can end a stream early: if it reports true after a Push,
+// Src is closed without reading the rest, and End receives nil.
 type Stopper interface {
 	Stopped() bool
 }
 
-// Through is Src seen through a Transform.
+// Through is the body Src, changed by a Transform.
 type Through struct {
 	Src io.ReadCloser
 	T   Transform
-	// Idle ends the stream with ErrIdle when Src gives nothing for so long.
-	// Zero means no limit.
+	// Idle is how long Src may be silent before the stream ends with ErrIdle. Zero
+	// means no limit.
 	Idle time.Duration
 
 	buf   []byte
@@ -108,7 +107,7 @@ type Through struct {
 	ended bool
 }
 
-// Read is the native behaviour of the transform.
+// Read implements io.Reader outside the edge platform.
 func (t *Through) Read(d []byte) (int, error) {
 	for len(t.out) == 0 {
 		if t.ended {
@@ -138,7 +137,7 @@ func (t *Through) Read(d []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the transform early, as a client that leaves does.
+// Close ends the transform with ErrClient.
 func (t *Through) Close() error {
 	if !t.ended {
 		t.ended = true
@@ -147,26 +146,26 @@ func (t *Through) Close() error {
 	return t.Src.Close()
 }
 
-// Watcher reads along with a stream that passes unchanged. On the edge it is
-// fed by a sampled tee: at most one piece a second while the stream flows, the
-// rest when it has ended, so nothing can be decided from Sample alone.
+// Watcher observes a stream that is forwarded unchanged. On the edge platform it is fed
+// by a sampled tee: at most one piece a second while the stream flows, and the rest
+// after its end. A decision must therefore not depend on the time of Sample.
 type Watcher interface {
-	// Sample sees the next piece of the stream, in order and complete by the
-	// time End is called. It must not call the host.
+	// Sample receives the next piece of the stream. The pieces are in order and
+	// complete when End is called. It must not call the host.
 	Sample(piece []byte)
-	// End tells how the stream ended. The bytes it returns are sent to the
-	// client before the end, except for ErrClient.
+	// End receives the cause of the end, or nil. The bytes that it returns are sent
+	// to the client before the end, except for ErrClient.
 	End(cause error) (tail []byte)
 }
 
-// Watched is Src passed on byte for byte under the eyes of W.
+// Watched is the body Src, forwarded byte for byte while W observes it.
 type Watched struct {
 	Src  io.ReadCloser
 	W    Watcher
 	Idle time.Duration // as in Through
-	// Cut is for bytes in which nothing can tell of a failure: after one the
-	// client's body is cut off too, instead of ending. W is then told of the
-	// end alone.
+	// Cut is for formats that cannot carry an error, such as audio: a failure cuts
+	// off the client's body too. W.Sample is not called, and the bytes that W.End
+	// returns are not sent.
 	Cut bool
 
 	tail  []byte
@@ -174,7 +173,7 @@ type Watched struct {
 	ended bool
 }
 
-// Read is the native behaviour of the watched stream.
+// Read implements io.Reader outside the edge platform.
 func (w *Watched) Read(d []byte) (int, error) {
 	if !w.ended {
 		n, err := w.Src.Read(d)
@@ -206,7 +205,7 @@ func (w *Watched) Read(d []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the watching early, as a client that leaves does.
+// Close ends the stream with ErrClient.
 func (w *Watched) Close() error {
 	if !w.ended {
 		w.ended = true
@@ -215,8 +214,8 @@ func (w *Watched) Close() error {
 	return w.Src.Close()
 }
 
-// Cause gives the error that End is told for a reader's error: nil for io.EOF,
-// one of this package's errors as it is, ErrReset for all others.
+// Cause returns the error that End receives for an error of a reader: nil for io.EOF,
+// errors of this package unchanged, and ErrReset for all others.
 func Cause(err error) error {
 	switch {
 	case err == nil, errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
@@ -227,13 +226,13 @@ func Cause(err error) error {
 	return ErrReset
 }
 
-// allReader is a body that can be had whole in one step, as a host's can.
+// allReader is a body that can be read in one step, such as a host's.
 type allReader interface {
 	ReadAll(maxBytes int64) ([]byte, error)
 }
 
-// ReadAll reads a body to its end and closes it. A body of more than maxBytes
-// gives ErrTooLarge and is not read further.
+// ReadAll reads a body to its end and closes it. The error is ErrTooLarge for a body of
+// more than maxBytes, which is not read further.
 func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 	if body == nil {
 		return nil, nil
@@ -262,7 +261,7 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 // steps ahead of the bytes.
 type Metered struct {
 	io.ReadCloser
-	Length int64 // as declared, -1 when it is not known
+	Length int64 // as declared, -1 if unknown
 	// Grow is called before the body has up to total bytes in memory, and at its
 	// end with last and its length. An error ends the body.
 	Grow func(total int64, last bool) error
@@ -302,7 +301,7 @@ func (m *Metered) ReadAll(maxBytes int64) (all []byte, err error) {
 	return all, m.Grow(int64(len(all)), true)
 }
 
-// Hold keeps the whole body.
+// Hold stores the whole body.
 func (m *Metered) Hold(maxBytes int64) (held Held, err error) {
 	s, ok := m.ReadCloser.(stepper)
 	if !ok {
@@ -340,26 +339,26 @@ func (m *Metered) readSteps(maxBytes int64, step func(have int64) (int64, error)
 	}
 }
 
-// Held is a body that is kept whole by whoever moves it, so that it can be sent
-// more than once. On the edge the host keeps it: its bytes never enter Go.
+// Held is a complete body that can be sent more than once. On the edge platform the
+// host stores it: its bytes never enter Go.
 type Held interface {
 	// Size is the number of bytes.
 	Size() int64
 	// SHA256 is the digest of the bytes.
 	SHA256() ([32]byte, error)
-	// Open gives the body from its start. Each opened body is moved once.
+	// Open returns the body from its start. Each opened body is sent once.
 	Open() io.ReadCloser
-	// Release lets go of the bytes.
+	// Release frees the bytes.
 	Release()
 }
 
-// holder is a body that the host can keep.
+// holder is a body that the host can store.
 type holder interface {
 	Hold(maxBytes int64) (Held, error)
 }
 
-// Hold gathers a body and closes it. A body of more than maxBytes gives
-// ErrTooLarge and is not read further.
+// Hold stores a whole body and closes it. The error is ErrTooLarge for a body of more
+// than maxBytes, which is not read further.
 func Hold(body io.ReadCloser, maxBytes int64) (Held, error) {
 	if h, ok := body.(holder); ok {
 		return h.Hold(maxBytes)
