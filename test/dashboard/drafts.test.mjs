@@ -2,7 +2,7 @@
 // something is named before it goes.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { address } from "../../worker/dashboard/src/pages/connections.ts";
+import { address } from "../../worker/dashboard/src/connections.ts";
 import { compatible, secrets } from "../e2e/gateway.mjs";
 import { becomes, bench, open, settled, signIn } from "./browser.mjs";
 

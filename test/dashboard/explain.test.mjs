@@ -1,7 +1,7 @@
 // Explain: the plan of a call, before it is made.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { pasted, shellWords } from "../../worker/dashboard/src/pages/curl.ts";
+import { pasted, shellWords } from "../../worker/dashboard/src/pages/explain/curl.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 

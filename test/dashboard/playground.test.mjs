@@ -1,7 +1,7 @@
 // The playground calls the gateway as a client does.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { events } from "../../worker/dashboard/src/pages/events.ts";
+import { events } from "../../worker/dashboard/src/pages/playground/events.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 

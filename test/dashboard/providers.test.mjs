@@ -1,7 +1,7 @@
 // Connections of a machine: added, checked, ordered, switched, given models.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { last, placed } from "../../worker/dashboard/src/pages/connections.ts";
+import { last, placed } from "../../worker/dashboard/src/connections.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 

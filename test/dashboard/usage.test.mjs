@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { csv } from "../../worker/dashboard/src/pages/csv.ts";
+import { csv } from "../../worker/dashboard/src/pages/usage/csv.ts";
 import { compatible } from "../e2e/gateway.mjs";
 import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 

@@ -5,7 +5,7 @@ import { Dialog } from "./dialog";
 import { belongTo } from "./drafts";
 import { useLoad } from "./hooks";
 import type { IconName } from "./icons";
-import { SignIn } from "./pages/signin";
+import { SignIn } from "./signin";
 import { Shell } from "./shell";
 import { ErrorBox, Skeleton } from "./ui";
 

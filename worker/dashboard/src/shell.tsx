@@ -10,9 +10,9 @@ import { go, to, useRoute } from "./route";
 import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
 import { Button, Empty, ErrorBox, number } from "./ui";
-import type { MachineList } from "./pages/machines";
+import type { MachineList } from "./machines";
 
-const machinesPage = () => import("./pages/machines");
+const machinesPage = () => import("./machines");
 
 // Shell is the frame around every page: where one is, where one can go, who is
 // signed in.

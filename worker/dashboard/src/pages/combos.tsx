@@ -7,8 +7,8 @@ import { useAction, useLoad } from "../hooks";
 import { moved, Order } from "../order";
 import { toast } from "../toast";
 import { Badge, Button, Empty, ErrorBox, Failed, Field, Load, Page, Search, Section, Text } from "../ui";
-import { kindNames, servedBy, type ConnectionRow, type ProviderRow } from "./connections";
-import { ask, attemptsText, refusal, served, type Served } from "./served";
+import { kindNames, servedBy, type ConnectionRow, type ProviderRow } from "../connections";
+import { ask, attemptsText, refusal, served, type Served } from "../client";
 
 interface Combo {
   id: string;

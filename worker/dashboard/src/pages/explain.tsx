@@ -4,8 +4,8 @@ import type { PageProps } from "../app";
 import { useAction, useLoad } from "../hooks";
 import { to } from "../route";
 import { Badge, Button, Empty, ErrorBox, Field, Notice, Page, Section } from "../ui";
-import type { ConnectionRow } from "./connections";
-import { pasted } from "./curl";
+import type { ConnectionRow } from "../connections";
+import { pasted } from "./explain/curl";
 
 interface Step {
   try: number;

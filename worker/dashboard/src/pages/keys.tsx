@@ -23,7 +23,7 @@ import {
   number,
   when,
 } from "../ui";
-import { noKey, Snippets } from "./snippets";
+import { noKey, Snippets } from "./keys/snippets";
 
 export interface KeyRow {
   id: string;

@@ -21,9 +21,9 @@ import {
   count,
   number,
 } from "../ui";
-import { Aliases } from "./aliases";
-import { kindNames } from "./connections";
-import { Customs } from "./customs";
+import { Aliases } from "./models/aliases";
+import { kindNames } from "../connections";
+import { Customs } from "./models/customs";
 
 interface Entry {
   id: string;

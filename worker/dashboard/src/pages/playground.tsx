@@ -4,11 +4,11 @@ import type { Machine } from "../api";
 import { useLoad } from "../hooks";
 import { go, to } from "../route";
 import { Code, Empty, Field, Notice, Page, Skeleton, Table, Tabs, ErrorBox } from "../ui";
-import type { ConnectionRow } from "./connections";
-import { attemptsText, curlOf, served } from "./served";
-import { Chat } from "./try_chat";
-import { Embeddings } from "./try_embeddings";
-import { Image, Search, Speech } from "./try_media";
+import type { ConnectionRow } from "../connections";
+import { attemptsText, curlOf, served } from "../client";
+import { Chat } from "./playground/chat";
+import { Embeddings } from "./playground/embeddings";
+import { Image, Search, Speech } from "./playground/media";
 
 // TryProps is what every part of the playground gets.
 export interface TryProps {

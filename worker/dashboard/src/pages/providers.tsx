@@ -6,7 +6,7 @@ import { Icon } from "../icons";
 import { moved, Order } from "../order";
 import { to, useFilter } from "../route";
 import { Badge, Button, Empty, ErrorBox, Load, Narrow, Page, Switch, count, number, when } from "../ui";
-import { Connection } from "./connection";
+import { Connection } from "./providers/connection";
 import {
   errorText,
   placed,
@@ -16,9 +16,9 @@ import {
   type ConnectionRow,
   type ProviderRow,
   type TestResult,
-} from "./connections";
-import { Gallery } from "./gallery";
-import { statusOf } from "./status";
+} from "../connections";
+import { Gallery } from "./providers/gallery";
+import { statusOf } from "./providers/status";
 
 // Providers are the connections of a machine; below its address stand the
 // gallery (add) and each connection (its id).

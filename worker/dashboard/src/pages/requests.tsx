@@ -3,9 +3,9 @@ import type { PageProps } from "../app";
 import { useAction, useIdle, useLoad, useSettled } from "../hooks";
 import { useFilter } from "../route";
 import { Badge, Button, Empty, ErrorBox, Field, Load, Page, Search, Table, number } from "../ui";
-import type { ConnectionRow } from "./connections";
+import type { ConnectionRow } from "../connections";
 import { keyName, type KeyRow } from "./keys";
-import { money } from "./money";
+import { money } from "../format";
 
 interface Attempt {
   connectionId: string;

@@ -5,8 +5,8 @@ import { useDraft } from "../drafts";
 import { useAction, useLoad } from "../hooks";
 import { toast } from "../toast";
 import { Button, Failed, Field, Load, Page, Section } from "../ui";
-import { Audit } from "./audit";
-import { Backup } from "./backup";
+import { Audit } from "./settings/audit";
+import { Backup } from "./settings/backup";
 
 interface Values {
   strategy: string;

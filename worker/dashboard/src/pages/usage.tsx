@@ -4,11 +4,11 @@ import { useLoad } from "../hooks";
 import { Lazy } from "../lazy";
 import { useFilter } from "../route";
 import { Button, Empty, Field, Load, Page, Section, Table, Tabs, count, number } from "../ui";
-import { money } from "./money";
-import type { ConnectionRow } from "./connections";
-import { csv, download } from "./csv";
+import { money } from "../format";
+import type { ConnectionRow } from "../connections";
+import { csv, download } from "./usage/csv";
 import { keyName, type KeyRow } from "./keys";
-import type { Line } from "./chart";
+import type { Line } from "./usage/chart";
 
 // UsageRow is a row of GET /api/usage: clients' requests, and their attempts with
 // providers.
@@ -69,7 +69,7 @@ const groups: [Group, string][] = [
 const maxLines = 6;
 const dayMs = 86_400_000;
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-const loadChart = () => import("./chart");
+const loadChart = () => import("./usage/chart");
 
 function add(to: UsageRow, r: UsageRow) {
   for (const k of [

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import { useAction } from "../hooks";
-import { Button, ErrorBox, Field, Section, Table } from "../ui";
-import { Details, ModelField, type Sent, type TryProps } from "./playground";
-import { ask, refusal } from "./served";
+import { useAction } from "../../hooks";
+import { Button, ErrorBox, Field, Section, Table } from "../../ui";
+import { Details, ModelField, type Sent, type TryProps } from "../playground";
+import { ask, refusal } from "../../client";
 
 const path = "/v1/embeddings";
 const maxLines = 12;

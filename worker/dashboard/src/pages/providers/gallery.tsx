@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
-import type { PageProps } from "../app";
-import { useLoad } from "../hooks";
-import { to, useFilter } from "../route";
-import { Badge, Empty, Load, Page, Search, Tabs, count } from "../ui";
+import type { PageProps } from "../../app";
+import { useLoad } from "../../hooks";
+import { to, useFilter } from "../../route";
+import { Badge, Empty, Load, Page, Search, Tabs, count } from "../../ui";
 import { AddConnection, type Addable } from "./add";
-import { families, kindNames, last, type ConnectionRow, type ProviderRow } from "./connections";
+import { families, kindNames, last, type ConnectionRow, type ProviderRow } from "../../connections";
 
 // servers are names that users may search for, connected by their own address.
 const servers = "Ollama, vLLM, LM Studio, LiteLLM, any compatible server";

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, duration, words, type Machine } from "../api";
-import { useNow } from "../hooks";
-import { Button, Copy, ErrorBox, Skeleton } from "../ui";
-import type { ConnectionRow } from "./connections";
+import { ApiError, duration, words, type Machine } from "../../api";
+import { useNow } from "../../hooks";
+import { Button, Copy, ErrorBox, Skeleton } from "../../ui";
+import type { ConnectionRow } from "../../connections";
 
 // How an account is connected by its provider's own sign-in: in another tab,
 // or by a code that is entered there. ProviderRow.connect lists what there is.

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Machine } from "../api";
-import { useAction, useLoad } from "../hooks";
-import { toast } from "../toast";
-import { Badge, Button, Empty, Failed, Load, Search, Section, count } from "../ui";
-import { kindNames, type ConnectionRow } from "./connections";
+import type { Machine } from "../../api";
+import { useAction, useLoad } from "../../hooks";
+import { toast } from "../../toast";
+import { Badge, Button, Empty, Failed, Load, Search, Section, count } from "../../ui";
+import { kindNames, type ConnectionRow } from "../../connections";
 
 interface Listed {
   data: { id: string; kind?: string; context_length?: number }[];

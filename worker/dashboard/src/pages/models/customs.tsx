@@ -1,8 +1,8 @@
-import type { Machine } from "../api";
-import { useDraft } from "../drafts";
-import { useAction, useLoad } from "../hooks";
-import { Badge, Button, ErrorBox, Field, Load, Section, number } from "../ui";
-import { kindNames } from "./connections";
+import type { Machine } from "../../api";
+import { useDraft } from "../../drafts";
+import { useAction, useLoad } from "../../hooks";
+import { Badge, Button, ErrorBox, Field, Load, Section, number } from "../../ui";
+import { kindNames } from "../../connections";
 
 interface Custom {
   id: string;

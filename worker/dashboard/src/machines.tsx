@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import { call } from "../api";
-import { Dialog, lastSight, TypedConfirm } from "../dialog";
-import { useDraft } from "../drafts";
-import { useAction, useLoad, useSettled } from "../hooks";
-import { to, useFilter } from "../route";
-import { toast } from "../toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text, count, day, number } from "../ui";
+import { call } from "./api";
+import { Dialog, lastSight, TypedConfirm } from "./dialog";
+import { useDraft } from "./drafts";
+import { useAction, useLoad, useSettled } from "./hooks";
+import { to, useFilter } from "./route";
+import { toast } from "./toast";
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text, count, day, number } from "./ui";
 
 export interface MachineRow {
   machineId: string;

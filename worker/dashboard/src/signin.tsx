@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, signIn, type Session } from "../api";
-import { useAction } from "../hooks";
-import { Button, ErrorBox, Field, Notice } from "../ui";
+import { ApiError, signIn, type Session } from "./api";
+import { useAction } from "./hooks";
+import { Button, ErrorBox, Field, Notice } from "./ui";
 
 // SignIn exchanges a token or key for a session; inside, it is the form alone.
 export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s: Session) => void; inside?: boolean }) {

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { ApiError, type Machine, type Tagged } from "../api";
-import { TypedConfirm } from "../dialog";
-import { useAction } from "../hooks";
-import { toast } from "../toast";
-import { Badge, Button, ErrorBox, Field, Notice, Section, count, when } from "../ui";
+import { ApiError, type Machine, type Tagged } from "../../api";
+import { TypedConfirm } from "../../dialog";
+import { useAction } from "../../hooks";
+import { toast } from "../../toast";
+import { Badge, Button, ErrorBox, Field, Notice, Section, count, when } from "../../ui";
 
 type Counts = Record<string, number>;
 

@@ -1,8 +1,8 @@
 import { useId, useState } from "preact/hooks";
-import type { Machine } from "../api";
-import { useLoad } from "../hooks";
-import { Code, Field } from "../ui";
-import { shell } from "./served";
+import type { Machine } from "../../api";
+import { useLoad } from "../../hooks";
+import { Code, Field } from "../../ui";
+import { shell } from "../../client";
 
 // clients are what is known to work with a base URL and a key, by the settings
 // that each documents. url is the gateway's origin.

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
-import { duration, words, type Machine } from "../api";
-import type { PageProps } from "../app";
-import { Dialog, TypedConfirm } from "../dialog";
-import { useDraft } from "../drafts";
-import { useAction, useLoad, useNow } from "../hooks";
-import { go, to } from "../route";
-import { toast } from "../toast";
-import { Badge, Button, Failed, Field, Load, Notice, Page, Section, Text, when } from "../ui";
+import { duration, words, type Machine } from "../../api";
+import type { PageProps } from "../../app";
+import { Dialog, TypedConfirm } from "../../dialog";
+import { useDraft } from "../../drafts";
+import { useAction, useLoad, useNow } from "../../hooks";
+import { go, to } from "../../route";
+import { toast } from "../../toast";
+import { Badge, Button, Failed, Field, Load, Notice, Page, Section, Text, when } from "../../ui";
 import {
   address,
   errorText,
@@ -19,7 +19,7 @@ import {
   type ConnectionRow,
   type ProviderRow,
   type TestResult,
-} from "./connections";
+} from "../../connections";
 import { Credential, ProxyField, secretBody, type Typed } from "./credential";
 import { SignInFlow, type Flow } from "./oauth";
 import { ModelPicker } from "./picker";

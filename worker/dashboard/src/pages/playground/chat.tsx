@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { words } from "../api";
-import { useKept } from "../drafts";
-import { Button, ErrorBox, Field, Section } from "../ui";
+import { words } from "../../api";
+import { useKept } from "../../drafts";
+import { Button, ErrorBox, Field, Section } from "../../ui";
 import { events } from "./events";
-import { Details, ModelField, type Sent, type TryProps } from "./playground";
-import { ask, refusal } from "./served";
+import { Details, ModelField, type Sent, type TryProps } from "../playground";
+import { ask, refusal } from "../../client";
 
 interface Turn {
   role: "user" | "assistant";

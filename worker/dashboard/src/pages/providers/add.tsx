@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { words, type Machine } from "../api";
-import { Dialog, losing } from "../dialog";
-import { useDraft } from "../drafts";
-import { useAction } from "../hooks";
-import { to } from "../route";
-import { toast } from "../toast";
-import { Badge, Button, ErrorBox, Field, Tabs, Text, count } from "../ui";
+import { words, type Machine } from "../../api";
+import { Dialog, losing } from "../../dialog";
+import { useDraft } from "../../drafts";
+import { useAction } from "../../hooks";
+import { to } from "../../route";
+import { toast } from "../../toast";
+import { Badge, Button, ErrorBox, Field, Tabs, Text, count } from "../../ui";
 import {
   address,
   families,
@@ -17,7 +17,7 @@ import {
   type Family,
   type ProviderRow,
   type TestResult,
-} from "./connections";
+} from "../../connections";
 import { Credential, ProxyField, secretBody, secretNames, type Typed } from "./credential";
 import { flowNames, SignInFlow, type Flow } from "./oauth";
 

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
-import { ApiError, type Machine } from "../api";
-import { useDraft } from "../drafts";
-import { useAction, useLoad } from "../hooks";
-import { toast } from "../toast";
-import { Button, ErrorBox, Field, Load, Section } from "../ui";
+import { ApiError, type Machine } from "../../api";
+import { useDraft } from "../../drafts";
+import { useAction, useLoad } from "../../hooks";
+import { toast } from "../../toast";
+import { Button, ErrorBox, Field, Load, Section } from "../../ui";
 
 // Aliases are short names for models.
 export function Aliases({ machine, models }: { machine: Machine; models: string[] }) {

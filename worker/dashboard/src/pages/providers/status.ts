@@ -1,4 +1,4 @@
-import type { ConnectionRow } from "./connections";
+import type { ConnectionRow } from "../../connections";
 
 type Kind = "" | "good" | "warn" | "bad";
 

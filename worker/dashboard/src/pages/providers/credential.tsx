@@ -1,4 +1,4 @@
-import { Field } from "../ui";
+import { Field } from "../../ui";
 
 // What is typed of a credential, by the names of the fields that set it.
 export type Typed = Record<string, string>;

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
-import type { Machine } from "../api";
-import { useAction, useLoad } from "../hooks";
-import { Badge, Button, Empty, ErrorBox, Load, Section, Table, when } from "../ui";
+import type { Machine } from "../../api";
+import { useAction, useLoad } from "../../hooks";
+import { Badge, Button, Empty, ErrorBox, Load, Section, Table, when } from "../../ui";
 
 interface Entry {
   seq: number;

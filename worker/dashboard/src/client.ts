@@ -1,5 +1,5 @@
 // Calls of the data plane, as a client of the machine makes them.
-import { ApiError, type Machine } from "../api";
+import { ApiError, type Machine } from "./api";
 
 // ask sends a call with the machine's key for an hour; without a body it reads.
 // Whatever the gateway answers is given back, also a refusal.

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useAction } from "../hooks";
-import { Button, Empty, ErrorBox, Field, Section, count } from "../ui";
-import { family } from "./connections";
-import { Details, ModelField, type Sent, type TryProps } from "./playground";
-import { ask, refusal } from "./served";
+import { useAction } from "../../hooks";
+import { Button, Empty, ErrorBox, Field, Section, count } from "../../ui";
+import { family } from "../../connections";
+import { Details, ModelField, type Sent, type TryProps } from "../playground";
+import { ask, refusal } from "../../client";
 
 // useTry sends a call and keeps what came of it.
 function useTry<T>(machine: TryProps["machine"], path: string, read: (res: Response) => Promise<T>) {
