@@ -27,7 +27,7 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
   const { page, list, members } = await combos(t);
   await page.getByText("No combos yet").waitFor();
   await looks(page, "combos-empty");
-  await page.getByRole("button", { name: "Make the first one" }).click();
+  await page.getByRole("button", { name: "Create a combo" }).click();
   await page.getByLabel("Name").fill("best");
   const offered = page.getByRole("list", { name: "Models and combos" }).getByRole("listitem");
   await offered.filter({ hasText: "up/test-chat" }).first().dragTo(page.locator(".drop"));
@@ -37,7 +37,7 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
   await items.nth(1).locator(".grip").dragTo(items.nth(0));
   await page.waitForFunction(() => document.querySelector(".order li code").textContent === "up/vendor/nested-model");
   await looks(page, "combos-edit");
-  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByRole("heading", { level: 2, name: "best" }).waitFor();
   const [c] = await list();
   assert.deepEqual(
@@ -46,7 +46,7 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
   );
 
   await page.getByRole("button", { name: "Try it: best" }).click();
-  await page.getByText("Answered by up/vendor/nested-model, at the first attempt.").waitFor();
+  await page.getByText("Answered by up/vendor/nested-model · 1 attempt").waitFor();
   await looks(page, "combos");
 });
 
@@ -70,7 +70,7 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
   await press("Add up/test-embed-large");
   await press("Remove up/test-embed-large");
   assert.deepEqual(await members(), ["up/test-embed"]);
-  await press("Save the combo");
+  await press("Save combo");
   await page.getByRole("heading", { level: 2, name: "turns" }).waitFor();
   let [c] = await list();
   assert.deepEqual([c.name, c.models, c.strategy, c.kind], ["turns", ["up/test-embed"], "round-robin", "embedding"]);
@@ -85,7 +85,7 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
   assert.equal(c.name, "turns-2");
   await press("Delete turns-2");
   await page.getByRole("dialog").waitFor();
-  await press("Delete the combo");
+  await press("Delete combo");
   await page.getByText("No combos yet").waitFor();
   assert.deepEqual(await list(), []);
 });
@@ -97,24 +97,24 @@ test("combos nest; one that leads back to itself is refused in words", async (t)
   await page.getByRole("button", { name: "New combo" }).click();
   await page.getByLabel("Name").fill("outer");
   await page.getByRole("button", { name: "Add inner" }).click();
-  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByRole("heading", { level: 2, name: "outer" }).waitFor();
   await page.getByRole("button", { name: "Try it: outer" }).click();
   await page.getByText("Answered by up/test-chat").waitFor();
   await page.getByRole("button", { name: "Edit inner" }).click();
   await page.getByRole("button", { name: "Add outer" }).click();
-  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByRole("alert").getByText("leads back to itself").waitFor();
   await looks(page, "combos-loop");
   assert.deepEqual((await list()).find((c) => c.name === "inner").models, ["up/test-chat"]);
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.getByRole("alert").getByText("Discard your changes?").waitFor();
+  await page.getByRole("alert").getByText("Discard unsaved changes?").waitFor();
   await page.getByRole("button", { name: "Discard", exact: true }).click();
 
   await page.getByRole("button", { name: "New combo" }).click();
   await page.getByLabel("Name").fill("inner");
   await page.getByRole("button", { name: "Add up/test-chat" }).click();
-  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByRole("alert").getByText("already a combo of the name inner").waitFor();
 });
 
@@ -126,7 +126,7 @@ test("a combo that somebody else has changed is not written over", async (t) => 
   const [c] = await list();
   await b.operator.call("PUT", `/${machineId}/api/combos/${c.id}`, { models: ["up/vendor/nested-model"] });
   await page.getByLabel("Strategy").selectOption("round-robin");
-  await page.getByRole("button", { name: "Save the combo" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByRole("alert").getByText("Someone else changed this.").waitFor();
   assert.deepEqual(
     (await list()).map((x) => [x.strategy ?? "fallback", x.models]),
@@ -136,8 +136,8 @@ test("a combo that somebody else has changed is not written over", async (t) => 
   await page.getByRole("alert").waitFor({ state: "detached" });
   assert.deepEqual(await members(), ["up/vendor/nested-model"]);
   await page.getByLabel("Strategy").selectOption("round-robin");
-  await page.getByRole("button", { name: "Save the combo" }).click();
-  await page.getByText("shared is saved.").waitFor();
+  await page.getByRole("button", { name: "Save combo" }).click();
+  await page.getByText("Saved shared.").waitFor();
   assert.deepEqual(
     (await list()).map((x) => [x.strategy, x.models]),
     [["round-robin", ["up/vendor/nested-model"]]],
@@ -164,5 +164,5 @@ test("what fails is said where it was tried, as text", async (t) => {
   await page.getByRole("button", { name: "Try it: broken" }).click();
   await page.getByText(html, { exact: false }).waitFor();
   await page.getByRole("button", { name: "Try it: second" }).click();
-  await page.getByText("Answered by up/test-chat, after 2 attempts.").waitFor();
+  await page.getByText("Answered by up/test-chat · 2 attempts").waitFor();
 });

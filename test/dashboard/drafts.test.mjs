@@ -28,28 +28,28 @@ test("an unsaved combo survives navigation and the end of the session", async (t
   await page.getByRole("button", { name: "New combo" }).first().click();
   await page.getByLabel("Name").fill("half done");
   await page.getByRole("button", { name: "Add up/test-chat", exact: true }).click();
-  assert.match(await page.getByLabel("Name").evaluate((e) => e.validationMessage), /^A space is not allowed here/);
+  assert.match(await page.getByLabel("Name").evaluate((e) => e.validationMessage), /^Spaces are not allowed\./);
   await page.getByRole("link", { name: "Keys" }).click();
   await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
   await page.goBack();
-  await page.getByText("Your unsaved changes are still here.").waitFor();
+  await page.getByText("Unsaved changes restored.").waitFor();
   assert.equal(await page.getByLabel("Name").inputValue(), "half done");
   await page.getByLabel("Name").fill("half-done");
   // The session ends, as when another tab signs out.
   await page.context().clearCookies();
   await page.getByRole("link", { name: "Usage" }).click();
-  await page.getByText("The session has ended. Sign in again.").waitFor();
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
   await page.getByRole("link", { name: "Combos" }).click();
   await becomes(() => page.getByLabel("Name").inputValue(), "half-done");
   await page.getByRole("button", { name: "Remove up/test-chat" }).waitFor();
   // Signing out would lose it, and says so.
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
-  await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Stay" }).click();
-  await page.getByRole("button", { name: "Save the combo" }).click();
-  await page.getByText("half-done is saved.").waitFor();
+  await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Stay signed in" }).click();
+  await page.getByRole("button", { name: "Save combo" }).click();
+  await page.getByText("Saved half-done.").waitFor();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
-  await page.getByText("You are signed out.").waitFor();
+  await page.getByText("You have been signed out.").waitFor();
 });
 
 test("a dialog asks before it discards input or a new key", async (t) => {
@@ -61,17 +61,17 @@ test("a dialog asks before it discards input or a new key", async (t) => {
   await page.getByRole("button", { name: "New key" }).click();
   await form.getByRole("textbox", { name: /^Name/ }).fill("laptop");
   await page.keyboard.press("Escape");
-  await form.getByText("Discard what you typed?").waitFor();
+  await form.getByText("Discard unsaved changes?").waitFor();
   await form.getByRole("button", { name: "Back" }).click();
   assert.equal(await form.getByRole("textbox", { name: /^Name/ }).inputValue(), "laptop");
   await form.getByRole("button", { name: "Create key" }).click();
   const made = page.getByRole("dialog", { name: "Key created" });
-  await made.getByRole("region", { name: "The key" }).waitFor();
+  await made.getByRole("region", { name: "API key" }).waitFor();
   await page.keyboard.press("Escape");
   await made.getByText("Have you copied the key?").waitFor();
   await page.keyboard.press("Escape");
   await made.getByRole("button", { name: "Back" }).click();
-  await made.getByRole("region", { name: "The key" }).waitFor();
+  await made.getByRole("region", { name: "API key" }).waitFor();
   await made.getByRole("button", { name: "Close", exact: true }).click();
   await made.getByRole("button", { name: "Close without copying" }).click();
   await made.waitFor({ state: "detached" });
@@ -94,26 +94,26 @@ test("a conversation of the playground is still there after leaving", async (t) 
 
 test("settings that were changed and not saved are still there after leaving", async (t) => {
   const { page, call } = await machine(t, "settings");
-  const seconds = page.getByLabel("Wait for an answer to begin (seconds)");
+  const seconds = page.getByLabel("First-byte timeout (seconds)");
   await seconds.fill("77");
   await page.getByRole("link", { name: "Keys" }).click();
   await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
   await page.goBack();
-  await page.getByText("Your unsaved changes are still here.").waitFor();
+  await page.getByText("Unsaved changes restored.").waitFor();
   assert.equal(await seconds.inputValue(), "77");
-  await page.getByRole("button", { name: "Discard them" }).click();
+  await page.getByRole("button", { name: "Discard changes" }).click();
   await becomes(() => seconds.inputValue(), "300");
   await seconds.fill("78");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Saved.").waitFor();
+  await page.getByText("Settings saved.").waitFor();
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 78);
 });
 
 test("a server of one's own is found by its name, and a wrong address is not left untested", async (t) => {
   const { page, machineId } = await machine(t, "providers/add");
   await page.getByLabel("Search providers").fill("vLLM");
-  await page.getByText(/^0 of \d+ providers; connect your own server by its address$/).waitFor();
-  assert.equal(await page.getByText("No provider matches").count(), 0);
+  await page.getByText(/^0 of \d+ providers\. Connect your own server as a compatible provider\.$/).waitFor();
+  assert.equal(await page.getByText("No providers found").count(), 0);
   await page.getByRole("button", { name: "Add OpenAI-compatible" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Base URL").fill(`${b.upstream.url}/nowhere/v1`);
@@ -123,7 +123,7 @@ test("a server of one's own is found by its name, and a wrong address is not lef
   t.after(() => {
     b.upstream.script = null;
   });
-  await dialog.getByRole("button", { name: "Add and check" }).click();
+  await dialog.getByRole("button", { name: "Add and test" }).click();
   await page
     .getByRole("dialog", { name: "OpenAI-compatible was saved, but the test failed" })
     .getByText("or the base URL is wrong (status 404)")
@@ -159,14 +159,14 @@ test("combos and aliases of a connection are listed before it is deleted, and ma
     },
   });
   await page.getByRole("link", { name: "Mine", exact: true }).click();
-  await page.getByRole("button", { name: "Delete the connection…" }).click();
+  await page.getByRole("button", { name: "Delete connection…" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText("Combos that use it: smart. Aliases that point to it: quick.").waitFor();
+  await dialog.getByText("Combos that will fail: smart. Aliases that will fail: quick.").waitFor();
   await dialog.getByLabel("Type delete to confirm").fill(" Delete ");
-  await dialog.getByRole("button", { name: "Delete the connection" }).click();
+  await dialog.getByRole("button", { name: "Delete connection" }).click();
   await page.getByRole("heading", { level: 1, name: "Providers" }).waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/combos`);
-  await page.getByText("no connection", { exact: true }).waitFor();
+  await page.getByText("No connection", { exact: true }).waitFor();
 });
 
 test("revoking your own key or the last manage key shows a warning", async (t) => {
@@ -187,7 +187,7 @@ test("the speech page creates no key before a request", async (t) => {
   const { page, call } = await machine(t, "playground/speech", {
     prepare: (call) => call("POST", "/providers", { provider: "elevenlabs", apiKey: "el-test-key-0123456789" }),
   });
-  await page.getByRole("button", { name: "Speak" }).waitFor();
+  await page.getByRole("button", { name: "Generate speech" }).waitFor();
   await page.getByLabel("Model", { exact: true }).fill("el/eleven_multilingual_v2");
   await page.getByRole("button", { name: "List voices" }).waitFor();
   await settled(page);
@@ -208,7 +208,7 @@ test("an unknown target of an alias is refused with a suggestion, and saved on c
   await page.getByRole("button", { name: "Add alias" }).click();
   await page.getByRole("alert").getByText("did you mean up/test-chat?").waitFor();
   await page.getByRole("button", { name: "Save anyway" }).click();
-  await page.getByRole("button", { name: "Delete the alias quick" }).waitFor();
+  await page.getByRole("button", { name: "Delete alias quick" }).waitFor();
   assert.deepEqual((await call("GET", "/models/alias")).aliases, { quick: "up/tset-chat" });
 });
 

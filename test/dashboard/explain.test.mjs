@@ -56,8 +56,8 @@ test("the accounts are told in their order, with what is left out and why", asyn
     .getByLabel("Body")
     .fill(JSON.stringify({ model: "up/test-chat", messages: [{ role: "user", content: "hi" }] }));
   await page.getByRole("button", { name: "Explain" }).click();
-  const out = page.getByRole("list", { name: "Left out" });
-  await out.getByText(/First as up\/test-chat: the provider limits its rate, ready in [45] min/).waitFor();
+  const out = page.getByRole("list", { name: "Skipped accounts" });
+  await out.getByText(/First as up\/test-chat: rate limited by the provider, ready in [45] min/).waitFor();
   await out.getByText(/Second as/).waitFor();
   const attempts = page.getByRole("list", { name: "Attempts" }).getByRole("listitem");
   assert.equal(await attempts.count(), 1);
@@ -68,8 +68,8 @@ test("the accounts are told in their order, with what is left out and why", asyn
 
   await page.getByLabel("Connection").selectOption({ label: "First" });
   await page.getByRole("button", { name: "Explain" }).click();
-  await page.getByText("the call names another connection").first().waitFor();
-  await page.getByText(/No account can be tried now/).waitFor();
+  await page.getByText("the request names another connection").first().waitFor();
+  await page.getByText(/No account is available/).waitFor();
 });
 
 test("translation and what is dropped are told", async (t) => {
@@ -92,8 +92,8 @@ test("translation and what is dropped are told", async (t) => {
   await step.waitFor();
   const told = await step.innerText();
   assert.match(told, /POST https:\/\/api\.anthropic\.com\/v1\/messages$/m);
-  assert.match(told, /^Sent under another name or in another form: messages, stop$/m);
-  const [, names] = /^Not sent, because the provider does not know them: (.*)$/m.exec(told);
+  assert.match(told, /^Translated fields: messages, stop$/m);
+  const [, names] = /^Fields that the provider does not support \(not sent\): (.*)$/m.exec(told);
   assert.deepEqual(names.split(", ").sort(), ["logit_bias", "seed"]);
   await looks(page, "explain-translated");
 });
@@ -103,7 +103,7 @@ test("what cannot be planned is said in words", async (t) => {
   await looks(page, "explain-empty");
   await page.getByLabel("Body").fill("{not json");
   await page.getByRole("button", { name: "Explain" }).click();
-  await page.getByRole("alert").getByText("The body is not JSON").waitFor();
+  await page.getByRole("alert").getByText("The body is not valid JSON").waitFor();
   await page
     .getByLabel("Body")
     .fill(JSON.stringify({ model: `nothing/${canary}`, messages: [{ role: "user", content: canary }] }));
@@ -113,7 +113,7 @@ test("what cannot be planned is said in words", async (t) => {
 
 test("a command of curl is read, with its path", async (t) => {
   const { page } = await explain(t, [compatible(b.upstream)]);
-  await page.getByRole("button", { name: "Put in an example" }).click();
+  await page.getByRole("button", { name: "Insert example" }).click();
   assert.match(JSON.parse(await page.getByLabel("Body").inputValue()).model, /^\w+\/./);
   await page
     .getByLabel("Body")
@@ -145,10 +145,10 @@ test("commands are split as a shell splits them", () => {
   ])
     assert.deepEqual(pasted(text), path === undefined ? { body } : { path, body }, text);
   for (const [text, why] of [
-    ["curl https://host/v1/search", /no -d/],
+    ["curl https://host/v1/search", /no body/],
     ["curl -d @body.json https://host/", /in a file/],
-    ["curl -d '{' https://host/", /not JSON/],
-    ["{", /not JSON/],
+    ["curl -d '{' https://host/", /not valid JSON/],
+    ["{", /not valid JSON/],
   ]) {
     assert.throws(() => pasted(text), why, text);
   }

@@ -37,14 +37,14 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog", { name: "New key" });
   await form.getByRole("textbox", { name: /^Name/ }).fill("For tests");
-  await form.getByLabel("Models it may call").fill("up/test-chat\nup/test-embed");
+  await form.getByLabel("Allowed models").fill("up/test-chat\nup/test-embed");
   await form.getByLabel("Requests per minute").fill("60");
   await form.getByLabel("Requests per day").fill("1000");
   await form.getByLabel("Expires").selectOption({ label: "In 30 days" });
   await looks(page, "keys-new");
   await form.getByRole("button", { name: "Create key" }).click();
   const made = page.getByRole("dialog", { name: "Key created" });
-  const shown = (await made.getByRole("region", { name: "The key" }).innerText()).trim();
+  const shown = (await made.getByRole("region", { name: "API key" }).innerText()).trim();
   assert.match(shown, new RegExp(`^sk-${machineId}-`));
   await looks(page, "keys-made");
   await made.getByRole("button", { name: "Copy" }).first().click();
@@ -58,7 +58,7 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
     [["up/test-chat", "up/test-embed"], 60, 1000, ["data"]],
   );
   assert.ok(Math.abs(row.expiresAt - Date.now() - 30 * 86_400_000) < 60_000);
-  await page.getByRole("row", { name: /For tests.*60 a minute, 0 of 1,000 today, 2 models/ }).waitFor();
+  await page.getByRole("row", { name: /For tests.*60 per minute, 0 of 1,000 today, 2 models/ }).waitFor();
   assert.equal((await chat(shown)).status, 200);
   assert.equal((await chat(shown, "up/vendor/nested-model")).status, 403);
 
@@ -71,8 +71,8 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
   await page.getByRole("button", { name: "Revoke For tests" }).focus();
   await page.keyboard.press("Enter");
   await looks(page, "keys-revoke");
-  await page.getByRole("button", { name: "Revoke the key" }).click();
-  await page.getByText("For tests is revoked.").waitFor();
+  await page.getByRole("button", { name: "Revoke key" }).click();
+  await page.getByText("Revoked For tests.").waitFor();
   assert.equal(
     (await list()).some((k) => k.id === row.id),
     false,
@@ -85,14 +85,14 @@ test("a key that manages signs in to its own machine", async (t) => {
   const { page, machineId, list } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog");
-  assert.equal(await form.getByLabel(/^Export this machine/).count(), 0);
+  assert.equal(await form.getByLabel(/^Export the machine/).count(), 0);
   await form.getByLabel("Call models").uncheck();
   assert.equal(await form.getByRole("button", { name: "Create key" }).isDisabled(), true);
   await form.getByLabel(/^Manage this machine/).check();
-  await form.getByLabel(/^Export this machine/).check();
+  await form.getByLabel(/^Export the machine/).check();
   await form.getByRole("textbox", { name: /^Name/ }).fill(canary.slice(0, 150));
   await form.getByRole("button", { name: "Create key" }).click();
-  const key = (await page.getByRole("region", { name: "The key" }).innerText()).trim();
+  const key = (await page.getByRole("region", { name: "API key" }).innerText()).trim();
   assert.equal((await chat(key)).status === 200, false);
   assert.deepEqual((await list()).find((k) => k.name === canary.slice(0, 150)).scopes, ["manage", "export"]);
   const other = await open(t, b, { as: key, at: `#/m/${machineId}/keys` });
@@ -104,7 +104,7 @@ test("a key that manages signs in to its own machine", async (t) => {
 test("what the gateway refuses is said at the form", async (t) => {
   const { page } = await keys(t, { failures: ["POST /* 400"] });
   await page.getByRole("button", { name: "New key" }).click();
-  await page.getByRole("dialog").getByLabel("Models it may call").fill("x".repeat(400));
+  await page.getByRole("dialog").getByLabel("Allowed models").fill("x".repeat(400));
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByRole("dialog").getByRole("alert").getByText("Models").waitFor();
 });
@@ -122,7 +122,7 @@ test("a thousand keys are searched", async (t) => {
   await page.reload();
   await settled(page);
   await page.getByText("1,000 keys").waitFor();
-  await page.getByText("800 more: search to see them.").waitFor();
+  await page.getByText("800 more. Search to see them.").waitFor();
   const rows = page.getByRole("region", { name: "Keys" }).getByRole("row");
   await accessible(page, "a thousand keys", [
     "color-contrast",
@@ -131,14 +131,14 @@ test("a thousand keys are searched", async (t) => {
     "td-headers-attr",
     "scrollable-region-focusable",
   ]);
-  await page.getByRole("searchbox", { name: "Search the keys" }).fill("key 99");
+  await page.getByRole("searchbox", { name: "Search keys" }).fill("key 99");
   await page.getByText("6 of 1,000 keys").waitFor();
   assert.equal(await rows.count(), 7);
-  await page.getByRole("searchbox", { name: "Search the keys" }).fill("0998");
+  await page.getByRole("searchbox", { name: "Search keys" }).fill("0998");
   await rows.filter({ hasText: "مفتاح 998" }).waitFor();
   assert.equal(await rows.count(), 2);
-  await page.getByRole("searchbox", { name: "Search the keys" }).fill("nothing");
-  await page.getByText("No key matches").waitFor();
+  await page.getByRole("searchbox", { name: "Search keys" }).fill("nothing");
+  await page.getByText("No keys found").waitFor();
 });
 
 // Every snippet is run as it stands: by a shell, or by the client that it is for.
@@ -147,7 +147,7 @@ test("the snippets are right", async (t) => {
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("button", { name: "Create key" }).click();
   const made = page.getByRole("dialog", { name: "Key created" });
-  const key = (await made.getByRole("region", { name: "The key" }).innerText()).trim();
+  const key = (await made.getByRole("region", { name: "API key" }).innerText()).trim();
   await made.getByLabel("Model", { exact: true }).fill("up/test-chat");
   const snippet = async (client) => {
     await made.getByLabel("Client").selectOption(client);

@@ -21,13 +21,13 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await page.getByLabel("New machine name").fill("Research");
   await page.getByRole("button", { name: "Create machine" }).click();
   const dialog = page.getByRole("dialog", { name: "Machine created" });
-  const key = await dialog.getByRole("region", { name: "The new key" }).innerText();
+  const key = await dialog.getByRole("region", { name: "API key" }).innerText();
   assert.match(key, /^sk-[a-z0-9]{16}-[a-z0-9]{26,}-[0-9a-f]{8}$/);
   await dialog.getByRole("button", { name: "Copy" }).click();
   await dialog.getByText("Copied").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
   await looks(page, "machines-key");
-  await dialog.getByRole("link", { name: "Open the machine" }).click();
+  await dialog.getByRole("link", { name: "Open machine" }).click();
   await heading(page, "Providers").waitFor();
   await page.getByText("No providers yet").waitFor();
   assert.equal(await page.getByText(key).count(), 0, "the key is shown once");
@@ -43,14 +43,14 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   await looks(page, "machines");
 
   await page.getByRole("button", { name: "Delete Research" }).click();
-  const gone = page.getByRole("button", { name: "Delete the machine" });
+  const gone = page.getByRole("button", { name: "Delete machine" });
   assert.equal(await gone.isDisabled(), true);
-  await page.getByLabel("Type its name to confirm").fill("researc");
+  await page.getByLabel("Type the machine’s name to confirm").fill("researc");
   assert.equal(await gone.isDisabled(), true, "the name must be whole");
-  await page.getByLabel("Type its name to confirm").fill(" research ");
+  await page.getByLabel("Type the machine’s name to confirm").fill(" research ");
   await looks(page, "machines-delete");
   await gone.click();
-  await page.getByText("The machine is deleted.").waitFor();
+  await page.getByText("Machine deleted.").waitFor();
   await page.getByRole("link", { name: "Research", exact: true }).waitFor({ state: "detached" });
   assert.deepEqual(
     (await b.operator.call("GET", "/api/machines")).data.map((m) => m.machineId),
@@ -87,7 +87,7 @@ test("a thousand machines are searched on the server, and shown page by page", a
   await page.getByRole("button", { name: "Load more" }).click();
   await page.getByText("200 of 1,000 machines", { exact: true }).waitFor();
   assert.equal(await cards.count(), 200);
-  const search = page.getByRole("searchbox", { name: "Search the machines" });
+  const search = page.getByRole("searchbox", { name: "Search machines" });
   await search.fill("team 99");
   await page.getByText("10 machines", { exact: true }).waitFor(); // 99, 991 to 999
   await cards.filter({ hasText: "Team 999" }).getByRole("button", { name: "Delete Team 999" }).waitFor();
@@ -99,7 +99,7 @@ test("a thousand machines are searched on the server, and shown page by page", a
   await search.fill(many[990].machineId);
   await page.getByText("1 machine", { exact: true }).waitFor();
   await search.fill("nobody’s");
-  await page.getByText("No machine matches").waitFor();
+  await page.getByText("No machines found").waitFor();
 });
 
 test("the holder of a manage key sees that machine alone", async (t) => {
@@ -111,7 +111,7 @@ test("the holder of a manage key sees that machine alone", async (t) => {
   const page = await open(t, b, { as: apiKey, at: "#/machines" });
   await heading(page, "Providers").waitFor();
   assert.ok(page.url().endsWith(`#/m/${machineId}/providers`));
-  await page.getByText("Signed in with the key laptop").waitFor();
+  await page.getByText("Signed in with key laptop").waitFor();
   assert.equal(await page.getByRole("link", { name: "Machines" }).count(), 0);
   assert.equal(await page.getByRole("combobox", { name: "Machine" }).count(), 0);
   await page.goto(`${b.url}/#/m/abcdefgh01234567/providers`);
@@ -133,25 +133,25 @@ test("a deleted machine needs a recent sign-in, and a session that ended asks fo
     });
   });
   await page.getByRole("button", { name: "Delete Old" }).click();
-  await page.getByLabel("Type its name to confirm").fill("Old");
-  await page.getByRole("button", { name: "Delete the machine" }).click();
+  await page.getByLabel("Type the machine’s name to confirm").fill("Old");
+  await page.getByRole("button", { name: "Delete machine" }).click();
   const again = page.getByRole("dialog", { name: "Sign in again" });
-  await again.getByLabel("Operator’s token or manage key").fill(secrets.ADMIN_TOKEN);
+  await again.getByLabel("Operator token or management key").fill(secrets.ADMIN_TOKEN);
   await again.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("The machine is deleted.").waitFor();
+  await page.getByText("Machine deleted.").waitFor();
   assert.equal(asked, 2);
 
   await page.context().clearCookies();
   await page.getByLabel("New machine name").fill("Late");
   await page.getByRole("button", { name: "Create machine" }).click();
-  await page.getByText("The session has ended. Sign in again.").waitFor();
+  await page.getByText("Your session has ended. Sign in again.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
   await heading(page, "Machines").waitFor();
 });
 
 test("attempts to sign in are limited, and it is said how long", async (t) => {
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401", "POST /api/session 429"] });
-  const field = page.getByLabel("Operator’s token or manage key"),
+  const field = page.getByLabel("Operator token or management key"),
     button = page.getByRole("button", { name: "Sign in" });
   for (let i = 0; i < 11; i++) {
     await field.fill(`guess number ${i}`);

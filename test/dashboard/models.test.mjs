@@ -50,12 +50,12 @@ test("the list is the one that clients see, by kind and filtered", async (t) => 
 
   await page.getByRole("radio", { name: "Chat" }).check();
   await page.getByRole("button", { name: "up/test-chat", exact: true }).waitFor();
-  await page.getByRole("searchbox", { name: "Filter the models" }).fill("HAIKU");
+  await page.getByRole("searchbox", { name: "Search models" }).fill("HAIKU");
   const haiku = chat.filter((id) => id.includes("haiku"));
   assert.deepEqual(await shown(), haiku);
   await page.getByText(`${haiku.length} of ${chat.length} models`).waitFor();
-  await page.getByRole("searchbox", { name: "Filter the models" }).fill("no such model");
-  await page.getByText("No model matches").waitFor();
+  await page.getByRole("searchbox", { name: "Search models" }).fill("no such model");
+  await page.getByText("No models found").waitFor();
 });
 
 test("limits and prices of a model are shown", async (t) => {
@@ -98,22 +98,22 @@ test("aliases are added, refused in words, and deleted", async (t) => {
   await page.getByRole("alert").getByText("must be <alias or provider id>/<model>").waitFor();
   await page.getByLabel("Target model").fill("up/test-chat");
   await page.getByRole("button", { name: "Add alias" }).click();
-  await page.getByRole("button", { name: "Delete the alias fast" }).waitFor();
+  await page.getByRole("button", { name: "Delete alias fast" }).waitFor();
   const res = await b.gateway.fetch("/v1/chat/completions", {
     method: "POST",
     headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "fast", messages: [{ role: "user", content: "hi" }] }),
   });
   assert.equal(res.status, 200);
-  await page.getByRole("button", { name: "Delete the alias fast" }).click();
+  await page.getByRole("button", { name: "Delete alias fast" }).click();
   await page.getByText("No aliases yet.").waitFor();
   assert.deepEqual((await b.operator.call("GET", `/${machineId}/api/models/alias`)).aliases, {});
 });
 
 test("custom models are added with their limits, and deleted", async (t) => {
   const { page, seen, machineId } = await models(t);
-  await page.getByLabel("Provider’s alias or prefix").fill("up");
-  await page.getByLabel("Model id").fill("secret-model");
+  await page.getByLabel("Provider alias or prefix").fill("up");
+  await page.getByLabel("Model ID").fill("secret-model");
   await page.getByLabel("Context (tokens)").fill("128000");
   await page.getByLabel("Output limit (tokens)").fill("8000");
   await page.getByRole("button", { name: "Add model" }).click();
@@ -132,18 +132,18 @@ test("a kind that nothing serves says where to go", async (t) => {
   await page.getByRole("radio", { name: "Music" }).check();
   await page.getByText("No models of this kind").waitFor();
   await looks(page, "models-empty");
-  await page.getByRole("link", { name: "Add a provider" }).click();
-  await page.getByRole("heading", { level: 1, name: "Add a provider" }).waitFor();
+  await page.getByRole("link", { name: "Add provider" }).click();
+  await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
 });
 
 test("without a provider the page says that the catalogue cannot be called", async (t) => {
   const { page, seen, shown } = await models(t, { connected: false });
-  await page.getByText("No provider is connected, so this is the built-in catalogue").waitFor();
+  await page.getByText("No provider is connected. This is the built-in catalog").waitFor();
   assert.deepEqual(await shown(), (await seen()).slice(0, 300));
-  await page.getByText(/^[\d,]+ more: filter to see them\.$/).waitFor();
+  await page.getByText(/^[\d,]+ more\. Search to see them\.$/).waitFor();
   await looks(page, "models-catalogue");
-  await page.getByRole("link", { name: "Connect one" }).click();
-  await page.getByRole("heading", { level: 1, name: "Add a provider" }).waitFor();
+  await page.getByRole("link", { name: "Add provider" }).click();
+  await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
 });
 
 test("the menu of a phone opens, leads on and closes", async (t) => {

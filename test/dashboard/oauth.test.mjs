@@ -61,7 +61,7 @@ test("an account is signed in to in another tab, and this one goes on", async (t
   await looks(page, "oauth-add");
   await dialog.getByLabel("Name").fill("Mine");
   await dialog.getByRole("button", { name: "Continue" }).click();
-  const link = dialog.getByRole("link", { name: "Go to Mistral AI" });
+  const link = dialog.getByRole("link", { name: "Sign in with Mistral AI" });
   await link.waitFor();
   await looks(page, "oauth-authorize");
   const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
@@ -74,7 +74,7 @@ test("an account is signed in to in another tab, and this one goes on", async (t
 
 test("an account is connected with a code, shown large, while this page waits", async (t) => {
   const { page, dialog, list } = await gallery(t);
-  await dialog.getByRole("radio", { name: "Use a code" }).check();
+  await dialog.getByRole("radio", { name: "Use a device code" }).check();
   await dialog.getByRole("button", { name: "Continue" }).click();
   const code = dialog.locator(".usercode");
   await code.waitFor();
@@ -82,7 +82,7 @@ test("an account is connected with a code, shown large, while this page waits", 
   assert.ok((await code.evaluate((e) => parseFloat(getComputedStyle(e).fontSize))) >= 28, "the code is large");
   assert.match(await dialog.getByRole("link").getAttribute("href"), /^https:/);
   await dialog.getByRole("progressbar", { name: "Time left" }).waitFor();
-  await dialog.getByRole("button", { name: "Copy the code" }).click();
+  await dialog.getByRole("button", { name: "Copy code" }).click();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);
   await looks(page, "oauth-device");
   idp.decide(shown, "allow");
@@ -92,14 +92,14 @@ test("an account is connected with a code, shown large, while this page waits", 
 
 test("a sign-in that is refused says why, and begins again", async (t) => {
   const { page, dialog, list } = await gallery(t, ["POST /* 400"]);
-  await dialog.getByRole("radio", { name: "Use a code" }).check();
+  await dialog.getByRole("radio", { name: "Use a device code" }).check();
   await dialog.getByRole("button", { name: "Continue" }).click();
   const code = dialog.locator(".usercode");
   await code.waitFor();
   idp.decide(await code.innerText(), "deny");
   await dialog.getByRole("alert").waitFor();
   await looks(page, "oauth-refused");
-  await dialog.getByRole("button", { name: "Begin again" }).click();
+  await dialog.getByRole("button", { name: "Start again" }).click();
   await code.waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await dialog.getByRole("button", { name: "Continue" }).waitFor();
@@ -112,7 +112,7 @@ test("an account that needs it is signed in to again", async (t) => {
   await dialog.getByRole("button", { name: "Continue" }).click();
   let [tab] = await Promise.all([
     page.context().waitForEvent("page"),
-    dialog.getByRole("link", { name: "Go to Mistral AI" }).click(),
+    dialog.getByRole("link", { name: "Sign in with Mistral AI" }).click(),
   ]);
   await tab.getByText("is connected.").waitFor();
   await page.getByRole("dialog", { name: "Mistral AI is connected" }).getByText("Works", { exact: true }).waitFor();
@@ -125,18 +125,18 @@ test("an account that needs it is signed in to again", async (t) => {
   await page.getByRole("link", { name: "All providers" }).click();
   await page.locator(".badge").getByText("Sign in again", { exact: true }).waitFor();
   await page.getByRole("link", { name: "Sign in again" }).click();
-  await page.getByText("Sign in again before this account can be used.").waitFor();
-  await page.getByText("the provider no longer accepts the sign-in").waitFor();
+  await page.getByText("Sign in again to use this account.").waitFor();
+  await page.getByText("The provider no longer accepts the sign-in (invalid_grant).").waitFor();
   await settled(page);
   await accessible(page, "connection-reauth");
   await shot(page, "connection-reauth");
-  await page.getByRole("button", { name: "Sign in there again" }).click();
+  await page.getByRole("button", { name: "Sign in with Mistral AI again" }).click();
   [tab] = await Promise.all([
     page.context().waitForEvent("page"),
-    page.getByRole("link", { name: "Go to Mistral AI" }).click(),
+    page.getByRole("link", { name: "Sign in with Mistral AI" }).click(),
   ]);
   await tab.getByText("is connected again.").waitFor();
-  await page.getByText("The account is connected again.").waitFor();
+  await page.getByText("Account connected again.").waitFor();
   assert.deepEqual(
     (await list()).map((x) => [x.id, x.status]),
     [[c.id, "active"]],

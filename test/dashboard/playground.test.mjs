@@ -27,10 +27,10 @@ async function playground(t, kind = "chat", options = {}) {
 
 // detailed opens what every part tells of its call: the head of the answer, and the command.
 async function detailed(page, path) {
-  await page.getByText("Headers of the answer").click();
+  await page.getByText("Response headers").click();
   await page.getByRole("row", { name: /^x-request-id / }).waitFor();
-  await page.getByText("The call with curl").first().click();
-  const curl = await page.getByRole("region", { name: "The call with curl" }).innerText();
+  await page.getByText("Copy as curl").first().click();
+  const curl = await page.getByRole("region", { name: "curl command" }).innerText();
   assert.ok(curl.startsWith(`curl '${b.url}${path}'`) && curl.includes("$WEIR_KEY") && curl.includes("-d '{"), curl);
 }
 
@@ -53,10 +53,10 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   assert.ok((await said(page).nth(1).innerText()).includes("**bold** [link](javascript:canary())"));
   assert.equal(await page.getByRole("log").locator("a, img, svg, script, b, strong").count(), 0);
 
-  await page.getByText("Headers of the answer").click();
+  await page.getByText("Response headers").click();
   await page.getByRole("row", { name: "x-weir-model up/test-chat" }).waitFor();
-  await page.getByText("The call with curl").first().click();
-  const curl = await page.getByRole("region", { name: "The call with curl" }).innerText();
+  await page.getByText("Copy as curl").first().click();
+  const curl = await page.getByRole("region", { name: "curl command" }).innerText();
   assert.ok(curl.startsWith(`curl '${b.url}/v1/chat/completions'`) && curl.includes("$WEIR_KEY"));
   await looks(page, "playground-details");
 
@@ -81,7 +81,7 @@ test("chat is streamed, and shown as text whatever it contains", async (t) => {
   assert.equal(stored.includes(`sk-${machineId}`), false);
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Discard and sign out" }).click();
-  await page.getByText("You are signed out.").waitFor();
+  await page.getByText("You have been signed out.").waitFor();
   assert.equal(
     (await keys()).some((k) => k.id === key.id),
     false,
@@ -97,7 +97,7 @@ test("a stream is stopped", async (t) => {
   await page.waitForFunction(() => (document.querySelector(".turn.assistant .said")?.textContent.length ?? 0) > 0);
   await looks(page, "playground-streaming");
   await page.getByRole("button", { name: "Stop" }).click();
-  await page.getByText("stopped", { exact: true }).waitFor();
+  await page.getByText("Stopped", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
   const length = (await said(page).innerText()).length;
   await page.getByLabel("Message").fill("next");
@@ -120,7 +120,7 @@ test("what fails is said in words: a refusal, and a stream that breaks off", asy
   await page.getByRole("button", { name: "Send" }).click();
   await page
     .getByRole("alert")
-    .getByText(/ended|broke/i)
+    .getByText(/ended|broke|interrupted/i)
     .waitFor();
   assert.ok((await said(page).innerText()).length > 0, "what came stays");
 });
@@ -161,7 +161,7 @@ test("speech plays", async (t) => {
     got.path.endsWith("/audio/speech") ? { headers: { "content-type": "audio/wav" }, body: wav } : null;
   await page.getByLabel("Format").selectOption("flac"); // this provider gives its own all the same
   await page.getByLabel("Text", { exact: true }).fill("Hello");
-  await page.getByRole("button", { name: "Speak" }).click();
+  await page.getByRole("button", { name: "Generate speech" }).click();
   await page.locator("audio").waitFor();
   assert.match(await page.locator("audio").getAttribute("src"), /^blob:/);
   await page.waitForFunction(() => document.querySelector("audio").readyState >= 2);
@@ -177,7 +177,7 @@ test("speech plays", async (t) => {
     1,
   );
   await page.getByText("1.0 s, 8 kB, audio/wav").waitFor();
-  assert.equal(await page.getByRole("link", { name: "Save it" }).getAttribute("download"), "speech.wav");
+  assert.equal(await page.getByRole("link", { name: "Download" }).getAttribute("download"), "speech.wav");
   await looks(page, "playground-speech");
   await detailed(page, "/v1/audio/speech");
   const sent = b.upstream.seen.findLast((r) => r.path.endsWith("/audio/speech"));
@@ -216,7 +216,7 @@ test("voices are offered where the provider names some, and a default where it m
   assert.deepEqual(await offered(), [], "nothing is asked before one wants to");
   const ask = page.getByRole("button", { name: "List voices" });
   await ask.click();
-  await page.getByText("The provider has 2 voices.").waitFor();
+  await page.getByText("2 voices available.").waitFor();
   assert.equal(await voice.inputValue(), "abc123");
   assert.deepEqual(await offered(), [
     ["abc123", `Rachel ${canary}, en, female`],
@@ -224,11 +224,11 @@ test("voices are offered where the provider names some, and a default where it m
   ]);
   await model.fill("openai/gpt-4o-mini-tts");
   await ask.click();
-  await page.getByText(/The provider has 1\d voices\./).waitFor();
+  await page.getByText(/^1\d voices available\.$/).waitFor();
   assert.equal(await voice.inputValue(), "alloy");
   await model.fill("groq/canopylabs/orpheus-v1-english");
   await Promise.all([page.waitForResponse("**/v1/audio/voices*"), ask.click()]);
-  await page.getByText(/The provider has/).waitFor({ state: "detached" });
+  await page.getByText(/voices available/).waitFor({ state: "detached" });
   assert.equal(await voice.inputValue(), "", "nobody knows one");
   await voice.fill("troy");
   await model.fill("up/test-tts");
@@ -242,7 +242,7 @@ test("an image is shown", async (t) => {
     got.path.endsWith("/images/generations")
       ? { body: JSON.stringify({ created: 1, data: [{ b64_json: png, revised_prompt: canary }] }) }
       : null;
-  await page.getByRole("button", { name: "Make an image" }).click();
+  await page.getByRole("button", { name: "Generate image" }).click();
   await page.locator("img.made").waitFor();
   await page.waitForFunction(() => document.querySelector("img.made").naturalWidth === 1);
   await page.getByText(canary).waitFor();
@@ -251,7 +251,7 @@ test("an image is shown", async (t) => {
   await page.getByLabel("Model", { exact: true }).fill("up/gpt-image-1");
   await Promise.all([
     page.waitForResponse("**/v1/images/generations"),
-    page.getByRole("button", { name: "Make an image" }).click(),
+    page.getByRole("button", { name: "Generate image" }).click(),
   ]);
   const asked = b.upstream.seen.filter((r) => r.path.endsWith("/images/generations")).slice(-2);
   assert.deepEqual(
@@ -360,8 +360,8 @@ test("events are read whatever their line ends and wherever their bytes are cut"
 test("without a model the page says where to go", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Empty" });
   const page = await open(t, b, { at: `#/m/${machineId}/playground` });
-  await page.getByText("No models for this: chat").waitFor();
+  await page.getByText("No chat models yet").waitFor();
   await page.getByRole("radio", { name: "Speech" }).check();
-  await page.getByText("No models for this: speech").waitFor();
+  await page.getByText("No speech models yet").waitFor();
   await looks(page, "playground-empty");
 });

@@ -61,7 +61,7 @@ test("the sources make no HTML of text", () => {
   for (const name of readdirSync(new URL("src/", sources), { recursive: true })) {
     if (!/\.tsx?$/.test(name)) continue;
     files++;
-    const found = bad.exec(readFileSync(new URL("src/" + name, sources), "utf8"));
+    const found = bad.exec(readFileSync(new URL(`src/${name}`, sources), "utf8"));
     assert.equal(found?.[0], undefined, name);
   }
   assert.ok(files > 15);
@@ -147,7 +147,7 @@ test("300 payloads in every text that is stored or comes from an upstream, on ev
     location.hash = a;
   }, `#/m/${machineId}/models`);
   const listed = `p1/${plain.slice(40).find((p) => p.includes("<svg onload"))}`;
-  await page.getByRole("searchbox", { name: "Filter the models" }).fill(listed);
+  await page.getByRole("searchbox", { name: "Search models" }).fill(listed);
   await page.getByRole("button", { name: listed, exact: true }).click();
   await page.getByRole("dialog", { name: listed }).getByText("/v1/chat/completions").waitFor();
 });
@@ -178,7 +178,7 @@ test("a person without a mouse signs in, makes a machine and connects a provider
     assert.fail(`Tab does not reach ${name}; it is at ${await active()}`);
   };
   await page.getByRole("heading", { name: "Sign in to weir" }).waitFor();
-  await tabTo("Operator’s token or manage key");
+  await tabTo("Operator token or management key");
   await page.keyboard.type(secrets.ADMIN_TOKEN);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();
@@ -187,11 +187,11 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   await page.keyboard.type("By hand");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Machine created" }).waitFor();
-  await tabTo("Open the machine");
+  await tabTo("Open machine");
   await page.keyboard.press("Enter");
   await page.getByText("No providers yet").waitFor();
   assert.equal(await active(), "Providers", "the heading of the new page has the focus");
-  await tabTo("Add a provider");
+  await tabTo("Add provider");
   await page.keyboard.press("Enter");
   await settled(page);
   await tabTo("Search providers");
@@ -218,7 +218,7 @@ test("a person without a mouse signs in, makes a machine and connects a provider
     document.activeElement.blur();
     scrollTo(0, 0);
   });
-  await tabTo("Skip to the content");
+  await tabTo("Skip to content");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
 });
@@ -236,13 +236,13 @@ test("what is slow is said, and an unknown address leads back", async (t) => {
     await route.continue();
   });
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
-  await page.getByRole("status", { name: "Loading the connections" }).waitFor();
+  await page.getByRole("status", { name: "Loading connections" }).waitFor();
   await accessible(page, "loading");
   go();
   await page.getByText("No providers yet").waitFor();
   await page.goto(`${b.url}/#/m/${machineId}/nowhere`);
-  await page.getByText("There is no such page").waitFor();
-  await page.getByRole("link", { name: "To the providers" }).click();
+  await page.getByText("Page not found").waitFor();
+  await page.getByRole("link", { name: "Go to providers" }).click();
   await page.getByText("No providers yet").waitFor();
 });
 
@@ -270,9 +270,9 @@ test("a page that a new deployment has taken away is said, and the dashboard loa
   await settled(page);
   await page.route("**/assets/models-*.js", (route) => route.fulfill({ status: 404 }));
   await page.getByRole("link", { name: "Models", exact: true }).click();
-  await page.getByText("This page could not be fetched").waitFor();
+  await page.getByText("Couldn’t load this page").waitFor();
   await page.unroute("**/assets/models-*.js");
-  await page.getByRole("button", { name: "Load the dashboard anew" }).click();
+  await page.getByRole("button", { name: "Reload" }).click();
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
 });
 
@@ -284,7 +284,7 @@ test("an answer that is none is said in words", async (t) => {
     route.fulfill({ status: 200, contentType: "text/html", body: "<h1>Bad gateway</h1>" }),
   );
   await page.goto(`${b.url}/#/m/${machineId}/providers`);
-  await page.getByText("The gateway’s answer cannot be read.").waitFor();
+  await page.getByText("The gateway returned an invalid answer.").waitFor();
   await page.unroute("**/api/providers");
   await page.route("**/api/providers", (route) => route.abort("connectionrefused"));
   await page.getByRole("button", { name: "Try again" }).click();
@@ -296,17 +296,17 @@ test("the colours are those of the system, or the ones that were picked", async 
   await settled(page);
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await ground();
-  await page.getByRole("button", { name: "Colours: as the system. Change" }).click();
+  await page.getByRole("button", { name: "Theme: system. Switch to light" }).click();
   const light = await ground();
   assert.notEqual(light, dark);
   await page.reload();
   await settled(page);
   assert.equal(await ground(), light, "the choice is kept");
-  await page.getByRole("button", { name: "Colours: light. Change" }).click();
+  await page.getByRole("button", { name: "Theme: light. Switch to dark" }).click();
   assert.equal(await ground(), dark);
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
   assert.equal(await ground(), dark);
-  await page.getByRole("button", { name: "Colours: dark. Change" }).click();
+  await page.getByRole("button", { name: "Theme: dark. Switch to system" }).click();
   assert.equal(await ground(), light);
 });
 

@@ -31,28 +31,25 @@ async function saved(page, button) {
 test("settings are changed, and refused in words", async (t) => {
   const { page, call } = await settings(t);
   await looks(page, "settings");
-  await page.getByLabel("Accounts of one provider").selectOption("round-robin");
-  await page.getByLabel("Wait for an answer to begin (seconds)").fill("45");
+  await page.getByLabel("Account strategy").selectOption("round-robin");
+  await page.getByLabel("First-byte timeout (seconds)").fill("45");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Saved.").waitFor();
+  await page.getByText("Settings saved.").waitFor();
   assert.deepEqual(await call("GET", "/settings"), {
     strategy: "round-robin",
     firstByteSeconds: 45,
     idleSeconds: 300,
     embeddingInputType: "document",
   });
-  await page.getByLabel("Wait for an answer to begin (seconds)").fill("100000");
+  await page.getByLabel("First-byte timeout (seconds)").fill("100000");
   await page.getByRole("button", { name: "Save" }).click();
-  assert.equal(
-    await page.getByLabel("Wait for an answer to begin (seconds)").evaluate((e) => e.validity.rangeOverflow),
-    true,
-  );
+  assert.equal(await page.getByLabel("First-byte timeout (seconds)").evaluate((e) => e.validity.rangeOverflow), true);
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 45);
 });
 
 test("settings that somebody else has changed are not written over", async (t) => {
   const { page, call } = await settings(t, { failures: ["PATCH /* 412"] });
-  const seconds = page.getByLabel("Wait for an answer to begin (seconds)"),
+  const seconds = page.getByLabel("First-byte timeout (seconds)"),
     save = page.getByRole("button", { name: "Save" });
   const stale = page.getByRole("alert").filter({ hasText: "Someone else changed this." });
   // They were the defaults when the page read them, then what the page itself had saved.
@@ -68,7 +65,7 @@ test("settings that somebody else has changed are not written over", async (t) =
     assert.equal((await call("GET", "/settings")).idleSeconds, theirs);
     await stale.getByRole("button", { name: "Reload" }).click();
     await stale.waitFor({ state: "detached" });
-    assert.equal(await page.getByLabel("Wait between pieces of an answer (seconds)").inputValue(), String(theirs));
+    assert.equal(await page.getByLabel("Stream idle timeout (seconds)").inputValue(), String(theirs));
     await seconds.fill(String(mine));
     const [answer] = await Promise.all([page.waitForResponse((r) => r.request().method() === "PATCH"), save.click()]);
     assert.equal(answer.status(), 200);
@@ -80,12 +77,12 @@ test("settings that somebody else has changed are not written over", async (t) =
 
 test("a backup is taken and brought into another machine; a wrong passphrase is said", async (t) => {
   const { page, machineId } = await settings(t, { failures: ["POST /* 400"] });
-  const open = await saved(page, "Download without secrets");
+  const open = await saved(page, "Export without credentials");
   assert.match(open.name, new RegExp(`^weir-${machineId}-\\d{4}-\\d\\d-\\d\\d\\.json$`));
   assert.equal(JSON.parse(open.text).modelAliases.fast, "up/test-chat");
   assert.doesNotMatch(open.text, /canary/);
   await page.getByLabel("Passphrase", { exact: true }).fill("correct horse battery");
-  const sealed = await saved(page, "Download everything, encrypted");
+  const sealed = await saved(page, "Export with credentials (encrypted)");
   assert.equal(JSON.parse(sealed.text).format, "weir-export-encrypted");
   assert.doesNotMatch(sealed.text, /canary|up\/test-chat/);
 
@@ -100,8 +97,8 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
   await page.getByLabel("Backup passphrase").fill("correct horse battery");
   await preview.click();
   const changes = page.getByRole("region", { name: "Preview" });
-  await changes.getByText(/API keys? in the backup will not be added/).waitFor();
-  await page.getByLabel("Add the API keys in the backup").check();
+  await changes.getByText(/API keys? in the backup will not be imported/).waitFor();
+  await page.getByLabel("Import API keys").check();
   await changes.waitFor({ state: "detached" });
   await preview.click();
   await changes.getByText("Connections: up").waitFor();
@@ -111,7 +108,7 @@ test("a backup is taken and brought into another machine; a wrong passphrase is 
     "the preview changed something",
   );
   await page.getByRole("button", { name: "Import", exact: true }).click();
-  await page.getByText(/^Imported: 1 connection, 1 alias, \d keys?\.$/).waitFor();
+  await page.getByText(/^Imported 1 connection, 1 alias, \d keys?\.$/).waitFor();
   const [c] = (await b.operator.call("GET", `/${other}/api/providers`)).data;
   assert.deepEqual([c.hasKey, c.status], [true, "active"]);
 });
@@ -150,7 +147,7 @@ test("an import shows a preview, and deletes nothing without confirmation", asyn
   await dialog.getByText("Connections: up").waitFor();
   await dialog.getByRole("textbox").fill("replace");
   await go.click();
-  await page.getByText("Imported: 1 alias.").waitFor();
+  await page.getByText("Imported 1 alias.").waitFor();
   assert.equal(await providers(), 0);
   const record = (await b.operator.call("GET", `/${machineId}/api/audit`)).data[0];
   assert.ok(record.fields.includes("replace"), JSON.stringify(record));
@@ -170,9 +167,9 @@ test("a backup needs a recent sign-in", async (t) => {
   });
   await page.getByLabel("Passphrase", { exact: true }).fill("correct horse battery");
   const waiting = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Download everything, encrypted" }).click();
+  await page.getByRole("button", { name: "Export with credentials (encrypted)" }).click();
   const dialog = page.getByRole("dialog", { name: "Sign in again" });
-  await dialog.getByLabel("Operator’s token or manage key").fill(secrets.ADMIN_TOKEN);
+  await dialog.getByLabel("Operator token or management key").fill(secrets.ADMIN_TOKEN);
   await dialog.getByRole("button", { name: "Sign in" }).click();
   await waiting;
   assert.equal(asked, 2);
@@ -180,14 +177,14 @@ test("a backup needs a recent sign-in", async (t) => {
 
 test("the record of changes tells who did what, and is read back to its beginning", async (t) => {
   const { page, call } = await settings(t);
-  await page.getByText("Unaltered").waitFor();
+  await page.getByText("Verified").waitFor();
   const rows = page.getByRole("region", { name: "Changes" }).getByRole("row");
   await rows.filter({ hasText: "PUT /api/models/alias" }).first().waitFor();
   for (let i = 0; i < 55; i++) await call("PUT", "/models/alias", { alias: `a${i}`, model: "up/test-chat" });
   await page.reload();
   await settled(page);
   assert.equal(await rows.count(), 51);
-  await page.getByRole("button", { name: "Show older ones" }).click();
-  await page.getByRole("button", { name: "Show older ones" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Load more" }).click();
+  await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
   assert.equal(await rows.count(), 1 + (await call("GET", "/audit?limit=500")).data.length);
 });

@@ -86,7 +86,7 @@ test("the first load is small", async (t) => {
 test("signing in and out", async (t) => {
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401"] });
   await looks(page, "signin");
-  await page.getByLabel("Operator’s token or manage key").fill("not-the-token");
+  await page.getByLabel("Operator token or management key").fill("not-the-token");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").getByText("Keys that only call models cannot sign in.").waitFor();
   await signIn(page, secrets.ADMIN_TOKEN);
@@ -99,6 +99,6 @@ test("signing in and out", async (t) => {
   await page.reload();
   await page.getByRole("heading", { name: "Machines" }).waitFor();
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
-  await page.getByText("You are signed out.").waitFor();
+  await page.getByText("You have been signed out.").waitFor();
   assert.deepEqual(await page.context().cookies(), []);
 });

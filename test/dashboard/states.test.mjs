@@ -10,11 +10,11 @@ before(async () => {
 after(() => b?.close());
 
 for (const [path, heading, data, what] of [
-  ["combos", "Combos", "/api/combos", "the combos"],
-  ["keys", "Keys", "/api/keys", "the keys"],
-  ["usage", "Usage", "/api/usage", "the usage"],
-  ["requests", "Requests", "/api/requests", "the requests"],
-  ["playground", "Playground", "/api/models/list/llm", "the models"],
+  ["combos", "Combos", "/api/combos", "combos"],
+  ["keys", "Keys", "/api/keys", "keys"],
+  ["usage", "Usage", "/api/usage", "usage"],
+  ["requests", "Requests", "/api/requests", "requests"],
+  ["playground", "Playground", "/api/models/list/llm", "models"],
 ]) {
   test(`${path}: loading, failed, tried again`, async (t) => {
     const { machineId } = await b.operator.machine({ name: "Test" });

@@ -151,7 +151,7 @@ test("the page of requests shows and filters", async (t) => {
   await p.getByRole("searchbox").fill("embed");
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
   await p.getByRole("searchbox").fill("no such thing");
-  await p.getByText("No request matches").waitFor();
+  await p.getByText("No requests found").waitFor();
   await p.getByRole("searchbox").fill("");
   await p.getByRole("combobox", { name: "Attempts" }).selectOption({ label: "Had failures" });
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 3);
@@ -227,7 +227,7 @@ test("a client that leaves is listed as that", async (t) => {
   );
   assert.equal((await api("/usage")).total.failedRequests, before, "it has not failed");
   const p = await page(t, machineId, "Requests");
-  await p.getByText("Client left", { exact: true }).last().waitFor();
+  await p.getByText("Client disconnected", { exact: true }).last().waitFor();
 });
 
 test("usage is drawn and told in tables, by what one asks for", async (t) => {
@@ -248,18 +248,18 @@ test("usage is drawn and told in tables, by what one asks for", async (t) => {
   await table.getByRole("rowheader", { name: "up/test-embed" }).waitFor();
   await table.getByRole("rowheader", { name: "up/limited!status=429" }).waitFor();
   await p.getByRole("radio", { name: "Tokens" }).check();
-  await p.getByRole("img", { name: /^Tokens by day, from .+ to / }).waitFor();
-  await p.getByText("The chart as a table").focus();
+  await p.getByRole("img", { name: /^Tokens per day, .+ to / }).waitFor();
+  await p.getByText("Show as table").focus();
   await p.keyboard.press("Enter");
   const today = new Date().toISOString().slice(0, 10);
   const cell = p
-    .getByRole("region", { name: "Tokens by day, in numbers" })
+    .getByRole("region", { name: "Tokens per day, as a table" })
     .getByRole("row", { name: new RegExp(`^${today}`) });
   await cell.waitFor();
   await looks(p, "usage-by-model");
-  for (const metric of ["Cost", "Failed requests", "Attempts", "Latency"]) {
+  for (const metric of ["Cost", "Failed requests", "Attempts", "Average latency"]) {
     await p.getByRole("radio", { name: metric }).check();
-    await p.getByRole("img", { name: new RegExp(`^${metric} by day`) }).waitFor();
+    await p.getByRole("img", { name: new RegExp(`^${metric} per day`) }).waitFor();
   }
   await p.getByRole("combobox", { name: /^Group by/ }).selectOption("connection");
   await table.getByRole("rowheader", { name: "Second" }).waitFor();

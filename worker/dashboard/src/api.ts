@@ -1,45 +1,37 @@
-// Calls of the gateway's API, in the name of the session.
+// Calls of the management API, with the session cookie.
+import type { List, Session } from "./api-types";
+import { duration } from "./format";
 
-// ApiError is an answer of 400 and above; status 0 is no answer at all.
+// ApiError is an answer of 400 and above; status 0 is a call without an answer.
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
     readonly code = "",
     readonly param = "",
-    /** seconds, 0 when the answer names none */
+    /** seconds, 0 if the answer has no Retry-After */
     readonly retryAfter = 0,
   ) {
     super(message);
   }
 }
 
-export interface Session {
-  signedIn: boolean;
-  operator: boolean;
-  /** of a manage key */
-  machineId?: string;
-  keyName?: string;
-  keyId?: string;
-  csrfToken?: string;
-  /** Unix milliseconds */
-  idleAt?: number;
-  expiresAt?: number;
-}
+const unreachable = "The gateway cannot be reached. Check your connection and try again.";
 
 let csrf = "";
-let ended: (why: string) => void = () => {};
-let reauth: () => Promise<boolean> = async () => false;
+let onEnded: (message: string) => void = () => {};
+let reauthenticate: () => Promise<boolean> = async () => false;
 
-// on tells what to do when the session is over, and when a call asks for the
-// credential again.
-export function on(handlers: { ended: (why: string) => void; reauth: () => Promise<boolean> }) {
-  ({ ended, reauth } = handlers);
+// setHandlers sets the functions that are called when the session has ended, and
+// when a call needs a recent sign-in; the latter reports whether there was one.
+export function setHandlers(handlers: { ended: (message: string) => void; reauth: () => Promise<boolean> }) {
+  ({ ended: onEnded, reauth: reauthenticate } = handlers);
 }
 
-async function failure(res: Response): Promise<ApiError> {
+// apiError reads the error of an answer, in the format of OpenAI or Anthropic.
+export async function apiError(res: Response): Promise<ApiError> {
   const text = await res.text().catch(() => "");
-  let e: { message?: string; code?: string; param?: string } = {};
+  let e: { message?: string; code?: string; type?: string; param?: string } = {};
   try {
     e = JSON.parse(text).error ?? {};
   } catch {
@@ -47,82 +39,82 @@ async function failure(res: Response): Promise<ApiError> {
   }
   return new ApiError(
     res.status,
-    e.message ?? `the gateway answered ${res.status}`,
-    e.code ?? "",
+    e.message ?? `The gateway returned status ${res.status}.`,
+    e.code ?? e.type ?? "",
     e.param ?? "",
     Number(res.headers.get("retry-after") ?? 0),
   );
 }
 
-// raw makes one call and gives its answer, or throws an ApiError.
+// request is fetch that throws an ApiError if there is no answer.
+export async function request(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { cache: "no-store", ...init });
+  } catch (e) {
+    if ((e as Error).name === "AbortError") throw e;
+    throw new ApiError(0, unreachable);
+  }
+}
+
+// raw makes one call and returns its answer; it throws an ApiError if the status
+// is 400 or above.
 export async function raw(
   method: string,
   path: string,
   body?: unknown,
   headers: Record<string, string> = {},
-  signal?: AbortSignal,
 ): Promise<Response> {
-  // A change that was begun goes out also when the page is left.
   const init: RequestInit = {
     method,
-    signal,
-    keepalive: method === "DELETE",
+    keepalive: method === "DELETE", // sent even if the page is closed
     credentials: "same-origin",
-    cache: "no-store",
     headers: method === "GET" ? headers : { "content-type": "application/json", ...headers },
   };
   if (body !== undefined) init.body = JSON.stringify(body);
-  let res: Response;
-  try {
-    res = await fetch(path, init);
-  } catch (e) {
-    if ((e as Error).name === "AbortError") throw e;
-    throw new ApiError(0, "the gateway cannot be reached");
-  }
-  if (!res.ok) throw await failure(res);
+  const res = await request(path, init);
+  if (!res.ok) throw await apiError(res);
   return res;
 }
 
-// answer makes a call of the management API and gives its answer. A change carries
-// the session's token; one that needs a recent sign-in asks for it, and goes
-// out again.
-async function answer(
+// send makes a call with the session's CSRF token. If the token is outdated or
+// the call needs a recent sign-in, it repeats the call once that is resolved.
+async function send(
   method: string,
   path: string,
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Response> {
-  const send = () => raw(method, path, body, method === "GET" ? headers : { ...headers, "x-csrf-token": csrf });
+  const once = () => raw(method, path, body, method === "GET" ? headers : { ...headers, "x-csrf-token": csrf });
   try {
-    return await send();
+    return await once();
   } catch (e) {
     if (!(e instanceof ApiError)) throw e;
-    if (e.status === 401) ended("The session has ended. Sign in again.");
-    // Another tab has signed in anew, or the sign-in is too long ago.
+    if (e.status === 401) onEnded("Your session has ended. Sign in again.");
+    // A sign-in in another tab has changed the token.
     const again =
-      e.code === "csrf_token" ? (await whoami()).signedIn : e.code === "reauth_required" && (await reauth());
+      e.code === "csrf_token" ? (await whoami()).signedIn : e.code === "reauth_required" && (await reauthenticate());
     if (!again) throw e;
-    return send();
+    return once();
   }
 }
 
-async function read<T>(res: Response): Promise<T> {
+async function json<T>(res: Response): Promise<T> {
   if (res.status === 204) return null as T;
   try {
     return await res.json();
   } catch {
-    throw new ApiError(res.status, "the gateway’s answer cannot be read");
+    throw new ApiError(res.status, "The gateway returned an invalid answer.");
   }
 }
 
-// call makes such a call and gives its JSON.
+// call makes a call and returns its JSON.
 export async function call<T = unknown>(
   method: string,
   path: string,
   body?: unknown,
   headers?: Record<string, string>,
 ): Promise<T> {
-  return read(await answer(method, path, body, headers));
+  return json(await send(method, path, body, headers));
 }
 
 async function session(res: Promise<Response>): Promise<Session> {
@@ -134,23 +126,24 @@ async function session(res: Promise<Response>): Promise<Session> {
 export const whoami = () => session(raw("GET", "/api/session"));
 export const signIn = (token: string) => session(raw("POST", "/api/session", { token }));
 
-// signOut ends the session; all ends every one of the same token or key.
+// signOut ends the session; with all, every session of the same token or key.
 export async function signOut(all: boolean) {
-  await raw("DELETE", "/api/session" + (all ? "?all=true" : ""), undefined, { "x-csrf-token": csrf });
+  await raw("DELETE", `/api/session${all ? "?all=true" : ""}`, undefined, { "x-csrf-token": csrf });
   csrf = "";
 }
 
-const tryName = "Dashboard playground";
+const playgroundKeyName = "Dashboard playground";
+const playgroundKeyMs = 3_600_000;
 
-// Tagged is a value, and the ETag of the state it was read in.
+// Tagged is a value and the ETag of the state it was read in.
 export interface Tagged<T> {
   value: T;
   tag: string;
 }
 
-// Machine is the management of one machine.
+// Machine is the management API of one machine.
 export class Machine {
-  private asked: Promise<string> | null = null;
+  private creating: Promise<string> | null = null;
   private dataKey: { id: string; key: string; until: number } | null = null;
   constructor(readonly id: string) {}
   at(path: string) {
@@ -159,42 +152,50 @@ export class Machine {
   get<T>(path: string) {
     return call<T>("GET", this.at(path));
   }
+  async list<T>(path: string) {
+    return (await this.get<List<T>>(path)).data;
+  }
+  // modelIds returns the ids of the models of a kind, see models.ts.
+  async modelIds(segment: string) {
+    return (await this.list<{ id: string }>(`/models/list/${segment}`)).map((m) => m.id);
+  }
   post<T>(path: string, body: unknown, headers?: Record<string, string>) {
     return call<T>("POST", this.at(path), body, headers);
   }
-  // put writes; with a generation only while the record is still that one, else it fails with 412.
+  // put writes a record. With a generation it fails with 412 if the record has
+  // another one.
   put<T>(path: string, body: unknown, generation?: number) {
     return call<T>("PUT", this.at(path), body, generation ? { "if-match": `"${generation}"` } : {});
   }
-  // tagged reads something that has no generation of its own, or changes it while
-  // it still is what it was with that tag, else it fails with 412.
+  // tagged reads or changes a record that has an ETag instead of a generation. With
+  // a tag it fails with 412 if the record has another one.
   async tagged<T>(method: "GET" | "PATCH" | "POST", path: string, body?: unknown, tag?: string): Promise<Tagged<T>> {
-    const res = await answer(method, this.at(path), body, tag ? { "if-match": tag } : {});
-    return { value: await read<T>(res), tag: res.headers.get("etag") ?? `"0"` }; // of what was never changed
+    const res = await send(method, this.at(path), body, tag ? { "if-match": tag } : {});
+    return { value: await json<T>(res), tag: res.headers.get("etag") ?? `"0"` }; // a record that was never changed
   }
   del(path: string) {
     return call<null>("DELETE", this.at(path));
   }
 
-  // tryKey gives a data key for the playground: made on first use, good for an
-  // hour, and kept in this page's memory alone.
-  tryKey(): Promise<string> {
-    return (this.asked ??= this.makeKey().finally(() => {
-      this.asked = null;
-    }));
+  // playgroundKey returns an API key for the playground. It is created on first
+  // use, expires after an hour and is stored only in this page's memory.
+  playgroundKey(): Promise<string> {
+    this.creating ??= this.createPlaygroundKey().finally(() => {
+      this.creating = null;
+    });
+    return this.creating;
   }
 
-  private async makeKey(): Promise<string> {
+  private async createPlaygroundKey(): Promise<string> {
     const now = Date.now();
     if (!this.dataKey || this.dataKey.until < now + 60_000) {
-      const until = now + 3_600_000;
-      // Those of pages that were closed without signing out have expired by now.
-      const { data } = await this.get<{ data: { id: string; name?: string; expiresAt?: number }[] }>("/keys");
-      for (const old of data)
-        if (old.name === tryName && old.expiresAt && old.expiresAt < now)
+      const until = now + playgroundKeyMs;
+      // Remove the expired keys of pages that were closed without signing out.
+      for (const old of await this.list<{ id: string; name?: string; expiresAt?: number }>("/keys"))
+        if (old.name === playgroundKeyName && old.expiresAt && old.expiresAt < now)
           await this.del(`/keys/${old.id}`).catch(() => {});
       const k = await this.post<{ id: string; apiKey: string }>("/keys", {
-        name: tryName,
+        name: playgroundKeyName,
         scopes: ["data"],
         expiresAt: until,
       });
@@ -203,28 +204,40 @@ export class Machine {
     return this.dataKey.key;
   }
 
-  // forget revokes that key.
-  async forget() {
+  // revokePlaygroundKey revokes that key, if there is one.
+  async revokePlaygroundKey() {
     const k = this.dataKey;
     this.dataKey = null;
     if (k) await this.del(`/keys/${k.id}`).catch(() => {});
   }
 }
 
-// words tells an error to a person.
-export function words(e: unknown): string {
+// byCode are the texts of errors whose message is written for API clients.
+const byCode: Record<string, string> = {
+  stale: "Someone else changed this. Reload and try again.",
+  too_many_attempts: "Too many sign-in attempts.",
+  session_expired: "Your session has ended. Sign in again.",
+  reauth_required: "Sign in again to do this.",
+  cross_site: "The gateway refused this request because it does not come from its own dashboard.",
+  csrf_token: "Your session has changed in another tab. Reload this page.",
+  machine_not_found: "This machine no longer exists.",
+  connection_not_found: "This connection no longer exists.",
+  key_not_found: "This key no longer exists.",
+  combo_not_found: "This combo no longer exists.",
+  alias_not_found: "This alias no longer exists.",
+};
+
+// errorText returns an error as a sentence for the user, with the time to wait.
+export function errorText(e: unknown): string {
   if (!(e instanceof ApiError)) return e instanceof Error ? e.message : String(e);
-  let text = e.message.charAt(0).toUpperCase() + e.message.slice(1);
-  if (!/[.!?…]$/.test(text)) text += ".";
-  if (e.status === 412) text = "Someone else changed this. Reload and try again.";
+  let text = byCode[e.code] ?? sentence(e.message);
+  if (e.status === 412) text = byCode.stale;
   if (e.retryAfter > 0) text += ` Try again in ${duration(e.retryAfter * 1000)}.`;
   return text;
 }
 
-// duration tells a time in the unit that suits it: "45 s", "12 min", "1.5 h".
-export function duration(ms: number): string {
-  const s = Math.max(0, Math.ceil(ms / 1000));
-  if (s < 90) return `${s} s`;
-  if (s < 5400) return `${Math.round(s / 60)} min`;
-  return `${Math.round(s / 360) / 10} h`;
+// sentence capitalizes a text and ends it with a period.
+export function sentence(text: string): string {
+  const s = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(s) ? s : `${s}.`;
 }

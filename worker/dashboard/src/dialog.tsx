@@ -3,27 +3,27 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "./hooks";
 import { Button, ErrorBox, Field, type Children } from "./ui";
 
-// Question is asked before a dialog is closed by Escape or its cross.
+// Question is asked before Escape or the close button closes a dialog.
 export interface Question {
-  text: string /** on the button that closes it */;
+  text: string;
+  /** label of the button that closes the dialog */
   action: string;
   onClose?: () => void;
 }
 
 // losing returns the question for a form with unsaved input.
 export const losing = (draft: { dirty: boolean; clear: () => void }): Question | undefined =>
-  draft.dirty ? { text: "Discard what you typed?", action: "Discard", onClose: draft.clear } : undefined;
+  draft.dirty ? { text: "Discard unsaved changes?", action: "Discard", onClose: draft.clear } : undefined;
 
-// lastSight is the question for a dialog that shows a new key.
-export const lastSight: Question = {
-  text: "Have you copied the key? You won’t be able to see it again.",
+// shownOnce is the question of a dialog that shows a new key.
+export const shownOnce: Question = {
+  text: "Have you copied the key? You won’t see it again.",
   action: "Close without copying",
 };
 
-// Dialog is modal while it is shown: the element itself keeps the focus inside,
-// closes on Escape, and gives the focus back. Escape goes through onClose at
-// once: the element's own close event comes a task later, and would undo what
-// was pressed in between.
+// Dialog is a modal dialog: the dialog element traps the focus, closes on Escape
+// and restores the focus. Escape calls onClose immediately, because the close
+// event of the element is a task later and would undo a key pressed in between.
 export function Dialog({
   title,
   onClose,
@@ -32,8 +32,7 @@ export function Dialog({
   ask,
 }: Children & { title: string; onClose: () => void; wide?: boolean; ask?: Question }) {
   const ref = useRef<HTMLDialogElement>(null),
-    gone = useRef(false),
-    keep = useRef<HTMLDivElement>(null);
+    gone = useRef(false);
   const [asking, setAsking] = useState(false);
   const close = () => {
     if (ask) setAsking(true);
@@ -42,16 +41,13 @@ export function Dialog({
   useLayoutEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
-    // A form begins at its first field, not at the button that closes it.
+    // A form starts at its first field, not at the close button.
     dialog.querySelector<HTMLElement>("form :is(input:not([type=checkbox], [type=radio]), textarea, select)")?.focus();
     return () => {
       gone.current = true;
       dialog.close();
     };
   }, []);
-  useLayoutEffect(() => {
-    if (asking) keep.current?.querySelector("button")?.focus();
-  }, [asking]);
   return (
     <dialog
       ref={ref}
@@ -75,32 +71,54 @@ export function Dialog({
         <Button kind="quiet" icon="close" aria-label="Close" onClick={close} />
       </div>
       {asking && ask && (
-        <div class="notice warn" role="alert">
-          <div>{ask.text}</div>
-          <div class="row" ref={keep}>
-            <Button onClick={() => setAsking(false)}>Back</Button>
-            <Button
-              kind="danger"
-              onClick={() => {
-                ask.onClose?.();
-                onClose();
-              }}
-            >
-              {ask.action}
-            </Button>
-          </div>
-        </div>
+        <Ask
+          text={ask.text}
+          action={ask.action}
+          onBack={() => setAsking(false)}
+          onConfirm={() => {
+            ask.onClose?.();
+            onClose();
+          }}
+        />
       )}
       {children}
     </dialog>
   );
 }
 
-// confirms reports whether a word was typed, ignoring case and surrounding spaces.
+// Ask asks for confirmation in place. The harmless answer gets the focus.
+export function Ask({
+  text,
+  action,
+  onBack,
+  onConfirm,
+}: {
+  text: string;
+  /** label of the button that confirms */
+  action: string;
+  onBack: () => void;
+  onConfirm: () => void;
+}) {
+  const row = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => row.current?.querySelector("button")?.focus(), []);
+  return (
+    <div class="notice warn" role="alert">
+      <div>{text}</div>
+      <div class="row" ref={row}>
+        <Button onClick={onBack}>Back</Button>
+        <Button kind="danger" onClick={onConfirm}>
+          {action}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+// confirms reports whether the word was typed, ignoring case and surrounding spaces.
 export const confirms = (typed: string, word: string) => fold(typed) === fold(word);
 const fold = (s: string) => s.trim().replace(/\s+/g, " ").toLocaleLowerCase();
 
-// TypedConfirm asks for a word before something that cannot be undone.
+// TypedConfirm asks the user to type a word before an action that cannot be undone.
 export function TypedConfirm({
   title,
   word,
@@ -113,9 +131,9 @@ export function TypedConfirm({
 }: {
   title: string;
   word: string;
-  /** of the word: "its name", or the word itself */
+  /** describes the word: "the name", or the word itself */
   what: string;
-  /** on the button */
+  /** label of the button */
   action: string;
   of: Action;
   onDo: () => void;

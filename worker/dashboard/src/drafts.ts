@@ -1,13 +1,13 @@
 // Unsaved input of forms. It survives navigation and the end of a session. It is
-// kept only in memory, and discarded by an explicit sign-out or another user's
-// sign-in.
+// stored only in memory, and discarded when the user signs out or another user
+// signs in.
 import { useCallback, useRef, useState } from "preact/hooks";
 
 const drafts = new Map<string, unknown>();
 let owner = "";
 
-// belongTo discards the drafts of another user.
-export function belongTo(who: string) {
+// setOwner discards the drafts of another user.
+export function setOwner(who: string) {
   if (who !== owner) drafts.clear();
   owner = who;
 }
@@ -33,14 +33,14 @@ export interface Draft {
   clear: () => void;
 }
 
-// useDraft is useState for the form named key. kept returns the part of a value
+// useDraft is useState for the form named key. stored returns the part of a value
 // that is remembered: a form omits its secrets.
 export function useDraft<T>(
   key: string,
   initial: T,
-  kept: (value: T) => T = (v) => v,
+  stored: (value: T) => T = (v) => v,
 ): [value: T, set: (next: T | ((was: T) => T)) => void, draft: Draft] {
-  const began = useRef(initial),
+  const initialValue = useRef(initial),
     restored = useRef(drafts.has(key));
   const [value, put] = useState<T>(() => (drafts.has(key) ? (drafts.get(key) as T) : initial));
   const now = useRef(value);
@@ -48,8 +48,8 @@ export function useDraft<T>(
     (next: T | ((was: T) => T)) => {
       const v = typeof next === "function" ? (next as (was: T) => T)(now.current) : next;
       now.current = v;
-      if (same(kept(v), kept(began.current))) drafts.delete(key);
-      else drafts.set(key, kept(v));
+      if (same(stored(v), stored(initialValue.current))) drafts.delete(key);
+      else drafts.set(key, stored(v));
       put(v);
     },
     [key],
@@ -57,30 +57,30 @@ export function useDraft<T>(
   const clear = useCallback(() => {
     drafts.delete(key);
     restored.current = false;
-    now.current = began.current;
-    put(began.current);
+    now.current = initialValue.current;
+    put(initialValue.current);
   }, [key]);
-  return [value, set, { dirty: !same(value, began.current), restored: restored.current, clear }];
+  return [value, set, { dirty: !same(value, initialValue.current), restored: restored.current, clear }];
 }
 
 const memory = new Map<string, unknown>();
 
-// useKept is useState for values that are remembered while this page is open but
-// never saved, such as a conversation. loses reports whether a value counts as
-// unsaved.
-export function useKept<T>(
+// useMemoryState is useState for values that are remembered until the page is
+// closed but never saved, such as a conversation. unsavedValue reports whether a
+// value counts as unsaved input.
+export function useMemoryState<T>(
   key: string,
   initial: T,
-  loses: (value: T) => boolean = () => false,
+  unsavedValue: (value: T) => boolean = () => false,
 ): [value: T, set: (next: T) => void] {
   const [value, put] = useState<T>(() =>
-    memory.has(key) && owner === memory.get("owner " + key) ? (memory.get(key) as T) : initial,
+    memory.has(key) && owner === memory.get(`owner ${key}`) ? (memory.get(key) as T) : initial,
   );
   const set = useCallback(
     (next: T) => {
       memory.set(key, next);
-      memory.set("owner " + key, owner);
-      if (loses(next)) drafts.set(key, true);
+      memory.set(`owner ${key}`, owner);
+      if (unsavedValue(next)) drafts.set(key, true);
       else drafts.delete(key);
       put(next);
     },

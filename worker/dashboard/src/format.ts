@@ -1,3 +1,43 @@
-// money writes US dollars; what is less than one, to a hundredth of a cent.
+// Numbers and times as text. The dashboard is in English; times are in the
+// browser's time zone.
+
+export const number = (n: number) => n.toLocaleString("en");
+
+// money returns US dollars; amounts below one dollar have up to four decimals.
 export const money = (usd: number) =>
   "$" + usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: usd > 0 && usd < 1 ? 4 : 2 });
+
+// rate returns a price in US dollars per million tokens, "" if it is unknown.
+export function rate(usd?: number): string {
+  if (usd === undefined) return "";
+  return usd === 0 ? "free" : usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+}
+
+// count returns a number of things: "1 model", "20 models".
+export const count = (n: number, what: string) =>
+  `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
+
+// day returns a date: "Nov 22, 2026".
+export const day = (ms: number) => new Date(ms).toLocaleDateString("en", { dateStyle: "medium" });
+
+// when returns a date and time: "Nov 22, 2026, 15:04"; "Never" for a missing one.
+export const when = (ms?: number) =>
+  ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) : "Never";
+
+// monthDay returns a date without its year: "Nov 22".
+export const monthDay = (ms: number, timeZone?: string) =>
+  new Date(ms).toLocaleDateString("en", { day: "numeric", month: "short", timeZone });
+
+// time returns a time of day with seconds: "15:04:05".
+export const time = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "medium", hourCycle: "h23" });
+
+// clock returns a time of day: "15:04".
+export const clock = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "short", hourCycle: "h23" });
+
+// duration returns a time span, rounded up to a second: "45 s", "12 min", "1.5 h".
+export function duration(ms: number): string {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  if (s < 90) return `${s} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  return `${Math.round(s / 360) / 10} h`;
+}

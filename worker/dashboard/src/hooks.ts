@@ -1,42 +1,42 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, words } from "./api";
+import { ApiError, errorText } from "./api";
 
 export interface Loaded<T> {
   data: T | null;
-  /** in words, "" without one; data of before may still be there */
+  /** as text, "" if there is none; the previous data may still be set */
   error: string;
   loading: boolean;
   reload: () => Promise<void>;
   set: (data: T) => void;
 }
 
-// useLoad runs a call whenever deps change, and again by reload. The answer of
-// an older call is dropped.
+// useLoad makes a call whenever deps change and when reload is called. The answer
+// of an older call is ignored.
 export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
   const [state, setState] = useState<{ data: T | null; error: string; loading: boolean }>({
     data: null,
     error: "",
     loading: true,
   });
-  const turn = useRef(0);
+  const latest = useRef(0); // number of the latest call
   const run = useCallback(async () => {
-    const mine = ++turn.current;
+    const mine = ++latest.current;
     setState((s) => ({ ...s, loading: true, error: "" }));
     try {
       const data = await load();
-      if (mine === turn.current) setState({ data, error: "", loading: false });
+      if (mine === latest.current) setState({ data, error: "", loading: false });
     } catch (e) {
-      if (mine === turn.current) setState((s) => ({ ...s, error: words(e), loading: false }));
+      if (mine === latest.current) setState((s) => ({ ...s, error: errorText(e), loading: false }));
     }
   }, deps);
   const set = useCallback((data: T) => {
-    turn.current++;
+    latest.current++;
     setState({ data, error: "", loading: false });
   }, []);
   useEffect(() => {
     void run();
     return () => {
-      turn.current++;
+      latest.current++;
     };
   }, [run]);
   return { ...state, reload: run, set };
@@ -45,36 +45,35 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[]): Loaded<T> {
 export interface Action {
   busy: boolean;
   error: string;
-  /** somebody else has changed what this was about */
+  /** the record was changed by someone else in the meantime (412) */
   stale: boolean;
-  /** tells whether it went well */
+  /** runs f and reports whether it succeeded */
   run: (f: () => Promise<unknown>) => Promise<boolean>;
   clear: () => void;
 }
 
-const calm = { busy: false, error: "", stale: false };
+const idleAction = { busy: false, error: "", stale: false };
 
-// useAction runs something that a person asked for: busy while it runs, its
-// failure in words.
+// useAction runs an action of the user and holds its state and its error.
 export function useAction(): Action {
-  const [state, set] = useState(calm);
+  const [state, set] = useState(idleAction);
   const run = useCallback(async (f: () => Promise<unknown>) => {
-    set({ ...calm, busy: true });
+    set({ ...idleAction, busy: true });
     try {
       await f();
-      set(calm);
+      set(idleAction);
       return true;
     } catch (e) {
-      set({ busy: false, error: words(e), stale: e instanceof ApiError && e.status === 412 });
+      set({ busy: false, error: errorText(e), stale: e instanceof ApiError && e.status === 412 });
       return false;
     }
   }, []);
-  const clear = useCallback(() => set(calm), []);
+  const clear = useCallback(() => set(idleAction), []);
   return { ...state, run, clear };
 }
 
-// useIdle tells whether nobody has touched the page for a while. What refreshes
-// itself stops then: it would keep a session alive that nobody uses.
+// useIdle reports whether the user has not touched the page for a while. Pages
+// that refresh themselves pause then, because each call extends the session.
 export function useIdle(afterMs: number): boolean {
   const [idle, set] = useState(false);
   useEffect(() => {
@@ -95,7 +94,7 @@ export function useIdle(afterMs: number): boolean {
   return idle;
 }
 
-// useNow gives the time, anew every second while active.
+// useNow returns the current time, updated every second while active.
 export function useNow(active: boolean): number {
   const [now, set] = useState(Date.now);
   useEffect(() => {

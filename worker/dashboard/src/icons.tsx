@@ -1,4 +1,4 @@
-// Line icons of 24 units, drawn in the colour of the text.
+// Line icons on a grid of 24 units, in the colour of the text.
 const paths = {
   machines: "M4 5h16v5H4zM4 14h16v5H4zM7.5 7.5h.01M7.5 16.5h.01",
   providers: "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4",

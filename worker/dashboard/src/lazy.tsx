@@ -4,8 +4,8 @@ import { Button, Empty, Skeleton } from "./ui";
 
 type Module<P> = { default: ComponentType<P> };
 
-// Lazy shows a component whose code is fetched when it is first needed. After
-// a deployment the code of before is gone: the page is loaded anew then.
+// Lazy shows a component whose code is loaded when it is first needed. After a
+// deployment the old files are gone: the user reloads the dashboard then.
 export function Lazy<P extends object>({
   load,
   props,
@@ -34,13 +34,13 @@ export function Lazy<P extends object>({
       over = true;
     };
   }, [load]);
-  if (state.of === load && state.failed) return <Broken title="This page could not be fetched" />;
+  if (state.of === load && state.failed) return <Broken title="Couldn’t load this page" />;
   if (state.of !== load || !state.View) return <Skeleton what={what} rows={5} />;
   const View = state.View;
   return <View {...props} />;
 }
 
-// Guard keeps a page that fails from taking the others with it.
+// Guard shows an error instead of a page that throws, and leaves the frame intact.
 export class Guard extends Component<{ children?: ComponentChildren }, { failed: boolean }> {
   state = { failed: false };
   static getDerivedStateFromError() {
@@ -50,7 +50,7 @@ export class Guard extends Component<{ children?: ComponentChildren }, { failed:
     console.error(error);
   }
   render() {
-    return this.state.failed ? <Broken title="This page failed" /> : this.props.children;
+    return this.state.failed ? <Broken title="Something went wrong on this page" /> : this.props.children;
   }
 }
 
@@ -58,7 +58,7 @@ function Broken({ title }: { title: string }) {
   return (
     <Empty title={title}>
       <Button kind="main" onClick={() => location.reload()}>
-        Load the dashboard anew
+        Reload
       </Button>
     </Empty>
   );

@@ -1,55 +1,43 @@
 import { useState } from "preact/hooks";
 import { call } from "./api";
-import { Dialog, lastSight, TypedConfirm } from "./dialog";
+import type { MachinePage, MachineRow } from "./api-types";
+import { Dialog, shownOnce, TypedConfirm } from "./dialog";
 import { useDraft } from "./drafts";
+import { count, day, number } from "./format";
 import { useAction, useLoad, useSettled } from "./hooks";
 import { to, useFilter } from "./route";
 import { toast } from "./toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text, count, day, number } from "./ui";
-
-export interface MachineRow {
-  machineId: string;
-  name?: string;
-  createdAt: number;
-}
-
-// MachineList is a page of GET /api/machines; next is the cursor of the next page,
-// total counts all that match.
-export interface MachineList {
-  data: MachineRow[];
-  next?: string;
-  total: number;
-}
+import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text } from "./ui";
 
 const searchFrom = 6; // machines
 
-// Machines are the operator's: the tenants of the gateway.
+// Machines is the operator's list of machines, the tenants of the gateway.
 export default function Machines({ onChange }: { onChange: () => Promise<void> }) {
   const [name, setName, draft] = useDraft("machine", ""),
     [search, setSearch] = useFilter("q", "");
   const q = useSettled(search.trim(), 250);
-  const query = (cursor = "") => "/api/machines?" + new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) });
-  const first = useLoad(async () => ({ ...(await call<MachineList>("GET", query())), q }), [q]);
+  const query = (cursor = "") => `/api/machines?${new URLSearchParams({ ...(q && { q }), ...(cursor && { cursor }) })}`;
+  const first = useLoad(async () => ({ ...(await call<MachinePage>("GET", query())), q }), [q]);
   const [more, setMore] = useState<{ of: string; rows: MachineRow[]; next?: string } | null>(null);
   const rest = more && more.of === q && first.data?.q === q ? more : null;
   const next = useAction();
   const loadMore = (cursor: string) =>
     next.run(async () => {
-      const page = await call<MachineList>("GET", query(cursor));
+      const page = await call<MachinePage>("GET", query(cursor));
       setMore({ of: q, rows: [...(rest?.rows ?? []), ...page.data], next: page.next });
     });
   const reload = async () => {
     setMore(null);
     await Promise.all([first.reload(), onChange()]);
   };
-  const [made, setMade] = useState<{ machineId: string; apiKey: string } | null>(null);
-  const [going, setGoing] = useState<MachineRow | null>(null);
+  const [created, setCreated] = useState<{ machineId: string; apiKey: string } | null>(null);
+  const [deleting, setDeleting] = useState<MachineRow | null>(null);
   const create = useAction(),
     remove = useAction();
   const submit = (e: Event) => {
     e.preventDefault();
     void create.run(async () => {
-      setMade(await call("POST", "/api/machines", name.trim() ? { name: name.trim() } : {}));
+      setCreated(await call("POST", "/api/machines", name.trim() ? { name: name.trim() } : {}));
       draft.clear();
       await reload();
     });
@@ -57,27 +45,27 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
   const doRemove = (m: MachineRow) =>
     remove.run(async () => {
       await call("DELETE", `/api/machines/${m.machineId}`);
-      setGoing(null);
-      toast("The machine is deleted.");
+      setDeleting(null);
+      toast("Machine deleted.");
       await reload();
     });
   return (
-    <Page title="Machines" intro="A machine is a tenant: it has its own providers, keys and models.">
+    <Page title="Machines" intro="A machine is a tenant of this gateway, with its own providers, keys and models.">
       <form class="card row end wrap" onSubmit={submit}>
         <Field label="New machine name">
-          <Text value={name} max={200} placeholder="team, person or project" onText={setName} />
+          <Text value={name} max={200} placeholder="Team, person or project" onText={setName} />
         </Field>
         <Button type="submit" kind="main" icon="plus" busy={create.busy}>
           Create machine
         </Button>
         {create.error && <ErrorBox>{create.error}</ErrorBox>}
       </form>
-      <Load of={first} what="the machines">
+      <Load of={first} what="machines">
         {({ data, total, next: cursor }) => {
           if (total === 0 && !search)
             return (
               <Empty title="No machines yet">
-                <p>Create the first one above. You get a key for it, shown once.</p>
+                <p>Create your first machine above. You get an API key for it.</p>
               </Empty>
             );
           const rows = [...data, ...(rest?.rows ?? [])],
@@ -86,14 +74,14 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
             <>
               {(total > searchFrom || search) && (
                 <div class="row wrap between">
-                  <Search label="Search the machines" value={search} onInput={setSearch} />
+                  <Search label="Search machines" value={search} onInput={setSearch} />
                   <p class="muted small" role="status">
                     {rows.length < total && `${number(rows.length)} of `}
                     {count(total, "machine")}
                   </p>
                 </div>
               )}
-              {rows.length === 0 && <Empty title="No machine matches" />}
+              {rows.length === 0 && <Empty title="No machines found" />}
               <ul class="cards">
                 {rows.map((m) => (
                   <li key={m.machineId} class="card">
@@ -119,7 +107,7 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
                         aria-label={`Delete ${m.name || m.machineId}`}
                         onClick={() => {
                           remove.clear();
-                          setGoing(m);
+                          setDeleting(m);
                         }}
                       >
                         Delete…
@@ -138,28 +126,28 @@ export default function Machines({ onChange }: { onChange: () => Promise<void> }
           );
         }}
       </Load>
-      {made && (
-        <Dialog title="Machine created" ask={lastSight} onClose={() => setMade(null)}>
+      {created && (
+        <Dialog title="Machine created" ask={shownOnce} onClose={() => setCreated(null)}>
           <p>Copy your API key now. You won’t see it again.</p>
-          <Code label="The new key" text={made.apiKey} />
+          <Code label="API key" text={created.apiKey} />
           <div class="row">
-            <a class="button main" href={to(made.machineId, "providers")} onClick={() => setMade(null)}>
-              Open the machine
+            <a class="button main" href={to(created.machineId, "providers")} onClick={() => setCreated(null)}>
+              Open machine
             </a>
           </div>
         </Dialog>
       )}
-      {going && (
+      {deleting && (
         <TypedConfirm
-          title={`Delete ${going.name || going.machineId}?`}
-          word={going.name || going.machineId}
-          what={going.name ? "its name" : "its id"}
-          action="Delete the machine"
+          title={`Delete ${deleting.name || deleting.machineId}?`}
+          word={deleting.name || deleting.machineId}
+          what={deleting.name ? "the machine’s name" : "the machine’s ID"}
+          action="Delete machine"
           of={remove}
-          onClose={() => setGoing(null)}
-          onDo={() => void doRemove(going)}
+          onClose={() => setDeleting(null)}
+          onDo={() => void doRemove(deleting)}
         >
-          <p>Its providers, keys, models and usage are gone for good, and its keys stop working.</p>
+          <p>This permanently deletes its providers, keys, models and usage. Its keys stop working.</p>
         </TypedConfirm>
       )}
     </Page>

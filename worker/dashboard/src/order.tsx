@@ -3,8 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "./ui";
 import { Icon } from "./icons";
 
-// Order is a list whose items are moved by dragging, with a mouse, a pen or a
-// finger, or with their buttons. Escape lets go of what is held.
+// Order is a list whose items are moved by dragging with a mouse, pen or finger,
+// or with buttons. Escape cancels a drag.
 export function Order<T>({
   items,
   label,
@@ -20,15 +20,15 @@ export function Order<T>({
   onMove: (from: number, to: number) => void;
   children: (item: T, i: number) => ComponentChildren;
 }) {
-  const [said, say] = useState("");
+  const [announcement, announce] = useState("");
   const list = useRef<HTMLOListElement>(null),
     focus = useRef<[at: number, which: number] | null>(null);
   const move = (a: number, b: number) => {
     if (a === b || b < 0 || b >= items.length) return;
-    say(`${name(items[a])} is number ${b + 1} of ${items.length} now.`);
+    announce(`Moved ${name(items[a])} to position ${b + 1} of ${items.length}.`);
     onMove(a, b);
   };
-  // The button that moved an item goes with it; at an end the other one has the focus.
+  // The focus follows the moved item; at an end of the list it goes to the other button.
   useLayoutEffect(() => {
     if (!focus.current) return;
     const [at, which] = focus.current;
@@ -47,7 +47,7 @@ export function Order<T>({
       <ol class="order" aria-label={label} ref={list}>
         {items.map((item, i) => (
           <li key={keyOf(item, i)} class={from === i ? "held" : over === i ? (from < i ? "over below" : "over") : ""}>
-            <span class="grip" aria-hidden="true" title="Drag to change the order" {...grip(i)}>
+            <span class="grip" aria-hidden="true" title="Drag to reorder" {...grip(i)}>
               <Icon name="grip" />
             </span>
             <div class="body">{children(item, i)}</div>
@@ -71,16 +71,16 @@ export function Order<T>({
         ))}
       </ol>
       <p class="hidden" role="status">
-        {said}
+        {announcement}
       </p>
     </>
   );
 }
 
-const edge = 72; // px from the top and the bottom of the screen where the page scrolls along
+const scrollMargin = 72; // px at the top and bottom of the screen where a drag scrolls the page
 
-// useDrag follows the pointer that holds an item: from is the held one, over
-// the one whose place it would take; both are -1 while nothing is held.
+// useDrag follows the pointer that drags an item: from is the index of the dragged
+// item, over that of its new place; both are -1 without a drag.
 function useDrag(list: { current: HTMLOListElement | null }, move: (from: number, to: number) => void) {
   const [from, setFrom] = useState(-1),
     [over, setOver] = useState(-1);
@@ -89,8 +89,8 @@ function useDrag(list: { current: HTMLOListElement | null }, move: (from: number
     setFrom(-1);
     setOver(-1);
   };
-  // place finds the item at the pointer's height, by where items stand without
-  // the held one's own shift; and lets the held one follow.
+  // place finds the item at the height of the pointer, ignoring the shift of the
+  // dragged one, and moves the dragged one to the pointer.
   const place = () => {
     const all = [...list.current!.children] as HTMLElement[],
       y = held.current.y - list.current!.getBoundingClientRect().top;
@@ -102,7 +102,7 @@ function useDrag(list: { current: HTMLOListElement | null }, move: (from: number
     if (from < 0) return;
     let frame = requestAnimationFrame(function step() {
       const { y } = held.current,
-        by = Math.min(0, y - edge) || Math.max(0, y - innerHeight + edge);
+        by = Math.min(0, y - scrollMargin) || Math.max(0, y - innerHeight + scrollMargin);
       const before = scrollY;
       if (by) scrollBy(0, by / 4);
       if (scrollY !== before) place();
@@ -144,7 +144,7 @@ function useDrag(list: { current: HTMLOListElement | null }, move: (from: number
   return { from, over, grip };
 }
 
-// moved gives a copy of the list with one item elsewhere.
+// moved returns a copy of the list with one item at another index.
 export function moved<T>(list: T[], from: number, to: number): T[] {
   const out = list.slice();
   out.splice(to, 0, ...out.splice(from, 1));

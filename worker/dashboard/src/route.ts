@@ -1,17 +1,17 @@
-// Addresses within the dashboard stand after the #, so that the worker knows
-// none of them:
+// Addresses of the dashboard's pages. They are in the fragment of the URL, so the
+// worker serves one page for all of them:
 //
-//	#/machines                   the operator's machines
+//	#/machines                   the list of machines, for the operator
 //	#/m/{machineId}/{page}/…     a page of one machine
-//	…?name=value                 the filters of a page
+//	…?name=value                 filters of a page
 import { useCallback, useEffect, useState } from "preact/hooks";
 
 export interface Route {
-  /** "" where the address names no machine */
+  /** "" if the address names no machine */
   machineId: string;
   /** "providers" in #/m/{machineId}/providers/add */
   page: string;
-  /** ["add"] in it, decoded */
+  /** ["add"] in that address, decoded */
   args: string[];
 }
 
@@ -33,12 +33,12 @@ function decode(part: string): string {
   }
 }
 
-// to gives the address of a page of a machine.
+// to returns the address of a page of a machine.
 export function to(machineId: string, page: string, ...args: string[]): string {
-  return "#/m/" + [machineId, page, ...args].map(encodeURIComponent).join("/");
+  return `#/m/${[machineId, page, ...args].map(encodeURIComponent).join("/")}`;
 }
 
-// go leads to an address.
+// go opens an address.
 export function go(address: string) {
   location.hash = address;
 }
@@ -57,8 +57,8 @@ export function useRoute(): Route {
 
 const filters = () => new URLSearchParams(location.hash.split("?")[1] ?? "");
 
-// useFilter keeps a filter of a page in its URL, so that a reload, a shared link
-// and going back show the same. The default is omitted.
+// useFilter is useState for a filter that is stored in the URL, so that a reload, a
+// shared link and the back button show the same. The default is omitted.
 export function useFilter(
   name: string,
   initial: string,
@@ -85,14 +85,14 @@ export function useFilter<T extends string>(
       if (next === initial) all.delete(name);
       else all.set(name, next);
       const query = all.toString();
-      history.replaceState(history.state, "", (location.hash.split("?")[0] || "#/") + (query && "?" + query));
+      history.replaceState(history.state, "", (location.hash.split("?")[0] || "#/") + (query && `?${query}`));
     },
     [name, initial],
   );
   return [value, set];
 }
 
-// Each history entry has a number, under which its page's scroll position is kept.
+// The scroll positions of history entries, by the id in their state.
 const tops = new Map<string, number>();
 let entry = "",
   next = 0,
@@ -116,8 +116,8 @@ if (typeof window !== "undefined") {
   );
 }
 
-// restoreScroll scrolls a page that is shown again to its former position once it
-// is long enough, unless the user scrolls first. Other pages start at the top.
+// restoreScroll scrolls a page that is shown again to its previous position once
+// it is long enough, unless the user scrolls first. Other pages start at the top.
 export function restoreScroll(): () => void {
   const top = wanted;
   if (!top) {

@@ -1,49 +1,41 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, Machine, signOut, words, type Session } from "./api";
-import type { Has, PageEntry } from "./app";
+import { call, errorText, Machine, signOut } from "./api";
+import type { MachinePage, Session } from "./api-types";
 import { Dialog } from "./dialog";
 import { discardDrafts, unsaved } from "./drafts";
+import { number } from "./format";
 import { useLoad } from "./hooks";
 import { Icon } from "./icons";
 import { Guard, Lazy } from "./lazy";
+import type { Has } from "./page";
+import { pages } from "./pages";
 import { go, to, useRoute } from "./route";
 import { ThemeButton } from "./theme";
 import { Toasts } from "./toast";
-import { Button, Empty, ErrorBox, number } from "./ui";
-import type { MachineList } from "./machines";
+import { Button, Empty, ErrorBox } from "./ui";
 
 const machinesPage = () => import("./machines");
 
-// Shell is the frame around every page: where one is, where one can go, who is
-// signed in.
-export function Shell({
-  pages,
-  session,
-  has,
-  onOut,
-}: {
-  pages: PageEntry[];
-  session: Session;
-  has: Has;
-  onOut: (why: string) => void;
-}) {
+// Shell is the frame of every page: the navigation, the choice of the machine and
+// the signed-in user.
+export function Shell({ session, has, onOut }: { session: Session; has: Has; onOut: (why: string) => void }) {
   const route = useRoute();
   const machineId = session.operator ? route.machineId : session.machineId!;
-  // What is no id never becomes a part of a path.
+  // Only a valid machine id is put into a path.
   const machine = useMemo(() => (/^[a-z0-9]{16}$/.test(machineId) ? new Machine(machineId) : null), [machineId]);
-  // The first page of machines to choose from, and the current one.
+  // The machines to choose from: the first page of the list, and the current one.
   const list = useLoad(async () => {
     if (!session.operator) return { data: [], total: 0 };
-    const page = await call<MachineList>("GET", "/api/machines");
+    const page = await call<MachinePage>("GET", "/api/machines");
     if (machineId && !page.data.some((m) => m.machineId === machineId)) {
-      const found = await call<MachineList>("GET", `/api/machines?q=${encodeURIComponent(machineId)}`);
-      page.data.push(...found.data.filter((m) => m.machineId === machineId));
+      const matches = await call<MachinePage>("GET", `/api/machines?q=${encodeURIComponent(machineId)}`);
+      page.data.push(...matches.data.filter((m) => m.machineId === machineId));
     }
     return page;
   }, [session.operator, machineId]);
   const offered = useMemo(() => pages.filter((p) => !p.needs || has(p.needs)), []);
   const main = useRef<HTMLElement>(null);
-  const [open, setOpen] = useState(false); // the menu, where the screen is narrow
+  const [open, setOpen] = useState(false); // the menu on a narrow screen
   const [error, setError] = useState("");
 
   useEffect(() => {
@@ -51,10 +43,10 @@ export function Shell({
     if (!session.operator && route.machineId !== machineId) go(to(machineId, "providers"));
   }, [location.hash]);
 
-  // The playground's key goes with the page, and with the machine.
+  // Revoke the playground's key when the page is closed or shows another machine.
   useEffect(() => {
     if (!machine) return;
-    const leave = () => void machine.forget();
+    const leave = () => void machine.revokePlaygroundKey();
     addEventListener("pagehide", leave);
     return () => {
       removeEventListener("pagehide", leave);
@@ -68,12 +60,12 @@ export function Shell({
     if (unsaved() && !sure) return setLeaving({ all });
     setLeaving(null);
     try {
-      await machine?.forget();
+      await machine?.revokePlaygroundKey();
       await signOut(all);
       discardDrafts();
-      onOut(all ? "You are signed out everywhere." : "You are signed out.");
+      onOut(all ? "You have been signed out everywhere." : "You have been signed out.");
     } catch (e) {
-      setError(words(e));
+      setError(errorText(e));
     }
   };
   const page = route.page || "providers";
@@ -90,7 +82,7 @@ export function Shell({
           main.current?.focus();
         }}
       >
-        Skip to the content
+        Skip to content
       </a>
       <header class={open ? "side open" : "side"}>
         <div class="row between brand">
@@ -149,7 +141,7 @@ export function Shell({
               offered.map((p) => (
                 <a key={p.path} href={to(machineId, p.path)} aria-current={p.path === page ? "page" : undefined}>
                   <Icon name={p.icon} />
-                  {p.label}
+                  {p.title}
                 </a>
               ))}
           </nav>
@@ -157,13 +149,15 @@ export function Shell({
             <small>
               {session.operator
                 ? "Signed in as the operator"
-                : `Signed in with the key ${session.keyName || "without a name"}`}
+                : session.keyName
+                  ? `Signed in with key ${session.keyName}`
+                  : "Signed in with an unnamed key"}
             </small>
             <div class="row tight">
               <Button kind="quiet" icon="out" onClick={() => void out(false)}>
                 Sign out
               </Button>
-              <Button kind="quiet" title="Ends every session of this token or key" onClick={() => void out(true)}>
+              <Button kind="quiet" title="End every session of this token or key" onClick={() => void out(true)}>
                 Sign out everywhere
               </Button>
             </div>
@@ -172,25 +166,25 @@ export function Shell({
       </header>
       <main id="main" ref={main} tabIndex={-1}>
         {error && <ErrorBox>{error}</ErrorBox>}
-        <Guard key={machineId + "/" + page}>
+        <Guard key={`${machineId}/${page}`}>
           {machineId && !machine ? (
             <Empty title="Machine not found">
               <a class="button" href="#/machines">
-                Back to the machines
+                Back to machines
               </a>
             </Empty>
           ) : !machine ? (
-            <Lazy load={machinesPage} props={{ onChange: list.reload }} what="the machines" />
+            <Lazy load={machinesPage} props={{ onChange: list.reload }} what="machines" />
           ) : entry ? (
             <Lazy
               load={entry.load}
               props={{ machine, session, has, args: route.args, machineName }}
-              what={entry.label.toLowerCase()}
+              what={entry.title.toLowerCase()}
             />
           ) : (
-            <Empty title="There is no such page">
+            <Empty title="Page not found">
               <a class="button" href={to(machineId, "providers")}>
-                To the providers
+                Go to providers
               </a>
             </Empty>
           )}
@@ -199,12 +193,12 @@ export function Shell({
       <Toasts />
       {leaving && (
         <Dialog title="Sign out?" onClose={() => setLeaving(null)}>
-          <p>Unsaved changes will be lost.</p>
+          <p>Your unsaved changes will be lost.</p>
           <div class="row">
             <Button kind="danger" onClick={() => void out(leaving.all, true)}>
               Discard and sign out
             </Button>
-            <Button onClick={() => setLeaving(null)}>Stay</Button>
+            <Button onClick={() => setLeaving(null)}>Stay signed in</Button>
           </div>
         </Dialog>
       )}

@@ -1,9 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, signIn, type Session } from "./api";
+import { ApiError, signIn } from "./api";
+import type { Session } from "./api-types";
 import { useAction } from "./hooks";
 import { Button, ErrorBox, Field, Notice } from "./ui";
 
-// SignIn exchanges a token or key for a session; inside, it is the form alone.
+// SignIn exchanges a token or key for a session. With inside it is only the form,
+// for a dialog.
 export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s: Session) => void; inside?: boolean }) {
   const [token, set] = useState("");
   const action = useAction();
@@ -20,7 +22,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
       const session = await signIn(token.trim()).catch((e: unknown) => {
         if (e instanceof ApiError && e.status === 401)
           throw new Error(
-            "This is neither the operator’s token nor a key that can manage a machine. Keys that only call models cannot sign in.",
+            "This is not the operator token or a management key. Keys that only call models cannot sign in.",
           );
         throw e;
       });
@@ -30,7 +32,10 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
   };
   const form = (
     <form onSubmit={submit}>
-      <Field label="Operator’s token or manage key" hint="It is exchanged for a session, and not kept in this browser.">
+      <Field
+        label="Operator token or management key"
+        hint="Exchanged for a session cookie; the token itself is not stored."
+      >
         <input
           ref={field}
           type="password"
@@ -53,6 +58,7 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
       <div class="card signin">
         <img src="/assets/icon.svg" alt="" width="44" height="44" />
         <h1>Sign in to weir</h1>
+        <p class="muted">weir is a gateway to AI providers. Each machine has its own providers, keys and models.</p>
         {why && <Notice>{why}</Notice>}
         {form}
       </div>

@@ -4,7 +4,7 @@ import { Icon } from "./icons";
 type Theme = "auto" | "light" | "dark";
 const name = "weir-theme";
 const next: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
-const words: Record<Theme, string> = { auto: "as the system", light: "light", dark: "dark" };
+const labels: Record<Theme, string> = { auto: "system", light: "light", dark: "dark" };
 const icons = { auto: "auto", light: "sun", dark: "moon" } as const;
 
 function stored(): Theme {
@@ -21,7 +21,7 @@ export function applyTheme(theme = stored()) {
   else document.documentElement.dataset.theme = theme;
 }
 
-// ThemeButton turns the colours; whoever draws on a canvas hears "weir-theme".
+// ThemeButton switches the theme. Charts listen for the event "weir-theme".
 export function ThemeButton() {
   const [theme, set] = useState(stored);
   const turn = () => {
@@ -29,7 +29,7 @@ export function ThemeButton() {
     try {
       localStorage.setItem(name, t);
     } catch {
-      /* lasts as long as this page then */
+      /* not stored: applies until the page is closed */
     }
     applyTheme(t);
     set(t);
@@ -40,8 +40,8 @@ export function ThemeButton() {
       type="button"
       class="quiet icon"
       onClick={turn}
-      aria-label={`Colours: ${words[theme]}. Change`}
-      title={`Colours: ${words[theme]}`}
+      aria-label={`Theme: ${labels[theme]}. Switch to ${labels[next[theme]]}`}
+      title={`Theme: ${labels[theme]}`}
     >
       <Icon name={icons[theme]} />
     </button>

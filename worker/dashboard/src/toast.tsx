@@ -2,13 +2,13 @@ import { useEffect, useState } from "preact/hooks";
 
 let show: (text: string) => void = () => {};
 
-// toast says that something is done, for a few seconds and to screen readers.
-// Failures stay where they happened: they are no toasts.
+// toast shows for a few seconds that something is done, and announces it to
+// screen readers. Errors are shown where they happen instead.
 export function toast(text: string) {
   show(text);
 }
 
-// Toasts is where they appear, once on the page.
+// Toasts is the place of the toasts; the page has one.
 export function Toasts() {
   const [list, set] = useState<{ id: number; text: string }[]>([]);
   useEffect(() => {

@@ -1,14 +1,16 @@
-// The pieces that pages are made of.
+// The components that pages consist of.
 import { cloneElement, isValidElement, type ComponentChildren, type JSX, type VNode } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Draft } from "./drafts";
 import type { Action, Loaded } from "./hooks";
+import { count, number } from "./format";
 import { Icon, type IconName } from "./icons";
 import { restoreScroll } from "./route";
 
 export type Children = { children?: ComponentChildren };
 
-// Page is a page's heading and what stands below it. Readers of the screen
-// land on the heading when the page opens.
+// Page is a page's heading and its content. The heading gets the focus when the
+// page opens, so that screen readers start there.
 export function Page({
   title,
   intro,
@@ -66,8 +68,8 @@ type ButtonProps = Omit<JSX.IntrinsicElements["button"], "icon"> & {
   busy?: boolean;
 };
 
-// Button submits nothing unless told type="submit". While busy it does nothing,
-// but keeps the focus.
+// Button has type="button" unless the caller sets another one. While busy it
+// ignores clicks but keeps the focus.
 export function Button({ kind, icon, busy, children, onClick, ...rest }: ButtonProps) {
   return (
     <button
@@ -86,7 +88,7 @@ export function Button({ kind, icon, busy, children, onClick, ...rest }: ButtonP
   );
 }
 
-// Load shows a call: a sketch while it runs, its failure, or what came.
+// Load shows the state of a call: a skeleton while it runs, its error, or its data.
 export function Load<T>({
   of,
   what,
@@ -118,6 +120,24 @@ export function Skeleton({ what, rows = 3 }: { what: string; rows?: number }) {
   );
 }
 
+// MoreRows says that a list is cut.
+export function MoreRows({ n }: { n: number }) {
+  return n > 0 ? <p class="muted small">{number(n)} more. Search to see them.</p> : null;
+}
+
+// Restored says that a form starts with the input of an earlier visit.
+export function Restored({ draft, note }: { draft: Draft; note?: string }) {
+  if (!draft.restored || !draft.dirty) return null;
+  return (
+    <p class="muted small full">
+      Unsaved changes restored. {note}{" "}
+      <Button kind="link" onClick={draft.clear}>
+        Discard changes
+      </Button>
+    </p>
+  );
+}
+
 export function ErrorBox({
   children,
   retry,
@@ -132,8 +152,8 @@ export function ErrorBox({
   );
 }
 
-// Failed shows why an action failed; where somebody else was faster, it offers
-// to load anew what there is now.
+// Failed shows the error of an action. If someone else changed the record in the
+// meantime, it offers to reload it.
 export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
   if (!of.error) return null;
   return of.stale && reload ? (
@@ -168,17 +188,8 @@ export function Empty({ title, children }: Children & { title: string }) {
   );
 }
 
-// Missing says that this build does not serve something.
-export function Missing({ what }: { what: string }) {
-  return (
-    <Empty title="Not available in this build">
-      <p class="muted">{what}</p>
-    </Empty>
-  );
-}
-
-// Field is a control with its label; the hint describes it, and is no part of
-// its name.
+// Field is a control with its label. The hint is the control's accessible
+// description, not a part of its name.
 export function Field({ label, hint, children }: Children & { label: string; hint?: ComponentChildren }) {
   const id = useId();
   return (
@@ -204,21 +215,21 @@ interface TextProps {
   "aria-describedby"?: string;
 }
 
-// wrongName returns an error text that names the first character which is not a
-// letter, digit, dot, dash or underscore; "" without one.
+// wrongName returns an error that names the first character other than letters,
+// digits, dots, dashes and underscores; "" if there is none.
 export function wrongName(value: string): string {
   const bad = Array.from(value.trim()).find((c) => !/[A-Za-z0-9._-]/.test(c));
   if (bad === undefined) return "";
-  return `${bad === " " ? "A space" : `“${bad}”`} is not allowed here. Use letters, digits, dots, dashes and underscores.`;
+  return `${bad === " " ? "Spaces are" : `“${bad}” is`} not allowed. Use letters, digits, dots, dashes and underscores.`;
 }
 
-// Text is a field of at most max characters (code points); name allows only the
-// characters of names. The browser shows the error at the field.
+// Text is an input of at most max characters (code points); with name it accepts
+// only the characters of names. The browser shows the error at the input.
 export function Text({ value, onText, max, name, required, placeholder, "aria-describedby": hint }: TextProps) {
   const ref = useRef<HTMLInputElement>(null);
   const length = Array.from(value.trim()).length;
   const wrong = name ? wrongName(value) : "";
-  const text = wrong || (length > max ? `Use at most ${max} characters; this has ${length}.` : "");
+  const text = wrong || (length > max ? `Use at most ${max} characters (now ${length}).` : "");
   useEffect(() => {
     ref.current?.setCustomValidity(text);
   }, [text]);
@@ -237,7 +248,7 @@ export function Text({ value, onText, max, name, required, placeholder, "aria-de
   );
 }
 
-// Search is a field that narrows a list down.
+// Search is the input that filters a list.
 export function Search({ label, value, onInput }: { label: string; value: string; onInput: (text: string) => void }) {
   return (
     <label class="search">
@@ -253,8 +264,8 @@ export function Search({ label, value, onInput }: { label: string; value: string
   );
 }
 
-// Narrow is the head of a long list of what is named: a search, and how many it leaves.
-export function Narrow({
+// ListHead is the head of a long list: a search, and how many rows match.
+export function ListHead({
   what,
   text,
   shown,
@@ -269,7 +280,7 @@ export function Narrow({
 }) {
   return (
     <div class="row wrap between">
-      <Search label={`Search the ${what}s`} value={text} onInput={onInput} />
+      <Search label={`Search ${what}s`} value={text} onInput={onInput} />
       <p class="muted small" role="status">
         {text.trim() && `${number(shown)} of `}
         {count(all, what)}
@@ -306,7 +317,7 @@ export function Switch({
   );
 }
 
-// Tabs picks one of a few, by click or with the arrow keys.
+// Tabs is a choice of a few values, by click or with the arrow keys.
 export function Tabs<K extends string>({
   label,
   value,
@@ -332,15 +343,15 @@ export function Tabs<K extends string>({
 }
 
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
-  const [said, say] = useState("");
+  const [result, setResult] = useState("");
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
-      say("Copied");
+      setResult("Copied");
     } catch {
-      say("Select the text and copy it by hand");
+      setResult("Copying failed. Select the text and copy it.");
     }
-    setTimeout(() => say(""), 2500);
+    setTimeout(() => setResult(""), 2500);
   };
   return (
     <span class="row tight">
@@ -348,7 +359,7 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
         {label}
       </Button>
       <span class="muted" role="status">
-        {said}
+        {result}
       </span>
     </span>
   );
@@ -369,8 +380,8 @@ export function Badge({ kind = "", children }: Children & { kind?: "" | "good" |
   return <span class={`badge ${kind}`}>{children}</span>;
 }
 
-// Table scrolls by itself where the screen is narrow; a stacked one shows each
-// row as a card there, its cells named by data-label.
+// Table scrolls horizontally on a narrow screen. A stacked one shows each row as a
+// card there, with data-label as the names of the cells.
 export function Table({ label, stacked, children }: Children & { label: string; stacked?: boolean }) {
   return (
     <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}>
@@ -378,11 +389,3 @@ export function Table({ label, stacked, children }: Children & { label: string; 
     </div>
   );
 }
-
-// count tells a number of things: "1 model", "20 models".
-export const count = (n: number, what: string) =>
-  `${number(n)} ${what}${n === 1 ? "" : /(s|x|ch)$/.test(what) ? "es" : "s"}`;
-export const number = (n: number) => n.toLocaleString("en");
-export const day = (ms: number) => new Date(ms).toLocaleDateString("en", { dateStyle: "medium" });
-export const when = (ms?: number) =>
-  ms ? new Date(ms).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" }) : "never";

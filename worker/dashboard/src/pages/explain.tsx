@@ -1,34 +1,12 @@
 import { useState } from "preact/hooks";
-import { duration } from "../api";
-import type { PageProps } from "../app";
+import type { ConnectionRow, Plan } from "../api-types";
 import { useAction, useLoad } from "../hooks";
-import { to } from "../route";
-import { Badge, Button, Empty, ErrorBox, Field, Notice, Page, Section } from "../ui";
-import type { ConnectionRow } from "../connections";
+import type { PageProps } from "../page";
+import { Button, ErrorBox, Field, Page, Section } from "../ui";
 import { pasted } from "./explain/curl";
+import { Steps } from "./explain/steps";
 
-interface Step {
-  try: number;
-  model: string;
-  provider: string;
-  connectionId: string;
-  connectionName: string;
-  upstream: string;
-  translated: string[];
-  dropped: string[];
-  skipped: string;
-  cooldownMs: number;
-  trial: boolean;
-}
-
-interface Plan {
-  path: string;
-  maxAttempts: number;
-  billable: boolean;
-  plan: Step[];
-}
-
-// examples are the paths whose calls are planned, each with a body to begin with.
+// examples are the paths that can be explained, each with an example body.
 const examples: [path: string, segment: string, body: (model: string) => object][] = [
   ["/v1/chat/completions", "llm", (model) => ({ model, messages: [{ role: "user", content: "Hello" }] })],
   ["/v1/messages", "llm", (model) => ({ model, max_tokens: 256, messages: [{ role: "user", content: "Hello" }] })],
@@ -44,23 +22,7 @@ const examples: [path: string, segment: string, body: (model: string) => object]
   ["/v1/moderations", "llm", (model) => ({ model, input: "Hello" })],
 ];
 
-const skips: Record<string, string> = {
-  rate_limited: "the provider limits its rate",
-  unauthorized: "its credential was refused",
-  quota: "it has no credit left",
-  unavailable: "it failed several times",
-  needs_reauth: "it must be signed in again",
-  needs_key: "it has no usable credential",
-  pinned: "the call names another connection",
-  incomplete: "it lacks something that its address needs",
-  no_credential: "it has no credential for this model",
-  needs_credential: "it has no credential",
-  inactive: "it is switched off",
-  refused: "its model takes no such request: the call would end here",
-  not_reached: "the call has ended before",
-};
-
-// Explain shows what a request would lead to, without sending it.
+// Explain shows which accounts a request would try, without sending it.
 export default function Explain({ machine }: PageProps) {
   const [path, setPath] = useState(examples[0][0]),
     [text, setText] = useState(""),
@@ -68,18 +30,15 @@ export default function Explain({ machine }: PageProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const act = useAction();
   const example = examples.find(([p]) => p === path) ?? examples[0];
-  const models = useLoad(
-    async () => (await machine.get<{ data: { id: string }[] }>(`/models/list/${example[1]}`)).data.map((m) => m.id),
-    [machine, example[1]],
-  );
-  const conns = useLoad(async () => (await machine.get<{ data: ConnectionRow[] }>("/providers")).data, [machine]);
+  const models = useLoad(() => machine.modelIds(example[1]), [machine, example[1]]);
+  const conns = useLoad(() => machine.list<ConnectionRow>("/providers"), [machine]);
   const fill = () => setText(JSON.stringify(example[2](models.data?.[0] ?? "provider/model"), null, 2));
   const run = (e: Event) => {
     e.preventDefault();
     void act.run(async () => {
       setPlan(null);
       const call = pasted(text);
-      // A command names its path; one that is offered here is picked.
+      // A curl command includes the path. A known one is selected.
       const known = examples.find(([p]) => call.path?.endsWith(p))?.[0];
       if (known) setPath(known);
       setPlan(
@@ -92,7 +51,7 @@ export default function Explain({ machine }: PageProps) {
     });
   };
   return (
-    <Page title="Explain" intro="What a request would lead to now. Nothing is sent to a provider.">
+    <Page title="Explain" intro="Preview how a request is routed. Nothing is sent to a provider.">
       <Section title="Request">
         <form onSubmit={run}>
           <div class="grid">
@@ -109,7 +68,7 @@ export default function Explain({ machine }: PageProps) {
                 ))}
               </select>
             </Field>
-            <Field label="Connection" hint="As the header x-connection-id would name it.">
+            <Field label="Connection" hint="Same as the x-connection-id header.">
               <select value={pin} onChange={(e) => setPin(e.currentTarget.value)}>
                 <option value="">Any</option>
                 {conns.data?.map((c) => (
@@ -125,7 +84,7 @@ export default function Explain({ machine }: PageProps) {
               required
               rows={10}
               spellcheck={false}
-              placeholder="Paste the JSON of a request, or a curl command that sends it"
+              placeholder="Paste the JSON body of a request, or a curl command"
               value={text}
               onInput={(e) => setText(e.currentTarget.value)}
             />
@@ -136,96 +95,12 @@ export default function Explain({ machine }: PageProps) {
               Explain
             </Button>
             <Button onClick={fill} disabled={models.loading}>
-              Put in an example
+              Insert example
             </Button>
           </div>
         </form>
       </Section>
       {plan && <Steps plan={plan} machineId={machine.id} />}
     </Page>
-  );
-}
-
-function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
-  const tried = plan.plan.filter((s) => s.try > 0 && !s.skipped),
-    left = plan.plan.filter((s) => s.try === 0 || s.skipped);
-  return (
-    <Section
-      title="Plan"
-      intro={
-        tried.length > 0
-          ? `Tried from the first on until one answers, ${plan.maxAttempts} attempts at most.`
-          : undefined
-      }
-    >
-      <p class="hidden" role="status">
-        {tried.length} of {plan.plan.length} accounts would be tried.
-      </p>
-      {plan.billable && (
-        <Notice kind="warn">
-          This makes something that is paid for: it is sent again only after a definite refusal.
-        </Notice>
-      )}
-      {plan.plan.length === 0 && <Empty title="No account serves this model" />}
-      {plan.plan.length > 0 && tried.length === 0 && (
-        <Notice kind="warn">
-          No account can be tried now. The call would be refused
-          {Math.max(...left.map((s) => s.cooldownMs)) > 0
-            ? ` until the first one is ready again, in ${duration(Math.min(...left.filter((s) => s.cooldownMs > 0).map((s) => s.cooldownMs)))}`
-            : ""}
-          .
-        </Notice>
-      )}
-      {tried.length > 0 && (
-        <ol class="steps" aria-label="Attempts">
-          {tried.map((s) => (
-            <li key={`${s.try}`} class={s.try > plan.maxAttempts ? "muted" : ""}>
-              <span class="place" aria-hidden="true">
-                {s.try}
-              </span>
-              <div>
-                <p>
-                  <a href={to(machineId, "providers", s.connectionId)}>
-                    <bdi>{s.connectionName || s.provider}</bdi>
-                  </a>{" "}
-                  as <code>{s.model}</code> {s.trial && <Badge kind="warn">on trial</Badge>}{" "}
-                  {s.try > plan.maxAttempts && <Badge>never reached</Badge>}
-                </p>
-                <p class="small muted">
-                  <code>{s.upstream}</code>
-                </p>
-                {s.trial && <p class="small">It comes back from a long cooldown: one request at a time tries it.</p>}
-                {s.translated.length > 0 && (
-                  <p class="small">
-                    Sent under another name or in another form: <code>{s.translated.join(", ")}</code>
-                  </p>
-                )}
-                {s.dropped.length > 0 && (
-                  <p class="small">
-                    Not sent, because the provider does not know them: <code>{s.dropped.join(", ")}</code>
-                  </p>
-                )}
-              </div>
-            </li>
-          ))}
-        </ol>
-      )}
-      {left.length > 0 && (
-        <>
-          <h3>Left out</h3>
-          <ul class="plain" aria-label="Left out">
-            {left.map((s) => (
-              <li key={s.connectionId + s.model}>
-                <a href={to(machineId, "providers", s.connectionId)}>
-                  <bdi>{s.connectionName || s.provider}</bdi>
-                </a>{" "}
-                as <code>{s.model}</code>: {skips[s.skipped] ?? s.skipped}
-                {s.cooldownMs > 0 && `, ready in ${duration(s.cooldownMs)}`}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </Section>
   );
 }

@@ -1,24 +1,18 @@
 import { useRef, useState } from "preact/hooks";
-import { duration, words, type Machine } from "../api";
-import type { PageProps } from "../app";
+import type { Machine } from "../api";
+import type { ConnectionRow, ProviderRow } from "../api-types";
+import { providerName } from "../connections";
+import { number } from "../format";
 import { useAction, useLoad, useNow } from "../hooks";
 import { Icon } from "../icons";
 import { moved, Order } from "../order";
+import type { PageProps } from "../page";
 import { to, useFilter } from "../route";
-import { Badge, Button, Empty, ErrorBox, Load, Narrow, Page, Switch, count, number, when } from "../ui";
+import { Empty, ErrorBox, ListHead, Load, Page } from "../ui";
 import { Connection } from "./providers/connection";
-import {
-  errorText,
-  placed,
-  providerName,
-  testText,
-  together,
-  type ConnectionRow,
-  type ProviderRow,
-  type TestResult,
-} from "../connections";
 import { Gallery } from "./providers/gallery";
-import { statusOf } from "./providers/status";
+import { placed, together } from "./providers/priorities";
+import { Row } from "./providers/row";
 
 // Providers are the connections of a machine; below its address stand the
 // gallery (add) and each connection (its id).
@@ -28,22 +22,22 @@ export default function Providers(props: PageProps) {
   return id ? <Connection key={id} {...props} /> : <List {...props} />;
 }
 
-const searchFrom = 8; // connections that are seen at once
+const searchFrom = 8; // connections
 
-// List shows them in the order they are tried.
+// List shows the connections in the order they are tried.
 function List({ machine, machineName }: PageProps) {
   const rows = useLoad(async () => {
     const [conns, catalog] = await Promise.all([
-      machine.get<{ data: ConnectionRow[] }>("/providers"),
-      machine.get<{ data: ProviderRow[] }>("/catalog/providers"),
+      machine.list<ConnectionRow>("/providers"),
+      machine.list<ProviderRow>("/catalog/providers"),
     ]);
-    return { conns: conns.data.toSorted((a, b) => a.priority - b.priority), catalog: catalog.data };
+    return { conns: conns.toSorted((a, b) => a.priority - b.priority), catalog };
   }, [machine]);
   const order = useAction(),
     [progress, setProgress] = useState("");
   const now = useNow(!!rows.data?.conns.some((c) => c.cooldownUntil));
 
-  // Moves are saved one after the other; what came of them is loaded after the last.
+  // Moves are saved one after the other. The stored order is loaded after the last.
   const saving = useRef(Promise.resolve()),
     moves = useRef(0);
   const move = (c: ConnectionRow, place: ConnectionRow) => {
@@ -60,7 +54,7 @@ function List({ machine, machineName }: PageProps) {
             (n) => machine.put(`/providers/${n.id}`, { priority: n.priority }),
             (done) => {
               if (done === changed.length) setProgress("");
-              else if (done % 25 === 0) setProgress(`Saving the order: ${number(done)} of ${number(changed.length)}`);
+              else if (done % 25 === 0) setProgress(`Saving order: ${number(done)} of ${number(changed.length)}`);
             },
           ),
         ),
@@ -70,7 +64,7 @@ function List({ machine, machineName }: PageProps) {
   const add = (
     <a class="button main" href={to(machine.id, "providers", "add")}>
       <Icon name="plus" />
-      Add a provider
+      Add provider
     </a>
   );
   return (
@@ -78,19 +72,19 @@ function List({ machine, machineName }: PageProps) {
       title="Providers"
       actions={add}
       intro={
-        <>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}. Tried from top to bottom.</>
+        <>Connections of {machineName ? <strong>{machineName}</strong> : "this machine"}, tried from top to bottom.</>
       }
     >
       {order.error && <ErrorBox>{order.error}</ErrorBox>}
       <div class="toasts" role="status">
         {order.busy && progress && <p>{progress}</p>}
       </div>
-      <Load of={rows} what="the connections">
+      <Load of={rows} what="connections">
         {({ conns, catalog }) =>
           conns.length === 0 ? (
             <Empty title="No providers yet">
               <p class="muted">
-                Connect an account that you have with a provider, then its models can be called with one key.
+                Connect your account at a provider. Your apps can then call its models with an API key of this machine.
               </p>
               {add}
             </Empty>
@@ -103,8 +97,8 @@ function List({ machine, machineName }: PageProps) {
   );
 }
 
-// Ordered is that list; a search narrows it down, and moves still count in the
-// whole.
+// Ordered is the list with its search. A move in a filtered list changes the place
+// in the whole list.
 function Ordered({
   machine,
   conns,
@@ -121,20 +115,20 @@ function Ordered({
   onChange: () => Promise<void>;
 }) {
   const [search, setSearch] = useFilter("q", "");
-  const wanted = search.trim().toLowerCase();
+  const query = search.trim().toLowerCase();
   const provider = (c: ConnectionRow) => providerName(c.provider, catalog);
   const shown = conns.filter((c) =>
     [c.name, provider(c), c.provider, c.providerSpecificData.prefix, c.last4].some((text) =>
-      text?.toLowerCase().includes(wanted),
+      text?.toLowerCase().includes(query),
     ),
   );
   return (
     <>
       {conns.length > searchFrom && (
-        <Narrow what="connection" text={search} shown={shown.length} all={conns.length} onInput={setSearch} />
+        <ListHead what="connection" text={search} shown={shown.length} all={conns.length} onInput={setSearch} />
       )}
       {shown.length === 0 ? (
-        <Empty title="No connection matches" />
+        <Empty title="No connections found" />
       ) : (
         <Order
           items={shown}
@@ -147,99 +141,5 @@ function Ordered({
         </Order>
       )}
     </>
-  );
-}
-
-function Row({
-  machine,
-  c,
-  now,
-  provider,
-  onChange,
-}: {
-  machine: Machine;
-  c: ConnectionRow;
-  now: number;
-  provider: string;
-  onChange: () => Promise<void>;
-}) {
-  const [result, setResult] = useState<TestResult | string | null>(null);
-  const test = useAction(),
-    toggle = useAction();
-  const label = c.name || provider;
-  const wait = (c.cooldownUntil ?? 0) - now;
-  const [kind, text] = statusOf(c, now);
-  const picked = c.providerSpecificData.enabledModels;
-  const turn = (isActive: boolean) =>
-    toggle.run(async () => {
-      await machine.put(`/providers/${c.id}`, { isActive });
-      await onChange();
-    });
-  const run = () =>
-    test.run(async () => {
-      setResult(null);
-      try {
-        setResult(await machine.post<TestResult>(`/providers/${c.id}/test`, {}));
-      } catch (e) {
-        setResult(words(e));
-      }
-      await onChange();
-    });
-  return (
-    <div class="conn">
-      <div>
-        <h2 class="row tight wrap">
-          <a href={to(machine.id, "providers", c.id)}>
-            <bdi>{label}</bdi>
-          </a>{" "}
-          <Badge kind={kind}>{text}</Badge>
-          {wait > 0 && <small class="muted">retry in {duration(wait)}</small>}
-        </h2>
-        <p class="muted small">
-          {provider}
-          {c.providerSpecificData.prefix && (
-            <>
-              {" "}
-              · <code>{c.providerSpecificData.prefix}/</code>
-            </>
-          )}
-          {c.last4 ? (
-            <>
-              {" "}
-              · {c.authType === "oauth" ? "token" : "key"} …{c.last4}
-            </>
-          ) : c.hasKey ? (
-            " · key set"
-          ) : (
-            " · no key"
-          )}
-          {picked && ` · ${count(picked.length, "model")} picked`}
-        </p>
-        {c.lastError && (c.health !== "ready" || c.status !== "active") && (
-          <p class="small bad">
-            <strong>Last error{c.healthAt && c.health !== "ready" ? `, ${when(c.healthAt)}` : ""}:</strong>{" "}
-            {errorText(c.lastError)}
-          </p>
-        )}
-        <p class={typeof result === "object" && result?.ok ? "small good" : "small bad"} role="status">
-          {result && (typeof result === "string" ? result : testText(result))}
-        </p>
-        {toggle.error && <ErrorBox>{toggle.error}</ErrorBox>}
-      </div>
-      <div class="row">
-        <Switch on={c.isActive} busy={toggle.busy} label={`${label} is on`} onTurn={(on) => void turn(on)} />
-        {c.status.startsWith("needs_") && (
-          <a class="button main" href={to(machine.id, "providers", c.id)}>
-            {c.status === "needs_reauth" ? "Sign in again" : "Add credentials"}
-          </a>
-        )}
-        <a class="button" aria-label={`Models and details of ${label}`} href={to(machine.id, "providers", c.id)}>
-          Models
-        </a>
-        <Button busy={test.busy} aria-label={`Test ${label}`} onClick={() => void run()}>
-          Test
-        </Button>
-      </div>
-    </div>
   );
 }

@@ -1,157 +1,57 @@
 import { useMemo } from "preact/hooks";
-import type { PageProps } from "../app";
+import { download } from "../download";
+import { count } from "../format";
 import { useLoad } from "../hooks";
 import { Lazy } from "../lazy";
+import { useNames } from "../names";
+import type { PageProps } from "../page";
 import { useFilter } from "../route";
-import { Button, Empty, Field, Load, Page, Section, Table, Tabs, count, number } from "../ui";
-import { money } from "../format";
-import type { ConnectionRow } from "../connections";
-import { csv, download } from "./usage/csv";
-import { keyName, type KeyRow } from "./keys";
+import { Button, Empty, Field, Load, Page, Section, Table, Tabs } from "../ui";
 import type { Line } from "./usage/chart";
+import { columns, type Metric, metrics, textOf, type UsageRow, unpricedAttempts, amount } from "./usage/columns";
+import { csv } from "./usage/csv";
+import { dayMs, daysOf, type Group, groupRows, groups, type NameOf, nameOf, type Report, utcDay } from "./usage/report";
 
-// UsageRow is a row of GET /api/usage: clients' requests, and their attempts with
-// providers.
-interface UsageRow {
-  day: string;
-  keyId?: string;
-  connectionId?: string;
-  provider?: string;
-  model?: string;
-  endpoint?: string;
-  requests: number;
-  failedRequests?: number;
-  attempts?: number;
-  failedAttempts?: number;
-  inputTokens?: number;
-  outputTokens?: number;
-  reasoningTokens?: number;
-  cacheReadTokens?: number;
-  cacheWriteTokens?: number;
-  costUsd?: number;
-  unpricedAttempts?: number;
-  latencyMs?: number;
-}
-
-// Answer is that of GET /api/usage, with what it was grouped by.
-interface Answer {
-  from: string;
-  to: string;
-  data: UsageRow[];
-  total: UsageRow;
-  by: Group;
-}
-
-const tokens = (r: UsageRow) => (r.inputTokens ?? 0) + (r.outputTokens ?? 0);
-const cost = (r: UsageRow) => (r.unpricedAttempts && !r.costUsd ? "–" : money(r.costUsd ?? 0));
-const latency = (r: UsageRow) => (r.requests ? Math.round((r.latencyMs ?? 0) / r.requests) : 0);
-
-type Metric = "requests" | "failed" | "attempts" | "tokens" | "cost" | "latency";
-const metrics: Record<Metric, { name: string; of: (r: UsageRow) => number; text: (n: number) => string }> = {
-  requests: { name: "Requests", of: (r) => r.requests, text: number },
-  failed: { name: "Failed requests", of: (r) => r.failedRequests ?? 0, text: number },
-  attempts: { name: "Attempts", of: (r) => r.attempts ?? 0, text: number },
-  tokens: { name: "Tokens", of: tokens, text: number },
-  cost: { name: "Cost", of: (r) => r.costUsd ?? 0, text: money },
-  latency: { name: "Latency", of: latency, text: (n) => `${number(n)} ms` },
-};
-
-type Group = "" | "model" | "key" | "connection" | "provider" | "endpoint";
-const groups: [Group, string][] = [
-  ["", "None"],
-  ["model", "Model"],
-  ["key", "Key"],
-  ["connection", "Connection"],
-  ["provider", "Provider"],
-  ["endpoint", "Endpoint"],
-];
-
-const maxLines = 6;
-const dayMs = 86_400_000;
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+const maxLines = 6; // of the chart
 const loadChart = () => import("./usage/chart");
 
-function add(to: UsageRow, r: UsageRow) {
-  for (const k of [
-    "requests",
-    "failedRequests",
-    "attempts",
-    "failedAttempts",
-    "inputTokens",
-    "outputTokens",
-    "reasoningTokens",
-    "cacheReadTokens",
-    "cacheWriteTokens",
-    "costUsd",
-    "unpricedAttempts",
-    "latencyMs",
-  ] as const)
-    to[k] = (to[k] ?? 0) + (r[k] ?? 0);
-}
-
-// Usage is what the machine's calls have used, by day and by what they were.
+// Usage shows how much the machine was used, by day and group.
 export default function Usage({ machine }: PageProps) {
-  const [span, setSpan] = useFilter("days", "7", ["1", "7", "30", "90"] as string[]),
-    [group, setGroup] = useFilter<Group>(
-      "by",
-      "",
-      groups.map(([k]) => k),
-    );
-  const [metric, setMetric] = useFilter<Metric>("show", "requests", Object.keys(metrics) as Metric[]);
-  const usage = useLoad(async () => {
+  const [days, setDays] = useFilter("days", "7", ["1", "7", "30", "90"]);
+  const [group, setGroup] = useFilter<Group>(
+    "by",
+    "",
+    groups.map(([k]) => k),
+  );
+  const ids = metrics.map((m) => m.metric.id);
+  const [metricId, setMetricId] = useFilter("show", ids[0], ids);
+  const usage = useLoad(async (): Promise<Report> => {
     const now = Date.now(),
-      to = dayOf(now),
-      from = dayOf(now - (Number(span) - 1) * dayMs);
-    return {
-      ...(await machine.get<Answer>(`/usage?from=${from}&to=${to}&groupBy=day${group && "," + group}`)),
-      by: group,
-    };
-  }, [machine, span, group]);
-  const names = useLoad(async () => {
-    const [keys, conns] = await Promise.all([
-      machine.get<{ data: KeyRow[] }>("/keys"),
-      machine.get<{ data: ConnectionRow[] }>("/providers"),
-    ]);
-    return new Map([
-      ...keys.data.map((k) => [k.id, keyName(k)] as const),
-      ...conns.data.map((c) => [c.id, c.name || c.provider] as const),
-    ]);
-  }, [machine]);
-  const nameOf = (r: UsageRow, by: Group): string => {
-    const known = (id: string | undefined, gone: string) =>
-      id ? (names.data?.get(id) ?? `${id.slice(0, 8)}… (${gone})`) : "";
-    switch (by) {
-      case "model":
-        return r.model || "no model";
-      case "key":
-        return known(r.keyId, "revoked") || "no key";
-      case "connection":
-        return known(r.connectionId, "deleted") || "no connection";
-      case "provider":
-        return r.provider || "no provider";
-      case "endpoint":
-        return r.endpoint || "other";
-    }
-    return "All";
-  };
+      to = utcDay(now),
+      from = utcDay(now - (Number(days) - 1) * dayMs);
+    const by = group && `,${group}`;
+    return { ...(await machine.get<Report>(`/usage?from=${from}&to=${to}&groupBy=day${by}`)), by: group };
+  }, [machine, days, group]);
+  const names = useNames(machine).data;
+  const name: NameOf = (r) => nameOf(r, usage.data?.by ?? "", names);
   const actions = (
-    <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, nameOf)}>
+    <Button disabled={!usage.data} onClick={() => usage.data && save(usage.data, name)}>
       Export CSV
     </Button>
   );
   return (
-    <Page title="Usage" intro="Days are counted in UTC and kept for 90 days." actions={actions}>
+    <Page title="Usage" intro="Days are in UTC. Usage is stored for 90 days." actions={actions}>
       <div class="row wrap end filters">
         <Tabs
-          label="Days"
-          value={span}
+          label="Period"
+          value={days}
           items={[
             ["1", "Today"],
             ["7", "7 days"],
             ["30", "30 days"],
             ["90", "90 days"],
           ]}
-          onPick={setSpan}
+          onPick={setDays}
         />
         <div class="narrow">
           <Field label="Group by">
@@ -168,14 +68,20 @@ export default function Usage({ machine }: PageProps) {
           Refresh
         </Button>
       </div>
-      <Load of={usage} what="the usage" rows={4}>
+      <Load of={usage} what="usage" rows={4}>
         {(u) =>
           u.data.length === 0 ? (
             <Empty title="No usage in this period">
-              <p>No client has called this machine in this period. Requests appear here within seconds.</p>
+              <p>Requests appear here within seconds.</p>
             </Empty>
           ) : (
-            <Shown u={u} nameOf={nameOf} metric={metric} onMetric={setMetric} named={names.data} />
+            <Shown
+              u={u}
+              name={name}
+              names={names}
+              metric={metrics.find((m) => m.metric.id === metricId) ?? metrics[0]}
+              onMetric={setMetricId}
+            />
           )
         }
       </Load>
@@ -183,90 +89,78 @@ export default function Usage({ machine }: PageProps) {
   );
 }
 
-type NameOf = (r: UsageRow, by: Group) => string;
-
 function Shown({
   u,
-  nameOf,
+  name,
+  names,
   metric,
   onMetric,
-  named,
 }: {
-  u: Answer;
-  nameOf: NameOf;
+  u: Report;
+  name: NameOf;
+  /** changes when name returns other names */
+  names: unknown;
   metric: Metric;
-  onMetric: (m: Metric) => void;
-  named: unknown;
+  onMetric: (id: string) => void;
 }) {
-  const grouped = u.by !== "";
-  const m = metrics[metric];
-  // Days without calls count as none.
-  const days = useMemo(() => {
-    const out: string[] = [];
-    for (let t = Date.parse(u.from); t <= Date.parse(u.to); t += dayMs) out.push(dayOf(t));
-    return out;
-  }, [u]);
-  const rows = useMemo(() => {
-    const by = new Map<string, { name: string; sum: UsageRow; days: Map<string, UsageRow> }>();
-    for (const r of u.data) {
-      const name = nameOf(r, u.by);
-      let g = by.get(name);
-      if (!g) by.set(name, (g = { name, sum: { day: "", requests: 0 }, days: new Map() }));
-      add(g.sum, r);
-      const d = g.days.get(r.day) ?? { day: r.day, requests: 0 };
-      add(d, r);
-      g.days.set(r.day, d);
-    }
-    return [...by.values()].sort((a, b) => m.of(b.sum) - m.of(a.sum) || a.name.localeCompare(b.name));
-  }, [u, metric, named]);
+  const days = useMemo(() => daysOf(u), [u]);
+  const rows = useMemo(
+    () =>
+      groupRows(u.data, name).sort(
+        (a, b) => amount(metric, b.sum) - amount(metric, a.sum) || a.name.localeCompare(b.name),
+      ),
+    [u, metric, names],
+  );
   const lines = useMemo<Line[]>(
     () =>
-      rows
-        .slice(0, maxLines)
-        .map((g) => ({ name: g.name, values: days.map((d) => m.of(g.days.get(d) ?? { day: d, requests: 0 })) })),
+      rows.slice(0, maxLines).map((g) => ({
+        name: g.name,
+        values: days.map((d) => amount(metric, g.days.get(d) ?? { day: d })),
+      })),
     [rows, days],
   );
-  const total = u.total;
+  const unpriced = unpricedAttempts(u.total);
+  const title = `${metric.metric.name} per day`;
   return (
     <>
       <dl class="tilerow">
-        {(Object.keys(metrics) as Metric[]).map((k) => (
-          <div key={k} class="stat">
-            <dt>{metrics[k].name}</dt>
-            <dd>{k === "cost" ? cost(total) : metrics[k].text(metrics[k].of(total))}</dd>
+        {metrics.map((m) => (
+          <div key={m.metric.id} class="stat">
+            <dt>{m.metric.name}</dt>
+            <dd>{textOf(m, u.total)}</dd>
           </div>
         ))}
       </dl>
       <Section
-        title={`${m.name} by day`}
+        title={title}
         actions={
           <Tabs
-            label="Shown"
-            value={metric}
-            items={(Object.keys(metrics) as Metric[]).map((k) => [k, metrics[k].name])}
+            label="Metric"
+            value={metric.metric.id}
+            items={metrics.map((m) => [m.metric.id, m.metric.name])}
             onPick={onMetric}
           />
         }
       >
         <Lazy
           load={loadChart}
-          what="the chart"
+          what="chart"
           props={{
             days,
             lines,
-            format: m.text,
-            whole: metric !== "cost",
-            label: `${m.name} by day, from ${u.from} to ${u.to}. The numbers are in the table below.`,
+            format: metric.text,
+            whole: !metric.decimals,
+            label: `${title}, ${u.from} to ${u.to}. The table below has the numbers.`,
           }}
         />
         {rows.length > maxLines && (
           <p class="muted small">
-            The {maxLines} largest of {rows.length} are drawn; the table has all.
+            The chart shows the top {maxLines} of {rows.length}. The table shows all.
           </p>
         )}
         <details>
-          <summary>The chart as a table</summary>
-          <Table label={`${m.name} by day, in numbers`}>
+          <summary>Show as table</summary>
+          <Table label={`${title}, as a table`}>
             <thead>
               <tr>
                 <th>Day</th>
@@ -283,7 +177,7 @@ function Shown({
                   <th scope="row">{d}</th>
                   {lines.map((l) => (
                     <td key={l.name} class="num">
-                      {m.text(l.values[i] ?? 0)}
+                      {metric.text(l.values[i] ?? 0)}
                     </td>
                   ))}
                 </tr>
@@ -295,97 +189,51 @@ function Shown({
       <Table label="Usage">
         <thead>
           <tr>
-            <th>{grouped ? "Name" : "All"}</th>
-            {[
-              "Requests",
-              "Failed",
-              "Attempts",
-              "Failed attempts",
-              "Input",
-              "Cached",
-              "Output",
-              "Reasoning",
-              "Cost",
-              "Latency",
-            ].map((h) => (
-              <th key={h} class="num">
-                {h}
-              </th>
-            ))}
+            <th>{groups.find(([k]) => k === u.by && k !== "")?.[1] ?? "All"}</th>
+            {columns.map(
+              (c) =>
+                c.head && (
+                  <th key={c.head} class="num">
+                    {c.head}
+                  </th>
+                ),
+            )}
           </tr>
         </thead>
         <tbody>
-          {grouped && rows.map((g) => <Numbers key={g.name} name={g.name} r={g.sum} />)}
-          <Numbers name="Total" r={total} />
+          {u.by !== "" && rows.map((g) => <TableRow key={g.name} name={g.name} r={g.sum} />)}
+          <TableRow name="Total" r={u.total} />
         </tbody>
       </Table>
       <p class="muted small">
-        A request is counted once, and failed if its client got an error. Each attempt with a provider is counted too: a
-        request may need several. Token counts come from the providers.{" "}
-        {(total.unpricedAttempts ?? 0) > 0 &&
-          `${count(total.unpricedAttempts ?? 0, "attempt")} ${total.unpricedAttempts === 1 ? "has" : "have"} no known price and ${total.unpricedAttempts === 1 ? "is" : "are"} not in the total.`}
+        A request counts once and is failed if the client received an error. It may take several attempts with
+        providers. Token counts come from the providers.
+        {unpriced > 0 &&
+          ` ${count(unpriced, "attempt")} ${unpriced === 1 ? "has no known price and is" : "have no known price and are"} not in the total.`}
       </p>
     </>
   );
 }
 
-function Numbers({ name, r }: { name: string; r: UsageRow }) {
-  const cells = [
-    number(r.requests),
-    number(r.failedRequests ?? 0),
-    number(r.attempts ?? 0),
-    number(r.failedAttempts ?? 0),
-    number(r.inputTokens ?? 0),
-    number(r.cacheReadTokens ?? 0),
-    number(r.outputTokens ?? 0),
-    number(r.reasoningTokens ?? 0),
-    cost(r),
-    r.requests ? `${number(latency(r))} ms` : "–",
-  ];
+function TableRow({ name, r }: { name: string; r: UsageRow }) {
   return (
     <tr>
       <th scope="row">{name}</th>
-      {cells.map((c, i) => (
-        <td key={i} class="num">
-          {c}
-        </td>
-      ))}
+      {columns.map(
+        (c) =>
+          c.head && (
+            <td key={c.head} class="num">
+              {textOf(c, r)}
+            </td>
+          ),
+      )}
     </tr>
   );
 }
 
-function save(u: Answer, nameOf: NameOf) {
-  const head = [
-    "day",
-    u.by || "all",
-    "requests",
-    "failed_requests",
-    "attempts",
-    "failed_attempts",
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-    "cost_usd",
-    "unpriced_attempts",
-    "average_latency_ms",
-  ];
-  const rows = u.data.map((r) => [
-    r.day,
-    nameOf(r, u.by),
-    r.requests,
-    r.failedRequests ?? 0,
-    r.attempts ?? 0,
-    r.failedAttempts ?? 0,
-    r.inputTokens ?? 0,
-    r.outputTokens ?? 0,
-    r.cacheReadTokens ?? 0,
-    r.cacheWriteTokens ?? 0,
-    r.reasoningTokens ?? 0,
-    r.costUsd ?? 0,
-    r.unpricedAttempts ?? 0,
-    latency(r),
-  ]);
-  download(`usage-${u.from}-${u.to}${u.by && "-" + u.by}.csv`, "text/csv;charset=utf-8", csv(head, rows));
+function save(u: Report, name: NameOf) {
+  const saved = columns.filter((c) => c.csv);
+  const head = ["day", u.by || "all", ...saved.map((c) => c.csv ?? "")];
+  const rows = u.data.map((r) => [r.day, name(r), ...saved.map((c) => amount(c, r))]);
+  download(`usage-${u.from}-${u.to}${u.by && `-${u.by}`}.csv`, "text/csv;charset=utf-8", csv(head, rows));
 }

@@ -1,11 +1,10 @@
-// Pasted is a call as somebody has it: the JSON of its body, or a command of
-// curl that sends it.
+// Pasted is a call that the user pasted: the JSON of its body, or a curl command.
 export interface Pasted {
   path?: string;
   body: unknown;
 }
 
-// pasted reads such a text; it throws an Error that tells what is wrong.
+// pasted parses such a text; it throws an Error that says what is wrong.
 export function pasted(text: string): Pasted {
   if (!/^\s*(?:\$\s*)?curl\s/.test(text)) return { body: json(text) };
   const words = shellWords(text);
@@ -17,8 +16,8 @@ export function pasted(text: string): Pasted {
     if (/^(-d|--data|--data-raw|--data-binary|--data-ascii|--json)$/.test(flag)) body = value ?? words[++i];
     else if (/^https?:\/\//i.test(words[i]) && !path) path = new URL(words[i]).pathname;
   }
-  if (body === undefined) throw new Error("The command sends no body: there is no -d in it.");
-  if (body.startsWith("@")) throw new Error("The body is in a file: paste the file’s text.");
+  if (body === undefined) throw new Error("The command has no body. Add one with -d.");
+  if (body.startsWith("@")) throw new Error("The body is in a file. Paste the content of the file instead.");
   return { path, body: json(body) };
 }
 
@@ -26,12 +25,12 @@ function json(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (e) {
-    throw new Error(`The body is not JSON: ${(e as Error).message}.`);
+    throw new Error(`The body is not valid JSON: ${(e as Error).message}.`);
   }
 }
 
-// shellWords splits a command as a POSIX shell does: quotes, backslashes, and
-// lines that go on.
+// shellWords splits a command into words as a POSIX shell does, with quotes,
+// backslashes and continued lines.
 export function shellWords(text: string): string[] {
   const out: string[] = [];
   const word = /(?:'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+))|(\s+)/g;

@@ -1,15 +1,15 @@
 import { useId, useState } from "preact/hooks";
 import type { Machine } from "../../api";
+import { shell } from "../../client";
 import { useLoad } from "../../hooks";
 import { Code, Field } from "../../ui";
-import { shell } from "../../client";
 
-// clients are what is known to work with a base URL and a key, by the settings
-// that each documents. url is the gateway's origin.
+// clients are apps that work with a base URL and a key, with the settings that
+// each documents. url is the gateway's origin.
 const clients: [name: string, where: string, text: (url: string, key: string, model: string) => string][] = [
   [
     "curl",
-    "In a shell",
+    "Run in a shell",
     (url, key, model) => `curl ${shell(`${url}/v1/chat/completions`)} \\
   -H ${shell(`Authorization: Bearer ${key}`)} \\
   -H 'Content-Type: application/json' \\
@@ -76,7 +76,7 @@ claude`,
   ],
   [
     "Codex CLI",
-    "In ~/.codex/config.toml; the key in the environment: export WEIR_KEY=…",
+    "In ~/.codex/config.toml. Set the key in the environment: export WEIR_KEY=…",
     (url, key, model) => `# export WEIR_KEY=${shell(key)}
 model = ${JSON.stringify(model)}
 model_provider = "weir"
@@ -89,7 +89,7 @@ wire_api = "responses"`,
   ],
   [
     "OpenCode",
-    "In opencode.json; the key in the environment: export WEIR_KEY=…",
+    "In opencode.json. Set the key in the environment: export WEIR_KEY=…",
     (url, _, model) =>
       JSON.stringify(
         {
@@ -110,14 +110,14 @@ wire_api = "responses"`,
   ],
   [
     "aider",
-    "In a shell",
+    "Run in a shell",
     (url, key, model) => `export OPENAI_API_BASE=${shell(`${url}/v1`)}
 export OPENAI_API_KEY=${shell(key)}
 aider --model ${shell(`openai/${model}`)}`,
   ],
   [
     "Cline, Roo Code",
-    "In the settings of the extension",
+    "In the extension’s settings",
     (url, key, model) => `API provider: OpenAI Compatible
 Base URL: ${url}/v1
 API key: ${key}
@@ -127,23 +127,20 @@ Model ID: ${model}`,
 
 export const noKey = "YOUR_KEY";
 
-// Snippets are ready to paste: the settings of a client, with this gateway's
-// address, a model of the machine, and the key where it is still known.
+// Snippets shows the settings of a client, ready to paste: with this gateway's
+// address, a model of the machine and, right after its creation, the key.
 export function Snippets({ machine, apiKey = noKey }: { machine: Machine; apiKey?: string }) {
-  const models = useLoad(
-    async () => (await machine.get<{ data: { id: string }[] }>("/models/list/llm")).data.map((m) => m.id),
-    [machine],
-  );
+  const models = useLoad(() => machine.modelIds("llm"), [machine]);
   const id = useId();
-  const [at, setAt] = useState(0),
-    [picked, setModel] = useState("");
-  const model = picked || models.data?.[0] || "provider/model";
-  const [name, where, text] = clients[at];
+  const [index, setIndex] = useState(0),
+    [typed, setModel] = useState("");
+  const model = typed || models.data?.[0] || "provider/model";
+  const [name, where, text] = clients[index];
   return (
     <div class="stack">
       <div class="grid">
         <Field label="Client">
-          <select value={String(at)} onChange={(e) => setAt(Number(e.currentTarget.value))}>
+          <select value={String(index)} onChange={(e) => setIndex(Number(e.currentTarget.value))}>
             {clients.map(([c], i) => (
               <option key={c} value={String(i)}>
                 {c}
@@ -157,7 +154,7 @@ export function Snippets({ machine, apiKey = noKey }: { machine: Machine; apiKey
             autocapitalize="none"
             spellcheck={false}
             placeholder={model}
-            value={picked}
+            value={typed}
             onInput={(e) => setModel(e.currentTarget.value)}
           />
         </Field>

@@ -5,7 +5,7 @@ import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
 import { Button, ErrorBox, Field, Load, Section } from "../../ui";
 
-// Aliases are short names for models.
+// Aliases lists the aliases: short names for models.
 export function Aliases({ machine, models }: { machine: Machine; models: string[] }) {
   const list = useLoad(
     async () => (await machine.get<{ aliases: Record<string, string> }>("/models/alias")).aliases,
@@ -27,7 +27,7 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
           model: model.trim(),
           ...(allowUnknown && { allowUnknown }),
         });
-        if (saved.warning) toast(saved.warning + ".");
+        if (saved.warning) toast(`${saved.warning}.`);
       } catch (e) {
         setAnyway(e instanceof ApiError && e.param === "model" && e.message.includes("allowUnknown"));
         throw e;
@@ -43,8 +43,8 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
       await list.reload();
     });
   return (
-    <Section title="Aliases" intro="A short name for a model.">
-      <Load of={list} what="the aliases" rows={1}>
+    <Section title="Aliases" intro="Short names for models. Clients can use an alias as the model.">
+      <Load of={list} what="aliases" rows={1}>
         {(aliases) =>
           Object.keys(aliases).length === 0 ? (
             <p class="muted">No aliases yet.</p>
@@ -58,7 +58,7 @@ export function Aliases({ machine, models }: { machine: Machine; models: string[
                   <Button
                     kind="quiet"
                     disabled={act.busy}
-                    aria-label={`Delete the alias ${name}`}
+                    aria-label={`Delete alias ${name}`}
                     onClick={() => void remove(name)}
                   >
                     Delete

@@ -1,24 +1,16 @@
 import type { Machine } from "../../api";
+import type { CustomModel } from "../../api-types";
 import { useDraft } from "../../drafts";
+import { number } from "../../format";
 import { useAction, useLoad } from "../../hooks";
-import { Badge, Button, ErrorBox, Field, Load, Section, number } from "../../ui";
-import { kindNames } from "../../connections";
+import { kindNames, modelKinds } from "../../kinds";
+import { Badge, Button, ErrorBox, Field, Load, Section } from "../../ui";
 
-interface Custom {
-  id: string;
-  type?: string;
-  providerAlias: string;
-  name?: string;
-  contextLength?: number;
-  maxTokens?: number;
-}
-
-const types = ["llm", "embedding", "image", "tts", "stt", "imageToText", "video", "music", "rerank"];
 const empty = { id: "", providerAlias: "", type: "llm", contextLength: "", maxTokens: "" };
 
-// Customs are models that a provider has but does not list.
+// Customs lists the custom models, which a provider has but does not list.
 export function Customs({ machine, onChange }: { machine: Machine; onChange: () => Promise<void> }) {
-  const list = useLoad(async () => (await machine.get<{ data: Custom[] }>("/models/custom")).data, [machine]);
+  const list = useLoad(() => machine.list<CustomModel>("/models/custom"), [machine]);
   const [typed, setTyped, draft] = useDraft(`custom ${machine.id}`, empty);
   const act = useAction();
   const input = (name: keyof typeof empty) => ({
@@ -39,7 +31,7 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
       await Promise.all([list.reload(), onChange()]);
     });
   };
-  const remove = (m: Custom) =>
+  const remove = (m: CustomModel) =>
     act.run(async () => {
       const type = m.type ? `&type=${encodeURIComponent(m.type)}` : "";
       await machine.del(
@@ -48,8 +40,8 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
       await Promise.all([list.reload(), onChange()]);
     });
   return (
-    <Section title="Custom models" intro="Models that a provider has but does not list.">
-      <Load of={list} what="the custom models" rows={1}>
+    <Section title="Custom models" intro="Models that your provider offers but does not list.">
+      <Load of={list} what="custom models" rows={1}>
         {(data) =>
           data.length === 0 ? (
             <p class="muted">No custom models yet.</p>
@@ -63,7 +55,7 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
                     </code>{" "}
                     <Badge>{kindNames[m.type || "llm"] ?? m.type}</Badge>
                     {m.contextLength ? <small class="muted"> {number(m.contextLength)} tokens of context</small> : null}
-                    {m.maxTokens ? <small class="muted"> {number(m.maxTokens)} of output</small> : null}
+                    {m.maxTokens ? <small class="muted"> {number(m.maxTokens)} max output tokens</small> : null}
                   </span>
                   <Button
                     kind="quiet"
@@ -80,15 +72,15 @@ export function Customs({ machine, onChange }: { machine: Machine; onChange: () 
         }
       </Load>
       <form class="grid" onSubmit={add}>
-        <Field label="Provider’s alias or prefix">
+        <Field label="Provider alias or prefix">
           <input required autocapitalize="none" spellcheck={false} {...input("providerAlias")} />
         </Field>
-        <Field label="Model id">
+        <Field label="Model ID">
           <input required autocapitalize="none" spellcheck={false} {...input("id")} />
         </Field>
         <Field label="Kind">
           <select value={typed.type} onChange={(e) => setTyped({ ...typed, type: e.currentTarget.value })}>
-            {types.map((k) => (
+            {modelKinds.map((k) => (
               <option key={k} value={k}>
                 {kindNames[k]}
               </option>

@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { words } from "../../api";
-import { useKept } from "../../drafts";
+import { apiError, errorText } from "../../api";
+import { ask } from "../../client";
+import { useMemoryState } from "../../drafts";
+import { number } from "../../format";
 import { Button, ErrorBox, Field, Section } from "../../ui";
+import { Details, ModelField, type Sent, type TryProps } from "./call";
 import { events } from "./events";
-import { Details, ModelField, type Sent, type TryProps } from "../playground";
-import { ask, refusal } from "../../client";
 
 interface Turn {
   role: "user" | "assistant";
@@ -15,14 +16,14 @@ interface Turn {
 
 const path = "/v1/chat/completions";
 
-// Chat talks with a model. What it says is shown as text, whatever it contains.
+// Chat is a conversation with a model. Answers are shown as plain text.
 export function Chat({ machine, models }: TryProps) {
-  const kept = (name: string) => `chat ${machine.id} ${name}`;
-  const [model, setModel] = useKept(kept("model"), models[0]),
-    [system, setSystem] = useKept(kept("system"), ""),
-    [draft, setDraft] = useKept(kept("draft"), "", (text) => text !== ""),
-    [limit, setLimit] = useKept(kept("limit"), "");
-  const [turns, setTurns] = useKept<Turn[]>(kept("turns"), [], (list) => list.length > 0),
+  const key = (name: string) => `chat ${machine.id} ${name}`;
+  const [model, setModel] = useMemoryState(key("model"), models[0]),
+    [system, setSystem] = useMemoryState(key("system"), ""),
+    [draft, setDraft] = useMemoryState(key("draft"), "", (text) => text !== ""),
+    [limit, setLimit] = useMemoryState(key("limit"), "");
+  const [turns, setTurns] = useMemoryState<Turn[]>(key("turns"), [], (list) => list.length > 0),
     [sent, setSent] = useState<Sent | null>(null),
     [error, setError] = useState("");
   const running = useRef<AbortController | null>(null);
@@ -61,18 +62,18 @@ export function Chat({ machine, models }: TryProps) {
     try {
       const res = await ask(machine, path, body, ctl.signal);
       setSent({ path, body, res, ms: Math.round(performance.now() - began) });
-      if (!res.ok) throw await refusal(res);
+      if (!res.ok) throw await apiError(res);
       let painted = 0;
       for await (const data of events(res.body!)) {
         if (data === "[DONE]") break;
         const part = JSON.parse(data);
-        if (part.error) throw new Error(part.error.message ?? "the stream broke off");
+        if (part.error) throw new Error(part.error.message ?? "The answer was interrupted.");
         const delta = part.choices?.[0]?.delta ?? {};
         if (typeof delta.content === "string") answer.content += delta.content;
         const thought = delta.reasoning_content ?? delta.reasoning;
         if (typeof thought === "string") answer.thought = (answer.thought ?? "") + thought;
         if (part.usage)
-          answer.note = `${part.usage.prompt_tokens ?? "?"} tokens in, ${part.usage.completion_tokens ?? "?"} out, ${Math.round(performance.now() - began)} ms`;
+          answer.note = `${part.usage.prompt_tokens ?? "?"} tokens in, ${part.usage.completion_tokens ?? "?"} out, ${number(Math.round(performance.now() - began))} ms`;
         if (performance.now() - painted > 40) {
           painted = performance.now();
           show();
@@ -81,10 +82,10 @@ export function Chat({ machine, models }: TryProps) {
       show();
     } catch (e) {
       if (ctl.signal.aborted) {
-        answer.note = "stopped";
+        answer.note = "Stopped";
         show();
       } else {
-        setError(words(e));
+        setError(errorText(e));
         if (answer.content || answer.thought) show();
         else {
           setTurns(turns);
@@ -101,10 +102,10 @@ export function Chat({ machine, models }: TryProps) {
     e.preventDefault();
     void send();
   };
-  const key = (e: KeyboardEvent) => {
+  const sendOnEnter = (e: KeyboardEvent) => {
     if (e.key === "Enter" && !e.shiftKey && !e.isComposing) submit(e);
   };
-  const fresh = () => {
+  const restart = () => {
     running.current?.abort();
     setTurns([]);
     setSent(null);
@@ -115,7 +116,7 @@ export function Chat({ machine, models }: TryProps) {
       <Section
         title="Chat"
         actions={
-          <Button disabled={turns.length === 0} onClick={fresh}>
+          <Button disabled={turns.length === 0} onClick={restart}>
             New chat
           </Button>
         }
@@ -129,7 +130,7 @@ export function Chat({ machine, models }: TryProps) {
             <input
               type="number"
               min={1}
-              placeholder="the model’s own limit"
+              placeholder="Default of the model"
               value={limit}
               onInput={(e) => setLimit(e.currentTarget.value)}
             />
@@ -166,7 +167,7 @@ export function Chat({ machine, models }: TryProps) {
               ref={input}
               value={draft}
               onInput={(e) => setDraft(e.currentTarget.value)}
-              onKeyDown={key}
+              onKeyDown={sendOnEnter}
             />
           </Field>
           {busy ? (

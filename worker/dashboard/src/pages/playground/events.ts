@@ -1,4 +1,4 @@
-// events reads the data of an event stream, one event after the other.
+// events yields the data of each event of an event stream.
 export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let rest = "",
@@ -7,7 +7,7 @@ export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<
     for (;;) {
       const { done, value } = await reader.read();
       rest += value ?? "";
-      // A CR at the end may be half of a CRLF.
+      // A CR at the end may be the first half of a CRLF.
       const lines = rest.split(done ? /\r\n|\n|\r/ : /\r\n|\n|\r(?!$)/);
       rest = done ? "" : lines.pop()!;
       for (const line of lines) {

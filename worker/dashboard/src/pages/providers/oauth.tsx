@@ -1,15 +1,20 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, duration, words, type Machine } from "../../api";
+import { ApiError, errorText, type Machine } from "../../api";
+import type { ConnectionRow } from "../../api-types";
+import { duration } from "../../format";
 import { useNow } from "../../hooks";
 import { Button, Copy, ErrorBox, Skeleton } from "../../ui";
-import type { ConnectionRow } from "../../connections";
 
-// How an account is connected by its provider's own sign-in: in another tab,
-// or by a code that is entered there. ProviderRow.connect lists what there is.
+// Flow is a sign-in at a provider: in another tab (the authorization code flow), or
+// with a code that the user enters there (the device flow, RFC 8628).
 export type Flow = "authorize" | "device";
 
-export const flowNames: Record<Flow, string> = { authorize: "Sign in there", device: "Use a code" };
+// flowNames are the labels of the flows, for an account of a provider.
+export const flowNames: Record<Flow, (provider: string) => string> = {
+  authorize: (provider) => `Sign in with ${provider}`,
+  device: () => "Use a device code",
+};
 
 interface Authorizing {
   url: string;
@@ -31,26 +36,26 @@ interface Polling {
 interface Props {
   machine: Machine;
   provider: { id: string; name: string };
-  /** of the new connection; or {connectionId} of one to be signed in to again */
+  /** fields of the new connection, or {connectionId} to sign in to one again */
   body: Record<string, unknown>;
   onDone: (connectionId: string) => void;
   onCancel: () => void;
 }
 
-const lookAgain = 2000; // ms between looks whether the other tab is done
+const pollMs = 2000; // between two checks whether the user has signed in
 
-// SignInFlow runs one flow to its end.
+// SignInFlow runs a flow until the account is connected or the user cancels.
 export function SignInFlow({ flow, ...props }: Props & { flow: Flow }) {
-  const [turn, setTurn] = useState(0);
-  const again = () => setTurn(turn + 1);
+  const [attempt, setAttempt] = useState(0);
+  const again = () => setAttempt(attempt + 1);
   return flow === "device" ? (
-    <Device key={turn} {...props} onAgain={again} />
+    <Device key={attempt} {...props} onAgain={again} />
   ) : (
-    <Authorize key={turn} {...props} onAgain={again} />
+    <Authorize key={attempt} {...props} onAgain={again} />
   );
 }
 
-// link lets only addresses of the web be opened.
+// link returns an address if it is of the web; others are not opened.
 function link(url: string): string | undefined {
   try {
     return /^https?:$/.test(new URL(url).protocol) ? url : undefined;
@@ -59,12 +64,13 @@ function link(url: string): string | undefined {
   }
 }
 
-// useEnd calls look until it gives a connection, and tells what went wrong.
-// look gives how long to wait otherwise; being offline for a while ends nothing.
-function useEnd(
+// usePoll calls poll until it returns the id of a connection, and returns the error
+// if it fails. Otherwise poll returns the milliseconds to wait. A call without an
+// answer is repeated: the user may be offline for a while.
+function usePoll(
   of: unknown,
   first: number,
-  look: () => Promise<string | number>,
+  poll: () => Promise<string | number>,
   onDone: (id: string) => void,
 ): string {
   const [error, setError] = useState("");
@@ -73,15 +79,15 @@ function useEnd(
     let timer = 0,
       over = false;
     const run = async () => {
-      let wait = lookAgain;
+      let wait = pollMs;
       try {
-        const got = await look();
+        const result = await poll();
         if (over) return;
-        if (typeof got === "string") return onDone(got);
-        wait = got;
+        if (typeof result === "string") return onDone(result);
+        wait = result;
       } catch (e) {
         if (over) return;
-        if (!(e instanceof ApiError) || e.status !== 0) return setError(words(e));
+        if (!(e instanceof ApiError) || e.status !== 0) return setError(errorText(e));
       }
       timer = setTimeout(() => void run(), Math.max(wait, 200));
     };
@@ -101,12 +107,12 @@ function Device({ machine, provider, body, onDone, onCancel, onAgain }: Props & 
   useEffect(() => {
     machine.post<Showing>(`${path}/device`, body).then(setShown, setFailed);
   }, []);
-  const ended = useEnd(
+  const ended = usePoll(
     shown,
     shown?.intervalMs ?? 0,
     async () => {
-      const got = await machine.post<Polling>(`${path}/poll`, {});
-      return got.connectionId ?? got.waitMs ?? lookAgain;
+      const answer = await machine.post<Polling>(`${path}/poll`, {});
+      return answer.connectionId ?? answer.waitMs ?? pollMs;
     },
     onDone,
   );
@@ -114,14 +120,14 @@ function Device({ machine, provider, body, onDone, onCancel, onAgain }: Props & 
   if (failed || ended) {
     const other = failed instanceof ApiError && failed.code === "flow_under_way";
     return (
-      <Failed text={ended || words(failed)} onCancel={onCancel}>
+      <Failed text={ended || errorText(failed)} onCancel={onCancel}>
         <Button kind="main" onClick={() => void (other ? cancel() : Promise.resolve()).then(onAgain)}>
-          {other ? "Give that up and begin again" : "Begin again"}
+          {other ? "Cancel the other sign-in and start again" : "Start again"}
         </Button>
       </Failed>
     );
   }
-  if (!shown) return <Skeleton what="the code" rows={1} />;
+  if (!shown) return <Skeleton what="code" rows={1} />;
   const address = link(shown.verificationUriComplete ?? "") ?? link(shown.verificationUri);
   return (
     <div class="device">
@@ -134,8 +140,8 @@ function Device({ machine, provider, body, onDone, onCancel, onAgain }: Props & 
       <p class="usercode" role="status">
         {shown.userCode}
       </p>
-      <Copy text={shown.userCode} label="Copy the code" />
-      <Waiting until={shown.expiresAt} for={`you to confirm at ${provider.name}`} />
+      <Copy text={shown.userCode} label="Copy code" />
+      <Waiting until={shown.expiresAt} for={`your confirmation at ${provider.name}`} />
       <Button kind="quiet" onClick={() => void cancel().then(onCancel)}>
         Cancel
       </Button>
@@ -147,8 +153,7 @@ function Authorize({ machine, provider, body, onDone, onCancel, onAgain }: Props
   const [begun, setBegun] = useState<Authorizing | null>(null);
   const [failed, setFailed] = useState<unknown>(null);
   const before = useRef(new Map<string, number>());
-  const rows = async () =>
-    (await machine.get<{ data: ConnectionRow[] }>(`/providers?provider=${encodeURIComponent(provider.id)}`)).data;
+  const rows = () => machine.list<ConnectionRow>(`/providers?provider=${encodeURIComponent(provider.id)}`);
   useEffect(() => {
     void (async () => {
       try {
@@ -159,35 +164,36 @@ function Authorize({ machine, provider, body, onDone, onCancel, onAgain }: Props
       }
     })();
   }, []);
-  // The other tab ends at the gateway: a connection is new, or the one has new tokens.
-  const ended = useEnd(
+  // The other tab ends at the gateway: there is a new connection, or the stored one
+  // has new tokens.
+  const ended = usePoll(
     begun,
-    lookAgain,
+    pollMs,
     async () => {
-      if (begun!.expiresAt <= Date.now()) throw new Error("The sign-in took too long. Begin again.");
+      if (begun!.expiresAt <= Date.now()) throw new Error("The sign-in took too long. Start again.");
       const done = (await rows()).find((c) =>
         body.connectionId
           ? c.id === body.connectionId && c.tokenGeneration !== before.current.get(c.id)
           : !before.current.has(c.id),
       );
-      return done?.id ?? lookAgain;
+      return done?.id ?? pollMs;
     },
     onDone,
   );
   if (failed || ended)
     return (
-      <Failed text={ended || words(failed)} onCancel={onCancel}>
+      <Failed text={ended || errorText(failed)} onCancel={onCancel}>
         <Button kind="main" onClick={onAgain}>
-          Begin again
+          Start again
         </Button>
       </Failed>
     );
-  if (!begun) return <Skeleton what="the address to sign in at" rows={1} />;
+  if (!begun) return <Skeleton what="sign-in" rows={1} />;
   return (
     <div class="device">
-      <p>Sign in at {provider.name} in another tab. This page goes on when you are done.</p>
+      <p>Sign in at {provider.name} in the new tab. This page continues automatically.</p>
       <a class="button main" href={link(begun.url)} target="_blank" rel="noreferrer">
-        Go to {provider.name}
+        Sign in with {provider.name}
       </a>
       <Waiting until={begun.expiresAt} for={`the sign-in at ${provider.name}`} />
       <Button kind="quiet" onClick={onCancel}>
@@ -209,7 +215,7 @@ function Failed({ text, onCancel, children }: { text: string; onCancel: () => vo
   );
 }
 
-// Waiting shows how much time is left.
+// Waiting shows the time left.
 function Waiting({ until, for: what }: { until: number; for: string }) {
   const now = useNow(true),
     from = useRef(Date.now());
@@ -218,7 +224,7 @@ function Waiting({ until, for: what }: { until: number; for: string }) {
     <>
       <progress aria-label="Time left" max={until - from.current} value={left} />
       <p class="muted small">
-        <span class="spinner" /> Waiting for {what}; {duration(left)} left.
+        <span class="spinner" /> Waiting for {what}. {duration(left)} left.
       </p>
     </>
   );

@@ -1,25 +1,27 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Machine } from "../../api";
+import type { ConnectionRow, List } from "../../api-types";
+import { count } from "../../format";
 import { useAction, useLoad } from "../../hooks";
+import { kindNames } from "../../kinds";
 import { toast } from "../../toast";
-import { Badge, Button, Empty, Failed, Load, Search, Section, count } from "../../ui";
-import { kindNames, type ConnectionRow } from "../../connections";
+import { Badge, Button, Empty, Failed, Load, MoreRows, Search, Section } from "../../ui";
 
-interface Listed {
-  data: { id: string; kind?: string; context_length?: number }[];
+interface Listed extends List<{ id: string; kind?: string }> {
+  /** upstream, last (its last valid list) or catalog */
   source: string;
 }
 
 const sources: Record<string, string> = {
-  upstream: "As the provider lists them now.",
-  last: "The provider does not answer; this is its last good list.",
-  catalog: "From the built-in catalogue: the provider has no list, or does not answer.",
+  upstream: "Live from the provider.",
+  last: "The provider does not answer. This is its last list.",
+  catalog: "From the built-in catalog, because the provider has no list or does not answer.",
 };
 
-const mostShown = 400;
+const maxShown = 400;
 
-// ModelPicker ticks the models that a connection offers (enabledModels). None
-// ticked by hand means all, also those that the provider adds later.
+// ModelPicker selects the models that a connection offers (enabledModels). Without
+// a selection it offers all, also those that the provider adds later.
 export function ModelPicker({
   machine,
   c,
@@ -34,10 +36,10 @@ export function ModelPicker({
   const list = useLoad(() => machine.get<Listed>(`/providers/${c.id}/models`), [machine, c.id, c.generation]);
   const enabled = c.providerSpecificData.enabledModels;
   const [search, setSearch] = useState("");
-  const [picked, setPicked] = useState<Set<string> | null>(null);
+  const [selected, setSelected] = useState<Set<string> | null>(null);
   const save = useAction();
   useEffect(() => {
-    setPicked(enabled ? new Set(enabled) : null);
+    setSelected(enabled ? new Set(enabled) : null);
   }, [c.generation]);
   const store = (models: string[] | null) =>
     save.run(async () => {
@@ -46,101 +48,102 @@ export function ModelPicker({
         { providerSpecificData: { enabledModels: models } },
         c.generation,
       );
-      toast(models ? `Saved: ${count(models.length, "model")}.` : "All models are enabled.");
+      toast(models ? `Saved ${count(models.length, "model")}.` : "All models are allowed.");
       onChange(next);
     });
   return (
-    <Section title="Models" intro="Which of its models clients may see and call.">
-      <Load of={list} what="the provider’s models">
+    <Section title="Models" intro="The models of this connection that clients can see and call.">
+      <Load of={list} what="models">
         {({ data, source }) => {
           const listed = new Set(data.map((m) => m.id));
           const all: Listed["data"] = [...data, ...(enabled ?? []).filter((m) => !listed.has(m)).map((id) => ({ id }))];
           if (all.length === 0)
             return (
-              <Empty title="No models known">
+              <Empty title="No models found">
                 <p>
-                  The provider gave no list. Check the credential and the address with the test, or add custom models.
+                  No model list received. Test the connection to check its credentials and base URL, or add custom
+                  models.
                 </p>
               </Empty>
             );
-          const ticked = (id: string) => picked === null || picked.has(id);
-          const wanted = search.trim().toLowerCase();
-          const shown = all.filter((m) => m.id.toLowerCase().includes(wanted));
-          const tick = (ids: string[], on: boolean) => {
-            const next = new Set(picked ?? all.map((m) => m.id));
+          const isSelected = (id: string) => selected === null || selected.has(id);
+          const query = search.trim().toLowerCase();
+          const shown = all.filter((m) => m.id.toLowerCase().includes(query));
+          const select = (ids: string[], on: boolean) => {
+            const next = new Set(selected ?? all.map((m) => m.id));
             for (const id of ids)
               if (on) next.add(id);
               else next.delete(id);
-            setPicked(next);
+            setSelected(next);
           };
-          const chosen = all.filter((m) => ticked(m.id)).length;
+          const chosen = all.filter((m) => isSelected(m.id)).length;
           return (
             <>
               <p class="muted small">
                 {sources[source] ?? ""}{" "}
                 <span role="status">
-                  {picked === null ? `All ${all.length} are enabled.` : `${chosen} of ${all.length} are ticked.`}
+                  {selected === null ? `All ${all.length} allowed.` : `${chosen} of ${all.length} selected.`}
                 </span>
               </p>
               <div class="row wrap">
-                <Search label="Search these models" value={search} onInput={setSearch} />
+                <Search label="Search models" value={search} onInput={setSearch} />
                 <Button
                   kind="quiet"
                   onClick={() =>
-                    tick(
+                    select(
                       shown.map((m) => m.id),
                       true,
                     )
                   }
                 >
-                  Tick {wanted ? "these" : "all"}
+                  Select {query ? "these" : "all"}
                 </Button>
                 <Button
                   kind="quiet"
                   onClick={() =>
-                    tick(
+                    select(
                       shown.map((m) => m.id),
                       false,
                     )
                   }
                 >
-                  Untick {wanted ? "these" : "all"}
+                  Clear {query ? "these" : "all"}
                 </Button>
               </div>
               <fieldset class="ticks">
-                <legend class="hidden">Enabled models</legend>
-                {shown.slice(0, mostShown).map((m) => (
+                <legend class="hidden">Allowed models</legend>
+                {shown.slice(0, maxShown).map((m) => (
                   <label key={m.id}>
                     <input
                       type="checkbox"
-                      checked={ticked(m.id)}
-                      onChange={(e) => tick([m.id], e.currentTarget.checked)}
+                      checked={isSelected(m.id)}
+                      onChange={(e) => select([m.id], e.currentTarget.checked)}
                     />
                     <code>{m.id}</code>
                     {m.kind && <Badge>{kindNames[m.kind] ?? m.kind}</Badge>}
                   </label>
                 ))}
               </fieldset>
-              {shown.length > mostShown && <p class="muted">{shown.length - mostShown} more: search to see them.</p>}
-              {shown.length === 0 && <p class="muted">No model matches.</p>}
+              <MoreRows n={shown.length - maxShown} />
+              {shown.length === 0 && <p class="muted">No models found.</p>}
               <Failed of={save} reload={onReload} />
               <div class="row wrap">
                 <Button
                   kind="main"
                   busy={save.busy}
-                  disabled={picked === null || chosen === 0}
-                  onClick={() => void store(all.map((m) => m.id).filter(ticked))}
+                  disabled={selected === null || chosen === 0}
+                  onClick={() => void store(all.map((m) => m.id).filter(isSelected))}
                 >
-                  Save the ticked ones
+                  Save selection
                 </Button>
                 <Button
-                  disabled={save.busy || (picked === null && !enabled)}
+                  disabled={save.busy || (selected === null && !enabled)}
                   onClick={() => {
-                    setPicked(null);
+                    setSelected(null);
                     void store(null);
                   }}
                 >
-                  Enable all, also future ones
+                  Allow all, including new models
                 </Button>
               </div>
             </>

@@ -1,51 +1,43 @@
 import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
+import type { AuditRow, List } from "../../api-types";
+import { when } from "../../format";
 import { useAction, useLoad } from "../../hooks";
-import { Badge, Button, Empty, ErrorBox, Load, Section, Table, when } from "../../ui";
+import { Badge, Button, Empty, ErrorBox, Load, Section, Table } from "../../ui";
 
-interface Entry {
-  seq: number;
-  at: number;
-  actor: string;
-  action: string;
-  target?: string;
-  fields?: string[];
-}
-interface Answer {
-  data: Entry[];
+// AuditPage is a page of GET /api/audit.
+interface AuditPage extends List<AuditRow> {
   has_more: boolean;
+  /** with verify: whether the hash chain is intact */
   chain?: { ok: boolean; brokenAt?: number };
 }
 
-const page = 50;
+const perPage = 50;
 
-// Audit is the record of every change: who, what, when; never a value.
+// Audit is the log of all changes: who changed what and when, without values.
 export function Audit({ machine }: { machine: Machine }) {
-  const list = useLoad(() => machine.get<Answer>(`/audit?limit=${page}&verify=true`), [machine]);
-  const [older, setOlder] = useState<Entry[]>([]),
+  const list = useLoad(() => machine.get<AuditPage>(`/audit?limit=${perPage}&verify=true`), [machine]);
+  const [older, setOlder] = useState<AuditRow[]>([]),
     [more, setMore] = useState(true);
   const act = useAction();
   const load = (from: number) =>
     act.run(async () => {
-      const got = await machine.get<Answer>(`/audit?limit=${page}&before=${from}`);
-      setOlder((all) => [...all, ...got.data]);
-      setMore(got.has_more);
+      const page = await machine.get<AuditPage>(`/audit?limit=${perPage}&before=${from}`);
+      setOlder((all) => [...all, ...page.data]);
+      setMore(page.has_more);
     });
   return (
-    <Section
-      title="Record of changes"
-      intro="Who changed what. Each entry is bound to the one before it, so that none can be altered unseen."
-    >
-      <Load of={list} what="the record" rows={2}>
+    <Section title="Audit log" intro="Who changed what. Entries are hash-chained, so tampering is detected.">
+      <Load of={list} what="audit log" rows={2}>
         {({ data, has_more, chain }) => {
           const all = [...data, ...older];
-          if (all.length === 0) return <Empty title="Nothing has been changed yet" />;
+          if (all.length === 0) return <Empty title="No changes yet" />;
           return (
             <>
               {chain && (
                 <p>
                   {chain.ok ? (
-                    <Badge kind="good">Unaltered</Badge>
+                    <Badge kind="good">Verified</Badge>
                   ) : (
                     <Badge kind="bad">Altered at entry {chain.brokenAt}</Badge>
                   )}
@@ -54,9 +46,9 @@ export function Audit({ machine }: { machine: Machine }) {
               <Table label="Changes" stacked>
                 <thead>
                   <tr>
-                    <th scope="col">When</th>
-                    <th scope="col">Who</th>
-                    <th scope="col">What</th>
+                    <th scope="col">Time</th>
+                    <th scope="col">User</th>
+                    <th scope="col">Action</th>
                     <th scope="col">Fields</th>
                   </tr>
                 </thead>
@@ -77,7 +69,7 @@ export function Audit({ machine }: { machine: Machine }) {
               </Table>
               {has_more && more && (
                 <Button busy={act.busy} onClick={() => void load(all[all.length - 1].seq)}>
-                  Show older ones
+                  Load more
                 </Button>
               )}
               {act.error && <ErrorBox>{act.error}</ErrorBox>}

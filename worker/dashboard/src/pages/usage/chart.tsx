@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import { monthDay } from "../../format";
 
-// steps are those between the marks of whole numbers.
+// steps are the possible distances of the marks on an axis without decimals.
 const steps = Array.from({ length: 12 }, (_, i) => [1, 2, 5].map((n) => n * 10 ** i)).flat();
 
 export interface Line {
@@ -10,9 +11,9 @@ export interface Line {
   values: (number | null)[];
 }
 
-// Chart draws lines by day. Its colours are those of its legend's swatches, so
-// that they follow the theme. whole numbers get no marks between them. Readers of the screen get the label; the numbers
-// stand in a table of the page.
+// Chart draws lines by day. It takes its colours from the swatches of its legend,
+// so that they follow the theme. With whole the axis has no decimals. Screen
+// readers read the label; the page has the numbers in a table.
 export default function Chart({
   days,
   lines,
@@ -65,10 +66,7 @@ export default function Chart({
             ...axis,
             space: 56,
             incrs: [86_400, 2 * 86_400, 7 * 86_400, 14 * 86_400, 28 * 86_400],
-            values: (_, marks) =>
-              marks.map((s) =>
-                new Date(s * 1000).toLocaleDateString("en", { day: "numeric", month: "short", timeZone: "UTC" }),
-              ),
+            values: (_, marks) => marks.map((s) => monthDay(s * 1000, "UTC")),
           },
           { ...axis, size: 68, ...(whole ? { incrs: steps } : {}), values: (_, marks) => marks.map(format) },
         ],

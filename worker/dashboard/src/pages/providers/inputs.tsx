@@ -1,9 +1,11 @@
+// Inputs of a connection, for a new one and a stored one.
+import { address } from "../../connections";
 import { Field } from "../../ui";
 
-// What is typed of a credential, by the names of the fields that set it.
+// Typed is the input of a form, by the names of the API's fields.
 export type Typed = Record<string, string>;
 
-// secretNames are the fields that are never remembered.
+// secretNames are the fields whose input is not remembered.
 export const secretNames = new Set([
   "apiKey",
   "serviceAccount",
@@ -19,8 +21,8 @@ interface Secret {
   long?: boolean;
 }
 
-// secretsOf lists what a provider can be given, by the scheme of the provider
-// table; the first is the usual one.
+// secretsOf returns the secrets that a provider accepts, by its authentication
+// scheme; the first is the usual one.
 function secretsOf(auth: string): Secret[] {
   switch (auth) {
     case "google":
@@ -40,8 +42,8 @@ function secretsOf(auth: string): Secret[] {
   }
 }
 
-// Credential asks for the secrets of a connection. They are sent once and
-// never shown again.
+// Credential asks for the secrets of a connection. They are sent once and never
+// shown again.
 export function Credential({
   auth,
   typed,
@@ -83,13 +85,13 @@ export function Credential({
   );
 }
 
-// ProxyField asks for the proxy of a connection that gets tokens. Its user and
-// password are never shown again.
-export function ProxyField({ value, onType }: { value: string; onType: (value: string) => void }) {
+// ProxyInput asks for the proxy of a connection that uses OAuth tokens. Its user
+// and password are never shown again.
+export function ProxyInput({ value, onType }: { value: string; onType: (value: string) => void }) {
   return (
     <Field
-      label="Proxy for tokens (optional)"
-      hint="http://user:password@host:port. Tokens are asked for through it alone."
+      label="HTTP proxy for OAuth requests (optional)"
+      hint="http://user:password@host:port. Only token requests use it."
     >
       <input
         inputMode="url"
@@ -103,7 +105,49 @@ export function ProxyField({ value, onType }: { value: string; onType: (value: s
   );
 }
 
-// secretBody gives the fields of a connection that set what was typed.
+// BaseUrlInput asks for a base URL. It shows the scheme that is added to an address
+// without one.
+export function BaseUrlInput({
+  value,
+  onText,
+  required,
+  placeholder,
+  hint,
+}: {
+  value: string;
+  onText: (value: string) => void;
+  required: boolean;
+  placeholder?: string;
+  hint: string;
+}) {
+  const saved = address(value);
+  return (
+    <Field
+      label="Base URL"
+      hint={
+        saved !== value.trim() ? (
+          <>
+            Saved as <code>{saved}</code>
+          </>
+        ) : (
+          hint
+        )
+      }
+    >
+      <input
+        inputMode="url"
+        autocapitalize="none"
+        spellcheck={false}
+        required={required}
+        placeholder={placeholder}
+        value={value}
+        onInput={(e) => onText(e.currentTarget.value)}
+      />
+    </Field>
+  );
+}
+
+// secretBody returns the fields of a connection that the input sets.
 export function secretBody(auth: string, typed: Typed): Record<string, string> {
   const out: Record<string, string> = {};
   for (const { field } of secretsOf(auth)) if (typed[field]?.trim()) out[field] = typed[field].trim();

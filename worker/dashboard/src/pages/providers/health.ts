@@ -1,15 +1,16 @@
-import type { ConnectionRow } from "../../connections";
+import type { ConnectionRow } from "../../api-types";
+import { clock } from "../../format";
 
 type Kind = "" | "good" | "warn" | "bad";
 
 const statuses: Record<string, [kind: Kind, text: string]> = {
-  inactive: ["", "Switched off"],
+  inactive: ["", "Disabled"],
   needs_credential: ["bad", "Credentials missing"],
   needs_reauth: ["bad", "Sign in again"],
 };
 
-// Only a success makes a connection ready: a refused account stays refused until a
-// call succeeds.
+// Only a successful call makes a connection ready: a refused key stays refused until
+// a call succeeds.
 const healths: Record<string, [kind: Kind, text: string]> = {
   ready: ["good", "Ready"],
   untested: ["", "Untested"],
@@ -19,8 +20,6 @@ const healths: Record<string, [kind: Kind, text: string]> = {
   unreachable: ["bad", "Unreachable"],
   failing: ["warn", "Last call failed"],
 };
-
-const clock = (ms: number) => new Date(ms).toLocaleTimeString("en", { timeStyle: "short" });
 
 // statusOf returns the badge of a connection. A limit that has ended since the
 // connection was loaded is ignored.

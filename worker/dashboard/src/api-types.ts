@@ -1,0 +1,249 @@
+// The JSON of the management API, as the dashboard reads it. Times are Unix
+// milliseconds.
+
+// Session is the body of GET and POST /api/session.
+export interface Session {
+  signedIn: boolean;
+  operator: boolean;
+  /** set if the session belongs to a management key, as are keyName and keyId */
+  machineId?: string;
+  keyName?: string;
+  keyId?: string;
+  csrfToken?: string;
+  idleAt?: number;
+  expiresAt?: number;
+}
+
+// List is the body of a route that lists rows.
+export interface List<T> {
+  data: T[];
+}
+
+// Machine rows: GET /api/machines.
+export interface MachineRow {
+  machineId: string;
+  name?: string;
+  createdAt: number;
+}
+
+// MachinePage is a page of GET /api/machines.
+export interface MachinePage extends List<MachineRow> {
+  /** cursor of the next page */
+  next?: string;
+  /** number of all machines that match */
+  total: number;
+}
+
+// ConnectionRow is a row of GET /api/providers.
+export interface ConnectionRow {
+  id: string;
+  provider: string;
+  name?: string;
+  authType: string;
+  hasKey: boolean;
+  last4?: string;
+  secrets: string[];
+  priority: number;
+  isActive: boolean;
+  providerSpecificData: Record<string, unknown> & { baseUrl?: string; prefix?: string; enabledModels?: string[] };
+  status: string;
+  /** outcome of its last call: ready, untested, key_refused, out_of_credit, limited, unreachable, failing */
+  health: string;
+  healthAt?: number;
+  lastSuccessAt?: number;
+  lastError?: string;
+  cooldownUntil?: number;
+  generation: number;
+  tokenGeneration: number;
+  updatedAt: number;
+  expiresAt?: number;
+}
+
+// ProviderRow is a row of GET /api/catalog/providers.
+export interface ProviderRow {
+  id: string;
+  alias: string;
+  name: string;
+  kinds: string[];
+  auth: string;
+  keyFree: boolean;
+  vars: string[];
+  optionalVars: string[];
+  baseUrlAllowed: boolean;
+  baseUrl?: string;
+  local: boolean;
+  listsModels: boolean;
+  /** sign-in flows of its accounts */
+  connect: ("authorize" | "device")[];
+}
+
+// TestResult is the body of POST /api/providers/{id}/test; error is null if the
+// test succeeded.
+export interface TestResult {
+  ok: boolean;
+  latencyMs: number;
+  status: number;
+  error: string | null;
+  message?: string;
+  model?: string;
+}
+
+// ModelRow is a row of GET /api/models/list/{kind} and /api/providers/{id}/models.
+export interface ModelRow {
+  id: string;
+  owned_by: string;
+  kind?: string;
+  context_length?: number;
+  max_completion_tokens?: number;
+  dimensions?: number;
+  capabilities?: Record<string, boolean>;
+  /** USD per million tokens: input, output, cache_read, cache_write */
+  pricing?: Record<string, number>;
+}
+
+// ModelInfo is the body of GET /api/models/info.
+export interface ModelInfo extends ModelRow {
+  name?: string;
+  endpoint?: string | null;
+  params?: string[];
+  input_modalities?: string[];
+  output_modalities?: string[];
+}
+
+// CustomModel is a row of GET /api/models/custom.
+export interface CustomModel {
+  id: string;
+  type?: string;
+  providerAlias: string;
+  name?: string;
+  contextLength?: number;
+  maxTokens?: number;
+}
+
+// Cooldown is a row of GET /api/models/availability.
+export interface Cooldown {
+  connectionId: string;
+  model?: string;
+  reason: string;
+  until?: number;
+  failures?: number;
+}
+
+// Combo is a row of GET /api/combos.
+export interface Combo {
+  id: string;
+  name: string;
+  kind?: string;
+  models: string[];
+  strategy?: string;
+  generation: number;
+}
+
+// KeyRow is a row of GET /api/keys.
+export interface KeyRow {
+  id: string;
+  /** only in the answer that creates the key */
+  apiKey?: string;
+  name?: string;
+  last4?: string;
+  scopes: string[];
+  models?: string[];
+  rpm?: number;
+  dailyMax?: number;
+  requestsToday: number;
+  createdAt: number;
+  expiresAt?: number;
+  limitedUntil?: number;
+}
+
+// Attempt is one failed attempt of a request.
+export interface Attempt {
+  connectionId: string;
+  provider: string;
+  model?: string;
+  status: number;
+  code?: string;
+  text?: string;
+  ms: number;
+}
+
+// RequestRow is a row of GET /api/requests.
+export interface RequestRow {
+  seq: number;
+  id: string;
+  at: number;
+  keyId?: string;
+  endpoint: string;
+  /** the model that the client named */
+  asked?: string;
+  model?: string;
+  provider?: string;
+  connectionId?: string;
+  status: number;
+  error?: string;
+  latencyMs: number;
+  attempts: number;
+  failed?: Attempt[];
+  dropped?: string[];
+  inputTokens?: number;
+  outputTokens?: number;
+  costUsd?: number;
+  priced?: boolean;
+}
+
+// AuditRow is a row of GET /api/audit.
+export interface AuditRow {
+  seq: number;
+  at: number;
+  actor: string;
+  action: string;
+  target?: string;
+  fields?: string[];
+}
+
+// PlanStep is an account in the plan of POST /api/explain.
+export interface PlanStep {
+  /** 1 for the first attempt; 0 if the account is skipped */
+  try: number;
+  model: string;
+  provider: string;
+  connectionId: string;
+  connectionName: string;
+  upstream: string;
+  translated: string[];
+  dropped: string[];
+  skipped: string;
+  cooldownMs: number;
+  trial: boolean;
+}
+
+// Plan is the body of POST /api/explain.
+export interface Plan {
+  path: string;
+  maxAttempts: number;
+  billable: boolean;
+  plan: PlanStep[];
+}
+
+// SettingValues is the body of GET /api/settings.
+export interface SettingValues {
+  strategy: string;
+  firstByteSeconds: number;
+  idleSeconds: number;
+  embeddingInputType: string;
+}
+
+// Difference lists the records of one kind that an import changes.
+export interface Difference {
+  added: string[];
+  changed: string[];
+  deleted: string[];
+}
+
+// ImportPreview is the body of POST /api/import with preview.
+export interface ImportPreview {
+  keysSkipped?: number;
+  from?: string;
+  exportedAt?: number;
+  changes: Record<string, Difference>;
+}

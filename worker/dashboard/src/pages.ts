@@ -1,0 +1,23 @@
+import type { PageEntry } from "./page";
+
+// pages are the pages of a machine, in the order of the navigation. Each is
+// loaded when it is first opened. To add a page: a file in pages/, a row here,
+// an icon in icons.tsx and a test in test/dashboard; pages.test.mjs reports
+// what is missing.
+export const pages: PageEntry[] = [
+  { path: "providers", title: "Providers", icon: "providers", load: () => import("./pages/providers") },
+  { path: "models", title: "Models", icon: "models", load: () => import("./pages/models") },
+  { path: "combos", title: "Combos", icon: "combos", load: () => import("./pages/combos") },
+  { path: "keys", title: "Keys", icon: "keys", load: () => import("./pages/keys") },
+  { path: "usage", title: "Usage", icon: "usage", load: () => import("./pages/usage") },
+  {
+    path: "requests",
+    title: "Requests",
+    icon: "requests",
+    needs: "GET /api/requests",
+    load: () => import("./pages/requests"),
+  },
+  { path: "playground", title: "Playground", icon: "playground", load: () => import("./pages/playground") },
+  { path: "explain", title: "Explain", icon: "explain", load: () => import("./pages/explain") },
+  { path: "settings", title: "Settings", icon: "settings", load: () => import("./pages/settings") },
+];

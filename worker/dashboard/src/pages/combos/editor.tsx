@@ -1,0 +1,182 @@
+import { useState } from "preact/hooks";
+import type { Machine } from "../../api";
+import type { Combo } from "../../api-types";
+import { Ask } from "../../dialog";
+import { useDraft } from "../../drafts";
+import { useAction } from "../../hooks";
+import { kindNames } from "../../kinds";
+import { moved, Order } from "../../order";
+import { toast } from "../../toast";
+import { Badge, Button, Failed, Field, Restored, Section, Text } from "../../ui";
+import { Candidates, dragType } from "./candidates";
+
+const kinds = [
+  "llm",
+  "embedding",
+  "image",
+  "tts",
+  "stt",
+  "imageToText",
+  "video",
+  "rerank",
+  "webSearch",
+  "webFetch",
+] as const;
+
+const strategies = [
+  ["", "Fallback (by priority)"],
+  ["round-robin", "Round-robin"],
+];
+
+// Editor creates or changes a combo; a new one has no id.
+export function Editor({
+  machine,
+  combo,
+  others,
+  onDone,
+  onReload,
+  onClose,
+}: {
+  machine: Machine;
+  combo: Combo;
+  others: Combo[];
+  onDone: (name: string) => Promise<void>;
+  onReload: () => Promise<void>;
+  onClose: () => void;
+}) {
+  const [form, setForm, draft] = useDraft(`combo ${machine.id} ${combo.id} ${combo.generation}`, {
+    name: combo.name,
+    kind: combo.kind || "llm",
+    strategy: combo.strategy === "fallback" ? "" : (combo.strategy ?? ""),
+    models: combo.models,
+  });
+  const { name, kind, strategy, models } = form;
+  const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
+  const setModels = (models: string[]) => put({ models });
+  const [asking, setAsking] = useState(false);
+  const save = useAction();
+  const submit = (e: Event) => {
+    e.preventDefault();
+    const body = { name: name.trim(), kind, strategy: strategy || "fallback", models };
+    void save.run(async () => {
+      if (combo.id) await machine.put(`/combos/${combo.id}`, body, combo.generation);
+      else await machine.post("/combos", body);
+      draft.clear();
+      await onDone(body.name);
+    });
+  };
+  const discard = () => {
+    draft.clear();
+    onClose();
+  };
+  const add = (id: string) => {
+    if (models.includes(id)) toast(`${id} is already in the combo.`);
+    else setModels([...models, id]);
+  };
+  // Models of the list can be dropped here. Reordering members is a separate drag.
+  const [over, setOver] = useState(false);
+  const dragged = (e: DragEvent) => {
+    if (e.dataTransfer?.types.includes(dragType)) {
+      e.preventDefault();
+      setOver(true);
+    }
+  };
+  const dropped = (e: DragEvent) => {
+    setOver(false);
+    const id = e.dataTransfer?.getData(dragType);
+    if (id) {
+      e.preventDefault();
+      add(id);
+    }
+  };
+  return (
+    <Section title={combo.id ? `Edit ${combo.name}` : "New combo"}>
+      <form onSubmit={submit}>
+        <Restored draft={draft} />
+        <div class="grid">
+          <Field label="Name" hint="Clients use it as the model.">
+            <Text required name max={128} value={name} onText={(name) => put({ name })} />
+          </Field>
+          <Field label="Kind">
+            <select value={kind} onChange={(e) => put({ kind: e.currentTarget.value })}>
+              {kinds.map((k) => (
+                <option key={k} value={k}>
+                  {kindNames[k]}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Field label="Strategy">
+            <select value={strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
+              {strategies.map(([k, text]) => (
+                <option key={k} value={k}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          </Field>
+        </div>
+        <div class="build">
+          <div
+            class={over ? "stack drop over" : "stack drop"}
+            onDragOver={dragged}
+            onDragLeave={() => setOver(false)}
+            onDrop={dropped}
+          >
+            <h3>Members{strategy ? "" : ", tried from top to bottom"}</h3>
+            {models.length === 0 ? (
+              <p class="muted">No members yet. Add models from the list.</p>
+            ) : (
+              <Order
+                items={models}
+                label="Members"
+                name={(m) => m}
+                keyOf={(m) => m}
+                onMove={(a, b) => setModels(moved(models, a, b))}
+              >
+                {(m) => (
+                  <div class="row between">
+                    <span>
+                      <code>{m}</code> {others.some((o) => o.name === m) && <Badge kind="accent">Combo</Badge>}
+                    </span>
+                    <Button
+                      kind="quiet"
+                      icon="close"
+                      aria-label={`Remove ${m}`}
+                      onClick={() => setModels(models.filter((x) => x !== m))}
+                    />
+                  </div>
+                )}
+              </Order>
+            )}
+          </div>
+          <Candidates machine={machine} kind={kind} others={others} members={models} onAdd={add} />
+        </div>
+        <Failed
+          of={save}
+          reload={async () => {
+            draft.clear();
+            await onReload();
+          }}
+        />
+        {asking ? (
+          <Ask text="Discard unsaved changes?" action="Discard" onBack={() => setAsking(false)} onConfirm={discard} />
+        ) : (
+          <div class="row">
+            <Button kind="main" type="submit" busy={save.busy} disabled={models.length === 0}>
+              Save combo
+            </Button>
+            <Button
+              onClick={() => {
+                if (draft.dirty) setAsking(true);
+                else onClose();
+              }}
+            >
+              Cancel
+            </Button>
+          </div>
+        )}
+      </form>
+    </Section>
+  );
+}

@@ -1,0 +1,91 @@
+import type { Plan } from "../../api-types";
+import { reasonText } from "../../connections";
+import { count, duration } from "../../format";
+import { to } from "../../route";
+import { Badge, Empty, Notice, Section } from "../../ui";
+
+// Steps shows a plan: the accounts that are tried, in order, and those that are
+// skipped.
+export function Steps({ plan, machineId }: { plan: Plan; machineId: string }) {
+  const tried = plan.plan.filter((s) => s.try > 0 && !s.skipped),
+    skipped = plan.plan.filter((s) => s.try === 0 || s.skipped);
+  const cooldowns = skipped.map((s) => s.cooldownMs).filter((ms) => ms > 0);
+  return (
+    <Section
+      title="Plan"
+      intro={
+        tried.length > 0
+          ? `Accounts are tried in this order until one answers, up to ${count(plan.maxAttempts, "attempt")}.`
+          : undefined
+      }
+    >
+      <p class="hidden" role="status">
+        {tried.length} of {count(plan.plan.length, "account")} would be tried.
+      </p>
+      {plan.billable && (
+        <Notice kind="warn">
+          This request is billed when it is sent, so it is repeated only after a definite refusal.
+        </Notice>
+      )}
+      {plan.plan.length === 0 && <Empty title="No account serves this model" />}
+      {plan.plan.length > 0 && tried.length === 0 && (
+        <Notice kind="warn">
+          No account is available, so the request would fail.
+          {cooldowns.length > 0 && ` The first account is ready in ${duration(Math.min(...cooldowns))}.`}
+        </Notice>
+      )}
+      {tried.length > 0 && (
+        <ol class="steps" aria-label="Attempts">
+          {tried.map((s) => (
+            <li key={`${s.try}`} class={s.try > plan.maxAttempts ? "muted" : ""}>
+              <span class="place" aria-hidden="true">
+                {s.try}
+              </span>
+              <div>
+                <p>
+                  <a href={to(machineId, "providers", s.connectionId)}>
+                    <bdi>{s.connectionName || s.provider}</bdi>
+                  </a>{" "}
+                  as <code>{s.model}</code> {s.trial && <Badge kind="warn">Trial</Badge>}{" "}
+                  {s.try > plan.maxAttempts && <Badge>Never reached</Badge>}
+                </p>
+                <p class="small muted">
+                  <code>{s.upstream}</code>
+                </p>
+                {s.trial && (
+                  <p class="small">After its cooldown, it receives one request at a time until one succeeds.</p>
+                )}
+                {s.translated.length > 0 && (
+                  <p class="small">
+                    Translated fields: <code>{s.translated.join(", ")}</code>
+                  </p>
+                )}
+                {s.dropped.length > 0 && (
+                  <p class="small">
+                    Fields that the provider does not support (not sent): <code>{s.dropped.join(", ")}</code>
+                  </p>
+                )}
+              </div>
+            </li>
+          ))}
+        </ol>
+      )}
+      {skipped.length > 0 && (
+        <>
+          <h3>Skipped</h3>
+          <ul class="plain" aria-label="Skipped accounts">
+            {skipped.map((s) => (
+              <li key={s.connectionId + s.model}>
+                <a href={to(machineId, "providers", s.connectionId)}>
+                  <bdi>{s.connectionName || s.provider}</bdi>
+                </a>{" "}
+                as <code>{s.model}</code>: {reasonText(s.skipped)}
+                {s.cooldownMs > 0 && `, ready in ${duration(s.cooldownMs)}`}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Section>
+  );
+}

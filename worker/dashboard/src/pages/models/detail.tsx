@@ -1,0 +1,82 @@
+import type { Machine } from "../../api";
+import type { ModelInfo, ModelRow } from "../../api-types";
+import { Dialog } from "../../dialog";
+import { number } from "../../format";
+import { useLoad } from "../../hooks";
+import { kindNames } from "../../kinds";
+import { Badge, Code, Load } from "../../ui";
+
+// Detail shows the limits, modalities and prices of a model.
+export function Detail({
+  machine,
+  m,
+  segment,
+  onClose,
+}: {
+  machine: Machine;
+  m: ModelRow;
+  segment: string;
+  onClose: () => void;
+}) {
+  const info = useLoad(
+    () => machine.get<ModelInfo>(`/models/info?id=${encodeURIComponent(m.id)}&kind=${m.kind ?? segment}`),
+    [m.id],
+  );
+  const limits = (i: ModelInfo) =>
+    [
+      i.context_length && `${number(i.context_length)} tokens of context`,
+      i.max_completion_tokens && `${number(i.max_completion_tokens)} max output tokens`,
+      i.dimensions && `${number(i.dimensions)} dimensions`,
+    ]
+      .filter(Boolean)
+      .join(", ");
+  return (
+    <Dialog title={m.id} onClose={onClose} wide>
+      <Load of={info} what="model" rows={2}>
+        {(i) => (
+          <>
+            <dl class="facts">
+              {i.name && i.name !== i.id && (
+                <>
+                  <dt>Name</dt>
+                  <dd>{i.name}</dd>
+                </>
+              )}
+              <dt>Kind</dt>
+              <dd>{kindNames[i.kind ?? ""] ?? i.kind}</dd>
+              <dt>Endpoint</dt>
+              <dd>{i.endpoint ? <code>{i.endpoint}</code> : "None"}</dd>
+              <dt>Limits</dt>
+              <dd>{limits(i) || "Unknown"}</dd>
+              <dt>Input</dt>
+              <dd>{i.input_modalities?.join(", ") || "Unknown"}</dd>
+              <dt>Output</dt>
+              <dd>{i.output_modalities?.join(", ") || "Unknown"}</dd>
+              <dt>Price</dt>
+              <dd>
+                {i.pricing
+                  ? Object.entries(i.pricing).map(([k, v]) => (
+                      <div key={k}>
+                        {k.replaceAll("_", " ")}: ${v} per million tokens
+                      </div>
+                    ))
+                  : "Unknown"}
+              </dd>
+            </dl>
+            {i.params && i.params.length > 0 && (
+              <>
+                <h3>Request fields</h3>
+                <p class="badges">
+                  {i.params.map((p) => (
+                    <Badge key={p}>{p}</Badge>
+                  ))}
+                </p>
+              </>
+            )}
+            <Code label="Model ID" text={i.id} />
+          </>
+        )}
+      </Load>
+    </Dialog>
+  );
+}

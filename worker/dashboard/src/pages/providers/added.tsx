@@ -1,0 +1,105 @@
+import { useEffect, useState } from "preact/hooks";
+import { errorText, type Machine } from "../../api";
+import { testText } from "../../connections";
+import { Dialog } from "../../dialog";
+import { count } from "../../format";
+import { useAction } from "../../hooks";
+import { to } from "../../route";
+import { toast } from "../../toast";
+import { Badge, Button, ErrorBox } from "../../ui";
+import { type Outcome, testConnection } from "./test";
+
+interface Check {
+  test: Outcome;
+  models: string;
+}
+
+// Added tests a new connection and shows the result, with its list of models.
+export function Added({
+  machine,
+  title,
+  id,
+  onClose,
+}: {
+  machine: Machine;
+  title: string;
+  id: string;
+  onClose: () => void;
+}) {
+  const [check, setCheck] = useState<Check | null>(null);
+  const remove = useAction();
+  const run = async () => {
+    setCheck(null);
+    const [models, test] = await Promise.all([
+      machine
+        .get<{ data: unknown[]; source: string }>(`/providers/${id}/models`)
+        .then(
+          (m) => (m.source === "upstream" ? `${count(m.data.length, "model")} available.` : "No model list received."),
+          errorText,
+        ),
+      testConnection(machine, id),
+    ]);
+    setCheck({ models, test });
+  };
+  useEffect(() => {
+    void run();
+  }, []);
+  const ok = typeof check?.test === "object" && check.test.ok;
+  const untested = typeof check?.test === "object" && check.test.error === "unsupported";
+  return (
+    <Dialog
+      title={
+        !check
+          ? `Testing ${title}`
+          : ok
+            ? `${title} is connected`
+            : untested
+              ? `${title} was saved`
+              : `${title} was saved, but the test failed`
+      }
+      onClose={onClose}
+    >
+      <div class="stack" role="status">
+        {!check ? (
+          <p class="row tight muted">
+            <span class="spinner" />
+            Testing…
+          </p>
+        ) : (
+          <>
+            <p class="row tight">
+              <Badge kind={ok ? "good" : untested ? "" : "bad"}>
+                {ok ? "Works" : untested ? "Not tested" : "Test failed"}
+              </Badge>
+              <span>{typeof check.test === "string" ? check.test : testText(check.test)}</span>
+            </p>
+            <p class="muted">{check.models}</p>
+          </>
+        )}
+      </div>
+      <div class="row wrap">
+        <a class="button main" href={to(machine.id, "providers", id)}>
+          {ok || !check ? "Choose models" : "Edit"}
+        </a>
+        <a class="button" href={to(machine.id, "providers")}>
+          All providers
+        </a>
+        {check && !ok && <Button onClick={() => void run()}>Test again</Button>}
+        <Button
+          kind="quiet"
+          busy={remove.busy}
+          onClick={() =>
+            void remove.run(async () => {
+              await machine.del(`/providers/${id}`);
+              toast("Connection deleted.");
+              onClose();
+            })
+          }
+        >
+          Delete
+        </Button>
+      </div>
+      {remove.error && <ErrorBox>{remove.error}</ErrorBox>}
+    </Dialog>
+  );
+}

@@ -1,0 +1,161 @@
+import { useState } from "preact/hooks";
+import type { Machine } from "../../api";
+import type { ConnectionRow, ProviderRow } from "../../api-types";
+import { address, family, varLabel, varsOf } from "../../connections";
+import { TypedConfirm } from "../../dialog";
+import { useDraft } from "../../drafts";
+import { useAction } from "../../hooks";
+import { go, to } from "../../route";
+import { toast } from "../../toast";
+import { Button, Failed, Field, Restored, Section, Text } from "../../ui";
+import { BaseUrlInput, Credential, ProxyInput, secretBody, type Typed } from "./inputs";
+import { Dependents } from "./dependents";
+
+// Details is the form of a connection's settings.
+export function Details({
+  machine,
+  c,
+  known,
+  onChange,
+  onReload,
+}: {
+  machine: Machine;
+  c: ConnectionRow;
+  known?: ProviderRow;
+  onChange: (c: ConnectionRow) => void;
+  onReload: () => Promise<void>;
+}) {
+  const data = c.providerSpecificData;
+  const [form, setForm, draft] = useDraft(
+    `connection ${c.id} ${c.generation}`,
+    { name: c.name ?? "", base: data.baseUrl ?? "", prefix: data.prefix ?? "", vars: {} as Typed },
+    (f) => ({ ...f, vars: Object.fromEntries(Object.entries(f.vars).filter(([n]) => n !== "proxyUrl")) }),
+  );
+  const { name, base, prefix, vars } = form;
+  const put = (part: Partial<typeof form>) => setForm((f) => ({ ...f, ...part }));
+  const [typed, setTyped] = useState<Typed>({});
+  const names = varsOf(known);
+  const usesOAuth = c.authType === "oauth" || c.authType === "service_account";
+  const varOf = (n: string) => vars[n] ?? (typeof data[n] === "string" ? data[n] : "");
+  const [deleting, setDeleting] = useState(false);
+  const save = useAction(),
+    remove = useAction();
+  const compatible = family(c.provider) !== "";
+  const auth = known?.auth ?? "bearer";
+  const hasBase = compatible || known?.baseUrlAllowed || !!data.baseUrl;
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void save.run(async () => {
+      const next = await machine.put<ConnectionRow>(
+        `/providers/${c.id}`,
+        {
+          name: name.trim(),
+          ...secretBody(auth, typed),
+          providerSpecificData: {
+            prefix: prefix.trim() || null,
+            ...(hasBase ? { baseUrl: address(base) || null } : {}),
+            ...Object.fromEntries(
+              [...names, ...(usesOAuth ? ["proxyUrl"] : [])].map((n) => [n, varOf(n).trim() || null]),
+            ),
+          },
+        },
+        c.generation,
+      );
+      toast("Connection saved.");
+      draft.clear();
+      onChange(next);
+    });
+  };
+  const doRemove = () =>
+    remove.run(async () => {
+      await machine.del(`/providers/${c.id}`);
+      toast("Connection deleted.");
+      go(to(machine.id, "providers"));
+    });
+  return (
+    <Section title="Details">
+      <form onSubmit={submit} class="grid">
+        <Restored draft={draft} />
+        <Field label="Name">
+          <Text value={name} max={200} onText={(name) => put({ name })} />
+        </Field>
+        <Field label="Prefix" hint="Prefix of its model names.">
+          <Text name max={64} value={prefix} required={compatible} onText={(prefix) => put({ prefix })} />
+        </Field>
+        {hasBase && (
+          <BaseUrlInput
+            value={base}
+            onText={(base) => put({ base })}
+            required={compatible}
+            hint="Changing the host clears the saved key."
+          />
+        )}
+        {c.authType !== "oauth" && auth !== "none" && (
+          <Credential
+            auth={auth}
+            typed={typed}
+            hint="Leave blank to keep the current key."
+            onType={(f, v) => setTyped((all) => ({ ...all, [f]: v }))}
+          />
+        )}
+        {names.map((n) => (
+          <Field key={n} label={varLabel(n, known!.vars.includes(n))}>
+            <input
+              required={known!.vars.includes(n)}
+              value={varOf(n)}
+              onInput={(e) => {
+                const v = e.currentTarget.value;
+                setForm((f) => ({ ...f, vars: { ...f.vars, [n]: v } }));
+              }}
+            />
+          </Field>
+        ))}
+        {usesOAuth && (
+          <ProxyInput
+            value={varOf("proxyUrl")}
+            onType={(v) => setForm((f) => ({ ...f, vars: { ...f.vars, proxyUrl: v } }))}
+          />
+        )}
+        {save.error && (
+          <div class="full">
+            <Failed
+              of={save}
+              reload={async () => {
+                draft.clear();
+                await onReload();
+              }}
+            />
+          </div>
+        )}
+        <div class="row full between">
+          <Button type="submit" kind="main" busy={save.busy}>
+            Save
+          </Button>
+          <Button
+            kind="quiet"
+            onClick={() => {
+              remove.clear();
+              setDeleting(true);
+            }}
+          >
+            Delete connection…
+          </Button>
+        </div>
+      </form>
+      {deleting && (
+        <TypedConfirm
+          title="Delete connection?"
+          word="delete"
+          what="delete"
+          action="Delete connection"
+          of={remove}
+          onClose={() => setDeleting(false)}
+          onDo={() => void doRemove()}
+        >
+          <p>This deletes its credentials and removes its models from the list. This cannot be undone.</p>
+          <Dependents machine={machine} c={c} />
+        </TypedConfirm>
+      )}
+    </Section>
+  );
+}

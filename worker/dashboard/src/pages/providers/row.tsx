@@ -1,0 +1,82 @@
+import { type Machine, sentence } from "../../api";
+import type { ConnectionRow } from "../../api-types";
+import { keyText } from "../../connections";
+import { count, duration, when } from "../../format";
+import { useAction } from "../../hooks";
+import { to } from "../../route";
+import { Badge, Button, ErrorBox, Switch } from "../../ui";
+import { statusOf } from "./health";
+import { TestText, useTest } from "./test";
+
+// Row is a connection in the list: its status, its switch and its test.
+export function Row({
+  machine,
+  c,
+  now,
+  provider,
+  onChange,
+}: {
+  machine: Machine;
+  c: ConnectionRow;
+  now: number;
+  provider: string;
+  onChange: () => Promise<void>;
+}) {
+  const test = useTest(machine, c.id, onChange),
+    toggle = useAction();
+  const label = c.name || provider;
+  const wait = (c.cooldownUntil ?? 0) - now;
+  const [kind, text] = statusOf(c, now);
+  const selected = c.providerSpecificData.enabledModels;
+  const setActive = (isActive: boolean) =>
+    toggle.run(async () => {
+      await machine.put(`/providers/${c.id}`, { isActive });
+      await onChange();
+    });
+  return (
+    <div class="conn">
+      <div>
+        <h2 class="row tight wrap">
+          <a href={to(machine.id, "providers", c.id)}>
+            <bdi>{label}</bdi>
+          </a>{" "}
+          <Badge kind={kind}>{text}</Badge>
+          {wait > 0 && <small class="muted">retry in {duration(wait)}</small>}
+        </h2>
+        <p class="muted small">
+          {provider}
+          {c.providerSpecificData.prefix && (
+            <>
+              {" "}
+              · <code>{c.providerSpecificData.prefix}/</code>
+            </>
+          )}
+          {` · ${keyText(c)}`}
+          {selected && ` · ${count(selected.length, "model")} selected`}
+        </p>
+        {c.lastError && (c.health !== "ready" || c.status !== "active") && (
+          <p class="small bad">
+            <strong>Last error{c.healthAt && c.health !== "ready" ? `, ${when(c.healthAt)}` : ""}:</strong>{" "}
+            {sentence(c.lastError)}
+          </p>
+        )}
+        <TestText outcome={test.outcome} />
+        {toggle.error && <ErrorBox>{toggle.error}</ErrorBox>}
+      </div>
+      <div class="row">
+        <Switch on={c.isActive} busy={toggle.busy} label={`Enable ${label}`} onTurn={(on) => void setActive(on)} />
+        {c.status.startsWith("needs_") && (
+          <a class="button main" href={to(machine.id, "providers", c.id)}>
+            {c.status === "needs_reauth" ? "Sign in again" : "Add credentials"}
+          </a>
+        )}
+        <a class="button" aria-label={`Models and details of ${label}`} href={to(machine.id, "providers", c.id)}>
+          Models
+        </a>
+        <Button busy={test.busy} aria-label={`Test ${label}`} onClick={() => void test.run()}>
+          Test
+        </Button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,104 @@
+import { useState } from "preact/hooks";
+import { type Machine, sentence } from "../../api";
+import type { ConnectionRow, Cooldown, ProviderRow } from "../../api-types";
+import { reasonText } from "../../connections";
+import { Dialog } from "../../dialog";
+import { duration, when } from "../../format";
+import { useLoad, useNow } from "../../hooks";
+import { toast } from "../../toast";
+import { Badge, Button, Notice, Section } from "../../ui";
+import { statusOf } from "./health";
+import { type Flow, SignInFlow } from "./oauth";
+import { TestText, useTest } from "./test";
+
+// signInAgain are the labels of the sign-in flows, for an account of a provider.
+const signInAgain: Record<Flow, (provider: string) => string> = {
+  authorize: (provider) => `Sign in with ${provider} again`,
+  device: () => "Sign in again with a device code",
+};
+
+// Status shows whether a connection works: its last calls, its cooldowns, a test
+// and the sign-in at the provider.
+export function Status({
+  machine,
+  c,
+  known,
+  onChange,
+}: {
+  machine: Machine;
+  c: ConnectionRow;
+  known?: ProviderRow;
+  onChange: () => Promise<void>;
+}) {
+  const cooldowns = useLoad(
+    async () =>
+      (await machine.list<Cooldown>("/models/availability")).filter((r) => r.connectionId === c.id && r.until),
+    [machine, c],
+  );
+  const now = useNow(!!cooldowns.data?.length);
+  const [flow, setFlow] = useState<Flow | null>(null);
+  const test = useTest(machine, c.id, onChange);
+  const flows = c.authType === "oauth" ? (known?.connect ?? []) : [];
+  const [kind, text] = statusOf(c, now);
+  const waiting = (cooldowns.data ?? []).filter((r) => r.until! > now);
+  return (
+    <Section
+      title="Status"
+      actions={
+        <Button busy={test.busy} onClick={() => void test.run()}>
+          Test
+        </Button>
+      }
+    >
+      <p class="row tight wrap">
+        <Badge kind={kind}>{text}</Badge>
+        {c.lastSuccessAt && <span class="muted">Last success {when(c.lastSuccessAt)}</span>}
+        {c.expiresAt && c.status !== "needs_reauth" && <span class="muted">Token valid until {when(c.expiresAt)}</span>}
+      </p>
+      <TestText outcome={test.outcome} />
+      {c.status === "needs_reauth" && <Notice kind="warn">Sign in again to use this account.</Notice>}
+      {flows.length > 0 && (
+        <div class="row wrap">
+          {flows.map((f) => (
+            <Button key={f} kind={c.status === "needs_reauth" ? "main" : undefined} onClick={() => setFlow(f)}>
+              {signInAgain[f](known?.name ?? "")}
+            </Button>
+          ))}
+        </div>
+      )}
+      {flow && (
+        <Dialog title={`Sign in with ${known!.name}`} onClose={() => setFlow(null)}>
+          <SignInFlow
+            flow={flow}
+            machine={machine}
+            provider={known!}
+            body={{ connectionId: c.id }}
+            onCancel={() => setFlow(null)}
+            onDone={() => {
+              setFlow(null);
+              toast("Account connected again.");
+              void onChange();
+            }}
+          />
+        </Dialog>
+      )}
+      {c.lastError && (c.health !== "ready" || c.status !== "active") && (
+        <p class="bad">
+          <strong>Last error:</strong> {sentence(c.lastError)}
+        </p>
+      )}
+      {waiting.length > 0 && (
+        <ul class="plain">
+          {waiting.map((r) => (
+            <li key={r.model ?? ""} class="row between wrap">
+              <span>
+                {r.model ? <code>{r.model}</code> : "All models"} <span class="muted">{reasonText(r.reason)}</span>
+              </span>
+              <span>retry in {duration(r.until! - now)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}

@@ -1,0 +1,38 @@
+import { useState } from "preact/hooks";
+import { errorText, type Machine } from "../../api";
+import type { TestResult } from "../../api-types";
+import { testText } from "../../connections";
+import { useAction } from "../../hooks";
+
+// Outcome is the result of a connection test, or the error of the call.
+export type Outcome = TestResult | string;
+
+// testConnection tests a connection.
+export const testConnection = (machine: Machine, id: string): Promise<Outcome> =>
+  machine.post<TestResult>(`/providers/${id}/test`, {}).catch(errorText);
+
+// useTest tests a connection when run is called, and reloads it with onChange.
+export function useTest(machine: Machine, id: string, onChange: () => Promise<void>) {
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const { busy, run } = useAction();
+  return {
+    busy,
+    outcome,
+    run: () =>
+      run(async () => {
+        setOutcome(null);
+        setOutcome(await testConnection(machine, id));
+        await onChange();
+      }),
+  };
+}
+
+// TestText announces the outcome of a test.
+export function TestText({ outcome }: { outcome: Outcome | null }) {
+  const ok = typeof outcome === "object" && outcome?.ok;
+  return (
+    <p class={ok ? "small good" : "small bad"} role="status">
+      {outcome && (typeof outcome === "string" ? outcome : testText(outcome))}
+    </p>
+  );
+}

@@ -1,0 +1,94 @@
+import type { Machine } from "../../api";
+import type { SettingValues } from "../../api-types";
+import { useDraft } from "../../drafts";
+import { useAction, useLoad } from "../../hooks";
+import { toast } from "../../toast";
+import { Button, Failed, Field, Load, Restored, Section } from "../../ui";
+
+// Routing is the form of the settings that apply to every request.
+export function Routing({ machine }: { machine: Machine }) {
+  const loaded = useLoad(() => machine.tagged<SettingValues>("GET", "/settings"), [machine]);
+  const [typed, setTyped, draft] = useDraft<Partial<SettingValues>>(`settings ${machine.id}`, {});
+  const save = useAction();
+  const v = loaded.data && { ...loaded.data.value, ...typed };
+  // put changes the input, which holds only the values that differ from the stored ones.
+  const put = (part: Partial<SettingValues>) =>
+    setTyped((was) =>
+      Object.fromEntries(
+        Object.entries({ ...was, ...part }).filter(([k, x]) => x !== loaded.data!.value[k as keyof SettingValues]),
+      ),
+    );
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void save.run(async () => {
+      // Only changed values are sent, because a default may differ by endpoint.
+      loaded.set(await machine.tagged<SettingValues>("PATCH", "/settings", typed, loaded.data!.tag));
+      draft.clear();
+      toast("Settings saved.");
+    });
+  };
+  return (
+    <Section
+      title="Routing and timeouts"
+      intro="How accounts are selected, and how long a provider may take to answer."
+    >
+      <Load of={loaded} what="settings" rows={2}>
+        {() =>
+          v && (
+            <form class="grid wide" onSubmit={submit}>
+              <Restored draft={draft} />
+              <Field label="Account strategy" hint="By priority, the next account is tried when one fails.">
+                <select value={v.strategy} onChange={(e) => put({ strategy: e.currentTarget.value })}>
+                  <option value="priority">By priority</option>
+                  <option value="round-robin">Round-robin</option>
+                </select>
+              </Field>
+              <Field
+                label="Default embedding input type"
+                hint="For providers that need a type when the client sends none."
+              >
+                <select
+                  value={v.embeddingInputType}
+                  onChange={(e) => put({ embeddingInputType: e.currentTarget.value })}
+                >
+                  <option value="document">Document</option>
+                  <option value="query">Query</option>
+                </select>
+              </Field>
+              <Field label="First-byte timeout (seconds)" hint="Time until an answer begins.">
+                <input
+                  type="number"
+                  required
+                  min="1"
+                  max="3600"
+                  value={v.firstByteSeconds}
+                  onInput={(e) => put({ firstByteSeconds: e.currentTarget.valueAsNumber })}
+                />
+              </Field>
+              <Field label="Stream idle timeout (seconds)" hint="Time between two parts of an answer.">
+                <input
+                  type="number"
+                  required
+                  min="1"
+                  max="3600"
+                  value={v.idleSeconds}
+                  onInput={(e) => put({ idleSeconds: e.currentTarget.valueAsNumber })}
+                />
+              </Field>
+              {save.error && (
+                <div class="full">
+                  <Failed of={save} reload={loaded.reload} />
+                </div>
+              )}
+              <div class="full">
+                <Button type="submit" kind="main" busy={save.busy}>
+                  Save
+                </Button>
+              </div>
+            </form>
+          )
+        }
+      </Load>
+    </Section>
+  );
+}

@@ -1,0 +1,113 @@
+// The figures of usage. To add one that GET /api/usage returns, add a row to
+// columns: the table, the tiles, the chart and the CSV file follow.
+import { money, number } from "../../format.ts";
+
+// Dimensions are what the rows of GET /api/usage are grouped by.
+export interface Dimensions {
+  day: string;
+  keyId?: string;
+  connectionId?: string;
+  provider?: string;
+  model?: string;
+  endpoint?: string;
+}
+
+// Figures are the numbers of a row, by the names of their JSON fields.
+export type Figures = Partial<Record<string, number>>;
+
+// UsageRow is a row of GET /api/usage: a Dimensions with Figures.
+export type UsageRow = Dimensions;
+
+interface Column {
+  /** JSON field, summed over the rows of a group; "" for a column that is computed */
+  field: string;
+  /** in the CSV file */
+  csv?: string;
+  /** in the table */
+  head?: string;
+  /** as a tile and in the chart; id is its name in the address */
+  metric?: { id: string; name: string };
+  /** for a column that is not a plain sum */
+  value?: (f: Figures) => number;
+  /** reports whether the value of a row is unknown */
+  unknown?: (f: Figures) => boolean;
+  text: (n: number) => string;
+  /** the chart's axis has no decimals unless set */
+  decimals?: boolean;
+}
+
+export const columns: Column[] = [
+  {
+    field: "requests",
+    csv: "requests",
+    head: "Requests",
+    metric: { id: "requests", name: "Requests" },
+    text: number,
+  },
+  {
+    field: "failedRequests",
+    csv: "failed_requests",
+    head: "Failed",
+    metric: { id: "failed", name: "Failed requests" },
+    text: number,
+  },
+  {
+    field: "attempts",
+    csv: "attempts",
+    head: "Attempts",
+    metric: { id: "attempts", name: "Attempts" },
+    text: number,
+  },
+  { field: "failedAttempts", csv: "failed_attempts", head: "Failed attempts", text: number },
+  { field: "inputTokens", csv: "input_tokens", head: "Input", text: number },
+  { field: "outputTokens", csv: "output_tokens", head: "Output", text: number },
+  { field: "cacheReadTokens", csv: "cache_read_tokens", head: "Cached", text: number },
+  { field: "cacheWriteTokens", csv: "cache_write_tokens", text: number },
+  { field: "reasoningTokens", csv: "reasoning_tokens", head: "Reasoning", text: number },
+  {
+    field: "",
+    metric: { id: "tokens", name: "Tokens" },
+    value: (f) => (f.inputTokens ?? 0) + (f.outputTokens ?? 0),
+    text: number,
+  },
+  {
+    field: "costUsd",
+    csv: "cost_usd",
+    head: "Cost",
+    metric: { id: "cost", name: "Cost" },
+    unknown: (f) => !!f.unpricedAttempts && !f.costUsd,
+    text: money,
+    decimals: true,
+  },
+  { field: "unpricedAttempts", csv: "unpriced_attempts", text: number },
+  {
+    field: "latencyMs",
+    csv: "average_latency_ms",
+    head: "Latency",
+    metric: { id: "latency", name: "Average latency" },
+    value: (f) => (f.requests ? Math.round((f.latencyMs ?? 0) / f.requests) : 0),
+    unknown: (f) => !f.requests,
+    text: (n) => `${number(n)} ms`,
+  },
+];
+
+export type Metric = Column & Required<Pick<Column, "metric">>;
+
+// metrics are the columns that are tiles and can be drawn.
+export const metrics = columns.filter((c): c is Metric => c.metric !== undefined);
+
+const figures = (r: UsageRow) => r as unknown as Figures;
+
+// amount returns the value of a column in a row, 0 if it is missing.
+export const amount = (c: Column, r: UsageRow) => (c.value ? c.value(figures(r)) : (figures(r)[c.field] ?? 0));
+
+// textOf returns the value of a column in a row as text.
+export const textOf = (c: Column, r: UsageRow) => (c.unknown?.(figures(r)) ? "–" : c.text(amount(c, r)));
+
+// unpricedAttempts returns the number of attempts whose price is unknown.
+export const unpricedAttempts = (r: UsageRow) => figures(r).unpricedAttempts ?? 0;
+
+// addRow adds the figures of a row to those of another.
+export function addRow(to: UsageRow, r: UsageRow) {
+  for (const { field } of columns) if (field) figures(to)[field] = (figures(to)[field] ?? 0) + (figures(r)[field] ?? 0);
+}
