@@ -184,9 +184,6 @@ func (o *Options) made(prefix, upstream string) string {
 
 // shown gives the model that an answer carries.
 func (o *Options) shown(upstream string) string {
-	if o.Shown != "" {
-		return o.Shown
-	}
 	if upstream == "" {
 		return o.Model
 	}

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"weir/pkg/wire/apierr"
-	"weir/pkg/wire/sse"
 )
 
 // Collect turns an upstream's whole event stream into the JSON answer of the
@@ -175,8 +174,6 @@ func FailureFrame(dst []byte, to Dialect, e *apierr.Error) []byte {
 		s := responsesSink{out: dst, opt: &Options{}}
 		s.fail(e)
 		return s.out
-	case Gemini, Cohere:
-		return sse.Data(dst, AppendError(nil, to, e, ""))
 	}
 	return appendChatFailure(dst, e)
 }

@@ -42,7 +42,7 @@ var upstreams = []llm.Dialect{llm.Chat, llm.Responses, llm.Messages, llm.Gemini,
 
 // options are those of every case: ids and times come from outside.
 func options() llm.Options {
-	return llm.Options{ID: "r1", Now: 1700000000, Shown: "alias/model", Model: "m", StreamUsage: true}
+	return llm.Options{ID: "r1", Now: 1700000000, Model: "m", StreamUsage: true}
 }
 
 // cases are the files of a folder by name without its ending.

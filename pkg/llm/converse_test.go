@@ -107,7 +107,7 @@ func TestConverseAnswer(t *testing.T) {
 		{"reasoningContent":{"reasoningText":{"text":"hm","signature":"SIG"}}},{"reasoningContent":{"redactedContent":"RED"}},
 		{"text":"Grüße"},{"toolUse":{"toolUseId":"tu_1","name":"w","input":{"c":"x"}}}]}},
 		"stopReason":"tool_use","usage":{"inputTokens":10,"outputTokens":5,"totalTokens":18,"cacheReadInputTokens":2,"cacheWriteInputTokens":1}}`
-	out, u, err := Response(Converse, Chat, []byte(body), Options{Shown: "bedrock/x", ID: "r1"})
+	out, u, err := Response(Converse, Chat, []byte(body), Options{Model: "bedrock/x", ID: "r1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,13 +39,11 @@ func (d Dialect) String() string { return dialectNames[d] }
 // Options says what a body alone does not tell. The zero value works.
 type Options struct {
 	Model      string      // the upstream's model id, written into requests
-	Shown      string      // the model id that answers carry; empty keeps the upstream's
 	ID         string      // of the request: made ids are chatcmpl-<ID>, msg_<ID>, resp_<ID>, …
 	Now        int64       // Unix seconds, for "created"
 	Deviations *Deviations // of the upstream; nil is plain OpenAI
 	MaxTokens  int64       // sent to upstreams that require a limit when the client gave none; 0 goes by the model's name
 	MaxOutput  int64       // most tokens that the model gives; 0 is unknown
-	Version    string      // anthropic-version of a Messages upstream; empty is 2023-06-01
 	Reasoning  bool        // the model reasons (catalogue); OpenAI's are known by their ids as well
 	Refuses    Refusals    // what the upstream has refused by name before
 	// Issuer names who signs the thinking of this upstream. A signature only

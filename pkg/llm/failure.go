@@ -1,36 +1,15 @@
 package llm
 
 import (
-	"strconv"
-	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/apierr"
-	"weir/pkg/wire/httpmsg"
 )
 
 // maxMessage is how much of an upstream's error text is shown.
 const maxMessage = 500
-
-// Failure makes of an upstream's error answer the failure that the client
-// sees: type and code by the status (docs/reference/api-shapes.md, 16), the
-// text from whichever field the vendor uses, at most 500 bytes of it. A body
-// that is not JSON, as a proxy's HTML page, is not shown. Redaction is the
-// caller's.
-func Failure(status int, body []byte) *apierr.Error {
-	e := ofStatus(status)
-	if len(body) > 0 && check(body) == nil {
-		root := gjson.ParseBytes(body)
-		if root.IsArray() {
-			root = root.Get("0")
-		}
-		describe(e, root)
-	}
-	return e
-}
 
 // ofStatus is the row of the table for a status.
 func ofStatus(status int) *apierr.Error {
@@ -186,29 +165,6 @@ var kinds = [...]struct {
 	{"NOT_FOUND", 404}, {"RESOURCE_EXHAUSTED", 429}, {"INTERNAL", 500}, {"UNAVAILABLE", 503}, {"DEADLINE_EXCEEDED", 504},
 }
 
-// AppendError writes a failure as the body of an answer in the client's
-// dialect. requestID is shown by the Messages dialect only.
-func AppendError(dst []byte, to Dialect, e *apierr.Error, requestID string) []byte {
-	d := doc{b: dst}
-	d.b = append(d.b, '{')
-	if to == Messages {
-		d.str("type", "error")
-		d.open("error", '{')
-		d.str("type", apierr.MessagesType(e.Status))
-		d.str("message", e.Message)
-		d.optRaw("details", e.Details)
-		d.close('}')
-		d.opt("request_id", requestID)
-		d.close('}')
-		return d.b
-	}
-	d.open("error", '{')
-	writeChatError(&d, e)
-	d.close('}')
-	d.close('}')
-	return d.b
-}
-
 // writeChatError writes the fields of OpenAI's error object.
 func writeChatError(d *doc, e *apierr.Error) {
 	d.str("message", e.Message)
@@ -227,43 +183,4 @@ func writeChatError(d *doc, e *apierr.Error) {
 	} else {
 		d.null("code")
 	}
-}
-
-// RetryDelay finds the wait that an error body names: Google's RetryInfo, such
-// as "31s". Zero when there is none.
-func RetryDelay(body []byte) time.Duration {
-	if check(body) != nil {
-		return 0
-	}
-	root := gjson.ParseBytes(body)
-	if root.IsArray() {
-		root = root.Get("0")
-	}
-	var wait time.Duration
-	forEach(root.Get("error.details"), func(_, v gjson.Result) bool {
-		if s, ok := strings.CutSuffix(str(v.Get("retryDelay")), "s"); ok {
-			if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f < 1e6 {
-				wait = time.Duration(f * float64(time.Second))
-			}
-		}
-		return wait == 0
-	})
-	return wait
-}
-
-// Dropped gives the header that names what the upstream did not get.
-func Dropped(names []string) (f httpmsg.Field, ok bool) {
-	if len(names) == 0 {
-		return f, false
-	}
-	kept := make([]string, 0, len(names))
-	for _, n := range names {
-		if plainName(n) {
-			kept = append(kept, n)
-		}
-	}
-	if len(kept) > 40 {
-		kept = kept[:40]
-	}
-	return httpmsg.Field{Name: "x-weir-dropped", Value: strings.Join(kept, ",")}, len(kept) > 0
 }

@@ -3,7 +3,6 @@ package llm_test
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -32,7 +31,7 @@ func FuzzRequest(f *testing.F) {
 		opt := options()
 		opt.Model = models[int(to/5)%len(models)]
 		opt.Deviations = llm.DeviationsOf(providers[int(from/3)%len(providers)])
-		out, dropped, err := llm.Request(clients[from%3], upstreams[to%5], body, opt)
+		out, _, err := llm.Request(clients[from%3], upstreams[to%5], body, opt)
 		if err != nil {
 			var e *apierr.Error
 			if !errors.As(err, &e) || e.Status != 400 {
@@ -42,9 +41,6 @@ func FuzzRequest(f *testing.F) {
 		}
 		if !json.Valid(out) || !utf8.Valid(out) {
 			t.Fatalf("not JSON: %s", out)
-		}
-		if field, ok := llm.Dropped(dropped); ok && strings.ContainsAny(field.Value, "\r\n ") {
-			t.Fatalf("header %q", field.Value)
 		}
 		llm.Estimate(upstreams[to%5], out)
 	})
@@ -69,10 +65,6 @@ func FuzzAnswer(f *testing.F) {
 			grammar(t, clients[to%3], events, true)
 		}
 		llm.UsageOf(upstreams[from%5], body)
-		e := llm.Failure(500, body)
-		if !json.Valid(llm.AppendError(nil, clients[to%3], e, "r")) {
-			t.Fatal("the error is not JSON")
-		}
 	})
 }
 

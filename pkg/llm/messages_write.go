@@ -63,7 +63,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 		d.close('}')
 	}
 
-	if gen.sampling && opt.Version != "2026-10-21" && !think.budget {
+	if gen.sampling && !think.budget {
 		temperature := q.temperature
 		if temperature != "" && gjson.Parse(temperature).Num > 1 {
 			temperature = "1"

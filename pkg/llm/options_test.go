@@ -23,18 +23,6 @@ func send(t *testing.T, from, to llm.Dialect, body string, opt llm.Options) (gjs
 	return gjson.ParseBytes(out), dropped
 }
 
-func TestTheNewerVersionTakesNoSampling(t *testing.T) {
-	body := `{"messages":[{"role":"user","content":"a"}],"temperature":0.5,"top_p":0.5}`
-	old, _ := send(t, llm.Chat, llm.Messages, body, llm.Options{Model: "claude-sonnet-4"})
-	if old.Get("temperature").Raw != "0.5" || old.Get("top_p").Raw != "0.5" {
-		t.Errorf("2023-06-01: %s", old.Raw)
-	}
-	newer, dropped := send(t, llm.Chat, llm.Messages, body, llm.Options{Model: "claude-sonnet-4", Version: "2026-10-21"})
-	if newer.Get("temperature").Exists() || newer.Get("top_p").Exists() || strings.Join(dropped, ",") != "temperature,top_p" {
-		t.Errorf("2026-10-21: %s, dropped %v", newer.Raw, dropped)
-	}
-}
-
 func TestTheLimitOfTokens(t *testing.T) {
 	tests := []struct {
 		body string
@@ -141,66 +129,13 @@ func TestAJSONAnswerIsMadeOfAStream(t *testing.T) {
 	}
 }
 
-func TestWhatAClientAsks(t *testing.T) {
-	tests := []struct {
-		d             llm.Dialect
-		body          string
-		stream, usage bool
-	}{
-		{llm.Chat, `{}`, false, false},
-		{llm.Chat, `{"stream":true}`, true, false},
-		{llm.Chat, `{"stream":true,"stream_options":{"include_usage":true}}`, true, true},
-		{llm.Chat, `{"stream":"true"}`, false, false},
-		{llm.Messages, `{"stream":true}`, true, true},
-		{llm.Responses, `{"stream":false}`, false, true},
-	}
-	for _, tt := range tests {
-		if s, u := llm.Asked(tt.d, []byte(tt.body)); s != tt.stream || u != tt.usage {
-			t.Errorf("%v %s: got %v %v", tt.d, tt.body, s, u)
-		}
-	}
-}
-
 func TestFailureFramesEndAStream(t *testing.T) {
-	e := llm.Failure(503, nil)
+	e := apierr.New(503, "overloaded", "The provider is overloaded.")
 	for _, to := range clients {
 		grammar(t, to, llm.FailureFrame(nil, to, e), false)
 	}
 	s := llm.Stream(llm.Chat, llm.Chat, options())
 	if out := s.End(stream.ErrReset, []byte("x")); !bytes.HasPrefix(out, []byte("x")) {
 		t.Error("what was written before is gone")
-	}
-}
-
-func TestAnswersThatPassAreJudged(t *testing.T) {
-	known := llm.Usage{Input: 3, Output: 2, Known: true}
-	tests := []struct {
-		d      llm.Dialect
-		body   string
-		usage  llm.Usage
-		status int
-	}{
-		{llm.Chat, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, known, 0},
-		{llm.Chat, `{"choices":[]}`, llm.Usage{}, 0},
-		{llm.Chat, `{"error":{"message":"m","type":"rate_limit_error"}}`, llm.Usage{}, 429},
-		{llm.Chat, `{"base_resp":{"status_code":1004,"status_msg":"m"}}`, llm.Usage{}, 401},
-		{llm.Chat, `{"object":"x"}`, llm.Usage{}, 502},
-		{llm.Messages, `{"content":[],"usage":{"input_tokens":1,"cache_read_input_tokens":2,"output_tokens":2}}`, llm.Usage{Input: 3, CacheRead: 2, Output: 2, Known: true}, 0},
-		{llm.Messages, `{"type":"error","error":{"type":"overloaded_error","message":"m"}}`, llm.Usage{}, 529},
-		{llm.Responses, `{"output":[],"status":"failed","error":{"code":"server_error","message":"m"},"usage":{"input_tokens":3,"output_tokens":2}}`, known, 0},
-		{llm.Responses, `{"error":{"message":"m","code":"server_error"}}`, llm.Usage{}, 500},
-		{llm.Responses, `{"choices":[]}`, llm.Usage{}, 502},
-		{llm.Chat, `null`, llm.Usage{}, 502},
-		{llm.Chat, `[]`, llm.Usage{}, 502},
-		{llm.Messages, `<html>`, llm.Usage{}, 502},
-		{llm.Messages, ``, llm.Usage{}, 502},
-	}
-	for _, tt := range tests {
-		usage, err := llm.Judge(tt.d, []byte(tt.body))
-		var e *apierr.Error
-		errors.As(err, &e)
-		if usage != tt.usage || statusOf(e) != tt.status {
-			t.Errorf("%v %s: got %+v %v", tt.d, tt.body, usage, err)
-		}
 	}
 }
