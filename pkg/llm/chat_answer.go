@@ -42,7 +42,7 @@ func readChatAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	a.id, a.model = str(root.Get("id")), str(root.Get("model"))
 	a.tier = str(root.Get("service_tier"))
 	a.usage = chatUsage(root)
-	a.blocks = append(a.blocks, chatThinking(nil, recordOf(m), opt.issuer(Chat))...)
+	a.blocks = append(a.blocks, chatThinking(nil, recordOf(m), opt.issuer(issuerChat))...)
 	text := block{}
 	var run joined
 	switch c := m.Get("content"); {

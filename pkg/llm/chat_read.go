@@ -11,7 +11,7 @@ import (
 
 // readChatRequest reads a chat completions request
 // (docs/reference/api-shapes.md, 3.1).
-func readChatRequest(root gjson.Result, q *request) (err error) {
+func readChatRequest(root gjson.Result, q *request, _ *Options) (err error) {
 	q.tools = nil
 	var messages gjson.Result
 	var legacyChoice gjson.Result
@@ -170,7 +170,7 @@ func readChatMessage(i int, m record, q *request) error {
 	case "tool", "function":
 		b := block{kind: toolResultBlock, id: str(m.Get("tool_call_id")), name: str(m.Get("name"))}
 		if r == "function" {
-			b.id = q.oldID(b.name)
+			b.id = legacyID(q, b.name)
 		}
 		if b.id == "" {
 			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
@@ -215,7 +215,7 @@ func readChatAssistant(at string, m record, q *request) error {
 			q.oldIDs = map[string]int{}
 		}
 		q.oldIDs[name]++
-		blocks = append(blocks, block{kind: toolUseBlock, id: q.oldID(name), name: name, args: str(f.Get("arguments"))})
+		blocks = append(blocks, block{kind: toolUseBlock, id: legacyID(q, name), name: name, args: str(f.Get("arguments"))})
 	}
 	q.messages = append(q.messages, message{assistant, blocks})
 	return nil
@@ -223,7 +223,7 @@ func readChatAssistant(at string, m record, q *request) error {
 
 // oldID returns an id for the last call of a function in the old form, which has
 // none.
-func (q *request) oldID(name string) string {
+func legacyID(q *request, name string) string {
 	if n := q.oldIDs[name]; n > 1 {
 		return "call_" + name + "_" + strconv.Itoa(n)
 	}
@@ -504,4 +504,23 @@ func cacheOf(v gjson.Result) string {
 		return "1h"
 	}
 	return "5m"
+}
+
+// chatFields are the names of a request's parts.
+var chatFields = fieldNames{
+	fieldStop:          "stop",
+	fieldEffort:        "reasoning_effort",
+	fieldUser:          "user",
+	fieldFormat:        "response_format",
+	fieldParallel:      "parallel_tool_calls",
+	fieldCache:         "prompt_cache_breakpoint",
+	fieldThinking:      "reasoning_content",
+	fieldMaxTokens:     "max_completion_tokens",
+	fieldLogprobs:      "logprobs",
+	fieldSearch:        "web_search_options",
+	fieldSearchAllowed: "web_search_options.allowed_domains",
+	fieldSearchBlocked: "web_search_options.blocked_domains",
+	fieldDetail:        "image_url.detail",
+	fieldLevel:         "reasoning_effort",
+	fieldSchema:        "response_format.json_schema.",
 }

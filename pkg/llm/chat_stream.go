@@ -247,7 +247,7 @@ func (s *chatSource) function(id string, index int, f gjson.Result, sig string, 
 }
 
 func (s *chatSource) details(v gjson.Result, told bool, to sink) {
-	own := s.opt.issuer(Chat)
+	own := s.opt.issuer(issuerChat)
 	forEach(v, func(_, p gjson.Result) bool {
 		format := str(p.Get("format"))
 		switch str(p.Get("type")) {
@@ -268,6 +268,8 @@ func (s *chatSource) details(v gjson.Result, told bool, to sink) {
 		return true
 	})
 }
+
+func newChatSource(opt *Options) source { return &chatSource{opt: opt} }
 
 func (s *chatSource) clean() bool { return s.finished }
 
@@ -292,6 +294,8 @@ type chatSink struct {
 // maxThought is the size of the longest thought that is repeated with its
 // signature. The text of a longer one is only in its pieces.
 const maxThought = 4 << 20
+
+func newChatSink(opt *Options) streamSink { return &chatSink{opt: opt} }
 
 func (s *chatSink) buffer() *[]byte { return &s.out }
 

@@ -8,6 +8,9 @@ import (
 // deviate from OpenAI.
 func writeChatRequest(q *request, d *doc, opt *Options) error {
 	v := opt.deviations()
+	if opt.Refuses != 0 {
+		v = opt.Refuses.over(v)
+	}
 	openai := v.openAIModel(opt.Model)
 	reasons := opt.Reasoning || openai && openaiReasons(opt.Model)
 	d.open("", '{')
@@ -45,7 +48,7 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 			q.stop = q.stop[:4]
 		}
 		if len(q.stop) > 0 {
-			set("stop", fieldNames[fieldStop][q.from], quoteList(q.stop))
+			set("stop", q.fieldName(fieldStop), quoteList(q.stop))
 		}
 	} else {
 		q.dropSet("temperature", q.temperature)
@@ -56,7 +59,7 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 	}
 	q.dropSet("top_k", q.topK)
 	if q.logprobs {
-		set("logprobs", fieldNames[fieldLogprobs][q.from], "true")
+		set("logprobs", q.fieldName(fieldLogprobs), "true")
 		set("top_logprobs", "top_logprobs", q.topLogprobs)
 	}
 	writeChatTools(q, d, v, set)
@@ -70,7 +73,7 @@ func writeChatRequest(q *request, d *doc, opt *Options) error {
 		if v.openAI() {
 			name = "safety_identifier"
 		}
-		set(name, fieldNames[fieldUser][q.from], quoted(q.user))
+		set(name, q.fieldName(fieldUser), quoted(q.user))
 	}
 	if q.endUser != "" && v.openAI() {
 		set("user", "user", quoted(q.endUser))
@@ -204,7 +207,7 @@ func writeChatUser(q *request, d *doc, blocks []block, v *Deviations) {
 		}
 		d.open("", '{')
 		d.str("role", "tool")
-		d.str("tool_call_id", v.toolID(b.id))
+		d.str("tool_call_id", toolID(v, b.id))
 		d.str("content", resultText(b))
 		d.close('}')
 	}
@@ -348,7 +351,7 @@ func writeChatAssistant(q *request, d *doc, blocks []block, opt *Options, v *Dev
 			if b.kind != toolUseBlock {
 				continue
 			}
-			writeChatCall(d, b, v.toolID(b.id), v.Extra && (b.issuer == opt.issuer(Chat) || b.issuer == issuers[Gemini]))
+			writeChatCall(d, b, toolID(v, b.id), v.Extra && (b.issuer == opt.issuer(issuerChat) || b.issuer == issuerGemini))
 		}
 		d.close(']')
 	}
@@ -395,7 +398,7 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 		return
 	}
 	if v.Details {
-		own := opt.issuer(Chat)
+		own := opt.issuer(issuerChat)
 		open := false
 		for i := range thoughts {
 			b := &thoughts[i]
@@ -441,7 +444,7 @@ func writeChatThoughts(q *request, d *doc, thoughts []block, opt *Options, v *De
 
 // toolID makes an id of the length that the upstream wants: the same for the
 // same id, so that a call and its result stay together.
-func (v *Deviations) toolID(id string) string {
+func toolID(v *Deviations, id string) string {
 	if v.ToolID == 0 {
 		return id
 	}

@@ -68,7 +68,7 @@ func writeChatTools(q *request, d *doc, v *Deviations, set func(name, client, ra
 		}
 		set("tool_choice", "tool_choice", `{"type":"`+kind+`","`+kind+`":{"name":`+quoted(c.name)+`}}`)
 	}
-	set("parallel_tool_calls", fieldNames[fieldParallel][q.from], q.parallel)
+	set("parallel_tool_calls", q.fieldName(fieldParallel), q.parallel)
 }
 
 // writeChatFunction writes an entry of tools.

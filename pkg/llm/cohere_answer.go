@@ -81,6 +81,8 @@ type cohereSource struct {
 
 func (s *cohereSource) clean() bool { return false }
 
+func newCohereSource(opt *Options) source { return &cohereSource{opt: opt} }
+
 func (s *cohereSource) read(name, data []byte, to sink) {
 	if string(data) == "[DONE]" {
 		return
@@ -154,3 +156,6 @@ func (s *cohereSource) piece(kind eventKind, index int, v gjson.Result, to sink)
 		to.event(&s.e)
 	}
 }
+
+// cohereAnswerUsage reads the token counts of a JSON answer.
+func cohereAnswerUsage(root gjson.Result) Usage { return cohereUsage(root.Get("usage")) }

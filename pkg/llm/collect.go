@@ -9,9 +9,9 @@ import (
 // A stream without its proper end gives an *apierr.Error.
 func Collect(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
 	c := &collector{}
-	t := &Translator{from: sourceOf(from, &opt), to: c}
-	t.next = &sequencer{next: c, meter: &t.meter, all: true}
-	t.restore(opt.Tools)
+	t := &Translator{from: dialects[from].source(&opt), to: c}
+	t.next = newSequencer(c, &t.meter, true)
+	t.next = opt.Tools.restorer(t.next, &t.meter)
 	t.Push(body, nil)
 	t.End(nil, nil)
 	if t.failure != nil {
@@ -20,7 +20,7 @@ func Collect(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) 
 	c.a.usage = t.usage
 	c.a.logprobs = joinLogprobs(c.logprobs)
 	var d doc
-	c.a.write(to, &d, &opt)
+	dialects[to].writeAnswer(&c.a, &d, &opt)
 	return d.b, t.usage, nil
 }
 
@@ -95,21 +95,21 @@ func (c *collector) event(e *event) {
 // Replay turns an upstream's JSON answer into the client's event stream: for
 // clients that want a stream of upstreams that answered with JSON all the same.
 func Replay(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
-	a, err := readAnswer(from, body, &opt)
-	if err != nil {
+	a := &answer{}
+	if err := readAnswer(a, from, body, &opt); err != nil {
 		return nil, Usage{}, err
 	}
-	if to == Messages {
-		a.wellFormed()
+	if dialects[to].objectArguments {
+		objectArguments(a)
 	}
-	w := writerOf(to, &opt)
-	a.replay(w)
+	w := dialects[to].sink(&opt)
+	replay(a, w)
 	return *w.buffer(), a.usage, nil
 }
 
 // wellFormed makes an object of arguments that are none, for the dialect whose
 // clients parse them.
-func (a *answer) wellFormed() {
+func objectArguments(a *answer) {
 	for i := range a.blocks {
 		if b := &a.blocks[i]; b.kind == toolUseBlock {
 			args, ok := object(b.args)
@@ -121,7 +121,7 @@ func (a *answer) wellFormed() {
 	}
 }
 
-func (a *answer) replay(to sink) {
+func replay(a *answer, to sink) {
 	to.event(&event{kind: evStart, id: a.id, name: a.model})
 	if a.usage.Known {
 		to.event(&event{kind: evUsage, usage: a.usage})
@@ -167,13 +167,5 @@ func (a *answer) replay(to sink) {
 // FailureFrame is what a client's stream is ended with when it fails outside a
 // Translator, as on the way to a same-dialect upstream.
 func FailureFrame(dst []byte, to Dialect, e *apierr.Error) []byte {
-	switch to {
-	case Messages:
-		return appendMessagesFailure(dst, e)
-	case Responses:
-		s := responsesSink{out: dst, opt: &Options{}}
-		s.fail(e)
-		return s.out
-	}
-	return appendChatFailure(dst, e)
+	return dialects[to].failure(dst, e)
 }

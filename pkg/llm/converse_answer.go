@@ -34,11 +34,11 @@ func readConverseAnswer(root gjson.Result, a *answer, opt *Options) bool {
 				a.blocks = append(a.blocks, block{kind: toolUseBlock, id: str(v.Get("toolUseId")), name: str(v.Get("name")), args: rawOf(v.Get("input"))})
 			case "reasoningContent":
 				if data := str(v.Get("redactedContent")); data != "" {
-					a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: data, issuer: opt.issuer(Converse)})
+					a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: data, issuer: opt.issuer(issuerBedrock)})
 				} else if t := v.Get("reasoningText"); t.IsObject() {
 					b := block{kind: thinkingBlock, text: str(t.Get("text")), sig: str(t.Get("signature"))}
 					if b.sig != "" {
-						b.issuer = opt.issuer(Converse)
+						b.issuer = opt.issuer(issuerBedrock)
 					}
 					a.blocks = append(a.blocks, b)
 				}
@@ -112,6 +112,8 @@ func (s *converseSource) begin(to sink) {
 	}
 }
 
+func newConverseSource(opt *Options) source { return &converseSource{opt: opt} }
+
 func (s *converseSource) read(name, data []byte, to sink) {
 	root := gjson.Parse(view(data))
 	index := int(root.Get("contentBlockIndex").Int())
@@ -179,10 +181,10 @@ func (s *converseSource) delta(index int, delta gjson.Result, to sink) {
 		case "reasoningContent":
 			piece(evThinking, v.Get("text"))
 			if sig := str(v.Get("signature")); sig != "" {
-				to.event(&event{kind: evSignature, block: index, sig: sig, issuer: s.opt.issuer(Converse)})
+				to.event(&event{kind: evSignature, block: index, sig: sig, issuer: s.opt.issuer(issuerBedrock)})
 			}
 			if data := str(v.Get("redactedContent")); data != "" {
-				to.event(&event{kind: evRedacted, block: index, sig: data, issuer: s.opt.issuer(Converse)})
+				to.event(&event{kind: evRedacted, block: index, sig: data, issuer: s.opt.issuer(issuerBedrock)})
 			}
 		case "citation":
 			if c, ok := converseCite(v); ok {
@@ -231,3 +233,6 @@ func converseException(name string, root gjson.Result) *apierr.Error {
 	describe(e, root)
 	return e
 }
+
+// converseAnswerUsage reads the token counts of a JSON answer.
+func converseAnswerUsage(root gjson.Result) Usage { return converseUsage(root.Get("usage")) }

@@ -60,7 +60,7 @@ func (c *converse) block(b *block) error {
 		d.close('}')
 		d.close('}')
 	case thinkingBlock:
-		if b.issuer != c.opt.issuer(Converse) || b.sig == "" {
+		if b.issuer != c.opt.issuer(issuerBedrock) || b.sig == "" {
 			c.dropField(fieldThinking)
 			return nil
 		}

@@ -91,7 +91,7 @@ func writeConverseRequest(q *request, d *doc, opt *Options) error {
 		d.str("type", "json_schema")
 		d.open("structure", '{')
 		d.open("jsonSchema", '{')
-		d.str("schema", q.closed(fieldNames[fieldFormat][q.from], q.format.schema))
+		d.str("schema", q.closed(q.fieldName(fieldFormat), q.format.schema))
 		d.opt("name", q.format.name)
 		d.opt("description", q.format.description)
 		for range 4 {
@@ -138,7 +138,7 @@ func (c *converse) thinking(gen *claude, limit int64, forceFormat bool) thought 
 				max = gen.unlimited()
 			}
 		}
-		t = c.claudeThinking(gen, max, limit, c.lostThinking(c.opt.issuer(Converse)) || forceFormat)
+		t = c.claudeThinking(gen, max, limit, c.lostThinking(c.opt.issuer(issuerBedrock)) || forceFormat)
 		if c.maxTokens == 0 && !t.budget {
 			t.max = 0
 		}

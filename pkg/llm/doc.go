@@ -31,10 +31,8 @@ const (
 	Converse                 // Amazon Bedrock's Converse; its frames as server-sent events (pkg/provider/bedrock)
 )
 
-var dialectNames = [...]string{"chat", "responses", "messages", "gemini", "cohere", "converse"}
-
-// String gives the dialect's name in lower case.
-func (d Dialect) String() string { return dialectNames[d] }
+// String returns the dialect's name in lower case.
+func (d Dialect) String() string { return dialects[d].name }
 
 // Options says what a body alone does not tell. The zero value works.
 type Options struct {
@@ -81,13 +79,22 @@ func (o *Options) deviations() *Deviations {
 	return o.Deviations
 }
 
-var issuers = [...]string{"chat", "openai", "anthropic", "gemini", "cohere", "bedrock"}
+// Issuers of signatures, if Options.Issuer is empty.
+const (
+	issuerChat      = "chat" // also of thoughts without a signature
+	issuerOpenAI    = "openai"
+	issuerAnthropic = "anthropic"
+	issuerGemini    = "gemini"
+	issuerBedrock   = "bedrock"
+)
 
-func (o *Options) issuer(d Dialect) string {
+// issuer returns the name under which this upstream signs; vendor is the one of
+// its dialect.
+func (o *Options) issuer(vendor string) string {
 	if o.Issuer != "" {
 		return o.Issuer
 	}
-	return issuers[d]
+	return vendor
 }
 
 // Request turns a client's request into the upstream's.
@@ -113,50 +120,35 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 	} else if from == to {
 		return same(from, body, root, &opt)
 	}
-	if opt.Refuses != 0 && to == Chat {
-		opt.Deviations = opt.Refuses.over(opt.deviations())
-	}
 	if pieces > maxPieces {
 		return nil, nil, tooManyPieces(pieces)
 	}
-	q := &request{from: from, pieces: pieces, pacer: pacer{pause: opt.Pause}}
-	q.did(2 * len(body))
-	switch from {
-	case Chat:
-		err = readChatRequest(root, q)
-	case Responses:
-		var a asked
-		if err = readResponsesRequest(root, q, &a); err == nil && opt.Settings != nil {
-			opt.Settings.keep(&a)
-		}
-	case Messages:
-		err = readMessagesRequest(root, q)
-	default:
-		err = apierr.New(500, "", "No client speaks this dialect.")
+	client, upstream := &dialects[from], &dialects[to]
+	if client.read == nil {
+		return nil, nil, apierr.New(500, "", "No client speaks this dialect.")
 	}
-	if err != nil {
+	t := &struct { // one allocation
+		opt Options
+		q   request
+		d   doc
+	}{opt: opt, q: request{fields: client.fields, pieces: pieces, pacer: pacer{pause: opt.Pause}}}
+	q, d := &t.q, &t.d
+	q.did(2 * len(body))
+	if err = client.read(root, q, &t.opt); err != nil {
 		return nil, nil, err
 	}
-	q.nameTools(to, &opt)
-	q.user = ShortUser(q.user, userLimit(to, opt.deviations()))
-	d := doc{b: make([]byte, 0, len(body)+len(body)/4+256), pace: &q.pacer}
-	if to != Chat && to != Responses {
+	v := opt.deviations()
+	q.nameTools(upstream.tools, !upstream.customTools(v), &t.opt)
+	limit := upstream.userLimit
+	if limit == 0 {
+		limit = v.userLimit()
+	}
+	q.user = ShortUser(q.user, limit)
+	d.b, d.pace = make([]byte, 0, len(body)+len(body)/4+256), &q.pacer
+	if !upstream.details {
 		q.dropDetails()
 	}
-	switch to {
-	case Chat:
-		err = writeChatRequest(q, &d, &opt)
-	case Responses:
-		err = writeResponsesRequest(q, &d, &opt)
-	case Messages:
-		err = writeMessagesRequest(q, &d, &opt)
-	case Gemini:
-		err = writeGeminiRequest(q, &d, &opt)
-	case Cohere:
-		err = writeCohereRequest(q, &d, &opt)
-	case Converse:
-		err = writeConverseRequest(q, &d, &opt)
-	}
+	err = upstream.write(q, d, &t.opt)
 	if err == nil && q.schemas > maxSchemas {
 		err = apierr.New(413, "request_too_large", "The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
 	}
@@ -170,26 +162,19 @@ func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []
 // An answer that is not the upstream's dialect, or that holds an error in
 // spite of its status, gives an *apierr.Error with 502 or the error's status.
 func Response(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
-	a, err := readAnswer(from, body, &opt)
-	if err != nil {
+	t := &struct { // one allocation
+		opt Options
+		a   answer
+		d   doc
+	}{opt: opt}
+	if err := readAnswer(&t.a, from, body, &t.opt); err != nil {
 		return nil, Usage{}, err
 	}
 	pace := pacer{pause: opt.Pause}
 	pace.did(2 * len(body))
-	d := doc{b: make([]byte, 0, len(body)+256), pace: &pace}
-	a.write(to, &d, &opt)
-	return d.b, a.usage, nil
-}
-
-func (a *answer) write(to Dialect, d *doc, opt *Options) {
-	switch to {
-	case Responses:
-		writeResponsesAnswer(a, d, opt)
-	case Messages:
-		writeMessagesAnswer(a, d, opt)
-	default:
-		writeChatAnswer(a, d, opt)
-	}
+	t.d.b, t.d.pace = make([]byte, 0, len(body)+256), &pace
+	dialects[to].writeAnswer(&t.a, &t.d, &t.opt)
+	return t.d.b, t.a.usage, nil
 }
 
 // badBody is a 2xx answer that cannot be read.
@@ -197,51 +182,36 @@ func badBody() *apierr.Error {
 	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
 }
 
-func readAnswer(from Dialect, body []byte, opt *Options) (*answer, error) {
+func readAnswer(a *answer, from Dialect, body []byte, opt *Options) error {
 	pieces, err := scan(body)
 	if err != nil {
-		return nil, badBody()
+		return badBody()
 	}
 	if pieces > maxPieces {
-		return nil, apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", maxPieces)
+		return apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", maxPieces)
 	}
 	root := gjson.Parse(view(body))
-	if from == Gemini && root.IsArray() {
+	if dialects[from].array && root.IsArray() {
 		root = root.Get("0")
 	}
 	if !root.IsObject() {
-		return nil, badBody()
+		return badBody()
 	}
 	if e := failureIn(root); e != nil {
-		return nil, e
+		return e
 	}
-	a := &answer{}
 	if pieces > many {
 		a.blocks = make([]block, 0, pieces)
 	}
-	var ok bool
-	switch from {
-	case Chat:
-		ok = readChatAnswer(root, a, opt)
-	case Responses:
-		ok = readResponsesAnswer(root, a, opt)
-	case Messages:
-		ok = readMessagesAnswer(root, a, opt)
-	case Gemini:
-		ok = readGeminiAnswer(root, a, opt)
-	case Cohere:
-		ok = readCohereAnswer(root, a, opt)
-	case Converse:
-		ok = readConverseAnswer(root, a, opt)
-	}
+	ok := dialects[from].readAnswer(root, a, opt)
 	if a.failure != nil {
-		return nil, a.failure
+		return a.failure
 	}
 	if !ok {
-		return nil, badBody()
+		return badBody()
 	}
 	opt.Tools.restore(a)
-	return a, nil
+	return nil
 }
 
 // check tells whether b is one JSON value, strictly (pkg/wire/jsonscan).

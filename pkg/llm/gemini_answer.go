@@ -24,11 +24,11 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 	sig := ""
 	var run joined // of the text or thought that is last
 	forEach(candidate.Get("content.parts"), func(_, p gjson.Result) bool {
-		own := opt.issuer(Gemini)
+		own := opt.issuer(issuerGemini)
 		s := str(p.Get("thoughtSignature"))
 		switch {
 		case p.Get("functionCall").IsObject():
-			a.settle(&run)
+			settleText(a, &run)
 			f := p.Get("functionCall")
 			b := block{kind: toolUseBlock, id: str(f.Get("id")), name: str(f.Get("name")), args: rawOf(f.Get("args"))}
 			if b.id == "" {
@@ -39,7 +39,7 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			}
 			a.blocks = append(a.blocks, b)
 		case p.Get("inlineData").IsObject():
-			a.settle(&run)
+			settleText(a, &run)
 			in := p.Get("inlineData")
 			a.blocks = append(a.blocks, block{kind: imageBlock, mime: str(in.Get("mimeType")), data: str(in.Get("data"))})
 		case p.Get("text").Type == gjson.String:
@@ -49,7 +49,7 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			}
 			text := p.Get("text").Str
 			if n := len(a.blocks); text != "" && (n == 0 || a.blocks[n-1].kind != kind) {
-				a.settle(&run)
+				settleText(a, &run)
 				a.blocks = append(a.blocks, block{kind: kind})
 			}
 			run.add("", text)
@@ -59,10 +59,10 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 		}
 		return true
 	})
-	a.settle(&run)
+	settleText(a, &run)
 	if sig != "" && !a.hasTools() {
 		// The signature of a text stands before it.
-		b := block{kind: thinkingBlock, sig: sig, issuer: opt.issuer(Gemini)}
+		b := block{kind: thinkingBlock, sig: sig, issuer: opt.issuer(issuerGemini)}
 		at := 0
 		if len(a.blocks) > 0 && a.blocks[0].kind == thinkingBlock {
 			a.blocks[0].sig, a.blocks[0].issuer = b.sig, b.issuer
@@ -80,7 +80,7 @@ func readGeminiAnswer(root gjson.Result, a *answer, opt *Options) bool {
 }
 
 // settle gives the last block its text.
-func (a *answer) settle(run *joined) {
+func settleText(a *answer, run *joined) {
 	if text := run.text(); text != "" {
 		a.blocks[len(a.blocks)-1].text = text
 	}
@@ -140,6 +140,8 @@ type geminiSource struct {
 const maxSaid = 1 << 20
 
 func (s *geminiSource) clean() bool { return s.finished }
+
+func newGeminiSource(opt *Options) source { return &geminiSource{opt: opt} }
 
 func (s *geminiSource) read(name, data []byte, to sink) {
 	if string(data) == "[DONE]" {
@@ -238,7 +240,7 @@ func (s *geminiSource) part(p gjson.Result, to sink) {
 		}
 		e := event{kind: evTool, block: s.calls, id: id, name: str(call.Get("name"))}
 		if sig != "" {
-			e.sig, e.issuer = sig, s.opt.issuer(Gemini)
+			e.sig, e.issuer = sig, s.opt.issuer(issuerGemini)
 		}
 		to.event(&e)
 		args := "{}"
@@ -263,6 +265,9 @@ func (s *geminiSource) part(p gjson.Result, to sink) {
 		to.event(&s.e)
 	}
 	if sig != "" {
-		to.event(&event{kind: evSignature, sig: sig, issuer: s.opt.issuer(Gemini)})
+		to.event(&event{kind: evSignature, sig: sig, issuer: s.opt.issuer(issuerGemini)})
 	}
 }
+
+// geminiAnswerUsage reads the token counts of a JSON answer.
+func geminiAnswerUsage(root gjson.Result) Usage { return geminiUsage(root.Get("usageMetadata")) }

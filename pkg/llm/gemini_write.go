@@ -183,7 +183,7 @@ func mimeOf(b *block) string {
 // writeGeminiModel writes a turn of the model. A signature stands before the
 // call or text that it belongs to; thoughts themselves are not sent back.
 func writeGeminiModel(q *request, d *doc, blocks []block, opt *Options, signs bool) {
-	own := opt.issuer(Gemini)
+	own := opt.issuer(issuerGemini)
 	sig := ""
 	calls := 0
 	for i := range blocks {
@@ -206,7 +206,7 @@ func writeGeminiModel(q *request, d *doc, blocks []block, opt *Options, signs bo
 			sig = ""
 		case toolUseBlock:
 			// A chat client's extra_content names Google alone as the issuer.
-			if b.sig != "" && (b.issuer == own || b.issuer == issuers[Gemini]) {
+			if b.sig != "" && (b.issuer == own || b.issuer == issuerGemini) {
 				sig = b.sig
 			}
 			// Only the first of parallel calls is signed.
@@ -318,7 +318,7 @@ func writeGeminiConfig(q *request, d *doc, opt *Options) {
 		d.str("responseMimeType", "application/json")
 		d.raw("responseJsonSchema", withoutMarks(q.describedSchema()))
 	}
-	d.optRaw("thinkingConfig", q.geminiThinking(opt.Model))
+	d.optRaw("thinkingConfig", geminiThinking(q, opt.Model))
 	if len(d.b) == start {
 		d.b = d.b[:start-len(`,"generationConfig":{`)]
 		return

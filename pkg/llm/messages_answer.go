@@ -26,9 +26,9 @@ func readMessagesAnswer(root gjson.Result, a *answer, opt *Options) bool {
 			b.citeWhole()
 			a.blocks = append(a.blocks, b)
 		case "thinking":
-			a.blocks = append(a.blocks, block{kind: thinkingBlock, text: str(p.Get("thinking")), sig: str(p.Get("signature")), issuer: opt.issuer(Messages)})
+			a.blocks = append(a.blocks, block{kind: thinkingBlock, text: str(p.Get("thinking")), sig: str(p.Get("signature")), issuer: opt.issuer(issuerAnthropic)})
 		case "redacted_thinking":
-			a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: str(p.Get("data")), issuer: opt.issuer(Messages)})
+			a.blocks = append(a.blocks, block{kind: thinkingBlock, redacted: true, sig: str(p.Get("data")), issuer: opt.issuer(issuerAnthropic)})
 		case "tool_use":
 			if madeByCode(p) {
 				return true
@@ -222,7 +222,7 @@ func writeMessagesAnswer(a *answer, d *doc, opt *Options) {
 // issuerOr names the issuer, chat for thoughts that nobody signed.
 func (b *block) issuerOr() string {
 	if b.issuer == "" {
-		return issuers[Chat]
+		return issuerChat
 	}
 	return b.issuer
 }
@@ -247,7 +247,7 @@ func writeMessagesCite(d *doc, c citation) {
 	// The vendor's clients require both fields. The mark removes the citation on
 	// its way to Claude, which accepts only citations of its own.
 	d.str("cited_text", c.quote)
-	d.str("encrypted_index", wrap(issuers[Chat], ""))
+	d.str("encrypted_index", wrap(issuerChat, ""))
 	d.close('}')
 }
 
@@ -264,3 +264,6 @@ func writeMessagesUsage(d *doc, u *Usage) {
 	}
 	d.close('}')
 }
+
+// messagesAnswerUsage reads the token counts of a JSON answer.
+func messagesAnswerUsage(root gjson.Result) Usage { return messagesUsage(root.Get("usage")) }

@@ -12,7 +12,7 @@ import (
 
 // readMessagesRequest reads a Messages request of either version
 // (docs/reference/api-shapes.md, 8.1).
-func readMessagesRequest(root gjson.Result, q *request) (err error) {
+func readMessagesRequest(root gjson.Result, q *request, _ *Options) (err error) {
 	var messages gjson.Result
 	var prompt []block
 	forEach(root, func(k, v gjson.Result) bool {
@@ -72,11 +72,11 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 				q.effort = e
 			}
 			if f := v.Get("format"); f.IsObject() {
-				q.format = q.messagesFormat(f)
+				q.format = messagesFormat(q, f)
 			}
 			q.dropOthers("output_config.", v, "effort", "format")
 		case "output_format":
-			q.format = q.messagesFormat(v)
+			q.format = messagesFormat(q, v)
 		case "metadata":
 			q.user = str(v.Get("user_id"))
 		case "service_tier":
@@ -120,7 +120,7 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 		case "user":
 			q.messages = append(q.messages, message{user, blocks})
 		case "assistant":
-			if blocks, done := q.compact(lead, blocks); !done || len(blocks) > 0 {
+			if blocks, done := compact(q, lead, blocks); !done || len(blocks) > 0 {
 				q.messages = append(q.messages, message{assistant, blocks})
 			}
 		case "system":
@@ -138,7 +138,7 @@ func readMessagesRequest(root gjson.Result, q *request) (err error) {
 
 // compact replaces the messages before a compaction with its summary, and returns
 // the blocks that follow it. done reports whether there was one.
-func (q *request) compact(lead int, blocks []block) (rest []block, done bool) {
+func compact(q *request, lead int, blocks []block) (rest []block, done bool) {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		if blocks[i].compacts {
 			q.messages = append(q.messages[:lead], message{user, []block{{text: "Summary of the conversation so far:\n\n" + blocks[i].text}}})
@@ -169,7 +169,7 @@ func noThreads() error {
 	return e
 }
 
-func (q *request) messagesFormat(v gjson.Result) format {
+func messagesFormat(q *request, v gjson.Result) format {
 	f := format{kind: formatSchema, schema: "{}"}
 	if s := v.Get("schema"); s.IsObject() {
 		if f.schema = s.Raw; q.strictable(s) {
@@ -232,10 +232,10 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 			b.text = str(p.Get("text"))
 		case "image":
 			b = block{kind: imageBlock}
-			err = b.messagesSource(at, p.Get("source"), q)
+			err = readMessagesSource(&b, at, p.Get("source"), q)
 		case "document":
 			b = block{kind: documentBlock, title: str(p.Get("title"))}
-			err = b.messagesSource(at, p.Get("source"), q)
+			err = readMessagesSource(&b, at, p.Get("source"), q)
 			if p.Get("citations.enabled").Type == gjson.True {
 				q.drop("messages.citations")
 			}
@@ -285,7 +285,7 @@ func messagesContent(at string, v gjson.Result, q *request) (blocks []block, err
 }
 
 // messagesSource reads the source of an image or document.
-func (b *block) messagesSource(at string, s gjson.Result, q *request) (err error) {
+func readMessagesSource(b *block, at string, s gjson.Result, q *request) (err error) {
 	switch t := str(s.Get("type")); t {
 	case "base64":
 		b.mime, b.data = str(s.Get("media_type")), str(s.Get("data"))
@@ -320,4 +320,21 @@ func (b *block) plain() {
 	if text, err := base64.StdEncoding.DecodeString(b.data); err == nil {
 		b.text, b.data = string(text), ""
 	}
+}
+
+// messagesFields are the names of a request's parts.
+var messagesFields = fieldNames{
+	fieldStop:          "stop_sequences",
+	fieldEffort:        "thinking",
+	fieldUser:          "metadata.user_id",
+	fieldFormat:        "output_config.format",
+	fieldParallel:      "tool_choice.disable_parallel_tool_use",
+	fieldCache:         "cache_control",
+	fieldThinking:      "messages.thinking",
+	fieldMaxTokens:     "max_tokens",
+	fieldLogprobs:      "logprobs",
+	fieldSearch:        "tools.web_search",
+	fieldSearchAllowed: "tools.web_search.allowed_domains",
+	fieldSearchBlocked: "tools.web_search.blocked_domains",
+	fieldLevel:         "output_config.effort",
 }

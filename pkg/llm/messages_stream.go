@@ -42,6 +42,8 @@ const (
 	formatBlock
 )
 
+func newMessagesSource(opt *Options) source { return &messagesSource{opt: opt} }
+
 func (s *messagesSource) clean() bool { return s.stopped }
 
 func (s *messagesSource) kind(i int) uint8 {
@@ -149,7 +151,7 @@ func (s *messagesSource) start(index int, c gjson.Result, to sink) {
 		s.blocks[index] = plainBlock
 		s.piece(evThinking, index, inner(c.Get("thinking")), to)
 	case "redacted_thinking":
-		to.event(&event{kind: evRedacted, block: index, sig: str(c.Get("data")), issuer: s.opt.issuer(Messages)})
+		to.event(&event{kind: evRedacted, block: index, sig: str(c.Get("data")), issuer: s.opt.issuer(issuerAnthropic)})
 	case "tool_use":
 		if madeByCode(c) {
 			return // the pieces of the block are ignored
@@ -191,7 +193,7 @@ func (s *messagesSource) delta(index int, delta gjson.Result, data []byte, to si
 			s.piece(evThinking, index, inner(v), to)
 		case "signature":
 			if sig := str(v); sig != "" {
-				to.event(&event{kind: evSignature, block: index, sig: sig, issuer: s.opt.issuer(Messages)})
+				to.event(&event{kind: evSignature, block: index, sig: sig, issuer: s.opt.issuer(issuerAnthropic)})
 			}
 		case "citation":
 			if c, ok := messagesCite(v); ok {
@@ -218,6 +220,8 @@ type messagesSink struct {
 	explain string
 	usage   Usage
 }
+
+func newMessagesSink(opt *Options) streamSink { return &messagesSink{opt: opt} }
 
 func (s *messagesSink) buffer() *[]byte { return &s.out }
 
@@ -272,7 +276,7 @@ func (s *messagesSink) stop() {
 	if s.kind == evThinking && !s.signed {
 		// An unsigned thought is marked as such, or it would be taken for the
 		// vendor's own on its way back.
-		s.signature(wrapMessages(issuers[Chat], ""))
+		s.signature(wrapMessages(issuerChat, ""))
 	}
 	s.open = false
 	d := s.frame("content_block_stop")

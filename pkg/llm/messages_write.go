@@ -38,7 +38,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 		max = limit
 	}
 	forceFormat := q.format.kind == formatSchema && !gen.schema
-	think := q.claudeThinking(gen, max, limit, q.lostThinking(opt.issuer(Messages)) || forceFormat)
+	think := q.claudeThinking(gen, max, limit, q.lostThinking(opt.issuer(issuerAnthropic)) || forceFormat)
 	d.int("max_tokens", think.max)
 
 	lead := q.lead()
@@ -57,7 +57,7 @@ func writeMessagesRequest(q *request, d *doc, opt *Options) error {
 		if schema {
 			d.open("format", '{')
 			d.str("type", "json_schema")
-			d.raw("schema", q.closed(fieldNames[fieldFormat][q.from], q.describedSchema()))
+			d.raw("schema", q.closed(q.fieldName(fieldFormat), q.describedSchema()))
 			d.close('}')
 		}
 		d.close('}')
@@ -347,7 +347,7 @@ func writeMessagesBlock(q *request, d *doc, b *block, opt *Options, marks *int) 
 		writeCache(q, d, b.cache, marks)
 		d.close('}')
 	case thinkingBlock:
-		if b.issuer != opt.issuer(Messages) || b.sig == "" {
+		if b.issuer != opt.issuer(issuerAnthropic) || b.sig == "" {
 			q.dropField(fieldThinking)
 			return nil
 		}

@@ -129,8 +129,8 @@ const (
 // request is what a client asks. Numbers keep the text they came in.
 type request struct {
 	pacer
-	pieces   int // of the body
-	from     Dialect
+	pieces   int         // of the body
+	fields   *fieldNames // of the client's dialect
 	messages []message
 	tools    []tool
 	search   bool // the hosted web search
@@ -209,27 +209,24 @@ const (
 	fieldMaxTokens
 	fieldLogprobs
 	fieldSearch
+	fieldSearchAllowed // sites to search
+	fieldSearchBlocked // sites not to search
 	fieldDetail
+	fieldLevel  // the effort, where it is not the one of fieldEffort
+	fieldSchema // prefix of the name and description of a schema
+	fields      = iota
 )
 
-var fieldNames = [...][3]string{ // chat, responses, messages
-	fieldStop:      {"stop", "stop", "stop_sequences"},
-	fieldEffort:    {"reasoning_effort", "reasoning", "thinking"},
-	fieldUser:      {"user", "user", "metadata.user_id"},
-	fieldFormat:    {"response_format", "text.format", "output_config.format"},
-	fieldParallel:  {"parallel_tool_calls", "parallel_tool_calls", "tool_choice.disable_parallel_tool_use"},
-	fieldCache:     {"prompt_cache_breakpoint", "prompt_cache_breakpoint", "cache_control"},
-	fieldThinking:  {"reasoning_content", "input.reasoning", "messages.thinking"},
-	fieldMaxTokens: {"max_completion_tokens", "max_output_tokens", "max_tokens"},
-	fieldLogprobs:  {"logprobs", "top_logprobs", "logprobs"},
-	fieldSearch:    {"web_search_options", "tools.web_search", "tools.web_search"},
-	fieldDetail:    {"image_url.detail", "input_image.detail", ""},
-}
+// fieldNames are the names of these parts in a dialect.
+type fieldNames [fields]string
+
+// fieldName returns the name of a part in the client's dialect.
+func (q *request) fieldName(f field) string { return q.fields[f] }
 
 // dropEffort notes that an effort was rounded, or not sent.
 func (q *request) dropEffort() {
-	if q.from == Messages && q.effort != "" {
-		q.drop("output_config.effort")
+	if q.effort != "" {
+		q.dropField(fieldLevel)
 		return
 	}
 	q.dropField(fieldEffort)
@@ -239,7 +236,7 @@ func (q *request) dropField(f field) {
 	if f == fieldParallel && q.old {
 		return // the client did not set it
 	}
-	q.drop(fieldNames[f][q.from])
+	q.drop(q.fieldName(f))
 }
 
 // dropSet drops the named field when it has a value.

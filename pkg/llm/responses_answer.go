@@ -63,7 +63,7 @@ func responsesItem(blocks []block, v gjson.Result, opt *Options) []block {
 			b.text = textsOf(v.Get("content"), "")
 		}
 		if e := str(v.Get("encrypted_content")); e != "" {
-			b.sig, b.issuer = str(v.Get("id"))+":"+e, opt.issuer(Responses)
+			b.sig, b.issuer = str(v.Get("id"))+":"+e, opt.issuer(issuerOpenAI)
 		}
 		if b.text != "" || b.sig != "" {
 			blocks = append(blocks, b)
@@ -113,7 +113,7 @@ func writeResponsesUsage(d *doc, u *Usage) {
 }
 
 // itemID makes the id of the n-th item of an answer.
-func (o *Options) itemID(prefix string, n int) string {
+func itemID(o *Options, prefix string, n int) string {
 	return prefix + o.ID + "_" + strconv.Itoa(n)
 }
 
@@ -133,7 +133,7 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 		case textBlock, refusalBlock:
 			// The texts of a run are parts of one message.
 			d.open("", '{')
-			d.str("id", opt.itemID("msg_", n))
+			d.str("id", itemID(opt, "msg_", n))
 			d.str("type", "message")
 			d.str("status", status)
 			d.str("role", "assistant")
@@ -147,19 +147,19 @@ func writeResponsesAnswer(a *answer, d *doc, opt *Options) {
 			d.close('}')
 		case imageBlock:
 			d.key("")
-			writeImageItem(d, opt.itemID("ig_", n), b.uri(), "completed")
+			writeImageItem(d, itemID(opt, "ig_", n), b.uri(), "completed")
 		case thinkingBlock:
 			d.key("")
-			writeReasoningItem(d, opt.itemID("rs_", n), escape(b.text), b)
+			writeReasoningItem(d, itemID(opt, "rs_", n), escape(b.text), b)
 		case toolUseBlock:
 			if b.sig != "" {
 				d.key("")
-				writeReasoningItem(d, opt.itemID("rs_", n), "", b)
+				writeReasoningItem(d, itemID(opt, "rs_", n), "", b)
 				n++
 			}
 			d.key("")
 			call := event{id: b.id, name: b.name, space: b.space, custom: b.custom, built: b.built}
-			writeCallItem(d, opt.itemID(callPrefix(&call), n), &call, escape(b.args), "completed")
+			writeCallItem(d, itemID(opt, callPrefix(&call), n), &call, escape(b.args), "completed")
 		}
 		n++
 	}
@@ -196,7 +196,7 @@ func responseHead(d *doc, id, model, status string, e *apierr.Error, opt *Option
 	}
 	d.str("model", model)
 	d.null("previous_response_id")
-	d.raw("", opt.settings())
+	d.raw("", settingsOf(opt))
 	d.bool("store", false)
 }
 
@@ -285,7 +285,7 @@ func writeReasoningItem(d *doc, id, text string, b *block) {
 		}
 		d.str("encrypted_content", wrap(b.issuerOr(), sig))
 	case text != "":
-		d.str("encrypted_content", wrap(issuers[Chat], ""))
+		d.str("encrypted_content", wrap(issuerChat, ""))
 	}
 	d.close('}')
 }
@@ -360,3 +360,6 @@ func writeCallItem(d *doc, id string, call *event, args, status string) {
 	}
 	d.close('}')
 }
+
+// responsesAnswerUsage reads the token counts of a JSON answer.
+func responsesAnswerUsage(root gjson.Result) Usage { return responsesUsage(root.Get("usage")) }

@@ -11,7 +11,8 @@ import (
 
 // readResponsesRequest reads a Responses request (docs/reference/api-shapes.md,
 // 4.1). What needs state on the server is refused: no other dialect has any.
-func readResponsesRequest(root gjson.Result, q *request, a *asked) (err error) {
+func readResponsesRequest(root gjson.Result, q *request, opt *Options) (err error) {
+	var a asked
 	var input gjson.Result
 	instructions := ""
 	forEach(root, func(k, v gjson.Result) bool {
@@ -126,6 +127,9 @@ func readResponsesRequest(root gjson.Result, q *request, a *asked) (err error) {
 	}
 	if err == nil && len(q.messages) == lead {
 		err = apierr.Invalid("input", "input must not be empty.")
+	}
+	if err == nil && opt.Settings != nil {
+		a.store(opt.Settings)
 	}
 	return err
 }
@@ -328,4 +332,23 @@ func readResponsesChoice(v gjson.Result, q *request) error {
 		q.drop("tool_choice." + kind)
 	}
 	return nil
+}
+
+// responsesFields are the names of a request's parts.
+var responsesFields = fieldNames{
+	fieldStop:          "stop",
+	fieldEffort:        "reasoning",
+	fieldUser:          "user",
+	fieldFormat:        "text.format",
+	fieldParallel:      "parallel_tool_calls",
+	fieldCache:         "prompt_cache_breakpoint",
+	fieldThinking:      "input.reasoning",
+	fieldMaxTokens:     "max_output_tokens",
+	fieldLogprobs:      "top_logprobs",
+	fieldSearch:        "tools.web_search",
+	fieldSearchAllowed: "tools.web_search.filters",
+	fieldSearchBlocked: "tools.web_search.filters",
+	fieldDetail:        "input_image.detail",
+	fieldLevel:         "reasoning",
+	fieldSchema:        "text.format.",
 }

@@ -26,6 +26,8 @@ type responsesSink struct {
 	usage   Usage
 }
 
+func newResponsesSink(opt *Options) streamSink { return &responsesSink{opt: opt} }
+
 func (s *responsesSink) buffer() *[]byte { return &s.out }
 
 // frame opens an event.
@@ -78,7 +80,7 @@ func (s *responsesSink) itemID() string {
 	case evTool:
 		prefix = callPrefix(&s.call)
 	}
-	return s.opt.itemID(prefix, len(s.items))
+	return itemID(s.opt, prefix, len(s.items))
 }
 
 // place writes the fields that tell where a piece belongs.
@@ -367,7 +369,7 @@ func (s *responsesSink) signed(e *event, redacted bool) {
 // image writes an item that is a picture.
 func (s *responsesSink) image(uri string) {
 	s.stop()
-	id := s.opt.itemID("ig_", len(s.items))
+	id := itemID(s.opt, "ig_", len(s.items))
 	for _, name := range [...]string{"response.output_item.added", "response.image_generation_call.completed", "response.output_item.done"} {
 		d := s.frame(name)
 		d.int("output_index", s.index())
@@ -409,4 +411,11 @@ func (s *responsesSink) fail(e *apierr.Error) {
 	if s.began {
 		s.response("response.failed", "failed", finishStop, e)
 	}
+}
+
+// appendResponsesFailure ends a stream with an error event.
+func appendResponsesFailure(out []byte, e *apierr.Error) []byte {
+	s := responsesSink{out: out, opt: &Options{}}
+	s.fail(e)
+	return s.out
 }

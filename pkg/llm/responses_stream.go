@@ -23,6 +23,8 @@ type responsesCall struct {
 	part   bool // a part of its reasoning summary has ended
 }
 
+func newResponsesSource(opt *Options) source { return &responsesSource{opt: opt} }
+
 func (s *responsesSource) clean() bool { return false }
 
 func (s *responsesSource) item(index int) *responsesCall {
@@ -156,7 +158,7 @@ func (s *responsesSource) ended(index int, item gjson.Result, to sink) {
 		}
 	case "reasoning":
 		if e := str(item.Get("encrypted_content")); e != "" {
-			to.event(&event{kind: evSignature, block: index, sig: str(item.Get("id")) + ":" + e, issuer: s.opt.issuer(Responses)})
+			to.event(&event{kind: evSignature, block: index, sig: str(item.Get("id")) + ":" + e, issuer: s.opt.issuer(issuerOpenAI)})
 		}
 	case "message":
 	default:

@@ -257,7 +257,7 @@ func writeResponsesAssistant(q *request, d *doc, blocks []block, opt *Options) {
 			d.close('}')
 		case thinkingBlock:
 			id, sig, ok := strings.Cut(b.sig, ":")
-			if b.issuer != opt.issuer(Responses) || !ok || sig == "" {
+			if b.issuer != opt.issuer(issuerOpenAI) || !ok || sig == "" {
 				q.dropField(fieldThinking)
 				continue
 			}

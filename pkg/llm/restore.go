@@ -38,10 +38,18 @@ func (t *Tools) restore(a *answer) {
 type restorer struct {
 	next  sink
 	tools *Tools
-	meter *meter
+	fail  sink              // gets the failure of an answer that is too long
 	calls map[int]*freeform // by block; nil for calls whose arguments stay
 	order []int
 	e     event
+}
+
+// restorer returns next if no call has to be changed.
+func (t *Tools) restorer(next, fail sink) sink {
+	if !t.Changed() {
+		return next
+	}
+	return &restorer{next: next, tools: t, fail: fail}
 }
 
 func (r *restorer) event(e *event) {
@@ -67,7 +75,7 @@ func (r *restorer) event(e *event) {
 		before := in.whole()
 		text := in.add(unescape(e.text))
 		if len(in.seen) > maxHeld {
-			r.meter.event(&event{kind: evFail, failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
+			r.fail.event(&event{kind: evFail, failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
 			return
 		}
 		r.args(e.block, text)

@@ -31,16 +31,11 @@ func same(d Dialect, body []byte, root gjson.Result, opt *Options) ([]byte, []st
 			p.set("model", quoted(opt.Model))
 		}
 	}
-	switch d {
-	case Chat:
-		p.chat(opt)
-	case Messages:
-		p.messages(opt)
-	case Responses:
-		p.responses(opt)
+	if adapt := dialects[d].adapt; adapt != nil {
+		p = adapt(p, *opt)
 	}
-	if opt.LongUser && d != Messages && (!opt.deviations().Passes || opt.Vendor) {
-		p.shortUser(userLimit(d, opt.deviations()))
+	if opt.LongUser && dialects[d].openAI && (!opt.deviations().Passes || opt.Vendor) {
+		p.shortUser(opt.deviations().userLimit())
 	}
 	if p.err != nil {
 		return nil, nil, p.err
@@ -110,14 +105,14 @@ func (p *patch) rename(from, to string) {
 	}
 }
 
-func (p *patch) chat(opt *Options) {
+func adaptChat(p patch, opt Options) patch {
 	v := opt.deviations()
 	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && bytes.Contains(p.body, []byte(`"custom"`)) {
-		p.customTools(opt.Tools)
+		wrapCustomTools(&p, opt.Tools)
 	}
 	if v.Passes {
-		p.refused(opt.Refuses)
-		return
+		adaptRefused(&p, opt.Refuses)
+		return p
 	}
 	if !v.openAI() {
 		if v.MaxTokens != "" {
@@ -134,7 +129,7 @@ func (p *patch) chat(opt *Options) {
 			p.only(v.Only)
 		}
 		if bytes.Contains(p.body, []byte(`"allowed_tools"`)) {
-			p.allowedTools()
+			limitTools(&p)
 		}
 		for _, name := range v.Drop {
 			p.drop(name)
@@ -147,7 +142,7 @@ func (p *patch) chat(opt *Options) {
 		if v.NoStreamOptions {
 			p.del("stream_options")
 		}
-		p.effort(v)
+		adaptEffort(&p, v)
 		for _, f := range v.Set {
 			if !p.has(f[0]) {
 				p.set(f[0], f[1])
@@ -156,13 +151,14 @@ func (p *patch) chat(opt *Options) {
 	}
 	if v.System && bytes.Contains(p.body, []byte("developer")) || v.ToolID > 0 ||
 		mentionsReasoning(p.body) {
-		p.chatMessages(v)
+		adaptChatMessages(&p, v)
 	}
+	return p
 }
 
 // allowedTools removes all other tools for an upstream that does not support
 // allowed_tools, and replaces tool_choice with its mode.
-func (p *patch) allowedTools() {
+func limitTools(p *patch) {
 	v := gjson.GetBytes(p.body, "tool_choice")
 	if str(v.Get("type")) != "allowed_tools" {
 		return
@@ -191,7 +187,7 @@ func (p *patch) allowedTools() {
 }
 
 // refused replaces what the server has refused by name with its older form.
-func (p *patch) refused(r Refusals) {
+func adaptRefused(p *patch, r Refusals) {
 	if r&RefusesMaxCompletionTokens != 0 && p.has("max_completion_tokens") {
 		p.rename("max_completion_tokens", maxTokensName)
 		p.note("max_completion_tokens")
@@ -226,12 +222,12 @@ func (p *patch) shortUser(limit int) {
 }
 
 // effort rounds reasoning_effort to what the upstream takes.
-func (p *patch) effort(v *Deviations) {
+func adaptEffort(p *patch, v *Deviations) {
 	e := gjson.GetBytes(p.body, "reasoning_effort")
 	if e.Type != gjson.String || effortIndex(e.Str) < 0 {
 		return
 	}
-	q := &request{}
+	q := &request{fields: &chatFields}
 	if q.setEffort("", e) != nil {
 		return
 	}
@@ -301,7 +297,7 @@ func members(v gjson.Result, change func(name string, v gjson.Result) (raw strin
 }
 
 // chatMessages changes what messages hold that the upstream does not know.
-func (p *patch) chatMessages(v *Deviations) {
+func adaptChatMessages(p *patch, v *Deviations) {
 	p.each("messages", func(m gjson.Result) (string, bool) {
 		if !m.IsObject() {
 			return m.Raw, true
@@ -320,7 +316,7 @@ func (p *patch) chatMessages(v *Deviations) {
 				}
 			case "tool_call_id":
 				if v.ToolID > 0 {
-					return quoted(v.toolID(str(x))), true
+					return quoted(toolID(v, str(x))), true
 				}
 			case "reasoning_content", "reasoning":
 				if name == v.Reasoning {
@@ -344,7 +340,7 @@ func (p *patch) chatMessages(v *Deviations) {
 				}
 			case "tool_calls":
 				if x.IsArray() && (v.ToolID > 0 || !v.Extra) {
-					return v.calls(x), true
+					return adaptCalls(v, x), true
 				}
 			}
 			return x.Raw, true
@@ -361,7 +357,7 @@ func (p *patch) chatMessages(v *Deviations) {
 
 // calls rebuilds tool_calls for an upstream with ids of its own or without
 // extra_content.
-func (v *Deviations) calls(list gjson.Result) string {
+func adaptCalls(v *Deviations, list gjson.Result) string {
 	d := doc{}
 	d.open("", '[')
 	forEach(list, func(_, c gjson.Result) bool {
@@ -370,7 +366,7 @@ func (v *Deviations) calls(list gjson.Result) string {
 			raw = members(c, func(name string, x gjson.Result) (string, bool) {
 				switch {
 				case name == "id" && v.ToolID > 0:
-					return quoted(v.toolID(str(x))), true
+					return quoted(toolID(v, str(x))), true
 				case name == "extra_content" && !v.Extra:
 					return "", false
 				}
@@ -394,7 +390,7 @@ func (p *patch) note(name string) {
 }
 
 // messages removes from a body for Claude what other providers have added.
-func (p *patch) messages(opt *Options) {
+func adaptMessages(p patch, opt Options) patch {
 	if v := opt.deviations().Anthropic; v != "" {
 		p.del("model")
 		p.set("anthropic_version", quoted(v))
@@ -403,11 +399,12 @@ func (p *patch) messages(opt *Options) {
 		}
 	}
 	if bytes.Contains(p.body, []byte(`"`+wrapMark)) {
-		p.foreignThoughts(opt.issuer(Messages))
+		foreignThoughts(&p, opt.issuer(issuerAnthropic))
 	} else if !foreignResult(p.body) {
-		return
+		return p
 	}
-	p.budgetThinking()
+	budgetThinking(&p)
+	return p
 }
 
 // maxTail is how many bytes at the end of a body are searched for the last tool
@@ -430,7 +427,7 @@ func foreignResult(body []byte) bool {
 // budgetThinking disables a thinking budget if the current turn has called tools
 // at another provider: Claude refuses the request without its own thinking before
 // these calls. Adaptive thinking does not require it.
-func (p *patch) budgetThinking() {
+func budgetThinking(p *patch) {
 	if p.err != nil || gjson.GetBytes(p.body, "thinking.type").Str != "enabled" {
 		return
 	}
@@ -482,7 +479,7 @@ func (p *patch) budgetThinking() {
 }
 
 // foreignThoughts removes what only other providers can read.
-func (p *patch) foreignThoughts(own string) {
+func foreignThoughts(p *patch, own string) {
 	p.each("messages", func(m gjson.Result) (string, bool) {
 		content := m.Get("content")
 		if !content.IsArray() || !strings.Contains(content.Raw, `"`+wrapMark) {
@@ -497,7 +494,7 @@ func (p *patch) foreignThoughts(own string) {
 			}
 			sig := str(b.Get(field))
 			if !strings.HasPrefix(sig, wrapMark) {
-				d.raw("", p.ownCitations(b))
+				d.raw("", ownCitations(p, b))
 				return true
 			}
 			if issuer, inside := unwrap(sig, ""); issuer == own && inside != "" {
@@ -526,7 +523,7 @@ func (p *patch) foreignThoughts(own string) {
 }
 
 // ownCitations returns a block without the citations of other providers.
-func (p *patch) ownCitations(b gjson.Result) string {
+func ownCitations(p *patch, b gjson.Result) string {
 	if !strings.Contains(b.Raw, `"`+wrapMark) || str(b.Get("type")) != "text" {
 		return b.Raw
 	}
@@ -550,9 +547,9 @@ func (p *patch) ownCitations(b gjson.Result) string {
 }
 
 // responses takes out reasoning items that only other providers can read.
-func (p *patch) responses(opt *Options) {
+func adaptResponses(p patch, opt Options) patch {
 	if !bytes.Contains(p.body, []byte(`"`+wrapMark)) {
-		return
+		return p
 	}
 	p.each("input", func(item gjson.Result) (string, bool) {
 		if strings.HasPrefix(str(item.Get("encrypted_content")), wrapMark) {
@@ -561,6 +558,7 @@ func (p *patch) responses(opt *Options) {
 		}
 		return item.Raw, true
 	})
+	return p
 }
 
 // mentionsReasoning tells whether a body may have fields for reasoning or

@@ -38,7 +38,7 @@ func (q *request) describedSchema() string {
 	if f.name == "" && f.description == "" {
 		return f.schema
 	}
-	at := [...]string{Chat: "response_format.json_schema.", Responses: "text.format.", Messages: ""}[q.from]
+	at := q.fieldName(fieldSchema)
 	v := gjson.Parse(f.schema)
 	d := doc{}
 	d.open("", '{')

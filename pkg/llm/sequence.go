@@ -10,7 +10,7 @@ import "weir/pkg/wire/apierr"
 // of one block in a row, and an evClose after each block.
 type sequencer struct {
 	next    sink
-	meter   *meter
+	fail    sink    // gets the failure of an answer that is too long
 	open    pending // its text is kept for tool calls only
 	isOpen  bool
 	waiting []pending
@@ -18,6 +18,10 @@ type sequencer struct {
 
 	pictures int  // bytes of them
 	all      bool // the next sink keeps every text
+}
+
+func newSequencer(next, fail sink, all bool) sink {
+	return &sequencer{next: next, fail: fail, all: all}
 }
 
 // maxHeld bounds what an answer may make the sequencer keep.
@@ -179,7 +183,7 @@ func (s *sequencer) over(e *event) bool {
 		return false
 	}
 	s.waiting = nil
-	s.meter.event(&event{kind: evFail, failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
+	s.fail.event(&event{kind: evFail, failure: apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")})
 	return true
 }
 

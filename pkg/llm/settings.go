@@ -36,8 +36,8 @@ func (a *asked) take(name, raw string) {
 	}
 }
 
-// keep stores the settings that were given.
-func (s *Settings) keep(a *asked) {
+// store copies the settings of a request into s.
+func (a *asked) store(s *Settings) {
 	length := 0
 	for i := range a {
 		length += len(a[i])
@@ -102,7 +102,7 @@ var defaults = func() string {
 
 // settings returns what a Response repeats of its request, as members of an
 // object.
-func (o *Options) settings() string {
+func settingsOf(o *Options) string {
 	if o.Settings == nil || o.Settings.raw == "" {
 		return defaults
 	}

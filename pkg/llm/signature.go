@@ -16,7 +16,7 @@ func wrap(issuer, sig string) string { return wrapMark + issuer + "." + sig }
 // wrapMessages is wrap for a field of the Messages dialect, where a bare
 // signature is Anthropic's own.
 func wrapMessages(issuer, sig string) string {
-	if issuer == issuers[Messages] {
+	if issuer == issuerAnthropic {
 		return sig
 	}
 	return wrap(issuer, sig)

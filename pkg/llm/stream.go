@@ -24,8 +24,8 @@ type quicker interface {
 	quick(data []byte, to sink) bool
 }
 
-// writer makes a client's stream.
-type writer interface {
+// streamSink writes a client's stream.
+type streamSink interface {
 	sink
 	buffer() *[]byte
 }
@@ -43,7 +43,7 @@ type Translator struct {
 	in    sse.Reader
 	from  source
 	quick quicker // from, or nil
-	to    writer
+	to    streamSink
 	done  bool
 	meter
 }
@@ -94,47 +94,14 @@ var _ stream.Transform = (*Translator)(nil)
 // Stream makes the translator of one stream.
 func Stream(from, to Dialect, opt Options) *Translator {
 	o := &opt
-	t := &Translator{from: sourceOf(from, o), to: writerOf(to, o)}
+	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o)}
 	t.quick, _ = t.from.(quicker)
 	t.next, t.clean = t.to, opt.Clean
-	if to != Chat {
-		t.next = &sequencer{next: t.to, meter: &t.meter, all: to == Responses}
+	if order := dialects[to].order; order != anyOrder {
+		t.next = newSequencer(t.to, &t.meter, order == heldOrder)
 	}
-	t.restore(o.Tools)
+	t.next = o.Tools.restorer(t.next, &t.meter)
 	return t
-}
-
-// restore adds the restorer if the tools of the request were changed.
-func (t *Translator) restore(tools *Tools) {
-	if tools.Changed() {
-		t.next = &restorer{next: t.next, tools: tools, meter: &t.meter}
-	}
-}
-
-func sourceOf(from Dialect, opt *Options) source {
-	switch from {
-	case Responses:
-		return &responsesSource{opt: opt}
-	case Messages:
-		return &messagesSource{opt: opt}
-	case Gemini:
-		return &geminiSource{opt: opt}
-	case Cohere:
-		return &cohereSource{opt: opt}
-	case Converse:
-		return &converseSource{opt: opt}
-	}
-	return &chatSource{opt: opt}
-}
-
-func writerOf(to Dialect, opt *Options) writer {
-	switch to {
-	case Responses:
-		return &responsesSink{opt: opt}
-	case Messages:
-		return &messagesSink{opt: opt}
-	}
-	return &chatSink{opt: opt}
 }
 
 // Push translates the next piece.
@@ -248,7 +215,7 @@ func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
 		return apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON.")
 	}
 	var c catcher
-	sourceOf(from, &Options{}).read(name, data, &c)
+	dialects[from].source(&Options{}).read(name, data, &c)
 	return c.failure
 }
 

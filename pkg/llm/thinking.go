@@ -285,7 +285,7 @@ func maxInt(a, b int64) int64 {
 }
 
 // geminiThinking gives the thinkingConfig for a model, or "".
-func (q *request) geminiThinking(model string) string {
+func geminiThinking(q *request, model string) string {
 	name := q.effortName()
 	if name == "" && q.think == thinkUnset {
 		return ""

@@ -47,7 +47,7 @@ func TestWhichFormAGenerationTakes(t *testing.T) {
 			t.Errorf("%s: %+v", tt.id, *c)
 		}
 		for effort, want := range map[string]string{"high": tt.high, "none": tt.none} {
-			q := &request{effort: effort, think: thinkOn}
+			q := &request{fields: &chatFields, effort: effort, think: thinkOn}
 			got := q.claudeThinking(c, 100000, 0, false)
 			if got.json+"|"+got.effort != want {
 				t.Errorf("%s %s: got %s|%s, want %s", tt.id, effort, got.json, got.effort, want)
@@ -70,7 +70,7 @@ func TestABudgetFitsBelowMaxTokens(t *testing.T) {
 		{"high", 0, 500, 1000, "", "1000"},
 	}
 	for _, tt := range tests {
-		q := &request{effort: tt.effort, think: thinkOn}
+		q := &request{fields: &chatFields, effort: tt.effort, think: thinkOn}
 		if tt.budget > 0 {
 			q.think, q.budget = thinkBudget, tt.budget
 		}
@@ -91,7 +91,7 @@ func TestEffortsThatAModelLacks(t *testing.T) {
 		{"gpt-5.1", "none", "none"}, {"gpt-5.1", "minimal", "low"}, {"gpt-5.4", "xhigh", "xhigh"}, {"openai/o3", "minimal", "low"},
 	}
 	for _, tt := range tests {
-		if got := (&request{}).openaiEffort(tt.id, tt.effort); got != tt.want {
+		if got := (&request{fields: &chatFields}).openaiEffort(tt.id, tt.effort); got != tt.want {
 			t.Errorf("%s %s: got %s, want %s", tt.id, tt.effort, got, tt.want)
 		}
 	}
@@ -114,11 +114,11 @@ func TestGeminiThinking(t *testing.T) {
 		{"gemini-flash-latest", "medium", `{"includeThoughts":true,"thinkingLevel":"MEDIUM"}`},
 	}
 	for _, tt := range tests {
-		q := &request{effort: tt.effort, think: thinkOn}
+		q := &request{fields: &chatFields, effort: tt.effort, think: thinkOn}
 		if tt.effort == "none" {
 			q.think = thinkOff
 		}
-		if got := q.geminiThinking(tt.id); got != tt.want {
+		if got := geminiThinking(q, tt.id); got != tt.want {
 			t.Errorf("%s %s: got %s, want %s", tt.id, tt.effort, got, tt.want)
 		}
 	}

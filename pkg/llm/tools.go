@@ -85,19 +85,16 @@ const inputSchema = `{"type":"object","properties":{"input":{"type":"string","de
 // namer chooses a name that the upstream accepts for each tool: stable across
 // requests, and unique within a request.
 type namer struct {
-	limit  int
-	letter bool // a name begins with a letter or an underscore
-	taken  map[string]bool
-	names  map[string]string // by identity
-	bare   map[string]string // by the name within its namespace, "" for several
+	toolRules
+	taken map[string]bool
+	names map[string]string // by identity
+	bare  map[string]string // by the name within its namespace, "" for several
 }
 
-func newNamer(to Dialect) *namer {
-	n := &namer{limit: 64, letter: to == Gemini}
-	if to == Messages {
-		n.limit = 128
-	}
-	return n
+// toolRules are a dialect's rules for tools.
+type toolRules struct {
+	limit  int  // most characters of a name
+	letter bool // a name begins with a letter or an underscore
 }
 
 // identity returns a unique key of a tool. Names do not contain NUL.
@@ -194,14 +191,15 @@ func digest(s string) string {
 
 // nameTools replaces the names and kinds of a request's tools, calls and results
 // with those that the upstream supports, and stores the mapping in the options.
-func (q *request) nameTools(to Dialect, opt *Options) {
-	functions := to != Responses && (to != Chat || !opt.deviations().Custom)
+//
+// functions reports whether the upstream supports functions only, no custom tools.
+func (q *request) nameTools(rules toolRules, functions bool, opt *Options) {
 	if opt.Tools == nil {
 		opt.Tools = &Tools{}
 	}
 	t := opt.Tools
 	*t = Tools{old: q.old}
-	n := newNamer(to)
+	n := &namer{toolRules: rules}
 	if q.fitTools(n, functions) {
 		q.choice.custom = q.choice.custom && !functions
 		return
@@ -517,7 +515,15 @@ func readNamespace(v gjson.Result, q *request) {
 
 // UserLimit returns a provider's limit for a user's id in OpenAI's dialects, in
 // characters.
-func UserLimit(provider string) int { return userLimit(Chat, DeviationsOf(provider)) }
+func UserLimit(provider string) int { return DeviationsOf(provider).userLimit() }
+
+// userLimit returns the limit for a user's id in OpenAI's dialects, in characters.
+func (v *Deviations) userLimit() int {
+	if v.User > 0 {
+		return v.User
+	}
+	return 128
+}
 
 // ShortUser returns a user's id, or a stable hash of one over the limit. Vendors
 // only compare it.
@@ -528,20 +534,9 @@ func ShortUser(id string, limit int) string {
 	return "user_" + digest(id)[:32]
 }
 
-// userLimit returns the upstream's limit for a user's id, in characters.
-func userLimit(to Dialect, v *Deviations) int {
-	switch {
-	case to == Messages:
-		return 256
-	case v.User > 0:
-		return v.User
-	}
-	return 128
-}
-
 // customTools turns the custom tools of a chat request into functions, for an
 // upstream of the same dialect that supports only these.
-func (p *patch) customTools(t *Tools) {
+func wrapCustomTools(p *patch, t *Tools) {
 	p.each("tools", func(v gjson.Result) (string, bool) {
 		if str(v.Get("type")) != "custom" {
 			return v.Raw, true

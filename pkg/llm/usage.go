@@ -5,19 +5,7 @@ import "github.com/tidwall/gjson"
 // UsageOf reads the usage out of an upstream's JSON answer. The body has been
 // checked; an answer without usage gives Known false.
 func UsageOf(from Dialect, body []byte) Usage {
-	switch from {
-	case Responses:
-		return responsesUsage(gjson.GetBytes(body, "usage"))
-	case Messages:
-		return messagesUsage(gjson.GetBytes(body, "usage"))
-	case Gemini:
-		return geminiUsage(gjson.GetBytes(body, "usageMetadata"))
-	case Cohere:
-		return cohereUsage(gjson.GetBytes(body, "usage"))
-	case Converse:
-		return converseUsage(gjson.GetBytes(body, "usage"))
-	}
-	return chatUsage(gjson.ParseBytes(body))
+	return dialects[from].usage(gjson.ParseBytes(body))
 }
 
 // joinLogprobs joins the logprobs objects of a stream's pieces.

@@ -54,20 +54,17 @@ func (w *webSearch) readTool(t gjson.Result) {
 
 // dropWeb notes which of the wishes the upstream's search does not know.
 func (q *request) dropWeb(size, place, domains, blocked, uses bool) {
-	at := fieldNames[fieldSearch][q.from] + "."
-	allowed, not := "allowed_domains", "blocked_domains"
-	if q.from == Responses {
-		allowed, not = "filters", "filters"
-	}
+	at := q.fieldName(fieldSearch)
 	for _, f := range [...]struct {
 		drop      bool
 		name, raw string
 	}{
-		{size, "search_context_size", q.web.size}, {place, "user_location", q.web.place}, {domains, allowed, q.web.allowed},
-		{blocked, not, q.web.blocked}, {uses, "max_uses", q.web.uses},
+		{size, at + ".search_context_size", q.web.size}, {place, at + ".user_location", q.web.place},
+		{domains, q.fieldName(fieldSearchAllowed), q.web.allowed}, {blocked, q.fieldName(fieldSearchBlocked), q.web.blocked},
+		{uses, at + ".max_uses", q.web.uses},
 	} {
 		if f.drop {
-			q.dropSet(at+f.name, f.raw)
+			q.dropSet(f.name, f.raw)
 		}
 	}
 }
