@@ -9,27 +9,6 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// source takes the events of an upstream's stream apart.
-type source interface {
-	// read is given valid JSON, or a terminator such as [DONE].
-	read(name, data []byte, to sink)
-	// clean tells whether the stream may end here without a terminator.
-	clean() bool
-}
-
-// quicker is a source that knows most events by the ones before.
-type quicker interface {
-	// quick reads an event that is known but for its text, checked or not,
-	// and leaves all others to read.
-	quick(data []byte, to sink) bool
-}
-
-// streamSink writes a client's stream.
-type streamSink interface {
-	sink
-	buffer() *[]byte
-}
-
 // Translator turns an upstream's event stream into the client's. It is a
 // stream.Transform.
 //
@@ -75,18 +54,6 @@ func (m *meter) event(e *event) {
 		}
 	}
 	m.next.event(e)
-}
-
-// merge takes later figures over earlier ones; streams tell them in parts.
-func (u *Usage) merge(v Usage) {
-	u.Known = u.Known || v.Known
-	u.Input = maxInt(u.Input, v.Input)
-	if u.Output = maxInt(u.Output, v.Output); v.last {
-		u.Output = v.Output
-	}
-	u.CacheRead = maxInt(u.CacheRead, v.CacheRead)
-	u.CacheWrite = maxInt(u.CacheWrite, v.CacheWrite)
-	u.Reasoning = maxInt(u.Reasoning, v.Reasoning)
 }
 
 var _ stream.Transform = (*Translator)(nil)
@@ -205,25 +172,8 @@ func (t *Translator) Failure() *apierr.Error { return t.failure }
 // Complete tells whether the upstream's stream came to its proper end.
 func (t *Translator) Complete() bool { return t.ended && t.failure == nil }
 
-// FirstFailure judges one event of an upstream's stream: the failure that it
-// reports, or nil. The first event decides whether another account is tried.
-func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
-	if string(data) == "[DONE]" {
-		return apierr.New(502, "upstream_cut", "The provider ended the stream without an answer.")
-	}
-	if check(data) != nil {
-		return apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON.")
-	}
-	var c catcher
-	dialects[from].source(&Options{}).read(name, data, &c)
-	return c.failure
-}
-
-// catcher keeps the failure out of a few events.
-type catcher struct{ failure *apierr.Error }
-
-func (c *catcher) event(e *event) {
-	if e.kind == evFail && c.failure == nil {
-		c.failure = e.failure
-	}
+// FailureFrame is what a client's stream is ended with when it fails outside a
+// Translator, as on the way to a same-dialect upstream.
+func FailureFrame(dst []byte, to Dialect, e *apierr.Error) []byte {
+	return dialects[to].failure(dst, e)
 }

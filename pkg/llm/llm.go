@@ -1,0 +1,157 @@
+// Package llm turns one wire format of chat into another, bytes to bytes.
+//
+// Each dialect has a side of its own that reads it into the middle form
+// (middle.go: messages of blocks; answers; stream events) and writes it from
+// there, so that any client dialect goes to any upstream dialect. What a
+// target cannot say is left out by the rule of its writer and named in the
+// result, or refused with a 400 where leaving it out would change the answer's
+// meaning (several choices, audio, server state).
+//
+// There is no I/O, no clock and no randomness here: ids and times come with
+// the Options.
+package llm
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/wire/apierr"
+)
+
+// Dialect is a wire format of chat.
+type Dialect uint8
+
+// The dialects. Clients speak the first three.
+const (
+	Chat      Dialect = iota // OpenAI chat completions
+	Responses                // OpenAI Responses
+	Messages                 // Anthropic Messages, 2023-06-01 and 2026-10-21
+	Gemini                   // Google generateContent
+	Cohere                   // Cohere v2 chat
+	Converse                 // Amazon Bedrock's Converse; its frames as server-sent events (pkg/provider/bedrock)
+)
+
+// String returns the dialect's name in lower case.
+func (d Dialect) String() string { return dialects[d].name }
+
+// Request turns a client's request into the upstream's.
+//
+// dropped names the fields of the client's dialect that the upstream does not
+// get, each once, in the order met; they belong in x-weir-dropped. The error
+// is an *apierr.Error with status 400. For from == to the bytes pass: only the
+// model and what Deviations says is changed (see same.go). Between different
+// dialects a body of more than 24,000 pieces is refused with 413.
+func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []string, err error) {
+	pieces := 0
+	if from == to {
+		err = check(body)
+	} else {
+		pieces, err = scan(body)
+	}
+	if err != nil {
+		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
+	}
+	root := gjson.Parse(view(body))
+	if !root.IsObject() {
+		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
+	} else if from == to {
+		return same(from, body, root, &opt)
+	}
+	if pieces > maxPieces {
+		return nil, nil, tooManyPieces(pieces)
+	}
+	client, upstream := &dialects[from], &dialects[to]
+	if client.read == nil {
+		return nil, nil, apierr.New(500, "", "No client speaks this dialect.")
+	}
+	t := &struct { // one allocation
+		opt Options
+		q   request
+		d   doc
+	}{opt: opt, q: request{fields: client.fields, pieces: pieces, pacer: pacer{pause: opt.Pause}}}
+	q, d := &t.q, &t.d
+	q.did(2 * len(body))
+	if err = client.read(root, q, &t.opt); err != nil {
+		return nil, nil, err
+	}
+	v := opt.deviations()
+	q.nameTools(upstream.tools, !upstream.customTools(v), &t.opt)
+	limit := upstream.userLimit
+	if limit == 0 {
+		limit = v.userLimit()
+	}
+	q.user = ShortUser(q.user, limit)
+	d.b, d.pace = make([]byte, 0, len(body)+len(body)/4+256), &q.pacer
+	if !upstream.details {
+		q.dropDetails()
+	}
+	err = upstream.write(q, d, &t.opt)
+	if err == nil && q.schemas > maxSchemas {
+		err = apierr.New(413, "request_too_large", "The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.b, q.dropped, nil
+}
+
+// Response turns an upstream's JSON answer (status 2xx) into the client's.
+// An answer that is not the upstream's dialect, or that holds an error in
+// spite of its status, gives an *apierr.Error with 502 or the error's status.
+func Response(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
+	t := &struct { // one allocation
+		opt Options
+		a   answer
+		d   doc
+	}{opt: opt}
+	if err := readAnswer(&t.a, from, body, &t.opt); err != nil {
+		return nil, Usage{}, err
+	}
+	pace := pacer{pause: opt.Pause}
+	pace.did(2 * len(body))
+	t.d.b, t.d.pace = make([]byte, 0, len(body)+256), &pace
+	dialects[to].writeAnswer(&t.a, &t.d, &t.opt)
+	return t.d.b, t.a.usage, nil
+}
+
+// badBody is a 2xx answer that cannot be read.
+func badBody() *apierr.Error {
+	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
+}
+
+func readAnswer(a *answer, from Dialect, body []byte, opt *Options) error {
+	pieces, err := scan(body)
+	if err != nil {
+		return badBody()
+	}
+	if pieces > maxPieces {
+		return apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", maxPieces)
+	}
+	root := gjson.Parse(view(body))
+	if dialects[from].array && root.IsArray() {
+		root = root.Get("0")
+	}
+	if !root.IsObject() {
+		return badBody()
+	}
+	if e := failureIn(root); e != nil {
+		return e
+	}
+	if pieces > many {
+		a.blocks = make([]block, 0, pieces)
+	}
+	ok := dialects[from].readAnswer(root, a, opt)
+	if a.failure != nil {
+		return a.failure
+	}
+	if !ok {
+		return badBody()
+	}
+	opt.Tools.restore(a)
+	return nil
+}
+
+// UsageOf reads the usage out of an upstream's JSON answer. The body has been
+// checked; an answer without usage gives Known false.
+func UsageOf(from Dialect, body []byte) Usage {
+	return dialects[from].usage(gjson.ParseBytes(body))
+}
