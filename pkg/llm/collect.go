@@ -1,92 +1,96 @@
 package llm
 
-import "github.com/tidwall/gjson"
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
 
 // Collect turns an upstream's whole event stream into the JSON answer of the
 // client's dialect: for clients that want JSON of upstreams that only stream.
 // A stream without its proper end gives an *apierr.Error.
-func Collect(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
+func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
 	c := &collector{}
 	t := &Translator{from: dialects[from].source(&opt), to: c}
-	t.next = newSequencer(c, &t.meter, true)
-	t.next = opt.Tools.restorer(t.next, &t.meter)
+	t.next = ir.NewSequencer(c, &t.meter, true)
+	t.next = opt.Tools.Restorer(t.next, &t.meter)
 	t.Push(body, nil)
 	t.End(nil, nil)
 	if t.failure != nil {
 		return nil, t.usage, t.failure
 	}
-	c.a.usage = t.usage
-	c.a.logprobs = joinLogprobs(c.logprobs)
-	var d doc
+	c.a.Usage = t.usage
+	c.a.Logprobs = joinLogprobs(c.logprobs)
+	var d ir.Writer
 	dialects[to].writeAnswer(&c.a, &d, &opt)
-	return d.b, t.usage, nil
+	return d.B, t.usage, nil
 }
 
 // collector makes an answer of events, which come from a sequencer.
 type collector struct {
 	out      []byte
-	a        answer
+	a        ir.Answer
 	open     bool
 	text     []byte // of the open block, escaped
 	logprobs []string
 }
 
-func (c *collector) buffer() *[]byte { return &c.out }
+func (c *collector) Buffer() *[]byte { return &c.out }
 
-func (c *collector) begin(b block) *block {
-	c.a.blocks = append(c.a.blocks, b)
+func (c *collector) begin(b ir.Block) *ir.Block {
+	c.a.Blocks = append(c.a.Blocks, b)
 	c.open, c.text = true, c.text[:0]
-	return &c.a.blocks[len(c.a.blocks)-1]
+	return &c.a.Blocks[len(c.a.Blocks)-1]
 }
 
 // last gives the open block, or begins one.
-func (c *collector) last(k blockKind) *block {
+func (c *collector) last(k ir.BlockKind) *ir.Block {
 	if c.open {
-		return &c.a.blocks[len(c.a.blocks)-1]
+		return &c.a.Blocks[len(c.a.Blocks)-1]
 	}
-	return c.begin(block{kind: k})
+	return c.begin(ir.Block{Kind: k})
 }
 
-func (c *collector) event(e *event) {
+func (c *collector) Event(e *ir.Event) {
 	own := func(s string) string { return string([]byte(s)) }
-	switch e.kind {
-	case evStart:
-		c.a.id, c.a.model = own(e.id), own(e.name)
-	case evText, evThinking, evRefusal, evArgs:
-		c.last([...]blockKind{evText: textBlock, evThinking: thinkingBlock, evRefusal: refusalBlock, evArgs: toolUseBlock}[e.kind])
-		c.text = append(c.text, e.text...)
-	case evSignature:
-		b := c.last(thinkingBlock)
-		b.sig, b.issuer = own(e.sig), own(e.issuer)
-	case evRedacted:
-		c.begin(block{kind: thinkingBlock, redacted: true, sig: own(e.sig), issuer: own(e.issuer)})
+	switch e.Kind {
+	case ir.EventStart:
+		c.a.Id, c.a.Model = own(e.Id), own(e.Name)
+	case ir.EventText, ir.EventThinking, ir.EventRefusal, ir.EventArguments:
+		c.last([...]ir.BlockKind{ir.EventText: ir.TextBlock, ir.EventThinking: ir.ThinkingBlock, ir.EventRefusal: ir.RefusalBlock, ir.EventArguments: ir.ToolCallBlock}[e.Kind])
+		c.text = append(c.text, e.Text...)
+	case ir.EventSignature:
+		b := c.last(ir.ThinkingBlock)
+		b.Sig, b.Issuer = own(e.Sig), own(e.Issuer)
+	case ir.EventRedacted:
+		c.begin(ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Sig: own(e.Sig), Issuer: own(e.Issuer)})
 		c.open = false
-	case evTool:
-		c.begin(block{kind: toolUseBlock, id: own(e.id), name: own(e.name), space: own(e.space), custom: e.custom, built: e.built, old: e.old, sig: own(e.sig), issuer: own(e.issuer)})
-	case evCite:
-		for i := len(c.a.blocks) - 1; i >= 0; i-- {
-			if b := &c.a.blocks[i]; b.kind == textBlock {
-				b.cites = append(b.cites, e.cite.own())
+	case ir.EventTool:
+		c.begin(ir.Block{Kind: ir.ToolCallBlock, Id: own(e.Id), Name: own(e.Name), Space: own(e.Space), Custom: e.Custom, Built: e.Built, Old: e.Old, Sig: own(e.Sig), Issuer: own(e.Issuer)})
+	case ir.EventCitation:
+		for i := len(c.a.Blocks) - 1; i >= 0; i-- {
+			if b := &c.a.Blocks[i]; b.Kind == ir.TextBlock {
+				b.Cites = append(b.Cites, e.Cite.Clone())
 				break
 			}
 		}
-	case evImage:
+	case ir.EventImage:
 		c.open = false
-		c.a.blocks = append(c.a.blocks, block{kind: imageBlock, url: own(e.sig)})
-	case evLogprobs:
-		c.logprobs = append(c.logprobs, oneLine(own(e.sig)))
-	case evClose:
+		c.a.Blocks = append(c.a.Blocks, ir.Block{Kind: ir.ImageBlock, Url: own(e.Sig)})
+	case ir.EventLogprobs:
+		c.logprobs = append(c.logprobs, ir.OneLine(own(e.Sig)))
+	case ir.EventClose:
 		if !c.open {
 			return
 		}
 		c.open = false
-		if b := &c.a.blocks[len(c.a.blocks)-1]; b.kind == toolUseBlock {
-			b.args = unescape(string(c.text))
+		if b := &c.a.Blocks[len(c.a.Blocks)-1]; b.Kind == ir.ToolCallBlock {
+			b.Args = ir.Unescape(string(c.text))
 		} else {
-			b.text = unescape(string(c.text))
+			b.Text = ir.Unescape(string(c.text))
 		}
-	case evFinish:
-		c.a.finish, c.a.stopSeq, c.a.explain = e.finish, own(e.stopSeq), own(e.explain)
+	case ir.EventFinish:
+		c.a.Finish, c.a.StopSeq, c.a.Explain = e.Finish, own(e.StopSeq), own(e.Explain)
 	}
 }
 
@@ -95,28 +99,28 @@ func joinLogprobs(pieces []string) string {
 	if len(pieces) == 0 {
 		return ""
 	}
-	d := doc{}
-	d.open("", '{')
+	d := ir.Writer{}
+	d.Open("", '{')
 	for _, name := range [...]string{"content", "refusal"} {
-		list := doc{}
-		list.open("", '[')
+		list := ir.Writer{}
+		list.Open("", '[')
 		some := false
 		for _, s := range pieces {
-			forEach(gjson.Get(s, name), func(_, v gjson.Result) bool {
+			ir.Each(gjson.Get(s, name), func(_, v gjson.Result) bool {
 				if v.IsObject() {
-					list.raw("", v.Raw)
+					list.Raw("", v.Raw)
 					some = true
 				}
 				return true
 			})
 		}
-		list.close(']')
+		list.Close(']')
 		if some {
-			d.raw(name, string(list.b))
+			d.Raw(name, string(list.B))
 		} else {
-			d.null(name)
+			d.Null(name)
 		}
 	}
-	d.close('}')
-	return string(d.b)
+	d.Close('}')
+	return string(d.B)
 }

@@ -3,6 +3,13 @@ package llm
 import (
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/llm/chat"
+	"weir/pkg/llm/cohere"
+	"weir/pkg/llm/converse"
+	"weir/pkg/llm/gemini"
+	"weir/pkg/llm/ir"
+	"weir/pkg/llm/messages"
+	"weir/pkg/llm/responses"
 	"weir/pkg/wire/apierr"
 )
 
@@ -12,13 +19,13 @@ type dialect struct {
 
 	// read reads a client's request. It is nil if no client speaks the dialect, as
 	// are fields, writeAnswer, sink, failure and watch then.
-	read   func(root gjson.Result, q *request, opt *Options) error
-	fields *fieldNames
+	read   func(root gjson.Result, q *ir.Request, opt *ir.Options) error
+	fields *ir.FieldNames
 
 	// writeAnswer writes a client's JSON answer, sink a client's stream. failure
 	// ends a stream with an error.
-	writeAnswer func(a *answer, d *doc, opt *Options)
-	sink        func(opt *Options) streamSink
+	writeAnswer func(a *ir.Answer, d *ir.Writer, opt *ir.Options)
+	sink        func(opt *ir.Options) ir.StreamSink
 	order       order
 	failure     func(dst []byte, e *apierr.Error) []byte
 	// objectArguments: the clients expect the arguments of calls to be objects.
@@ -26,12 +33,12 @@ type dialect struct {
 
 	// write writes a request for an upstream. adapt changes a request of a client
 	// of the same dialect; nil changes nothing.
-	write func(q *request, d *doc, opt *Options) error
-	adapt func(p patch, opt Options) patch
+	write func(q *ir.Request, d *ir.Writer, opt *ir.Options) error
+	adapt func(p ir.Patch, opt ir.Options) ir.Patch
 	// tools are the rules for tools; customTools reports whether tools that are not
 	// functions are supported.
-	tools       toolRules
-	customTools func(v *Deviations) bool
+	tools       ir.ToolRules
+	customTools func(v *ir.Deviations) bool
 	userLimit   int  // characters of a user's id; 0 is the upstream's, see Deviations
 	details     bool // requests say how closely to look at an image
 	openAI      bool // a dialect of OpenAI, with its names of fields
@@ -39,17 +46,17 @@ type dialect struct {
 	// readAnswer reads an upstream's JSON answer, or returns false if it is not of
 	// the dialect. source reads an upstream's stream. usage reads the token counts
 	// of a JSON answer.
-	readAnswer func(root gjson.Result, a *answer, opt *Options) bool
-	source     func(opt *Options) source
-	usage      func(root gjson.Result) Usage
+	readAnswer func(root gjson.Result, a *ir.Answer, opt *ir.Options) bool
+	source     func(opt *ir.Options) ir.Source
+	usage      func(root gjson.Result) ir.Usage
 	array      bool // an answer may be wrapped in an array
 
 	// watch reads an event of a stream that passes to a client of the same dialect.
 	// name is that of its event field. If whole is false, the event is too long and
 	// data is its beginning.
-	watch func(w *watched, name, data []byte, whole bool)
+	watch func(w *ir.Watched, name, data []byte, whole bool)
 	// seenUsage reads a usage object of such a stream.
-	seenUsage func(v gjson.Result) Usage
+	seenUsage func(v gjson.Result) ir.Usage
 	// terminator is the last event. sentinel is the data of an event that is not
 	// JSON. afterFailure follows an error event.
 	terminator, sentinel, afterFailure string
@@ -64,52 +71,52 @@ const (
 	heldOrder               // the same, and the sink stores the texts
 )
 
-func noCustomTools(*Deviations) bool { return false }
+func noCustomTools(*ir.Deviations) bool { return false }
 
 // dialects is the table of the dialects. A new dialect is a package and a row.
 var dialects = [...]dialect{
 	Chat: {
-		name: "chat", fields: &chatFields, openAI: true, details: true,
-		read: readChatRequest, write: writeChatRequest, adapt: adaptChat,
-		writeAnswer: writeChatAnswer, readAnswer: readChatAnswer, usage: chatUsage,
-		source: newChatSource, sink: newChatSink, failure: appendChatFailure,
-		tools: toolRules{limit: 64}, customTools: func(v *Deviations) bool { return v.Custom },
-		watch: watchChat, seenUsage: seenChatUsage, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
+		name: "chat", fields: &chat.Fields, openAI: true, details: true,
+		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt,
+		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage,
+		source: chat.NewSource, sink: chat.NewSink, failure: chat.AppendFailure,
+		tools: ir.ToolRules{Limit: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
+		watch: chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Responses: {
-		name: "responses", fields: &responsesFields, openAI: true, details: true,
-		read: readResponsesRequest, write: writeResponsesRequest, adapt: adaptResponses,
-		writeAnswer: writeResponsesAnswer, readAnswer: readResponsesAnswer, usage: responsesAnswerUsage,
-		source: newResponsesSource, sink: newResponsesSink, order: heldOrder, failure: appendResponsesFailure,
-		tools: toolRules{limit: 64}, customTools: func(*Deviations) bool { return true },
-		watch: watchResponses, seenUsage: seenResponsesUsage,
+		name: "responses", fields: &responses.Fields, openAI: true, details: true,
+		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt,
+		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage,
+		source: responses.NewSource, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
+		tools: ir.ToolRules{Limit: 64}, customTools: func(*ir.Deviations) bool { return true },
+		watch: responses.Watch, seenUsage: responses.UsageObject,
 	},
 	Messages: {
-		name: "messages", fields: &messagesFields,
-		read: readMessagesRequest, write: writeMessagesRequest, adapt: adaptMessages,
-		writeAnswer: writeMessagesAnswer, readAnswer: readMessagesAnswer, usage: messagesAnswerUsage,
-		source: newMessagesSource, sink: newMessagesSink, order: blockOrder, failure: appendMessagesFailure,
+		name: "messages", fields: &messages.Fields,
+		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt,
+		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage,
+		source: messages.NewSource, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
 		objectArguments: true,
-		tools:           toolRules{limit: 128}, customTools: noCustomTools,
+		tools:           ir.ToolRules{Limit: 128}, customTools: noCustomTools,
 		userLimit: 256,
-		watch:     watchMessages, seenUsage: seenMessagesUsage, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+		watch:     messages.Watch, seenUsage: messages.UsageObject, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 	},
 	Gemini: {
 		name:  "gemini",
-		write: writeGeminiRequest, readAnswer: readGeminiAnswer, usage: geminiAnswerUsage, array: true,
-		source: newGeminiSource,
-		tools:  toolRules{limit: 64, letter: true}, customTools: noCustomTools,
+		write: gemini.WriteRequest, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, array: true,
+		source: gemini.NewSource,
+		tools:  ir.ToolRules{Limit: 64, Letter: true}, customTools: noCustomTools,
 	},
 	Cohere: {
 		name:  "cohere",
-		write: writeCohereRequest, readAnswer: readCohereAnswer, usage: cohereAnswerUsage,
-		source: newCohereSource,
-		tools:  toolRules{limit: 64}, customTools: noCustomTools,
+		write: cohere.WriteRequest, readAnswer: cohere.ReadAnswer, usage: cohere.ReadUsage,
+		source: cohere.NewSource,
+		tools:  ir.ToolRules{Limit: 64}, customTools: noCustomTools,
 	},
 	Converse: {
 		name:  "converse",
-		write: writeConverseRequest, readAnswer: readConverseAnswer, usage: converseAnswerUsage,
-		source: newConverseSource,
-		tools:  toolRules{limit: 64}, customTools: noCustomTools,
+		write: converse.WriteRequest, readAnswer: converse.ReadAnswer, usage: converse.ReadUsage,
+		source: converse.NewSource,
+		tools:  ir.ToolRules{Limit: 64}, customTools: noCustomTools,
 	},
 }

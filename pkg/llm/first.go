@@ -1,6 +1,9 @@
 package llm
 
-import "weir/pkg/wire/apierr"
+import (
+	"weir/pkg/llm/ir"
+	"weir/pkg/wire/apierr"
+)
 
 // FirstFailure judges one event of an upstream's stream: the failure that it
 // reports, or nil. The first event decides whether another account is tried.
@@ -8,19 +11,19 @@ func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
 	if string(data) == "[DONE]" {
 		return apierr.New(502, "upstream_cut", "The provider ended the stream without an answer.")
 	}
-	if check(data) != nil {
+	if ir.Check(data) != nil {
 		return apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON.")
 	}
 	var c catcher
-	dialects[from].source(&Options{}).read(name, data, &c)
+	dialects[from].source(&ir.Options{}).Read(name, data, &c)
 	return c.failure
 }
 
 // catcher keeps the failure out of a few events.
 type catcher struct{ failure *apierr.Error }
 
-func (c *catcher) event(e *event) {
-	if e.kind == evFail && c.failure == nil {
-		c.failure = e.failure
+func (c *catcher) Event(e *ir.Event) {
+	if e.Kind == ir.EventFail && c.failure == nil {
+		c.failure = e.Failure
 	}
 }

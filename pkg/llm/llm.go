@@ -14,6 +14,7 @@ package llm
 import (
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 )
 
@@ -40,77 +41,77 @@ func (d Dialect) String() string { return dialects[d].name }
 // is an *apierr.Error with status 400. For from == to the bytes pass: only the
 // model and what Deviations says is changed (see same.go). Between different
 // dialects a body of more than 24,000 pieces is refused with 413.
-func Request(from, to Dialect, body []byte, opt Options) (out []byte, dropped []string, err error) {
+func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped []string, err error) {
 	pieces := 0
 	if from == to {
-		err = check(body)
+		err = ir.Check(body)
 	} else {
-		pieces, err = scan(body)
+		pieces, err = ir.CountPieces(body)
 	}
 	if err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
 	}
-	root := gjson.Parse(view(body))
+	root := gjson.Parse(ir.View(body))
 	if !root.IsObject() {
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
 	} else if from == to {
 		return same(from, body, root, &opt)
 	}
-	if pieces > maxPieces {
-		return nil, nil, tooManyPieces(pieces)
+	if pieces > ir.MaxPieces {
+		return nil, nil, ir.TooManyPieces(pieces)
 	}
 	client, upstream := &dialects[from], &dialects[to]
 	if client.read == nil {
 		return nil, nil, apierr.New(500, "", "No client speaks this dialect.")
 	}
 	t := &struct { // one allocation
-		opt Options
-		q   request
-		d   doc
-	}{opt: opt, q: request{fields: client.fields, pieces: pieces, pacer: pacer{pause: opt.Pause}}}
+		opt ir.Options
+		q   ir.Request
+		d   ir.Writer
+	}{opt: opt, q: ir.Request{Fields: client.fields, Pieces: pieces, Pacer: ir.Pacer{Pause: opt.Pause}}}
 	q, d := &t.q, &t.d
-	q.did(2 * len(body))
+	q.Work(2 * len(body))
 	if err = client.read(root, q, &t.opt); err != nil {
 		return nil, nil, err
 	}
-	v := opt.deviations()
-	q.nameTools(upstream.tools, !upstream.customTools(v), &t.opt)
+	v := opt.DeviationsOrDefault()
+	q.NameTools(upstream.tools, !upstream.customTools(v), &t.opt)
 	limit := upstream.userLimit
 	if limit == 0 {
-		limit = v.userLimit()
+		limit = v.UserLimit()
 	}
-	q.user = ShortUser(q.user, limit)
-	d.b, d.pace = make([]byte, 0, len(body)+len(body)/4+256), &q.pacer
+	q.User = ir.ShortUser(q.User, limit)
+	d.B, d.Pace = make([]byte, 0, len(body)+len(body)/4+256), &q.Pacer
 	if !upstream.details {
-		q.dropDetails()
+		q.DropDetails()
 	}
 	err = upstream.write(q, d, &t.opt)
-	if err == nil && q.schemas > maxSchemas {
+	if err == nil && q.Schemas > ir.MaxSchemas {
 		err = apierr.New(413, "request_too_large", "The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.b, q.dropped, nil
+	return d.B, q.Dropped, nil
 }
 
 // Response turns an upstream's JSON answer (status 2xx) into the client's.
 // An answer that is not the upstream's dialect, or that holds an error in
 // spite of its status, gives an *apierr.Error with 502 or the error's status.
-func Response(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
+func Response(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
 	t := &struct { // one allocation
-		opt Options
-		a   answer
-		d   doc
+		opt ir.Options
+		a   ir.Answer
+		d   ir.Writer
 	}{opt: opt}
 	if err := readAnswer(&t.a, from, body, &t.opt); err != nil {
-		return nil, Usage{}, err
+		return nil, ir.Usage{}, err
 	}
-	pace := pacer{pause: opt.Pause}
-	pace.did(2 * len(body))
-	t.d.b, t.d.pace = make([]byte, 0, len(body)+256), &pace
+	pace := ir.Pacer{Pause: opt.Pause}
+	pace.Work(2 * len(body))
+	t.d.B, t.d.Pace = make([]byte, 0, len(body)+256), &pace
 	dialects[to].writeAnswer(&t.a, &t.d, &t.opt)
-	return t.d.b, t.a.usage, nil
+	return t.d.B, t.a.Usage, nil
 }
 
 // badBody is a 2xx answer that cannot be read.
@@ -118,40 +119,40 @@ func badBody() *apierr.Error {
 	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
 }
 
-func readAnswer(a *answer, from Dialect, body []byte, opt *Options) error {
-	pieces, err := scan(body)
+func readAnswer(a *ir.Answer, from Dialect, body []byte, opt *ir.Options) error {
+	pieces, err := ir.CountPieces(body)
 	if err != nil {
 		return badBody()
 	}
-	if pieces > maxPieces {
-		return apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", maxPieces)
+	if pieces > ir.MaxPieces {
+		return apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", ir.MaxPieces)
 	}
-	root := gjson.Parse(view(body))
+	root := gjson.Parse(ir.View(body))
 	if dialects[from].array && root.IsArray() {
 		root = root.Get("0")
 	}
 	if !root.IsObject() {
 		return badBody()
 	}
-	if e := failureIn(root); e != nil {
+	if e := ir.ErrorIn(root); e != nil {
 		return e
 	}
-	if pieces > many {
-		a.blocks = make([]block, 0, pieces)
+	if pieces > ir.Many {
+		a.Blocks = make([]ir.Block, 0, pieces)
 	}
 	ok := dialects[from].readAnswer(root, a, opt)
-	if a.failure != nil {
-		return a.failure
+	if a.Failure != nil {
+		return a.Failure
 	}
 	if !ok {
 		return badBody()
 	}
-	opt.Tools.restore(a)
+	opt.Tools.Restore(a)
 	return nil
 }
 
 // UsageOf reads the usage out of an upstream's JSON answer. The body has been
 // checked; an answer without usage gives Known false.
-func UsageOf(from Dialect, body []byte) Usage {
+func UsageOf(from Dialect, body []byte) ir.Usage {
 	return dialects[from].usage(gjson.ParseBytes(body))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/stream"
 )
@@ -31,33 +32,29 @@ type Observer struct {
 	lf      bool // a CR ended the last line
 	within  bool // the last line was not blank: an event is begun
 	closed  bool // something came after the line that ended the stream
-	watched
-	seen bool
+	state   ir.Watched
 }
 
 var _ stream.Watcher = (*Observer)(nil)
 
 // Observe makes the observer of one stream. d is Chat, Responses or Messages.
-func Observe(d Dialect, opt Options) *Observer {
+func Observe(d Dialect, opt ir.Options) *Observer {
 	return &Observer{dialect: &dialects[d]}
 }
 
 // Usage gives what the stream has told so far.
-func (o *Observer) Usage() Usage { return o.usage }
+func (o *Observer) Usage() ir.Usage { return o.state.Usage }
 
 // Failure gives the error that the stream held or ended with, or nil.
-func (o *Observer) Failure() *apierr.Error { return o.failure }
+func (o *Observer) Failure() *apierr.Error { return o.state.Failure }
 
 // Complete tells whether the stream came to its proper end.
-func (o *Observer) Complete() bool { return o.done && o.failure == nil }
+func (o *Observer) Complete() bool { return o.state.Done && o.state.Failure == nil }
 
 // Sample sees the next piece.
 func (o *Observer) Sample(piece []byte) {
-	if len(piece) > 0 {
-		o.seen = true
-	}
 	noCR := bytes.IndexByte(piece, '\r') < 0
-	for len(piece) > 0 && !o.done {
+	for len(piece) > 0 && !o.state.Done {
 		if o.lf {
 			o.lf = false
 			if piece[0] == '\n' {
@@ -89,10 +86,10 @@ func (o *Observer) Sample(piece []byte) {
 		o.line, o.long = o.line[:0], false
 		piece = piece[end+1:]
 	}
-	if o.done && o.lf && len(piece) > 0 && piece[0] == '\n' {
+	if o.state.Done && o.lf && len(piece) > 0 && piece[0] == '\n' {
 		o.lf, piece = false, piece[1:]
 	}
-	o.closed = o.closed || o.done && len(piece) > 0
+	o.closed = o.closed || o.state.Done && len(piece) > 0
 }
 
 // keep adds to the begun line. Of a long one only the end is kept, after the
@@ -133,7 +130,7 @@ func (o *Observer) search(part []byte) {
 			j++
 		}
 		v := gjson.ParseBytes(part[j:min(len(part), j+overlap)])
-		o.usage.merge(o.dialect.seenUsage(v))
+		o.state.Usage.Merge(o.dialect.seenUsage(v))
 	}
 }
 
@@ -153,14 +150,14 @@ func (o *Observer) ended(line []byte) {
 		if !bytes.HasPrefix(o.head, dataField) {
 			return
 		}
-		o.dialect.watch(&o.watched, o.kind, o.head[len(dataField):], false)
+		o.dialect.watch(&o.state, o.kind, o.head[len(dataField):], false)
 		return
 	}
 	if !bytes.HasPrefix(line, dataField) {
 		return
 	}
 	data := bytes.TrimSpace(line[len(dataField):])
-	o.dialect.watch(&o.watched, o.kind, data, true)
+	o.dialect.watch(&o.state, o.kind, data, true)
 }
 
 // End gives what the client still has to be told: nothing after a proper end,
@@ -170,11 +167,11 @@ func (o *Observer) End(cause error) []byte {
 	if !errors.Is(cause, stream.ErrClient) && len(o.line) > 0 && !o.long && o.whole(o.line) {
 		o.ended(o.line)
 		o.line = o.line[:0]
-		if o.done {
+		if o.state.Done {
 			return []byte("\n\n") // the end lacked its blank line
 		}
 	}
-	if o.done {
+	if o.state.Done {
 		switch {
 		case o.closed:
 			return nil
@@ -184,8 +181,8 @@ func (o *Observer) End(cause error) []byte {
 		return []byte("\n")
 	}
 	if errors.Is(cause, stream.ErrClient) {
-		if o.failure == nil {
-			o.failure = causeError(cause)
+		if o.state.Failure == nil {
+			o.state.Failure = causeError(cause)
 		}
 		return nil
 	}
@@ -193,28 +190,28 @@ func (o *Observer) End(cause error) []byte {
 	if o.within || len(o.line) > 0 {
 		out = append(out, "\n\n"...)
 	}
-	if cause == nil && o.stopped && o.failure == nil {
+	if cause == nil && o.state.Stopped && o.state.Failure == nil {
 		// Only the terminator is missing.
 		end := o.dialect.terminator
 		switch line := strings.TrimRight(end, "\n"); {
 		case len(o.line) > 0 && strings.HasPrefix(line, string(o.line)):
-			o.done = true
+			o.state.Done = true
 			return append(out[:0], end[len(o.line):]...)
 		case bytes.HasPrefix(o.line, dataField): // an event was cut
 		default:
-			o.done = true
+			o.state.Done = true
 			return append(out, end...)
 		}
 	}
-	if o.failure != nil {
+	if o.state.Failure != nil {
 		// The upstream told it; chat's frame lacks what ends it.
 		if o.dialect.afterFailure == "" {
 			return nil
 		}
 		return append(out, o.dialect.afterFailure...)
 	}
-	o.failure = causeError(cause)
-	return o.dialect.failure(out, o.failure)
+	o.state.Failure = causeError(cause)
+	return o.dialect.failure(out, o.state.Failure)
 }
 
 // whole tells whether a line that no line end followed may be taken for one:
@@ -224,5 +221,5 @@ func (o *Observer) whole(line []byte) bool {
 		return true
 	}
 	data := bytes.TrimSpace(line[len(dataField):])
-	return len(data) > 0 && string(data) == o.dialect.sentinel || check(data) == nil
+	return len(data) > 0 && string(data) == o.dialect.sentinel || ir.Check(data) == nil
 }

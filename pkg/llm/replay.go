@@ -1,73 +1,75 @@
 package llm
 
+import "weir/pkg/llm/ir"
+
 // Replay turns an upstream's JSON answer into the client's event stream: for
 // clients that want a stream of upstreams that answered with JSON all the same.
-func Replay(from, to Dialect, body []byte, opt Options) ([]byte, Usage, error) {
-	a := &answer{}
+func Replay(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
+	a := &ir.Answer{}
 	if err := readAnswer(a, from, body, &opt); err != nil {
-		return nil, Usage{}, err
+		return nil, ir.Usage{}, err
 	}
 	if dialects[to].objectArguments {
 		objectArguments(a)
 	}
 	w := dialects[to].sink(&opt)
 	replay(a, w)
-	return *w.buffer(), a.usage, nil
+	return *w.Buffer(), a.Usage, nil
 }
 
 // wellFormed makes an object of arguments that are none, for the dialect whose
 // clients parse them.
-func objectArguments(a *answer) {
-	for i := range a.blocks {
-		if b := &a.blocks[i]; b.kind == toolUseBlock {
-			args, ok := object(b.args)
+func objectArguments(a *ir.Answer) {
+	for i := range a.Blocks {
+		if b := &a.Blocks[i]; b.Kind == ir.ToolCallBlock {
+			args, ok := ir.Object(b.Args)
 			if !ok {
-				args = `{"_raw":` + quoted(b.args) + `}`
+				args = `{"_raw":` + ir.Quote(b.Args) + `}`
 			}
-			b.args = args
+			b.Args = args
 		}
 	}
 }
 
-func replay(a *answer, to sink) {
-	to.event(&event{kind: evStart, id: a.id, name: a.model})
-	if a.usage.Known {
-		to.event(&event{kind: evUsage, usage: a.usage})
+func replay(a *ir.Answer, to ir.Sink) {
+	to.Event(&ir.Event{Kind: ir.EventStart, Id: a.Id, Name: a.Model})
+	if a.Usage.Known {
+		to.Event(&ir.Event{Kind: ir.EventUsage, Usage: a.Usage})
 	}
-	if a.logprobs != "" {
-		to.event(&event{kind: evLogprobs, sig: a.logprobs})
+	if a.Logprobs != "" {
+		to.Event(&ir.Event{Kind: ir.EventLogprobs, Sig: a.Logprobs})
 	}
-	for i := range a.blocks {
-		b := &a.blocks[i]
-		switch b.kind {
-		case textBlock, refusalBlock:
-			kind := evText
-			if b.kind == refusalBlock {
-				kind = evRefusal
+	for i := range a.Blocks {
+		b := &a.Blocks[i]
+		switch b.Kind {
+		case ir.TextBlock, ir.RefusalBlock:
+			kind := ir.EventText
+			if b.Kind == ir.RefusalBlock {
+				kind = ir.EventRefusal
 			}
-			to.event(&event{kind: kind, text: escape(b.text)})
-			for _, c := range b.cites {
-				to.event(&event{kind: evCite, cite: c})
+			to.Event(&ir.Event{Kind: kind, Text: ir.Escape(b.Text)})
+			for _, c := range b.Cites {
+				to.Event(&ir.Event{Kind: ir.EventCitation, Cite: c})
 			}
-		case imageBlock:
-			to.event(&event{kind: evImage, sig: b.uri()})
-		case thinkingBlock:
-			if b.redacted {
-				to.event(&event{kind: evRedacted, sig: b.sig, issuer: b.issuer})
+		case ir.ImageBlock:
+			to.Event(&ir.Event{Kind: ir.EventImage, Sig: b.URI()})
+		case ir.ThinkingBlock:
+			if b.Redacted {
+				to.Event(&ir.Event{Kind: ir.EventRedacted, Sig: b.Sig, Issuer: b.Issuer})
 				continue
 			}
-			if b.text != "" {
-				to.event(&event{kind: evThinking, text: escape(b.text)})
+			if b.Text != "" {
+				to.Event(&ir.Event{Kind: ir.EventThinking, Text: ir.Escape(b.Text)})
 			}
-			if b.sig != "" {
-				to.event(&event{kind: evSignature, sig: b.sig, issuer: b.issuer})
+			if b.Sig != "" {
+				to.Event(&ir.Event{Kind: ir.EventSignature, Sig: b.Sig, Issuer: b.Issuer})
 			}
-		case toolUseBlock:
-			to.event(&event{kind: evTool, block: i, id: b.id, name: b.name, space: b.space, custom: b.custom, built: b.built, old: b.old, sig: b.sig, issuer: b.issuer})
-			to.event(&event{kind: evArgs, block: i, text: escape(b.args), custom: b.custom})
+		case ir.ToolCallBlock:
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: i, Id: b.Id, Name: b.Name, Space: b.Space, Custom: b.Custom, Built: b.Built, Old: b.Old, Sig: b.Sig, Issuer: b.Issuer})
+			to.Event(&ir.Event{Kind: ir.EventArguments, Block: i, Text: ir.Escape(b.Args), Custom: b.Custom})
 		}
-		to.event(&event{kind: evClose, block: i})
+		to.Event(&ir.Event{Kind: ir.EventClose, Block: i})
 	}
-	to.event(&event{kind: evFinish, finish: a.finish, stopSeq: a.stopSeq, explain: a.explain})
-	to.event(&event{kind: evEnd})
+	to.Event(&ir.Event{Kind: ir.EventFinish, Finish: a.Finish, StopSeq: a.StopSeq, Explain: a.Explain})
+	to.Event(&ir.Event{Kind: ir.EventEnd})
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/jsonscan"
 )
 
@@ -16,24 +17,24 @@ import (
 //     compatible server only what it has refused by name (Options.Refuses);
 //   - Messages: thoughts that another provider signed, and for hosted Claude
 //     anthropic_version in place of the model.
-func same(d Dialect, body []byte, root gjson.Result, opt *Options) ([]byte, []string, error) {
-	p := patch{body: body}
-	if opt.deviations().Anthropic == "" || d != Messages {
+func same(d Dialect, body []byte, root gjson.Result, opt *ir.Options) ([]byte, []string, error) {
+	p := ir.Patch{Body: body}
+	if opt.DeviationsOrDefault().Anthropic == "" || d != Messages {
 		model := root.Get("model")
 		if model.Index > 0 && model.Raw != "" {
-			p.body = jsonscan.Splice(body, jsonscan.Span{Start: model.Index, End: model.Index + len(model.Raw)}, jsonscan.Quote(nil, opt.Model))
+			p.Body = jsonscan.Splice(body, jsonscan.Span{Start: model.Index, End: model.Index + len(model.Raw)}, jsonscan.Quote(nil, opt.Model))
 		} else {
-			p.set("model", quoted(opt.Model))
+			p.Set("model", ir.Quote(opt.Model))
 		}
 	}
 	if adapt := dialects[d].adapt; adapt != nil {
 		p = adapt(p, *opt)
 	}
-	if opt.LongUser && dialects[d].openAI && (!opt.deviations().Passes || opt.Vendor) {
-		p.shortUser(opt.deviations().userLimit())
+	if opt.LongUser && dialects[d].openAI && (!opt.DeviationsOrDefault().Passes || opt.Vendor) {
+		p.ShortUser(opt.DeviationsOrDefault().UserLimit())
 	}
-	if p.err != nil {
-		return nil, nil, p.err
+	if p.Err != nil {
+		return nil, nil, p.Err
 	}
-	return p.body, p.dropped, nil
+	return p.Body, p.Dropped, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/sse"
 	"weir/pkg/wire/stream"
@@ -20,54 +21,54 @@ import (
 // "response.failed". What the upstream sends after its end is dropped.
 type Translator struct {
 	in    sse.Reader
-	from  source
-	quick quicker // from, or nil
-	to    streamSink
+	from  ir.Source
+	quick ir.QuickSource // from, or nil
+	to    ir.StreamSink
 	done  bool
 	meter
 }
 
 // meter sees what passes and remembers what the caller wants to know.
 type meter struct {
-	next    sink
-	usage   Usage
+	next    ir.Sink
+	usage   ir.Usage
 	failure *apierr.Error
 	clean   func(*apierr.Error) // Options.Clean
 	ended   bool                // by the terminator or by a failure
 }
 
-func (m *meter) event(e *event) {
+func (m *meter) Event(e *ir.Event) {
 	if m.ended {
 		return
 	}
-	switch e.kind {
-	case evUsage:
-		m.usage.merge(e.usage)
-		e.usage = m.usage
-	case evEnd:
+	switch e.Kind {
+	case ir.EventUsage:
+		m.usage.Merge(e.Usage)
+		e.Usage = m.usage
+	case ir.EventEnd:
 		m.ended = true
-	case evFail:
+	case ir.EventFail:
 		m.ended = true
-		m.failure = e.failure
+		m.failure = e.Failure
 		if m.clean != nil {
-			m.clean(e.failure)
+			m.clean(e.Failure)
 		}
 	}
-	m.next.event(e)
+	m.next.Event(e)
 }
 
 var _ stream.Transform = (*Translator)(nil)
 
 // Stream makes the translator of one stream.
-func Stream(from, to Dialect, opt Options) *Translator {
+func Stream(from, to Dialect, opt ir.Options) *Translator {
 	o := &opt
 	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o)}
-	t.quick, _ = t.from.(quicker)
+	t.quick, _ = t.from.(ir.QuickSource)
 	t.next, t.clean = t.to, opt.Clean
 	if order := dialects[to].order; order != anyOrder {
-		t.next = newSequencer(t.to, &t.meter, order == heldOrder)
+		t.next = ir.NewSequencer(t.to, &t.meter, order == heldOrder)
 	}
-	t.next = o.Tools.restorer(t.next, &t.meter)
+	t.next = o.Tools.Restorer(t.next, &t.meter)
 	return t
 }
 
@@ -77,7 +78,7 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 		return out
 	}
 	before, comments, events := len(out), t.in.Comments, 0
-	b := t.to.buffer()
+	b := t.to.Buffer()
 	*b = out
 	t.in.Push(chunk)
 	var ev sse.Event
@@ -99,17 +100,17 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 }
 
 func (t *Translator) take(name, data []byte) {
-	if t.quick != nil && t.quick.quick(data, &t.meter) {
+	if t.quick != nil && t.quick.ReadQuick(data, &t.meter) {
 		return
 	}
-	if string(data) != "[DONE]" && check(data) != nil {
+	if string(data) != "[DONE]" && ir.Check(data) != nil {
 		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON."))
 		return
 	}
-	t.from.read(name, data, &t.meter)
+	t.from.Read(name, data, &t.meter)
 }
 
-func (t *Translator) fail(e *apierr.Error) { t.event(&event{kind: evFail, failure: e}) }
+func (t *Translator) fail(e *apierr.Error) { t.Event(&ir.Event{Kind: ir.EventFail, Failure: e}) }
 
 // End ends the client's stream.
 func (t *Translator) End(cause error, out []byte) []byte {
@@ -123,20 +124,20 @@ func (t *Translator) End(cause error, out []byte) []byte {
 		}
 		return out
 	}
-	b := t.to.buffer()
+	b := t.to.Buffer()
 	*b = out
 	if cause == nil {
 		var ev sse.Event
 		cut := false // within an event
 		if t.in.Finish(&ev) {
-			if string(ev.Data) == "[DONE]" || check(ev.Data) == nil {
+			if string(ev.Data) == "[DONE]" || ir.Check(ev.Data) == nil {
 				t.take(ev.Name, ev.Data)
 			} else {
 				cut = !strings.HasPrefix("[DONE]", string(ev.Data))
 			}
 		}
-		if !t.ended && !cut && t.from.clean() {
-			t.event(&event{kind: evEnd})
+		if !t.ended && !cut && t.from.CleanEnd() {
+			t.Event(&ir.Event{Kind: ir.EventEnd})
 		}
 	}
 	if !t.ended {
@@ -163,7 +164,7 @@ func causeError(cause error) *apierr.Error {
 }
 
 // Usage gives what the upstream has told so far.
-func (t *Translator) Usage() Usage { return t.usage }
+func (t *Translator) Usage() ir.Usage { return t.usage }
 
 // Failure gives why the stream did not end well, nil while it goes on or when
 // it did.

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
 )
 
 // What things cost that are no text, in tokens.
@@ -32,20 +34,20 @@ const (
 // German, Russian, Arabic, Chinese and Japanese. Other vendors' vocabularies
 // differ more, and what they add themselves is not known.
 func Estimate(d Dialect, body []byte) int64 {
-	if check(body) != nil {
+	if ir.Check(body) != nil {
 		return 0
 	}
 	var c counter
-	forEach(gjson.ParseBytes(body), func(k, v gjson.Result) bool {
+	ir.Each(gjson.ParseBytes(body), func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "messages", "input", "contents":
 			c.conversation(v)
 		case "system", "instructions", "systemInstruction":
 			c.value("text", v)
 		case "tools":
-			forEach(v, func(_, t gjson.Result) bool {
+			ir.Each(v, func(_, t gjson.Result) bool {
 				if f := t.Get("functionDeclarations"); f.IsArray() {
-					forEach(f, func(_, t gjson.Result) bool { c.tool(t); return true })
+					ir.Each(f, func(_, t gjson.Result) bool { c.tool(t); return true })
 				} else {
 					c.tool(t)
 				}
@@ -84,7 +86,7 @@ func (c *counter) conversation(v gjson.Result) {
 		c.text(v.Str)
 		return
 	}
-	forEach(v, func(_, m gjson.Result) bool {
+	ir.Each(v, func(_, m gjson.Result) bool {
 		c.n += perMessage
 		c.value("", m)
 		return true
@@ -112,11 +114,11 @@ func (c *counter) value(key string, v gjson.Result) {
 			c.text(v.Str)
 		}
 	case v.IsArray():
-		forEach(v, func(_, x gjson.Result) bool { c.value(key, x); return true })
+		ir.Each(v, func(_, x gjson.Result) bool { c.value(key, x); return true })
 	case v.IsObject():
 		switch key {
 		case "schema":
-			forEach(v, func(k, x gjson.Result) bool {
+			ir.Each(v, func(k, x gjson.Result) bool {
 				switch k.Str {
 				case "input_schema", "parameters", "parametersJsonSchema":
 					c.text(x.Raw)
@@ -136,34 +138,34 @@ func (c *counter) value(key string, v gjson.Result) {
 		if c.media(v) {
 			return
 		}
-		forEach(v, func(k, x gjson.Result) bool { c.value(k.Str, x); return true })
+		ir.Each(v, func(k, x gjson.Result) bool { c.value(k.Str, x); return true })
 	}
 }
 
 // media charges for a block that is no text, in whichever dialect's form.
 func (c *counter) media(v gjson.Result) bool {
 	if in := v.Get("inlineData"); in.IsObject() {
-		c.bytes(str(in.Get("mimeType")), str(in.Get("data")), "")
+		c.bytes(ir.Str(in.Get("mimeType")), ir.Str(in.Get("data")), "")
 		return true
 	}
-	switch str(v.Get("type")) {
+	switch ir.Str(v.Get("type")) {
 	case "image":
-		c.image(str(v.Get("source.data")), "")
+		c.image(ir.Str(v.Get("source.data")), "")
 	case "image_url":
 		u := v.Get("image_url.url")
 		if !u.Exists() {
 			u = v.Get("image_url")
 		}
-		c.image(str(u), str(v.Get("image_url.detail")))
+		c.image(ir.Str(u), ir.Str(v.Get("image_url.detail")))
 	case "input_image":
-		c.image(str(v.Get("image_url")), str(v.Get("detail")))
+		c.image(ir.Str(v.Get("image_url")), ir.Str(v.Get("detail")))
 	case "input_audio":
 		c.n += int64(len(v.Get("input_audio.data").Raw))/1024*perAudioKB + 1
 	case "document":
-		if s := v.Get("source"); str(s.Get("type")) == "base64" {
-			c.bytes(str(s.Get("media_type")), str(s.Get("data")), str(v.Get("title")))
+		if s := v.Get("source"); ir.Str(s.Get("type")) == "base64" {
+			c.bytes(ir.Str(s.Get("media_type")), ir.Str(s.Get("data")), ir.Str(v.Get("title")))
 			return true
-		} else if str(s.Get("type")) == "url" {
+		} else if ir.Str(s.Get("type")) == "url" {
 			c.n += pdfPage
 			return true
 		}
@@ -173,7 +175,7 @@ func (c *counter) media(v gjson.Result) bool {
 		if in := v.Get("file"); in.IsObject() {
 			f = in
 		}
-		data := str(f.Get("file_data"))
+		data := ir.Str(f.Get("file_data"))
 		if data == "" {
 			c.n += pdfPage
 			return true
@@ -182,7 +184,7 @@ func (c *counter) media(v gjson.Result) bool {
 		if !ok {
 			head, rest = "application/pdf", data
 		}
-		c.bytes(strings.TrimPrefix(head, "data:"), rest, str(f.Get("filename")))
+		c.bytes(strings.TrimPrefix(head, "data:"), rest, ir.Str(f.Get("filename")))
 	default:
 		return false
 	}
@@ -260,8 +262,8 @@ func textTokens(s string) (n int64) {
 		b := s[i]
 		j := i + 1
 		switch {
-		case letter(b):
-			for j < len(s) && letter(s[j]) {
+		case ir.IsLetter(b):
+			for j < len(s) && ir.IsLetter(s[j]) {
 				j++
 			}
 			// Common words are one token, long ones come in pieces; a capital
@@ -285,7 +287,7 @@ func textTokens(s string) (n int64) {
 				n++ // a single space belongs to the word after it
 			}
 		case b < utf8.RuneSelf:
-			for j < len(s) && s[j] < utf8.RuneSelf && s[j] > ' ' && !letter(s[j]) && (s[j] < '0' || s[j] > '9') {
+			for j < len(s) && s[j] < utf8.RuneSelf && s[j] > ' ' && !ir.IsLetter(s[j]) && (s[j] < '0' || s[j] > '9') {
 				j++
 			}
 			n += int64(j-i+2) / 3

@@ -18,9 +18,9 @@ func codex(t *testing.T) []byte {
 	return cases(t, "requests/responses", ".json")["codex_tools"]
 }
 
-// asked translates a request and returns what was sent, with the options that
+// settings translates a request and returns what was sent, with the options that
 // its answer is read by.
-func asked(t *testing.T, from, to llm.Dialect, devs string, body []byte) (gjson.Result, llm.Options) {
+func settings(t *testing.T, from, to llm.Dialect, devs string, body []byte) (gjson.Result, llm.Options) {
 	t.Helper()
 	opt := options()
 	opt.Tools, opt.Deviations, opt.Vendor = &llm.Tools{}, llm.DeviationsOf(devs), true
@@ -88,7 +88,7 @@ func TestCallsAreRestored(t *testing.T) {
 		d    llm.Dialect
 		devs string
 	}{{llm.Messages, "anthropic"}, {llm.Chat, "openai-compatible-1"}, {llm.Chat, "mistral"}, {llm.Gemini, "gemini"}, {llm.Cohere, "cohere"}, {llm.Converse, "bedrock"}} {
-		sent, opt := asked(t, llm.Responses, to.d, to.devs, codex(t))
+		sent, opt := settings(t, llm.Responses, to.d, to.devs, codex(t))
 		names := sentNames(to.d, sent)
 		if len(names) != len(want) {
 			t.Fatalf("%v: %d tools: %v", to.d, len(names), names)
@@ -173,7 +173,7 @@ const chatTail = `data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reaso
 // The input of a custom tool streams on as its arguments come, also when calls
 // come interleaved, and wherever the pieces are cut.
 func TestCustomCallsStream(t *testing.T) {
-	_, opt := asked(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
+	_, opt := settings(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
 	const text = "*** Begin Patch\n+\"😀\" \\ é\n*** End Patch"
 	b, _ := json.Marshal(text)
 	args := `{"input": ` + string(b) + `}`
@@ -223,7 +223,7 @@ func TestCustomCallsStream(t *testing.T) {
 // A custom call of a Messages upstream: partial_json is cut anywhere, within
 // escapes as well.
 func TestCustomCallsStreamFromMessages(t *testing.T) {
-	_, opt := asked(t, llm.Responses, llm.Messages, "anthropic", codex(t))
+	_, opt := settings(t, llm.Responses, llm.Messages, "anthropic", codex(t))
 	text := "a\"\\\n\u0001😀é"
 	args := `{"input":"a\"\\\n\u0001\ud83d\ude00\u00e9"}`
 	for cut := 0; cut <= len(args); cut++ {
@@ -252,7 +252,7 @@ func TestCustomCallsStreamFromMessages(t *testing.T) {
 
 // Models do not always write the arguments that they were asked for.
 func TestUnusualInputOfCustomCalls(t *testing.T) {
-	_, opt := asked(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
+	_, opt := settings(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
 	for args, want := range map[string]string{
 		`{"input":"x"}`:                           "x",
 		` { "input" : "x" } `:                     "x",
@@ -306,7 +306,7 @@ func TestCustomToolsOfChatClient(t *testing.T) {
 		d    llm.Dialect
 		devs string
 	}{{llm.Messages, "anthropic"}, {llm.Chat, "mistral"}, {llm.Chat, "together"}} {
-		sent, opt := asked(t, llm.Chat, to.d, to.devs, body)
+		sent, opt := settings(t, llm.Chat, to.d, to.devs, body)
 		if strings.Contains(sent.Raw, `"custom"`) || !strings.Contains(sent.Raw, "start: /a/") || !strings.Contains(sent.Raw, "*** Begin") || !opt.Tools.Changed() {
 			t.Errorf("%s: sent %s", to.devs, sent.Raw)
 		}
@@ -340,8 +340,8 @@ func TestLongToolNamesAreRestored(t *testing.T) {
 		d    llm.Dialect
 		devs string
 	}{{llm.Chat, "openai"}, {llm.Chat, "openai-compatible-1"}, {llm.Responses, "openai"}, {llm.Gemini, "gemini"}, {llm.Converse, "bedrock"}} {
-		sent, opt := asked(t, llm.Messages, to.d, to.devs, body)
-		again, _ := asked(t, llm.Messages, to.d, to.devs, body)
+		sent, opt := settings(t, llm.Messages, to.d, to.devs, body)
+		again, _ := settings(t, llm.Messages, to.d, to.devs, body)
 		names := sentNames(to.d, sent)
 		if len(names) != 3 || names[0] != "Read" || len(names[1]) > 64 || len(names[2]) > 64 || names[1] == names[2] || strings.Count(sent.Raw, names[1]) < 2 || again.Raw != sent.Raw {
 			t.Errorf("%s: names %v", to.devs, names)
@@ -357,7 +357,7 @@ func TestLongToolNamesAreRestored(t *testing.T) {
 		}
 	}
 	// 128 are taken by the vendor of the dialect.
-	sent, opt := asked(t, llm.Chat, llm.Messages, "anthropic", []byte(`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"`+strings.Repeat("a", 128)+`"}},{"type":"function","function":{"name":"a.b"}}]}`))
+	sent, opt := settings(t, llm.Chat, llm.Messages, "anthropic", []byte(`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"`+strings.Repeat("a", 128)+`"}},{"type":"function","function":{"name":"a.b"}}]}`))
 	if n := sentNames(llm.Messages, sent); len(n[0]) != 128 || n[1] == "a.b" || !strings.HasPrefix(n[1], "a_b_") || !opt.Tools.Changed() {
 		t.Errorf("names %v", n)
 	}
@@ -368,7 +368,7 @@ func TestLongToolNamesAreRestored(t *testing.T) {
 func TestLegacyFunctionsAreRestored(t *testing.T) {
 	body := cases(t, "requests/chat", ".json")["functions_of_old"]
 	for _, to := range []llm.Dialect{llm.Messages, llm.Gemini, llm.Responses} {
-		_, opt := asked(t, llm.Chat, to, "openai", body)
+		_, opt := settings(t, llm.Chat, to, "openai", body)
 		answer := []byte(callOf(to, "f", `{"a":1}`))
 		out, _, err := llm.Response(to, llm.Chat, answer, opt)
 		c := gjson.GetBytes(out, "choices.0")
@@ -387,7 +387,7 @@ func TestLegacyFunctionsAreRestored(t *testing.T) {
 			t.Errorf("%v: %s, %v", to, events, err)
 		}
 	}
-	_, opt := asked(t, llm.Chat, llm.Messages, "anthropic", body)
+	_, opt := settings(t, llm.Chat, llm.Messages, "anthropic", body)
 	several := `{"content":[{"type":"tool_use","id":"a","name":"f","input":{"a":1}},{"type":"tool_use","id":"b","name":"f","input":{"a":2}}],"stop_reason":"tool_use"}`
 	events, _, err := llm.Replay(llm.Messages, llm.Chat, []byte(several), opt)
 	if err != nil || bytes.Contains(events, []byte(`\"a\":2`)) || !bytes.Contains(events, []byte(`\"a\":1`)) {
@@ -484,7 +484,7 @@ func TestShellAndPatchTools(t *testing.T) {
 		devs string
 	}{{llm.Messages, "anthropic"}, {llm.Chat, "openai-compatible-1"}, {llm.Chat, "openai"}, {llm.Gemini, "gemini"}, {llm.Cohere, "cohere"}, {llm.Converse, "bedrock"}} {
 		// Cohere would get no other tool than the one that is chosen.
-		sent, opt := asked(t, llm.Responses, to.d, to.devs, []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}`, `"tool_choice":"auto"`, 1)))
+		sent, opt := settings(t, llm.Responses, to.d, to.devs, []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}`, `"tool_choice":"auto"`, 1)))
 		names := sentNames(to.d, sent)
 		if len(names) != 3 || names[0] != "shell" || !strings.HasPrefix(names[1], "shell_") || names[2] != "apply_patch" || !strings.Contains(sent.Raw, "/skills/pdf") {
 			t.Fatalf("%s: tools %v", to.devs, names)
@@ -515,7 +515,7 @@ func TestShellAndPatchTools(t *testing.T) {
 		}
 	}
 
-	sent, _ := asked(t, llm.Responses, llm.Messages, "anthropic", []byte(body))
+	sent, _ := settings(t, llm.Responses, llm.Messages, "anthropic", []byte(body))
 	shell := sentNames(llm.Messages, sent)[1]
 	for path, want := range map[string]string{
 		"tool_choice.name":                     "apply_patch",
@@ -545,7 +545,7 @@ func TestShellAndPatchTools(t *testing.T) {
 	}
 	// Of two tools of a name only the allowed one is left.
 	choice := `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"shell"}]}}`
-	sent, _ = asked(t, llm.Responses, llm.Chat, "openai-compatible-1", []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}}`, choice, 1)))
+	sent, _ = settings(t, llm.Responses, llm.Chat, "openai-compatible-1", []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}}`, choice, 1)))
 	if got := sentNames(llm.Chat, sent); len(got) != 1 || got[0] != shell || sent.Get("tool_choice").Str != "required" {
 		t.Errorf("tools %v, choice %s", got, sent.Get("tool_choice"))
 	}
@@ -581,7 +581,7 @@ func TestAllowedToolsElsewhereThanOpenAI(t *testing.T) {
 	}
 	// A compatible server gets the client's bytes.
 	body := []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],` + tools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"a"}}]}}}`)
-	sent, _ := asked(t, llm.Chat, llm.Chat, "openai-compatible-1", body)
+	sent, _ := settings(t, llm.Chat, llm.Chat, "openai-compatible-1", body)
 	if sent.Get("tools.#").Int() != 2 || !sent.Get("tool_choice.allowed_tools").Exists() {
 		t.Errorf("sent %s", sent.Raw)
 	}

@@ -1,0 +1,227 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
+
+func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
+	v := opt.DeviationsOrDefault()
+	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && bytes.Contains(p.Body, []byte(`"custom"`)) {
+		wrapCustomTools(&p, opt.Tools)
+	}
+	if v.Passes {
+		applyRefusals(&p, opt.Refuses)
+		return p
+	}
+	if !v.IsOpenAI() {
+		if v.MaxTokens != "" {
+			p.Rename("max_completion_tokens", v.MaxTokens)
+		}
+		if v.Seed != "" {
+			p.Rename("seed", v.Seed)
+		}
+		if t := gjson.GetBytes(p.Body, "temperature"); v.ZeroSample && t.Type == gjson.Number && t.Num == 0 {
+			p.Del("temperature")
+			p.Set("do_sample", "false")
+		}
+		if v.Only != nil {
+			p.Only(v.Only)
+		}
+		if bytes.Contains(p.Body, []byte(`"allowed_tools"`)) {
+			limitTools(&p)
+		}
+		for _, name := range v.Drop {
+			p.Drop(name)
+		}
+		if opt.Reasoning {
+			for _, name := range v.DropReasoning {
+				p.Drop(name)
+			}
+		}
+		if v.NoStreamOptions {
+			p.Del("stream_options")
+		}
+		adaptEffort(&p, v)
+		for _, f := range v.Set {
+			if !p.Has(f[0]) {
+				p.Set(f[0], f[1])
+			}
+		}
+	}
+	if v.System && bytes.Contains(p.Body, []byte("developer")) || v.ToolID > 0 ||
+		mentionsReasoning(p.Body) {
+		adaptMessageFields(&p, v)
+	}
+	return p
+}
+
+// refused replaces what the server has refused by name with its older form.
+func applyRefusals(p *ir.Patch, r ir.Refusals) {
+	if r&ir.RefusesMaxCompletionTokens != 0 && p.Has("max_completion_tokens") {
+		p.Rename("max_completion_tokens", ir.MaxTokensName)
+		p.Note("max_completion_tokens")
+	}
+	if r&ir.RefusesEffort != 0 {
+		p.Drop("reasoning_effort")
+	}
+	if r&ir.RefusesDeveloper != 0 && bytes.Contains(p.Body, []byte("developer")) {
+		p.Each("messages", func(m gjson.Result) (string, bool) {
+			if m.Get("role").Str != "developer" {
+				return m.Raw, true
+			}
+			p.Note("developer")
+			return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
+				if name == "role" {
+					return `"system"`, true
+				}
+				return x.Raw, true
+			}), true
+		})
+	}
+}
+
+// effort rounds reasoning_effort to what the upstream takes.
+func adaptEffort(p *ir.Patch, v *ir.Deviations) {
+	e := gjson.GetBytes(p.Body, "reasoning_effort")
+	if e.Type != gjson.String || ir.EffortIndex(e.Str) < 0 {
+		return
+	}
+	q := &ir.Request{Fields: &Fields}
+	if q.SetEffort("", e) != nil {
+		return
+	}
+	switch v.Think {
+	case ir.ReasoningEffort:
+		if r := v.RoundEffort(e.Str); r == "" {
+			p.Drop("reasoning_effort")
+		} else if r != e.Str {
+			p.Set("reasoning_effort", ir.Quote(r))
+			if !v.Maps(e.Str) {
+				p.Note("reasoning_effort")
+			}
+		}
+	default:
+		d := ir.Writer{}
+		d.Open("", '{')
+		writeEffort(q, &d, "", v, true)
+		d.Close('}')
+		p.Del("reasoning_effort")
+		if len(q.Dropped) > 0 {
+			p.Dropped = append(p.Dropped, q.Dropped...)
+		}
+		ir.Each(gjson.ParseBytes(d.B), func(k, x gjson.Result) bool {
+			if !p.Has(k.Str) {
+				p.Set(k.Str, x.Raw)
+			} else if k.Str == "reasoning" {
+				p.Note("reasoning_effort") // the client has set both
+			}
+			return true
+		})
+	}
+}
+
+// mentionsReasoning tells whether a body may have fields for reasoning or
+// signatures in its messages.
+func mentionsReasoning(body []byte) bool {
+	if bytes.Contains(body, []byte(`"extra_content"`)) {
+		return true
+	}
+	name := []byte(`"reasoning`)
+	for {
+		i := bytes.Index(body, name)
+		if i < 0 {
+			return false
+		}
+		if body = body[i+len(name):]; !bytes.HasPrefix(body, []byte(`_effort"`)) {
+			return true
+		}
+	}
+}
+
+// chatMessages changes what messages hold that the upstream does not know.
+func adaptMessageFields(p *ir.Patch, v *ir.Deviations) {
+	p.Each("messages", func(m gjson.Result) (string, bool) {
+		if !m.IsObject() {
+			return m.Raw, true
+		}
+		role := m.Get("role").Str
+		id := m.Get("tool_call_id")
+		if !(role == "assistant" || v.System && role == "developer" || v.ToolID > 0 && id.Exists()) {
+			return m.Raw, true
+		}
+		thought, named := "", false
+		raw := ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
+			switch name {
+			case "role":
+				if v.System && role == "developer" {
+					return `"system"`, true
+				}
+			case "tool_call_id":
+				if v.ToolID > 0 {
+					return ir.Quote(toolID(v, ir.Str(x))), true
+				}
+			case "reasoning_content", "reasoning":
+				if name == v.Reasoning {
+					named = true
+					return x.Raw, true
+				}
+				if role != "assistant" {
+					return x.Raw, true
+				}
+				if thought == "" {
+					thought = x.Raw
+				}
+				if v.Reasoning == "" {
+					p.Note("reasoning_content")
+				}
+				return "", false
+			case "reasoning_details":
+				if !v.Details && role == "assistant" {
+					p.Note(name)
+					return "", false
+				}
+			case "tool_calls":
+				if x.IsArray() && (v.ToolID > 0 || !v.Extra) {
+					return adaptCalls(v, x), true
+				}
+			}
+			return x.Raw, true
+		})
+		if v.Reasoning != "" && thought != "" && !named {
+			d := ir.Writer{B: []byte(raw[:len(raw)-1])}
+			d.Raw(v.Reasoning, thought)
+			d.Close('}')
+			raw = string(d.B)
+		}
+		return raw, true
+	})
+}
+
+// calls rebuilds tool_calls for an upstream with ids of its own or without
+// extra_content.
+func adaptCalls(v *ir.Deviations, list gjson.Result) string {
+	d := ir.Writer{}
+	d.Open("", '[')
+	ir.Each(list, func(_, c gjson.Result) bool {
+		raw := c.Raw
+		if c.IsObject() {
+			raw = ir.MapMembers(c, func(name string, x gjson.Result) (string, bool) {
+				switch {
+				case name == "id" && v.ToolID > 0:
+					return ir.Quote(toolID(v, ir.Str(x))), true
+				case name == "extra_content" && !v.Extra:
+					return "", false
+				}
+				return x.Raw, true
+			})
+		}
+		d.Raw("", raw)
+		return true
+	})
+	d.Close(']')
+	return string(d.B)
+}

@@ -1,0 +1,122 @@
+package chat
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+	"weir/pkg/wire/apierr"
+)
+
+// ReadAnswer reads a chat completion (docs/reference/api-shapes.md, 3.2).
+func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
+	choice := root.Get("choices.0")
+	m := choice.Get("message")
+	if !m.IsObject() {
+		return false
+	}
+	a.Id, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
+	a.Tier = ir.Str(root.Get("service_tier"))
+	a.Usage = ReadUsage(root)
+	a.Blocks = append(a.Blocks, readThinking(nil, ir.RecordOf(m), opt.IssuerOr(ir.IssuerChat))...)
+	text := ir.Block{}
+	var run ir.Joiner
+	switch c := m.Get("content"); {
+	case c.Type == gjson.String:
+		run.One = c.Str
+	case c.IsArray(): // Mistral's reasoning models
+		ir.Each(c, func(_, p gjson.Result) bool {
+			switch ir.Str(p.Get("type")) {
+			case "text":
+				run.Add("", ir.Str(p.Get("text")))
+			case "thinking":
+				a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Text: ir.JoinTextFields(p.Get("thinking"), "")})
+			}
+			return true
+		})
+	}
+	notes := m.Get("annotations")
+	ir.Each(notes, func(_, v gjson.Result) bool {
+		if u := v.Get("url_citation"); u.IsObject() {
+			text.Cites = append(ir.Reserve(text.Cites, notes), ir.ReadURLCitation(u))
+		}
+		return true
+	})
+	if len(text.Cites) == 0 { // Perplexity
+		ir.Each(root.Get("search_results"), func(_, v gjson.Result) bool {
+			text.Cites = append(text.Cites, ir.Citation{Url: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")), Quote: ir.Str(v.Get("snippet"))})
+			return true
+		})
+	}
+	if text.Text = run.Text(); text.Text != "" {
+		a.Blocks = append(a.Blocks, text)
+	}
+	if s := ir.Str(m.Get("refusal")); s != "" {
+		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.RefusalBlock, Text: s})
+	}
+	ir.Each(m.Get("tool_calls"), func(_, c gjson.Result) bool {
+		b := ir.ReadChatCall(c)
+		if b.Id == "" {
+			b.Id = opt.CallID(len(a.Blocks))
+		}
+		a.Blocks = append(a.Blocks, b)
+		return true
+	})
+	if f := m.Get("function_call"); f.IsObject() {
+		name := ir.Str(f.Get("name"))
+		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Old: true, Id: "call_" + name, Name: name, Args: ir.Str(f.Get("arguments"))})
+	}
+	if l := choice.Get("logprobs"); l.IsObject() {
+		a.Logprobs = l.Raw
+	}
+	a.Finish, a.Failure = finishOf(ir.Str(choice.Get("finish_reason")))
+	return true
+}
+
+// finishOf reads a finish_reason; some upstreams report a failure by it.
+func finishOf(s string) (ir.Finish, *apierr.Error) {
+	switch s {
+	case "":
+		return ir.FinishUnset, nil
+	case "length", "max_tokens", "model_length":
+		return ir.FinishLength, nil
+	case "tool_calls", "function_call":
+		return ir.FinishTools, nil
+	case "content_filter", "sensitive":
+		return ir.FinishFilter, nil
+	case "error", "network_error":
+		return ir.FinishUnset, ir.StatusError(502)
+	case "insufficient_system_resource":
+		return ir.FinishUnset, ir.StatusError(503)
+	}
+	return ir.FinishStop, nil
+}
+
+// ReadUsage reads the usage of a chunk or an answer, wherever the vendor has it.
+func ReadUsage(root gjson.Result) (u ir.Usage) {
+	v := root.Get("usage")
+	if !v.IsObject() {
+		if v = root.Get("x_groq.usage"); !v.IsObject() {
+			if v = root.Get("choices.0.usage"); !v.IsObject() {
+				return u
+			}
+		}
+	}
+	u.Known = true
+	ir.Each(v, func(k, n gjson.Result) bool {
+		switch k.Str {
+		case "prompt_tokens":
+			u.Input = ir.Count(n)
+		case "completion_tokens":
+			u.Output = ir.Count(n)
+		case "prompt_tokens_details":
+			u.CacheRead = max(u.CacheRead, ir.Count(n.Get("cached_tokens")))
+			u.CacheWrite = ir.Count(n.Get("cache_write_tokens"))
+		case "completion_tokens_details":
+			u.Reasoning = ir.Count(n.Get("reasoning_tokens"))
+		case "cached_tokens", "prompt_cache_hit_tokens": // Moonshot; DeepSeek
+			u.CacheRead = max(u.CacheRead, ir.Count(n))
+		}
+		return true
+	})
+	return u
+}

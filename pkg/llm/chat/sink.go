@@ -1,0 +1,240 @@
+package chat
+
+import (
+	"strconv"
+
+	"weir/pkg/llm/ir"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/sse"
+)
+
+// sink writes the chunks of a chat stream.
+type sink struct {
+	out     []byte
+	opt     *ir.Options
+	head    []byte      // of a chunk, up to the delta
+	tail    string      // of a chunk without finish reason
+	tools   map[int]int // the index of each block that is a tool call
+	old     bool        // calls are written as function_call
+	finish  ir.Finish
+	seen    bool // finish came
+	explain string
+	usage   ir.Usage
+	thought []byte // the current thought, escaped: its signature comes at its end
+	details int    // entries of reasoning_details so far
+	points  int    // code points of the text so far
+	before  int    // those before the current block
+}
+
+// maxThought is the size of the longest thought that is repeated with its
+// signature. The text of a longer one is only in its pieces.
+const maxThought = 4 << 20
+
+func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
+
+func (s *sink) Buffer() *[]byte { return &s.out }
+
+func (s *sink) begin(e *ir.Event) {
+	if s.head != nil {
+		return
+	}
+	d := ir.Writer{}
+	d.Open("", '{')
+	d.Str("id", s.opt.AnswerID("chatcmpl-", e.Id))
+	d.Str("object", "chat.completion.chunk")
+	d.Int("created", s.opt.Now)
+	d.Str("model", s.opt.ModelOr(e.Name))
+	d.B = append(d.B, `,"choices":[`...)
+	s.head = append([]byte("data: "), d.B...)
+	s.tail = "]}\n\n"
+	if s.opt.StreamUsage {
+		s.tail = `],"usage":null}` + "\n\n"
+	}
+	s.chunk(`"role":"assistant","content":""`)
+}
+
+func (s *sink) open() {
+	s.out = append(append(s.out, s.head...), `{"index":0,"delta":{`...)
+}
+
+func (s *sink) end() {
+	s.out = append(append(s.out, `},"finish_reason":null}`...), s.tail...)
+}
+
+func (s *sink) chunk(delta string) {
+	s.open()
+	s.out = append(s.out, delta...)
+	s.end()
+}
+
+func (s *sink) text(name, text string) {
+	s.open()
+	s.out = append(append(append(append(append(s.out, '"'), name...), `":"`...), text...), '"')
+	s.end()
+}
+
+func (s *sink) Event(e *ir.Event) {
+	if e.Kind != ir.EventFail {
+		s.begin(e)
+	}
+	switch e.Kind {
+	case ir.EventText:
+		s.thought = s.thought[:0]
+		s.points += ir.CodePoints(e.Text)
+		s.text("content", e.Text)
+	case ir.EventThinking:
+		if s.thought = append(s.thought, e.Text...); len(s.thought) > maxThought {
+			s.thought = s.thought[:0]
+		}
+		s.text("reasoning_content", e.Text)
+	case ir.EventRefusal:
+		s.text("refusal", e.Text)
+	case ir.EventClose:
+		s.thought = s.thought[:0]
+		s.before = s.points
+	case ir.EventSignature, ir.EventRedacted:
+		if e.Sig == "" {
+			return
+		}
+		s.open()
+		d := ir.Writer{B: s.out}
+		d.Open("reasoning_details", '[')
+		writeReasoningDetail(&d, e.Kind == ir.EventRedacted, ir.View(s.thought), e.Sig, e.Issuer, s.details)
+		d.Close(']')
+		s.out = d.B
+		s.end()
+		s.details++
+		s.thought = s.thought[:0]
+	case ir.EventTool:
+		s.thought = s.thought[:0]
+		index := s.tool(e.Block)
+		if s.old = s.old || e.Old; s.old {
+			if index == 0 { // there can be one only
+				s.open()
+				d := ir.Writer{B: s.out}
+				d.Open("function_call", '{')
+				d.Str("name", e.Name)
+				d.Str("arguments", "")
+				d.Close('}')
+				s.out = d.B
+				s.end()
+			}
+			return
+		}
+		s.open()
+		d := ir.Writer{B: s.out}
+		d.Open("tool_calls", '[')
+		d.Open("", '{')
+		d.Int("index", int64(index))
+		id := e.Id
+		if id == "" {
+			id = s.opt.CallID(index)
+		}
+		d.Str("id", id)
+		kind, text := "function", "arguments"
+		if e.Custom {
+			kind, text = "custom", "input"
+		}
+		d.Str("type", kind)
+		d.Open(kind, '{')
+		d.Str("name", e.Name)
+		d.Str(text, "")
+		d.Close('}')
+		if e.Sig != "" {
+			d.Open("extra_content", '{')
+			d.Open("google", '{')
+			d.Str("thought_signature", e.Sig)
+			d.Close('}')
+			d.Close('}')
+		}
+		d.Close('}')
+		d.Close(']')
+		s.out = d.B
+		s.end()
+	case ir.EventArguments:
+		if s.old {
+			if s.tool(e.Block) == 0 {
+				s.open()
+				s.out = append(append(append(s.out, `"function_call":{"arguments":"`...), e.Text...), `"}`...)
+				s.end()
+			}
+			return
+		}
+		s.open()
+		s.out = append(s.out, `"tool_calls":[{"index":`...)
+		s.out = strconv.AppendInt(s.out, int64(s.tool(e.Block)), 10)
+		if e.Custom {
+			s.out = append(s.out, `,"custom":{"input":"`...)
+		} else {
+			s.out = append(s.out, `,"function":{"arguments":"`...)
+		}
+		s.out = append(append(s.out, e.Text...), `"}}]`...)
+		s.end()
+	case ir.EventCitation:
+		s.open()
+		d := ir.Writer{B: s.out}
+		d.Open("annotations", '[')
+		writeCitation(&d, e.Cite.Shift(s.before))
+		d.Close(']')
+		s.out = d.B
+		s.end()
+	case ir.EventImage:
+		s.open()
+		d := ir.Writer{B: s.out}
+		d.Open("images", '[')
+		writeImage(&d, e.Sig)
+		d.Close(']')
+		s.out = d.B
+		s.end()
+	case ir.EventLogprobs:
+		s.open()
+		s.out = append(append(append(s.out, `},"logprobs":`...), ir.OneLine(e.Sig)...), `,"finish_reason":null}`...)
+		s.out = append(s.out, s.tail...)
+	case ir.EventUsage:
+		s.usage = e.Usage
+	case ir.EventFinish:
+		s.finish, s.seen = e.Finish, true
+		s.explain = e.Explain
+	case ir.EventEnd:
+		if s.explain != "" {
+			s.text("refusal", ir.Escape(s.explain))
+		}
+		s.open()
+		s.out = append(s.out, `},"finish_reason":"`...)
+		s.out = append(append(s.out, finishName(ir.SettleFinish(s.finish, len(s.tools) > 0), s.old)...), `"}`...)
+		s.out = append(s.out, s.tail...)
+		if s.opt.StreamUsage && s.usage.Known {
+			s.out = append(append(s.out, s.head...), `],"usage":`...)
+			d := ir.Writer{B: s.out}
+			writeUsage(&d, &s.usage)
+			s.out = append(d.B, "}\n\n"...)
+		}
+		s.out = sse.Done(s.out)
+	case ir.EventFail:
+		s.out = AppendFailure(s.out, e.Failure)
+	}
+}
+
+// tool gives the index of a tool call, in order of appearance.
+func (s *sink) tool(block int) int {
+	i, known := s.tools[block]
+	if !known {
+		if s.tools == nil {
+			s.tools = map[int]int{}
+		}
+		i = len(s.tools)
+		s.tools[block] = i
+	}
+	return i
+}
+
+// AppendFailure is the end of a stream that failed: an error, then [DONE].
+func AppendFailure(out []byte, e *apierr.Error) []byte {
+	d := ir.Writer{B: append(out, "data: "...)}
+	d.Open("", '{')
+	d.Open("error", '{')
+	ir.WriteOpenAIError(&d, e)
+	d.Close('}')
+	d.Close('}')
+	return sse.Done(append(d.B, "\n\n"...))
+}

@@ -1,0 +1,200 @@
+package converse
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"weir/pkg/llm/ir"
+	"weir/pkg/wire/apierr"
+)
+
+// block writes one block of a message.
+func (c *requestWriter) block(b *ir.Block) error {
+	d := c.d
+	switch b.Kind {
+	case ir.TextBlock, ir.RefusalBlock:
+		if strings.TrimSpace(b.Text) == "" {
+			return nil // blank texts are refused
+		}
+		c.text(b.Text)
+	case ir.ImageBlock:
+		if err := c.image(b); err != nil {
+			return err
+		}
+	case ir.DocumentBlock:
+		if err := c.document(b); err != nil {
+			return err
+		}
+	case ir.AudioBlock:
+		return apierr.Invalid("messages", "This model does not take audio.")
+	case ir.ToolCallBlock:
+		args, ok := ir.Object(b.Args)
+		if !ok {
+			args = `{"_raw":` + ir.Quote(b.Args) + `}`
+		}
+		d.Open("", '{')
+		d.Open("toolUse", '{')
+		d.Str("toolUseId", c.callID(b.Id))
+		d.Str("name", b.Name)
+		d.Raw("input", args)
+		d.Close('}')
+		d.Close('}')
+	case ir.ToolResultBlock:
+		d.Open("", '{')
+		d.Open("toolResult", '{')
+		d.Str("toolUseId", c.callID(b.Id))
+		d.Open("content", '[')
+		start := len(d.B)
+		for i := range b.Parts {
+			if err := c.block(&b.Parts[i]); err != nil {
+				return err
+			}
+		}
+		if len(d.B) == start {
+			c.text("(no output)")
+		}
+		d.Close(']')
+		if b.Failed {
+			d.Str("status", "error")
+		}
+		d.Close('}')
+		d.Close('}')
+	case ir.ThinkingBlock:
+		if b.Issuer != c.opt.IssuerOr(ir.IssuerBedrock) || b.Sig == "" {
+			c.DropField(ir.FieldThinking)
+			return nil
+		}
+		d.Open("", '{')
+		d.Open("reasoningContent", '{')
+		if b.Redacted {
+			d.Str("redactedContent", b.Sig)
+		} else {
+			d.Open("reasoningText", '{')
+			d.Str("text", b.Text)
+			d.Str("signature", b.Sig)
+			d.Close('}')
+		}
+		d.Close('}')
+		d.Close('}')
+		return nil // nothing is cached here
+	}
+	c.cachePoint(b.Cache)
+	return nil
+}
+
+// callID makes an id of at most 64 of the characters taken, the same for the
+// same id.
+func (c *requestWriter) callID(id string) string {
+	id = ir.SafeCallID(id)
+	if n := c.model.ids; n > 0 {
+		kept := make([]byte, 0, n)
+		for i := len(id) - 1; i >= 0 && len(kept) < n; i-- { // ids differ at their ends
+			if id[i] != '_' && id[i] != '-' {
+				kept = append(kept, id[i])
+			}
+		}
+		for len(kept) < n {
+			kept = append(kept, '0')
+		}
+		return string(kept)
+	}
+	if len(id) > 64 {
+		id = id[len(id)-64:]
+	}
+	return id
+}
+
+func (c *requestWriter) image(b *ir.Block) error {
+	kind, ok := strings.CutPrefix(b.Mime, "image/")
+	if kind == "jpg" {
+		kind = "jpeg"
+	}
+	switch {
+	case b.File != "":
+		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
+	case b.Url != "" || b.Data == "":
+		return apierr.Invalid("messages", "This model takes images as base64 data only, not by address.")
+	case !ok || kind != "png" && kind != "jpeg" && kind != "gif" && kind != "webp":
+		return apierr.Invalid("messages", "This model takes png, jpeg, gif and webp images.")
+	}
+	c.d.Raw("", `{"image":{`)
+	c.d.Str("format", kind)
+	c.source(b.Data)
+	c.d.B = append(c.d.B, "}}"...)
+	return nil
+}
+
+func (c *requestWriter) source(data string) {
+	c.d.Open("source", '{')
+	c.d.Str("bytes", data)
+	c.d.Close('}')
+}
+
+// documentFormats are the formats by media type.
+var documentFormats = [...][2]string{
+	{"application/pdf", "pdf"}, {"text/csv", "csv"}, {"text/html", "html"}, {"text/markdown", "md"}, {"text/plain", "txt"},
+	{"application/msword", "doc"}, {"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"},
+	{"application/vnd.ms-excel", "xls"}, {"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "xlsx"},
+}
+
+func (c *requestWriter) document(b *ir.Block) error {
+	data, kind := b.Data, ""
+	for i := range documentFormats {
+		if documentFormats[i][0] == b.Mime {
+			kind = documentFormats[i][1]
+		}
+	}
+	if b.Text != "" {
+		data = base64.StdEncoding.EncodeToString([]byte(b.Text))
+		if kind == "" {
+			kind = "txt"
+		}
+	}
+	switch {
+	case b.File != "":
+		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
+	case b.Url != "" || data == "":
+		return apierr.Invalid("messages", "This model takes documents as base64 data only, not by address.")
+	case kind == "":
+		return apierr.Invalid("messages", "This model does not take documents of this type.")
+	}
+	c.d.Raw("", `{"document":{`)
+	c.d.Str("format", kind)
+	c.d.Str("name", c.documentName(b.Title))
+	c.source(data)
+	c.d.B = append(c.d.B, "}}"...)
+	return nil
+}
+
+// documentName keeps the characters that a name may have, without the file
+// type at its end; no two documents of a request have the same.
+func (c *requestWriter) documentName(title string) string {
+	if i := strings.LastIndexByte(title, '.'); i > 0 {
+		title = title[:i]
+	}
+	var kept []byte
+	for i := 0; i < len(title) && len(kept) < 180; i++ {
+		ch := title[i]
+		if !ir.IsLetter(ch) && (ch < '0' || ch > '9') && strings.IndexByte("-()[]", ch) < 0 {
+			ch = ' '
+		}
+		if ch != ' ' || len(kept) > 0 && kept[len(kept)-1] != ' ' {
+			kept = append(kept, ch)
+		}
+	}
+	base := strings.TrimRight(string(kept), " ")
+	if base == "" {
+		base = "document"
+	}
+	name := base
+	for c.documents[name] > 0 {
+		c.documents[base]++
+		name = base + " " + strconv.Itoa(c.documents[base])
+	}
+	if c.documents == nil {
+		c.documents = map[string]int{}
+	}
+	c.documents[name]++
+	return name
+}

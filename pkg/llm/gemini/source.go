@@ -1,0 +1,154 @@
+package gemini
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
+
+// source reads a stream of fragments. It has no terminator: it is over
+// when a fragment with a finish reason was followed by a clean end.
+type source struct {
+	opt      *ir.Options
+	began    bool
+	finished bool
+	calls    int
+	said     []byte // the text so far, escaped: citations have byte offsets in it
+	found    string // groundingMetadata, passed on when the answer ends
+	e        ir.Event
+}
+
+// maxText is how many bytes of a text are kept for its citations.
+const maxText = 1 << 20
+
+func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
+
+func (s *source) CleanEnd() bool { return s.finished }
+
+func (s *source) Read(name, data []byte, to ir.Sink) {
+	if string(data) == "[DONE]" {
+		return
+	}
+	root := gjson.Parse(ir.View(data))
+	if root.IsArray() {
+		root = root.Get("0") // errors come so
+	}
+	var candidate, usage, feedback, failure, id, model gjson.Result
+	ir.Each(root, func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "candidates":
+			candidate = v.Get("0")
+		case "usageMetadata":
+			usage = v
+		case "promptFeedback":
+			feedback = v
+		case "error":
+			failure = v
+		case "responseId":
+			id = v
+		case "modelVersion":
+			model = v
+		}
+		return true
+	})
+	if failure.Exists() {
+		if e := ir.ErrorIn(root); e != nil {
+			to.Event(&ir.Event{Kind: ir.EventFail, Failure: e})
+			return
+		}
+	}
+	if !s.began {
+		s.began = true
+		to.Event(&ir.Event{Kind: ir.EventStart, Id: ir.Str(id), Name: ir.Str(model)})
+	}
+	var parts, finish, found gjson.Result
+	ir.Each(candidate, func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "content":
+			parts = v.Get("parts")
+		case "finishReason":
+			finish = v
+		case "groundingMetadata":
+			found = v
+		}
+		return true
+	})
+	ir.Each(parts, func(_, p gjson.Result) bool {
+		s.part(p, to)
+		return true
+	})
+	if found.IsObject() && len(found.Raw) <= maxText {
+		s.found = strings.Clone(found.Raw)
+	}
+	if s.found != "" && (s.finished || ir.Str(finish) != "") {
+		grounding(gjson.Parse(s.found), func() string { return ir.Unescape(string(s.said)) }, func(c ir.Citation) { to.Event(&ir.Event{Kind: ir.EventCitation, Cite: c}) })
+		s.found = ""
+	}
+	if u := usageOf(usage); u.Known {
+		to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
+	}
+	if f := ir.Str(finish); f != "" {
+		s.finished = true
+		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: finishOf(f)})
+	} else if b := ir.Str(feedback.Get("blockReason")); b != "" && !candidate.Exists() {
+		s.finished = true
+		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: ir.FinishFilter, Explain: "The prompt was blocked: " + ir.Truncate(b)})
+	}
+}
+
+func (s *source) part(p gjson.Result, to ir.Sink) {
+	var text, call, inline gjson.Result
+	thought, sig := false, ""
+	ir.Each(p, func(k, v gjson.Result) bool {
+		switch k.Str {
+		case "text":
+			text = v
+		case "thought":
+			thought = v.Type == gjson.True
+		case "thoughtSignature":
+			sig = ir.Str(v)
+		case "functionCall":
+			call = v
+		case "inlineData":
+			inline = v
+		}
+		return true
+	})
+	if call.IsObject() {
+		s.calls++
+		id := ir.Str(call.Get("id"))
+		if id == "" {
+			id = s.opt.CallID(s.calls)
+		}
+		e := ir.Event{Kind: ir.EventTool, Block: s.calls, Id: id, Name: ir.Str(call.Get("name"))}
+		if sig != "" {
+			e.Sig, e.Issuer = sig, s.opt.IssuerOr(ir.IssuerGemini)
+		}
+		to.Event(&e)
+		args := "{}"
+		if v := call.Get("args"); v.IsObject() {
+			args = v.Raw
+		}
+		to.Event(&ir.Event{Kind: ir.EventArguments, Block: s.calls, Text: ir.Escape(args)})
+		to.Event(&ir.Event{Kind: ir.EventClose, Block: s.calls})
+		return
+	}
+	if inline.IsObject() {
+		b := ir.Block{Mime: ir.Str(inline.Get("mimeType")), Data: ir.Str(inline.Get("data"))}
+		to.Event(&ir.Event{Kind: ir.EventImage, Sig: b.URI()})
+	}
+	if t := ir.EscapedText(text); t != "" {
+		s.e = ir.Event{Kind: ir.EventText, Text: t}
+		if thought {
+			s.e.Kind = ir.EventThinking
+		} else if len(s.said) < maxText {
+			s.said = append(s.said, t...)
+		}
+		to.Event(&s.e)
+	}
+	if sig != "" {
+		to.Event(&ir.Event{Kind: ir.EventSignature, Sig: sig, Issuer: s.opt.IssuerOr(ir.IssuerGemini)})
+	}
+}

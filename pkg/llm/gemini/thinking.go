@@ -1,0 +1,67 @@
+package gemini
+
+import (
+	"strconv"
+	"strings"
+
+	"weir/pkg/llm/ir"
+)
+
+// thinkingConfig gives the thinkingConfig for a model, or "".
+func thinkingConfig(q *ir.Request, model string) string {
+	name := q.EffortName()
+	if name == "" && q.Think == ir.ThinkUnset {
+		return ""
+	}
+	v, ok := versionOf(model)
+	if !ok {
+		v = ir.Version{Major: 3, Minor: 0}
+	}
+	if v.Before(ir.Version{Major: 2, Minor: 5}) {
+		q.DropField(ir.FieldEffort)
+		return ""
+	}
+	show := `"includeThoughts":true`
+	if name == "none" {
+		show = `"includeThoughts":false`
+	}
+	i := ir.EffortIndex(name)
+	if i < 0 {
+		if name != "" {
+			q.DropField(ir.FieldEffort)
+		}
+		return "{" + show + "}"
+	}
+	if !v.Before(ir.Version{Major: 3, Minor: 0}) {
+		level := ir.Efforts[i].Level
+		// The Pro models begin at LOW.
+		if level == "MINIMAL" && strings.Contains(model, "pro") {
+			level = "LOW"
+		}
+		if q.Effort != "" && name != "none" && !strings.EqualFold(level, name) {
+			q.DropEffort()
+		}
+		return "{" + show + `,"thinkingLevel":"` + level + `"}`
+	}
+	n := ir.Efforts[i].Budget
+	if q.Think == ir.ThinkBudget {
+		n = q.Budget
+	}
+	// 2.5 Pro cannot be switched off: 128 is its least, 32768 its most; the
+	// others go up to 24576.
+	if strings.Contains(model, "pro") {
+		n = min(max(n, 128), 32768)
+	} else {
+		n = min(n, 24576)
+	}
+	return "{" + show + `,"thinkingBudget":` + strconv.FormatInt(n, 10) + "}"
+}
+
+// versionOf finds the generation in an id such as gemini-2.5-flash.
+func versionOf(id string) (ir.Version, bool) {
+	i := strings.Index(id, "gemini-")
+	if i < 0 {
+		return ir.Version{}, false
+	}
+	return ir.ParseVersion(id[i:])
+}

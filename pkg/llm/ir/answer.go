@@ -1,0 +1,72 @@
+package ir
+
+import "weir/pkg/wire/apierr"
+
+// Finish is why an answer ended.
+type Finish uint8
+
+const (
+	FinishUnset Finish = iota
+	FinishStop
+	FinishSequence // one of the stop sequences came up
+	FinishLength
+	FinishTools
+	FinishFilter
+	FinishPause
+	FinishWindow // the context is full
+)
+
+// Answer is a whole answer.
+type Answer struct {
+	Id, Model string
+	Blocks    []Block
+	Finish    Finish
+	StopSeq   string
+	Explain   string // why it was refused
+	Usage     Usage
+	Tier      string
+	Logprobs  string // raw JSON, chat's form
+	Failure   *apierr.Error
+}
+
+func (a *Answer) HasCalls() bool {
+	for i := range a.Blocks {
+		if a.Blocks[i].Kind == ToolCallBlock {
+			return true
+		}
+	}
+	return false
+}
+
+// FinishReason is the finish, corrected for upstreams that say stop after a call.
+func (a *Answer) FinishReason() Finish { return SettleFinish(a.Finish, a.HasCalls()) }
+
+func SettleFinish(f Finish, tools bool) Finish {
+	if tools && (f == FinishStop || f == FinishUnset) {
+		return FinishTools
+	}
+	if f == FinishUnset {
+		return FinishStop
+	}
+	return f
+}
+
+func ClaudeFinish(s string) Finish {
+	switch s {
+	case "":
+		return FinishUnset
+	case "max_tokens":
+		return FinishLength
+	case "stop_sequence":
+		return FinishSequence
+	case "tool_use":
+		return FinishTools
+	case "refusal":
+		return FinishFilter
+	case "pause_turn":
+		return FinishPause
+	case "model_context_window_exceeded":
+		return FinishWindow
+	}
+	return FinishStop
+}

@@ -1,0 +1,174 @@
+package ir
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ClaudeModel is what a generation of Anthropic's models takes
+// (docs/reference/api-shapes.md, 9).
+type ClaudeModel struct {
+	family string // part of the id; empty is every family
+	from   Version
+	// Forms of thinking: budget A, adaptive B, disabled C, betweenTools D.
+	budget, adaptive, disabled, betweenTools bool
+	disabledToHigh                           bool // C only at effort high or lower
+	effort, xhigh                            bool
+	Sampling, Forced, onByDefault            bool
+	OneSampling                              bool // temperature or top_p, not both
+	Schema                                   bool // output_config.format
+	MaxOutput                                int64
+}
+
+// DefaultMaxTokens returns the max_tokens for a request without one: the maximum output
+// of the model, so that no answer is cut off. Every current Claude supports
+// 32,000; for other vendors' models the maximum is unknown.
+func (c *ClaudeModel) DefaultMaxTokens() int64 {
+	switch {
+	case c.MaxOutput > 0:
+		return c.MaxOutput
+	case c == &anyClaude:
+		return 32000
+	}
+	return 4096
+}
+
+// claudes is ordered: the last row that fits an id decides. Each release of
+// the vendor adds rows; an unknown newer model is taken as the newest row of
+// its family or, of an unknown family, of all.
+var claudes = [...]ClaudeModel{
+	{from: Version{0, 0}, disabled: true, Sampling: true, Forced: true, MaxOutput: 4096},
+	{from: Version{3, 5}, disabled: true, Sampling: true, Forced: true, MaxOutput: 8192},
+	{from: Version{3, 7}, budget: true, disabled: true, Sampling: true, Forced: true, MaxOutput: 64000},
+	{from: Version{4, 0}, budget: true, disabled: true, Sampling: true, Forced: true, MaxOutput: 64000},
+	{family: "opus", from: Version{4, 0}, budget: true, disabled: true, Sampling: true, Forced: true, MaxOutput: 32000},
+	{family: "opus", from: Version{4, 1}, budget: true, disabled: true, Sampling: true, Forced: true, Schema: true, MaxOutput: 32000},
+	{from: Version{4, 5}, budget: true, disabled: true, Sampling: true, OneSampling: true, Forced: true, Schema: true, MaxOutput: 64000},
+	{family: "opus", from: Version{4, 5}, budget: true, disabled: true, effort: true, Sampling: true, OneSampling: true, Forced: true, Schema: true, MaxOutput: 64000},
+	{from: Version{4, 6}, budget: true, adaptive: true, disabled: true, effort: true, Sampling: true, OneSampling: true, Forced: true, Schema: true, MaxOutput: 128000},
+	{from: Version{4, 7}, adaptive: true, disabled: true, effort: true, xhigh: true, Forced: true, Schema: true, MaxOutput: 128000},
+	{from: Version{5, 0}, adaptive: true, disabled: true, effort: true, xhigh: true, Forced: true, Schema: true, MaxOutput: 128000},
+	{family: "opus", from: Version{5, 0}, adaptive: true, disabled: true, disabledToHigh: true, effort: true, xhigh: true, Forced: true, onByDefault: true, Schema: true, MaxOutput: 128000},
+	{family: "fable", from: Version{5, 0}, adaptive: true, effort: true, xhigh: true, Forced: true, onByDefault: true, Schema: true, MaxOutput: 128000},
+	{family: "fable", from: Version{5, 1}, adaptive: true, effort: true, xhigh: true, onByDefault: true, Schema: true, MaxOutput: 128000},
+	{family: "opus", from: Version{5, 5}, adaptive: true, effort: true, xhigh: true, onByDefault: true, Schema: true, MaxOutput: 128000},
+	{family: "sonnet", from: Version{5, 5}, adaptive: true, betweenTools: true, effort: true, xhigh: true, onByDefault: true, Schema: true, MaxOutput: 128000},
+	{family: "haiku", from: Version{5, 5}, adaptive: true, disabled: true, disabledToHigh: true, effort: true, xhigh: true, Forced: true, onByDefault: true, Schema: true, MaxOutput: 128000},
+}
+
+// OtherClaude is a model of another vendor behind a Messages endpoint: they
+// know the oldest form of everything.
+var OtherClaude = ClaudeModel{budget: true, disabled: true, Sampling: true, Forced: true}
+
+// anyClaude is a Claude without a version in its name, as on compatible servers.
+// It gets what most generations support. A temperature is passed on, since a
+// server that does not support it returns an error.
+var anyClaude = ClaudeModel{
+	adaptive: true, disabled: true, effort: true, Sampling: true, OneSampling: true, Forced: true, Schema: true,
+}
+
+// ClaudeNamed finds the generation of a model id.
+func ClaudeNamed(id string) *ClaudeModel {
+	i := strings.Index(id, "claude")
+	if i < 0 {
+		return &OtherClaude
+	}
+	id = id[i:]
+	v, ok := ParseVersion(id)
+	if !ok {
+		return &anyClaude
+	}
+	best := &claudes[0]
+	for i := range claudes {
+		c := &claudes[i]
+		if !v.Before(c.from) && strings.Contains(id, c.family) {
+			best = c
+		}
+	}
+	return best
+}
+
+// Thinking is the thinking part of a Messages request.
+type Thinking struct {
+	Json   string // raw value of thinking; empty leaves it out
+	Effort string // output_config.effort
+	Max    int64  // max_tokens
+	Budget bool   // form A is on
+}
+
+// ClaudeThinking decides the form for a model. lost tells that the running
+// turn has called tools and its thinking is gone.
+func (q *Request) ClaudeThinking(c *ClaudeModel, maxTokens, limit int64, lost bool) (t Thinking) {
+	t.Max = maxTokens
+	name := q.EffortName()
+	if name == "" && q.Think == ThinkUnset {
+		return t
+	}
+	if name == "none" {
+		switch {
+		case c.disabled:
+			t.Json = `{"type":"disabled"}`
+		case c.betweenTools:
+			t.Json = `{"type":"between_tools"}`
+		case c.effort:
+			t.Effort = "low"
+			q.DropField(FieldEffort)
+		default:
+			q.DropField(FieldEffort)
+		}
+		return t
+	}
+	i := EffortIndex(name)
+	if i < 0 && name != "" {
+		q.DropField(FieldEffort)
+		return t
+	}
+	if c.adaptive {
+		t.Json = `{"type":"adaptive"}`
+		if i >= 0 && c.effort {
+			if t.Effort = Efforts[i].claude; t.Effort == "xhigh" && !c.xhigh {
+				t.Effort = "high"
+			}
+			if t.Effort != name && q.Effort != "" {
+				q.DropEffort()
+			}
+		}
+		return t
+	}
+	if !c.budget {
+		q.DropField(FieldEffort)
+		return t
+	}
+	if lost {
+		t.Json = `{"type":"disabled"}`
+		q.DropField(FieldEffort)
+		return t
+	}
+	n := q.Budget
+	if q.Think != ThinkBudget {
+		n = 8192
+		if i >= 0 {
+			n = Efforts[i].Budget
+		}
+	}
+	n = max(n, 1024)
+	if name == "max" && t.Max > n {
+		n = t.Max - 1
+	}
+	if t.Max <= n {
+		t.Max += n
+		if limit > 0 && t.Max > limit {
+			t.Max = limit
+		}
+		if n >= t.Max {
+			n = t.Max - 1
+		}
+	}
+	if n < 1024 {
+		q.DropField(FieldEffort)
+		return t
+	}
+	t.Json = `{"type":"enabled","budget_tokens":` + strconv.FormatInt(n, 10) + `}`
+	t.Budget = true
+	return t
+}

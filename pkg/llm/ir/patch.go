@@ -1,0 +1,111 @@
+package ir
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"weir/pkg/wire/jsonscan"
+)
+
+// Patch changes a body field by field, on copies.
+type Patch struct {
+	Body    []byte
+	Dropped []string
+	Err     error
+}
+
+func (p *Patch) Has(name string) bool { return gjson.GetBytes(p.Body, name).Exists() }
+
+func (p *Patch) Set(path, raw string) {
+	if p.Err == nil {
+		p.Body, p.Err = sjson.SetRawBytes(p.Body, path, []byte(raw))
+	}
+}
+
+func (p *Patch) Del(path string) {
+	if p.Err == nil {
+		p.Body, p.Err = sjson.DeleteBytes(p.Body, path)
+	}
+}
+
+func (p *Patch) Drop(name string) {
+	if p.Has(name) {
+		p.Del(name)
+		p.Dropped = append(p.Dropped, name)
+	}
+}
+
+// Only keeps the named members, in one pass, and removes refused members of the
+// schemas.
+func (p *Patch) Only(names []string) {
+	if p.Err != nil {
+		return
+	}
+	marked := bytes.Contains(p.Body, []byte(schemaMark))
+	p.Body = []byte(MapMembers(gjson.ParseBytes(p.Body), func(name string, v gjson.Result) (string, bool) {
+		if !slices.Contains(names, name) {
+			if v.Type != gjson.Null && len(p.Dropped) < maxDropped {
+				p.Note(name)
+			}
+			return "", false
+		}
+		if marked && (name == "tools" || name == "response_format") {
+			return WithoutSchemaMarks(v.Raw), true
+		}
+		return v.Raw, true
+	}))
+}
+
+// Rename moves a value to another name, unless that is taken.
+func (p *Patch) Rename(from, to string) {
+	v := gjson.GetBytes(p.Body, from)
+	if from == to || !v.Exists() {
+		return
+	}
+	raw := v.Raw
+	p.Del(from)
+	if !p.Has(to) {
+		p.Set(to, raw)
+	}
+}
+
+// ShortUser replaces user ids over the limit with hashes.
+func (p *Patch) ShortUser(limit int) {
+	for _, name := range [...]string{"user", "safety_identifier"} {
+		id := Str(gjson.GetBytes(p.Body, name))
+		if short := ShortUser(id, limit); short != id {
+			p.Set(name, Quote(short))
+		}
+	}
+}
+
+// Each rebuilds the array at a path: change gives what stands for an element,
+// itself mostly, and false to leave it out. Elements that stay keep their bytes.
+func (p *Patch) Each(path string, change func(v gjson.Result) (raw string, keep bool)) {
+	list := gjson.GetBytes(p.Body, path)
+	if !list.IsArray() || list.Index == 0 {
+		return
+	}
+	d := Writer{B: make([]byte, 0, len(list.Raw))}
+	d.Open("", '[')
+	Each(list, func(_, v gjson.Result) bool {
+		if raw, keep := change(v); keep {
+			d.Raw("", raw)
+		}
+		return true
+	})
+	d.Close(']')
+	p.Body = jsonscan.Splice(p.Body, jsonscan.Span{Start: list.Index, End: list.Index + len(list.Raw)}, d.B)
+}
+
+func (p *Patch) Note(name string) {
+	for _, d := range p.Dropped {
+		if d == name {
+			return
+		}
+	}
+	p.Dropped = append(p.Dropped, name)
+}

@@ -1,0 +1,198 @@
+package ir
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// CloseSchema makes a schema one that Anthropic's structured output takes. Objects
+// have additionalProperties false, oneOf becomes anyOf, and what the vendor
+// refuses (limits of numbers, lengths, patterns, most formats) is told in the
+// description instead and named as dropped under the field at. It is what the
+// vendor's own client does; source: npm:@anthropic-ai/sdk,
+// lib/transform-json-schema, and Anthropic's documentation of structured
+// outputs, "JSON Schema limitations".
+func (q *Request) CloseSchema(at, schema string) string {
+	d := Writer{}
+	q.closeSchema(at, &d, gjson.Parse(schema))
+	return string(d.B)
+}
+
+// MaxSchemas limits the bytes of schemas that are read for rewriting. Those of an
+// inner schema count once for each schema that contains it. Real requests have a
+// tenth of it.
+const MaxSchemas = 32 << 20
+
+// countSchema counts the bytes of a schema.
+func (q *Request) countSchema(schema gjson.Result) {
+	q.Schemas += len(schema.Raw)
+	q.Work(3 * len(schema.Raw))
+}
+
+// DescribedSchema returns the schema of the answer with the format's name and
+// description, for which only OpenAI's dialects have fields, as its title and
+// description.
+func (q *Request) DescribedSchema() string {
+	f := &q.Format
+	if f.Name == "" && f.Description == "" {
+		return f.Schema
+	}
+	at := q.FieldName(FieldSchema)
+	v := gjson.Parse(f.Schema)
+	d := Writer{}
+	d.Open("", '{')
+	for _, m := range [...][3]string{{"title", f.Name, "name"}, {"description", f.Description, "description"}} {
+		if m[1] == "" {
+			continue
+		}
+		if v.Get(m[0]).Exists() {
+			if Str(v.Get(m[0])) != m[1] {
+				q.Drop(at + m[2])
+			}
+			continue
+		}
+		d.Str(m[0], m[1])
+	}
+	if rest := strings.TrimLeft(f.Schema[1:], " \t\r\n"); rest != "}" {
+		d.Key("")
+		return string(d.B) + rest
+	}
+	d.Close('}')
+	return string(d.B)
+}
+
+// formats of strings that the vendor knows.
+const schemaFormats = " date-time time date duration email hostname uri ipv4 ipv6 uuid "
+
+// keeps tells what becomes of a member of a schema: it is taken as it is or
+// with its own schemas closed, is left out, or is told in words.
+func keeps(name string, v gjson.Result) (kept, silent bool) {
+	switch name {
+	case "type", "enum", "const", "default", "title", "description", "required", "$ref", "$defs", "definitions",
+		"properties", "items", "anyOf", "oneOf", "allOf":
+		return true, false
+	case "format":
+		return strings.Contains(schemaFormats, " "+v.Str+" "), false
+	case "minItems":
+		return v.Raw == "0" || v.Raw == "1", false
+	case "$schema", "$id", "$comment", "examples":
+		return false, true
+	case "additionalProperties":
+		return false, v.Type == gjson.False
+	}
+	return false, false
+}
+
+// closeSchema writes a schema after its name, or as an element.
+func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
+	if !v.IsObject() {
+		d.Raw("", v.Raw)
+		return
+	}
+	if q.countSchema(v); q.Schemas > MaxSchemas {
+		d.Raw("", v.Raw) // Request refuses it
+		return
+	}
+	words, isObject, described := "", false, false
+	Each(v, func(k, x gjson.Result) bool {
+		switch k.Str {
+		case "type":
+			isObject = isObject || strings.Contains(x.Raw, `"object"`)
+		case "properties":
+			isObject = isObject || x.IsObject()
+		case "description":
+			described = true
+		}
+		kept, silent := keeps(k.Str, x)
+		if kept || silent {
+			return true
+		}
+		q.Drop(at + "." + k.Str)
+		if k.Str != "additionalProperties" && len(words)+len(x.Raw) < 1<<10 {
+			if words != "" {
+				words += ", "
+			}
+			words += k.Str + ": " + x.Raw
+		}
+		return true
+	})
+	if words != "" {
+		words = "{" + words + "}"
+	}
+	d.Open("", '{')
+	Each(v, func(k, x gjson.Result) bool {
+		if kept, _ := keeps(k.Str, x); !kept {
+			return true
+		}
+		name := k.Str
+		if name == "oneOf" && !v.Get("anyOf").Exists() {
+			name = "anyOf"
+		}
+		switch name {
+		case "description":
+			text := Str(x)
+			if words != "" {
+				text += "\n\n" + words
+			}
+			d.Str(name, text)
+		case "properties", "$defs", "definitions":
+			d.Key(name)
+			q.closeEach(at, d, x)
+		case "anyOf", "oneOf", "allOf":
+			d.Open(name, '[')
+			Each(x, func(_, s gjson.Result) bool { q.closeSchema(at, d, s); return true })
+			d.Close(']')
+		case "items":
+			d.Key(name)
+			q.closeSchema(at, d, x)
+		default:
+			d.Raw(name, x.Raw)
+		}
+		return true
+	})
+	if words != "" && !described {
+		d.Str("description", words)
+	}
+	if isObject {
+		d.Bool("additionalProperties", false)
+	}
+	d.Close('}')
+}
+
+// closeEach writes an object whose members are schemas.
+func (q *Request) closeEach(at string, d *Writer, v gjson.Result) {
+	d.B = append(d.B, '{')
+	Each(v, func(k, x gjson.Result) bool {
+		d.Key("")
+		d.B = append(append(d.B, k.Raw...), ':')
+		q.closeSchema(at, d, x)
+		return true
+	})
+	d.Close('}')
+}
+
+// Strictable tells whether OpenAI takes a schema with strict true: each object
+// requires all that it has, and nothing else.
+func (q *Request) Strictable(v gjson.Result) bool {
+	if !v.IsObject() {
+		return true
+	}
+	if q.countSchema(v); q.Schemas > MaxSchemas {
+		return false // Request refuses it
+	}
+	all, ok := 0, true
+	each := func(_, x gjson.Result) bool {
+		all++
+		ok = ok && q.Strictable(x)
+		return ok
+	}
+	if p := v.Get("properties"); p.IsObject() || strings.Contains(v.Get("type").Raw, `"object"`) {
+		Each(p, each)
+		ok = ok && v.Get("additionalProperties").Type == gjson.False && int(v.Get("required.#").Int()) >= all
+	}
+	for _, name := range [...]string{"$defs", "definitions", "anyOf", "allOf"} {
+		Each(v.Get(name), each)
+	}
+	return ok && q.Strictable(v.Get("items"))
+}

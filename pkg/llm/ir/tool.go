@@ -1,0 +1,171 @@
+package ir
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Tool is a function that the model may call.
+type Tool struct {
+	Name, Description string
+	Schema            string // raw JSON; empty when absent
+	Strict            string // "true", "false" or empty
+	Custom            string // raw JSON of a custom tool, flat form; empty for functions
+	Cache             string
+	Space             string // its namespace
+	Built             Builtin
+}
+
+type choiceMode uint8
+
+const (
+	ChoiceUnset choiceMode = iota
+	ChoiceAuto
+	ChoiceAny
+	ChoiceTool
+	ChoiceNone
+)
+
+type ToolChoice struct {
+	Mode    choiceMode
+	Name    string
+	Space   string // namespace of the tool
+	Custom  bool
+	Built   Builtin
+	Allowed []string // only these tools may be called: names, namespaces, or results of identity
+}
+
+// FormatTool is the tool that a model is made to call where the vendor has no
+// structured output: its input is the answer.
+const FormatTool = "weir_structured_output"
+
+// FilterTools keeps the tools that may be called.
+func FilterTools(tools []Tool, names []string) (kept []Tool) {
+	may := make(map[string]bool, len(names))
+	for _, n := range names {
+		may[n] = true
+	}
+	for i := range tools {
+		if may[tools[i].Name] {
+			kept = append(kept, tools[i])
+		}
+	}
+	return kept
+}
+
+// SchemaOrEmpty gives the schema of a tool, at least that of an empty object.
+func (t *Tool) SchemaOrEmpty() string { return ObjectSchema(t.Schema) }
+
+func ObjectSchema(schema string) string {
+	if schema == "" || schema == "{}" {
+		return `{"type":"object","properties":{}}`
+	}
+	if gjson.Get(schema, "type").Exists() || schema[0] != '{' {
+		return schema
+	}
+	rest := strings.TrimLeft(schema[1:], " \t\r\n")
+	if rest == "}" {
+		return ObjectSchema("")
+	}
+	return `{"type":"object",` + rest
+}
+
+// Wrap turns a custom tool into a function. The format of its input becomes text
+// in the description.
+func (t *Tool) Wrap() {
+	f := gjson.Get(t.Custom, "format")
+	text := t.Description
+	if text != "" {
+		text += "\n\n"
+	}
+	text += "Call this tool as a function, whatever format is described above: put the complete input text in the string \"input\"."
+	if def := Str(f.Get("definition")); Str(f.Get("type")) == "grammar" && def != "" {
+		kind := "Lark grammar"
+		if Str(f.Get("syntax")) == "regex" {
+			kind = "regular expression"
+		}
+		text += " The input must match this " + kind + ":\n" + def
+	}
+	t.Description, t.Schema, t.Custom, t.Strict = text, inputSchema, "", ""
+}
+
+const inputSchema = `{"type":"object","properties":{"input":{"type":"string","description":"The whole input of the tool, as plain text."}},` +
+	`"required":["input"],"additionalProperties":false}`
+
+// WrapInput returns the arguments of the function that replaces a custom tool.
+func WrapInput(text string) string { return `{"input":` + Quote(text) + `}` }
+
+// ReadFunction reads {name, description, parameters, strict}.
+func ReadFunction(f gjson.Result) Tool {
+	t := Tool{Name: Str(f.Get("name")), Description: Str(f.Get("description")), Strict: Boolean(f.Get("strict"))}
+	if p := f.Get("parameters"); p.IsObject() {
+		t.Schema = p.Raw
+	}
+	return t
+}
+
+// ReadCustomTool reads a custom tool into the flat form of Responses.
+func ReadCustomTool(c, format, grammar gjson.Result) Tool {
+	t := Tool{Name: Str(c.Get("name")), Description: Str(c.Get("description"))}
+	d := Writer{}
+	d.Open("", '{')
+	d.Str("type", "custom")
+	d.Str("name", t.Name)
+	d.OptStr("description", t.Description)
+	if f := Str(format.Get("type")); f == "grammar" {
+		d.Open("format", '{')
+		d.Str("type", f)
+		d.OptStr("syntax", Str(grammar.Get("syntax")))
+		d.OptStr("definition", Str(grammar.Get("definition")))
+		d.Close('}')
+	} else if f != "" {
+		d.Open("format", '{')
+		d.Str("type", f)
+		d.Close('}')
+	}
+	d.Close('}')
+	t.Custom = string(d.B)
+	return t
+}
+
+// ReadAllowedTools reads {mode, tools[]}, whose entries have a name in some place.
+func ReadAllowedTools(v gjson.Result) (c ToolChoice) {
+	c.Mode = ChoiceAuto
+	if Str(v.Get("mode")) == "required" {
+		c.Mode = ChoiceAny
+	}
+	Each(v.Get("tools"), func(_, t gjson.Result) bool {
+		for _, path := range [...]string{"name", "function.name", "custom.name"} {
+			if n := Str(t.Get(path)); n != "" {
+				c.Allowed = append(c.Allowed, identity(Str(t.Get("namespace")), n, 0))
+				return true
+			}
+		}
+		if built := BuiltinNamed(Str(t.Get("type"))); built != 0 {
+			c.Allowed = append(c.Allowed, identity("", "", built))
+		}
+		return true
+	})
+	return c
+}
+
+// SafeCallID makes an id of the characters that the vendor takes; the same
+// for the same id.
+func SafeCallID(id string) string {
+	for i := 0; i < len(id); i++ {
+		if c := id[i]; !IsLetter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
+			b := []byte(id)
+			for j := range b {
+				if c := b[j]; !IsLetter(c) && (c < '0' || c > '9') && c != '_' && c != '-' {
+					b[j] = '_'
+				}
+			}
+			return string(b)
+		}
+	}
+	if id == "" {
+		return "call"
+	}
+	return id
+}

@@ -1,0 +1,142 @@
+package ir
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// Tools maps the upstream's tools to the client's where they differ: names that
+// are too long or in a namespace, and custom tools that became functions. Request
+// fills it in; Response, Stream, Collect and Replay restore the client's tools.
+type Tools struct {
+	sent map[string]Callee // by the name at the upstream
+	old  bool              // the client uses function_call instead of tool_calls
+}
+
+// Callee is a tool of the client.
+type Callee struct {
+	Name, space string
+	Custom      bool
+	built       Builtin
+	Wrapped     bool // the upstream has a function with one string instead
+}
+
+// Changed reports whether calls in an answer must be changed for the client,
+// even one of the client's own dialect.
+func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.old) }
+
+func (t *Tools) Note(sent string, c Callee) {
+	if t.sent == nil {
+		t.sent = map[string]Callee{}
+	}
+	t.sent[sent] = c
+}
+
+// NameTools replaces the names and kinds of a request's tools, calls and results
+// with those that the upstream supports, and stores the mapping in the options.
+//
+// functions reports whether the upstream supports functions only, no custom tools.
+func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
+	if opt.Tools == nil {
+		opt.Tools = &Tools{}
+	}
+	t := opt.Tools
+	*t = Tools{old: q.Old}
+	n := &namer{ToolRules: rules}
+	if q.fitTools(n, functions) {
+		q.Choice.Custom = q.Choice.Custom && !functions
+		return
+	}
+	n.taken, n.names, n.bare = map[string]bool{}, map[string]string{}, map[string]string{}
+	for i := range q.Tools {
+		if v := &q.Tools[i]; identity(v.Space, v.Name, v.Built) == v.Name && n.fits(v.Name) {
+			n.reserve(v.Name)
+		}
+	}
+	may := make(map[string]bool, len(q.Choice.Allowed))
+	for _, name := range q.Choice.Allowed {
+		may[name] = true
+	}
+	var allowed []string
+	kept, seen := q.Tools[:0], make(map[string]bool, len(q.Tools))
+	for _, v := range q.Tools {
+		id := identity(v.Space, v.Name, v.Built)
+		if seen[id] {
+			continue // upstreams refuse duplicate names
+		}
+		seen[id] = true
+		c := Callee{Name: strings.Clone(v.Name), Custom: v.Custom != "", built: v.Built}
+		if id != v.Name {
+			c.space = strings.Clone(v.Space)
+		}
+		v.Name = n.name(v.Space, v.Name, v.Built)
+		if may[id] || c.built == 0 && may[c.Name] || c.space != "" && may[c.space] {
+			allowed = append(allowed, v.Name) // an entry may be a whole namespace
+		}
+		if c.Wrapped = c.Custom && functions; c.Wrapped {
+			v.Wrap()
+		} else if c.Custom && v.Name != c.Name {
+			v.Custom = MapMembers(gjson.Parse(v.Custom), func(name string, x gjson.Result) (string, bool) {
+				if name == "name" {
+					return Quote(v.Name), true
+				}
+				return x.Raw, true
+			})
+		}
+		if v.Name != c.Name || c.space != "" || c.built != 0 || c.Wrapped {
+			t.Note(v.Name, c)
+		}
+		kept = append(kept, v)
+	}
+	q.Tools = kept
+	if c := &q.Choice; c.Mode == ChoiceTool {
+		c.Name, c.Custom = n.name(c.Space, c.Name, c.Built), c.Custom && !functions
+	} else if len(allowed) > 0 {
+		c.Allowed = allowed
+	}
+	for i := range q.Messages {
+		q.nameCalls(q.Messages[i].Blocks, n, functions)
+	}
+}
+
+// fitTools reports whether the upstream supports all tools unchanged.
+func (q *Request) fitTools(n *namer, functions bool) bool {
+	for i := range q.Tools {
+		t := &q.Tools[i]
+		if t.Space != "" || t.Built != 0 || functions && t.Custom != "" || !n.fits(t.Name) {
+			return false
+		}
+	}
+	for i := range q.Messages {
+		for j := range q.Messages[i].Blocks {
+			b := &q.Messages[i].Blocks[j]
+			if b.Kind != ToolCallBlock && b.Kind != ToolResultBlock {
+				continue
+			}
+			if b.Space != "" || b.Built != 0 || functions && b.Custom || !n.fits(b.Name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nameCalls renames calls and results like their tools.
+func (q *Request) nameCalls(blocks []Block, n *namer, functions bool) {
+	for i := range blocks {
+		b := &blocks[i]
+		if b.Kind != ToolCallBlock && b.Kind != ToolResultBlock || b.Name == "" && b.Kind == ToolResultBlock && !b.Custom {
+			continue
+		}
+		if b.Name != "" {
+			b.Name = n.name(b.Space, b.Name, b.Built)
+		}
+		if b.Custom && functions {
+			b.Custom = false
+			if b.Kind == ToolCallBlock {
+				b.Args = WrapInput(b.Args)
+			}
+		}
+	}
+}

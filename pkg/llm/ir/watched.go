@@ -1,0 +1,42 @@
+package ir
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/wire/apierr"
+)
+
+// Watched is what is known of a stream that passes to a client of the same
+// dialect.
+type Watched struct {
+	Usage   Usage
+	Failure *apierr.Error
+	Done    bool // the last event came
+	Stopped bool // a finish or stop reason came, and no text after it
+}
+
+// EventName returns the name of an event: of its event field, or its type.
+func EventName(field, data []byte) string {
+	if len(field) > 0 {
+		return View(field)
+	}
+	return gjson.Get(View(data), "type").Str
+}
+
+// Fail reads an error event, unless one came before.
+func (w *Watched) Fail(data []byte, whole bool) {
+	if w.Failure != nil {
+		return
+	}
+	w.Failure = StatusError(500)
+	if !whole || Check(data) != nil {
+		return
+	}
+	root := gjson.Parse(View(data))
+	if e := ErrorIn(root); e != nil {
+		w.Failure = e
+		return
+	}
+	w.Failure = StatusError(StatusIn(root))
+	Describe(w.Failure, root)
+}

@@ -1,0 +1,167 @@
+package messages
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
+
+// messages removes from a body for Claude what other providers have added.
+func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
+	if v := opt.DeviationsOrDefault().Anthropic; v != "" {
+		p.Del("model")
+		p.Set("anthropic_version", ir.Quote(v))
+		if strings.HasPrefix(v, "bedrock") {
+			p.Del("stream")
+		}
+	}
+	if bytes.Contains(p.Body, []byte(`"`+ir.SignatureMark)) {
+		foreignThoughts(&p, opt.IssuerOr(ir.IssuerAnthropic))
+	} else if !foreignResult(p.Body) {
+		return p
+	}
+	budgetThinking(&p)
+	return p
+}
+
+// maxTail is how many bytes at the end of a body are searched for the last tool
+// result, so that a long body without one costs no more.
+const maxTail = 1 << 20
+
+// foreignResult reports whether the last tool result answers a call of another
+// provider. No other body of an ordinary client is parsed a second time.
+func foreignResult(body []byte) bool {
+	name := []byte(`"tool_use_id"`)
+	body = body[max(0, len(body)-maxTail):]
+	i := bytes.LastIndex(body, name)
+	if i < 0 {
+		return false
+	}
+	id := bytes.TrimLeft(body[i+len(name):], " \t\r\n:")
+	return len(id) > 0 && !bytes.HasPrefix(id, []byte(`"toolu_`))
+}
+
+// budgetThinking disables a thinking budget if the current turn has called tools
+// at another provider: Claude refuses the request without its own thinking before
+// these calls. Adaptive thinking does not require it.
+func budgetThinking(p *ir.Patch) {
+	if p.Err != nil || gjson.GetBytes(p.Body, "thinking.type").Str != "enabled" {
+		return
+	}
+	bare, calls := false, false // of the last assistant message
+	ir.Each(gjson.GetBytes(p.Body, "messages"), func(_, m gjson.Result) bool {
+		content := m.Get("content")
+		if !content.IsArray() {
+			content = gjson.Result{}
+		}
+		switch ir.Str(m.Get("role")) {
+		case "assistant":
+			bare, calls = true, false
+			first := true
+			ir.Each(content, func(_, b gjson.Result) bool {
+				kind := ir.Str(b.Get("type"))
+				if first {
+					bare, first = kind != "thinking" && kind != "redacted_thinking", false
+				}
+				calls = calls || kind == "tool_use"
+				return true
+			})
+		case "user":
+			answers := false
+			ir.Each(content, func(_, b gjson.Result) bool {
+				answers = answers || ir.Str(b.Get("type")) == "tool_result"
+				return !answers
+			})
+			calls = calls && answers
+		}
+		return true
+	})
+	if !bare || !calls {
+		return
+	}
+	p.Set("thinking", `{"type":"disabled"}`)
+	p.Note("thinking")
+	// Without thinking Claude refuses clear_thinking edits.
+	edits := gjson.GetBytes(p.Body, "context_management.edits")
+	if !edits.IsArray() || !strings.Contains(edits.Raw, `"clear_thinking`) {
+		return
+	}
+	p.Each("context_management.edits", func(e gjson.Result) (string, bool) {
+		return e.Raw, !strings.HasPrefix(ir.Str(e.Get("type")), "clear_thinking")
+	})
+	if gjson.GetBytes(p.Body, "context_management.edits.#").Int() == 0 {
+		p.Del("context_management")
+	}
+	p.Note("context_management.edits")
+}
+
+// foreignThoughts removes what only other providers can read.
+func foreignThoughts(p *ir.Patch, own string) {
+	p.Each("messages", func(m gjson.Result) (string, bool) {
+		content := m.Get("content")
+		if !content.IsArray() || !strings.Contains(content.Raw, `"`+ir.SignatureMark) {
+			return m.Raw, true
+		}
+		d := ir.Writer{}
+		d.Open("", '[')
+		ir.Each(content, func(_, b gjson.Result) bool {
+			field := "signature"
+			if ir.Str(b.Get("type")) == "redacted_thinking" {
+				field = "data"
+			}
+			sig := ir.Str(b.Get(field))
+			if !strings.HasPrefix(sig, ir.SignatureMark) {
+				d.Raw("", ownCitations(p, b))
+				return true
+			}
+			if issuer, inside := ir.UnwrapSignature(sig, ""); issuer == own && inside != "" {
+				d.Raw("", ir.MapMembers(b, func(name string, x gjson.Result) (string, bool) {
+					if name == field {
+						return ir.Quote(inside), true
+					}
+					return x.Raw, true
+				}))
+				return true
+			}
+			p.Note("messages.thinking")
+			return true
+		})
+		d.Close(']')
+		if len(d.B) == len("[]") {
+			return "", false
+		}
+		return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
+			if name == "content" {
+				return string(d.B), true
+			}
+			return x.Raw, true
+		}), true
+	})
+}
+
+// ownCitations returns a block without the citations of other providers.
+func ownCitations(p *ir.Patch, b gjson.Result) string {
+	if !strings.Contains(b.Raw, `"`+ir.SignatureMark) || ir.Str(b.Get("type")) != "text" {
+		return b.Raw
+	}
+	return ir.MapMembers(b, func(name string, v gjson.Result) (string, bool) {
+		if name != "citations" || !v.IsArray() {
+			return v.Raw, true
+		}
+		d := ir.Writer{}
+		d.Open("", '[')
+		v.ForEach(func(_, c gjson.Result) bool {
+			if strings.HasPrefix(ir.Str(c.Get("encrypted_index")), ir.SignatureMark) {
+				p.Note("messages.citations")
+			} else {
+				d.Raw("", c.Raw)
+			}
+			return true
+		})
+		d.Close(']')
+		return string(d.B), len(d.B) > len("[]")
+	})
+}

@@ -1,0 +1,38 @@
+package messages
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
+
+// Watch reads an event.
+func Watch(w *ir.Watched, name, data []byte, whole bool) {
+	kind := ir.EventName(name, data)
+	if !whole {
+		data = nil
+	}
+	switch kind {
+	case "message_start":
+		if u := usageOf(gjson.Get(ir.View(data), "message.usage")); u.Known {
+			w.Usage.Merge(u)
+		}
+	case "message_delta":
+		if u := lastUsage(gjson.Get(ir.View(data), "usage")); u.Known {
+			w.Usage.Merge(u)
+		}
+		w.Stopped = w.Stopped || ir.Str(gjson.Get(ir.View(data), "delta.stop_reason")) != ""
+	case "message_stop":
+		w.Done = true
+	case "error":
+		w.Fail(data, whole)
+	}
+}
+
+// UsageObject reads the usage object of a long line.
+func UsageObject(v gjson.Result) (u ir.Usage) {
+	if v.Get("input_tokens").Type == gjson.Number {
+		u = usageOf(v)
+	}
+	return u
+}

@@ -1,0 +1,424 @@
+package responses
+
+import (
+	"weir/pkg/llm/ir"
+	"weir/pkg/wire/apierr"
+)
+
+// sink writes the events of a Responses stream. What it is given
+// comes from a sequencer. Each block is an item of the output; the texts of
+// the done events are kept, escaped.
+type sink struct {
+	out     []byte
+	opt     *ir.Options
+	began   bool
+	id      string
+	model   string
+	seq     int64
+	items   [][]byte // finished items
+	open    bool
+	kind    ir.EventKind // evText, evRefusal, evThinking, evTool
+	call    ir.Event     // the open tool call
+	thought ir.Block     // signature of the open thought
+	text    []byte
+	cites   []ir.Citation
+	probs   []byte // of the text that comes next, see contentProbs
+	all     []byte // of the open text so far
+	cut     bool   // all would be too long
+	finish  ir.Finish
+	usage   ir.Usage
+}
+
+func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
+
+func (s *sink) Buffer() *[]byte { return &s.out }
+
+// frame opens an event.
+func (s *sink) frame(name string) *ir.Writer {
+	s.out = append(append(append(s.out, "event: "...), name...), "\ndata: {\"type\":\""...)
+	d := &ir.Writer{B: append(append(s.out, name...), '"')}
+	d.Int("sequence_number", s.seq)
+	s.seq++
+	return d
+}
+
+func (s *sink) done(d *ir.Writer) { s.out = append(d.B, "}\n\n"...) }
+
+func (s *sink) response(name, status string, f ir.Finish, failure *apierr.Error) {
+	d := s.frame(name)
+	d.Key("response")
+	openResponse(d, s.id, s.model, status, failure, s.opt)
+	d.Open("output", '[')
+	if status != "in_progress" {
+		for _, item := range s.items {
+			d.Raw("", string(item))
+		}
+	}
+	d.Close(']')
+	closeResponse(d, f, &s.usage, "")
+	s.done(d)
+}
+
+func (s *sink) begin(e *ir.Event) {
+	if s.began {
+		return
+	}
+	s.began = true
+	id, model := "", ""
+	if e.Kind == ir.EventStart {
+		id, model = string([]byte(e.Id)), string([]byte(e.Name))
+	}
+	s.id, s.model = s.opt.AnswerID("resp_", id), s.opt.ModelOr(model)
+	s.response("response.created", "in_progress", ir.FinishStop, nil)
+	s.response("response.in_progress", "in_progress", ir.FinishStop, nil)
+}
+
+func (s *sink) index() int64 { return int64(len(s.items)) }
+
+func (s *sink) itemID() string {
+	prefix := "msg_"
+	switch s.kind {
+	case ir.EventThinking:
+		prefix = "rs_"
+	case ir.EventTool:
+		prefix = callPrefix(&s.call)
+	}
+	return itemID(s.opt, prefix, len(s.items))
+}
+
+// place writes the fields that tell where a piece belongs.
+func (s *sink) place(d *ir.Writer, part string) {
+	d.Str("item_id", s.itemID())
+	d.Int("output_index", s.index())
+	if part != "" {
+		d.Int(part, 0)
+	}
+}
+
+// added begins an item.
+func (s *sink) added(kind ir.EventKind) {
+	s.open, s.kind, s.text, s.cites, s.all = true, kind, s.text[:0], nil, s.all[:0]
+	s.cut = false
+	d := s.frame("response.output_item.added")
+	d.Int("output_index", s.index())
+	d.Key("item")
+	s.item(d, "in_progress")
+	s.done(d)
+	switch kind {
+	case ir.EventText, ir.EventRefusal:
+		d := s.frame("response.content_part.added")
+		s.place(d, "content_index")
+		d.Key("part")
+		s.part(d, "")
+		s.done(d)
+	case ir.EventThinking:
+		d := s.frame("response.reasoning_summary_part.added")
+		s.place(d, "summary_index")
+		d.Raw("part", `{"type":"summary_text","text":""}`)
+		s.done(d)
+	}
+}
+
+// part writes the part of a message.
+func (s *sink) part(d *ir.Writer, text string) {
+	d.B = append(d.B, '{')
+	if s.kind == ir.EventRefusal {
+		d.Str("type", "refusal")
+		d.Escaped("refusal", text)
+	} else {
+		d.Str("type", "output_text")
+		d.Escaped("text", text)
+		d.Open("annotations", '[')
+		for _, c := range s.cites {
+			writeCitation(d, c)
+		}
+		d.Close(']')
+		writeLogprobs(d, s.all)
+	}
+	d.Close('}')
+}
+
+// item writes the open item as it is so far.
+func (s *sink) item(d *ir.Writer, status string) {
+	whole := status != "in_progress"
+	text := ""
+	if whole {
+		text = string(s.text)
+	}
+	switch s.kind {
+	case ir.EventThinking:
+		var b *ir.Block
+		if whole {
+			b = &s.thought
+		}
+		writeReasoningItem(d, s.itemID(), text, b)
+	case ir.EventTool:
+		writeCallItem(d, s.itemID(), &s.call, text, status)
+	default:
+		d.B = append(d.B, '{')
+		d.Str("id", s.itemID())
+		d.Str("type", "message")
+		d.Str("status", status)
+		d.Str("role", "assistant")
+		d.Open("content", '[')
+		if whole {
+			d.Key("")
+			s.part(d, text)
+		}
+		d.Close(']')
+		d.Close('}')
+	}
+}
+
+// stop ends the open item with its done events.
+func (s *sink) stop() {
+	if !s.open {
+		return
+	}
+	text := string(s.text)
+	switch s.kind {
+	case ir.EventText, ir.EventRefusal:
+		name, field := "response.output_text.done", "text"
+		if s.kind == ir.EventRefusal {
+			name, field = "response.refusal.done", "refusal"
+		}
+		d := s.frame(name)
+		s.place(d, "content_index")
+		d.Escaped(field, text)
+		if s.kind == ir.EventText {
+			writeLogprobs(d, s.all)
+		}
+		s.done(d)
+		d = s.frame("response.content_part.done")
+		s.place(d, "content_index")
+		d.Key("part")
+		s.part(d, text)
+		s.done(d)
+	case ir.EventThinking:
+		d := s.frame("response.reasoning_summary_text.done")
+		s.place(d, "summary_index")
+		d.Escaped("text", text)
+		s.done(d)
+		d = s.frame("response.reasoning_summary_part.done")
+		s.place(d, "summary_index")
+		d.Open("part", '{')
+		d.Str("type", "summary_text")
+		d.Escaped("text", text)
+		d.Close('}')
+		s.done(d)
+	case ir.EventTool:
+		if s.call.Built != 0 {
+			break
+		}
+		name, field := "response.function_call_arguments.done", "arguments"
+		if s.call.Custom {
+			name, field = "response.custom_tool_call_input.done", "input"
+		} else if text == "" {
+			text = "{}"
+		}
+		d := s.frame(name)
+		s.place(d, "")
+		d.Escaped(field, text)
+		s.done(d)
+	}
+	d := s.frame("response.output_item.done")
+	d.Int("output_index", s.index())
+	d.Key("item")
+	start := len(d.B)
+	s.item(d, "completed")
+	item := append([]byte(nil), d.B[start:]...)
+	s.done(d)
+	s.items = append(s.items, item)
+	s.open, s.thought = false, ir.Block{}
+}
+
+// piece writes a delta and remembers its text.
+func (s *sink) piece(name, part, text string) {
+	s.text = append(s.text, text...)
+	d := s.frame(name)
+	s.place(d, part)
+	d.Escaped("delta", text)
+	if s.kind == ir.EventText {
+		writeLogprobs(d, s.probs)
+		if s.cut = s.cut || len(s.all)+len(s.probs) > maxLogprobs; s.cut {
+			s.all = s.all[:0]
+		} else {
+			s.all = appendLogprobs(s.all, ir.View(s.probs))
+		}
+		s.probs = s.probs[:0]
+	}
+	s.done(d)
+}
+
+// maxLogprobs is how many bytes of a text's token chances are kept, to be told
+// again at its end. Of a longer text the pieces alone tell them.
+const maxLogprobs = 4 << 20
+
+func appendLogprobs(to []byte, more string) []byte {
+	if len(to) > 0 && more != "" {
+		to = append(to, ',')
+	}
+	return append(to, more...)
+}
+
+func writeLogprobs(d *ir.Writer, list []byte) {
+	d.Key("logprobs")
+	d.B = append(append(append(d.B, '['), list...), ']')
+}
+
+func (s *sink) Event(e *ir.Event) {
+	if e.Kind != ir.EventFail && e.Kind != ir.EventUsage {
+		s.begin(e)
+	}
+	switch e.Kind {
+	case ir.EventUsage:
+		s.usage = e.Usage
+	case ir.EventText, ir.EventRefusal:
+		if !s.open {
+			s.added(e.Kind)
+		}
+		if e.Kind == ir.EventText {
+			s.piece("response.output_text.delta", "content_index", e.Text)
+		} else {
+			s.piece("response.refusal.delta", "content_index", e.Text)
+		}
+	case ir.EventThinking:
+		if !s.open {
+			s.added(ir.EventThinking)
+		}
+		if e.Text != "" {
+			s.piece("response.reasoning_summary_text.delta", "summary_index", e.Text)
+		}
+	case ir.EventSignature:
+		if !s.open {
+			s.added(ir.EventThinking)
+		}
+		s.thought.Sig, s.thought.Issuer = string([]byte(e.Sig)), string([]byte(e.Issuer))
+	case ir.EventRedacted:
+		s.signed(e, true)
+	case ir.EventTool:
+		if e.Sig != "" {
+			s.signed(e, false)
+		}
+		s.call = ir.Event{Id: string([]byte(e.Id)), Name: string([]byte(e.Name)), Space: string([]byte(e.Space)), Custom: e.Custom, Built: e.Built}
+		if s.call.Id == "" {
+			s.call.Id = s.opt.CallID(len(s.items))
+		}
+		s.added(ir.EventTool)
+	case ir.EventArguments:
+		if s.call.Built != 0 { // the item is sent whole
+			s.text = append(s.text, e.Text...)
+			return
+		}
+		name := "response.function_call_arguments.delta"
+		if s.call.Custom {
+			name = "response.custom_tool_call_input.delta"
+		}
+		s.piece(name, "", e.Text)
+	case ir.EventLogprobs:
+		if len(s.probs) < maxLogprobs { // more would be of no text
+			s.probs = appendLogprobs(s.probs, contentLogprobs(e.Sig))
+		}
+	case ir.EventCitation:
+		if s.open && s.kind == ir.EventText {
+			d := s.frame("response.output_text.annotation.added")
+			s.place(d, "content_index")
+			d.Int("annotation_index", int64(len(s.cites)))
+			d.Key("annotation")
+			s.cites = append(s.cites, e.Cite.Clone())
+			writeCitation(d, e.Cite)
+			s.done(d)
+		}
+	case ir.EventImage:
+		s.image(e.Sig)
+	case ir.EventClose:
+		s.stop()
+	case ir.EventFinish:
+		s.finish = e.Finish
+		if e.Explain != "" {
+			s.added(ir.EventRefusal)
+			s.piece("response.refusal.delta", "content_index", ir.Escape(e.Explain))
+			s.stop()
+		}
+	case ir.EventEnd:
+		s.stop()
+		status := statusName(s.finish)
+		s.response("response."+status, status, s.finish, nil)
+	case ir.EventFail:
+		s.fail(e.Failure)
+	}
+}
+
+// signed writes an item that is nothing but a signature.
+func (s *sink) signed(e *ir.Event, redacted bool) {
+	s.stop()
+	s.open, s.kind, s.text = true, ir.EventThinking, s.text[:0]
+	s.thought = ir.Block{Sig: string([]byte(e.Sig)), Issuer: string([]byte(e.Issuer)), Redacted: redacted}
+	for _, name := range [...]string{"response.output_item.added", "response.output_item.done"} {
+		d := s.frame(name)
+		d.Int("output_index", s.index())
+		d.Key("item")
+		start := len(d.B)
+		s.item(d, "completed")
+		item := append([]byte(nil), d.B[start:]...)
+		s.done(d)
+		if name == "response.output_item.done" {
+			s.items = append(s.items, item)
+		}
+	}
+	s.open, s.thought = false, ir.Block{}
+}
+
+// image writes an item that is a picture.
+func (s *sink) image(uri string) {
+	s.stop()
+	id := itemID(s.opt, "ig_", len(s.items))
+	for _, name := range [...]string{"response.output_item.added", "response.image_generation_call.completed", "response.output_item.done"} {
+		d := s.frame(name)
+		d.Int("output_index", s.index())
+		status := "completed"
+		switch name {
+		case "response.image_generation_call.completed":
+			d.Str("item_id", id)
+			s.done(d)
+			continue
+		case "response.output_item.added":
+			status = "in_progress"
+		}
+		d.Key("item")
+		start := len(d.B)
+		writeImageItem(d, id, uri, status)
+		item := append([]byte(nil), d.B[start:]...)
+		s.done(d)
+		if status == "completed" {
+			s.items = append(s.items, item)
+		}
+	}
+}
+
+// fail writes an error event, and the failed response when one had begun.
+func (s *sink) fail(e *apierr.Error) {
+	d := s.frame("error")
+	if e.Code != "" {
+		d.Str("code", e.Code)
+	} else {
+		d.Null("code")
+	}
+	d.Str("message", e.Message)
+	if e.Param != "" {
+		d.Str("param", e.Param)
+	} else {
+		d.Null("param")
+	}
+	s.done(d)
+	if s.began {
+		s.response("response.failed", "failed", ir.FinishStop, e)
+	}
+}
+
+// AppendFailure ends a stream with an error event.
+func AppendFailure(out []byte, e *apierr.Error) []byte {
+	s := sink{out: out, opt: &ir.Options{}}
+	s.fail(e)
+	return s.out
+}

@@ -1,0 +1,42 @@
+package responses
+
+import (
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/llm/ir"
+)
+
+// Watch reads an event.
+func Watch(w *ir.Watched, name, data []byte, whole bool) {
+	kind := ir.EventName(name, data)
+	if !whole {
+		data = nil
+	}
+	switch kind {
+	case "response.completed", "response.incomplete":
+		if u := usageOf(gjson.Get(ir.View(data), "response.usage")); u.Known {
+			w.Usage.Merge(u)
+		}
+		w.Done = true
+	case "error":
+		w.Fail(data, whole)
+	case "response.failed":
+		if w.Failure != nil {
+			break
+		}
+		w.Failure, w.Done = ir.StatusError(500), true
+		if whole && ir.Check(data) == nil {
+			if e := ir.ErrorIn(gjson.Parse(ir.View(data)).Get("response")); e != nil {
+				w.Failure = e
+			}
+		}
+	}
+}
+
+// UsageObject reads the usage object of a long line.
+func UsageObject(v gjson.Result) (u ir.Usage) {
+	if v.Get("input_tokens").Type == gjson.Number {
+		u = usageOf(v)
+	}
+	return u
+}
