@@ -1,8 +1,7 @@
 //go:build js && wasm
 
-// Command bridgetest is the program that the bridge's own tests run in
-// workerd: each path exercises one way of answering. It is no part of the
-// gateway.
+// Command bridgetest is the program that the bridge's own tests run in workerd:
+// each path shows one kind of answer. It is not part of the gateway.
 package main
 
 import (
@@ -62,7 +61,7 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 			return text(400, err.Error()), nil
 		}
 		return &httpmsg.Response{Status: 200, Body: stream.FromBytes(b)}, nil
-	case "/call": // whole answer with its head
+	case "/call": // the whole answer with its head
 		up, err := upstream.Do(ctx, doer, get(1<<20))
 		if err != nil {
 			return nil, err
@@ -225,7 +224,7 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 	return text(404, "no such path"), nil
 }
 
-// Object counts, to show that storage calls do not interleave.
+// Object counts its calls, to show that storage calls do not interleave.
 func (a *app) Object(_ context.Context, st machine.Storage, _, _ string, _ []byte) (int, []byte) {
 	v, _ := st.Get("n")
 	n, _ := strconv.Atoi(string(v))
@@ -240,7 +239,7 @@ func (a *app) Object(_ context.Context, st machine.Storage, _, _ string, _ []byt
 func (a *app) Alarm(context.Context, machine.Storage, string) {}
 func (a *app) Cron(context.Context, string)                   {}
 
-// upper is a transform that can be seen at work.
+// upper is a transform whose work can be seen in its output.
 type upper struct{}
 
 func (upper) Push(chunk, out []byte) []byte { return append(out, bytes.ToUpper(chunk)...) }

@@ -25,8 +25,8 @@ export function booted() {
 // inside the program.
 //
 // At global scope the platform has neither clock nor randomness, so both are
-// stubbed until the first event: the seed of hashes is made at build time, and no
-// secret depends on it.
+// stubbed until the first event: the build writes the seed of hashes, and no secret
+// depends on it.
 export function boot(host, context, enter) {
   const go = new Go();
   const js = go.importObject.gojs;

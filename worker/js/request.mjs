@@ -1,5 +1,5 @@
-// What the program receives of a client's request, and the answers to requests
-// that it never receives.
+// The part of a client's request that the program receives, and the answers to
+// requests that it never receives.
 import { ROUTES } from "./contract.mjs";
 
 const machinePrefix = /^\/[a-z0-9]{16}(?=\/(?:v1|api)\/)/;

@@ -43,7 +43,7 @@ class Rows {
   }
 }
 
-// What upstreams answer, by the last segment of the URL.
+// The answers of upstreams by the last segment of the URL.
 const answers = {
   embeddings: {
     object: "list",
