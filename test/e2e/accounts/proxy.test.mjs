@@ -14,6 +14,7 @@ import { start as startCloud } from "../../upstream/cloud.mjs";
 import { start as startProxy } from "../../upstream/proxy.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { serviceAccount, vertex } from "../../upstream/vertex.mjs";
+import { until } from "../wait.mjs";
 
 const host = "oauth2.googleapis.com",
   user = "proxy-user:pass@word"; // the token endpoint of the provider used below
@@ -117,22 +118,19 @@ async function account(proxyUrl, more = {}) {
   return { machineId, apiKey, connection, path, now: () => operator.call("GET", path), token: `refresh-${machineId}` };
 }
 
-// until waits until a connection satisfies a condition.
-async function until(a, done) {
-  for (let i = 0; i < 2400; i++) {
+// when waits until a connection satisfies a condition, and returns it.
+const when = (a, done) =>
+  until(done.name, async () => {
     const c = await a.now();
-    if (done(c)) return c;
-    await new Promise((r) => setTimeout(r, 25));
-  }
-  return assert.fail(`never came: ${JSON.stringify(await a.now())}`);
-}
+    return done(c) && c;
+  });
 const refreshed = (c) => c.tokenGeneration > 1;
 const failed = (c) => c.lastError;
 
 test("a refresh goes through the proxy of its connection, inside TLS for the endpoint's name", async () => {
   const seen = proxy.seen.length,
     a = await account(proxyURL());
-  const c = await until(a, refreshed);
+  const c = await when(a, refreshed);
   assert.equal(proxy.seen.length, seen + 1);
   const got = proxy.seen.at(-1);
   assert.equal(got.target, `${host}:443`);
@@ -230,7 +228,7 @@ test("a broken proxy is an error that says so, without a direct call and without
   for (const [name, fault, url, text] of cases) {
     proxy.fault = fault;
     const a = await account(url),
-      c = await until(a, failed);
+      c = await when(a, failed);
     assert.match(c.lastError, text, name);
     assert.doesNotMatch(c.lastError, /pass@|pass%|wrong-|127\.0\.0\.1|refresh-|access-/, name);
     assert.deepEqual([c.tokenGeneration, c.status, c.secrets.includes("refreshToken")], [1, "active", true], name);
@@ -238,8 +236,7 @@ test("a broken proxy is an error that says so, without a direct call and without
   proxy.fault = null;
   assert.equal(idps.good.calls.length, calls, "calls of the token endpoint");
   await plain.close();
-  for (let i = 0; i < 800 && proxy.open; i++) await new Promise((r) => setTimeout(r, 25));
-  assert.equal(proxy.open, 0, "tunnels left open");
+  await until("the end of all tunnels", () => proxy.open === 0);
 });
 
 test("a certificate that is invalid for the endpoint's name ends the call before anything is sent", async () => {
@@ -247,7 +244,7 @@ test("a certificate that is invalid for the endpoint's name ends the call before
     if (name === "good") continue;
     proxy.fault = { swap: idp.port };
     const a = await account(proxyURL()),
-      c = await until(a, (c) => failed(c) || refreshed(c));
+      c = await when(a, (c) => failed(c) || refreshed(c));
     assert.match(c.lastError ?? "", /no TLS through the proxy/, name);
     assert.equal(idp.calls.length, 0, `${name}: the endpoint was called`);
     assert.deepEqual([c.tokenGeneration, c.status], [1, "active"], name);
@@ -257,14 +254,14 @@ test("a certificate that is invalid for the endpoint's name ends the call before
 
 test("an answer in pieces is read", async () => {
   proxy.fault = { chatty: true };
-  await until(await account(proxyURL()), refreshed);
+  await when(await account(proxyURL()), refreshed);
   proxy.fault = null;
 });
 
 test("after a lost answer the outcome is unknown and the token is not requested twice", async () => {
   idps.good.answer = (_, res) => res.socket.destroy();
   const a = await account(proxyURL()),
-    c = await until(a, failed);
+    c = await when(a, failed);
   idps.good.answer = null;
   assert.match(c.lastError, /no usable answer/);
   assert.deepEqual([c.tokenGeneration, c.status], [1, "active"]);
@@ -276,7 +273,7 @@ test("a refusal by the endpoint is reported as on a direct call", async () => {
     res.writeHead(400, { "content-type": "application/json" });
     res.end('{"error":"invalid_grant"}');
   };
-  const c = await until(await account(proxyURL()), failed);
+  const c = await when(await account(proxyURL()), failed);
   idps.good.answer = null;
   assert.equal(c.status, "needs_reauth");
   assert.match(c.lastError, /invalid_grant/);
@@ -329,14 +326,14 @@ test("the operator's proxy serves connections that have no proxy", async () => {
   const mine = operator;
   operator = admin(own);
   try {
-    await until(await account(null), refreshed);
+    await when(await account(null), refreshed);
     assert.equal(other.seen.length, 1);
     const seen = proxy.seen.length;
-    await until(await account(proxyURL()), refreshed); // its own comes first
+    await when(await account(proxyURL()), refreshed); // its own comes first
     assert.deepEqual([other.seen.length, proxy.seen.length], [1, seen + 1]);
     other.fault = { status: 503 };
     const calls = idps.good.calls.length,
-      c = await until(await account(null), failed);
+      c = await when(await account(null), failed);
     assert.match(c.lastError, /status 503/);
     assert.equal(idps.good.calls.length, calls);
     assert.ok(!own.logs.join("\n").includes("pass-word"), "the log");
@@ -482,8 +479,8 @@ test("without ALLOW_PRIVATE_UPSTREAMS a proxy is a public name", async () => {
   }
 });
 
-test("a proxy that never answers ends with a timeout", { timeout: 90_000 }, async () => {
-  const c = await until(waiting, failed);
+test("a proxy that never answers ends with a timeout", { timeout: 180_000 }, async () => {
+  const c = await when(waiting, failed);
   assert.match(c.lastError, /did not answer CONNECT, within the time/);
   assert.deepEqual([c.tokenGeneration, c.status, silent.seen.length], [1, "active", 1]);
 });

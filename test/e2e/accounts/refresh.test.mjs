@@ -6,10 +6,10 @@ import { after, before, beforeEach, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, start } from "../gateway.mjs";
+import { sleep, until } from "../wait.mjs";
 
 const provider = "openai-compatible-0a0a0001",
   every = 250;
-const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 let gw, up, idp, operator;
 before(async () => {
   up = await startUpstream();
@@ -75,14 +75,6 @@ async function account(fields = {}) {
   return { machineId, apiKey, connection, send, state };
 }
 
-async function until(what, ready, ms = 15000) {
-  for (const end = Date.now() + ms; ; await sleep(25)) {
-    const got = await ready();
-    if (got) return got;
-    assert.ok(Date.now() < end, `not within ${ms} ms: ${what}`);
-  }
-}
-
 test("200 callers with an expired token and 20 rotations cause 20 token calls, no revocation and no failed caller", async () => {
   const { send, state } = await account();
   assert.equal((await send()).status, 200);
@@ -114,8 +106,8 @@ for (const slow of [0, 1500]) {
     await until("needs_reauth", async () => (await state()).status === "needs_reauth");
     // These are the lost call and the one attempt that finds out.
     assert.equal(idp.calls.length, 2);
-    const until2 = Date.now() + 4 * every;
-    while (Date.now() < until2) assert.ok((await send()).status >= 400);
+    const end = Date.now() + 4 * every;
+    while (Date.now() < end) assert.ok((await send()).status >= 400);
     assert.equal(idp.calls.length, 2);
     const now = await state();
     assert.match(
@@ -249,7 +241,7 @@ for (const fault of [503, 500, "reset"]) {
       );
     assert.ok(first.some((a) => a.status === 503 && a.headers.get("retry-after") === "1"));
     assert.deepEqual((await operator.call("GET", `/${machineId}/api/models/availability`)).data, []);
-    await until("the next attempt", async () => (await send()).status === 200, 10_000);
+    await until("the next attempt", async () => (await send()).status === 200);
     assert.deepEqual([idp.calls.length, idp.revocations], [2, 0]);
     const now = await state();
     assert.deepEqual([now.status, now.lastError], ["active", undefined]);

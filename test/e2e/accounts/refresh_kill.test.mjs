@@ -9,10 +9,10 @@ import { after, before, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, start } from "../gateway.mjs";
+import { sleep, until } from "../wait.mjs";
 
 const provider = "openai-compatible-0a0a0001",
   every = 200;
-const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 const persist = mkdtempSync(join(tmpdir(), "weir-kill-"));
 let gw, up, idp;
 const boot = async () => {
@@ -79,7 +79,7 @@ test("a kill right after the first answer with new tokens does not lose them", a
     await boot();
     assert.equal(await send(), 200, "the token of before is used");
     assert.equal(idp.calls.length, round);
-    await sleep(every);
+    await sleep(every + 50); // a timer may be early
   }
   assert.equal(idp.revocations, 0);
   assert.equal((await state()).status, "active");
@@ -88,13 +88,20 @@ test("a kill right after the first answer with new tokens does not lose them", a
 test("a kill during a token call costs one attempt, then needs_reauth and no further calls", async () => {
   const { send, state } = await account();
   idp.expire();
-  idp.faults.push({ slow: 1500 });
+  let answer;
+  idp.faults.push({
+    until: new Promise((resolve) => {
+      answer = resolve;
+    }),
+  });
   const lost = send();
-  for (let i = 0; i < 200 && idp.calls.length === 0; i++) await sleep(10);
+  await until("the token call", () => idp.calls.length > 0, 60_000, 10);
   assert.equal(idp.calls.length, 1);
   await gw.close();
+  const before = idp.secrets.size;
+  answer();
   await lost;
-  await sleep(1500); // the tokens are rotated, and neither side stored them
+  await until("the rotation", () => idp.secrets.size > before); // and neither side has stored the tokens
   await boot();
   for (let i = 0; i < 10; i++) {
     assert.notEqual(await send(), 200);
@@ -106,7 +113,7 @@ test("a kill during a token call costs one attempt, then needs_reauth and no fur
 
 test("after a kill during the alarm's token call the valid token is used, without another token call", async () => {
   const { send, state } = await account({ expiresAt: Date.now() + 4 * 60_000 }, "stall"); // due at once
-  for (let i = 0; i < 300 && idp.calls.length === 0; i++) await sleep(10);
+  await until("the token call", () => idp.calls.length > 0, 60_000, 10);
   assert.equal(idp.calls.length, 1);
   await gw.close();
   await boot();

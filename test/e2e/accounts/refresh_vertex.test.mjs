@@ -5,6 +5,7 @@ import { generateKeyPairSync, verify } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const pem = privateKey.export({ type: "pkcs8", format: "pem" });
@@ -125,12 +126,7 @@ test("a key that Google has revoked needs a new one", async () => {
   await operator.call("PUT", `/${machineId}/api/providers/${connection.id}`, {
     serviceAccount: JSON.stringify(keyFile),
   });
-  let status;
-  for (let i = 0; i < 100 && status !== 200; i++) {
-    status = (await send()).status;
-    await new Promise((r) => setTimeout(r, 50));
-  }
-  assert.equal(status, 200);
+  await until("the new key", async () => (await send()).status === 200);
 });
 
 test("while Google is down the caller gets a retryable error, and no call is sent without a token", async () => {

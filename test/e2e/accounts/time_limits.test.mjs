@@ -203,7 +203,7 @@ test("a client's X-Stainless-Timeout is the deadline of the whole plan", { timeo
     up.asked = [];
     const res = await gw.fetch(path, {
       method: "POST",
-      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json", "x-stainless-timeout": "1" },
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json", "x-stainless-timeout": "2" },
       body: JSON.stringify(body()),
     });
     assert.deepEqual([res.status, up.asked], [504, [1]], await res.text());

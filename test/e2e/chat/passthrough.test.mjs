@@ -11,6 +11,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
 import { rows } from "../storage.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, operator, me, dir;
 before(async () => {
@@ -104,8 +105,9 @@ test("a field that a server refuses by name is sent in its older form, also by o
   assert.equal(up.seen.length, 1, "the connection remembers it");
 
   // A new isolate learns it from the object, once the report is there.
-  while (!rows(gw.dir).some((r) => r.key.startsWith("refusal:") && r.value.includes("developer")))
-    await new Promise((r) => setTimeout(r, 20));
+  await until("the report", () =>
+    rows(gw.dir).some((r) => r.key.startsWith("refusal:") && r.value.includes("developer")),
+  );
   await gw.close();
   gw = await start({ persist: dir });
   operator = admin(gw);

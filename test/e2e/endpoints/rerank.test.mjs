@@ -4,6 +4,7 @@ import { after, before, beforeEach, test } from "node:test";
 import OpenAI from "openai";
 import { start as startUpstream } from "../../upstream/web.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, operator;
 before(async () => {
@@ -267,11 +268,10 @@ test("a combo of rerankers falls back, a compatible server reranks, and usage is
       504,
     );
   }
-  let rows = [];
-  for (let i = 0; i < 600 && !rows.some((r) => r.model === "voyage/rerank-2" && r.attempts >= 3); i++) {
-    await new Promise((r) => setTimeout(r, 50));
-    rows = (await me.call("GET", "/api/usage")).data ?? [];
-  }
+  const rows = await until("3 attempts in the usage", async () => {
+    const rows = (await me.call("GET", "/api/usage")).data ?? [];
+    return rows.some((r) => r.model === "voyage/rerank-2" && r.attempts >= 3) && rows;
+  });
   const row = rows.find((r) => r.model === "voyage/rerank-2");
   assert.deepEqual(
     [row?.attempts, row?.failedAttempts, row?.inputTokens, row?.endpoint],

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/web.mjs";
 import { admin, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 const secret = "secret-key-0123456789abcdef"; // as in the golden files
 const read = (name) =>
@@ -349,12 +350,10 @@ test("the usage of a search is counted", async () => {
   await me.ask({ model: "exa", query: "q" });
   await me.ask({ model: "openai/gpt-5-mini", query: "q" });
   await me.ask({ model: "tavily", query: "q" });
-  let rows = [];
-  for (let i = 0; i < 600 && rows.reduce((n, r) => n + r.attempts, 0) < 5; i++) {
-    // they are reported once a second
-    await new Promise((r) => setTimeout(r, 50));
-    rows = (await me.call("GET", "/api/usage")).data ?? [];
-  }
+  const rows = await until("5 attempts in the usage", async () => {
+    const rows = (await me.call("GET", "/api/usage")).data ?? [];
+    return rows.reduce((n, r) => n + r.attempts, 0) >= 5 && rows;
+  });
   const of = (model) => rows.filter((r) => r.model === model);
   assert.equal(of("exa/search")[0]?.attempts, 2, JSON.stringify(rows));
   assert.ok(Math.abs(of("exa/search")[0].costUsd - 0.014) < 1e-9);

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { admin, start } from "../gateway.mjs";
+import { sleep } from "../wait.mjs";
 
 const sha = (b) => createHash("sha256").update(b).digest("hex");
 let gw, up;
@@ -15,7 +16,7 @@ before(async () => {
   up = createServer(async (req, res) => {
     res.writeHead(200, { "content-type": "application/json" });
     res.flushHeaders();
-    await new Promise((r) => setTimeout(r, 500));
+    await sleep(500);
     const parts = [];
     for await (const p of req) parts.push(p);
     const content = sha(Buffer.concat(parts));
@@ -52,7 +53,7 @@ test("bodies of megabytes arrive whole at an upstream that answers first [F40]",
     [3, 6, 7, 5].map(async (size, i) => {
       const line = Buffer.from(Array.from({ length: 1 << 16 }, (_, at) => 65 + ((at * (i + 3)) % 26))).toString();
       const body = JSON.stringify({ model: "up/m", messages: [{ role: "user", content: line.repeat(16 * size) }] });
-      await new Promise((r) => setTimeout(r, i * 100));
+      await sleep(i * 100);
       const res = await gw.fetch("/v1/chat/completions", {
         method: "POST",
         headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },

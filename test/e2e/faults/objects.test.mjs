@@ -13,6 +13,7 @@ import { admin, compatible, start } from "../gateway.mjs";
 // number is a delay in ms.
 const entry = `
 import worker, { Machine as Whole } from "./worker.mjs";
+import { until } from "../wait.mjs";
 let how = "", verbs = [], asked = {};
 export class Machine extends Whole {
   async call(name, verb, body) {
@@ -70,12 +71,10 @@ async function tenant() {
 }
 // published waits until the replica in KV is of the machine's last change.
 async function published(m) {
-  for (let i = 0; i < 200; i++) {
+  await until("the replica", async () => {
     const r = JSON.parse((await kv.get(`machine:${m.machineId}`)) ?? "{}");
-    if (r.connections?.length === 1) return;
-    await new Promise((r) => setTimeout(r, 50));
-  }
-  assert.fail("the replica was not published");
+    return r.connections?.length === 1;
+  });
 }
 
 for (const how of ["silent", "throws", "overloaded"]) {
@@ -123,7 +122,7 @@ test("while objects are silent a new isolate serves from a fresh replica, and an
   assert.equal((await m.send()).status, 200);
 });
 
-test("callers wait for a slow object and call it once each", { timeout: 60_000 }, async () => {
+test("callers wait for a slow object and call it once each", { timeout: 180_000 }, async () => {
   const m = await tenant();
   await gw.close();
   await open();
@@ -134,18 +133,15 @@ test("callers wait for a slow object and call it once each", { timeout: 60_000 }
   assert.ok(snapshot <= 10, `${snapshot} questions`);
 });
 
-test("a report that the object refused is sent later", { timeout: 60_000 }, async () => {
+test("a report that the object refused is sent later", { timeout: 180_000 }, async () => {
   const m = await tenant();
   assert.equal((await m.send()).status, 200);
   await object("throws", "report");
   for (let i = 0; i < 3; i++) assert.equal((await m.send()).status, 200);
   await object();
-  let seen = 0;
-  for (let i = 0; i < 100 && seen < 4; i++) {
+  await until("4 requests in the list", async () => {
     await m.send();
     const { data } = await admin(gw).call("GET", `/${m.machineId}/api/requests`);
-    seen = data.length;
-    await new Promise((r) => setTimeout(r, 100));
-  }
-  assert.ok(seen >= 4, `${seen} requests are listed`);
+    return data.length >= 4;
+  });
 });

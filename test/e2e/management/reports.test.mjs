@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, operator;
 before(async () => {
@@ -32,8 +33,10 @@ async function machine(name) {
 
 // becomes waits for a value that is reported after an answer.
 async function becomes(get, want) {
-  for (let i = 0; i < 300 && !isDeepStrictEqual(await get(), want); i++) await new Promise((r) => setTimeout(r, 100));
-  assert.deepEqual(await get(), want);
+  let got;
+  await until("the value", async () => isDeepStrictEqual((got = await get()), want)).catch(() =>
+    assert.deepEqual(got, want),
+  );
 }
 
 const hello = [{ role: "user", content: "hi" }];

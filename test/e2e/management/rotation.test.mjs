@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
 import { elapse, rows } from "../storage.mjs";
+import { until } from "../wait.mjs";
 
 const A = "old-credentials-key-0123456789abcdef0123456",
   B = "new-credentials-key-0123456789abcdef0123456";
@@ -83,15 +84,13 @@ const secretFields = [
 // exported returns the secrets of a machine's connections, by connection. A machine
 // allows six exports a minute: it waits for the next minute after that.
 async function exported(machineId) {
-  let doc = null;
-  while (!doc) {
-    doc = await admin(gw)
+  const call = () =>
+    admin(gw)
       .call("POST", `/${machineId}/api/export`, { passphrase })
       .catch((e) => {
         if (e.status !== 429) throw e;
       });
-    if (!doc) await new Promise((r) => setTimeout(r, 1000));
-  }
+  const doc = await until("an export", call, 130_000, 1000);
   const b64 = (s) => Buffer.from(s, "base64url"),
     sealed = b64(doc.ciphertext);
   const open = createDecipheriv(
@@ -119,13 +118,6 @@ async function sealedBy() {
   return counts;
 }
 
-async function until(what, check) {
-  for (let i = 0; i < 300; i++) {
-    if (await check()) return;
-    await new Promise((r) => setTimeout(r, 50));
-  }
-  assert.fail(`${what} did not happen`);
-}
 const cron = async () => (await gw.mf.getWorker("weir")).scheduled({ cron: "*/5 * * * *" });
 const embed = (m, i, more = {}) =>
   gw.fetch("/v1/embeddings", {

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, secrets, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 const signIn = "openai-compatible-0a0a0001";
 let gw, up, idp, operator, mine, other;
@@ -373,9 +374,7 @@ test("an export with a passphrase can be imported elsewhere and serves there", a
   );
   up.clear();
   const send = () => call("POST", "/v1/embeddings", apiKey, { model: "up/test-embed", input: "a" });
-  let got;
-  for (let i = 0; i < 100 && (got = await send()).status !== 200; i++) await new Promise((r) => setTimeout(r, 100));
-  assert.equal(got.status, 200, got.text);
+  await until("the import in the isolate", async () => (await send()).status === 200);
   assert.equal(up.seen.at(-1).headers.authorization, "Bearer sk-canary-of-the-export");
 });
 

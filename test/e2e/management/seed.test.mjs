@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, kv, storage;
 before(async () => {
@@ -44,15 +45,6 @@ const embed = (machine, key, model = "seeded/test-embed") =>
     headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
     body: JSON.stringify({ model, input: "a" }),
   });
-
-// until waits for a condition that the worker reaches by itself.
-async function until(what, check) {
-  for (let i = 0; i < 100; i++) {
-    if (await check()) return;
-    await new Promise((r) => setTimeout(r, 100));
-  }
-  assert.fail(`${what} did not happen within 10 s`);
-}
 
 test("a plain document is adopted on first use, sealed and published back", async () => {
   const id = "seededmachine001";

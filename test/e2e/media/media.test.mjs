@@ -8,6 +8,7 @@ import { after, before, beforeEach, test } from "node:test";
 import OpenAI, { toFile } from "openai";
 import { sound, start as startUpstream } from "../../upstream/media.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { sleep, until } from "../wait.mjs";
 
 const sha = (b) => createHash("sha256").update(b).digest("hex");
 const xaiKey = "xai-key-0123456789abcdef";
@@ -157,7 +158,7 @@ test("a client's broken forms do not cool the account", async () => {
     const cut = new ReadableStream({
       async pull(c) {
         c.enqueue(form(field("model", "up/w"), file(clip)).subarray(0, 300_000));
-        await new Promise((r) => setTimeout(r, 20));
+        await sleep(20);
         c.error(new Error("gone"));
       },
     });
@@ -279,7 +280,7 @@ test("a creation whose client disconnects is finished and recorded", async () =>
   up.answer = async (s) => {
     if (s.method !== "POST") return null;
     leave.abort();
-    await new Promise((r) => setTimeout(r, 300));
+    await sleep(300);
     up.jobs.set(job, s.headers.authorization);
     finished();
     return { body: JSON.stringify({ request_id: job }) };
@@ -292,16 +293,14 @@ test("a creation whose client disconnects is finished and recorded", async () =>
   await assert.rejects(call("/v1/videos/generations", { ...init, signal: leave.signal }));
   await done;
   // Recording it is not announced: the gateway is called until it knows.
-  const until = async (path, not, init) => {
-    for (let i = 0; ; i++) {
-      const res = await call(path, init);
-      if (res.status !== not || i === 500) return res.json();
-      await res.text();
-      await new Promise((r) => setTimeout(r, 20));
-    }
-  };
-  assert.equal((await until(`/v1/videos/${job}`, 404)).by, sha(up.jobs.get(job)));
-  assert.deepEqual(await until("/v1/videos/generations", 409, init), { request_id: job });
+  const recorded = (path, before, init) =>
+    until(path, async () => {
+      const res = await call(path, init),
+        body = await res.json();
+      return res.status !== before && body;
+    });
+  assert.equal((await recorded(`/v1/videos/${job}`, 404)).by, sha(up.jobs.get(job)));
+  assert.deepEqual(await recorded("/v1/videos/generations", 409, init), { request_id: job });
   assert.equal(up.seen.filter((s) => s.method === "POST").length, 1);
 });
 

@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import OpenAI, { toFile } from "openai";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 let gw, up, operator, me;
 const ids = [
@@ -74,7 +75,7 @@ describe("images", () => {
     const rec = read("images/testdata/vendors", `${name}.json`),
       golden = read("images/testdata/vendors", `${name}.golden.json`);
     if (rec.form || rec.Form || !ids.includes(rec.provider) || rec.edit) continue;
-    test(name, { timeout: 30_000 }, async () => {
+    test(name, { timeout: 180_000 }, async () => {
       up.clear();
       up.script = () => {
         const a = rec.answers[Math.min(up.seen.length, rec.answers.length) - 1];
@@ -241,7 +242,7 @@ describe("transcriptions", () => {
   const client = () => new OpenAI({ apiKey: me.apiKey, baseURL: gw.url + "/v1", maxRetries: 0 });
   for (const [provider, [model, answers]] of Object.entries(vendors)) {
     for (const format of ["json", "text", "verbose_json", "diarized_json", "srt", "vtt", "stream"]) {
-      test(`${provider}, ${format}`, { timeout: 30_000 }, async () => {
+      test(`${provider}, ${format}`, { timeout: 180_000 }, async () => {
         up.clear();
         const timed = { language: "en", segments: [{ start: 0.1, end: 1, speaker: "Ann", text: "Hello there." }] };
         up.script = () =>
@@ -295,7 +296,7 @@ describe("transcriptions", () => {
 });
 
 test("the official client gets speech from providers that queue it or return its URL", {
-  timeout: 30_000,
+  timeout: 180_000,
 }, async () => {
   const sound = Buffer.alloc(200_000, "0123456789");
   const file = { headers: { "content-type": "audio/mpeg" }, body: sound };
@@ -367,9 +368,9 @@ describe("speech", () => {
 
 test("an idempotency key of a video returns the same answer, 422 for another body, 409 while one runs", async () => {
   up.clear();
-  let let_go;
+  let release;
   const held = new Promise((r) => {
-    let_go = r;
+    release = r;
   });
   up.script = async () => {
     await held;
@@ -378,11 +379,11 @@ test("an idempotency key of a video returns the same answer, 422 for another bod
   const create = (prompt, key = "key-1") =>
     send("/v1/videos/generations", { model: "xai/grok-imagine-video", prompt }, { "idempotency-key": key });
   const first = create("a");
-  while (!up.seen.length) await new Promise((r) => setTimeout(r, 10));
+  await until("the call", () => up.seen.length);
   const running = await create("a");
   assert.deepEqual([running.status, running.headers.get("x-should-retry")], [409, "false"]);
   assert.ok((await running.json()).error.message);
-  let_go();
+  release();
   const answer = await (await first).text();
   const again = await create("a");
   assert.deepEqual([again.status, await again.text()], [200, answer]);

@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 const dir = fileURLToPath(new URL("../../out/bridge", import.meta.url));
 let gw, up;
@@ -52,10 +53,12 @@ test("a body without a length is read whole", async () => {
 });
 
 test("several calls run concurrently", async () => {
-  const from = performance.now();
+  up.clear();
   const got = await text(`/fan?${up.url}/!delay=300!chunks=1/events?`);
   assert.equal(got.split(",").length, 5);
-  assert.ok(performance.now() - from < 900, "the five calls did not overlap");
+  const begun = Math.max(...up.seen.map((r) => r.at)),
+    ended = Math.min(...up.seen.map((r) => r.ended));
+  assert.ok(begun < ended, "the five calls did not overlap");
 });
 
 for (const [kind, tail] of [
@@ -76,9 +79,10 @@ for (const [kind, tail] of [
 
 test("the sampled tee reports the whole text of a clean stream", async () => {
   const got = await text(`/watch?${up.url}/!slow=20!chunks=100/events`);
-  await new Promise((r) => setTimeout(r, 200));
-  const seen = await text("/watched");
-  assert.equal(Number(seen.split(" ")[0]), got.length);
+  const seen = await until("the whole text", async () => {
+    const s = await text("/watched");
+    return Number(s.split(" ")[0]) === got.length && s;
+  });
   assert.match(seen, /^\d+ <nil> data: w0/);
 });
 
@@ -89,11 +93,9 @@ test("the sampled tee reports a stream that the upstream reset", async () => {
 });
 
 test("the sampled tee reports a stream that stalled", async () => {
-  const from = performance.now();
   const got = await text(`/watch?${up.url}/!chunks=50!stall-after=10/events`);
   assert.ok(got.startsWith(expected(10)));
   assert.match(got, /<end stream: upstream fell silent>$/);
-  assert.ok(performance.now() - from < 8000);
 });
 
 test("a transform learns of a reset and of silence", async () => {
@@ -114,9 +116,7 @@ test("a client that disconnects ends the upstream call", async () => {
     const res = await gw.fetch(`/${kind}?${up.url}/!slow=50!chunks=2000/events`, { signal: ctl.signal });
     await res.body.getReader().read();
     ctl.abort();
-    const limit = performance.now() + 5000;
-    while (!up.seen[0].aborted && performance.now() < limit) await new Promise((r) => setTimeout(r, 50));
-    assert.ok(up.seen[0].aborted, `${kind}: the upstream still writes`);
+    await until(`${kind}: the end of the upstream's call`, () => up.seen[0].aborted);
   }
 });
 
@@ -130,10 +130,8 @@ test("an upstream that cannot be reached or breaks off is a network failure", as
 });
 
 test("a missing response head ends with the time limit", async () => {
-  const from = performance.now();
   const got = await text(`/call?${up.url}/!stall/v1/models`);
   assert.match(got, /in time/);
-  assert.ok(performance.now() - from < 6000);
 });
 
 test("an answer over the limit is refused, counted inflated", async () => {
@@ -154,7 +152,7 @@ test("redirects are not followed", async () => {
 test("work after the answer continues without the client", async () => {
   const had = (await stats()).after;
   assert.equal(await text(`/after?${up.url}/!delay=200/v1/models`), "answered");
-  await new Promise((r) => setTimeout(r, 800));
+  await until("the work after the answer", async () => (await stats()).after > had);
   assert.equal((await stats()).after, had + 1);
 });
 
@@ -184,8 +182,9 @@ test("random numbers differ and are not those of the boot", async () => {
 });
 
 test("a panic fails its own request only, and its value is not shown", async () => {
-  const slow = Array.from({ length: 20 }, () => text(`/call?${up.url}/!delay=300!chunks=1/events`));
-  await new Promise((r) => setTimeout(r, 50));
+  up.clear();
+  const slow = Array.from({ length: 20 }, () => text(`/call?${up.url}/!delay=2000!chunks=1/events`));
+  await until("20 calls in flight", () => up.seen.length === 20, 60_000, 5);
   for (let i = 0; i < 10; i++) {
     const res = await gw.fetch(i % 2 ? "/panic?x" : "/panicvalue?x");
     assert.equal(res.status, 500);
@@ -196,9 +195,10 @@ test("a panic fails its own request only, and its value is not shown", async () 
 });
 
 test("after a trap the next request is served, and native streams continue", async () => {
+  up.clear();
   const stream = arrivals(await gw.fetch(`/splice?${up.url}/!slow=100!chunks=20/events`));
-  const inside = gw.fetch(`/call?${up.url}/!delay=1500/v1/models`);
-  await new Promise((r) => setTimeout(r, 300));
+  const inside = gw.fetch(`/call?${up.url}/!stall/v1/models`);
+  await until("both calls in flight", () => up.seen.length === 2, 60_000, 5);
   const res = await gw.fetch("/trap");
   assert.equal(res.status, 503);
   await res.text();
@@ -238,10 +238,8 @@ test("100 MB are downloaded and uploaded without memory growth", async () => {
 });
 
 test("at the end the bridge holds nothing", async () => {
-  await new Promise((r) => setTimeout(r, 1000));
-  const s = await stats();
-  assert.equal(s.calls, 1); // this one
-  assert.equal(s.ops, 0);
-  assert.equal(s.streams, 0);
-  assert.ok(s.goroutines <= 4, `${s.goroutines} goroutines`);
+  await until("the end of all other calls", async () => {
+    const s = await stats();
+    return s.calls === 1 && s.ops === 0 && s.streams === 0 && s.goroutines <= 4;
+  });
 });

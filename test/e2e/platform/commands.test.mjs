@@ -10,6 +10,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { vector } from "../../upstream/openai.mjs";
+import { sleep } from "../wait.mjs";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);
@@ -68,7 +69,7 @@ async function refused(port) {
     } catch {
       return true;
     }
-    await new Promise((r) => setTimeout(r, 100));
+    await sleep(100);
   }
   return false;
 }

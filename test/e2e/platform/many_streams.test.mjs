@@ -10,6 +10,7 @@ import * as anthropic from "../../upstream/anthropic.mjs";
 import * as openai from "../../upstream/openai.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
 import { limit, resident, shown, workers } from "../isolate.mjs";
+import { sleep, until } from "../wait.mjs";
 
 const streams = 1000;
 let gw, up, me;
@@ -150,15 +151,13 @@ const alike = (c) =>
     .replace(/"created":\d+/g, '"created":0')
     .replace(/"id":"[^"]+"/g, '"id":""');
 
-// quiet waits until nothing is in flight and returns what is left.
+// quiet waits until nothing is in flight. The program must still run then.
 async function quiet() {
-  let s;
-  for (let i = 0; i < 100; i++) {
-    s = await gw.stats();
-    if (!s.calls && !s.streams) break;
-    await new Promise((r) => setTimeout(r, 100));
-  }
-  return { calls: s.calls, streams: s.streams, dead: s.dead };
+  const s = await until("the end of all calls", async () => {
+    const s = await gw.stats();
+    return !s.calls && !s.streams && s;
+  });
+  assert.equal(s.dead, false);
 }
 
 test(`${streams} slow streams arrive whole, event by event, within the isolate's memory`, {
@@ -178,7 +177,7 @@ test(`${streams} slow streams arrive whole, event by event, within the isolate's
   for (let round = 0; clients.some((c) => !c.ended); round++) {
     await Promise.all(clients.map((c) => c.step()));
     if (round !== 2) continue;
-    await new Promise((r) => setTimeout(r, 2200)); // each has been sampled, and is idle
+    await sleep(2200); // each has been sampled, and is idle
     const idle = await gw.isolate.collect();
     t.diagnostic(`idle: ${shown(idle)}; the process ${((resident(pid) - before) / 2 ** 20).toFixed(0)} MiB more`);
     assert.ok(idle.total <= limit, shown(idle));
@@ -193,7 +192,7 @@ test(`${streams} slow streams arrive whole, event by event, within the isolate's
     const { all } = up.open.get(c.word);
     if (n % ways.length < 2) assert.equal(c.text, all, "the bytes are the upstream's");
   }
-  assert.deepEqual(await quiet(), { calls: 0, streams: 0, dead: false });
+  await quiet();
 });
 
 // While a metered stream is idle, a read of the tee's other branch waits: with a
@@ -202,15 +201,15 @@ test(`${streams} idle metered streams whose clients disconnect leave nothing beh
   timeout: 120_000,
 }, async (t) => {
   const clients = await Promise.all(Array.from({ length: streams }, (_, n) => new Client(n, 0).begin()));
-  await new Promise((r) => setTimeout(r, 1500));
+  await sleep(1500); // each has been sampled
   const open = await gw.isolate.collect();
   t.diagnostic(`open: ${shown(open)}`);
   assert.ok(open.total <= limit * 0.75, shown(open));
   for (const c of clients) c.req.destroy();
   // An idle one learns of it with its next event.
   for (const { rest, next } of up.open.values()) if (rest.length) next();
-  assert.deepEqual(await quiet(), { calls: 0, streams: 0, dead: false });
-  for (let i = 0; i < 50 && up.closed < streams; i++) await new Promise((r) => setTimeout(r, 100));
+  await quiet();
+  await until("the end of the upstream's streams", () => up.closed >= streams);
   assert.equal(up.closed, streams);
   const left = await gw.isolate.collect();
   t.diagnostic(`after them: ${shown(left)}`);

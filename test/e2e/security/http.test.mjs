@@ -8,6 +8,7 @@ import { start as startUpstream } from "../../upstream/server.mjs";
 import { accounts, answer, calls } from "../endpoints.mjs";
 import { admin, secrets, start } from "../gateway.mjs";
 import { open, request } from "../raw.mjs";
+import { sleep } from "../wait.mjs";
 
 const json = ["content-type", "application/json"];
 
@@ -583,7 +584,7 @@ test("a body that breaks off is not forwarded [F43]", async () => {
         head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${me.apiKey}\r\ncontent-type: application/json\r\n`;
       if (framing === "length") c.send(`${head}content-length: ${text.length + 10}\r\n\r\n${text}`);
       else c.send(`${head}transfer-encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n5\r\n`);
-      await new Promise((r) => setTimeout(r, 20));
+      await sleep(20);
       c.reset();
     }
   }
@@ -605,7 +606,7 @@ test("a body that breaks off is not forwarded [F43]", async () => {
       assert.equal(a?.status ?? 400, 400, `${path}: ${a?.text}`);
     }
   }
-  await new Promise((r) => setTimeout(r, 300));
+  await sleep(300);
   const whole = up.seen.filter((r) => !r.aborted && !r.error);
   assert.deepEqual(
     whole.map((r) => r.path),

@@ -120,7 +120,7 @@ test("a conversation of 200,000 messages is refused before it is translated, and
   assert.equal(same.status, 200, same.text.slice(0, 300));
 });
 
-test("nine silent providers do not hide the eight after them", { timeout: 60_000 }, async () => {
+test("nine silent providers do not hide the eight after them", { timeout: 180_000 }, async () => {
   const me = await operator.machine();
   const connect = (i, path) =>
     operator.connect(me.machineId, {

@@ -7,6 +7,7 @@ import { start as startIdp } from "../../upstream/idp.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, secrets, start } from "../gateway.mjs";
 import { request } from "../raw.mjs";
+import { until } from "../wait.mjs";
 
 const signIn = "openai-compatible-0a0a0001";
 let gw, up, idp, operator, me, other;
@@ -242,7 +243,7 @@ test("a key is limited to its scopes and to its lifetime", async () => {
   assert.equal((await call("POST", "/api/keys", data.apiKey, { scopes: ["manage"] })).status, 401);
   for (const path of ["/api/machines", `/api/machines/${m.machineId}`])
     assert.equal((await call(path === "/api/machines" ? "GET" : "DELETE", path, m.manage)).status, 401, path);
-  while (Date.now() <= ends) await new Promise((r) => setTimeout(r, 100));
+  await until("the end of the key", () => Date.now() > ends);
   assert.equal((await call("POST", "/api/keys", brief.apiKey, { name: "late" })).status, 401);
   // A deleted key manages nothing any more, also where it is still cached.
   const gone = await m.add("keys", { name: "gone", scopes: ["manage"] });

@@ -12,6 +12,7 @@ import { start as startUpstream } from "../../upstream/server.mjs";
 import { accounts, answer, calls } from "../endpoints.mjs";
 import { start } from "../gateway.mjs";
 import { rows } from "../storage.mjs";
+import { until } from "../wait.mjs";
 
 // Secrets with characters that encodings change.
 const made = (name) => `${name}-${randomBytes(18).toString("base64url")}+/=&<~`;
@@ -267,8 +268,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
 
   // At rest, and in the log.
   const kv = await gw.mf.getKVNamespace("KV");
-  for (let i = 0; i < 100 && (await kv.list()).keys.length < machines.length; i++)
-    await new Promise((r) => setTimeout(r, 100));
+  await until("the replicas", async () => (await kv.list()).keys.length >= machines.length);
   const values = (await kv.list()).keys;
   assert.equal(values.length, machines.length);
   for (const { name } of values) note("KV", name + (await kv.get(name)));

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { sleep } from "../wait.mjs";
 
 const planted = 200;
 
@@ -104,7 +105,7 @@ test(`none of ${planted} secrets appears in answers, logs, stored errors or audi
     const list = await gw.fetch("/v1/models", { headers: { authorization: `Bearer ${apiKey}` } });
     search("/v1/models", await list.text());
   }
-  await new Promise((r) => setTimeout(r, 300));
+  await sleep(300); // the last lines of the log
   search("log", gw.logs.join("\n"));
   assert.deepEqual(found.slice(0, 5), []);
   assert.ok(up.seen.length >= planted, `${up.seen.length} calls reached the upstream`);

@@ -244,6 +244,8 @@ test("a session that ended, expired or whose token was changed is refused [T32]"
 });
 
 test("failed sign-ins are limited by client address; a valid credential always passes [T31]", async () => {
+  const minute = () => Math.floor(Date.now() / 60_000),
+    begun = minute();
   let judged = 0,
     limited = 0;
   for (let i = 0; i < 60; i++) {
@@ -263,7 +265,7 @@ test("failed sign-ins are limited by client address; a valid credential always p
       assert.equal(a.status, 401, a.text);
     }
   }
-  assert.ok(judged <= 10, `${judged} guesses were judged`);
+  assert.ok(judged <= 10 * (minute() - begun + 1), `${judged} guesses were judged`);
   assert.equal(judged + limited, 60);
   assert.equal(
     (await signIn(secrets.ADMIN_TOKEN, [["cf-connecting-ip", "192.0.2.1"]])).status,

@@ -13,6 +13,7 @@ import { after, before, test } from "node:test";
 import { issue } from "../../upstream/certificate.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { request } from "../raw.mjs";
+import { sleep, until } from "../wait.mjs";
 
 const authority = issue({ subject: "trusted authority" }),
   foreign = issue({ subject: "foreign authority" });
@@ -97,7 +98,7 @@ test("a deeply nested error body does not end another tenant's call", async () =
     const { id } = await operator.connect(me.machineId, compatible(plain));
     await operator.connect(other.machineId, compatible(plain, { apiKey: "slow" }));
     const waiting = send("/v1/embeddings", { model: "up/m", input: "a" }, other.apiKey);
-    while (!release) await new Promise((r) => setTimeout(r, 10));
+    await until("the call", () => release);
     for (const [path, body, status] of [
       ["/v1/chat/completions", { model: "up/m", messages: [{ role: "user", content: "a" }] }, 400],
       ["/v1/messages", { model: "up/m", max_tokens: 9, messages: [{ role: "user", content: "a" }] }, 400],
@@ -402,7 +403,7 @@ test("a credential that an upstream returns reaches no client [T46, T47, F41]", 
       }
     }
   }
-  await new Promise((r) => setTimeout(r, 300));
+  await sleep(300); // the last lines of the log
   search("log", gw.logs.join("\n"));
   up.clear();
   assert.deepEqual([seen.length, ...new Set(seen)].slice(0, 12), [0]);
@@ -476,7 +477,7 @@ test("a credential in an error within a stream reaches no client where the gatew
       }
     }
   }
-  await new Promise((r) => setTimeout(r, 300));
+  await sleep(300); // the last lines of the log
   found.push(...gw.logs.filter((l) => l.includes(secret)));
   up.clear();
   assert.deepEqual(found, []);
@@ -512,7 +513,7 @@ test("a connection test shows a status and a fixed text, never the answer, and i
     texts.set(`${error} ${status}`, message);
     if (status === 0) assert.ok([1000, 5000, 15000].includes(latencyMs), `${name}: ${latencyMs} ms`);
     let limited = 0;
-    for (let i = 0; i < 11; i++)
+    for (let i = 0; i < 40 && !limited; i++)
       await operator.call("POST", `/${machineId}/api/providers/${id}/test`, {}).catch((e) => {
         assert.equal(e.status, 429);
         limited++;
@@ -523,20 +524,20 @@ test("a connection test shows a status and a fixed text, never the answer, and i
 });
 
 test("one place makes calls, one opens sockets, and nothing is put into the platform's cache [T19]", () => {
-  const root = fileURLToPath(new URL("../../../worker/", import.meta.url)),
+  const root = fileURLToPath(new URL("../../../worker/js/", import.meta.url)),
     uses = { fetch: [], connect: [], caches: [] };
   for (const name of readdirSync(root).filter((n) => n.endsWith(".mjs"))) {
     const text = readFileSync(join(root, name), "utf8").replace(/\/\/.*$/gm, "");
-    for (const _ of text.matchAll(/(?<![.\w])fetch\(/g)) uses.fetch.push(name);
+    for (const _ of text.matchAll(/(?<![.\w])fetch\((?![^)]*\) \{)/g)) uses.fetch.push(name);
     for (const _ of text.matchAll(/(?<![.\w])connect\(/g)) uses.connect.push(name);
     for (const _ of text.matchAll(/\bcaches\b/g)) uses.caches.push(name);
   }
-  assert.deepEqual(uses, { fetch: ["bridge.mjs"], connect: ["sockets.mjs"], caches: [] });
-  const toml = readFileSync(join(root, "../wrangler.toml"), "utf8");
+  assert.deepEqual(uses, { fetch: ["platform.mjs"], connect: ["sockets.mjs"], caches: [] });
+  const toml = readFileSync(join(root, "../../wrangler.toml"), "utf8");
   assert.match(toml, /compatibility_flags = \[[^\]]*"global_fetch_strictly_public"/); // docs/reference/reliability.md, T17
 });
 
-test("a client that stops reading does not delay other calls [F46]", { timeout: 60_000 }, async () => {
+test("a client that stops reading does not delay other calls [F46]", { timeout: 180_000 }, async () => {
   const m = await operator.machine();
   await operator.connect(m.machineId, compatible(up));
   up.clear();
@@ -550,18 +551,12 @@ test("a client that stops reading does not delay other calls [F46]", { timeout: 
     assert.equal(res.status, 200);
     readers.push(res); // nothing is read of it
   }
-  await new Promise((r) => setTimeout(r, 300));
-  const sent = up.seen.length;
-  assert.ok(sent >= 8);
+  await until("8 calls of the upstream", () => up.seen.length >= 8);
   up.script = (req) => answer(req);
   for (const [path, body] of calls.filter(([, b]) => b.model.startsWith("up/")))
     assert.equal((await send(path, body, m.apiKey)).status, 200, path);
   for (const r of readers) await r.body.cancel();
-  for (let i = 0; i < 100 && up.open > 0; i++) await new Promise((r) => setTimeout(r, 20));
-  assert.ok(
-    up.seen.slice(0, 8).every((r) => r.aborted || r.ended),
-    "a call to the upstream is left open",
-  );
+  await until("the end of the upstream's calls", () => up.seen.slice(0, 8).every((r) => r.aborted || r.ended));
 });
 
 test("a sealed secret that was moved or changed in storage does not open [T50]", async () => {
