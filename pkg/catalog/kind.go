@@ -21,7 +21,7 @@ const (
 	Rerank      Kind = "rerank"
 )
 
-// Known tells whether k is one of the kinds above.
+// Known reports whether k is one of the kinds above.
 func (k Kind) Known() bool {
 	switch k {
 	case LLM, Image, TTS, STT, Embedding, ImageToText, WebSearch, WebFetch, Video, Music, Rerank:
@@ -112,7 +112,7 @@ func InferKind(id string) Kind {
 	return found
 }
 
-// startsFold tells whether s starts with text, which is in lower case ASCII.
+// startsFold reports whether s starts with text, which is in lower case ASCII.
 func startsFold(s, text string) bool {
 	if len(s) < len(text) {
 		return false
@@ -132,7 +132,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// looksVideo tells whether an id has a piece that names of video models have.
+// looksVideo reports whether an id has a piece that names of video models have.
 func looksVideo(id string) bool {
 	for i := 0; i+1 < len(id); i++ {
 		text := ""
@@ -188,7 +188,7 @@ func looksVideo(id string) bool {
 	return false
 }
 
-// KnownVideo tells whether some provider has a video model of this id, and
+// KnownVideo reports whether some provider has a video model of this id, and
 // none a model of another kind; also for the last part of an id with slashes.
 func KnownVideo(id string) bool {
 	if !looksVideo(id) {

@@ -55,7 +55,7 @@ func (m Modality) AppendJSON(b []byte) []byte {
 	return append(b, ']')
 }
 
-// ModalityOf gives the modality of a name as catalogues write it, in any case,
+// ModalityOf returns the modality of a name as catalogues write it, in any case,
 // or 0.
 func ModalityOf(name string) Modality {
 	switch strings.ToLower(name) {
@@ -114,10 +114,10 @@ func (c *Caps) Set(x Cap, has bool) {
 	}
 }
 
-// Get tells whether the model has the capability, and whether that is known.
+// Get reports whether the model has the capability, and whether that is known.
 func (c Caps) Get(x Cap) (has, known bool) { return c.has&x != 0, c.known&x != 0 }
 
-// Known tells whether anything is known.
+// Known reports whether anything is known.
 func (c Caps) Known() bool { return c.known != 0 }
 
 // Over fills what c does not know from d.

@@ -36,7 +36,7 @@ var kinds = []struct {
 	{'o', ImageToText, Images, Text},
 }
 
-// Usual gives the modalities that every model of a kind has.
+// Usual returns the modalities that every model of a kind has.
 func Usual(k Kind) (in, out Modality) {
 	for i := range kinds {
 		if kinds[i].kind == k {
@@ -80,10 +80,10 @@ func Models(alias string) []Model {
 	return models
 }
 
-// Has tells whether an alias has static models.
+// Has reports whether an alias has static models.
 func Has(alias string) bool { return find(alias) != nil }
 
-// Lookup gives the static models of an alias with this id: none, one, or one
+// Lookup returns the static models of an alias with this id: none, one, or one
 // for each of its kinds. It reads only their lines.
 func Lookup(alias, id string) []Model {
 	s := find(alias)
@@ -134,7 +134,7 @@ func named(line, id string) bool {
 	return len(line) > len(id) && line[len(id)] == '\t' && line[:len(id)] == id
 }
 
-// KindOf gives the static kind of a model. An id with several kinds gives its
+// KindOf returns the static kind of a model. An id with several kinds gives its
 // chat kind, else the first. See docs/reference/spec.md, 2.7.
 func KindOf(alias, id string) (Kind, bool) {
 	s := find(alias)
@@ -156,7 +156,7 @@ func KindOf(alias, id string) (Kind, bool) {
 	return first, first != ""
 }
 
-// UpstreamID gives the id that the provider knows a listed model by. A list
+// UpstreamID returns the id that the provider knows a listed model by. A list
 // leaves out a leading "<alias>/" of an id (docs/reference/spec.md, 4.1.4.4),
 // also where it is the vendor's own name before the model's, as in nvidia's
 // nvidia/nemotron-…
@@ -183,7 +183,7 @@ type Found struct {
 	Model
 }
 
-// Find gives every static model with this id, in the order of the providers'
+// Find returns every static model with this id, in the order of the providers'
 // table. It costs a few microseconds and keeps nothing.
 func Find(id string) []Found {
 	if id == "" {

@@ -14,7 +14,7 @@ const azureRoot = "https://{resource}.openai.azure.com/openai"
 // REST API preview reference.
 const audioVersion = "2025-04-01-preview"
 
-// azureTemplate gives an address in the style of the connection's api_version:
+// azureTemplate returns an address in the style of the connection's api_version:
 //
 //	none                 …/openai/v1/chat/completions; speech and transcriptions as with audioVersion
 //	v1, latest, preview  …/openai/v1/chat/completions?api-version=preview

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ErrBaseURL tells that a base address is refused; it comes wrapped with the
+// ErrBaseURL reports that a base address is refused; it comes wrapped with the
 // reason, which never repeats the address.
 var ErrBaseURL = errors.New("base address refused")
 
@@ -205,7 +205,7 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// usableIPv4 tells whether a canonical dotted address may be called on an
+// usableIPv4 reports whether a canonical dotted address may be called on an
 // operator's own network: loopback, private and public ones.
 func usableIPv4(labels []string) bool {
 	if len(labels) != 4 {

@@ -84,7 +84,7 @@ func perHop(h httpmsg.Header, name string) bool {
 	return false
 }
 
-// ResponseHeader gives the fields of an upstream's answer that go to the
+// ResponseHeader returns the fields of an upstream's answer that go to the
 // client, and those that keep a browser from running what passes: content-type
 // is one of a list or application/octet-stream, nosniff and a sandbox are
 // added. Length and encoding of the body are never repeated: the platform has
@@ -113,7 +113,7 @@ func ResponseHeader(upstream httpmsg.Header) httpmsg.Header {
 		httpmsg.Field{Name: "content-security-policy", Value: "sandbox"})
 }
 
-// ResponseNotes gives the same fields without anything about the body: for an
+// ResponseNotes returns the same fields without anything about the body: for an
 // answer whose body is our own.
 func ResponseNotes(upstream httpmsg.Header) httpmsg.Header {
 	var out httpmsg.Header
@@ -146,7 +146,7 @@ func sentDown(name string) bool {
 	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")
 }
 
-// ContentType gives a content type that is safe to serve under our origin: the
+// ContentType returns a content type that is safe to serve under our origin: the
 // upstream's own when it is JSON, an event stream, plain text, audio, video, an
 // image or bytes, else application/octet-stream.
 func ContentType(v string) string {
@@ -174,10 +174,10 @@ const hopField = "x-weir-hop"
 // circles.
 const maxHops = 3
 
-// ErrLoop tells that a call has passed too many gateways: 508.
+// ErrLoop reports that a call has passed too many gateways: 508.
 var ErrLoop = errors.New("the call goes round in circles between gateways")
 
-// Hop gives the counter field of the upstream call that a client's call leads
+// Hop returns the counter field of the upstream call that a client's call leads
 // to. A client that has passed three gateways gives ErrLoop.
 func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 	n := 0

@@ -40,7 +40,7 @@ func CheckAlias(alias string) bool {
 	return true
 }
 
-// cleanPath tells whether s is free of bytes and segments that a path must not
+// cleanPath reports whether s is free of bytes and segments that a path must not
 // have.
 func cleanPath(s string) bool {
 	start := 0

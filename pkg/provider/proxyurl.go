@@ -9,7 +9,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// ErrProxyURL tells that the address of a proxy is refused; it comes wrapped
+// ErrProxyURL reports that the address of a proxy is refused; it comes wrapped
 // with the reason, which quotes nothing of the address.
 var ErrProxyURL = errors.New("the proxy's address is refused")
 
@@ -74,7 +74,7 @@ func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate 
 	return host + ":" + port, auth, nil
 }
 
-// CheckProxyAuth tells whether text may be the user:password of a proxy.
+// CheckProxyAuth reports whether text may be the user:password of a proxy.
 func CheckProxyAuth(text string) error {
 	switch {
 	case strings.IndexByte(text, ':') < 1:

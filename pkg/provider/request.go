@@ -28,7 +28,7 @@ var (
 	ErrIncomplete   = errors.New("the connection is incomplete")
 	ErrNoCredential = errors.New("the connection has no usable credential")
 	ErrHeader       = errors.New("a stored value cannot be sent as a header")
-	// ErrMustSign tells that the credential is for signing the request, which
+	// ErrMustSign reports that the credential is for signing the request, which
 	// happens once its body is known.
 	ErrMustSign = errors.New("the request must be signed")
 )
@@ -96,7 +96,7 @@ func (e *Endpoint) on(base string) string {
 	return base + e.Path
 }
 
-// BaseOf gives the provider's further base of a family, or nil.
+// BaseOf returns the provider's further base of a family, or nil.
 func (d *Descriptor) BaseOf(f Family) *Base {
 	for i := range d.Alt {
 		if d.Alt[i].Family == f {
@@ -132,7 +132,7 @@ func (d *Descriptor) template(e *Endpoint, conn *store.Connection) (string, erro
 	return url, nil
 }
 
-// OwnBase gives the base address that calls of the connection go to, filled
+// OwnBase returns the base address that calls of the connection go to, filled
 // in: its own where the provider lets it have one, else the table's. It is
 // what CheckBaseURL must accept when a connection is saved.
 func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
@@ -148,7 +148,7 @@ func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 	return d.expand(d.BaseURL, conn, "", nil)
 }
 
-// ownBase gives the connection's base address without slashes at its end, and
+// ownBase returns the connection's base address without slashes at its end, and
 // for the messages family without /messages (docs/reference/spec.md, 4.2.4).
 func ownBase(d *Descriptor, conn *store.Connection) (string, error) {
 	if conn == nil {
@@ -167,7 +167,7 @@ func ownBase(d *Descriptor, conn *store.Connection) (string, error) {
 	return b, nil
 }
 
-// plainAddress tells whether s is scheme, host and path and nothing else, so
+// plainAddress reports whether s is scheme, host and path and nothing else, so
 // that what is appended to it can only lengthen the path. It is not the base
 // address policy: that has been applied when the address was stored.
 func plainAddress(s string) bool {
@@ -264,7 +264,7 @@ func anyPart(name, value string, parts []Part) bool {
 	return false
 }
 
-// part gives the value of a name in braces, and whether its slashes stay.
+// part returns the value of a name in braces, and whether its slashes stay.
 func (d *Descriptor) part(name string, conn *store.Connection, model string, parts []Part) (string, bool) {
 	for _, p := range parts {
 		if p.Name == name {
@@ -295,7 +295,7 @@ func (d *Descriptor) part(name string, conn *store.Connection, model string, par
 	return conn.Data.Vars[name], false
 }
 
-// inHost tells whether the next byte of an address belongs to its host.
+// inHost reports whether the next byte of an address belongs to its host.
 func inHost(soFar []byte) bool {
 	slashes := 0
 	for _, c := range soFar {
@@ -306,7 +306,7 @@ func inHost(soFar []byte) bool {
 	return slashes == 2
 }
 
-// IsLabel tells whether s is one label of a host name, as a region must be.
+// IsLabel reports whether s is one label of a host name, as a region must be.
 func IsLabel(s string) bool {
 	if len(s) == 0 || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
 		return false

@@ -41,7 +41,7 @@ func Sign(req *upstream.Request, d *Descriptor, b *Base, conn *store.Connection,
 	return err
 }
 
-// IsKeyID tells whether s can be the access key id of a signature.
+// IsKeyID reports whether s can be the access key id of a signature.
 func IsKeyID(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~') {

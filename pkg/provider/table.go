@@ -127,7 +127,7 @@ func isInstance(id, family string) bool {
 	return true
 }
 
-// Has tells whether the provider serves a kind. Without kinds it serves chat
+// Has reports whether the provider serves a kind. Without kinds it serves chat
 // models (docs/reference/spec.md, 2.8).
 func (d *Descriptor) Has(kind catalog.Kind) bool {
 	for _, k := range d.Kinds {
@@ -138,7 +138,7 @@ func (d *Descriptor) Has(kind catalog.Kind) bool {
 	return len(d.Kinds) == 0 && kind == catalog.LLM
 }
 
-// Serves tells whether the provider has an endpoint of that name.
+// Serves reports whether the provider has an endpoint of that name.
 func (d *Descriptor) Serves(name string) bool { return find(d.Endpoints, name) != nil }
 
 func find(list []Endpoint, name string) *Endpoint {

@@ -13,7 +13,7 @@ const (
 	google       = "/publishers/google/"
 )
 
-// Express tells whether the connection calls Vertex AI by an API key without a
+// Express reports whether the connection calls Vertex AI by an API key without a
 // project: Google's models only, at an address without either. Source:
 // cloud.google.com, "Vertex AI in express mode REST API reference".
 func (d *Descriptor) Express(conn *store.Connection) bool {
@@ -28,7 +28,7 @@ func (d *Descriptor) Express(conn *store.Connection) bool {
 	return true
 }
 
-// vertexTemplate gives an address as the connection has it: in express mode,
+// vertexTemplate returns an address as the connection has it: in express mode,
 // and at a base address of its own. That replaces Google's host when it has no
 // path, else all that comes before /publishers.
 func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string, error) {
@@ -54,7 +54,7 @@ func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string
 	return strings.TrimSuffix(own, "/publishers/google") + strings.TrimPrefix(tmpl, base), nil
 }
 
-// location gives the connection's location; without one it is "global", as in
+// location returns the connection's location; without one it is "global", as in
 // Google's own client.
 func location(conn *store.Connection) string {
 	if conn == nil {
@@ -66,7 +66,7 @@ func location(conn *store.Connection) string {
 	return "global"
 }
 
-// vertexHostOf gives Vertex AI's host for a location: "global" and the
+// vertexHostOf returns Vertex AI's host for a location: "global" and the
 // multi-regions have hosts of another form.
 func vertexHostOf(conn *store.Connection) (string, error) {
 	switch loc := location(conn); {

@@ -46,7 +46,7 @@ type Key struct {
 	pkcs8     []byte
 }
 
-// ErrKey tells that a key file cannot be used. It is wrapped with the field
+// ErrKey reports that a key file cannot be used. It is wrapped with the field
 // that is missing or malformed, and never quotes one.
 var ErrKey = errors.New("the service account's key file cannot be used")
 

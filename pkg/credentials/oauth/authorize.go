@@ -105,7 +105,7 @@ func isLoopback(uri string) bool {
 	return ok && (rest == "" || rest[0] == ':' || rest[0] == '/')
 }
 
-// MachineOf gives the machine that the state of a callback's query belongs to,
+// MachineOf returns the machine that the state of a callback's query belongs to,
 // or "". It proves nothing: the object's Callback does.
 func MachineOf(query string) string {
 	list, ok := params(query)

@@ -58,7 +58,7 @@ func (d *device) shown() *Device {
 	return &Device{d.UserCode, d.URI, d.Complete, time.Duration(d.Interval) * time.Millisecond, time.UnixMilli(d.ExpiresAt), d.Note}
 }
 
-// active gives the flow under way, or nil.
+// active returns the flow under way, or nil.
 func (e *Engine) active(key string) *device {
 	d := new(device)
 	if !e.load(key, d) || d.ExpiresAt <= e.Now().UnixMilli() {
@@ -162,7 +162,7 @@ func (d *device) read(status int, answer []byte, now time.Time) (string, error) 
 	return code, nil
 }
 
-// isLink tells whether s may be shown to the user as a link.
+// isLink reports whether s may be shown to the user as a link.
 func isLink(s string) bool {
 	return strings.HasPrefix(s, "https://") && isVisible(s) && len(s) <= 2048 && !strings.ContainsAny(s, "\"<>\\")
 }

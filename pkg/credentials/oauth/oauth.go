@@ -56,7 +56,7 @@ type Engine struct {
 	MachineID string
 }
 
-// provider gives the configured row, or a 404.
+// provider returns the configured row, or a 404.
 func (e *Engine) provider(id string) (*Provider, error) {
 	for i := range e.Providers {
 		if e.Providers[i].ID == id {
@@ -75,7 +75,7 @@ func (e *Engine) secret() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b[:]), nil
 }
 
-// Challenge gives the S256 code challenge of a verifier. RFC 7636 4.2.
+// Challenge returns the S256 code challenge of a verifier. RFC 7636 4.2.
 func Challenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -101,7 +101,7 @@ func (e *Engine) save(key string, v any) error {
 	return nil
 }
 
-// Stale tells whether a row of the engine's may be deleted: for the object's
+// Stale reports whether a row of the engine's may be deleted: for the object's
 // pruning of keys that begin with "oauth/".
 func Stale(raw []byte, now time.Time) bool {
 	var r struct {
@@ -110,7 +110,7 @@ func Stale(raw []byte, now time.Time) bool {
 	return json.Unmarshal(raw, &r) != nil || r.ExpiresAt <= now.UnixMilli()
 }
 
-// Reseal gives a row with anew applied to all that is sealed in it, and the row
+// Reseal returns a row with anew applied to all that is sealed in it, and the row
 // itself when that changes nothing: for the rotation of the key.
 func Reseal(raw []byte, anew func(field string, sealed secret.Sealed) secret.Sealed) []byte {
 	for _, field := range [...]string{verifierField, deviceField} {

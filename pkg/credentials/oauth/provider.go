@@ -204,7 +204,7 @@ func reserved(name string) bool {
 	return false
 }
 
-// isID tells whether s is a provider id: [a-z0-9][a-z0-9._-]{0,63}.
+// isID reports whether s is a provider id: [a-z0-9][a-z0-9._-]{0,63}.
 func isID(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -215,7 +215,7 @@ func isID(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
-// isVisible tells whether s has visible ASCII only and is not empty.
+// isVisible reports whether s has visible ASCII only and is not empty.
 func isVisible(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] <= ' ' || s[i] >= 0x7f {
@@ -225,7 +225,7 @@ func isVisible(s string) bool {
 	return s != ""
 }
 
-// isAddress tells whether s is an absolute https address in plain spelling.
+// isAddress reports whether s is an absolute https address in plain spelling.
 func isAddress(s string, allowHTTP, query bool) bool {
 	rest, ok := strings.CutPrefix(s, "https://")
 	if !ok {
@@ -244,12 +244,12 @@ func isAddress(s string, allowHTTP, query bool) bool {
 	return isHost(name) && (!ok || isPort(port))
 }
 
-// IsOrigin tells whether s is scheme and host alone, in plain spelling.
+// IsOrigin reports whether s is scheme and host alone, in plain spelling.
 func IsOrigin(s string, allowHTTP bool) bool {
 	return isAddress(s, allowHTTP || isLoopback(s), false) && originOf(s) == s
 }
 
-// isHost tells whether s is a DNS name or dotted numbers, in lower case.
+// isHost reports whether s is a DNS name or dotted numbers, in lower case.
 func isHost(s string) bool {
 	if len(s) > 253 {
 		return false
@@ -283,7 +283,7 @@ func isHostPort(s string) bool {
 	return ok && isHost(host) && isPort(port)
 }
 
-// originOf gives scheme and host of an address that isAddress takes.
+// originOf returns scheme and host of an address that isAddress takes.
 func originOf(s string) string {
 	i := strings.Index(s, "://") + 3
 	if j := strings.IndexAny(s[i:], "/?"); j >= 0 {

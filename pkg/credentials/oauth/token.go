@@ -56,7 +56,7 @@ type Failure struct {
 	Err        error         // what the call failed with
 }
 
-// Unknown tells that the endpoint may have granted what was asked for: nobody
+// Unknown reports whether the endpoint may have granted what was asked for: nobody
 // knows whether a refresh token that rotates is still good.
 func (f *Failure) Unknown() bool { return f.Kind == Lost || f.Kind == Transient && f.Status == 0 }
 
@@ -74,7 +74,7 @@ func (f *Failure) Error() string {
 	return s
 }
 
-// Unwrap gives what the call failed with.
+// Unwrap returns what the call failed with.
 func (f *Failure) Unwrap() error { return f.Err }
 
 const (

@@ -33,7 +33,7 @@ type Dialer interface {
 	Dial(ctx context.Context, address string, timeout time.Duration) (Conn, error)
 }
 
-// ErrHandshake tells that TLS was not established, so that nothing was sent by
+// ErrHandshake reports that TLS was not established, so that nothing was sent by
 // it. A connection may give it late, from the first Write or Read.
 var ErrHandshake = errors.New("no TLS")
 
@@ -45,7 +45,7 @@ type Conn interface {
 	StartTLS(host string) (io.ReadWriteCloser, error)
 }
 
-// ErrProxy tells that the proxy did not do its part: it cannot be reached,
+// ErrProxy reports that the proxy did not do its part: it cannot be reached,
 // refuses, or does not speak HTTP. A *Failure says which.
 var ErrProxy = errors.New("the proxy does not work")
 
@@ -54,7 +54,7 @@ var ErrProxy = errors.New("the proxy does not work")
 // ErrCanceled or stream.ErrTooLarge.
 type Failure struct {
 	What string // in words, fit to be shown: no address and no secret
-	// Sent tells that the request may have reached the provider: what became of
+	// Sent reports that the request may have reached the provider: what became of
 	// it is not known. Otherwise nothing of it left the gateway.
 	Sent  bool
 	Proxy bool // the proxy is to blame
@@ -72,7 +72,7 @@ func (f *Failure) Error() string {
 	return s
 }
 
-// Unwrap gives what the failure is one of.
+// Unwrap returns what the failure is one of.
 func (f *Failure) Unwrap() []error {
 	if f.Proxy {
 		return []error{ErrProxy, f.Err}
@@ -103,7 +103,7 @@ type pending struct {
 	req *upstream.Request
 }
 
-// Start gives the call; it is made by Wait.
+// Start returns the call; it is made by Wait.
 func (p *Proxy) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	return pending{p, ctx, req}
 }

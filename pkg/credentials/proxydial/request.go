@@ -41,7 +41,7 @@ func request(req *upstream.Request, host, port, target string) (head, body []byt
 	return append(head, "accept-encoding: identity\r\nconnection: close\r\n\r\n"...), body, nil
 }
 
-// ownField tells whether a field is this package's to set.
+// ownField reports whether a field is this package's to set.
 func ownField(name string) bool {
 	switch strings.ToLower(name) {
 	case "host", "content-length", "transfer-encoding", "connection", "accept-encoding", "keep-alive",
@@ -51,7 +51,7 @@ func ownField(name string) bool {
 	return false
 }
 
-// isToken tells whether s is a token, RFC 9110 5.6.2.
+// isToken reports whether s is a token, RFC 9110 5.6.2.
 func isToken(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -62,7 +62,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// isFieldValue tells whether s has no control characters but tabs.
+// isFieldValue reports whether s has no control characters but tabs.
 func isFieldValue(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' && s[i] != '\t' || s[i] == 0x7f {

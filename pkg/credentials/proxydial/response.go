@@ -12,10 +12,10 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// errMalformed tells that an answer is not HTTP/1.1, or was cut.
+// errMalformed reports that an answer is not HTTP/1.1, or was cut.
 var errMalformed = errors.New("malformed answer")
 
-// errCut tells that an answer ends too early. It is malformed too.
+// errCut reports that an answer ends too early. It is malformed too.
 var errCut = fmt.Errorf("cut: %w", errMalformed)
 
 const (
@@ -84,7 +84,7 @@ func cut(err error) error {
 	return err
 }
 
-// line gives the next line without its end, which is CRLF or LF. Its bytes
+// line returns the next line without its end, which is CRLF or LF. Its bytes
 // count against *left.
 func (r *reader) line(left *int) (string, error) {
 	var long []byte

@@ -10,7 +10,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// canonicalRequest gives the text whose digest is signed, and the names of the
+// canonicalRequest returns the text whose digest is signed, and the names of the
 // signed fields, joined by semicolons:
 //
 //	method \n path \n query \n name:value \n … \n names \n hex SHA-256 of the body

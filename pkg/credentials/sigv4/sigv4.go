@@ -97,7 +97,7 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// payload gives the bytes of the body.
+// payload returns the bytes of the body.
 func payload(req *upstream.Request) ([]byte, error) {
 	switch b := req.Body.(type) {
 	case nil:
@@ -108,7 +108,7 @@ func payload(req *upstream.Request) ([]byte, error) {
 	return nil, fmt.Errorf("%T: %w", req.Body, ErrBody)
 }
 
-// word tells whether s can be a part of the credential scope.
+// word reports whether s can be a part of the credential scope.
 func word(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !unreserved(s[i]) {
@@ -118,7 +118,7 @@ func word(s string) bool {
 	return s != ""
 }
 
-// visible tells whether s can be a header's value and has no blank.
+// visible reports whether s can be a header's value and has no blank.
 func visible(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] <= ' ' || s[i] >= 0x7f {

@@ -56,7 +56,7 @@ const (
 	corruptData = `{"message":"The provider's event stream is corrupt."}`
 )
 
-// describe gives the name of a message and its JSON.
+// describe returns the name of a message and its JSON.
 func describe(m *eventstream.Message) (name string, data []byte) {
 	data = m.Payload
 	switch string(m.Get(":message-type")) {
@@ -93,7 +93,7 @@ func describe(m *eventstream.Message) (name string, data []byte) {
 	return name, data
 }
 
-// unpack gives the JSON inside a chunk, or nil.
+// unpack returns the JSON inside a chunk, or nil.
 func unpack(payload []byte) []byte {
 	b, err := base64.StdEncoding.DecodeString(gjson.GetBytes(payload, "bytes").Str)
 	if err != nil || len(b) == 0 || !jsonscan.Valid(b) {
@@ -102,7 +102,7 @@ func unpack(payload []byte) []byte {
 	return b
 }
 
-// word tells whether a name can stand on the event line.
+// word reports whether a name can stand on the event line.
 func word(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

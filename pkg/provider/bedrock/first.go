@@ -2,7 +2,7 @@ package bedrock
 
 import "weir/pkg/wire/eventstream"
 
-// First gives the first event of a stream of which head is the beginning, as
+// First returns the first event of a stream of which head is the beginning, as
 // Frames would: for judging an answer before it is settled for. ok is false
 // while its message is not whole. A corrupt beginning gives the event of one.
 func First(head []byte) (name string, data []byte, ok bool) {

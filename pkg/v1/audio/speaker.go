@@ -44,7 +44,7 @@ var speakers = [...]*speaker{
 	{providers: []string{"replicate"}, endpoint: "none"}, // not adapted, and not listed
 }
 
-// speakerOf gives the shape of a provider.
+// speakerOf returns the shape of a provider.
 func speakerOf(d *provider.Descriptor) *speaker {
 	for _, s := range speakers {
 		for _, id := range s.providers {

@@ -230,7 +230,7 @@ func (h *Handler) fetched(ctx context.Context, s *spoken, res *accounts.Result) 
 	return resp, nil
 }
 
-// unpacked tells whether the answer must be read whole.
+// unpacked reports whether the answer must be read whole.
 func (s *spoken) unpacked() bool {
 	return s.whole || s.shape.read != nil || s.events && s.shape.build != nil
 }
@@ -295,7 +295,7 @@ var formats = [...][2]string{
 	{"mp3", "audio/mpeg"}, {"opus", "audio/ogg"}, {"aac", "audio/aac"}, {"flac", "audio/flac"}, {"wav", "audio/wav"}, {"pcm", "audio/pcm"},
 }
 
-// contentType gives that of a response format.
+// contentType returns that of a response format.
 func contentType(format string) string {
 	for _, f := range formats {
 		if f[0] == format {
@@ -305,7 +305,7 @@ func contentType(format string) string {
 	return "application/octet-stream"
 }
 
-// choose gives the provider's name of the format asked for. A provider that
+// choose returns the provider's name of the format asked for. A provider that
 // does not have it gives the first of its own.
 func (s *spoken) choose(own ...[2]string) string {
 	for _, f := range own {

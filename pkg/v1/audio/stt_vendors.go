@@ -172,7 +172,7 @@ var geminiAudio = transcriber{
 
 const geminiSchema = `{"type":"OBJECT","properties":{"language":{"type":"STRING"},"segments":{"type":"ARRAY","items":{"type":"OBJECT","properties":{"start":{"type":"NUMBER"},"end":{"type":"NUMBER"},"speaker":{"type":"STRING"},"text":{"type":"STRING"}},"required":["start","end","speaker","text"]}}},"required":["language","segments"]}`
 
-// timed tells whether the answer needs the times of what was said.
+// timed reports whether the answer needs the times of what was said.
 func (u *transcriptionForm) timed() bool {
 	switch u.Form.Text("response_format") {
 	case "verbose_json", "diarized_json", "srt", "vtt":
@@ -218,7 +218,7 @@ var audioTypes = [...][2]string{
 	{".ogg", "audio/ogg"}, {".opus", "audio/ogg"}, {".webm", "audio/webm"}, {".m4a", "audio/mp4"}, {".mp4", "audio/mp4"}, {".aac", "audio/aac"},
 }
 
-// fileType gives the file's content type: as stated, else by its name.
+// fileType returns the file's content type: as stated, else by its name.
 func (u *transcriptionForm) fileType() string {
 	f, _ := u.Form.File("file")
 	if t := f.ContentType; strings.HasPrefix(t, "audio/") || strings.HasPrefix(t, "video/") {

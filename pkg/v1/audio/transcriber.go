@@ -33,7 +33,7 @@ var transcribers = [...]*transcriber{&deepgram, &elevenLabs, &assemblyAI, &gemin
 // adapted; they list no such models.
 var unknownForm = transcriber{providers: []string{"replicate", "minimax"}, endpoint: "none"}
 
-// transcriberOf gives the shape of a provider.
+// transcriberOf returns the shape of a provider.
 func transcriberOf(d *provider.Descriptor) *transcriber {
 	for _, t := range transcribers {
 		for _, id := range t.providers {
@@ -45,7 +45,7 @@ func transcriberOf(d *provider.Descriptor) *transcriber {
 	return &openAIForm
 }
 
-// at gives the endpoint of the row for the client's.
+// at returns the endpoint of the row for the client's.
 func (t *transcriber) at(endpoint string) string {
 	switch {
 	case t.only && endpoint != "transcriptions":

@@ -71,7 +71,7 @@ func (t *transcript) readWords(list gjson.Result, per float64) {
 	}
 }
 
-// speakerOfWord gives who says a word or a sentence: speaker or speaker_id.
+// speakerOfWord returns who says a word or a sentence: speaker or speaker_id.
 func speakerOfWord(w gjson.Result) string {
 	if v := w.Get("speaker"); v.Exists() && v.Type != gjson.Null {
 		return v.String()
@@ -85,7 +85,7 @@ const (
 	maxWords   = 14
 )
 
-// sentences gives the segments.
+// sentences returns the segments.
 func (t *transcript) sentences() []span {
 	if t.segments != nil {
 		return t.segments
@@ -164,7 +164,7 @@ type turn struct {
 	Speaker string  `json:"speaker"`
 }
 
-// turns gives the segments with their speakers, A, B and so on in the order in
+// turns returns the segments with their speakers, A, B and so on in the order in
 // which they begin to speak.
 func (t *transcript) turns() []turn {
 	out, known := []turn{}, []string{}

@@ -142,7 +142,7 @@ var voiceSources = [...]*voiceSource{
 	},
 }
 
-// voiceSourceOf gives the source of a provider's voices, or nil.
+// voiceSourceOf returns the source of a provider's voices, or nil.
 func voiceSourceOf(d *provider.Descriptor) *voiceSource {
 	for _, s := range voiceSources {
 		for _, id := range s.providers {

@@ -114,7 +114,7 @@ func (h *Handler) Voices(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	return endpoint.JSONAnswer(nil, body), nil
 }
 
-// firstModel gives the speech model that voices without one of their own are
+// firstModel returns the speech model that voices without one of their own are
 // for.
 func firstModel(d *provider.Descriptor) string {
 	for _, m := range catalog.Models(d.Alias) {
@@ -127,7 +127,7 @@ func firstModel(d *provider.Descriptor) string {
 
 func hasVoices(d *provider.Descriptor) bool { return voiceSourceOf(d) != nil }
 
-// list gives the voices of a provider's first account that answers.
+// list returns the voices of a provider's first account that answers.
 func (h *Handler) list(ctx context.Context, c *auth.Call, d *provider.Descriptor, conns []*store.Connection) ([]Voice, error) {
 	src := voiceSourceOf(d)
 	if src.fixed != nil {

@@ -49,7 +49,7 @@ type sender interface {
 type Handler struct {
 	Router   router
 	Accounts sender
-	// Allows tells whether a key may use a model, by the name asked for or the
+	// Allows reports whether a key may use a model, by the name asked for or the
 	// public id of a target. nil allows all.
 	Allows func(k *store.Key, id string) bool
 }
@@ -129,7 +129,7 @@ func (h *Handler) targets(c *auth.Call, req *request) ([]routing.Target, error) 
 	return kept, nil
 }
 
-// usable tells why a target cannot embed the input, or nil.
+// usable returns why a target cannot embed the input, or nil.
 func usable(to *routing.Target, req *request) error {
 	if !to.Provider.Serves("embeddings") {
 		return apierr.Invalid("model", "the provider of this model has no embeddings")

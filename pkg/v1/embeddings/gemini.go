@@ -59,7 +59,7 @@ func buildGemini(p *part) []byte {
 	return out
 }
 
-// googleTask gives the task type, quoted, as Gemini and Vertex AI name it: the
+// googleTask returns the task type, quoted, as Gemini and Vertex AI name it: the
 // client's own, else the machine's setting, else nil.
 func googleTask(p *part) []byte {
 	for _, name := range [...]string{"taskType", "task_type"} {

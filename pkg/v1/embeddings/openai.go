@@ -58,7 +58,7 @@ func (d *dialect) write(p *part) []byte {
 	return d.rewrite(p)
 }
 
-// quoteModel gives the upstream's model id as JSON.
+// quoteModel returns the upstream's model id as JSON.
 func quoteModel(p *part) []byte {
 	return jsonscan.Quote(make([]byte, 0, len(p.model)+8), p.model)
 }
@@ -272,7 +272,7 @@ func readPerplexity(a *answer, r *request) error {
 	return nil
 }
 
-// trimmed gives the bytes of a value without the blanks after it.
+// trimmed returns the bytes of a value without the blanks after it.
 func trimmed(body []byte, start, end int) []byte {
 	for end > start && body[end-1] <= ' ' {
 		end--

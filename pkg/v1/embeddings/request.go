@@ -28,7 +28,7 @@ type request struct {
 	model string
 	kind  inputKind
 	count int // inputs; a token array is one
-	// base64 tells that vectors are wanted as base64, else as numbers.
+	// base64 reports that vectors are wanted as base64, else as numbers.
 	base64     bool
 	dimensions int64 // 0 when not given
 
@@ -256,7 +256,7 @@ func wrongInput() error {
 	return apierr.Invalid("input", "input must be a string, an array of strings, an array of integers or an array of integer arrays")
 }
 
-// spans gives where each input lies in the body.
+// spans returns where each input lies in the body.
 func (r *request) spans() []jsonscan.Span {
 	if r.items != nil {
 		return r.items
@@ -276,7 +276,7 @@ func (r *request) spans() []jsonscan.Span {
 	return r.items
 }
 
-// raw gives one of the fields that are read as it stands, nil when absent.
+// raw returns one of the fields that are read as it stands, nil when absent.
 func (r *request) raw(field int) []byte {
 	v := r.at[field]
 	if v.Kind == jsonscan.Absent {
@@ -285,7 +285,7 @@ func (r *request) raw(field int) []byte {
 	return r.body[v.Start:v.End]
 }
 
-// estimate gives about how many tokens the inputs have: a quarter of their
+// estimate returns about how many tokens the inputs have: a quarter of their
 // bytes, at least one each.
 func (r *request) estimate(from, to int) int64 {
 	n := int64(0)

@@ -45,7 +45,7 @@ var shapes = [...]*shape{
 	&gemini, &cohere, &vertex, &bedrock, &huggingFace,
 }
 
-// shapeOf gives the shape of a provider, or nil.
+// shapeOf returns the shape of a provider, or nil.
 func shapeOf(d *provider.Descriptor) *shape {
 	for _, s := range shapes {
 		if s.name == d.Embed {
@@ -70,7 +70,7 @@ func (s *shape) limit(model string) int {
 	return s.batch
 }
 
-// whole tells whether the call has all inputs.
+// whole reports whether the call has all inputs.
 func (p *part) whole() bool { return p.from == 0 && p.to == p.count }
 
 // list appends the inputs of the call as they were written, in an array.
@@ -95,7 +95,7 @@ func (p *part) drop(field int) {
 	}
 }
 
-// other gives a field of the client that only vendors know, as it stands, or nil
+// other returns a field of the client that only vendors know, as it stands, or nil
 // when absent or null. The last one counts, as it does for most parsers.
 func (p *part) other(name string) (raw []byte) {
 	var c jsonscan.Cursor
@@ -112,6 +112,6 @@ func (p *part) other(name string) (raw []byte) {
 	return raw
 }
 
-// isQuery tells whether vectors are made for looking up rather than for
+// isQuery reports whether vectors are made for looking up rather than for
 // storing, which is the vendors' advice where nothing else is known.
 func (p *part) isQuery() bool { return p.purpose == "query" }

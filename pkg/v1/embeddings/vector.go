@@ -117,7 +117,7 @@ var pow10 = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// parseFloat32 gives the float32 nearest to a JSON number; ok is false where
+// parseFloat32 returns the float32 nearest to a JSON number; ok is false where
 // that is none, or infinite.
 //
 // Up to 19 digits are taken as an integer and scaled by one multiplication, so

@@ -71,7 +71,7 @@ var vertex = shape{
 	},
 }
 
-// single tells whether a model has :embedContent.
+// single reports whether a model has :embedContent.
 func single(model string) bool { return strings.HasPrefix(model, "gemini-embedding-2") }
 
 func buildContent(p *part) []byte {

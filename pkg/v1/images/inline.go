@@ -45,7 +45,7 @@ func (l *inline) avoid(text string) {
 	}
 }
 
-// part gives the mark of a file.
+// part returns the mark of a file.
 func (l *inline) part(f *multipart.Field) string {
 	l.size += (f.To - f.From + 2) / 3 * 4
 	return l.put(inlined{part: f})
@@ -56,7 +56,7 @@ func (l *inline) put(f inlined) string {
 	return mark + l.extra + "-" + strconv.Itoa(len(l.files)-1) + "@"
 }
 
-// short gives an address with a mark for its base64 where that is long.
+// short returns an address with a mark for its base64 where that is long.
 func (l *inline) short(address string) string {
 	_, data, ok := download.DataURI(address)
 	if !ok || len(data) < longInline || !plainBase64(data) {
@@ -108,7 +108,7 @@ func (l *inline) fill(body []byte) ([]byte, error) {
 	return out, nil
 }
 
-// cut gives what stands before the next mark, the image of it, and what
+// cut returns what stands before the next mark, the image of it, and what
 // follows; without a mark all of it and nil.
 func (l *inline) cut(b []byte) (text []byte, file *inlined, rest []byte) {
 	name := []byte(mark + l.extra + "-")

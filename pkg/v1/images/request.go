@@ -41,7 +41,7 @@ func parse(body []byte) (*request, error) {
 	return r, nil
 }
 
-// forModel gives the body with the upstream's model.
+// forModel returns the body with the upstream's model.
 func (r *request) forModel(model string) io.ReadCloser {
 	return endpoint.Splice(r.body, r.at.Span, jsonscan.Quote(nil, model))
 }
@@ -53,7 +53,7 @@ func (r *request) text(name string) string {
 	return gjson.GetBytes(r.body, name).Str
 }
 
-// streams tells whether the client asked for events.
+// streams reports whether the client asked for events.
 func (r *request) streams() bool {
 	v := gjson.GetBytes(r.body, "stream")
 	return v.Type == gjson.True || v.Str == "true"
@@ -134,7 +134,7 @@ func (in *input) prompt() (string, error) {
 	return p, nil
 }
 
-// images gives the addresses of the images to change: those of the form, or
+// images returns the addresses of the images to change: those of the form, or
 // image and images of the JSON, each {url}, {image_url} or a string.
 func (in *input) images() (out []string) {
 	out = append(out, in.sources...)
@@ -156,7 +156,7 @@ func (in *input) images() (out []string) {
 	return out
 }
 
-// size gives width and height of size, 0 when it is "auto" or absent.
+// size returns width and height of size, 0 when it is "auto" or absent.
 func (in *input) size() (w, h int) {
 	a, b, ok := strings.Cut(in.str("size"), "x")
 	x, errX := strconv.Atoi(a)
@@ -175,7 +175,7 @@ var ratios = [...]struct {
 	{"1:1", 1, 1}, {"16:9", 16, 9}, {"9:16", 9, 16}, {"4:3", 4, 3}, {"3:4", 3, 4}, {"3:2", 3, 2}, {"2:3", 2, 3}, {"21:9", 21, 9}, {"5:4", 5, 4}, {"4:5", 4, 5},
 }
 
-// ratio gives the aspect ratio: as given, else the nearest to size, else "".
+// ratio returns the aspect ratio: as given, else the nearest to size, else "".
 func (in *input) ratio() string {
 	given := in.str("aspect_ratio")
 	w, h := in.size()

@@ -56,7 +56,7 @@ var shapes = [...]*shape{
 	&cloudflare, &dashScope, &bedrock, &fireworks, &luma, &runway,
 }
 
-// shapeOf gives the shape of a provider.
+// shapeOf returns the shape of a provider.
 func shapeOf(d *provider.Descriptor) *shape {
 	for _, s := range shapes {
 		for _, id := range s.providers {
@@ -68,7 +68,7 @@ func shapeOf(d *provider.Descriptor) *shape {
 	return &openAI
 }
 
-// at gives the endpoint of the row for the client's.
+// at returns the endpoint of the row for the client's.
 func (s *shape) at(endpoint string) string {
 	switch {
 	case s.endpoint != "":

@@ -38,7 +38,7 @@ func comboKind(c *store.Combo) catalog.Kind {
 	return catalog.Kind(c.Kind)
 }
 
-// group gives what the members of a combo have in common, or nil when nothing
+// group returns what the members of a combo have in common, or nil when nothing
 // is known.
 func (b *builder) group(c *store.Combo, depth int) *catalog.Model {
 	var all *catalog.Model
@@ -60,7 +60,7 @@ func (b *builder) group(c *store.Combo, depth int) *catalog.Model {
 	return all
 }
 
-// smaller gives the smaller of two limits, of which 0 is unknown.
+// smaller returns the smaller of two limits, of which 0 is unknown.
 func smaller(a, b int) int {
 	if a == 0 || b == 0 {
 		return 0
@@ -68,7 +68,7 @@ func smaller(a, b int) int {
 	return min(a, b)
 }
 
-// member gives what is known of one member, found as pkg/routing finds it: a
+// member returns what is known of one member, found as pkg/routing finds it: a
 // combo, "alias/model", a name of the alias map, a custom model's id, or a
 // static model's. See docs/reference/design.md, 7.
 func (b *builder) member(name string, depth int) *catalog.Model {
@@ -106,7 +106,7 @@ func (b *builder) member(name string, depth int) *catalog.Model {
 	return nil
 }
 
-// qualified gives what is known of "alias/model", and whether alias is one.
+// qualified returns what is known of "alias/model", and whether alias is one.
 func (b *builder) qualified(name string) (*catalog.Model, bool) {
 	for _, s := range b.scopes {
 		if id, ok := s.cutPrefix(name); ok {
@@ -127,7 +127,7 @@ func (b *builder) qualified(name string) (*catalog.Model, bool) {
 	return b.describe(newScope(b.m, row, nil), id), true
 }
 
-// describe gives what custom models, the upstream and the static catalogue
+// describe returns what custom models, the upstream and the static catalogue
 // know of a provider's chat model, in that order, or nil.
 func (b *builder) describe(s *scope, id string) *catalog.Model {
 	var m *catalog.Model

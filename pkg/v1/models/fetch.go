@@ -120,14 +120,14 @@ type statusError int
 
 func (e statusError) Error() string { return "status " + strconv.Itoa(int(e)) }
 
-// refused tells whether a fresh token may help. See docs/reference/spec.md,
+// refused reports whether a fresh token may help. See docs/reference/spec.md,
 // 4.3.4.
 func refused(err error) bool {
 	var s statusError
 	return errors.As(err, &s) && (s == 401 || s == 403)
 }
 
-// answer gives the body of a 2xx answer.
+// answer returns the body of a 2xx answer.
 func answer(resp *upstream.Response, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func answer(resp *upstream.Response, err error) ([]byte, error) {
 	return body, nil
 }
 
-// nextPage gives the query of the page after body, or "" when there is none to
+// nextPage returns the query of the page after body, or "" when there is none to
 // ask for, and whether there is one at all. Pages that are named by a whole
 // address are not followed.
 func nextPage(l *provider.List, body []byte, page, read int) (query string, more bool) {

@@ -75,7 +75,7 @@ func (h *Handler) keep(q question, k *kept) {
 	}
 }
 
-// param gives the first value of a query parameter, decoded, or "".
+// param returns the first value of a query parameter, decoded, or "".
 func param(query, name string) string {
 	for query != "" {
 		var pair string

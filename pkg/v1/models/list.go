@@ -43,7 +43,7 @@ func (b *builder) build() {
 	}
 }
 
-// guess gives about as many as there will be entries, so that nothing grows.
+// guess returns about as many as there will be entries, so that nothing grows.
 func (b *builder) guess() int {
 	n := 16
 	if b.m != nil {
@@ -75,7 +75,7 @@ type builder struct {
 	only string
 }
 
-// skips tells whether a provider of this output alias cannot list b.only.
+// skips reports whether a provider of this output alias cannot list b.only.
 func (b *builder) skips(out string) bool {
 	return b.only != "" && !(len(b.only) > len(out) && b.only[len(out)] == '/' && b.only[:len(out)] == out)
 }
@@ -147,7 +147,7 @@ func (b *builder) static() {
 	}
 }
 
-// customKind gives the requested kind that a custom model is listed for: llm
+// customKind returns the requested kind that a custom model is listed for: llm
 // for chat models, and imageToText too for those that read images.
 func (b *builder) customKind(c *store.CustomModel) (catalog.Kind, bool) {
 	chat, vision := chatModel(c)
@@ -160,7 +160,7 @@ func (b *builder) customKind(c *store.CustomModel) (catalog.Kind, bool) {
 	return "", false
 }
 
-// hidden tells whether a model of a provider without a connection is disabled.
+// hidden reports whether a model of a provider without a connection is disabled.
 func (b *builder) hidden(alias, id string) bool {
 	row := provider.ByAlias(alias)
 	if row == nil {
@@ -294,7 +294,7 @@ func infer(id string) catalog.Kind {
 	return kind
 }
 
-// enabled gives the non-empty ids that a connection names, or nil; add leaves
+// enabled returns the non-empty ids that a connection names, or nil; add leaves
 // out the repeated ones. See docs/reference/spec.md, 4.1.4.2.
 func enabled(conn *store.Connection) []string {
 	var ids []string
@@ -309,7 +309,7 @@ func enabled(conn *store.Connection) []string {
 	return ids
 }
 
-// names tells whether a connection names its models.
+// names reports whether a connection names its models.
 func names(conn *store.Connection) bool {
 	for _, id := range conn.Data.EnabledModels {
 		if strings.TrimSpace(id) != "" {
@@ -319,7 +319,7 @@ func names(conn *store.Connection) bool {
 	return false
 }
 
-// aliased gives the ids that the alias map adds to a provider, in the order of
+// aliased returns the ids that the alias map adds to a provider, in the order of
 // the alias names. See docs/reference/spec.md, 4.1.4.6.
 func aliased(m *store.Machine, s *scope) []string {
 	if len(m.ModelAliases) == 0 {

@@ -31,9 +31,9 @@ const (
 
 // credentials opens what a connection presents.
 type credentials interface {
-	// Credential gives the connection's credential in the clear.
+	// Credential returns the connection's credential in the clear.
 	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
-	// Refreshed gives a newer one after the upstream refused it with 401 or
+	// Refreshed returns a newer one after the upstream refused it with 401 or
 	// 403. A connection that cannot be refreshed gives an error.
 	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error)
 	// Sign signs a request where provider.Authorize said ErrMustSign.
@@ -75,7 +75,7 @@ type view struct {
 	hop   httpmsg.Field // for the calls that ask again
 }
 
-// lists gives the live lists of the scopes. A scope that was never asked is
+// lists returns the live lists of the scopes. A scope that was never asked is
 // fetched now, for 5 s in all; the rest is fetched again after the answer. Old
 // lists are served as they are. See docs/reference/spec-gaps.md, 1.
 func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
@@ -152,7 +152,7 @@ func ttl(row *provider.Descriptor) time.Duration {
 	return liveTTL
 }
 
-// discovered tells whether the list of a provider is asked of its upstream:
+// discovered reports whether the list of a provider is asked of its upstream:
 // not when the connection names its models, and not for another gateway that is
 // itself building a list (docs/reference/spec.md, 4.2.8), where the upstream
 // may be that gateway.
@@ -164,7 +164,7 @@ func discovered(c *auth.Call, s *scope) bool {
 	return !own || !internal(c)
 }
 
-// internal tells whether the call carries the recursion header.
+// internal reports whether the call carries the recursion header.
 func internal(c *auth.Call) bool {
 	for i := range c.Header {
 		if c.Header[i].Name == InternalFetch {
@@ -174,7 +174,7 @@ func internal(c *auth.Call) bool {
 	return false
 }
 
-// entry gives the record of a connection, a new one when the credential or the
+// entry returns the record of a connection, a new one when the credential or the
 // connection has changed.
 func (l *Lives) entry(m *snapshot.Machine, conn *store.Connection) *live {
 	key := owner{m.ID, conn.ID}

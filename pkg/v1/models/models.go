@@ -192,7 +192,7 @@ func (h *Handler) entry(ctx context.Context, c *auth.Call, id string, kinds []ca
 	return ownEntry(c, id), v
 }
 
-// named gives the scopes whose output alias starts an id.
+// named returns the scopes whose output alias starts an id.
 func named(all []*scope, id string) []*scope {
 	var found []*scope
 	for _, s := range all {

@@ -94,7 +94,7 @@ func readList(row *provider.Descriptor, body []byte) ([]model, bool) {
 	return found, true
 }
 
-// elementID gives the id of one element, or "".
+// elementID returns the id of one element, or "".
 func elementID(row *provider.Descriptor, el gjson.Result) string {
 	if !el.IsObject() {
 		return ""
@@ -223,7 +223,7 @@ func details(el gjson.Result) model {
 	return m
 }
 
-// kindField gives the kind that a field tells, or "".
+// kindField returns the kind that a field tells, or "".
 func kindField(name string, v gjson.Result) catalog.Kind {
 	var table []struct {
 		word string

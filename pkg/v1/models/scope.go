@@ -48,7 +48,7 @@ func newScope(m *store.Machine, row *provider.Descriptor, conn *store.Connection
 	return s
 }
 
-// named tells whether name is one of the provider's names: the output alias,
+// named reports whether name is one of the provider's names: the output alias,
 // the static alias or the provider id.
 func (s *scope) named(name string) bool {
 	return name != "" && (name == s.out || name == s.static || name == s.row.ID)
@@ -69,7 +69,7 @@ func (s *scope) cutPrefix(id string) (string, bool) {
 	return id, false
 }
 
-// lookup gives what the static catalogue knows of a listed id.
+// lookup returns what the static catalogue knows of a listed id.
 func (s *scope) lookup(id string) []catalog.Model {
 	if !s.known {
 		return nil
@@ -109,7 +109,7 @@ next:
 	return list
 }
 
-// serves tells whether the provider has one of the kinds.
+// serves reports whether the provider has one of the kinds.
 func serves(row *provider.Descriptor, kinds []catalog.Kind) bool {
 	for _, k := range kinds {
 		if row.Has(k) {
@@ -119,7 +119,7 @@ func serves(row *provider.Descriptor, kinds []catalog.Kind) bool {
 	return false
 }
 
-// chatModel tells whether a custom model is a chat model, and whether it is one
+// chatModel reports whether a custom model is a chat model, and whether it is one
 // because it reads images. See docs/reference/spec.md, 2.5.
 func chatModel(c *store.CustomModel) (chat, vision bool) {
 	switch strings.TrimSpace(c.Type) {

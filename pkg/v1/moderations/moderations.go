@@ -101,7 +101,7 @@ func parse(body []byte) (string, error) {
 	return model, p.Err
 }
 
-// texts gives how many verdicts a checked body asks for: one per string, and
+// texts returns how many verdicts a checked body asks for: one per string, and
 // one for parts together.
 func texts(body []byte) int {
 	if v := gjson.GetBytes(body, "input"); v.IsArray() && v.Get("0").Type == gjson.String {
@@ -110,7 +110,7 @@ func texts(body []byte) int {
 	return 1
 }
 
-// usable tells whether one item of the input is a text or a part.
+// usable reports whether one item of the input is a text or a part.
 func usable(e gjson.Result) bool {
 	if e.Type == gjson.String {
 		return e.Str != ""

@@ -64,7 +64,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	return endpoint.JSONAnswer(res.Header, x.write()), nil
 }
 
-// usable tells why a target cannot rerank, or nil.
+// usable returns why a target cannot rerank, or nil.
 func usable(to *routing.Target) error {
 	switch {
 	case !to.Provider.Serves("rerank"):
@@ -116,7 +116,7 @@ func (x *exchange) check(resp *upstream.Response) error {
 	return nil
 }
 
-// count gives the first count at one of the paths, -1 where there is none.
+// count returns the first count at one of the paths, -1 where there is none.
 func count(v gjson.Result, paths ...string) int64 {
 	for _, p := range paths {
 		if n := v.Get(p); n.Type == gjson.Number && n.Num >= 0 {

@@ -143,7 +143,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 	return nil, e
 }
 
-// aliasOf gives the output alias of a provider for its connections.
+// aliasOf returns the output alias of a provider for its connections.
 func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
 	if len(conns) > 0 {
 		if p := strings.TrimSpace(conns[0].Data.Prefix); p != "" {
@@ -153,7 +153,7 @@ func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
 	return d.Alias
 }
 
-// usable tells why a target cannot search, or nil.
+// usable returns why a target cannot search, or nil.
 func usable(to *routing.Target) error {
 	switch to.Kind {
 	case "", catalog.LLM, catalog.ImageToText, catalog.WebSearch:

@@ -187,7 +187,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	return nil, refusal
 }
 
-// usable tells why a target cannot make the video, or nil.
+// usable returns why a target cannot make the video, or nil.
 func (x *creation) usable(to *routing.Target) error {
 	s := shapeOf(to.Provider)
 	switch {

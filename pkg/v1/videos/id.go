@@ -35,7 +35,7 @@ func decodeID(id string) (string, bool) {
 	return string(name), err == nil
 }
 
-// safeID tells whether a request_id may stand in a path: a segment of plain
+// safeID reports whether a request_id may stand in a path: a segment of plain
 // characters that is no dot segment.
 func safeID(id string) bool {
 	if len(id) == 0 || len(id) > maxID || strings.Trim(id, ".") == "" {

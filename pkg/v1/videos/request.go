@@ -37,7 +37,7 @@ func parse(body []byte) (*request, error) {
 	return r, nil
 }
 
-// model gives the model asked for, "" for a body that is not looked into.
+// model returns the model asked for, "" for a body that is not looked into.
 func (x *creation) model() string {
 	if x.request == nil {
 		return ""
@@ -45,7 +45,7 @@ func (x *creation) model() string {
 	return x.asked
 }
 
-// forModel gives the body with the upstream's model. From alias/model only the
+// forModel returns the body with the upstream's model. From alias/model only the
 // alias is cut out.
 func (r *request) forModel(to *routing.Target) io.ReadCloser {
 	if r.asked == "" || r.asked == to.Model {
@@ -108,13 +108,13 @@ func (in *input) prompt() string {
 	return in.words
 }
 
-// seconds gives the duration, 0 when absent.
+// seconds returns the duration, 0 when absent.
 func (in *input) seconds() int64 {
 	in.taken["duration"] = true
 	return in.duration
 }
 
-// address gives the url of {url}, or of a plain string.
+// address returns the url of {url}, or of a plain string.
 func (in *input) address(name string) string { return addressOf(in.get(name)) }
 
 func addressOf(v gjson.Result) string {
@@ -124,7 +124,7 @@ func addressOf(v gjson.Result) string {
 	return v.Get("url").Str
 }
 
-// addresses gives those of a list.
+// addresses returns those of a list.
 func (in *input) addresses(name string) (out []string) {
 	for _, v := range in.get(name).Array() {
 		if a := addressOf(v); a != "" {
@@ -149,7 +149,7 @@ func (in *input) rest(to map[string]any) {
 	})
 }
 
-// dropped gives the fields that were not read.
+// dropped returns the fields that were not read.
 func (in *input) dropped() (names []string) {
 	in.doc.ForEach(func(k, v gjson.Result) bool {
 		if !in.taken[k.Str] && v.Type != gjson.Null {
@@ -160,7 +160,7 @@ func (in *input) dropped() (names []string) {
 	return names
 }
 
-// pixels gives width and height of an aspect ratio at a resolution such as
+// pixels returns width and height of an aspect ratio at a resolution such as
 // 720p, whose number is the shorter side; 0 when either is not known.
 func pixels(ratio, resolution string) (w, h int) {
 	short, err := strconv.Atoi(strings.TrimSuffix(strings.ToLower(resolution), "p"))

@@ -43,7 +43,7 @@ var shapes = [...]*shape{
 	&xai, &gemini, &vertex, &runway, &luma, &together, &openRouter, &miniMax, &dashScope, &zai, &replicate, &fal, &bfl,
 }
 
-// shapeOf gives the shape of a provider, or nil. A compatible provider that has
+// shapeOf returns the shape of a provider, or nil. A compatible provider that has
 // videos has them in xAI's shape.
 func shapeOf(d *provider.Descriptor) *shape {
 	if d.Compatible && d.Serves(generations) {
@@ -59,7 +59,7 @@ func shapeOf(d *provider.Descriptor) *shape {
 	return nil
 }
 
-// makers gives the active connections whose provider has videos, in stored
+// makers returns the active connections whose provider has videos, in stored
 // order; those of compatible providers, which may have none, come last.
 func makers(m *snapshot.Machine) (list []*store.Connection) {
 	for _, compatible := range [...]bool{false, true} {
@@ -168,7 +168,7 @@ func (s *state) json() []byte {
 // words are a provider's own names for the states of jobs.
 type words struct{ done, failed, expired string }
 
-// state gives xAI's word; one that is not known counts as pending.
+// state returns xAI's word; one that is not known counts as pending.
 func (w words) state(word string) state {
 	in := func(list string) bool {
 		for _, v := range strings.Split(list, "|") {
@@ -197,7 +197,7 @@ func byID(part string) func(string, int, []byte) (*plan, error) {
 	}
 }
 
-// field gives the text at a path of the answer as the job's name.
+// field returns the text at a path of the answer as the job's name.
 func field(path string) func([]byte, string) string {
 	return func(raw []byte, _ string) string { return textOf(gjson.GetBytes(raw, path)) }
 }

@@ -98,7 +98,7 @@ func createGemini(in *input, model, _ string) (*plan, error) {
 	return write(generations, model, in, map[string]any{"instances": []any{instance}, "parameters": parameters})
 }
 
-// inline gives an image that is in the request itself.
+// inline returns an image that is in the request itself.
 func inline(param, address string) (any, error) {
 	mime, data, ok := download.DataURI(address)
 	if !ok {

@@ -228,7 +228,7 @@ func (w *world) poll(id string) string {
 	return outcome(w.Get(context.Background(), w.get(id)))
 }
 
-// took gives the accounts that the upstream saw, "aab".
+// took returns the accounts that the upstream saw, "aab".
 func (w *world) took() string {
 	var b strings.Builder
 	for _, s := range w.seen {

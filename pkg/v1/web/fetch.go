@@ -157,7 +157,7 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	}
 }
 
-// after gives the targets behind one.
+// after returns the targets behind one.
 func after(targets []routing.Target, to *routing.Target) []routing.Target {
 	for i := range targets {
 		if &targets[i] == to {
@@ -243,7 +243,7 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 	return append(steps, step{targets: kept}), nil
 }
 
-// mixed tells whether the gateway itself is among a combo's members, or those
+// mixed reports whether the gateway itself is among a combo's members, or those
 // of a combo within it.
 func (h *Handler) mixed(c *auth.Call, combo *store.Combo, depth int) bool {
 	if depth >= routing.MaxDepth || len(combo.Models) > routing.MaxTargets {
@@ -281,7 +281,7 @@ func members(c *auth.Call, out []string, combo *store.Combo, depth int) (_ []str
 	return out, nil
 }
 
-// isOwn tells whether a model string names the gateway's own fetch, or is an
+// isOwn reports whether a model string names the gateway's own fetch, or is an
 // alias of that. A combo or a connection's prefix of the same name goes before
 // it.
 func (h *Handler) isOwn(c *auth.Call, model string) bool {
@@ -312,7 +312,7 @@ func isItself(c *auth.Call, model string) bool {
 	return true
 }
 
-// aliasOf gives the output alias of a provider for its connections.
+// aliasOf returns the output alias of a provider for its connections.
 func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
 	if len(conns) > 0 {
 		if p := strings.TrimSpace(conns[0].Data.Prefix); p != "" {
@@ -322,7 +322,7 @@ func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
 	return d.Alias
 }
 
-// usable tells why a target cannot fetch, or nil.
+// usable returns why a target cannot fetch, or nil.
 func usable(to *routing.Target) error {
 	if !to.Provider.Fetch || serviceOf(to.Provider) == nil {
 		return apierr.Invalid("model", "the provider of this model does not fetch pages")
@@ -409,13 +409,13 @@ func unavailable(format string, args ...any) *apierr.Error {
 	return apierr.New(422, pageUnavailable, format, args...)
 }
 
-// ofPage tells whether a failure is the page's.
+// ofPage reports whether a failure is the page's.
 func ofPage(err error) bool {
 	var e *apierr.Error
 	return errors.As(err, &e) && (e.Code == pageUnavailable || e.Code == pageNotFound || e.Code == pageUnreadable)
 }
 
-// next tells whether the next part of the plan is tried, by the same rule that
+// next reports whether the next part of the plan is tried, by the same rule that
 // goes on to the next account (docs/reference/design.md, 5).
 func next(err error) bool {
 	var e *apierr.Error
@@ -429,10 +429,10 @@ func next(err error) bool {
 	return false
 }
 
-// better tells whether a failure is more useful to the client than another.
+// better reports whether a failure is more useful to the client than another.
 func better(a, b error) bool { return ofPage(a) && !ofPage(b) }
 
-// shown gives the failure as the client sees it.
+// shown returns the failure as the client sees it.
 func shown(err error) error {
 	var e *apierr.Error
 	if errors.As(err, &e) && e.Code == pageUnavailable {
@@ -443,7 +443,7 @@ func shown(err error) error {
 	return err
 }
 
-// ownHosts gives the hosts of the gateway, with the port of the one that the
+// ownHosts returns the hosts of the gateway, with the port of the one that the
 // call came to.
 func (h *Handler) ownHosts(c *auth.Call) []string {
 	_, host, _ := strings.Cut(c.Origin, "://")

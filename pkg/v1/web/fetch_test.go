@@ -249,7 +249,7 @@ func TestSlowRedirectsShareTheTime(t *testing.T) {
 	}
 }
 
-// spellings gives what may be typed for a host, and what the WHATWG parser
+// spellings returns what may be typed for a host, and what the WHATWG parser
 // makes of it.
 func spellings(t *testing.T) (typed []string, canonicalOf map[string]string) {
 	f, err := os.Open("../../provider/testdata/hosts.txt")

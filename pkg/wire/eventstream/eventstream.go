@@ -45,7 +45,7 @@ type Header struct {
 	Value []byte
 }
 
-// Int gives the value of an integer or timestamp, and whether it is one.
+// Int returns the value of an integer or timestamp, and whether it is one.
 func (h *Header) Int() (int64, bool) {
 	switch h.Type {
 	case Byte:
@@ -66,7 +66,7 @@ type Message struct {
 	Payload []byte
 }
 
-// Get gives the value of the first string header of the name, or nil. Of
+// Get returns the value of the first string header of the name, or nil. Of
 // Bedrock's messages :message-type is "event", "exception" or "error",
 // :event-type and :exception-type name what the payload is, and an error has
 // :error-code and :error-message.
@@ -148,10 +148,10 @@ func (r *Reader) Next(m *Message) bool {
 	return false
 }
 
-// Err tells why the stream is broken, or nil.
+// Err returns why the stream is broken, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Finish tells whether the stream may end here: nil, ErrCut inside a message,
+// Finish reports whether the stream may end here: nil, ErrCut inside a message,
 // else what Err tells.
 func (r *Reader) Finish() error {
 	if r.err == nil && len(r.in) > 0 {
@@ -176,7 +176,7 @@ func (r *Reader) keep() {
 	r.in = r.rest
 }
 
-// length gives the length of the message that begins the input, 0 when it is
+// length returns the length of the message that begins the input, 0 when it is
 // not known yet.
 func (r *Reader) length() (int, error) {
 	if len(r.in) < preludeLen {

@@ -52,7 +52,7 @@ func Resolve(base, ref string) string {
 	return host + flat(ref) + rest
 }
 
-// scheme gives the scheme of an address in lower case, "" for a relative one.
+// scheme returns the scheme of an address in lower case, "" for a relative one.
 func scheme(ref string) string {
 	for i := 0; i < len(ref); i++ {
 		switch c := ref[i]; {

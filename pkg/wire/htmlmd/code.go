@@ -60,7 +60,7 @@ func (w *writer) endCode() {
 	w.block(2)
 }
 
-// ticks gives a fence longer than any in the code.
+// ticks returns a fence longer than any in the code.
 func ticks(code string, least int) string {
 	run, longest := 0, 0
 	for i := 0; i < len(code); i++ {

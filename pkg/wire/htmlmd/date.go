@@ -18,7 +18,7 @@ var layouts = [...]struct {
 	{"02.01.2006", true},
 }
 
-// Date gives a date in the form of RFC 3339: with the time in UTC where it is
+// Date returns a date in the form of RFC 3339: with the time in UTC where it is
 // known, else the day. Dates like "3 days ago" are counted from now and are as
 // exact as their unit. What cannot be read is "".
 func Date(s string, now time.Time) string {

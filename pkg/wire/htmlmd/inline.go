@@ -79,7 +79,7 @@ func (w *writer) image(a *attributes) {
 	}
 }
 
-// linkable tells whether an address is worth a link.
+// linkable reports whether an address is worth a link.
 func linkable(href string) bool {
 	href = strings.TrimSpace(href)
 	if href == "" || href[0] == '#' || len(href) > 4096 {

@@ -137,11 +137,11 @@ func (w *writer) escaped(s, also string, first bool) {
 	w.raw(s[from:])
 }
 
-// opens tells whether a < before c would be read as that of a tag or of an
+// opens reports whether a < before c would be read as that of a tag or of an
 // address: what is text on the page must not become a link or HTML.
 func opens(c byte) bool { return isLetter(c) || c == '/' || c == '!' || c == '?' }
 
-// risky tells whether a word at the start of a line would be read as a sign.
+// risky reports whether a word at the start of a line would be read as a sign.
 func risky(s string) bool {
 	switch s[0] {
 	case '#', '>', '[': // the last begins the definition of a link
@@ -223,7 +223,7 @@ func (w *writer) begin() (start bool) {
 	return start
 }
 
-// prefix gives what stands before a line within n indents.
+// prefix returns what stands before a line within n indents.
 func (w *writer) prefix(n int, empty bool) string {
 	if n == 0 {
 		return ""

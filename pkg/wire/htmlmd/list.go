@@ -12,7 +12,7 @@ type indent struct {
 	used   bool // the marker has been written
 }
 
-// marker gives the sign of the next item of the innermost list.
+// marker returns the sign of the next item of the innermost list.
 func (w *writer) marker() string {
 	for i := len(w.reader.stack) - 2; i >= 0; i-- {
 		switch e := &w.reader.stack[i]; e.tag {

@@ -73,7 +73,7 @@ func Read(doc, address string, format Format, max int) Page {
 	return p
 }
 
-// Cut gives at most max characters of s, and whether any were left out; 0 is
+// Cut returns at most max characters of s, and whether any were left out; 0 is
 // no limit.
 func Cut(s string, max int) (string, bool) {
 	if max <= 0 || len(s) <= max {
@@ -89,7 +89,7 @@ func Cut(s string, max int) (string, bool) {
 	return s, false
 }
 
-// Plain gives the text of a snippet that may have tags and entities in it, on
+// Plain returns the text of a snippet that may have tags and entities in it, on
 // one line.
 func Plain(s string) string {
 	if strings.IndexByte(s, '<') < 0 && strings.IndexByte(s, '&') < 0 {

@@ -21,7 +21,7 @@ func (w *writer) row() {
 	w.block(1)
 }
 
-// dataTable gives the innermost table if it is one of data.
+// dataTable returns the innermost table if it is one of data.
 func (w *writer) dataTable() *element {
 	for i := len(w.reader.stack) - 1; i >= 0; i-- {
 		if e := &w.reader.stack[i]; e.tag == tTable {

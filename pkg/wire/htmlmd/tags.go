@@ -86,7 +86,7 @@ func tagOf(name string) tag {
 	return other
 }
 
-// block tells whether an element starts on a new line, and so ends a
+// block reports whether an element starts on a new line, and so ends a
 // paragraph.
 func (t tag) block() bool {
 	switch t {

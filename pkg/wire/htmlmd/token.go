@@ -34,7 +34,7 @@ type tokens struct {
 	literal    bool   // it has no character references
 }
 
-// plain gives the text of a text token.
+// plain returns the text of a text token.
 func (z *tokens) plain() string {
 	if z.literal {
 		return z.text
@@ -86,7 +86,7 @@ func (z *tokens) read() token {
 	return noToken
 }
 
-// words gives the length of the text up to the next markup.
+// words returns the length of the text up to the next markup.
 func (z *tokens) words() int {
 	s := z.doc[z.at:]
 	for i := 0; ; i++ {
@@ -253,7 +253,7 @@ func (z *tokens) rawEnd() int {
 	return len(z.doc)
 }
 
-// named tells whether s begins with a name, in any case, and the name ends
+// named reports whether s begins with a name, in any case, and the name ends
 // there.
 func (z *tokens) named(s, name string) bool {
 	return len(s) > len(name) && strings.EqualFold(s[:len(name)], name) && (isBlank(s[len(name)]) || s[len(name)] == '/' || s[len(name)] == '>')

@@ -19,7 +19,7 @@ type Field struct{ Name, Value string }
 // split at commas: two fields of one name stay two.
 type Header []Field
 
-// Get gives the first value of name, which must be in lower case, or "".
+// Get returns the first value of name, which must be in lower case, or "".
 func (h Header) Get(name string) string {
 	for i := range h {
 		if h[i].Name == name {

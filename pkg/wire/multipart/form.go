@@ -40,7 +40,7 @@ func Read(body io.Reader, boundary string, maxParts int) (*Form, error) {
 	}
 }
 
-// Get gives the value of a field that is not a file. Given twice it is refused.
+// Get returns the value of a field that is not a file. Given twice it is refused.
 func (f *Form) Get(name string) (value string, ok bool, err error) {
 	for i := range f.Fields {
 		if fd := &f.Fields[i]; fd.Name == name && !fd.File {
@@ -63,7 +63,7 @@ func (f *Form) Text(name string) string {
 	return ""
 }
 
-// All gives the values of an array field, written name or name[].
+// All returns the values of an array field, written name or name[].
 func (f *Form) All(name string) (values []string) {
 	for i := range f.Fields {
 		if fd := &f.Fields[i]; !fd.File && (fd.Name == name || fd.Name == name+"[]") {
@@ -73,7 +73,7 @@ func (f *Form) All(name string) (values []string) {
 	return values
 }
 
-// Field gives the part of a field that is not a file, or nil.
+// Field returns the part of a field that is not a file, or nil.
 func (f *Form) Field(name string) *Field {
 	for i := range f.Fields {
 		if fd := &f.Fields[i]; fd.Name == name && !fd.File {
@@ -83,7 +83,7 @@ func (f *Form) Field(name string) *Field {
 	return nil
 }
 
-// File gives the file of a name, or nil. Given twice it is refused.
+// File returns the file of a name, or nil. Given twice it is refused.
 func (f *Form) File(name string) (found *Field, err error) {
 	for i := range f.Fields {
 		if fd := &f.Fields[i]; fd.Name == name && fd.File {
@@ -185,7 +185,7 @@ func (c *Cut) Push(chunk, out []byte) []byte {
 	return out
 }
 
-// End gives the tail, after a source that was whole.
+// End returns the tail, after a source that was whole.
 func (c *Cut) End(cause error, out []byte) []byte {
 	if cause != nil || c.at < c.To {
 		return out

@@ -26,17 +26,17 @@ const (
 	maxBoundary = 70        // RFC 2046, 5.1.1
 )
 
-// ErrBoundary tells that a content type is no multipart/form-data with a usable
+// ErrBoundary reports that a content type is no multipart/form-data with a usable
 // boundary.
 var ErrBoundary = errors.New("multipart: no usable boundary")
 
-// IsForm tells whether a content type says multipart/form-data.
+// IsForm reports whether a content type says multipart/form-data.
 func IsForm(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(media), "multipart/form-data")
 }
 
-// Boundary gives the boundary of a multipart/form-data content type: 1 to 70
+// Boundary returns the boundary of a multipart/form-data content type: 1 to 70
 // characters of RFC 2046's bchars, no blank at the end. Given twice it is
 // refused.
 func Boundary(contentType string) (string, error) {
@@ -190,7 +190,7 @@ func (p *Part) dispose(value string) error {
 	return nil
 }
 
-// token tells whether s is a field name of RFC 9110, 5.6.2.
+// token reports whether s is a field name of RFC 9110, 5.6.2.
 func token(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; !alphanumeric(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {

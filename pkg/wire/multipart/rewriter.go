@@ -63,13 +63,13 @@ func (r *Rewriter) Most(bytes int64) *Rewriter {
 	return r
 }
 
-// Stopped tells that the form is too long, so that nobody waits for its end.
+// Stopped reports whether the form is too long, so that nobody waits for its end.
 func (r *Rewriter) Stopped() bool { return r.err == stream.ErrTooLarge }
 
 // Length is the length of what comes out, -1 when not known.
 func (r *Rewriter) Length() int64 { return r.length }
 
-// Err tells why the form was cut off, or nil.
+// Err returns why the form was cut off, or nil.
 func (r *Rewriter) Err() error { return r.err }
 
 // Push takes the next chunk.

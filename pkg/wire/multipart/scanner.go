@@ -75,7 +75,7 @@ func (s *Scanner) Push(chunk []byte) error {
 	return nil
 }
 
-// End tells whether the form is complete: its closing delimiter was there.
+// End reports whether the form is complete: its closing delimiter was there.
 func (s *Scanner) End() error {
 	if s.err == nil && s.state != afterEnd {
 		s.err = bad("the closing delimiter is missing")

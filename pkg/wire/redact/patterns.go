@@ -28,7 +28,7 @@ var names = []string{
 
 const minNamed = 8 // characters of a named value
 
-// Patterns gives s without what looks like a credential: tokens known by their
+// Patterns returns s without what looks like a credential: tokens known by their
 // beginning, values behind a telling name, private key blocks, and user and
 // password in an address.
 func Patterns(s string) string {
@@ -55,7 +55,7 @@ func Patterns(s string) string {
 	return b.String()
 }
 
-// credentialAt gives the span to mask of a credential that begins at s[p], or
+// credentialAt returns the span to mask of a credential that begins at s[p], or
 // zeros.
 func credentialAt(s string, p int) (from, to int) {
 	switch s[p] {
@@ -122,7 +122,7 @@ func named(s string, p int) (from, to int) {
 	return 0, 0
 }
 
-// after gives the end of name at s[p], whatever the case of its letters, or 0.
+// after returns the end of name at s[p], whatever the case of its letters, or 0.
 func after(s string, p int, name string) int {
 	for i := 0; i < len(name); i++ {
 		if name[i] == '-' {

@@ -118,7 +118,7 @@ func (r *R) needle(text string, kind uint8) {
 	}
 }
 
-// String gives s without the values.
+// String returns s without the values.
 func (r *R) String(s string) string {
 	if r == nil || len(r.needles) == 0 {
 		return s

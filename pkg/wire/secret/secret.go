@@ -14,11 +14,11 @@ type Secret struct{ v string }
 // New wraps a credential.
 func New(v string) Secret { return Secret{v} }
 
-// Reveal gives the credential. Only provider calls it, to send it, and redact,
+// Reveal returns the credential. Only provider calls it, to send it, and redact,
 // to find it.
 func (s Secret) Reveal() string { return s.v }
 
-// IsZero tells whether there is no credential.
+// IsZero reports whether there is no credential.
 func (s Secret) IsZero() bool { return s.v == "" }
 
 // Format prints *** for every verb, also those that ignore String.

@@ -52,7 +52,7 @@ type Reader struct {
 
 var mark = [3]byte{0xEF, 0xBB, 0xBF}
 
-// Push gives the next piece to a Reader whose last Next was false. It must not
+// Push returns the next piece to a Reader whose last Next was false. It must not
 // change until Next is false again.
 func (r *Reader) Push(chunk []byte) {
 	r.chunk = chunk
@@ -68,10 +68,10 @@ func (r *Reader) Push(chunk []byte) {
 	}
 }
 
-// Err tells why the reader has stopped, or nil. It stays stopped.
+// Err returns why the reader has stopped, or nil. It stays stopped.
 func (r *Reader) Err() error { return r.err }
 
-// Next gives the next event that is complete, and false when another piece is
+// Next returns the next event that is complete, and false when another piece is
 // needed or the stream is given up.
 func (r *Reader) Next(ev *Event) bool {
 	if r.fresh {
@@ -139,7 +139,7 @@ func (r *Reader) keep() {
 	}
 }
 
-// line gives the next line. A line that began in an earlier piece lies in held.
+// line returns the next line. A line that began in an earlier piece lies in held.
 func (r *Reader) line() ([]byte, bool) {
 	c := r.chunk
 	if r.lf && len(c) > 0 {
