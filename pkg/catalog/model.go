@@ -19,7 +19,7 @@ type Model struct {
 	Price      Price
 }
 
-// Modality is a set of what a model takes or gives.
+// Modality is a set of the inputs or outputs of a model.
 type Modality uint8
 
 // The modalities.
@@ -162,7 +162,7 @@ type Price string
 // Rates are the parts of a price. A negative part is unknown.
 type Rates struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// Rates reads the price. ok is false where there is none.
+// Rates reads the price. ok is false if there is no price.
 func (p Price) Rates() (r Rates, ok bool) {
 	part := func(rest string) (float64, string) {
 		head, tail, _ := strings.Cut(rest, "/")

@@ -22,7 +22,8 @@ const audioVersion = "2025-04-01-preview"
 //
 // {deployment} is the model. A list of models and the Responses API belong to
 // no deployment. A base address of the connection's own may be that of the
-// resource, or any of the above up to /openai, /openai/v1 or /openai/deployments.
+// resource, or any of the above up to /openai, /openai/v1 or
+// /openai/deployments.
 func (d *Descriptor) azureTemplate(tmpl string, conn *store.Connection) (string, error) {
 	rest, ok := strings.CutPrefix(tmpl, azureRoot)
 	if !ok {

@@ -28,15 +28,14 @@ var metadataHosts = [...]string{
 }
 
 // CheckBaseURL judges a base address by the string that the platform's own URL
-// parser gives back for it, never by what was typed (docs/reference/design.md,
-// 4).
+// parser returns for it, never by its spelling (docs/reference/design.md, 4).
 //
 // Accepted is https, the default port, and a public DNS name of at most 253
 // bytes with a dot in it; no user, query, fragment, trailing dot or address
 // literal, in whatever spelling: a last label of digits only, or that starts
-// with 0x, is an IPv4 address to a URL parser. Paths of the platform's own pages
-// are refused. ownHosts are names of the gateway itself, with a port if only that
-// port is meant; all loopback spellings are one host.
+// with 0x, is an IPv4 address to a URL parser. Paths of the platform's own
+// pages are refused. ownHosts are names of the gateway itself, with a port if
+// only that port is meant; all loopback spellings are one host.
 //
 // allowPrivate is the operator's word that upstreams may be on the local
 // network: http, any port, single labels and addresses are then taken too,
@@ -131,8 +130,8 @@ func isLoopback(host string) bool {
 		strings.HasPrefix(host, "127.") && strings.Count(host, ".") == 3
 }
 
-// splitHost takes host[:port] apart. literal tells of an IPv6 address, which
-// is given without its brackets.
+// splitHost splits host[:port]. literal reports whether host is an IPv6
+// address, which is returned without its brackets.
 func splitHost(authority string) (host, port string, literal, ok bool) {
 	host = authority
 	if strings.HasPrefix(authority, "[") {

@@ -55,7 +55,7 @@ func TestCheckBaseURLOverEverySpellingOfAHost(t *testing.T) {
 	for _, r := range rows {
 		if r.canonical == "-" {
 			// The platform refuses it; the string itself must not pass either
-			// when somebody forgets to ask the platform.
+			// when someone forgets to ask the platform.
 			if r.public != "no" || r.private != "no" {
 				t.Errorf("%q: a spelling that does not parse cannot be accepted", r.typed)
 			}

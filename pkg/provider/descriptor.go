@@ -41,7 +41,7 @@ type Auth struct {
 	// AlsoBearer: the key goes out as a bearer token besides
 	// (docs/reference/spec.md, 4.2.4).
 	AlsoBearer bool
-	TokenURL   string // where an access token is had; for GoogleSA
+	TokenURL   string // endpoint of access tokens; for GoogleSA
 	Scope      string // of that token
 	Service    string // name that is signed for; for SigV4
 	Alt        []Auth // further schemes that the provider takes
@@ -103,8 +103,8 @@ type Descriptor struct {
 	// Spent are statuses by which the provider says that the account's plan or
 	// credit is used up, besides 402.
 	Spent []int
-	// SpentInside reports that the code insufficient_quota applies to the account
-	// within a 2xx answer too, as in an event of a stream.
+	// SpentInside reports that the code insufficient_quota applies to the
+	// account within a 2xx answer too, as in an event of a stream.
 	SpentInside bool
 	// Embed names the shape of the embeddings endpoint where it is not
 	// OpenAI's: "gemini", "cohere", "voyage", "jina", …

@@ -44,8 +44,8 @@ func SafeName(n string) bool {
 }
 
 // RequestHeader returns the fields of a client's request that are forwarded to
-// the upstreams in to, see package clientheader. A field is not forwarded if the
-// client's Connection field names it.
+// the upstreams in to, see package clientheader. A field is not forwarded if
+// the client's Connection field names it.
 func RequestHeader(client httpmsg.Header, to clientheader.Upstreams) httpmsg.Header {
 	out := make(httpmsg.Header, 0, 8)
 	for _, f := range client {

@@ -21,8 +21,8 @@ const (
 // ParseProxy reads the address of an HTTP CONNECT proxy: http://host:port, with
 // user:password@ before the host where the proxy asks for them. canonical is
 // the platform's URL parser. The host is a public DNS name, anything with
-// allowPrivate, and never one of ownHosts. The port is 80, 443 or at least 1024,
-// so that it is not that of another well-known service.
+// allowPrivate, and never one of ownHosts. The port is 80, 443 or at least
+// 1024, so that it is not that of another well-known service.
 //
 // The result is "host:port" and "user:password", a zero Secret for none.
 func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate bool, ownHosts ...string) (address string, auth secret.Secret, err error) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// asIs stands in for the platform's parser where a test writes what it gives.
+// asIs replaces the platform's parser in tests whose addresses are canonical.
 func asIs(s string) (string, bool) { return s, s != "" }
 
 func TestParseProxy(t *testing.T) {

@@ -34,8 +34,8 @@ var (
 )
 
 // Part fills a name in braces of an address: {id}, {voice_id}, ….
-// Any reports that the value comes from the provider and may have any characters;
-// they are percent-encoded.
+// Any reports that the value comes from the provider and may have any
+// characters; they are percent-encoded.
 type Part struct {
 	Name, Value string
 	Any         bool
@@ -253,8 +253,8 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 // maxAny is the longest value of a part with Any, in bytes.
 const maxAny = 1024
 
-// anyPart reports whether a value belongs to a part with Any. Only a dot segment
-// is refused: percent-encoding does not change its meaning.
+// anyPart reports whether a value belongs to a part with Any. Only a dot
+// segment is refused: percent-encoding does not change its meaning.
 func anyPart(name, value string, parts []Part) bool {
 	for _, p := range parts {
 		if p.Name == name {
@@ -331,8 +331,8 @@ func Authorize(h *httpmsg.Header, d *Descriptor, conn *store.Connection, cred Cr
 	return authorize(h, d, &d.Auth, conn, cred)
 }
 
-// AuthorizeOf is Authorize for a further base of the provider, or, where that is
-// nil, for its own.
+// AuthorizeOf is Authorize for a further base of the provider, or, where that
+// is nil, for its own.
 func AuthorizeOf(h *httpmsg.Header, d *Descriptor, b *Base, conn *store.Connection, cred Credential) error {
 	if b == nil {
 		return Authorize(h, d, conn, cred)

@@ -13,7 +13,7 @@ import (
 
 // Sign signs a request where Authorize said ErrMustSign, for the service that
 // the scheme names and the connection's region. It comes last: body, address
-// and content-type are signed, and so each attempt anew. b is the further base
+// and content-type are signed, and so each attempt again. b is the further base
 // that the request goes to, or nil.
 //
 // ErrNoCredential: keys that cannot be. ErrIncomplete: no usable region.

@@ -10,8 +10,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Bounds of a resolution (docs/reference/reliability.md, T45). What is saved
-// has been checked against them; they hold for what was planted too.
+// Bounds of a resolution (docs/reference/reliability.md, T45). Saved
+// records were checked against them; they also hold for records that were not.
 const (
 	MaxDepth   = 4  // combos and aliases within each other
 	MaxTargets = 16 // members in all
@@ -24,7 +24,7 @@ const maxModelString = 64 + 1 + 256
 // Router resolves model strings.
 type Router struct{}
 
-// Resolve gives the upstream models that a model string names for a machine,
+// Resolve returns the upstream models that a model string names for a machine,
 // in the order to try them: one, or a combo's members. Each has at least one
 // active connection.
 //
@@ -50,7 +50,7 @@ type resolution struct {
 	kind catalog.Kind
 	out  []Target
 	path [MaxDepth]string // names being expanded, for loops
-	// broken tells that the records themselves are at fault, so that no other
+	// broken reports that the records themselves are at fault, so that no other
 	// member of a combo is tried.
 	broken bool
 }

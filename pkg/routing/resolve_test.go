@@ -161,7 +161,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestResolveGivesTheVendorsOwnIDAndKind(t *testing.T) {
+func TestResolveReturnsTheVendorsIDAndKind(t *testing.T) {
 	got, err := Router{}.Resolve("openai/text-embedding-3-small", machine(), catalog.Embedding)
 	if err != nil || got[0].Kind != catalog.Embedding {
 		t.Fatalf("kind %q, %v", got[0].Kind, err)

@@ -23,7 +23,7 @@ const (
 	defaultMax = 256              // machines
 )
 
-// ErrUnknown tells that there is no such machine.
+// ErrUnknown reports that there is no such machine.
 var ErrUnknown = errors.New("snapshot: no such machine")
 
 // stub is the part of machine.Stub used here.
@@ -62,8 +62,8 @@ type entry struct {
 	used     uint64
 }
 
-// Get gives the snapshot of a machine. The error is ErrUnknown, or a 503 when
-// nobody can tell what the machine is now.
+// Get returns the snapshot of a machine. The error is ErrUnknown, or a 503 when
+// no one can tell what the machine is now.
 func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 	now := c.Now()
 	if e := c.entries[machineID]; e != nil {
@@ -81,9 +81,9 @@ func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 }
 
 // Known is Get for a caller without anything that only the gateway can issue. A
-// machine that this isolate does not know must be in KV; otherwise Known returns
-// ErrUnknown without calling the object, which the call would create. A new
-// machine is in KV within a minute.
+// machine that this isolate does not know must be in KV; otherwise Known
+// returns ErrUnknown without calling the object, which the call would create. A
+// new machine is in KV within a minute.
 func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 	if e := c.entries[machineID]; e == nil || e.machine == nil && !e.made {
 		raw, err := c.KV.Get(ctx, "machine:"+machineID)
@@ -97,7 +97,7 @@ func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
 	return c.Get(ctx, machineID)
 }
 
-// Due tells whether Revalidate would do something for the machine.
+// Due reports whether Revalidate would do something for the machine.
 func (c *Cache) Due(machineID string) bool {
 	e := c.entries[machineID]
 	if e == nil || e.machine == nil {
@@ -122,9 +122,9 @@ func (c *Cache) Revalidate(ctx context.Context, machineID string) {
 	}
 }
 
-// Confirm gives the snapshot after asking for the newest state, at most once a
-// second per machine; in between, and when nobody answers, it gives what Get
-// gives. It lets a key work that was made a moment ago.
+// Confirm returns the snapshot after asking for the newest state, at most once
+// a second per machine; in between, and if the object does not answer, it
+// returns the result of Get. So a key works at once after its creation.
 func (c *Cache) Confirm(ctx context.Context, machineID string) (*Machine, error) {
 	now := c.Now()
 	e := c.entries[machineID]
@@ -154,7 +154,7 @@ func (c *Cache) Invalidate(machineID string) {
 	e.verified, e.claimed, e.forced, e.made = time.Time{}, time.Time{}, time.Time{}, true
 }
 
-// within tells whether now is less than span after t. A clock that went back
+// within reports whether now is less than span after t. A clock that went back
 // makes nothing younger.
 func within(now, t time.Time, span time.Duration) bool {
 	d := now.Sub(t)
@@ -197,7 +197,7 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 	default:
 		err = errors.New("snapshot: the object answered with status " + strconv.Itoa(status))
 	}
-	// The object is down. What was published less than 60 s ago will do.
+	// The object is down. A replica published less than 60 s ago is used.
 	if replica != nil {
 		at := time.UnixMilli(replica.PublishedAt)
 		if ahead := at.Sub(now); ahead > 0 && ahead < clockSkew {
@@ -211,8 +211,8 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 }
 
 // replica reads the stored value. A seed document, one without "v", goes to
-// the object, which adopts or refuses it. It gives nil when there is no
-// replica that could be used; known itself when it is the same generation.
+// the object, which imports or refuses it. It returns nil without a usable
+// replica, and known itself if that is the same generation.
 func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) *Machine {
 	raw, err := c.KV.Get(ctx, "machine:"+machineID)
 	if err != nil || len(raw) == 0 {
@@ -240,8 +240,8 @@ func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) *
 	return m
 }
 
-// keep stores what was learned at a time, unless something newer is there, and
-// gives what is there then.
+// keep stores a snapshot of a time unless a newer one is stored, and returns
+// the stored one.
 func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine {
 	e := c.entries[machineID]
 	if e == nil {

@@ -71,14 +71,14 @@ func (w *world) machine(gen int64) *store.Machine {
 	return &store.Machine{Version: 1, ID: mid, Generation: gen, PublishedAt: w.now.UnixMilli()}
 }
 
-// publish gives the object a state and replicates it.
+// publish returns the object a state and replicates it.
 func (w *world) publish(gen int64) {
 	w.obj.state = w.machine(gen)
 	b, _ := json.Marshal(w.obj.state)
 	w.kv.Put(context.Background(), "machine:"+mid, b)
 }
 
-// want checks the generation that Get gives, -1 for ErrUnknown and -503 for
+// want checks the generation that Get returns, -1 for ErrUnknown and -503 for
 // unavailable, and what the loading cost.
 func (w *world) want(what string, gen int64, reads, calls int) {
 	w.Helper()

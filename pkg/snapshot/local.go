@@ -62,8 +62,8 @@ func (s *State) TrialDue(now int64) bool {
 	return s.Since > 0 && now-max(s.Since, s.tried) >= trialEvery.Milliseconds()
 }
 
-// State gives what is known of a connection for one upstream model; model ""
-// is the whole account. What this isolate saw goes before the replica.
+// State returns what is known of a connection for one upstream model; model ""
+// is the whole account. The observations of this isolate override the replica.
 func (m *Machine) State(connection, model string) State {
 	if len(m.Local.marks) == 0 && len(m.cooling) == 0 {
 		return State{}
@@ -112,8 +112,8 @@ func (m *Machine) cooledModels(connection string, now int64) (n int) {
 	return n
 }
 
-// Clear notes that an account works again. It tells whether there was anything
-// to clear, which is when the object should hear of it.
+// Clear notes that an account works again. It reports whether there was
+// anything to clear, which is when the object should hear of it.
 func (m *Machine) Clear(connection, model string, now int64) bool {
 	key := account{connection, model}
 	k := m.Local.marks[key]
@@ -149,7 +149,7 @@ func (m *Machine) Turn(provider string) uint32 {
 	return n
 }
 
-// Look gives the machine as somebody sees it who takes no turn.
+// Look returns the machine as someone sees it who takes no turn.
 func (m *Machine) Look() *Machine {
 	seen := *m
 	seen.looking = true
@@ -196,7 +196,7 @@ func (m *Machine) LimitKey(keyID string, until int64) {
 	l.limits[keyID] = until
 }
 
-// LimitedUntil gives when a key may be used again, by the replica or by what
+// LimitedUntil returns when a key may be used again, by the replica or by what
 // this isolate was told since; 0 for a key without a limit reached.
 func (m *Machine) LimitedUntil(k *store.Key) int64 {
 	if len(m.Local.limits) == 0 {

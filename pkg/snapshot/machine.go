@@ -20,8 +20,8 @@ import (
 const Version = 1
 
 // Machine is a parsed replica of one machine with its indexes. It is shared by
-// the requests of an isolate and must not be changed. What this isolate has
-// seen of its accounts since is beside it, in Local.
+// the requests of an isolate and must not be changed. Local has
+// this isolate's later observations of its accounts.
 type Machine struct {
 	*store.Machine
 	// Local outlives the replica: the next one of the same machine has it too.
@@ -115,24 +115,24 @@ func Parse(id string, raw []byte) (*Machine, error) {
 	return New(rec), nil
 }
 
-// FindKey gives the key with this SHA-256 digest, or nil. The caller compares
+// FindKey returns the key with this SHA-256 digest, or nil. The caller compares
 // the digest again in constant time.
 func (m *Machine) FindKey(digest [32]byte) *store.Key { return m.keys[digest] }
 
-// Connection gives a connection by id, active or not, or nil.
+// Connection returns a connection by id, active or not, or nil.
 func (m *Machine) Connection(id string) *store.Connection { return m.conns[id] }
 
-// Active gives the active connections of a provider in stored order.
+// Active returns the active connections of a provider in stored order.
 func (m *Machine) Active(provider string) []*store.Connection { return m.active[provider] }
 
-// Providers gives the provider ids that have an active connection, in the
+// Providers returns the provider ids that have an active connection, in the
 // order of the first one of each.
 func (m *Machine) Providers() []string { return m.provs }
 
-// Combo gives the combo of this name, or nil.
+// Combo returns the combo of this name, or nil.
 func (m *Machine) Combo(name string) *store.Combo { return m.combos[name] }
 
-// Alias gives the full model string that the alias map has for a name, or "".
+// Alias returns the full model string that the alias map has for a name, or "".
 func (m *Machine) Alias(name string) string { return m.ModelAliases[name] }
 
 // Hidden reports whether a model is disabled under an alias or a provider id.

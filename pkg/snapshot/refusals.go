@@ -8,8 +8,8 @@ type heard struct {
 	at    int64
 }
 
-// Refused returns the names of the fields and roles that the connection's server
-// is known to refuse now.
+// Refused returns the names of the fields and roles that the connection's
+// server is known to refuse now.
 func (m *Machine) Refused(connection string, now int64) (names []string) {
 	if len(m.Refusals) == 0 && len(m.Local.refused) == 0 {
 		return nil
@@ -25,7 +25,8 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 		if r.ConnectionID != connection || r.Until <= now {
 			continue
 		}
-		// What this isolate learned overrides a replica that may not have it yet.
+		// Observations of this isolate override a replica that may not have
+		// them yet.
 		if h, ok := local[r.Field]; ok && (h.until > now || now-h.at < keepCleared.Milliseconds()) {
 			continue
 		}
@@ -34,8 +35,8 @@ func (m *Machine) Refused(connection string, now int64) (names []string) {
 	return names
 }
 
-// Refuse notes a refusal of a server; an Until of 0 means that the server accepts
-// it again.
+// Refuse notes a refusal of a server; an Until of 0 means that the server
+// accepts it again.
 func (m *Machine) Refuse(r store.Refusal, now int64) {
 	l := m.Local
 	if l.refused == nil || len(l.refused) >= maxMarks {

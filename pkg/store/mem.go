@@ -42,25 +42,25 @@ func (m *Mem) Stale(stale bool) {
 // shows it again.
 func (m *Mem) Missing(key string, missing bool) { m.with(func() { m.gone[key] = missing }) }
 
-// Reads gives the keys asked for so far, in order, also while down.
+// Reads returns the keys asked for so far, in order, also while down.
 func (m *Mem) Reads() (keys []string) {
 	m.with(func() { keys = append(keys, m.reads...) })
 	return keys
 }
 
-// Writes gives the keys put or deleted so far, in order, also while down.
+// Writes returns the keys put or deleted so far, in order, also while down.
 func (m *Mem) Writes() (keys []string) {
 	m.with(func() { keys = append(keys, m.writes...) })
 	return keys
 }
 
-// Dump gives a copy of everything stored.
+// Dump returns a copy of everything stored.
 func (m *Mem) Dump() (all map[string][]byte) {
 	m.with(func() { all = maps.Clone(m.values) })
 	return all
 }
 
-// Get gives a copy of the value, or nil when there is none.
+// Get returns a copy of the value, or nil if the key is missing.
 func (m *Mem) Get(_ context.Context, key string) (value []byte, err error) {
 	m.with(func() {
 		m.reads = append(m.reads, key)

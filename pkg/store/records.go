@@ -107,8 +107,8 @@ type DisabledModels struct {
 	IDs           []string `json:"ids"`
 }
 
-// Refusal is a field or role that the server of a connection has refused by name.
-// Until a time it gets an older form.
+// Refusal is a field or role that the server of a connection has refused by
+// name. Until a time it gets an older form.
 type Refusal struct {
 	ConnectionID string `json:"connectionId"`
 	Field        string `json:"field"`
@@ -142,7 +142,7 @@ type Machine struct {
 }
 
 // KV is the platform's key-value store: eventually consistent, at most one
-// write per second and key. Get gives nil without an error when there is no
+// write per second and key. Get returns nil without an error if there is no
 // value.
 type KV interface {
 	Get(ctx context.Context, key string) ([]byte, error)

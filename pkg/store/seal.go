@@ -24,11 +24,11 @@ const (
 	sealLabel      = "weir credentials v1"
 )
 
-// ErrKeySecret tells that CREDENTIALS_KEY cannot be used: empty, an entry
+// ErrKeySecret reports that CREDENTIALS_KEY cannot be used: empty, an entry
 // shorter than 32 bytes, or more than two entries.
 var ErrKeySecret = errors.New("store: CREDENTIALS_KEY must be one or two secrets of at least 32 bytes each, separated by a comma")
 
-// ErrOpen tells that a sealed secret does not open: changed, moved from where
+// ErrOpen reports that a sealed secret does not open: changed, moved from where
 // it was sealed, or sealed with a key that is gone. It says no more on purpose.
 var ErrOpen = errors.New("store: sealed secret does not open")
 
@@ -84,8 +84,8 @@ func NewKeyring(secret string) (*Keyring, error) {
 	return k, nil
 }
 
-// Current gives the id of the key that seals. A secret whose KeyID differs is
-// due to be sealed anew.
+// Current returns the id of the key that seals. A secret whose KeyID differs is
+// due to be sealed again.
 func (k *Keyring) Current() string { return k.keys[0].id }
 
 // Seal encrypts plain for one field of one connection.
@@ -130,7 +130,8 @@ func (k *Keyring) Open(machineID, connectionID, field string, sealed secret.Seal
 	return secret.Secret{}, ErrOpen
 }
 
-// KeyID gives the id of the key that sealed s, or "" when s is not sealed text.
+// KeyID returns the id of the key that sealed s, or "" when s is not sealed
+// text.
 func KeyID(s secret.Sealed) string {
 	id, _, ok := strings.Cut(strings.TrimPrefix(string(s), sealVersion), ".")
 	if !ok || len(id) != keyIDLen || !strings.HasPrefix(string(s), sealVersion) {

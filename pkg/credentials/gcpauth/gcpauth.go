@@ -2,7 +2,7 @@
 // signed assertion (RFC 7523) and its exchange.
 //
 // Source: developers.google.com/identity/protocols/oauth2/service-account,
-// "HTTP/REST". The signature is made by the platform: crypto/rsa with
+// "HTTP/REST". The platform signs: crypto/rsa with
 // crypto/x509 would make the program half a megabyte larger, compressed.
 package gcpauth
 
@@ -37,7 +37,7 @@ func (f SignFunc) SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, er
 }
 
 // Key is a service account's key file, as far as it is used. The file's own
-// addresses are not: where a token is had is the provider table's to say
+// addresses are not: the token endpoint comes from the provider table
 // (docs/reference/reliability.md, T61).
 type Key struct {
 	Email     string // of the service account

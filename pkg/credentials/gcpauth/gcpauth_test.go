@@ -148,7 +148,7 @@ func TestASignerThatFailsMakesNoCall(t *testing.T) {
 	}
 }
 
-func TestKeyFilesThatAreNone(t *testing.T) {
+func TestInvalidKeyFiles(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(map[string]string)

@@ -124,7 +124,7 @@ func MachineOf(query string) string {
 // addressed. The state is used up by the first callback of its session,
 // whatever comes of it, and the code is exchanged once.
 //
-// A callback that is not this flow's gives a 400 without a call. The other
+// A callback of another flow is a 400 without a call. The other
 // errors are a 400 with code access_denied and the *Failure of the exchange.
 func (e *Engine) Callback(ctx context.Context, session, redirectURI, query string) (*Grant, error) {
 	list, ok := params(query)

@@ -43,8 +43,8 @@ func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit 
 	return ReadToken(status, header, body, now)
 }
 
-// identify adds the client to a form, and gives the value of authorization
-// where the provider wants it there.
+// identify adds the client to a form, and returns the value of authorization
+// if the provider expects it there.
 func (p *Provider) identify(f *form) (authorization string) {
 	if p.BasicAuth {
 		// RFC 6749 2.3.1: both are form-encoded first.

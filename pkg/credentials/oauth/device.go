@@ -67,9 +67,9 @@ func (e *Engine) active(key string) *device {
 	return d
 }
 
-// Device begins a device flow, or gives the one that is under way, with the
-// note of whoever began it: the note holds no secret. A failure of the provider
-// is a *Failure.
+// Device begins a device flow, or returns the one in progress, with the note
+// of the caller that began it: the note contains no secret. A failure of the
+// provider is a *Failure.
 func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, error) {
 	p, err := e.provider(providerID)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, 
 	return d.shown(), nil
 }
 
-// read takes the answer of a device endpoint, RFC 8628 3.2, and gives the
+// read reads the answer of a device endpoint, RFC 8628 3.2, and returns the
 // device code; "" when the answer is a refusal.
 func (d *device) read(status int, answer []byte, now time.Time) (string, error) {
 	ok := status >= 200 && status <= 299
@@ -206,7 +206,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 		}
 		body.add("code_verifier", verifier.Reveal())
 	}
-	// While the call is under way nobody else polls.
+	// While the call is under way no one else polls.
 	d.NextPoll = now + d.Interval + callTimeout.Milliseconds()
 	if err := e.save(key, d); err != nil {
 		return nil, err

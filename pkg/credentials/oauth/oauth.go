@@ -86,7 +86,7 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load reads a row into v. A row that cannot be read is none.
+// load reads a row into v. An unreadable row counts as missing.
 func (e *Engine) load(key string, v any) bool {
 	raw, ok := e.Rows.Get(key)
 	return ok && json.Unmarshal(raw, v) == nil

@@ -92,9 +92,10 @@ const (
 // ParseProviders reads the operator's configuration: a JSON array of objects
 // with the fields of Provider in camel case, and refreshEveryMs from 100 to
 // 3600000; unknown ones are refused. A row without authorizeUrl and deviceUrl
-// only refreshes. Blank text gives none. Addresses are https without userinfo or fragment, and only
-// the authorize address may have a query; allowHTTP, for tests, takes http
-// too. An error names the row and the field, never a value.
+// only refreshes. Blank text results in an empty list. Addresses are https
+// without userinfo or fragment, and only the authorize address may have a
+// query; allowHTTP, for tests, takes http too. An error names the row and the
+// field, never a value.
 func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 	config = strings.TrimSpace(config)
 	if config == "" {

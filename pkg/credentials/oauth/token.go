@@ -33,7 +33,7 @@ const (
 	Lost
 	// Reauth: the grant is gone; only the user can renew it.
 	Reauth
-	// Refused: asking again gives the same; the configuration is to blame.
+	// Refused: a retry has the same result; the configuration is wrong.
 	Refused
 	// Pending, SlowDown, Expired and Denied answer the poll of a device flow.
 	Pending

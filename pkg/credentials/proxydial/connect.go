@@ -29,7 +29,8 @@ import (
 type Dialer interface {
 	// Dial opens a connection to "host:port" that StartTLS may be called on.
 	// timeout is for all that happens on the connection: when it is up, every
-	// call fails with an error that wraps upstream.ErrTimeout. Zero is none.
+	// call fails with an error that wraps upstream.ErrTimeout. Zero means no
+	// limit.
 	Dial(ctx context.Context, address string, timeout time.Duration) (Conn, error)
 }
 
@@ -96,7 +97,7 @@ const (
 	defaultBody    = 64 << 10
 )
 
-// pending is a call that is made when it is waited for.
+// pending is a call that Wait sends.
 type pending struct {
 	p   *Proxy
 	ctx context.Context
@@ -197,8 +198,8 @@ func broken(what string, err error) error {
 	return f
 }
 
-// failed makes a failure. What the platform says of it may name addresses and
-// is left out.
+// failed returns a failure. The platform's text may name addresses and is left
+// out.
 func failed(what string, err error, sent bool) *Failure {
 	for _, known := range [...]error{upstream.ErrTimeout, upstream.ErrCanceled, stream.ErrTooLarge} {
 		if errors.Is(err, known) {

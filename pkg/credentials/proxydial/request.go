@@ -9,7 +9,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// request writes the head of a call and gives its body. The connection is for
+// request writes the head of a call and returns its body. The connection is for
 // this call alone.
 func request(req *upstream.Request, host, port, target string) (head, body []byte, err error) {
 	switch b := req.Body.(type) {

@@ -26,7 +26,7 @@ const (
 )
 
 // ReadResponse reads one HTTP/1.1 answer to a GET or POST whole, RFC 9112. A
-// body of more than maxBody bytes gives stream.ErrTooLarge; a cut one, and one
+// body of more than maxBody bytes is stream.ErrTooLarge; a cut one, and one
 // that is coded, an error. Names of fields are in lower case.
 func ReadResponse(src io.Reader, maxBody int64) (*upstream.Response, error) {
 	r := newReader(src)
@@ -58,7 +58,7 @@ type reader struct {
 
 func newReader(src io.Reader) *reader { return &reader{src: src, buf: make([]byte, 8<<10)} }
 
-// buffered tells how many bytes have come that nobody asked for.
+// buffered tells how many bytes have come that no one asked for.
 func (r *reader) buffered() int { return len(r.in) }
 
 // fill waits for more input. io.EOF comes as such.
@@ -227,7 +227,8 @@ func (r *reader) take(out []byte, n int64) ([]byte, error) {
 // chunks reads a chunked body with its trailers, which are dropped.
 func (r *reader) chunks(maxBody int64) ([]byte, error) {
 	var out []byte
-	// Sizes of many small chunks cost bytes too: all lines together are bounded.
+	// Sizes of many small chunks cost bytes too: all lines together are
+	// bounded.
 	lines := int(min(maxBody, 1<<30))*4 + maxHead
 	for {
 		lineLen := min(maxLine, lines)

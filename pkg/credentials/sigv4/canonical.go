@@ -108,7 +108,7 @@ func appendPath(out []byte, path string) []byte {
 	return out
 }
 
-// appendQuery appends the parameters, encoded anew and sorted by name, then by
+// appendQuery appends the parameters, encoded again and sorted by name, then by
 // value. A plus sign is read as one, not as a blank.
 func appendQuery(out []byte, query string) ([]byte, error) {
 	if query == "" {

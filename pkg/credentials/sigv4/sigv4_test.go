@@ -108,7 +108,7 @@ func TestBedrockPathsAreEncodedTwice(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			req := &upstream.Request{Method: tt.method, URL: "https://bedrock-runtime.us-west-2.amazonaws.com" + tt.path}
-			// What is not signed may change on its way.
+			// Unsigned fields may change on their way.
 			req.Header = httpmsg.Header{{Name: "accept", Value: "application/json"}, {Name: "authorization", Value: "Bearer old"}, {Name: "x-amz-date", Value: "old"}}
 			if tt.body != "" {
 				req.Header.Add("content-type", "application/json")

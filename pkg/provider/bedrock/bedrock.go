@@ -23,9 +23,9 @@ import (
 // Of an :error message the name is its code and the data {"message"}. A chunk
 // of InvokeModelWithResponseStream, {"bytes": base64}, becomes the event of the
 // model's own dialect that it holds, named by its type if it has one.
-// A stream that is corrupt gives one event corruptStreamException and no more;
-// one that ends inside a message just ends, without the terminator that its
-// reader waits for.
+// A corrupt stream results in one event corruptStreamException and nothing
+// after it; one that ends inside a message just ends, without the terminator
+// that its reader waits for.
 type Frames struct {
 	in     eventstream.Reader
 	m      eventstream.Message
@@ -113,7 +113,7 @@ func word(s string) bool {
 	return s != "" && len(s) <= 128
 }
 
-// Chain is two transforms as one: what First gives out is what Then takes in.
+// Chain combines two transforms: the output of First is the input of Then.
 type Chain struct {
 	First, Then stream.Transform
 	mid         []byte

@@ -121,7 +121,7 @@ func (l *lines) End(cause error, out []byte) []byte {
 	return append(out, "end"...)
 }
 
-// last gives out what it got only at the end.
+// last passes its input on only at the end.
 type last struct{ kept []byte }
 
 func (l *last) Push(chunk, out []byte) []byte  { l.kept = append(l.kept, chunk...); return out }
@@ -133,7 +133,7 @@ func TestAChainIsOneAfterTheOther(t *testing.T) {
 	if got := through(iotest.OneByteReader(bytes.NewReader(answer())), &Chain{First: &Frames{}, Then: l}); got != want+"end" || l.n != 4 {
 		t.Errorf("%q", got)
 	}
-	// What the first gives out at its end still goes through the second.
+	// The output of the first at its end still goes through the second.
 	if got := through(bytes.NewReader([]byte(asEvents)), &Chain{First: &last{}, Then: &lines{}}); got != want+"end" {
 		t.Errorf("%q", got)
 	}

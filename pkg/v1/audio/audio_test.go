@@ -48,7 +48,7 @@ func file(content string) string {
 }
 
 // flowing is a body that the host would hold: it counts what was read, and
-// whether somebody took it whole.
+// whether someone took it whole.
 type flowing struct {
 	r    io.Reader
 	read int64

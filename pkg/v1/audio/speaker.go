@@ -30,8 +30,8 @@ type speaker struct {
 	read func(raw []byte, s *spoken) (audio []byte, contentType string, err error)
 	// binary: an answer that is not JSON is the audio, though there is a read.
 	binary bool
-	// finish returns the address of the audio if the answer, which read has kept,
-	// only starts a job or contains an address.
+	// finish returns the address of the audio if the answer, which read has
+	// kept, only starts a job or contains an address.
 	finish func(ctx context.Context, h *Handler, s *spoken, res *accounts.Result) (address string, err error)
 }
 
@@ -63,8 +63,8 @@ func (s *speaker) at() string {
 	return "speech"
 }
 
-// elevenLabsSpeech has the voice in the path and the format in the query. WAV is
-// not offered as a stream.
+// elevenLabsSpeech has the voice in the path and the format in the query. WAV
+// is not offered as a stream.
 var elevenLabsSpeech = speaker{
 	providers: []string{"elevenlabs"}, endpoint: "speechStream",
 	build: func(s *spoken, to *routing.Target) (map[string]any, string, error) {

@@ -56,9 +56,9 @@ type spoken struct {
 // audio as it comes, with its true content type.
 //
 // The voice may be the third part of the model string. With the query
-// response_format=json the answer is {audio: base64, format}. A provider that
-// cannot write the format asked for gives the one it has, and the format is
-// listed among what was dropped.
+// response_format=json the answer is {audio: base64, format}. A provider
+// without the requested format sends its own, and response_format is listed
+// among the dropped fields.
 func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {
@@ -133,8 +133,8 @@ func parseSpeech(c *auth.Call, body []byte) (*spoken, error) {
 	return s, nil
 }
 
-// speechTargets resolves the model; its last part is the voice where the body
-// gives none and the whole string has three.
+// speechTargets resolves the model; its last part is the voice if the body
+// has none and the string has three parts.
 func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
 	model := s.model
 	if at := strings.LastIndexByte(model, '/'); !s.given && strings.Count(model, "/") >= 2 {

@@ -23,7 +23,7 @@ type transcript struct {
 	language string
 	duration float64
 	words    []span
-	segments []span // sentences; made from the words where there are none
+	segments []span // sentences; built from the words if the provider sends no sentences
 }
 
 type span struct {

@@ -5,7 +5,7 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// shape is how a provider's embeddings endpoint is spoken to
+// shape describes a provider's embeddings endpoint
 // (docs/reference/api-shapes.md, 11). Its functions are pure.
 type shape struct {
 	name     string
@@ -32,14 +32,14 @@ type part struct {
 	*request
 	model    string // upstream id
 	from, to int
-	// purpose is the machine's setting for what vectors are made for:
-	// "document", "query" or "" when it is not set.
+	// purpose is the machine's setting of the vectors' purpose: "document",
+	// "query" or "" if it is not set.
 	purpose string
 	user    []byte   // JSON of the hash for a user's id over the provider's limit, or nil
 	dropped []string // fields of the client that the provider does not know
 }
 
-// shapes lists the shapes by the name that a provider's row gives.
+// shapes lists the shapes by the name in a provider's row.
 var shapes = [...]*shape{
 	&openAI, &mistral, &voyage, &jina, &nvidia, &together, &perplexity, &dashscope, &cloudflare,
 	&gemini, &cohere, &vertex, &bedrock, &huggingFace,

@@ -40,7 +40,7 @@ func vectorOf(in string, dims int) []float32 {
 	return v
 }
 
-// rounded is vectorOf as a vendor of signed bytes gives it.
+// rounded is vectorOf as a vendor of signed bytes sends it.
 func rounded(in string, dims int) []int8 {
 	var out []int8
 	for _, f := range vectorOf(in, dims) {

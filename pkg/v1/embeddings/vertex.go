@@ -18,7 +18,8 @@ import (
 //	{content{parts[{text}]}, taskType?, title?, outputDimensionality?}
 //	→ {embedding{values[]}, usageMetadata{promptTokenCount}}
 //
-// It is told its task in the text, so that only a client's own taskType goes up.
+// It is told its task in the text, so that only a client's own taskType goes
+// up.
 var vertex = shape{
 	name: "vertex", textOnly: true, estimate: true, read: readVertex,
 	address: func(model, url string) string {

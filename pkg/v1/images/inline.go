@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxInline is the most that images of a form may take in a body of JSON, in
-	// bytes of base64. Gemini takes 20 MB a request.
+	// maxInline is the most that images of a form may take in a body of JSON,
+	// in bytes of base64. Gemini takes 20 MB a request.
 	maxInline = 20 << 20
 	// longInline is the length from which the base64 of a JSON body is not
 	// copied about.

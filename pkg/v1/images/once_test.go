@@ -50,7 +50,7 @@ func ask(h *Handler, w *script.World, body string, header ...string) string {
 	return got
 }
 
-func TestImageWithIdempotencyKeyIsMadeOnce(t *testing.T) {
+func TestImageWithIdempotencyKeyIsCreatedOnce(t *testing.T) {
 	w := script.New(t, "openai", "openai")
 	h := keyed(t, w)
 	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"created":1,"data":[{"b64_json":"AA=="}]}`) }

@@ -22,8 +22,8 @@ type shape struct {
 	create func(in *input, model string) (*plan, error)
 	// read takes the images out of an answer, or the job that will make them.
 	read func(raw []byte, contentType string) (*made, error)
-	// poll gives the call that asks for a job, state what its answer says: no
-	// image and no more means that it is being made.
+	// poll returns the call that asks for a job; state reads its answer: no
+	// image and no further step means that it is in progress.
 	poll  func(m *made, model string, step int) *plan
 	state func(raw []byte, step int) (*made, error)
 }

@@ -13,8 +13,8 @@ import (
 //
 //	{"input_tokens": n}
 //
-// x-weir-token-count tells whether the provider counted (exact) or the gateway
-// did (estimate).
+// x-weir-token-count reports whether the provider counted (exact) or the
+// gateway did (estimate).
 func (h *Handler) CountTokens(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 )
 
 // Connection answers GET /api/providers/{connectionId}/models: what the
-// upstream of one connection lists, asked anew, under the upstream's own ids.
+// upstream of one connection lists, asked again, under the upstream's own ids.
 //
 //	{"object":"list","data":[entries as Detailed has them],"source":"upstream"|"last"|"catalog"}
 //
-// source tells that the upstream answered, that it failed and this is its last
-// good list, or that it has no list to give and these are the static models.
-// The upstream's failure is no error (docs/reference/spec.md, 4.2.6).
+// source reports that the upstream answered, that it failed and this is its
+// last good list, or that it has no list to give and these are the static
+// models. The upstream's failure is no error (docs/reference/spec.md, 4.2.6).
 func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error) {
 	row := provider.Lookup(conn.Provider)
 	var entries []Entry

@@ -115,8 +115,8 @@ func reply(status int, body string) *upstream.Response {
 	return &upstream.Response{Status: status, Body: stream.FromString(body)}
 }
 
-// keyring gives every connection the key "key-<id>", and a new one after a
-// refresh.
+// keyring returns for every connection the key "key-<id>", and a new one after
+// a refresh.
 type keyring struct {
 	refreshed map[string]int
 	cannot    bool // refresh

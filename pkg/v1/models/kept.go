@@ -14,8 +14,9 @@ const (
 )
 
 // question is what an answer depends on besides the upstreams' lists: the
-// machine as it was published, the kinds, the caller's dialect, whether it is for
-// people who manage, the recursion header, and the key where it may not see all.
+// machine as it was published, the kinds, the caller's dialect, whether it is
+// for people who manage, the recursion header, and the key where it may not see
+// all.
 type question struct {
 	machine    string
 	generation int64

@@ -11,12 +11,12 @@ import (
 
 // Live is what an upstream listed itself.
 type Live struct {
-	Models  []catalog.Model // Kind is empty where the upstream did not tell
+	Models  []catalog.Model // Kind is empty if the upstream did not state it
 	Partial bool            // there are more
 }
 
-// List makes the model list of a machine for a set of kinds; a nil machine
-// gives the static catalogue. live holds the upstreams' own lists by
+// List builds the model list of a machine for a set of kinds; of a nil machine
+// it is the static catalogue. live holds the upstreams' own lists by
 // connection id. It does no I/O, and keeps the order of docs/reference/spec.md,
 // 4.1: combos, then each provider's models, then its web entries; the first
 // entry of an id wins.
@@ -228,8 +228,8 @@ func (b *builder) catalogue(s *scope) {
 	}
 }
 
-// upstream lists a model that the upstream named, and gives its kind. What the
-// upstream said goes before what the static catalogue knows, but for the kind.
+// upstream lists a model of the upstream's list, and returns its kind. The
+// upstream's facts override those of the static catalogue, except for the kind.
 func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 	id := s.cut(live.ID)
 	known := s.lookup(id)

@@ -181,7 +181,7 @@ func (l *Lives) entry(m *snapshot.Machine, conn *store.Connection) *live {
 	digest := digestOf(m.ID, conn)
 	if e := l.kept[key]; e != nil {
 		if e.digest != digest {
-			// A discovery under way keeps the old record, which nobody reads.
+			// A discovery under way keeps the old record, which no one reads.
 			e = &live{digest: digest}
 			l.kept[key] = e
 		}
@@ -217,8 +217,8 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// behind fetches lists after the answer was sent, first those whose last attempt
-// with the whole time is the oldest.
+// behind fetches lists after the answer was sent, first those whose last
+// attempt with the whole time is the oldest.
 func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 	slices.SortStableFunc(v.stale, func(a, b *scope) int {
 		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
@@ -227,11 +227,11 @@ func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 }
 
 // discover asks the upstreams, at most three at a time, and keeps what they
-// return. A failure keeps the last good list. It takes no longer than limit. While
-// a client waits, each upstream gets a share of the remaining time, so that silent
-// ones leave time for the others; after an answer each has its whole time while
-// there is some. discover returns the scopes that were not asked, or that timed
-// out after a shortened time.
+// return. A failure keeps the last good list. It takes no longer than limit.
+// While a client waits, each upstream gets a share of the remaining time, so
+// that silent ones leave time for the others; after an answer each has its
+// whole time while there is some. discover returns the scopes that were not
+// asked, or that timed out after a shortened time.
 func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration) (late []*scope) {
 	until := l.Now().Add(limit)
 	jobs := make([]*job, len(scopes))

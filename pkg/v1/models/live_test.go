@@ -14,7 +14,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// ids lists the ids of an answer, or the answer when it is none.
+// ids lists the ids of an answer, or returns an answer without a list.
 func ids(body string) string {
 	list := gjson.Get(body, "data.#.id")
 	if !list.Exists() {
@@ -108,7 +108,7 @@ func TestTwoGatewaysAskEachOtherOnce(t *testing.T) {
 	if n, m := len(a.up.sent), len(b.up.sent); n > 3 || m > 3 {
 		t.Errorf("%d and %d calls for 3 lists each", n, m)
 	}
-	// A call that has passed too many gateways asks nobody.
+	// A call that has passed too many gateways asks no one.
 	a.rec.Generation++
 	a.rec.Connections[0].Generation++
 	before := len(a.up.sent)
@@ -468,7 +468,7 @@ func TestAVendorThatFailsKeepsItsStaticModels(t *testing.T) {
 	want(t, w.list(), "deepseek/deepseek-flash deepseek/deepseek-v4-pro")
 }
 
-func TestOneConnectionIsAskedAnew(t *testing.T) {
+func TestOneConnectionIsAskedAgain(t *testing.T) {
 	w := newWorld(compat("https://a.example"), store.Connection{Provider: "perplexity"})
 	w.up.json("a.example", 200, `[{"id":"m"},{"id":"embed-x"}]`)
 	for range 2 {

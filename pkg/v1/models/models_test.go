@@ -72,7 +72,7 @@ func TestDetailedLists(t *testing.T) {
 	c.Params = []string{"openai/gpt-5-mini"}
 	var e *apierr.Error
 	if _, err := w.Detailed(context.Background(), c); !errors.As(err, &e) || e.Status != 404 {
-		t.Errorf("what is no kind: %v, want 404", err)
+		t.Errorf("an invalid kind: %v, want 404", err)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestAKeptAnswerIsNotMadeAgain(t *testing.T) {
 	second, _ := w.List(context.Background(), c)
 	a, b := first.Body.(*stream.Bytes).All(), second.Body.(*stream.Bytes).All()
 	if &a[0] != &b[0] {
-		t.Error("the bytes were made again")
+		t.Error("the bytes were built again")
 	}
 	if h := second.Header.Get("content-type"); h != "application/json" {
 		t.Errorf("content-type %q", h)

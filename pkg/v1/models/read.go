@@ -17,8 +17,8 @@ const (
 	maxID     = 256  // bytes of an id
 )
 
-// unlisted is the kind of what is no model for a caller: moderation, realtime
-// sockets, voice changers. No list asks for it.
+// unlisted is the kind of entries that are not models for a caller: moderation,
+// realtime sockets, voice changers. No list asks for it.
 const unlisted catalog.Kind = "none"
 
 // model is one element of a list as it was read.
@@ -31,8 +31,8 @@ type model struct {
 // readList reads the models of a body. For a compatible provider it is
 // docs/reference/spec.md, 4.2.7 to the letter: an array, or an object's data,
 // else models, else results; an element's id is its id, else name, else model.
-// For the others the row names array and id field. A body that is no such JSON
-// gives false.
+// For the others the row names array and id field. ok is false for any
+// other body.
 func readList(row *provider.Descriptor, body []byte) ([]model, bool) {
 	if !jsonscan.Valid(body) {
 		return nil, false

@@ -82,7 +82,7 @@ type exchange struct {
 	tally  endpoint.Tally
 	shape  *shape
 	list   []scored
-	// What the provider counted, -1 where it does not say.
+	// The counts of the provider, -1 if it sends none.
 	tokens, units int64
 }
 

@@ -29,10 +29,12 @@ var errShape = errors.New("the answer has another shape")
 //
 //	{model, query, documents[], top_n} → {results[{index, relevance_score}], usage|meta}
 var shapes = [...]shape{
-	// {model, query, documents[], top_k} → {data[{index, relevance_score}], usage{total_tokens}}
+	// {model, query, documents[], top_k} → {data[{index, relevance_score}],
+	// usage{total_tokens}}
 	{provider: "voyage", top: "top_k", list: "data", score: "relevance_score"},
 	// Rerank of Amazon Bedrock's agent runtime:
-	// {queries[{type,textQuery{text}}], sources[{type,inlineDocumentSource}], rerankingConfiguration} → {results[{index, relevanceScore}]}
+	// {queries[{type,textQuery{text}}], sources[{type,inlineDocumentSource}],
+	// rerankingConfiguration} → {results[{index, relevanceScore}]}
 	{provider: "bedrock", list: "results", score: "relevanceScore", build: bedrock},
 	{top: "top_n", list: "results", score: "relevance_score"},
 }

@@ -53,8 +53,8 @@ func (h *Handler) kept(ctx context.Context, c *auth.Call, method, rest string) (
 	return resp, err
 }
 
-// plain tells whether an id is written as upstreams write theirs, so that it is
-// one segment of an address and nothing else.
+// plain reports whether an id is written as upstreams write theirs, so that it
+// is one segment of an address and nothing else.
 func plain(id string) bool {
 	if id == "" || len(id) > 256 {
 		return false

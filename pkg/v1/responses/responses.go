@@ -93,7 +93,7 @@ func (h *Handler) bind(ctx context.Context, c *auth.Call, reply *proxy.Reply) {
 
 var errUnknown = errors.New("responses: no such job")
 
-// find gives the record of a kept response.
+// find returns the record of a stored response.
 func (h *Handler) find(ctx context.Context, machineID, id string) (*rpc.Job, error) {
 	body, err := json.Marshal(struct {
 		ID string `json:"id"`

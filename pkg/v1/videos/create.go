@@ -100,7 +100,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 	return resp, err
 }
 
-// read takes in the body. give lets go of what is held of it.
+// read takes in the body. give releases what is held of it.
 func (h *Handler) read(ctx context.Context, x *creation) (give func(), err error) {
 	c := x.call
 	if c.Body == nil {

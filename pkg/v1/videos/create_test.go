@@ -216,7 +216,7 @@ func TestTenThousandCreations(t *testing.T) {
 	reached, lost := 0, 0
 	for i := range 10000 {
 		given = ""
-		w.now = w.now.Add(time.Hour) // nobody is cooling down
+		w.now = w.now.Add(time.Hour) // no one is cooling down
 		w.seen = w.seen[:0]
 		body := fmt.Sprintf(`{"model":"xai/m","n":%d}`, i)
 		got, _ := w.create(body)

@@ -19,7 +19,7 @@ import (
 type request struct {
 	body  []byte
 	at    jsonscan.Value // of the model
-	asked string         // the model, "" when there is none
+	asked string         // the model, "" if the request names none
 }
 
 // parse checks the body and reads its model.

@@ -18,7 +18,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// shape is how a provider's videos are spoken to (docs/reference/api-shapes.md,
+// shape describes a provider's video API (docs/reference/api-shapes.md,
 // 7). Its functions are pure.
 type shape struct {
 	providers []string // ids of the rows that have it
@@ -30,9 +30,9 @@ type shape struct {
 	create func(in *input, model, endpoint string) (*plan, error)
 	// refusal finds an error that comes with a status of success.
 	refusal func(raw []byte) error
-	// name gives what the upstream calls the job, "" when the answer has none.
+	// name returns the upstream's id of the job, "" if the answer has none.
 	name func(raw []byte, model string) string
-	// poll gives the call of a step, read what its answer says and whether
+	// poll returns the call of a step; read reads its answer, and whether
 	// there is another step.
 	poll func(name string, step int, last []byte) (*plan, error)
 	read func(name string, step int, raw []byte) (s state, more bool)

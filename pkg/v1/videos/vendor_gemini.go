@@ -17,7 +17,8 @@ import (
 //	  → {name: "models/{m}/operations/…"}
 //	GET {name} → {done, error?, response.generateVideoResponse.generatedSamples[].video.uri}
 //
-// Images are {bytesBase64Encoded, mimeType}; the finished video is given to the account only.
+// Images are {bytesBase64Encoded, mimeType}; the finished video is given to the
+// account only.
 var gemini = shape{
 	providers: []string{"gemini"},
 	create:    createGemini,

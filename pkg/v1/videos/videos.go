@@ -53,7 +53,7 @@ type Handler struct {
 	Object   stub
 	Allows   endpoint.Allows
 	// Downloads gets finished videos; Credentials is for those that their
-	// provider gives only to the account.
+	// provider sends only to the account.
 	Downloads   *download.Downloads
 	Credentials credentials
 	Room        *memory.Budget
@@ -71,8 +71,7 @@ const (
 )
 
 // Get answers GET /v1/videos/{request_id}: what the job's own account says of
-// it. A job that this machine did not create gives 404 without an upstream
-// call.
+// it. A job that this machine did not create is 404 without an upstream call.
 func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	p, err := h.poll(ctx, c)
 	if err != nil {
@@ -93,7 +92,7 @@ func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, err
 }
 
 // Content answers GET /v1/videos/{request_id}/content with the bytes of the
-// finished video, streamed. 409 while there is none.
+// finished video, streamed. 409 until the video is finished.
 func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	p, err := h.poll(ctx, c)
 	if err != nil {
@@ -190,7 +189,7 @@ func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
 		}
 		return h.ask(ctx, c, id, job, conn)
 	}
-	// Nobody knows who made it: the object is down.
+	// No one knows who made it: the object is down.
 	var first error
 	own := makers(c.Machine)
 	for _, conn := range own[:min(len(own), maxGuesses)] {
@@ -259,8 +258,8 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 	}
 	p := &polled{id: id, conn: conn, shape: shapeOf(d)}
 	p.target = routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: job.Model, Connections: []*store.Connection{conn}}
-	// The job may have been created under a combo's name, so the key that created
-	// it may always poll it.
+	// The job may have been created under a combo's name, so the key that
+	// created it may always poll it.
 	if h.Allows != nil && (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !h.Allows(c.Key, p.target.ID()) {
 		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
 	}

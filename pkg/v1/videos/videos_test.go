@@ -141,7 +141,7 @@ func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
 		return answer{status: 200, body: `{"status":"done","video":{"url":"https://files.x.ai/1.mp4"}}`}
 	}
 	maker := w.call("application/json", clip)
-	maker.Key = &store.Key{ID: "k1", Models: []string{"a-combo"}} // by whose name it was made
+	maker.Key = &store.Key{ID: "k1", Models: []string{"a-combo"}} // the key that created it
 	maker.Trace.KeyID = "k1"
 	h := *w.Handler
 	h.Allows = nil

@@ -212,7 +212,7 @@ func outcome(resp *httpmsg.Response, err error) string {
 	return fmt.Sprintf("%d %s", resp.Status, body)
 }
 
-// create sends a JSON creation and gives what the client sees.
+// create sends a JSON creation and returns what the client sees.
 func (w *world) create(body string, header ...string) (string, *auth.Call) {
 	c := w.call("application/json", body, header...)
 	resp, err := w.Generations(context.Background(), c)

@@ -19,7 +19,7 @@ import (
 // Type is the type of a header's value.
 type Type uint8
 
-// The types. Of the two boolean ones the type is the value.
+// The types. The two boolean types are their own value.
 const (
 	True      Type = iota
 	False          // no bytes, as True
@@ -37,7 +37,7 @@ const (
 // sizes of the values by type; -1 has its length before it.
 var sizes = [types]int{0, 0, 1, 2, 4, 8, -1, -1, 8, 16}
 
-// Header is one header of a message. Value is what stands on the wire, without
+// Header is one header of a message. Value has the bytes of the wire, without
 // the length of Bytes and String.
 type Header struct {
 	Name  []byte
@@ -89,14 +89,14 @@ const (
 	maxMessage = 8 << 20
 )
 
-// The ways a stream is broken. A broken stream gives no further message.
+// The errors of a broken stream. No message follows them.
 var (
 	ErrCorrupt  = errors.New("eventstream: the stream is corrupt")
 	ErrTooLarge = errors.New("eventstream: message over the limit")
 	ErrCut      = errors.New("eventstream: the stream ends inside a message")
 )
 
-// Reader gives the messages of a stream that arrives in pieces cut anywhere:
+// Reader reads the messages of a stream that arrives in pieces cut anywhere:
 //
 //	r.Push(piece)
 //	for r.Next(&m) {
@@ -112,7 +112,7 @@ type Reader struct {
 	err  error
 }
 
-// Push adds a piece. It must stay as it is until Next has given false.
+// Push adds a piece. It must not change until Next returns false.
 func (r *Reader) Push(piece []byte) {
 	if r.err != nil {
 		return
@@ -121,7 +121,7 @@ func (r *Reader) Push(piece []byte) {
 		r.in = piece
 		return
 	}
-	// What is left of earlier pieces is at the beginning of rest.
+	// The rest of earlier pieces is at the beginning of rest.
 	r.keep()
 	r.rest = append(r.rest, piece...)
 	r.in = r.rest

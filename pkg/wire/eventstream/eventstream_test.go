@@ -90,7 +90,7 @@ func TestVectorsOfTheSDKs(t *testing.T) {
 				}
 			}
 			if got := Append(nil, m.Headers, m.Payload); !bytes.Equal(got, v.bytes(t)) {
-				t.Errorf("written anew: %x\nwant %s", got, v.Encoded)
+				t.Errorf("written again: %x\nwant %s", got, v.Encoded)
 			}
 			if err := r.Finish(); err != nil {
 				t.Error(err)
@@ -106,7 +106,7 @@ func script(stream []byte, n int) string {
 	var out strings.Builder
 	for len(stream) > 0 {
 		k := min(n, len(stream))
-		piece := bytes.Clone(stream[:k]) // a piece is only good until Next has given false
+		piece := bytes.Clone(stream[:k]) // a piece is only good until Next returns false
 		r.Push(piece)
 		for r.Next(&m) {
 			fmt.Fprintf(&out, "%s %s|", m.Get(":event-type"), m.Payload)
@@ -128,7 +128,7 @@ func recording() []byte {
 	return Event(b, "messageStop", []byte(`{"stopReason":"end_turn"}`))
 }
 
-func TestEveryCutGivesTheSameMessages(t *testing.T) {
+func TestEveryCutResultsInTheSameMessages(t *testing.T) {
 	whole := recording()
 	want := script(whole, len(whole))
 	if strings.Count(want, "|") != 22 || !strings.HasSuffix(want, "<nil>") {
@@ -267,7 +267,7 @@ func FuzzReader(f *testing.F) {
 		if got, want := script(stream, n), script(stream, len(stream)+1); got != want {
 			t.Errorf("pieces of %d: got\n%s\nwant\n%s", n, got, want)
 		}
-		// What is read is, written anew, what was read.
+		// A message that is read and written again is unchanged.
 		var r Reader
 		var m Message
 		r.Push(stream)
@@ -275,7 +275,7 @@ func FuzzReader(f *testing.F) {
 		for r.Next(&m) {
 			b := Append(nil, m.Headers, m.Payload)
 			if !bytes.HasPrefix(stream[at:], b) {
-				t.Fatalf("written anew: %x", b)
+				t.Fatalf("written again: %x", b)
 			}
 			at += len(b)
 		}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Resolve makes an address that a page or a redirect gives absolute, as text:
+// Resolve makes an address of a page or a redirect absolute, as text:
 // RFC 3986, 5.2, with the backslashes and white space that URL parsers of the
 // web pass over. base is an address with a host. An address with a scheme of
-// its own is given as it is. Whoever calls the result has the platform's own
+// its own is returned unchanged. A caller of the result lets the platform's own
 // parser read it first.
 func Resolve(base, ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })

@@ -40,7 +40,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What RFC 3986 and Go's parser agree on is resolved like that.
+// Addresses on which RFC 3986 and Go's parser agree are resolved like that.
 func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"a/../b", "../..//c", "?x", "//h/p", "./a/./b/", "/..", "a:b", "%2e%2e/x"} {
 		f.Add(s)

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// named are the named characters, each name followed by its character, sorted by
-// name: those of HTML 4, and of the others of WHATWG HTML 13.5 those for
+// named are the named characters, each name followed by its character, sorted
+// by name: those of HTML 4, and of the others of WHATWG HTML 13.5 those for
 // letters, punctuation and signs of running text.
 const named = "AEligÆAMP&AacuteÁAbreveĂAcircÂAgraveÀAlphaΑAmacrĀAogonĄApplyFunction\u2061AringÅAtildeÃAumlÄBetaΒCOPY©CacuteĆCcaronČCcedilÇChiΧ" +
 	"Dagger‡DcaronĎDeltaΔDstrokĐETHÐEacuteÉEcaronĚEcircÊEdotĖEgraveÈEmacrĒEogonĘEpsilonΕEtaΗEumlËGT>GammaΓGbreveĞHat^IacuteÍIcircÎIdotİ" +
@@ -150,5 +150,5 @@ func number(s string) (text string, n int) {
 	if r == 0 || r > utf8.MaxRune {
 		r = utf8.RuneError
 	}
-	return string(r), n // what is no character becomes U+FFFD
+	return string(r), n // an invalid character becomes U+FFFD
 }

@@ -71,9 +71,9 @@ func (w *writer) text(s string) {
 	}
 }
 
-// blank tells of a character that is white space (its size), or nothing at all
-// (its size and 8): soft hyphens, zero-width spaces, byte order marks, bytes
-// that are not UTF-8.
+// blank returns, for a character that is white space, its size, or for an
+// invisible one (its size and 8): soft hyphens, zero-width spaces, byte order
+// marks, bytes that are not UTF-8.
 func blank(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
@@ -193,7 +193,7 @@ func (w *writer) put(s string) {
 }
 
 // begin writes what is due before text: new lines with their indents, a space,
-// the signs of open inline elements. It tells whether a line begins.
+// the signs of open inline elements. It reports whether a line begins.
 func (w *writer) begin() (start bool) {
 	if w.newlines > 0 || len(w.out) == 0 {
 		if len(w.out) > 0 {

@@ -24,7 +24,7 @@ const (
 // address must not make a large text of a small page.
 const maxOutput = 4 << 20
 
-// Page is what was read of a document. What it does not say is "".
+// Page is the content of a document. A missing part is "".
 type Page struct {
 	Title       string
 	Author      string
@@ -39,8 +39,8 @@ type Page struct {
 //
 // Scripts, styles, navigation, page headers and footers, asides, hidden parts
 // and controls are left out. Where the page marks its main content (main, or
-// one article that has most of the text) only that is written. Addresses are
-// made absolute.
+// one article that has most of the text) only that is written. Addresses
+// become absolute.
 func Read(doc, address string, format Format, max int) Page {
 	s := survey(doc)
 	base := address

@@ -53,7 +53,7 @@ func (h *Header) Del(name string) {
 type Request struct {
 	ID     string // of this request, sent back as x-request-id
 	Method string
-	Path   string // canonical path of the URL, percent-encoded as the platform gives it
+	Path   string // canonical path of the URL, percent-encoded by the platform
 	Query  string // without the question mark, percent-encoded
 	Origin string // scheme and host of the gateway as the client addressed it
 	Header Header // the allow-listed fields of the client, lower case
@@ -66,13 +66,14 @@ type Request struct {
 // Response is an answer to a client.
 //
 // Body is read natively and moved by the host on the edge: nil, a
-// *stream.Bytes, an upstream's body as it is, or another body of pkg/wire/stream.
+// *stream.Bytes, an upstream's body as it is, or another body of
+// pkg/wire/stream.
 type Response struct {
 	Status int
 	Header Header
 	Body   io.ReadCloser
 	// After runs once the body has ended, or when the host has taken over a
-	// body that nobody watches. It may call the host. The client waits for
+	// body that no one watches. It may call the host. The client waits for
 	// nothing in it.
 	After []func(ctx context.Context)
 }

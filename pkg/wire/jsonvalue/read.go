@@ -10,8 +10,8 @@ import (
 )
 
 // Each calls f for each element of an array or member of an object until f
-// returns false. For any other value it does nothing, while gjson's ForEach calls
-// f once for null.
+// returns false. For any other value it does nothing, while gjson's ForEach
+// calls f once for null.
 func Each(v gjson.Result, f func(key, value gjson.Result) bool) {
 	if v.Type == gjson.JSON {
 		v.ForEach(f)
@@ -36,7 +36,8 @@ func Number(v gjson.Result, path string) string {
 	return v.Raw
 }
 
-// FirstArray returns the first array at the paths; ok is false if there is none.
+// FirstArray returns the first array at the paths; ok is false if no path has
+// one.
 func FirstArray(v gjson.Result, paths ...string) (array gjson.Result, ok bool) {
 	for _, path := range paths {
 		if array = v.Get(path); array.IsArray() {

@@ -19,7 +19,7 @@ type Form struct {
 	Fields []Field
 }
 
-// Read goes through a whole form and gives its fields, and where its files lie.
+// Read reads a whole form and returns its fields and the spans of its files.
 // Values of fields are at most 64 KiB long, and 256 KiB in all.
 func Read(body io.Reader, boundary string, maxParts int) (*Form, error) {
 	f := &former{form: &Form{}}
@@ -135,7 +135,7 @@ func (f *former) Rest(b []byte) error {
 	return nil
 }
 
-// Cut is a stream.Transform that gives the bytes of its source from From up to
+// Cut is a stream.Transform that emits the bytes of its source from From up to
 // To, between Head and Tail, in base64 if asked for.
 type Cut struct {
 	From, To   int64

@@ -2,8 +2,8 @@
 // anywhere, and rewrites it while it passes.
 //
 // Nothing is buffered but a part's header and, where it is asked for, the value
-// of a small field, so a form of any size passes with flat memory. What is
-// accepted means the same to every other parser: line ends are CRLF, a
+// of a small field, so a form of any size passes with flat memory. An
+// accepted form means the same to every other parser: line ends are CRLF, a
 // delimiter stands alone on its line, names are plain, and the closing
 // delimiter is there (docs/reference/reliability.md, T42).
 package multipart

@@ -352,7 +352,7 @@ func FuzzScanner(f *testing.F) {
 			if err != nil || string(content) != string(in[fd.From:fd.To]) {
 				t.Fatalf("another parser reads %q, %v", content, err)
 			}
-			// It gives no name at all for dispositions that it finds odd.
+			// It returns no name for dispositions that it cannot parse.
 			if name := p.FormName(); name != "" && name != fd.Name {
 				t.Fatalf("another parser reads the name %q as %q", fd.Name, name)
 			}

@@ -6,7 +6,7 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// Rewriter is a stream.Transform that gives one field of a form another value
+// Rewriter is a stream.Transform that changes the value of one field of a form
 // while the form passes. A form that breaks a rule is cut off, so that no
 // upstream takes it for whole, and Err tells why.
 type Rewriter struct {
@@ -37,7 +37,7 @@ func Replace(boundary, field, old, value string, inLength int64) *Rewriter {
 }
 
 // Insert makes a Rewriter that puts the field in front of the form and leaves
-// out one that comes later. What is left out comes back as CRLFs behind the
+// out one that comes later. Omitted bytes are replaced by CRLFs behind the
 // closing delimiter, where parsers look at nothing (RFC 2046, 5.1.1), so that
 // the length is known before the form has been seen.
 func Insert(boundary, field, value string, inLength int64) *Rewriter {
@@ -92,7 +92,7 @@ func (r *Rewriter) Push(chunk, out []byte) []byte {
 // End checks that the form was whole.
 func (r *Rewriter) End(cause error, out []byte) []byte {
 	if cause != nil {
-		// Whoever took the form has had enough: that is not the form's fault.
+		// The receiver closed early: the form is not at fault.
 		if r.err == nil && !errors.Is(cause, stream.ErrClient) {
 			r.err = cause
 		}

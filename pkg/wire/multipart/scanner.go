@@ -83,7 +83,7 @@ func (s *Scanner) End() error {
 	return s.err
 }
 
-// step handles what b begins with and gives the number of bytes done with, 0
+// step handles the beginning of b and returns the number of bytes handled, 0
 // when more is needed.
 func (s *Scanner) step(b []byte) (int, error) {
 	switch s.state {

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// token is a credential that its beginning gives away.
+// token is a credential that is recognized by its beginning.
 type token struct {
 	prefix string
 	least  int  // characters that follow

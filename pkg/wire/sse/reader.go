@@ -7,13 +7,13 @@ import (
 	"errors"
 )
 
-// Limits of what a Reader takes.
+// Limits of a Reader.
 const (
 	MaxLine  = 4 << 20 // bytes of one line, without its end
 	MaxEvent = 8 << 20 // bytes of the data of one event
 )
 
-// The reasons why a stream is given up. Neither is an end of the stream.
+// The errors of a Reader. Neither is a regular end of the stream.
 var (
 	ErrLine  = errors.New("sse: line over 4 MiB")
 	ErrEvent = errors.New("sse: event over 8 MiB")
@@ -25,7 +25,7 @@ type Event struct {
 	Data []byte // the data lines, joined by line feeds
 }
 
-// Reader takes an event stream apart. Pieces may be cut anywhere, also within
+// Reader reads an event stream. Pieces may be cut anywhere, also within
 // a line end, a character or the byte order mark. Lines end with LF, CR or
 // both. Comments and the fields id and retry are passed over, as are events
 // without data.
@@ -46,7 +46,7 @@ type Reader struct {
 	bom   uint8  // bytes of the byte order mark seen; 3 and more: the start is past
 	lf    bool   // a CR ended the last line: an LF that follows belongs to it
 	noCR  bool   // chunk has no CR from here on
-	fresh bool   // the last event was handed out: start anew
+	fresh bool   // the last event was returned: start again
 	err   error
 }
 
@@ -100,7 +100,7 @@ func (r *Reader) Next(ev *Event) bool {
 }
 
 // Finish is called instead of Push when the stream has ended: the begun line
-// and event count as complete. What they hold may be cut.
+// and event count as complete. Their content may be cut.
 func (r *Reader) Finish(ev *Event) bool {
 	if r.fresh {
 		r.fresh = false
@@ -128,7 +128,7 @@ func (r *Reader) give(ev *Event) {
 	r.fresh = true
 }
 
-// keep copies what points into the piece, which is about to go.
+// keep copies the parts that point into the piece, which becomes invalid.
 func (r *Reader) keep() {
 	if r.one != nil {
 		r.data = append(r.data[:0], r.one...)

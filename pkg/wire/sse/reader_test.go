@@ -17,7 +17,7 @@ func events(pieces ...[]byte) (list []string, err error) {
 	var r sse.Reader
 	var ev sse.Event
 	for _, p := range pieces {
-		// The reader must not keep what it was lent.
+		// The reader must not refer to the piece afterwards.
 		lent := bytes.Clone(p)
 		r.Push(lent)
 		for r.Next(&ev) {
@@ -83,7 +83,7 @@ func recordings(t *testing.T) map[string][]byte {
 	return all
 }
 
-func TestEverySplitGivesTheSameEvents(t *testing.T) {
+func TestEverySplitResultsInTheSameEvents(t *testing.T) {
 	for name, b := range recordings(t) {
 		want, err := events(b)
 		if err != nil || len(want) < 4 {
