@@ -8,12 +8,15 @@ const [report, folder] = process.argv.slice(2);
 const { files } = JSON.parse(readFileSync(report, "utf8"));
 const mutants = files.flatMap((f) => {
   const lines = readFileSync(`${folder}/${f.file_name}`, "utf8").split("\n");
-  return f.mutations.filter((m) => !declared(lines, m.line)).map((m) => ({ ...m, file: f.file_name }));
+  const tried = (m) => m.status !== "NOT COVERED" || !passive(lines, m.line);
+  return f.mutations.filter(tried).map((m) => ({ ...m, file: f.file_name }));
 });
 
-// declared reports whether a line belongs to a constant or variable of the
-// package: coverage counts statements alone, so the tester never changes it.
-function declared(lines, line) {
+// passive reports whether a line is the head of a case, or belongs to a
+// constant or variable of the package. Coverage counts statements alone, so the
+// tester never changes such a line.
+function passive(lines, line) {
+  if (/^\s*case\b/.test(lines[line - 1])) return true;
   while (line > 1 && /^\s/.test(lines[line - 1])) line--;
   return /^(const|var)\b/.test(lines[line - 1]);
 }

@@ -191,7 +191,7 @@ func (r *resolution) provider(alias string) (d *provider.Descriptor, out string,
 
 func prefixed(c *store.Connection, alias string) bool {
 	p := c.Data.Prefix
-	return p == alias || p != "" && len(p) > len(alias) && strings.TrimSpace(p) == alias
+	return p == alias || len(p) > len(alias) && strings.TrimSpace(p) == alias
 }
 
 // target appends one upstream model.
@@ -204,7 +204,7 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 		id = catalog.UpstreamID(d.Alias, model)
 	}
 	visible := r.m.Visible(d.Alias, conns, model, id)
-	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, out, model) || r.hidden(d, out, id)) {
+	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, model) || r.hidden(d, id)) {
 		return apierr.New(404, "model_not_found", "the model is disabled")
 	}
 	conns = visible
@@ -218,8 +218,9 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	return nil
 }
 
-func (r *resolution) hidden(d *provider.Descriptor, out, id string) bool {
-	return r.m.Hidden(out, id) || r.m.Hidden(d.Alias, id) || r.m.Hidden(d.ID, id)
+// hidden reports whether a model of a provider without a connection is disabled.
+func (r *resolution) hidden(d *provider.Descriptor, id string) bool {
+	return r.m.Hidden(d.Alias, id) || r.m.Hidden(d.ID, id)
 }
 
 // static resolves a bare id by the static catalogue: a row of the wanted kind

@@ -6,7 +6,7 @@
 // Each line is "dead NAME" or "local NAME". With -dead only the former are
 // listed, and the exit status is 1 if there are any. A method that implements
 // an interface of the program or of its imports is never listed, nor is
-// anything of pkg/internal, which only tests import.
+// anything of pkg/internal and of a mem.go, which only tests use.
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"go/token"
 	"go/types"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -94,7 +95,9 @@ func (s *program) load(dir string, env []string) error {
 	})
 	for _, p := range own {
 		s.literals(p)
-		s.declare(p.Types)
+	}
+	for _, p := range own {
+		s.declare(p)
 	}
 	for _, p := range own {
 		if strings.HasPrefix(p.PkgPath, s.prefix+"internal/") {
@@ -139,18 +142,22 @@ func (s *program) remember(i *types.Interface) {
 	}
 }
 
-// declare adds the exported names of a package.
-func (s *program) declare(p *types.Package) {
-	if !strings.HasPrefix(p.Path(), s.prefix) || strings.HasPrefix(p.Path(), s.prefix+"internal/") {
+// declare adds the exported names of a package, except those of a mem.go: it
+// holds the implementation in memory of a port, for tests.
+func (s *program) declare(p *packages.Package) {
+	if !strings.HasPrefix(p.PkgPath, s.prefix) || strings.HasPrefix(p.PkgPath, s.prefix+"internal/") {
 		return
 	}
 	add := func(obj types.Object) {
+		if filepath.Base(p.Fset.Position(obj.Pos()).Filename) == "mem.go" {
+			return
+		}
 		if k := key(obj); obj.Exported() && s.names[k] == nil {
 			s.names[k] = &uses{}
 		}
 	}
-	for _, name := range p.Scope().Names() {
-		obj := p.Scope().Lookup(name)
+	for _, name := range p.Types.Scope().Names() {
+		obj := p.Types.Scope().Lookup(name)
 		if !obj.Exported() {
 			continue
 		}
