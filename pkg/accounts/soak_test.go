@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
@@ -83,9 +84,9 @@ func (f waitFunc) Wait() (*upstream.Response, error) { return f() }
 // next to nothing. Two failures within 10 s once left an account out for 30 s,
 // so that 74 % of the calls were 429 at 10 % of failures.
 func TestFailureShareOfUnstableAccounts(t *testing.T) {
-	calls := 4000
-	if testing.Short() {
-		calls = 1000
+	calls := 1000
+	if os.Getenv("SOAK") != "" {
+		calls = 4000
 	}
 	for _, strategy := range []string{"", roundRobin} {
 		for _, share := range []float64{0.01, 0.10, 0.30} {

@@ -8,7 +8,7 @@ import { start as startUpstream } from "../../upstream/server.mjs";
 import { start } from "../gateway.mjs";
 import { until } from "../wait.mjs";
 
-const requests = 12_000,
+const requests = process.env.SOAK ? 12_000 : 4_000,
   concurrency = 100;
 let gw, up;
 before(async () => {
