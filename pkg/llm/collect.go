@@ -7,13 +7,13 @@ import (
 )
 
 // Collect turns an upstream's whole event stream into the JSON answer of the
-// client's dialect: for clients that want JSON of upstreams that only stream.
-// A stream without its proper end gives an *apierr.Error.
+// client's dialect, for clients that want JSON from upstreams that only stream.
+// For a stream without its terminator it returns an *apierr.Error.
 func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
 	c := &collector{}
 	t := &Translator{from: dialects[from].source(&opt), to: c}
-	t.next = ir.NewSequencer(c, &t.meter, true)
-	t.next = opt.Tools.Restorer(t.next, &t.meter)
+	t.next = ir.NewSequencer(c, &t.outcome, true)
+	t.next = opt.Tools.Restorer(t.next, &t.outcome)
 	t.Push(body, nil)
 	t.End(nil, nil)
 	if t.failure != nil {
@@ -23,10 +23,10 @@ func Collect(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, e
 	c.a.Logprobs = joinLogprobs(c.logprobs)
 	var d ir.Writer
 	dialects[to].writeAnswer(&c.a, &d, &opt)
-	return d.B, t.usage, nil
+	return d.Buf, t.usage, nil
 }
 
-// collector makes an answer of events, which come from a sequencer.
+// collector builds an answer from the events of a sequencer.
 type collector struct {
 	out      []byte
 	a        ir.Answer
@@ -43,7 +43,7 @@ func (c *collector) begin(b ir.Block) *ir.Block {
 	return &c.a.Blocks[len(c.a.Blocks)-1]
 }
 
-// last gives the open block, or begins one.
+// last returns the open block, or begins one.
 func (c *collector) last(k ir.BlockKind) *ir.Block {
 	if c.open {
 		return &c.a.Blocks[len(c.a.Blocks)-1]
@@ -55,46 +55,46 @@ func (c *collector) Event(e *ir.Event) {
 	own := func(s string) string { return string([]byte(s)) }
 	switch e.Kind {
 	case ir.EventStart:
-		c.a.Id, c.a.Model = own(e.Id), own(e.Name)
+		c.a.ID, c.a.Model = own(e.ID), own(e.Name)
 	case ir.EventText, ir.EventThinking, ir.EventRefusal, ir.EventArguments:
 		c.last([...]ir.BlockKind{ir.EventText: ir.TextBlock, ir.EventThinking: ir.ThinkingBlock, ir.EventRefusal: ir.RefusalBlock, ir.EventArguments: ir.ToolCallBlock}[e.Kind])
 		c.text = append(c.text, e.Text...)
 	case ir.EventSignature:
 		b := c.last(ir.ThinkingBlock)
-		b.Sig, b.Issuer = own(e.Sig), own(e.Issuer)
+		b.Signature, b.Issuer = own(e.Signature), own(e.Issuer)
 	case ir.EventRedacted:
-		c.begin(ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Sig: own(e.Sig), Issuer: own(e.Issuer)})
+		c.begin(ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: own(e.Signature), Issuer: own(e.Issuer)})
 		c.open = false
 	case ir.EventTool:
-		c.begin(ir.Block{Kind: ir.ToolCallBlock, Id: own(e.Id), Name: own(e.Name), Space: own(e.Space), Custom: e.Custom, Built: e.Built, Old: e.Old, Sig: own(e.Sig), Issuer: own(e.Issuer)})
+		c.begin(ir.Block{Kind: ir.ToolCallBlock, ID: own(e.ID), Name: own(e.Name), Namespace: own(e.Namespace), Custom: e.Custom, Builtin: e.Builtin, Legacy: e.Legacy, Signature: own(e.Signature), Issuer: own(e.Issuer)})
 	case ir.EventCitation:
 		for i := len(c.a.Blocks) - 1; i >= 0; i-- {
 			if b := &c.a.Blocks[i]; b.Kind == ir.TextBlock {
-				b.Cites = append(b.Cites, e.Cite.Clone())
+				b.Citations = append(b.Citations, e.Citation.Clone())
 				break
 			}
 		}
 	case ir.EventImage:
 		c.open = false
-		c.a.Blocks = append(c.a.Blocks, ir.Block{Kind: ir.ImageBlock, Url: own(e.Sig)})
+		c.a.Blocks = append(c.a.Blocks, ir.Block{Kind: ir.ImageBlock, URL: own(e.Signature)})
 	case ir.EventLogprobs:
-		c.logprobs = append(c.logprobs, ir.OneLine(own(e.Sig)))
+		c.logprobs = append(c.logprobs, ir.OneLine(own(e.Signature)))
 	case ir.EventClose:
 		if !c.open {
 			return
 		}
 		c.open = false
 		if b := &c.a.Blocks[len(c.a.Blocks)-1]; b.Kind == ir.ToolCallBlock {
-			b.Args = ir.Unescape(string(c.text))
+			b.Arguments = ir.Unescape(string(c.text))
 		} else {
 			b.Text = ir.Unescape(string(c.text))
 		}
 	case ir.EventFinish:
-		c.a.Finish, c.a.StopSeq, c.a.Explain = e.Finish, own(e.StopSeq), own(e.Explain)
+		c.a.Finish, c.a.StopSequence, c.a.Explanation = e.Finish, own(e.StopSequence), own(e.Explanation)
 	}
 }
 
-// joinLogprobs joins the logprobs objects of a stream's pieces.
+// joinLogprobs joins the logprobs objects of a stream's chunks.
 func joinLogprobs(pieces []string) string {
 	if len(pieces) == 0 {
 		return ""
@@ -116,11 +116,11 @@ func joinLogprobs(pieces []string) string {
 		}
 		list.Close(']')
 		if some {
-			d.Raw(name, string(list.B))
+			d.Raw(name, string(list.Buf))
 		} else {
 			d.Null(name)
 		}
 	}
 	d.Close('}')
-	return string(d.B)
+	return string(d.Buf)
 }

@@ -155,7 +155,7 @@ func replayed(t *testing.T, from, to llm.Dialect, body []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "replay "+to.String(), gist(t, to, events, opt), plain(t, to, want, opt))
+	adaptRequest(t, "replay "+to.String(), gist(t, to, events, opt), plain(t, to, want, opt))
 }
 
 // gist is what a stream says, whatever its pieces: a chat answer.
@@ -177,9 +177,9 @@ func plain(t *testing.T, from llm.Dialect, body []byte, opt llm.Options) string 
 	return string(out)
 }
 
-// same compares what two chat answers say: signatures, whose wrapping differs
+// adaptRequest compares what two chat answers say: signatures, whose wrapping differs
 // from hop to hop, are left out, as are sources, which not all can place.
-func same(t *testing.T, what, got, want string) {
+func adaptRequest(t *testing.T, what, got, want string) {
 	t.Helper()
 	clean := func(s string) string {
 		var v struct {
@@ -243,7 +243,7 @@ func TestStreams(t *testing.T) {
 						}
 						opt := options()
 						if to == llm.Chat || name != "refusal" && name != "prompt_blocked" && name != "safety" && name != "incomplete" {
-							same(t, to.String(), gist(t, to, out, opt), string(whole))
+							adaptRequest(t, to.String(), gist(t, to, out, opt), string(whole))
 						}
 					}
 					golden.Bytes(t, dir+"/"+name+"."+to.String()+".golden.sse", out)

@@ -80,7 +80,7 @@ var dialects = [...]dialect{
 		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage,
 		source: chat.NewSource, sink: chat.NewSink, failure: chat.AppendFailure,
-		tools: ir.ToolRules{Limit: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
+		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		watch: chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Responses: {
@@ -88,7 +88,7 @@ var dialects = [...]dialect{
 		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage,
 		source: responses.NewSource, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
-		tools: ir.ToolRules{Limit: 64}, customTools: func(*ir.Deviations) bool { return true },
+		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
 		watch: responses.Watch, seenUsage: responses.UsageObject,
 	},
 	Messages: {
@@ -97,7 +97,7 @@ var dialects = [...]dialect{
 		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage,
 		source: messages.NewSource, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
 		objectArguments: true,
-		tools:           ir.ToolRules{Limit: 128}, customTools: noCustomTools,
+		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,
 		userLimit: 256,
 		watch:     messages.Watch, seenUsage: messages.UsageObject, terminator: "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 	},
@@ -105,18 +105,18 @@ var dialects = [...]dialect{
 		name:  "gemini",
 		write: gemini.WriteRequest, readAnswer: gemini.ReadAnswer, usage: gemini.ReadUsage, array: true,
 		source: gemini.NewSource,
-		tools:  ir.ToolRules{Limit: 64, Letter: true}, customTools: noCustomTools,
+		tools:  ir.ToolRules{MaxName: 64, LetterFirst: true}, customTools: noCustomTools,
 	},
 	Cohere: {
 		name:  "cohere",
 		write: cohere.WriteRequest, readAnswer: cohere.ReadAnswer, usage: cohere.ReadUsage,
 		source: cohere.NewSource,
-		tools:  ir.ToolRules{Limit: 64}, customTools: noCustomTools,
+		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,
 	},
 	Converse: {
 		name:  "converse",
 		write: converse.WriteRequest, readAnswer: converse.ReadAnswer, usage: converse.ReadUsage,
 		source: converse.NewSource,
-		tools:  ir.ToolRules{Limit: 64}, customTools: noCustomTools,
+		tools:  ir.ToolRules{MaxName: 64}, customTools: noCustomTools,
 	},
 }

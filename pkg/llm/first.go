@@ -5,7 +5,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// FirstFailure judges one event of an upstream's stream: the failure that it
+// FirstFailure returns the failure that an event of an upstream's stream
 // reports, or nil. The first event decides whether another account is tried.
 func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
 	if string(data) == "[DONE]" {
@@ -19,7 +19,7 @@ func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
 	return c.failure
 }
 
-// catcher keeps the failure out of a few events.
+// catcher stores the first failure of a few events.
 type catcher struct{ failure *apierr.Error }
 
 func (c *catcher) Event(e *ir.Event) {

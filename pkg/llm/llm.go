@@ -1,14 +1,14 @@
-// Package llm turns one wire format of chat into another, bytes to bytes.
+// Package llm translates between the dialects of chat, bytes to bytes.
 //
-// Each dialect has a side of its own that reads it into the middle form
-// (middle.go: messages of blocks; answers; stream events) and writes it from
-// there, so that any client dialect goes to any upstream dialect. What a
-// target cannot say is left out by the rule of its writer and named in the
-// result, or refused with a 400 where leaving it out would change the answer's
-// meaning (several choices, audio, server state).
+// The package of each dialect reads it into the middle form (pkg/llm/ir:
+// messages of blocks, answers, stream events) and writes it from there, so that
+// any client dialect goes to any upstream dialect. A field that the target does
+// not support is dropped by its writer and named in the result, or refused with
+// a 400 if dropping it would change the answer's meaning (several choices,
+// audio, server state).
 //
-// There is no I/O, no clock and no randomness here: ids and times come with
-// the Options.
+// There is no I/O, no clock and no randomness here: ids and times come with the
+// Options.
 package llm
 
 import (
@@ -37,10 +37,10 @@ func (d Dialect) String() string { return dialects[d].name }
 // Request turns a client's request into the upstream's.
 //
 // dropped names the fields of the client's dialect that the upstream does not
-// get, each once, in the order met; they belong in x-weir-dropped. The error
-// is an *apierr.Error with status 400. For from == to the bytes pass: only the
-// model and what Deviations says is changed (see same.go). Between different
-// dialects a body of more than 24,000 pieces is refused with 413.
+// get, each once, in the order met; they belong in x-weir-dropped. The error is
+// an *apierr.Error with status 400. For from == to the bytes pass: only the
+// model and what Deviations lists is changed (see adaptRequest). Between
+// different dialects a body of more than 24,000 pieces is refused with 413.
 func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped []string, err error) {
 	pieces := 0
 	if from == to {
@@ -55,7 +55,7 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 	if !root.IsObject() {
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
 	} else if from == to {
-		return same(from, body, root, &opt)
+		return adaptRequest(from, body, root, &opt)
 	}
 	if pieces > ir.MaxPieces {
 		return nil, nil, ir.TooManyPieces(pieces)
@@ -81,23 +81,24 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 		limit = v.UserLimit()
 	}
 	q.User = ir.ShortUser(q.User, limit)
-	d.B, d.Pace = make([]byte, 0, len(body)+len(body)/4+256), &q.Pacer
+	d.Buf, d.Pacer = make([]byte, 0, len(body)+len(body)/4+256), &q.Pacer
 	if !upstream.details {
 		q.DropDetails()
 	}
 	err = upstream.write(q, d, &t.opt)
-	if err == nil && q.Schemas > ir.MaxSchemas {
+	if err == nil && q.SchemaBytes > ir.MaxSchemas {
 		err = apierr.New(413, "request_too_large", "The schemas of the request are too large, or nested too deeply, to be translated for this model's provider.")
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.B, q.Dropped, nil
+	return d.Buf, q.Dropped, nil
 }
 
-// Response turns an upstream's JSON answer (status 2xx) into the client's.
-// An answer that is not the upstream's dialect, or that holds an error in
-// spite of its status, gives an *apierr.Error with 502 or the error's status.
+// Response turns an upstream's JSON answer (status 2xx) into the client's. For
+// an answer that is not of the upstream's dialect, or that holds an error in
+// spite of its status, it returns an *apierr.Error with 502 or the error's
+// status.
 func Response(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
 	t := &struct { // one allocation
 		opt ir.Options
@@ -109,12 +110,12 @@ func Response(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, 
 	}
 	pace := ir.Pacer{Pause: opt.Pause}
 	pace.Work(2 * len(body))
-	t.d.B, t.d.Pace = make([]byte, 0, len(body)+256), &pace
+	t.d.Buf, t.d.Pacer = make([]byte, 0, len(body)+256), &pace
 	dialects[to].writeAnswer(&t.a, &t.d, &t.opt)
-	return t.d.B, t.a.Usage, nil
+	return t.d.Buf, t.a.Usage, nil
 }
 
-// badBody is a 2xx answer that cannot be read.
+// badBody returns the error of a 2xx answer that cannot be read.
 func badBody() *apierr.Error {
 	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
 }
@@ -151,8 +152,8 @@ func readAnswer(a *ir.Answer, from Dialect, body []byte, opt *ir.Options) error 
 	return nil
 }
 
-// UsageOf reads the usage out of an upstream's JSON answer. The body has been
-// checked; an answer without usage gives Known false.
+// UsageOf returns the token counts of an upstream's JSON answer. The body must
+// be valid JSON. Known is false for an answer without usage.
 func UsageOf(from Dialect, body []byte) ir.Usage {
 	return dialects[from].usage(gjson.ParseBytes(body))
 }

@@ -12,46 +12,46 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// Bounds of what an Observer keeps of one line. A longer line, as the end of a
-// long Responses stream is, is searched for its usage in passing.
+// Bounds of what an Observer stores of one line. A longer line, like the last
+// event of a long Responses stream, is searched for its usage as it passes.
 const (
 	maxSeenLine = 64 << 10
 	overlap     = 4 << 10 // more than a usage object has
 )
 
-// Observer reads along with a stream of the client's own dialect that passes
-// byte for byte: it is a stream.Watcher. It takes the pieces in any size, also
-// the whole stream at once, parses only the lines that matter, and keeps at
-// most about 128 KiB.
+// Observer reads a stream that passes byte for byte to a client of the
+// upstream's dialect. It is a stream.Watcher. It accepts parts of any size,
+// also the whole stream at once, parses only the lines that matter, and stores
+// at most about 128 KiB.
 type Observer struct {
 	dialect *dialect
-	line    []byte // the begun line, or the last of a long one
+	line    []byte // the current line, or the end of a long one
 	head    []byte // the beginning of a long line
 	kind    []byte // of the event field
 	long    bool
 	lf      bool // a CR ended the last line
-	within  bool // the last line was not blank: an event is begun
-	closed  bool // something came after the line that ended the stream
+	inEvent bool // the last line was not blank: an event has begun
+	closed  bool // bytes followed the line that ended the stream
 	state   ir.Watched
 }
 
 var _ stream.Watcher = (*Observer)(nil)
 
-// Observe makes the observer of one stream. d is Chat, Responses or Messages.
+// Observe returns the observer of one stream. d is Chat, Responses or Messages.
 func Observe(d Dialect, opt ir.Options) *Observer {
 	return &Observer{dialect: &dialects[d]}
 }
 
-// Usage gives what the stream has told so far.
+// Usage returns the token counts that the stream has reported so far.
 func (o *Observer) Usage() ir.Usage { return o.state.Usage }
 
-// Failure gives the error that the stream held or ended with, or nil.
+// Failure returns the error that the stream held or ended with, or nil.
 func (o *Observer) Failure() *apierr.Error { return o.state.Failure }
 
-// Complete tells whether the stream came to its proper end.
+// Complete reports whether the stream has ended with its terminator.
 func (o *Observer) Complete() bool { return o.state.Done && o.state.Failure == nil }
 
-// Sample sees the next piece.
+// Sample reads the next part.
 func (o *Observer) Sample(piece []byte) {
 	noCR := bytes.IndexByte(piece, '\r') < 0
 	for len(piece) > 0 && !o.state.Done {
@@ -74,14 +74,14 @@ func (o *Observer) Sample(piece []byte) {
 			}
 		}
 		if end < 0 {
-			o.keep(piece)
+			o.store(piece)
 			return
 		}
 		if len(o.line) == 0 && !o.long {
-			o.ended(piece[:end])
+			o.readLine(piece[:end])
 		} else {
-			o.keep(piece[:end])
-			o.ended(o.line)
+			o.store(piece[:end])
+			o.readLine(o.line)
 		}
 		o.line, o.long = o.line[:0], false
 		piece = piece[end+1:]
@@ -92,9 +92,9 @@ func (o *Observer) Sample(piece []byte) {
 	o.closed = o.closed || o.state.Done && len(piece) > 0
 }
 
-// keep adds to the begun line. Of a long one only the end is kept, after the
-// rest was searched.
-func (o *Observer) keep(part []byte) {
+// store adds to the current line. Of a long one only the end is stored, after
+// the rest was searched.
+func (o *Observer) store(part []byte) {
 	for len(part) > 0 {
 		n := min(len(part), maxSeenLine-len(o.line))
 		o.line = append(o.line, part[:n]...)
@@ -134,13 +134,13 @@ func (o *Observer) search(part []byte) {
 	}
 }
 
-// ended reads a whole line.
-func (o *Observer) ended(line []byte) {
+// readLine reads a whole line.
+func (o *Observer) readLine(line []byte) {
 	if len(line) == 0 {
-		o.kind, o.within = o.kind[:0], false
+		o.kind, o.inEvent = o.kind[:0], false
 		return
 	}
-	o.within = true
+	o.inEvent = true
 	if bytes.HasPrefix(line, nameField) {
 		o.kind = append(o.kind[:0], bytes.TrimSpace(line[len(nameField):])...)
 		return
@@ -160,34 +160,34 @@ func (o *Observer) ended(line []byte) {
 	o.dialect.watch(&o.state, o.kind, data, true)
 }
 
-// End gives what the client still has to be told: nothing after a proper end,
-// the terminator if only that is missing, else the failure in its dialect. An
-// event that was cut off is closed first.
+// End returns what the client's stream still needs: nothing after a complete
+// stream, the terminator if only that is missing, or the failure in its
+// dialect. An incomplete event is closed first.
 func (o *Observer) End(cause error) []byte {
-	if !errors.Is(cause, stream.ErrClient) && len(o.line) > 0 && !o.long && o.whole(o.line) {
-		o.ended(o.line)
+	if !errors.Is(cause, stream.ErrClient) && len(o.line) > 0 && !o.long && o.isWhole(o.line) {
+		o.readLine(o.line)
 		o.line = o.line[:0]
 		if o.state.Done {
-			return []byte("\n\n") // the end lacked its blank line
+			return []byte("\n\n") // the last event lacked its blank line
 		}
 	}
 	if o.state.Done {
 		switch {
 		case o.closed:
 			return nil
-		case o.lf: // a first LF would still be the last line's
+		case o.lf: // a first LF would still end the last line
 			return []byte("\n\n")
 		}
 		return []byte("\n")
 	}
 	if errors.Is(cause, stream.ErrClient) {
 		if o.state.Failure == nil {
-			o.state.Failure = causeError(cause)
+			o.state.Failure = errorOf(cause)
 		}
 		return nil
 	}
 	var out []byte
-	if o.within || len(o.line) > 0 {
+	if o.inEvent || len(o.line) > 0 {
 		out = append(out, "\n\n"...)
 	}
 	if cause == nil && o.state.Stopped && o.state.Failure == nil {
@@ -197,26 +197,26 @@ func (o *Observer) End(cause error) []byte {
 		case len(o.line) > 0 && strings.HasPrefix(line, string(o.line)):
 			o.state.Done = true
 			return append(out[:0], end[len(o.line):]...)
-		case bytes.HasPrefix(o.line, dataField): // an event was cut
+		case bytes.HasPrefix(o.line, dataField): // an event is incomplete
 		default:
 			o.state.Done = true
 			return append(out, end...)
 		}
 	}
 	if o.state.Failure != nil {
-		// The upstream told it; chat's frame lacks what ends it.
+		// The upstream sent the error; chat's stream also needs its terminator.
 		if o.dialect.afterFailure == "" {
 			return nil
 		}
 		return append(out, o.dialect.afterFailure...)
 	}
-	o.state.Failure = causeError(cause)
+	o.state.Failure = errorOf(cause)
 	return o.dialect.failure(out, o.state.Failure)
 }
 
-// whole tells whether a line that no line end followed may be taken for one:
-// an event's data that is cut off is not its event.
-func (o *Observer) whole(line []byte) bool {
+// isWhole reports whether a line without a line end is complete: an event's
+// data may be cut off.
+func (o *Observer) isWhole(line []byte) bool {
 	if !bytes.HasPrefix(line, dataField) {
 		return true
 	}

@@ -122,7 +122,7 @@ func TestAJSONAnswerIsMadeOfAStream(t *testing.T) {
 				}
 				if to != llm.Chat && name != "refusal" { // other dialects tell it elsewhere
 					want, _, _ := llm.Collect(from, llm.Chat, body, options())
-					same(t, fmt.Sprint(from, "/", name, " to ", to), plain(t, to, out, options()), string(want))
+					adaptRequest(t, fmt.Sprint(from, "/", name, " to ", to), plain(t, to, out, options()), string(want))
 				}
 			}
 		}

@@ -71,7 +71,7 @@ func TestAKnownEventIsNotParsed(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	data := strings.TrimSuffix(strings.TrimPrefix(line, "data: "), "\n\n")
-	if !s.quick.ReadQuick([]byte(data), &s.meter) {
+	if !s.quick.ReadQuick([]byte(data), &s.outcome) {
 		t.Error("the pattern was not learnt")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// same prepares a request for an upstream of the client's own dialect. The
+// adaptRequest prepares a request for an upstream of the client's own dialect. The
 // bytes pass; only this is changed:
 //
 //   - model;
@@ -17,7 +17,7 @@ import (
 //     compatible server only what it has refused by name (Options.Refuses);
 //   - Messages: thoughts that another provider signed, and for hosted Claude
 //     anthropic_version in place of the model.
-func same(d Dialect, body []byte, root gjson.Result, opt *ir.Options) ([]byte, []string, error) {
+func adaptRequest(d Dialect, body []byte, root gjson.Result, opt *ir.Options) ([]byte, []string, error) {
 	p := ir.Patch{Body: body}
 	if opt.DeviationsOrDefault().Anthropic == "" || d != Messages {
 		model := root.Get("model")

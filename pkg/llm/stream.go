@@ -13,23 +13,23 @@ import (
 // Translator turns an upstream's event stream into the client's. It is a
 // stream.Transform.
 //
-// The client's stream ends as its dialect says only when the upstream's did.
-// Whatever else happens (the stream breaks off, ends early, holds an error,
-// JSON that cannot be read, or a line or event over the limits) ends it with
-// an error in the client's dialect: chat a frame with error and [DONE],
-// Messages "event: error", Responses "error" and, once begun,
-// "response.failed". What the upstream sends after its end is dropped.
+// The client's stream ends with its terminator only if the upstream's did.
+// Otherwise (the stream breaks off, ends early, holds an error, invalid JSON,
+// or a line or event over the limits) it ends with an error in the client's
+// dialect: chat with a frame with error and [DONE], Messages with "event:
+// error", Responses with "error" and, once begun, "response.failed". Events
+// after the upstream's terminator are dropped.
 type Translator struct {
 	in    sse.Reader
 	from  ir.Source
 	quick ir.QuickSource // from, or nil
 	to    ir.StreamSink
 	done  bool
-	meter
+	outcome
 }
 
-// meter sees what passes and remembers what the caller wants to know.
-type meter struct {
+// outcome stores the usage and the failure of the events that pass.
+type outcome struct {
 	next    ir.Sink
 	usage   ir.Usage
 	failure *apierr.Error
@@ -37,7 +37,7 @@ type meter struct {
 	ended   bool                // by the terminator or by a failure
 }
 
-func (m *meter) Event(e *ir.Event) {
+func (m *outcome) Event(e *ir.Event) {
 	if m.ended {
 		return
 	}
@@ -59,20 +59,20 @@ func (m *meter) Event(e *ir.Event) {
 
 var _ stream.Transform = (*Translator)(nil)
 
-// Stream makes the translator of one stream.
+// Stream returns the translator of one stream.
 func Stream(from, to Dialect, opt ir.Options) *Translator {
 	o := &opt
 	t := &Translator{from: dialects[from].source(o), to: dialects[to].sink(o)}
 	t.quick, _ = t.from.(ir.QuickSource)
 	t.next, t.clean = t.to, opt.Clean
 	if order := dialects[to].order; order != anyOrder {
-		t.next = ir.NewSequencer(t.to, &t.meter, order == heldOrder)
+		t.next = ir.NewSequencer(t.to, &t.outcome, order == heldOrder)
 	}
-	t.next = o.Tools.Restorer(t.next, &t.meter)
+	t.next = o.Tools.Restorer(t.next, &t.outcome)
 	return t
 }
 
-// Push translates the next piece.
+// Push translates the next part of the stream.
 func (t *Translator) Push(chunk, out []byte) []byte {
 	if t.ended {
 		return out
@@ -92,7 +92,7 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 	out = *b
 	*b = nil
 	if len(out) == before && (events > 0 || t.in.Comments > comments) {
-		// The upstream is alive but has nothing to say: keep the client's
+		// The upstream is alive but sent no content: keep the client's
 		// connection alive as well.
 		out = sse.Comment(out, "keep-alive")
 	}
@@ -100,14 +100,14 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 }
 
 func (t *Translator) take(name, data []byte) {
-	if t.quick != nil && t.quick.ReadQuick(data, &t.meter) {
+	if t.quick != nil && t.quick.ReadQuick(data, &t.outcome) {
 		return
 	}
 	if string(data) != "[DONE]" && ir.Check(data) != nil {
 		t.fail(apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON."))
 		return
 	}
-	t.from.Read(name, data, &t.meter)
+	t.from.Read(name, data, &t.outcome)
 }
 
 func (t *Translator) fail(e *apierr.Error) { t.Event(&ir.Event{Kind: ir.EventFail, Failure: e}) }
@@ -120,7 +120,7 @@ func (t *Translator) End(cause error, out []byte) []byte {
 	t.done = true
 	if t.ended || errors.Is(cause, stream.ErrClient) {
 		if !t.ended {
-			t.failure = causeError(cause)
+			t.failure = errorOf(cause)
 		}
 		return out
 	}
@@ -141,15 +141,16 @@ func (t *Translator) End(cause error, out []byte) []byte {
 		}
 	}
 	if !t.ended {
-		t.fail(causeError(cause))
+		t.fail(errorOf(cause))
 	}
 	out = *b
 	*b = nil
 	return out
 }
 
-// causeError is what the client is told when a stream does not end well.
-func causeError(cause error) *apierr.Error {
+// errorOf returns the client's error for a stream that did not end with its
+// terminator.
+func errorOf(cause error) *apierr.Error {
 	switch {
 	case cause == nil:
 		return apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete.")
@@ -163,18 +164,17 @@ func causeError(cause error) *apierr.Error {
 	return apierr.New(502, "upstream_reset", "The connection to the provider broke off.")
 }
 
-// Usage gives what the upstream has told so far.
+// Usage returns the token counts that the upstream has reported so far.
 func (t *Translator) Usage() ir.Usage { return t.usage }
 
-// Failure gives why the stream did not end well, nil while it goes on or when
-// it did.
+// Failure returns why the stream failed, or nil.
 func (t *Translator) Failure() *apierr.Error { return t.failure }
 
-// Complete tells whether the upstream's stream came to its proper end.
+// Complete reports whether the upstream's stream ended with its terminator.
 func (t *Translator) Complete() bool { return t.ended && t.failure == nil }
 
-// FailureFrame is what a client's stream is ended with when it fails outside a
-// Translator, as on the way to a same-dialect upstream.
+// FailureFrame appends the error that ends a client's stream, for streams
+// without a Translator.
 func FailureFrame(dst []byte, to Dialect, e *apierr.Error) []byte {
 	return dialects[to].failure(dst, e)
 }

@@ -11,11 +11,11 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// What things cost that are no text, in tokens.
+// Token counts of what is not text.
 const (
-	perMessage   = 4    // role and borders
-	perTool      = 8    // borders of a declaration
-	toolPrompt   = 300  // what a vendor tells the model about tools
+	perMessage   = 4    // role and delimiters
+	perTool      = 8    // delimiters of a declaration
+	toolPrompt   = 300  // a vendor's instructions about tools
 	smallImage   = 260  // up to 200,000 pixels, or detail low
 	mediumImage  = 1000 // up to 800,000 pixels
 	largeImage   = 1600 // more, or of unknown size
@@ -24,15 +24,15 @@ const (
 	perAudioKB   = 5
 )
 
-// Estimate counts the input tokens of a request, as it is sent to an upstream
-// of the dialect: system, texts, tools (names, descriptions, schemas), calls
-// (name and arguments), results and thinking. A picture has a charge by its
-// size class, never its base64. An empty request gives 0.
+// Estimate returns an estimate of the input tokens of a request in the dialect
+// of its upstream: system, texts, tools (names, descriptions, schemas), calls
+// (name and arguments), results and thinking. An image counts by its size
+// class, never its base64. An empty request is 0.
 //
-// Texts are counted by the shape of their words. Against OpenAI's o200k_base the
-// error was at most 5 % for English prose, 13 % for code and JSON, and 17 % for
-// German, Russian, Arabic, Chinese and Japanese. Other vendors' vocabularies
-// differ more, and what they add themselves is not known.
+// Texts are counted by the shape of their words. Against OpenAI's o200k_base
+// the error was at most 5 % for English prose, 13 % for code and JSON, and 17 %
+// for German, Russian, Arabic, Chinese and Japanese. Other vendors'
+// vocabularies differ more, and their own additions to a prompt are not known.
 func Estimate(d Dialect, body []byte) int64 {
 	if ir.Check(body) != nil {
 		return 0
@@ -98,7 +98,7 @@ func (c *counter) tool(t gjson.Result) {
 	c.value("schema", t)
 }
 
-// value counts what a model reads of a value.
+// value counts the parts of a value that a model reads.
 func (c *counter) value(key string, v gjson.Result) {
 	c.depth++
 	defer func() { c.depth-- }()
@@ -135,15 +135,15 @@ func (c *counter) value(key string, v gjson.Result) {
 		case "cache_control":
 			return
 		}
-		if c.media(v) {
+		if c.attachment(v) {
 			return
 		}
 		ir.Each(v, func(k, x gjson.Result) bool { c.value(k.Str, x); return true })
 	}
 }
 
-// media charges for a block that is no text, in whichever dialect's form.
-func (c *counter) media(v gjson.Result) bool {
+// attachment counts a block that is not text, in any dialect's form.
+func (c *counter) attachment(v gjson.Result) bool {
 	if in := v.Get("inlineData"); in.IsObject() {
 		c.bytes(ir.Str(in.Get("mimeType")), ir.Str(in.Get("data")), "")
 		return true
@@ -231,7 +231,7 @@ func (c *counter) image(data, detail string) {
 	}
 }
 
-// pixels reads the size of a PNG, GIF or JPEG out of its first bytes.
+// pixels returns the size of a PNG, GIF or JPEG from its first bytes.
 func pixels(data string) (w, h int) {
 	if len(data) > 64<<10 {
 		data = data[:64<<10]
@@ -266,8 +266,8 @@ func textTokens(s string) (n int64) {
 			for j < len(s) && ir.IsLetter(s[j]) {
 				j++
 			}
-			// Common words are one token, long ones come in pieces; a capital
-			// within one begins a piece.
+			// Common words are one token. Long ones are split, also at a
+			// capital.
 			n += int64(1 + (j-i-1)/9)
 			for k := i + 1; k < j; k++ {
 				if s[k] < 'a' && s[k-1] >= 'a' {
@@ -284,7 +284,7 @@ func textTokens(s string) (n int64) {
 				j++
 			}
 			if j-i > 1 || b != ' ' {
-				n++ // a single space belongs to the word after it
+				n++ // a single space is part of the next word's token
 			}
 		case b < utf8.RuneSelf:
 			for j < len(s) && s[j] < utf8.RuneSelf && s[j] > ' ' && !ir.IsLetter(s[j]) && (s[j] < '0' || s[j] > '9') {

@@ -59,7 +59,8 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	return p
 }
 
-// refused replaces what the server has refused by name with its older form.
+// applyRefusals replaces the fields and roles that the server has refused by
+// name with their older form.
 func applyRefusals(p *ir.Patch, r ir.Refusals) {
 	if r&ir.RefusesMaxCompletionTokens != 0 && p.Has("max_completion_tokens") {
 		p.Rename("max_completion_tokens", ir.MaxTokensName)
@@ -84,7 +85,8 @@ func applyRefusals(p *ir.Patch, r ir.Refusals) {
 	}
 }
 
-// effort rounds reasoning_effort to what the upstream takes.
+// adaptEffort rounds reasoning_effort to a value that the upstream accepts, or
+// writes the upstream's own field instead.
 func adaptEffort(p *ir.Patch, v *ir.Deviations) {
 	e := gjson.GetBytes(p.Body, "reasoning_effort")
 	if e.Type != gjson.String || ir.EffortIndex(e.Str) < 0 {
@@ -113,7 +115,7 @@ func adaptEffort(p *ir.Patch, v *ir.Deviations) {
 		if len(q.Dropped) > 0 {
 			p.Dropped = append(p.Dropped, q.Dropped...)
 		}
-		ir.Each(gjson.ParseBytes(d.B), func(k, x gjson.Result) bool {
+		ir.Each(gjson.ParseBytes(d.Buf), func(k, x gjson.Result) bool {
 			if !p.Has(k.Str) {
 				p.Set(k.Str, x.Raw)
 			} else if k.Str == "reasoning" {
@@ -124,7 +126,7 @@ func adaptEffort(p *ir.Patch, v *ir.Deviations) {
 	}
 }
 
-// mentionsReasoning tells whether a body may have fields for reasoning or
+// mentionsReasoning reports whether a body may have fields for reasoning or
 // signatures in its messages.
 func mentionsReasoning(body []byte) bool {
 	if bytes.Contains(body, []byte(`"extra_content"`)) {
@@ -142,7 +144,8 @@ func mentionsReasoning(body []byte) bool {
 	}
 }
 
-// chatMessages changes what messages hold that the upstream does not know.
+// adaptMessageFields removes or renames the fields of messages that the
+// upstream does not support.
 func adaptMessageFields(p *ir.Patch, v *ir.Deviations) {
 	p.Each("messages", func(m gjson.Result) (string, bool) {
 		if !m.IsObject() {
@@ -192,17 +195,17 @@ func adaptMessageFields(p *ir.Patch, v *ir.Deviations) {
 			return x.Raw, true
 		})
 		if v.Reasoning != "" && thought != "" && !named {
-			d := ir.Writer{B: []byte(raw[:len(raw)-1])}
+			d := ir.Writer{Buf: []byte(raw[:len(raw)-1])}
 			d.Raw(v.Reasoning, thought)
 			d.Close('}')
-			raw = string(d.B)
+			raw = string(d.Buf)
 		}
 		return raw, true
 	})
 }
 
-// calls rebuilds tool_calls for an upstream with ids of its own or without
-// extra_content.
+// adaptCalls rewrites tool_calls for an upstream with its own form of ids or
+// without extra_content.
 func adaptCalls(v *ir.Deviations, list gjson.Result) string {
 	d := ir.Writer{}
 	d.Open("", '[')
@@ -223,5 +226,5 @@ func adaptCalls(v *ir.Deviations, list gjson.Result) string {
 		return true
 	})
 	d.Close(']')
-	return string(d.B)
+	return string(d.Buf)
 }

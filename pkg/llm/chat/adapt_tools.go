@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// allowedTools removes all other tools for an upstream that does not support
-// allowed_tools, and replaces tool_choice with its mode.
+// limitTools removes all tools that tool_choice does not allow, for an upstream
+// without allowed_tools, and replaces tool_choice with its mode.
 func limitTools(p *ir.Patch) {
 	v := gjson.GetBytes(p.Body, "tool_choice")
 	if ir.Str(v.Get("type")) != "allowed_tools" {
@@ -39,8 +39,8 @@ func limitTools(p *ir.Patch) {
 	}
 }
 
-// customTools turns the custom tools of a chat request into functions, for an
-// upstream of the same dialect that supports only these.
+// wrapCustomTools turns the custom tools of a chat request into functions, for
+// an upstream of the same dialect that supports only these.
 func wrapCustomTools(p *ir.Patch, t *ir.Tools) {
 	p.Each("tools", func(v gjson.Result) (string, bool) {
 		if ir.Str(v.Get("type")) != "custom" {
@@ -48,11 +48,11 @@ func wrapCustomTools(p *ir.Patch, t *ir.Tools) {
 		}
 		c := v.Get("custom")
 		f := ir.ReadCustomTool(c, c.Get("format"), c.Get("format.grammar"))
-		t.Note(strings.Clone(f.Name), ir.Callee{Name: strings.Clone(f.Name), Custom: true, Wrapped: true})
+		t.Map(strings.Clone(f.Name), ir.ClientTool{Name: strings.Clone(f.Name), Custom: true, Wrapped: true})
 		f.Wrap()
 		d := ir.Writer{}
 		writeFunction(&d, &f)
-		return string(d.B), true
+		return string(d.Buf), true
 	})
 	if c := gjson.GetBytes(p.Body, "tool_choice"); c.IsObject() {
 		p.Body = jsonscan.Splice(p.Body, jsonscan.Span{Start: c.Index, End: c.Index + len(c.Raw)}, []byte(functionRef(c)))
@@ -70,15 +70,15 @@ func wrapCustomTools(p *ir.Patch, t *ir.Tools) {
 			d.Open("", '[')
 			ir.Each(x, func(_, c gjson.Result) bool {
 				if b := ir.ReadChatCall(c); b.Custom {
-					b.Custom, b.Args = false, ir.WrapInput(b.Args)
-					ir.WriteChatCall(&d, &b, b.Id, false)
+					b.Custom, b.Arguments = false, ir.WrapInput(b.Arguments)
+					ir.WriteChatCall(&d, &b, b.ID, false)
 				} else {
 					d.Raw("", c.Raw)
 				}
 				return true
 			})
 			d.Close(']')
-			return string(d.B), true
+			return string(d.Buf), true
 		}), true
 	})
 }
@@ -103,7 +103,7 @@ func functionRef(v gjson.Result) string {
 			d.Open("", '[')
 			ir.Each(x, func(_, e gjson.Result) bool { d.Raw("", functionRef(e)); return true })
 			d.Close(']')
-			return string(d.B), true
+			return string(d.Buf), true
 		}), true
 	})
 }

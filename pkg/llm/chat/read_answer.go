@@ -14,15 +14,15 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	if !m.IsObject() {
 		return false
 	}
-	a.Id, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
-	a.Tier = ir.Str(root.Get("service_tier"))
+	a.ID, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
+	a.ServiceTier = ir.Str(root.Get("service_tier"))
 	a.Usage = ReadUsage(root)
 	a.Blocks = append(a.Blocks, readThinking(nil, ir.RecordOf(m), opt.IssuerOr(ir.IssuerChat))...)
 	text := ir.Block{}
 	var run ir.Joiner
 	switch c := m.Get("content"); {
 	case c.Type == gjson.String:
-		run.One = c.Str
+		run.First = c.Str
 	case c.IsArray(): // Mistral's reasoning models
 		ir.Each(c, func(_, p gjson.Result) bool {
 			switch ir.Str(p.Get("type")) {
@@ -37,13 +37,13 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	notes := m.Get("annotations")
 	ir.Each(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
-			text.Cites = append(ir.Reserve(text.Cites, notes), ir.ReadURLCitation(u))
+			text.Citations = append(ir.Reserve(text.Citations, notes), ir.ReadURLCitation(u))
 		}
 		return true
 	})
-	if len(text.Cites) == 0 { // Perplexity
+	if len(text.Citations) == 0 { // Perplexity
 		ir.Each(root.Get("search_results"), func(_, v gjson.Result) bool {
-			text.Cites = append(text.Cites, ir.Citation{Url: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")), Quote: ir.Str(v.Get("snippet"))})
+			text.Citations = append(text.Citations, ir.Citation{URL: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")), Quote: ir.Str(v.Get("snippet"))})
 			return true
 		})
 	}
@@ -55,15 +55,15 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	}
 	ir.Each(m.Get("tool_calls"), func(_, c gjson.Result) bool {
 		b := ir.ReadChatCall(c)
-		if b.Id == "" {
-			b.Id = opt.CallID(len(a.Blocks))
+		if b.ID == "" {
+			b.ID = opt.CallID(len(a.Blocks))
 		}
 		a.Blocks = append(a.Blocks, b)
 		return true
 	})
 	if f := m.Get("function_call"); f.IsObject() {
 		name := ir.Str(f.Get("name"))
-		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Old: true, Id: "call_" + name, Name: name, Args: ir.Str(f.Get("arguments"))})
+		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Legacy: true, ID: "call_" + name, Name: name, Arguments: ir.Str(f.Get("arguments"))})
 	}
 	if l := choice.Get("logprobs"); l.IsObject() {
 		a.Logprobs = l.Raw
@@ -72,7 +72,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	return true
 }
 
-// finishOf reads a finish_reason; some upstreams report a failure by it.
+// finishOf reads a finish_reason, by which some upstreams report a failure.
 func finishOf(s string) (ir.Finish, *apierr.Error) {
 	switch s {
 	case "":
@@ -91,7 +91,8 @@ func finishOf(s string) (ir.Finish, *apierr.Error) {
 	return ir.FinishStop, nil
 }
 
-// ReadUsage reads the usage of a chunk or an answer, wherever the vendor has it.
+// ReadUsage reads the token counts of a chunk or an answer, in any place where
+// a vendor writes them.
 func ReadUsage(root gjson.Result) (u ir.Usage) {
 	v := root.Get("usage")
 	if !v.IsObject() {

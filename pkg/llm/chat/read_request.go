@@ -9,7 +9,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Fields are the names of a request's parts.
+// Fields are the names of a request's fields.
 var Fields = ir.FieldNames{
 	ir.FieldStop:          "stop",
 	ir.FieldEffort:        "reasoning_effort",
@@ -58,9 +58,9 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		case "top_k":
 			q.TopK, err = ir.Number(k.Str, v)
 		case "presence_penalty":
-			q.Presence, err = ir.Number(k.Str, v)
+			q.PresencePenalty, err = ir.Number(k.Str, v)
 		case "frequency_penalty":
-			q.Frequency, err = ir.Number(k.Str, v)
+			q.FrequencyPenalty, err = ir.Number(k.Str, v)
 		case "seed":
 			q.Seed, err = ir.Number(k.Str, v)
 		case "n":
@@ -79,12 +79,12 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 			err = readTools(v, q)
 		case "functions":
 			ir.Each(v, func(_, f gjson.Result) bool {
-				q.Old = true
+				q.Legacy = true
 				q.Tools = append(ir.Reserve(q.Tools, v), ir.ReadFunction(f))
 				return true
 			})
 		case "tool_choice":
-			q.Choice, err = readToolChoice(v)
+			q.ToolChoice, err = readToolChoice(v)
 		case "function_call":
 			legacyChoice = v
 		case "parallel_tool_calls":
@@ -98,7 +98,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 			if e := v.Get("effort"); e.Type == gjson.String {
 				err = q.SetEffort("reasoning.effort", e)
 			} else if n := ir.Count(v.Get("max_tokens")); n > 0 {
-				q.Think, q.Budget = ir.ThinkBudget, n
+				q.Think, q.ThinkBudget = ir.ThinkBudget, n
 			} else if v.Get("enabled").Type == gjson.True {
 				q.Think = ir.ThinkOn
 			}
@@ -112,10 +112,10 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 				return err == nil
 			})
 		case "web_search_options":
-			q.Search = true
-			q.Web = ir.WebSearch{Size: ir.Raw(v.Get("search_context_size")), Place: ir.ReadPlace(v.Get("user_location"))}
+			q.SearchWeb = true
+			q.WebSearch = ir.WebSearch{Size: ir.Raw(v.Get("search_context_size")), Location: ir.ReadUserLocation(v.Get("user_location"))}
 		case "service_tier":
-			q.Tier = ir.Str(v)
+			q.ServiceTier = ir.Str(v)
 		case "store":
 			q.Store = ir.Boolean(v)
 		case "metadata":
@@ -137,14 +137,14 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 	if q.User == "" || q.User == q.EndUser {
 		q.User, q.EndUser = q.EndUser, ""
 	}
-	if legacyChoice.Exists() && q.Choice.Mode == ir.ChoiceUnset {
+	if legacyChoice.Exists() && q.ToolChoice.Mode == ir.ChoiceUnset {
 		if legacyChoice.IsObject() {
-			q.Choice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(legacyChoice.Get("name"))}
-		} else if q.Choice, err = readToolChoice(legacyChoice); err != nil {
+			q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(legacyChoice.Get("name"))}
+		} else if q.ToolChoice, err = readToolChoice(legacyChoice); err != nil {
 			return err
 		}
 	}
-	if q.Old && q.Parallel == "" {
+	if q.Legacy && q.Parallel == "" {
 		q.Parallel = "false" // a message has one function_call
 	}
 	if !messages.IsArray() {
@@ -187,11 +187,11 @@ func readMessage(i int, m ir.Record, q *ir.Request) error {
 	case "assistant":
 		return readAssistant(at, m, q)
 	case "tool", "function":
-		b := ir.Block{Kind: ir.ToolResultBlock, Id: ir.Str(m.Get("tool_call_id")), Name: ir.Str(m.Get("name"))}
+		b := ir.Block{Kind: ir.ToolResultBlock, ID: ir.Str(m.Get("tool_call_id")), Name: ir.Str(m.Get("name"))}
 		if r == "function" {
-			b.Id = legacyID(q, b.Name)
+			b.ID = legacyID(q, b.Name)
 		}
-		if b.Id == "" {
+		if b.ID == "" {
 			return apierr.Invalid(at+".tool_call_id", "A tool message needs tool_call_id.")
 		}
 		var err error
@@ -230,26 +230,26 @@ func readAssistant(at string, m ir.Record, q *ir.Request) error {
 	})
 	if f := m.Get("function_call"); f.IsObject() {
 		name := ir.Str(f.Get("name"))
-		if q.OldIDs == nil {
-			q.OldIDs = map[string]int{}
+		if q.LegacyCalls == nil {
+			q.LegacyCalls = map[string]int{}
 		}
-		q.OldIDs[name]++
-		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, Id: legacyID(q, name), Name: name, Args: ir.Str(f.Get("arguments"))})
+		q.LegacyCalls[name]++
+		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, ID: legacyID(q, name), Name: name, Arguments: ir.Str(f.Get("arguments"))})
 	}
 	q.Messages = append(q.Messages, ir.Message{Role: ir.RoleAssistant, Blocks: blocks})
 	return nil
 }
 
-// oldID returns an id for the last call of a function in the old form, which has
+// legacyID returns an id for the last function_call of a function, which has
 // none.
 func legacyID(q *ir.Request, name string) string {
-	if n := q.OldIDs[name]; n > 1 {
+	if n := q.LegacyCalls[name]; n > 1 {
 		return "call_" + name + "_" + strconv.Itoa(n)
 	}
 	return "call_" + name
 }
 
-// readContent reads a content: a text, or an array of parts.
+// readContent reads a content: a string, or an array of parts.
 func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) {
 	return ir.ReadContent(pace, at, v, func(p ir.Record) (b ir.Block, err error) {
 		switch t := ir.Str(p.Get("type")); t {
@@ -270,7 +270,7 @@ func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) 
 			b = ir.ReadAudio(p.Get("input_audio"))
 		case "file":
 			f := p.Get("file")
-			b = ir.Block{Kind: ir.DocumentBlock, Title: ir.Str(f.Get("filename")), File: ir.Str(f.Get("file_id"))}
+			b = ir.Block{Kind: ir.DocumentBlock, Title: ir.Str(f.Get("filename")), FileID: ir.Str(f.Get("file_id"))}
 			if data := ir.Str(f.Get("file_data")); data != "" {
 				err = b.SetSource(at, data)
 			}

@@ -8,16 +8,16 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// readThinking reads the reasoning of a message: reasoning_details, where it
-// is signed, or the plain fields. own is whose signatures an upstream's
-// answer carries; empty is the format's issuer.
+// readThinking reads the reasoning of a message: reasoning_details, which may
+// be signed, or the plain fields. issuer is the issuer of all signatures in an
+// upstream's answer; if it is empty, the format of a detail names its issuer.
 func readThinking(pace *ir.Pacer, m ir.Record, own string) (blocks []ir.Block) {
 	plain := ir.Str(m.Get("reasoning_content"))
 	if plain == "" {
 		plain = ir.Str(m.Get("reasoning"))
 	}
 	signed := false
-	var run ir.Joiner // the text of the last block, if it came in pieces
+	var run ir.Joiner // the text of the last block, if it arrived in several details
 	last := int64(-1)
 	details := m.Get("reasoning_details")
 	ir.Each(details, func(_, v gjson.Result) bool {
@@ -30,25 +30,25 @@ func readThinking(pace *ir.Pacer, m ir.Record, own string) (blocks []ir.Block) {
 		b := ir.Block{Kind: ir.ThinkingBlock, Issuer: issuerNamed(format)}
 		switch ir.Str(v.Get("type")) {
 		case "reasoning.text":
-			b.Text, b.Sig = ir.Str(v.Get("text")), ir.Str(v.Get("signature"))
+			b.Text, b.Signature = ir.Str(v.Get("text")), ir.Str(v.Get("signature"))
 		case "reasoning.summary":
 			b.Text = ir.Str(v.Get("summary"))
 		case "reasoning.encrypted":
-			b.Redacted, b.Sig = true, ir.Str(v.Get("data"))
+			b.Redacted, b.Signature = true, ir.Str(v.Get("data"))
 			if id := ir.Str(v.Get("id")); id != "" && b.Issuer == "openai" {
-				b.Sig = id + ":" + b.Sig
+				b.Signature = id + ":" + b.Signature
 			}
 		default:
 			return true
 		}
-		if own != "" && b.Sig != "" {
-			b.Issuer, b.Sig = own, format+":"+b.Sig
+		if own != "" && b.Signature != "" {
+			b.Issuer, b.Signature = own, format+":"+b.Signature
 		}
-		signed = signed || b.Sig != ""
+		signed = signed || b.Signature != ""
 		// Clients that store a stream's pieces send them back separately.
-		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.Redacted && !blocks[n-1].Redacted && blocks[n-1].Sig == "" {
+		if n := len(blocks); n > 0 && index >= 0 && index == last && !b.Redacted && !blocks[n-1].Redacted && blocks[n-1].Signature == "" {
 			run.Add("", b.Text)
-			blocks[n-1].Sig, blocks[n-1].Issuer = b.Sig, b.Issuer
+			blocks[n-1].Signature, blocks[n-1].Issuer = b.Signature, b.Issuer
 			return true
 		}
 		setThought(blocks, &run)
@@ -62,7 +62,8 @@ func readThinking(pace *ir.Pacer, m ir.Record, own string) (blocks []ir.Block) {
 		return blocks
 	}
 	if !signed {
-		// Details without a signature say no more than the plain field.
+		// Details without a signature have no more content than the plain
+		// field.
 		return []ir.Block{{Kind: ir.ThinkingBlock, Text: plain}}
 	}
 	for i := range blocks {
@@ -70,7 +71,7 @@ func readThinking(pace *ir.Pacer, m ir.Record, own string) (blocks []ir.Block) {
 			return blocks
 		}
 	}
-	// A stream tells the text in pieces and the signature at the end.
+	// A stream has the text in its deltas and the signature at the end.
 	for i := range blocks {
 		if !blocks[i].Redacted {
 			blocks[i].Text = plain
@@ -88,7 +89,7 @@ func setThought(blocks []ir.Block, run *ir.Joiner) {
 	*run = ir.Joiner{}
 }
 
-// reasoningFormats are the names that reasoning_details uses for the issuers.
+// reasoningFormats are the names of issuers in reasoning_details.
 var reasoningFormats = [...][2]string{
 	{"anthropic", "anthropic-claude-v1"},
 	{"gemini", "google-gemini-v1"},
@@ -114,19 +115,19 @@ func issuerNamed(format string) string {
 	return format
 }
 
-// writeReasoningDetails keeps signatures for the round trip, in the field that
-// OpenRouter made common.
+// writeReasoningDetails writes signatures, which the client sends back, in
+// OpenRouter's field reasoning_details.
 func writeReasoningDetails(blocks []ir.Block, d *ir.Writer) {
 	n := 0
 	for i := range blocks {
 		b := &blocks[i]
-		if b.Kind != ir.ThinkingBlock || b.Sig == "" {
+		if b.Kind != ir.ThinkingBlock || b.Signature == "" {
 			continue
 		}
 		if n == 0 {
 			d.Open("reasoning_details", '[')
 		}
-		writeReasoningDetail(d, b.Redacted, ir.Escape(b.Text), b.Sig, b.Issuer, n)
+		writeReasoningDetail(d, b.Redacted, ir.Escape(b.Text), b.Signature, b.Issuer, n)
 		n++
 	}
 	if n > 0 {
@@ -134,8 +135,8 @@ func writeReasoningDetails(blocks []ir.Block, d *ir.Writer) {
 	}
 }
 
-// writeReasoningDetail writes one signed thought; text is escaped. The index
-// distinguishes the thoughts of a turn for clients that join pieces.
+// writeReasoningDetail writes one signed thinking block; text is escaped. The
+// index distinguishes the blocks of a turn for clients that join deltas.
 func writeReasoningDetail(d *ir.Writer, redacted bool, text, sig, issuer string, index int) {
 	d.Open("", '{')
 	if redacted {
@@ -151,7 +152,8 @@ func writeReasoningDetail(d *ir.Writer, redacted bool, text, sig, issuer string,
 	d.Close('}')
 }
 
-// writeThoughts gives reasoning back to the upstreams that want it.
+// writeThoughts writes the reasoning of an assistant message for upstreams that
+// accept it.
 func writeThoughts(q *ir.Request, d *ir.Writer, thoughts []ir.Block, opt *ir.Options, v *ir.Deviations) {
 	if len(thoughts) == 0 {
 		return
@@ -161,7 +163,7 @@ func writeThoughts(q *ir.Request, d *ir.Writer, thoughts []ir.Block, opt *ir.Opt
 		open := false
 		for i := range thoughts {
 			b := &thoughts[i]
-			format, sig, ok := strings.Cut(b.Sig, ":")
+			format, sig, ok := strings.Cut(b.Signature, ":")
 			if b.Issuer != own || !ok {
 				continue
 			}

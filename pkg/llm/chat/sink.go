@@ -10,24 +10,24 @@ import (
 
 // sink writes the chunks of a chat stream.
 type sink struct {
-	out     []byte
-	opt     *ir.Options
-	head    []byte      // of a chunk, up to the delta
-	tail    string      // of a chunk without finish reason
-	tools   map[int]int // the index of each block that is a tool call
-	old     bool        // calls are written as function_call
-	finish  ir.Finish
-	seen    bool // finish came
-	explain string
-	usage   ir.Usage
-	thought []byte // the current thought, escaped: its signature comes at its end
-	details int    // entries of reasoning_details so far
-	points  int    // code points of the text so far
-	before  int    // those before the current block
+	out         []byte
+	opt         *ir.Options
+	head        []byte      // beginning of a chunk, up to the delta
+	tail        string      // end of a chunk without a finish reason
+	tools       map[int]int // the index of each block that is a tool call
+	legacy      bool        // calls are written as function_call
+	finish      ir.Finish
+	seen        bool // a finish reason arrived
+	explanation string
+	usage       ir.Usage
+	thought     []byte // the current thinking text, escaped, which is repeated with its signature
+	details     int    // entries of reasoning_details so far
+	points      int    // code points of the text so far
+	before      int    // code points before the current block
 }
 
-// maxThought is the size of the longest thought that is repeated with its
-// signature. The text of a longer one is only in its pieces.
+// maxThought is the maximum length of a thinking text that is repeated with its
+// signature. A longer text is only in its deltas.
 const maxThought = 4 << 20
 
 func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
@@ -40,12 +40,12 @@ func (s *sink) begin(e *ir.Event) {
 	}
 	d := ir.Writer{}
 	d.Open("", '{')
-	d.Str("id", s.opt.AnswerID("chatcmpl-", e.Id))
+	d.Str("id", s.opt.AnswerID("chatcmpl-", e.ID))
 	d.Str("object", "chat.completion.chunk")
 	d.Int("created", s.opt.Now)
 	d.Str("model", s.opt.ModelOr(e.Name))
-	d.B = append(d.B, `,"choices":[`...)
-	s.head = append([]byte("data: "), d.B...)
+	d.Buf = append(d.Buf, `,"choices":[`...)
+	s.head = append([]byte("data: "), d.Buf...)
 	s.tail = "]}\n\n"
 	if s.opt.StreamUsage {
 		s.tail = `],"usage":null}` + "\n\n"
@@ -93,40 +93,40 @@ func (s *sink) Event(e *ir.Event) {
 		s.thought = s.thought[:0]
 		s.before = s.points
 	case ir.EventSignature, ir.EventRedacted:
-		if e.Sig == "" {
+		if e.Signature == "" {
 			return
 		}
 		s.open()
-		d := ir.Writer{B: s.out}
+		d := ir.Writer{Buf: s.out}
 		d.Open("reasoning_details", '[')
-		writeReasoningDetail(&d, e.Kind == ir.EventRedacted, ir.View(s.thought), e.Sig, e.Issuer, s.details)
+		writeReasoningDetail(&d, e.Kind == ir.EventRedacted, ir.View(s.thought), e.Signature, e.Issuer, s.details)
 		d.Close(']')
-		s.out = d.B
+		s.out = d.Buf
 		s.end()
 		s.details++
 		s.thought = s.thought[:0]
 	case ir.EventTool:
 		s.thought = s.thought[:0]
 		index := s.tool(e.Block)
-		if s.old = s.old || e.Old; s.old {
-			if index == 0 { // there can be one only
+		if s.legacy = s.legacy || e.Legacy; s.legacy {
+			if index == 0 { // a message has one function_call
 				s.open()
-				d := ir.Writer{B: s.out}
+				d := ir.Writer{Buf: s.out}
 				d.Open("function_call", '{')
 				d.Str("name", e.Name)
 				d.Str("arguments", "")
 				d.Close('}')
-				s.out = d.B
+				s.out = d.Buf
 				s.end()
 			}
 			return
 		}
 		s.open()
-		d := ir.Writer{B: s.out}
+		d := ir.Writer{Buf: s.out}
 		d.Open("tool_calls", '[')
 		d.Open("", '{')
 		d.Int("index", int64(index))
-		id := e.Id
+		id := e.ID
 		if id == "" {
 			id = s.opt.CallID(index)
 		}
@@ -140,19 +140,19 @@ func (s *sink) Event(e *ir.Event) {
 		d.Str("name", e.Name)
 		d.Str(text, "")
 		d.Close('}')
-		if e.Sig != "" {
+		if e.Signature != "" {
 			d.Open("extra_content", '{')
 			d.Open("google", '{')
-			d.Str("thought_signature", e.Sig)
+			d.Str("thought_signature", e.Signature)
 			d.Close('}')
 			d.Close('}')
 		}
 		d.Close('}')
 		d.Close(']')
-		s.out = d.B
+		s.out = d.Buf
 		s.end()
 	case ir.EventArguments:
-		if s.old {
+		if s.legacy {
 			if s.tool(e.Block) == 0 {
 				s.open()
 				s.out = append(append(append(s.out, `"function_call":{"arguments":"`...), e.Text...), `"}`...)
@@ -172,42 +172,42 @@ func (s *sink) Event(e *ir.Event) {
 		s.end()
 	case ir.EventCitation:
 		s.open()
-		d := ir.Writer{B: s.out}
+		d := ir.Writer{Buf: s.out}
 		d.Open("annotations", '[')
-		writeCitation(&d, e.Cite.Shift(s.before))
+		writeCitation(&d, e.Citation.Shift(s.before))
 		d.Close(']')
-		s.out = d.B
+		s.out = d.Buf
 		s.end()
 	case ir.EventImage:
 		s.open()
-		d := ir.Writer{B: s.out}
+		d := ir.Writer{Buf: s.out}
 		d.Open("images", '[')
-		writeImage(&d, e.Sig)
+		writeImage(&d, e.Signature)
 		d.Close(']')
-		s.out = d.B
+		s.out = d.Buf
 		s.end()
 	case ir.EventLogprobs:
 		s.open()
-		s.out = append(append(append(s.out, `},"logprobs":`...), ir.OneLine(e.Sig)...), `,"finish_reason":null}`...)
+		s.out = append(append(append(s.out, `},"logprobs":`...), ir.OneLine(e.Signature)...), `,"finish_reason":null}`...)
 		s.out = append(s.out, s.tail...)
 	case ir.EventUsage:
 		s.usage = e.Usage
 	case ir.EventFinish:
 		s.finish, s.seen = e.Finish, true
-		s.explain = e.Explain
+		s.explanation = e.Explanation
 	case ir.EventEnd:
-		if s.explain != "" {
-			s.text("refusal", ir.Escape(s.explain))
+		if s.explanation != "" {
+			s.text("refusal", ir.Escape(s.explanation))
 		}
 		s.open()
 		s.out = append(s.out, `},"finish_reason":"`...)
-		s.out = append(append(s.out, finishName(ir.SettleFinish(s.finish, len(s.tools) > 0), s.old)...), `"}`...)
+		s.out = append(append(s.out, finishName(ir.SettleFinish(s.finish, len(s.tools) > 0), s.legacy)...), `"}`...)
 		s.out = append(s.out, s.tail...)
 		if s.opt.StreamUsage && s.usage.Known {
 			s.out = append(append(s.out, s.head...), `],"usage":`...)
-			d := ir.Writer{B: s.out}
+			d := ir.Writer{Buf: s.out}
 			writeUsage(&d, &s.usage)
-			s.out = append(d.B, "}\n\n"...)
+			s.out = append(d.Buf, "}\n\n"...)
 		}
 		s.out = sse.Done(s.out)
 	case ir.EventFail:
@@ -215,7 +215,7 @@ func (s *sink) Event(e *ir.Event) {
 	}
 }
 
-// tool gives the index of a tool call, in order of appearance.
+// tool returns the index of a tool call, in order of appearance.
 func (s *sink) tool(block int) int {
 	i, known := s.tools[block]
 	if !known {
@@ -228,13 +228,13 @@ func (s *sink) tool(block int) int {
 	return i
 }
 
-// AppendFailure is the end of a stream that failed: an error, then [DONE].
+// AppendFailure ends a stream with an error, followed by [DONE].
 func AppendFailure(out []byte, e *apierr.Error) []byte {
-	d := ir.Writer{B: append(out, "data: "...)}
+	d := ir.Writer{Buf: append(out, "data: "...)}
 	d.Open("", '{')
 	d.Open("error", '{')
 	ir.WriteOpenAIError(&d, e)
 	d.Close('}')
 	d.Close('}')
-	return sse.Done(append(d.B, "\n\n"...))
+	return sse.Done(append(d.Buf, "\n\n"...))
 }

@@ -11,23 +11,24 @@ import (
 // source reads the chunks of a chat stream (docs/reference/api-shapes.md,
 // 3.3).
 type source struct {
-	opt      *ir.Options
-	began    bool
-	finished bool
-	e        ir.Event // reused
-	text     ir.Pattern
-	pieces   int          // events of the chunk that is read
-	one      gjson.Result // the piece, when it is the only one
-	kind     ir.EventKind // of that
-	told     bool         // reasoning came as plain text: its details repeat it
-	calls    []streamedCall
+	opt          *ir.Options
+	began        bool
+	finished     bool
+	e            ir.Event // reused
+	text         ir.Pattern
+	pieces       int          // events of the current chunk
+	onlyPiece    gjson.Result // the value of the only event
+	onlyKind     ir.EventKind // the kind of the only event
+	thinkingSent bool         // reasoning arrived as plain text, which its details repeat
+	calls        []streamedCall
 }
 
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return s.finished }
 
-// ReadQuick reads a chunk that differs from the last one parsed in its text alone.
+// ReadQuick reads a chunk that differs from the last parsed one in its text
+// only.
 func (s *source) ReadQuick(data []byte, to ir.Sink) bool {
 	text, ok := s.text.Match(data)
 	if ok {
@@ -69,9 +70,9 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	}
 	if !s.began {
 		s.began = true
-		to.Event(&ir.Event{Kind: ir.EventStart, Id: ir.Str(id), Name: ir.Str(model)})
+		to.Event(&ir.Event{Kind: ir.EventStart, ID: ir.Str(id), Name: ir.Str(model)})
 	}
-	s.pieces, s.one = 0, gjson.Result{}
+	s.pieces, s.onlyPiece = 0, gjson.Result{}
 	other := false
 	ir.Each(choices, func(_, c gjson.Result) bool {
 		var delta, finish, logprobs, index gjson.Result
@@ -91,11 +92,11 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			return true
 		})
 		if index.Num != 0 {
-			return true // one choice was asked
+			return true // the request asked for one choice
 		}
 		if logprobs.IsObject() {
 			other = true
-			to.Event(&ir.Event{Kind: ir.EventLogprobs, Sig: logprobs.Raw})
+			to.Event(&ir.Event{Kind: ir.EventLogprobs, Signature: logprobs.Raw})
 		}
 		if delta.IsObject() {
 			s.delta(delta, to)
@@ -111,8 +112,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		}
 		return true
 	})
-	if c := s.one; s.pieces == 1 && len(c.Raw) > 2 && c.Index+len(c.Raw) <= len(data) && !other && choices.Get("#").Int() == 1 {
-		s.text.Learn(s.kind, 0, data, c.Index+1, c.Index+len(c.Raw)-1)
+	if c := s.onlyPiece; s.pieces == 1 && len(c.Raw) > 2 && c.Index+len(c.Raw) <= len(data) && !other && choices.Get("#").Int() == 1 {
+		s.text.Learn(s.onlyKind, 0, data, c.Index+1, c.Index+len(c.Raw)-1)
 	}
 	if usage.IsObject() || elsewhere.Exists() {
 		s.text.Has = false
@@ -152,13 +153,13 @@ func (s *source) delta(delta gjson.Result, to ir.Sink) {
 	if calls.Exists() || call.Exists() || notes.Exists() || details.Exists() {
 		s.pieces++
 	}
-	if s.one, s.kind = content, ir.EventText; ir.EscapedText(reasoning) != "" {
-		s.one, s.kind = reasoning, ir.EventThinking
+	if s.onlyPiece, s.onlyKind = content, ir.EventText; ir.EscapedText(reasoning) != "" {
+		s.onlyPiece, s.onlyKind = reasoning, ir.EventThinking
 	}
 	s.piece(ir.EventThinking, ir.EscapedText(reasoning), to)
-	s.told = s.told || reasoning.Exists()
+	s.thinkingSent = s.thinkingSent || reasoning.Exists()
 	if details.IsArray() {
-		s.details(details, s.told, to)
+		s.details(details, s.thinkingSent, to)
 	}
 	if content.Type == gjson.String {
 		s.piece(ir.EventText, ir.EscapedText(content), to)
@@ -186,7 +187,7 @@ func (s *source) delta(delta gjson.Result, to ir.Sink) {
 	}
 	ir.Each(notes, func(_, v gjson.Result) bool {
 		if u := v.Get("url_citation"); u.IsObject() {
-			to.Event(&ir.Event{Kind: ir.EventCitation, Cite: ir.ReadURLCitation(u)})
+			to.Event(&ir.Event{Kind: ir.EventCitation, Citation: ir.ReadURLCitation(u)})
 		}
 		return true
 	})
@@ -209,7 +210,7 @@ func (s *source) call(at int, c gjson.Result, to ir.Sink) {
 	index = s.block(index, id, c.Get("function.name").Str != "" || c.Get("custom.name").Str != "")
 	if custom := c.Get("custom"); custom.IsObject() {
 		if name := ir.Str(custom.Get("name")); name != "" {
-			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Id: id, Name: name, Custom: true})
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: id, Name: name, Custom: true})
 		}
 		if text := ir.EscapedText(custom.Get("input")); text != "" {
 			to.Event(&ir.Event{Kind: ir.EventArguments, Block: index, Text: text, Custom: true})
@@ -231,9 +232,9 @@ func (s *source) function(id string, index int, f gjson.Result, sig string, old 
 		return true
 	})
 	if n := ir.Str(name); n != "" {
-		e := ir.Event{Kind: ir.EventTool, Block: index, Id: id, Name: n, Old: old}
+		e := ir.Event{Kind: ir.EventTool, Block: index, ID: id, Name: n, Legacy: old}
 		if sig != "" {
-			e.Sig, e.Issuer = sig, "gemini"
+			e.Signature, e.Issuer = sig, "gemini"
 		}
 		to.Event(&e)
 	}
@@ -256,27 +257,27 @@ func (s *source) details(v gjson.Result, told bool, to ir.Sink) {
 				s.piece(ir.EventThinking, ir.EscapedText(p.Get("text")), to)
 			}
 			if sig := ir.Str(p.Get("signature")); sig != "" {
-				to.Event(&ir.Event{Kind: ir.EventSignature, Sig: format + ":" + sig, Issuer: own})
+				to.Event(&ir.Event{Kind: ir.EventSignature, Signature: format + ":" + sig, Issuer: own})
 			}
 		case "reasoning.summary":
 			if !told {
 				s.piece(ir.EventThinking, ir.EscapedText(p.Get("summary")), to)
 			}
 		case "reasoning.encrypted":
-			to.Event(&ir.Event{Kind: ir.EventRedacted, Sig: format + ":" + ir.Str(p.Get("data")), Issuer: own})
+			to.Event(&ir.Event{Kind: ir.EventRedacted, Signature: format + ":" + ir.Str(p.Get("data")), Issuer: own})
 		}
 		return true
 	})
 }
 
-// streamedCall is a tool call of a stream. Some servers give parallel calls one
-// index, and tell them apart by their ids alone.
+// streamedCall is a tool call of a stream. Some servers use one index for
+// parallel calls, which then differ in their ids only.
 type streamedCall struct {
 	index, block int
 	id           string
 }
 
-// block gives the number of a call. Only a piece with a name can begin one.
+// block returns the number of a call. Only a delta with a name can begin one.
 func (s *source) block(index int, id string, named bool) int {
 	for i := len(s.calls) - 1; i >= 0; i-- {
 		c := &s.calls[i]

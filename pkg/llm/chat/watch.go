@@ -40,8 +40,8 @@ func Watch(w *ir.Watched, _, data []byte, whole bool) {
 	}
 }
 
-// going reports whether a chunk ends like most: without a finish reason. If it
-// returns false, watchFinish decides.
+// going reports whether a chunk ends like most chunks, without a finish reason.
+// If it returns false, watchFinish decides.
 func going(data []byte) bool {
 	data = bytes.TrimSuffix(data, []byte(`,"usage":null}`))
 	return bytes.HasSuffix(bytes.TrimRight(data, "}]"), []byte(`"finish_reason":null`))
@@ -78,8 +78,8 @@ func UsageObject(v gjson.Result) (u ir.Usage) {
 	return u
 }
 
-// containsAny tells whether one of two names of seven bytes is in data, by skipping
-// ahead (Boyer, Moore, Horspool).
+// containsAny reports whether one of two names of seven bytes is in data
+// (Boyer, Moore, Horspool).
 func containsAny(data, a, b []byte) bool {
 	const n = 7
 	for i := n - 1; i < len(data); i += int(skips[data[i]]) {
@@ -92,7 +92,7 @@ func containsAny(data, a, b []byte) bool {
 	return false
 }
 
-// skips tells how far the end of a seven-byte window may move on, by its last
+// skips is how far the end of a seven-byte window may advance, by its last
 // byte, without missing "usage" or "error" with their quotes.
 var skips = func() (t [256]uint8) {
 	for i := range t {

@@ -9,7 +9,7 @@ import (
 // WriteAnswer writes a chat completion.
 func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	d.Open("", '{')
-	d.Str("id", opt.AnswerID("chatcmpl-", a.Id))
+	d.Str("id", opt.AnswerID("chatcmpl-", a.ID))
 	d.Str("object", "chat.completion")
 	d.Int("created", opt.Now)
 	d.Str("model", opt.ModelOr(a.Model))
@@ -19,20 +19,20 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	d.Open("message", '{')
 	d.Str("role", "assistant")
 	var texts, thoughts ir.Joiner
-	refusals, calls := ir.Joiner{One: a.Explain}, false
+	refusals, calls := ir.Joiner{First: a.Explanation}, false
 	var old *ir.Block // the one call for a client that supports only function_call
 	cited := false
 	for i := range a.Blocks {
 		switch b := &a.Blocks[i]; b.Kind {
 		case ir.TextBlock:
 			texts.Add("", b.Text)
-			cited = cited || len(b.Cites) > 0
+			cited = cited || len(b.Citations) > 0
 		case ir.ThinkingBlock:
 			thoughts.Add("", b.Text)
 		case ir.RefusalBlock:
 			refusals.Add("", b.Text)
 		case ir.ToolCallBlock:
-			if calls = true; b.Old && old == nil {
+			if calls = true; b.Legacy && old == nil {
 				old = b
 			}
 		}
@@ -59,7 +59,7 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 		d.Open("tool_calls", '[')
 		for i := range a.Blocks {
 			if b := &a.Blocks[i]; b.Kind == ir.ToolCallBlock {
-				ir.WriteChatCall(d, b, b.Id, true)
+				ir.WriteChatCall(d, b, b.ID, true)
 			}
 		}
 		d.Close(']')
@@ -81,7 +81,7 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 		d.Key("usage")
 		writeUsage(d, &a.Usage)
 	}
-	d.OptStr("service_tier", a.Tier)
+	d.OptStr("service_tier", a.ServiceTier)
 	d.Close('}')
 }
 
@@ -100,8 +100,8 @@ func finishName(f ir.Finish, old bool) string {
 	return "stop"
 }
 
-// writeImages writes the pictures of an answer, in the field that
-// OpenRouter made common. Messages has no place for them.
+// writeImages writes the images of an answer in OpenRouter's field images. The
+// Messages dialect has no field for them.
 func writeImages(d *ir.Writer, blocks []ir.Block) {
 	open := false
 	for i := range blocks {
@@ -138,7 +138,7 @@ func writeCitations(blocks []ir.Block, d *ir.Writer) {
 		if b.Kind != ir.TextBlock {
 			continue
 		}
-		for _, c := range b.Cites {
+		for _, c := range b.Citations {
 			writeCitation(d, c.Shift(before))
 		}
 		before += utf8.RuneCountInString(b.Text)
@@ -150,7 +150,7 @@ func writeCitation(d *ir.Writer, c ir.Citation) {
 	d.Open("", '{')
 	d.Str("type", "url_citation")
 	d.Open("url_citation", '{')
-	d.Str("url", c.Url)
+	d.Str("url", c.URL)
 	d.Str("title", c.Title)
 	d.Int("start_index", int64(c.Start))
 	d.Int("end_index", int64(c.End))
@@ -159,7 +159,7 @@ func writeCitation(d *ir.Writer, c ir.Citation) {
 }
 
 func writeUsage(d *ir.Writer, u *ir.Usage) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Int("prompt_tokens", u.Input)
 	d.Int("completion_tokens", u.Output)
 	d.Int("total_tokens", u.Input+u.Output)

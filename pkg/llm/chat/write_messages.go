@@ -31,9 +31,9 @@ func writeMessages(q *ir.Request, d *ir.Writer, opt *ir.Options, v *ir.Deviation
 	d.Close(']')
 }
 
-// writeUser writes the results of tools as messages of their own, and the
-// rest as a user message. Pictures in results move to it: a tool message has
-// text only.
+// writeUser writes tool results as separate messages, and the other blocks as a
+// user message. Images in results move to it, because a tool message has text
+// only.
 func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block, v *ir.Deviations) {
 	rest := q.NonResults(blocks)
 	for i := range blocks {
@@ -43,7 +43,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block, v *ir.Deviations)
 		}
 		d.Open("", '{')
 		d.Str("role", "tool")
-		d.Str("tool_call_id", toolID(v, b.Id))
+		d.Str("tool_call_id", toolID(v, b.ID))
 		d.Str("content", ir.ResultText(b))
 		d.Close('}')
 	}
@@ -70,7 +70,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 		}
 	}
 	text := ir.JoinTexts(blocks, "")
-	if text == "" && (calls > 0 || refused.One != "") {
+	if text == "" && (calls > 0 || refused.First != "") {
 		d.Null("content")
 	} else {
 		d.Str("content", text)
@@ -84,15 +84,15 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 			if b.Kind != ir.ToolCallBlock {
 				continue
 			}
-			ir.WriteChatCall(d, b, toolID(v, b.Id), v.Extra && (b.Issuer == opt.IssuerOr(ir.IssuerChat) || b.Issuer == ir.IssuerGemini))
+			ir.WriteChatCall(d, b, toolID(v, b.ID), v.Extra && (b.Issuer == opt.IssuerOr(ir.IssuerChat) || b.Issuer == ir.IssuerGemini))
 		}
 		d.Close(']')
 	}
 	d.Close('}')
 }
 
-// toolID makes an id of the length that the upstream wants: the same for the
-// same id, so that a call and its result stay together.
+// toolID returns an id of the length that the upstream requires. It is the same
+// for the same id, so that a call matches its result.
 func toolID(v *ir.Deviations, id string) string {
 	if v.ToolID == 0 {
 		return id

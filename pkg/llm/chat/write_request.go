@@ -38,7 +38,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 		}
 		d.Int(name, q.MaxTokens)
 	}
-	// OpenAI's reasoning models refuse everything that shapes the sampling.
+	// OpenAI's reasoning models refuse all sampling fields.
 	sampling := !(reasons && openai)
 	if sampling {
 		if v.ZeroSample && isZero(q.Temperature) {
@@ -86,9 +86,9 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	}
 	set("metadata", "metadata", q.Metadata)
 	set("store", "store", storeOf(q))
-	if q.Tier != "" {
+	if q.ServiceTier != "" {
 		if v.IsOpenAI() {
-			set("service_tier", "service_tier", ir.Quote(q.Tier))
+			set("service_tier", "service_tier", ir.Quote(q.ServiceTier))
 		} else {
 			q.Drop("service_tier")
 		}
@@ -96,13 +96,13 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if q.CacheKey != "" {
 		set("prompt_cache_key", "prompt_cache_key", ir.Quote(q.CacheKey))
 	}
-	if q.Search {
-		// Only models made for it search in a chat; the others refuse the field.
+	if q.SearchWeb {
+		// Only search models search in a chat; the others refuse the field.
 		if v.IsOpenAI() && strings.Contains(opt.Model, "search") {
 			d.Open("web_search_options", '{')
-			d.OptRaw("search_context_size", q.Web.Size)
-			if q.Web.Place != "" {
-				d.Raw("user_location", nestPlace(q.Web.Place))
+			d.OptRaw("search_context_size", q.WebSearch.Size)
+			if q.WebSearch.Location != "" {
+				d.Raw("user_location", nestUserLocation(q.WebSearch.Location))
 			}
 			d.Close('}')
 			q.DropWeb(false, false, true, true, true)
@@ -123,7 +123,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	return nil
 }
 
-// storeOf passes an explicit wish to store only between OpenAI's dialects.
+// storeOf returns store if the client has set it to true.
 func storeOf(q *ir.Request) string {
 	if q.Store == "true" {
 		return q.Store
@@ -154,7 +154,7 @@ func writeFormat(q *ir.Request, d *ir.Writer) {
 	}
 }
 
-// writeEffort asks for reasoning the way the upstream wants to be asked.
+// writeEffort writes the reasoning effort in the upstream's form.
 func writeEffort(q *ir.Request, d *ir.Writer, model string, v *ir.Deviations, reasons bool) {
 	name := q.EffortName()
 	if name == "" && q.Think == ir.ThinkUnset {
@@ -174,7 +174,7 @@ func writeEffort(q *ir.Request, d *ir.Writer, model string, v *ir.Deviations, re
 	}
 	switch v.Think {
 	case ir.ReasoningEffort:
-		// An ordinary model of OpenAI refuses the field.
+		// An OpenAI model without reasoning refuses the field.
 		if openai := v.IsOpenAIModel(model); openai && !reasons {
 			if name != "none" {
 				q.DropField(ir.FieldEffort)
@@ -190,7 +190,7 @@ func writeEffort(q *ir.Request, d *ir.Writer, model string, v *ir.Deviations, re
 		d.Open("reasoning", '{')
 		switch {
 		case q.Think == ir.ThinkBudget:
-			d.Int("max_tokens", q.Budget)
+			d.Int("max_tokens", q.ThinkBudget)
 		case effort != "":
 			d.Str("effort", effort)
 		default:
@@ -207,15 +207,15 @@ func writeEffort(q *ir.Request, d *ir.Writer, model string, v *ir.Deviations, re
 	case ir.ReasoningEnable:
 		d.Bool("enable_thinking", name != "none")
 		if q.Think == ir.ThinkBudget {
-			d.Int("thinking_budget", q.Budget)
+			d.Int("thinking_budget", q.ThinkBudget)
 		}
 	case ir.ReasoningNone:
 		q.DropField(ir.FieldEffort)
 	}
 }
 
-// nestPlace is chat's form of a place.
-func nestPlace(place string) string {
+// nestUserLocation returns a user location in chat's form.
+func nestUserLocation(place string) string {
 	inside := ir.MapMembers(gjson.Parse(place), func(name string, v gjson.Result) (string, bool) { return v.Raw, name != "type" })
 	return `{"type":"approximate","approximate":` + inside + `}`
 }

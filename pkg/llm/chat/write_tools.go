@@ -8,8 +8,8 @@ import (
 
 func writeTools(q *ir.Request, d *ir.Writer, v *ir.Deviations, set func(name, client, raw string)) {
 	tools := q.Tools
-	if len(q.Choice.Allowed) > 0 && !v.IsOpenAI() { // only OpenAI supports allowed_tools
-		if tools = ir.FilterTools(tools, q.Choice.Allowed); len(tools) == 0 {
+	if len(q.ToolChoice.Allowed) > 0 && !v.IsOpenAI() { // only OpenAI supports allowed_tools
+		if tools = ir.FilterTools(tools, q.ToolChoice.Allowed); len(tools) == 0 {
 			q.Drop("tool_choice.allowed_tools")
 		}
 	}
@@ -32,7 +32,7 @@ func writeTools(q *ir.Request, d *ir.Writer, v *ir.Deviations, set func(name, cl
 		d.Close('}')
 	}
 	d.Close(']')
-	switch c := &q.Choice; {
+	switch c := &q.ToolChoice; {
 	case len(c.Allowed) > 0 && v.IsOpenAI():
 		e := ir.Writer{}
 		e.Open("", '{')
@@ -60,7 +60,7 @@ func writeTools(q *ir.Request, d *ir.Writer, v *ir.Deviations, set func(name, cl
 		e.Close(']')
 		e.Close('}')
 		e.Close('}')
-		set("tool_choice", "tool_choice", string(e.B))
+		set("tool_choice", "tool_choice", string(e.Buf))
 	case c.Mode == ir.ChoiceAuto:
 		set("tool_choice", "tool_choice", `"auto"`)
 	case c.Mode == ir.ChoiceAny:
@@ -92,7 +92,7 @@ func writeFunction(d *ir.Writer, t *ir.Tool) {
 	d.Close('}')
 }
 
-// nestCustomTool turns the flat form of a custom tool into chat's.
+// nestCustomTool returns a custom tool in chat's form, made from the flat form.
 func nestCustomTool(flat string) string {
 	v := gjson.Parse(flat)
 	d := ir.Writer{}
@@ -113,5 +113,5 @@ func nestCustomTool(flat string) string {
 		d.Close('}')
 	}
 	d.Close('}')
-	return string(d.B)
+	return string(d.Buf)
 }

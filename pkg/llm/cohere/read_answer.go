@@ -7,13 +7,13 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// ReadAnswer reads the answer of v2 chat.
+// ReadAnswer reads an answer of v2 chat.
 func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	m := root.Get("message")
 	if !m.IsObject() {
 		return false
 	}
-	a.Id, a.Model = ir.Str(root.Get("id")), opt.Model
+	a.ID, a.Model = ir.Str(root.Get("id")), opt.Model
 	if plan := ir.Str(m.Get("tool_plan")); plan != "" {
 		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Text: plan})
 	}

@@ -6,11 +6,11 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// source reads the events of a v2 chat stream, which message-end ends.
+// source reads the events of a v2 chat stream. message-end is the last one.
 type source struct {
 	opt   *ir.Options
 	began bool
-	args  bool // of the call that goes on
+	args  bool // arguments of the current call arrived
 	e     ir.Event
 }
 
@@ -35,7 +35,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "message-start":
 		if !s.began {
 			s.began = true
-			to.Event(&ir.Event{Kind: ir.EventStart, Id: ir.Str(root.Get("id")), Name: s.opt.Model})
+			to.Event(&ir.Event{Kind: ir.EventStart, ID: ir.Str(root.Get("id")), Name: s.opt.Model})
 		}
 	case "content-start", "content-delta":
 		c := message.Get("content")
@@ -48,7 +48,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "tool-call-start":
 		c := message.Get("tool_calls")
 		s.args = false
-		to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Id: ir.Str(c.Get("id")), Name: ir.Str(c.Get("function.name"))})
+		to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: ir.Str(c.Get("id")), Name: ir.Str(c.Get("function.name"))})
 		s.piece(ir.EventArguments, index, c.Get("function.arguments"), to)
 	case "tool-call-delta":
 		s.piece(ir.EventArguments, index, message.Get("tool_calls.function.arguments"), to)

@@ -60,8 +60,8 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 		d.Raw("stop_sequences", ir.QuoteList(q.Stop))
 	}
 	d.OptRaw("seed", q.Seed)
-	d.OptRaw("presence_penalty", q.Presence)
-	d.OptRaw("frequency_penalty", q.Frequency)
+	d.OptRaw("presence_penalty", q.PresencePenalty)
+	d.OptRaw("frequency_penalty", q.FrequencyPenalty)
 	writeTools(q, d)
 	switch q.Format.Kind {
 	case ir.FormatObject:
@@ -75,11 +75,11 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if name := q.EffortName(); name == "none" {
 		d.Raw("thinking", `{"type":"disabled"}`)
 	} else if q.Think == ir.ThinkBudget {
-		d.Raw("thinking", `{"type":"enabled","token_budget":`+strconv.FormatInt(q.Budget, 10)+`}`)
+		d.Raw("thinking", `{"type":"enabled","token_budget":`+strconv.FormatInt(q.ThinkBudget, 10)+`}`)
 	} else if q.Think != ir.ThinkUnset {
 		d.Raw("thinking", `{"type":"enabled"}`)
 		if q.Effort != "" {
-			q.DropEffort() // it has no levels
+			q.DropEffort() // Cohere has no levels
 		}
 	}
 	q.DropOpenAI()
@@ -87,11 +87,11 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if q.User != "" {
 		q.DropField(ir.FieldUser)
 	}
-	q.DropIfSet("service_tier", q.Tier)
+	q.DropIfSet("service_tier", q.ServiceTier)
 	if q.Parallel == "false" {
 		q.DropField(ir.FieldParallel)
 	}
-	if q.Search {
+	if q.SearchWeb {
 		q.DropField(ir.FieldSearch)
 	}
 	if q.Stream {
@@ -110,7 +110,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block) error {
 		}
 		d.Open("", '{')
 		d.Str("role", "tool")
-		d.Str("tool_call_id", b.Id)
+		d.Str("tool_call_id", b.ID)
 		d.Str("content", ir.ResultText(b))
 		d.Close('}')
 	}
@@ -119,7 +119,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block) error {
 	}
 	for i := range rest {
 		b := &rest[i]
-		if b.Kind == ir.AudioBlock || b.Kind == ir.DocumentBlock && b.Text == "" || b.File != "" {
+		if b.Kind == ir.AudioBlock || b.Kind == ir.DocumentBlock && b.Text == "" || b.FileID != "" {
 			return apierr.Invalid("messages", "This model takes text and images only.")
 		}
 	}
@@ -161,7 +161,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block) {
 		d.Open("tool_calls", '[')
 		for i := range blocks {
 			if b := &blocks[i]; b.Kind == ir.ToolCallBlock {
-				ir.WriteChatCall(d, b, b.Id, false)
+				ir.WriteChatCall(d, b, b.ID, false)
 			}
 		}
 		d.Close(']')
@@ -171,11 +171,11 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block) {
 
 func writeTools(q *ir.Request, d *ir.Writer) {
 	tools := q.Tools
-	if q.Choice.Mode == ir.ChoiceTool {
-		// A tool cannot be named: it is left as the only one, and required.
-		tools = ir.FilterTools(tools, []string{q.Choice.Name})
-	} else if len(q.Choice.Allowed) > 0 {
-		tools = ir.FilterTools(tools, q.Choice.Allowed)
+	if q.ToolChoice.Mode == ir.ChoiceTool {
+		// tool_choice cannot name a tool, so it is sent alone and required.
+		tools = ir.FilterTools(tools, []string{q.ToolChoice.Name})
+	} else if len(q.ToolChoice.Allowed) > 0 {
+		tools = ir.FilterTools(tools, q.ToolChoice.Allowed)
 	}
 	if len(tools) == 0 {
 		return
@@ -201,7 +201,7 @@ func writeTools(q *ir.Request, d *ir.Writer) {
 	if strict {
 		d.Bool("strict_tools", true)
 	}
-	switch q.Choice.Mode {
+	switch q.ToolChoice.Mode {
 	case ir.ChoiceAny, ir.ChoiceTool:
 		d.Str("tool_choice", "REQUIRED")
 	case ir.ChoiceNone:

@@ -29,13 +29,13 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 					asFormat = true
 					break
 				}
-				a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Id: ir.Str(v.Get("toolUseId")), Name: ir.Str(v.Get("name")), Args: ir.Raw(v.Get("input"))})
+				a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("toolUseId")), Name: ir.Str(v.Get("name")), Arguments: ir.Raw(v.Get("input"))})
 			case "reasoningContent":
 				if data := ir.Str(v.Get("redactedContent")); data != "" {
-					a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Sig: data, Issuer: opt.IssuerOr(ir.IssuerBedrock)})
+					a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: data, Issuer: opt.IssuerOr(ir.IssuerBedrock)})
 				} else if t := v.Get("reasoningText"); t.IsObject() {
-					b := ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(t.Get("text")), Sig: ir.Str(t.Get("signature"))}
-					if b.Sig != "" {
+					b := ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(t.Get("text")), Signature: ir.Str(t.Get("signature"))}
+					if b.Signature != "" {
 						b.Issuer = opt.IssuerOr(ir.IssuerBedrock)
 					}
 					a.Blocks = append(a.Blocks, b)
@@ -44,7 +44,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 				b := ir.Block{Text: ir.JoinTextFields(v.Get("content"), "")}
 				ir.Each(v.Get("citations"), func(_, t gjson.Result) bool {
 					if c, ok := readCitation(t); ok {
-						b.Cites = append(b.Cites, c)
+						b.Citations = append(b.Citations, c)
 					}
 					return true
 				})
@@ -59,9 +59,9 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	if asFormat && a.Finish == ir.FinishTools {
 		a.Finish = ir.FinishStop
 	}
-	a.StopSeq = ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))
+	a.StopSequence = ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))
 	a.Usage = usageOf(root.Get("usage"))
-	a.Tier = ir.Str(root.Get("serviceTier.type"))
+	a.ServiceTier = ir.Str(root.Get("serviceTier.type"))
 	return true
 }
 
@@ -73,7 +73,7 @@ func finishOf(s string) ir.Finish {
 	return ir.ClaudeFinish(s) // the others have the names of the Messages dialect
 }
 
-// usageOf counts the tokens; inputTokens has no cached ones in it.
+// usageOf reads the token counts. inputTokens does not include cached tokens.
 func usageOf(v gjson.Result) (u ir.Usage) {
 	if !v.IsObject() {
 		return u

@@ -17,14 +17,15 @@ import (
 //	messageStop, metadata; throttlingException, …
 type source struct {
 	opt     *ir.Options
-	format  []int // blocks that are calls of formatTool
-	calls   []int // of other tools
+	format  []int // blocks that are calls of ir.FormatTool
+	calls   []int // blocks that are calls of other tools
 	stopped bool
 	began   bool
 	sourced ir.CitationQueue
 }
 
-// clean: metadata comes last, but the answer is whole with messageStop.
+// CleanEnd reports whether messageStop arrived. metadata follows it, but the
+// answer is complete without.
 func (s *source) CleanEnd() bool { return s.stopped }
 
 func (s *source) begin(to ir.Sink) {
@@ -51,7 +52,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			s.format = append(s.format, index)
 		default:
 			s.calls = append(s.calls, index)
-			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Id: ir.Str(call.Get("toolUseId")), Name: ir.Str(call.Get("name"))})
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: ir.Str(call.Get("toolUseId")), Name: ir.Str(call.Get("name"))})
 		}
 	case "contentBlockDelta":
 		s.begin(to)
@@ -66,7 +67,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		if len(s.format) > 0 && f == ir.FinishTools {
 			f = ir.FinishStop
 		}
-		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSeq: ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))})
+		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(root.Get("additionalModelResponseFields.stop_sequence"))})
 	case "metadata":
 		if u := usageOf(root.Get("usage")); u.Known {
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
@@ -103,10 +104,10 @@ func (s *source) delta(index int, delta gjson.Result, to ir.Sink) {
 		case "reasoningContent":
 			piece(ir.EventThinking, v.Get("text"))
 			if sig := ir.Str(v.Get("signature")); sig != "" {
-				to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Sig: sig, Issuer: s.opt.IssuerOr(ir.IssuerBedrock)})
+				to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: sig, Issuer: s.opt.IssuerOr(ir.IssuerBedrock)})
 			}
 			if data := ir.Str(v.Get("redactedContent")); data != "" {
-				to.Event(&ir.Event{Kind: ir.EventRedacted, Block: index, Sig: data, Issuer: s.opt.IssuerOr(ir.IssuerBedrock)})
+				to.Event(&ir.Event{Kind: ir.EventRedacted, Block: index, Signature: data, Issuer: s.opt.IssuerOr(ir.IssuerBedrock)})
 			}
 		case "citation":
 			if c, ok := readCitation(v); ok {
@@ -126,7 +127,7 @@ func among(list []int, n int) bool {
 	return false
 }
 
-// exceptions are the statuses of the exceptions, in lower case without
+// exceptions are the statuses of exceptions, by name in lower case without
 // "exception" at the end.
 var exceptions = [...]struct {
 	name   string
@@ -138,7 +139,7 @@ var exceptions = [...]struct {
 	{"modelerror", 502}, {"serviceunavailable", 503}, {"corruptstream", 502},
 }
 
-// exceptionError makes the failure of an exception's event; nil for an
+// exceptionError returns the failure of an exception's event, or nil for an
 // event of another kind.
 func exceptionError(name string, root gjson.Result) *apierr.Error {
 	kind, ok := strings.CutSuffix(strings.ToLower(name), "exception")

@@ -15,7 +15,7 @@ func (c *requestWriter) block(b *ir.Block) error {
 	switch b.Kind {
 	case ir.TextBlock, ir.RefusalBlock:
 		if strings.TrimSpace(b.Text) == "" {
-			return nil // blank texts are refused
+			return nil // Bedrock refuses blank texts
 		}
 		c.text(b.Text)
 	case ir.ImageBlock:
@@ -29,13 +29,13 @@ func (c *requestWriter) block(b *ir.Block) error {
 	case ir.AudioBlock:
 		return apierr.Invalid("messages", "This model does not take audio.")
 	case ir.ToolCallBlock:
-		args, ok := ir.Object(b.Args)
+		args, ok := ir.Object(b.Arguments)
 		if !ok {
-			args = `{"_raw":` + ir.Quote(b.Args) + `}`
+			args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
 		}
 		d.Open("", '{')
 		d.Open("toolUse", '{')
-		d.Str("toolUseId", c.callID(b.Id))
+		d.Str("toolUseId", c.callID(b.ID))
 		d.Str("name", b.Name)
 		d.Raw("input", args)
 		d.Close('}')
@@ -43,48 +43,48 @@ func (c *requestWriter) block(b *ir.Block) error {
 	case ir.ToolResultBlock:
 		d.Open("", '{')
 		d.Open("toolResult", '{')
-		d.Str("toolUseId", c.callID(b.Id))
+		d.Str("toolUseId", c.callID(b.ID))
 		d.Open("content", '[')
-		start := len(d.B)
+		start := len(d.Buf)
 		for i := range b.Parts {
 			if err := c.block(&b.Parts[i]); err != nil {
 				return err
 			}
 		}
-		if len(d.B) == start {
+		if len(d.Buf) == start {
 			c.text("(no output)")
 		}
 		d.Close(']')
-		if b.Failed {
+		if b.IsError {
 			d.Str("status", "error")
 		}
 		d.Close('}')
 		d.Close('}')
 	case ir.ThinkingBlock:
-		if b.Issuer != c.opt.IssuerOr(ir.IssuerBedrock) || b.Sig == "" {
+		if b.Issuer != c.opt.IssuerOr(ir.IssuerBedrock) || b.Signature == "" {
 			c.DropField(ir.FieldThinking)
 			return nil
 		}
 		d.Open("", '{')
 		d.Open("reasoningContent", '{')
 		if b.Redacted {
-			d.Str("redactedContent", b.Sig)
+			d.Str("redactedContent", b.Signature)
 		} else {
 			d.Open("reasoningText", '{')
 			d.Str("text", b.Text)
-			d.Str("signature", b.Sig)
+			d.Str("signature", b.Signature)
 			d.Close('}')
 		}
 		d.Close('}')
 		d.Close('}')
-		return nil // nothing is cached here
+		return nil // a thinking block has no cachePoint
 	}
 	c.cachePoint(b.Cache)
 	return nil
 }
 
-// callID makes an id of at most 64 of the characters taken, the same for the
-// same id.
+// callID returns an id of at most 64 accepted characters, the same for the same
+// id.
 func (c *requestWriter) callID(id string) string {
 	id = ir.SafeCallID(id)
 	if n := c.model.ids; n > 0 {
@@ -106,14 +106,14 @@ func (c *requestWriter) callID(id string) string {
 }
 
 func (c *requestWriter) image(b *ir.Block) error {
-	kind, ok := strings.CutPrefix(b.Mime, "image/")
+	kind, ok := strings.CutPrefix(b.MediaType, "image/")
 	if kind == "jpg" {
 		kind = "jpeg"
 	}
 	switch {
-	case b.File != "":
+	case b.FileID != "":
 		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
-	case b.Url != "" || b.Data == "":
+	case b.URL != "" || b.Data == "":
 		return apierr.Invalid("messages", "This model takes images as base64 data only, not by address.")
 	case !ok || kind != "png" && kind != "jpeg" && kind != "gif" && kind != "webp":
 		return apierr.Invalid("messages", "This model takes png, jpeg, gif and webp images.")
@@ -121,7 +121,7 @@ func (c *requestWriter) image(b *ir.Block) error {
 	c.d.Raw("", `{"image":{`)
 	c.d.Str("format", kind)
 	c.source(b.Data)
-	c.d.B = append(c.d.B, "}}"...)
+	c.d.Buf = append(c.d.Buf, "}}"...)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (c *requestWriter) source(data string) {
 	c.d.Close('}')
 }
 
-// documentFormats are the formats by media type.
+// documentFormats are the document formats by media type.
 var documentFormats = [...][2]string{
 	{"application/pdf", "pdf"}, {"text/csv", "csv"}, {"text/html", "html"}, {"text/markdown", "md"}, {"text/plain", "txt"},
 	{"application/msword", "doc"}, {"application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx"},
@@ -141,7 +141,7 @@ var documentFormats = [...][2]string{
 func (c *requestWriter) document(b *ir.Block) error {
 	data, kind := b.Data, ""
 	for i := range documentFormats {
-		if documentFormats[i][0] == b.Mime {
+		if documentFormats[i][0] == b.MediaType {
 			kind = documentFormats[i][1]
 		}
 	}
@@ -152,9 +152,9 @@ func (c *requestWriter) document(b *ir.Block) error {
 		}
 	}
 	switch {
-	case b.File != "":
+	case b.FileID != "":
 		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
-	case b.Url != "" || data == "":
+	case b.URL != "" || data == "":
 		return apierr.Invalid("messages", "This model takes documents as base64 data only, not by address.")
 	case kind == "":
 		return apierr.Invalid("messages", "This model does not take documents of this type.")
@@ -163,12 +163,12 @@ func (c *requestWriter) document(b *ir.Block) error {
 	c.d.Str("format", kind)
 	c.d.Str("name", c.documentName(b.Title))
 	c.source(data)
-	c.d.B = append(c.d.B, "}}"...)
+	c.d.Buf = append(c.d.Buf, "}}"...)
 	return nil
 }
 
-// documentName keeps the characters that a name may have, without the file
-// type at its end; no two documents of a request have the same.
+// documentName returns a document's name of accepted characters, without the
+// file extension. The documents of a request have different names.
 func (c *requestWriter) documentName(title string) string {
 	if i := strings.LastIndexByte(title, '.'); i > 0 {
 		title = title[:i]

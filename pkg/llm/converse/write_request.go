@@ -8,7 +8,7 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// model is what a vendor's models take behind Bedrock's Converse.
+// model is what the models of a vendor support behind Bedrock's Converse.
 // Source: AWS, Bedrock API Reference, Converse; User Guide, "Supported models
 // and model features" and "Inference request parameters".
 type model struct {
@@ -17,10 +17,11 @@ type model struct {
 	cache bool   // cachePoint
 	topK  string // where top_k goes in additionalModelRequestFields: before and after the number
 	think string // form of reasoning: claude, effort, nova
-	ids   int    // tool call ids have exactly so many letters and digits; 0 is free
+	ids   int    // exact length of tool call ids, letters and digits; 0 is any
 }
 
-// converseModels: the first row whose name is in the id.
+// models are the rows by vendor. The first row whose name is in the model's id
+// applies.
 var models = [...]model{
 	{name: "claude", force: true, cache: true, topK: `"top_k":`, think: "claude"},
 	{name: "nova-2", force: true, cache: true, topK: `"inferenceConfig":{"topK":}`, think: "nova"},
@@ -39,18 +40,17 @@ func modelNamed(id string) *model {
 	return &models[len(models)-1]
 }
 
-// requestWriter is a request as it is written.
+// requestWriter writes one request.
 type requestWriter struct {
 	*ir.Request
 	d         *ir.Writer
 	opt       *ir.Options
 	model     *model
 	marks     int
-	documents map[string]int // how many of a name there were
+	documents map[string]int // number of documents by name
 }
 
-// WriteRequest writes a Converse request; the model stands in its
-// address.
+// WriteRequest writes a Converse request. The model is in its URL.
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	c := &requestWriter{Request: q, d: d, opt: opt, model: modelNamed(opt.Model)}
 	gen := &ir.OtherClaude
@@ -100,11 +100,11 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 			d.Close('}')
 		}
 	}
-	switch q.Tier {
+	switch q.ServiceTier {
 	case "", "auto":
 	case "default", "flex", "priority":
 		d.Open("serviceTier", '{')
-		d.Str("type", q.Tier)
+		d.Str("type", q.ServiceTier)
 		d.Close('}')
 	default:
 		q.Drop("service_tier")
@@ -115,11 +115,11 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if q.User != "" {
 		q.DropField(ir.FieldUser)
 	}
-	q.DropIfSet("presence_penalty", q.Presence)
-	q.DropIfSet("frequency_penalty", q.Frequency)
+	q.DropIfSet("presence_penalty", q.PresencePenalty)
+	q.DropIfSet("frequency_penalty", q.FrequencyPenalty)
 	q.DropIfSet("seed", q.Seed)
 	q.DropOpenAI()
-	if q.Search {
+	if q.SearchWeb {
 		q.DropField(ir.FieldSearch)
 	}
 	if q.Parallel == "false" && len(q.Tools) > 0 {
@@ -128,10 +128,10 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	return nil
 }
 
-// thinking decides how the model is asked to reason; max is 0 when the client
-// has set no limit and none is needed.
+// thinking returns how the model is asked to reason. MaxTokens is 0 if the
+// client has set no limit and none is required.
 func (c *requestWriter) thinking(gen *ir.ClaudeModel, limit int64, forceFormat bool) ir.Thinking {
-	t := ir.Thinking{Max: c.MaxTokens}
+	t := ir.Thinking{MaxTokens: c.MaxTokens}
 	switch name := c.EffortName(); {
 	case c.model.think == "claude":
 		max := c.MaxTokens
@@ -142,7 +142,7 @@ func (c *requestWriter) thinking(gen *ir.ClaudeModel, limit int64, forceFormat b
 		}
 		t = c.ClaudeThinking(gen, max, limit, c.LostThinking(c.opt.IssuerOr(ir.IssuerBedrock)) || forceFormat)
 		if c.MaxTokens == 0 && !t.Budget {
-			t.Max = 0
+			t.MaxTokens = 0
 		}
 	case name == "" && c.Think == ir.ThinkUnset:
 	case ir.EffortIndex(name) < 0 || c.model.think == "":
@@ -161,9 +161,9 @@ func (c *requestWriter) thinking(gen *ir.ClaudeModel, limit int64, forceFormat b
 
 func (c *requestWriter) system(lead int, hint string) {
 	d := c.d
-	start := len(d.B)
+	start := len(d.Buf)
 	d.Open("system", '[')
-	empty := len(d.B)
+	empty := len(d.Buf)
 	for _, m := range c.Request.Messages[:lead] {
 		for i := range m.Blocks {
 			if b := &m.Blocks[i]; b.Text != "" {
@@ -175,8 +175,8 @@ func (c *requestWriter) system(lead int, hint string) {
 	if hint != "" {
 		c.text(hint)
 	}
-	if len(d.B) == empty {
-		d.B = d.B[:start]
+	if len(d.Buf) == empty {
+		d.Buf = d.Buf[:start]
 		return
 	}
 	d.Close(']')
@@ -188,7 +188,7 @@ func (c *requestWriter) text(text string) {
 	c.d.Close('}')
 }
 
-// cachePoint ends a cached prefix; there may be four.
+// cachePoint ends a cached prefix. Four are allowed.
 func (c *requestWriter) cachePoint(ttl string) {
 	if ttl == "" {
 		return
@@ -201,11 +201,11 @@ func (c *requestWriter) cachePoint(ttl string) {
 	if ttl == "1h" {
 		c.d.Str("ttl", ttl)
 	}
-	c.d.B = append(c.d.B, "}}"...)
+	c.d.Buf = append(c.d.Buf, "}}"...)
 }
 
-// messages merges neighbours of one role, begins with a user message and puts
-// results before everything else of their turn.
+// messages merges adjacent messages of one role, begins with a user message and
+// puts tool results before the other blocks of their turn.
 func (c *requestWriter) messages(lead int) error {
 	d := c.d
 	d.Open("messages", '[')
@@ -222,14 +222,14 @@ func (c *requestWriter) messages(lead int) error {
 				ir.TrimPrefill(turn)
 			}
 		}
-		at := len(d.B)
+		at := len(d.Buf)
 		if r == ir.RoleAssistant && first {
 			d.Raw("", `{"role":"user","content":[{"text":"(The conversation so far is not shown.)"}]}`)
 		}
 		d.Open("", '{')
 		d.Str("role", name)
 		d.Open("content", '[')
-		start := len(d.B)
+		start := len(d.Buf)
 		document, text := false, false
 		err := ir.ResultsFirst(turn, func(b *ir.Block) error {
 			document = document || b.Kind == ir.DocumentBlock
@@ -239,12 +239,12 @@ func (c *requestWriter) messages(lead int) error {
 		if err != nil {
 			return err
 		}
-		if len(d.B) == start {
-			d.B = d.B[:at] // nothing was left of it
+		if len(d.Buf) == start {
+			d.Buf = d.Buf[:at] // all of its blocks were left out
 			continue
 		}
 		if document && !text {
-			c.text("(See the document.)") // one without a text is refused
+			c.text("(See the document.)") // Bedrock refuses a document without a text
 		}
 		first = false
 		d.Close(']')
@@ -257,20 +257,20 @@ func (c *requestWriter) messages(lead int) error {
 // inference writes inferenceConfig.
 func (c *requestWriter) inference(gen *ir.ClaudeModel, isClaude bool, think ir.Thinking, limit int64) {
 	d := c.d
-	start := len(d.B)
+	start := len(d.Buf)
 	d.Open("inferenceConfig", '{')
-	empty := len(d.B)
+	empty := len(d.Buf)
 	if c.model.think == "nova" && think.Effort == "high" {
-		// Nova 2 refuses all of these then.
+		// Nova 2 refuses all of these at high effort.
 		if c.MaxTokens > 0 {
 			c.DropField(ir.FieldMaxTokens)
 		}
 		c.DropIfSet("temperature", c.Temperature)
 		c.DropIfSet("top_p", c.TopP)
 		c.DropIfSet("top_k", c.TopK)
-		think.Max, c.Temperature, c.TopP, c.TopK = 0, "", "", ""
+		think.MaxTokens, c.Temperature, c.TopP, c.TopK = 0, "", "", ""
 	}
-	if max := think.Max; max > 0 {
+	if max := think.MaxTokens; max > 0 {
 		if limit > 0 && max > limit {
 			max = limit
 		}
@@ -294,20 +294,19 @@ func (c *requestWriter) inference(gen *ir.ClaudeModel, isClaude bool, think ir.T
 	if stop := c.StopSequences(); len(stop) > 0 {
 		d.Raw("stopSequences", ir.QuoteList(stop))
 	}
-	if len(d.B) == empty {
-		d.B = d.B[:start]
+	if len(d.Buf) == empty {
+		d.Buf = d.Buf[:start]
 		return
 	}
 	d.Close('}')
 }
 
-// further writes additionalModelRequestFields, which each vendor has its own
-// of.
+// further writes additionalModelRequestFields, which differ by vendor.
 func (c *requestWriter) further(isClaude bool, gen *ir.ClaudeModel, think ir.Thinking) {
 	d := c.d
-	start := len(d.B)
+	start := len(d.Buf)
 	d.Open("additionalModelRequestFields", '{')
-	empty := len(d.B)
+	empty := len(d.Buf)
 	switch {
 	case c.TopK == "":
 	case c.model.topK == "" || isClaude && (!gen.Sampling || think.Budget):
@@ -318,7 +317,7 @@ func (c *requestWriter) further(isClaude bool, gen *ir.ClaudeModel, think ir.Thi
 	}
 	switch c.model.think {
 	case "claude":
-		d.OptRaw("thinking", think.Json)
+		d.OptRaw("thinking", think.JSON)
 		if think.Effort != "" {
 			d.Raw("output_config", `{"effort":`+ir.Quote(think.Effort)+`}`)
 		}
@@ -333,8 +332,8 @@ func (c *requestWriter) further(isClaude bool, gen *ir.ClaudeModel, think ir.Thi
 			d.Raw("reasoningConfig", `{"type":"enabled","maxReasoningEffort":`+ir.Quote(think.Effort)+`}`)
 		}
 	}
-	if len(d.B) == empty {
-		d.B = d.B[:start]
+	if len(d.Buf) == empty {
+		d.Buf = d.Buf[:start]
 		return
 	}
 	d.Close('}')

@@ -2,15 +2,15 @@ package converse
 
 import "weir/pkg/llm/ir"
 
-// tools writes toolConfig. A conversation with calls in it must have one, so
-// tools that are not offered any more are named again.
+// tools writes toolConfig. A conversation with calls must have one, so tools
+// that are no longer offered are declared by name.
 func (c *requestWriter) tools(gen *ir.ClaudeModel, budget, forceFormat bool) {
 	d, tools := c.d, c.Request.Tools
-	if len(c.Choice.Allowed) > 0 {
-		tools = ir.FilterTools(tools, c.Choice.Allowed)
+	if len(c.ToolChoice.Allowed) > 0 {
+		tools = ir.FilterTools(tools, c.ToolChoice.Allowed)
 	}
 	used := c.usedTools()
-	if c.Choice.Mode == ir.ChoiceNone {
+	if c.ToolChoice.Mode == ir.ChoiceNone {
 		if len(used) == 0 {
 			tools = nil
 		} else if len(tools) > 0 {
@@ -36,7 +36,7 @@ func (c *requestWriter) tools(gen *ir.ClaudeModel, budget, forceFormat bool) {
 		c.toolSpec(ir.FormatTool, "Gives the answer.", ir.ObjectSchema(c.DescribedSchema()))
 	}
 	d.Close(']')
-	mode, name := c.Choice.Mode, c.Choice.Name
+	mode, name := c.ToolChoice.Mode, c.ToolChoice.Name
 	if forceFormat && len(tools) == 0 {
 		mode, name = ir.ChoiceTool, ir.FormatTool
 	} else if forceFormat {
@@ -60,7 +60,7 @@ func (c *requestWriter) tools(gen *ir.ClaudeModel, budget, forceFormat bool) {
 	d.Close('}')
 }
 
-// usedTools names the tools that were called, each once.
+// usedTools returns the names of the tools that were called, each once.
 func (c *requestWriter) usedTools() (names []string) {
 	for i := range c.Request.Messages {
 	next:
@@ -85,5 +85,5 @@ func (c *requestWriter) toolSpec(name, description, schema string) {
 	c.d.Str("name", name)
 	c.d.OptStr("description", description)
 	c.d.Raw("inputSchema", `{"json":`+schema+`}`)
-	c.d.B = append(c.d.B, "}}"...)
+	c.d.Buf = append(c.d.Buf, "}}"...)
 }

@@ -6,13 +6,13 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// grounding reads Gemini's sources and where they are used. Its offsets count
-// bytes of the text, which text returns. An unused source is cited without
-// offsets.
+// grounding reads Gemini's sources and their supports, and passes citations to
+// cite. Offsets of supports count bytes of the text, which text returns. An
+// unused source is cited without offsets.
 func grounding(v gjson.Result, text func() string, found func(c ir.Citation)) {
 	var sources []ir.Citation
 	ir.Each(v.Get("groundingChunks"), func(_, g gjson.Result) bool {
-		sources = append(sources, ir.Citation{Url: ir.Str(g.Get("web.uri")), Title: ir.Str(g.Get("web.title"))})
+		sources = append(sources, ir.Citation{URL: ir.Str(g.Get("web.uri")), Title: ir.Str(g.Get("web.title"))})
 		return len(sources) < ir.MaxCitations
 	})
 	if len(sources) == 0 {
@@ -32,7 +32,7 @@ func grounding(v gjson.Result, text func() string, found func(c ir.Citation)) {
 		start, end = at.point(start), at.point(end)
 		ir.Each(s.Get("groundingChunkIndices"), func(_, k gjson.Result) bool {
 			i := int(k.Int())
-			if i < 0 || i >= len(sources) || sources[i].Url == "" || end <= start {
+			if i < 0 || i >= len(sources) || sources[i].URL == "" || end <= start {
 				return true
 			}
 			used[i] = true
@@ -45,7 +45,7 @@ func grounding(v gjson.Result, text func() string, found func(c ir.Citation)) {
 		return n < ir.MaxCitations
 	})
 	for i, c := range sources {
-		if !used[i] && c.Url != "" {
+		if !used[i] && c.URL != "" {
 			found(c)
 		}
 	}
@@ -72,7 +72,7 @@ func (o *offsets) point(at int) int {
 	return o.marks[at/markEvery] + runes(o.text[at/markEvery*markEvery:at])
 }
 
-// runes counts the code points that start in a piece of a text.
+// runes counts the code points that start in a part of a text.
 func runes(piece string) (n int) {
 	for i := 0; i < len(piece); i++ {
 		if piece[i]&0xc0 != 0x80 {

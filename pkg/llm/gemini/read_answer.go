@@ -13,16 +13,16 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	if !candidate.IsObject() && ir.Str(blocked) == "" {
 		return false
 	}
-	a.Id, a.Model = ir.Str(root.Get("responseId")), ir.Str(root.Get("modelVersion"))
+	a.ID, a.Model = ir.Str(root.Get("responseId")), ir.Str(root.Get("modelVersion"))
 	a.Usage = usageOf(root.Get("usageMetadata"))
 	a.Finish = ir.FinishFilter
 	if candidate.IsObject() {
 		a.Finish = finishOf(ir.Str(candidate.Get("finishReason")))
 	} else {
-		a.Explain = "The prompt was blocked: " + ir.Truncate(ir.Str(blocked))
+		a.Explanation = "The prompt was blocked: " + ir.Truncate(ir.Str(blocked))
 	}
 	sig := ""
-	var run ir.Joiner // of the text or thought that is last
+	var run ir.Joiner // text of the last text or thinking block
 	ir.Each(candidate.Get("content.parts"), func(_, p gjson.Result) bool {
 		own := opt.IssuerOr(ir.IssuerGemini)
 		s := ir.Str(p.Get("thoughtSignature"))
@@ -30,18 +30,18 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 		case p.Get("functionCall").IsObject():
 			settleText(a, &run)
 			f := p.Get("functionCall")
-			b := ir.Block{Kind: ir.ToolCallBlock, Id: ir.Str(f.Get("id")), Name: ir.Str(f.Get("name")), Args: ir.Raw(f.Get("args"))}
-			if b.Id == "" {
-				b.Id = opt.CallID(len(a.Blocks))
+			b := ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(f.Get("id")), Name: ir.Str(f.Get("name")), Arguments: ir.Raw(f.Get("args"))}
+			if b.ID == "" {
+				b.ID = opt.CallID(len(a.Blocks))
 			}
 			if s != "" {
-				b.Sig, b.Issuer = s, own
+				b.Signature, b.Issuer = s, own
 			}
 			a.Blocks = append(a.Blocks, b)
 		case p.Get("inlineData").IsObject():
 			settleText(a, &run)
 			in := p.Get("inlineData")
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ImageBlock, Mime: ir.Str(in.Get("mimeType")), Data: ir.Str(in.Get("data"))})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ImageBlock, MediaType: ir.Str(in.Get("mimeType")), Data: ir.Str(in.Get("data"))})
 		case p.Get("text").Type == gjson.String:
 			kind := ir.TextBlock
 			if p.Get("thought").Type == gjson.True {
@@ -61,25 +61,25 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	})
 	settleText(a, &run)
 	if sig != "" && !a.HasCalls() {
-		// The signature of a text stands before it.
-		b := ir.Block{Kind: ir.ThinkingBlock, Sig: sig, Issuer: opt.IssuerOr(ir.IssuerGemini)}
+		// The signature of a text goes before it.
+		b := ir.Block{Kind: ir.ThinkingBlock, Signature: sig, Issuer: opt.IssuerOr(ir.IssuerGemini)}
 		at := 0
 		if len(a.Blocks) > 0 && a.Blocks[0].Kind == ir.ThinkingBlock {
-			a.Blocks[0].Sig, a.Blocks[0].Issuer = b.Sig, b.Issuer
+			a.Blocks[0].Signature, a.Blocks[0].Issuer = b.Signature, b.Issuer
 		} else {
 			a.Blocks = append(a.Blocks[:at], append([]ir.Block{b}, a.Blocks[at:]...)...)
 		}
 	}
 	for i := len(a.Blocks) - 1; i >= 0; i-- {
 		if b := &a.Blocks[i]; b.Kind == ir.TextBlock {
-			grounding(candidate.Get("groundingMetadata"), func() string { return b.Text }, func(c ir.Citation) { b.Cites = append(b.Cites, c) })
+			grounding(candidate.Get("groundingMetadata"), func() string { return b.Text }, func(c ir.Citation) { b.Citations = append(b.Citations, c) })
 			break
 		}
 	}
 	return true
 }
 
-// settle gives the last block its text.
+// settleText sets the text of the last block.
 func settleText(a *ir.Answer, run *ir.Joiner) {
 	if text := run.Text(); text != "" {
 		a.Blocks[len(a.Blocks)-1].Text = text

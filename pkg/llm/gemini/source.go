@@ -8,19 +8,20 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// source reads a stream of fragments. It has no terminator: it is over
-// when a fragment with a finish reason was followed by a clean end.
+// source reads a stream of partial answers. It has no terminator: it is
+// complete if it ends without an error after a finish reason.
 type source struct {
-	opt      *ir.Options
-	began    bool
-	finished bool
-	calls    int
-	said     []byte // the text so far, escaped: citations have byte offsets in it
-	found    string // groundingMetadata, passed on when the answer ends
-	e        ir.Event
+	opt       *ir.Options
+	began     bool
+	finished  bool
+	calls     int
+	text      []byte // the text so far, escaped: citations have byte offsets in it
+	grounding string // groundingMetadata, which is read when the answer ends
+	e         ir.Event
 }
 
-// maxText is how many bytes of a text are kept for its citations.
+// maxText is the maximum number of bytes of a text that are stored for its
+// citations.
 const maxText = 1 << 20
 
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
@@ -33,7 +34,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	}
 	root := gjson.Parse(ir.View(data))
 	if root.IsArray() {
-		root = root.Get("0") // errors come so
+		root = root.Get("0") // errors are wrapped in an array
 	}
 	var candidate, usage, feedback, failure, id, model gjson.Result
 	ir.Each(root, func(k, v gjson.Result) bool {
@@ -61,7 +62,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	}
 	if !s.began {
 		s.began = true
-		to.Event(&ir.Event{Kind: ir.EventStart, Id: ir.Str(id), Name: ir.Str(model)})
+		to.Event(&ir.Event{Kind: ir.EventStart, ID: ir.Str(id), Name: ir.Str(model)})
 	}
 	var parts, finish, found gjson.Result
 	ir.Each(candidate, func(k, v gjson.Result) bool {
@@ -80,11 +81,11 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		return true
 	})
 	if found.IsObject() && len(found.Raw) <= maxText {
-		s.found = strings.Clone(found.Raw)
+		s.grounding = strings.Clone(found.Raw)
 	}
-	if s.found != "" && (s.finished || ir.Str(finish) != "") {
-		grounding(gjson.Parse(s.found), func() string { return ir.Unescape(string(s.said)) }, func(c ir.Citation) { to.Event(&ir.Event{Kind: ir.EventCitation, Cite: c}) })
-		s.found = ""
+	if s.grounding != "" && (s.finished || ir.Str(finish) != "") {
+		grounding(gjson.Parse(s.grounding), func() string { return ir.Unescape(string(s.text)) }, func(c ir.Citation) { to.Event(&ir.Event{Kind: ir.EventCitation, Citation: c}) })
+		s.grounding = ""
 	}
 	if u := usageOf(usage); u.Known {
 		to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
@@ -94,7 +95,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: finishOf(f)})
 	} else if b := ir.Str(feedback.Get("blockReason")); b != "" && !candidate.Exists() {
 		s.finished = true
-		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: ir.FinishFilter, Explain: "The prompt was blocked: " + ir.Truncate(b)})
+		to.Event(&ir.Event{Kind: ir.EventFinish, Finish: ir.FinishFilter, Explanation: "The prompt was blocked: " + ir.Truncate(b)})
 	}
 }
 
@@ -122,9 +123,9 @@ func (s *source) part(p gjson.Result, to ir.Sink) {
 		if id == "" {
 			id = s.opt.CallID(s.calls)
 		}
-		e := ir.Event{Kind: ir.EventTool, Block: s.calls, Id: id, Name: ir.Str(call.Get("name"))}
+		e := ir.Event{Kind: ir.EventTool, Block: s.calls, ID: id, Name: ir.Str(call.Get("name"))}
 		if sig != "" {
-			e.Sig, e.Issuer = sig, s.opt.IssuerOr(ir.IssuerGemini)
+			e.Signature, e.Issuer = sig, s.opt.IssuerOr(ir.IssuerGemini)
 		}
 		to.Event(&e)
 		args := "{}"
@@ -136,19 +137,19 @@ func (s *source) part(p gjson.Result, to ir.Sink) {
 		return
 	}
 	if inline.IsObject() {
-		b := ir.Block{Mime: ir.Str(inline.Get("mimeType")), Data: ir.Str(inline.Get("data"))}
-		to.Event(&ir.Event{Kind: ir.EventImage, Sig: b.URI()})
+		b := ir.Block{MediaType: ir.Str(inline.Get("mimeType")), Data: ir.Str(inline.Get("data"))}
+		to.Event(&ir.Event{Kind: ir.EventImage, Signature: b.URI()})
 	}
 	if t := ir.EscapedText(text); t != "" {
 		s.e = ir.Event{Kind: ir.EventText, Text: t}
 		if thought {
 			s.e.Kind = ir.EventThinking
-		} else if len(s.said) < maxText {
-			s.said = append(s.said, t...)
+		} else if len(s.text) < maxText {
+			s.text = append(s.text, t...)
 		}
 		to.Event(&s.e)
 	}
 	if sig != "" {
-		to.Event(&ir.Event{Kind: ir.EventSignature, Sig: sig, Issuer: s.opt.IssuerOr(ir.IssuerGemini)})
+		to.Event(&ir.Event{Kind: ir.EventSignature, Signature: sig, Issuer: s.opt.IssuerOr(ir.IssuerGemini)})
 	}
 }

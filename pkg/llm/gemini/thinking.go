@@ -7,7 +7,7 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// thinkingConfig gives the thinkingConfig for a model, or "".
+// thinkingConfig returns the thinkingConfig for a model, or "".
 func thinkingConfig(q *ir.Request, model string) string {
 	name := q.EffortName()
 	if name == "" && q.Think == ir.ThinkUnset {
@@ -45,10 +45,10 @@ func thinkingConfig(q *ir.Request, model string) string {
 	}
 	n := ir.Efforts[i].Budget
 	if q.Think == ir.ThinkBudget {
-		n = q.Budget
+		n = q.ThinkBudget
 	}
-	// 2.5 Pro cannot be switched off: 128 is its least, 32768 its most; the
-	// others go up to 24576.
+	// Thinking of 2.5 Pro cannot be disabled: its budget is 128 to 32768. The
+	// others accept up to 24576.
 	if strings.Contains(model, "pro") {
 		n = min(max(n, 128), 32768)
 	} else {
@@ -57,7 +57,7 @@ func thinkingConfig(q *ir.Request, model string) string {
 	return "{" + show + `,"thinkingBudget":` + strconv.FormatInt(n, 10) + "}"
 }
 
-// versionOf finds the generation in an id such as gemini-2.5-flash.
+// versionOf returns the generation in an id such as gemini-2.5-flash.
 func versionOf(id string) (ir.Version, bool) {
 	i := strings.Index(id, "gemini-")
 	if i < 0 {

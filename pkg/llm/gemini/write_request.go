@@ -7,13 +7,12 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// noSignature stands for a thought signature that is not to be had, as for
-// calls that another model made; the vendor documents it for that.
+// noSignature replaces an unavailable thought signature, as for calls of
+// another model. Source: ai.google.dev, "Thought signatures".
 const noSignature = "skip_thought_signature_validator"
 
-// WriteRequest writes a generateContent request
-// (docs/reference/api-shapes.md, 10). The model and the wish to stream are in
-// its address.
+// WriteRequest writes a generateContent request (docs/reference/api-shapes.md,
+// 10). The model and the streaming method are in its URL.
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	d.Open("", '{')
 	lead := q.Lead()
@@ -33,7 +32,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	list := q.Messages[lead:]
 	for i := 0; i < len(list); {
 		model := list[i].Role == ir.RoleAssistant
-		at := len(d.B)
+		at := len(d.Buf)
 		d.Open("", '{')
 		if model {
 			d.Str("role", "model")
@@ -41,7 +40,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 			d.Str("role", "user")
 		}
 		d.Open("parts", '[')
-		start := len(d.B)
+		start := len(d.Buf)
 		for ; i < len(list) && (list[i].Role == ir.RoleAssistant) == model; i++ {
 			var err error
 			if model {
@@ -53,8 +52,8 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 				return err
 			}
 		}
-		if len(d.B) == start {
-			d.B = d.B[:at]
+		if len(d.Buf) == start {
+			d.Buf = d.Buf[:at]
 			continue
 		}
 		d.Close(']')
@@ -68,7 +67,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	if q.User != "" {
 		q.DropField(ir.FieldUser)
 	}
-	q.DropIfSet("service_tier", q.Tier)
+	q.DropIfSet("service_tier", q.ServiceTier)
 	d.Close('}')
 	return nil
 }
@@ -87,8 +86,8 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block) error {
 		}
 		name := b.Name
 		if name == "" {
-			if name = q.ToolName(b.Id); name == "" {
-				name = b.Id
+			if name = q.ToolName(b.ID); name == "" {
+				name = b.ID
 			}
 		}
 		d.Open("", '{')
@@ -96,7 +95,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block) error {
 		d.Str("name", name)
 		d.Open("response", '{')
 		field := "output"
-		if b.Failed {
+		if b.IsError {
 			field = "error"
 		}
 		d.Str(field, ir.JoinTexts(b.Parts, "\n"))
@@ -123,7 +122,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block) error {
 	return nil
 }
 
-// writePart writes a text, or bytes or an address of any kind.
+// writePart writes a text, data or a URL of any kind.
 func writePart(d *ir.Writer, b *ir.Block) error {
 	switch b.Kind {
 	case ir.TextBlock, ir.RefusalBlock:
@@ -135,7 +134,7 @@ func writePart(d *ir.Writer, b *ir.Block) error {
 	default:
 		return nil
 	}
-	if b.File != "" {
+	if b.FileID != "" {
 		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
 	}
 	if b.Text != "" {
@@ -143,13 +142,13 @@ func writePart(d *ir.Writer, b *ir.Block) error {
 		return nil
 	}
 	d.Open("", '{')
-	if b.Url != "" {
+	if b.URL != "" {
 		d.Open("fileData", '{')
 		d.Str("mimeType", mediaTypeOf(b))
-		d.Str("fileUri", b.Url)
+		d.Str("fileUri", b.URL)
 	} else {
 		d.Open("inlineData", '{')
-		d.Str("mimeType", b.Mime)
+		d.Str("mimeType", b.MediaType)
 		d.Str("data", b.Data)
 	}
 	d.Close('}')
@@ -157,9 +156,9 @@ func writePart(d *ir.Writer, b *ir.Block) error {
 	return nil
 }
 
-// mediaTypeOf guesses the media type of an address by its ending.
+// mediaTypeOf returns the media type of a URL by its file extension.
 func mediaTypeOf(b *ir.Block) string {
-	path := b.Url
+	path := b.URL
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path = path[:i]
 	}
@@ -181,8 +180,8 @@ func mediaTypeOf(b *ir.Block) string {
 	return "image/jpeg"
 }
 
-// writeModel writes a turn of the model. A signature stands before the
-// call or text that it belongs to; thoughts themselves are not sent back.
+// writeModel writes a turn of the model. A signature goes with the call or text
+// after it; thinking texts are not sent back.
 func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options, signs bool) {
 	own := opt.IssuerOr(ir.IssuerGemini)
 	sig := ""
@@ -191,8 +190,8 @@ func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options,
 		b := &blocks[i]
 		switch b.Kind {
 		case ir.ThinkingBlock:
-			if b.Issuer == own && b.Sig != "" {
-				sig = b.Sig
+			if b.Issuer == own && b.Signature != "" {
+				sig = b.Signature
 			} else {
 				q.DropField(ir.FieldThinking)
 			}
@@ -206,18 +205,19 @@ func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options,
 			d.Close('}')
 			sig = ""
 		case ir.ToolCallBlock:
-			// A chat client's extra_content names Google alone as the issuer.
-			if b.Sig != "" && (b.Issuer == own || b.Issuer == ir.IssuerGemini) {
-				sig = b.Sig
+			// A chat client's extra_content names Google as the issuer, without
+			// the provider.
+			if b.Signature != "" && (b.Issuer == own || b.Issuer == ir.IssuerGemini) {
+				sig = b.Signature
 			}
 			// Only the first of parallel calls is signed.
 			if sig == "" && calls == 0 && signs {
 				sig = noSignature
 			}
 			calls++
-			args, ok := ir.Object(b.Args)
+			args, ok := ir.Object(b.Arguments)
 			if !ok {
-				args = `{"_raw":` + ir.Quote(b.Args) + `}`
+				args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
 			}
 			d.Open("", '{')
 			d.Open("functionCall", '{')
@@ -241,22 +241,22 @@ func writeModel(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Options,
 
 func writeTools(q *ir.Request, d *ir.Writer) {
 	tools := q.Tools
-	mode := [...]string{ir.ChoiceUnset: "", ir.ChoiceAuto: "AUTO", ir.ChoiceAny: "ANY", ir.ChoiceTool: "ANY", ir.ChoiceNone: "NONE"}[q.Choice.Mode]
-	names := q.Choice.Allowed
-	if q.Choice.Mode == ir.ChoiceTool {
-		names = []string{q.Choice.Name}
+	mode := [...]string{ir.ChoiceUnset: "", ir.ChoiceAuto: "AUTO", ir.ChoiceAny: "ANY", ir.ChoiceTool: "ANY", ir.ChoiceNone: "NONE"}[q.ToolChoice.Mode]
+	names := q.ToolChoice.Allowed
+	if q.ToolChoice.Mode == ir.ChoiceTool {
+		names = []string{q.ToolChoice.Name}
 	} else if len(names) > 0 && mode == "AUTO" {
 		tools, names = ir.FilterTools(tools, names), nil
 	}
 	if len(tools) == 0 {
-		if q.Search {
+		if q.SearchWeb {
 			d.Raw("tools", `[{"googleSearch":{}}]`)
 			q.DropWeb(true, true, true, true, true)
 		}
 		return
 	}
-	if q.Search {
-		q.DropField(ir.FieldSearch) // not together with functions
+	if q.SearchWeb {
+		q.DropField(ir.FieldSearch) // not supported together with functions
 	}
 	d.Open("tools", '[')
 	d.Open("", '{')
@@ -295,7 +295,7 @@ func writeTools(q *ir.Request, d *ir.Writer) {
 
 func writeConfig(q *ir.Request, d *ir.Writer, opt *ir.Options) {
 	d.Open("generationConfig", '{')
-	start := len(d.B)
+	start := len(d.Buf)
 	if q.MaxTokens > 0 {
 		d.Int("maxOutputTokens", q.MaxTokens)
 	}
@@ -310,8 +310,8 @@ func writeConfig(q *ir.Request, d *ir.Writer, opt *ir.Options) {
 		d.Raw("stopSequences", ir.QuoteList(q.Stop))
 	}
 	d.OptRaw("seed", q.Seed)
-	d.OptRaw("presencePenalty", q.Presence)
-	d.OptRaw("frequencyPenalty", q.Frequency)
+	d.OptRaw("presencePenalty", q.PresencePenalty)
+	d.OptRaw("frequencyPenalty", q.FrequencyPenalty)
 	switch q.Format.Kind {
 	case ir.FormatObject:
 		d.Str("responseMimeType", "application/json")
@@ -320,8 +320,8 @@ func writeConfig(q *ir.Request, d *ir.Writer, opt *ir.Options) {
 		d.Raw("responseJsonSchema", ir.WithoutSchemaMarks(q.DescribedSchema()))
 	}
 	d.OptRaw("thinkingConfig", thinkingConfig(q, opt.Model))
-	if len(d.B) == start {
-		d.B = d.B[:start-len(`,"generationConfig":{`)]
+	if len(d.Buf) == start {
+		d.Buf = d.Buf[:start-len(`,"generationConfig":{`)]
 		return
 	}
 	d.Close('}')

@@ -2,13 +2,13 @@ package ir
 
 import "weir/pkg/wire/apierr"
 
-// Finish is why an answer ended.
+// Finish is the reason why an answer ended.
 type Finish uint8
 
 const (
 	FinishUnset Finish = iota
 	FinishStop
-	FinishSequence // one of the stop sequences came up
+	FinishSequence // a stop sequence was generated
 	FinishLength
 	FinishTools
 	FinishFilter
@@ -18,15 +18,15 @@ const (
 
 // Answer is a whole answer.
 type Answer struct {
-	Id, Model string
-	Blocks    []Block
-	Finish    Finish
-	StopSeq   string
-	Explain   string // why it was refused
-	Usage     Usage
-	Tier      string
-	Logprobs  string // raw JSON, chat's form
-	Failure   *apierr.Error
+	ID, Model    string
+	Blocks       []Block
+	Finish       Finish
+	StopSequence string
+	Explanation  string // why it was refused
+	Usage        Usage
+	ServiceTier  string
+	Logprobs     string // raw JSON, chat's form
+	Failure      *apierr.Error
 }
 
 func (a *Answer) HasCalls() bool {
@@ -38,7 +38,8 @@ func (a *Answer) HasCalls() bool {
 	return false
 }
 
-// FinishReason is the finish, corrected for upstreams that say stop after a call.
+// FinishReason returns the reason, corrected for upstreams that report stop
+// after a call.
 func (a *Answer) FinishReason() Finish { return SettleFinish(a.Finish, a.HasCalls()) }
 
 func SettleFinish(f Finish, tools bool) Finish {

@@ -12,7 +12,7 @@ func JoinTexts(blocks []Block, sep string) string {
 	return j.Text()
 }
 
-// ResultText flattens a tool's result.
+// ResultText returns a tool's result as one text.
 func ResultText(b *Block) string {
 	text := JoinTexts(b.Parts, "\n")
 	if text == "" {
@@ -22,7 +22,7 @@ func ResultText(b *Block) string {
 			}
 		}
 	}
-	if b.Failed {
+	if b.IsError {
 		return "Error: " + text
 	}
 	return text
@@ -33,7 +33,7 @@ func WithoutResults(blocks []Block) []Block {
 	return Filter(blocks, func(b *Block) bool { return b.Kind != ToolResultBlock })
 }
 
-// Filter returns the blocks that are wanted.
+// Filter returns the blocks for which wanted returns true.
 func Filter(blocks []Block, wanted func(*Block) bool) []Block {
 	n := 0
 	for i := range blocks {
@@ -81,7 +81,8 @@ func ResultsFirst(turn []Message, f func(b *Block) error) error {
 	return nil
 }
 
-// TrimPrefill takes the blanks off the end of a prefill, which are refused.
+// TrimPrefill removes white space from the end of a prefill, where it is
+// refused.
 func TrimPrefill(turn []Message) {
 	for len(turn) > 0 {
 		blocks := turn[len(turn)-1].Blocks

@@ -1,7 +1,8 @@
 package ir
 
-// Builtin is a tool of Responses that the client runs and that has its own item
-// types. Its calls have the arguments of the function that replaces it.
+// Builtin is a tool of the Responses dialect that the client runs and that has
+// its own item types. Its calls have the arguments of the function that
+// replaces it.
 type Builtin uint8
 
 const (

@@ -8,20 +8,20 @@ import (
 
 // ReadChatCall reads an entry of tool_calls.
 func ReadChatCall(c gjson.Result) Block {
-	b := Block{Kind: ToolCallBlock, Id: Str(c.Get("id"))}
+	b := Block{Kind: ToolCallBlock, ID: Str(c.Get("id"))}
 	if custom := c.Get("custom"); custom.IsObject() {
-		b.Custom, b.Name, b.Args = true, Str(custom.Get("name")), Str(custom.Get("input"))
+		b.Custom, b.Name, b.Arguments = true, Str(custom.Get("name")), Str(custom.Get("input"))
 		return b
 	}
 	f := c.Get("function")
 	b.Name = Str(f.Get("name"))
 	if args := f.Get("arguments"); args.Type == gjson.String {
-		b.Args = args.Str
+		b.Arguments = args.Str
 	} else if args.IsObject() {
-		b.Args = args.Raw // some servers send the object itself
+		b.Arguments = args.Raw // some servers send the object itself
 	}
 	if s := Str(c.Get("extra_content.google.thought_signature")); s != "" {
-		b.Sig, b.Issuer = s, "gemini"
+		b.Signature, b.Issuer = s, "gemini"
 	}
 	return b
 }
@@ -34,7 +34,7 @@ func WriteChatCall(d *Writer, b *Block, id string, signed bool) {
 		d.Str("type", "custom")
 		d.Open("custom", '{')
 		d.Str("name", b.Name)
-		d.Str("input", b.Args)
+		d.Str("input", b.Arguments)
 	} else {
 		d.Str("type", "function")
 		d.Open("function", '{')
@@ -42,10 +42,10 @@ func WriteChatCall(d *Writer, b *Block, id string, signed bool) {
 		d.Str("arguments", b.ArgumentsOrEmpty())
 	}
 	d.Close('}')
-	if signed && b.Sig != "" {
+	if signed && b.Signature != "" {
 		d.Open("extra_content", '{')
 		d.Open("google", '{')
-		d.Str("thought_signature", b.Sig)
+		d.Str("thought_signature", b.Signature)
 		d.Close('}')
 		d.Close('}')
 	}
@@ -79,8 +79,8 @@ func WriteChatParts(q *Request, d *Writer, blocks []Block) {
 			d.Open("", '{')
 			d.Str("type", "file")
 			d.Open("file", '{')
-			if b.File != "" {
-				d.Str("file_id", b.File)
+			if b.FileID != "" {
+				d.Str("file_id", b.FileID)
 			} else {
 				title := b.Title
 				if title == "" {
@@ -96,7 +96,7 @@ func WriteChatParts(q *Request, d *Writer, blocks []Block) {
 			d.Str("type", "input_audio")
 			d.Open("input_audio", '{')
 			d.Str("data", b.Data)
-			d.Str("format", strings.Replace(strings.TrimPrefix(b.Mime, "audio/"), "mpeg", "mp3", 1))
+			d.Str("format", strings.Replace(strings.TrimPrefix(b.MediaType, "audio/"), "mpeg", "mp3", 1))
 			d.Close('}')
 			d.Close('}')
 		}
@@ -115,7 +115,7 @@ func WriteChatText(d *Writer, text string) {
 // annotation itself.
 func ReadURLCitation(u gjson.Result) Citation {
 	return Citation{
-		Url: Str(u.Get("url")), Title: Str(u.Get("title")),
+		URL: Str(u.Get("url")), Title: Str(u.Get("title")),
 		Start: int(Count(u.Get("start_index"))), End: int(Count(u.Get("end_index"))),
 	}
 }

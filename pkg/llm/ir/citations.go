@@ -2,12 +2,13 @@ package ir
 
 import "strings"
 
-// MaxCitations is the number of citations of a text that are kept until its end.
+// MaxCitations is the maximum number of citations of a text that are stored
+// until its end.
 const MaxCitations = 1 << 12
 
 // Clone returns a copy whose strings remain valid after the event.
 func (c Citation) Clone() Citation {
-	c.Url, c.Title, c.Quote = strings.Clone(c.Url), strings.Clone(c.Title), strings.Clone(c.Quote)
+	c.URL, c.Title, c.Quote = strings.Clone(c.URL), strings.Clone(c.Title), strings.Clone(c.Quote)
 	return c
 }
 
@@ -21,26 +22,26 @@ func (c Citation) Shift(n int) Citation {
 
 // CitationQueue holds the citations of a streamed block until its length is known.
 type CitationQueue struct {
-	cites  []Citation
-	length int
+	citations []Citation
+	length    int
 }
 
 func (q *CitationQueue) Text(escaped string) { q.length += CodePoints(escaped) }
 
 func (q *CitationQueue) Add(c Citation) {
-	if len(q.cites) < MaxCitations {
-		q.cites = append(q.cites, c.Clone())
+	if len(q.citations) < MaxCitations {
+		q.citations = append(q.citations, c.Clone())
 	}
 }
 
-// Flush passes on the citations of a block that has ended.
+// Flush sends the citations of a block that has ended.
 func (q *CitationQueue) Flush(to Sink) {
-	for _, c := range q.cites {
+	for _, c := range q.citations {
 		if c.End = q.length; c.End > 0 {
-			to.Event(&Event{Kind: EventCitation, Cite: c})
+			to.Event(&Event{Kind: EventCitation, Citation: c})
 		}
 	}
-	q.cites, q.length = q.cites[:0], 0
+	q.citations, q.length = q.citations[:0], 0
 }
 
 // CodePoints counts the code points of an escaped text, as in a JSON string.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ClaudeModel is what a generation of Anthropic's models takes
+// ClaudeModel is what a generation of Anthropic's models supports
 // (docs/reference/api-shapes.md, 9).
 type ClaudeModel struct {
 	family string // part of the id; empty is every family
@@ -33,9 +33,9 @@ func (c *ClaudeModel) DefaultMaxTokens() int64 {
 	return 4096
 }
 
-// claudes is ordered: the last row that fits an id decides. Each release of
-// the vendor adds rows; an unknown newer model is taken as the newest row of
-// its family or, of an unknown family, of all.
+// claudes is ordered: the last row that matches an id applies. Each release of
+// the vendor adds rows. An unknown newer model gets the newest row of its
+// family, or the newest of all if the family is unknown.
 var claudes = [...]ClaudeModel{
 	{from: Version{0, 0}, disabled: true, Sampling: true, Forced: true, MaxOutput: 4096},
 	{from: Version{3, 5}, disabled: true, Sampling: true, Forced: true, MaxOutput: 8192},
@@ -56,18 +56,18 @@ var claudes = [...]ClaudeModel{
 	{family: "haiku", from: Version{5, 5}, adaptive: true, disabled: true, disabledToHigh: true, effort: true, xhigh: true, Forced: true, onByDefault: true, Schema: true, MaxOutput: 128000},
 }
 
-// OtherClaude is a model of another vendor behind a Messages endpoint: they
-// know the oldest form of everything.
+// OtherClaude is a model of another vendor behind a Messages endpoint. These
+// support the oldest form of each field.
 var OtherClaude = ClaudeModel{budget: true, disabled: true, Sampling: true, Forced: true}
 
-// anyClaude is a Claude without a version in its name, as on compatible servers.
-// It gets what most generations support. A temperature is passed on, since a
+// anyClaude is a Claude without a version in its name, as on compatible
+// servers, with what most generations support. A temperature is sent, since a
 // server that does not support it returns an error.
 var anyClaude = ClaudeModel{
 	adaptive: true, disabled: true, effort: true, Sampling: true, OneSampling: true, Forced: true, Schema: true,
 }
 
-// ClaudeNamed finds the generation of a model id.
+// ClaudeNamed returns the generation of a model id.
 func ClaudeNamed(id string) *ClaudeModel {
 	i := strings.Index(id, "claude")
 	if i < 0 {
@@ -90,16 +90,16 @@ func ClaudeNamed(id string) *ClaudeModel {
 
 // Thinking is the thinking part of a Messages request.
 type Thinking struct {
-	Json   string // raw value of thinking; empty leaves it out
-	Effort string // output_config.effort
-	Max    int64  // max_tokens
-	Budget bool   // form A is on
+	JSON      string // raw value of thinking; empty leaves it out
+	Effort    string // output_config.effort
+	MaxTokens int64  // max_tokens
+	Budget    bool   // form A is on
 }
 
-// ClaudeThinking decides the form for a model. lost tells that the running
-// turn has called tools and its thinking is gone.
+// ClaudeThinking returns the form of thinking for a model. lost reports that
+// the current turn has called tools and its thinking is missing.
 func (q *Request) ClaudeThinking(c *ClaudeModel, maxTokens, limit int64, lost bool) (t Thinking) {
-	t.Max = maxTokens
+	t.MaxTokens = maxTokens
 	name := q.EffortName()
 	if name == "" && q.Think == ThinkUnset {
 		return t
@@ -107,9 +107,9 @@ func (q *Request) ClaudeThinking(c *ClaudeModel, maxTokens, limit int64, lost bo
 	if name == "none" {
 		switch {
 		case c.disabled:
-			t.Json = `{"type":"disabled"}`
+			t.JSON = `{"type":"disabled"}`
 		case c.betweenTools:
-			t.Json = `{"type":"between_tools"}`
+			t.JSON = `{"type":"between_tools"}`
 		case c.effort:
 			t.Effort = "low"
 			q.DropField(FieldEffort)
@@ -124,7 +124,7 @@ func (q *Request) ClaudeThinking(c *ClaudeModel, maxTokens, limit int64, lost bo
 		return t
 	}
 	if c.adaptive {
-		t.Json = `{"type":"adaptive"}`
+		t.JSON = `{"type":"adaptive"}`
 		if i >= 0 && c.effort {
 			if t.Effort = Efforts[i].claude; t.Effort == "xhigh" && !c.xhigh {
 				t.Effort = "high"
@@ -140,11 +140,11 @@ func (q *Request) ClaudeThinking(c *ClaudeModel, maxTokens, limit int64, lost bo
 		return t
 	}
 	if lost {
-		t.Json = `{"type":"disabled"}`
+		t.JSON = `{"type":"disabled"}`
 		q.DropField(FieldEffort)
 		return t
 	}
-	n := q.Budget
+	n := q.ThinkBudget
 	if q.Think != ThinkBudget {
 		n = 8192
 		if i >= 0 {
@@ -152,23 +152,23 @@ func (q *Request) ClaudeThinking(c *ClaudeModel, maxTokens, limit int64, lost bo
 		}
 	}
 	n = max(n, 1024)
-	if name == "max" && t.Max > n {
-		n = t.Max - 1
+	if name == "max" && t.MaxTokens > n {
+		n = t.MaxTokens - 1
 	}
-	if t.Max <= n {
-		t.Max += n
-		if limit > 0 && t.Max > limit {
-			t.Max = limit
+	if t.MaxTokens <= n {
+		t.MaxTokens += n
+		if limit > 0 && t.MaxTokens > limit {
+			t.MaxTokens = limit
 		}
-		if n >= t.Max {
-			n = t.Max - 1
+		if n >= t.MaxTokens {
+			n = t.MaxTokens - 1
 		}
 	}
 	if n < 1024 {
 		q.DropField(FieldEffort)
 		return t
 	}
-	t.Json = `{"type":"enabled","budget_tokens":` + strconv.FormatInt(n, 10) + `}`
+	t.JSON = `{"type":"enabled","budget_tokens":` + strconv.FormatInt(n, 10) + `}`
 	t.Budget = true
 	return t
 }

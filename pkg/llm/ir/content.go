@@ -8,7 +8,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// ReadContent reads a content that is a text, or an array of parts.
+// ReadContent reads a content: a string, or an array of parts.
 func ReadContent(pace *Pacer, at string, v gjson.Result, part func(Record) (Block, error)) (blocks []Block, err error) {
 	switch {
 	case v.Type == gjson.String:
@@ -34,21 +34,21 @@ func ReadAudio(v gjson.Result) Block {
 	if format == "mp3" {
 		format = "mpeg"
 	}
-	return Block{Kind: AudioBlock, Mime: "audio/" + format, Data: Str(v.Get("data"))}
+	return Block{Kind: AudioBlock, MediaType: "audio/" + format, Data: Str(v.Get("data"))}
 }
 
-// SetSource takes an address or a data: URI apart.
+// SetSource sets the URL of a block, or the data of a data: URI.
 func (b *Block) SetSource(at, uri string) error {
 	rest, ok := strings.CutPrefix(uri, "data:")
 	if !ok {
 		if b.Kind == DocumentBlock && uri != "" && !strings.Contains(uri, "://") {
-			b.Data, b.Mime = uri, "application/pdf" // bare base64
+			b.Data, b.MediaType = uri, "application/pdf" // bare base64
 			return nil
 		}
 		if uri == "" {
 			return apierr.Invalid(at+".content", "A part has no data.")
 		}
-		b.Url = uri
+		b.URL = uri
 		return nil
 	}
 	head, data, ok := strings.Cut(rest, ",")
@@ -65,11 +65,11 @@ func (b *Block) SetSource(at, uri string) error {
 	if mime == "image/jpg" {
 		mime = "image/jpeg"
 	}
-	b.Mime, b.Data = mime, data
+	b.MediaType, b.Data = mime, data
 	return nil
 }
 
-// JoinTextFields joins the field text of the elements of an array.
+// JoinTextFields joins the members text of the elements of an array.
 func JoinTextFields(list gjson.Result, sep string) string {
 	var j Joiner
 	Each(list, func(_, v gjson.Result) bool { j.Add(sep, Str(v.Get("text"))); return true })

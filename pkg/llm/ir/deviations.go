@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// ReasoningForm is how a chat upstream is asked to reason.
+// ReasoningForm is the form in which a chat upstream takes the reasoning
+// effort.
 type ReasoningForm uint8
 
-// The ways. The zero value is OpenAI's reasoning_effort.
+// The forms. The zero value is OpenAI's reasoning_effort.
 const (
 	ReasoningEffort ReasoningForm = iota // reasoning_effort
 	ReasoningObject                      // reasoning:{effort|max_tokens|enabled}
@@ -26,33 +27,36 @@ type Deviations struct {
 	// Drop lists top-level fields that the upstream refuses, DropReasoning
 	// those that only its reasoning models refuse.
 	Drop, DropReasoning []string
-	// Only lists the top-level fields that the upstream knows, where it refuses
+	// Only lists the top-level fields that the upstream supports if it refuses
 	// all others; empty is all.
 	Only  []string
 	Set   [][2]string // fields sent with every request: name, raw JSON
 	Think ReasoningForm
-	// Efforts are the values of reasoning_effort taken, separated by spaces;
-	// empty is all. a=b means that the vendor reads a as b.
+	// Efforts are the accepted values of reasoning_effort, separated by spaces;
+	// empty is all. a=b means that the vendor treats a as b.
 	Efforts string
-	// Reasoning names the field of an assistant message that gives its
-	// reasoning back to the upstream; empty sends none.
+	// Reasoning names the field of an assistant message in which reasoning is
+	// sent back to the upstream; empty sends none.
 	Reasoning string
-	// Details: reasoning_details are understood as well, with signatures.
+	// Details reports that reasoning_details with signatures are supported.
 	Details bool
-	// Extra: Google's extra_content of tool calls is understood.
+	// Extra reports that Google's extra_content of tool calls is supported.
 	Extra bool
-	// System: the role developer is not known.
+	// System reports that the role developer is not supported.
 	System bool
-	// NoStreamOptions: stream_options is refused; usage comes unasked.
+	// NoStreamOptions reports that stream_options is refused. Usage is sent
+	// without it.
 	NoStreamOptions bool
-	// ToolID is the exact length of a tool call id, letters and digits; 0 is free.
+	// ToolID is the exact length of a tool call id, letters and digits; 0 is
+	// any.
 	ToolID int
-	// ZeroSample: temperature 0 is sent as do_sample false.
+	// ZeroSample reports that temperature 0 is sent as do_sample false.
 	ZeroSample bool
-	// Passes: a chat client's body passes byte for byte except for the model and
-	// what the server has refused by name (Options.Refuses).
+	// Passes reports that a chat client's body passes byte for byte except for
+	// the model and what the server has refused by name (Options.Refuses).
 	Passes bool
-	// Custom: custom tools are supported. Other upstreams get functions instead.
+	// Custom reports that custom tools are supported. Other upstreams get
+	// functions instead.
 	Custom bool
 	// User is the maximum length of a user's id in characters; 0 is 128.
 	User int
@@ -64,13 +68,13 @@ type Deviations struct {
 const MaxTokensName = "max_tokens"
 
 // compatible is any OpenAI-compatible server. A chat client's body passes.
-// Translated requests get the older names, which most of these servers support,
-// and the reasoning of the conversation: some (DeepSeek, Kimi behind a gateway)
-// refuse assistant messages without their reasoning_content.
+// Translated requests have the older field names, which most of these servers
+// support, and the reasoning of the conversation: some (DeepSeek, Kimi behind a
+// gateway) refuse assistant messages without their reasoning_content.
 var compatible = Deviations{Passes: true, MaxTokens: MaxTokensName, System: true, Reasoning: "reasoning_content", Details: true, Extra: true}
 
-// deviations lists the providers that differ from compatible or from OpenAI,
-// after the notes of the provider table and the vendors' references.
+// deviations lists the providers that differ from compatible or from OpenAI.
+// Source: the vendors' API references.
 var deviations = [...]struct {
 	id string
 	Deviations
@@ -84,7 +88,8 @@ var deviations = [...]struct {
 	}},
 	{"deepseek", Deviations{
 		MaxTokens: MaxTokensName, System: true, Think: ReasoningType, Reasoning: "reasoning_content",
-		// How the vendor maps unsupported names, from its guide to the thinking mode.
+		// How the vendor maps unsupported names, from its guide to the thinking
+		// mode.
 		Efforts: "minimal=low low medium=high high xhigh=high max",
 		Drop:    []string{"seed", "logit_bias", "n", "parallel_tool_calls"},
 	}},
@@ -130,8 +135,8 @@ var deviations = [...]struct {
 	}},
 	{"gemini", Deviations{
 		MaxTokens: MaxTokensName, System: true, Extra: true,
-		// Its OpenAI address answers 400 "Unknown name" to anything else, such
-		// as seed, penalties, store, metadata and user.
+		// Its OpenAI endpoint returns 400 "Unknown name" for any other field,
+		// such as seed, penalties, store, metadata and user.
 		Only: []string{
 			"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n", "stop",
 			"tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "modalities", "audio", "extra_body",
@@ -141,9 +146,9 @@ var deviations = [...]struct {
 	{"bedrock", Deviations{MaxTokens: MaxTokensName, System: true, Anthropic: "bedrock-2023-05-31"}},
 }
 
-// DeviationsOf gives the deviations of a provider by its id. A provider that
-// is not listed is taken as an ordinary compatible server. The result is
-// shared and must not be changed.
+// DeviationsOf returns the deviations of a provider by its id. A provider that
+// is not listed is treated as a compatible server. The result is shared and
+// must not be changed.
 func DeviationsOf(provider string) *Deviations {
 	for i := range deviations {
 		if deviations[i].id == provider {
@@ -181,11 +186,11 @@ func (v *Deviations) Drops(name string, reasoning bool) bool {
 	return false
 }
 
-// Maps reports whether the vendor itself reads an effort as another.
+// Maps reports whether the vendor itself treats an effort as another.
 func (v *Deviations) Maps(name string) bool { return strings.Contains(v.Efforts, name+"=") }
 
-// RoundEffort gives the effort that is taken and nearest below the wanted one, or
-// above it when there is none below; "" when none is.
+// RoundEffort returns the accepted effort that is nearest below the wanted one,
+// or above it if none is below; "" if none is accepted.
 func (v *Deviations) RoundEffort(name string) string {
 	if v.Efforts == "" {
 		return name
@@ -201,7 +206,7 @@ func (v *Deviations) RoundEffort(name string) string {
 		}
 		i := EffortIndex(e)
 		switch {
-		case name != "none" && e == "none": // never switches off what was asked for
+		case name != "none" && e == "none": // never disables reasoning that the client wants
 		case i == want:
 			return e
 		case name == "none":

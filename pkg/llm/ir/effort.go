@@ -6,8 +6,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Efforts in order. The budgets are a convention, no vendor's rule
-// (docs/reference/api-shapes.md, 14.3).
+// Efforts are the efforts in order. The budgets are a convention, not a
+// vendor's rule (docs/reference/api-shapes.md, 14.3).
 var Efforts = [...]struct {
 	name    string
 	Budget  int64  // form A, and Gemini 2.5
@@ -24,7 +24,7 @@ var Efforts = [...]struct {
 	{"max", 32768, "max", "HIGH", "high"},
 }
 
-// EffortIndex gives the place of a name in efforts, or -1.
+// EffortIndex returns the index of a name in Efforts, or -1.
 func EffortIndex(name string) int {
 	for i := range Efforts {
 		if Efforts[i].name == name {
@@ -34,7 +34,7 @@ func EffortIndex(name string) int {
 	return -1
 }
 
-// effortOfBudget goes back from a budget.
+// effortOfBudget returns the effort of a budget.
 func effortOfBudget(n int64) string {
 	switch {
 	case n <= 0:
@@ -49,8 +49,8 @@ func effortOfBudget(n int64) string {
 	return "xhigh"
 }
 
-// EffortName is the effort that was asked, whichever way; "" when none was, or
-// when the model shall decide.
+// EffortName returns the effort that the client has set in any form; "" if it
+// has set none or leaves it to the model.
 func (q *Request) EffortName() string {
 	switch {
 	case q.Think == ThinkOff:
@@ -58,7 +58,7 @@ func (q *Request) EffortName() string {
 	case q.Effort != "":
 		return q.Effort
 	case q.Think == ThinkBudget:
-		return effortOfBudget(q.Budget)
+		return effortOfBudget(q.ThinkBudget)
 	}
 	return ""
 }

@@ -5,61 +5,62 @@ import "weir/pkg/wire/apierr"
 type EventKind uint8
 
 const (
-	EventStart     EventKind = iota // id, model: an answer has begun
-	EventText                       // text
-	EventThinking                   // text
-	EventSignature                  // sig, issuer: ends the thinking before it, or stands alone
-	EventRedacted                   // sig, issuer
-	EventRefusal                    // text
-	EventTool                       // block, id, name, sig
-	EventArguments                  // block, text
+	EventStart     EventKind = iota // ID, and the model in Name: an answer begins
+	EventText                       // Text
+	EventThinking                   // Text
+	EventSignature                  // Signature, Issuer: ends the thinking before it, or has no text
+	EventRedacted                   // Signature, Issuer
+	EventRefusal                    // Text
+	EventTool                       // Block, ID, Name, Signature
+	EventArguments                  // Block, Text
 	EventClose                      // the open block is complete
-	EventCitation                   // cite
-	EventLogprobs                   // sig: raw JSON
-	EventImage                      // sig: address of a picture, a data: URI mostly
-	EventUsage                      // usage
-	EventFinish                     // finish, stopSeq, explain
-	EventEnd                        // the terminator came
-	EventFail                       // failure
+	EventCitation                   // Citation
+	EventLogprobs                   // Signature has raw JSON
+	EventImage                      // Signature has the URL of an image, mostly a data: URI
+	EventUsage                      // Usage
+	EventFinish                     // Finish, StopSequence, Explanation
+	EventEnd                        // the terminator arrived
+	EventFail                       // Failure
 )
 
-// Event is a step of a streamed answer. text is as it stood between the quotes
-// of a JSON string, escapes and all, and valid only during the call.
+// Event is a step of a streamed answer. Text is escaped, as between the quotes
+// of a JSON string, and valid only during the call.
 type Event struct {
-	Kind    EventKind
-	Finish  Finish
-	Custom  bool
-	Built   Builtin
-	Old     bool // see block
-	Block   int  // distinguishes tool calls
-	Text    string
-	Id      string // also the model of evStart in name
-	Name    string
-	Space   string
-	Sig     string
-	Issuer  string
-	StopSeq string
-	Explain string
-	Cite    Citation
-	Usage   Usage
-	Failure *apierr.Error
+	Kind         EventKind
+	Finish       Finish
+	Custom       bool
+	Builtin      Builtin
+	Legacy       bool // see Block
+	Block        int  // distinguishes tool calls
+	Text         string
+	ID           string // of an answer or a tool call
+	Name         string
+	Namespace    string
+	Signature    string
+	Issuer       string
+	StopSequence string
+	Explanation  string
+	Citation     Citation
+	Usage        Usage
+	Failure      *apierr.Error
 }
 
-// Sink takes the events of an answer in order.
+// Sink receives the events of an answer in order.
 type Sink interface{ Event(e *Event) }
 
-// Source takes the events of an upstream's stream apart.
+// Source reads an upstream's stream and sends its events to a sink.
 type Source interface {
-	// read is given valid JSON, or a terminator such as [DONE].
+	// Read reads the data of an event: valid JSON, or a terminator such as
+	// [DONE].
 	Read(name, data []byte, to Sink)
-	// clean tells whether the stream may end here without a terminator.
+	// CleanEnd reports whether the stream may end here without a terminator.
 	CleanEnd() bool
 }
 
-// QuickSource is a source that knows most events by the ones before.
+// QuickSource is a source that recognizes most events by the ones before.
 type QuickSource interface {
-	// quick reads an event that is known but for its text, checked or not,
-	// and leaves all others to read.
+	// ReadQuick reads an event that is known except for its text. It returns
+	// false if Read must read the event.
 	ReadQuick(data []byte, to Sink) bool
 }
 

@@ -8,10 +8,11 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// maxMessage is how much of an upstream's error text is shown.
+// maxMessage is the maximum length of an upstream's error message, in bytes.
 const maxMessage = 500
 
-// StatusError is the row of the table for a status.
+// StatusError returns the error for a status (docs/reference/api-shapes.md,
+// 16).
 func StatusError(status int) *apierr.Error {
 	if status < 400 || status > 599 {
 		status = 502
@@ -43,7 +44,8 @@ func StatusError(status int) *apierr.Error {
 	return e
 }
 
-// Describe reads the message, and a code or parameter, out of an error body.
+// Describe reads the message, the code and the parameter of an error body into
+// e.
 func Describe(e *apierr.Error, root gjson.Result) {
 	from := root
 	if inside := root.Get("error"); inside.IsObject() {
@@ -76,7 +78,7 @@ func Describe(e *apierr.Error, root gjson.Result) {
 	}
 }
 
-// plainName keeps codes that are words, not sentences.
+// plainName reports whether a code is a name, not a sentence.
 func plainName(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -100,7 +102,7 @@ func Truncate(s string) string {
 	return s
 }
 
-// ErrorIn finds the error in a body or event that came with a 2xx, or nil.
+// ErrorIn returns the error in a body or event with status 2xx, or nil.
 func ErrorIn(root gjson.Result) *apierr.Error {
 	inside := root.Get("error")
 	switch {
@@ -125,13 +127,13 @@ func ErrorIn(root gjson.Result) *apierr.Error {
 		}
 		return nil
 	}
-	// A Responses answer has error beside status; null passes above.
+	// A Responses answer has error beside status; null is handled above.
 	e := StatusError(StatusIn(inside))
 	Describe(e, root)
 	return e
 }
 
-// StatusIn finds the HTTP status that an error object stands for.
+// StatusIn returns the HTTP status of an error object.
 func StatusIn(e gjson.Result) int {
 	for _, name := range [...]string{"status_code", "code", "status"} {
 		if v := e.Get(name); v.Type == gjson.Number && v.Int() >= 400 && v.Int() <= 599 {
@@ -149,7 +151,7 @@ func StatusIn(e gjson.Result) int {
 	return 500
 }
 
-// kinds are the names by which errors in streams tell their status.
+// kinds are the statuses by the type or code of an error in a stream.
 var kinds = [...]struct {
 	name   string
 	status int

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// field is a part of the middle form that has other names in other dialects.
+// field is a part of a request whose name differs by dialect.
 type field uint8
 
 const (
@@ -23,21 +23,22 @@ const (
 	FieldSearchAllowed // sites to search
 	FieldSearchBlocked // sites not to search
 	FieldDetail
-	FieldLevel  // the effort, where it is not the one of fieldEffort
+	FieldLevel  // the level of effort, if FieldEffort names another field
 	FieldSchema // prefix of the name and description of a schema
 	fields      = iota
 )
 
-// FieldNames are the names of these parts in a dialect.
+// FieldNames are the names of fields in a dialect.
 type FieldNames [fields]string
 
-// FieldName returns the name of a part in the client's dialect.
+// FieldName returns the name of a field in the client's dialect.
 func (q *Request) FieldName(f field) string { return q.Fields[f] }
 
-// maxDropped is how many fields are named; a client can think of more.
+// maxDropped is the maximum number of dropped fields that are named; a client
+// can send any number.
 const maxDropped = 32
 
-// Drop notes that a field of the client's dialect does not reach the upstream.
+// Drop notes that a field of the client's dialect is not sent to the upstream.
 func (q *Request) Drop(name string) {
 	if len(q.Dropped) >= maxDropped {
 		return
@@ -53,7 +54,7 @@ func (q *Request) Drop(name string) {
 	q.Dropped = append(q.Dropped, name)
 }
 
-// DropOthers drops the members of an object that are not among the known.
+// DropOthers drops the members of an object that are not among known.
 func (q *Request) DropOthers(at string, v gjson.Result, known ...string) {
 	Each(v, func(k, x gjson.Result) bool {
 		if x.Type != gjson.Null && !slices.Contains(known, k.Str) {
@@ -73,20 +74,20 @@ func (q *Request) DropEffort() {
 }
 
 func (q *Request) DropField(f field) {
-	if f == FieldParallel && q.Old {
+	if f == FieldParallel && q.Legacy {
 		return // the client did not set it
 	}
 	q.Drop(q.FieldName(f))
 }
 
-// DropIfSet drops the named field when it has a value.
+// DropIfSet drops the named field if value is not empty.
 func (q *Request) DropIfSet(name, value string) {
 	if value != "" {
 		q.Drop(name)
 	}
 }
 
-// DropOpenAI names the fields that only OpenAI's dialects have.
+// DropOpenAI drops the fields that only OpenAI's dialects have.
 func (q *Request) DropOpenAI() {
 	q.DropIfSet("logit_bias", q.LogitBias)
 	if q.Logprobs {
@@ -101,8 +102,7 @@ func (q *Request) DropOpenAI() {
 	}
 }
 
-// DropDetails notes that only OpenAI's dialects say how closely to look at a
-// picture.
+// DropDetails drops the detail of images, which only OpenAI's dialects have.
 func (q *Request) DropDetails() {
 	for i := range q.Messages {
 		for j := range q.Messages[i].Blocks {
@@ -119,7 +119,8 @@ func (q *Request) DropDetails() {
 	}
 }
 
-// DropCaches notes marks of cached prefixes, which the target makes itself.
+// DropCaches drops the marks of cached prefixes, for an upstream that caches by
+// itself.
 func (q *Request) DropCaches(blocks []Block) {
 	for i := range blocks {
 		if blocks[i].Cache != "" {
@@ -128,7 +129,7 @@ func (q *Request) DropCaches(blocks []Block) {
 	}
 }
 
-// DropStrict notes that a tool's schema is a hint and no law.
+// DropStrict drops strict of a tool whose schema the upstream does not enforce.
 func (q *Request) DropStrict(t *Tool) {
 	if t.Strict == "true" {
 		q.Drop("tools.strict")

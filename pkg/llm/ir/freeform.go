@@ -8,18 +8,18 @@ import (
 )
 
 // freeform extracts the text from the arguments of a function that replaces a
-// custom tool, {"input":"…"}, which arrive in pieces. It accepts what models write
-// instead: another member, the bare text, or a string.
+// custom tool, {"input":"…"}, which arrive in deltas. It accepts what models
+// write instead: another member, the bare text, or a string.
 type freeform struct {
-	state uint8
-	out   []byte
-	seen  []byte // all of the arguments, until the text begins
-	name  []byte
-	held  []byte // an incomplete escape
-	depth int    // of a value that is skipped
-	quote bool   // within a string of it
-	slash bool
-	done  bool // end was called
+	state       uint8
+	out         []byte
+	seen        []byte // all of the arguments, until the text begins
+	name        []byte
+	escapeBytes []byte // an incomplete escape
+	depth       int    // of a value that is skipped
+	quote       bool   // within a string of it
+	slash       bool
+	done        bool // end was called
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 // whole reports whether the text is complete.
 func (f *freeform) whole() bool { return f.state == ffWhole }
 
-// add reads the next piece of the arguments and returns the text in it, escaped.
+// add reads the next part of the arguments and returns the text in it, escaped.
 // The result is valid until the next call.
 func (f *freeform) add(piece string) []byte {
 	f.out = f.out[:0]
@@ -120,21 +120,21 @@ func (f *freeform) byte(c byte) {
 
 // text reads a byte of the text's JSON string, which is escaped already.
 func (f *freeform) text(c byte) {
-	switch n := len(f.held); {
+	switch n := len(f.escapeBytes); {
 	case n == 0 && c == '"':
 		f.state = ffWhole
 	case n == 0 && c == '\\':
-		f.held = append(f.held, c)
+		f.escapeBytes = append(f.escapeBytes, c)
 	case n == 0 && c < ' ':
 		f.out = append(f.out, Escape(string(rune(c)))...)
 	case n == 0:
 		f.out = append(f.out, c)
 	case n == 6 && c == '\\': // the second half of a pair may follow
-		f.held = append(f.held, c)
+		f.escapeBytes = append(f.escapeBytes, c)
 	case n%6 == 1:
 		f.escape(c)
 	case n != 6 && isHex(c):
-		if f.held = append(f.held, c); len(f.held)%6 == 0 {
+		if f.escapeBytes = append(f.escapeBytes, c); len(f.escapeBytes)%6 == 0 {
 			f.unit()
 		}
 	default:
@@ -146,13 +146,13 @@ func (f *freeform) text(c byte) {
 // escape reads the byte after a backslash.
 func (f *freeform) escape(c byte) {
 	if c == 'u' {
-		f.held = append(f.held, c)
+		f.escapeBytes = append(f.escapeBytes, c)
 		return
 	}
-	if len(f.held) > 6 {
+	if len(f.escapeBytes) > 6 {
 		f.out = append(f.out, `\ufffd`...) // the surrogate before it is unpaired
 	}
-	f.held = f.held[:0]
+	f.escapeBytes = f.escapeBytes[:0]
 	switch c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		f.out = append(f.out, '\\', c)
@@ -165,7 +165,7 @@ func (f *freeform) escape(c byte) {
 // unit reads a complete \uXXXX, or the second of a pair.
 func (f *freeform) unit() {
 	r := func(at int) (n rune) {
-		for _, c := range f.held[at+2 : at+6] {
+		for _, c := range f.escapeBytes[at+2 : at+6] {
 			switch {
 			case c <= '9':
 				n = n<<4 | rune(c-'0')
@@ -175,29 +175,29 @@ func (f *freeform) unit() {
 		}
 		return n
 	}
-	last := r(len(f.held) - 6)
-	if len(f.held) == 12 {
+	last := r(len(f.escapeBytes) - 6)
+	if len(f.escapeBytes) == 12 {
 		if utf16.DecodeRune(r(0), last) != unicode.ReplacementChar {
-			f.out = append(f.out, f.held...)
-			f.held = f.held[:0]
+			f.out = append(f.out, f.escapeBytes...)
+			f.escapeBytes = f.escapeBytes[:0]
 			return
 		}
 		f.out = append(f.out, `\ufffd`...)
-		f.held = append(f.held[:0], f.held[6:]...)
+		f.escapeBytes = append(f.escapeBytes[:0], f.escapeBytes[6:]...)
 	}
 	switch {
 	case !utf16.IsSurrogate(last):
-		f.out = append(f.out, f.held...)
-		f.held = f.held[:0]
+		f.out = append(f.out, f.escapeBytes...)
+		f.escapeBytes = f.escapeBytes[:0]
 	case last >= 0xdc00:
 		f.lone()
 	}
 }
 
-// lone replaces what is held: an unpaired surrogate, or an invalid escape.
+// lone replaces an unpaired surrogate, or an invalid escape, with U+FFFD.
 func (f *freeform) lone() {
 	f.out = append(f.out, `\ufffd`...)
-	f.held = f.held[:0]
+	f.escapeBytes = f.escapeBytes[:0]
 }
 
 func isHex(c byte) bool {

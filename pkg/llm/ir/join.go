@@ -1,31 +1,31 @@
 package ir
 
-// Joiner puts texts together in time that grows with their length alone: a
-// client, or an upstream, can send very many. One text by itself is not copied.
+// Joiner joins texts in time proportional to their length, because a client or
+// an upstream can send very many. A single text is not copied.
 type Joiner struct {
-	One string
-	all []byte
+	First string
+	all   []byte
 }
 
-// Add appends a text, after sep if there is one before it. An empty one is
+// Add appends a text, after sep if it is not the first. An empty text adds
 // nothing.
 func (j *Joiner) Add(sep, text string) {
 	switch {
 	case text == "":
 	case j.all != nil:
 		j.all = append(append(j.all, sep...), text...)
-	case j.One == "":
-		j.One = text
+	case j.First == "":
+		j.First = text
 	default:
-		j.all = make([]byte, 0, 2*(len(j.One)+len(sep)+len(text)))
-		j.all = append(append(append(j.all, j.One...), sep...), text...)
+		j.all = make([]byte, 0, 2*(len(j.First)+len(sep)+len(text)))
+		j.all = append(append(append(j.all, j.First...), sep...), text...)
 	}
 }
 
-// Text gives them all; nothing may be added after.
+// Text returns the joined texts; nothing may be added after.
 func (j *Joiner) Text() string {
 	if j.all != nil {
 		return View(j.all)
 	}
-	return j.One
+	return j.First
 }

@@ -10,7 +10,7 @@ type Role uint8
 const (
 	RoleUser Role = iota // also carries the results of tools
 	RoleAssistant
-	RoleSystem // leading ones are the system prompt
+	RoleSystem // leading messages are the system prompt
 )
 
 type BlockKind uint8
@@ -26,40 +26,40 @@ const (
 	RefusalBlock
 )
 
-// Block is a piece of a message.
+// Block is a part of a message.
 type Block struct {
-	Kind     BlockKind
-	Custom   bool // a call of a custom tool
-	Old      bool // a call in the old form, function_call
-	Built    Builtin
-	Failed   bool // the tool reported an error
-	Redacted bool // a thinking block without text
-	Compacts bool // a summary of everything before it
+	Kind       BlockKind
+	Custom     bool // a call of a custom tool
+	Legacy     bool // a call in the form of function_call
+	Builtin    Builtin
+	IsError    bool // the tool reported an error
+	Redacted   bool // a thinking block without text
+	Compaction bool // a summary of everything before it
 
-	Text   string // of text, thinking, refusal, and of a document that is text
-	Mime   string // media type of data
-	Data   string // base64
-	Url    string
-	File   string // id of a stored file
-	Title  string // file name or title
-	Detail string // of an image: auto, low, high
-	Id     string // of a tool call, and of the result that belongs to it
-	Name   string // of a tool
-	Args   string // arguments of a call: JSON text, perhaps broken; of a custom tool any text
-	Space  string // namespace of the tool
-	Parts  []Block
-	// sig is opaque to all but issuer. On a tool call it is Gemini's.
-	Sig, Issuer string
-	Cache       string // "", "5m", "1h": ends a cached prefix
-	Cites       []Citation
+	Text      string // of text, thinking, refusal, and of a document that is text
+	MediaType string // media type of data
+	Data      string // base64
+	URL       string
+	FileID    string // id of a stored file
+	Title     string // file name or title
+	Detail    string // of an image: auto, low, high
+	ID        string // of a tool call, and of the result that belongs to it
+	Name      string // of a tool
+	Arguments string // arguments of a call: JSON text, possibly invalid; of a custom tool any text
+	Namespace string // namespace of the tool
+	Parts     []Block
+	// Signature is opaque to all but Issuer. On a tool call it is Gemini's.
+	Signature, Issuer string
+	Cache             string // "", "5m", "1h": ends a cached prefix
+	Citations         []Citation
 }
 
 // Citation is a source of a text.
 type Citation struct {
-	Url, Title string
+	URL, Title string
 	Quote      string // cited text of the source
-	// start and end are code point offsets in the block's text; both are zero if
-	// not known.
+	// Start and End are code point offsets in the block's text; both are zero
+	// if not known.
 	Start, End int
 }
 
@@ -68,23 +68,25 @@ type Message struct {
 	Blocks []Block
 }
 
-// URI gives the address of a picture or document, a data: URI for bytes.
+// URI returns the URL of an image or document, a data: URI for data.
 func (b *Block) URI() string {
-	if b.Url != "" {
-		return b.Url
+	if b.URL != "" {
+		return b.URL
 	}
-	return "data:" + b.Mime + ";base64," + b.Data
+	return "data:" + b.MediaType + ";base64," + b.Data
 }
 
-// ArgumentsOrEmpty returns those of a function call, {} for none.
+// ArgumentsOrEmpty returns the arguments of a function call, {} if there are
+// none.
 func (b *Block) ArgumentsOrEmpty() string {
-	if b.Args == "" {
+	if b.Arguments == "" {
 		return "{}"
 	}
-	return b.Args
+	return b.Arguments
 }
 
-// IssuerOrUnsigned names the issuer, chat for thoughts that nobody signed.
+// IssuerOrUnsigned returns the issuer, IssuerChat for thinking without a
+// signature.
 func (b *Block) IssuerOrUnsigned() string {
 	if b.Issuer == "" {
 		return IssuerChat
@@ -92,7 +94,7 @@ func (b *Block) IssuerOrUnsigned() string {
 	return b.Issuer
 }
 
-// DecodeText turns base64 text into text, when it is that.
+// DecodeText decodes base64 data into text if it is valid.
 func (b *Block) DecodeText() {
 	if text, err := base64.StdEncoding.DecodeString(b.Data); err == nil {
 		b.Text, b.Data = string(text), ""
@@ -101,11 +103,11 @@ func (b *Block) DecodeText() {
 
 // CiteAll extends the citations of a block to its whole text.
 func (b *Block) CiteAll() {
-	if len(b.Cites) == 0 {
+	if len(b.Citations) == 0 {
 		return
 	}
 	n := utf8.RuneCountInString(b.Text)
-	for i := range b.Cites {
-		b.Cites[i].End = n
+	for i := range b.Citations {
+		b.Citations[i].End = n
 	}
 }

@@ -2,8 +2,8 @@ package ir
 
 import "strings"
 
-// OpenAIReasons tells whether a model of OpenAI is one that reasons: it
-// refuses sampling values, stop sequences and penalties.
+// OpenAIReasons reports whether a model of OpenAI reasons: it refuses sampling
+// values, stop sequences and penalties.
 func OpenAIReasons(id string) bool {
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[i+1:]
@@ -27,8 +27,8 @@ func openaiNames(id string) bool {
 	return OpenAIReasons(id) || strings.HasPrefix(id, "chatgpt-") || strings.HasPrefix(id, "gpt-") && !strings.HasPrefix(id, "gpt-oss")
 }
 
-// openaiEfforts lists the efforts that a generation of OpenAI's models takes,
-// separated by spaces; empty is all.
+// openaiEfforts returns the efforts that a generation of OpenAI's models
+// accepts, separated by spaces; empty is all.
 func openaiEfforts(id string) string {
 	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		id = id[i+1:]
@@ -49,8 +49,8 @@ func openaiEfforts(id string) string {
 	return ""
 }
 
-// OpenAIEffort rounds an effort to what a model of OpenAI takes. Where
-// thinking cannot be switched off the least is sent, and the field named.
+// OpenAIEffort rounds an effort to one that a model of OpenAI accepts. If
+// thinking cannot be disabled, the lowest is sent and the field is dropped.
 func (q *Request) OpenAIEffort(id, name string) string {
 	v := Deviations{Efforts: openaiEfforts(id)}
 	if name == "" {

@@ -38,8 +38,8 @@ func (p *Patch) Drop(name string) {
 	}
 }
 
-// Only keeps the named members, in one pass, and removes refused members of the
-// schemas.
+// Only omits all members but those named, in one pass, and removes refused
+// members of the schemas.
 func (p *Patch) Only(names []string) {
 	if p.Err != nil {
 		return
@@ -59,7 +59,7 @@ func (p *Patch) Only(names []string) {
 	}))
 }
 
-// Rename moves a value to another name, unless that is taken.
+// Rename moves a value to another name, unless that exists.
 func (p *Patch) Rename(from, to string) {
 	v := gjson.GetBytes(p.Body, from)
 	if from == to || !v.Exists() {
@@ -82,14 +82,14 @@ func (p *Patch) ShortUser(limit int) {
 	}
 }
 
-// Each rebuilds the array at a path: change gives what stands for an element,
-// itself mostly, and false to leave it out. Elements that stay keep their bytes.
+// Each rewrites the array at a path: change returns the new element, mostly the
+// same, or false to omit it. Unchanged elements keep their bytes.
 func (p *Patch) Each(path string, change func(v gjson.Result) (raw string, keep bool)) {
 	list := gjson.GetBytes(p.Body, path)
 	if !list.IsArray() || list.Index == 0 {
 		return
 	}
-	d := Writer{B: make([]byte, 0, len(list.Raw))}
+	d := Writer{Buf: make([]byte, 0, len(list.Raw))}
 	d.Open("", '[')
 	Each(list, func(_, v gjson.Result) bool {
 		if raw, keep := change(v); keep {
@@ -98,7 +98,7 @@ func (p *Patch) Each(path string, change func(v gjson.Result) (raw string, keep 
 		return true
 	})
 	d.Close(']')
-	p.Body = jsonscan.Splice(p.Body, jsonscan.Span{Start: list.Index, End: list.Index + len(list.Raw)}, d.B)
+	p.Body = jsonscan.Splice(p.Body, jsonscan.Span{Start: list.Index, End: list.Index + len(list.Raw)}, d.Buf)
 }
 
 func (p *Patch) Note(name string) {

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Pattern is an event that brought one piece of text and nothing else, with
-// the text left out. Most events of a stream differ in that text alone: they
-// are known by comparing the rest, without being parsed.
+// Pattern is an event with one text and nothing else of interest, without that
+// text. Most events of a stream differ in that text only: they are recognized
+// by comparing the rest, without parsing.
 //
-// A second string may differ without meaning anything: the padding that
-// OpenAI puts in "obfuscation".
+// A second string may differ without a meaning: the padding that OpenAI writes
+// in "obfuscation".
 type Pattern struct {
 	Kind        EventKind
 	Block       int
@@ -21,7 +21,7 @@ type Pattern struct {
 
 var padName = []byte(`"obfuscation":"`)
 
-// Learn takes an event whose text is at data[at:end].
+// Learn learns from an event whose text is data[at:end].
 func (p *Pattern) Learn(kind EventKind, block int, data []byte, at, end int) {
 	p.Has, p.padded = false, false
 	if at <= 0 || end >= len(data) || data[at-1] != '"' || data[end] != '"' {
@@ -43,7 +43,7 @@ func (p *Pattern) Learn(kind EventKind, block int, data []byte, at, end int) {
 	p.tail = append(p.tail[:0], tail...)
 }
 
-// Match gives the text of an event of this pattern.
+// Match returns the text of an event of this pattern.
 func (p *Pattern) Match(data []byte) (text []byte, ok bool) {
 	if !p.Has || !bytes.HasPrefix(data, p.head) {
 		return nil, false
@@ -63,8 +63,8 @@ func (p *Pattern) Match(data []byte) (text []byte, ok bool) {
 	return text, len(rest) == 0
 }
 
-// closing finds the quote that ends a string. -1 is for strings that are not
-// well-formed, and for those with rare escapes, which the parser looks at.
+// closing returns the index of the quote that ends a string, or -1 for invalid
+// strings and for those with rare escapes, which the parser reads.
 func closing(b []byte) int {
 	var high byte
 	for i := 0; i < len(b); i++ {

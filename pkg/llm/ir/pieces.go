@@ -61,7 +61,7 @@ func TooManyPieces(pieces int) *apierr.Error {
 		"The conversation has %d messages, content parts and tools. At most %d can be translated for this model's provider.", pieces, MaxPieces)
 }
 
-// Many is the length of a list from which room counts the array's elements.
+// Many is the length of a list from which Reserve counts the array's elements.
 const Many = 16
 
 // Reserve returns list with the capacity for all elements of array once it has many:
@@ -79,7 +79,7 @@ func Reserve[T any](list []T, array gjson.Result) []T {
 	return append(make([]T, 0, max(n, 2*Many)), list...)
 }
 
-// grow returns list with the capacity for another element. If there is none, the
+// grow returns list with the capacity for another element. If it has none, the
 // capacity doubles, or quadruples for a long list, up to most.
 func grow[T any](list []T, most int) []T {
 	n := len(list)

@@ -49,48 +49,48 @@ const (
 	ThinkBudget // budget tokens
 )
 
-// Request is what a client asks. Numbers keep the text they came in.
+// Request is a client's request. Numbers are stored as their JSON text.
 type Request struct {
 	Pacer
-	Pieces   int         // of the body
-	Fields   *FieldNames // of the client's dialect
-	Messages []Message
-	Tools    []Tool
-	Search   bool // the hosted web search
-	Web      WebSearch
-	Choice   ToolChoice
-	Parallel string // "true", "false" or empty
+	Pieces     int         // of the body
+	Fields     *FieldNames // of the client's dialect
+	Messages   []Message
+	Tools      []Tool
+	SearchWeb  bool // the hosted web search
+	WebSearch  WebSearch
+	ToolChoice ToolChoice
+	Parallel   string // "true", "false" or empty
 
-	MaxTokens                   int64 // 0 when absent
-	Temperature, TopP, TopK     string
-	Stop                        []string
-	Presence, Frequency, Seed   string
-	LogitBias                   string // raw JSON
-	Logprobs                    bool
-	TopLogprobs                 string
-	Stream                      bool
-	Think                       thinkMode
-	Effort                      string // none, minimal, low, medium, high, xhigh, max
-	Budget                      int64
-	Summary                     string // how thinking is shown: raw value of the client
-	Format                      Format
-	Verbosity                   string
-	Metadata                    string // raw JSON
-	User, Tier, CacheKey, Store string
-	EndUser                     string // user, if safety_identifier was given too
-	Cache                       string // cache control of the whole prompt
+	MaxTokens                               int64 // 0 when absent
+	Temperature, TopP, TopK                 string
+	Stop                                    []string
+	PresencePenalty, FrequencyPenalty, Seed string
+	LogitBias                               string // raw JSON
+	Logprobs                                bool
+	TopLogprobs                             string
+	Stream                                  bool
+	Think                                   thinkMode
+	Effort                                  string // none, minimal, low, medium, high, xhigh, max
+	ThinkBudget                             int64
+	Summary                                 string // how thinking is summarized: the client's raw value
+	Format                                  Format
+	Verbosity                               string
+	Metadata                                string // raw JSON
+	User, ServiceTier, CacheKey, Store      string
+	EndUser                                 string // user, if safety_identifier was given too
+	Cache                                   string // cache control of the whole prompt
 
-	Dropped []string
-	Depth   int               // of the content that is read
-	Schemas int               // bytes of schemas read, see maxSchemas
-	names   map[string]string // of tools by call id, see toolName
-	Old     bool              // the client sent functions, the old form of tools
-	OldIDs  map[string]int    // how often each was called
-	Shells  map[string]string // call ids of local_shell calls, by item id
+	Dropped     []string
+	Depth       int               // of the current content
+	SchemaBytes int               // bytes of schemas read, see MaxSchemas
+	names       map[string]string // of tools by call id, see ToolName
+	Legacy      bool              // the client sent functions instead of tools
+	LegacyCalls map[string]int    // how often each was called
+	ShellCalls  map[string]string // call ids of local_shell calls, by item id
 }
 
-// Add appends a block to the last message when that has the same role, else
-// begins a message.
+// Add appends a block to the last message if it has the same role, or begins a
+// message.
 func (q *Request) Add(r Role, b Block) {
 	if n := len(q.Messages); n > 0 && q.Messages[n-1].Role == r {
 		q.Messages[n-1].Blocks = append(grow(q.Messages[n-1].Blocks, q.Pieces), b)
@@ -99,8 +99,8 @@ func (q *Request) Add(r Role, b Block) {
 	q.Messages = append(grow(q.Messages, q.Pieces), Message{r, []Block{b}})
 }
 
-// Lead gives how many messages at the front are the system prompt. A
-// conversation of nothing else has none: its last message must be asked.
+// Lead returns the number of leading messages that are the system prompt. If
+// all messages are, the last one becomes the user's.
 func (q *Request) Lead() int {
 	for i, m := range q.Messages {
 		if m.Role != RoleSystem {
@@ -125,14 +125,14 @@ func (q *Request) SystemText(lead int) string {
 	return j.Text()
 }
 
-// ToolName finds the tool that a call id belongs to.
+// ToolName returns the name of the tool of a call id.
 func (q *Request) ToolName(id string) string {
 	if q.names == nil {
 		q.names = map[string]string{}
 		for i := range q.Messages {
 			for j := range q.Messages[i].Blocks {
-				if b := &q.Messages[i].Blocks[j]; b.Kind == ToolCallBlock && q.names[b.Id] == "" {
-					q.names[b.Id] = b.Name
+				if b := &q.Messages[i].Blocks[j]; b.Kind == ToolCallBlock && q.names[b.ID] == "" {
+					q.names[b.ID] = b.Name
 				}
 			}
 		}
@@ -171,8 +171,8 @@ func (q *Request) NonResults(blocks []Block) []Block {
 	return append(found, rest...)
 }
 
-// StopSequences gives the stop sequences that are more than white space, which Claude
-// refuses.
+// StopSequences returns the stop sequences that are more than white space,
+// which Claude refuses.
 func (q *Request) StopSequences() (list []string) {
 	for _, s := range q.Stop {
 		if strings.TrimSpace(s) == "" {
@@ -184,8 +184,8 @@ func (q *Request) StopSequences() (list []string) {
 	return list
 }
 
-// LostThinking tells whether the turn that is going on has called tools
-// without the thinking that led to it, as clients of other dialects lose it.
+// LostThinking reports whether the current turn has called tools without the
+// thinking before them, which clients of other dialects do not send back.
 func (q *Request) LostThinking(own string) bool {
 	for i := len(q.Messages) - 1; i >= 0; i-- {
 		m := &q.Messages[i]
@@ -206,7 +206,7 @@ func (q *Request) LostThinking(own string) bool {
 		for j := range m.Blocks {
 			b := &m.Blocks[j]
 			calls = calls || b.Kind == ToolCallBlock
-			thought = thought || b.Kind == ThinkingBlock && b.Issuer == own && b.Sig != ""
+			thought = thought || b.Kind == ThinkingBlock && b.Issuer == own && b.Signature != ""
 		}
 		if calls && !thought {
 			return true

@@ -13,16 +13,16 @@ func (t *Tools) Restore(a *Answer) {
 		if b.Kind != ToolCallBlock {
 			continue
 		}
-		b.Old = b.Old || t.old
+		b.Legacy = b.Legacy || t.legacy
 		c, ok := t.sent[b.Name]
 		if !ok {
 			continue
 		}
-		b.Name, b.Space, b.Built = c.Name, c.space, c.built
+		b.Name, b.Namespace, b.Builtin = c.Name, c.namespace, c.builtin
 		if c.Wrapped && !b.Custom {
 			var in freeform
-			text := append([]byte(nil), in.add(b.Args)...)
-			b.Custom, b.Args = true, Unescape(string(append(text, in.end()...)))
+			text := append([]byte(nil), in.add(b.Arguments)...)
+			b.Custom, b.Arguments = true, Unescape(string(append(text, in.end()...)))
 		}
 	}
 }
@@ -31,8 +31,8 @@ func (t *Tools) Restore(a *Answer) {
 type restorer struct {
 	next  Sink
 	tools *Tools
-	fail  Sink              // gets the failure of an answer that is too long
-	calls map[int]*freeform // by block; nil for calls whose arguments stay
+	fail  Sink              // receives the failure of an answer that is too long
+	calls map[int]*freeform // by block; nil for calls with unchanged arguments
 	order []int
 	e     Event
 }
@@ -49,10 +49,10 @@ func (r *restorer) Event(e *Event) {
 	switch e.Kind {
 	case EventTool:
 		r.e = *e
-		r.e.Old = e.Old || r.tools.old
+		r.e.Legacy = e.Legacy || r.tools.legacy
 		c, ok := r.tools.sent[e.Name]
 		if ok {
-			r.e.Name, r.e.Space, r.e.Built = c.Name, c.space, c.built
+			r.e.Name, r.e.Namespace, r.e.Builtin = c.Name, c.namespace, c.builtin
 			if c.Wrapped && !e.Custom {
 				r.e.Custom = true
 				r.begin(e.Block)
@@ -105,7 +105,7 @@ func (r *restorer) args(block int, text []byte) {
 	}
 }
 
-// end passes on the rest of a call's input.
+// end sends the rest of a call's input.
 func (r *restorer) end(block int) {
 	if in := r.calls[block]; in != nil {
 		r.args(block, in.end())

@@ -6,17 +6,17 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// CloseSchema makes a schema one that Anthropic's structured output takes. Objects
-// have additionalProperties false, oneOf becomes anyOf, and what the vendor
-// refuses (limits of numbers, lengths, patterns, most formats) is told in the
-// description instead and named as dropped under the field at. It is what the
-// vendor's own client does; source: npm:@anthropic-ai/sdk,
+// CloseSchema rewrites a schema to one that Anthropic's structured output
+// accepts. Objects have additionalProperties false, oneOf becomes anyOf, and
+// what the vendor refuses (limits of numbers, lengths, patterns, most formats)
+// is written in the description instead and dropped under the field at. The
+// vendor's own client does the same. Source: npm:@anthropic-ai/sdk,
 // lib/transform-json-schema, and Anthropic's documentation of structured
 // outputs, "JSON Schema limitations".
 func (q *Request) CloseSchema(at, schema string) string {
 	d := Writer{}
 	q.closeSchema(at, &d, gjson.Parse(schema))
-	return string(d.B)
+	return string(d.Buf)
 }
 
 // MaxSchemas limits the bytes of schemas that are read for rewriting. Those of an
@@ -26,7 +26,7 @@ const MaxSchemas = 32 << 20
 
 // countSchema counts the bytes of a schema.
 func (q *Request) countSchema(schema gjson.Result) {
-	q.Schemas += len(schema.Raw)
+	q.SchemaBytes += len(schema.Raw)
 	q.Work(3 * len(schema.Raw))
 }
 
@@ -56,18 +56,18 @@ func (q *Request) DescribedSchema() string {
 	}
 	if rest := strings.TrimLeft(f.Schema[1:], " \t\r\n"); rest != "}" {
 		d.Key("")
-		return string(d.B) + rest
+		return string(d.Buf) + rest
 	}
 	d.Close('}')
-	return string(d.B)
+	return string(d.Buf)
 }
 
-// formats of strings that the vendor knows.
+// schemaFormats are the formats of strings that the vendor supports.
 const schemaFormats = " date-time time date duration email hostname uri ipv4 ipv6 uuid "
 
-// keeps tells what becomes of a member of a schema: it is taken as it is or
-// with its own schemas closed, is left out, or is told in words.
-func keeps(name string, v gjson.Result) (kept, silent bool) {
+// memberRule returns how a member of a schema is written: unchanged or with its
+// own schemas closed, silently omitted, or in the description.
+func memberRule(name string, v gjson.Result) (kept, silent bool) {
 	switch name {
 	case "type", "enum", "const", "default", "title", "description", "required", "$ref", "$defs", "definitions",
 		"properties", "items", "anyOf", "oneOf", "allOf":
@@ -90,8 +90,8 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		d.Raw("", v.Raw)
 		return
 	}
-	if q.countSchema(v); q.Schemas > MaxSchemas {
-		d.Raw("", v.Raw) // Request refuses it
+	if q.countSchema(v); q.SchemaBytes > MaxSchemas {
+		d.Raw("", v.Raw) // llm.Request refuses it
 		return
 	}
 	words, isObject, described := "", false, false
@@ -104,7 +104,7 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		case "description":
 			described = true
 		}
-		kept, silent := keeps(k.Str, x)
+		kept, silent := memberRule(k.Str, x)
 		if kept || silent {
 			return true
 		}
@@ -122,7 +122,7 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 	}
 	d.Open("", '{')
 	Each(v, func(k, x gjson.Result) bool {
-		if kept, _ := keeps(k.Str, x); !kept {
+		if kept, _ := memberRule(k.Str, x); !kept {
 			return true
 		}
 		name := k.Str
@@ -162,24 +162,24 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 
 // closeEach writes an object whose members are schemas.
 func (q *Request) closeEach(at string, d *Writer, v gjson.Result) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	Each(v, func(k, x gjson.Result) bool {
 		d.Key("")
-		d.B = append(append(d.B, k.Raw...), ':')
+		d.Buf = append(append(d.Buf, k.Raw...), ':')
 		q.closeSchema(at, d, x)
 		return true
 	})
 	d.Close('}')
 }
 
-// Strictable tells whether OpenAI takes a schema with strict true: each object
-// requires all that it has, and nothing else.
+// Strictable reports whether OpenAI accepts a schema with strict true: each
+// object requires all of its properties and allows no others.
 func (q *Request) Strictable(v gjson.Result) bool {
 	if !v.IsObject() {
 		return true
 	}
-	if q.countSchema(v); q.Schemas > MaxSchemas {
-		return false // Request refuses it
+	if q.countSchema(v); q.SchemaBytes > MaxSchemas {
+		return false // llm.Request refuses it
 	}
 	all, ok := 0, true
 	each := func(_, x gjson.Result) bool {

@@ -12,7 +12,7 @@ func WithoutSchemaMarks(raw string) string {
 	if !strings.Contains(raw, schemaMark) {
 		return raw
 	}
-	d := Writer{B: make([]byte, 0, len(raw))}
+	d := Writer{Buf: make([]byte, 0, len(raw))}
 	// level is an open object or array.
 	type level struct {
 		object bool
@@ -62,10 +62,10 @@ func WithoutSchemaMarks(raw string) string {
 			continue
 		}
 		d.Key("")
-		d.B = append(append(d.B, word...), ':')
+		d.Buf = append(append(d.Buf, word...), ':')
 		top.key, last = false, word
 	}
-	return string(d.B)
+	return string(d.Buf)
 }
 
 func hasNames(key string) bool {

@@ -2,59 +2,59 @@ package ir
 
 import "weir/pkg/wire/apierr"
 
-// sequencer puts the pieces of an answer in order for dialects whose blocks
-// follow each other: one block is open at a time, the pieces of others wait.
-// A text or thought is closed by whatever comes next; a tool call only when
-// its arguments are complete, since its pieces may still come between those of
-// other calls. The next sink gets every evText, evThinking, evRefusal, evArgs
-// of one block in a row, and an evClose after each block.
+// sequencer orders the deltas of an answer for dialects whose blocks follow
+// each other: one block is open at a time, and the deltas of others wait. A
+// text or thinking block is closed by the next event; a tool call only when its
+// arguments are complete, since deltas of other calls may come in between. The
+// next sink receives all EventText, EventThinking, EventRefusal or
+// EventArguments of one block in a row, and an EventClose after each block.
 type sequencer struct {
-	next    Sink
-	fail    Sink    // gets the failure of an answer that is too long
-	open    pending // its text is kept for tool calls only
-	isOpen  bool
-	waiting []pending
-	held    int // bytes kept
+	next      Sink
+	fail      Sink         // receives the failure of an answer that is too long
+	open      pendingBlock // its text is stored for tool calls only
+	isOpen    bool
+	waiting   []pendingBlock
+	heldBytes int // bytes stored
 
-	pictures int  // bytes of them
-	all      bool // the next sink keeps every text
+	imageBytes int  // bytes of images
+	all        bool // the next sink stores every text
 }
 
 func NewSequencer(next, fail Sink, all bool) Sink {
 	return &sequencer{next: next, fail: fail, all: all}
 }
 
-// maxHeld bounds what an answer may make the sequencer keep.
+// maxHeld and maxWaiting bound what an answer may make the sequencer store.
 const (
 	maxHeld    = 8 << 20
 	maxWaiting = 1 << 10
 
-	maxPictures = 32 << 20
+	maxImageBytes = 32 << 20
 )
 
-// pending is a block whose pieces wait.
-type pending struct {
-	start Event // evTool, or the kind of a text
-	tool  bool
-	whole bool // evClose came: nothing follows
-	text  []byte
+// pendingBlock is a block whose deltas wait.
+type pendingBlock struct {
+	start  Event // EventTool, or the kind of a text
+	tool   bool
+	closed bool // EventClose arrived: nothing follows
+	text   []byte
 }
 
-func (p *pending) is(e *Event) bool {
+func (p *pendingBlock) is(e *Event) bool {
 	if p.tool {
 		return (e.Kind == EventArguments || e.Kind == EventTool) && p.start.Block == e.Block
 	}
 	return p.start.Kind == e.Kind
 }
 
-// complete tells whether nothing can follow: a text never has to be waited
-// for, arguments are whole when they are JSON.
-func (p *pending) complete() bool {
+// complete reports whether nothing can follow. A text is always complete,
+// arguments are if they are a JSON object.
+func (p *pendingBlock) complete() bool {
 	if !p.tool {
 		return true
 	}
 	if p.start.Custom {
-		return p.whole
+		return p.closed
 	}
 	_, ok := Object(Unescape(string(p.text)))
 	return ok && len(p.text) > 0
@@ -65,21 +65,21 @@ func (s *sequencer) Event(e *Event) {
 	case EventText, EventThinking, EventRefusal, EventArguments, EventTool:
 		s.piece(e)
 	case EventSignature:
-		// It belongs to the open thought, else it stands alone.
+		// It belongs to the open thinking block, or has no text.
 		if !s.isOpen || s.open.start.Kind != EventThinking {
 			s.piece(&Event{Kind: EventThinking})
 		}
 		if s.isOpen && s.open.start.Kind == EventThinking {
 			s.next.Event(e)
-			s.shut()
+			s.closeOpen()
 		}
 	case EventRedacted, EventImage:
-		if s.pictures += len(e.Sig); s.pictures > maxPictures {
-			s.held = maxHeld
-			s.over(e)
+		if s.imageBytes += len(e.Signature); s.imageBytes > maxImageBytes {
+			s.heldBytes = maxHeld
+			s.tooLong(e)
 			return
 		}
-		s.settle()
+		s.advance()
 		s.next.Event(e)
 	case EventClose:
 		s.close(e.Block)
@@ -94,13 +94,13 @@ func (s *sequencer) Event(e *Event) {
 	}
 }
 
-// close ends a block that the upstream has completed. While other blocks wait, a
-// text ends with the next event, and a call when it is its turn.
+// close ends a block that the upstream has completed. While other blocks wait,
+// a text ends with the next event, and a call when it is its turn.
 func (s *sequencer) close(block int) {
 	if s.isOpen && s.open.tool && s.open.start.Block != block {
 		for i := range s.waiting {
 			if p := &s.waiting[i]; p.tool && p.start.Block == block {
-				p.whole = true
+				p.closed = true
 			}
 		}
 		return
@@ -108,20 +108,20 @@ func (s *sequencer) close(block int) {
 	if !s.isOpen {
 		return
 	}
-	s.open.whole = true
+	s.open.closed = true
 	if len(s.waiting) == 0 {
-		s.shut()
+		s.closeOpen()
 	} else {
-		s.settle()
+		s.advance()
 	}
 }
 
 func (s *sequencer) piece(e *Event) {
-	if s.all && s.over(e) {
+	if s.all && s.tooLong(e) {
 		return
 	}
 	if s.isOpen && s.open.is(e) && e.Kind != EventTool {
-		if s.open.tool && !s.keep(&s.open, e) {
+		if s.open.tool && !s.store(&s.open, e) {
 			return
 		}
 		s.next.Event(e)
@@ -129,26 +129,26 @@ func (s *sequencer) piece(e *Event) {
 	}
 	for i := range s.waiting {
 		if s.waiting[i].is(e) && e.Kind != EventTool {
-			s.keep(&s.waiting[i], e)
+			s.store(&s.waiting[i], e)
 			return
 		}
 	}
 	if e.Kind == EventArguments {
-		return // of a call that never began
+		return // arguments of a call that did not begin
 	}
 	if e.Kind == EventTool && s.known(e.Block) {
 		return // some servers repeat the name
 	}
-	s.settle()
-	p := pending{start: *e, tool: e.Kind == EventTool}
+	s.advance()
+	p := pendingBlock{start: *e, tool: e.Kind == EventTool}
 	p.start.Text = ""
 	if s.isOpen {
 		// The open call is not complete: this one waits.
-		s.own(&p.start)
+		s.clone(&p.start)
 		if len(s.waiting) >= maxWaiting {
-			s.held = maxHeld // so many calls are none
+			s.heldBytes = maxHeld // too many calls
 		}
-		if s.keep(&p, e) {
+		if s.store(&p, e) {
 			s.waiting = append(s.waiting, p)
 		}
 		return
@@ -171,15 +171,16 @@ func (s *sequencer) known(block int) bool {
 	return false
 }
 
-// own copies the strings that outlive the call.
-func (s *sequencer) own(e *Event) {
-	e.Id, e.Name, e.Sig = string([]byte(e.Id)), string([]byte(e.Name)), string([]byte(e.Sig))
-	e.Space = string([]byte(e.Space))
+// clone copies the strings that outlive the call.
+func (s *sequencer) clone(e *Event) {
+	e.ID, e.Name, e.Signature = string([]byte(e.ID)), string([]byte(e.Name)), string([]byte(e.Signature))
+	e.Namespace = string([]byte(e.Namespace))
 }
 
-// over counts what is kept and gives the stream up when it is too much.
-func (s *sequencer) over(e *Event) bool {
-	if s.held += len(e.Text) + 32; s.held <= maxHeld {
+// tooLong counts the stored bytes and reports whether they exceed the limit,
+// which fails the stream.
+func (s *sequencer) tooLong(e *Event) bool {
+	if s.heldBytes += len(e.Text) + 32; s.heldBytes <= maxHeld {
 		return false
 	}
 	s.waiting = nil
@@ -187,8 +188,8 @@ func (s *sequencer) over(e *Event) bool {
 	return true
 }
 
-func (s *sequencer) keep(p *pending, e *Event) bool {
-	if !s.all && s.over(e) {
+func (s *sequencer) store(p *pendingBlock, e *Event) bool {
+	if !s.all && s.tooLong(e) {
 		return false
 	}
 	p.text = append(p.text, e.Text...)
@@ -196,26 +197,26 @@ func (s *sequencer) keep(p *pending, e *Event) bool {
 }
 
 // begin opens a block.
-func (s *sequencer) begin(p pending) {
+func (s *sequencer) begin(p pendingBlock) {
 	s.isOpen, s.open = true, p
 	if p.tool {
-		s.own(&s.open.start)
+		s.clone(&s.open.start)
 		s.next.Event(&s.open.start)
 	}
 }
 
-// shut closes the open block.
-func (s *sequencer) shut() {
+// closeOpen closes the open block.
+func (s *sequencer) closeOpen() {
 	if s.isOpen {
 		s.isOpen = false
 		s.next.Event(&Event{Kind: EventClose, Block: s.open.start.Block})
 	}
 }
 
-// settle closes what is complete, and lets those that waited follow.
-func (s *sequencer) settle() {
+// advance closes complete blocks and releases those that waited.
+func (s *sequencer) advance() {
 	for s.isOpen && s.open.complete() {
-		s.shut()
+		s.closeOpen()
 		if len(s.waiting) == 0 {
 			return
 		}
@@ -226,7 +227,7 @@ func (s *sequencer) settle() {
 }
 
 // release writes a block that waited and leaves it open.
-func (s *sequencer) release(p pending) {
+func (s *sequencer) release(p pendingBlock) {
 	s.begin(p)
 	if len(p.text) > 0 {
 		kind := p.start.Kind
@@ -237,12 +238,12 @@ func (s *sequencer) release(p pending) {
 	}
 }
 
-// flush closes everything: no more pieces come.
+// flush closes all blocks at the end of the answer.
 func (s *sequencer) flush() {
-	s.shut()
+	s.closeOpen()
 	for _, p := range s.waiting {
 		s.release(p)
-		s.shut()
+		s.closeOpen()
 	}
 	s.waiting = nil
 }

@@ -2,19 +2,20 @@ package ir
 
 import "strings"
 
-// A signature that travels in a field of another vendor's dialect is wrapped:
+// SignatureMark begins a signature in a field of another vendor's dialect,
+// which is wrapped:
 //
 //	weir.<issuer>.<signature>
 //
-// so that it is known on its way back, goes to its issuer only, and can be
-// taken out of a conversation that has moved to another provider. An unsigned
-// thought travels with an empty signature.
+// The client sends it back, weir sends it to its issuer only, and removes it
+// from a conversation that has moved to another provider. Thinking without a
+// signature has an empty one.
 const SignatureMark = "weir."
 
 func WrapSignature(issuer, sig string) string { return SignatureMark + issuer + "." + sig }
 
-// UnwrapSignature gives the issuer and the signature of a wrapped one, else native as
-// the issuer.
+// UnwrapSignature returns the issuer and the signature of a wrapped one, or s
+// with native as its issuer.
 func UnwrapSignature(s, native string) (issuer, sig string) {
 	if rest, ok := strings.CutPrefix(s, SignatureMark); ok {
 		if issuer, sig, ok := strings.Cut(rest, "."); ok {

@@ -49,8 +49,8 @@ func TestWhichFormAGenerationTakes(t *testing.T) {
 		for effort, want := range map[string]string{"high": tt.high, "none": tt.none} {
 			q := &Request{Fields: &FieldNames{}, Effort: effort, Think: ThinkOn}
 			got := q.ClaudeThinking(c, 100000, 0, false)
-			if got.Json+"|"+got.Effort != want {
-				t.Errorf("%s %s: got %s|%s, want %s", tt.id, effort, got.Json, got.Effort, want)
+			if got.JSON+"|"+got.Effort != want {
+				t.Errorf("%s %s: got %s|%s, want %s", tt.id, effort, got.JSON, got.Effort, want)
 			}
 		}
 	}
@@ -72,14 +72,14 @@ func TestABudgetFitsBelowMaxTokens(t *testing.T) {
 	for _, tt := range tests {
 		q := &Request{Fields: &FieldNames{}, Effort: tt.effort, Think: ThinkOn}
 		if tt.budget > 0 {
-			q.Think, q.Budget = ThinkBudget, tt.budget
+			q.Think, q.ThinkBudget = ThinkBudget, tt.budget
 		}
 		got := q.ClaudeThinking(&ClaudeModel{budget: true}, tt.max, tt.limit, false)
 		want := ""
 		if tt.wantBudget != "" {
 			want = `{"type":"enabled","budget_tokens":` + tt.wantBudget + `}`
 		}
-		if got.Json != want || got.Budget != (want != "") {
+		if got.JSON != want || got.Budget != (want != "") {
 			t.Errorf("%+v: got %+v", tt, got)
 		}
 	}

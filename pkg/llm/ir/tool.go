@@ -13,8 +13,8 @@ type Tool struct {
 	Strict            string // "true", "false" or empty
 	Custom            string // raw JSON of a custom tool, flat form; empty for functions
 	Cache             string
-	Space             string // its namespace
-	Built             Builtin
+	Namespace         string // its namespace
+	Builtin           Builtin
 }
 
 type choiceMode uint8
@@ -28,19 +28,19 @@ const (
 )
 
 type ToolChoice struct {
-	Mode    choiceMode
-	Name    string
-	Space   string // namespace of the tool
-	Custom  bool
-	Built   Builtin
-	Allowed []string // only these tools may be called: names, namespaces, or results of identity
+	Mode      choiceMode
+	Name      string
+	Namespace string // namespace of the tool
+	Custom    bool
+	Builtin   Builtin
+	Allowed   []string // only these tools may be called: names, namespaces, or results of identity
 }
 
-// FormatTool is the tool that a model is made to call where the vendor has no
-// structured output: its input is the answer.
+// FormatTool is the tool that a model must call if the vendor has no structured
+// output: its input is the answer.
 const FormatTool = "weir_structured_output"
 
-// FilterTools keeps the tools that may be called.
+// FilterTools returns the tools that may be called.
 func FilterTools(tools []Tool, names []string) (kept []Tool) {
 	may := make(map[string]bool, len(names))
 	for _, n := range names {
@@ -54,7 +54,7 @@ func FilterTools(tools []Tool, names []string) (kept []Tool) {
 	return kept
 }
 
-// SchemaOrEmpty gives the schema of a tool, at least that of an empty object.
+// SchemaOrEmpty returns the schema of a tool, or that of an empty object.
 func (t *Tool) SchemaOrEmpty() string { return ObjectSchema(t.Schema) }
 
 func ObjectSchema(schema string) string {
@@ -125,11 +125,12 @@ func ReadCustomTool(c, format, grammar gjson.Result) Tool {
 		d.Close('}')
 	}
 	d.Close('}')
-	t.Custom = string(d.B)
+	t.Custom = string(d.Buf)
 	return t
 }
 
-// ReadAllowedTools reads {mode, tools[]}, whose entries have a name in some place.
+// ReadAllowedTools reads {mode, tools[]}. The place of a tool's name differs by
+// dialect.
 func ReadAllowedTools(v gjson.Result) (c ToolChoice) {
 	c.Mode = ChoiceAuto
 	if Str(v.Get("mode")) == "required" {
@@ -150,7 +151,7 @@ func ReadAllowedTools(v gjson.Result) (c ToolChoice) {
 	return c
 }
 
-// SafeCallID makes an id of the characters that the vendor takes; the same
+// SafeCallID returns an id of the characters that Anthropic accepts, the same
 // for the same id.
 func SafeCallID(id string) string {
 	for i := 0; i < len(id); i++ {

@@ -13,15 +13,15 @@ const plainSpace = "functions"
 // requests, and unique within a request.
 type namer struct {
 	ToolRules
-	taken map[string]bool
-	names map[string]string // by identity
-	bare  map[string]string // by the name within its namespace, "" for several
+	taken  map[string]bool
+	names  map[string]string // by identity
+	byName map[string]string // by the name within its namespace, "" for several
 }
 
 // ToolRules are a dialect's rules for tools.
 type ToolRules struct {
-	Limit  int  // most characters of a name
-	Letter bool // a name begins with a letter or an underscore
+	MaxName     int  // maximum length of a name in characters
+	LetterFirst bool // a name begins with a letter or an underscore
 }
 
 // identity returns a unique key of a tool. Names do not contain NUL.
@@ -37,7 +37,7 @@ func identity(space, name string, built Builtin) string {
 
 // fits reports whether the upstream accepts a name.
 func (n *namer) fits(name string) bool {
-	if len(name) > n.Limit || n.Letter && name != "" && !IsLetter(name[0]) && name[0] != '_' {
+	if len(name) > n.MaxName || n.LetterFirst && name != "" && !IsLetter(name[0]) && name[0] != '_' {
 		return false
 	}
 	for i := 0; i < len(name); i++ {
@@ -61,7 +61,7 @@ func (n *namer) name(space, name string, built Builtin) string {
 	if got, ok := n.names[id]; ok {
 		return got
 	}
-	if got := n.bare[id]; got != "" {
+	if got := n.byName[id]; got != "" {
 		return got // a call without its namespace
 	}
 	want := name
@@ -75,10 +75,10 @@ func (n *namer) name(space, name string, built Builtin) string {
 	}
 	n.taken[want], n.names[id] = true, want
 	if space != "" {
-		if _, several := n.bare[name]; several {
-			n.bare[name] = ""
+		if _, several := n.byName[name]; several {
+			n.byName[name] = ""
 		} else {
-			n.bare[name] = want
+			n.byName[name] = want
 		}
 	}
 	return want
@@ -89,7 +89,7 @@ func (n *namer) name(space, name string, built Builtin) string {
 func (n *namer) shorten(name, id string) string {
 	const hashed, head = 9, 22
 	b := make([]byte, 0, len(name)+1)
-	if n.Letter && name != "" && !IsLetter(name[0]) && name[0] != '_' {
+	if n.LetterFirst && name != "" && !IsLetter(name[0]) && name[0] != '_' {
 		b = append(b, '_')
 	}
 	for i := 0; i < len(name); i++ {
@@ -100,7 +100,7 @@ func (n *namer) shorten(name, id string) string {
 		}
 	}
 	start, end := string(b), ""
-	if room := n.Limit - hashed; len(b) > room {
+	if room := n.MaxName - hashed; len(b) > room {
 		start, end = string(b[:head]), "_"+string(b[len(b)-(room-head-1):])
 	}
 	for try := 0; ; try++ {

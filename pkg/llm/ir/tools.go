@@ -10,25 +10,25 @@ import (
 // are too long or in a namespace, and custom tools that became functions. Request
 // fills it in; Response, Stream, Collect and Replay restore the client's tools.
 type Tools struct {
-	sent map[string]Callee // by the name at the upstream
-	old  bool              // the client uses function_call instead of tool_calls
+	sent   map[string]ClientTool // by the name at the upstream
+	legacy bool                  // the client uses function_call instead of tool_calls
 }
 
-// Callee is a tool of the client.
-type Callee struct {
-	Name, space string
-	Custom      bool
-	built       Builtin
-	Wrapped     bool // the upstream has a function with one string instead
+// ClientTool is a tool of the client.
+type ClientTool struct {
+	Name, namespace string
+	Custom          bool
+	builtin         Builtin
+	Wrapped         bool // the upstream has a function with one string instead
 }
 
 // Changed reports whether calls in an answer must be changed for the client,
 // even one of the client's own dialect.
-func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.old) }
+func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.legacy) }
 
-func (t *Tools) Note(sent string, c Callee) {
+func (t *Tools) Map(sent string, c ClientTool) {
 	if t.sent == nil {
-		t.sent = map[string]Callee{}
+		t.sent = map[string]ClientTool{}
 	}
 	t.sent[sent] = c
 }
@@ -42,36 +42,36 @@ func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
 		opt.Tools = &Tools{}
 	}
 	t := opt.Tools
-	*t = Tools{old: q.Old}
+	*t = Tools{legacy: q.Legacy}
 	n := &namer{ToolRules: rules}
 	if q.fitTools(n, functions) {
-		q.Choice.Custom = q.Choice.Custom && !functions
+		q.ToolChoice.Custom = q.ToolChoice.Custom && !functions
 		return
 	}
-	n.taken, n.names, n.bare = map[string]bool{}, map[string]string{}, map[string]string{}
+	n.taken, n.names, n.byName = map[string]bool{}, map[string]string{}, map[string]string{}
 	for i := range q.Tools {
-		if v := &q.Tools[i]; identity(v.Space, v.Name, v.Built) == v.Name && n.fits(v.Name) {
+		if v := &q.Tools[i]; identity(v.Namespace, v.Name, v.Builtin) == v.Name && n.fits(v.Name) {
 			n.reserve(v.Name)
 		}
 	}
-	may := make(map[string]bool, len(q.Choice.Allowed))
-	for _, name := range q.Choice.Allowed {
+	may := make(map[string]bool, len(q.ToolChoice.Allowed))
+	for _, name := range q.ToolChoice.Allowed {
 		may[name] = true
 	}
 	var allowed []string
 	kept, seen := q.Tools[:0], make(map[string]bool, len(q.Tools))
 	for _, v := range q.Tools {
-		id := identity(v.Space, v.Name, v.Built)
+		id := identity(v.Namespace, v.Name, v.Builtin)
 		if seen[id] {
 			continue // upstreams refuse duplicate names
 		}
 		seen[id] = true
-		c := Callee{Name: strings.Clone(v.Name), Custom: v.Custom != "", built: v.Built}
+		c := ClientTool{Name: strings.Clone(v.Name), Custom: v.Custom != "", builtin: v.Builtin}
 		if id != v.Name {
-			c.space = strings.Clone(v.Space)
+			c.namespace = strings.Clone(v.Namespace)
 		}
-		v.Name = n.name(v.Space, v.Name, v.Built)
-		if may[id] || c.built == 0 && may[c.Name] || c.space != "" && may[c.space] {
+		v.Name = n.name(v.Namespace, v.Name, v.Builtin)
+		if may[id] || c.builtin == 0 && may[c.Name] || c.namespace != "" && may[c.namespace] {
 			allowed = append(allowed, v.Name) // an entry may be a whole namespace
 		}
 		if c.Wrapped = c.Custom && functions; c.Wrapped {
@@ -84,14 +84,14 @@ func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
 				return x.Raw, true
 			})
 		}
-		if v.Name != c.Name || c.space != "" || c.built != 0 || c.Wrapped {
-			t.Note(v.Name, c)
+		if v.Name != c.Name || c.namespace != "" || c.builtin != 0 || c.Wrapped {
+			t.Map(v.Name, c)
 		}
 		kept = append(kept, v)
 	}
 	q.Tools = kept
-	if c := &q.Choice; c.Mode == ChoiceTool {
-		c.Name, c.Custom = n.name(c.Space, c.Name, c.Built), c.Custom && !functions
+	if c := &q.ToolChoice; c.Mode == ChoiceTool {
+		c.Name, c.Custom = n.name(c.Namespace, c.Name, c.Builtin), c.Custom && !functions
 	} else if len(allowed) > 0 {
 		c.Allowed = allowed
 	}
@@ -104,7 +104,7 @@ func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
 func (q *Request) fitTools(n *namer, functions bool) bool {
 	for i := range q.Tools {
 		t := &q.Tools[i]
-		if t.Space != "" || t.Built != 0 || functions && t.Custom != "" || !n.fits(t.Name) {
+		if t.Namespace != "" || t.Builtin != 0 || functions && t.Custom != "" || !n.fits(t.Name) {
 			return false
 		}
 	}
@@ -114,7 +114,7 @@ func (q *Request) fitTools(n *namer, functions bool) bool {
 			if b.Kind != ToolCallBlock && b.Kind != ToolResultBlock {
 				continue
 			}
-			if b.Space != "" || b.Built != 0 || functions && b.Custom || !n.fits(b.Name) {
+			if b.Namespace != "" || b.Builtin != 0 || functions && b.Custom || !n.fits(b.Name) {
 				return false
 			}
 		}
@@ -130,12 +130,12 @@ func (q *Request) nameCalls(blocks []Block, n *namer, functions bool) {
 			continue
 		}
 		if b.Name != "" {
-			b.Name = n.name(b.Space, b.Name, b.Built)
+			b.Name = n.name(b.Namespace, b.Name, b.Builtin)
 		}
 		if b.Custom && functions {
 			b.Custom = false
 			if b.Kind == ToolCallBlock {
-				b.Args = WrapInput(b.Args)
+				b.Arguments = WrapInput(b.Arguments)
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// Check tells whether b is one JSON value, strictly (pkg/wire/jsonscan).
+// Check returns an error unless b is one JSON value, strictly
+// (pkg/wire/jsonscan).
 func Check(b []byte) error {
 	var c jsonscan.Cursor
 	c.Reset(b)
@@ -18,10 +19,11 @@ func Check(b []byte) error {
 	return c.End()
 }
 
-// View lends bytes as a string, for as long as they do not change.
+// View returns bytes as a string without a copy, valid while they do not
+// change.
 func View(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// EscapedText gives a JSON string without its quotes, escapes kept.
+// EscapedText returns a JSON string without its quotes, with its escapes.
 func EscapedText(v gjson.Result) string {
 	if v.Type != gjson.String || len(v.Raw) < 2 {
 		return ""
@@ -29,13 +31,13 @@ func EscapedText(v gjson.Result) string {
 	return v.Raw[1 : len(v.Raw)-1]
 }
 
-// Escape gives text as it stands between the quotes of a JSON string.
+// Escape returns a text as between the quotes of a JSON string.
 func Escape(text string) string {
 	b := jsonscan.Quote(nil, text)
 	return View(b[1 : len(b)-1])
 }
 
-// Unescape undoes escape.
+// Unescape reverses Escape.
 func Unescape(text string) string {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' {
@@ -53,7 +55,7 @@ func Raw(v gjson.Result) string {
 	return v.Raw
 }
 
-// Str gives the value of a string, and "" for anything else.
+// Str returns the value of a string, and "" for anything else.
 func Str(v gjson.Result) string {
 	if v.Type == gjson.String {
 		return v.Str
@@ -61,7 +63,7 @@ func Str(v gjson.Result) string {
 	return ""
 }
 
-// Object tells whether text is a JSON object. An empty text is {}.
+// Object returns text and whether it is a JSON object. An empty text is {}.
 func Object(text string) (string, bool) {
 	i := 0
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
@@ -87,7 +89,7 @@ func Count(v gjson.Result) int64 {
 	return 0
 }
 
-// Number gives the text of a number.
+// Number returns the JSON text of a number.
 func Number(param string, v gjson.Result) (string, error) {
 	if v.Type != gjson.Number {
 		return "", apierr.Invalid(param, "%s must be a number.", param)
@@ -95,7 +97,7 @@ func Number(param string, v gjson.Result) (string, error) {
 	return v.Raw, nil
 }
 
-// WholeNumber reads a limit: a whole number from 1 on.
+// WholeNumber reads a limit: a whole number that is not negative.
 func WholeNumber(param string, v gjson.Result) (int64, error) {
 	n, err := strconv.ParseInt(v.Raw, 10, 64)
 	if err != nil || n < 0 {
@@ -122,7 +124,7 @@ func Strings(param string, v gjson.Result) (list []string, err error) {
 	return list, err
 }
 
-// Boolean gives "true", "false", or "" for anything else.
+// Boolean returns "true", "false", or "" for anything else.
 func Boolean(v gjson.Result) string {
 	if v.Type == gjson.True || v.Type == gjson.False {
 		return v.Raw

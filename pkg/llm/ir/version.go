@@ -9,15 +9,15 @@ func (v Version) Before(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
-// ParseVersion finds the version in the id of a model of a family: the first
-// number of at most two digits after or before the family's name, and the one
+// ParseVersion returns the version in the id of a model of a family: the first
+// number of at most two digits before or after the family's name, and the one
 // that follows it. Dates and sizes have more digits. Both orders exist:
 // claude-3-5-sonnet-20241022, claude-sonnet-4-5-20250929, claude-opus-4.5.
 func ParseVersion(id string) (v Version, ok bool) {
 	n := 0
 	for i := 0; i < len(id) && n < 2; {
 		if id[i] < '0' || id[i] > '9' {
-			// Only a dash or a dot keeps two numbers together.
+			// Only a dash or a dot joins two numbers.
 			if n == 1 && id[i] != '-' && id[i] != '.' {
 				break
 			}

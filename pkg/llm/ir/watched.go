@@ -6,13 +6,13 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Watched is what is known of a stream that passes to a client of the same
-// dialect.
+// Watched is what an Observer knows of a stream that passes to a client of the
+// same dialect.
 type Watched struct {
 	Usage   Usage
 	Failure *apierr.Error
-	Done    bool // the last event came
-	Stopped bool // a finish or stop reason came, and no text after it
+	Done    bool // the last event arrived
+	Stopped bool // a finish or stop reason arrived, and no text after it
 }
 
 // EventName returns the name of an event: of its event field, or its type.

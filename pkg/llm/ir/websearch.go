@@ -2,14 +2,14 @@ package ir
 
 import "github.com/tidwall/gjson"
 
-// WebSearch is how the hosted search shall search, in raw JSON: how much of
-// what it finds the model reads, where the user is (the flat form), from which
-// sites, and how often at most.
-type WebSearch struct{ Size, Place, Allowed, Blocked, Uses string }
+// WebSearch are the options of the hosted search, in raw JSON: how much of the
+// results the model reads, the user's location (flat form), the sites, and the
+// maximum number of searches.
+type WebSearch struct{ Size, Location, Allowed, Blocked, MaxUses string }
 
-// ReadPlace reads a user's location: Responses and Messages have
+// ReadUserLocation reads a user's location: Responses and Messages have
 // {"type":"approximate","city":…}, chat has the rest within "approximate".
-func ReadPlace(v gjson.Result) string {
+func ReadUserLocation(v gjson.Result) string {
 	if in := v.Get("approximate"); in.IsObject() {
 		v = in
 	}
@@ -26,28 +26,28 @@ func ReadPlace(v gjson.Result) string {
 		return true
 	})
 	d.Close('}')
-	return string(d.B)
+	return string(d.Buf)
 }
 
 // ReadTool reads the search tool of Responses or Messages.
 func (w *WebSearch) ReadTool(t gjson.Result) {
-	w.Size, w.Place, w.Uses = Raw(t.Get("search_context_size")), ReadPlace(t.Get("user_location")), Raw(t.Get("max_uses"))
+	w.Size, w.Location, w.MaxUses = Raw(t.Get("search_context_size")), ReadUserLocation(t.Get("user_location")), Raw(t.Get("max_uses"))
 	w.Allowed, w.Blocked = Raw(t.Get("allowed_domains")), Raw(t.Get("blocked_domains"))
 	if f := t.Get("filters"); f.IsObject() {
 		w.Allowed, w.Blocked = Raw(f.Get("allowed_domains")), Raw(f.Get("blocked_domains"))
 	}
 }
 
-// DropWeb notes which of the wishes the upstream's search does not know.
+// DropWeb drops the options that the upstream's search does not support.
 func (q *Request) DropWeb(size, place, domains, blocked, uses bool) {
 	at := q.FieldName(FieldSearch)
 	for _, f := range [...]struct {
 		drop      bool
 		name, raw string
 	}{
-		{size, at + ".search_context_size", q.Web.Size}, {place, at + ".user_location", q.Web.Place},
-		{domains, q.FieldName(FieldSearchAllowed), q.Web.Allowed}, {blocked, q.FieldName(FieldSearchBlocked), q.Web.Blocked},
-		{uses, at + ".max_uses", q.Web.Uses},
+		{size, at + ".search_context_size", q.WebSearch.Size}, {place, at + ".user_location", q.WebSearch.Location},
+		{domains, q.FieldName(FieldSearchAllowed), q.WebSearch.Allowed}, {blocked, q.FieldName(FieldSearchBlocked), q.WebSearch.Blocked},
+		{uses, at + ".max_uses", q.WebSearch.MaxUses},
 	} {
 		if f.drop {
 			q.DropIfSet(f.name, f.raw)

@@ -9,7 +9,7 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// messages removes from a body for Claude what other providers have added.
+// Adapt removes from a body for Claude what other providers have added.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	if v := opt.DeviationsOrDefault().Anthropic; v != "" {
 		p.Del("model")
@@ -27,8 +27,8 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	return p
 }
 
-// maxTail is how many bytes at the end of a body are searched for the last tool
-// result, so that a long body without one costs no more.
+// maxTail is the number of bytes at the end of a body that are searched for the
+// last tool result, so that a long body without one costs no more.
 const maxTail = 1 << 20
 
 // foreignResult reports whether the last tool result answers a call of another
@@ -98,7 +98,7 @@ func budgetThinking(p *ir.Patch) {
 	p.Note("context_management.edits")
 }
 
-// foreignThoughts removes what only other providers can read.
+// foreignThoughts removes thinking that only other providers can read.
 func foreignThoughts(p *ir.Patch, own string) {
 	p.Each("messages", func(m gjson.Result) (string, bool) {
 		content := m.Get("content")
@@ -130,12 +130,12 @@ func foreignThoughts(p *ir.Patch, own string) {
 			return true
 		})
 		d.Close(']')
-		if len(d.B) == len("[]") {
+		if len(d.Buf) == len("[]") {
 			return "", false
 		}
 		return ir.MapMembers(m, func(name string, x gjson.Result) (string, bool) {
 			if name == "content" {
-				return string(d.B), true
+				return string(d.Buf), true
 			}
 			return x.Raw, true
 		}), true
@@ -162,6 +162,6 @@ func ownCitations(p *ir.Patch, b gjson.Result) string {
 			return true
 		})
 		d.Close(']')
-		return string(d.B), len(d.B) > len("[]")
+		return string(d.Buf), len(d.Buf) > len("[]")
 	})
 }

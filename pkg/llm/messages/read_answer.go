@@ -14,23 +14,23 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	if !content.IsArray() {
 		return false
 	}
-	a.Id, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
+	a.ID, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
 	ir.Each(content, func(_, p gjson.Result) bool {
 		switch ir.Str(p.Get("type")) {
 		case "text":
 			b := ir.Block{Text: ir.Str(p.Get("text"))}
 			ir.Each(p.Get("citations"), func(_, c gjson.Result) bool {
 				if c, ok := readCitation(c); ok {
-					b.Cites = append(b.Cites, c)
+					b.Citations = append(b.Citations, c)
 				}
 				return true
 			})
 			b.CiteAll()
 			a.Blocks = append(a.Blocks, b)
 		case "thinking":
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(p.Get("thinking")), Sig: ir.Str(p.Get("signature")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(p.Get("thinking")), Signature: ir.Str(p.Get("signature")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
 		case "redacted_thinking":
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Sig: ir.Str(p.Get("data")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ThinkingBlock, Redacted: true, Signature: ir.Str(p.Get("data")), Issuer: opt.IssuerOr(ir.IssuerAnthropic)})
 		case "tool_use":
 			if calledByCode(p) {
 				return true
@@ -41,7 +41,7 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 				a.Finish = ir.FinishStop
 				return true
 			}
-			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, Id: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Args: args})
+			a.Blocks = append(a.Blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Arguments: args})
 		}
 		return true
 	})
@@ -50,10 +50,10 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	if asFormat && a.Finish == ir.FinishTools {
 		a.Finish = ir.FinishStop
 	}
-	a.StopSeq = ir.Str(root.Get("stop_sequence"))
-	a.Explain = ir.Str(root.Get("stop_details.explanation"))
+	a.StopSequence = ir.Str(root.Get("stop_sequence"))
+	a.Explanation = ir.Str(root.Get("stop_details.explanation"))
 	a.Usage = usageOf(root.Get("usage"))
-	a.Tier = tierOf(ir.Str(root.Get("usage.service_tier")))
+	a.ServiceTier = tierOf(ir.Str(root.Get("usage.service_tier")))
 	return true
 }
 
@@ -103,20 +103,20 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 // ReadUsage reads the token counts of a JSON answer.
 func ReadUsage(root gjson.Result) ir.Usage { return usageOf(root.Get("usage")) }
 
-// lastUsage is messagesUsage for the end of a stream. Its output is the final
-// figure, which may be lower than the first one (0 for a refused answer).
+// lastUsage reads the token counts at the end of a stream. Its output is the
+// final count, which may be lower than the first one (0 for a refused answer).
 func lastUsage(v gjson.Result) ir.Usage {
 	u := usageOf(v)
-	u.Last = v.Get("output_tokens").Type == gjson.Number
+	u.Final = v.Get("output_tokens").Type == gjson.Number
 	return u
 }
 
 // readCitation reads a citation of Claude. It has no offsets: it applies to the
 // whole block.
 func readCitation(v gjson.Result) (c ir.Citation, ok bool) {
-	c = ir.Citation{Url: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")), Quote: ir.Str(v.Get("cited_text"))}
-	if s := ir.Str(v.Get("source")); c.Url == "" && strings.Contains(s, "://") {
-		c.Url = s // a search result of the client's
+	c = ir.Citation{URL: ir.Str(v.Get("url")), Title: ir.Str(v.Get("title")), Quote: ir.Str(v.Get("cited_text"))}
+	if s := ir.Str(v.Get("source")); c.URL == "" && strings.Contains(s, "://") {
+		c.URL = s // a search result of the client's
 	}
-	return c, c.Url != ""
+	return c, c.URL != ""
 }

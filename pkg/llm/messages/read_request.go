@@ -10,7 +10,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Fields are the names of a request's parts.
+// Fields are the names of a request's fields.
 var Fields = ir.FieldNames{
 	ir.FieldStop:          "stop_sequences",
 	ir.FieldEffort:        "thinking",
@@ -59,13 +59,13 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		case "tool_choice":
 			switch ir.Str(v.Get("type")) {
 			case "auto":
-				q.Choice.Mode = ir.ChoiceAuto
+				q.ToolChoice.Mode = ir.ChoiceAuto
 			case "any":
-				q.Choice.Mode = ir.ChoiceAny
+				q.ToolChoice.Mode = ir.ChoiceAny
 			case "none":
-				q.Choice.Mode = ir.ChoiceNone
+				q.ToolChoice.Mode = ir.ChoiceNone
 			case "tool":
-				q.Choice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name"))}
+				q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name"))}
 			default:
 				err = apierr.Invalid("tool_choice", "Unknown tool_choice.")
 			}
@@ -75,7 +75,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		case "thinking":
 			switch ir.Str(v.Get("type")) {
 			case "enabled":
-				q.Think, q.Budget = ir.ThinkBudget, ir.Count(v.Get("budget_tokens"))
+				q.Think, q.ThinkBudget = ir.ThinkBudget, ir.Count(v.Get("budget_tokens"))
 			case "adaptive":
 				q.Think = ir.ThinkOn
 			case "disabled", "between_tools":
@@ -97,8 +97,8 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		case "metadata":
 			q.User = ir.Str(v.Get("user_id"))
 		case "service_tier":
-			if q.Tier = ir.Str(v); q.Tier == "standard_only" {
-				q.Tier = "default"
+			if q.ServiceTier = ir.Str(v); q.ServiceTier == "standard_only" {
+				q.ServiceTier = "default"
 			}
 		case "thread":
 			err = noThreads()
@@ -113,7 +113,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 	if err != nil {
 		return err
 	}
-	// Effort alone does not switch thinking on where it is off by default.
+	// Effort alone does not enable thinking if it is off by default.
 	if q.Effort != "" && ir.EffortIndex(q.Effort) < 0 {
 		return apierr.Invalid("output_config.effort", "Unknown effort.")
 	}
@@ -153,11 +153,11 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 	return err
 }
 
-// applyCompaction replaces the messages before a compaction with its summary, and returns
-// the blocks that follow it. done reports whether there was one.
+// applyCompaction replaces the messages before a compaction with its summary,
+// and returns the blocks after it. done reports whether there was one.
 func applyCompaction(q *ir.Request, lead int, blocks []ir.Block) (rest []ir.Block, done bool) {
 	for i := len(blocks) - 1; i >= 0; i-- {
-		if blocks[i].Compacts {
+		if blocks[i].Compaction {
 			q.Messages = append(q.Messages[:lead], ir.Message{Role: ir.RoleUser, Blocks: []ir.Block{{Text: "Summary of the conversation so far:\n\n" + blocks[i].Text}}})
 			return blocks[i+1:], true
 		}
@@ -165,7 +165,7 @@ func applyCompaction(q *ir.Request, lead int, blocks []ir.Block) (rest []ir.Bloc
 	return blocks, false
 }
 
-// textOrParts reads a content that is a text or a list of text blocks.
+// textOrParts reads a content that is a string or a list of text blocks.
 func textOrParts(v gjson.Result) string {
 	if v.Type == gjson.String {
 		return v.Str
@@ -211,8 +211,8 @@ func readTools(v gjson.Result, q *ir.Request) error {
 			q.Tools = append(ir.Reserve(q.Tools, v), f)
 			q.DropOthers("tools.", t, "name", "description", "input_schema", "type", "strict", "cache_control")
 		case strings.HasPrefix(kind, "web_search"):
-			q.Search = true
-			q.Web.ReadTool(t)
+			q.SearchWeb = true
+			q.WebSearch.ReadTool(t)
 		default:
 			q.Drop("tools." + kind)
 		}
@@ -225,7 +225,7 @@ func readTools(v gjson.Result, q *ir.Request) error {
 // has a document, which has text.
 const maxContentDepth = 8
 
-// readContent reads a content: a text, or an array of blocks.
+// readContent reads a content: a string, or an array of blocks.
 func readContent(at string, v gjson.Result, q *ir.Request) (blocks []ir.Block, err error) {
 	switch {
 	case v.Type == gjson.String:
@@ -262,12 +262,12 @@ func readContent(at string, v gjson.Result, q *ir.Request) (blocks []ir.Block, e
 		case "search_result":
 			b.Text = ir.Str(p.Get("title")) + "\n" + ir.Str(p.Get("source")) + "\n" + ir.JoinTextFields(p.Get("content"), "\n")
 		case "tool_use":
-			b = ir.Block{Kind: ir.ToolCallBlock, Id: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Args: "{}"}
+			b = ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(p.Get("id")), Name: ir.Str(p.Get("name")), Arguments: "{}"}
 			if in := p.Get("input"); in.IsObject() {
-				b.Args = in.Raw
+				b.Arguments = in.Raw
 			}
 		case "tool_result":
-			b = ir.Block{Kind: ir.ToolResultBlock, Id: ir.Str(p.Get("tool_use_id")), Failed: p.Get("is_error").Type == gjson.True}
+			b = ir.Block{Kind: ir.ToolResultBlock, ID: ir.Str(p.Get("tool_use_id")), IsError: p.Get("is_error").Type == gjson.True}
 			b.Parts, err = readContent(at, p.Get("content"), q)
 		case "tool_reference":
 			// The tool search of Claude Code: the tools themselves are in tools.
@@ -281,13 +281,13 @@ func readContent(at string, v gjson.Result, q *ir.Request) (blocks []ir.Block, e
 					q.Drop("messages.compaction")
 				}
 			}
-			b.Compacts = true
+			b.Compaction = true
 		case "thinking":
 			b = ir.Block{Kind: ir.ThinkingBlock, Text: ir.Str(p.Get("thinking"))}
-			b.Issuer, b.Sig = ir.UnwrapSignature(ir.Str(p.Get("signature")), "anthropic")
+			b.Issuer, b.Signature = ir.UnwrapSignature(ir.Str(p.Get("signature")), "anthropic")
 		case "redacted_thinking":
 			b = ir.Block{Kind: ir.ThinkingBlock, Redacted: true}
-			b.Issuer, b.Sig = ir.UnwrapSignature(ir.Str(p.Get("data")), "anthropic")
+			b.Issuer, b.Signature = ir.UnwrapSignature(ir.Str(p.Get("data")), "anthropic")
 		default:
 			q.Drop("messages." + t)
 			ok = false
@@ -301,16 +301,16 @@ func readContent(at string, v gjson.Result, q *ir.Request) (blocks []ir.Block, e
 	return blocks, err
 }
 
-// messagesSource reads the source of an image or document.
+// readSource reads the source of an image or document.
 func readSource(b *ir.Block, at string, s gjson.Result, q *ir.Request) (err error) {
 	switch t := ir.Str(s.Get("type")); t {
 	case "base64":
-		b.Mime, b.Data = ir.Str(s.Get("media_type")), ir.Str(s.Get("data"))
-		if strings.HasPrefix(b.Mime, "text/") {
+		b.MediaType, b.Data = ir.Str(s.Get("media_type")), ir.Str(s.Get("data"))
+		if strings.HasPrefix(b.MediaType, "text/") {
 			b.DecodeText()
 		}
 	case "url":
-		b.Url = ir.Str(s.Get("url"))
+		b.URL = ir.Str(s.Get("url"))
 	case "text":
 		b.Text = ir.Str(s.Get("data"))
 	case "content":

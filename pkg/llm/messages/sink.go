@@ -7,21 +7,21 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// sink writes the events of a Messages stream. What it is given comes
-// from a sequencer.
+// sink writes the events of a Messages stream. Its events come from a
+// sequencer.
 type sink struct {
-	out     []byte
-	opt     *ir.Options
-	began   bool
-	open    bool
-	index   int // of the open block, or of the next
-	kind    ir.EventKind
-	signed  bool
-	calls   bool
-	finish  ir.Finish
-	stopSeq string
-	explain string
-	usage   ir.Usage
+	out          []byte
+	opt          *ir.Options
+	began        bool
+	open         bool
+	index        int // of the open block, or of the next
+	kind         ir.EventKind
+	signed       bool
+	calls        bool
+	finish       ir.Finish
+	stopSequence string
+	explanation  string
+	usage        ir.Usage
 }
 
 func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
@@ -31,10 +31,10 @@ func (s *sink) Buffer() *[]byte { return &s.out }
 func (s *sink) frame(name string) *ir.Writer {
 	s.out = append(append(append(s.out, "event: "...), name...), "\ndata: {\"type\":\""...)
 	s.out = append(append(s.out, name...), '"')
-	return &ir.Writer{B: s.out}
+	return &ir.Writer{Buf: s.out}
 }
 
-func (s *sink) done(d *ir.Writer) { s.out = append(d.B, "}\n\n"...) }
+func (s *sink) done(d *ir.Writer) { s.out = append(d.Buf, "}\n\n"...) }
 
 func (s *sink) begin(e *ir.Event) {
 	if s.began {
@@ -43,7 +43,7 @@ func (s *sink) begin(e *ir.Event) {
 	s.began = true
 	id, model := "", ""
 	if e.Kind == ir.EventStart {
-		id, model = e.Id, e.Name
+		id, model = e.ID, e.Name
 	}
 	d := s.frame("message_start")
 	d.Open("message", '{')
@@ -77,8 +77,8 @@ func (s *sink) stop() {
 		return
 	}
 	if s.kind == ir.EventThinking && !s.signed {
-		// An unsigned thought is marked as such, or it would be taken for the
-		// vendor's own on its way back.
+		// Unsigned thinking is marked, because the vendor would take it for its
+		// own when the client sends it back.
 		s.signature(wrapSignature(ir.IssuerChat, ""))
 	}
 	s.open = false
@@ -107,7 +107,7 @@ func startThinking(d *ir.Writer) {
 	d.Str("signature", "")
 }
 
-// delta is the event of every piece, so it is put together by hand.
+// delta writes the event of every delta, so it is put together by hand.
 func (s *sink) delta(kind, text string) {
 	s.out = append(s.out, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":"...)
 	s.out = strconv.AppendInt(s.out, int64(s.index), 10)
@@ -119,7 +119,7 @@ func (s *sink) Event(e *ir.Event) {
 	if e.Kind == ir.EventUsage {
 		s.usage = e.Usage
 	}
-	// The usage of a stream's first events belongs into message_start.
+	// The usage of a stream's first events belongs in message_start.
 	if e.Kind != ir.EventFail && e.Kind != ir.EventStart && e.Kind != ir.EventUsage {
 		s.begin(e)
 	}
@@ -143,20 +143,23 @@ func (s *sink) Event(e *ir.Event) {
 			s.start(ir.EventThinking, startThinking)
 		}
 		if s.kind == ir.EventThinking {
-			s.signature(wrapSignature(e.Issuer, e.Sig))
+			s.signature(wrapSignature(e.Issuer, e.Signature))
 		}
 	case ir.EventRedacted:
 		s.stop()
-		s.start(ir.EventRedacted, func(d *ir.Writer) { d.Str("type", "redacted_thinking"); d.Str("data", wrapSignature(e.Issuer, e.Sig)) })
+		s.start(ir.EventRedacted, func(d *ir.Writer) {
+			d.Str("type", "redacted_thinking")
+			d.Str("data", wrapSignature(e.Issuer, e.Signature))
+		})
 		s.stop()
 	case ir.EventTool:
-		if e.Sig != "" {
+		if e.Signature != "" {
 			s.start(ir.EventThinking, startThinking)
-			s.signature(wrapSignature(e.Issuer, e.Sig))
+			s.signature(wrapSignature(e.Issuer, e.Signature))
 			s.stop()
 		}
 		s.calls = true
-		id := e.Id
+		id := e.ID
 		if id == "" {
 			id = s.opt.CallID(s.index)
 		}
@@ -175,26 +178,26 @@ func (s *sink) Event(e *ir.Event) {
 			d.Open("delta", '{')
 			d.Str("type", "citations_delta")
 			d.Key("citation")
-			writeCitation(d, e.Cite)
+			writeCitation(d, e.Citation)
 			d.Close('}')
 			s.done(d)
 		}
 	case ir.EventClose:
 		s.stop()
 	case ir.EventFinish:
-		s.finish, s.stopSeq, s.explain = e.Finish, string([]byte(e.StopSeq)), string([]byte(e.Explain))
+		s.finish, s.stopSequence, s.explanation = e.Finish, string([]byte(e.StopSequence)), string([]byte(e.Explanation))
 	case ir.EventEnd:
 		s.stop()
 		f := ir.SettleFinish(s.finish, s.calls)
 		d := s.frame("message_delta")
 		d.Open("delta", '{')
 		d.Str("stop_reason", stopReason(f))
-		if f == ir.FinishSequence && s.stopSeq != "" {
-			d.Str("stop_sequence", s.stopSeq)
+		if f == ir.FinishSequence && s.stopSequence != "" {
+			d.Str("stop_sequence", s.stopSequence)
 		} else {
 			d.Null("stop_sequence")
 		}
-		writeStopDetails(d, f, s.explain)
+		writeStopDetails(d, f, s.explanation)
 		d.Close('}')
 		d.Key("usage")
 		writeUsage(d, &s.usage)
@@ -207,7 +210,7 @@ func (s *sink) Event(e *ir.Event) {
 
 // AppendFailure ends a stream with an error event.
 func AppendFailure(out []byte, e *apierr.Error) []byte {
-	d := ir.Writer{B: append(out, "event: error\ndata: "...)}
+	d := ir.Writer{Buf: append(out, "event: error\ndata: "...)}
 	d.Open("", '{')
 	d.Str("type", "error")
 	d.Open("error", '{')
@@ -215,5 +218,5 @@ func AppendFailure(out []byte, e *apierr.Error) []byte {
 	d.Str("message", e.Message)
 	d.Close('}')
 	d.Close('}')
-	return append(d.B, "\n\n"...)
+	return append(d.Buf, "\n\n"...)
 }

@@ -13,8 +13,8 @@ import (
 type source struct {
 	opt     *ir.Options
 	blocks  []uint8 // by index: what kind of block it is
-	stopped bool    // a stop reason came
-	format  bool    // the answer comes as the input of formatTool
+	stopped bool    // a stop reason arrived
+	format  bool    // the answer is the input of ir.FormatTool
 	e       ir.Event
 	text    ir.Pattern
 	sourced ir.CitationQueue
@@ -24,7 +24,7 @@ func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return s.stopped }
 
-// ReadQuick reads a piece that differs from an earlier one in its text alone.
+// ReadQuick reads an event that differs from an earlier one in its text only.
 func (s *source) ReadQuick(data []byte, to ir.Sink) bool {
 	text, ok := s.text.Match(data)
 	if ok {
@@ -91,7 +91,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "content_block_delta":
 		s.delta(index, delta, data, to)
 	case "message_start":
-		to.Event(&ir.Event{Kind: ir.EventStart, Id: strings.TrimPrefix(ir.Str(message.Get("id")), "msg_"), Name: ir.Str(message.Get("model"))})
+		to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(message.Get("id")), "msg_"), Name: ir.Str(message.Get("model"))})
 		if u := usageOf(message.Get("usage")); u.Known {
 			to.Event(&ir.Event{Kind: ir.EventUsage, Usage: u})
 		}
@@ -101,7 +101,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		s.text.Has = false
 		if k := s.kind(index); k != ignoredBlock {
 			if k == callBlock {
-				s.piece(ir.EventArguments, index, "{}", to) // nothing came: no arguments
+				s.piece(ir.EventArguments, index, "{}", to) // no arguments arrived
 			}
 			s.sourced.Flush(to)
 			to.Event(&ir.Event{Kind: ir.EventClose, Block: index})
@@ -116,7 +116,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 			if s.format && f == ir.FinishTools {
 				f = ir.FinishStop
 			}
-			to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSeq: ir.Str(delta.Get("stop_sequence")), Explain: ir.Str(delta.Get("stop_details.explanation"))})
+			to.Event(&ir.Event{Kind: ir.EventFinish, Finish: f, StopSequence: ir.Str(delta.Get("stop_sequence")), Explanation: ir.Str(delta.Get("stop_details.explanation"))})
 		}
 	case "message_stop":
 		to.Event(&ir.Event{Kind: ir.EventEnd})
@@ -150,10 +150,10 @@ func (s *source) start(index int, c gjson.Result, to ir.Sink) {
 		s.blocks[index] = plainBlock
 		s.piece(ir.EventThinking, index, ir.EscapedText(c.Get("thinking")), to)
 	case "redacted_thinking":
-		to.Event(&ir.Event{Kind: ir.EventRedacted, Block: index, Sig: ir.Str(c.Get("data")), Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
+		to.Event(&ir.Event{Kind: ir.EventRedacted, Block: index, Signature: ir.Str(c.Get("data")), Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
 	case "tool_use":
 		if calledByCode(c) {
-			return // the pieces of the block are ignored
+			return // the deltas of the block are ignored
 		}
 		name := ir.Str(c.Get("name"))
 		if name == ir.FormatTool {
@@ -161,7 +161,7 @@ func (s *source) start(index int, c gjson.Result, to ir.Sink) {
 			return
 		}
 		s.blocks[index] = callBlock
-		to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Id: ir.Str(c.Get("id")), Name: name})
+		to.Event(&ir.Event{Kind: ir.EventTool, Block: index, ID: ir.Str(c.Get("id")), Name: name})
 		if in := c.Get("input"); in.IsObject() && len(in.Raw) > 2 {
 			s.blocks[index] = argsBlock
 			s.piece(ir.EventArguments, index, ir.Escape(in.Raw), to)
@@ -192,7 +192,7 @@ func (s *source) delta(index int, delta gjson.Result, data []byte, to ir.Sink) {
 			s.piece(ir.EventThinking, index, ir.EscapedText(v), to)
 		case "signature":
 			if sig := ir.Str(v); sig != "" {
-				to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Sig: sig, Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
+				to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: sig, Issuer: s.opt.IssuerOr(ir.IssuerAnthropic)})
 			}
 		case "citation":
 			if c, ok := readCitation(v); ok {

@@ -9,7 +9,7 @@ import (
 // WriteAnswer writes a Message.
 func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	d.Open("", '{')
-	d.Str("id", opt.AnswerID("msg_", strings.TrimPrefix(a.Id, "msg_")))
+	d.Str("id", opt.AnswerID("msg_", strings.TrimPrefix(a.ID, "msg_")))
 	d.Str("type", "message")
 	d.Str("role", "assistant")
 	d.Str("model", opt.ModelOr(a.Model))
@@ -23,9 +23,9 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 			d.Open("", '{')
 			d.Str("type", "text")
 			d.Str("text", b.Text)
-			if len(b.Cites) > 0 {
+			if len(b.Citations) > 0 {
 				d.Open("citations", '[')
-				for _, c := range b.Cites {
+				for _, c := range b.Citations {
 					writeCitation(d, c)
 				}
 				d.Close(']')
@@ -35,11 +35,11 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 			d.Open("", '{')
 			if b.Redacted {
 				d.Str("type", "redacted_thinking")
-				d.Str("data", wrapSignature(b.IssuerOrUnsigned(), b.Sig))
+				d.Str("data", wrapSignature(b.IssuerOrUnsigned(), b.Signature))
 			} else {
 				d.Str("type", "thinking")
 				d.Str("thinking", b.Text)
-				d.Str("signature", wrapSignature(b.IssuerOrUnsigned(), b.Sig))
+				d.Str("signature", wrapSignature(b.IssuerOrUnsigned(), b.Signature))
 			}
 			d.Close('}')
 		case ir.ImageBlock:
@@ -47,21 +47,22 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 				opt.Lost("content.image")
 			}
 		case ir.ToolCallBlock:
-			if b.Sig != "" {
-				// The block has no place for a signature: a thought before it has.
+			if b.Signature != "" {
+				// The block has no field for a signature: a thinking block
+				// before it has.
 				d.Open("", '{')
 				d.Str("type", "thinking")
 				d.Str("thinking", "")
-				d.Str("signature", wrapSignature(b.Issuer, b.Sig))
+				d.Str("signature", wrapSignature(b.Issuer, b.Signature))
 				d.Close('}')
 			}
-			args, ok := ir.Object(b.Args)
+			args, ok := ir.Object(b.Arguments)
 			if !ok {
-				args = `{"_raw":` + ir.Quote(b.Args) + `}`
+				args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
 			}
 			d.Open("", '{')
 			d.Str("type", "tool_use")
-			d.Str("id", ir.SafeCallID(b.Id))
+			d.Str("id", ir.SafeCallID(b.ID))
 			d.Str("name", b.Name)
 			d.Raw("input", args)
 			d.Close('}')
@@ -70,12 +71,12 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 	d.Close(']')
 	f := a.FinishReason()
 	d.Str("stop_reason", stopReason(f))
-	if f == ir.FinishSequence && a.StopSeq != "" {
-		d.Str("stop_sequence", a.StopSeq)
+	if f == ir.FinishSequence && a.StopSequence != "" {
+		d.Str("stop_sequence", a.StopSequence)
 	} else {
 		d.Null("stop_sequence")
 	}
-	writeStopDetails(d, f, a.Explain)
+	writeStopDetails(d, f, a.Explanation)
 	d.Key("usage")
 	writeUsage(d, &a.Usage)
 	d.Close('}')
@@ -99,8 +100,8 @@ func stopReason(f ir.Finish) string {
 	return "end_turn"
 }
 
-// wrapSignature is wrap for a field of the Messages dialect, where a bare
-// signature is Anthropic's own.
+// wrapSignature wraps a signature for a field of the Messages dialect, where a
+// bare one is Anthropic's own.
 func wrapSignature(issuer, sig string) string {
 	if issuer == ir.IssuerAnthropic {
 		return sig
@@ -123,7 +124,7 @@ func writeStopDetails(d *ir.Writer, f ir.Finish, explain string) {
 func writeCitation(d *ir.Writer, c ir.Citation) {
 	d.Open("", '{')
 	d.Str("type", "web_search_result_location")
-	d.Str("url", c.Url)
+	d.Str("url", c.URL)
 	d.Str("title", c.Title)
 	// The vendor's clients require both fields. The mark removes the citation on
 	// its way to Claude, which accepts only citations of its own.
@@ -133,7 +134,7 @@ func writeCitation(d *ir.Writer, c ir.Citation) {
 }
 
 func writeUsage(d *ir.Writer, u *ir.Usage) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Int("input_tokens", max(0, u.Input-u.CacheRead-u.CacheWrite))
 	d.Int("cache_creation_input_tokens", u.CacheWrite)
 	d.Int("cache_read_input_tokens", u.CacheRead)

@@ -9,8 +9,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// WriteRequest writes a Messages request, for the generation of model
-// that the id tells.
+// WriteRequest writes a Messages request for the generation of the model's id.
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	gen := ir.ClaudeNamed(opt.Model)
 	v := opt.DeviationsOrDefault()
@@ -36,7 +35,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	}
 	forceFormat := q.Format.Kind == ir.FormatSchema && !gen.Schema
 	think := q.ClaudeThinking(gen, max, limit, q.LostThinking(opt.IssuerOr(ir.IssuerAnthropic)) || forceFormat)
-	d.Int("max_tokens", think.Max)
+	d.Int("max_tokens", think.MaxTokens)
 
 	lead := q.Lead()
 	marks := 0
@@ -46,7 +45,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	}
 	writeTools(q, d, gen, forceFormat, &marks)
 	writeToolChoice(q, d, gen, think.Budget, forceFormat)
-	d.OptRaw("thinking", think.Json)
+	d.OptRaw("thinking", think.JSON)
 	schema := q.Format.Kind == ir.FormatSchema && gen.Schema
 	if think.Effort != "" || schema {
 		d.Open("output_config", '{')
@@ -86,7 +85,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 		d.Close('}')
 	}
 	q.DropIfSet("metadata", q.Metadata)
-	switch q.Tier {
+	switch q.ServiceTier {
 	case "":
 	case "auto":
 		d.Str("service_tier", "auto")
@@ -95,8 +94,8 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	default:
 		q.Drop("service_tier")
 	}
-	q.DropIfSet("presence_penalty", q.Presence)
-	q.DropIfSet("frequency_penalty", q.Frequency)
+	q.DropIfSet("presence_penalty", q.PresencePenalty)
+	q.DropIfSet("frequency_penalty", q.FrequencyPenalty)
 	q.DropIfSet("seed", q.Seed)
 	q.DropOpenAI()
 	if q.Stream && v.Anthropic != "bedrock-2023-05-31" {
@@ -115,7 +114,7 @@ func writeSystem(q *ir.Request, d *ir.Writer, lead int, marks *int) {
 	}
 	text := q.SystemText(lead)
 	if q.Format.Kind == ir.FormatObject {
-		// There is no JSON mode: the model is told.
+		// There is no JSON mode: the prompt asks for JSON.
 		hint := "Answer with one JSON object and nothing else."
 		if text == "" {
 			text = hint
@@ -152,7 +151,7 @@ func writeText(q *ir.Request, d *ir.Writer, b *ir.Block, marks *int) {
 	d.Close('}')
 }
 
-// writeCacheControl ends a cached prefix; there may be four.
+// writeCacheControl ends a cached prefix. Four are allowed.
 func writeCacheControl(q *ir.Request, d *ir.Writer, ttl string, marks *int) {
 	if ttl == "" {
 		return
@@ -169,8 +168,8 @@ func writeCacheControl(q *ir.Request, d *ir.Writer, ttl string, marks *int) {
 	d.Close('}')
 }
 
-// writeMessages merges neighbours of one role, begins with a user
-// message and puts results before everything else of their turn.
+// writeMessages merges adjacent messages of one role, begins with a user
+// message and puts tool results before the other blocks of their turn.
 func writeMessages(q *ir.Request, d *ir.Writer, opt *ir.Options, lead int, marks *int) error {
 	d.Open("messages", '[')
 	list := q.Messages[lead:]
@@ -182,7 +181,7 @@ func writeMessages(q *ir.Request, d *ir.Writer, opt *ir.Options, lead int, marks
 		if r == ir.RoleAssistant && i == len(list) {
 			ir.TrimPrefill(turn)
 		}
-		at := len(d.B)
+		at := len(d.Buf)
 		name := "user"
 		if r == ir.RoleAssistant {
 			name = "assistant"
@@ -196,12 +195,12 @@ func writeMessages(q *ir.Request, d *ir.Writer, opt *ir.Options, lead int, marks
 		d.Open("", '{')
 		d.Str("role", name)
 		d.Open("content", '[')
-		start := len(d.B)
+		start := len(d.Buf)
 		if err := ir.ResultsFirst(turn, func(b *ir.Block) error { return writeBlock(q, d, b, opt, marks) }); err != nil {
 			return err
 		}
-		if len(d.B) == start {
-			d.B = d.B[:at] // nothing was left of it
+		if len(d.Buf) == start {
+			d.Buf = d.Buf[:at] // all of its blocks were left out
 			continue
 		}
 		first = false
@@ -227,7 +226,7 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 		writeCacheControl(q, d, b.Cache, marks)
 		d.Close('}')
 	case ir.DocumentBlock:
-		if strings.HasPrefix(b.Mime, "text/") && b.Text == "" {
+		if strings.HasPrefix(b.MediaType, "text/") && b.Text == "" {
 			b.DecodeText()
 		}
 		d.Open("", '{')
@@ -241,13 +240,13 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 	case ir.AudioBlock:
 		return apierr.Invalid("messages", "This model does not take audio.")
 	case ir.ToolCallBlock:
-		args, ok := ir.Object(b.Args)
+		args, ok := ir.Object(b.Arguments)
 		if !ok {
-			args = `{"_raw":` + ir.Quote(b.Args) + `}`
+			args = `{"_raw":` + ir.Quote(b.Arguments) + `}`
 		}
 		d.Open("", '{')
 		d.Str("type", "tool_use")
-		d.Str("id", ir.SafeCallID(b.Id))
+		d.Str("id", ir.SafeCallID(b.ID))
 		d.Str("name", b.Name)
 		d.Raw("input", args)
 		writeCacheControl(q, d, b.Cache, marks)
@@ -255,7 +254,7 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 	case ir.ToolResultBlock:
 		d.Open("", '{')
 		d.Str("type", "tool_result")
-		d.Str("tool_use_id", ir.SafeCallID(b.Id))
+		d.Str("tool_use_id", ir.SafeCallID(b.ID))
 		if len(b.Parts) > 0 {
 			d.Open("content", '[')
 			for i := range b.Parts {
@@ -265,24 +264,24 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 			}
 			d.Close(']')
 		}
-		if b.Failed {
+		if b.IsError {
 			d.Bool("is_error", true)
 		}
 		writeCacheControl(q, d, b.Cache, marks)
 		d.Close('}')
 	case ir.ThinkingBlock:
-		if b.Issuer != opt.IssuerOr(ir.IssuerAnthropic) || b.Sig == "" {
+		if b.Issuer != opt.IssuerOr(ir.IssuerAnthropic) || b.Signature == "" {
 			q.DropField(ir.FieldThinking)
 			return nil
 		}
 		d.Open("", '{')
 		if b.Redacted {
 			d.Str("type", "redacted_thinking")
-			d.Str("data", b.Sig)
+			d.Str("data", b.Signature)
 		} else {
 			d.Str("type", "thinking")
 			d.Str("thinking", b.Text)
-			d.Str("signature", b.Sig)
+			d.Str("signature", b.Signature)
 		}
 		d.Close('}')
 	}
@@ -290,21 +289,21 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 }
 
 func writeSource(d *ir.Writer, b *ir.Block) error {
-	if b.File != "" {
+	if b.FileID != "" {
 		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
 	}
 	d.Open("source", '{')
 	switch {
-	case b.Url != "":
+	case b.URL != "":
 		d.Str("type", "url")
-		d.Str("url", b.Url)
-	case b.Text != "" || strings.HasPrefix(b.Mime, "text/"):
+		d.Str("url", b.URL)
+	case b.Text != "" || strings.HasPrefix(b.MediaType, "text/"):
 		d.Str("type", "text")
 		d.Str("media_type", "text/plain")
 		d.Str("data", b.Text)
 	default:
 		d.Str("type", "base64")
-		d.Str("media_type", b.Mime)
+		d.Str("media_type", b.MediaType)
 		d.Str("data", b.Data)
 	}
 	d.Close('}')

@@ -4,10 +4,10 @@ import "weir/pkg/llm/ir"
 
 func writeTools(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, forceFormat bool, marks *int) {
 	tools := q.Tools
-	if len(q.Choice.Allowed) > 0 {
-		tools = ir.FilterTools(tools, q.Choice.Allowed)
+	if len(q.ToolChoice.Allowed) > 0 {
+		tools = ir.FilterTools(tools, q.ToolChoice.Allowed)
 	}
-	if len(tools) == 0 && !q.Search && !forceFormat {
+	if len(tools) == 0 && !q.SearchWeb && !forceFormat {
 		return
 	}
 	d.Open("tools", '[')
@@ -26,14 +26,14 @@ func writeTools(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, forceFormat bo
 		writeCacheControl(q, d, t.Cache, marks)
 		d.Close('}')
 	}
-	if q.Search {
+	if q.SearchWeb {
 		d.Open("", '{')
 		d.Str("type", "web_search_20250305")
 		d.Str("name", "web_search")
-		d.OptRaw("max_uses", q.Web.Uses)
-		d.OptRaw("allowed_domains", q.Web.Allowed)
-		d.OptRaw("blocked_domains", q.Web.Blocked)
-		d.OptRaw("user_location", q.Web.Place)
+		d.OptRaw("max_uses", q.WebSearch.MaxUses)
+		d.OptRaw("allowed_domains", q.WebSearch.Allowed)
+		d.OptRaw("blocked_domains", q.WebSearch.Blocked)
+		d.OptRaw("user_location", q.WebSearch.Location)
 		d.Close('}')
 		q.DropWeb(true, false, false, false, false)
 	}
@@ -48,7 +48,7 @@ func writeTools(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, forceFormat bo
 }
 
 func writeToolChoice(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, budget, forceFormat bool) {
-	mode, name := q.Choice.Mode, q.Choice.Name
+	mode, name := q.ToolChoice.Mode, q.ToolChoice.Name
 	if forceFormat && len(q.Tools) == 0 {
 		mode, name = ir.ChoiceTool, ir.FormatTool
 	} else if forceFormat {
@@ -62,7 +62,7 @@ func writeToolChoice(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, budget, f
 	if mode == ir.ChoiceUnset && single && len(q.Tools) > 0 {
 		mode = ir.ChoiceAuto
 	}
-	if mode == ir.ChoiceUnset || len(q.Tools) == 0 && !q.Search && !forceFormat {
+	if mode == ir.ChoiceUnset || len(q.Tools) == 0 && !q.SearchWeb && !forceFormat {
 		return
 	}
 	d.Open("tool_choice", '{')

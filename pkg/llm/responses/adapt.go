@@ -9,7 +9,7 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// responses takes out reasoning items that only other providers can read.
+// Adapt removes reasoning items that only other providers can read.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	if !bytes.Contains(p.Body, []byte(`"`+ir.SignatureMark)) {
 		return p

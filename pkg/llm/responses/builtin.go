@@ -43,12 +43,12 @@ func commandsTool(v gjson.Result) (ir.Tool, bool) {
 		about.WriteString("\n- Skill " + ir.Str(s.Get("name")) + ", described in " + ir.Str(s.Get("path")) + "/SKILL.md: " + ir.Str(s.Get("description")))
 		return true
 	})
-	return ir.Tool{Name: ir.BuiltinNames[ir.BuiltinCommands], Built: ir.BuiltinCommands, Description: about.String(), Schema: commandsSchema}, true
+	return ir.Tool{Name: ir.BuiltinNames[ir.BuiltinCommands], Builtin: ir.BuiltinCommands, Description: about.String(), Schema: commandsSchema}, true
 }
 
 // openCall begins the item of a call.
 func openCall(d *ir.Writer, kind, id, call, status string) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Str("id", id)
 	d.Str("type", kind)
 	d.Str("status", status)
@@ -159,13 +159,13 @@ func writeSearchCall(d *ir.Writer, id, call, args, status string) {
 // builtinOutput reads the output of a shell_call, a list of
 // {stdout, stderr, outcome}, or of an apply_patch_call, a text.
 func builtinOutput(v gjson.Result) ir.Block {
-	b := ir.Block{Kind: ir.ToolResultBlock, Id: ir.Str(v.Get("call_id")), Failed: ir.Str(v.Get("status")) == "failed"}
+	b := ir.Block{Kind: ir.ToolResultBlock, ID: ir.Str(v.Get("call_id")), IsError: ir.Str(v.Get("status")) == "failed"}
 	out := v.Get("output")
 	text := out.Str
 	if out.IsArray() || out.IsObject() {
 		text = ir.OneLine(out.Raw)
 	} else if text == "" {
-		if text = "Done."; b.Failed {
+		if text = "Done."; b.IsError {
 			text = "Failed."
 		}
 	}
@@ -183,8 +183,8 @@ func loadedTools(list []ir.Tool) string {
 	b.WriteString("These tools were found and can be called now:")
 	for i := range list {
 		b.WriteString("\n- ")
-		if list[i].Space != "" {
-			b.WriteString(list[i].Space + ": ")
+		if list[i].Namespace != "" {
+			b.WriteString(list[i].Namespace + ": ")
 		}
 		b.WriteString(list[i].Name)
 	}

@@ -12,8 +12,8 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	if !output.IsArray() {
 		return false
 	}
-	a.Id, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
-	a.Tier = ir.Str(root.Get("service_tier"))
+	a.ID, a.Model = ir.Str(root.Get("id")), ir.Str(root.Get("model"))
+	a.ServiceTier = ir.Str(root.Get("service_tier"))
 	a.Usage = usageOf(root.Get("usage"))
 	ir.Each(output, func(_, item gjson.Result) bool {
 		a.Blocks = readOutputItem(a.Blocks, item, opt)
@@ -39,8 +39,8 @@ func readOutputItem(blocks []ir.Block, v gjson.Result, opt *ir.Options) []ir.Blo
 			case "output_text":
 				b := ir.Block{Text: ir.Str(p.Get("text"))}
 				ir.Each(p.Get("annotations"), func(_, c gjson.Result) bool {
-					if c := ir.ReadURLCitation(c); c.Url != "" {
-						b.Cites = append(b.Cites, c)
+					if c := ir.ReadURLCitation(c); c.URL != "" {
+						b.Citations = append(b.Citations, c)
 					}
 					return true
 				})
@@ -51,18 +51,18 @@ func readOutputItem(blocks []ir.Block, v gjson.Result, opt *ir.Options) []ir.Blo
 			return true
 		})
 	case "function_call":
-		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, Id: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Args: ir.Str(v.Get("arguments"))})
+		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Arguments: ir.Str(v.Get("arguments"))})
 	case "custom_tool_call":
-		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, Custom: true, Id: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Args: ir.Str(v.Get("input"))})
+		blocks = append(blocks, ir.Block{Kind: ir.ToolCallBlock, Custom: true, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Arguments: ir.Str(v.Get("input"))})
 	case "reasoning":
 		b := ir.Block{Kind: ir.ThinkingBlock, Text: ir.JoinTextFields(v.Get("summary"), "\n\n")}
 		if b.Text == "" {
 			b.Text = ir.JoinTextFields(v.Get("content"), "")
 		}
 		if e := ir.Str(v.Get("encrypted_content")); e != "" {
-			b.Sig, b.Issuer = ir.Str(v.Get("id"))+":"+e, opt.IssuerOr(ir.IssuerOpenAI)
+			b.Signature, b.Issuer = ir.Str(v.Get("id"))+":"+e, opt.IssuerOr(ir.IssuerOpenAI)
 		}
-		if b.Text != "" || b.Sig != "" {
+		if b.Text != "" || b.Signature != "" {
 			blocks = append(blocks, b)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Fields are the names of a request's parts.
+// Fields are the names of a request's fields.
 var Fields = ir.FieldNames{
 	ir.FieldStop:          "stop",
 	ir.FieldEffort:        "reasoning",
@@ -29,8 +29,9 @@ var Fields = ir.FieldNames{
 	ir.FieldSchema:        "text.format.",
 }
 
-// ReadRequest reads a Responses request (docs/reference/api-shapes.md,
-// 4.1). What needs state on the server is refused: no other dialect has any.
+// ReadRequest reads a Responses request (docs/reference/api-shapes.md, 4.1).
+// Fields that need state on the server are refused, because no other dialect
+// has any.
 func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) {
 	var a settings
 	var input gjson.Result
@@ -47,7 +48,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 				switch x.Str {
 				case "message.output_text.logprobs":
 					q.Logprobs = true
-				case "reasoning.encrypted_content": // given anyway
+				case "reasoning.encrypted_content": // always included
 				default:
 					q.Drop(k.Str)
 				}
@@ -94,7 +95,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 				err = apierr.Invalid(k.Str, "This model's provider has no background mode.")
 			}
 		case "store":
-			// Nothing is kept, which only a wish to the contrary notices.
+			// Nothing is stored, so only true is dropped.
 			if q.Store = ir.Boolean(v); q.Store == "true" {
 				q.Drop(k.Str)
 			}
@@ -110,7 +111,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 		case "prompt_cache_key":
 			q.CacheKey = ir.Str(v)
 		case "service_tier":
-			q.Tier = ir.Str(v)
+			q.ServiceTier = ir.Str(v)
 		case "safety_identifier":
 			q.User = ir.Str(v)
 		case "user":
@@ -178,38 +179,38 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			return apierr.Invalid(at+".role", "Unknown role.")
 		}
 	case "function_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Id: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Space: ir.Str(v.Get("namespace")), Args: ir.Str(v.Get("arguments"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("arguments"))})
 	case "custom_tool_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Custom: true, Id: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Space: ir.Str(v.Get("namespace")), Args: ir.Str(v.Get("input"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Custom: true, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("input"))})
 	case "local_shell_call":
 		id, item := ir.Str(v.Get("call_id")), ir.Str(v.Get("id"))
 		if id == "" {
 			id = item
 		} else if item != "" {
-			if q.Shells == nil {
-				q.Shells = map[string]string{}
+			if q.ShellCalls == nil {
+				q.ShellCalls = map[string]string{}
 			}
-			q.Shells[item] = id
+			q.ShellCalls[item] = id
 		}
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Built: ir.BuiltinShell, Id: id, Name: ir.BuiltinNames[ir.BuiltinShell], Args: shellCall(v.Get("action"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinShell, ID: id, Name: ir.BuiltinNames[ir.BuiltinShell], Arguments: shellCall(v.Get("action"))})
 	case "shell_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Built: ir.BuiltinCommands, Id: ir.Str(v.Get("call_id")), Name: ir.BuiltinNames[ir.BuiltinCommands], Args: shellCall(v.Get("action"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinCommands, ID: ir.Str(v.Get("call_id")), Name: ir.BuiltinNames[ir.BuiltinCommands], Arguments: shellCall(v.Get("action"))})
 	case "apply_patch_call":
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Built: ir.BuiltinPatch, Id: ir.Str(v.Get("call_id")), Name: ir.BuiltinNames[ir.BuiltinPatch], Args: ir.Raw(v.Get("operation"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinPatch, ID: ir.Str(v.Get("call_id")), Name: ir.BuiltinNames[ir.BuiltinPatch], Arguments: ir.Raw(v.Get("operation"))})
 	case "shell_call_output", "apply_patch_call_output":
 		b := builtinOutput(v)
-		if b.Id == "" {
+		if b.ID == "" {
 			return apierr.Invalid(at+".call_id", "An output needs call_id.")
 		}
 		q.Add(ir.RoleUser, b)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		b := ir.Block{Kind: ir.ToolResultBlock, Id: ir.Str(v.Get("call_id")), Custom: kind[0] == 'c'}
-		if b.Id == "" && kind[0] == 'l' { // it may have the id of the call's item instead
-			if b.Id = ir.Str(v.Get("id")); q.Shells[b.Id] != "" {
-				b.Id = q.Shells[b.Id]
+		b := ir.Block{Kind: ir.ToolResultBlock, ID: ir.Str(v.Get("call_id")), Custom: kind[0] == 'c'}
+		if b.ID == "" && kind[0] == 'l' { // it may have the id of the call's item instead
+			if b.ID = ir.Str(v.Get("id")); q.ShellCalls[b.ID] != "" {
+				b.ID = q.ShellCalls[b.ID]
 			}
 		}
-		if b.Id == "" {
+		if b.ID == "" {
 			return apierr.Invalid(at+".call_id", "An output needs call_id.")
 		}
 		var err error
@@ -222,9 +223,9 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 		if b.Text == "" {
 			b.Text = ir.JoinTextFields(v.Get("content"), "")
 		}
-		b.Issuer, b.Sig = ir.UnwrapSignature(ir.Str(v.Get("encrypted_content")), "openai")
-		if rest, ok := strings.CutPrefix(b.Sig, "redacted."); ok && b.Issuer != "openai" {
-			b.Redacted, b.Sig = true, rest
+		b.Issuer, b.Signature = ir.UnwrapSignature(ir.Str(v.Get("encrypted_content")), "openai")
+		if rest, ok := strings.CutPrefix(b.Signature, "redacted."); ok && b.Issuer != "openai" {
+			b.Redacted, b.Signature = true, rest
 		}
 		q.Add(ir.RoleAssistant, b)
 	case "tool_search_call":
@@ -233,7 +234,7 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			q.Drop("input." + kind)
 			return nil
 		}
-		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Built: ir.BuiltinSearch, Id: id, Name: ir.BuiltinNames[ir.BuiltinSearch], Args: ir.Raw(v.Get("arguments"))})
+		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, Builtin: ir.BuiltinSearch, ID: id, Name: ir.BuiltinNames[ir.BuiltinSearch], Arguments: ir.Raw(v.Get("arguments"))})
 	case "additional_tools", "tool_search_output": // tools that were added during the conversation
 		at := len(q.Tools)
 		if list := v.Get("tools"); list.IsArray() {
@@ -242,11 +243,11 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			}
 		}
 		if id := ir.Str(v.Get("call_id")); id != "" && kind[0] == 't' {
-			q.Add(ir.RoleUser, ir.Block{Kind: ir.ToolResultBlock, Id: id, Parts: []ir.Block{{Text: loadedTools(q.Tools[at:])}}})
+			q.Add(ir.RoleUser, ir.Block{Kind: ir.ToolResultBlock, ID: id, Parts: []ir.Block{{Text: loadedTools(q.Tools[at:])}}})
 		}
 	case "item_reference":
 		if strings.HasPrefix(ir.Str(v.Get("id")), "rs_") {
-			q.DropField(ir.FieldThinking) // the model thinks anew
+			q.DropField(ir.FieldThinking) // the model reasons again
 			return nil
 		}
 		return apierr.Invalid(at, "This model's provider keeps no state: send the item itself, as clients do with store false.")
@@ -256,7 +257,7 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 	return nil
 }
 
-// readContent reads a content or output: a text, or an array of parts.
+// readContent reads a content or output: a string, or an array of parts.
 func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) {
 	return ir.ReadContent(pace, at, v, func(p ir.Record) (b ir.Block, err error) {
 		switch t := ir.Str(p.Get("type")); t {
@@ -265,14 +266,14 @@ func readContent(pace *ir.Pacer, at string, v gjson.Result) ([]ir.Block, error) 
 		case "refusal":
 			b = ir.Block{Kind: ir.RefusalBlock, Text: ir.Str(p.Get("refusal"))}
 		case "input_image":
-			b = ir.Block{Kind: ir.ImageBlock, Detail: ir.Str(p.Get("detail")), File: ir.Str(p.Get("file_id"))}
-			if b.File == "" {
+			b = ir.Block{Kind: ir.ImageBlock, Detail: ir.Str(p.Get("detail")), FileID: ir.Str(p.Get("file_id"))}
+			if b.FileID == "" {
 				err = b.SetSource(at, ir.Str(p.Get("image_url")))
 			}
 		case "input_file":
-			b = ir.Block{Kind: ir.DocumentBlock, Title: ir.Str(p.Get("filename")), File: ir.Str(p.Get("file_id")), Url: ir.Str(p.Get("file_url"))}
+			b = ir.Block{Kind: ir.DocumentBlock, Title: ir.Str(p.Get("filename")), FileID: ir.Str(p.Get("file_id")), URL: ir.Str(p.Get("file_url"))}
 			if data := ir.Str(p.Get("file_data")); data != "" {
-				b.Url = ""
+				b.URL = ""
 				err = b.SetSource(at, data)
 			}
 		case "input_audio":

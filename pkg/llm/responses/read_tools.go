@@ -21,7 +21,7 @@ func readTools(v gjson.Result, q *ir.Request) error {
 		case kind == "namespace":
 			readNamespace(t, q)
 		case kind == ir.BuiltinNames[ir.BuiltinShell]:
-			q.Tools = append(q.Tools, ir.Tool{Name: kind, Built: ir.BuiltinShell, Description: "Runs a shell command on the user's machine and returns its output.", Schema: shellSchema})
+			q.Tools = append(q.Tools, ir.Tool{Name: kind, Builtin: ir.BuiltinShell, Description: "Runs a shell command on the user's machine and returns its output.", Schema: shellSchema})
 		case kind == ir.BuiltinNames[ir.BuiltinCommands]:
 			f, ok := commandsTool(t)
 			if !ok {
@@ -30,17 +30,17 @@ func readTools(v gjson.Result, q *ir.Request) error {
 			}
 			q.Tools = append(q.Tools, f)
 		case kind == ir.BuiltinNames[ir.BuiltinPatch]:
-			q.Tools = append(q.Tools, ir.Tool{Name: kind, Built: ir.BuiltinPatch, Description: patchDescription, Schema: patchSchema})
+			q.Tools = append(q.Tools, ir.Tool{Name: kind, Builtin: ir.BuiltinPatch, Description: patchDescription, Schema: patchSchema})
 		case kind == ir.BuiltinNames[ir.BuiltinSearch] && ir.Str(t.Get("execution")) == "client":
 			f := ir.ReadFunction(t)
-			f.Name, f.Built, f.Strict = kind, ir.BuiltinSearch, ""
+			f.Name, f.Builtin, f.Strict = kind, ir.BuiltinSearch, ""
 			q.Tools = append(q.Tools, f)
 		case kind == "custom":
 			f := t.Get("format")
 			q.Tools = append(ir.Reserve(q.Tools, v), ir.ReadCustomTool(t, f, f))
 		case strings.HasPrefix(kind, "web_search"):
-			q.Search = true
-			q.Web.ReadTool(t)
+			q.SearchWeb = true
+			q.WebSearch.ReadTool(t)
 		default:
 			q.Drop("tools." + kind)
 		}
@@ -52,25 +52,25 @@ func readTools(v gjson.Result, q *ir.Request) error {
 func readToolChoice(v gjson.Result, q *ir.Request) error {
 	switch v.Str {
 	case "none":
-		q.Choice.Mode = ir.ChoiceNone
+		q.ToolChoice.Mode = ir.ChoiceNone
 		return nil
 	case "auto":
-		q.Choice.Mode = ir.ChoiceAuto
+		q.ToolChoice.Mode = ir.ChoiceAuto
 		return nil
 	case "required":
-		q.Choice.Mode = ir.ChoiceAny
+		q.ToolChoice.Mode = ir.ChoiceAny
 		return nil
 	}
 	kind := ir.Str(v.Get("type"))
 	if built := ir.BuiltinNamed(kind); built != 0 {
-		q.Choice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: kind, Built: built}
+		q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: kind, Builtin: built}
 		return nil
 	}
 	switch kind {
 	case "function", "custom":
-		q.Choice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name")), Space: ir.Str(v.Get("namespace")), Custom: kind == "custom"}
+		q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Custom: kind == "custom"}
 	case "allowed_tools":
-		q.Choice = ir.ReadAllowedTools(v)
+		q.ToolChoice = ir.ReadAllowedTools(v)
 	case "":
 		return apierr.Invalid("tool_choice", "Unknown tool_choice.")
 	default:
@@ -95,7 +95,7 @@ func readNamespace(v gjson.Result, q *ir.Request) {
 			q.Drop("tools." + kind)
 			return true
 		}
-		t.Space = name
+		t.Namespace = name
 		if about != "" {
 			t.Description = strings.TrimSpace("About the " + name + " tools: " + about + "\n\n" + t.Description)
 			about = ""

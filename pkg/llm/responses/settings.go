@@ -6,14 +6,15 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// maxSettings is how many bytes of settings are kept during a stream. If there are
-// more, the tools, the instructions and all long members are not repeated.
+// maxSettings is the maximum number of bytes of settings that are stored during
+// a stream. If there are more, the tools, the instructions and all long members
+// are not repeated.
 const maxSettings = 256 << 10
 
 // setting is a member of a Response that repeats one of the request.
 type setting struct {
 	name   string
-	absent string // the value if it was not given; empty omits it
+	absent string // the value if the request has none; empty omits it
 }
 
 var repeatedSettings = [...]setting{
@@ -24,7 +25,7 @@ var repeatedSettings = [...]setting{
 	{"prompt_cache_key", ""}, {"prompt_cache_retention", ""}, {"safety_identifier", ""}, {"user", ""},
 }
 
-// settings collects the settings of a request, in raw JSON.
+// settings are the settings of a request, in raw JSON.
 type settings [len(repeatedSettings)]string
 
 func (a *settings) take(name, raw string) {
@@ -50,9 +51,9 @@ func (a *settings) store(s *ir.Settings) {
 			}
 		}
 	}
-	d := ir.Writer{B: make([]byte, 0, min(length, maxSettings)+512)}
+	d := ir.Writer{Buf: make([]byte, 0, min(length, maxSettings)+512)}
 	a.write(&d)
-	s.Raw = string(d.B)
+	s.Raw = string(d.Buf)
 }
 
 func (a *settings) write(d *ir.Writer) {
@@ -86,22 +87,22 @@ func withMembers(raw string, members ...string) string {
 	}
 	v.ForEach(func(k, x gjson.Result) bool {
 		d.Key("")
-		d.B = append(append(append(d.B, k.Raw...), ':'), x.Raw...)
+		d.Buf = append(append(append(d.Buf, k.Raw...), ':'), x.Raw...)
 		return true
 	})
 	d.Close('}')
-	return string(d.B)
+	return string(d.Buf)
 }
 
 // defaults are the settings of a request without any.
 var defaults = func() string {
 	var d ir.Writer
 	(&settings{}).write(&d)
-	return string(d.B)
+	return string(d.Buf)
 }()
 
-// settings returns what a Response repeats of its request, as members of an
-// object.
+// settingsOf returns the settings that a Response repeats of its request, as
+// members of an object.
 func settingsOf(o *ir.Options) string {
 	if o.Settings == nil || o.Settings.Raw == "" {
 		return defaults

@@ -5,28 +5,28 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// sink writes the events of a Responses stream. What it is given
-// comes from a sequencer. Each block is an item of the output; the texts of
-// the done events are kept, escaped.
+// sink writes the events of a Responses stream. Its events come from a
+// sequencer. Each block is an item of the output. The texts of the done events
+// are stored, escaped.
 type sink struct {
-	out     []byte
-	opt     *ir.Options
-	began   bool
-	id      string
-	model   string
-	seq     int64
-	items   [][]byte // finished items
-	open    bool
-	kind    ir.EventKind // evText, evRefusal, evThinking, evTool
-	call    ir.Event     // the open tool call
-	thought ir.Block     // signature of the open thought
-	text    []byte
-	cites   []ir.Citation
-	probs   []byte // of the text that comes next, see contentProbs
-	all     []byte // of the open text so far
-	cut     bool   // all would be too long
-	finish  ir.Finish
-	usage   ir.Usage
+	out         []byte
+	opt         *ir.Options
+	began       bool
+	id          string
+	model       string
+	seq         int64
+	items       [][]byte // finished items
+	open        bool
+	kind        ir.EventKind // EventText, EventRefusal, EventThinking or EventTool
+	call        ir.Event     // the open tool call
+	thought     ir.Block     // signature of the open thought
+	text        []byte
+	citations   []ir.Citation
+	logprobs    []byte // of the next text, see contentLogprobs
+	allLogprobs []byte // of the open text so far
+	logprobsCut bool   // allLogprobs would be too long
+	finish      ir.Finish
+	usage       ir.Usage
 }
 
 func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
@@ -36,13 +36,13 @@ func (s *sink) Buffer() *[]byte { return &s.out }
 // frame opens an event.
 func (s *sink) frame(name string) *ir.Writer {
 	s.out = append(append(append(s.out, "event: "...), name...), "\ndata: {\"type\":\""...)
-	d := &ir.Writer{B: append(append(s.out, name...), '"')}
+	d := &ir.Writer{Buf: append(append(s.out, name...), '"')}
 	d.Int("sequence_number", s.seq)
 	s.seq++
 	return d
 }
 
-func (s *sink) done(d *ir.Writer) { s.out = append(d.B, "}\n\n"...) }
+func (s *sink) done(d *ir.Writer) { s.out = append(d.Buf, "}\n\n"...) }
 
 func (s *sink) response(name, status string, f ir.Finish, failure *apierr.Error) {
 	d := s.frame(name)
@@ -66,7 +66,7 @@ func (s *sink) begin(e *ir.Event) {
 	s.began = true
 	id, model := "", ""
 	if e.Kind == ir.EventStart {
-		id, model = string([]byte(e.Id)), string([]byte(e.Name))
+		id, model = string([]byte(e.ID)), string([]byte(e.Name))
 	}
 	s.id, s.model = s.opt.AnswerID("resp_", id), s.opt.ModelOr(model)
 	s.response("response.created", "in_progress", ir.FinishStop, nil)
@@ -86,7 +86,7 @@ func (s *sink) itemID() string {
 	return itemID(s.opt, prefix, len(s.items))
 }
 
-// place writes the fields that tell where a piece belongs.
+// place writes the fields that locate a delta.
 func (s *sink) place(d *ir.Writer, part string) {
 	d.Str("item_id", s.itemID())
 	d.Int("output_index", s.index())
@@ -97,8 +97,8 @@ func (s *sink) place(d *ir.Writer, part string) {
 
 // added begins an item.
 func (s *sink) added(kind ir.EventKind) {
-	s.open, s.kind, s.text, s.cites, s.all = true, kind, s.text[:0], nil, s.all[:0]
-	s.cut = false
+	s.open, s.kind, s.text, s.citations, s.allLogprobs = true, kind, s.text[:0], nil, s.allLogprobs[:0]
+	s.logprobsCut = false
 	d := s.frame("response.output_item.added")
 	d.Int("output_index", s.index())
 	d.Key("item")
@@ -121,7 +121,7 @@ func (s *sink) added(kind ir.EventKind) {
 
 // part writes the part of a message.
 func (s *sink) part(d *ir.Writer, text string) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	if s.kind == ir.EventRefusal {
 		d.Str("type", "refusal")
 		d.Escaped("refusal", text)
@@ -129,16 +129,16 @@ func (s *sink) part(d *ir.Writer, text string) {
 		d.Str("type", "output_text")
 		d.Escaped("text", text)
 		d.Open("annotations", '[')
-		for _, c := range s.cites {
+		for _, c := range s.citations {
 			writeCitation(d, c)
 		}
 		d.Close(']')
-		writeLogprobs(d, s.all)
+		writeLogprobs(d, s.allLogprobs)
 	}
 	d.Close('}')
 }
 
-// item writes the open item as it is so far.
+// item writes the open item in its current state.
 func (s *sink) item(d *ir.Writer, status string) {
 	whole := status != "in_progress"
 	text := ""
@@ -155,7 +155,7 @@ func (s *sink) item(d *ir.Writer, status string) {
 	case ir.EventTool:
 		writeCallItem(d, s.itemID(), &s.call, text, status)
 	default:
-		d.B = append(d.B, '{')
+		d.Buf = append(d.Buf, '{')
 		d.Str("id", s.itemID())
 		d.Str("type", "message")
 		d.Str("status", status)
@@ -186,7 +186,7 @@ func (s *sink) stop() {
 		s.place(d, "content_index")
 		d.Escaped(field, text)
 		if s.kind == ir.EventText {
-			writeLogprobs(d, s.all)
+			writeLogprobs(d, s.allLogprobs)
 		}
 		s.done(d)
 		d = s.frame("response.content_part.done")
@@ -207,7 +207,7 @@ func (s *sink) stop() {
 		d.Close('}')
 		s.done(d)
 	case ir.EventTool:
-		if s.call.Built != 0 {
+		if s.call.Builtin != 0 {
 			break
 		}
 		name, field := "response.function_call_arguments.done", "arguments"
@@ -224,34 +224,34 @@ func (s *sink) stop() {
 	d := s.frame("response.output_item.done")
 	d.Int("output_index", s.index())
 	d.Key("item")
-	start := len(d.B)
+	start := len(d.Buf)
 	s.item(d, "completed")
-	item := append([]byte(nil), d.B[start:]...)
+	item := append([]byte(nil), d.Buf[start:]...)
 	s.done(d)
 	s.items = append(s.items, item)
 	s.open, s.thought = false, ir.Block{}
 }
 
-// piece writes a delta and remembers its text.
+// piece writes a delta and stores its text.
 func (s *sink) piece(name, part, text string) {
 	s.text = append(s.text, text...)
 	d := s.frame(name)
 	s.place(d, part)
 	d.Escaped("delta", text)
 	if s.kind == ir.EventText {
-		writeLogprobs(d, s.probs)
-		if s.cut = s.cut || len(s.all)+len(s.probs) > maxLogprobs; s.cut {
-			s.all = s.all[:0]
+		writeLogprobs(d, s.logprobs)
+		if s.logprobsCut = s.logprobsCut || len(s.allLogprobs)+len(s.logprobs) > maxLogprobs; s.logprobsCut {
+			s.allLogprobs = s.allLogprobs[:0]
 		} else {
-			s.all = appendLogprobs(s.all, ir.View(s.probs))
+			s.allLogprobs = appendLogprobs(s.allLogprobs, ir.View(s.logprobs))
 		}
-		s.probs = s.probs[:0]
+		s.logprobs = s.logprobs[:0]
 	}
 	s.done(d)
 }
 
-// maxLogprobs is how many bytes of a text's token chances are kept, to be told
-// again at its end. Of a longer text the pieces alone tell them.
+// maxLogprobs is the maximum number of bytes of a text's logprobs that are
+// repeated at its end. Those of a longer text are only in its deltas.
 const maxLogprobs = 4 << 20
 
 func appendLogprobs(to []byte, more string) []byte {
@@ -263,7 +263,7 @@ func appendLogprobs(to []byte, more string) []byte {
 
 func writeLogprobs(d *ir.Writer, list []byte) {
 	d.Key("logprobs")
-	d.B = append(append(append(d.B, '['), list...), ']')
+	d.Buf = append(append(append(d.Buf, '['), list...), ']')
 }
 
 func (s *sink) Event(e *ir.Event) {
@@ -293,20 +293,20 @@ func (s *sink) Event(e *ir.Event) {
 		if !s.open {
 			s.added(ir.EventThinking)
 		}
-		s.thought.Sig, s.thought.Issuer = string([]byte(e.Sig)), string([]byte(e.Issuer))
+		s.thought.Signature, s.thought.Issuer = string([]byte(e.Signature)), string([]byte(e.Issuer))
 	case ir.EventRedacted:
 		s.signed(e, true)
 	case ir.EventTool:
-		if e.Sig != "" {
+		if e.Signature != "" {
 			s.signed(e, false)
 		}
-		s.call = ir.Event{Id: string([]byte(e.Id)), Name: string([]byte(e.Name)), Space: string([]byte(e.Space)), Custom: e.Custom, Built: e.Built}
-		if s.call.Id == "" {
-			s.call.Id = s.opt.CallID(len(s.items))
+		s.call = ir.Event{ID: string([]byte(e.ID)), Name: string([]byte(e.Name)), Namespace: string([]byte(e.Namespace)), Custom: e.Custom, Builtin: e.Builtin}
+		if s.call.ID == "" {
+			s.call.ID = s.opt.CallID(len(s.items))
 		}
 		s.added(ir.EventTool)
 	case ir.EventArguments:
-		if s.call.Built != 0 { // the item is sent whole
+		if s.call.Builtin != 0 { // the item is sent when it is complete
 			s.text = append(s.text, e.Text...)
 			return
 		}
@@ -316,28 +316,28 @@ func (s *sink) Event(e *ir.Event) {
 		}
 		s.piece(name, "", e.Text)
 	case ir.EventLogprobs:
-		if len(s.probs) < maxLogprobs { // more would be of no text
-			s.probs = appendLogprobs(s.probs, contentLogprobs(e.Sig))
+		if len(s.logprobs) < maxLogprobs { // more have no text
+			s.logprobs = appendLogprobs(s.logprobs, contentLogprobs(e.Signature))
 		}
 	case ir.EventCitation:
 		if s.open && s.kind == ir.EventText {
 			d := s.frame("response.output_text.annotation.added")
 			s.place(d, "content_index")
-			d.Int("annotation_index", int64(len(s.cites)))
+			d.Int("annotation_index", int64(len(s.citations)))
 			d.Key("annotation")
-			s.cites = append(s.cites, e.Cite.Clone())
-			writeCitation(d, e.Cite)
+			s.citations = append(s.citations, e.Citation.Clone())
+			writeCitation(d, e.Citation)
 			s.done(d)
 		}
 	case ir.EventImage:
-		s.image(e.Sig)
+		s.image(e.Signature)
 	case ir.EventClose:
 		s.stop()
 	case ir.EventFinish:
 		s.finish = e.Finish
-		if e.Explain != "" {
+		if e.Explanation != "" {
 			s.added(ir.EventRefusal)
-			s.piece("response.refusal.delta", "content_index", ir.Escape(e.Explain))
+			s.piece("response.refusal.delta", "content_index", ir.Escape(e.Explanation))
 			s.stop()
 		}
 	case ir.EventEnd:
@@ -349,18 +349,18 @@ func (s *sink) Event(e *ir.Event) {
 	}
 }
 
-// signed writes an item that is nothing but a signature.
+// signed writes an item that is only a signature.
 func (s *sink) signed(e *ir.Event, redacted bool) {
 	s.stop()
 	s.open, s.kind, s.text = true, ir.EventThinking, s.text[:0]
-	s.thought = ir.Block{Sig: string([]byte(e.Sig)), Issuer: string([]byte(e.Issuer)), Redacted: redacted}
+	s.thought = ir.Block{Signature: string([]byte(e.Signature)), Issuer: string([]byte(e.Issuer)), Redacted: redacted}
 	for _, name := range [...]string{"response.output_item.added", "response.output_item.done"} {
 		d := s.frame(name)
 		d.Int("output_index", s.index())
 		d.Key("item")
-		start := len(d.B)
+		start := len(d.Buf)
 		s.item(d, "completed")
-		item := append([]byte(nil), d.B[start:]...)
+		item := append([]byte(nil), d.Buf[start:]...)
 		s.done(d)
 		if name == "response.output_item.done" {
 			s.items = append(s.items, item)
@@ -369,7 +369,7 @@ func (s *sink) signed(e *ir.Event, redacted bool) {
 	s.open, s.thought = false, ir.Block{}
 }
 
-// image writes an item that is a picture.
+// image writes an item that is an image.
 func (s *sink) image(uri string) {
 	s.stop()
 	id := itemID(s.opt, "ig_", len(s.items))
@@ -386,9 +386,9 @@ func (s *sink) image(uri string) {
 			status = "in_progress"
 		}
 		d.Key("item")
-		start := len(d.B)
+		start := len(d.Buf)
 		writeImageItem(d, id, uri, status)
-		item := append([]byte(nil), d.B[start:]...)
+		item := append([]byte(nil), d.Buf[start:]...)
 		s.done(d)
 		if status == "completed" {
 			s.items = append(s.items, item)
@@ -396,7 +396,7 @@ func (s *sink) image(uri string) {
 	}
 }
 
-// fail writes an error event, and the failed response when one had begun.
+// fail writes an error event, and the failed response if one has begun.
 func (s *sink) fail(e *apierr.Error) {
 	d := s.frame("error")
 	if e.Code != "" {

@@ -17,11 +17,11 @@ type source struct {
 	e     ir.Event
 }
 
-// streamedItem is what is known of an output item.
+// streamedItem is the state of an output item.
 type streamedItem struct {
 	index  int
 	custom bool
-	args   bool // pieces of its arguments came
+	args   bool // deltas of its arguments arrived
 	part   bool // a part of its reasoning summary has ended
 }
 
@@ -72,7 +72,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	switch kind {
 	case "response.output_text.delta":
 		if logprobs.IsArray() && len(logprobs.Raw) > 2 {
-			to.Event(&ir.Event{Kind: ir.EventLogprobs, Sig: `{"content":` + logprobs.Raw + `,"refusal":null}`})
+			to.Event(&ir.Event{Kind: ir.EventLogprobs, Signature: `{"content":` + logprobs.Raw + `,"refusal":null}`})
 		}
 		s.piece(ir.EventText, index, delta, to)
 	case "response.refusal.delta":
@@ -97,18 +97,18 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		t := ir.Str(item.Get("type"))
 		if t == "function_call" || t == "custom_tool_call" {
 			s.item(index).custom = t[0] == 'c'
-			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Custom: t[0] == 'c', Id: ir.Str(item.Get("call_id")), Name: ir.Str(item.Get("name"))})
+			to.Event(&ir.Event{Kind: ir.EventTool, Block: index, Custom: t[0] == 'c', ID: ir.Str(item.Get("call_id")), Name: ir.Str(item.Get("name"))})
 		}
 	case "response.output_item.done":
 		s.ended(index, item, to)
 	case "response.output_text.annotation.added":
-		if c := ir.ReadURLCitation(note); c.Url != "" {
-			to.Event(&ir.Event{Kind: ir.EventCitation, Cite: c})
+		if c := ir.ReadURLCitation(note); c.URL != "" {
+			to.Event(&ir.Event{Kind: ir.EventCitation, Citation: c})
 		}
 	case "response.created", "response.in_progress":
 		if !s.began {
 			s.began = true
-			to.Event(&ir.Event{Kind: ir.EventStart, Id: strings.TrimPrefix(ir.Str(response.Get("id")), "resp_"), Name: ir.Str(response.Get("model"))})
+			to.Event(&ir.Event{Kind: ir.EventStart, ID: strings.TrimPrefix(ir.Str(response.Get("id")), "resp_"), Name: ir.Str(response.Get("model"))})
 		}
 	case "response.completed", "response.incomplete":
 		if u := usageOf(response.Get("usage")); u.Known {
@@ -143,8 +143,7 @@ func (s *source) piece(kind ir.EventKind, index int, delta gjson.Result, to ir.S
 	}
 }
 
-// ended reads a whole item: what only it tells, and arguments that came in no
-// pieces.
+// ended reads a complete item: what only it has, and arguments without deltas.
 func (s *source) ended(index int, item gjson.Result, to ir.Sink) {
 	c := s.item(index)
 	switch ir.Str(item.Get("type")) {
@@ -160,7 +159,7 @@ func (s *source) ended(index int, item gjson.Result, to ir.Sink) {
 		}
 	case "reasoning":
 		if e := ir.Str(item.Get("encrypted_content")); e != "" {
-			to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Sig: ir.Str(item.Get("id")) + ":" + e, Issuer: s.opt.IssuerOr(ir.IssuerOpenAI)})
+			to.Event(&ir.Event{Kind: ir.EventSignature, Block: index, Signature: ir.Str(item.Get("id")) + ":" + e, Issuer: s.opt.IssuerOr(ir.IssuerOpenAI)})
 		}
 	case "message":
 	default:

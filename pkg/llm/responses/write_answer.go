@@ -12,11 +12,11 @@ import (
 
 // WriteAnswer writes a Response.
 func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
-	id := opt.AnswerID("resp_", strings.TrimPrefix(a.Id, "resp_"))
+	id := opt.AnswerID("resp_", strings.TrimPrefix(a.ID, "resp_"))
 	status := statusName(a.Finish)
 	openResponse(d, id, opt.ModelOr(a.Model), status, nil, opt)
-	if a.Explain != "" {
-		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.RefusalBlock, Text: a.Explain})
+	if a.Explanation != "" {
+		a.Blocks = append(a.Blocks, ir.Block{Kind: ir.RefusalBlock, Text: a.Explanation})
 	}
 	d.Open("output", '[')
 	n, probs := 0, contentLogprobs(a.Logprobs)
@@ -45,19 +45,19 @@ func WriteAnswer(a *ir.Answer, d *ir.Writer, opt *ir.Options) {
 			d.Key("")
 			writeReasoningItem(d, itemID(opt, "rs_", n), ir.Escape(b.Text), b)
 		case ir.ToolCallBlock:
-			if b.Sig != "" {
+			if b.Signature != "" {
 				d.Key("")
 				writeReasoningItem(d, itemID(opt, "rs_", n), "", b)
 				n++
 			}
 			d.Key("")
-			call := ir.Event{Id: b.Id, Name: b.Name, Space: b.Space, Custom: b.Custom, Built: b.Built}
-			writeCallItem(d, itemID(opt, callPrefix(&call), n), &call, ir.Escape(b.Args), "completed")
+			call := ir.Event{ID: b.ID, Name: b.Name, Namespace: b.Namespace, Custom: b.Custom, Builtin: b.Builtin}
+			writeCallItem(d, itemID(opt, callPrefix(&call), n), &call, ir.Escape(b.Arguments), "completed")
 		}
 		n++
 	}
 	d.Close(']')
-	closeResponse(d, a.Finish, &a.Usage, a.Tier)
+	closeResponse(d, a.Finish, &a.Usage, a.ServiceTier)
 }
 
 func statusName(f ir.Finish) string {
@@ -113,13 +113,13 @@ func closeResponse(d *ir.Writer, f ir.Finish, u *ir.Usage, tier string) {
 	d.Close('}')
 }
 
-// itemID makes the id of the n-th item of an answer.
+// itemID returns the id of the n-th item of an answer.
 func itemID(o *ir.Options, prefix string, n int) string {
 	return prefix + o.ID + "_" + strconv.Itoa(n)
 }
 
-// contentLogprobs takes the list of a message's tokens, which both dialects write
-// alike, out of chat's logprobs: without its brackets.
+// contentLogprobs returns the list of a message's tokens in chat's logprobs,
+// without its brackets. Both dialects write the entries alike.
 func contentLogprobs(logprobs string) string {
 	v := gjson.Get(logprobs, "content")
 	if !v.IsArray() {
@@ -140,7 +140,7 @@ func writePart(d *ir.Writer, b *ir.Block, probs string) {
 	d.Str("type", "output_text")
 	d.Str("text", b.Text)
 	d.Open("annotations", '[')
-	for _, c := range b.Cites {
+	for _, c := range b.Citations {
 		writeCitation(d, c)
 	}
 	d.Close(']')
@@ -151,19 +151,19 @@ func writePart(d *ir.Writer, b *ir.Block, probs string) {
 func writeCitation(d *ir.Writer, c ir.Citation) {
 	d.Open("", '{')
 	d.Str("type", "url_citation")
-	d.Str("url", c.Url)
+	d.Str("url", c.URL)
 	d.Str("title", c.Title)
 	d.Int("start_index", int64(c.Start))
 	d.Int("end_index", int64(c.End))
 	d.Close('}')
 }
 
-// writeReasoningItem writes a thought; text is escaped. encrypted_content contains
-// the signature. A thought without one has a mark there: the AI SDK sends back
-// only items with the field, and servers such as DeepSeek's require their
-// reasoning.
+// writeReasoningItem writes a thinking block; text is escaped.
+// encrypted_content contains the signature, or a mark if there is none: the AI
+// SDK sends back only items with the field, and servers such as DeepSeek's
+// require their reasoning.
 func writeReasoningItem(d *ir.Writer, id, text string, b *ir.Block) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Str("id", id)
 	d.Str("type", "reasoning")
 	d.Open("summary", '[')
@@ -176,8 +176,8 @@ func writeReasoningItem(d *ir.Writer, id, text string, b *ir.Block) {
 	d.Close(']')
 	switch {
 	case b == nil: // the item is not complete yet
-	case b.Sig != "":
-		sig := b.Sig
+	case b.Signature != "":
+		sig := b.Signature
 		if b.Redacted {
 			sig = "redacted." + sig
 		}
@@ -188,9 +188,9 @@ func writeReasoningItem(d *ir.Writer, id, text string, b *ir.Block) {
 	d.Close('}')
 }
 
-// writeImageItem writes a picture, whose bytes stand in result.
+// writeImageItem writes an image, with its data in result.
 func writeImageItem(d *ir.Writer, id, uri, status string) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Str("id", id)
 	d.Str("type", "image_generation_call")
 	d.Str("status", status)
@@ -206,13 +206,13 @@ func writeImageItem(d *ir.Writer, id, uri, status string) {
 // others.
 func callPrefix(call *ir.Event) string {
 	switch {
-	case call.Built == ir.BuiltinShell:
+	case call.Builtin == ir.BuiltinShell:
 		return "lsh_"
-	case call.Built == ir.BuiltinSearch:
+	case call.Builtin == ir.BuiltinSearch:
 		return "tsc_"
-	case call.Built == ir.BuiltinCommands:
+	case call.Builtin == ir.BuiltinCommands:
 		return "sh_"
-	case call.Built == ir.BuiltinPatch:
+	case call.Builtin == ir.BuiltinPatch:
 		return "apc_"
 	case call.Custom:
 		return "ctc_"
@@ -222,28 +222,28 @@ func callPrefix(call *ir.Event) string {
 
 // writeCallItem writes a tool call; args is escaped.
 func writeCallItem(d *ir.Writer, id string, call *ir.Event, args, status string) {
-	switch call.Built {
+	switch call.Builtin {
 	case ir.BuiltinShell:
-		writeShellCall(d, id, call.Id, ir.Unescape(args), status)
+		writeShellCall(d, id, call.ID, ir.Unescape(args), status)
 		return
 	case ir.BuiltinSearch:
-		writeSearchCall(d, id, call.Id, ir.Unescape(args), status)
+		writeSearchCall(d, id, call.ID, ir.Unescape(args), status)
 		return
 	case ir.BuiltinCommands:
-		writeCommandsCall(d, id, call.Id, ir.Unescape(args), status)
+		writeCommandsCall(d, id, call.ID, ir.Unescape(args), status)
 		return
 	case ir.BuiltinPatch:
-		writePatchCall(d, id, call.Id, ir.Unescape(args), status)
+		writePatchCall(d, id, call.ID, ir.Unescape(args), status)
 		return
 	}
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Str("id", id)
 	if call.Custom {
 		d.Str("type", "custom_tool_call")
 		d.Str("status", status)
-		d.Str("call_id", call.Id)
+		d.Str("call_id", call.ID)
 		d.Str("name", call.Name)
-		d.OptStr("namespace", call.Space)
+		d.OptStr("namespace", call.Namespace)
 		d.Escaped("input", args)
 	} else {
 		d.Str("type", "function_call")
@@ -252,15 +252,15 @@ func writeCallItem(d *ir.Writer, id string, call *ir.Event, args, status string)
 			args = "{}"
 		}
 		d.Escaped("arguments", args)
-		d.Str("call_id", call.Id)
+		d.Str("call_id", call.ID)
 		d.Str("name", call.Name)
-		d.OptStr("namespace", call.Space)
+		d.OptStr("namespace", call.Namespace)
 	}
 	d.Close('}')
 }
 
 func writeUsage(d *ir.Writer, u *ir.Usage) {
-	d.B = append(d.B, '{')
+	d.Buf = append(d.Buf, '{')
 	d.Int("input_tokens", u.Input)
 	d.Open("input_tokens_details", '{')
 	d.Int("cached_tokens", u.CacheRead)

@@ -7,8 +7,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// WriteRequest writes a Responses request that leaves no state at the
-// provider: store is false, and reasoning comes back encrypted.
+// WriteRequest writes a Responses request that leaves no state at the provider:
+// store is false, and reasoning is returned encrypted.
 func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	reasons := opt.Reasoning || ir.OpenAIReasons(opt.Model)
 	d.Open("", '{')
@@ -34,7 +34,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	}
 	d.Close(']')
 	if n := q.MaxTokens; n > 0 {
-		d.Int("max_output_tokens", max(n, 16)) // the least that is taken
+		d.Int("max_output_tokens", max(n, 16)) // the minimum
 	}
 	if reasons {
 		q.DropIfSet("temperature", q.Temperature)
@@ -49,8 +49,8 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	}
 	q.DropIfSet("seed", q.Seed)
 	q.DropIfSet("logit_bias", q.LogitBias)
-	q.DropIfSet("presence_penalty", q.Presence)
-	q.DropIfSet("frequency_penalty", q.Frequency)
+	q.DropIfSet("presence_penalty", q.PresencePenalty)
+	q.DropIfSet("frequency_penalty", q.FrequencyPenalty)
 	include := ""
 	if reasons {
 		include = `"reasoning.encrypted_content"`
@@ -76,7 +76,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 			d.Open("reasoning", '{')
 			d.OptStr("effort", q.OpenAIEffort(opt.Model, name))
 			if name != "none" {
-				// Clients of other dialects expect to see the thinking.
+				// Clients of other dialects show the thinking.
 				d.Str("summary", "auto")
 			}
 			d.Close('}')
@@ -85,7 +85,7 @@ func WriteRequest(q *ir.Request, d *ir.Writer, opt *ir.Options) error {
 	d.OptRaw("metadata", q.Metadata)
 	d.OptStr("safety_identifier", q.User)
 	d.OptStr("user", q.EndUser)
-	d.OptStr("service_tier", q.Tier)
+	d.OptStr("service_tier", q.ServiceTier)
 	d.OptStr("prompt_cache_key", q.CacheKey)
 	if q.Store == "true" {
 		d.Bool("store", true)
@@ -112,7 +112,7 @@ func writeUser(d *ir.Writer, m *ir.Message) error {
 			kind = "custom_tool_call_output"
 		}
 		d.Str("type", kind)
-		d.Str("call_id", b.Id)
+		d.Str("call_id", b.ID)
 		plain := true
 		for _, p := range b.Parts {
 			plain = plain && p.Kind == ir.TextBlock
@@ -121,7 +121,7 @@ func writeUser(d *ir.Writer, m *ir.Message) error {
 			d.Str("output", ir.ResultText(b))
 		} else {
 			d.Open("output", '[')
-			if b.Failed {
+			if b.IsError {
 				writeText(d, "Error:")
 			}
 			if err := writeParts(d, b.Parts); err != nil {
@@ -170,8 +170,8 @@ func writeParts(d *ir.Writer, blocks []ir.Block) error {
 		case ir.ImageBlock:
 			d.Open("", '{')
 			d.Str("type", "input_image")
-			if b.File != "" {
-				d.Str("file_id", b.File)
+			if b.FileID != "" {
+				d.Str("file_id", b.FileID)
 			} else {
 				d.Str("image_url", b.URI())
 			}
@@ -189,10 +189,10 @@ func writeParts(d *ir.Writer, blocks []ir.Block) error {
 			d.Open("", '{')
 			d.Str("type", "input_file")
 			switch {
-			case b.File != "":
-				d.Str("file_id", b.File)
-			case b.Url != "":
-				d.Str("file_url", b.Url)
+			case b.FileID != "":
+				d.Str("file_id", b.FileID)
+			case b.URL != "":
+				d.Str("file_url", b.URL)
 			default:
 				title := b.Title
 				if title == "" {
@@ -232,7 +232,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 			d.Close(']')
 			d.Close('}')
 		case ir.ThinkingBlock:
-			id, sig, ok := strings.Cut(b.Sig, ":")
+			id, sig, ok := strings.Cut(b.Signature, ":")
 			if b.Issuer != opt.IssuerOr(ir.IssuerOpenAI) || !ok || sig == "" {
 				q.DropField(ir.FieldThinking)
 				continue
@@ -254,16 +254,16 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 			d.Open("", '{')
 			if b.Custom {
 				d.Str("type", "custom_tool_call")
-				d.Str("call_id", b.Id)
+				d.Str("call_id", b.ID)
 				d.Str("name", b.Name)
-				d.Str("input", b.Args)
+				d.Str("input", b.Arguments)
 			} else {
-				args := b.Args
+				args := b.Arguments
 				if args == "" {
 					args = "{}"
 				}
 				d.Str("type", "function_call")
-				d.Str("call_id", b.Id)
+				d.Str("call_id", b.ID)
 				d.Str("name", b.Name)
 				d.Str("arguments", args)
 			}
@@ -273,7 +273,7 @@ func writeAssistant(q *ir.Request, d *ir.Writer, blocks []ir.Block, opt *ir.Opti
 }
 
 func writeTools(q *ir.Request, d *ir.Writer) {
-	if len(q.Tools) == 0 && !q.Search {
+	if len(q.Tools) == 0 && !q.SearchWeb {
 		return
 	}
 	d.Open("tools", '[')
@@ -291,23 +291,23 @@ func writeTools(q *ir.Request, d *ir.Writer) {
 		d.Str("name", t.Name)
 		d.OptStr("description", t.Description)
 		d.Raw("parameters", t.SchemaOrEmpty())
-		// Left out it would mean true here, and false in the other dialects.
+		// If omitted, it is true in this dialect and false in the others.
 		d.Bool("strict", t.Strict == "true")
 		d.Close('}')
 	}
-	if q.Search {
+	if q.SearchWeb {
 		d.Open("", '{')
 		d.Str("type", "web_search")
-		d.OptRaw("search_context_size", q.Web.Size)
-		d.OptRaw("user_location", q.Web.Place)
-		if q.Web.Allowed != "" {
-			d.Raw("filters", `{"allowed_domains":`+q.Web.Allowed+`}`)
+		d.OptRaw("search_context_size", q.WebSearch.Size)
+		d.OptRaw("user_location", q.WebSearch.Location)
+		if q.WebSearch.Allowed != "" {
+			d.Raw("filters", `{"allowed_domains":`+q.WebSearch.Allowed+`}`)
 		}
 		d.Close('}')
 		q.DropWeb(false, false, false, true, true)
 	}
 	d.Close(']')
-	switch c := &q.Choice; {
+	switch c := &q.ToolChoice; {
 	case len(c.Allowed) > 0:
 		d.Open("tool_choice", '{')
 		d.Str("type", "allowed_tools")
