@@ -155,11 +155,11 @@ func errorOf(cause error) *apierr.Error {
 	case cause == nil:
 		return apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete.")
 	case errors.Is(cause, stream.ErrIdle), errors.Is(cause, stream.ErrTimeout):
-		return apierr.New(504, "timeout", "The provider took too long to go on.")
+		return apierr.New(504, "timeout", "The provider took too long to continue.")
 	case errors.Is(cause, stream.ErrTooLarge):
 		return apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")
 	case errors.Is(cause, stream.ErrClient):
-		return apierr.New(499, "client_closed", "The client left.")
+		return apierr.New(499, "client_closed", "The client closed the connection.")
 	}
 	return apierr.New(502, "upstream_reset", "The connection to the provider broke off.")
 }

@@ -8,6 +8,8 @@ import (
 	"weir/pkg/llm/ir"
 )
 
+// Adapt changes what the upstream is known to refuse or to name differently in
+// a body of its own dialect.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	v := opt.DeviationsOrDefault()
 	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && bytes.Contains(p.Body, []byte(`"custom"`)) {

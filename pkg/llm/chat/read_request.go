@@ -65,7 +65,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 			q.Seed, err = ir.Number(k.Str, v)
 		case "n":
 			if v.Raw != "1" {
-				err = apierr.Invalid("n", "This model gives one choice only: n must be 1.")
+				err = apierr.Invalid("n", "This model returns one choice. n must be 1.")
 			}
 		case "stop":
 			q.Stop, err = ir.Strings(k.Str, v)
@@ -107,7 +107,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		case "modalities":
 			ir.Each(v, func(_, m gjson.Result) bool {
 				if m.Str != "text" {
-					err = apierr.Invalid("modalities", "This model answers in text only.")
+					err = apierr.Invalid("modalities", "This model returns text only. modalities must be [\"text\"].")
 				}
 				return err == nil
 			})
@@ -206,7 +206,7 @@ func readMessage(i int, m ir.Record, q *ir.Request) error {
 			q.Messages = append(q.Messages, ir.Message{Role: ir.RoleUser, Blocks: []ir.Block{b}})
 		}
 	default:
-		return apierr.Invalid(at+".role", "Unknown role.")
+		return apierr.Invalid(at+".role", "role must be system, developer, user, assistant, tool or function.")
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func readToolChoice(v gjson.Result) (c ir.ToolChoice, err error) {
 		c = ir.ReadAllowedTools(v.Get("allowed_tools"))
 	}
 	if c.Mode == ir.ChoiceUnset || c.Mode == ir.ChoiceTool && c.Name == "" {
-		return c, apierr.Invalid("tool_choice", "Unknown tool_choice.")
+		return c, apierr.Invalid("tool_choice", "tool_choice must be none, auto, required or an object that names a tool.")
 	}
 	return c, nil
 }
@@ -62,7 +62,7 @@ func readFormat(v gjson.Result) (f ir.Format, err error) {
 	case "json_schema":
 		f = ir.ReadSchemaFormat(v.Get("json_schema"))
 	default:
-		err = apierr.Invalid("response_format", "Unknown response_format.")
+		err = apierr.Invalid("response_format", "response_format.type must be text, json_object or json_schema.")
 	}
 	return f, err
 }

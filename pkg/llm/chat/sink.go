@@ -30,6 +30,7 @@ type sink struct {
 // signature. A longer text is only in its deltas.
 const maxThought = 4 << 20
 
+// NewSink returns the sink of a client's stream.
 func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
 
 func (s *sink) Buffer() *[]byte { return &s.out }

@@ -23,6 +23,7 @@ type source struct {
 	calls        []streamedCall
 }
 
+// NewSource returns the source of an upstream's stream.
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return s.finished }

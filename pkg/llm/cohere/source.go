@@ -14,6 +14,7 @@ type source struct {
 	e     ir.Event
 }
 
+// NewSource returns the source of an upstream's stream.
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return false }

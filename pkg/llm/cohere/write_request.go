@@ -120,7 +120,7 @@ func writeUser(q *ir.Request, d *ir.Writer, blocks []ir.Block) error {
 	for i := range rest {
 		b := &rest[i]
 		if b.Kind == ir.AudioBlock || b.Kind == ir.DocumentBlock && b.Text == "" || b.FileID != "" {
-			return apierr.Invalid("messages", "This model takes text and images only.")
+			return apierr.Invalid("messages", "This model accepts text and images only.")
 		}
 	}
 	d.Open("", '{')

@@ -35,6 +35,7 @@ func (s *source) begin(to ir.Sink) {
 	}
 }
 
+// NewSource returns the source of an upstream's stream.
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) Read(name, data []byte, to ir.Sink) {

@@ -27,7 +27,7 @@ func (c *requestWriter) block(b *ir.Block) error {
 			return err
 		}
 	case ir.AudioBlock:
-		return apierr.Invalid("messages", "This model does not take audio.")
+		return apierr.Invalid("messages", "This model does not accept audio.")
 	case ir.ToolCallBlock:
 		args, ok := ir.Object(b.Arguments)
 		if !ok {
@@ -88,16 +88,16 @@ func (c *requestWriter) block(b *ir.Block) error {
 func (c *requestWriter) callID(id string) string {
 	id = ir.SafeCallID(id)
 	if n := c.model.ids; n > 0 {
-		kept := make([]byte, 0, n)
-		for i := len(id) - 1; i >= 0 && len(kept) < n; i-- { // ids differ at their ends
+		short := make([]byte, 0, n)
+		for i := len(id) - 1; i >= 0 && len(short) < n; i-- { // ids differ at their ends
 			if id[i] != '_' && id[i] != '-' {
-				kept = append(kept, id[i])
+				short = append(short, id[i])
 			}
 		}
-		for len(kept) < n {
-			kept = append(kept, '0')
+		for len(short) < n {
+			short = append(short, '0')
 		}
-		return string(kept)
+		return string(short)
 	}
 	if len(id) > 64 {
 		id = id[len(id)-64:]
@@ -114,9 +114,9 @@ func (c *requestWriter) image(b *ir.Block) error {
 	case b.FileID != "":
 		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
 	case b.URL != "" || b.Data == "":
-		return apierr.Invalid("messages", "This model takes images as base64 data only, not by address.")
+		return apierr.Invalid("messages", "This model accepts images as base64 data only, not by URL.")
 	case !ok || kind != "png" && kind != "jpeg" && kind != "gif" && kind != "webp":
-		return apierr.Invalid("messages", "This model takes png, jpeg, gif and webp images.")
+		return apierr.Invalid("messages", "This model accepts PNG, JPEG, GIF and WebP images.")
 	}
 	c.d.Raw("", `{"image":{`)
 	c.d.Str("format", kind)
@@ -155,9 +155,9 @@ func (c *requestWriter) document(b *ir.Block) error {
 	case b.FileID != "":
 		return apierr.Invalid("messages", "Files stored at another provider cannot be used with this model.")
 	case b.URL != "" || data == "":
-		return apierr.Invalid("messages", "This model takes documents as base64 data only, not by address.")
+		return apierr.Invalid("messages", "This model accepts documents as base64 data only, not by URL.")
 	case kind == "":
-		return apierr.Invalid("messages", "This model does not take documents of this type.")
+		return apierr.Invalid("messages", "This model does not accept documents of this type.")
 	}
 	c.d.Raw("", `{"document":{`)
 	c.d.Str("format", kind)
@@ -173,17 +173,17 @@ func (c *requestWriter) documentName(title string) string {
 	if i := strings.LastIndexByte(title, '.'); i > 0 {
 		title = title[:i]
 	}
-	var kept []byte
-	for i := 0; i < len(title) && len(kept) < 180; i++ {
+	var chars []byte
+	for i := 0; i < len(title) && len(chars) < 180; i++ {
 		ch := title[i]
 		if !ir.IsLetter(ch) && (ch < '0' || ch > '9') && strings.IndexByte("-()[]", ch) < 0 {
 			ch = ' '
 		}
-		if ch != ' ' || len(kept) > 0 && kept[len(kept)-1] != ' ' {
-			kept = append(kept, ch)
+		if ch != ' ' || len(chars) > 0 && chars[len(chars)-1] != ' ' {
+			chars = append(chars, ch)
 		}
 	}
-	base := strings.TrimRight(string(kept), " ")
+	base := strings.TrimRight(string(chars), " ")
 	if base == "" {
 		base = "document"
 	}

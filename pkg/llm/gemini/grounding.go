@@ -9,7 +9,7 @@ import (
 // grounding reads Gemini's sources and their supports, and passes citations to
 // cite. Offsets of supports count bytes of the text, which text returns. An
 // unused source is cited without offsets.
-func grounding(v gjson.Result, text func() string, found func(c ir.Citation)) {
+func grounding(v gjson.Result, text func() string, cite func(c ir.Citation)) {
 	var sources []ir.Citation
 	ir.Each(v.Get("groundingChunks"), func(_, g gjson.Result) bool {
 		sources = append(sources, ir.Citation{URL: ir.Str(g.Get("web.uri")), Title: ir.Str(g.Get("web.title"))})
@@ -38,7 +38,7 @@ func grounding(v gjson.Result, text func() string, found func(c ir.Citation)) {
 			used[i] = true
 			c := sources[i]
 			c.Start, c.End = start, end
-			found(c)
+			cite(c)
 			n++
 			return n < ir.MaxCitations
 		})
@@ -46,7 +46,7 @@ func grounding(v gjson.Result, text func() string, found func(c ir.Citation)) {
 	})
 	for i, c := range sources {
 		if !used[i] && c.URL != "" {
-			found(c)
+			cite(c)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type source struct {
 // citations.
 const maxText = 1 << 20
 
+// NewSource returns the source of an upstream's stream.
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return s.finished }
@@ -64,7 +65,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		s.began = true
 		to.Event(&ir.Event{Kind: ir.EventStart, ID: ir.Str(id), Name: ir.Str(model)})
 	}
-	var parts, finish, found gjson.Result
+	var parts, finish, sources gjson.Result
 	ir.Each(candidate, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "content":
@@ -72,7 +73,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		case "finishReason":
 			finish = v
 		case "groundingMetadata":
-			found = v
+			sources = v
 		}
 		return true
 	})
@@ -80,8 +81,8 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 		s.part(p, to)
 		return true
 	})
-	if found.IsObject() && len(found.Raw) <= maxText {
-		s.grounding = strings.Clone(found.Raw)
+	if sources.IsObject() && len(sources.Raw) <= maxText {
+		s.grounding = strings.Clone(sources.Raw)
 	}
 	if s.grounding != "" && (s.finished || ir.Str(finish) != "") {
 		grounding(gjson.Parse(s.grounding), func() string { return ir.Unescape(string(s.text)) }, func(c ir.Citation) { to.Event(&ir.Event{Kind: ir.EventCitation, Citation: c}) })

@@ -5,6 +5,7 @@ import "weir/pkg/wire/apierr"
 // Finish is the reason why an answer ended.
 type Finish uint8
 
+// The reasons.
 const (
 	FinishUnset Finish = iota
 	FinishStop
@@ -29,6 +30,7 @@ type Answer struct {
 	Failure      *apierr.Error
 }
 
+// HasCalls reports whether the answer has tool calls.
 func (a *Answer) HasCalls() bool {
 	for i := range a.Blocks {
 		if a.Blocks[i].Kind == ToolCallBlock {
@@ -42,8 +44,10 @@ func (a *Answer) HasCalls() bool {
 // after a call.
 func (a *Answer) FinishReason() Finish { return SettleFinish(a.Finish, a.HasCalls()) }
 
-func SettleFinish(f Finish, tools bool) Finish {
-	if tools && (f == FinishStop || f == FinishUnset) {
+// SettleFinish returns f, corrected for upstreams that report stop after a
+// call, or no reason; calls reports whether the answer has tool calls.
+func SettleFinish(f Finish, calls bool) Finish {
+	if calls && (f == FinishStop || f == FinishUnset) {
 		return FinishTools
 	}
 	if f == FinishUnset {
@@ -52,6 +56,7 @@ func SettleFinish(f Finish, tools bool) Finish {
 	return f
 }
 
+// ClaudeFinish reads a stop_reason of Claude.
 func ClaudeFinish(s string) Finish {
 	switch s {
 	case "":

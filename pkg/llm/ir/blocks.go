@@ -2,6 +2,7 @@ package ir
 
 import "strings"
 
+// JoinTexts joins the texts of the text blocks.
 func JoinTexts(blocks []Block, sep string) string {
 	var j Joiner
 	for i := range blocks {

@@ -5,6 +5,7 @@ package ir
 // replaces it.
 type Builtin uint8
 
+// The built-in tools.
 const (
 	BuiltinShell    Builtin = 1 + iota // local_shell, one program with its arguments
 	BuiltinSearch                      // tool_search, run by the client
@@ -12,6 +13,7 @@ const (
 	BuiltinPatch                       // apply_patch, a change of one file
 )
 
+// BuiltinNames are the types of the built-in tools.
 var BuiltinNames = [...]string{BuiltinShell: "local_shell", BuiltinSearch: "tool_search", BuiltinCommands: "shell", BuiltinPatch: "apply_patch"}
 
 // BuiltinNamed returns the tool of a type that is named in tool_choice, or 0.

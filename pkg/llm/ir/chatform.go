@@ -52,6 +52,8 @@ func WriteChatCall(d *Writer, b *Block, id string, signed bool) {
 	d.Close('}')
 }
 
+// WriteChatParts writes the content of a user message in chat's form, which
+// Cohere shares.
 func WriteChatParts(q *Request, d *Writer, blocks []Block) {
 	if len(blocks) == 0 || len(blocks) == 1 && blocks[0].Kind == TextBlock {
 		d.Str("content", JoinTexts(blocks, ""))
@@ -104,6 +106,7 @@ func WriteChatParts(q *Request, d *Writer, blocks []Block) {
 	d.Close(']')
 }
 
+// WriteChatText writes a text part.
 func WriteChatText(d *Writer, text string) {
 	d.Open("", '{')
 	d.Str("type", "text")

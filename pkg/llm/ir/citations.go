@@ -26,8 +26,10 @@ type CitationQueue struct {
 	length    int
 }
 
+// Text counts a delta of the block's text.
 func (q *CitationQueue) Text(escaped string) { q.length += CodePoints(escaped) }
 
+// Add stores a citation until Flush.
 func (q *CitationQueue) Add(c Citation) {
 	if len(q.citations) < MaxCitations {
 		q.citations = append(q.citations, c.Clone())

@@ -65,6 +65,7 @@ type Deviations struct {
 	Anthropic string
 }
 
+// MaxTokensName is the older name of max_completion_tokens.
 const MaxTokensName = "max_tokens"
 
 // compatible is any OpenAI-compatible server. A chat client's body passes.
@@ -167,6 +168,8 @@ func (v *Deviations) IsOpenAIModel(id string) bool {
 	return v.IsOpenAI() || v.Passes && openaiNames(id)
 }
 
+// Drops reports whether the upstream refuses a top-level field; reasoning
+// reports whether the model reasons.
 func (v *Deviations) Drops(name string, reasoning bool) bool {
 	if v.Only != nil && !slices.Contains(v.Only, name) {
 		return true

@@ -63,13 +63,14 @@ func (q *Request) EffortName() string {
 	return ""
 }
 
+// SetEffort reads a reasoning effort.
 func (q *Request) SetEffort(param string, v gjson.Result) error {
 	name := Str(v)
 	if name == "default" {
 		return nil
 	}
 	if EffortIndex(name) < 0 {
-		return apierr.Invalid(param, "Unknown reasoning effort.")
+		return apierr.Invalid(param, "%s must be none, minimal, low, medium, high, xhigh or max.", param)
 	}
 	q.Effort = name
 	if name == "none" {

@@ -2,8 +2,10 @@ package ir
 
 import "weir/pkg/wire/apierr"
 
+// EventKind is the kind of an Event.
 type EventKind uint8
 
+// The kinds of events, with the fields that each sets.
 const (
 	EventStart     EventKind = iota // ID, and the model in Name: an answer begins
 	EventText                       // Text

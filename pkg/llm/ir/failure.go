@@ -91,6 +91,7 @@ func plainName(s string) bool {
 	return true
 }
 
+// Truncate returns at most 500 bytes of an upstream's text.
 func Truncate(s string) string {
 	if len(s) <= maxMessage {
 		return s

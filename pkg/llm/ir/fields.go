@@ -9,6 +9,7 @@ import (
 // field is a part of a request whose name differs by dialect.
 type field uint8
 
+// The fields.
 const (
 	FieldStop field = iota
 	FieldEffort
@@ -73,6 +74,7 @@ func (q *Request) DropEffort() {
 	q.DropField(FieldEffort)
 }
 
+// DropField drops a field under its name in the client's dialect.
 func (q *Request) DropField(f field) {
 	if f == FieldParallel && q.Legacy {
 		return // the client did not set it

@@ -18,6 +18,7 @@ type Writer struct {
 	done  int    // bytes that the pacer has counted
 }
 
+// Key writes the name of a member, preceded by a comma if one is needed.
 func (d *Writer) Key(name string) {
 	if n := len(d.Buf); n > 0 {
 		switch d.Buf[n-1] {
@@ -31,8 +32,10 @@ func (d *Writer) Key(name string) {
 	}
 }
 
+// Open opens an object or array.
 func (d *Writer) Open(key string, bracket byte) { d.Key(key); d.Buf = append(d.Buf, bracket) }
 
+// Close closes an object or array.
 func (d *Writer) Close(bracket byte) {
 	d.Buf = append(d.Buf, bracket)
 	if d.Pacer != nil {
@@ -41,6 +44,7 @@ func (d *Writer) Close(bracket byte) {
 	}
 }
 
+// Str writes a string.
 func (d *Writer) Str(key, value string) {
 	d.Key(key)
 	if d.Pacer == nil || len(value) <= maxWork {
@@ -84,18 +88,23 @@ func (d *Writer) Escaped(key, value string) {
 	d.Buf = append(append(append(d.Buf, '"'), value...), '"')
 }
 
+// Int writes a whole number.
 func (d *Writer) Int(key string, n int64) { d.Key(key); d.Buf = strconv.AppendInt(d.Buf, n, 10) }
 
+// Bool writes true or false.
 func (d *Writer) Bool(key string, v bool) { d.Key(key); d.Buf = strconv.AppendBool(d.Buf, v) }
 
+// Null writes null.
 func (d *Writer) Null(key string) { d.Raw(key, "null") }
 
+// Quote returns a text as a JSON string.
 func Quote(s string) string {
 	d := Writer{}
 	d.Str("", s)
 	return string(d.Buf)
 }
 
+// QuoteList returns texts as a JSON array of strings.
 func QuoteList(list []string) string {
 	d := Writer{}
 	d.Open("", '[')

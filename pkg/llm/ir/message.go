@@ -5,16 +5,20 @@ import (
 	"unicode/utf8"
 )
 
+// Role is the author of a message.
 type Role uint8
 
+// The roles.
 const (
 	RoleUser Role = iota // also carries the results of tools
 	RoleAssistant
 	RoleSystem // leading messages are the system prompt
 )
 
+// BlockKind is the kind of a Block.
 type BlockKind uint8
 
+// The kinds of blocks.
 const (
 	TextBlock BlockKind = iota
 	ImageBlock
@@ -63,6 +67,7 @@ type Citation struct {
 	Start, End int
 }
 
+// Message is a message of a conversation.
 type Message struct {
 	Role   Role
 	Blocks []Block

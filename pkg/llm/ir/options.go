@@ -43,6 +43,7 @@ type Options struct {
 
 var noDeviations = Deviations{Custom: true}
 
+// DeviationsOrDefault returns the deviations, plain OpenAI's if they are nil.
 func (o *Options) DeviationsOrDefault() *Deviations {
 	if o.Deviations == nil {
 		return &noDeviations

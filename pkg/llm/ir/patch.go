@@ -17,20 +17,24 @@ type Patch struct {
 	Err     error
 }
 
+// Has reports whether the body has a value at a path.
 func (p *Patch) Has(name string) bool { return gjson.GetBytes(p.Body, name).Exists() }
 
+// Set sets the value at a path.
 func (p *Patch) Set(path, raw string) {
 	if p.Err == nil {
 		p.Body, p.Err = sjson.SetRawBytes(p.Body, path, []byte(raw))
 	}
 }
 
+// Del deletes the value at a path.
 func (p *Patch) Del(path string) {
 	if p.Err == nil {
 		p.Body, p.Err = sjson.DeleteBytes(p.Body, path)
 	}
 }
 
+// Drop deletes a top-level field and notes it as dropped.
 func (p *Patch) Drop(name string) {
 	if p.Has(name) {
 		p.Del(name)
@@ -101,6 +105,7 @@ func (p *Patch) Each(path string, change func(v gjson.Result) (raw string, keep 
 	p.Body = jsonscan.Splice(p.Body, jsonscan.Span{Start: list.Index, End: list.Index + len(list.Raw)}, d.Buf)
 }
 
+// Note notes a field as dropped.
 func (p *Patch) Note(name string) {
 	for _, d := range p.Dropped {
 		if d == name {

@@ -86,9 +86,9 @@ func grow[T any](list []T, most int) []T {
 	if n < cap(list) {
 		return list
 	}
-	room := 2 * n
+	capacity := 2 * n
 	if n >= 1<<10 {
-		room = 4 * n
+		capacity = 4 * n
 	}
-	return append(make([]T, 0, max(min(room, most), n+1)), list...)
+	return append(make([]T, 0, max(min(capacity, most), n+1)), list...)
 }

@@ -17,6 +17,7 @@ type Record struct {
 // longRecord is the size from which an object is read once, in bytes.
 const longRecord = 64 << 10
 
+// RecordOf returns v as a Record.
 func RecordOf(v gjson.Result) Record {
 	r := Record{Result: v}
 	if len(v.Raw) < longRecord || !v.IsObject() {

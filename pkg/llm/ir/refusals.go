@@ -118,7 +118,7 @@ func refusesDeveloper(sent []byte, code, param, message string) bool {
 //
 //	{"detail":[{"type":"extra_forbidden","loc":["body","max_completion_tokens"],…}]}
 func extraForbidden(raw []byte, name string) bool {
-	found := false
+	named := false
 	for _, path := range [...]string{"detail", "message.detail", "message", "error.detail", "error.message.detail"} {
 		list := gjson.GetBytes(raw, path)
 		if !list.IsArray() {
@@ -126,10 +126,10 @@ func extraForbidden(raw []byte, name string) bool {
 		}
 		Each(list, func(_, e gjson.Result) bool {
 			loc := e.Get("loc").Array()
-			found = e.Get("type").Str == "extra_forbidden" && len(loc) > 0 && len(loc) <= 2 && loc[len(loc)-1].Str == name
-			return !found
+			named = e.Get("type").Str == "extra_forbidden" && len(loc) > 0 && len(loc) <= 2 && loc[len(loc)-1].Str == name
+			return !named
 		})
-		if found {
+		if named {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 type formatKind uint8
 
+// The forms of answers.
 const (
 	FormatUnset formatKind = iota
 	FormatText
@@ -15,12 +16,14 @@ const (
 	FormatSchema
 )
 
+// Format is the requested form of the answer.
 type Format struct {
 	Kind                      formatKind
 	Name, Description, Schema string
 	Strict                    string
 }
 
+// NameOr returns the format's name, or name if it has none.
 func (f *Format) NameOr(name string) string {
 	if f.Name != "" {
 		return f.Name
@@ -42,6 +45,7 @@ func ReadSchemaFormat(s gjson.Result) Format {
 
 type thinkMode uint8
 
+// The modes of thinking.
 const (
 	ThinkUnset thinkMode = iota
 	ThinkOff
@@ -155,20 +159,20 @@ func (q *Request) CustomNames() map[string]bool {
 // non-text parts of the results, then the other blocks.
 func (q *Request) NonResults(blocks []Block) []Block {
 	rest := WithoutResults(blocks)
-	var found []Block
+	var parts []Block
 	for i := range blocks {
 		if b := &blocks[i]; b.Kind == ToolResultBlock {
 			for j := range b.Parts {
 				if b.Parts[j].Kind != TextBlock {
-					found = append(grow(found, q.Pieces), b.Parts[j])
+					parts = append(grow(parts, q.Pieces), b.Parts[j])
 				}
 			}
 		}
 	}
-	if len(found) == 0 {
+	if len(parts) == 0 {
 		return rest
 	}
-	return append(found, rest...)
+	return append(parts, rest...)
 }
 
 // StopSequences returns the stop sequences that are more than white space,

@@ -67,7 +67,7 @@ const schemaFormats = " date-time time date duration email hostname uri ipv4 ipv
 
 // memberRule returns how a member of a schema is written: unchanged or with its
 // own schemas closed, silently omitted, or in the description.
-func memberRule(name string, v gjson.Result) (kept, silent bool) {
+func memberRule(name string, v gjson.Result) (keep, silent bool) {
 	switch name {
 	case "type", "enum", "const", "default", "title", "description", "required", "$ref", "$defs", "definitions",
 		"properties", "items", "anyOf", "oneOf", "allOf":
@@ -94,7 +94,7 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		d.Raw("", v.Raw) // llm.Request refuses it
 		return
 	}
-	words, isObject, described := "", false, false
+	notes, isObject, described := "", false, false
 	Each(v, func(k, x gjson.Result) bool {
 		switch k.Str {
 		case "type":
@@ -104,25 +104,25 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		case "description":
 			described = true
 		}
-		kept, silent := memberRule(k.Str, x)
-		if kept || silent {
+		keep, silent := memberRule(k.Str, x)
+		if keep || silent {
 			return true
 		}
 		q.Drop(at + "." + k.Str)
-		if k.Str != "additionalProperties" && len(words)+len(x.Raw) < 1<<10 {
-			if words != "" {
-				words += ", "
+		if k.Str != "additionalProperties" && len(notes)+len(x.Raw) < 1<<10 {
+			if notes != "" {
+				notes += ", "
 			}
-			words += k.Str + ": " + x.Raw
+			notes += k.Str + ": " + x.Raw
 		}
 		return true
 	})
-	if words != "" {
-		words = "{" + words + "}"
+	if notes != "" {
+		notes = "{" + notes + "}"
 	}
 	d.Open("", '{')
 	Each(v, func(k, x gjson.Result) bool {
-		if kept, _ := memberRule(k.Str, x); !kept {
+		if keep, _ := memberRule(k.Str, x); !keep {
 			return true
 		}
 		name := k.Str
@@ -132,8 +132,8 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		switch name {
 		case "description":
 			text := Str(x)
-			if words != "" {
-				text += "\n\n" + words
+			if notes != "" {
+				text += "\n\n" + notes
 			}
 			d.Str(name, text)
 		case "properties", "$defs", "definitions":
@@ -151,8 +151,8 @@ func (q *Request) closeSchema(at string, d *Writer, v gjson.Result) {
 		}
 		return true
 	})
-	if words != "" && !described {
-		d.Str("description", words)
+	if notes != "" && !described {
+		d.Str("description", notes)
 	}
 	if isObject {
 		d.Bool("additionalProperties", false)

@@ -20,6 +20,9 @@ type sequencer struct {
 	all        bool // the next sink stores every text
 }
 
+// NewSequencer returns a sink that orders events for next. fail receives the
+// failure of an answer that is too long. all reports that next stores every
+// text, so that all texts count.
 func NewSequencer(next, fail Sink, all bool) Sink {
 	return &sequencer{next: next, fail: fail, all: all}
 }

@@ -12,6 +12,7 @@ import "strings"
 // signature has an empty one.
 const SignatureMark = "weir."
 
+// WrapSignature returns a signature with its issuer.
 func WrapSignature(issuer, sig string) string { return SignatureMark + issuer + "." + sig }
 
 // UnwrapSignature returns the issuer and the signature of a wrapped one, or s

@@ -19,6 +19,7 @@ type Tool struct {
 
 type choiceMode uint8
 
+// The modes of a tool choice.
 const (
 	ChoiceUnset choiceMode = iota
 	ChoiceAuto
@@ -27,6 +28,7 @@ const (
 	ChoiceNone
 )
 
+// ToolChoice is which tools the model may or must call.
 type ToolChoice struct {
 	Mode      choiceMode
 	Name      string
@@ -41,22 +43,23 @@ type ToolChoice struct {
 const FormatTool = "weir_structured_output"
 
 // FilterTools returns the tools that may be called.
-func FilterTools(tools []Tool, names []string) (kept []Tool) {
+func FilterTools(tools []Tool, names []string) (filtered []Tool) {
 	may := make(map[string]bool, len(names))
 	for _, n := range names {
 		may[n] = true
 	}
 	for i := range tools {
 		if may[tools[i].Name] {
-			kept = append(kept, tools[i])
+			filtered = append(filtered, tools[i])
 		}
 	}
-	return kept
+	return filtered
 }
 
 // SchemaOrEmpty returns the schema of a tool, or that of an empty object.
 func (t *Tool) SchemaOrEmpty() string { return ObjectSchema(t.Schema) }
 
+// ObjectSchema returns a schema with type object, which upstreams require.
 func ObjectSchema(schema string) string {
 	if schema == "" || schema == "{}" {
 		return `{"type":"object","properties":{}}`

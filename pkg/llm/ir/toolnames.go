@@ -100,8 +100,8 @@ func (n *namer) shorten(name, id string) string {
 		}
 	}
 	start, end := string(b), ""
-	if room := n.MaxName - hashed; len(b) > room {
-		start, end = string(b[:head]), "_"+string(b[len(b)-(room-head-1):])
+	if length := n.MaxName - hashed; len(b) > length {
+		start, end = string(b[:head]), "_"+string(b[len(b)-(length-head-1):])
 	}
 	for try := 0; ; try++ {
 		if short := start + "_" + digest(id + strings.Repeat("\x00", try))[:hashed-1] + end; !n.taken[short] {

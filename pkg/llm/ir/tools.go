@@ -26,6 +26,7 @@ type ClientTool struct {
 // even one of the client's own dialect.
 func (t *Tools) Changed() bool { return t != nil && (len(t.sent) > 0 || t.legacy) }
 
+// Map stores the client's tool of a name at the upstream.
 func (t *Tools) Map(sent string, c ClientTool) {
 	if t.sent == nil {
 		t.sent = map[string]ClientTool{}
@@ -59,7 +60,7 @@ func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
 		may[name] = true
 	}
 	var allowed []string
-	kept, seen := q.Tools[:0], make(map[string]bool, len(q.Tools))
+	named, seen := q.Tools[:0], make(map[string]bool, len(q.Tools))
 	for _, v := range q.Tools {
 		id := identity(v.Namespace, v.Name, v.Builtin)
 		if seen[id] {
@@ -87,9 +88,9 @@ func (q *Request) NameTools(rules ToolRules, functions bool, opt *Options) {
 		if v.Name != c.Name || c.namespace != "" || c.builtin != 0 || c.Wrapped {
 			t.Map(v.Name, c)
 		}
-		kept = append(kept, v)
+		named = append(named, v)
 	}
-	q.Tools = kept
+	q.Tools = named
 	if c := &q.ToolChoice; c.Mode == ChoiceTool {
 		c.Name, c.Custom = n.name(c.Namespace, c.Name, c.Builtin), c.Custom && !functions
 	} else if len(allowed) > 0 {

@@ -143,6 +143,7 @@ func CacheControl(v gjson.Result) string {
 	return "5m"
 }
 
+// IsLetter reports whether c is an ASCII letter.
 func IsLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // Each calls f for each member of an object or element of an array, until it

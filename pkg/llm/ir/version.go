@@ -5,6 +5,7 @@ import "strconv"
 // Version is a model generation: 4.5 is {4, 5}.
 type Version struct{ Major, Minor int }
 
+// Before reports whether v is older than w.
 func (v Version) Before(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }

@@ -67,7 +67,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 			case "tool":
 				q.ToolChoice = ir.ToolChoice{Mode: ir.ChoiceTool, Name: ir.Str(v.Get("name"))}
 			default:
-				err = apierr.Invalid("tool_choice", "Unknown tool_choice.")
+				err = apierr.Invalid("tool_choice", "tool_choice.type must be auto, any, tool or none.")
 			}
 			if v.Get("disable_parallel_tool_use").Type == gjson.True {
 				q.Parallel = "false"
@@ -115,7 +115,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 	}
 	// Effort alone does not enable thinking if it is off by default.
 	if q.Effort != "" && ir.EffortIndex(q.Effort) < 0 {
-		return apierr.Invalid("output_config.effort", "Unknown effort.")
+		return apierr.Invalid("output_config.effort", "output_config.effort must be low, medium, high, xhigh or max.")
 	}
 	if len(prompt) > 0 {
 		q.Messages = append(q.Messages, ir.Message{Role: ir.RoleSystem, Blocks: prompt})
@@ -143,7 +143,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, _ *ir.Options) (err error) {
 		case "system":
 			q.Messages = append(q.Messages, ir.Message{Role: ir.RoleSystem, Blocks: blocks})
 		default:
-			err = apierr.Invalid(at+".role", "Unknown role.")
+			err = apierr.Invalid(at+".role", "role must be user, assistant or system.")
 		}
 		return err == nil
 	})
@@ -181,7 +181,7 @@ func textOrParts(v gjson.Result) string {
 // conversation. The vendor's client handles the code and then sends the whole
 // conversation.
 func noThreads() error {
-	e := apierr.Invalid("thread", "thread: this model's provider does not keep message threads. Send the whole conversation in messages.")
+	e := apierr.Invalid("thread", "thread: this model's provider does not store message threads. Send the whole conversation in messages.")
 	e.Details = `{"error_code":"thread_unsupported_request","unsupported":["thread"]}`
 	return e
 }

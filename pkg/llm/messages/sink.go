@@ -24,6 +24,7 @@ type sink struct {
 	usage        ir.Usage
 }
 
+// NewSink returns the sink of a client's stream.
 func NewSink(opt *ir.Options) ir.StreamSink { return &sink{opt: opt} }
 
 func (s *sink) Buffer() *[]byte { return &s.out }

@@ -20,6 +20,7 @@ type source struct {
 	sourced ir.CitationQueue
 }
 
+// NewSource returns the source of an upstream's stream.
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return s.stopped }

@@ -238,7 +238,7 @@ func writeBlock(q *ir.Request, d *ir.Writer, b *ir.Block, opt *ir.Options, marks
 		writeCacheControl(q, d, b.Cache, marks)
 		d.Close('}')
 	case ir.AudioBlock:
-		return apierr.Invalid("messages", "This model does not take audio.")
+		return apierr.Invalid("messages", "This model does not accept audio.")
 	case ir.ToolCallBlock:
 		args, ok := ir.Object(b.Arguments)
 		if !ok {

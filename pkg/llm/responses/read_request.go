@@ -89,7 +89,7 @@ func ReadRequest(root gjson.Result, q *ir.Request, opt *ir.Options) (err error) 
 				q.Format = ir.ReadSchemaFormat(f)
 			}
 		case "previous_response_id", "conversation", "prompt":
-			err = apierr.Invalid(k.Str, "This model's provider keeps no state: send the whole conversation in input.")
+			err = apierr.Invalid(k.Str, "This model's provider stores no conversations. Send the whole conversation in input.")
 		case "background":
 			if v.Type == gjson.True {
 				err = apierr.Invalid(k.Str, "This model's provider has no background mode.")
@@ -176,7 +176,7 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 		case "user":
 			q.Messages = append(q.Messages, ir.Message{Role: ir.RoleUser, Blocks: blocks})
 		default:
-			return apierr.Invalid(at+".role", "Unknown role.")
+			return apierr.Invalid(at+".role", "role must be user, assistant, system or developer.")
 		}
 	case "function_call":
 		q.Add(ir.RoleAssistant, ir.Block{Kind: ir.ToolCallBlock, ID: ir.Str(v.Get("call_id")), Name: ir.Str(v.Get("name")), Namespace: ir.Str(v.Get("namespace")), Arguments: ir.Str(v.Get("arguments"))})
@@ -250,7 +250,7 @@ func readItem(at string, v gjson.Result, q *ir.Request) error {
 			q.DropField(ir.FieldThinking) // the model reasons again
 			return nil
 		}
-		return apierr.Invalid(at, "This model's provider keeps no state: send the item itself, as clients do with store false.")
+		return apierr.Invalid(at, "This model's provider stores no items. Send the item itself, as clients do with store: false.")
 	default:
 		q.Drop("input." + kind)
 	}

@@ -72,7 +72,7 @@ func readToolChoice(v gjson.Result, q *ir.Request) error {
 	case "allowed_tools":
 		q.ToolChoice = ir.ReadAllowedTools(v)
 	case "":
-		return apierr.Invalid("tool_choice", "Unknown tool_choice.")
+		return apierr.Invalid("tool_choice", "tool_choice must be none, auto, required or an object with a type.")
 	default:
 		q.Drop("tool_choice." + kind)
 	}

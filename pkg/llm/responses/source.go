@@ -25,6 +25,7 @@ type streamedItem struct {
 	part   bool // a part of its reasoning summary has ended
 }
 
+// NewSource returns the source of an upstream's stream.
 func NewSource(opt *ir.Options) ir.Source { return &source{opt: opt} }
 
 func (s *source) CleanEnd() bool { return false }

@@ -203,7 +203,7 @@ func writeParts(d *ir.Writer, blocks []ir.Block) error {
 			}
 			d.Close('}')
 		case ir.AudioBlock:
-			return apierr.Invalid("messages", "This model does not take audio.")
+			return apierr.Invalid("messages", "This model does not accept audio.")
 		}
 	}
 	return nil
