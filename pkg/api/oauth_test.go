@@ -13,9 +13,11 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-func (w *world) oauth(public string) *OAuth {
-	return &OAuth{Handler: w.h, PublicURL: public, Rand: rand.NewChaCha8([32]byte{2})}
+func newOAuth(public string) *OAuth {
+	return &OAuth{Handler: &Handler{KeySecret: []byte(strings.Repeat("s", 32))}, PublicURL: public, Rand: rand.NewChaCha8([32]byte{2})}
 }
+
+const mid = "abcdefgh01234567"
 
 func codeOf(err error) string {
 	var e *apierr.Error
@@ -26,10 +28,9 @@ func codeOf(err error) string {
 	return e.Code
 }
 
-// Browsers come back to PUBLIC_URL, else to where they asked, if nobody can
-// listen in on that.
-func TestAddressThatBrowsersComeBackTo(t *testing.T) {
-	w := newWorld(t)
+// Browsers return to PUBLIC_URL, else to the origin of their request if its
+// transport is protected.
+func TestRedirectURINeedsProtectedOrigin(t *testing.T) {
 	for _, tt := range []struct{ public, origin, want string }{
 		{"", "https://weir.example.com", "https://weir.example.com/oauth/callback"},
 		{"", "https://weir.example.com:8443", "https://weir.example.com:8443/oauth/callback"},
@@ -42,7 +43,7 @@ func TestAddressThatBrowsersComeBackTo(t *testing.T) {
 		{"", "https://user@weir.example.com", ""},
 		{"", "", ""},
 	} {
-		got, err := w.oauth(tt.public).redirectURI(&httpmsg.Request{Origin: tt.origin})
+		got, err := newOAuth(tt.public).redirectURI(&httpmsg.Request{Origin: tt.origin})
 		if got != tt.want || (err != nil) != (tt.want == "") || err != nil && codeOf(err) != "insecure_origin" {
 			t.Errorf("%q %q: got %q %v, want %q", tt.public, tt.origin, got, err, tt.want)
 		}
@@ -50,9 +51,8 @@ func TestAddressThatBrowsersComeBackTo(t *testing.T) {
 }
 
 // Only a ticket that was made here is one, and only when it comes alone.
-func TestTicketsOfAFlow(t *testing.T) {
-	w := newWorld(t)
-	h := w.oauth("")
+func TestOnlyIssuedTicketsAreAccepted(t *testing.T) {
+	h := newOAuth("")
 	good, err := h.newTicket()
 	if err != nil {
 		t.Fatal(err)
@@ -87,16 +87,13 @@ func TestTicketsOfAFlow(t *testing.T) {
 	}
 }
 
-// A callback that no ticket of ours comes with asks no object.
-func TestCallbackWithoutATicketAsksNobody(t *testing.T) {
-	w := newWorld(t)
-	h := w.oauth("https://weir.example.com")
-	h.Handler = &Handler{Cache: w.h.Cache, KeySecret: w.h.KeySecret} // asking would panic
+func TestCallbackWithoutTicketCallsNoObject(t *testing.T) {
+	h := newOAuth("https://weir.example.com") // without objects: a call would panic
 	good, _ := h.newTicket()
 	for _, tt := range []struct{ query, cookie string }{
-		{"code=1&state=" + w.id + ".x", ""},
-		{"code=1&state=" + w.id + ".x", flowCookie + "=" + strings.Repeat("A", ticketLen) + "." + strings.Repeat("0", 32)},
-		{"code=1&state=" + w.id, flowCookie + "=" + good},
+		{"code=1&state=" + mid + ".x", ""},
+		{"code=1&state=" + mid + ".x", flowCookie + "=" + strings.Repeat("A", ticketLen) + "." + strings.Repeat("0", 32)},
+		{"code=1&state=" + mid, flowCookie + "=" + good},
 		{"code=1&state=<script>.x", flowCookie + "=" + good},
 		{"code=1", flowCookie + "=" + good},
 		{"", flowCookie + "=" + good},
@@ -114,7 +111,7 @@ func TestCallbackWithoutATicketAsksNobody(t *testing.T) {
 	}
 }
 
-func TestPageShowsTextAsText(t *testing.T) {
+func TestPageEscapesText(t *testing.T) {
 	body, _ := stream.ReadAll(page(200, "Connected", `<b>"&'`).Body, 1<<20)
 	if !strings.Contains(string(body), `<p>&lt;b&gt;&quot;&amp;&#39;</p>`) {
 		t.Errorf("%s", body)

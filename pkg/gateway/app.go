@@ -17,6 +17,8 @@ import (
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
+	machinestorage "weir/pkg/machine/storage"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -134,12 +136,14 @@ func New(cfg Config, p Ports) *App {
 			p.Log(2, "misconfigured: "+err.Error())
 		}
 	}
-	app.object = &machine.Object{
-		Keyring: keys, KV: p.KV, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
-		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, KeySecret: []byte(cfg.KeySecret), SignRS256: p.SignRS256, DeriveKey: p.DeriveKey,
-		OAuth: clients, OwnHosts: cfg.ownHosts(), Reseed: cfg.Reseed,
-		Dialer: p.Dialer, Proxy: tokenProxy,
-	}
+	app.object = &machine.Object{KV: p.KV, Manager: api.Manager{
+		Service: tokens.Service{
+			Keyring: keys, Objects: p.Objects, Do: p.Do, Pause: p.Pause, Now: p.Now, Rand: p.Rand, Log: logLine,
+			SignRS256: p.SignRS256, OAuth: clients, Dialer: p.Dialer, Proxy: tokenProxy,
+		},
+		CanonicalURL: p.CanonicalURL, AllowPrivate: cfg.AllowPrivate, OwnHosts: cfg.ownHosts(), KeySecret: []byte(cfg.KeySecret),
+		Reseed: cfg.Reseed, DeriveKey: p.DeriveKey,
+	}}
 	cache := &snapshot.Cache{KV: p.KV, Object: p.Objects, Now: p.Now, Log: logLine}
 	pool := &accounts.Pool{Doer: p.Do, Object: p.Objects, Keys: keys, Now: p.Now, Pause: p.Pause}
 	keyAuth := &auth.Authenticator{
@@ -249,7 +253,7 @@ func New(cfg Config, p Ports) *App {
 func (a *App) Machine() *machine.Object { return a.object }
 
 // Object serves a call of a machine's object.
-func (a *App) Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte) {
+func (a *App) Object(ctx context.Context, st machinestorage.Storage, machineID, op string, body []byte) (int, []byte) {
 	if a.object == nil {
 		return 503, nil
 	}
@@ -257,7 +261,7 @@ func (a *App) Object(ctx context.Context, st machine.Storage, machineID, op stri
 }
 
 // Alarm serves the alarm of a machine's object.
-func (a *App) Alarm(ctx context.Context, st machine.Storage, machineID string) {
+func (a *App) Alarm(ctx context.Context, st machinestorage.Storage, machineID string) {
 	if a.object != nil {
 		a.object.Alarm(ctx, st, machineID)
 	}

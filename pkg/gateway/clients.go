@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"weir/pkg/credentials/oauth"
-	"weir/pkg/machine"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/provider"
 )
 
@@ -68,7 +68,7 @@ func (c *Config) callable(endpoint string) bool {
 }
 
 // proxy reads PROXY_URL.
-func (c *Config) proxy(canonical func(string) (string, bool)) (p machine.Proxy, err error) {
+func (c *Config) proxy(canonical func(string) (string, bool)) (p tokens.Proxy, err error) {
 	if c.ProxyURL != "" {
 		p.Address, p.Auth, err = provider.ParseProxy(c.ProxyURL, canonical, c.AllowPrivate, c.ownHosts()...)
 	}

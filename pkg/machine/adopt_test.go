@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/pkg/api"
 	"weir/pkg/internal/golden"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 )
@@ -234,8 +236,8 @@ func TestOnlyTheLast64SeedsAreRemembered(t *testing.T) {
 		w.want(200, "adopt", fmt.Sprintf(`{"doc":{"apiKeys":["sk-seedkey%03d"]}}`, i))
 	}
 	var seen []string
-	json.Unmarshal(w.loc.Storage(mid).Dump()[seenRow], &seen)
-	if len(seen) != maxSeen || len(w.replica().Keys) != 1 {
+	json.Unmarshal(w.loc.Storage(mid).Dump()[storage.SeenRow], &seen)
+	if len(seen) != api.MaxSeen || len(w.replica().Keys) != 1 {
 		t.Errorf("%d remembered, %d keys", len(seen), len(w.replica().Keys))
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 )
 
@@ -91,11 +93,11 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 		name, id, _ := strings.Cut(k, ":")
 		switch name {
 		case "conn", "key", "combo", "disabled", "custom", "mutation", "intent", "error", "count":
-			if !rpc.IsRowID(id) && !isAlias(id) {
+			if !rpc.IsRowID(id) && !api.IsAlias(id) {
 				t.Errorf("a row of the key %q", k)
 			}
 		case "alias":
-			if !isAliasName(id) {
+			if !api.IsAliasName(id) {
 				t.Errorf("a row of the key %q", k)
 			}
 		}
@@ -200,7 +202,7 @@ func TestAbsurdNamesFindNothing(t *testing.T) {
 // keysOf gives the keys of the rows that hold what was configured.
 func keysOf(w *world) (keys []string) {
 	for k := range w.loc.Storage(mid).Dump() {
-		if !strings.HasPrefix(k, auditPrefix) {
+		if !strings.HasPrefix(k, storage.AuditPrefix) {
 			keys = append(keys, k)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
 )
 
@@ -48,35 +49,35 @@ func (w *idemRow) over(now int64) bool { return w.At <= now-idemFor || w.At > no
 
 // idemBegin claims a key for a call, or tells what became of the call that has
 // it. Between reading and claiming nothing else runs in the object.
-func (o *Object) idemBegin(r *request) (any, error) {
-	if !r.exists() {
-		return nil, errGone()
+func (o *Object) idemBegin(r *storage.Call) (any, error) {
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
 	}
 	var in rpc.IdempotencyBegin
-	if json.Unmarshal(r.body, &in) != nil || in.Key == "" || len(in.Key) > rpc.MaxIdempotencyKey || in.Digest == "" || len(in.Digest) > 128 {
+	if json.Unmarshal(r.Body, &in) != nil || in.Key == "" || len(in.Key) > rpc.MaxIdempotencyKey || in.Digest == "" || len(in.Digest) > 128 {
 		return nil, apierr.Invalid("key", "an idempotency key has up to %d bytes and a digest", rpc.MaxIdempotencyKey)
 	}
 	if in.For <= 0 || in.For > idemRun {
 		in.For = idemRun
 	}
-	claimed := idemRow{Digest: in.Digest, At: r.now, Until: r.now + in.For, Seat: o.seatID()}
+	claimed := idemRow{Digest: in.Digest, At: r.Now, Until: r.Now + in.For, Seat: o.seatID()}
 	var row idemRow
-	at := idemPrefix + digestOf(in.Key)
+	at := idemPrefix + storage.DigestOf(in.Key)
 	switch {
-	case !r.load(at, &row):
-		if err := r.idemRoom(); err != nil {
+	case !r.Load(at, &row):
+		if err := makeRoom(r.Tx); err != nil {
 			return nil, err
 		}
-		r.meta.Idem++
-		r.put(at, claimed)
+		r.Meta.Idem++
+		r.Put(at, claimed)
 		return rpc.IdempotencyState{State: rpc.StateNew}, nil
-	case row.over(r.now):
-		r.del(row.ended(at))
-		r.put(at, claimed)
+	case row.over(r.Now):
+		r.Del(row.ended(at))
+		r.Put(at, claimed)
 		return rpc.IdempotencyState{State: rpc.StateNew}, nil
 	case row.Digest != in.Digest:
 		return rpc.IdempotencyState{State: rpc.StateOther}, nil
-	case row.Status == 0 && (r.now > row.Until || row.Seat != claimed.Seat):
+	case row.Status == 0 && (r.Now > row.Until || row.Seat != claimed.Seat):
 		return rpc.IdempotencyState{State: rpc.StateLost}, nil
 	case row.Status == 0:
 		return rpc.IdempotencyState{State: rpc.StateRunning}, nil
@@ -86,31 +87,31 @@ func (o *Object) idemBegin(r *request) (any, error) {
 
 // idemEnd keeps the answer of the call that claimed a key. A key that another
 // call holds by now is left as it is.
-func (o *Object) idemEnd(r *request) (any, error) {
-	if !r.exists() {
-		return nil, errGone()
+func (o *Object) idemEnd(r *storage.Call) (any, error) {
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
 	}
 	var in rpc.IdempotencyEnd
-	if json.Unmarshal(r.body, &in) != nil || in.Key == "" {
+	if json.Unmarshal(r.Body, &in) != nil || in.Key == "" {
 		return nil, apierr.Invalid("key", "the key is missing")
 	}
 	var row idemRow
-	at := idemPrefix + digestOf(in.Key)
-	if !r.load(at, &row) || row.Digest != in.Digest || row.Status != 0 {
+	at := idemPrefix + storage.DigestOf(in.Key)
+	if !r.Load(at, &row) || row.Digest != in.Digest || row.Status != 0 {
 		return struct{}{}, nil
 	}
 	if in.Status == 0 {
-		r.del(at)
-		r.meta.Idem = max(r.meta.Idem-1, 0)
+		r.Del(at)
+		r.Meta.Idem = max(r.Meta.Idem-1, 0)
 		return struct{}{}, nil
 	}
 	row.Status, row.Header = in.Status, in.Header
 	if row.Whole = !in.Large && len(in.Body) <= rpc.MaxStoredAnswer; row.Whole {
 		row.Body = in.Body
 	}
-	r.put(at, row)
+	r.Put(at, row)
 	if !in.Unknown {
-		r.put(row.ended(at), true)
+		r.Put(row.ended(at), true)
 	}
 	return struct{}{}, nil
 }
@@ -133,12 +134,12 @@ func (w *idemRow) ended(at string) string {
 }
 
 // idemRoom makes room for one more key.
-func (t *tx) idemRoom() error {
-	over := t.meta.Idem - maxIdem + 1
+func makeRoom(t *storage.Tx) error {
+	over := t.Meta.Idem - maxIdem + 1
 	if over <= 0 {
 		return nil
 	}
-	oldest := t.st.List(endedPrefix, "", over)
+	oldest := t.St.List(endedPrefix, "", over)
 	if len(oldest) < over {
 		e := apierr.New(503, "overloaded", "too many idempotency keys of this machine are in use; nothing was sent")
 		e.RetryAfter = time.Minute
@@ -146,30 +147,30 @@ func (t *tx) idemRoom() error {
 	}
 	for _, r := range oldest {
 		_, key, _ := strings.Cut(strings.TrimPrefix(r.Key, endedPrefix), ":")
-		t.del(r.Key)
-		t.del(idemPrefix + key)
+		t.Del(r.Key)
+		t.Del(idemPrefix + key)
 	}
-	t.meta.Idem -= over
+	t.Meta.Idem -= over
 	return nil
 }
 
 // pruneIdem removes the keys whose time is over, and counts the others.
-func (t *tx) pruneIdem() {
+func pruneIdempotency(t *storage.Tx) {
 	kept, whole := 0, true
-	t.pages(idemPrefix, pageRows, func(r Row) bool {
+	t.Pages(idemPrefix, storage.Page, func(r storage.Row) bool {
 		var w idemRow
-		if json.Unmarshal(r.Value, &w) == nil && w.over(t.now) {
-			t.del(r.Key)
-			if t.meta.Idem--; w.Status != 0 {
-				t.del(w.ended(r.Key))
+		if json.Unmarshal(r.Value, &w) == nil && w.over(t.Now) {
+			t.Del(r.Key)
+			if t.Meta.Idem--; w.Status != 0 {
+				t.Del(w.ended(r.Key))
 			}
 		} else {
 			kept++
 		}
-		whole = len(t.order) < pruneMost
+		whole = len(t.Order) < storage.MaxRemoved
 		return whole
 	})
 	if whole {
-		t.meta.Idem = kept
+		t.Meta.Idem = kept
 	}
 }

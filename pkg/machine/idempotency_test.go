@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 )
 
 func TestIdempotencyKeys(t *testing.T) {
@@ -157,11 +159,11 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	must("second", "new")
 	end("second", "") // before the first one, which is older
 	end("first", "")
-	var rows []Row
+	var rows []storage.Row
 	for i := range maxIdem - 3 {
-		rows = append(rows, Row{fmt.Sprintf("%srunning%05d", idemPrefix, i), []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.clock.now.UnixMilli()))})
+		rows = append(rows, storage.Row{Key: fmt.Sprintf("%srunning%05d", idemPrefix, i), Value: []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.clock.now.UnixMilli()))})
 	}
-	st.Write(rows, KeepAlarm)
+	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
 	w.clock.add(61 * time.Minute)
 	w.loc.Alarms(w.ctx) // counts them

@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"weir/pkg/machine/rpc"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/api"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 )
 
 // An import makes no more than may be made one by one, and leaves no trace
@@ -24,13 +27,13 @@ func TestImportsAreBounded(t *testing.T) {
 		return strings.Join(list, ",")
 	}
 	tests := map[string]string{
-		"connections": `{"connections":[` + some(maxConns, `{"provider":"openai","name":"c%","apiKey":"sk-0123456789-%"}`) + `]}`,
-		"keys":        `{"apiKeys":[` + some(maxKeys, `"sk-0123456789%"`) + `]}`,
-		"combos":      `{"combos":[` + some(maxCombos, `{"name":"c%","models":["openai/x"]}`) + `]}`,
-		"custom":      `{"customModels":[` + some(maxCustoms, `{"id":"c%","providerAlias":"openai"}`) + `]}`,
-		"aliases":     `{"modelAliases":{` + some(maxAliases, `"a%":"openai/x"`) + `}}`,
-		"disabled":    `{"disabledModels":[` + some(maxDisabled, `{"providerAlias":"a%","ids":["x"]}`) + `]}`,
-		"hidden":      `{"disabledModels":[{"providerAlias":"openai","ids":[` + some(maxHidden, `"m%"`) + `]}]}`,
+		"connections": `{"connections":[` + some(api.MaxConns, `{"provider":"openai","name":"c%","apiKey":"sk-0123456789-%"}`) + `]}`,
+		"keys":        `{"apiKeys":[` + some(api.MaxKeys, `"sk-0123456789%"`) + `]}`,
+		"combos":      `{"combos":[` + some(api.MaxCombos, `{"name":"c%","models":["openai/x"]}`) + `]}`,
+		"custom":      `{"customModels":[` + some(api.MaxCustoms, `{"id":"c%","providerAlias":"openai"}`) + `]}`,
+		"aliases":     `{"modelAliases":{` + some(api.MaxAliases, `"a%":"openai/x"`) + `}}`,
+		"disabled":    `{"disabledModels":[` + some(api.MaxDisabled, `{"providerAlias":"a%","ids":["x"]}`) + `]}`,
+		"hidden":      `{"disabledModels":[{"providerAlias":"openai","ids":[` + some(api.MaxHidden, `"m%"`) + `]}]}`,
 	}
 	for name, doc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -61,17 +64,17 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 	first := w.create()
 	digest := rpc.KeyDigest(first)
 	sealed := func(keys string) string {
-		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, exportFormat, keys)
-		out := sealedDoc{Format: sealedFormat, Version: 1, KDF: kdfName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
-		key, err := w.obj.derive(w.ctx, []byte(pass), make([]byte, saltBytes), out.Iterations)
+		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, api.ExportFormat, keys)
+		out := api.SealedDoc{Format: api.SealedFormat, Version: 1, KDF: api.KdfName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
+		key, err := w.obj.Derive(w.ctx, []byte(pass), make([]byte, api.SaltBytes), out.Iterations)
 		if err != nil {
 			t.Fatal(err)
 		}
-		aead, err := sealer(key)
+		aead, err := api.Sealer(key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.Ciphertext = base64.RawURLEncoding.EncodeToString(aead.Seal(nil, make([]byte, 12), []byte(d), out.associated()))
+		out.Ciphertext = base64.RawURLEncoding.EncodeToString(aead.Seal(nil, make([]byte, 12), []byte(d), out.Associated()))
 		raw, _ := json.Marshal(out)
 		w.clock.add(time.Minute) // few keys are made of passphrases in one
 		return fmt.Sprintf(`{"document":%s,"passphrase":%q,"keys":true}`, raw, pass)
@@ -187,8 +190,8 @@ func TestAuditNamesImportedKeys(t *testing.T) {
 		t.Errorf("got %s", rec.Raw)
 	}
 	for _, k := range w.replica().Keys[1:] {
-		if !strings.Contains(target, w.obj.maskedKey(k.ID)) {
-			t.Errorf("%s does not name the key %s", target, w.obj.maskedKey(k.ID))
+		if !strings.Contains(target, w.obj.MaskedKey(k.ID)) {
+			t.Errorf("%s does not name the key %s", target, w.obj.MaskedKey(k.ID))
 		}
 	}
 }
@@ -245,7 +248,7 @@ func TestKeyDerivationIsLimited(t *testing.T) {
 			refused++
 		}
 	}
-	if made != deriveMost || refused != 20-deriveMost {
+	if made != api.DeriveMost || refused != 20-api.DeriveMost {
 		t.Errorf("%d made, %d refused", made, refused)
 	}
 	w.clock.add(time.Minute)
@@ -272,8 +275,8 @@ func TestReplicaIsBounded(t *testing.T) {
 		}
 		ids = append(ids, a.Get("body.id").Str)
 	}
-	size := len(encode(w.replica()))
-	if last != 413 || len(ids) < 2 || size > maxReplica {
+	size := len(storage.Encode(w.replica()))
+	if last != 413 || len(ids) < 2 || size > storage.MaxReplica {
 		t.Fatalf("status %d after %d connections, %d bytes", last, len(ids), size)
 	}
 	if status, a := w.api("POST", "/api/import", `{"document":{"connections":[`+string(body)+`]}}`); status != 413 {

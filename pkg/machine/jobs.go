@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
 )
 
@@ -17,27 +18,27 @@ const (
 
 // jobPut keeps which account made a job. A job of the same id is replaced: an
 // upstream may answer twice.
-func (o *Object) jobPut(r *request) (any, error) {
-	if !r.exists() {
-		return nil, errGone()
+func (o *Object) jobPut(r *storage.Call) (any, error) {
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
 	}
 	var j rpc.Job
-	if json.Unmarshal(r.body, &j) != nil || j.ID == "" || len(j.ID) > maxJobID || j.ConnectionID == "" {
+	if json.Unmarshal(r.Body, &j) != nil || j.ID == "" || len(j.ID) > maxJobID || j.ConnectionID == "" {
 		return nil, apierr.Invalid("id", "a job has an id and a connection")
 	}
-	j.CreatedAt = r.now
-	if j.ExpiresAt <= r.now || j.ExpiresAt > r.now+3*jobFor {
-		j.ExpiresAt = r.now + jobFor
+	j.CreatedAt = r.Now
+	if j.ExpiresAt <= r.Now || j.ExpiresAt > r.Now+3*jobFor {
+		j.ExpiresAt = r.Now + jobFor
 	}
-	r.put(jobPrefix+digestOf(j.ID), j)
+	r.Put(storage.JobPrefix+storage.DigestOf(j.ID), j)
 	return struct{}{}, nil
 }
 
 // jobGet gives a job of this machine.
-func (o *Object) jobGet(r *request) (any, error) {
+func (o *Object) jobGet(r *storage.Call) (any, error) {
 	var j rpc.Job
-	id := gjson.GetBytes(r.body, "id").Str
-	if !r.exists() || !r.load(jobPrefix+digestOf(id), &j) || j.ID != id || j.ExpiresAt <= r.now {
+	id := gjson.GetBytes(r.Body, "id").Str
+	if !r.Exists() || !r.Load(storage.JobPrefix+storage.DigestOf(id), &j) || j.ID != id || j.ExpiresAt <= r.Now {
 		return nil, apierr.New(404, "job_not_found", "there is no such job")
 	}
 	return j, nil

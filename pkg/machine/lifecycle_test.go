@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
 )
 
@@ -67,7 +68,7 @@ func TestDeletedMachineIsGone(t *testing.T) {
 		t.Errorf("list: got %v", got)
 	}
 	for k := range w.loc.Storage(mid).Dump() {
-		if k != "meta" && !strings.HasPrefix(k, auditPrefix) {
+		if k != "meta" && !strings.HasPrefix(k, storage.AuditPrefix) {
 			t.Errorf("row %s outlives the machine", k)
 		}
 	}
@@ -287,10 +288,10 @@ func TestGenerationsMoveWithEveryChange(t *testing.T) {
 func TestMachinesAreListedInPages(t *testing.T) {
 	w := newWorld(t)
 	const n = 10_000
-	var rows []Row
+	var rows []storage.Row
 	for i := range n {
 		id := fmt.Sprintf("%016x", uint64(i)*0x9e3779b97f4a7c15)
-		rows = append(rows, Row{machinePrefix + id, []byte(fmt.Sprintf(`{"machineId":%q,"name":"Team %d","createdAt":%d,"state":"active","at":1}`, id, i, 1_000+i/2))})
+		rows = append(rows, storage.Row{Key: machinePrefix + id, Value: []byte(fmt.Sprintf(`{"machineId":%q,"name":"Team %d","createdAt":%d,"state":"active","at":1}`, id, i, 1_000+i/2))})
 	}
 	w.loc.Storage(rpc.RegistryID).Write(rows, 0)
 	w.loc.Storage(rpc.RegistryID).Flush()

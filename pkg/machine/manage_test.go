@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"weir/pkg/api"
 	"weir/pkg/internal/golden"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 )
 
@@ -223,7 +225,7 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 			w.create()
 			id := w.connect(tt.create)
 			v := w.ok("PUT", "/api/providers/"+id, tt.update)
-			if v.Get("hasKey").Bool() != tt.kept || (v.Get("status").Str == needsCred) == tt.kept {
+			if v.Get("hasKey").Bool() != tt.kept || (v.Get("status").Str == storage.NeedsCredential) == tt.kept {
 				t.Errorf("got %s", v.Raw)
 			}
 			if c := w.replica().Connections[0]; (len(c.Secrets) > 0) != tt.kept {
@@ -302,12 +304,12 @@ func TestAuditTellsOfEveryMutation(t *testing.T) {
 	st := w.loc.Storage(mid)
 	for name, spoil := range map[string]func(){
 		"changed": func() {
-			st.rows[auditKey(40)] = []byte(strings.Replace(string(st.rows[auditKey(40)]), "operator", "somebody", 1))
-			st.rows[auditKey(40)] = []byte(strings.Replace(string(st.rows[auditKey(40)]), `a37`, `a38`, 1))
+			st.rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.rows[storage.AuditKey(40)]), "operator", "somebody", 1))
+			st.rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.rows[storage.AuditKey(40)]), `a37`, `a38`, 1))
 		},
-		"removed": func() { delete(st.rows, auditKey(39)) },
+		"removed": func() { delete(st.rows, storage.AuditKey(39)) },
 		"swapped": func() {
-			st.rows[auditKey(40)], st.rows[auditKey(41)] = st.rows[auditKey(41)], st.rows[auditKey(40)]
+			st.rows[storage.AuditKey(40)], st.rows[storage.AuditKey(41)] = st.rows[storage.AuditKey(41)], st.rows[storage.AuditKey(40)]
 		},
 	} {
 		saved := st.Dump()
@@ -324,7 +326,7 @@ func TestMutationWithoutAuditIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	st := w.loc.Storage(mid)
-	st.Fault = func(key string) bool { return strings.HasPrefix(key, auditPrefix) }
+	st.Fault = func(key string) bool { return strings.HasPrefix(key, storage.AuditPrefix) }
 	status, _ := w.api("POST", "/api/keys", `{}`)
 	st.Fault = nil
 	if status != 503 || len(w.replica().Keys) != 1 {
@@ -392,8 +394,8 @@ func TestExportAndImport(t *testing.T) {
 	if got := other.open(c, store.APIKey); got != "sk-0123456789abcdefghij" {
 		t.Errorf("secret: got %q", got)
 	}
-	got, want := jsonOf([]any{after.Combos[0].Name, after.ModelAliases, after.CustomModels, after.Disabled, after.Settings, c.Data}),
-		jsonOf([]any{before.Combos[0].Name, before.ModelAliases, before.CustomModels, before.Disabled, before.Settings, before.Connections[0].Data})
+	got, want := storage.EncodeJSON([]any{after.Combos[0].Name, after.ModelAliases, after.CustomModels, after.Disabled, after.Settings, c.Data}),
+		storage.EncodeJSON([]any{before.Combos[0].Name, before.ModelAliases, before.CustomModels, before.Disabled, before.Settings, before.Connections[0].Data})
 	if string(got) != string(want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -405,7 +407,7 @@ func TestExportAndImport(t *testing.T) {
 	third := newWorld(t)
 	third.create()
 	third.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
-	if v := third.ok("GET", "/api/providers/"+conn, ""); v.Get("status").Str != needsCred {
+	if v := third.ok("GET", "/api/providers/"+conn, ""); v.Get("status").Str != storage.NeedsCredential {
 		t.Errorf("got %s", v.Raw)
 	}
 	w.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))
@@ -432,7 +434,7 @@ func TestTestsOfConnectionsAreLimited(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	for range probeMost {
+	for range api.ProbeMost {
 		w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
 	}
 	if a := w.want(429, "probe", fmt.Sprintf(`{"connectionId":%q}`, id)); a.Get("error.retryAfterMs").Int() <= 0 {

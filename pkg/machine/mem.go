@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"weir/pkg/api"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/upstream"
 )
@@ -41,11 +43,11 @@ func (m *Mem) Get(key string) ([]byte, bool) {
 }
 
 // Write stores copies of rows. Each row and the alarm may fail on its own.
-func (m *Mem) Write(rows []Row, alarm int64) {
+func (m *Mem) Write(rows []storage.Row, alarm int64) {
 	for i := range rows {
 		m.fault(rows[i].Key)
 	}
-	if alarm != KeepAlarm {
+	if alarm != storage.KeepAlarm {
 		m.SetAlarm(alarm)
 	}
 	for _, r := range rows {
@@ -65,11 +67,11 @@ func (m *Mem) fault(key string) {
 }
 
 // List gives the rows under a prefix, in order.
-func (m *Mem) List(prefix, start string, limit int) []Row {
-	var rows []Row
+func (m *Mem) List(prefix, start string, limit int) []storage.Row {
+	var rows []storage.Row
 	add := func(k string, v []byte) {
 		if strings.HasPrefix(k, prefix) && k > start {
-			rows = append(rows, Row{k, append([]byte{}, v...)})
+			rows = append(rows, storage.Row{Key: k, Value: append([]byte{}, v...)})
 		}
 	}
 	for k, v := range m.rows {
@@ -216,7 +218,7 @@ func (l *Local) run(ctx context.Context, machineID, op string, body []byte) (sta
 	st := l.storage(machineID)
 	defer func() {
 		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, ErrStorage) {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, storage.ErrStorage) {
 				panic(p)
 			}
 			st.Rollback()
@@ -235,7 +237,7 @@ func (l *Local) Alarms(ctx context.Context) int {
 	for range 100 {
 		again := false
 		l.mu.Lock()
-		ids := sortedKeys(l.stores)
+		ids := api.SortedKeys(l.stores)
 		now := l.o.Now().UnixMilli()
 		for _, id := range ids {
 			st := l.stores[id]
@@ -258,7 +260,7 @@ func (l *Local) Alarms(ctx context.Context) int {
 func (l *Local) alarm(ctx context.Context, st *Mem, id string) {
 	defer func() {
 		if p := recover(); p != nil {
-			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, ErrStorage) {
+			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, storage.ErrStorage) {
 				panic(p)
 			}
 			st.Rollback()

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 )
 
@@ -56,7 +57,7 @@ func (w *world) back(state string) (int, gjson.Result) {
 
 // rows gives the keys and values of a machine's flows.
 func (w *world) flows() (all string, n int) {
-	for _, r := range w.loc.Storage(mid).List(oauthPrefix, "", 0) {
+	for _, r := range w.loc.Storage(mid).List(storage.OauthPrefix, "", 0) {
 		all += r.Key + string(r.Value) + "\n"
 		n++
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"weir/pkg/credentials/proxydial"
+	"weir/pkg/machine/storage"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/wire/secret"
 )
 
@@ -63,9 +65,9 @@ func TestARefreshThatTheProxyStoppedLeavesTheOutcomeKnown(t *testing.T) {
 				w.obj.Dialer = &tt.sockets
 			}
 			a := w.want(503, "refresh", refreshBody(id, 1))
-			var i intentRow
+			var i tokens.IntentRow
 			c := w.ok("GET", "/api/providers/"+id, "")
-			w.obj.begin(w.loc.Storage(mid), mid).load(intentPrefix+id, &i)
+			w.obj.Begin(w.loc.Storage(mid), mid).Load(storage.IntentPrefix+id, &i)
 			if i.Unknown != tt.unknown || i.At == 0 || w.idp.calls != 0 {
 				t.Errorf("%+v, %d direct calls", i, w.idp.calls)
 			}
@@ -83,7 +85,7 @@ func TestTheProxyOfAConnectionComesBeforeTheOperators(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	s := &sockets{}
-	w.obj.Dialer, w.obj.Proxy = s, Proxy{Address: "operator.example.com:8080", Auth: secret.New("operator:pass-word")}
+	w.obj.Dialer, w.obj.Proxy = s, tokens.Proxy{Address: "operator.example.com:8080", Auth: secret.New("operator:pass-word")}
 	id := w.oauth()
 	w.want(503, "refresh", refreshBody(id, 1))
 	w.ok("PUT", "/api/providers/"+id, `{"providerSpecificData":{"proxyUrl":"http://own.example.com:3128"}}`)
@@ -117,7 +119,7 @@ func TestUserAndPasswordOfAProxy(t *testing.T) {
 	put(`{"proxyAuth":"user:pass-word"}`, all)
 	put(`{"providerSpecificData":{"proxyUrl":null}}`, tokens)
 	c := w.ok("PUT", path, `{"providerSpecificData":{"baseUrl":"https://other.example.com/v1","proxyUrl":"http://user:pass-word@proxy.example.com:3128"}}`)
-	if c.Get("status").Str != needsCred || c.Get("hasKey").Bool() || c.Get("secrets").Raw != `["proxyAuth"]` {
+	if c.Get("status").Str != storage.NeedsCredential || c.Get("hasKey").Bool() || c.Get("secrets").Raw != `["proxyAuth"]` {
 		t.Errorf("another origin keeps only what is the proxy's: %s", c.Raw)
 	}
 	for _, name := range []string{"proxy", "upstreamUrl"} {

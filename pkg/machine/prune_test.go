@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/pkg/machine/storage"
 )
 
 // Somebody who makes rows without end fills no turn with removing them.
@@ -12,31 +14,31 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	st := w.loc.Storage(mid)
-	const jobs = 2*pruneMost + 500
-	var rows []Row
+	const jobs = 2*storage.MaxRemoved + 500
+	var rows []storage.Row
 	for i := range jobs {
-		rows = append(rows, Row{fmt.Sprintf("%s%05d", jobPrefix, i), []byte(`{"id":"a","connectionId":"c","expiresAt":1}`)})
+		rows = append(rows, storage.Row{Key: fmt.Sprintf("%s%05d", storage.JobPrefix, i), Value: []byte(`{"id":"a","connectionId":"c","expiresAt":1}`)})
 	}
-	rows = append(rows, Row{jobPrefix + "kept", []byte(`{"id":"b","connectionId":"c","expiresAt":9999999999999}`)}, Row{jobPrefix + "unreadable", []byte(`{"id":[]}`)})
-	st.Write(rows, KeepAlarm)
+	rows = append(rows, storage.Row{Key: storage.JobPrefix + "kept", Value: []byte(`{"id":"b","connectionId":"c","expiresAt":9999999999999}`)}, storage.Row{Key: storage.JobPrefix + "unreadable", Value: []byte(`{"id":[]}`)})
+	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
-	left := func() int { return len(st.List(jobPrefix, "", 0)) - 2 }
+	left := func() int { return len(st.List(storage.JobPrefix, "", 0)) - 2 }
 	w.clock.add(61 * time.Minute)
 	before := jobs
 	for turn := 1; turn <= 3; turn++ {
 		w.loc.Alarms(w.ctx)
 		now := left()
-		if removed := before - now; removed < 500 || removed > pruneMost {
+		if removed := before - now; removed < 500 || removed > storage.MaxRemoved {
 			t.Errorf("turn %d: %d rows removed, %d left", turn, removed, now)
 		}
 		before = now
 		w.clock.add(11 * time.Second)
 	}
-	if before != 0 || len(st.List(jobPrefix, "", 0)) != 2 {
+	if before != 0 || len(st.List(storage.JobPrefix, "", 0)) != 2 {
 		t.Errorf("%d rows left", before)
 	}
 	// Then it is an hour's work again.
-	st.Write([]Row{{jobPrefix + "late", []byte(`{"id":"a","connectionId":"c","expiresAt":1}`)}}, KeepAlarm)
+	st.Write([]storage.Row{{Key: storage.JobPrefix + "late", Value: []byte(`{"id":"a","connectionId":"c","expiresAt":1}`)}}, storage.KeepAlarm)
 	st.Flush()
 	w.loc.Alarms(w.ctx)
 	if left() != 1 {
@@ -55,38 +57,38 @@ func TestAuditIsBoundedWhileItGrows(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	st := w.loc.Storage(mid)
-	count := func() int { return len(st.List(auditPrefix, "", 0)) }
+	count := func() int { return len(st.List(storage.AuditPrefix, "", 0)) }
 	grow := func(n int) {
-		tx := w.obj.begin(st, mid)
+		tx := w.obj.Begin(st, mid)
 		for range n {
-			tx.audit(w.obj, "operator", "test", "", nil)
+			tx.Audit("operator", "test", "", nil)
 		}
-		if err := tx.commit(); err != nil {
+		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
 		st.Flush()
 	}
-	grow(2*maxAudit + 300)
-	if n := count(); n != 2*maxAudit {
-		t.Errorf("%d records, want %d", n, 2*maxAudit)
+	grow(2*storage.MaxAudit + 300)
+	if n := count(); n != 2*storage.MaxAudit {
+		t.Errorf("%d records, want %d", n, 2*storage.MaxAudit)
 	}
-	tx := w.obj.begin(st, mid)
-	if at := tx.chainBreak(); at != 0 {
+	tx := w.obj.Begin(st, mid)
+	if at := tx.ChainBreak(); at != 0 {
 		t.Errorf("the chain breaks at %d", at)
 	}
 	for range 4 { // in turns
 		w.clock.add(61 * time.Minute)
 		w.loc.Alarms(w.ctx)
 	}
-	if n := count(); n != maxAudit {
-		t.Errorf("%d records, want %d", n, maxAudit)
+	if n := count(); n != storage.MaxAudit {
+		t.Errorf("%d records, want %d", n, storage.MaxAudit)
 	}
 	if a := w.ok("GET", "/api/audit?verify=true&limit=1", ""); !a.Get("chain.ok").Bool() || !a.Get("has_more").Bool() {
 		t.Errorf("got %s", a.Raw)
 	}
 	// A record that is changed breaks it still.
-	rows := st.List(auditPrefix, "", 0)
-	st.Write([]Row{{rows[50].Key, []byte(strings.Replace(string(rows[50].Value), "operator", "nobody", 1))}}, KeepAlarm)
+	rows := st.List(storage.AuditPrefix, "", 0)
+	st.Write([]storage.Row{{Key: rows[50].Key, Value: []byte(strings.Replace(string(rows[50].Value), "operator", "nobody", 1))}}, storage.KeepAlarm)
 	st.Flush()
 	if a := w.ok("GET", "/api/audit?verify=true&limit=1", ""); a.Get("chain.ok").Bool() || a.Get("chain.brokenAt").Int() == 0 {
 		t.Errorf("got %s", a.Raw)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -99,7 +100,7 @@ func TestLostAnswerEndsInOneNeedsReauth(t *testing.T) {
 	}
 	w.clock.add(61 * time.Second)
 	for range 50 {
-		if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, needsReauth) {
+		if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, storage.NeedsReauth) {
 			t.Fatal(a.Raw)
 		}
 		w.clock.add(10 * time.Minute)
@@ -109,7 +110,7 @@ func TestLostAnswerEndsInOneNeedsReauth(t *testing.T) {
 		t.Errorf("%d calls, want 2: the lost one and one attempt", w.idp.calls)
 	}
 	v := w.ok("GET", "/api/providers/"+id, "")
-	if v.Get("status").Str != needsReauth || !strings.Contains(v.Get("lastError").Str, "revoked the sign-in (invalid_grant)") || !strings.Contains(v.Get("lastError").Str, "Connect the account again") {
+	if v.Get("status").Str != storage.NeedsReauth || !strings.Contains(v.Get("lastError").Str, "revoked the sign-in (invalid_grant)") || !strings.Contains(v.Get("lastError").Str, "Connect the account again") {
 		t.Errorf("got %s", v.Raw)
 	}
 	// Typed in again, it works again.
@@ -193,14 +194,14 @@ func TestCrashesAroundARefresh(t *testing.T) {
 			w.obj.Pause = nil
 			switch when {
 			case "before the call":
-				st.Fault = func(key string) bool { return strings.HasPrefix(key, intentPrefix) }
+				st.Fault = func(key string) bool { return strings.HasPrefix(key, storage.IntentPrefix) }
 			case "before the write":
 				w.idp.during = func() { st.Fault = func(string) bool { return true } }
 			}
 			status, a := w.call("refresh", refreshBody(id, gen))
 			st.Fault, w.idp.during = nil, nil
 			// the instance is lost
-			w.obj.flights, w.obj.unsaved = nil, nil
+			w.obj.Flights, w.obj.Unsaved = nil, nil
 			st.Rollback()
 			switch when {
 			case "before the call":
@@ -217,7 +218,7 @@ func TestCrashesAroundARefresh(t *testing.T) {
 					w.call("refresh", refreshBody(id, gen))
 					w.clock.add(10 * time.Minute)
 				}
-				if w.idp.calls != 2 || w.ok("GET", "/api/providers/"+id, "").Get("status").Str != needsReauth {
+				if w.idp.calls != 2 || w.ok("GET", "/api/providers/"+id, "").Get("status").Str != storage.NeedsReauth {
 					t.Errorf("%d calls", w.idp.calls)
 				}
 				return
@@ -257,7 +258,7 @@ func TestUnsavedTokensAreStoredLater(t *testing.T) {
 			t.Error("still marked as unsaved")
 		}
 		c := w.replica().Connections[0]
-		if c.TokenGeneration != gen+1 || w.open(&c, store.RefreshToken) != w.idp.refresh || len(w.obj.unsaved) != 0 {
+		if c.TokenGeneration != gen+1 || w.open(&c, store.RefreshToken) != w.idp.refresh || len(w.obj.Unsaved) != 0 {
 			t.Errorf("%s: the new tokens are not stored", by)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"weir/pkg/machine/storage"
 )
 
 // What a connection's server refuses is remembered for a day at most, and is
@@ -35,7 +37,7 @@ func TestReportedRefusalsAreInTheReplica(t *testing.T) {
 	for i := range 100 {
 		say(fmt.Sprintf("f%d", i), now+3600_000)
 	}
-	if got := w.replica().Refusals; len(got) > maxRefusals {
+	if got := w.replica().Refusals; len(got) > storage.MaxRefusals {
 		t.Errorf("%d are kept", len(got))
 	}
 	w.clock.add(25 * time.Hour)

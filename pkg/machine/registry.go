@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
 )
 
@@ -45,27 +46,27 @@ type machineRow struct {
 }
 
 // registryPut notes the state of a machine.
-func (o *Object) registryPut(r *request) (any, error) {
+func (o *Object) registryPut(r *storage.Call) (any, error) {
 	var m machineRow
-	if json.Unmarshal(r.body, &m) != nil || !rpc.IsMachineID(m.ID) {
+	if json.Unmarshal(r.Body, &m) != nil || !rpc.IsMachineID(m.ID) {
 		return nil, apierr.Invalid("machineId", "not a machineId")
 	}
-	r.setMachine(m)
+	setMachine(r.Tx, m)
 	return struct{}{}, nil
 }
 
-func (r *request) setMachine(m machineRow) {
-	r.meta.ID = rpc.RegistryID
-	r.meta.Generation++ // the registry is never published
+func setMachine(t *storage.Tx, m machineRow) {
+	t.Meta.ID = rpc.RegistryID
+	t.Meta.Generation++ // the registry is never published
 	if m.State == gone {
-		r.del(machinePrefix + m.ID)
+		t.Del(machinePrefix + m.ID)
 		return
 	}
-	m.At = r.now
+	m.At = t.Now
 	if m.CreatedAt == 0 {
-		m.CreatedAt = r.now
+		m.CreatedAt = t.Now
 	}
-	r.put(machinePrefix+m.ID, m)
+	t.Put(machinePrefix+m.ID, m)
 }
 
 // Bounds of a page of machines.
@@ -99,9 +100,9 @@ func (l *listed) before(o *listed) bool {
 //
 // total is the number of machines that match. A page costs one pass over the
 // rows, which are read from the storage some at a time.
-func (o *Object) registryList(r *request) (any, error) {
+func (o *Object) registryList(r *storage.Call) (any, error) {
 	var q listQuery
-	if len(r.body) > 0 && json.Unmarshal(r.body, &q) != nil || q.Limit < 0 || q.Limit > maxMachinesPage {
+	if len(r.Body) > 0 && json.Unmarshal(r.Body, &q) != nil || q.Limit < 0 || q.Limit > maxMachinesPage {
 		return nil, apierr.Invalid("limit", "limit must be an integer from 1 to %d", maxMachinesPage)
 	}
 	if q.Limit == 0 {
@@ -117,12 +118,12 @@ func (o *Object) registryList(r *request) (any, error) {
 		after = &listed{createdAt: n, id: id}
 	}
 	text := strings.ToLower(strings.TrimSpace(q.Query))
-	all, pending := r.machines(text)
+	all, pending := machines(r.Tx, text)
 	if len(pending) > 0 {
 		if err := o.resolve(r, pending); err != nil {
 			return nil, err
 		}
-		all, _ = r.machines(text)
+		all, _ = machines(r.Tx, text)
 	}
 	out := struct {
 		Object string       `json:"object"`
@@ -153,8 +154,8 @@ func (o *Object) registryList(r *request) (any, error) {
 
 // machines returns the machines that match a lower-case text, and those whose
 // state must be resolved.
-func (r *request) machines(text string) (all []listed, pending []machineRow) {
-	r.pages(machinePrefix, smallRows, func(row Row) bool {
+func machines(t *storage.Tx, text string) (all []listed, pending []machineRow) {
+	t.Pages(machinePrefix, storage.SmallPage, func(row storage.Row) bool {
 		state := gjson.GetBytes(row.Value, "state").Str
 		if state != active && len(pending) < maxResolve {
 			var m machineRow
@@ -174,24 +175,24 @@ func (r *request) machines(text string) (all []listed, pending []machineRow) {
 
 // resolve asks machines whose creation or deletion was not confirmed for their
 // state.
-func (o *Object) resolve(r *request, pending []machineRow) error {
+func (o *Object) resolve(r *storage.Call, pending []machineRow) error {
 	for _, m := range pending {
-		status, answer, err := o.Objects.Call(r.ctx, m.ID, "exists", nil)
-		r.reload(o.Now())
+		status, answer, err := o.Objects.Call(r.Ctx, m.ID, "exists", nil)
+		r.Reload(o.Now())
 		var now machineRow
-		if err != nil || !r.load(machinePrefix+m.ID, &now) || now.State != m.State || now.At != m.At {
+		if err != nil || !r.Load(machinePrefix+m.ID, &now) || now.State != m.State || now.At != m.At {
 			continue
 		}
 		switch {
-		case status == 200 && m.State == creating, status == 200 && r.now-m.At > intentFor:
+		case status == 200 && m.State == creating, status == 200 && r.Now-m.At > intentFor:
 			now.State = active
 			now.Name, now.CreatedAt = gjson.GetBytes(answer, "name").Str, gjson.GetBytes(answer, "createdAt").Int()
-			r.setMachine(now)
-		case status == 404 && (m.State == deleting || r.now-m.At > intentFor):
+			setMachine(r.Tx, now)
+		case status == 404 && (m.State == deleting || r.Now-m.At > intentFor):
 			now.State = gone
-			r.setMachine(now)
+			setMachine(r.Tx, now)
 		}
-		if err := r.commit(); err != nil {
+		if err := r.Commit(); err != nil {
 			return err
 		}
 	}
@@ -199,26 +200,26 @@ func (o *Object) resolve(r *request, pending []machineRow) error {
 }
 
 // registryTick wakes machines whose alarm may have been lost, some at a time.
-func (o *Object) registryTick(r *request) (any, error) {
+func (o *Object) registryTick(r *storage.Call) (any, error) {
 	var from string
-	r.load("cursor", &from)
-	rows := r.st.List(machinePrefix, from, maxTick)
+	r.Load("cursor", &from)
+	rows := r.St.List(machinePrefix, from, maxTick)
 	next := ""
 	if len(rows) == maxTick {
 		next = rows[len(rows)-1].Key
 	}
 	if next != from {
-		r.meta.ID = rpc.RegistryID
-		r.meta.Generation++
-		r.put("cursor", next)
-		if err := r.commit(); err != nil {
+		r.Meta.ID = rpc.RegistryID
+		r.Meta.Generation++
+		r.Put("cursor", next)
+		if err := r.Commit(); err != nil {
 			return nil, err
 		}
 	}
 	for _, row := range rows {
-		o.Objects.Call(r.ctx, strings.TrimPrefix(row.Key, machinePrefix), "tick", nil)
+		o.Objects.Call(r.Ctx, strings.TrimPrefix(row.Key, machinePrefix), "tick", nil)
 	}
-	r.reload(o.Now())
+	r.Reload(o.Now())
 	return struct {
 		Machines int `json:"machines"`
 	}{len(rows)}, nil
@@ -228,30 +229,30 @@ func (o *Object) registryTick(r *request) (any, error) {
 // leads to refreshes, pruning and publishing that are due.
 func (o *Object) Cron(ctx context.Context) {
 	if _, _, err := o.Objects.Call(ctx, rpc.RegistryID, "tick", nil); err != nil {
-		o.log("cron: the registry did not answer")
+		o.WriteLog("cron: the registry did not answer")
 	}
 }
 
 // register tells the registry what became of the machine.
-func (o *Object) register(r *request) {
-	if !r.meta.Unregistered || r.meta.RegisterFrom > r.now || o.Objects == nil {
+func (o *Object) register(r *storage.Call) {
+	if !r.Meta.Unregistered || r.Meta.RegisterFrom > r.Now || o.Objects == nil {
 		return
 	}
-	m := machineRow{ID: r.id, Name: r.meta.Name, CreatedAt: r.meta.CreatedAt, State: active}
-	if r.meta.Deleted {
+	m := machineRow{ID: r.Id, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: active}
+	if r.Meta.Deleted {
 		m.State = gone
 	}
-	status, _, err := o.Objects.Call(r.ctx, rpc.RegistryID, "put", encode(m))
-	r.reload(o.Now())
+	status, _, err := o.Objects.Call(r.Ctx, rpc.RegistryID, "put", storage.Encode(m))
+	r.Reload(o.Now())
 	switch {
 	case err != nil || status != 200:
-		r.meta.RegisterFail++
-		r.meta.RegisterFrom = r.now + backoff(r.meta.RegisterFail)
-		o.log(fmt.Sprintf("machine %s: the registry did not answer, try %d", r.id, r.meta.RegisterFail))
-	case r.meta.Deleted == (m.State == gone):
-		r.meta.Unregistered, r.meta.RegisterFail = false, 0
+		r.Meta.RegisterFail++
+		r.Meta.RegisterFrom = r.Now + storage.Backoff(r.Meta.RegisterFail)
+		o.WriteLog(fmt.Sprintf("machine %s: the registry did not answer, try %d", r.Id, r.Meta.RegisterFail))
+	case r.Meta.Deleted == (m.State == gone):
+		r.Meta.Unregistered, r.Meta.RegisterFail = false, 0
 	}
-	if r.commit() != nil {
-		r.reload(o.Now())
+	if r.Commit() != nil {
+		r.Reload(o.Now())
 	}
 }

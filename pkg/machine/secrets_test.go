@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/store"
@@ -182,7 +183,7 @@ func TestCredentialsAmongSettingsAreRefused(t *testing.T) {
 		d := provider.All()[i]
 		for _, list := range [][]string{d.Vars, d.OptVars} {
 			for _, name := range list {
-				if looksSecret(name) {
+				if api.LooksSecret(name) {
 					t.Errorf("%s: the setting %s is taken for a credential", d.ID, name)
 				}
 			}

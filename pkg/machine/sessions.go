@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -13,12 +14,12 @@ const (
 	sessionPrefix = "session:"
 	attemptPrefix = "attempt:"
 
-	sessionIdle  = 30 * minuteMs
-	sessionLife  = 12 * 60 * minuteMs
+	sessionIdle  = 30 * storage.Minute
+	sessionLife  = 12 * 60 * storage.Minute
 	maxSessions  = 50 // of one object; the oldest gives way
-	sessionTouch = minuteMs
+	sessionTouch = storage.Minute
 
-	attemptWindow = 15 * minuteMs
+	attemptWindow = 15 * storage.Minute
 	attemptMost   = 10  // failed ones from one address in a window
 	attemptLocks  = 4   // doublings of the wait
 	maxAttempts   = 500 // rows; the oldest give way
@@ -45,13 +46,12 @@ func errNoSession() error {
 
 // sessionKey gives the key of a session while it may still manage. The
 // operator has none.
-func (r *request) sessionKey(id string) (*store.Key, bool) {
-	if r.id == rpc.RegistryID {
+func sessionKey(r *storage.Call, id string) (*store.Key, bool) {
+	if r.Id == rpc.RegistryID {
 		return nil, id == ""
 	}
-	c := change{request: r, env: rpc.ManageCall{KeyID: id}}
-	var k keyRow
-	if !r.exists() || id == "" || c.stillAllowed() != nil || !r.load(keyPrefix+id, &k) {
+	k, ok := r.ManageKey(id)
+	if !ok || !r.Exists() {
 		return nil, false
 	}
 	k.Digest = ""
@@ -59,75 +59,75 @@ func (r *request) sessionKey(id string) (*store.Key, bool) {
 }
 
 // sessionOpen keeps a new session, and drops what is over.
-func (o *Object) sessionOpen(r *request) (any, error) {
+func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	var in rpc.SessionOpen
-	if json.Unmarshal(r.body, &in) != nil || !rpc.IsDigest(in.Digest) {
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) {
 		return nil, apierr.Invalid("digest", "not a digest")
 	}
-	key, ok := r.sessionKey(in.KeyID)
+	key, ok := sessionKey(r, in.KeyID)
 	if !ok {
 		return nil, errNoSession()
 	}
 	if rpc.IsDigest(in.Replaces) {
-		r.del(sessionPrefix + in.Replaces)
+		r.Del(sessionPrefix + in.Replaces)
 	}
 	type kept struct {
 		name string
 		at   int64
 	}
 	var live []kept
-	for _, row := range r.list(sessionPrefix) {
+	for _, row := range r.List(sessionPrefix) {
 		var s sessionRow
-		if !r.load(row.Key, &s) || s.over(r.now) {
-			r.del(row.Key)
+		if !r.Load(row.Key, &s) || s.over(r.Now) {
+			r.Del(row.Key)
 			continue
 		}
 		live = append(live, kept{row.Key, s.SeenAt})
 	}
 	sort.SliceStable(live, func(i, j int) bool { return live[i].at < live[j].at })
 	for i := 0; i <= len(live)-maxSessions; i++ {
-		r.del(live[i].name)
+		r.Del(live[i].name)
 	}
-	row := sessionRow{KeyID: in.KeyID, Bound: in.Bound, CreatedAt: r.now, SeenAt: r.now}
-	r.put(sessionPrefix+in.Digest, row)
+	row := sessionRow{KeyID: in.KeyID, Bound: in.Bound, CreatedAt: r.Now, SeenAt: r.Now}
+	r.Put(sessionPrefix+in.Digest, row)
 	if key != nil {
-		r.audit(o, "key:"+o.maskedKey(key.ID), "sign-in", "", nil)
+		r.Audit("key:"+o.MaskedKey(key.ID), "sign-in", "", nil)
 	}
 	return row.shown(key), nil
 }
 
 // sessionCheck gives a session that lives, and notes that it was used.
-func (o *Object) sessionCheck(r *request) (any, error) {
+func (o *Object) sessionCheck(r *storage.Call) (any, error) {
 	var in rpc.SessionCheck
 	var row sessionRow
-	if json.Unmarshal(r.body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.Load(sessionPrefix+in.Digest, &row) {
 		return nil, errNoSession()
 	}
-	key, ok := r.sessionKey(row.KeyID)
-	if !ok || row.over(r.now) || row.KeyID == "" && row.Bound != in.Bound {
-		r.del(sessionPrefix + in.Digest)
-		if err := r.commit(); err != nil {
+	key, ok := sessionKey(r, row.KeyID)
+	if !ok || row.over(r.Now) || row.KeyID == "" && row.Bound != in.Bound {
+		r.Del(sessionPrefix + in.Digest)
+		if err := r.Commit(); err != nil {
 			return nil, err
 		}
 		return nil, errNoSession()
 	}
-	if r.now >= row.SeenAt+sessionTouch {
-		row.SeenAt = r.now
-		r.put(sessionPrefix+in.Digest, row)
+	if r.Now >= row.SeenAt+sessionTouch {
+		row.SeenAt = r.Now
+		r.Put(sessionPrefix+in.Digest, row)
 	}
 	return row.shown(key), nil
 }
 
 // sessionEnd ends a session; with all every session of whoever has it.
-func (o *Object) sessionEnd(r *request) (any, error) {
+func (o *Object) sessionEnd(r *storage.Call) (any, error) {
 	var in rpc.SessionEnd
 	var row sessionRow
-	if json.Unmarshal(r.body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.load(sessionPrefix+in.Digest, &row) {
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) || !r.Load(sessionPrefix+in.Digest, &row) {
 		return struct{}{}, nil
 	}
-	r.del(sessionPrefix + in.Digest)
+	r.Del(sessionPrefix + in.Digest)
 	if in.All {
-		each(r.tx, sessionPrefix, func(_ string, s sessionRow) bool { return s.KeyID == row.KeyID })
+		storage.RemoveIf(r.Tx, sessionPrefix, func(_ string, s sessionRow) bool { return s.KeyID == row.KeyID })
 	}
 	return struct{}{}, nil
 }
@@ -144,53 +144,53 @@ type attemptRow struct {
 // minutes, then twice as long each time, up to four hours. Only failed attempts
 // are counted and limited: valid credentials have at least 128 bits and cannot be
 // guessed.
-func (o *Object) sessionFailed(r *request) (any, error) {
+func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 	var in rpc.SignInFailed
-	if json.Unmarshal(r.body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {
+	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {
 		return nil, apierr.Invalid("from", "not a digest")
 	}
-	if rows := r.list(attemptPrefix); len(rows) >= maxAttempts {
+	if rows := r.List(attemptPrefix); len(rows) >= maxAttempts {
 		oldest, at := "", int64(0)
 		for _, row := range rows {
 			var a attemptRow
 			json.Unmarshal(row.Value, &a)
-			if last := max(a.From+attemptWindow, a.Until); last < r.now {
-				r.del(row.Key)
+			if last := max(a.From+attemptWindow, a.Until); last < r.Now {
+				r.Del(row.Key)
 			} else if oldest == "" || last < at {
 				oldest, at = row.Key, last
 			}
 		}
-		if len(r.order) == 0 {
-			r.del(oldest)
+		if len(r.Order) == 0 {
+			r.Del(oldest)
 		}
 	}
 	name := attemptPrefix + in.From
 	var a attemptRow
-	r.load(name, &a)
-	if a.Until > r.now {
-		return nil, tooMany(a.Until - r.now)
+	r.Load(name, &a)
+	if a.Until > r.Now {
+		return nil, tooMany(a.Until - r.Now)
 	}
-	if r.now >= a.From+attemptWindow || a.From > r.now {
-		if r.now > a.Until+dayMs {
+	if r.Now >= a.From+attemptWindow || a.From > r.Now {
+		if r.Now > a.Until+storage.Day {
 			a.Locks = 0
 		}
-		a.From, a.Count = r.now, 0
+		a.From, a.Count = r.Now, 0
 	}
 	if a.Count++; a.Count > attemptMost {
 		wait := attemptWindow << min(a.Locks, attemptLocks)
-		a.Count, a.Locks, a.Until = 0, a.Locks+1, r.now+wait
-		r.put(name, a)
-		if err := r.commit(); err != nil {
+		a.Count, a.Locks, a.Until = 0, a.Locks+1, r.Now+wait
+		r.Put(name, a)
+		if err := r.Commit(); err != nil {
 			return nil, err
 		}
 		return nil, tooMany(wait)
 	}
-	r.put(name, a)
+	r.Put(name, a)
 	return struct{}{}, nil
 }
 
 func tooMany(waitMs int64) error {
 	e := apierr.New(429, "too_many_attempts", "too many attempts to sign in, wait a while")
-	e.RetryAfter = msec(waitMs)
+	e.RetryAfter = storage.Milliseconds(waitMs)
 	return e
 }

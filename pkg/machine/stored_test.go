@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 )
@@ -52,7 +53,7 @@ func over(t *testing.T, s stored, change func(key string, row []byte) []byte) *w
 		if err := json.Compact(&b, v); err != nil {
 			t.Fatal(err)
 		}
-		st.Write([]Row{{k, change(k, b.Bytes())}}, KeepAlarm)
+		st.Write([]storage.Row{{Key: k, Value: change(k, b.Bytes())}}, storage.KeepAlarm)
 	}
 	st.Flush()
 	w.kv.Put(w.ctx, kvKey(mid), s.Replica)
@@ -66,11 +67,11 @@ func (w *world) serves(s stored) {
 	w.Helper()
 	m := w.replica()
 	if len(m.Connections) != 3 || len(m.Keys) != 3 || len(m.Combos) != 1 || len(m.CustomModels) != 1 || len(m.Disabled) != 1 || m.ModelAliases["mini"] != "up/m" || m.Settings.IdleSeconds != 90 {
-		w.Fatalf("the machine is not whole: %s", jsonOf(m))
+		w.Fatalf("the machine is not whole: %s", storage.EncodeJSON(m))
 	}
 	c := snapshotConn(m, s.Connection)
 	if c == nil || w.open(c, store.APIKey) != "sk-0123456789abcdefghij" || c.Priority != 2 || c.Data.Prefix != "up" || string(c.Data.Other["home"]) != `{"x":[1]}` {
-		w.Fatalf("the connection: %s", jsonOf(c))
+		w.Fatalf("the connection: %s", storage.EncodeJSON(c))
 	}
 	snap := snapshot.New(m)
 	for _, key := range []string{s.Key, s.Managed, s.Named} {
@@ -131,7 +132,7 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 		})
 		t.Run(filepath.Base(file)+", by a newer build", func(t *testing.T) {
 			w := over(t, s, func(key string, row []byte) []byte {
-				if !gjson.ParseBytes(row).IsObject() || strings.HasPrefix(key, auditPrefix) { // a record's hash is over its bytes
+				if !gjson.ParseBytes(row).IsObject() || strings.HasPrefix(key, storage.AuditPrefix) { // a record's hash is over its bytes
 					return row
 				}
 				for _, field := range []string{"zFuture", "a.b", "__proto__"} {
@@ -143,8 +144,10 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 				return row
 			})
 			st := w.loc.Storage(mid)
-			future := []Row{{"future:1", []byte(`{"v":9}`)}, {"zz", []byte(`"text"`)}, {connPrefix + "unreadable", []byte(`{"id":[1]}`)}}
-			st.Write(future, KeepAlarm)
+			future := []storage.Row{
+				{Key: "future:1", Value: []byte(`{"v":9}`)}, {Key: "zz", Value: []byte(`"text"`)}, {Key: storage.ConnectionPrefix + "unreadable", Value: []byte(`{"id":[1]}`)},
+			}
+			st.Write(future, storage.KeepAlarm)
 			st.Flush()
 			w.serves(s)
 			for _, r := range future {
@@ -155,7 +158,7 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 		})
 		t.Run(filepath.Base(file)+", with a secret sealed in a newer way", func(t *testing.T) {
 			w := over(t, s, func(key string, row []byte) []byte {
-				if key == connPrefix+s.Tokens {
+				if key == storage.ConnectionPrefix+s.Tokens {
 					return bytes.ReplaceAll(row, []byte(`"v1.`), []byte(`"v2.`))
 				}
 				return row
@@ -169,7 +172,7 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 			}
 			w.clock.add(2 * 3600e9) // the hour's work leaves what it cannot open
 			w.loc.Alarms(w.ctx)
-			if n := strings.Count(string(w.loc.Storage(mid).Dump()[connPrefix+s.Tokens]), `"v2.`); n != 2 {
+			if n := strings.Count(string(w.loc.Storage(mid).Dump()[storage.ConnectionPrefix+s.Tokens]), `"v2.`); n != 2 {
 				t.Errorf("%d of 2 secrets are left as they were", n)
 			}
 		})

@@ -3,7 +3,10 @@ package machine
 import (
 	"strings"
 	"testing"
+
+	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 )
 
 func TestClosest(t *testing.T) {
@@ -13,7 +16,7 @@ func TestClosest(t *testing.T) {
 		"gpt-5.9": "", // another version
 		"api_key": "apiKey", "open-ai": "openai", "antrhopic": "anthropic", "base_url": "baseUrl", "whatever": "", "": "", "gpt-5.4": "",
 	} {
-		if got := closest(typed, known); got != want {
+		if got := api.Closest(typed, known); got != want {
 			t.Errorf("%q: got %q, want %q", typed, got, want)
 		}
 	}
@@ -110,15 +113,15 @@ func TestStorageFailureHasItsOwnError(t *testing.T) {
 // broken is a storage that cannot be read.
 type broken struct{ *Mem }
 
-func (broken) Get(string) ([]byte, bool) { panic(ErrStorage) }
+func (broken) Get(string) ([]byte, bool) { panic(storage.ErrStorage) }
 
 // A key may name 500 models of a machine with 500 connections: their rows are
 // decoded once, not for each model.
 func TestKeyModelsAreCheckedWithoutDecodingRowsAgain(t *testing.T) {
-	k := &known{models: map[string][]string{}, prefixes: []string{"lab"}, conns: make([]connRow, 500)}
-	k.conns[499].Provider, k.conns[499].Data.EnabledModels = "lab", []string{"big"}
-	in := &input{}
-	if n := testing.AllocsPerRun(10, func() { k.checkAllowed(in, "lab/big") }); n != 0 || in.err != nil {
-		t.Errorf("got %v allocations, error %v; want none", n, in.err)
+	k := &api.Known{Models: map[string][]string{}, Prefixes: []string{"lab"}, Conns: make([]storage.Connection, 500)}
+	k.Conns[499].Provider, k.Conns[499].Data.EnabledModels = "lab", []string{"big"}
+	in := &api.Input{}
+	if n := testing.AllocsPerRun(10, func() { k.CheckAllowed(in, "lab/big") }); n != 0 || in.Err != nil {
+		t.Errorf("got %v allocations, error %v; want none", n, in.Err)
 	}
 }

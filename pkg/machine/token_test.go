@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
 )
@@ -44,7 +45,7 @@ func TestTokensWithoutAnEndpointSetNoAlarm(t *testing.T) {
 		w.clock.add(2 * time.Second)
 		w.loc.Alarms(w.ctx)
 	}
-	if m := (w.obj.begin(w.loc.Storage(mid), mid)).meta; m.RefreshAt != 0 || m.AlarmAt < w.clock.Now().Add(30*time.Minute).UnixMilli() {
+	if m := (w.obj.Begin(w.loc.Storage(mid), mid)).Meta; m.RefreshAt != 0 || m.AlarmAt < w.clock.Now().Add(30*time.Minute).UnixMilli() {
 		t.Errorf("refresh at %d, alarm at %d, now %d", m.RefreshAt, m.AlarmAt, w.clock.Now().UnixMilli())
 	}
 	if w.idp.calls != 0 {
@@ -83,7 +84,7 @@ func TestRefusalsBackOff(t *testing.T) {
 		t.Errorf("%d calls in a day", w.idp.calls)
 	}
 	v := w.ok("GET", "/api/providers/"+id, "")
-	if v.Get("status").Str == needsReauth || v.Get("lastError").Str != "token endpoint: refused, status 401, invalid_client" {
+	if v.Get("status").Str == storage.NeedsReauth || v.Get("lastError").Str != "token endpoint: refused, status 401, invalid_client" {
 		t.Error(v.Raw)
 	}
 	w.idp.answer = nil
@@ -170,7 +171,7 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 			t.Errorf("%d calls", w.idp.calls)
 		}
 		for _, id := range ids[:2] {
-			if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != needsReauth {
+			if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != storage.NeedsReauth {
 				t.Error(v.Raw)
 			}
 		}
@@ -204,8 +205,8 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 				t.Errorf("copy %d has not the new token", i)
 			}
 		}
-		if len(w.obj.unsaved) != 0 || w.idp.calls != 1 {
-			t.Errorf("%d unsaved, %d calls", len(w.obj.unsaved), w.idp.calls)
+		if len(w.obj.Unsaved) != 0 || w.idp.calls != 1 {
+			t.Errorf("%d unsaved, %d calls", len(w.obj.Unsaved), w.idp.calls)
 		}
 	})
 }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/api"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
@@ -60,13 +62,12 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	src := rand.NewChaCha8([32]byte{1})
-	w.obj = &Object{
-		Keyring: keys, KV: w.kv, Do: w.idp, Pause: pauses{w.clock}, Now: w.clock.Now, Rand: src,
-		Log:          func(l string) { w.logs = append(w.logs, l) },
-		CanonicalURL: canonical, KeySecret: []byte(strings.Repeat("s", 32)),
+	w.obj = &Object{KV: w.kv, Manager: api.Manager{CanonicalURL: canonical, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
+		Keyring: keys, Do: w.idp, Pause: pauses{w.clock}, Now: w.clock.Now, Rand: src,
+		Log:       func(l string) { w.logs = append(w.logs, l) },
 		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: secret.New("weir-client-secret")}},
 		SignRS256: func(_ context.Context, key, data []byte) ([]byte, error) { return []byte("sig"), nil },
-	}
+	}}}
 	w.loc = NewLocal(w.obj)
 	return w
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 )
 
@@ -135,7 +136,7 @@ func TestMutationIsAppliedOnce(t *testing.T) {
 	}
 	w.clock.add(25 * 3600e9)
 	w.loc.Alarms(w.ctx)
-	if n := len(w.loc.Storage(mid).List(mutationPrefix, "", 0)); n != 0 {
+	if n := len(w.loc.Storage(mid).List(storage.MutationPrefix, "", 0)); n != 0 {
 		t.Errorf("%d answers are kept after a day", n)
 	}
 	body := `{"name":"demo","mutationId":"make"}`
@@ -222,7 +223,7 @@ func TestLimitsOfAKey(t *testing.T) {
 	if a := use(9); a.Get("limited").Exists() {
 		t.Errorf("9 of 10: %s", a.Raw)
 	}
-	minute := (now/minuteMs + 1) * minuteMs
+	minute := (now/storage.Minute + 1) * storage.Minute
 	if a := use(1); a.Get("limited.0.until").Int() != minute || a.Get("limited.0.keyId").Str != key {
 		t.Errorf("10 of 10: %s, want until %d", a.Raw, minute)
 	}
@@ -240,7 +241,7 @@ func TestLimitsOfAKey(t *testing.T) {
 		t.Errorf("next minute: %s", a.Raw)
 	}
 	w.clock.add(61e9)
-	day := (now/dayMs + 1) * dayMs
+	day := (now/storage.Day + 1) * storage.Day
 	if a := use(10); a.Get("limited.0.until").Int() != day {
 		t.Errorf("25 of 25 a day: %s, want until %d", a.Raw, day)
 	}
@@ -310,7 +311,7 @@ func TestJobsBelongToTheMachine(t *testing.T) {
 	w.clock.add(31 * 24 * 3600e9)
 	w.want(404, "job.get", `{"id":"vid/../1"}`)
 	w.loc.Alarms(w.ctx)
-	if n := len(w.loc.Storage(mid).List(jobPrefix, "", 0)); n != 0 {
+	if n := len(w.loc.Storage(mid).List(storage.JobPrefix, "", 0)); n != 0 {
 		t.Errorf("%d expired jobs are kept", n)
 	}
 }

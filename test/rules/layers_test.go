@@ -19,6 +19,8 @@ var layers = [][]string{
 	{"accounts"},
 	{"routing"},
 	{"snapshot"},
+	{"machine/tokens"},
+	{"machine/storage"},
 	{"machine/rpc"},
 	{"usage"},
 	{"provider"},
@@ -61,6 +63,10 @@ func allowed(from, to string) bool {
 	if folder == object {
 		return inFolder == object || from == "gateway"
 	}
+	// Management handlers run inside the object; nothing else touches its rows.
+	if (folder == "machine/storage" || folder == "machine/tokens") && from != "api" && from != "gateway" && !strings.HasPrefix(from, object) {
+		return false
+	}
 	return a >= 0 && b >= a
 }
 
@@ -100,7 +106,7 @@ func TestLayerRule(t *testing.T) {
 		{"llm/proxy", "llm/ir", true}, {"llm/ir", "llm/proxy", false}, {"llm/chat", "llm/ir", true}, {"llm/chat", "store", false},
 		{"accounts", "machine/rpc", true}, {"accounts", "machine", false}, {"v1/videos", "machine", false}, {"v1/videos", "machine/storage", false},
 		{"gateway", "machine", true}, {"machine", "api", true}, {"machine", "machine/storage", true}, {"machine/storage", "machine/rpc", true},
-		{"machine/rpc", "machine", false}, {"machine/rpc", "usage", true}, {"machine", "gateway", false}, {"wire/sse", "catalog", false},
+		{"api", "machine/storage", true}, {"api", "machine", false}, {"machine/storage", "api", false}, {"machine/tokens", "machine/storage", true}, {"machine/rpc", "machine", false}, {"machine/rpc", "usage", true}, {"machine", "gateway", false}, {"wire/sse", "catalog", false},
 		{"store", "credentials/oauth", true}, {"credentials/oauth", "store", false}, {"new", "wire/sse", false}, {"gateway", "internal/golden", false},
 	} {
 		if got := allowed(tt.from, tt.to); got != tt.want {

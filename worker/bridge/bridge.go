@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/machine"
+	"weir/pkg/machine/storage"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/worker/contract"
@@ -30,9 +30,9 @@ type App interface {
 	// logged.
 	Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response
 	// Object serves a call of a machine's object.
-	Object(ctx context.Context, st machine.Storage, machineID, op string, body []byte) (int, []byte)
+	Object(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (int, []byte)
 	// Alarm serves the alarm of a machine's object.
-	Alarm(ctx context.Context, st machine.Storage, machineID string)
+	Alarm(ctx context.Context, st storage.Storage, machineID string)
 	// Cron serves the scheduled trigger.
 	Cron(ctx context.Context, expression string)
 }

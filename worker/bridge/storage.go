@@ -5,19 +5,19 @@ package bridge
 import (
 	"encoding/binary"
 
-	"weir/pkg/machine"
+	"weir/pkg/machine/storage"
 	"weir/worker/contract"
 )
 
 // Storage is the storage of the object that a call is for. It is synchronous. A
-// method panics with machine.ErrStorage if the storage fails.
+// method panics with storage.ErrStorage if the storage fails.
 type Storage struct{ call int32 }
 
 // checked returns n. It panics if the storage has failed, which has then changed
 // nothing.
 func checked(n int32) int32 {
 	if n == contract.StorageFault {
-		panic(machine.ErrStorage)
+		panic(storage.ErrStorage)
 	}
 	return n
 }
@@ -38,7 +38,7 @@ func (s Storage) Get(key string) ([]byte, bool) {
 
 // Write stores rows and sets the alarm in one transaction. A row without a value
 // is deleted.
-func (s Storage) Write(rows []machine.Row, alarm int64) {
+func (s Storage) Write(rows []storage.Row, alarm int64) {
 	var buf []byte
 	for _, r := range rows {
 		n := int32(len(r.Value))
@@ -54,18 +54,18 @@ func (s Storage) Write(rows []machine.Row, alarm int64) {
 
 // List returns up to limit rows whose keys begin with prefix, from the first key
 // after start on. A limit of 0 means all.
-func (s Storage) List(prefix, start string, limit int) []machine.Row {
+func (s Storage) List(prefix, start string, limit int) []storage.Row {
 	n := checked(hostStorageList(s.call, sptr(prefix), int32(len(prefix)), sptr(start), int32(len(start)), int32(limit)))
 	if n == 0 {
 		return nil
 	}
 	buf := make([]byte, n)
 	hostStorageRows(ptr(buf))
-	var rows []machine.Row
+	var rows []storage.Row
 	for len(buf) >= 8 {
 		k, v := binary.LittleEndian.Uint32(buf), binary.LittleEndian.Uint32(buf[4:])
 		buf = buf[8:]
-		rows = append(rows, machine.Row{Key: string(buf[:k]), Value: buf[k : k+v : k+v]})
+		rows = append(rows, storage.Row{Key: string(buf[:k]), Value: buf[k : k+v : k+v]})
 		buf = buf[k+v:]
 	}
 	return rows

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/machine"
+	"weir/pkg/machine/storage"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -225,10 +225,10 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 }
 
 // Object counts its calls, to show that storage calls do not interleave.
-func (a *app) Object(_ context.Context, st machine.Storage, _, _ string, _ []byte) (int, []byte) {
+func (a *app) Object(_ context.Context, st storage.Storage, _, _ string, _ []byte) (int, []byte) {
 	v, _ := st.Get("n")
 	n, _ := strconv.Atoi(string(v))
-	st.Write([]machine.Row{{Key: "n", Value: []byte(strconv.Itoa(n + 1))}}, machine.KeepAlarm)
+	st.Write([]storage.Row{{Key: "n", Value: []byte(strconv.Itoa(n + 1))}}, storage.KeepAlarm)
 	rows := st.List("", "", 0)
 	if len(rows) != 1 || rows[0].Key != "n" || string(rows[0].Value) != strconv.Itoa(n+1) {
 		return 500, fmt.Appendf(nil, "rows %q", rows)
@@ -236,7 +236,7 @@ func (a *app) Object(_ context.Context, st machine.Storage, _, _ string, _ []byt
 	return 200, rows[0].Value
 }
 
-func (a *app) Alarm(context.Context, machine.Storage, string) {}
+func (a *app) Alarm(context.Context, storage.Storage, string) {}
 func (a *app) Cron(context.Context, string)                   {}
 
 // upper is a transform whose work can be seen in its output.

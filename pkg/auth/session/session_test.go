@@ -12,9 +12,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -49,8 +51,10 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	secret, kv, src := []byte(strings.Repeat("s", 32)), store.NewMem(), rand.NewChaCha8([32]byte{1})
-	w.local = machine.NewLocal(&machine.Object{Keyring: keys, KV: kv, Now: clock, Rand: src, KeySecret: secret,
-		CanonicalURL: func(raw string) (string, bool) { return raw, true }})
+	w.local = machine.NewLocal(&machine.Object{KV: kv, Manager: api.Manager{
+		Service: tokens.Service{Keyring: keys, Now: clock, Rand: src}, KeySecret: secret,
+		CanonicalURL: func(raw string) (string, bool) { return raw, true },
+	}})
 	inner := &auth.Authenticator{KeySecret: secret, AdminToken: auth.Digest(admin), RequireKey: true,
 		Machines: &snapshot.Cache{KV: kv, Object: w.local, Now: clock}, Now: clock}
 	w.s = &Sessions{Credentials: inner, Objects: w.local, Rand: src, Now: clock, KeySecret: secret, AdminToken: inner.AdminToken}

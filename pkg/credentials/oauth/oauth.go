@@ -28,7 +28,7 @@ import (
 // flowLife is how long a flow may take.
 const flowLife = 10 * time.Minute
 
-// Rows is the part of machine.Storage used here. Keys begin with "oauth/".
+// Rows is the part of storage.Storage used here. Keys begin with "oauth/".
 type Rows interface {
 	Get(key string) ([]byte, bool)
 	Put(key string, value []byte)

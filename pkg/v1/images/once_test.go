@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"weir/pkg/api"
 	"weir/pkg/endpoint"
 	"weir/pkg/internal/script"
 	"weir/pkg/machine"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/store"
 	"weir/pkg/wire/upstream"
 )
@@ -24,7 +26,9 @@ func keyed(t *testing.T, w *script.World) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := machine.NewLocal(&machine.Object{Keyring: keys, KV: store.NewMem(), Now: w.Now, Rand: zeros{}, KeySecret: []byte(strings.Repeat("s", 32))})
+	objects := machine.NewLocal(&machine.Object{KV: store.NewMem(), Manager: api.Manager{
+		Service: tokens.Service{Keyring: keys, Now: w.Now, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
+	}})
 	if status, raw, _ := objects.Call(context.Background(), script.MachineID, "create", []byte(`{}`)); status != 201 {
 		t.Fatalf("create: %d %s", status, raw)
 	}

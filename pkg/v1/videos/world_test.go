@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"weir/pkg/accounts"
+	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/memory"
 	"weir/pkg/machine"
+	"weir/pkg/machine/tokens"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -82,7 +84,9 @@ func newWorld(t testing.TB, providers ...string) *world {
 	}
 	w := &world{TB: t, now: time.UnixMilli(1_800_000_000_000), keys: keys}
 	clock := func() time.Time { return w.now }
-	w.objects = &objects{Local: machine.NewLocal(&machine.Object{Keyring: keys, KV: store.NewMem(), Now: clock, Rand: zeros{}, KeySecret: []byte(strings.Repeat("s", 32))})}
+	w.objects = &objects{Local: machine.NewLocal(&machine.Object{KV: store.NewMem(), Manager: api.Manager{
+		Service: tokens.Service{Keyring: keys, Now: clock, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
+	}})}
 	for _, id := range []string{mid, "otherotherother0"} {
 		if status, raw, _ := w.objects.Local.Call(context.Background(), id, "create", []byte(`{}`)); status != 201 {
 			t.Fatalf("create: %d %s", status, raw)

@@ -1,0 +1,260 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+)
+
+// signedIn refuses the caller's session if its sign-in is not recent.
+func (c *change) signedIn() error {
+	if c.env.SignIn == rpc.SignInOld {
+		return rpc.ErrSignInAgain()
+	}
+	return nil
+}
+
+// mayExport refuses a key without scope export to export secrets, or to create a
+// key that may. A session with a recent sign-in is allowed.
+func (c *change) mayExport() error {
+	if c.env.KeyID == "" || c.env.SignIn == rpc.SignInRecent {
+		return nil
+	}
+	var k storage.Key
+	if c.Load(storage.KeyPrefix+c.env.KeyID, &k) && slices.Contains(k.Scopes, "export") {
+		return nil
+	}
+	return apierr.New(403, "scope_required", "this needs a key with the scope export, or a recent sign-in to the dashboard")
+}
+
+// mayGrant refuses scopes for a new key that the caller may not grant.
+func (c *change) mayGrant(scopes []string) error {
+	if slices.Contains(scopes, "export") {
+		if err := c.mayExport(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(scopes, "export") || slices.Contains(scopes, "manage") {
+		return c.signedIn()
+	}
+	return nil
+}
+
+// change is a management call within its turn.
+type change struct {
+	*storage.Call
+	o      *Manager
+	env    rpc.ManageCall
+	actor  string
+	etag   int64
+	status int
+	target string
+	fields []string
+	quiet  bool // nothing has changed: no audit record
+}
+
+// managed are the management routes. A handler of another method than GET is
+// a mutation: its audit record is written in the same turn.
+var managed = [...]struct {
+	method, route string
+	handle        func(c *change) (any, error)
+}{
+	{"GET", "/api/providers", (*change).providerList},
+	{"POST", "/api/providers", (*change).providerCreate},
+	{"GET", "/api/providers/{id}", (*change).providerGet},
+	{"PUT", "/api/providers/{id}", (*change).providerUpdate},
+	{"DELETE", "/api/providers/{id}", (*change).providerDelete},
+	{"GET", "/api/combos", (*change).comboList},
+	{"POST", "/api/combos", (*change).comboCreate},
+	{"GET", "/api/combos/{id}", (*change).comboGet},
+	{"PUT", "/api/combos/{id}", (*change).comboUpdate},
+	{"DELETE", "/api/combos/{id}", (*change).comboDelete},
+	{"GET", "/api/keys", (*change).keyList},
+	{"POST", "/api/keys", (*change).keyCreate},
+	{"GET", "/api/keys/{id}", (*change).keyGet},
+	{"DELETE", "/api/keys/{id}", (*change).keyDelete},
+	{"GET", "/api/models/alias", (*change).aliasList},
+	{"PUT", "/api/models/alias", (*change).aliasPut},
+	{"DELETE", "/api/models/alias", (*change).aliasDelete},
+	{"GET", "/api/models/custom", (*change).customList},
+	{"POST", "/api/models/custom", (*change).customCreate},
+	{"DELETE", "/api/models/custom", (*change).customDelete},
+	{"GET", "/api/models/disabled", (*change).disabledList},
+	{"POST", "/api/models/disabled", (*change).disabledAdd},
+	{"DELETE", "/api/models/disabled", (*change).disabledDelete},
+	{"GET", "/api/models/availability", (*change).availability},
+	{"GET", "/api/settings", (*change).settingsGet},
+	{"PATCH", "/api/settings", (*change).settingsPatch},
+	{"GET", "/api/audit", (*change).auditList},
+	{"GET", "/api/usage", (*change).usageList},
+	{"GET", "/api/requests", (*change).requestList},
+	{"GET", "/api/export", (*change).export},
+	{"POST", "/api/export", (*change).exportSealed},
+	{"POST", "/api/import", (*change).importDoc},
+	{"POST", "/api/oauth/{provider}/authorize", (*change).oauthAuthorize},
+	{"POST", "/api/oauth/{provider}/device", (*change).oauthDevice},
+	{"POST", "/api/oauth/{provider}/poll", (*change).oauthPoll},
+	{"POST", "/api/oauth/{provider}/cancel", (*change).oauthCancel},
+}
+
+// Manage serves a management call: the checks that need the records, the
+// change, its audit record and the new generation are one turn.
+func (o *Manager) Manage(r *storage.Call) (any, error) {
+	c := &change{Call: r, o: o, status: 200}
+	if json.Unmarshal(r.Body, &c.env) != nil {
+		return nil, apierr.Invalid("", "the call is not readable")
+	}
+	if !r.Exists() {
+		return nil, storage.ErrNoMachine()
+	}
+	c.actor = "operator"
+	if c.env.KeyID != "" {
+		c.actor = "key:" + o.MaskedKey(c.env.KeyID)
+		if err := c.stillAllowed(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range managed {
+		m := &managed[i]
+		if m.method != c.env.Method || m.route != c.env.Route {
+			continue
+		}
+		if m.method == "GET" {
+			body, err := m.handle(c)
+			if err != nil {
+				return nil, err
+			}
+			return c.answer(body), nil
+		}
+		if a, err := c.replay(); a != nil || err != nil {
+			return a, err
+		}
+		body, err := m.handle(c)
+		if err == nil {
+			err = r.CheckSize()
+		}
+		if err != nil {
+			return nil, err
+		}
+		a := c.answer(body)
+		if c.quiet {
+			return a, nil
+		}
+		c.Audit(c.actor, m.method+" "+m.route, c.target, c.fields)
+		if err := c.keep(*a); err != nil {
+			return nil, err
+		}
+		return a, nil
+	}
+	return nil, apierr.New(404, "not_found", "there is nothing at this address")
+}
+
+// stillAllowed looks the caller's key up again: the isolate that admitted it
+// may know the machine as it was a minute ago.
+func (c *change) stillAllowed() error {
+	if _, ok := c.ManageKey(c.env.KeyID); ok {
+		return nil
+	}
+	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
+}
+
+func (c *change) answer(body any) *rpc.ManageAnswer {
+	a := &rpc.ManageAnswer{Status: c.status}
+	if c.etag > 0 {
+		a.ETag = `"` + strconv.FormatInt(c.etag, 10) + `"`
+	}
+	if c.status != 204 {
+		a.Body = storage.EncodeJSON(body)
+	}
+	return a
+}
+
+func (c *change) query(name string) string { return c.env.Query[name] }
+
+func (c *change) param() string {
+	if len(c.env.Params) == 0 {
+		return ""
+	}
+	return c.env.Params[0]
+}
+
+// match refuses a write that was made for another state: If-Match names a
+// generation that is not the one stored.
+func (c *change) match(generation int64) error {
+	want := strings.TrimSpace(c.env.IfMatch)
+	if want == "" || want == "*" {
+		return nil
+	}
+	for _, tag := range strings.Split(want, ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == `"`+strconv.FormatInt(generation, 10)+`"` {
+			return nil
+		}
+	}
+	return apierr.New(412, "stale", "the record has changed since it was read")
+}
+
+// changed gives the generation of the last change of a collection.
+func (c *change) changed(collection string) int64 { return c.Meta.Changed[collection] }
+
+// input reads the body of the call.
+func (c *change) input() *Input { return readObject(c.env.Body, "") }
+
+func (c *change) mutationKey() string {
+	return storage.MutationPrefix + storage.DigestOf(c.actor, c.env.MutationID)
+}
+
+func (c *change) requestDigest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q %q ", c.env.Method, c.env.Route, c.env.Params, c.env.Query, c.env.IfMatch)
+	h.Write(c.env.Body)
+	return hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// replay returns the answer of a mutation that was made before
+// (docs/reference/reliability.md, F53).
+func (c *change) replay() (*rpc.ManageAnswer, error) {
+	if c.env.MutationID == "" {
+		return nil, nil
+	}
+	var row storage.Mutation
+	if !c.Load(c.mutationKey(), &row) || row.At < c.Now-storage.Day {
+		return nil, nil
+	}
+	if row.Request != c.requestDigest() {
+		return nil, apierr.New(422, "idempotency_key_reused", "the idempotency key was used for another request")
+	}
+	plain, err := c.o.Keyring.Open(c.Id, storage.MutationPrefix, c.mutationKey(), row.Answer)
+	if err != nil { // its key is gone: the change was made, and is not made twice
+		e := apierr.New(503, "key_unavailable", "the change was made before, and its answer can no longer be read")
+		e.Err = err
+		return nil, e
+	}
+	var a rpc.ManageAnswer
+	if err := json.Unmarshal([]byte(plain.Reveal()), &a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// keep stores the answer of a mutation that named itself.
+func (c *change) keep(a rpc.ManageAnswer) error {
+	if c.env.MutationID == "" {
+		return nil
+	}
+	sealed, err := c.o.Keyring.Seal(c.Id, storage.MutationPrefix, c.mutationKey(), secret.New(string(storage.Encode(a))))
+	if err != nil {
+		return err
+	}
+	c.Put(c.mutationKey(), storage.Mutation{At: c.Now, Request: c.requestDigest(), Answer: sealed})
+	return nil
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"weir/pkg/catalog"
+	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
+)
+
+// Bounds of combos (docs/reference/reliability.md, T45).
+const (
+	MaxCombos     = 500
+	maxMembers    = 16
+	maxComboDepth = 4
+)
+
+var comboFields = []string{"name", "kind", "models", "strategy"}
+
+// isComboName tells whether s may name a combo: 1 to 128 of [A-Za-z0-9_.-].
+func isComboName(s string) bool {
+	return len(s) <= 128 && only(s, func(c byte) bool {
+		return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
+	})
+}
+
+// applyCombo changes a combo by the fields given. In a seed the members may be
+// missing: the specification shows only name and kind.
+func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
+	if v, ok := in.text("name", 128); ok || row.Name == "" {
+		if !isComboName(v) {
+			in.fail("name", "must be 1 to 128 letters, digits, dots, dashes and underscores%s", badName(v))
+		}
+		row.Name = v
+	}
+	if v, ok := in.text("kind", 40); ok {
+		if v != "" && !catalog.Kind(v).Known() {
+			in.fail("kind", "is not a kind of model")
+		}
+		row.Kind = v
+	}
+	if v, ok := in.text("strategy", 40); ok {
+		if v != "" && v != "fallback" && v != "round-robin" {
+			in.fail("strategy", "must be fallback or round-robin")
+		}
+		row.Strategy = v
+	}
+	if v, ok := in.texts("models", maxMembers, 320); ok {
+		row.Models = v
+	}
+	for _, m := range row.Models {
+		if !isComboName(m) && !isModelRef(m) && !IsAliasName(m) {
+			in.fail("models", "has an entry that can be no model")
+		}
+	}
+	if len(row.Models) == 0 {
+		if !seed {
+			in.fail("models", "must name at least one model")
+		}
+		row.Models = []string{}
+	}
+	return row
+}
+
+// checkCombos refuses names that are taken and combos that lead back to
+// themselves or too deep.
+func checkCombos(rows []storage.Combo) *apierr.Error {
+	byName := map[string]*storage.Combo{}
+	for i := range rows {
+		if byName[rows[i].Name] != nil {
+			e := apierr.New(409, "name_taken", "there is already a combo of the name %s", rows[i].Name)
+			e.Param = "name"
+			return e
+		}
+		byName[rows[i].Name] = &rows[i]
+	}
+	depth := map[string]int{} // -1 while on the path
+	var walk func(c *storage.Combo) int
+	walk = func(c *storage.Combo) int {
+		if d, ok := depth[c.Name]; ok {
+			return d
+		}
+		depth[c.Name] = -1
+		d := 1
+		for _, m := range c.Models {
+			if sub := byName[m]; sub != nil {
+				under := walk(sub)
+				if under < 0 {
+					d = -2
+					break
+				}
+				d = max(d, under+1)
+			}
+		}
+		depth[c.Name] = d
+		return d
+	}
+	for i := range rows {
+		switch d := walk(&rows[i]); {
+		case d < 0:
+			return apierr.Invalid("models", "the combo %s leads back to itself", rows[i].Name)
+		case d > maxComboDepth:
+			return apierr.Invalid("models", "the combo %s is nested more than %d deep", rows[i].Name, maxComboDepth)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,24 @@
+package api
+
+import (
+	"context"
+
+	"weir/pkg/machine/tokens"
+)
+
+// Manager serves the management calls of machines inside their objects.
+type Manager struct {
+	tokens.Service
+	// KeySecret is the worker secret API_KEY_SECRET.
+	KeySecret []byte
+	// CanonicalURL is the platform's URL parser: the canonical string, or false.
+	CanonicalURL func(raw string) (string, bool)
+	// AllowPrivate and OwnHosts are those of provider.CheckBaseURL.
+	AllowPrivate bool
+	OwnHosts     []string
+	// Reseed allows a document in KV to change an existing machine.
+	Reseed bool
+	// DeriveKey returns a key of 32 bytes by PBKDF2 with SHA-256 without blocking
+	// other requests. Nil derives it in Go.
+	DeriveKey func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error)
+}

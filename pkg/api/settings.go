@@ -1,0 +1,80 @@
+package api
+
+import (
+	"weir/pkg/machine/storage"
+	"weir/pkg/store"
+)
+
+// settingsView shows every setting with the value that applies.
+type settingsView struct {
+	Strategy         string `json:"strategy"`
+	FirstByteSeconds int    `json:"firstByteSeconds"`
+	IdleSeconds      int    `json:"idleSeconds"`
+	EmbeddingInput   string `json:"embeddingInputType"`
+}
+
+func viewSettings(s store.Settings) settingsView {
+	v := settingsView{s.Strategy, s.FirstByteSeconds, s.IdleSeconds, s.EmbeddingInput}
+	if v.Strategy == "" {
+		v.Strategy = "priority"
+	}
+	if v.FirstByteSeconds == 0 {
+		v.FirstByteSeconds = int(store.FirstEvent.Seconds())
+	}
+	if v.IdleSeconds == 0 {
+		v.IdleSeconds = int(store.Silence.Seconds())
+	}
+	if v.EmbeddingInput == "" {
+		v.EmbeddingInput = "document"
+	}
+	return v
+}
+
+func (c *change) settingsGet() (any, error) {
+	c.etag = c.changed("settings")
+	return viewSettings(c.Settings()), nil
+}
+
+// settingsPatch changes the settings given; null goes back to the default.
+func (c *change) settingsPatch() (any, error) {
+	if err := c.match(c.changed("settings")); err != nil {
+		return nil, err
+	}
+	in := c.input()
+	in.only("strategy", "firstByteSeconds", "idleSeconds", "embeddingInputType")
+	s := applySettings(in, c.Settings())
+	if err := in.failed(); err != nil {
+		return nil, err
+	}
+	c.Touch("settings")
+	c.Put(storage.SettingsRow, s)
+	c.fields, c.etag = in.names, c.changed("settings")
+	return viewSettings(s), nil
+}
+
+func applySettings(in *Input, s store.Settings) store.Settings {
+	oneOf := func(name string, to *string, values ...string) {
+		v, ok := in.text(name, 40)
+		if !ok {
+			return
+		}
+		for _, known := range append(values, "") {
+			if v == known {
+				*to = v
+				return
+			}
+		}
+		in.fail(name, "must be %s or %s", values[0], values[1])
+	}
+	seconds := func(name string, to *int, most int64) {
+		v, ok := in.int(name, 1, most)
+		if ok {
+			*to = int(v)
+		}
+	}
+	oneOf("strategy", &s.Strategy, "priority", "round-robin")
+	oneOf("embeddingInputType", &s.EmbeddingInput, "document", "query")
+	seconds("firstByteSeconds", &s.FirstByteSeconds, 3600)
+	seconds("idleSeconds", &s.IdleSeconds, 3600)
+	return s
+}

@@ -1,0 +1,227 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"weir/pkg/catalog"
+	"weir/pkg/machine/storage"
+	"weir/pkg/provider"
+)
+
+// didYouMean returns the end of an error text with a suggestion, "" without one.
+func didYouMean(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "; did you mean " + s + "?"
+}
+
+// Closest returns the known text most similar to a mistyped one: one that differs
+// only in case, dots, dashes and the like, else one at an edit distance of at most
+// two. Texts with different digits are different versions. It returns "" for none.
+func Closest(typed string, known []string) string {
+	fold := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune("-_. :/", r) {
+				return -1
+			}
+			return r
+		}, strings.ToLower(s))
+	}
+	digits := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r < '0' || r > '9' {
+				return -1
+			}
+			return r
+		}, s)
+	}
+	if len(typed) > 128 {
+		return ""
+	}
+	want, best, least := fold(typed), "", 3
+	if len(want) < 6 {
+		least = 2 // two edits are too many for a short text
+	}
+	for _, k := range known {
+		if k == typed {
+			continue
+		}
+		f := fold(k)
+		if f == want {
+			return k
+		}
+		if d := len(f) - len(want); d >= least || -d >= least || digits(f) != digits(want) {
+			continue
+		}
+		if d := distance(want, f); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance returns the edit distance of two texts: insertions, deletions,
+// replacements and swaps of adjacent bytes.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// providerLike returns the provider id most similar to an unknown one.
+func providerLike(id string) string {
+	var ids []string
+	for _, d := range provider.All() {
+		if d.Alias == id {
+			return d.ID
+		}
+		ids = append(ids, d.ID)
+	}
+	if id == "openai-compatible" || id == "anthropic-compatible" {
+		return id + "-0123abcd (any 8 or more hex digits)"
+	}
+	return Closest(id, ids)
+}
+
+// Known holds the names that model ids of this machine may consist of. It reads
+// the rows once, however many ids are checked.
+type Known struct {
+	Conns    []storage.Connection
+	customs  []storage.CustomModel
+	Prefixes []string // valid before the slash: of connections, and of built-in providers
+	names    []string // of combos and aliases
+	Models   map[string][]string
+}
+
+func namesOf(t *storage.Tx) *Known {
+	k := &Known{Conns: t.Connections(), customs: t.CustomModels(), Models: map[string][]string{}}
+	for i := range k.Conns {
+		c := &k.Conns[i]
+		if c.Data.Prefix != "" {
+			k.Prefixes = append(k.Prefixes, c.Data.Prefix)
+		}
+		k.Prefixes = append(k.Prefixes, c.Provider)
+	}
+	for _, d := range provider.All() {
+		k.Prefixes = append(k.Prefixes, d.Alias, d.ID)
+	}
+	for _, c := range t.Combos() {
+		k.names = append(k.names, c.Name)
+	}
+	for _, a := range t.Aliases() {
+		k.names = append(k.names, a.Alias)
+	}
+	return k
+}
+
+// modelsOf returns the models under a prefix that are known without asking the
+// provider.
+func (k *Known) modelsOf(prefix string) []string {
+	if list, ok := k.Models[prefix]; ok {
+		return list
+	}
+	alias := prefix
+	var list []string
+	add := func(m string) { list = append(list, strings.TrimPrefix(m, prefix+"/")) }
+	if d := provider.Lookup(prefix); d != nil {
+		alias = d.Alias
+	}
+	for i := range k.Conns {
+		c := &k.Conns[i]
+		if c.Data.Prefix == prefix || c.Provider == prefix {
+			if d := provider.Lookup(c.Provider); d != nil {
+				alias = d.Alias
+			}
+			for _, m := range c.Data.EnabledModels {
+				add(m)
+			}
+		}
+	}
+	for i := range k.customs {
+		if m := &k.customs[i]; m.ProviderAlias == prefix || m.ProviderAlias == alias {
+			add(m.ID)
+		}
+	}
+	listed := catalog.Models(alias)
+	for i := range listed {
+		add(listed[i].ID)
+	}
+	k.Models[prefix] = list
+	return list
+}
+
+// checkTarget refuses a model id with an unknown prefix, and one that looks like a
+// typing error of a known id. Any other unknown id is accepted, since a provider
+// may have more models than the gateway knows; unlisted reports that.
+func (k *Known) checkTarget(in *Input, field, id string) (unlisted bool) {
+	prefix, model, ok := strings.Cut(id, "/")
+	if !ok {
+		return false
+	}
+	if !slices.Contains(k.Prefixes, prefix) {
+		near := Closest(prefix, k.Prefixes)
+		if near != "" {
+			near += "/" + model
+		}
+		in.fail(field, "names no provider or prefix of this machine: %s%s", prefix, didYouMean(near))
+		return false
+	}
+	models := k.modelsOf(prefix)
+	if slices.Contains(models, model) {
+		return false
+	}
+	if near := Closest(model, models); near != "" {
+		in.fail(field, "names an unknown model: %s%s (set allowUnknown to true to save it anyway)", id, didYouMean(prefix+"/"+near))
+	}
+	return true
+}
+
+// CheckAllowed refuses an entry of a key's model list that cannot match a model:
+// it is neither a combo, nor an alias, nor a known prefix with a model or "*".
+func (k *Known) CheckAllowed(in *Input, id string) {
+	prefix, rest, slash := strings.Cut(id, "/")
+	if id == "*" || strings.HasSuffix(prefix, "*") {
+		return
+	}
+	if slash && strings.HasSuffix(rest, "*") {
+		if !slices.Contains(k.Prefixes, prefix) {
+			in.fail("models", "names no provider or prefix of this machine: %s%s", prefix, didYouMean(Closest(prefix, k.Prefixes)))
+		}
+		return
+	}
+	if slash {
+		k.checkTarget(in, "models", id)
+		return
+	}
+	if slices.Contains(k.names, id) {
+		return
+	}
+	near := Closest(id, k.names)
+	if near == "" {
+		for _, d := range provider.All() {
+			if slices.Contains(k.modelsOf(d.Alias), id) {
+				near = d.Alias + "/" + id
+				break
+			}
+		}
+	}
+	in.fail("models", "names no combo, alias or model: %s%s", id, didYouMean(near))
+}

@@ -1,0 +1,45 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"weir/pkg/wire/apierr"
+)
+
+// Call is one call of an object.
+type Call struct {
+	Ctx  context.Context
+	Body []byte
+	// settled tells that the answer does not depend on what is not yet written.
+	Settled bool
+	*Tx
+}
+
+// Reply is an answer with a status other than 200.
+type Reply struct {
+	Status int
+	Body   any
+}
+
+func Encode(v any) []byte {
+	if raw, ok := v.(json.RawMessage); ok {
+		return raw
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return []byte(`{}`)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// EncodeJSON is encode for a value kept inside another.
+func EncodeJSON(v any) json.RawMessage { return Encode(v) }
+
+func ErrNoMachine() error { return apierr.New(404, "machine_not_found", "there is no such machine") }
+
+func Milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

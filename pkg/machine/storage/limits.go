@@ -1,0 +1,74 @@
+package storage
+
+import (
+	"time"
+
+	"weir/pkg/machine/rpc"
+)
+
+const (
+	Minute = int64(time.Minute / time.Millisecond)
+	Day    = int64(24 * time.Hour / time.Millisecond)
+)
+
+// CountRow counts the requests of a key.
+type CountRow struct {
+	Minute   int64 `json:"minute"` // since 1970
+	InMinute int   `json:"inMinute"`
+	Day      int64 `json:"day"`
+	InDay    int   `json:"inDay"`
+}
+
+// At gives the counts as they are at a time. A clock that went back keeps
+// counting in the later window for as long as that is near.
+func (c CountRow) At(now int64) CountRow {
+	if m := now / Minute; m > c.Minute || m < c.Minute-1 {
+		c.Minute, c.InMinute = m, 0
+	}
+	if d := now / Day; d > c.Day || d < c.Day-1 {
+		c.Day, c.InDay = d, 0
+	}
+	return c
+}
+
+// CountRequests adds requests to keys and finds those that have reached a limit. The
+// counts arrive in batches, about one a second and isolate, so a limit is
+// passed by at most what the isolates let through in that time.
+func (t *Tx) CountRequests(keys []rpc.KeyCount) []rpc.LimitedKey {
+	var limited []rpc.LimitedKey
+	for _, k := range keys {
+		var row Key
+		if k.Requests <= 0 || k.Requests > 1_000_000 || !rpc.IsRowID(k.KeyID) || !t.Load(KeyPrefix+k.KeyID, &row) {
+			continue
+		}
+		var c CountRow
+		t.Load(CountPrefix+k.KeyID, &c)
+		c = c.At(t.Now)
+		c.InMinute += k.Requests
+		c.InDay += k.Requests
+		t.Put(CountPrefix+k.KeyID, c)
+		until := limitedUntil(&row, c)
+		if until > row.LimitedUntil || row.LimitedUntil > t.Now+2*Day {
+			row.LimitedUntil = until
+			t.Touch()
+			t.Put(KeyPrefix+k.KeyID, row)
+		}
+		if until > t.Now {
+			limited = append(limited, rpc.LimitedKey{KeyID: k.KeyID, Until: until})
+		}
+	}
+	return limited
+}
+
+// limitedUntil tells when a key may be used again: at the next minute, or at
+// the next UTC day; 0 when it may now.
+func limitedUntil(k *Key, c CountRow) int64 {
+	var until int64
+	if k.RPM > 0 && c.InMinute >= k.RPM {
+		until = (c.Minute + 1) * Minute
+	}
+	if k.DailyMax > 0 && c.InDay >= k.DailyMax {
+		until = (c.Day + 1) * Day
+	}
+	return until
+}

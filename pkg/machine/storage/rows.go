@@ -1,0 +1,247 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"sort"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/store"
+	"weir/pkg/wire/secret"
+)
+
+// The rows of an object, by the prefix of their keys. What an id in a key may
+// look like is checked where it is taken in; free text goes in as a digest.
+const (
+	ConnectionPrefix  = "conn:"
+	KeyPrefix         = "key:"
+	ComboPrefix       = "combo:"
+	CustomModelPrefix = "custom:"
+	AliasPrefix       = "alias:"
+	DisabledPrefix    = "disabled:"
+	CooldownPrefix    = "cool:"
+	ErrorPrefix       = "error:"
+	refusalPrefix     = "refusal:"
+	HealthPrefix      = "health:"
+	CountPrefix       = "count:"
+	UsagePrefix       = "usage:"
+	requestPrefix     = "request:"
+	JobPrefix         = "job:"
+	AuditPrefix       = "audit:"
+	MutationPrefix    = "mutation:"
+	IntentPrefix      = "intent:"
+	OauthPrefix       = "oauth/"
+	FlowPrefix        = "oauth/flow/"
+	SettingsRow       = "settings"
+	SeenRow           = "seen"
+)
+
+// Connection is a stored connection.
+type Connection struct {
+	store.Connection
+	Seq    int64             `json:"seq"`
+	Seeded bool              `json:"seeded,omitempty"`
+	Origin string            `json:"origin,omitempty"` // that the credential was given for
+	Last4  map[string]string `json:"last4,omitempty"`  // of secrets of 20 characters and more
+}
+
+type Key struct {
+	store.Key
+	Seq    int64 `json:"seq"`
+	Seeded bool  `json:"seeded,omitempty"`
+}
+
+type Combo struct {
+	store.Combo
+	Seq    int64 `json:"seq"`
+	Seeded bool  `json:"seeded,omitempty"`
+}
+
+type CustomModel struct {
+	store.CustomModel
+	Seq    int64 `json:"seq"`
+	Seeded bool  `json:"seeded,omitempty"`
+}
+
+type Alias struct {
+	Alias  string `json:"alias"`
+	Model  string `json:"model"`
+	Seeded bool   `json:"seeded,omitempty"`
+}
+
+type DisabledModels struct {
+	store.DisabledModels
+	Seq    int64 `json:"seq"`
+	Seeded bool  `json:"seeded,omitempty"`
+}
+
+func (t *Tx) Connections() []Connection {
+	rows := RowsOf[Connection](t, ConnectionPrefix)
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
+	return rows
+}
+
+func (t *Tx) Keys() []Key {
+	rows := RowsOf[Key](t, KeyPrefix)
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
+	return rows
+}
+
+func (t *Tx) Combos() []Combo {
+	rows := RowsOf[Combo](t, ComboPrefix)
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
+	return rows
+}
+
+func (t *Tx) CustomModels() []CustomModel {
+	rows := RowsOf[CustomModel](t, CustomModelPrefix)
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
+	return rows
+}
+
+func (t *Tx) Aliases() []Alias { return RowsOf[Alias](t, AliasPrefix) }
+
+func (t *Tx) Disabled() []DisabledModels {
+	rows := RowsOf[DisabledModels](t, DisabledPrefix)
+	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Seq < rows[j].Seq })
+	return rows
+}
+
+func (t *Tx) Settings() (s store.Settings) {
+	t.Load(SettingsRow, &s)
+	return s
+}
+
+// PutConnection stores a changed connection under the generation of this turn.
+func (t *Tx) PutConnection(c *Connection) {
+	c.Generation = t.Touch("providers")
+	if c.Seq == 0 {
+		c.Seq = t.nextSeq()
+	}
+	t.Put(ConnectionPrefix+c.ID, c)
+	t.Due = true
+}
+
+func (t *Tx) PutKey(k *Key) {
+	k.Generation = t.Touch("keys")
+	if k.Seq == 0 {
+		k.Seq = t.nextSeq()
+	}
+	t.Put(KeyPrefix+k.ID, k)
+}
+
+func (t *Tx) PutCombo(c *Combo) {
+	c.Generation = t.Touch("combos")
+	if c.Seq == 0 {
+		c.Seq = t.nextSeq()
+	}
+	t.Put(ComboPrefix+c.ID, c)
+}
+
+func (t *Tx) PutCustom(c *CustomModel) {
+	t.Touch("custom")
+	if c.Seq == 0 {
+		c.Seq = t.nextSeq()
+	}
+	t.Put(CustomModelKey(c.Type, c.ProviderAlias, c.ID), c)
+}
+
+func (t *Tx) PutAlias(a *Alias) {
+	t.Touch("alias")
+	t.Put(AliasPrefix+a.Alias, a)
+}
+
+func (t *Tx) PutDisabled(d *DisabledModels) {
+	t.Touch("disabled")
+	if d.Seq == 0 {
+		d.Seq = t.nextSeq()
+	}
+	t.Put(DisabledPrefix+d.ProviderAlias, d)
+}
+
+func CustomModelKey(typ, alias, id string) string {
+	if typ == "" {
+		typ = "llm"
+	}
+	return CustomModelPrefix + DigestOf(typ, alias, id)
+}
+
+// DigestOf gives 40 hex digits of SHA-256 over the parts, each with its length.
+func DigestOf(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write([]byte{byte(len(p) >> 24), byte(len(p) >> 16), byte(len(p) >> 8), byte(len(p))})
+		h.Write([]byte(p))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// Replica makes what the data plane needs of the machine.
+func (t *Tx) Replica() *store.Machine {
+	m := &store.Machine{
+		Version: 1, ID: t.Id, Generation: t.Meta.Generation, PublishedAt: t.Now,
+		Connections: []store.Connection{}, Keys: []store.Key{}, Settings: t.Settings(),
+	}
+	for _, c := range t.Connections() {
+		c.LastError = t.LastError(&c)
+		m.Connections = append(m.Connections, c.Connection)
+	}
+	for _, k := range t.Keys() {
+		m.Keys = append(m.Keys, k.Key)
+	}
+	for _, c := range t.Combos() {
+		m.Combos = append(m.Combos, c.Combo)
+	}
+	for _, c := range t.CustomModels() {
+		m.CustomModels = append(m.CustomModels, c.CustomModel)
+	}
+	for _, a := range t.Aliases() {
+		if m.ModelAliases == nil {
+			m.ModelAliases = map[string]string{}
+		}
+		m.ModelAliases[a.Alias] = a.Model
+	}
+	for _, d := range t.Disabled() {
+		m.Disabled = append(m.Disabled, d.DisabledModels)
+	}
+	m.Cooldowns = t.Cooldowns()
+	m.Refusals = t.refusals()
+	return m
+}
+
+// Wipe removes every row but those that outlive the machine: its own, and the
+// digests of the documents that were adopted.
+func (t *Tx) Wipe() {
+	t.Pages("", Page, func(r Row) bool {
+		if r.Key != "meta" && r.Key != SeenRow {
+			t.Del(r.Key)
+		}
+		return true
+	})
+}
+
+// The values of store.Connection.Status besides "".
+const (
+	NeedsCredential = "needs_credential"
+	NeedsReauth     = "needs_reauth"
+)
+
+// ManageKey returns the key with an id if it may manage the machine now.
+func (t *Tx) ManageKey(id string) (k Key, ok bool) {
+	ok = rpc.IsRowID(id) && t.Load(KeyPrefix+id, &k) && k.RevokedAt == 0 && (k.ExpiresAt == 0 || k.ExpiresAt > t.Now) && slices.Contains(k.Scopes, "manage")
+	return k, ok
+}
+
+// Mutation is the answer of a mutation that named itself. The answer may
+// hold a new key, so it is sealed.
+type Mutation struct {
+	At      int64         `json:"at"`
+	Request string        `json:"request"` // digest
+	Answer  secret.Sealed `json:"answer"`
+}
+
+const (
+	UsageDays    = 90
+	maxUsageRows = 5000 // of one day; what comes after is added up without its model
+)

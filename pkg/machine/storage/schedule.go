@@ -1,0 +1,94 @@
+package storage
+
+import (
+	"time"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/wire/apierr"
+)
+
+// Backoff doubles from one second up to a minute.
+func Backoff(fails int) int64 {
+	if fails > 6 {
+		return putBackoff
+	}
+	return min(putEvery<<fails, putBackoff)
+}
+
+// schedule finds when the object must next act by itself, and notes it as the
+// alarm to set.
+func (t *Tx) schedule() {
+	m := &t.Meta
+	at := int64(0)
+	due := func(when int64) {
+		if when = max(when, t.Now); at == 0 || when < at {
+			at = when
+		}
+	}
+	if m.Dirty {
+		if m.PutAt > t.Now { // the clock went back
+			m.PutAt = t.Now
+		}
+		due(m.PutAt + Backoff(m.PutFails))
+	}
+	if m.Unregistered {
+		due(min(m.RegisterFrom, t.Now+putBackoff))
+	}
+	if t.Exists() && t.Id != rpc.RegistryID {
+		if m.RefreshAt > 0 {
+			due(m.RefreshAt)
+		}
+		if m.PruneAt == 0 || m.PruneAt > t.Now+2*PruneEvery {
+			m.PruneAt = t.Now + PruneEvery
+		}
+		due(m.PruneAt)
+	}
+	if at != 0 && (m.AlarmAt == 0 || at < m.AlarmAt || m.AlarmAt < t.Now-alarmLost) {
+		m.AlarmAt = at
+	}
+}
+
+// late tells whether the alarm seems lost, or set in a time that never was.
+func (t *Tx) late() bool {
+	return t.Meta.AlarmAt != 0 && (t.Meta.AlarmAt < t.Now-alarmLost || t.Meta.AlarmAt > t.Now+3*PruneEvery)
+}
+
+// Rearm sets a lost alarm again.
+func (t *Tx) Rearm() {
+	if t.late() {
+		t.Meta.AlarmAt = 0
+	}
+}
+
+// MaxReplica is the size limit of a replica, in bytes. Every isolate that serves
+// the machine reads all of it.
+const MaxReplica = 2 << 20
+
+// CheckSize refuses a change that makes the replica larger than maxReplica. A larger
+// one may shrink.
+func (t *Tx) CheckSize() error {
+	if !t.moved {
+		return nil
+	}
+	grown := 0
+	for _, row := range t.writes {
+		grown += len(row)
+	}
+	if t.Meta.Size > 0 && t.Meta.Size+grown <= MaxReplica {
+		t.Meta.Size += grown
+		return nil
+	}
+	size := len(Encode(t.Replica()))
+	t.Meta.Size = size
+	if size <= MaxReplica || size < len(Encode(Open(t.St, t.Id, time.UnixMilli(t.Now), nil).Replica())) {
+		return nil
+	}
+	return apierr.New(413, "machine_too_large", "with this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used", MaxReplica>>20)
+}
+
+const (
+	putEvery   = int64(time.Second / time.Millisecond) // KV takes one write a second per key
+	putBackoff = int64(time.Minute / time.Millisecond) // the longest wait after failures
+	PruneEvery = int64(time.Hour / time.Millisecond)
+	alarmLost  = int64(time.Minute / time.Millisecond) // an alarm this late is set again
+)

@@ -1,0 +1,403 @@
+package tokens
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"weir/pkg/credentials/oauth"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/upstream"
+)
+
+const (
+	refreshEvery = int64(time.Minute / time.Millisecond)
+	refreshAhead = int64(5 * time.Minute / time.Millisecond)
+	refreshMost  = 5 // of one alarm
+	saveTries    = 5
+	savePause    = 2 * time.Second
+)
+
+// IntentRow tells of the last refresh of a connection. It is written before
+// the token endpoint is called.
+type IntentRow struct {
+	Generation int64 `json:"generation"` // of the token that failed, or that was had
+	At         int64 `json:"at"`
+	// Unknown counts the calls since the last answer: what became of them is
+	// not known, the refresh token may have been used up.
+	Unknown int   `json:"unknown,omitempty"`
+	Refused int   `json:"refused,omitempty"` // counts the refusals since the last token
+	Passing int   `json:"passing,omitempty"` // counts consecutive temporary failures
+	Until   int64 `json:"until,omitempty"`   // not before, as the endpoint asked
+	Done    bool  `json:"done,omitempty"`
+}
+
+// renewable gives the sealed credential that new tokens are had with.
+func renewable(c *store.Connection) (field string, sealed secret.Sealed) {
+	if s := c.Secrets[store.RefreshToken]; s != "" {
+		return store.RefreshToken, s
+	}
+	if s := c.Secrets[store.ServiceAccount]; s != "" {
+		return store.ServiceAccount, s
+	}
+	return "", ""
+}
+
+// retryAfter are the pauses, in ms, after the first temporary failures: a 5xx, or
+// a broken connection.
+var retryAfter = [...]int64{1000, 4000, 15_000}
+
+// wait returns when a connection may be refreshed again: once in 60 s, sooner
+// after a temporary failure, and later each time after calls without an answer or
+// with a refusal.
+func (i *IntentRow) wait(every int64) int64 {
+	if i.At == 0 {
+		return 0
+	}
+	if n := i.Passing; n > 0 {
+		pause := every << min(max(n-len(retryAfter)-1, 0), 5)
+		if n <= len(retryAfter) {
+			pause = retryAfter[n-1]
+		}
+		return max(i.At+pause, i.Until)
+	}
+	return max(i.At+every<<min(max(i.Unknown-1, i.Refused-1, 0), 5), i.Until)
+}
+
+// Refresh gives a newer access token than the one of the generation that the
+// caller has seen fail. A newer stored one is simply returned. Of those who
+// ask at once only one calls the token endpoint, and the new refresh token is
+// stored before anybody sees the access token. See
+// docs/reference/reliability.md, T60.
+func (o *Service) Refresh(r *storage.Call) (any, error) {
+	o.SaveTokens(r)
+	id, failed := gjson.GetBytes(r.Body, "connectionId").Str, gjson.GetBytes(r.Body, "tokenGeneration").Int()
+	var row storage.Connection
+	if !r.Exists() || !rpc.IsRowID(id) || !r.Load(storage.ConnectionPrefix+id, &row) {
+		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+	}
+	flight := r.Id + ":" + id
+	if u := o.Unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
+		r.Settled = true
+		return rpc.Refreshed{Connection: u.row.Connection, Generation: r.Meta.Generation, Unsaved: true}, nil
+	}
+	if row.TokenGeneration > failed && row.Secrets[store.AccessToken] != "" {
+		return rpc.Refreshed{Connection: row.Connection, Generation: r.Meta.Generation}, nil
+	}
+	field, sealed := renewable(&row.Connection)
+	switch {
+	case row.Status == storage.NeedsReauth:
+		return nil, reauth()
+	case sealed == "" || !o.refreshable(&row.Connection):
+		return nil, apierr.New(409, "not_refreshable", "the connection's credential cannot be refreshed")
+	case o.Flights[flight] || o.Unsaved[flight] != nil:
+		return nil, later("refresh_in_progress", time.Second)
+	}
+	var intent IntentRow
+	r.Load(storage.IntentPrefix+id, &intent)
+	if until := intent.wait(o.refreshEvery(row.Provider)); r.Now < until && r.Now >= intent.At {
+		switch {
+		case intent.Done:
+			return nil, apierr.New(409, "refreshed_recently", "the token was refreshed a moment ago")
+		case intent.Refused > 0 && intent.Passing == 0:
+			return nil, refreshRefused()
+		}
+		return nil, later("refresh_failed", storage.Milliseconds(until-r.Now))
+	}
+	renewal, err := o.renewal(r, &row, field, sealed)
+	if err != nil {
+		return nil, err
+	}
+	// What is done to a refresh token is done to every connection that has it.
+	rows := append([]storage.Connection{row}, o.copies(r, &row, renewal.refresh)...)
+	for i := range rows {
+		key := r.Id + ":" + rows[i].ID
+		if o.Flights[key] || o.Unsaved[key] != nil {
+			return nil, later("refresh_in_progress", time.Second)
+		}
+	}
+	// No other call starts before the outcome is known: even if this process
+	// ends, the endpoint may still rotate the token.
+	intend(r.Tx, rows, IntentRow{At: r.Now, Unknown: intent.Unknown + 1, Refused: intent.Refused})
+	r.Due = true
+	if err := r.Commit(); err != nil {
+		return nil, err
+	}
+	if o.Flights == nil {
+		o.Flights = map[string]bool{}
+	}
+	for i := range rows {
+		o.Flights[r.Id+":"+rows[i].ID] = true
+	}
+	got, err := renewal.ask(r.Ctx, o)
+	for i := range rows {
+		delete(o.Flights, r.Id+":"+rows[i].ID)
+	}
+
+	r.Reload(o.Now())
+	var now storage.Connection
+	if !r.Exists() || !r.Load(storage.ConnectionPrefix+id, &now) {
+		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+	}
+	rows = unchanged(r.Tx, rows)
+	if len(rows) == 0 || rows[0].ID != id {
+		return rpc.Refreshed{Connection: now.Connection, Generation: r.Meta.Generation}, nil
+	}
+	r.Due = true
+	var f *oauth.Failure
+	outcome, text := IntentRow{At: r.Now, Unknown: intent.Unknown, Refused: intent.Refused}, ""
+	switch {
+	case err == nil:
+		issues := make([]*issued, len(rows))
+		for i := range rows {
+			if err := o.sealTokens(r.Id, &rows[i], &got, r.Now); err != nil {
+				return nil, err
+			}
+			issues[i] = &issued{rows[i]}
+		}
+		return o.storeTokens(r, issues)
+	case errors.As(err, &f) && f.Kind == oauth.Reauth:
+		for i := range rows {
+			rows[i].Status, rows[i].LastError = storage.NeedsReauth, revoked(f.Code, field, intent.Unknown > 0)
+			r.Del(storage.IntentPrefix + rows[i].ID)
+			r.PutConnection(&rows[i])
+			r.Audit("system", "refresh", rows[i].ID, []string{"status"})
+		}
+		if err := r.Commit(); err != nil {
+			return nil, err
+		}
+		return nil, reauth()
+	case f == nil:
+		outcome.Refused++
+		text = "the token request could not be made"
+	case NotSent(err) != nil:
+		outcome.Passing = intent.Passing + 1
+		text = "token endpoint: " + NotSent(err).Error()
+	case f.Kind == oauth.Refused:
+		outcome.Refused++
+		outcome.Until, text = r.Now+f.RetryAfter.Milliseconds(), FailureText(f)
+	case f.Kind == oauth.Lost, errors.Is(err, upstream.ErrTimeout):
+		outcome.Unknown, text = intent.Unknown+1, FailureText(f)
+	default:
+		if f.Unknown() {
+			outcome.Unknown = intent.Unknown + 1
+		}
+		outcome.Passing = intent.Passing + 1
+		outcome.Until, text = r.Now+f.RetryAfter.Milliseconds(), FailureText(f)
+	}
+	intend(r.Tx, rows, outcome)
+	for i := range rows {
+		r.SetError(rows[i].ID, text)
+	}
+	if err := r.Commit(); err != nil {
+		return nil, err
+	}
+	e := later("refresh_failed", storage.Milliseconds(outcome.wait(o.refreshEvery(row.Provider))-r.Now))
+	if f != nil && f.Kind == oauth.Refused {
+		e = refreshRefused()
+	}
+	e.Err = err
+	return nil, e
+}
+
+// copies gives the other connections with the same refresh token: a provider
+// that rotates would revoke the grant of all when one of them came with a
+// token that another has used up.
+func (o *Service) copies(r *storage.Call, row *storage.Connection, refresh secret.Secret) (out []storage.Connection) {
+	if refresh.IsZero() {
+		return nil
+	}
+	for _, c := range r.Connections() {
+		s := c.Secrets[store.RefreshToken]
+		if s == "" || c.ID == row.ID || c.Provider != row.Provider {
+			continue
+		}
+		if plain, err := o.Keyring.Open(r.Id, c.ID, store.RefreshToken, s); err == nil && plain.Reveal() == refresh.Reveal() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// intend writes what is known of a refresh for each connection.
+func intend(t *storage.Tx, rows []storage.Connection, i IntentRow) {
+	for _, c := range rows {
+		i.Generation = c.TokenGeneration
+		t.Put(storage.IntentPrefix+c.ID, i)
+	}
+}
+
+// unchanged gives the connections as they are now, without those that are gone
+// or have another credential since: that moves the generation. That one was
+// only sealed anew does not count, the tokens just had must not be lost.
+func unchanged(t *storage.Tx, rows []storage.Connection) (out []storage.Connection) {
+	for i := range rows {
+		var now storage.Connection
+		if !t.Load(storage.ConnectionPrefix+rows[i].ID, &now) {
+			continue
+		}
+		if _, s := renewable(&now.Connection); s != "" && now.TokenGeneration == rows[i].TokenGeneration {
+			out = append(out, now)
+		}
+	}
+	return out
+}
+
+// storeTokens makes new tokens durable and releases those of the first. Should the storage
+// fail it is tried again for some seconds; after that they are released marked
+// unsaved, kept in memory, and stored by whatever comes next.
+func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
+	key := func(u *issued) string { return r.Id + ":" + u.row.ID }
+	for _, u := range issues {
+		applyTokens(r.Tx, u)
+	}
+	first := issues[0]
+	if r.Commit() == nil {
+		return rpc.Refreshed{Connection: first.row.Connection, Generation: r.Meta.Generation}, nil
+	}
+	if o.Unsaved == nil {
+		o.Unsaved = map[string]*issued{}
+	}
+	for _, u := range issues {
+		o.Unsaved[key(u)] = u
+	}
+	for try := 1; try < saveTries && o.Pause != nil && o.Pause.Pause(r.Ctx, savePause) == nil; try++ {
+		r.Reload(o.Now())
+		if o.SaveTokens(r); o.Unsaved[key(first)] != first {
+			return o.Refresh(r)
+		}
+	}
+	o.WriteLog(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.Id, first.row.ID))
+	r.Settled = true
+	func() {
+		defer func() { recover() }() // the storage fails; the next call saves them too
+		r.St.SetAlarm(r.Now + 1000)
+	}()
+	return rpc.Refreshed{Connection: first.row.Connection, Generation: r.Meta.Generation, Unsaved: true}, nil
+}
+
+// applyTokens puts new tokens into the turn.
+func applyTokens(t *storage.Tx, u *issued) {
+	t.Put(storage.IntentPrefix+u.row.ID, IntentRow{Generation: u.row.TokenGeneration, At: t.Now, Done: true})
+	t.SetError(u.row.ID, "")
+	row := u.row
+	t.PutConnection(&row)
+	u.row.Generation = row.Generation
+}
+
+// SaveTokens stores tokens that could not be stored before.
+func (o *Service) SaveTokens(r *storage.Call) {
+	for key, u := range o.Unsaved {
+		if key != r.Id+":"+u.row.ID {
+			continue
+		}
+		var now storage.Connection
+		there := r.Exists() && r.Load(storage.ConnectionPrefix+u.row.ID, &now)
+		if _, s := renewable(&now.Connection); !there || s == "" || now.TokenGeneration >= u.row.TokenGeneration {
+			delete(o.Unsaved, key) // the connection has another credential, or is gone
+			continue
+		}
+		tokens := u.row
+		u.row = now
+		u.row.Secrets, u.row.Last4, u.row.ExpiresAt, u.row.TokenGeneration = tokens.Secrets, tokens.Last4, tokens.ExpiresAt, tokens.TokenGeneration
+		u.row.Status, u.row.LastError = "", ""
+		applyTokens(r.Tx, u)
+		if r.Commit() == nil {
+			delete(o.Unsaved, key)
+		} else {
+			r.Reload(o.Now())
+		}
+	}
+}
+
+func reauth() error {
+	return apierr.New(409, storage.NeedsReauth, "the provider no longer accepts the refresh token: connect the account again")
+}
+
+// revoked returns the text that explains to the owner why a sign-in has ended.
+func revoked(code, field string, lost bool) string {
+	if code == "" {
+		code = "no code"
+	}
+	if field == store.ServiceAccount {
+		return "Google no longer accepts the key file (" + code + "). Replace it."
+	}
+	if lost {
+		return "The provider has revoked the sign-in (" + code + "): an earlier answer of its token endpoint was lost, so a refresh token that was already used went out again. Connect the account again."
+	}
+	return "The provider no longer accepts the sign-in (" + code + "). Connect the account again."
+}
+
+// refreshRefused returns the error while the token endpoint refuses the client or
+// the request: a retry does not help.
+func refreshRefused() *apierr.Error {
+	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again")
+}
+
+func later(code string, wait time.Duration) *apierr.Error {
+	e := apierr.New(503, code, "the token cannot be refreshed at the moment")
+	e.RetryAfter = max(wait, time.Second)
+	return e
+}
+
+// refreshAt tells when a connection is refreshed ahead of its expiry, 0 for
+// never: five minutes before, but not in the first half of a token's life, and
+// while an earlier call's outcome is unknown only once the token has ended.
+func (o *Service) refreshAt(t *storage.Tx, c *storage.Connection) int64 {
+	if !o.refreshable(&c.Connection) || c.Inactive || c.Status != "" || c.ExpiresAt <= 0 || c.Secrets[store.AccessToken] == "" {
+		return 0
+	}
+	var i IntentRow
+	t.Load(storage.IntentPrefix+c.ID, &i)
+	at := c.ExpiresAt - refreshAhead
+	if i.Done {
+		at = max(at, i.At+(c.ExpiresAt-i.At)/2)
+	}
+	if i.Unknown > 0 && !i.Done {
+		at = c.ExpiresAt
+	}
+	return max(at, i.wait(o.refreshEvery(c.Provider)), 1)
+}
+
+// refreshDue finds the earliest of them.
+func (o *Service) NextRefresh(t *storage.Tx) int64 {
+	first := int64(0)
+	for _, c := range t.Connections() {
+		if at := o.refreshAt(t, &c); at > 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// RefreshDue refreshes what is due, through the stub: a call of the data
+// plane for the same token is then the same call.
+func (o *Service) RefreshDue(r *storage.Call) {
+	if r.Meta.RefreshAt == 0 || r.Meta.RefreshAt > r.Now || o.Objects == nil || !r.Exists() {
+		return
+	}
+	n := 0
+	for _, c := range r.Connections() {
+		if at := o.refreshAt(r.Tx, &c); at == 0 || at > r.Now {
+			continue
+		}
+		if n++; n > refreshMost {
+			break
+		}
+		body := fmt.Appendf(nil, `{"connectionId":"%s","tokenGeneration":%d}`, c.ID, c.TokenGeneration)
+		if _, _, err := o.Objects.Call(r.Ctx, r.Id, "refresh", body); err != nil {
+			o.WriteLog(fmt.Sprintf("machine %s: refresh of connection %s ahead of its expiry did not run", r.Id, c.ID))
+		}
+	}
+	r.Reload(o.Now())
+	r.Due = true
+	if r.Commit() != nil {
+		r.Reload(o.Now())
+	}
+}
