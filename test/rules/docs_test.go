@@ -343,6 +343,27 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
+// A document that no other links to is not found by its readers.
+func TestDocumentsAreLinked(t *testing.T) {
+	files := sources(t)
+	linked := map[string]bool{"README.md": true}
+	for _, file := range files {
+		if !strings.HasSuffix(file.path, ".md") {
+			continue
+		}
+		for _, m := range inlineLink.FindAllStringSubmatch(prose(file.text), -1) {
+			if target, _, _ := strings.Cut(m[1], "#"); target != "" && !strings.Contains(target, ":") {
+				linked[path.Join(path.Dir(file.path), target)] = true
+			}
+		}
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file.path, ".md") && !linked[file.path] {
+			t.Errorf("%s: no document links to it", file.path)
+		}
+	}
+}
+
 func TestLinksFindMistakes(t *testing.T) {
 	docs := map[string]document{
 		"docs/a.md": parseDocument("# A title, *with* `code`\n\n## Same\n\n## Same\n"),
