@@ -134,7 +134,7 @@ func named(line, id string) bool {
 	return len(line) > len(id) && line[len(id)] == '\t' && line[:len(id)] == id
 }
 
-// KindOf returns the static kind of a model. An id with several kinds gives its
+// KindOf returns the static kind of a model. Of several kinds it is the
 // chat kind, else the first. See docs/reference/spec.md, 2.7.
 func KindOf(alias, id string) (Kind, bool) {
 	s := find(alias)

@@ -146,9 +146,9 @@ func sentDown(name string) bool {
 	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")
 }
 
-// ContentType returns a content type that is safe to serve under our origin: the
-// upstream's own when it is JSON, an event stream, plain text, audio, video, an
-// image or bytes, else application/octet-stream.
+// ContentType returns a content type that is safe to serve under our origin:
+// the upstream's own when it is JSON, an event stream, plain text, audio,
+// video, an image or bytes, else application/octet-stream.
 func ContentType(v string) string {
 	media, _, _ := strings.Cut(v, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -178,7 +178,7 @@ const maxHops = 3
 var ErrLoop = errors.New("the call goes round in circles between gateways")
 
 // Hop returns the counter field of the upstream call that a client's call leads
-// to. A client that has passed three gateways gives ErrLoop.
+// to. It returns ErrLoop for a client that has passed three gateways.
 func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 	n := 0
 	for _, f := range client {

@@ -110,15 +110,15 @@ func Stale(raw []byte, now time.Time) bool {
 	return json.Unmarshal(raw, &r) != nil || r.ExpiresAt <= now.UnixMilli()
 }
 
-// Reseal returns a row with anew applied to all that is sealed in it, and the row
-// itself when that changes nothing: for the rotation of the key.
-func Reseal(raw []byte, anew func(field string, sealed secret.Sealed) secret.Sealed) []byte {
+// Reseal returns a row with reseal applied to every sealed value in it, and the
+// row itself if that changes nothing: for the rotation of the key.
+func Reseal(raw []byte, reseal func(field string, sealed secret.Sealed) secret.Sealed) []byte {
 	for _, field := range [...]string{verifierField, deviceField} {
 		old := gjson.GetBytes(raw, field).Str
 		if old == "" {
 			continue
 		}
-		if s := anew(field, secret.Sealed(old)); string(s) != old {
+		if s := reseal(field, secret.Sealed(old)); string(s) != old {
 			if row, err := sjson.SetBytes(raw, field, string(s)); err == nil {
 				raw = row
 			}

@@ -56,8 +56,8 @@ type Failure struct {
 	Err        error         // what the call failed with
 }
 
-// Unknown reports whether the endpoint may have granted what was asked for: nobody
-// knows whether a refresh token that rotates is still good.
+// Unknown reports whether the endpoint may have granted the request: then it is
+// not known whether a rotating refresh token is still valid.
 func (f *Failure) Unknown() bool { return f.Kind == Lost || f.Kind == Transient && f.Status == 0 }
 
 func (f *Failure) Error() string {

@@ -34,8 +34,8 @@ type Dialer interface {
 	Dial(ctx context.Context, address string, timeout time.Duration) (Conn, error)
 }
 
-// ErrHandshake reports that TLS was not established, so that nothing was sent by
-// it. A connection may give it late, from the first Write or Read.
+// ErrHandshake reports that TLS was not established, so that nothing was sent
+// by it. A connection may give it late, from the first Write or Read.
 var ErrHandshake = errors.New("no TLS")
 
 // Conn is a TCP connection.
@@ -104,7 +104,7 @@ type pending struct {
 	req *upstream.Request
 }
 
-// Start returns the call; it is made by Wait.
+// Start returns the call; Wait sends it.
 func (p *Proxy) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	return pending{p, ctx, req}
 }

@@ -34,7 +34,7 @@ type Seen struct {
 	MaxBody     int64
 }
 
-// Answer is what the upstream gives.
+// Answer is an answer of the upstream.
 type Answer struct {
 	Status int // 0 is 200
 	Header httpmsg.Header
@@ -95,7 +95,7 @@ func (w *World) Ask(path, body string) *auth.Call {
 	}
 }
 
-// Call is the machine's object, which takes reports and gives no token.
+// Call is the machine's object, which accepts reports and returns no token.
 func (w *World) Call(context.Context, string, string, []byte) (int, []byte, error) {
 	return 404, []byte(`{}`), nil
 }
@@ -140,7 +140,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	return &upstream.Response{Status: a.Status, Header: a.Header, Body: stream.FromString(a.Body)}, nil
 }
 
-// Body gives the body of an answer; a failure to have one ends the test.
+// Body returns the body of an answer; without one the test ends.
 func Body(t testing.TB, resp *httpmsg.Response, err error) string {
 	t.Helper()
 	if err != nil {
@@ -156,7 +156,7 @@ func Body(t testing.TB, resp *httpmsg.Response, err error) string {
 	return string(b)
 }
 
-// Refused gives the failure of a call that must have one of this status.
+// Refused returns the failure of a call that must fail with this status.
 func Refused(t testing.TB, err error, status int) *apierr.Error {
 	t.Helper()
 	e, ok := err.(*apierr.Error)

@@ -142,7 +142,7 @@ func (w *World) Start(_ context.Context, req *upstream.Request) upstream.Pending
 	return pending(w.Answer(s))
 }
 
-// Took gives the accounts that the upstream saw, "aab".
+// Took returns the accounts that the upstream saw, "aab".
 func (w *World) Took() string {
 	var b strings.Builder
 	for _, s := range w.Seen {

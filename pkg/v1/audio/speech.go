@@ -305,8 +305,8 @@ func contentType(format string) string {
 	return "application/octet-stream"
 }
 
-// choose returns the provider's name of the format asked for. A provider that
-// does not have it gives the first of its own.
+// choose returns the provider's name of the format asked for. It returns
+// the provider's first format if it does not have that one.
 func (s *spoken) choose(own ...[2]string) string {
 	for _, f := range own {
 		if f[0] == s.format {

@@ -95,8 +95,8 @@ func (p *part) drop(field int) {
 	}
 }
 
-// other returns a field of the client that only vendors know, as it stands, or nil
-// when absent or null. The last one counts, as it does for most parsers.
+// other returns a field of the client that only vendors know, as it stands, or
+// nil when absent or null. The last one counts, as it does for most parsers.
 func (p *part) other(name string) (raw []byte) {
 	var c jsonscan.Cursor
 	c.Reset(p.body)
@@ -112,6 +112,6 @@ func (p *part) other(name string) (raw []byte) {
 	return raw
 }
 
-// isQuery reports whether vectors are made for looking up rather than for
-// storing, which is the vendors' advice where nothing else is known.
+// isQuery reports whether the vectors are for look-ups. Otherwise they are for
+// storage, which vendors advise if the purpose is not known.
 func (p *part) isQuery() bool { return p.purpose == "query" }

@@ -118,7 +118,7 @@ var pow10 = [...]float64{
 }
 
 // parseFloat32 returns the float32 nearest to a JSON number; ok is false where
-// that is none, or infinite.
+// an invalid or infinite number.
 //
 // Up to 19 digits are taken as an integer and scaled by one multiplication, so
 // the float64 is off by less than two units of its last place. That can matter

@@ -145,8 +145,8 @@ func answer(resp *upstream.Response, err error) ([]byte, error) {
 	return body, nil
 }
 
-// nextPage returns the query of the page after body, or "" when there is none to
-// ask for, and whether there is one at all. Pages that are named by a whole
+// nextPage returns the query of the page after body, or "" if that page
+// cannot be requested, and whether it exists. Pages that are named by a whole
 // address are not followed.
 func nextPage(l *provider.List, body []byte, page, read int) (query string, more bool) {
 	if l.Next != "" {

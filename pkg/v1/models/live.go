@@ -34,7 +34,7 @@ type credentials interface {
 	// Credential returns the connection's credential in the clear.
 	Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error)
 	// Refreshed returns a newer one after the upstream refused it with 401 or
-	// 403. A connection that cannot be refreshed gives an error.
+	// 403. It returns an error for a connection that cannot be refreshed.
 	Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error)
 	// Sign signs a request where provider.Authorize said ErrMustSign.
 	Sign(req *upstream.Request, row *provider.Descriptor, conn *store.Connection, cred provider.Credential) error
@@ -174,8 +174,8 @@ func internal(c *auth.Call) bool {
 	return false
 }
 
-// entry returns the record of a connection, a new one when the credential or the
-// connection has changed.
+// entry returns the record of a connection, a new one when the credential or
+// the connection has changed.
 func (l *Lives) entry(m *snapshot.Machine, conn *store.Connection) *live {
 	key := owner{m.ID, conn.ID}
 	digest := digestOf(m.ID, conn)

@@ -116,7 +116,7 @@ func (x *exchange) check(resp *upstream.Response) error {
 	return nil
 }
 
-// count returns the first count at one of the paths, -1 where there is none.
+// count returns the first count at one of the paths, -1 if no path has one.
 func count(v gjson.Result, paths ...string) int64 {
 	for _, p := range paths {
 		if n := v.Get(p); n.Type == gjson.Number && n.Num >= 0 {
@@ -134,8 +134,8 @@ func counted(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// write returns the client's answer: the best results first, at most top_n. A document
-// is an object, as vendors return it.
+// write returns the client's answer: the best results first, at most top_n. A
+// document is an object, as vendors return it.
 //
 //	{"model","results":[{"index","relevance_score","document"?}],"usage":{"total_tokens","search_units"}}
 func (x *exchange) write() []byte {
@@ -167,8 +167,8 @@ func (x *exchange) write() []byte {
 	return w
 }
 
-// sort orders the results by score, and those with equal scores by their place in the
-// request. Providers return them nearly in order, and there are few.
+// sort orders the results by score, and those with equal scores by their place
+// in the request. Providers return them nearly in order, and there are few.
 func sort(list []scored) {
 	for i := 1; i < len(list); i++ {
 		for j := i; j > 0 && (list[j].score > list[j-1].score || list[j].score == list[j-1].score && list[j].index < list[j-1].index); j-- {

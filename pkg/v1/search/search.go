@@ -40,8 +40,8 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	// Normalize gives the NFKC form of a text, by the platform: tables of our
-	// own would be 150 kB of the program. nil leaves it as it is.
+	// Normalize returns the NFKC form of a text, by the platform: tables in the
+	// program would take 150 kB. nil leaves it unchanged.
 	Normalize func(string) string
 	Usage     endpoint.Meter // may be nil
 	Now       func() time.Time

@@ -77,7 +77,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 				t.Errorf("param %q, want %q: %s", e.Param, tt.param, e.Message)
 			}
 			if len(w.Calls) > 0 {
-				t.Error("a call was made")
+				t.Error("a call was sent")
 			}
 		})
 	}
@@ -149,7 +149,8 @@ func TestOffsetSkipsResults(t *testing.T) {
 	if sent := w.Calls[2].Body; gjson.Get(sent, "page").Raw != "3" || gjson.Get(sent, "num").Raw != "10" {
 		t.Errorf("sent %s", sent)
 	}
-	// More results are wanted than one call to Brave returns: a page has Brave's maximum.
+	// More results are wanted than one call to Brave returns: a page has
+	// Brave's maximum.
 	searched(t, w, `{"provider":"brave","query":"q","offset":100,"max_results":50}`)
 	if u := w.Calls[3].URL; !strings.Contains(u, "&count=20&offset=5") {
 		t.Errorf("called %s", u)
@@ -170,7 +171,8 @@ func TestResultSizeIsLimited(t *testing.T) {
 	}
 }
 
-// The gateway applies the domain filter itself, also if the provider ignores it.
+// The gateway applies the domain filter itself, also if the provider ignores
+// it.
 func TestDomainFilterIsEnforced(t *testing.T) {
 	w := fakeup.New(t, "tavily")
 	w.Script = func(*fakeup.Seen) fakeup.Answer {
@@ -237,7 +239,7 @@ func TestCombosAndAccountsFallBack(t *testing.T) {
 
 // Without a model the machine's search services are asked, and its chat models
 // only where it has no service.
-func TestWhoSearchesWhenNobodyIsNamed(t *testing.T) {
+func TestTargetsOfASearchWithoutModel(t *testing.T) {
 	tests := []struct {
 		providers, url string
 	}{

@@ -1,8 +1,8 @@
 // Package web serves POST /v1/web/fetch: the content of one page.
 //
-// The page is had through a fetch service of the machine's providers, or by
-// the gateway itself ("web", also called "builtin"). Whoever fetches it, its
-// address must be public, and no credential ever goes to it.
+// The page is fetched by a service of the machine's providers, or by the
+// gateway itself ("web", also called "builtin"). In both cases its address must
+// be public, and no credential is sent to it.
 package web
 
 import (
@@ -38,8 +38,8 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	// Do makes the gateway's own fetches. Without one nothing is fetched: Accounts
-	// notes what would be, and all parts of the plan are gone through.
+	// Do makes the gateway's own fetches. Without one nothing is fetched:
+	// Accounts notes what would be, and all parts of the plan are gone through.
 	Do upstream.Doer
 	// CanonicalURL is the platform's URL parser: the canonical string, or
 	// false.
@@ -415,8 +415,8 @@ func ofPage(err error) bool {
 	return errors.As(err, &e) && (e.Code == pageUnavailable || e.Code == pageNotFound || e.Code == pageUnreadable)
 }
 
-// next reports whether the next part of the plan is tried, by the same rule that
-// goes on to the next account (docs/reference/design.md, 5).
+// next reports whether the next part of the plan is tried, by the same rule
+// that goes on to the next account (docs/reference/design.md, 5).
 func next(err error) bool {
 	var e *apierr.Error
 	if !errors.As(err, &e) {

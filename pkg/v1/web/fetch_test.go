@@ -84,7 +84,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 				t.Errorf("param %q, want %q: %s", e.Param, tt.param, e.Message)
 			}
 			if len(w.Calls) != 0 {
-				t.Errorf("%d calls were made", len(w.Calls))
+				t.Errorf("%d calls were sent", len(w.Calls))
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestWithoutAProviderTheGatewayFetches(t *testing.T) {
 	}
 }
 
-func TestPagesThatAreNone(t *testing.T) {
+func TestInvalidPages(t *testing.T) {
 	as := func(kind, body string) fakeup.Answer {
 		return fakeup.Answer{Header: httpmsg.Header{{Name: "content-type", Value: kind}}, Body: body}
 	}
@@ -184,8 +184,8 @@ func TestPagesThatAreNone(t *testing.T) {
 	}
 }
 
-// What a page says of itself is bounded, whatever max_characters is.
-func TestAPagesWordsOfItselfAreBounded(t *testing.T) {
+// The metadata of a page is bounded, whatever max_characters is.
+func TestPageMetadataIsBounded(t *testing.T) {
 	long := strings.Repeat("ä ", 100_000)
 	w := fakeup.New(t)
 	w.Script = func(*fakeup.Seen) fakeup.Answer {
@@ -278,8 +278,8 @@ func spellings(t *testing.T) (typed []string, canonicalOf map[string]string) {
 	return typed, canonicalOf
 }
 
-// public judges a called address anew: what the policy is for, not how it is
-// written.
+// public judges a called address by the purpose of the policy, independently of
+// its code.
 func public(called string) bool {
 	u, err := url.Parse(called)
 	if err != nil || u.User != nil || u.Port() != "" {

@@ -19,7 +19,7 @@ const (
 	maxLanguage = 35
 )
 
-// page is what was fetched, whoever did it. What is not known is "".
+// page is a fetched page. An unknown part is "".
 type page struct {
 	provider, url, title, text  string
 	format                      string // of the text

@@ -41,7 +41,7 @@ func TestVendors(t *testing.T) {
 				}
 				body := string(recorded)
 				if format != "" {
-					// What the vendors that have HTML give when asked for it.
+					// The answers of vendors that can send HTML.
 					for _, f := range []string{`"html":null`, `"markdown":"# Tea\n\nBoil water.","metadata":{"title":"Tea guide","language"`} {
 						body = strings.Replace(body, f, strings.Replace(f, `"markdown":"# Tea\n\nBoil water."`, `"html":"<h1>Tea</h1><p>Boil <b>water</b>."`, 1), 1)
 					}
@@ -69,8 +69,8 @@ func TestVendors(t *testing.T) {
 	}
 }
 
-// A provider whose row says that it fetches pages needs a service, and the service a
-// recorded answer.
+// A provider whose row says that it fetches pages needs a service, and the
+// service a recorded answer.
 func TestEveryFetchProviderHasAService(t *testing.T) {
 	n := 0
 	for _, d := range provider.All() {
@@ -90,8 +90,8 @@ func TestEveryFetchProviderHasAService(t *testing.T) {
 	}
 }
 
-// A provider reports a page that it could not read with status 200 and a failure or
-// an empty list in the body.
+// A provider reports a page that it could not read with status 200 and a
+// failure or an empty list in the body.
 func TestUnreadablePageDoesNotCoolAccount(t *testing.T) {
 	tests := []struct {
 		name, provider, body string

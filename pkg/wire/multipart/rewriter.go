@@ -63,7 +63,8 @@ func (r *Rewriter) Most(bytes int64) *Rewriter {
 	return r
 }
 
-// Stopped reports whether the form is too long, so that nobody waits for its end.
+// Stopped reports whether the form is too long, so that its end need not be
+// read.
 func (r *Rewriter) Stopped() bool { return r.err == stream.ErrTooLarge }
 
 // Length is the length of what comes out, -1 when not known.
