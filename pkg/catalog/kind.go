@@ -44,9 +44,8 @@ func EntryKind(kind, typ string) Kind {
 	return LLM
 }
 
-// InferKind guesses the kind of an id that no catalogue knows, from its
-// letters alone, whatever their case: embedding goes before tts, tts before
-// image, and an id that tells nothing is a chat model's.
+// InferKind guesses the kind of an unknown model from its id, ignoring case: embedding
+// has precedence over tts, tts over image, and any other id is a chat model.
 // See docs/reference/spec.md, 4.1.4.7.
 func InferKind(id string) Kind {
 	found := LLM
@@ -132,7 +131,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// looksVideo reports whether an id has a piece that names of video models have.
+// looksVideo reports whether an id contains a part that is typical of video models.
 func looksVideo(id string) bool {
 	for i := 0; i+1 < len(id); i++ {
 		text := ""
@@ -188,8 +187,8 @@ func looksVideo(id string) bool {
 	return false
 }
 
-// KnownVideo reports whether some provider has a video model of this id, and
-// none a model of another kind; also for the last part of an id with slashes.
+// KnownVideo reports whether a provider has a video model with this id, and no provider
+// has a model of another kind with it. For an id with slashes the last part counts too.
 func KnownVideo(id string) bool {
 	if !looksVideo(id) {
 		return false

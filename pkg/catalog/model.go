@@ -19,7 +19,7 @@ type Model struct {
 	Price      Price
 }
 
-// Modality is a set of the inputs or outputs of a model.
+// Modality is a set of input or output types of a model.
 type Modality uint8
 
 // The modalities.
@@ -55,8 +55,7 @@ func (m Modality) AppendJSON(b []byte) []byte {
 	return append(b, ']')
 }
 
-// ModalityOf returns the modality of a name as catalogues write it, in any case,
-// or 0.
+// ModalityOf returns the modality with a name as catalogues write it, in any case, or 0.
 func ModalityOf(name string) Modality {
 	switch strings.ToLower(name) {
 	case "text":
@@ -101,8 +100,8 @@ var capabilities = []struct {
 	{'I', "image_output"}, {'O', "audio_output"}, {'S', "search"}, {'J', "structured_outputs"},
 }
 
-// Caps tells for each capability whether the model has it, has it not, or
-// whether that is unknown. The zero value knows nothing.
+// Caps states for each capability whether the model has it, lacks it, or whether that is
+// unknown. In the zero value all are unknown.
 type Caps struct{ known, has Cap }
 
 // Set notes that the model has the capability or has it not.
@@ -114,10 +113,10 @@ func (c *Caps) Set(x Cap, has bool) {
 	}
 }
 
-// Get reports whether the model has the capability, and whether that is known.
+// Get returns whether the model has the capability, and whether that is known.
 func (c Caps) Get(x Cap) (has, known bool) { return c.has&x != 0, c.known&x != 0 }
 
-// Known reports whether anything is known.
+// Known reports whether at least one capability is known.
 func (c Caps) Known() bool { return c.known != 0 }
 
 // Over fills what c does not know from d.
@@ -162,7 +161,7 @@ type Price string
 // Rates are the parts of a price. A negative part is unknown.
 type Rates struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// Rates reads the price. ok is false if there is no price.
+// Rates returns the rates of the price. ok is false without a price.
 func (p Price) Rates() (r Rates, ok bool) {
 	part := func(rest string) (float64, string) {
 		head, tail, _ := strings.Cut(rest, "/")

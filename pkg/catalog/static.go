@@ -83,8 +83,8 @@ func Models(alias string) []Model {
 // Has reports whether an alias has static models.
 func Has(alias string) bool { return find(alias) != nil }
 
-// Lookup returns the static models of an alias with this id: none, one, or one
-// for each of its kinds. It reads only their lines.
+// Lookup returns the static models of an alias with this id, one for each of its kinds.
+// It reads only their lines.
 func Lookup(alias, id string) []Model {
 	s := find(alias)
 	if s == nil {
@@ -134,8 +134,8 @@ func named(line, id string) bool {
 	return len(line) > len(id) && line[len(id)] == '\t' && line[:len(id)] == id
 }
 
-// KindOf returns the static kind of a model. Of several kinds it is the
-// chat kind, else the first. See docs/reference/spec.md, 2.7.
+// KindOf returns the static kind of a model: the chat kind of an id with several kinds,
+// else the first. See docs/reference/spec.md, 2.7.
 func KindOf(alias, id string) (Kind, bool) {
 	s := find(alias)
 	if s == nil {
@@ -156,10 +156,9 @@ func KindOf(alias, id string) (Kind, bool) {
 	return first, first != ""
 }
 
-// UpstreamID returns the id that the provider knows a listed model by. A list
-// leaves out a leading "<alias>/" of an id (docs/reference/spec.md, 4.1.4.4),
-// also where it is the vendor's own name before the model's, as in nvidia's
-// nvidia/nemotron-…
+// UpstreamID returns the provider's id of a listed model. A list omits a leading
+// "<alias>/" of an id (docs/reference/spec.md, 4.1.4.4), also if it is the vendor's own
+// name before the model's, as in nvidia's nvidia/nemotron-…
 func UpstreamID(alias, id string) string {
 	s := find(alias)
 	if s == nil || s.has(id) {
@@ -184,7 +183,7 @@ type Found struct {
 }
 
 // Find returns every static model with this id, in the order of the providers'
-// table. It costs a few microseconds and keeps nothing.
+// table. It takes a few microseconds and caches nothing.
 func Find(id string) []Found {
 	if id == "" {
 		return nil

@@ -14,16 +14,15 @@ const azureRoot = "https://{resource}.openai.azure.com/openai"
 // REST API preview reference.
 const audioVersion = "2025-04-01-preview"
 
-// azureTemplate returns an address in the style of the connection's api_version:
+// azureTemplate returns a URL in the style of the connection's api_version:
 //
 //	none                 …/openai/v1/chat/completions; speech and transcriptions as with audioVersion
 //	v1, latest, preview  …/openai/v1/chat/completions?api-version=preview
 //	YYYY-MM-DD[-preview] …/openai/deployments/{deployment}/chat/completions?api-version=…
 //
-// {deployment} is the model. A list of models and the Responses API belong to
-// no deployment. A base address of the connection's own may be that of the
-// resource, or any of the above up to /openai, /openai/v1 or
-// /openai/deployments.
+// {deployment} is the model. The list of models and the Responses API have no
+// deployment. The connection's own base URL is that of the resource, or any of the
+// above up to /openai, /openai/v1 or /openai/deployments.
 func (d *Descriptor) azureTemplate(tmpl string, conn *store.Connection) (string, error) {
 	rest, ok := strings.CutPrefix(tmpl, azureRoot)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ErrBaseURL reports that a base address is refused; it comes wrapped with the
-// reason, which never repeats the address.
+// ErrBaseURL is the error for a refused base URL. It is wrapped with the reason, which
+// never contains the URL.
 var ErrBaseURL = errors.New("base address refused")
 
 // maxURLBytes is the longest base address taken.
@@ -20,26 +20,26 @@ var deniedSuffixes = [...]string{
 	"home.arpa", "test", "invalid", "onion", "arpa",
 }
 
-// metadataHosts answer with credentials of the machine they are asked from;
-// they are refused even where private addresses are allowed.
+// metadataHosts are cloud metadata services, which return credentials of the calling
+// server. They are refused even if private addresses are allowed.
 var metadataHosts = [...]string{
 	"metadata", "metadata.google.internal", "metadata.goog", "metadata.azure.internal",
 	"instance-data", "instance-data.ec2.internal", "metadata.tencentyun.com",
 }
 
-// CheckBaseURL judges a base address by the string that the platform's own URL
-// parser returns for it, never by its spelling (docs/reference/design.md, 4).
+// CheckBaseURL checks a base URL in the canonical form of the platform's URL parser,
+// never in the form that was typed (docs/reference/design.md, 4).
 //
-// Accepted is https, the default port, and a public DNS name of at most 253
-// bytes with a dot in it; no user, query, fragment, trailing dot or address
-// literal, in whatever spelling: a last label of digits only, or that starts
-// with 0x, is an IPv4 address to a URL parser. Paths of the platform's own
-// pages are refused. ownHosts are names of the gateway itself, with a port if
-// only that port is meant; all loopback spellings are one host.
+// It accepts https, the default port, and a public DNS name of at most 253 bytes that
+// contains a dot; no user, query, fragment, trailing dot or IP address in any
+// spelling: a URL parser reads a last label of digits, or one that starts with 0x, as
+// an IPv4 address. Paths of the platform's own pages are refused. ownHosts are names
+// of the gateway itself, with a port if only that port is meant; all loopback
+// spellings are one host.
 //
-// allowPrivate is the operator's word that upstreams may be on the local
-// network: http, any port, single labels and addresses are then taken too,
-// except link-local, multicast, unspecified and reserved ones.
+// allowPrivate is set by the operator if upstreams may be on the local network: http,
+// any port, single labels and IP addresses are then accepted too, except link-local,
+// multicast, unspecified and reserved ones.
 func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error {
 	refuse := func(why string) error { return fmt.Errorf("%w: %s", ErrBaseURL, why) }
 	if len(canonical) > maxURLBytes {
@@ -130,8 +130,8 @@ func isLoopback(host string) bool {
 		strings.HasPrefix(host, "127.") && strings.Count(host, ".") == 3
 }
 
-// splitHost splits host[:port]. literal reports whether host is an IPv6
-// address, which is returned without its brackets.
+// splitHost splits host[:port]. literal reports an IPv6 address, which is returned
+// without its brackets.
 func splitHost(authority string) (host, port string, literal, ok bool) {
 	host = authority
 	if strings.HasPrefix(authority, "[") {
@@ -204,8 +204,8 @@ func allDigits(s string) bool {
 	return s != ""
 }
 
-// usableIPv4 reports whether a canonical dotted address may be called on an
-// operator's own network: loopback, private and public ones.
+// usableIPv4 reports whether a canonical dotted IPv4 address may be called if private
+// addresses are allowed: loopback, private and public ones.
 func usableIPv4(labels []string) bool {
 	if len(labels) != 4 {
 		return false

@@ -54,8 +54,8 @@ func TestCheckBaseURLOverEverySpellingOfAHost(t *testing.T) {
 	}
 	for _, r := range rows {
 		if r.canonical == "-" {
-			// The platform refuses it; the string itself must not pass either
-			// when someone forgets to ask the platform.
+			// The platform refuses it; the string must be refused too if a caller
+			// does not ask the platform.
 			if r.public != "no" || r.private != "no" {
 				t.Errorf("%q: a spelling that does not parse cannot be accepted", r.typed)
 			}

@@ -1,13 +1,13 @@
-// Package provider describes the upstream providers: a row each, and how an
-// address and its headers are made from it.
+// Package provider describes the upstream providers, one row each, and builds URLs and
+// headers from the rows.
 package provider
 
 import "weir/pkg/catalog"
 
-// Family is the wire family of a base address.
+// Family is the API family of a base URL.
 type Family uint8
 
-// The wire families. The zero value is OpenAI's chat completions style.
+// The API families. The zero value is OpenAI's chat completions.
 const (
 	OpenAI Family = iota
 	Anthropic
@@ -16,10 +16,10 @@ const (
 	Bedrock
 	Azure
 	Cohere
-	Other // no chat; each service has a shape of its own
+	Other // no chat; each service has its own format
 )
 
-// Scheme is how a credential is presented. The zero value is Bearer.
+// Scheme is how a credential is sent. The zero value is Bearer.
 type Scheme uint8
 
 // The schemes.
@@ -31,20 +31,20 @@ const (
 	GoogleSA               // an access token from a Google service account
 )
 
-// Auth says how a credential is presented.
+// Auth describes how a credential is sent.
 type Auth struct {
 	Scheme Scheme
 	Header string // lower case; for KeyName
 	Format string // "Token %s"; empty means the bare key
-	// Optional: calls may go out without a credential.
+	// Optional reports that calls may be sent without a credential.
 	Optional bool
-	// AlsoBearer: the key goes out as a bearer token besides
+	// AlsoBearer reports that the key is sent as a bearer token too
 	// (docs/reference/spec.md, 4.2.4).
 	AlsoBearer bool
-	TokenURL   string // endpoint of access tokens; for GoogleSA
+	TokenURL   string // endpoint for access tokens; for GoogleSA
 	Scope      string // of that token
-	Service    string // name that is signed for; for SigV4
-	Alt        []Auth // further schemes that the provider takes
+	Service    string // service name in the signature; for SigV4
+	Alt        []Auth // further schemes that the provider accepts
 }
 
 // Endpoint is one endpoint of a provider. {model} and other names in braces are
@@ -62,14 +62,14 @@ type Endpoint struct {
 type List struct {
 	Array    string // name of the array, "" for a bare array; several separated by a space
 	ID       string // field with the id, "owner/name" joins two
-	IDPrefix string // cut off the id
+	IDPrefix string // removed from the id
 	None     bool   // the provider has no list
-	Size     string // query that asks for large pages, "limit=1000"
-	Token    string // query parameter that names the next page; a number when Next is empty
-	Next     string // field of the answer with its value, or with the whole address when Token is empty
+	Size     string // query that requests large pages, "limit=1000"
+	Token    string // query parameter of the next page; a page number if Next is empty
+	Next     string // field of the response with its value, or with the whole URL if Token is empty
 }
 
-// Base is a further address of a provider, of another family.
+// Base is a further base URL of a provider, of another family.
 type Base struct {
 	Family    Family
 	URL       string
@@ -85,28 +85,28 @@ type Descriptor struct {
 	BaseURL         string
 	Auth            Auth
 	Header          [][2]string // sent with every call
-	OptHeader       [][2]string // header, and the connection's variable that fills it when given
+	OptHeader       [][2]string // header, and the connection's variable with its value
 	Kinds           []catalog.Kind
 	Endpoints       []Endpoint
 	Models          List
 	Alt             []Base
-	Vars            []string // names in braces that a connection must give
-	OptVars         []string // further variables of its addresses that it may give
+	Vars            []string // names in braces that a connection must define
+	OptVars         []string // further variables of its URLs that a connection may define
 	Search, Fetch   bool
-	Results         int  // of its search, the most of one call
-	News            bool // its search knows news
+	Results         int  // largest number of results of one search
+	News            bool // its search has a filter for news
 	Aggregator      bool
 	Local           bool // runs on the operator's own network
-	Compatible      bool // one of the two compatible families: made from an id, not a row
-	Rebase          bool // a connection may give another base address
-	ModelPath       bool // {model} keeps its slashes in an address
-	// Spent are statuses by which the provider says that the account's plan or
-	// credit is used up, besides 402.
+	Compatible      bool // one of the two compatible families: derived from an id, not a row
+	Rebase          bool // a connection may have another base URL
+	ModelPath       bool // {model} keeps its slashes in a URL
+	// Spent are the statuses, apart from 402, that mean that the account's plan or
+	// credit is used up.
 	Spent []int
 	// SpentInside reports that the code insufficient_quota applies to the
 	// account within a 2xx answer too, as in an event of a stream.
 	SpentInside bool
-	// Embed names the shape of the embeddings endpoint where it is not
-	// OpenAI's: "gemini", "cohere", "voyage", "jina", …
+	// Embed names the format of the embeddings endpoint if it is not OpenAI's:
+	// "gemini", "cohere", "voyage", "jina", …
 	Embed string
 }

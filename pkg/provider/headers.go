@@ -84,11 +84,10 @@ func perHop(h httpmsg.Header, name string) bool {
 	return false
 }
 
-// ResponseHeader returns the fields of an upstream's answer that go to the
-// client, and those that keep a browser from running what passes: content-type
-// is one of a list or application/octet-stream, nosniff and a sandbox are
-// added. Length and encoding of the body are never repeated: the platform has
-// inflated it.
+// ResponseHeader returns the fields of an upstream's response that are forwarded to the
+// client, and fields that keep a browser from executing the body: content-type is one
+// of a list or application/octet-stream, nosniff and a sandbox are added. Length and
+// encoding of the body are never forwarded: the platform has decompressed it.
 func ResponseHeader(upstream httpmsg.Header) httpmsg.Header {
 	out := make(httpmsg.Header, 0, 12)
 	typed, size := false, 0
@@ -113,8 +112,8 @@ func ResponseHeader(upstream httpmsg.Header) httpmsg.Header {
 		httpmsg.Field{Name: "content-security-policy", Value: "sandbox"})
 }
 
-// ResponseNotes returns the same fields without anything about the body: for an
-// answer whose body is our own.
+// ResponseNotes returns the same fields without those about the body, for a response
+// whose body the gateway writes.
 func ResponseNotes(upstream httpmsg.Header) httpmsg.Header {
 	var out httpmsg.Header
 	size := 0
@@ -146,9 +145,9 @@ func sentDown(name string) bool {
 	return strings.HasPrefix(name, "x-ratelimit-") || strings.HasPrefix(name, "anthropic-ratelimit-")
 }
 
-// ContentType returns a content type that is safe to serve under our origin:
-// the upstream's own when it is JSON, an event stream, plain text, audio,
-// video, an image or bytes, else application/octet-stream.
+// ContentType returns a content type that is safe to serve from the gateway's origin:
+// the upstream's own if it is JSON, an event stream, plain text, audio, video, an image
+// or bytes, else application/octet-stream.
 func ContentType(v string) string {
 	media, _, _ := strings.Cut(v, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -174,11 +173,11 @@ const hopField = "x-weir-hop"
 // circles.
 const maxHops = 3
 
-// ErrLoop reports that a call has passed too many gateways: 508.
+// ErrLoop is the error for a call that has passed too many gateways: 508.
 var ErrLoop = errors.New("the call goes round in circles between gateways")
 
-// Hop returns the counter field of the upstream call that a client's call leads
-// to. It returns ErrLoop for a client that has passed three gateways.
+// Hop returns the header field that counts gateways, for the upstream call of a
+// client's call. The error is ErrLoop if the call has passed three gateways.
 func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 	n := 0
 	for _, f := range client {

@@ -40,8 +40,8 @@ func CheckAlias(alias string) bool {
 	return true
 }
 
-// cleanPath reports whether s is free of bytes and segments that a path must not
-// have.
+// cleanPath reports whether s has none of the bytes and segments that are forbidden in a
+// path.
 func cleanPath(s string) bool {
 	start := 0
 	for i := 0; i <= len(s); i++ {

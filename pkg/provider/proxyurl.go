@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// ErrProxyURL reports that the address of a proxy is refused; it comes wrapped
-// with the reason, which quotes nothing of the address.
+// ErrProxyURL is the error for a refused proxy URL. It is wrapped with the reason, which
+// contains no part of the URL.
 var ErrProxyURL = errors.New("the proxy's address is refused")
 
 const (
@@ -74,7 +74,7 @@ func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate 
 	return host + ":" + port, auth, nil
 }
 
-// CheckProxyAuth reports whether text may be the user:password of a proxy.
+// CheckProxyAuth returns an error if text cannot be the user:password of a proxy.
 func CheckProxyAuth(text string) error {
 	switch {
 	case strings.IndexByte(text, ':') < 1:

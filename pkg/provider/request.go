@@ -10,32 +10,31 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// Credential is what an account may present, in the clear. Absent ones are
-// zero.
+// Credential has the decrypted credentials of a connection. Absent ones are zero.
 type Credential struct {
 	APIKey          secret.Secret
 	AccessToken     secret.Secret
-	AccessKeyID     secret.Secret // AWS; where it is zero the API key is that
+	AccessKeyID     secret.Secret // AWS; if it is zero, the API key is used
 	SecretAccessKey secret.Secret // AWS
 	SessionToken    secret.Secret // AWS
 	ServiceAccount  secret.Secret // Google, the whole JSON key file
 }
 
-// The ways an address or its headers cannot be made. They come wrapped with
-// what was missing, and never name a credential.
+// The reasons why a URL or its headers cannot be built. They are wrapped with the missing
+// item, and never contain a credential.
 var (
 	ErrNoEndpoint   = errors.New("the provider has no such endpoint")
 	ErrIncomplete   = errors.New("the connection is incomplete")
 	ErrNoCredential = errors.New("the connection has no usable credential")
 	ErrHeader       = errors.New("a stored value cannot be sent as a header")
-	// ErrMustSign reports that the credential is for signing the request, which
-	// happens once its body is known.
+	// ErrMustSign reports that the credential signs the request, once its body is
+	// known.
 	ErrMustSign = errors.New("the request must be signed")
 )
 
-// Part fills a name in braces of an address: {id}, {voice_id}, ….
-// Any reports that the value comes from the provider and may have any
-// characters; they are percent-encoded.
+// Part is the value of a name in braces of a URL: {id}, {voice_id}, ….
+// Any reports that the value comes from the provider and may have any characters;
+// they are percent-encoded.
 type Part struct {
 	Name, Value string
 	Any         bool
@@ -132,9 +131,9 @@ func (d *Descriptor) template(e *Endpoint, conn *store.Connection) (string, erro
 	return url, nil
 }
 
-// OwnBase returns the base address that calls of the connection go to, filled
-// in: its own where the provider lets it have one, else the table's. It is
-// what CheckBaseURL must accept when a connection is saved.
+// OwnBase returns the base URL of the connection's calls, with its variables: the
+// connection's own if the provider allows one, else that of the row. CheckBaseURL must
+// accept it when a connection is saved.
 func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 	if d.Compatible {
 		return ownBase(d, conn)
@@ -143,13 +142,13 @@ func (d *Descriptor) OwnBase(conn *store.Connection) (string, error) {
 		return ownBase(d, conn)
 	}
 	if d.Family == Vertex {
-		return vertexHostOf(conn) // the project is no matter of where
+		return vertexHostOf(conn) // the project does not change the host
 	}
 	return d.expand(d.BaseURL, conn, "", nil)
 }
 
-// ownBase returns the connection's base address without slashes at its end, and
-// for the messages family without /messages (docs/reference/spec.md, 4.2.4).
+// ownBase returns the connection's base URL without trailing slashes, and for the
+// Messages family without /messages (docs/reference/spec.md, 4.2.4).
 func ownBase(d *Descriptor, conn *store.Connection) (string, error) {
 	if conn == nil {
 		return "", fmt.Errorf("baseUrl: %w", ErrIncomplete)
@@ -167,9 +166,9 @@ func ownBase(d *Descriptor, conn *store.Connection) (string, error) {
 	return b, nil
 }
 
-// plainAddress reports whether s is scheme, host and path and nothing else, so
-// that what is appended to it can only lengthen the path. It is not the base
-// address policy: that has been applied when the address was stored.
+// plainAddress reports whether s consists of scheme, host and path, so that a suffix
+// can only lengthen the path. It does not check the policy of base URLs, which was
+// applied when the URL was stored.
 func plainAddress(s string) bool {
 	rest, ok := strings.CutPrefix(s, "https://")
 	if !ok {
@@ -264,7 +263,7 @@ func anyPart(name, value string, parts []Part) bool {
 	return false
 }
 
-// part returns the value of a name in braces, and whether its slashes stay.
+// part returns the value of a name in braces, and whether its slashes are kept.
 func (d *Descriptor) part(name string, conn *store.Connection, model string, parts []Part) (string, bool) {
 	for _, p := range parts {
 		if p.Name == name {
@@ -295,7 +294,7 @@ func (d *Descriptor) part(name string, conn *store.Connection, model string, par
 	return conn.Data.Vars[name], false
 }
 
-// inHost reports whether the next byte of an address belongs to its host.
+// inHost reports whether the next byte of a URL belongs to its host.
 func inHost(soFar []byte) bool {
 	slashes := 0
 	for _, c := range soFar {
@@ -320,13 +319,13 @@ func IsLabel(s string) bool {
 	return true
 }
 
-// Authorize appends the headers that every call of the provider carries, and
-// the credential. An access token is used when there is no API key
-// (docs/reference/spec.md, 4.3.3), always as a bearer token.
+// Authorize appends the headers of every call of the provider, and the credential. It
+// uses an access token if there is no API key (docs/reference/spec.md, 4.3.3), always
+// as a bearer token.
 //
-// ErrNoCredential: nothing to present. ErrMustSign: the credential is for
-// signing; the other headers have been appended. ErrHeader: a stored value has
-// bytes that a header must not have.
+// The error is ErrNoCredential if there is no credential, ErrMustSign if the credential
+// signs the request (the other headers have been appended), and ErrHeader if a stored
+// value has bytes that are invalid in a header.
 func Authorize(h *httpmsg.Header, d *Descriptor, conn *store.Connection, cred Credential) error {
 	return authorize(h, d, &d.Auth, conn, cred)
 }

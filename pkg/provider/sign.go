@@ -11,12 +11,13 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Sign signs a request where Authorize said ErrMustSign, for the service that
-// the scheme names and the connection's region. It comes last: body, address
-// and content-type are signed, and so each attempt again. b is the further base
-// that the request goes to, or nil.
+// Sign signs a request for which Authorize returned ErrMustSign, for the service of the
+// scheme and the connection's region. It is the last step, and repeated for each
+// attempt: the signature covers body, URL and content-type. b is the further base that
+// the request goes to, or nil.
 //
-// ErrNoCredential: keys that cannot be. ErrIncomplete: no usable region.
+// The error is ErrNoCredential for invalid keys and ErrIncomplete without a usable
+// region.
 func Sign(req *upstream.Request, d *Descriptor, b *Base, conn *store.Connection, cred Credential, now time.Time) error {
 	a := &d.Auth
 	if b != nil {
@@ -41,7 +42,7 @@ func Sign(req *upstream.Request, d *Descriptor, b *Base, conn *store.Connection,
 	return err
 }
 
-// IsKeyID reports whether s can be the access key id of a signature.
+// IsKeyID reports whether s is a valid access key id.
 func IsKeyID(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~') {

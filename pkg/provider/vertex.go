@@ -13,9 +13,9 @@ const (
 	google       = "/publishers/google/"
 )
 
-// Express reports whether the connection calls Vertex AI by an API key without a
-// project: Google's models only, at an address without either. Source:
-// cloud.google.com, "Vertex AI in express mode REST API reference".
+// Express reports whether the connection calls Vertex AI in express mode, with an API
+// key and without a project: Google's models only, at a URL without project and
+// location. Source: cloud.google.com, "Vertex AI in express mode REST API reference".
 func (d *Descriptor) Express(conn *store.Connection) bool {
 	if d.Family != Vertex || conn == nil || conn.Data.Vars["project"] != "" || conn.Secrets[store.APIKey] == "" {
 		return false
@@ -28,9 +28,9 @@ func (d *Descriptor) Express(conn *store.Connection) bool {
 	return true
 }
 
-// vertexTemplate returns an address as the connection has it: in express mode,
-// and at a base address of its own. That replaces Google's host when it has no
-// path, else all that comes before /publishers.
+// vertexTemplate returns the URL for the connection: in express mode, or below its own
+// base URL. That replaces Google's host if it has no path, else everything before
+// /publishers.
 func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string, error) {
 	base := d.BaseURL
 	if d.Express(conn) {
@@ -54,8 +54,7 @@ func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string
 	return strings.TrimSuffix(own, "/publishers/google") + strings.TrimPrefix(tmpl, base), nil
 }
 
-// location returns the connection's location; without one it is "global", as in
-// Google's own client.
+// location returns the connection's location, or "global", as in Google's own client.
 func location(conn *store.Connection) string {
 	if conn == nil {
 		return ""
@@ -66,8 +65,8 @@ func location(conn *store.Connection) string {
 	return "global"
 }
 
-// vertexHostOf returns Vertex AI's host for a location: "global" and the
-// multi-regions have hosts of another form.
+// vertexHostOf returns Vertex AI's host for a location. "global" and the multi-regions
+// have hosts of another form.
 func vertexHostOf(conn *store.Connection) (string, error) {
 	switch loc := location(conn); {
 	case loc == "global":
