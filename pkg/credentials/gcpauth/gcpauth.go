@@ -1,9 +1,9 @@
-// Package gcpauth trades a Google service account's key for access tokens: a
-// signed assertion (RFC 7523) and its exchange.
+// Package gcpauth exchanges a Google service account's key for access tokens, by a
+// signed assertion (RFC 7523).
 //
 // Source: developers.google.com/identity/protocols/oauth2/service-account,
-// "HTTP/REST". The platform signs: crypto/rsa with
-// crypto/x509 would make the program half a megabyte larger, compressed.
+// "HTTP/REST". The platform signs: crypto/rsa with crypto/x509 would lengthen the start
+// of the program.
 package gcpauth
 
 import (
@@ -22,8 +22,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Signer signs data with RSASSA-PKCS1-v1_5 and SHA-256. pkcs8 is the private
-// key, DER. It fails when that is no RSA key.
+// Signer signs data with RSASSA-PKCS1-v1_5 and SHA-256. pkcs8 is the private key in
+// DER. It returns an error if that is not an RSA key.
 type Signer interface {
 	SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error)
 }
@@ -36,9 +36,9 @@ func (f SignFunc) SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, er
 	return f(ctx, pkcs8, data)
 }
 
-// Key is a service account's key file, as far as it is used. The file's own
-// addresses are not: the token endpoint comes from the provider table
-// (docs/reference/reliability.md, T61).
+// Key has the used fields of a service account's key file. URLs in the file are
+// ignored: the provider's row has the token endpoint (docs/reference/reliability.md,
+// T61).
 type Key struct {
 	Email     string // of the service account
 	KeyID     string
@@ -53,7 +53,7 @@ var ErrKey = errors.New("the service account's key file cannot be used")
 const (
 	maxFile = 32 << 10
 	grant   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-	// life is how long an assertion is good for; Google takes at most an hour.
+	// life is how long an assertion is valid; Google accepts at most an hour.
 	life = time.Hour
 	// skew is how far the clocks may differ (docs/reference/reliability.md,
 	// T62).
@@ -95,8 +95,8 @@ func ParseKey(file secret.Secret) (*Key, error) {
 // Format prints no part of the private key.
 func (k *Key) Format(w fmt.State, _ rune) { fmt.Fprintf(w, "key of %s", k.Email) }
 
-// Assertion makes the signed assertion that is exchanged at tokenURL, good for
-// an hour. scope has its parts separated by blanks.
+// Assertion returns the signed assertion to exchange at tokenURL. It is valid for an
+// hour. scope is a list separated by blanks.
 func Assertion(ctx context.Context, s Signer, k *Key, scope, tokenURL string, now time.Time) (string, error) {
 	issued := now.Add(-skew).Unix()
 	head := []byte(`{"alg":"RS256","typ":"JWT"`)
@@ -118,9 +118,9 @@ func Assertion(ctx context.Context, s Signer, k *Key, scope, tokenURL string, no
 	return string(base64.RawURLEncoding.AppendEncode(append(out, '.'), sig)), nil
 }
 
-// Token gets an access token for a service account. It has no refresh token;
-// keeping it until it ends is the caller's. A failure of the token endpoint is
-// an *oauth.Failure: of kind Reauth when the key is revoked or unknown.
+// Token requests an access token for a service account. It has no refresh token; the
+// caller stores it until it expires. A failure of the token endpoint is an
+// *oauth.Failure, of kind Reauth if the key is revoked or unknown.
 func Token(ctx context.Context, do upstream.Doer, s Signer, k *Key, scope, tokenURL string, now time.Time) (oauth.Token, error) {
 	assertion, err := Assertion(ctx, s, k, scope, tokenURL, now)
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// flow is an authorization under way. Its row's key has the digest of the
-// state.
+// flow is a pending authorization. The key of its row contains the digest of the state.
 type flow struct {
 	Provider    string        `json:"provider"`
 	RedirectURI string        `json:"redirectUri"`
@@ -21,14 +20,14 @@ type flow struct {
 	ExpiresAt   int64         `json:"expiresAt"` // Unix milliseconds
 }
 
-// Authorization is a flow that has begun.
+// Authorization is a started flow.
 type Authorization struct {
 	URL       string // where the user's browser goes
 	State     string
 	ExpiresAt time.Time
 }
 
-// Grant is a flow that has ended with a token.
+// Grant is the result of a completed flow.
 type Grant struct {
 	Provider string
 	Token    Token
@@ -39,11 +38,10 @@ const verifierField = "verifier"
 
 func flowKey(state string) string { return "oauth/flow/" + digest(state) }
 
-// Authorize begins an authorization code flow. session is what the callback
-// must prove to belong to the one who began: an unguessable value of the
-// caller's, such as that of a cookie set with the answer. redirectURI is the
-// gateway's own callback, https, or http on loopback. note comes back with the
-// grant: it holds no secret.
+// Authorize starts an authorization code flow. session binds the callback to the caller
+// who started the flow: an unguessable value, such as that of a cookie set with the
+// response. redirectURI is the gateway's own callback, https, or http on loopback. note
+// is returned with the grant; it must not contain a secret.
 func (e *Engine) Authorize(providerID, session, redirectURI, note string) (*Authorization, error) {
 	p, err := e.provider(providerID)
 	if err != nil {
@@ -106,7 +104,7 @@ func isLoopback(uri string) bool {
 }
 
 // MachineOf returns the machine that the state of a callback's query belongs to,
-// or "". It proves nothing: the object's Callback does.
+// or "". It does not verify the state: Callback does.
 func MachineOf(query string) string {
 	list, ok := params(query)
 	if !ok {
@@ -119,13 +117,13 @@ func MachineOf(query string) string {
 	return id
 }
 
-// Callback ends an authorization code flow: query is the callback's, session
-// and redirectURI as given to Authorize, the latter as the callback was
-// addressed. The state is used up by the first callback of its session,
-// whatever comes of it, and the code is exchanged once.
+// Callback completes an authorization code flow. query is that of the callback, session
+// the value passed to Authorize, and redirectURI the URL that the callback used. The
+// first callback of its session consumes the state, also if it fails, and the code is
+// exchanged once.
 //
-// A callback of another flow is a 400 without a call. The other
-// errors are a 400 with code access_denied and the *Failure of the exchange.
+// For a callback of another flow the error is a 400, and no call is sent. Other errors
+// are a 400 with code access_denied and the *Failure of the exchange.
 func (e *Engine) Callback(ctx context.Context, session, redirectURI, query string) (*Grant, error) {
 	list, ok := params(query)
 	if !ok {
@@ -141,7 +139,7 @@ func (e *Engine) Callback(ctx context.Context, session, redirectURI, query strin
 		return nil, badCallback("The authorization is unknown, used or expired. Begin again.")
 	}
 	if session == "" || subtle.ConstantTimeCompare([]byte(digest(session)), []byte(f.Session)) != 1 {
-		// The flow stays: another's browser must not be able to end it.
+		// The flow stays: another browser must not be able to end it.
 		return nil, badCallback("The authorization was begun by another session.")
 	}
 	e.Rows.Delete(key)

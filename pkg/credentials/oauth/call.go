@@ -19,10 +19,9 @@ const callTimeout = 10 * time.Second
 // token long before it answers, so giving up early loses the account.
 const RefreshTimeout = 60 * time.Second
 
-// Refresh trades a refresh token for a new access token. When the answer has
-// no refresh token, Token.Refresh is the one given. An error is a *Failure;
-// whether and when to ask again is the caller's decision
-// (docs/reference/reliability.md, T60).
+// Refresh exchanges a refresh token for a new access token. If the response has no
+// refresh token, Token.Refresh is the old one. The error is a *Failure; the caller
+// decides whether and when to retry (docs/reference/reliability.md, T60).
 func Refresh(ctx context.Context, do upstream.Doer, p *Provider, refresh secret.Secret, now time.Time) (Token, error) {
 	var f form
 	f.add("grant_type", "refresh_token")
@@ -43,8 +42,8 @@ func exchange(ctx context.Context, do upstream.Doer, p *Provider, f form, limit 
 	return ReadToken(status, header, body, now)
 }
 
-// identify adds the client to a form, and returns the value of authorization
-// if the provider expects it there.
+// identify adds the client to a form, or returns the value of the authorization header
+// if the provider expects the client there.
 func (p *Provider) identify(f *form) (authorization string) {
 	if p.BasicAuth {
 		// RFC 6749 2.3.1: both are form-encoded first.
@@ -58,8 +57,7 @@ func (p *Provider) identify(f *form) (authorization string) {
 	return ""
 }
 
-// Form makes the call of a token endpoint. The answer comes with its body in
-// memory.
+// Form returns the call of a token endpoint. Its response has its body in memory.
 func Form(url string, body []byte) *upstream.Request {
 	return &upstream.Request{
 		Method: "POST", URL: url,
@@ -73,7 +71,7 @@ func Form(url string, body []byte) *upstream.Request {
 	}
 }
 
-// Answer makes the call and reads the answer whole. An error is a *Failure.
+// Answer sends the call and reads the whole response. The error is a *Failure.
 func Answer(ctx context.Context, do upstream.Doer, req *upstream.Request) (status int, header httpmsg.Header, body []byte, err error) {
 	resp, err := upstream.Do(ctx, do, req)
 	if err != nil {
@@ -90,8 +88,8 @@ func Answer(ctx context.Context, do upstream.Doer, req *upstream.Request) (statu
 	return resp.Status, resp.Header, body, nil
 }
 
-// unanswered classifies a call without an answer: one over its size or time
-// may have been granted, but that is not known.
+// unanswered classifies a call without a usable response: a response that is too large
+// or too late may have been a grant.
 func unanswered(err error) Kind {
 	if errors.Is(err, stream.ErrTooLarge) {
 		return Lost

@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// device is a device flow under way; there is one at a time per provider.
+// device is a pending device flow; a provider has at most one.
 type device struct {
 	ID         string        `json:"id"`
 	DeviceCode secret.Sealed `json:"deviceCode"`
@@ -27,8 +27,8 @@ type device struct {
 	ExpiresAt  int64         `json:"expiresAt"` // Unix milliseconds
 }
 
-// Device is what the user is shown of a device flow. The device code stays
-// with the engine.
+// Device is the part of a device flow that is shown to the user. The engine keeps the
+// device code.
 type Device struct {
 	UserCode                string
 	VerificationURI         string
@@ -38,7 +38,7 @@ type Device struct {
 	Note                    string // of whoever began it
 }
 
-// Polled is the answer to a poll: a Grant, or how long to wait for the next.
+// Polled is the result of a poll: a Grant, or how long to wait before the next one.
 type Polled struct {
 	Grant *Grant
 	Wait  time.Duration
@@ -58,7 +58,7 @@ func (d *device) shown() *Device {
 	return &Device{d.UserCode, d.URI, d.Complete, time.Duration(d.Interval) * time.Millisecond, time.UnixMilli(d.ExpiresAt), d.Note}
 }
 
-// active returns the flow under way, or nil.
+// active returns the pending flow, or nil.
 func (e *Engine) active(key string) *device {
 	d := new(device)
 	if !e.load(key, d) || d.ExpiresAt <= e.Now().UnixMilli() {
@@ -67,9 +67,8 @@ func (e *Engine) active(key string) *device {
 	return d
 }
 
-// Device begins a device flow, or returns the one in progress, with the note
-// of the caller that began it: the note contains no secret. A failure of the
-// provider is a *Failure.
+// Device starts a device flow, or returns the pending one with the note of its start.
+// The note must not contain a secret. A failure of the provider is a *Failure.
 func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, error) {
 	p, err := e.provider(providerID)
 	if err != nil {
@@ -125,8 +124,8 @@ func (e *Engine) Device(ctx context.Context, providerID, note string) (*Device, 
 	return d.shown(), nil
 }
 
-// read reads the answer of a device endpoint, RFC 8628 3.2, and returns the
-// device code; "" when the answer is a refusal.
+// read reads the response of a device endpoint, RFC 8628 3.2, and returns the device
+// code; "" if the response is a refusal.
 func (d *device) read(status int, answer []byte, now time.Time) (string, error) {
 	ok := status >= 200 && status <= 299
 	if !jsonscan.Valid(answer) || !gjson.ParseBytes(answer).IsObject() {
@@ -147,7 +146,7 @@ func (d *device) read(status int, answer []byte, now time.Time) (string, error) 
 	if code == "" || len(code) > 8<<10 || d.UserCode == "" || len(d.UserCode) > 256 || !isLink(d.URI) {
 		return "", failure(Transient, status, nil, "")
 	}
-	// Capped before it is a Duration: what a provider sends may be any number.
+	// Limited before the conversion to a Duration: a provider may send any number.
 	interval := defaultInterval
 	if n := gjson.GetBytes(answer, "interval"); n.Type == gjson.Number && n.Num > 0 {
 		interval = time.Duration(max(1, min(n.Num, maxInterval.Seconds())) * float64(time.Second))
@@ -167,13 +166,12 @@ func isLink(s string) bool {
 	return strings.HasPrefix(s, "https://") && isVisible(s) && len(s) <= 2048 && !strings.ContainsAny(s, "\"<>\\")
 }
 
-// Poll asks whether the user has decided. The provider is asked no more often
-// than it allows, whoever polls: a poll that comes early, or while another is
-// under way, is told to wait.
+// Poll asks the provider whether the user has decided, at most as often as the provider
+// allows: the result of an early poll, or of one during another, is the time to wait.
 //
-// Errors that end the flow: a 400 with code no_flow, expired_token or
-// access_denied, and a *Failure of kind Refused, Reauth or Lost. After a
-// transient *Failure polling may go on.
+// Errors that end the flow are a 400 with code no_flow, expired_token or access_denied,
+// and a *Failure of kind Refused, Reauth or Lost. After a transient *Failure the caller
+// may poll again.
 func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 	p, err := e.provider(providerID)
 	if err != nil {
@@ -206,7 +204,7 @@ func (e *Engine) Poll(ctx context.Context, providerID string) (*Polled, error) {
 		}
 		body.add("code_verifier", verifier.Reveal())
 	}
-	// While the call is under way no one else polls.
+	// No other poll calls the provider during this call.
 	d.NextPoll = now + d.Interval + callTimeout.Milliseconds()
 	if err := e.save(key, d); err != nil {
 		return nil, err

@@ -1,11 +1,11 @@
-// Package oauth gets tokens from identity providers that the operator has
-// configured: the authorization code flow with PKCE (RFC 6749, 7636, 9207),
-// the device flow (RFC 8628), and refreshing.
+// Package oauth obtains tokens from identity providers that the operator has
+// configured: the authorization code flow with PKCE (RFC 6749, 7636, 9207), the device
+// flow (RFC 8628), and refresh.
 //
-// An Engine works within one machine's object: what a flow needs between its
-// steps is a row of the object's storage, sealed, used once and gone after ten
-// minutes. Whatever the engine calls out for, it reads its rows again
-// afterwards. Nothing here stores a token: that is the caller's.
+// An Engine works within one machine's object. The state of a flow between its steps is
+// a sealed row of the object's storage that is used once and expires after ten minutes.
+// After each call to a provider the engine reads its rows again. The caller stores the
+// tokens.
 package oauth
 
 import (
@@ -35,8 +35,8 @@ type Rows interface {
 	Delete(key string)
 }
 
-// Vault seals what a row keeps, bound to its place: store.Keyring with the
-// machine's id and the row's key for the connection fits.
+// Vault seals the secrets of a row and binds them to the row: a store.Keyring with the
+// machine's id, and with the row's key as the connection.
 type Vault interface {
 	Seal(row, field string, plain secret.Secret) (secret.Sealed, error)
 	Open(row, field string, sealed secret.Sealed) (secret.Secret, error)
@@ -66,7 +66,7 @@ func (e *Engine) provider(id string) (*Provider, error) {
 	return nil, apierr.New(404, "unknown_provider", "No OAuth client is configured for this provider.")
 }
 
-// secret makes 256 random bits, 43 characters of base64url.
+// secret returns 256 random bits as 43 characters of base64url.
 func (e *Engine) secret() (string, error) {
 	var b [32]byte
 	if _, err := io.ReadFull(e.Rand, b[:]); err != nil {
@@ -86,7 +86,7 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load reads a row into v. An unreadable row counts as missing.
+// load reads a row into v. It returns false for a missing or unreadable row.
 func (e *Engine) load(key string, v any) bool {
 	raw, ok := e.Rows.Get(key)
 	return ok && json.Unmarshal(raw, v) == nil
@@ -101,8 +101,8 @@ func (e *Engine) save(key string, v any) error {
 	return nil
 }
 
-// Stale reports whether a row of the engine's may be deleted: for the object's
-// pruning of keys that begin with "oauth/".
+// Stale reports whether a row of the engine may be deleted. The object prunes keys that
+// begin with "oauth/".
 func Stale(raw []byte, now time.Time) bool {
 	var r struct {
 		ExpiresAt int64 `json:"expiresAt"`
@@ -110,8 +110,8 @@ func Stale(raw []byte, now time.Time) bool {
 	return json.Unmarshal(raw, &r) != nil || r.ExpiresAt <= now.UnixMilli()
 }
 
-// Reseal returns a row with reseal applied to every sealed value in it, and the
-// row itself if that changes nothing: for the rotation of the key.
+// Reseal returns a row with reseal applied to all its sealed fields, for the rotation of
+// the key. It returns raw if nothing changes.
 func Reseal(raw []byte, reseal func(field string, sealed secret.Sealed) secret.Sealed) []byte {
 	for _, field := range [...]string{verifierField, deviceField} {
 		old := gjson.GetBytes(raw, field).Str

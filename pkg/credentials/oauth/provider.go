@@ -11,17 +11,17 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// Provider is an identity provider as the operator has configured it, with a
-// client that is the operator's own. No row is built in: a client id belongs
-// to the product it was issued for.
+// Provider is an identity provider of the operator's configuration, with the operator's
+// own client. There are no built-in providers: a client id belongs to the product that
+// it was issued for.
 type Provider struct {
 	ID           string // the connection's provider id
 	Name         string // for people
 	AuthorizeURL string // empty: no authorization code flow
 	TokenURL     string
 	DeviceURL    string // empty: no device flow
-	// Issuer, when set, must be sent with every callback as iss (RFC 9207).
-	// Otherwise an iss that is sent must be the origin of AuthorizeURL.
+	// Issuer, if set, must be the iss of every callback (RFC 9207). Otherwise an iss
+	// must be the origin of AuthorizeURL.
 	Issuer       string
 	Scopes       []string
 	ClientID     string
@@ -31,23 +31,22 @@ type Provider struct {
 	BasicAuth bool
 	// DevicePKCE sends a challenge with the device flow too.
 	DevicePKCE bool
-	// AuthorizeParams are sent to AuthorizeURL besides:
+	// AuthorizeParams are further parameters of AuthorizeURL:
 	// [["access_type","offline"]].
 	AuthorizeParams [][2]string
 	// Proxy is the address of an HTTP CONNECT proxy for the token endpoint,
 	// "host:port"; empty for none. ProxyAuth is its "user:password".
 	Proxy     string
 	ProxyAuth secret.Secret
-	// BaseURL and Prefix are those of the connections that come of a grant:
-	// with them the operator defines a whole compatible provider.
+	// BaseURL and Prefix are those of the connections that a grant creates, so that
+	// the operator can define a complete compatible provider.
 	BaseURL, Prefix string
-	// RefreshEvery is the least time between two refreshes of one connection:
-	// for a provider whose tokens live for less than the default. Zero is the
-	// default.
+	// RefreshEvery is the least time between two refreshes of one connection, for a
+	// provider whose tokens expire faster than the default. Zero is the default.
 	RefreshEvery time.Duration
 }
 
-// Flows names the flows that a user may connect an account by.
+// Flows returns the names of the flows by which a user may connect an account.
 func (p *Provider) Flows() []string {
 	out := []string{}
 	if p.AuthorizeURL != "" {
@@ -90,12 +89,11 @@ const (
 )
 
 // ParseProviders reads the operator's configuration: a JSON array of objects
-// with the fields of Provider in camel case, and refreshEveryMs from 100 to
-// 3600000; unknown ones are refused. A row without authorizeUrl and deviceUrl
-// only refreshes. Blank text results in an empty list. Addresses are https
-// without userinfo or fragment, and only the authorize address may have a
-// query; allowHTTP, for tests, takes http too. An error names the row and the
-// field, never a value.
+// with the fields of Provider in camel case, and refreshEveryMs from 100 to 3600000.
+// Unknown fields are refused. A row without authorizeUrl and deviceUrl only refreshes.
+// Blank text is an empty list. URLs are https without userinfo or fragment, and only
+// the authorize URL may have a query; allowHTTP, for tests, allows http too. An error
+// names the row and the field, never a value.
 func ParseProviders(config string, allowHTTP bool) ([]Provider, error) {
 	config = strings.TrimSpace(config)
 	if config == "" {
@@ -284,7 +282,7 @@ func isHostPort(s string) bool {
 	return ok && isHost(host) && isPort(port)
 }
 
-// originOf returns scheme and host of an address that isAddress takes.
+// originOf returns scheme and host of an address that isAddress accepts.
 func originOf(s string) string {
 	i := strings.Index(s, "://") + 3
 	if j := strings.IndexAny(s[i:], "/?"); j >= 0 {

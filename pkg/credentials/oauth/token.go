@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// Token is what a token endpoint has granted. Only what is needed is kept.
+// Token has the used fields of a token endpoint's grant.
 type Token struct {
 	Access    secret.Secret
 	Refresh   secret.Secret // zero when the endpoint sent none: an earlier one stays good
@@ -21,21 +21,21 @@ type Token struct {
 	ExpiresAt time.Time     // already 60 s ahead of the provider's word
 }
 
-// Kind says what a failure of a token endpoint means.
+// Kind is the meaning of a token endpoint's failure.
 type Kind uint8
 
 // The kinds.
 const (
-	// Transient: no usable answer. The same may be asked again later.
+	// Transient: no usable response. The call may be repeated later.
 	Transient Kind = iota
-	// Lost: the endpoint granted something, but the answer cannot be used. A
-	// refresh token that rotates is spent by now.
+	// Lost: the endpoint granted a token, but its response is not usable. A rotating
+	// refresh token is spent.
 	Lost
 	// Reauth: the grant is gone; only the user can renew it.
 	Reauth
-	// Refused: a retry has the same result; the configuration is wrong.
+	// Refused: a repeated call fails too; the configuration is wrong.
 	Refused
-	// Pending, SlowDown, Expired and Denied answer the poll of a device flow.
+	// Pending, SlowDown, Expired and Denied are results of polling a device flow.
 	Pending
 	SlowDown
 	Expired
@@ -47,7 +47,7 @@ var kindNames = [...]string{"no usable answer", "the answer was lost", "the gran
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Failure is a token endpoint's failure. It quotes no text of the answer.
+// Failure is a token endpoint's failure. It contains no text of the response.
 type Failure struct {
 	Kind       Kind
 	Status     int           // of the answer; 0 when there was none
@@ -56,8 +56,8 @@ type Failure struct {
 	Err        error         // what the call failed with
 }
 
-// Unknown reports whether the endpoint may have granted the request: then it is
-// not known whether a rotating refresh token is still valid.
+// Unknown reports whether the endpoint may have granted the request: it is then unknown
+// whether a rotating refresh token is still valid.
 func (f *Failure) Unknown() bool { return f.Kind == Lost || f.Kind == Transient && f.Status == 0 }
 
 func (f *Failure) Error() string {
@@ -74,7 +74,7 @@ func (f *Failure) Error() string {
 	return s
 }
 
-// Unwrap returns what the call failed with.
+// Unwrap returns the error of the call.
 func (f *Failure) Unwrap() error { return f.Err }
 
 const (
@@ -90,9 +90,9 @@ const (
 	maxRetryAfter = 30 * time.Minute
 )
 
-// ReadToken reads the answer of a token endpoint, RFC 6749 5.1 and 5.2. An
-// error is a *Failure. A status of 2xx with an error in its body counts as
-// that error, as some providers answer.
+// ReadToken reads the response of a token endpoint, RFC 6749 5.1 and 5.2. The error is a
+// *Failure. A 2xx with an error in its body, which some providers send, counts as that
+// error.
 func ReadToken(status int, header httpmsg.Header, body []byte, now time.Time) (Token, error) {
 	ok := status >= 200 && status <= 299
 	if !jsonscan.Valid(body) || !gjson.ParseBytes(body).IsObject() {
@@ -126,9 +126,9 @@ func ReadToken(status int, header httpmsg.Header, body []byte, now time.Time) (T
 	return t, nil
 }
 
-// Life makes a lifetime of an expires_in: 60 s less than it says, at least
-// 30 s and at most 90 days; an hour less 60 s when it is missing or no number.
-// Numbers in strings are read. See docs/reference/reliability.md, T62.
+// Life returns the lifetime for an expires_in: 60 s less, at least 30 s and at most 90
+// days; an hour less 60 s if it is missing or not a number. Numbers in strings are
+// accepted. See docs/reference/reliability.md, T62.
 func Life(expiresIn gjson.Result) time.Duration {
 	seconds := math.NaN()
 	switch expiresIn.Type {
@@ -150,8 +150,8 @@ func Life(expiresIn gjson.Result) time.Duration {
 	return time.Duration(seconds*float64(time.Second)) - clockSkew
 }
 
-// refusal classifies an error answer. A status of 5xx, 408 or 429 is transient
-// whatever the body says.
+// refusal classifies an error response. A status of 5xx, 408 or 429 is transient for
+// every body.
 func refusal(status int, header httpmsg.Header, code string) *Failure {
 	if !isCode(code) {
 		code = ""

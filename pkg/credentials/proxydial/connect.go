@@ -28,9 +28,8 @@ import (
 // Dialer opens TCP connections. The platform provides it.
 type Dialer interface {
 	// Dial opens a connection to "host:port" that StartTLS may be called on.
-	// timeout is for all that happens on the connection: when it is up, every
-	// call fails with an error that wraps upstream.ErrTimeout. Zero means no
-	// limit.
+	// timeout limits all calls on the connection together: after it, every call
+	// fails with an error that wraps upstream.ErrTimeout. Zero means no limit.
 	Dial(ctx context.Context, address string, timeout time.Duration) (Conn, error)
 }
 
@@ -104,7 +103,7 @@ type pending struct {
 	req *upstream.Request
 }
 
-// Start returns the call; Wait sends it.
+// Start returns the call. Wait sends it.
 func (p *Proxy) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	return pending{p, ctx, req}
 }
@@ -198,8 +197,8 @@ func broken(what string, err error) error {
 	return f
 }
 
-// failed returns a failure. The platform's text may name addresses and is left
-// out.
+// failed returns a failure. The platform's own text may contain addresses and is
+// omitted.
 func failed(what string, err error, sent bool) *Failure {
 	for _, known := range [...]error{upstream.ErrTimeout, upstream.ErrCanceled, stream.ErrTooLarge} {
 		if errors.Is(err, known) {

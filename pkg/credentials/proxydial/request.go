@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// request writes the head of a call and returns its body. The connection is for
-// this call alone.
+// request returns the head and the body of a call. The connection serves this call
+// alone.
 func request(req *upstream.Request, host, port, target string) (head, body []byte, err error) {
 	switch b := req.Body.(type) {
 	case nil:

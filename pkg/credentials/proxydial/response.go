@@ -26,8 +26,8 @@ const (
 )
 
 // ReadResponse reads one HTTP/1.1 answer to a GET or POST whole, RFC 9112. A
-// body of more than maxBody bytes is stream.ErrTooLarge; a cut one, and one
-// that is coded, an error. Names of fields are in lower case.
+// body of more than maxBody bytes is stream.ErrTooLarge; an incomplete or encoded body is
+// an error. Field names are in lower case.
 func ReadResponse(src io.Reader, maxBody int64) (*upstream.Response, error) {
 	r := newReader(src)
 	for range maxEarly {
@@ -58,7 +58,7 @@ type reader struct {
 
 func newReader(src io.Reader) *reader { return &reader{src: src, buf: make([]byte, 8<<10)} }
 
-// buffered tells how many bytes have come that no one asked for.
+// buffered returns the number of bytes that have arrived and have not been read.
 func (r *reader) buffered() int { return len(r.in) }
 
 // fill waits for more input. io.EOF comes as such.

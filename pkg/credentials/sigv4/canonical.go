@@ -108,8 +108,8 @@ func appendPath(out []byte, path string) []byte {
 	return out
 }
 
-// appendQuery appends the parameters, encoded again and sorted by name, then by
-// value. A plus sign is read as one, not as a blank.
+// appendQuery appends the parameters, encoded again and sorted by name, then by value. A
+// plus sign stands for itself, not for a blank.
 func appendQuery(out []byte, query string) ([]byte, error) {
 	if query == "" {
 		return out, nil

@@ -20,9 +20,10 @@ type Known struct {
 	shapes map[string]map[string]bool
 }
 
-// Of reads documents. It does not look into the opaque members, because null in a
-// schema or in the arguments of a tool has a meaning of its own. The name of a
-// list member ends with []. A document that is not JSON has no members.
+// Of reads documents. The values of the opaque members are not looked into:
+// what null means in a schema, or in a tool's arguments, is for others to say.
+// Of members that are lists the name ends with [].
+// Documents that are not JSON are left out.
 func Of(opaque []string, documents ...[]byte) *Known {
 	k := &Known{opaque, map[string]map[string]bool{}}
 	for _, d := range documents {
@@ -156,7 +157,7 @@ func shape(path []any, v map[string]any) string {
 }
 
 // Without returns a JSON document without its members that are null, for what
-// passes as it came. A document that is not JSON is returned unchanged.
+// passes unchanged. A text that is not JSON is returned unchanged.
 func Without(document []byte) string {
 	var doc any
 	if json.Unmarshal(document, &doc) != nil {

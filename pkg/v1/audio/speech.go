@@ -56,8 +56,8 @@ type spoken struct {
 // audio as it comes, with its true content type.
 //
 // The voice may be the third part of the model string. With the query
-// response_format=json the answer is {audio: base64, format}. A provider
-// without the requested format sends its own, and response_format is listed
+// response_format=json the answer is {audio: base64, format}. A provider that
+// cannot write the requested format writes the one it has, and the format is listed
 // among the dropped fields.
 func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
@@ -305,8 +305,8 @@ func contentType(format string) string {
 	return "application/octet-stream"
 }
 
-// choose returns the provider's name of the format asked for. It returns
-// the provider's first format if it does not have that one.
+// choose returns the provider's name of the format asked for. A provider that
+// does not have it uses its first one.
 func (s *spoken) choose(own ...[2]string) string {
 	for _, f := range own {
 		if f[0] == s.format {

@@ -23,7 +23,7 @@ type transcript struct {
 	language string
 	duration float64
 	words    []span
-	segments []span // sentences; built from the words if the provider sends no sentences
+	segments []span // sentences; derived from the words if the vendor sends none
 }
 
 type span struct {

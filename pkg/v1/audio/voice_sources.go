@@ -13,11 +13,11 @@ import (
 // (docs/reference/api-shapes.md, 13).
 type voiceSource struct {
 	providers []string
-	fixed     []Voice // a list for a provider without an endpoint
+	fixed     []Voice // a list that no endpoint returns
 	query     string
 	body      string // of a POST; "" asks by the row's method
 	read      func(doc gjson.Result) []Voice
-	// next returns the query of the page after doc, "" after the last one.
+	// next returns the query of the page after doc, "" after the last page.
 	next func(doc gjson.Result, all []Voice) string
 }
 

@@ -71,8 +71,7 @@ func (a *answer) order(want int) error {
 	return nil
 }
 
-// merge takes the answer of a further call. only reports that there is no
-// other.
+// merge adds the answer of a further call. only reports that there is no other.
 func (a *answer) merge(b *answer, only bool) {
 	if b.inputTokens < 0 {
 		b.inputTokens = b.allTokens

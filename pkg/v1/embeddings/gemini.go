@@ -27,7 +27,7 @@ var gemini = shape{
 
 func buildGemini(p *part) []byte {
 	p.drop(fUser)
-	// The tail of every request, after its content.
+	// The fields of every request after its content.
 	var tail []byte
 	if task := googleTask(p); task != nil {
 		tail = append(append(tail, `,"taskType":`...), task...)

@@ -32,14 +32,14 @@ type part struct {
 	*request
 	model    string // upstream id
 	from, to int
-	// purpose is the machine's setting of the vectors' purpose: "document",
-	// "query" or "" if it is not set.
+	// purpose is the machine's setting for the use of vectors: "document", "query",
+	// or "" if it is not set.
 	purpose string
 	user    []byte   // JSON of the hash for a user's id over the provider's limit, or nil
 	dropped []string // fields of the client that the provider does not know
 }
 
-// shapes lists the shapes by the name in a provider's row.
+// shapes lists the shapes. A provider's row names its shape.
 var shapes = [...]*shape{
 	&openAI, &mistral, &voyage, &jina, &nvidia, &together, &perplexity, &dashscope, &cloudflare,
 	&gemini, &cohere, &vertex, &bedrock, &huggingFace,
@@ -112,6 +112,6 @@ func (p *part) other(name string) (raw []byte) {
 	return raw
 }
 
-// isQuery reports whether the vectors are for look-ups. Otherwise they are for
-// storage, which vendors advise if the purpose is not known.
+// isQuery reports whether vectors are for queries rather than for documents, which is
+// the vendors' recommended default.
 func (p *part) isQuery() bool { return p.purpose == "query" }

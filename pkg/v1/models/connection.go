@@ -17,9 +17,9 @@ import (
 //
 //	{"object":"list","data":[entries as Detailed has them],"source":"upstream"|"last"|"catalog"}
 //
-// source reports that the upstream answered, that it failed and this is its
-// last good list, or that it has no list to give and these are the static
-// models. The upstream's failure is no error (docs/reference/spec.md, 4.2.6).
+// source states whether the upstream answered, whether it failed and this is its last
+// list, or whether it has no list and these are the static models. A failure of the
+// upstream is not an error (docs/reference/spec.md, 4.2.6).
 func (h *Handler) Connection(ctx context.Context, c *auth.Call, conn *store.Connection) (*httpmsg.Response, error) {
 	row := provider.Lookup(conn.Provider)
 	var entries []Entry

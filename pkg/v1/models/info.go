@@ -16,7 +16,7 @@ import (
 // fields are those of OpenAI's requests, and weir's own for search and fetch.
 var endpoints = []struct {
 	kind   catalog.Kind
-	path   string // "" if no endpoint serves the kind
+	path   string // "" without an endpoint
 	params []string
 }{
 	{catalog.LLM, "/v1/chat/completions", []string{"messages", "stream", "max_completion_tokens", "temperature", "top_p", "stop", "tools", "tool_choice", "response_format", "reasoning_effort"}},

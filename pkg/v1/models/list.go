@@ -228,8 +228,8 @@ func (b *builder) catalogue(s *scope) {
 	}
 }
 
-// upstream lists a model of the upstream's list, and returns its kind. The
-// upstream's facts override those of the static catalogue, except for the kind.
+// upstream lists a model of the upstream's list and returns its kind. The upstream's
+// facts have precedence over those of the static catalogue, except for the kind.
 func (b *builder) upstream(s *scope, live *catalog.Model) catalog.Kind {
 	id := s.cut(live.ID)
 	known := s.lookup(id)

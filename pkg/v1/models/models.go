@@ -1,9 +1,9 @@
 // Package models serves GET /v1/models, /v1/models/{kind},
 // /v1/models/{alias}/{model} and /v1/models/info.
 //
-// A list is built by a pure function (List) from a machine's records, the
-// static catalogue and the upstreams' own lists (Lives). The finished bytes are
-// cached until one of these changes, so most answers cost a look-up.
+// A pure function (List) builds a list from a machine's records, the static catalogue
+// and the upstreams' own lists (Lives). The finished bytes are cached until one of these
+// changes, so most responses are a look-up.
 package models
 
 import (

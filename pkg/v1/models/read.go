@@ -17,8 +17,8 @@ const (
 	maxID     = 256  // bytes of an id
 )
 
-// unlisted is the kind of entries that are not models for a caller: moderation,
-// realtime sockets, voice changers. No list asks for it.
+// unlisted is the kind of models that clients cannot call: moderation, realtime sockets,
+// voice changers. No list contains it.
 const unlisted catalog.Kind = "none"
 
 // model is one element of a list as it was read.

@@ -85,12 +85,12 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	return endpoint.JSONAnswer(res.Header, out), nil
 }
 
-// parse checks a body and returns its model, or "" if it names no model.
+// parse checks a body and returns its model, or "".
 func parse(body []byte) (string, error) {
 	p := endpoint.Read(body, "model", "input")
 	model := p.Text("model", false)
 	v := p.Value("input")
-	list := v.Array() // of one item, if v is not an array
+	list := v.Array() // of one item, if the input is not an array
 	ok := v.Exists() && (v.IsArray() || v.Type == gjson.String) && len(list) <= maxInputs
 	for i := range list {
 		ok = ok && list[i].Type == list[0].Type && usable(list[i])
@@ -180,8 +180,8 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	}, nil
 }
 
-// check reads an answer. If the provider sends no verdict (Mistral),
-// it is derived from the categories: flagged if any of them is.
+// check reads an answer. For a provider without a verdict (Mistral) it is derived from
+// the categories: flagged if any of them is.
 func (x *exchange) check(resp *upstream.Response) error {
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err == nil {
@@ -194,7 +194,7 @@ func (x *exchange) check(resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	// Written again from the end, so that the places before stay.
+	// Written from the end, so that the positions before stay valid.
 	all := list.Array()
 	if len(all) < x.inputs {
 		// A missing verdict must not read as a good one.

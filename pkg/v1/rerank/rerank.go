@@ -82,7 +82,7 @@ type exchange struct {
 	tally  endpoint.Tally
 	shape  *shape
 	list   []scored
-	// The counts of the provider, -1 if it sends none.
+	// The provider's counts, -1 if unknown.
 	tokens, units int64
 }
 
@@ -116,7 +116,7 @@ func (x *exchange) check(resp *upstream.Response) error {
 	return nil
 }
 
-// count returns the first count at one of the paths, -1 if no path has one.
+// count returns the first count at one of the paths, or -1.
 func count(v gjson.Result, paths ...string) int64 {
 	for _, p := range paths {
 		if n := v.Get(p); n.Type == gjson.Number && n.Num >= 0 {

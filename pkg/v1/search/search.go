@@ -40,8 +40,8 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	// Normalize returns the NFKC form of a text, by the platform: tables in the
-	// program would take 150 kB. nil leaves it unchanged.
+	// Normalize returns the NFKC form of a text. The platform provides it, because
+	// own tables would slow the start. nil leaves texts unchanged.
 	Normalize func(string) string
 	Usage     endpoint.Meter // may be nil
 	Now       func() time.Time

@@ -20,7 +20,7 @@ type service struct {
 	chat      *chatModel   // nil for a search service
 	ignores   requestField // request fields that the service has no parameter for
 	options   []string     // provider_options that a client may set
-	formats   []string     // formats of whole pages, the default first; empty if it has no formats
+	formats   []string     // formats of whole pages, the default first; empty for no pages
 	get       bool         // parameters go into the URL instead of a JSON body
 	paged     bool         // the service applies the offset
 
@@ -58,7 +58,7 @@ var services = [...]*service{
 }
 
 // serviceOf returns the service for a target: the provider's search service, or
-// the search tool of one of its chat models; nil if neither serves it.
+// the search tool of one of its chat models, or nil.
 func serviceOf(to *routing.Target) *service {
 	for _, s := range services {
 		if chat := to.Model != "search" || !to.Provider.Search; chat != (s.chat != nil) || !slices.Contains(s.providers, to.Provider.ID) {

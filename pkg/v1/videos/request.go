@@ -19,7 +19,7 @@ import (
 type request struct {
 	body  []byte
 	at    jsonscan.Value // of the model
-	asked string         // the model, "" if the request names none
+	asked string         // the model, or ""
 }
 
 // parse checks the body and reads its model.

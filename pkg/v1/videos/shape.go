@@ -30,10 +30,10 @@ type shape struct {
 	create func(in *input, model, endpoint string) (*plan, error)
 	// refusal finds an error that comes with a status of success.
 	refusal func(raw []byte) error
-	// name returns the upstream's id of the job, "" if the answer has none.
+	// name returns the upstream's name of the job, or "".
 	name func(raw []byte, model string) string
-	// poll returns the call of a step; read reads its answer, and whether
-	// there is another step.
+	// poll returns the call of a step. read returns the state in its response, and
+	// whether there is another step.
 	poll func(name string, step int, last []byte) (*plan, error)
 	read func(name string, step int, raw []byte) (s state, more bool)
 }

@@ -189,7 +189,7 @@ func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
 		}
 		return h.ask(ctx, c, id, job, conn)
 	}
-	// No one knows who made it: the object is down.
+	// The account of the job is unknown: the object is down.
 	var first error
 	own := makers(c.Machine)
 	for _, conn := range own[:min(len(own), maxGuesses)] {

@@ -1,8 +1,8 @@
 // Package web serves POST /v1/web/fetch: the content of one page.
 //
-// The page is fetched by a service of the machine's providers, or by the
-// gateway itself ("web", also called "builtin"). In both cases its address must
-// be public, and no credential is sent to it.
+// The page is fetched by a service of the machine's providers, or by the gateway itself
+// ("web", also called "builtin"). In both cases its URL must be public, and no
+// credential is ever sent to it.
 package web
 
 import (

@@ -19,7 +19,7 @@ const (
 	maxLanguage = 35
 )
 
-// page is a fetched page. An unknown part is "".
+// page is a fetched page. Unknown values are "".
 type page struct {
 	provider, url, title, text  string
 	format                      string // of the text

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Resolve makes an address of a page or a redirect absolute, as text:
-// RFC 3986, 5.2, with the backslashes and white space that URL parsers of the
-// web pass over. base is an address with a host. An address with a scheme of
-// its own is returned unchanged. A caller of the result lets the platform's own
-// parser read it first.
+// Resolve resolves the URL of a link or a redirect against base, as text: RFC 3986, 5.2,
+// with the backslashes and white space that URL parsers of browsers accept. base is a
+// URL with a host. A ref with a scheme is returned unchanged. Before a call the
+// platform's own parser must read the result.
 func Resolve(base, ref string) string {
 	ref = strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if strings.ContainsAny(ref, "\t\r\n") {

@@ -20,7 +20,7 @@ var layouts = [...]struct {
 
 // Date returns a date in the form of RFC 3339: with the time in UTC where it is
 // known, else the day. Dates like "3 days ago" are counted from now and are as
-// exact as their unit. It returns "" for an unreadable date.
+// exact as their unit. An unknown form is "".
 func Date(s string, now time.Time) string {
 	s = strings.TrimSpace(s)
 	if len(s) < 4 || len(s) > 64 {

@@ -150,5 +150,5 @@ func number(s string) (text string, n int) {
 	if r == 0 || r > utf8.MaxRune {
 		r = utf8.RuneError
 	}
-	return string(r), n // an invalid character becomes U+FFFD
+	return string(r), n // an invalid code point becomes U+FFFD
 }

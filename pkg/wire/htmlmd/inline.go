@@ -92,8 +92,8 @@ func linkable(href string) bool {
 	return false
 }
 
-// resolve makes an address absolute, and safe between the signs of Markdown; ""
-// for one that is not of the web.
+// resolve makes an address absolute, and safe between the signs of Markdown; "" for one
+// that is not http or https.
 func (w *writer) resolve(href string) string {
 	s := Resolve(w.base, href)
 	switch scheme(s) {

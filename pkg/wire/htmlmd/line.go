@@ -71,9 +71,8 @@ func (w *writer) text(s string) {
 	}
 }
 
-// blank returns, for a character that is white space, its size, or for an
-// invisible one (its size and 8): soft hyphens, zero-width spaces, byte order
-// marks, bytes that are not UTF-8.
+// blank returns the size of a white space character, or its size and 8 for one without
+// any width: soft hyphens, zero-width spaces, byte order marks, invalid UTF-8.
 func blank(s string) int {
 	r, n := utf8.DecodeRuneInString(s)
 	switch {

@@ -1,9 +1,9 @@
-// Package htmlmd turns a page of the web into text that a model can read:
-// Markdown, or plain text. It makes no call.
+// Package htmlmd converts a web page into text that a model can read: Markdown or plain
+// text.
 //
-// No tree is built. The document is passed over twice: once to find what it
-// says of itself and where its main content lies, once to write that. So the
-// memory is bounded by the document and the output, whatever the nesting.
+// It builds no tree. It scans the document twice: the first scan finds its metadata and
+// its main content, the second one writes that. So the memory depends on the sizes of
+// the document and the output, not on the nesting.
 package htmlmd
 
 import (
@@ -20,27 +20,26 @@ const (
 	Text
 )
 
-// maxOutput is the most that is written, in bytes: short links to a long base
-// address must not make a large text of a small page.
+// maxOutput is the largest output in bytes: short links below a long base URL must not
+// turn a small page into a large text.
 const maxOutput = 4 << 20
 
-// Page is the content of a document. A missing part is "".
+// Page is the content of a document. Unknown values are "".
 type Page struct {
 	Title       string
 	Author      string
-	PublishedAt string // as the page writes it
-	Language    string // BCP 47, as the page writes it
+	PublishedAt string // as written in the page
+	Language    string // BCP 47, as written in the page
 	Text        string
 	Truncated   bool
 }
 
-// Read reads an HTML document, in UTF-8, that was found at address. At most
-// max characters of text are given; 0 is no limit of that kind.
+// Read reads the HTML document of a URL, in UTF-8. It returns at most max characters of
+// text; 0 means no limit.
 //
-// Scripts, styles, navigation, page headers and footers, asides, hidden parts
-// and controls are left out. Where the page marks its main content (main, or
-// one article that has most of the text) only that is written. Addresses
-// become absolute.
+// Scripts, styles, navigation, page headers and footers, asides, hidden parts and
+// controls are left out. If the page marks its main content (main, or one article that
+// has most of the text), only that is returned. Links become absolute.
 func Read(doc, address string, format Format, max int) Page {
 	s := survey(doc)
 	base := address
@@ -73,7 +72,7 @@ func Read(doc, address string, format Format, max int) Page {
 	return p
 }
 
-// Cut returns at most max characters of s, and whether any were left out; 0 is
+// Cut returns at most max characters of s, and whether it left any out; 0 means
 // no limit.
 func Cut(s string, max int) (string, bool) {
 	if max <= 0 || len(s) <= max {

@@ -189,8 +189,8 @@ func (z *tokens) add(a attribute) {
 	z.attributes = append(z.attributes, a)
 }
 
-// value reads the value of an attribute behind its sign of equality, and
-// returns the place after it.
+// value reads the value of an attribute after its equals sign, and returns the position
+// after it.
 func value(doc string, i int) (string, int) {
 	for i < len(doc) && isBlank(doc[i]) {
 		i++

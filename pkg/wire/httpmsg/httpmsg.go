@@ -72,9 +72,8 @@ type Response struct {
 	Status int
 	Header Header
 	Body   io.ReadCloser
-	// After runs once the body has ended, or when the host has taken over a
-	// body that no one watches. It may call the host. The client waits for
-	// nothing in it.
+	// After runs once the body has ended, or once the host has taken over a body that
+	// Go does not observe. It may call the host. The client does not wait for it.
 	After []func(ctx context.Context)
 }
 

@@ -36,8 +36,7 @@ func Number(v gjson.Result, path string) string {
 	return v.Raw
 }
 
-// FirstArray returns the first array at the paths; ok is false if no path has
-// one.
+// FirstArray returns the first array at the paths. ok is false without one.
 func FirstArray(v gjson.Result, paths ...string) (array gjson.Result, ok bool) {
 	for _, path := range paths {
 		if array = v.Get(path); array.IsArray() {

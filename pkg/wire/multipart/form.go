@@ -19,8 +19,8 @@ type Form struct {
 	Fields []Field
 }
 
-// Read reads a whole form and returns its fields and the spans of its files.
-// Values of fields are at most 64 KiB long, and 256 KiB in all.
+// Read reads a whole form and returns its fields and the positions of its files. Values
+// of fields are at most 64 KiB long, and 256 KiB together.
 func Read(body io.Reader, boundary string, maxParts int) (*Form, error) {
 	f := &former{form: &Form{}}
 	s := NewScanner(boundary, f)
@@ -135,8 +135,8 @@ func (f *former) Rest(b []byte) error {
 	return nil
 }
 
-// Cut is a stream.Transform that emits the bytes of its source from From up to
-// To, between Head and Tail, in base64 if asked for.
+// Cut is a stream.Transform that writes Head, the bytes of its source from From up to
+// To, optionally in base64, and Tail.
 type Cut struct {
 	From, To   int64
 	Head, Tail []byte

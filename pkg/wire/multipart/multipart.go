@@ -1,11 +1,10 @@
-// Package multipart reads multipart/form-data (RFC 7578) out of chunks cut
-// anywhere, and rewrites it while it passes.
+// Package multipart reads multipart/form-data (RFC 7578) from chunks of any size, and
+// rewrites it while it streams.
 //
-// Nothing is buffered but a part's header and, where it is asked for, the value
-// of a small field, so a form of any size passes with flat memory. An
-// accepted form means the same to every other parser: line ends are CRLF, a
-// delimiter stands alone on its line, names are plain, and the closing
-// delimiter is there (docs/reference/reliability.md, T42).
+// It buffers only a part's header and the values of requested small fields, so a form of
+// any size needs constant memory. An accepted form means the same to every other parser:
+// line ends are CRLF, a delimiter stands alone on its line, names are plain, and the
+// closing delimiter is present (docs/reference/reliability.md, T42).
 package multipart
 
 import (
@@ -26,8 +25,8 @@ const (
 	maxBoundary = 70        // RFC 2046, 5.1.1
 )
 
-// ErrBoundary reports that a content type is no multipart/form-data with a usable
-// boundary.
+// ErrBoundary is the error for a content type that is not multipart/form-data with a
+// usable boundary.
 var ErrBoundary = errors.New("multipart: no usable boundary")
 
 // IsForm reports whether a content type says multipart/form-data.

@@ -13,8 +13,8 @@ var errFound = errors.New("multipart: seen enough")
 
 // Peek looks for a field that comes before any file, and reads no further than
 // it must. head is what it has read: the form is head and then the rest of
-// body. ok reports that the field was found and whole; its value is at most max
-// bytes long, or the form is refused.
+// body. ok reports that the field was found and is complete; a value of more than max
+// bytes is an error.
 func Peek(body io.Reader, boundary, field string, max int) (head []byte, value string, ok bool, err error) {
 	p := &peeker{field: field, max: max}
 	s := NewScanner(boundary, p)

@@ -6,9 +6,9 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// Rewriter is a stream.Transform that changes the value of one field of a form
-// while the form passes. A form that breaks a rule is cut off, so that no
-// upstream takes it for whole, and Err tells why.
+// Rewriter is a stream.Transform that replaces the value of one field while the form
+// streams. An invalid form is cut off, so that no upstream accepts it as complete, and
+// Err returns the reason.
 type Rewriter struct {
 	scan   *Scanner
 	field  string
@@ -37,9 +37,9 @@ func Replace(boundary, field, old, value string, inLength int64) *Rewriter {
 }
 
 // Insert makes a Rewriter that puts the field in front of the form and leaves
-// out one that comes later. Omitted bytes are replaced by CRLFs behind the
-// closing delimiter, where parsers look at nothing (RFC 2046, 5.1.1), so that
-// the length is known before the form has been seen.
+// out one that comes later. CRLFs after the closing delimiter, which parsers ignore
+// (RFC 2046, 5.1.1), replace the removed bytes, so that the length is known before the
+// form has been read.
 func Insert(boundary, field, value string, inLength int64) *Rewriter {
 	r := &Rewriter{field: field, insert: true, first: true, length: inLength, left: -1}
 	r.value = "--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + field + "\"\r\n\r\n" + value
@@ -63,8 +63,7 @@ func (r *Rewriter) Most(bytes int64) *Rewriter {
 	return r
 }
 
-// Stopped reports whether the form is too long, so that its end need not be
-// read.
+// Stopped reports whether the form is too long, so that its end need not be read.
 func (r *Rewriter) Stopped() bool { return r.err == stream.ErrTooLarge }
 
 // Length is the length of what comes out, -1 when not known.
@@ -93,7 +92,7 @@ func (r *Rewriter) Push(chunk, out []byte) []byte {
 // End checks that the form was whole.
 func (r *Rewriter) End(cause error, out []byte) []byte {
 	if cause != nil {
-		// The receiver closed early: the form is not at fault.
+		// The receiver closed the stream: that is not an error of the form.
 		if r.err == nil && !errors.Is(cause, stream.ErrClient) {
 			r.err = cause
 		}

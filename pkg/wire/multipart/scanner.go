@@ -83,8 +83,8 @@ func (s *Scanner) End() error {
 	return s.err
 }
 
-// step handles the beginning of b and returns the number of bytes handled, 0
-// when more is needed.
+// step consumes the beginning of b and returns the number of consumed bytes, 0 if it
+// needs more.
 func (s *Scanner) step(b []byte) (int, error) {
 	switch s.state {
 	case atStart:

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// token is a credential that is recognized by its beginning.
+// token is a credential that is recognized by its prefix.
 type token struct {
 	prefix string
 	least  int  // characters that follow

@@ -31,8 +31,8 @@ const minValue = 8
 // two characters of a value.
 const maxSkip = 8
 
-// maxRun is the number of times that a character may be escaped: up to that
-// many backslashes, "25" or "amp;" are read as one escape.
+// maxRun is the number of times that a character may be escaped: at most this number of
+// backslashes, "25" or "amp;" count as one escape.
 const maxRun = 16
 
 // enough is the number of matching characters that count as the whole value. It
