@@ -1,8 +1,7 @@
 // A real browser on the real worker, for the tests of the dashboard.
 //
-// A page that a test gets is watched: the test fails when the page logs an
-// error, breaks its own content security policy, asks another origin for
-// anything, or runs what an upstream wrote (canary).
+// Every page is watched: the test fails if the page logs an error, violates its
+// content security policy, calls another origin or runs a provider's text (canary).
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -17,11 +16,11 @@ const out = fileURLToPath(new URL("../out/dashboard/", import.meta.url));
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 mkdirSync(out, { recursive: true });
 
-// canary is a text that would call window.canary if it were taken for HTML.
+// canary is a text that calls window.canary if it is parsed as HTML.
 export const canary = `<img src=x onerror="canary()"><svg onload="canary()"></svg>"'><script>canary()</script>`;
 
-// bench starts what the tests of one file share: the test upstream, which also
-// answers for every vendor's host, the gateway with its dashboard, a browser.
+// bench starts what the tests of a file share: the test upstream, which answers for
+// every provider's host, the gateway with its dashboard, and a browser.
 export async function bench(options = {}) {
   const launched = chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -43,7 +42,7 @@ export async function bench(options = {}) {
   };
 }
 
-// open gives a watched page, closed and judged when the test ends.
+// open returns a watched page, which is closed and checked when the test ends.
 //
 //	as        is signed in with this token; absent, with the operator's; null, not at all
 //	at        address within the dashboard, "#/machines"
@@ -76,7 +75,7 @@ export async function open(
       );
     });
   await page.exposeFunction("canary", () => {
-    wrong.push("a text of an upstream was run");
+    wrong.push("a text of a provider was run");
   });
   await page.exposeFunction("reportViolation", (v) => {
     wrong.push(`content security policy: ${v}`);
@@ -100,7 +99,7 @@ export async function open(
       wrong.push(`${r.request().method()} ${r.url()} answered ${r.status()}`);
   });
   page.on("requestfailed", (r) => {
-    const why = r.failure().errorText; // a page that is left gives its calls up
+    const why = r.failure().errorText; // a page that is left cancels its calls
     if (why !== "net::ERR_ABORTED" && !expected(r.method(), r.url(), 0)) wrong.push(`${r.method()} ${r.url()}: ${why}`);
   });
   t.after(async () => {
@@ -113,7 +112,7 @@ export async function open(
   return page;
 }
 
-// session signs in as the page does, and gives its cookie.
+// session signs in as the page does, and returns the cookie.
 async function session(b, token) {
   const res = await b.gateway.fetch("/api/session", {
     method: "POST",
@@ -126,9 +125,9 @@ async function session(b, token) {
   return { name, value, url: "https://127.0.0.1", secure: true, httpOnly: true, sameSite: "Strict" };
 }
 
-// signIn does what a person does at the sign-in page.
+// signIn uses the sign-in page.
 export async function signIn(page, token) {
-  await page.getByLabel("Operator’s token or manage key").fill(token);
+  await page.getByLabel("Operator token or management key").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page
     .getByRole("button", { name: "Sign out", exact: true })
@@ -137,8 +136,8 @@ export async function signIn(page, token) {
     .waitFor();
 }
 
-// shot keeps a picture as output of the tests: of the page down to a few
-// screens, or of what the screen shows while a dialog is open.
+// shot saves a screenshot in test/out: the page, up to three screens, or the visible
+// screen while a dialog is open.
 export async function shot(page, name) {
   const dialog = (await page.locator("dialog[open]").count()) > 0,
     { width, height } = page.viewportSize();
@@ -154,7 +153,7 @@ export async function shot(page, name) {
   await page.screenshot({ path: join(out, name + ".jpg"), type: "jpeg", quality: 80, ...(dialog ? {} : whole) });
 }
 
-// accessible runs axe on the page as it is, or its rules of that name.
+// accessible runs axe on the page, with all its rules or those named.
 export async function accessible(page, what, rules = null) {
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axeSource);
   const found = await page.evaluate(
@@ -176,11 +175,27 @@ export async function accessible(page, what, rules = null) {
   assert.deepEqual(found, [], `axe on ${what}`);
 }
 
-// becomes waits until get gives what is wanted: for what the gateway does after
-// its answer, or the page after it has shown something.
+// becomes waits until get returns want, for what the gateway does after its answer or
+// the page after an event.
 export async function becomes(get, want) {
   for (let i = 0; i < 1200 && !isDeepStrictEqual(await get(), want); i++) await new Promise((r) => setTimeout(r, 100));
   assert.deepEqual(await get(), want);
+}
+
+// answered runs an action of the page and waits for the successful answer to the call
+// of that method that it makes.
+export async function answered(page, method, action) {
+  await Promise.all([page.waitForResponse((r) => r.request().method() === method && r.ok()), action()]);
+}
+
+// steady returns the value of get once it has not changed for a second.
+export async function steady(get) {
+  for (let last = await get(); ; ) {
+    await new Promise((r) => setTimeout(r, 1000));
+    const now = await get();
+    if (now === last) return now;
+    last = now;
+  }
 }
 
 // settled waits until a page has its heading and nothing is loading.
@@ -189,9 +204,9 @@ export async function settled(page) {
   await page.waitForFunction(() => !document.querySelector(".skeleton"));
 }
 
-// looks judges a page in light and dark, on a desk and on a phone: axe finds
-// nothing, nothing is wider than the screen; and keeps the pictures. Of axe’s
-// rules two depend on the colours, which are the same on both screens.
+// looks checks a page in both themes, on a desktop and on a phone: axe finds nothing,
+// and nothing is wider than the screen. It saves screenshots. Two of axe's rules
+// depend on the colors, which are the same on both screens.
 export async function looks(page, name) {
   await settled(page);
   const before = page.viewportSize();

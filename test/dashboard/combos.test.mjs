@@ -1,8 +1,8 @@
-// Combos: built by dragging and by keyboard, tried, refused in words.
+// The page of combos: dragging, keyboard, test calls and errors.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
-import { bench, canary, looks, open, settled } from "./browser.mjs";
+import { becomes, bench, canary, looks, open, settled } from "./browser.mjs";
 
 let b;
 before(async () => {
@@ -23,7 +23,7 @@ async function combos(t, made = [], options = {}) {
   return { page, machineId, apiKey, list, members };
 }
 
-test("a combo is made by dragging, put in order, and tried", async (t) => {
+test("a combo is created by dragging, reordered and tried", async (t) => {
   const { page, list, members } = await combos(t);
   await page.getByText("No combos yet").waitFor();
   await looks(page, "combos-empty");
@@ -32,7 +32,7 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
   const offered = page.getByRole("list", { name: "Models and combos" }).getByRole("listitem");
   await offered.filter({ hasText: "up/test-chat" }).first().dragTo(page.locator(".drop"));
   await offered.filter({ hasText: "up/vendor/nested-model" }).dragTo(page.locator(".drop"));
-  assert.deepEqual(await members(), ["up/test-chat", "up/vendor/nested-model"]);
+  await becomes(members, ["up/test-chat", "up/vendor/nested-model"]);
   const items = page.getByRole("list", { name: "Members" }).getByRole("listitem");
   await items.nth(1).locator(".grip").dragTo(items.nth(0));
   await page.waitForFunction(() => document.querySelector(".order li code").textContent === "up/vendor/nested-model");
@@ -50,7 +50,7 @@ test("a combo is made by dragging, put in order, and tried", async (t) => {
   await looks(page, "combos");
 });
 
-test("a combo is made, changed and deleted with the keyboard alone", async (t) => {
+test("a combo is created, changed and deleted with the keyboard only", async (t) => {
   const { page, list, members } = await combos(t);
   const press = async (name) => {
     await page.getByRole("button", { name, exact: true }).focus();
@@ -66,10 +66,10 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
   await press("Add up/test-embed");
   await press("Added up/test-embed");
   await page.getByText("up/test-embed is already in the combo.").waitFor();
-  assert.deepEqual(await members(), ["up/test-embed"]);
+  await becomes(members, ["up/test-embed"]);
   await press("Add up/test-embed-large");
   await press("Remove up/test-embed-large");
-  assert.deepEqual(await members(), ["up/test-embed"]);
+  await becomes(members, ["up/test-embed"]);
   await press("Save combo");
   await page.getByRole("heading", { level: 2, name: "turns" }).waitFor();
   let [c] = await list();
@@ -90,7 +90,7 @@ test("a combo is made, changed and deleted with the keyboard alone", async (t) =
   assert.deepEqual(await list(), []);
 });
 
-test("combos nest; one that leads back to itself is refused in words", async (t) => {
+test("combos nest, and a cycle is refused with an error", async (t) => {
   const { page, list } = await combos(t, [{ name: "inner", models: ["up/test-chat"] }], {
     failures: ["PUT /* 400", "POST /* 409"],
   });
@@ -118,7 +118,7 @@ test("combos nest; one that leads back to itself is refused in words", async (t)
   await page.getByRole("alert").getByText("already a combo of the name inner").waitFor();
 });
 
-test("a combo that somebody else has changed is not written over", async (t) => {
+test("a combo that someone else changed is not overwritten", async (t) => {
   const { page, list, machineId, members } = await combos(t, [{ name: "shared", models: ["up/test-chat"] }], {
     failures: ["PUT /* 412"],
   });
@@ -134,7 +134,7 @@ test("a combo that somebody else has changed is not written over", async (t) => 
   );
   await page.getByRole("button", { name: "Reload" }).click();
   await page.getByRole("alert").waitFor({ state: "detached" });
-  assert.deepEqual(await members(), ["up/vendor/nested-model"]);
+  await becomes(members, ["up/vendor/nested-model"]);
   await page.getByLabel("Strategy").selectOption("round-robin");
   await page.getByRole("button", { name: "Save combo" }).click();
   await page.getByText("Saved shared.").waitFor();
@@ -144,8 +144,8 @@ test("a combo that somebody else has changed is not written over", async (t) => 
   );
 });
 
-test("what fails is said where it was tried, as text", async (t) => {
-  const html = canary.replace(/<script.*/, ""); // with a script in it the gateway keeps it back
+test("the error of a tried combo is shown next to its button, as text", async (t) => {
+  const html = canary.replace(/<script.*/, ""); // the gateway redacts texts with a script
   const { page } = await combos(
     t,
     [

@@ -1,5 +1,5 @@
-// What is typed survives, what would be lost is asked about, and what depends on
-// something is named before it goes.
+// Unsaved input survives navigation, losing it needs a confirmation, and a deletion
+// lists what depends on the deleted record.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { address } from "../../worker/dashboard/src/connections.ts";
@@ -43,7 +43,7 @@ test("an unsaved combo survives navigation and the end of the session", async (t
   await page.getByRole("link", { name: "Combos" }).click();
   await becomes(() => page.getByLabel("Name").inputValue(), "half-done");
   await page.getByRole("button", { name: "Remove up/test-chat" }).waitFor();
-  // Signing out would lose it, and says so.
+  // Signing out would lose it, so it needs a confirmation.
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await page.getByRole("dialog", { name: "Sign out?" }).getByRole("button", { name: "Stay signed in" }).click();
   await page.getByRole("button", { name: "Save combo" }).click();
@@ -77,7 +77,7 @@ test("a dialog asks before it discards input or a new key", async (t) => {
   await made.waitFor({ state: "detached" });
 });
 
-test("a conversation of the playground is still there after leaving", async (t) => {
+test("a conversation survives leaving the playground", async (t) => {
   const { page } = await machine(t, "playground");
   await page.getByLabel("Message").fill("hello there");
   await page.getByRole("button", { name: "Send" }).click();
@@ -92,7 +92,7 @@ test("a conversation of the playground is still there after leaving", async (t) 
   await page.getByText("Send a message to begin.").waitFor();
 });
 
-test("settings that were changed and not saved are still there after leaving", async (t) => {
+test("unsaved settings survive leaving the page", async (t) => {
   const { page, call } = await machine(t, "settings");
   const seconds = page.getByLabel("First-byte timeout (seconds)");
   await seconds.fill("77");
@@ -109,7 +109,7 @@ test("settings that were changed and not saved are still there after leaving", a
   assert.equal((await call("GET", "/settings")).firstByteSeconds, 78);
 });
 
-test("a server of one's own is found by its name, and a wrong address is not left untested", async (t) => {
+test("a compatible server is found by its name, and a wrong base URL fails the test", async (t) => {
   const { page, machineId } = await machine(t, "providers/add");
   await page.getByLabel("Search providers").fill("vLLM");
   await page.getByText(/^0 of \d+ providers\. Connect your own server as a compatible provider\.$/).waitFor();
@@ -132,7 +132,7 @@ test("a server of one's own is found by its name, and a wrong address is not lef
   await page.getByText("Last call failed", { exact: true }).waitFor();
 });
 
-test("the kind of models and a search are in the address; going back restores the scroll position", async (t) => {
+test("filters are stored in the URL, and going back restores the scroll position", async (t) => {
   const { page, machineId } = await machine(t, "models");
   await page.getByRole("radio", { name: "Embeddings" }).check();
   await page.getByRole("button", { name: "up/test-embed", exact: true }).waitFor();
@@ -151,7 +151,7 @@ test("the kind of models and a search are in the address; going back restores th
   await becomes(() => page.evaluate(() => scrollY), 900);
 });
 
-test("combos and aliases of a connection are listed before it is deleted, and marked afterwards", async (t) => {
+test("deleting a connection lists the combos and aliases that will fail, and marks them afterwards", async (t) => {
   const { page, machineId } = await machine(t, "providers", {
     prepare: async (call) => {
       await call("POST", "/combos", { name: "smart", models: ["up/test-chat"] });
@@ -212,7 +212,7 @@ test("an unknown target of an alias is refused with a suggestion, and saved on c
   assert.deepEqual((await call("GET", "/models/alias")).aliases, { quick: "up/tset-chat" });
 });
 
-test("a base URL without a scheme gets the one that suits it", () => {
+test("a base URL without a scheme gets http for private hosts and https for others", () => {
   for (const [typed, want] of [
     ["localhost:11434/v1", "http://localhost:11434/v1"],
     ["127.0.0.1:8000", "http://127.0.0.1:8000"],

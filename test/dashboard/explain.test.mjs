@@ -1,4 +1,4 @@
-// Explain: the plan of a call, before it is made.
+// The page that explains a request before it is sent.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { pasted, shellWords } from "../../worker/dashboard/src/pages/explain/curl.ts";
@@ -21,7 +21,7 @@ async function explain(t, connections, options = {}) {
   return { page, machineId, apiKey, made };
 }
 
-test("the accounts are told in their order, with what is left out and why", async (t) => {
+test("accounts are listed in the order of attempts, and skipped ones with the reason", async (t) => {
   const accounts = ["First", "Second", "Third"].map((name, i) =>
     compatible(b.upstream, { name, prefix: "up", suffix: "cafe0001", apiKey: `key-${name}-0123456789`, priority: i }),
   );
@@ -42,7 +42,7 @@ test("the accounts are told in their order, with what is left out and why", asyn
   await res.text();
   assert.equal(res.status, 200);
   b.upstream.script = null;
-  // That they cool down is reported after the answer.
+  // The cooldowns are reported after the answer.
   const left = async () =>
     (
       await b.operator.call("POST", `/${machineId}/api/explain`, {
@@ -64,7 +64,7 @@ test("the accounts are told in their order, with what is left out and why", asyn
   assert.match(await attempts.innerText(), /Third as up\/test-chat/);
   assert.match(await attempts.innerText(), /POST http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions$/m);
   await looks(page, "explain");
-  assert.equal(b.upstream.seen.length, calls, "nobody was called");
+  assert.equal(b.upstream.seen.length, calls, "no provider was called");
 
   await page.getByLabel("Connection").selectOption({ label: "First" });
   await page.getByRole("button", { name: "Explain" }).click();
@@ -72,7 +72,7 @@ test("the accounts are told in their order, with what is left out and why", asyn
   await page.getByText(/No account is available/).waitFor();
 });
 
-test("translation and what is dropped are told", async (t) => {
+test("translated and dropped fields are listed", async (t) => {
   const { page } = await explain(t, [
     { provider: "anthropic", name: "Claude", apiKey: "sk-ant-test-0123456789abcdef" },
   ]);
@@ -98,7 +98,7 @@ test("translation and what is dropped are told", async (t) => {
   await looks(page, "explain-translated");
 });
 
-test("what cannot be planned is said in words", async (t) => {
+test("a request that cannot be planned shows an error", async (t) => {
   const { page } = await explain(t, [], { failures: ["POST /* 400"] });
   await looks(page, "explain-empty");
   await page.getByLabel("Body").fill("{not json");
@@ -111,7 +111,7 @@ test("what cannot be planned is said in words", async (t) => {
   await page.getByRole("alert").getByText(/model/i).waitFor();
 });
 
-test("a command of curl is read, with its path", async (t) => {
+test("a pasted curl command sets the path and the body", async (t) => {
   const { page } = await explain(t, [compatible(b.upstream)]);
   await page.getByRole("button", { name: "Insert example" }).click();
   assert.match(JSON.parse(await page.getByLabel("Body").inputValue()).model, /^\w+\/./);
@@ -127,7 +127,7 @@ test("a command of curl is read, with its path", async (t) => {
   assert.equal(await page.getByLabel("Path").inputValue(), "/v1/embeddings");
 });
 
-test("commands are split as a shell splits them", () => {
+test("commands are split into words as a shell does", () => {
   for (const [text, want] of [
     [`a 'b c' "d e" f\\ g`, ["a", "b c", "d e", "f g"]],
     [`'it'\\''s' ""`, ["it's", ""]],

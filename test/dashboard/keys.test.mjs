@@ -1,4 +1,4 @@
-// Keys: made and shown once, limited, used by real clients, revoked.
+// The page of API keys: creation, limits, use by real clients, revocation.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
@@ -31,7 +31,7 @@ const chat = (key, model = "up/test-chat") =>
     body: JSON.stringify({ model, messages: [{ role: "user", content: "hi" }] }),
   });
 
-test("a key is made with limits, shown once, copied, used and revoked", async (t) => {
+test("a key is created with limits, shown once, copied, used and revoked", async (t) => {
   const { page, machineId, list } = await keys(t);
   await looks(page, "keys");
   await page.getByRole("button", { name: "New key" }).click();
@@ -81,7 +81,7 @@ test("a key is made with limits, shown once, copied, used and revoked", async (t
   assert.equal(stored.includes("sk-"), false, "no key is stored in the browser");
 });
 
-test("a key that manages signs in to its own machine", async (t) => {
+test("a management key signs in to its own machine", async (t) => {
   const { page, machineId, list } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
   const form = page.getByRole("dialog");
@@ -101,7 +101,7 @@ test("a key that manages signs in to its own machine", async (t) => {
   await other.getByText(canary.slice(0, 150)).first().waitFor();
 });
 
-test("what the gateway refuses is said at the form", async (t) => {
+test("an error of the gateway is shown in the form", async (t) => {
   const { page } = await keys(t, { failures: ["POST /* 400"] });
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("dialog").getByLabel("Allowed models").fill("x".repeat(400));
@@ -141,8 +141,8 @@ test("a thousand keys are searched", async (t) => {
   await page.getByText("No keys found").waitFor();
 });
 
-// Every snippet is run as it stands: by a shell, or by the client that it is for.
-test("the snippets are right", async (t) => {
+// Every snippet is run unchanged, by a shell or by its client.
+test("every snippet works", async (t) => {
   const { page } = await keys(t);
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByRole("button", { name: "Create key" }).click();

@@ -1,4 +1,4 @@
-// Signing in, and the operator's machines, as a person uses them.
+// Signing in, and the operator's list of machines.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { secrets } from "../e2e/gateway.mjs";
@@ -58,7 +58,7 @@ test("the operator creates, opens, switches and deletes machines", async (t) => 
   );
 });
 
-test("a thousand machines are searched on the server, and shown page by page", async (t) => {
+test("a thousand machines are searched on the server and loaded page by page", async (t) => {
   const many = Array.from({ length: 1000 }, (_, i) => ({
     machineId: `m${String(i).padStart(15, "0")}`,
     name: i % 10 ? `Team ${i}` : undefined,
@@ -98,11 +98,11 @@ test("a thousand machines are searched on the server, and shown page by page", a
   assert.equal(await search.inputValue(), "team 99", "the search is kept in the address");
   await search.fill(many[990].machineId);
   await page.getByText("1 machine", { exact: true }).waitFor();
-  await search.fill("nobody’s");
+  await search.fill("no such machine");
   await page.getByText("No machines found").waitFor();
 });
 
-test("the holder of a manage key sees that machine alone", async (t) => {
+test("a management key shows only its own machine", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Mine" });
   const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, {
     name: `laptop ${canary}`,
@@ -118,7 +118,7 @@ test("the holder of a manage key sees that machine alone", async (t) => {
   await page.waitForURL(`**/#/m/${machineId}/providers`);
 });
 
-test("a deleted machine needs a recent sign-in, and a session that ended asks for one", async (t) => {
+test("deleting a machine needs a recent sign-in, and an ended session asks to sign in", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Old" });
   const page = await open(t, b, { failures: ["DELETE /api/machines/* 403", "POST /api/machines 401"] });
   await heading(page, "Machines").waitFor();
@@ -149,7 +149,7 @@ test("a deleted machine needs a recent sign-in, and a session that ended asks fo
   await heading(page, "Machines").waitFor();
 });
 
-test("attempts to sign in are limited, and it is said how long", async (t) => {
+test("sign-in attempts are limited, and the page says for how long", async (t) => {
   const page = await open(t, b, { as: null, failures: ["POST /api/session 401", "POST /api/session 429"] });
   const field = page.getByLabel("Operator token or management key"),
     button = page.getByRole("button", { name: "Sign in" });

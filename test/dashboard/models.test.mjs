@@ -1,4 +1,5 @@
-// The model list as clients see it, and what changes it.
+// The page of models: the list as clients see it, disabled models, aliases and
+// custom models.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
@@ -7,14 +8,14 @@ import { bench, looks, open, settled } from "./browser.mjs";
 let b;
 before(async () => {
   b = await bench();
-  // The vendor's own list fails, so that the built-in catalogue stands for it.
+  // The provider's list fails, so the built-in catalog is used.
   b.upstream.script = (got) =>
     got.host === "api.anthropic.com" && got.path.includes("/models") ? { status: 503 } : null;
 });
 after(() => b?.close());
 
-// models opens the page of a machine with one connection to the test upstream,
-// and one to a provider of the table.
+// models opens the page of a machine with one connection to the test upstream and
+// one to a provider of the table.
 async function models(t, { connected = true, ...options } = {}) {
   const { machineId, apiKey } = await b.operator.machine({ name: "Test" });
   if (connected) {
@@ -32,7 +33,7 @@ async function models(t, { connected = true, ...options } = {}) {
   return { machineId, apiKey, page, seen, shown };
 }
 
-test("the list is the one that clients see, by kind and filtered", async (t) => {
+test("the list is the one that clients see, by kind and search", async (t) => {
   const { page, seen, shown } = await models(t);
   const chat = await seen();
   assert.ok(chat.includes("up/test-chat") && chat.length > 5);
@@ -90,7 +91,7 @@ test("models are disabled and enabled again", async (t) => {
   assert.equal((await seen()).includes("up/vendor/nested-model"), true);
 });
 
-test("aliases are added, refused in words, and deleted", async (t) => {
+test("aliases are added and deleted, and an invalid one is refused with an error", async (t) => {
   const { page, apiKey, machineId } = await models(t, { failures: ["PUT /* 400"] });
   await page.getByLabel("Alias", { exact: true }).fill("fast");
   await page.getByLabel("Target model").fill("nothing");
@@ -127,7 +128,7 @@ test("custom models are added with their limits, and deleted", async (t) => {
   assert.equal((await seen()).includes("up/secret-model"), false);
 });
 
-test("a kind that nothing serves says where to go", async (t) => {
+test("a kind without models links to the providers", async (t) => {
   const { page } = await models(t);
   await page.getByRole("radio", { name: "Music" }).check();
   await page.getByText("No models of this kind").waitFor();
@@ -136,7 +137,7 @@ test("a kind that nothing serves says where to go", async (t) => {
   await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
 });
 
-test("without a provider the page says that the catalogue cannot be called", async (t) => {
+test("without a provider the page says that the catalog cannot be called", async (t) => {
   const { page, seen, shown } = await models(t, { connected: false });
   await page.getByText("No provider is connected. This is the built-in catalog").waitFor();
   assert.deepEqual(await shown(), (await seen()).slice(0, 300));
@@ -146,7 +147,7 @@ test("without a provider the page says that the catalogue cannot be called", asy
   await page.getByRole("heading", { level: 1, name: "Add provider" }).waitFor();
 });
 
-test("the menu of a phone opens, leads on and closes", async (t) => {
+test("the menu opens and closes on a phone", async (t) => {
   const { page } = await models(t, { phone: true });
   const menu = page.getByRole("button", { name: "Menu" });
   assert.equal(await page.getByRole("link", { name: "Providers" }).isVisible(), false);

@@ -1,4 +1,4 @@
-// Accounts that are connected by their provider's own sign-in.
+// Accounts that are connected by a sign-in at the provider.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startIdp } from "../upstream/idp.mjs";
@@ -32,7 +32,7 @@ after(async () => {
 });
 beforeEach(() => Object.assign(idp, { calls: [], deviceCalls: [], faults: [], deviceFaults: [] }));
 
-// gallery opens the dialog that adds the provider.
+// gallery opens the dialog that adds a provider.
 async function gallery(t, failures = []) {
   const { machineId } = await b.operator.machine({ name: "Test" });
   const page = await open(t, b, { at: `#/m/${machineId}/providers/add`, failures });
@@ -43,8 +43,8 @@ async function gallery(t, failures = []) {
   return { machineId, page, dialog: page.getByRole("dialog"), list };
 }
 
-// visit stands for the provider's pages: a visitor comes back at once, as
-// answer decides.
+// visit replaces the provider's pages: they redirect back at once, with the query
+// that answer returns.
 async function visit(page, answer = (url) => idp.approve(url)) {
   await page.context().route(`${idp.url}/**`, (route) => {
     const url = route.request().url();
@@ -55,7 +55,7 @@ async function visit(page, answer = (url) => idp.approve(url)) {
   });
 }
 
-test("an account is signed in to in another tab, and this one goes on", async (t) => {
+test("after a sign-in in another tab the page continues", async (t) => {
   const { page, dialog, list } = await gallery(t);
   await visit(page);
   await looks(page, "oauth-add");
@@ -72,7 +72,7 @@ test("an account is signed in to in another tab, and this one goes on", async (t
   assert.deepEqual([c.name, c.authType, c.status], ["Mine", "oauth", "active"]);
 });
 
-test("an account is connected with a code, shown large, while this page waits", async (t) => {
+test("an account is connected with a device code while the page waits", async (t) => {
   const { page, dialog, list } = await gallery(t);
   await dialog.getByRole("radio", { name: "Use a device code" }).check();
   await dialog.getByRole("button", { name: "Continue" }).click();
@@ -90,7 +90,7 @@ test("an account is connected with a code, shown large, while this page waits", 
   assert.equal((await list()).length, 1);
 });
 
-test("a sign-in that is refused says why, and begins again", async (t) => {
+test("a refused sign-in shows the reason and can be started again", async (t) => {
   const { page, dialog, list } = await gallery(t, ["POST /* 400"]);
   await dialog.getByRole("radio", { name: "Use a device code" }).check();
   await dialog.getByRole("button", { name: "Continue" }).click();
@@ -106,7 +106,7 @@ test("a sign-in that is refused says why, and begins again", async (t) => {
   assert.deepEqual(await list(), []);
 });
 
-test("an account that needs it is signed in to again", async (t) => {
+test("an account whose sign-in has ended is signed in again", async (t) => {
   const { page, dialog, list } = await gallery(t);
   await visit(page);
   await dialog.getByRole("button", { name: "Continue" }).click();

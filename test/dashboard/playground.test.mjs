@@ -1,4 +1,4 @@
-// The playground calls the gateway as a client does.
+// The playground, which calls the gateway as a client does.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { events } from "../../worker/dashboard/src/pages/playground/events.ts";
@@ -25,7 +25,7 @@ async function playground(t, kind = "chat", options = {}) {
   return { page, machineId, keys };
 }
 
-// detailed opens what every part tells of its call: the head of the answer, and the command.
+// detailed checks the details of a call: the response headers and the curl command.
 async function detailed(page, path) {
   await page.getByText("Response headers").click();
   await page.getByRole("row", { name: /^x-request-id / }).waitFor();
@@ -36,7 +36,7 @@ async function detailed(page, path) {
 
 const said = (page) => page.getByRole("log").locator(".turn.assistant .said");
 
-test("chat is streamed, and shown as text whatever it contains", async (t) => {
+test("answers are streamed and shown as plain text", async (t) => {
   const { page, keys, machineId } = await playground(t);
   await looks(page, "playground");
   await page.getByLabel("Max output tokens").fill("500");
@@ -106,7 +106,7 @@ test("a stream is stopped", async (t) => {
   await page.getByText("Send a message to begin.").waitFor();
 });
 
-test("what fails is said in words: a refusal, and a stream that breaks off", async (t) => {
+test("refusals and interrupted streams show an error", async (t) => {
   const { page } = await playground(t, "chat", {
     failures: ["POST /v1/chat/completions 400", "POST /v1/chat/completions 404"],
   });
@@ -125,7 +125,7 @@ test("what fails is said in words: a refusal, and a stream that breaks off", asy
   assert.ok((await said(page).innerText()).length > 0, "what came stays");
 });
 
-test("texts are compared by their vectors", async (t) => {
+test("texts are compared by their embeddings", async (t) => {
   const { page } = await playground(t, "embeddings");
   await page.getByLabel("Texts").fill(`one\none\n${canary}`);
   await page.getByRole("button", { name: "Compare" }).click();
@@ -159,7 +159,7 @@ test("speech plays", async (t) => {
   wav.writeUInt32LE(8000, 40);
   b.upstream.script = (got) =>
     got.path.endsWith("/audio/speech") ? { headers: { "content-type": "audio/wav" }, body: wav } : null;
-  await page.getByLabel("Format").selectOption("flac"); // this provider gives its own all the same
+  await page.getByLabel("Format").selectOption("flac"); // the provider returns its own format
   await page.getByLabel("Text", { exact: true }).fill("Hello");
   await page.getByRole("button", { name: "Generate speech" }).click();
   await page.locator("audio").waitFor();
@@ -184,7 +184,7 @@ test("speech plays", async (t) => {
   assert.deepEqual([sent.json.input, sent.json.voice, sent.json.response_format], ["Hello", "alloy", "flac"]);
 });
 
-test("voices are offered where the provider names some, and a default where it makes sense", async (t) => {
+test("voices are offered if the provider lists them, with a default where one is known", async (t) => {
   const { page } = await playground(t, "speech", {
     connections: [
       { provider: "elevenlabs", apiKey: "el-test-key-0123456789" },
@@ -229,7 +229,7 @@ test("voices are offered where the provider names some, and a default where it m
   await model.fill("groq/canopylabs/orpheus-v1-english");
   await Promise.all([page.waitForResponse("**/v1/audio/voices*"), ask.click()]);
   await page.getByText(/voices available/).waitFor({ state: "detached" });
-  assert.equal(await voice.inputValue(), "", "nobody knows one");
+  assert.equal(await voice.inputValue(), "", "no voice is known");
   await voice.fill("troy");
   await model.fill("up/test-tts");
   assert.equal(await voice.inputValue(), "troy", "what was typed stays");
@@ -263,7 +263,7 @@ test("an image is shown", async (t) => {
   );
 });
 
-test("the web is searched, and only addresses of the web become links", async (t) => {
+test("the web is searched, and only http addresses become links", async (t) => {
   const { page } = await playground(t, "search", {
     connections: [{ provider: "tavily", apiKey: "tvly-test-key-0123456789" }],
   });
@@ -289,7 +289,7 @@ test("the web is searched, and only addresses of the web become links", async (t
   await detailed(page, "/v1/search");
 });
 
-test("the holder of a manage key plays too; a key that somebody revoked is made anew", async (t) => {
+test("a management key can use the playground, and a revoked playground key is replaced", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Test" });
   await b.operator.connect(machineId, compatible(b.upstream));
   const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "Manager", scopes: ["manage"] });
@@ -323,7 +323,7 @@ test("the holder of a manage key plays too; a key that somebody revoked is made 
   await becomes(async () => (await mine()).length, 0); // a page that is left takes its key along
 });
 
-test("events are read whatever their line ends and wherever their bytes are cut", async () => {
+test("events are parsed with any line ending and any chunk size", async () => {
   const want = ['{"a":1}', "two\nlines ☃", "no blank", "[DONE]"];
   for (const end of ["\n", "\r\n", "\r"]) {
     const text = [
@@ -357,7 +357,7 @@ test("events are read whatever their line ends and wherever their bytes are cut"
   }
 });
 
-test("without a model the page says where to go", async (t) => {
+test("without a model the page links to the providers", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Empty" });
   const page = await open(t, b, { at: `#/m/${machineId}/playground` });
   await page.getByText("No chat models yet").waitFor();

@@ -1,5 +1,5 @@
-// Texts of upstreams and tenants are shown as text on every page, and what is
-// shown without a mouse or while something is slow.
+// Texts of providers and tenants are shown as text on every page. The pages work with
+// the keyboard only, and show slow and failed loads.
 // See docs/reference/reliability.md, T28.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
@@ -15,8 +15,8 @@ before(async () => {
 });
 after(() => b?.close());
 
-// payloads are texts that run canary() where they are taken for HTML, for an
-// attribute or for an address.
+// payloads are texts that run canary() if they are parsed as HTML, as an attribute or
+// as a URL.
 const payloads = [];
 for (const open of ["", '">', "'>", "</title>", "</textarea>", "</script>", "-->", "]]>", "`>", "</option></select>"]) {
   for (const body of [
@@ -54,7 +54,7 @@ for (const open of ["", '">', "'>", "</title>", "</textarea>", "</script>", "-->
     payloads.push(open + body);
 }
 
-test("the sources make no HTML of text", () => {
+test("the sources never turn text into HTML", () => {
   const bad =
     /innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|createContextualFragment|srcdoc|\beval\(|new Function|javascript:/;
   let files = 0;
@@ -67,7 +67,7 @@ test("the sources make no HTML of text", () => {
   assert.ok(files > 15);
 });
 
-test("300 payloads in every text that is stored or comes from an upstream, on every page", async (t) => {
+test("300 payloads in stored and received texts are harmless on every page", async (t) => {
   assert.ok(payloads.length >= 300);
   const { machineId } = await b.operator.machine({ name: canary });
   const call = (method, path, body) => b.operator.call(method, `/${machineId}/api${path}`, body);
@@ -152,7 +152,7 @@ test("300 payloads in every text that is stored or comes from an upstream, on ev
   await page.getByRole("dialog", { name: listed }).getByText("/v1/chat/completions").waitFor();
 });
 
-test("a person without a mouse signs in, makes a machine and connects a provider", async (t) => {
+test("signing in, creating a machine and adding a provider work with the keyboard only", async (t) => {
   const page = await open(t, b, { as: null });
   const active = () =>
     page.evaluate(() => {
@@ -223,7 +223,7 @@ test("a person without a mouse signs in, makes a machine and connects a provider
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
 });
 
-test("what is slow is said, and an unknown address leads back", async (t) => {
+test("slow pages say that they load, and an unknown address links back", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Slow" });
   const page = await open(t, b, { at: "#/machines" });
   await settled(page);
@@ -246,7 +246,7 @@ test("what is slow is said, and an unknown address leads back", async (t) => {
   await page.getByText("No providers yet").waitFor();
 });
 
-test("a gateway that does not serve is said, and tried again", async (t) => {
+test("an unavailable gateway shows an error and can be tried again", async (t) => {
   const page = await open(t, b, { failures: ["GET /api/session 503"] });
   await settled(page);
   await page.route("**/api/session", (route) =>
@@ -264,7 +264,7 @@ test("a gateway that does not serve is said, and tried again", async (t) => {
   await page.getByRole("heading", { level: 1, name: "Machines" }).waitFor();
 });
 
-test("a page that a new deployment has taken away is said, and the dashboard loaded anew", async (t) => {
+test("a page that a deployment has replaced offers to reload the dashboard", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Old" });
   const page = await open(t, b, { at: `#/m/${machineId}/providers`, failures: ["GET /assets/* 404"] });
   await settled(page);
@@ -276,7 +276,7 @@ test("a page that a new deployment has taken away is said, and the dashboard loa
   await page.getByRole("heading", { level: 1, name: "Models" }).waitFor();
 });
 
-test("an answer that is none is said in words", async (t) => {
+test("an invalid answer shows an error", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Odd" });
   const page = await open(t, b, { failures: [`GET /${machineId}/api/providers 0`] });
   await settled(page);
@@ -291,7 +291,7 @@ test("an answer that is none is said in words", async (t) => {
   await page.getByText("The gateway cannot be reached.").waitFor();
 });
 
-test("the colours are those of the system, or the ones that were picked", async (t) => {
+test("the theme follows the system or the user's choice", async (t) => {
   const page = await open(t, b, { dark: true });
   await settled(page);
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -310,7 +310,7 @@ test("the colours are those of the system, or the ones that were picked", async 
   assert.equal(await ground(), light);
 });
 
-test("another tab that signs in anew does not break this one", async (t) => {
+test("a new sign-in in another tab does not break this one", async (t) => {
   const page = await open(t, b, { failures: ["POST /api/machines 403"] });
   await settled(page);
   const tab = await page.context().newPage();

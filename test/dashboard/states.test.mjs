@@ -1,4 +1,4 @@
-// Pages while their data comes, and when it does not.
+// Pages while their data loads, and when loading fails.
 import { after, before, test } from "node:test";
 import { compatible } from "../e2e/gateway.mjs";
 import { accessible, bench, canary, open, settled } from "./browser.mjs";
@@ -16,7 +16,7 @@ for (const [path, heading, data, what] of [
   ["requests", "Requests", "/api/requests", "requests"],
   ["playground", "Playground", "/api/models/list/llm", "models"],
 ]) {
-  test(`${path}: loading, failed, tried again`, async (t) => {
+  test(`${path}: shows that it loads, shows an error and tries again`, async (t) => {
     const { machineId } = await b.operator.machine({ name: "Test" });
     await b.operator.connect(machineId, compatible(b.upstream));
     const page = await open(t, b, { failures: ["GET /* 503"] });

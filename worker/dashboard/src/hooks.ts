@@ -3,7 +3,7 @@ import { ApiError, errorText } from "./api";
 
 export interface Loaded<T> {
   data: T | null;
-  /** as text, "" if there is none; the previous data may still be set */
+  /** as text, "" without an error; the previous data may still be set */
   error: string;
   loading: boolean;
   reload: () => Promise<void>;

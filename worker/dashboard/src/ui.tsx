@@ -216,7 +216,7 @@ interface TextProps {
 }
 
 // wrongName returns an error that names the first character other than letters,
-// digits, dots, dashes and underscores; "" if there is none.
+// digits, dots, dashes and underscores; "" without one.
 export function wrongName(value: string): string {
   const bad = Array.from(value.trim()).find((c) => !/[A-Za-z0-9._-]/.test(c));
   if (bad === undefined) return "";

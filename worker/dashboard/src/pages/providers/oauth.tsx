@@ -191,7 +191,7 @@ function Authorize({ machine, provider, body, onDone, onCancel, onAgain }: Props
   if (!begun) return <Skeleton what="sign-in" rows={1} />;
   return (
     <div class="device">
-      <p>Sign in at {provider.name} in the new tab. This page continues automatically.</p>
+      <p>Sign in at {provider.name} in a new tab. This page continues automatically.</p>
       <a class="button main" href={link(begun.url)} target="_blank" rel="noreferrer">
         Sign in with {provider.name}
       </a>
