@@ -9,8 +9,8 @@ import (
 	"weir/pkg/llm"
 )
 
-// cited returns what a chat or Responses answer cites: the words that the
-// offsets, which count code points, mark.
+// cited returns the citations of a chat or Responses answer: the text between
+// the offsets, which count code points.
 func cited(text string, notes gjson.Result) (list []string) {
 	points := []rune(text)
 	for _, n := range notes.Array() {
@@ -81,7 +81,7 @@ func TestCitationsKeepTheirOffsets(t *testing.T) {
 	}
 }
 
-// A picture has no place in a message of Claude's.
+// A message of Claude has no field for an image.
 func TestLostImagesAreReported(t *testing.T) {
 	var lost []string
 	opt := options()
@@ -95,8 +95,8 @@ func TestLostImagesAreReported(t *testing.T) {
 	}
 }
 
-// Claude's stream has a citation before or after the text, without offsets: it
-// applies to the whole block.
+// A citation in Claude's stream comes before or after the text, without
+// offsets. It applies to the whole block.
 func TestCitationsInClaudeStreamCoverTheirBlock(t *testing.T) {
 	for name, deltas := range map[string][]string{
 		"before": {`{"type":"citations_delta","citation":{"url":"a","title":"A"}}`, `{"type":"text_delta","text":"\u2603\ud83d"}`, `{"type":"text_delta","text":"\ude00"}`},
@@ -120,7 +120,7 @@ func TestCitationsInClaudeStreamCoverTheirBlock(t *testing.T) {
 	}
 }
 
-// A source that another provider has found is not one that Claude can check.
+// Claude accepts only its own citations.
 func TestForeignCitationsAreRemovedForClaude(t *testing.T) {
 	answer := `{"choices":[{"message":{"content":"x","annotations":[{"type":"url_citation","url_citation":{"url":"a","title":"A","start_index":0,"end_index":1}}]},"finish_reason":"stop"}]}`
 	out, _, err := llm.Response(llm.Chat, llm.Messages, []byte(answer), options())

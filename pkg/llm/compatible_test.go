@@ -7,8 +7,8 @@ import (
 	"weir/pkg/llm"
 )
 
-// The reasoning of a tool loop goes to a compatible server in the field that
-// DeepSeek and Kimi ask for, whatever the client calls it.
+// The reasoning of a tool loop is sent to a compatible server in the field that
+// DeepSeek and Kimi require, under any name of the client's.
 func TestReasoningGoesToCompatibleServers(t *testing.T) {
 	messages := `{"messages":[{"role":"user","content":"a"},
 		{"role":"assistant","content":[{"type":"thinking","thinking":"I think","signature":"weir.chat."},{"type":"tool_use","id":"c1","name":"f","input":{}}]},
@@ -37,8 +37,8 @@ func TestReasoningGoesToCompatibleServers(t *testing.T) {
 	}
 }
 
-// Signed details of a compatible server (OpenRouter behind another gateway)
-// come back beside the plain text.
+// Signed details of a compatible server (OpenRouter behind another gateway) are
+// sent back beside the plain text.
 func TestSignedReasoningGoesBackToCompatibleServer(t *testing.T) {
 	opt := llm.Options{Model: "m", Deviations: llm.DeviationsOf("")}
 	answer := `{"choices":[{"message":{"role":"assistant","content":"x","reasoning":"why","reasoning_details":[{"type":"reasoning.text","text":"why","signature":"S","format":"anthropic-claude-v1"}]},"finish_reason":"stop"}]}`
@@ -75,7 +75,8 @@ func TestOpenAIModelsKeepTheirRulesOnCompatibleServers(t *testing.T) {
 	if got.Get("max_tokens").Int() != 222 || got.Get("max_completion_tokens").Exists() || strings.Join(dropped, ",") != "temperature,stop_sequences" {
 		t.Errorf("got %s, dropped %v", got.Raw, dropped)
 	}
-	// Their efforts as well: gpt-5.1 can be switched off, gpt-5 cannot.
+	// Their efforts as well: thinking of gpt-5.1 can be disabled, of gpt-5 it
+	// cannot.
 	off := `{"max_tokens":222,"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"a"}]}`
 	for model, want := range map[string]string{"gpt-5": "minimal", "gpt-5.1": "none", "gpt-4o": ""} {
 		got, _ := send(t, llm.Messages, llm.Chat, off, llm.Options{Model: model, Deviations: llm.DeviationsOf("")})
@@ -85,7 +86,8 @@ func TestOpenAIModelsKeepTheirRulesOnCompatibleServers(t *testing.T) {
 	}
 }
 
-// A name without a version may be any generation: it keeps its temperature.
+// A model name without a version may be any generation, so its temperature is
+// sent.
 func TestClaudeWithoutVersionKeepsTemperature(t *testing.T) {
 	got, dropped := send(t, llm.Chat, llm.Messages, `{"temperature":0.2,"top_p":0.9,"messages":[{"role":"user","content":"a"}]}`, llm.Options{Model: "claude-test"})
 	if got.Get("temperature").Raw != "0.2" || got.Get("top_p").Exists() || strings.Join(dropped, ",") != "top_p" {

@@ -15,7 +15,7 @@ import (
 	"weir/pkg/wire/sse"
 )
 
-// targets are the upstreams that every request is written for.
+// targets are the upstreams for which every request is written.
 var targets = []struct {
 	name  string
 	to    llm.Dialect
@@ -40,12 +40,12 @@ var targets = []struct {
 var clients = []llm.Dialect{llm.Chat, llm.Responses, llm.Messages}
 var upstreams = []llm.Dialect{llm.Chat, llm.Responses, llm.Messages, llm.Gemini, llm.Cohere}
 
-// options are those of every case: ids and times come from outside.
+// options are those of every case: fixed ids and times.
 func options() llm.Options {
 	return llm.Options{ID: "r1", Now: 1700000000, Model: "m", StreamUsage: true}
 }
 
-// cases are the files of a folder by name without its ending.
+// cases returns the files of a folder by name without extension.
 func cases(t testing.TB, dir, ext string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", dir, "*"+ext))
@@ -66,7 +66,7 @@ func cases(t testing.TB, dir, ext string) map[string][]byte {
 	return all
 }
 
-// shown is what a golden file has of one result.
+// shown is a result in a golden file.
 type shown struct {
 	Body    json.RawMessage `json:"body,omitempty"`
 	Dropped []string        `json:"dropped,omitempty"`
@@ -142,7 +142,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// replayed proves that an answer as a stream says what it says as JSON.
+// replayed checks that an answer as a stream equals the same answer as JSON.
 func replayed(t *testing.T, from, to llm.Dialect, body []byte) {
 	t.Helper()
 	opt := options()
@@ -155,10 +155,11 @@ func replayed(t *testing.T, from, to llm.Dialect, body []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adaptRequest(t, "replay "+to.String(), gist(t, to, events, opt), plain(t, to, want, opt))
+	sameAnswer(t, "replay "+to.String(), gist(t, to, events, opt), plain(t, to, want, opt))
 }
 
-// gist is what a stream says, whatever its pieces: a chat answer.
+// gist returns the answer of a stream, independent of its deltas, as a chat
+// answer.
 func gist(t *testing.T, from llm.Dialect, events []byte, opt llm.Options) string {
 	t.Helper()
 	out, _, err := llm.Collect(from, llm.Chat, events, opt)
@@ -177,9 +178,9 @@ func plain(t *testing.T, from llm.Dialect, body []byte, opt llm.Options) string 
 	return string(out)
 }
 
-// adaptRequest compares what two chat answers say: signatures, whose wrapping differs
-// from hop to hop, are left out, as are sources, which not all can place.
-func adaptRequest(t *testing.T, what, got, want string) {
+// sameAnswer compares two chat answers without signatures, whose wrapping
+// differs, and sources, which not all dialects support.
+func sameAnswer(t *testing.T, what, got, want string) {
 	t.Helper()
 	clean := func(s string) string {
 		var v struct {
@@ -243,7 +244,7 @@ func TestStreams(t *testing.T) {
 						}
 						opt := options()
 						if to == llm.Chat || name != "refusal" && name != "prompt_blocked" && name != "safety" && name != "incomplete" {
-							adaptRequest(t, to.String(), gist(t, to, out, opt), string(whole))
+							sameAnswer(t, to.String(), gist(t, to, out, opt), string(whole))
 						}
 					}
 					golden.Bytes(t, dir+"/"+name+"."+to.String()+".golden.sse", out)
@@ -253,7 +254,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestEverySplitOfAStreamGivesTheSameAnswer(t *testing.T) {
+func TestEverySplitOfStreamReturnsSameAnswer(t *testing.T) {
 	alive := []byte(": keep-alive\n\n") // depends on when pieces come
 	for _, from := range upstreams {
 		for name, body := range cases(t, "streams/"+from.String(), ".sse") {
@@ -283,8 +284,9 @@ func TestEverySplitOfAStreamGivesTheSameAnswer(t *testing.T) {
 	}
 }
 
-// grammar checks the order of a client's stream. complete tells whether it
-// must have its proper end; else it must have an error and no end but chat's.
+// grammar checks the order of a client's stream. complete reports whether it
+// must end with its terminator; otherwise it must have an error and no
+// terminator but chat's.
 func grammar(t *testing.T, to llm.Dialect, out []byte, complete bool) {
 	t.Helper()
 	var r sse.Reader

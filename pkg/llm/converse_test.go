@@ -73,7 +73,7 @@ func TestConverseRequests(t *testing.T) {
 	}
 }
 
-func TestConverseRequestOfTheMessagesDialect(t *testing.T) {
+func TestConverseRequestOfMessagesClient(t *testing.T) {
 	in := `{"max_tokens":50,"top_k":5,"system":[{"type":"text","text":"be","cache_control":{"type":"ephemeral","ttl":"1h"}}],"messages":[
 		{"role":"user","content":"hi"},
 		{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"weir.bedrock.SIG"},{"type":"redacted_thinking","data":"weir.bedrock.RED"},{"type":"thinking","thinking":"foreign","signature":"native"},{"type":"tool_use","id":"tu","name":"w","input":{}}]},
@@ -88,7 +88,7 @@ func TestConverseRequestOfTheMessagesDialect(t *testing.T) {
 	}
 }
 
-func TestConverseRefusesWhatItCannotCarry(t *testing.T) {
+func TestConverseRefusesUnsupportedParts(t *testing.T) {
 	for name, part := range map[string]string{
 		"image_by_address": `{"type":"image_url","image_url":{"url":"https://x.test/a.png"}}`,
 		"other_image":      `{"type":"image_url","image_url":{"url":"data:image/tiff;base64,AAAA"}}`,
@@ -123,7 +123,7 @@ func TestConverseAnswer(t *testing.T) {
 	if err != nil || gjson.GetBytes(out, "content.0.signature").Str != "weir.bedrock.SIG" || gjson.GetBytes(out, "content.1.data").Str != "weir.bedrock.RED" || gjson.GetBytes(out, "usage.input_tokens").Int() != 10 {
 		t.Errorf("%s %v", out, err)
 	}
-	// The answer that was asked for as a tool's input.
+	// The answer as a tool's input.
 	out, _, _ = Response(Converse, Chat, []byte(`{"output":{"message":{"content":[{"toolUse":{"toolUseId":"t","name":"weir_structured_output","input":{"a":1}}}]}},"stopReason":"tool_use"}`), Options{})
 	if get("choices.0.message.content") != `{"a":1}` || get("choices.0.finish_reason") != "stop" {
 		t.Errorf("%s", out)
@@ -141,7 +141,8 @@ func TestConverseAnswer(t *testing.T) {
 	}
 }
 
-// converseStream are the events of an answer, as pkg/provider/bedrock gives them.
+// converseStream are the events of an answer as pkg/provider/bedrock writes
+// them.
 const converseStream = `event: messageStart
 data: {"role":"assistant","p":"a"}
 
@@ -227,7 +228,7 @@ func TestConverseStreamForMessages(t *testing.T) {
 	}
 }
 
-func TestConverseStreamsThatDoNotEndWell(t *testing.T) {
+func TestFailedConverseStreams(t *testing.T) {
 	start := converseStream[:strings.Index(converseStream, "event: contentBlockStart")]
 	stopped := converseStream[:strings.Index(converseStream, "event: metadata")]
 	tests := []struct {

@@ -21,10 +21,10 @@ func times(n int, element string) string {
 	return b.String()
 }
 
-// A request of very many small pieces, of which texts were put together one by
-// one, took minutes: each was copied anew for every piece that followed. What
-// is allocated grows with the request now, at most by a factor.
-func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
+// Texts of very many small parts that were joined one by one took minutes,
+// because each was copied for every part after it. Now the allocated bytes are
+// proportional to the length of the request.
+func TestAllocationIsLinearInLength(t *testing.T) {
 	const n, factor = 5000, 150
 	user := `{"role":"user","content":"x"}`
 	requests := []struct {
@@ -107,7 +107,7 @@ func TestManySmallPiecesCostWhatTheirLengthDoes(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes f allocates.
+// allocated returns the bytes that f allocates.
 func allocated(f func()) int {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,8 +8,8 @@ import (
 	"weir/pkg/llm"
 )
 
-// The counts are those of o200k_base; the second figure is the error allowed.
-func TestTextsAreCountedNearly(t *testing.T) {
+// The counts are those of o200k_base; the second number is the allowed error.
+func TestEstimateIsWithinErrorBound(t *testing.T) {
 	tests := []struct {
 		name, text string
 		times      int
@@ -31,7 +31,7 @@ func TestTextsAreCountedNearly(t *testing.T) {
 	}
 }
 
-func TestWhatIsCounted(t *testing.T) {
+func TestEstimateCountsWhatModelReads(t *testing.T) {
 	png := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	big := "iVBORw0KGgoAAAANSUhEUgAABAAAAAQACAYAAAAfFcSJ" + strings.Repeat("AAAA", 10000)
 	tests := []struct {

@@ -10,7 +10,7 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// seeds gives a fuzz target the recorded cases of a folder of every dialect.
+// seeds adds the recorded cases of every dialect to a fuzz target.
 func seeds(f *testing.F, dir, ext string, dialects []llm.Dialect, add func(d uint8, body []byte)) {
 	for _, d := range dialects {
 		for _, body := range cases(f, dir+"/"+d.String(), ext) {

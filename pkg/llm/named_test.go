@@ -7,7 +7,8 @@ import (
 	"weir/pkg/llm"
 )
 
-// What a target cannot say is carried over in another place or named.
+// A field that a target does not support is sent in another place or named as
+// dropped.
 func TestLostFieldsAreNamed(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"a"}]`
 	const text = `"input":"a"`

@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire/sse"
 )
 
-// theirs are the members whose values are a user's, a tool's or a schema's own.
+// theirs are the members whose values belong to a user, a tool or a schema.
 var theirs = []string{
 	"parameters", "input_schema", "schema", "json_schema", "metadata", "logit_bias", "input", "args", "arguments", "output_schema", "logprobs", "logprobs[]",
 }
@@ -27,8 +27,8 @@ const converseAnswer = `{"output":{"message":{"role":"assistant","content":[
 	"stopReason":"tool_use","usage":{"inputTokens":1,"outputTokens":2,"cacheReadInputTokens":3,"cacheWriteInputTokens":4},
 	"additionalModelResponseFields":{"stop_sequence":"x"},"serviceTier":{"type":"default"}}`
 
-// Clients and servers that dump their data types write null for what is not
-// there. gjson's ForEach calls its function once for a null, so that a null
+// Clients and servers that serialize their data types write null for an absent
+// member. gjson's ForEach calls its function once for a null, so that a null
 // list of calls became a call without a name.
 func TestNullInRequestEqualsAbsent(t *testing.T) {
 	n := 0
@@ -113,7 +113,7 @@ func TestNullInStreamEqualsAbsent(t *testing.T) {
 	}
 }
 
-// eventsOf takes a stream apart.
+// eventsOf returns the events of a stream.
 func eventsOf(body []byte) (list []sse.Event) {
 	var r sse.Reader
 	var e sse.Event
@@ -124,7 +124,7 @@ func eventsOf(body []byte) (list []sse.Event) {
 	return list
 }
 
-// streamOf puts a stream together again, with other data of the n-th event.
+// streamOf returns a stream with other data of the n-th event.
 func streamOf(list []sse.Event, n int, data []byte) []byte {
 	var b []byte
 	for i, e := range list {

@@ -8,8 +8,9 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// A stream that said its finish or stop reason and ended cleanly is complete:
-// what ends it is added. Without the reason, or after a reset, it is an error.
+// A stream with its finish or stop reason that ends without an error is
+// complete: its terminator is added. Without the reason, or after a reset, it
+// ends with an error.
 func TestMissingTerminatorIsAdded(t *testing.T) {
 	const (
 		text   = `data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}` + "\n\n"
@@ -57,7 +58,7 @@ func TestMissingTerminatorIsAdded(t *testing.T) {
 			if tt.added == "" && (o.Complete() || o.Failure() == nil || !strings.Contains(added, "error")) {
 				t.Errorf("%s in pieces of %d: added %q, complete %v", tt.name, size, added, o.Complete())
 			}
-			// What was translated ends alike.
+			// A translated stream ends alike.
 			for _, to := range clients {
 				_, s := run(tt.d, to, []byte(tt.body))
 				if tt.cause == nil && !strings.Contains(tt.name, "choice goes on") && s.Complete() != (tt.added != "") {
@@ -68,8 +69,8 @@ func TestMissingTerminatorIsAdded(t *testing.T) {
 	}
 }
 
-// The usage of a refused answer is what the end of the stream says, not the
-// greater figure of its beginning.
+// The usage of a refused answer is that of the stream's end, not the greater
+// one of its beginning.
 func TestRefusedStreamReportsFinalUsage(t *testing.T) {
 	const body = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n" +
 		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"},\"usage\":{\"output_tokens\":0}}\n\n" +

@@ -23,7 +23,7 @@ func send(t *testing.T, from, to llm.Dialect, body string, opt llm.Options) (gjs
 	return gjson.ParseBytes(out), dropped
 }
 
-func TestTheLimitOfTokens(t *testing.T) {
+func TestMaxTokensForClaude(t *testing.T) {
 	tests := []struct {
 		body string
 		opt  llm.Options
@@ -48,14 +48,14 @@ func TestTheLimitOfTokens(t *testing.T) {
 	}
 }
 
-func TestASignatureOnlyGoesBackToItsIssuer(t *testing.T) {
+func TestSignatureIsSentToItsIssuerOnly(t *testing.T) {
 	answer := []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"GSIG"}]},"finishReason":"STOP"}]}`)
 	for _, client := range clients {
 		out, _, err := llm.Response(llm.Gemini, client, answer, llm.Options{Issuer: "vertex"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The client sends the turn back as it got it.
+		// The client sends the turn back unchanged.
 		turn := gjson.ParseBytes(out)
 		var body string
 		switch client {
@@ -91,7 +91,7 @@ func TestASignatureOnlyGoesBackToItsIssuer(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAnswerIsABadGateway(t *testing.T) {
+func TestInvalidAnswerReturns502(t *testing.T) {
 	for _, from := range upstreams {
 		for _, body := range []string{``, `null`, `[]`, `[1]`, `{}`, `"x"`, `<html></html>`, `{"choices":{}}`, `{"content":"x"}`, `{"output":1}`, `{"candidates":[]}`, `{"message":"x"}`} {
 			for _, to := range clients {
@@ -105,7 +105,7 @@ func TestWhatIsNoAnswerIsABadGateway(t *testing.T) {
 	}
 }
 
-func TestAJSONAnswerIsMadeOfAStream(t *testing.T) {
+func TestCollectReturnsAnswerOfStream(t *testing.T) {
 	for _, from := range upstreams {
 		for name, body := range cases(t, "streams/"+from.String(), ".sse") {
 			_, s := run(from, llm.Chat, body)
@@ -122,14 +122,14 @@ func TestAJSONAnswerIsMadeOfAStream(t *testing.T) {
 				}
 				if to != llm.Chat && name != "refusal" { // other dialects tell it elsewhere
 					want, _, _ := llm.Collect(from, llm.Chat, body, options())
-					adaptRequest(t, fmt.Sprint(from, "/", name, " to ", to), plain(t, to, out, options()), string(want))
+					sameAnswer(t, fmt.Sprint(from, "/", name, " to ", to), plain(t, to, out, options()), string(want))
 				}
 			}
 		}
 	}
 }
 
-func TestFailureFramesEndAStream(t *testing.T) {
+func TestFailureFrameEndsStream(t *testing.T) {
 	e := apierr.New(503, "overloaded", "The provider is overloaded.")
 	for _, to := range clients {
 		grammar(t, to, llm.FailureFrame(nil, to, e), false)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestKnownEventsAreReadAlike sends streams of events that nearly repeat each
-// other through a translator that knows patterns and one that parses all.
-func TestKnownEventsAreReadAlike(t *testing.T) {
+// TestQuickReadAgreesWithParser sends streams of nearly equal events through a
+// translator that recognizes them and one that parses all.
+func TestQuickReadAgreesWithParser(t *testing.T) {
 	chat := []string{
 		`{"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"$"},"finish_reason":null}]}`,
 		`{"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"$"},"finish_reason":null}],"obfuscation":"abc"}`,
@@ -63,7 +63,7 @@ func TestKnownEventsAreReadAlike(t *testing.T) {
 	}
 }
 
-func TestAKnownEventIsNotParsed(t *testing.T) {
+func TestKnownEventIsNotParsed(t *testing.T) {
 	line := "data: {\"id\":\"1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"some words\"},\"finish_reason\":null}]}\n\n"
 	s := Stream(Chat, Messages, Options{ID: "r"})
 	out := s.Push([]byte(line), nil)

@@ -10,12 +10,12 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// maxPieces is what the package takes.
+// maxPieces is the maximum number of pieces.
 const maxPieces = 24_000
 
-// bounded reports an error when the translation of a body has allocated more
-// than 8 times the body and 16 MiB. All allocations count, so what was held at
-// any time is less.
+// bounded reports an error if the translation of a body has allocated more than
+// 8 times the body and 16 MiB. All allocations count, so less was in use at any
+// time.
 func bounded(t *testing.T, name string, body, used int) {
 	t.Helper()
 	if most := 8*body + 16<<20; used > most {
@@ -23,7 +23,7 @@ func bounded(t *testing.T, name string, body, used int) {
 	}
 }
 
-// pieceTargets are pieceTargets of each dialect.
+// pieceTargets is an upstream of each dialect.
 var pieceTargets = []struct {
 	d           llm.Dialect
 	model, devs string
@@ -33,7 +33,7 @@ var pieceTargets = []struct {
 	{llm.Cohere, "command-a", "cohere"}, {llm.Converse, "amazon.nova-pro-v1:0", "bedrock"},
 }
 
-// shapes are requests of n tiny pieces, and what the pieces lie in.
+// shapes are requests of n tiny pieces and the arrays that contain them.
 var shapes = []struct {
 	name        string
 	d           llm.Dialect
@@ -101,8 +101,8 @@ func TestManyPiecesStayWithinMemoryBound(t *testing.T) {
 	}
 }
 
-// What a model is given of tools, and what they were called with, is opaque: a
-// long array in it is one value.
+// Declarations and arguments of tools are opaque: a long array in them is one
+// value.
 func TestArraysInArgumentsAndSchemasAreNotPieces(t *testing.T) {
 	list := `[` + times(2*maxPieces, `#`) + `]`
 	for name, body := range map[string]string{
@@ -159,7 +159,7 @@ func TestAnswersOfManyPiecesStayWithinMemoryBound(t *testing.T) {
 	}
 }
 
-// Each schema within a schema was read once for each that it is in: a long
+// Each inner schema was read once for each schema that contains it: a long
 // description at the bottom of a deep one took minutes.
 func TestSchemaWorkIsBounded(t *testing.T) {
 	deep := func(levels, text int) string {
@@ -232,8 +232,8 @@ func TestOnlyLongTranslationsPause(t *testing.T) {
 	}
 }
 
-// Streams of very many tiny pieces: what is allocated doubles with their
-// number, at most, and is given up where it would have to be held.
+// Streams of very many tiny deltas: the allocated bytes at most double with
+// their number, and a stream whose deltas must be stored fails at the limit.
 func TestStreamWorkIsLinear(t *testing.T) {
 	event := func(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }
 	streams := []struct {

@@ -7,8 +7,8 @@ import (
 	"weir/pkg/llm"
 )
 
-// A compatible server gets a chat client's bytes but for the model, and older
-// forms only of what it has refused by name.
+// A compatible server gets a chat client's bytes except for the model, and
+// older forms only of what it has refused by name.
 func TestCompatibleServerGetsClientBytes(t *testing.T) {
 	const in = `{ "model":"eo/gpt-5", "max_completion_tokens":222, "reasoning_effort":"xhigh","messages":[{"role":"developer","content":"be developer"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"1","extra_content":{"a":1}}]}], "seed":1}`
 	tests := []struct {
@@ -37,7 +37,7 @@ func TestCompatibleServerGetsClientBytes(t *testing.T) {
 	}
 }
 
-// A translated request gets the newer name where the older one was refused.
+// A translated request has the newer name if the older one was refused.
 func TestTranslatedRequestAvoidsRefusedNames(t *testing.T) {
 	const in = `{"model":"a","max_tokens":7,"system":"s","messages":[{"role":"user","content":"b"}]}`
 	for _, tt := range []struct {

@@ -11,8 +11,8 @@ import (
 	"weir/pkg/wire/sse"
 )
 
-// Claude refuses a turn whose thoughts are not what it signed. A chat client
-// that puts the pieces of a stream together sends them back whole.
+// Claude refuses a turn whose thinking differs from what it signed. A chat
+// client that joins the deltas of a stream sends them back whole.
 func TestThinkingBlocksSurviveChatClient(t *testing.T) {
 	event := func(v string) string {
 		return "event: " + gjson.Get(v, "type").Str + "\ndata: " + v + "\n\n"
@@ -62,7 +62,7 @@ func TestThinkingBlocksSurviveChatClient(t *testing.T) {
 	turn := func(details []string) string {
 		return `{"role":"assistant","content":"So.","reasoning_content":` + quote(thought) + `,"reasoning_details":[` + strings.Join(details, ",") + `],"tool_calls":[{"id":"toolu_1","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	}
-	// A client may keep a text in pieces, as other gateways stream it.
+	// A client may store a text in parts, as other gateways stream it.
 	pieces := []string{
 		`{"type":"reasoning.text","text":"first ","index":0,"format":"anthropic-claude-v1"}`, `{"type":"reasoning.text","text":"\"q\"","index":0}`,
 		`{"type":"reasoning.text","signature":"SIG1","index":0,"format":"anthropic-claude-v1"}`, details[1], details[2],
@@ -77,7 +77,7 @@ func TestThinkingBlocksSurviveChatClient(t *testing.T) {
 	}
 }
 
-// weir behind weir: the details of a thought that also came as plain text do not
+// weir behind weir: details of reasoning that also arrived as plain text do not
 // repeat it.
 func TestReasoningDetailsDoNotRepeatText(t *testing.T) {
 	in := `data: {"choices":[{"index":0,"delta":{"reasoning_content":"why"}}]}
@@ -97,8 +97,8 @@ data: [DONE]
 
 func quote(s string) string { b, _ := json.Marshal(s); return string(b) }
 
-// Claude wants a thought before the call of a running turn when it has a
-// budget; one that another provider has begun has none.
+// With a thinking budget, Claude requires thinking before the call of a running
+// turn. A turn that another provider has begun has none.
 func TestThinkingBudgetIsDisabledInForeignToolLoop(t *testing.T) {
 	const think = `"thinking":{"type":"enabled","budget_tokens":2048},"context_management":{"edits":[{"type":"clear_thinking_20251015"},{"type":"clear_tool_uses_20250919"}]},`
 	call := func(content, id string) string {
@@ -141,14 +141,14 @@ func TestToolReferencesAndSummariesKeepTheirText(t *testing.T) {
 	if got.Get("messages").Raw != want || len(dropped) != 0 {
 		t.Errorf("got %s, dropped %v", got.Get("messages").Raw, dropped)
 	}
-	// A compaction that failed says nothing, and hides nothing.
+	// A failed compaction has no text and replaces no message.
 	failed := strings.Replace(body, `"What happened."`, "null", 1)
 	if got, _ := send(t, llm.Messages, llm.Chat, failed, llm.Options{Model: "m"}); got.Get("messages.1.content").Str != "long ago" {
 		t.Errorf("got %s", got.Get("messages").Raw)
 	}
 }
 
-// The client does not see calls made by code that Claude runs.
+// Calls by code that Claude runs are hidden from the client.
 func TestProgrammaticCallsAreHidden(t *testing.T) {
 	answer := `{"id":"msg_1","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"toolu_1","name":"f","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`
 	for _, direct := range []bool{false, true} {

@@ -8,7 +8,7 @@ import (
 	"weir/pkg/llm"
 )
 
-func TestTheSameDialectPassesItsBytes(t *testing.T) {
+func TestSameDialectPassesBytes(t *testing.T) {
 	tests := []struct {
 		name, provider string
 		d              llm.Dialect
@@ -95,7 +95,7 @@ func TestTheSameDialectPassesItsBytes(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRequestIsRefused(t *testing.T) {
+func TestInvalidRequestIsRefused(t *testing.T) {
 	for _, body := range []string{``, `[]`, `"x"`, `{"model":}`, `{"a":1}{`, "{\"a\":\"\xff\"}", strings.Repeat(`[`, 1000)} {
 		for _, to := range upstreams {
 			if _, _, err := llm.Request(llm.Chat, to, []byte(body), llm.Options{}); err == nil {

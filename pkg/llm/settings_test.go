@@ -48,7 +48,7 @@ func TestResponsesRepeatRequestSettings(t *testing.T) {
 	}
 }
 
-// A stream does not hold a request's worth of tools until its end.
+// A stream does not store the tools of a large request until its end.
 func TestLongSettingsAreNotRepeated(t *testing.T) {
 	long := strings.Repeat("x", 300<<10)
 	opt := options()

@@ -15,7 +15,7 @@ import (
 
 const begun = `data: {"id":"1","model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"},"finish_reason":null}]}` + "\n\n"
 
-func TestAStreamThatDoesNotEndWellEndsWithAnError(t *testing.T) {
+func TestFailedStreamEndsWithError(t *testing.T) {
 	causes := []struct {
 		cause  error
 		status int
@@ -40,7 +40,7 @@ func TestAStreamThatDoesNotEndWellEndsWithAnError(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeftIsToldNothing(t *testing.T) {
+func TestClosedClientGetsNoError(t *testing.T) {
 	s := llm.Stream(llm.Chat, llm.Messages, options())
 	s.Push([]byte(begun), nil)
 	if out := s.End(stream.ErrClient, nil); len(out) != 0 || s.Complete() {
@@ -48,7 +48,7 @@ func TestAClientThatLeftIsToldNothing(t *testing.T) {
 	}
 }
 
-func TestTheLimitIsAnErrorAndNoEnd(t *testing.T) {
+func TestStreamOverLimitEndsWithError(t *testing.T) {
 	line := append([]byte("data: "), bytes.Repeat([]byte{'a'}, sse.MaxLine+1)...)
 	for _, to := range clients {
 		out, s := run(llm.Chat, to, []byte(begun), line, []byte("\n\n"), []byte("data: [DONE]\n\n"))
@@ -59,7 +59,7 @@ func TestTheLimitIsAnErrorAndNoEnd(t *testing.T) {
 	}
 }
 
-func TestALongLineIsTranslated(t *testing.T) {
+func TestLongLineIsTranslated(t *testing.T) {
 	for _, n := range []int{64<<10 + 1, 1<<20 + 1} {
 		text := strings.Repeat("é", n/2)
 		chunk := fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":%q},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n", text)
@@ -72,7 +72,7 @@ func TestALongLineIsTranslated(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsIsBounded(t *testing.T) {
+func TestWaitingBlocksAreBounded(t *testing.T) {
 	piece := strings.Repeat("a", 1<<20)
 	start := `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f","arguments":"{\"a\":\""}}]}}]}` + "\n\n"
 	more := `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"arguments":"%s"}}]}}]}` + "\n\n"
@@ -106,7 +106,7 @@ func TestKeepAlivesPass(t *testing.T) {
 	}
 }
 
-func TestUsageIsLeftOutUnlessAsked(t *testing.T) {
+func TestChatStreamOmitsUsageUnlessRequested(t *testing.T) {
 	opt := options()
 	opt.StreamUsage = false
 	s := llm.Stream(llm.Messages, llm.Chat, opt)
@@ -116,7 +116,7 @@ func TestUsageIsLeftOutUnlessAsked(t *testing.T) {
 	}
 }
 
-func TestTheFirstEventTellsAFailure(t *testing.T) {
+func TestFirstFailure(t *testing.T) {
 	tests := []struct {
 		from       llm.Dialect
 		name, data string
@@ -152,7 +152,7 @@ func statusOf(e *apierr.Error) int {
 	return e.Status
 }
 
-// observe reads a stream along in pieces and gives what the client sees.
+// observe reads a stream in parts and returns the client's stream.
 func observe(d llm.Dialect, body []byte, size int, cause error) ([]byte, *llm.Observer) {
 	o := llm.Observe(d, llm.Options{})
 	for rest := body; len(rest) > 0; {
@@ -167,7 +167,7 @@ func observe(d llm.Dialect, body []byte, size int, cause error) ([]byte, *llm.Ob
 	return append(bytes.Clone(body), o.End(cause)...), o
 }
 
-func TestAnObserverSeesWhatATranslatorSees(t *testing.T) {
+func TestObserverAgreesWithTranslator(t *testing.T) {
 	for _, d := range clients {
 		for name, body := range cases(t, "streams/"+d.String(), ".sse") {
 			if name == "bad_json" {
@@ -194,7 +194,7 @@ func TestAnObserverSeesWhatATranslatorSees(t *testing.T) {
 	}
 }
 
-func TestACutStreamGetsItsErrorOnALineOfItsOwn(t *testing.T) {
+func TestErrorOfCutStreamBeginsOnNewLine(t *testing.T) {
 	for _, d := range clients {
 		body := cases(t, "streams/"+d.String(), ".sse")["text"]
 		for cut := range len(body) - 30 {
@@ -217,8 +217,8 @@ func TestACutStreamGetsItsErrorOnALineOfItsOwn(t *testing.T) {
 }
 
 // A stream cut within its last event was taken for complete: the client got
-// neither the event whole nor an error.
-func TestACutStreamHasOneEnd(t *testing.T) {
+// neither the whole event nor an error.
+func TestCutStreamHasOneEnd(t *testing.T) {
 	for _, d := range clients {
 		for name, body := range cases(t, "streams/"+d.String(), ".sse") {
 			if name != "text" && name != "tools" {
@@ -241,8 +241,8 @@ func TestACutStreamHasOneEnd(t *testing.T) {
 	}
 }
 
-// endsOf counts the ends that a strict client sees: events that a blank line
-// completed.
+// endsOf counts the terminators that a strict client sees: events that a blank
+// line completes.
 func endsOf(d llm.Dialect, seen []byte) (good, bad int) {
 	var r sse.Reader
 	var ev sse.Event
@@ -274,7 +274,7 @@ func endsOf(d llm.Dialect, seen []byte) (good, bad int) {
 	return good, bad
 }
 
-func TestAfterTheEndAResetIsNoFailure(t *testing.T) {
+func TestResetAfterTerminatorIsNotAFailure(t *testing.T) {
 	for _, d := range clients {
 		body := cases(t, "streams/"+d.String(), ".sse")["text"]
 		if seen, o := observe(d, body, 50, stream.ErrReset); !o.Complete() || !bytes.Equal(seen, body) {
@@ -283,7 +283,7 @@ func TestAfterTheEndAResetIsNoFailure(t *testing.T) {
 	}
 }
 
-func TestUsageIsFoundInALongLine(t *testing.T) {
+func TestUsageOfLongLineIsRead(t *testing.T) {
 	usage := `"usage":{"input_tokens":20,"input_tokens_details":{"cached_tokens":5},"output_tokens":10,"output_tokens_details":{"reasoning_tokens":4}}`
 	want := llm.Usage{Input: 20, Output: 10, CacheRead: 5, Reasoning: 4, Known: true}
 	for _, pad := range []int{1 << 10, 64 << 10, 64<<10 + 7, 200_000, 3 << 20} {
@@ -304,7 +304,7 @@ func TestUsageIsFoundInALongLine(t *testing.T) {
 	}
 }
 
-func TestAnObserverKeepsLittle(t *testing.T) {
+func TestObserverMemoryIsBounded(t *testing.T) {
 	o := llm.Observe(llm.Chat, llm.Options{})
 	piece := bytes.Repeat([]byte("a"), 64<<10)
 	o.Sample(piece)

@@ -9,8 +9,8 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// Anthropic's client sends a part of the conversation only once its thread was
-// taken; it knows a refusal by details.error_code.
+// Anthropic's client sends a part of the conversation only after its thread was
+// accepted. It recognizes a refusal by details.error_code.
 func TestThreadsAreRefusedForOtherDialects(t *testing.T) {
 	body := []byte(`{"max_tokens":9,"thread":{"type":"create"},"messages":[{"role":"user","content":"a"}]}`)
 	for _, to := range upstreams {

@@ -18,9 +18,9 @@ func codex(t *testing.T) []byte {
 	return cases(t, "requests/responses", ".json")["codex_tools"]
 }
 
-// settings translates a request and returns what was sent, with the options that
-// its answer is read by.
-func settings(t *testing.T, from, to llm.Dialect, devs string, body []byte) (gjson.Result, llm.Options) {
+// translated translates a request and returns what is sent, with the options
+// for its answer.
+func translated(t *testing.T, from, to llm.Dialect, devs string, body []byte) (gjson.Result, llm.Options) {
 	t.Helper()
 	opt := options()
 	opt.Tools, opt.Deviations, opt.Vendor = &llm.Tools{}, llm.DeviationsOf(devs), true
@@ -31,7 +31,7 @@ func settings(t *testing.T, from, to llm.Dialect, devs string, body []byte) (gjs
 	return gjson.ParseBytes(sent), opt
 }
 
-// sentNames are the names of the tools in a request of an upstream.
+// sentNames returns the names of the tools in a request to an upstream.
 func sentNames(d llm.Dialect, sent gjson.Result) (names []string) {
 	paths := map[llm.Dialect]string{
 		llm.Chat: "tools.#.function.name", llm.Cohere: "tools.#.function.name", llm.Messages: "tools.#.name",
@@ -44,7 +44,7 @@ func sentNames(d llm.Dialect, sent gjson.Result) (names []string) {
 	return names
 }
 
-// callOf is an answer of an upstream that calls one tool.
+// callOf returns an upstream's answer that calls one tool.
 func callOf(d llm.Dialect, name, args string) string {
 	q := func(s string) string { b, _ := json.Marshal(s); return string(b) }
 	switch d {
@@ -62,7 +62,7 @@ func callOf(d llm.Dialect, name, args string) string {
 	return `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"c1","name":` + q(name) + `,"arguments":` + q(args) + `}]}`
 }
 
-// Each tool that Codex offers comes back as it knows it, whatever the upstream.
+// Each tool of Codex is called by its own name and kind, with any upstream.
 func TestCallsAreRestored(t *testing.T) {
 	const patch = "*** Begin Patch\n+\"é\\\"\t\n*** End Patch"
 	wrapped := `{"input":` + strconv.Quote("*** Begin Patch\n+\"é\\\"\t\n*** End Patch") + `}`
@@ -88,7 +88,7 @@ func TestCallsAreRestored(t *testing.T) {
 		d    llm.Dialect
 		devs string
 	}{{llm.Messages, "anthropic"}, {llm.Chat, "openai-compatible-1"}, {llm.Chat, "mistral"}, {llm.Gemini, "gemini"}, {llm.Cohere, "cohere"}, {llm.Converse, "bedrock"}} {
-		sent, opt := settings(t, llm.Responses, to.d, to.devs, codex(t))
+		sent, opt := translated(t, llm.Responses, to.d, to.devs, codex(t))
 		names := sentNames(to.d, sent)
 		if len(names) != len(want) {
 			t.Fatalf("%v: %d tools: %v", to.d, len(names), names)
@@ -132,7 +132,7 @@ func TestCallsAreRestored(t *testing.T) {
 	}
 }
 
-// lastResponse is the response that a stream of Responses ends with.
+// lastResponse returns the response in the last event of a Responses stream.
 func lastResponse(events []byte) gjson.Result {
 	var last gjson.Result
 	for _, e := range eventsOf(events) {
@@ -143,7 +143,7 @@ func lastResponse(events []byte) gjson.Result {
 	return last
 }
 
-// deltas joins the pieces of one event type.
+// deltas joins the texts of one event type.
 func deltas(events []byte, kind string) (text string, n int) {
 	for _, e := range eventsOf(events) {
 		if string(e.Name) == kind {
@@ -170,10 +170,10 @@ func chatPiece(index int, id, name, args string) string {
 
 const chatTail = `data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
 
-// The input of a custom tool streams on as its arguments come, also when calls
-// come interleaved, and wherever the pieces are cut.
+// The input of a custom tool is streamed as its arguments arrive, also if calls
+// are interleaved, and independent of the deltas.
 func TestCustomCallsStream(t *testing.T) {
-	_, opt := settings(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
+	_, opt := translated(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
 	const text = "*** Begin Patch\n+\"😀\" \\ é\n*** End Patch"
 	b, _ := json.Marshal(text)
 	args := `{"input": ` + string(b) + `}`
@@ -220,10 +220,10 @@ func TestCustomCallsStream(t *testing.T) {
 	}
 }
 
-// A custom call of a Messages upstream: partial_json is cut anywhere, within
-// escapes as well.
+// A custom call of a Messages upstream: partial_json is cut anywhere, also
+// within escapes.
 func TestCustomCallsStreamFromMessages(t *testing.T) {
-	_, opt := settings(t, llm.Responses, llm.Messages, "anthropic", codex(t))
+	_, opt := translated(t, llm.Responses, llm.Messages, "anthropic", codex(t))
 	text := "a\"\\\n\u0001😀é"
 	args := `{"input":"a\"\\\n\u0001\ud83d\ude00\u00e9"}`
 	for cut := 0; cut <= len(args); cut++ {
@@ -250,9 +250,9 @@ func TestCustomCallsStreamFromMessages(t *testing.T) {
 	}
 }
 
-// Models do not always write the arguments that they were asked for.
+// Models do not always write the required arguments.
 func TestUnusualInputOfCustomCalls(t *testing.T) {
-	_, opt := settings(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
+	_, opt := translated(t, llm.Responses, llm.Chat, "openai-compatible-1", codex(t))
 	for args, want := range map[string]string{
 		`{"input":"x"}`:                           "x",
 		` { "input" : "x" } `:                     "x",
@@ -298,15 +298,15 @@ func TestUnusualInputOfCustomCalls(t *testing.T) {
 	}
 }
 
-// A chat client's custom tools come back as such, from other dialects and from
-// vendors of its own dialect that know only functions.
+// A chat client's custom tools are restored in answers of other dialects and of
+// vendors of its own dialect that support only functions.
 func TestCustomToolsOfChatClient(t *testing.T) {
 	body := cases(t, "requests/chat", ".json")["custom_tools"]
 	for _, to := range []struct {
 		d    llm.Dialect
 		devs string
 	}{{llm.Messages, "anthropic"}, {llm.Chat, "mistral"}, {llm.Chat, "together"}} {
-		sent, opt := settings(t, llm.Chat, to.d, to.devs, body)
+		sent, opt := translated(t, llm.Chat, to.d, to.devs, body)
 		if strings.Contains(sent.Raw, `"custom"`) || !strings.Contains(sent.Raw, "start: /a/") || !strings.Contains(sent.Raw, "*** Begin") || !opt.Tools.Changed() {
 			t.Errorf("%s: sent %s", to.devs, sent.Raw)
 		}
@@ -323,7 +323,7 @@ func TestCustomToolsOfChatClient(t *testing.T) {
 			t.Errorf("%s: %s, %v", to.devs, events, err)
 		}
 	}
-	// A server of the user's own gets what the client wrote.
+	// A user's own server gets the client's bytes.
 	opt := options()
 	opt.Tools, opt.Deviations = &llm.Tools{}, llm.DeviationsOf("openai-compatible-1")
 	sent, _, err := llm.Request(llm.Chat, llm.Chat, body, opt)
@@ -332,7 +332,7 @@ func TestCustomToolsOfChatClient(t *testing.T) {
 	}
 }
 
-// Names over the limit of the upstream are the client's own again in answers.
+// Names over the limit of the upstream are restored in answers.
 func TestLongToolNamesAreRestored(t *testing.T) {
 	body := cases(t, "requests/messages", ".json")["long_names"]
 	want := gjson.GetBytes(body, "tools.1.name").Str
@@ -340,8 +340,8 @@ func TestLongToolNamesAreRestored(t *testing.T) {
 		d    llm.Dialect
 		devs string
 	}{{llm.Chat, "openai"}, {llm.Chat, "openai-compatible-1"}, {llm.Responses, "openai"}, {llm.Gemini, "gemini"}, {llm.Converse, "bedrock"}} {
-		sent, opt := settings(t, llm.Messages, to.d, to.devs, body)
-		again, _ := settings(t, llm.Messages, to.d, to.devs, body)
+		sent, opt := translated(t, llm.Messages, to.d, to.devs, body)
+		again, _ := translated(t, llm.Messages, to.d, to.devs, body)
 		names := sentNames(to.d, sent)
 		if len(names) != 3 || names[0] != "Read" || len(names[1]) > 64 || len(names[2]) > 64 || names[1] == names[2] || strings.Count(sent.Raw, names[1]) < 2 || again.Raw != sent.Raw {
 			t.Errorf("%s: names %v", to.devs, names)
@@ -356,19 +356,19 @@ func TestLongToolNamesAreRestored(t *testing.T) {
 			t.Errorf("%s: %s, %v", to.devs, events, err)
 		}
 	}
-	// 128 are taken by the vendor of the dialect.
-	sent, opt := settings(t, llm.Chat, llm.Messages, "anthropic", []byte(`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"`+strings.Repeat("a", 128)+`"}},{"type":"function","function":{"name":"a.b"}}]}`))
+	// Anthropic accepts 128.
+	sent, opt := translated(t, llm.Chat, llm.Messages, "anthropic", []byte(`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"`+strings.Repeat("a", 128)+`"}},{"type":"function","function":{"name":"a.b"}}]}`))
 	if n := sentNames(llm.Messages, sent); len(n[0]) != 128 || n[1] == "a.b" || !strings.HasPrefix(n[1], "a_b_") || !opt.Tools.Changed() {
 		t.Errorf("names %v", n)
 	}
 }
 
-// A client that offers functions gets function_call, in the answer and in the
-// stream, also where the upstream calls several at once.
+// A client that sends functions gets function_call, in answers and streams,
+// also if the upstream calls several at once.
 func TestLegacyFunctionsAreRestored(t *testing.T) {
 	body := cases(t, "requests/chat", ".json")["functions_of_old"]
 	for _, to := range []llm.Dialect{llm.Messages, llm.Gemini, llm.Responses} {
-		_, opt := settings(t, llm.Chat, to, "openai", body)
+		_, opt := translated(t, llm.Chat, to, "openai", body)
 		answer := []byte(callOf(to, "f", `{"a":1}`))
 		out, _, err := llm.Response(to, llm.Chat, answer, opt)
 		c := gjson.GetBytes(out, "choices.0")
@@ -387,13 +387,13 @@ func TestLegacyFunctionsAreRestored(t *testing.T) {
 			t.Errorf("%v: %s, %v", to, events, err)
 		}
 	}
-	_, opt := settings(t, llm.Chat, llm.Messages, "anthropic", body)
+	_, opt := translated(t, llm.Chat, llm.Messages, "anthropic", body)
 	several := `{"content":[{"type":"tool_use","id":"a","name":"f","input":{"a":1}},{"type":"tool_use","id":"b","name":"f","input":{"a":2}}],"stop_reason":"tool_use"}`
 	events, _, err := llm.Replay(llm.Messages, llm.Chat, []byte(several), opt)
 	if err != nil || bytes.Contains(events, []byte(`\"a\":2`)) || !bytes.Contains(events, []byte(`\"a\":1`)) {
 		t.Errorf("%s, %v", events, err)
 	}
-	// An answer of the same dialect in the old form passes unchanged.
+	// An answer of the same dialect with function_call passes unchanged.
 	old := `{"choices":[{"message":{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}},"finish_reason":"function_call"}]}`
 	events, _, err = llm.Replay(llm.Chat, llm.Chat, []byte(old), options())
 	if err != nil || !bytes.Contains(events, []byte(`"function_call":{"name":"f"`)) || !bytes.Contains(events, []byte(`"finish_reason":"function_call"`)) {
@@ -467,8 +467,8 @@ func FuzzFreeform(f *testing.F) {
 	})
 }
 
-// The shell and apply_patch of Responses are functions to an upstream that
-// knows only those, in requests, histories and answers.
+// The shell and apply_patch of Responses are functions for an upstream that
+// supports only those, in requests, histories and answers.
 func TestShellAndPatchTools(t *testing.T) {
 	const body = `{"model":"m","input":[{"role":"user","content":"Fix it"},
 		{"type":"shell_call","id":"sh_1","call_id":"c1","status":"completed","action":{"commands":["ls","pwd"],"timeout_ms":1000,"max_output_length":null},"environment":{"type":"local"}},
@@ -483,8 +483,8 @@ func TestShellAndPatchTools(t *testing.T) {
 		d    llm.Dialect
 		devs string
 	}{{llm.Messages, "anthropic"}, {llm.Chat, "openai-compatible-1"}, {llm.Chat, "openai"}, {llm.Gemini, "gemini"}, {llm.Cohere, "cohere"}, {llm.Converse, "bedrock"}} {
-		// Cohere would get no other tool than the one that is chosen.
-		sent, opt := settings(t, llm.Responses, to.d, to.devs, []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}`, `"tool_choice":"auto"`, 1)))
+		// Cohere would get only the chosen tool.
+		sent, opt := translated(t, llm.Responses, to.d, to.devs, []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}`, `"tool_choice":"auto"`, 1)))
 		names := sentNames(to.d, sent)
 		if len(names) != 3 || names[0] != "shell" || !strings.HasPrefix(names[1], "shell_") || names[2] != "apply_patch" || !strings.Contains(sent.Raw, "/skills/pdf") {
 			t.Fatalf("%s: tools %v", to.devs, names)
@@ -515,7 +515,7 @@ func TestShellAndPatchTools(t *testing.T) {
 		}
 	}
 
-	sent, _ := settings(t, llm.Responses, llm.Messages, "anthropic", []byte(body))
+	sent, _ := translated(t, llm.Responses, llm.Messages, "anthropic", []byte(body))
 	shell := sentNames(llm.Messages, sent)[1]
 	for path, want := range map[string]string{
 		"tool_choice.name":                     "apply_patch",
@@ -537,22 +537,22 @@ func TestShellAndPatchTools(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}
-	// A shell in the vendor's container is nothing that a client could run.
+	// A client cannot run a shell of the vendor's container.
 	opt := options()
 	_, dropped, err := llm.Request(llm.Responses, llm.Chat, []byte(`{"model":"m","input":"x","tools":[{"type":"shell","environment":{"type":"container_auto"}}]}`), opt)
 	if err != nil || strings.Join(dropped, " ") != "tools.shell" {
 		t.Errorf("dropped %v, %v", dropped, err)
 	}
-	// Of two tools of a name only the allowed one is left.
+	// Of two tools with one name only the allowed one is sent.
 	choice := `"tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"shell"}]}}`
-	sent, _ = settings(t, llm.Responses, llm.Chat, "openai-compatible-1", []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}}`, choice, 1)))
+	sent, _ = translated(t, llm.Responses, llm.Chat, "openai-compatible-1", []byte(strings.Replace(body, `"tool_choice":{"type":"apply_patch"}}`, choice, 1)))
 	if got := sentNames(llm.Chat, sent); len(got) != 1 || got[0] != shell || sent.Get("tool_choice").Str != "required" {
 		t.Errorf("tools %v, choice %s", got, sent.Get("tool_choice"))
 	}
 }
 
-// Upstreams that do not know allowed_tools get the allowed tools alone, and the
-// mode.
+// Upstreams that do not support allowed_tools get the allowed tools only, and
+// the mode.
 func TestAllowedToolsElsewhereThanOpenAI(t *testing.T) {
 	const tools = `"tools":[{"type":"function","function":{"name":"a","parameters":{}}},{"type":"function","function":{"name":"b","parameters":{}}}]`
 	for _, tt := range []struct{ devs, mode, allowed, choice, names, dropped string }{
@@ -581,7 +581,7 @@ func TestAllowedToolsElsewhereThanOpenAI(t *testing.T) {
 	}
 	// A compatible server gets the client's bytes.
 	body := []byte(`{"model":"m","messages":[{"role":"user","content":"x"}],` + tools + `,"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"a"}}]}}}`)
-	sent, _ := settings(t, llm.Chat, llm.Chat, "openai-compatible-1", body)
+	sent, _ := translated(t, llm.Chat, llm.Chat, "openai-compatible-1", body)
 	if sent.Get("tools.#").Int() != 2 || !sent.Get("tool_choice.allowed_tools").Exists() {
 		t.Errorf("sent %s", sent.Raw)
 	}

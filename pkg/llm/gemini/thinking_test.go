@@ -6,7 +6,7 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-func TestGeminiThinking(t *testing.T) {
+func TestThinkingConfig(t *testing.T) {
 	tests := []struct{ id, effort, want string }{
 		{"gemini-2.0-flash", "high", ""},
 		{"gemini-2.5-flash", "none", `{"includeThoughts":false,"thinkingBudget":0}`},

@@ -2,7 +2,7 @@ package ir
 
 import "testing"
 
-func TestVersionsOfIDs(t *testing.T) {
+func TestParseVersion(t *testing.T) {
 	for id, want := range map[string]Version{
 		"claude-3-haiku-20240307": {3, 0}, "claude-3-5-sonnet-20241022": {3, 5}, "claude-3-7-sonnet-latest": {3, 7},
 		"claude-sonnet-4-20250514": {4, 0}, "claude-opus-4-1-20250805": {4, 1}, "claude-opus-4.5": {4, 5},
@@ -16,7 +16,7 @@ func TestVersionsOfIDs(t *testing.T) {
 	}
 }
 
-func TestWhichFormAGenerationTakes(t *testing.T) {
+func TestClaudeGenerations(t *testing.T) {
 	tests := []struct {
 		id                       string
 		high, none               string // what high and none become
@@ -56,7 +56,7 @@ func TestWhichFormAGenerationTakes(t *testing.T) {
 	}
 }
 
-func TestABudgetFitsBelowMaxTokens(t *testing.T) {
+func TestThinkingBudgetIsBelowMaxTokens(t *testing.T) {
 	tests := []struct {
 		effort                string
 		budget, max, limit    int64
@@ -85,7 +85,7 @@ func TestABudgetFitsBelowMaxTokens(t *testing.T) {
 	}
 }
 
-func TestEffortsThatAModelLacks(t *testing.T) {
+func TestOpenAIEffort(t *testing.T) {
 	tests := []struct{ id, effort, want string }{
 		{"o3", "none", "low"}, {"o4-mini", "xhigh", "high"}, {"gpt-5", "none", "minimal"}, {"gpt-5-mini", "max", "high"},
 		{"gpt-5.1", "none", "none"}, {"gpt-5.1", "minimal", "low"}, {"gpt-5.4", "xhigh", "xhigh"}, {"openai/o3", "minimal", "low"},

@@ -12,7 +12,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-func TestBetasOfHostedClaudeGoWhereTheirCloudHasThem(t *testing.T) {
+func TestBetasOfHostedClaude(t *testing.T) {
 	for _, tt := range []struct{ name, model, betas, header, body, dropped string }{
 		{"vertex", "ve/claude-sonnet-4-5", "context-1m-2025-08-07, web-search-2025-03-05,,effort-2025-11-24", "context-1m-2025-08-07,web-search-2025-03-05", "", "anthropic-beta"},
 		{"bedrock", "br/anthropic.claude-sonnet-4-5-v1:0", "context-1m-2025-08-07,effort-2025-11-24", "", `["context-1m-2025-08-07","effort-2025-11-24"]`, ""},

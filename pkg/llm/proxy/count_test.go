@@ -86,7 +86,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestPicturesAreNotCountedAsText(t *testing.T) {
+func TestImagesAreNotCountedAsText(t *testing.T) {
 	w := newWorld(t, usual...)
 	got, err := w.count(`{"model":"up/m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("iVBORw0KGgo", 20000) + `"}}]}]}`)
 	if err != nil || got.Input < 200 || got.Input > 4000 {

@@ -45,10 +45,10 @@ func failing(d llm.Dialect, kind string) string {
 	return string(sse.Data(nil, []byte(`{"error":{"message":"told","type":"`+kind+`","code":null}}`)))
 }
 
-// TestAStreamHasOneOutcome breaks streams after their first event: the client
+// TestStreamHasOneOutcome breaks streams after their first event: the client
 // sees one end, never a good one unless the upstream's was, and no second
 // attempt is made. See docs/reference/reliability.md, N1, N10, F10–F25.
-func TestAStreamHasOneOutcome(t *testing.T) {
+func TestStreamHasOneOutcome(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(d llm.Dialect, p []string) ([]string, error)
@@ -172,10 +172,10 @@ func TestAStreamHasOneOutcome(t *testing.T) {
 	}
 }
 
-// TestAStreamThatDoesNotBegin breaks answers before or at their first event:
+// TestFailureBeforeFirstEventTriesNextAccount breaks answers before or at their first event:
 // another account answers, or the client gets an error and no stream.
 // See docs/reference/reliability.md, F1–F9, F16–F21, F26, F31, F32.
-func TestAStreamThatDoesNotBegin(t *testing.T) {
+func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 	html := answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "text/html"}}, pieces: []string{"<!doctype html><html><body>sign in</body></html>"}}
 	tests := []struct {
 		name   string
@@ -261,9 +261,9 @@ func TestAStreamThatDoesNotBegin(t *testing.T) {
 	}
 }
 
-// TestAClientThatLeaves ends the upstream's stream and counts what was used.
+// TestClosedClientEndsUpstreamStream ends the upstream's stream and counts what was used.
 // See docs/reference/reliability.md, F45.
-func TestAClientThatLeaves(t *testing.T) {
+func TestClosedClientEndsUpstreamStream(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
 			w := newWorld(t, provided{prefix: f.prefix, provider: f.provider, base: f.base})

@@ -138,10 +138,10 @@ func TestEveryPair(t *testing.T) {
 	}
 }
 
-// TestHostedClaudeIsSpokenToInItsCloudsWay shows what Vertex AI and Bedrock are
+// TestRequestsToHostedClaude shows what Vertex AI and Bedrock are
 // sent for Claude: the version in the body, the model in the address, and at
 // Bedrock streams as binary frames.
-func TestHostedClaudeIsSpokenToInItsCloudsWay(t *testing.T) {
+func TestRequestsToHostedClaude(t *testing.T) {
 	for _, model := range []string{"ve/claude-sonnet-4-5", "br/anthropic.claude-sonnet-4-5-v1:0"} {
 		for _, d := range []llm.Dialect{llm.Messages, llm.Chat} {
 			for _, streams := range []bool{false, true} {
@@ -186,7 +186,7 @@ func TestHostedClaudeIsSpokenToInItsCloudsWay(t *testing.T) {
 	}
 }
 
-func TestFramesThatFail(t *testing.T) {
+func TestFailedFrames(t *testing.T) {
 	limited := string(eventstream.Exception(nil, "throttlingException", []byte(`{"message":"slow"}`)))
 	for _, d := range clients {
 		for _, begun := range []bool{false, true} {

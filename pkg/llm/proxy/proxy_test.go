@@ -77,9 +77,9 @@ func equal(a, b Ask) bool {
 		a.Previous == b.Previous && a.Stateful == b.Stateful && a.Unstored == b.Unstored && a.Connection == b.Connection
 }
 
-// TestEveryChatProviderHasAWay holds for every row of the provider table, and
+// TestEveryChatProviderHasAnAPI holds for every row of the provider table, and
 // every client.
-func TestEveryChatProviderHasAWay(t *testing.T) {
+func TestEveryChatProviderHasAnAPI(t *testing.T) {
 	rows := append(provider.All()[:len(provider.All()):len(provider.All())], provider.Lookup("openai-compatible-0123abcd"), provider.Lookup("anthropic-compatible-0123abcd"))
 	for _, d := range rows {
 		chat := d.Serves("chat") || d.Serves("messages")
@@ -146,7 +146,7 @@ func (w *world) good() func(r *upstream.Request) answer {
 	}
 }
 
-func TestVersionAndBetaGoToTheirOwnDialectOnly(t *testing.T) {
+func TestVersionAndBetaAreSentToMessagesOnly(t *testing.T) {
 	header := []httpmsg.Field{{Name: "anthropic-version", Value: "2026-10-21"}, {Name: "anthropic-beta", Value: "a,b"}, {Name: "authorization", Value: "Bearer sk-client"}, {Name: "x-api-key", Value: "sk-client"}}
 	for _, tt := range []struct {
 		d             llm.Dialect
@@ -185,7 +185,7 @@ func combo(w *world, name string, models ...string) {
 	w.machine = snapshot.New(&rec)
 }
 
-func TestACombosMembersAreEachSpokenToInTheirDialect(t *testing.T) {
+func TestComboMembersGetTheirOwnDialect(t *testing.T) {
 	for _, d := range clients {
 		for _, streams := range []bool{false, true} {
 			w := newWorld(t, usual...)
@@ -213,7 +213,7 @@ func TestACombosMembersAreEachSpokenToInTheirDialect(t *testing.T) {
 	}
 }
 
-func TestAMemberThatCannotBeAskedIsPassedOver(t *testing.T) {
+func TestComboMemberThatRefusesRequestIsSkipped(t *testing.T) {
 	body := `{"model":"team","n":2,"messages":[{"role":"user","content":"x"}]}`
 	w := newWorld(t, usual...)
 	combo(w, "team", "cl/b", "up/a")
@@ -229,7 +229,7 @@ func TestAMemberThatCannotBeAskedIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestNoChat(t *testing.T) {
+func TestProviderWithoutChatReturns400(t *testing.T) {
 	w := newWorld(t, usual...)
 	for model, want := range map[string]int{"dg/nova-3": 400, "no/such": 400, "azure/gpt": 400} {
 		if _, err := w.ask(llm.Chat, request(llm.Chat, model, true)); status(err) != want || len(w.seen) != 0 {
@@ -238,7 +238,7 @@ func TestNoChat(t *testing.T) {
 	}
 }
 
-func TestAKeyMayUseItsModelsOnly(t *testing.T) {
+func TestKeyMayUseItsModelsOnly(t *testing.T) {
 	w := newWorld(t, usual...)
 	combo(w, "team", "up/a", "cl/b")
 	w.script = w.good()
@@ -251,7 +251,7 @@ func TestAKeyMayUseItsModelsOnly(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutResponsesIsAskedByItsChat(t *testing.T) {
+func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	w := newWorld(t, usual...)
 	good := w.good()
 	w.script = func(r *upstream.Request) answer {
@@ -287,7 +287,7 @@ func TestAServerWithoutResponsesIsAskedByItsChat(t *testing.T) {
 	}
 }
 
-func TestServerStateNeedsAResponsesUpstream(t *testing.T) {
+func TestStatefulRequestNeedsResponsesUpstream(t *testing.T) {
 	w := newWorld(t, usual...)
 	_, err := w.ask(llm.Responses, `{"model":"cl/m","input":"x","previous_response_id":"resp_1"}`)
 	if status(err) != 400 || len(w.seen) != 0 {
@@ -295,7 +295,7 @@ func TestServerStateNeedsAResponsesUpstream(t *testing.T) {
 	}
 }
 
-func TestAResponseIsNamedWhereTheUpstreamKeepsIt(t *testing.T) {
+func TestResponseIDOfStoredResponse(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		w := newWorld(t, usual...)
 		w.script = w.good()
@@ -308,7 +308,7 @@ func TestAResponseIsNamedWhereTheUpstreamKeepsIt(t *testing.T) {
 	}
 }
 
-func TestUsageThatIsNotToldIsEstimated(t *testing.T) {
+func TestUnreportedUsageIsEstimated(t *testing.T) {
 	w := newWorld(t, usual...)
 	var b strings.Builder
 	for range 50 {
@@ -336,7 +336,7 @@ func TestUsageThatIsNotToldIsEstimated(t *testing.T) {
 	}
 }
 
-func TestAServerThatDoesNotStream(t *testing.T) {
+func TestServerWithoutStreaming(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
 			w := newWorld(t, usual...)
@@ -361,7 +361,7 @@ func TestAServerThatDoesNotStream(t *testing.T) {
 	}
 }
 
-func TestLimitsAreTheMachines(t *testing.T) {
+func TestLimitsAreMachineSettings(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.machine.Settings.FirstByteSeconds, w.machine.Settings.IdleSeconds = 7, 9
 	w.script = w.good()
@@ -380,7 +380,7 @@ func TestLimitsAreTheMachines(t *testing.T) {
 // A server without a Responses endpoint was asked by its chat with a count of
 // attempts of its own, so that one request made up to ten.
 // See docs/reference/design.md, 5.
-func TestBothAddressesTogetherTakeFiveAttempts(t *testing.T) {
+func TestBothAPIsShareFiveAttempts(t *testing.T) {
 	for _, absent := range []int{1, 2, 4, 5, 6} { // the attempt that finds no such address
 		var list []provided
 		for i := range 9 {
@@ -404,7 +404,7 @@ func TestBothAddressesTogetherTakeFiveAttempts(t *testing.T) {
 	}
 }
 
-func TestAnItemThatIsNotThereIsNoMissingAddress(t *testing.T) {
+func TestMissingItemIsNotMissingEndpoint(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = func(*upstream.Request) answer {
 		return jsonOf(404, `{"error":{"message":"Item with id 'msg_1' not found.","type":"invalid_request_error","param":"input","code":null}}`)
@@ -418,7 +418,7 @@ func TestAnItemThatIsNotThereIsNoMissingAddress(t *testing.T) {
 
 // Three accounts of one server without Responses: each was asked at the address
 // that is not there, and the client was told 404 when their chat had failed.
-func TestAccountsOfAServerWithoutResponsesAreAskedByChat(t *testing.T) {
+func TestAccountsOfServerWithoutResponsesGetChat(t *testing.T) {
 	const id, base = "openai-compatible-0123abcd", "https://a.example/v1"
 	w := newWorld(t, provided{prefix: "up", provider: id, base: base}, provided{prefix: "up#2", provider: id, base: base}, provided{prefix: "up#3", provider: id, base: base})
 	w.script = func(r *upstream.Request) answer {

@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-func TestKeptResponses(t *testing.T) {
+func TestStoredResponses(t *testing.T) {
 	w := newWorld(t, provided{prefix: "oa", provider: "openai"}, provided{prefix: "oa#2", provider: "openai", priority: 1}, provided{prefix: "cl", provider: "anthropic"})
 	fetch := func(k Kept, query string) (*httpmsg.Response, error) {
 		w.call = &auth.Call{Request: &httpmsg.Request{ID: "req_1", Method: k.Method, Query: query, Start: w.now}, Machine: w.machine, MachineID: mid}
@@ -85,7 +85,7 @@ func TestKeptResponses(t *testing.T) {
 	}
 }
 
-func TestAPinnedRequest(t *testing.T) {
+func TestRequestBoundToConnection(t *testing.T) {
 	w := newWorld(t, provided{prefix: "oa", provider: "openai"}, provided{prefix: "oa#2", provider: "openai", priority: 1})
 	w.script = w.good()
 	a, err := Read(llm.Responses, []byte(`{"model":"oa/m","input":"x","previous_response_id":"resp_1"}`))

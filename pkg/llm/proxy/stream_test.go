@@ -2,7 +2,7 @@ package proxy
 
 import "testing"
 
-func TestTextIsCountedWhereverTheStreamIsCut(t *testing.T) {
+func TestTextCountIsIndependentOfChunks(t *testing.T) {
 	stream := `data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\r\n\r\n" +
 		`data: {"id":"1","choices":[{"index":0,"delta":{"content":"four"},"finish_reason":null}]}` + "\n\n: comment\n\n" +
 		`data: {"id":"1","choices":[{"index":0,"delta":{"content":"a \"b\" \\"},"finish_reason":null}]}` + "\n\n" +

@@ -82,7 +82,7 @@ func TestFailuresBecomeEvents(t *testing.T) {
 	}
 }
 
-func TestACorruptStreamIsToldOnce(t *testing.T) {
+func TestCorruptStreamIsReportedOnce(t *testing.T) {
 	b := answer()
 	b[len(b)/2] ^= 1
 	got := through(iotest.OneByteReader(bytes.NewReader(append(b, answer()...))), &Frames{})
@@ -91,7 +91,7 @@ func TestACorruptStreamIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestACutStreamHasNoEnd(t *testing.T) {
+func TestCutStreamHasNoTerminator(t *testing.T) {
 	b := answer()
 	if got := through(bytes.NewReader(b[:len(b)-1]), &Frames{}); got != asEvents[:strings.Index(asEvents, "event: metadata")] {
 		t.Errorf("%s", got)
@@ -127,7 +127,7 @@ type last struct{ kept []byte }
 func (l *last) Push(chunk, out []byte) []byte  { l.kept = append(l.kept, chunk...); return out }
 func (l *last) End(_ error, out []byte) []byte { return append(out, l.kept...) }
 
-func TestAChainIsOneAfterTheOther(t *testing.T) {
+func TestChainAppliesBothTransforms(t *testing.T) {
 	l := &lines{}
 	want := "messageStart contentBlockDelta messageStop metadata "
 	if got := through(iotest.OneByteReader(bytes.NewReader(answer())), &Chain{First: &Frames{}, Then: l}); got != want+"end" || l.n != 4 {

@@ -36,7 +36,7 @@ func (f *failing) Read(d []byte) (int, error) {
 	return n, err
 }
 
-func TestAClientOfAConverseStream(t *testing.T) {
+func TestConverseStreamForChatClient(t *testing.T) {
 	whole := answer()
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)-20] ^= 1 // in the last message, after the answer

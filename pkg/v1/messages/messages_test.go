@@ -50,7 +50,7 @@ func TestCreateSpeaksMessages(t *testing.T) {
 	}
 }
 
-func TestCountTokensTellsHowItCounted(t *testing.T) {
+func TestCountTokensReportsMethod(t *testing.T) {
 	for _, tt := range []struct {
 		tokens    proxy.Tokens
 		body, how string

@@ -82,7 +82,7 @@ func statusOf(err error) (int, string) {
 	return 0, ""
 }
 
-func TestAKeptResponseIsBoundToItsAccount(t *testing.T) {
+func TestStoredResponseIsBoundToItsAccount(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1"}
 	h := &Handler{Dialog: w, Object: w}
@@ -112,7 +112,7 @@ func TestAKeptResponseIsBoundToItsAccount(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKept(t *testing.T) {
+func TestUnstoredResponseIsNotBound(t *testing.T) {
 	ctx := context.Background()
 	for _, tt := range []struct{ name, id, body string }{
 		{"store_false", "resp_1", `{"model":"m","input":"x","store":false}`},
@@ -125,7 +125,7 @@ func TestWhatIsNotKept(t *testing.T) {
 	}
 }
 
-func TestTheAnswerIsWorthMoreThanItsRecord(t *testing.T) {
+func TestAnswerIsSentWhenRecordFails(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1", down: 1}
 	resp, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(`{"model":"m","input":"x"}`))
@@ -138,7 +138,7 @@ func TestTheAnswerIsWorthMoreThanItsRecord(t *testing.T) {
 	}
 }
 
-func TestResponsesOfOthers(t *testing.T) {
+func TestResponsesOfOtherMachinesAreNotFound(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{"vid_1": {ID: "vid_1", Kind: "video", ConnectionID: "c1"}}}
 	h := &Handler{Dialog: w, Object: w}

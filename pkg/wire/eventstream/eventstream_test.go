@@ -61,7 +61,7 @@ func value(h *Header) string {
 
 var typeNames = [types]string{"boolean", "boolean", "byte", "short", "integer", "long", "binary", "string", "timestamp", "uuid"}
 
-func TestVectorsOfTheSDKs(t *testing.T) {
+func TestSDKVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.Name, func(t *testing.T) {
 			var r Reader
@@ -141,7 +141,7 @@ func TestEveryCutResultsInTheSameMessages(t *testing.T) {
 	}
 }
 
-func TestAStreamThatEndsInsideAMessageIsCut(t *testing.T) {
+func TestStreamEndingInsideMessageIsCut(t *testing.T) {
 	whole := Event(nil, "messageStop", []byte(`{}`))
 	for n := 1; n < len(whole); n++ {
 		if got := script(whole[:n], 5); got != ErrCut.Error() {
@@ -150,7 +150,7 @@ func TestAStreamThatEndsInsideAMessageIsCut(t *testing.T) {
 	}
 }
 
-func TestEveryFlippedBitIsSeen(t *testing.T) {
+func TestFlippedBitIsDetected(t *testing.T) {
 	whole := Event(nil, "metadata", []byte(`{"usage":{}}`))
 	for i := range len(whole) * 8 {
 		b := bytes.Clone(whole)
@@ -216,7 +216,7 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-func TestALimitOfItsOwn(t *testing.T) {
+func TestConfiguredLimit(t *testing.T) {
 	b := Event(nil, "x", make([]byte, 100))
 	for _, tt := range []struct {
 		limit int
@@ -240,7 +240,7 @@ func TestExceptionsAndErrorsKeepTheirNames(t *testing.T) {
 	}
 }
 
-func TestHeadersThatDoNotFitAreLeftOut(t *testing.T) {
+func TestOversizedHeadersAreOmitted(t *testing.T) {
 	b := Append(nil, []Header{
 		{Name: nil, Type: String}, {Name: bytes.Repeat([]byte("n"), 256), Type: True},
 		{Name: []byte("a"), Type: Int32, Value: []byte{1}}, {Name: []byte("b"), Type: 77},

@@ -33,7 +33,7 @@ func events(pieces ...[]byte) (list []string, err error) {
 	return list, r.Err()
 }
 
-func TestFieldsAreReadAsTheStandardSays(t *testing.T) {
+func TestFieldsFollowTheStandard(t *testing.T) {
 	tests := []struct {
 		name, in string
 		want     []string
@@ -121,7 +121,7 @@ func TestLongLinesArriveWhole(t *testing.T) {
 	}
 }
 
-func TestLimitsAreErrorsAndNoEnd(t *testing.T) {
+func TestLimitsAreErrors(t *testing.T) {
 	line := append([]byte("data: "), bytes.Repeat([]byte{'a'}, sse.MaxLine-5)...)
 	long := append(bytes.Clone(line), '\n', '\n')
 	for _, pieces := range [][][]byte{{long}, {long[:100], long[100:]}, {line, line, line}} {
@@ -143,7 +143,7 @@ func TestLimitsAreErrorsAndNoEnd(t *testing.T) {
 	}
 }
 
-func TestAnEndlessLineKeepsNoMemory(t *testing.T) {
+func TestEndlessLineUsesBoundedMemory(t *testing.T) {
 	var r sse.Reader
 	var ev sse.Event
 	piece := bytes.Repeat([]byte{'a'}, 64<<10)
@@ -161,7 +161,7 @@ func TestAnEndlessLineKeepsNoMemory(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestWrittenEventsAreReadBack(t *testing.T) {
 	out := sse.Named(nil, "x", []byte("a\nb\r\nc\rd"))
 	out = sse.Comment(out, "ping")
 	out = sse.Data(out, []byte(`{"a":1}`))
