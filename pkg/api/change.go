@@ -164,7 +164,7 @@ func (c *change) stillAllowed() error {
 	if _, ok := c.ManageKey(c.env.KeyID); ok {
 		return nil
 	}
-	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
+	return rpc.ErrInvalidKey()
 }
 
 func (c *change) answer(body any) *rpc.ManageAnswer {

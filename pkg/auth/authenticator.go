@@ -35,10 +35,11 @@ type machines interface {
 	Revalidate(ctx context.Context, machineID string)
 }
 
-// Authenticator tells who calls. Every refusal is the same 401, whatever was
-// wrong, so that nobody learns which machines and keys exist
-// (docs/reference/reliability.md, T4, T5); the two exceptions are an old key
-// that needs its machine in the path (400) and a key that has used up its limit
+// Authenticator identifies the caller. A refusal is a 401 that depends on the form
+// of the credential alone: every well-formed key that may not be used gets one
+// body, so that no caller learns which machines and keys exist
+// (docs/reference/reliability.md, T4, T5). The two exceptions are an old key
+// that needs its machine in the path (400) and a key that has reached its limit
 // (429).
 type Authenticator struct {
 	// KeySecret is the worker secret API_KEY_SECRET.
@@ -71,7 +72,7 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 		return nil, err
 	}
 	if !hasScope(c.Key, ScopeData) {
-		return nil, refused()
+		return nil, rpc.ErrInvalidKey()
 	}
 	if c.Key.RPM != 0 || c.Key.DailyMax != 0 || c.Key.LimitedUntil != 0 {
 		now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
@@ -107,22 +108,22 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 	}
 	if text == "" {
-		return nil, refused()
+		return nil, rpc.ErrNoKey()
 	}
 	c, err := a.byKey(ctx, r, text, pathMachine)
 	if err != nil {
 		return nil, err
 	}
 	if !hasScope(c.Key, ScopeManage) || pathMachine != "" && pathMachine != c.MachineID {
-		return nil, refused()
+		return nil, rpc.ErrInvalidKey()
 	}
 	return c, nil
 }
 
 // Operator admits the operator alone.
 func (a *Authenticator) Operator(_ context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
-	if !a.isOperator(credential(r.Header)) {
-		return nil, refused()
+	if text := credential(r.Header); !a.isOperator(text) {
+		return nil, refusedForm(r.Header, text)
 	}
 	return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 }
@@ -137,11 +138,14 @@ func (a *Authenticator) isOperator(text string) bool {
 
 func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	if a.RequireKey || !rpc.IsMachineID(pathMachine) {
-		return nil, refused()
+		return nil, rpc.ErrNoKey()
 	}
 	m, err := a.Machines.Known(ctx, pathMachine)
+	if errors.Is(err, snapshot.ErrUnknown) {
+		return nil, rpc.ErrNoKey()
+	}
 	if err != nil {
-		return nil, unknown(err)
+		return nil, err
 	}
 	return &Call{Request: r, Machine: m, MachineID: pathMachine}, nil
 }
@@ -150,18 +154,18 @@ func (a *Authenticator) keyless(ctx context.Context, r *httpmsg.Request, pathMac
 func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pathMachine string) (*Call, error) {
 	k, ok := rpc.ParseKey(text)
 	if !ok {
-		return nil, refused()
+		return nil, refusedForm(r.Header, text)
 	}
 	id := k.MachineID
 	switch {
 	case !k.Old():
 		if !k.CheckOK(a.KeySecret) {
-			return nil, refused()
+			return nil, rpc.ErrInvalidKey()
 		}
 	case pathMachine == "":
 		return nil, apierr.New(400, "machine_required", "a key of this form needs its machine in the path: /{machineId}%s", shown(r.Path))
 	case !rpc.IsMachineID(pathMachine):
-		return nil, refused()
+		return nil, rpc.ErrInvalidKey()
 	default:
 		id = pathMachine
 	}
@@ -190,7 +194,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 		found = find(m, &k)
 	}
 	if found == nil || !a.live(found) {
-		return nil, refused()
+		return nil, rpc.ErrInvalidKey()
 	}
 	return &Call{Request: r, Machine: m, Key: found, MachineID: id}, nil
 }
@@ -243,17 +247,20 @@ func AllowsModel(k *store.Key, publicID string) bool {
 	return false
 }
 
-// credential gives the key or token of a call, "" for none: the one of
-// Authorization: Bearer, else of x-api-key. With both, Authorization decides;
-// one of another scheme, or too long, gives text that is no key.
+// malformed is what credential returns for an Authorization header that is not
+// "Bearer <key>". It is not the form of a key.
+const malformed = "-"
+
+// credential returns the key or token of a call, "" without one: that of
+// Authorization: Bearer, else that of x-api-key. With both, Authorization decides.
 func credential(h httpmsg.Header) string {
 	if v := h.Get("authorization"); v != "" {
 		if len(v) > rpc.MaxKey {
-			return "-"
+			return malformed
 		}
 		scheme, text, _ := strings.Cut(v, " ")
 		if !strings.EqualFold(scheme, "bearer") {
-			return "-"
+			return malformed
 		}
 		if text = strings.Trim(text, " "); text != "" {
 			return text
@@ -261,7 +268,7 @@ func credential(h httpmsg.Header) string {
 	}
 	v := h.Get("x-api-key")
 	if len(v) > rpc.MaxKey {
-		return "-"
+		return malformed
 	}
 	return strings.Trim(v, " ")
 }
@@ -276,14 +283,23 @@ func shown(path string) string {
 
 func unknown(err error) error {
 	if errors.Is(err, snapshot.ErrUnknown) {
-		return refused()
+		return rpc.ErrInvalidKey()
 	}
 	return err
 }
 
-// refused is the one 401.
-func refused() error {
-	return apierr.New(401, "invalid_api_key", "missing or invalid API key")
+// refusedForm returns the refusal of a credential by its form alone.
+func refusedForm(h httpmsg.Header, text string) error {
+	switch {
+	case text == "":
+		return rpc.ErrNoKey()
+	case text == malformed && h.Get("authorization") != "":
+		return rpc.ErrNotBearer()
+	}
+	if _, ok := rpc.ParseKey(text); !ok {
+		return rpc.ErrNotKey()
+	}
+	return rpc.ErrInvalidKey()
 }
 
 func limited(wait time.Duration) error {

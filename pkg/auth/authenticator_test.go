@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -220,19 +221,75 @@ func TestListIsOpenWithoutAMachineWhereNoKeyIsRequired(t *testing.T) {
 	}
 }
 
-func TestEvery401IsTheSame(t *testing.T) {
+// No refusal shows which machines and keys exist.
+func TestEveryWrongKeyGetsOneBody(t *testing.T) {
 	k := newKeys(t)
-	want := refused()
-	for name, key := range map[string]string{"none": "", "garbage": "x", "check": k.wrongCheck, "machine": k.noMachine,
-		"unknown": k.unknown, "revoked": k.revoked, "expired": k.expired, "scope": k.manage} {
-		_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(key)}, "")
-		if !reflect.DeepEqual(err, want) {
-			t.Errorf("%s: got %#v, want %#v", name, err, want)
+	ctx, want := context.Background(), error(rpc.ErrInvalidKey())
+	admit := map[string]func(context.Context, *httpmsg.Request, string) (*Call, error){
+		"data": k.auth.Data, "list": k.auth.List, "manage": k.auth.Manage, "operator": k.auth.Operator,
+	}
+	for name, key := range map[string]string{
+		"check": k.wrongCheck, "machine": k.noMachine, "unknown": k.unknown, "revoked": k.revoked, "expired": k.expired, "data scope": k.data, "manage scope": k.manage,
+		"key of another machine": k.foreign, "old form": "sk-notofthatmachine",
+	} {
+		for plane, f := range admit {
+			c, err := f(ctx, &httpmsg.Request{Header: bearer(key)}, mid)
+			if allowed := key == k.data && (plane == "data" || plane == "list") || key == k.manage && plane == "manage" ||
+				key == k.foreign && (plane == "data" || plane == "list"); allowed {
+				if err != nil || c == nil {
+					t.Errorf("%s on %s: %v", name, plane, err)
+				}
+			} else if !reflect.DeepEqual(err, want) {
+				t.Errorf("%s on %s: got %#v, want %#v", name, plane, err, want)
+			}
 		}
 	}
-	_, err := k.auth.Manage(context.Background(), &httpmsg.Request{Header: bearer(k.data)}, "")
-	if !reflect.DeepEqual(err, want) {
-		t.Errorf("data key on management: got %#v", err)
+}
+
+// A hint depends on the form of the credential alone.
+func TestRefusalNamesFormOfCredential(t *testing.T) {
+	k := newKeys(t)
+	ctx := context.Background()
+	field := func(name, value string) httpmsg.Header { return httpmsg.Header{{Name: name, Value: value}} }
+	long := strings.Repeat("x", rpc.MaxKey+1)
+	for _, tt := range []struct {
+		name   string
+		header httpmsg.Header
+		want   *apierr.Error
+	}{
+		{"nothing", nil, rpc.ErrNoKey()},
+		{"an empty Bearer", field("authorization", "Bearer "), rpc.ErrNoKey()},
+		{"a key without Bearer", field("authorization", k.data), rpc.ErrNotBearer()},
+		{"another scheme", field("authorization", "Basic "+k.data), rpc.ErrNotBearer()},
+		{"a header that is too long", field("authorization", "Bearer "+long), rpc.ErrNotBearer()},
+		{"a provider's key", bearer("sk-proj-0123456789abcdef"), rpc.ErrNotKey()},
+		{"a provider's key in x-api-key", field("x-api-key", "sk-ant-api03-0123456789"), rpc.ErrNotKey()},
+		{"an x-api-key that is too long", field("x-api-key", long), rpc.ErrNotKey()},
+		{"text", bearer("garbage"), rpc.ErrNotKey()},
+		{"the operator token", bearer(adminToken), rpc.ErrNotKey()},
+	} {
+		for plane, f := range map[string]func(context.Context, *httpmsg.Request, string) (*Call, error){
+			"data": k.auth.Data, "list": k.auth.List, "manage": k.auth.Manage, "operator": k.auth.Operator,
+		} {
+			if tt.header.Get("authorization") == "Bearer "+adminToken && (plane == "manage" || plane == "operator") {
+				continue
+			}
+			if _, err := f(ctx, &httpmsg.Request{Header: tt.header}, mid); !reflect.DeepEqual(err, error(tt.want)) {
+				t.Errorf("%s on %s: got %v, want %v", tt.name, plane, err, tt.want)
+			}
+		}
+	}
+	if len(k.gets) != 0 {
+		t.Errorf("%d machines were read", len(k.gets))
+	}
+	texts := map[string]bool{}
+	for _, e := range []*apierr.Error{rpc.ErrNoKey(), rpc.ErrNotBearer(), rpc.ErrNotKey(), rpc.ErrInvalidKey()} {
+		if texts[e.Message] = true; e.Status != 401 || e.Code != "invalid_api_key" {
+			t.Errorf("%v: status %d, code %s", e, e.Status, e.Code)
+		}
+	}
+	if len(texts) != 4 {
+		t.Errorf("%d texts, want 4", len(texts))
 	}
 }
 

@@ -91,7 +91,7 @@ test("a limited key names no other model for the upstream to fall back to", asyn
   assert.notEqual((await ask("/v1/embeddings", { input: "a", models: ["b"] }, one.apiKey)).status, 403);
 });
 
-test("every wrong key gets one and the same 401", async () => {
+test("every well-formed wrong key gets one body, and other forms a hint", async () => {
   const operator = admin(gw),
     revoked = await operator.call("POST", `/${one.machineId}/api/keys`, { name: "to revoke" });
   const newKey = revoked.key ?? revoked.apiKey;
@@ -102,6 +102,7 @@ test("every wrong key gets one and the same 401", async () => {
     none: {},
     empty: { authorization: "Bearer " },
     "another scheme": { authorization: `Basic ${one.apiKey}` },
+    "without a scheme": { authorization: one.apiKey },
     malformed: bearer("sk-a-b-c-d-e"),
     "not a key": bearer("hello"),
     "wrong check": bearer(one.apiKey.slice(0, -1) + (one.apiKey.endsWith("0") ? "1" : "0")),
@@ -112,6 +113,17 @@ test("every wrong key gets one and the same 401", async () => {
     "the operator's token": bearer(secrets.ADMIN_TOKEN),
     "too long": bearer("sk-" + "a".repeat(5000)),
     injection: bearer("sk-' OR 1=1--"),
+  };
+  const hints = {
+    none: /No API key/,
+    empty: /No API key/,
+    "another scheme": /Bearer <key>/,
+    "without a scheme": /Bearer <key>/,
+    "too long": /Bearer <key>/,
+    malformed: /not a key of this gateway/,
+    "not a key": /not a key of this gateway/,
+    "the operator's token": /not a key of this gateway/,
+    injection: /not a key of this gateway/,
   };
   const bodies = new Set();
   // A revocation may take as long as a snapshot is fresh.
@@ -127,7 +139,8 @@ test("every wrong key gets one and the same 401", async () => {
       const res = await call(path, headers),
         text = await res.text();
       assert.equal(res.status, 401, `${name} on ${path}: ${text}`);
-      bodies.add(text);
+      if (hints[name]) assert.match(JSON.parse(text).error.message, hints[name], name);
+      else bodies.add(text);
     }
   }
   assert.equal(bodies.size, 1, [...bodies].join("\n"));

@@ -1,0 +1,31 @@
+package rpc
+
+import "weir/pkg/wire/apierr"
+
+// The refusals of a caller. A hint depends on the form of the credential alone:
+// every well-formed key that may not be used gets the answer of ErrInvalidKey,
+// so that nobody learns which machines and keys exist
+// (docs/reference/design.md, 4; docs/reference/reliability.md, T4, T5).
+
+const invalidKey = "invalid_api_key"
+
+// ErrNoKey refuses a call without a credential.
+func ErrNoKey() *apierr.Error {
+	return apierr.New(401, invalidKey, `No API key. Send the header "Authorization: Bearer sk-…" or "x-api-key: sk-…". Keys are created on the page Keys of the dashboard.`)
+}
+
+// ErrNotBearer refuses an Authorization header of another form.
+func ErrNotBearer() *apierr.Error {
+	return apierr.New(401, invalidKey, `The Authorization header must have the form "Bearer <key>". The key may also be sent alone in the header x-api-key.`)
+}
+
+// ErrNotKey refuses a text that does not have the form of a key.
+func ErrNotKey() *apierr.Error {
+	return apierr.New(401, invalidKey, `This is not a key of this gateway. Its keys have the form sk-<machine>-<id>-<check>: use one of those instead of a provider's key. The operator token is accepted on /api only.`)
+}
+
+// ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one,
+// or one without the scope that the route needs.
+func ErrInvalidKey() *apierr.Error {
+	return apierr.New(401, invalidKey, `Invalid API key. It is unknown, expired or revoked, or lacks the scope of this route: "data" for /v1, "manage" for /api. Check the key on the page Keys of the dashboard.`)
+}
