@@ -62,50 +62,6 @@ type change struct {
 	quiet  bool // nothing has changed: no audit record
 }
 
-// managed are the management routes. A handler of another method than GET is
-// a mutation: its audit record is written in the same turn.
-var managed = [...]struct {
-	method, route string
-	handle        func(c *change) (any, error)
-}{
-	{"GET", "/api/providers", (*change).providerList},
-	{"POST", "/api/providers", (*change).providerCreate},
-	{"GET", "/api/providers/{id}", (*change).providerGet},
-	{"PUT", "/api/providers/{id}", (*change).providerUpdate},
-	{"DELETE", "/api/providers/{id}", (*change).providerDelete},
-	{"GET", "/api/combos", (*change).comboList},
-	{"POST", "/api/combos", (*change).comboCreate},
-	{"GET", "/api/combos/{id}", (*change).comboGet},
-	{"PUT", "/api/combos/{id}", (*change).comboUpdate},
-	{"DELETE", "/api/combos/{id}", (*change).comboDelete},
-	{"GET", "/api/keys", (*change).keyList},
-	{"POST", "/api/keys", (*change).keyCreate},
-	{"GET", "/api/keys/{id}", (*change).keyGet},
-	{"DELETE", "/api/keys/{id}", (*change).keyDelete},
-	{"GET", "/api/models/alias", (*change).aliasList},
-	{"PUT", "/api/models/alias", (*change).aliasPut},
-	{"DELETE", "/api/models/alias", (*change).aliasDelete},
-	{"GET", "/api/models/custom", (*change).customList},
-	{"POST", "/api/models/custom", (*change).customCreate},
-	{"DELETE", "/api/models/custom", (*change).customDelete},
-	{"GET", "/api/models/disabled", (*change).disabledList},
-	{"POST", "/api/models/disabled", (*change).disabledAdd},
-	{"DELETE", "/api/models/disabled", (*change).disabledDelete},
-	{"GET", "/api/models/availability", (*change).availability},
-	{"GET", "/api/settings", (*change).settingsGet},
-	{"PATCH", "/api/settings", (*change).settingsPatch},
-	{"GET", "/api/audit", (*change).auditList},
-	{"GET", "/api/usage", (*change).usageList},
-	{"GET", "/api/requests", (*change).requestList},
-	{"GET", "/api/export", (*change).export},
-	{"POST", "/api/export", (*change).exportSealed},
-	{"POST", "/api/import", (*change).importDoc},
-	{"POST", "/api/oauth/{provider}/authorize", (*change).oauthAuthorize},
-	{"POST", "/api/oauth/{provider}/device", (*change).oauthDevice},
-	{"POST", "/api/oauth/{provider}/poll", (*change).oauthPoll},
-	{"POST", "/api/oauth/{provider}/cancel", (*change).oauthCancel},
-}
-
 // Manage serves a management call: the checks that need the records, the
 // change, its audit record and the new generation are one turn.
 func (o *Manager) Manage(r *storage.Call) (any, error) {
@@ -123,39 +79,36 @@ func (o *Manager) Manage(r *storage.Call) (any, error) {
 			return nil, err
 		}
 	}
-	for i := range managed {
-		m := &managed[i]
-		if m.method != c.env.Method || m.route != c.env.Route {
-			continue
-		}
-		if m.method == "GET" {
-			body, err := m.handle(c)
-			if err != nil {
-				return nil, err
-			}
-			return c.answer(body), nil
-		}
-		if a, err := c.replay(); a != nil || err != nil {
-			return a, err
-		}
-		body, err := m.handle(c)
-		if err == nil {
-			err = r.CheckSize()
-		}
+	m := findRow(c.env.Method, c.env.Route)
+	if m == nil || m.object == nil {
+		return nil, apierr.New(404, "not_found", "No route %s %s in the object of a machine.", c.env.Method, c.env.Route)
+	}
+	if m.method == "GET" {
+		body, err := m.object(c)
 		if err != nil {
 			return nil, err
 		}
-		a := c.answer(body)
-		if c.quiet {
-			return a, nil
-		}
-		c.Audit(c.actor, m.method+" "+m.route, c.target, c.fields)
-		if err := c.keep(*a); err != nil {
-			return nil, err
-		}
+		return c.answer(body), nil
+	}
+	if a, err := c.replay(); a != nil || err != nil {
+		return a, err
+	}
+	body, err := m.object(c)
+	if err == nil {
+		err = r.CheckSize()
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := c.answer(body)
+	if c.quiet {
 		return a, nil
 	}
-	return nil, apierr.New(404, "not_found", "there is nothing at this address")
+	c.Audit(c.actor, m.method+" "+m.pattern, c.target, c.fields)
+	if err := c.keep(*a); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // stillAllowed looks the caller's key up again: the isolate that admitted it

@@ -4,13 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"weir/pkg/api"
+	"weir/pkg/auth/session"
 	"weir/pkg/wire/clientheader"
 )
 
 // The platform's JavaScript knows only the classes, by which it picks header
 // fields and answers the requests that the gateway never receives.
 func TestRouteClassesHaveTheCORSRuleOfTheirRoutes(t *testing.T) {
-	for _, r := range routes(&handlers{}) {
+	for _, r := range routes(&handlers{management: &api.Handlers{Sessions: &session.Sessions{}}}) {
 		for _, c := range clientheader.Classes() {
 			belongs := false
 			for _, p := range c.Paths {

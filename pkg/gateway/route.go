@@ -11,7 +11,7 @@ import (
 )
 
 // Handler serves one method of a route.
-type Handler func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
+type Handler = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error)
 
 // Access says who may call a route. The zero value refuses everybody, so a
 // route without one is closed.
@@ -59,7 +59,10 @@ type Route struct {
 	// AnyEncoding lets a body through that has a Content-Encoding: for bodies
 	// that are never parsed.
 	AnyEncoding bool
-	Methods     []Method
+	// Explain lets POST /api/explain run the route's POST with a sender that does
+	// not send. Its body must be JSON.
+	Explain bool
+	Methods []Method
 }
 
 // Method is one method of a route.

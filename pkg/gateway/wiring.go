@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+	"weir/pkg/accounts"
+	"weir/pkg/api"
+	"weir/pkg/auth"
+	"weir/pkg/auth/session"
+	"weir/pkg/credentials/oauth"
+	"weir/pkg/endpoint"
+	"weir/pkg/endpoint/download"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/llm/proxy"
+	"weir/pkg/machine"
+	"weir/pkg/machine/tokens"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/v1/audio"
+	"weir/pkg/v1/chat"
+	"weir/pkg/v1/embeddings"
+	"weir/pkg/v1/images"
+	"weir/pkg/v1/messages"
+	"weir/pkg/v1/models"
+	"weir/pkg/v1/moderations"
+	"weir/pkg/v1/rerank"
+	"weir/pkg/v1/responses"
+	"weir/pkg/v1/search"
+	"weir/pkg/v1/videos"
+	"weir/pkg/v1/web"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/redact"
+	"weir/pkg/wire/upstream"
+)
+
+// wiring holds what the parts of the program share while New connects them.
+type wiring struct {
+	Config
+	Ports
+
+	clients []oauth.Provider
+	public  string // PUBLIC_URL
+	proxy   tokens.Proxy
+	redact  func(string) string
+	keys    *store.Keyring
+
+	cache       *snapshot.Cache
+	pool        *accounts.Pool
+	credentials *accounts.Credentials
+	models      *models.Handler
+	downloads   *download.Downloads
+	// uploads bounds the parts of forms in memory, bodies all bodies together.
+	uploads, bodies *memory.Budget
+}
+
+// configErrors are the errors of the optional settings.
+type configErrors struct{ clients, public, proxy error }
+
+// read parses the settings. The operator's own secrets never reach a log; those
+// of tenants are removed where they are used, and by their form here.
+func (w *wiring) read() (errs configErrors) {
+	w.clients, errs.clients = w.Config.clients()
+	w.public, errs.public = w.publicURL()
+	w.proxy, errs.proxy = w.Config.proxy(w.CanonicalURL)
+	hidden := []string{w.AdminToken, w.KeySecret, w.CredentialsKey, w.proxy.Auth.Reveal()}
+	for i := range w.clients {
+		hidden = append(hidden, w.clients[i].ClientSecret.Reveal(), w.clients[i].ProxyAuth.Reveal())
+	}
+	own := redact.New(hidden...)
+	w.redact = func(s string) string { return redact.Patterns(own.String(s)) }
+	return errs
+}
+
+// unusable returns the names of the settings without which nothing is served, or
+// "". If the proxy that the operator named is invalid, no call is made at all.
+func (w *wiring) unusable(errs configErrors) string {
+	if missing := w.missing(); missing != "" {
+		return missing
+	}
+	var err error
+	if w.keys, err = store.NewKeyring(w.CredentialsKey); err != nil {
+		return "CREDENTIALS_KEY"
+	}
+	switch {
+	case errs.proxy != nil:
+		return "PROXY_URL"
+	case errs.clients != nil && strings.Contains(w.OAuthProviders, `"proxy"`):
+		return "OAUTH_PROVIDERS"
+	}
+	return ""
+}
+
+func (w *wiring) logLine(line string) { w.Log(1, w.redact(line)) }
+
+// object returns the logic of the machines' objects.
+func (w *wiring) object() *machine.Object {
+	return &machine.Object{KV: w.KV, Manager: api.Manager{
+		Service: tokens.Service{
+			Keyring: w.keys, Objects: w.Objects, Do: w.Do, Pause: w.Pause, Now: w.Now, Rand: w.Rand, Log: w.logLine,
+			SignRS256: w.SignRS256, OAuth: w.clients, Dialer: w.Dialer, Proxy: w.proxy,
+		},
+		CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), KeySecret: []byte(w.KeySecret),
+		Reseed: w.Reseed, DeriveKey: w.DeriveKey,
+	}}
+}
+
+// share creates what all endpoints use.
+func (w *wiring) share() {
+	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine}
+	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Pause: w.Pause}
+	w.credentials = &accounts.Credentials{Pool: w.pool}
+	w.models = &models.Handler{Live: &models.Lives{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
+	w.uploads = &memory.Budget{Pause: w.Pause}
+	w.bodies = &memory.Budget{Pause: w.Pause, Max: maxBodies}
+	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
+}
+
+// sessions returns the sign-in of the dashboard, over the check of keys.
+func (w *wiring) sessions() *session.Sessions {
+	keys := &auth.Authenticator{
+		KeySecret: []byte(w.KeySecret), AdminToken: auth.Digest(w.AdminToken), RequireKey: w.RequireKey,
+		Machines: w.cache, Now: w.Now, Count: w.pool.Count,
+	}
+	return &session.Sessions{
+		Credentials: keys, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: keys.AdminToken,
+	}
+}
+
+// after records a call once its answer has ended.
+func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.Error) {
+	w.pool.Record(c.Machine, c.Request, status, e)
+	w.pool.Flush(ctx, c.Machine)
+	w.cache.Revalidate(ctx, c.MachineID)
+}
+
+// endpoints returns the endpoints of the data plane over a sender. do fetches the
+// pages of POST /v1/web/fetch.
+func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
+	dialog := &proxy.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: w.pool, Now: w.Now, Pause: w.Pause}
+	return &handlers{
+		models:     w.models,
+		embeddings: &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
+		chat:       &chat.Handler{Dialog: dialog},
+		messages:   &messages.Handler{Dialog: dialog},
+		responses:  &responses.Handler{Dialog: dialog, Object: w.Objects},
+		audio: &audio.Handler{
+			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: w.uploads, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
+		},
+		images: &images.Handler{
+			Router: routing.Router{}, Accounts: s, Once: &endpoint.Once{Object: w.Objects}, Allows: auth.AllowsModel,
+			Room: w.uploads, Memory: w.bodies, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
+		},
+		videos: &videos.Handler{
+			Router: routing.Router{}, Accounts: s, Object: w.Objects, Allows: auth.AllowsModel, Downloads: w.downloads, Credentials: w.credentials, Room: w.uploads,
+		},
+		search: &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: w.Normalize, Usage: w.pool, Now: w.Now},
+		web: &web.Handler{
+			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Do: do,
+			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool, Now: w.Now,
+		},
+		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: w.pool},
+		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: w.pool},
+	}
+}
+
+// management returns the handlers of /api. h are the endpoints that connection
+// tests call.
+func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handlers {
+	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret)}
+	return &api.Handlers{
+		Objects: objects, Sessions: sessions,
+		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, PublicURL: w.public, Rand: w.Rand},
+		ModelLists:     &api.ModelLists{Models: w.models, Cache: w.cache},
+		ProviderModels: &api.ProviderModels{Models: w.models, Cache: w.cache},
+		Connectivity: &api.Connectivity{
+			Objects: w.Objects, Models: w.models, Chat: h.chat.Complete, Embeddings: h.embeddings.Create, Search: h.search.Create, Now: w.Now,
+		},
+		Explain: &api.Explainer{Cache: w.cache, Now: w.Now, Endpoint: func(path string, s accounts.Sender) api.Endpoint {
+			return explained(w.endpoints(s, nil), path)
+		}},
+	}
+}
