@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/machine"
@@ -51,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kv := store.NewMem()
+	kv := fake.NewKV()
 	w.local = machine.NewLocal(&machine.Object{KV: kv, Manager: Manager{
 		Service: tokens.Service{Keyring: keys, Now: clock, Rand: rand.NewChaCha8([32]byte{1})}, KeySecret: []byte(strings.Repeat("s", 32)),
 		CanonicalURL: func(raw string) (string, bool) {

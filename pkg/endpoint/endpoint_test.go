@@ -9,10 +9,11 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/accounts"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/internal/script"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
@@ -44,35 +45,35 @@ func TestEndingSeesATextCutAnywhere(t *testing.T) {
 }
 
 func TestDownloads(t *testing.T) {
-	moved := func(to string) script.Answer {
-		return script.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: to}}}
+	moved := func(to string) fake.Answer {
+		return fake.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: to}}}
 	}
 	tests := []struct {
 		name, from string
-		pages      map[string]script.Answer
+		pages      map[string]fake.Answer
 		want       string
 	}{
-		{"plain", "https://a.example/1?x=y", map[string]script.Answer{"https://a.example/1?x=y": script.OK("video/mp4", "V")}, "V after 1"},
-		{"absolute", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("https://b.example/2"), "https://b.example/2": script.OK("", "V")}, "V after 2"},
-		{"same_host", "https://a.example/d/1?x", map[string]script.Answer{"https://a.example/d/1?x": moved("/2"), "https://a.example/2": moved("3"), "https://a.example/3": script.OK("", "V")}, "V after 3"},
-		{"no_scheme", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("//b.example/2"), "https://b.example/2": script.OK("", "V")}, "V after 2"},
-		{"loop", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("https://a.example/1")}, "502 after 4"},
-		{"to_a_private_host", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("http://127.0.0.1/2")}, "502 after 1"},
-		{"to_the_gateway", "https://a.example/1", map[string]script.Answer{"https://a.example/1": moved("https://gw.example/v1/videos/j/content")}, "502 after 1"},
+		{"plain", "https://a.example/1?x=y", map[string]fake.Answer{"https://a.example/1?x=y": fake.OK("video/mp4", "V")}, "V after 1"},
+		{"absolute", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": moved("https://b.example/2"), "https://b.example/2": fake.OK("", "V")}, "V after 2"},
+		{"same_host", "https://a.example/d/1?x", map[string]fake.Answer{"https://a.example/d/1?x": moved("/2"), "https://a.example/2": moved("3"), "https://a.example/3": fake.OK("", "V")}, "V after 3"},
+		{"no_scheme", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": moved("//b.example/2"), "https://b.example/2": fake.OK("", "V")}, "V after 2"},
+		{"loop", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": moved("https://a.example/1")}, "502 after 4"},
+		{"to_a_private_host", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": moved("http://127.0.0.1/2")}, "502 after 1"},
+		{"to_the_gateway", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": moved("https://gw.example/v1/videos/j/content")}, "502 after 1"},
 		{"the_gateway", "https://gw.example/health", nil, "502 after 0"},
 		{"another_name_of_the_gateway", "https://weir.example/health", nil, "502 after 0"},
 		{"private", "https://10.0.0.1/1", nil, "502 after 0"},
 		{"credentials", "https://u:p@a.example/1", nil, "502 after 0"},
 		{"scheme", "file:///etc/passwd", nil, "502 after 0"},
 		{"long", "https://a.example/" + strings.Repeat("x", 20<<10), nil, "502 after 0"},
-		{"gone", "https://a.example/1", map[string]script.Answer{"https://a.example/1": {Status: 410}}, "404 after 1"},
-		{"failed", "https://a.example/1", map[string]script.Answer{"https://a.example/1": {Status: 500}}, "502 after 1"},
-		{"page", "https://a.example/1", map[string]script.Answer{"https://a.example/1": script.OK("text/html", "<p>sign in")}, "502 after 1"},
-		{"network", "https://a.example/1", map[string]script.Answer{"https://a.example/1": {Err: upstream.ErrNetwork}}, "502 after 1"},
+		{"gone", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": {Status: 410}}, "404 after 1"},
+		{"failed", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": {Status: 500}}, "502 after 1"},
+		{"page", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": fake.OK("text/html", "<p>sign in")}, "502 after 1"},
+		{"network", "https://a.example/1", map[string]fake.Answer{"https://a.example/1": {Err: upstream.ErrNetwork}}, "502 after 1"},
 	}
 	for _, tt := range tests {
-		w := script.New(t)
-		w.Answer = func(s *script.Seen) script.Answer {
+		w := testgw.New(t)
+		w.Answer = func(s *fake.Seen) fake.Answer {
 			if with := s.Header.Get("x-key") != ""; with != (len(w.Seen) == 1) {
 				t.Errorf("%s: the credential with call %d: %v", tt.name, len(w.Seen), with)
 			}
@@ -81,7 +82,7 @@ func TestDownloads(t *testing.T) {
 			}
 			return tt.pages[s.URL]
 		}
-		d := &download.Downloads{Do: w, CanonicalURL: script.Canonical, OwnHosts: []string{"weir.example"}}
+		d := &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL, OwnHosts: []string{"weir.example"}}
 		client := &httpmsg.Request{Origin: "https://gw.example", Header: httpmsg.Header{{Name: "x-weir-hop", Value: "2"}}}
 		resp, err := d.Get(context.Background(), client, tt.from, httpmsg.Header{{Name: "x-key", Value: "v"}}, 0)
 		got := ""
@@ -99,8 +100,8 @@ func TestDownloads(t *testing.T) {
 }
 
 func TestDownloadInGatewayLoopIsRefused(t *testing.T) {
-	w := script.New(t)
-	d := &download.Downloads{Do: w, CanonicalURL: script.Canonical}
+	w := testgw.New(t)
+	d := &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}
 	client := &httpmsg.Request{Origin: "https://gw.example", Header: httpmsg.Header{{Name: "x-weir-hop", Value: "3"}}}
 	_, err := d.Get(context.Background(), client, "https://a.example/1", nil, 0)
 	var e *apierr.Error

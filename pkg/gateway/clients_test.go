@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/store"
+	"weir/internal/testgw/fake"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -41,7 +41,7 @@ func TestBadOperatorConfiguration(t *testing.T) {
 			var logs []string
 			secret := strings.Repeat("s", 40)
 			app := New(Config{AdminToken: secret, KeySecret: secret, CredentialsKey: secret, OAuthProviders: tt.oauth, PublicURL: tt.public}, Ports{
-				KV: store.NewMem(), Now: time.Now, Rand: bytes.NewReader(nil), Log: func(_ int, l string) { logs = append(logs, l) },
+				KV: fake.NewKV(), Now: time.Now, Rand: bytes.NewReader(nil), Log: func(_ int, l string) { logs = append(logs, l) },
 			})
 			all := strings.Join(logs, "\n")
 			if tt.want == "" && all != "" || !strings.Contains(all, tt.want) || strings.Contains(all, "canary") {

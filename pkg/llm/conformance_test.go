@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/golden"
+	"weir/internal/golden"
 	"weir/pkg/llm"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/sse"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
 	"weir/pkg/llm"
 	"weir/pkg/wire/sse"
 )

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/golden"
 	"weir/pkg/api"
-	"weir/pkg/internal/golden"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/golden"
 	"weir/pkg/api"
-	"weir/pkg/internal/golden"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/api"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/rpc"
@@ -46,7 +47,7 @@ func (c *clock) add(d time.Duration) {
 type world struct {
 	*testing.T
 	clock *clock
-	kv    *store.Mem
+	kv    *fake.KV
 	idp   *idp
 	obj   *Object
 	loc   *Local
@@ -56,7 +57,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: &clock{now: time.UnixMilli(1_800_000_000_000)}, kv: store.NewMem(), idp: &idp{}, ctx: context.Background()}
+	w := &world{T: t, clock: &clock{now: time.UnixMilli(1_800_000_000_000)}, kv: fake.NewKV(), idp: &idp{}, ctx: context.Background()}
 	keys, err := store.NewKeyring(strings.Repeat("k", 40))
 	if err != nil {
 		t.Fatal(err)

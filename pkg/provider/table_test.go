@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/golden"
 	"weir/pkg/catalog"
-	"weir/pkg/internal/golden"
 	"weir/pkg/store"
 )
 

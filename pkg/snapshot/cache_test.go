@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -55,14 +56,14 @@ func (o *object) Call(_ context.Context, id, op string, body []byte) (int, []byt
 
 type world struct {
 	*testing.T
-	kv    *store.Mem
+	kv    *fake.KV
 	obj   *object
 	cache *Cache
 	now   time.Time
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, kv: store.NewMem(), obj: &object{}, now: time.UnixMilli(1_800_000_000_000)}
+	w := &world{T: t, kv: fake.NewKV(), obj: &object{}, now: time.UnixMilli(1_800_000_000_000)}
 	w.cache = &Cache{KV: w.kv, Object: w.obj, Now: func() time.Time { return w.now }}
 	return w
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/gateway"
 	"weir/pkg/machine"
-	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -32,7 +32,7 @@ var (
 type world struct {
 	t       testing.TB
 	app     *gateway.App
-	kv      *store.Mem
+	kv      *fake.KV
 	objects *machine.Local
 	now     time.Time
 	seen    []*upstream.Request
@@ -43,7 +43,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, kv: store.NewMem(), now: time.UnixMilli(1_750_000_000_000)}
+	w := &world{t: t, kv: fake.NewKV(), now: time.UnixMilli(1_750_000_000_000)}
 	w.answer = func(*upstream.Request) (*upstream.Response, error) { return whole(200, embedding), nil }
 	w.restart()
 	return w

@@ -18,9 +18,9 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/gateway"
 	"weir/pkg/machine"
-	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t}
 	w.up = httptest.NewServer(http.HandlerFunc(w.provide))
 	t.Cleanup(w.up.Close)
-	kv := store.NewMem()
+	kv := fake.NewKV()
 	w.app = gateway.New(gateway.Config{
 		AdminToken: admin, KeySecret: strings.Repeat("key-secret-", 4), CredentialsKey: strings.Repeat("credentials-", 4),
 		RequireKey: true, AllowPrivate: true, Quiet: true,

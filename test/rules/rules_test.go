@@ -35,7 +35,6 @@ var imports = map[string]string{
 
 // exempt are files that the program on the edge never runs.
 var exempt = map[string]string{
-	"../../pkg/store/mem.go":   "keeps records in memory for native tests, which run in parallel",
 	"../../pkg/machine/mem.go": "runs objects in memory for native tests, which run in parallel",
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/machine"
@@ -50,7 +51,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, kv, src := []byte(strings.Repeat("s", 32)), store.NewMem(), rand.NewChaCha8([32]byte{1})
+	secret, kv, src := []byte(strings.Repeat("s", 32)), fake.NewKV(), rand.NewChaCha8([32]byte{1})
 	w.local = machine.NewLocal(&machine.Object{KV: kv, Manager: api.Manager{
 		Service: tokens.Service{Keyring: keys, Now: clock, Rand: src}, KeySecret: secret,
 		CanonicalURL: func(raw string) (string, bool) { return raw, true },

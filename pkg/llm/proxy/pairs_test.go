@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/golden"
+	"weir/internal/golden"
 	"weir/pkg/llm"
 	"weir/pkg/wire/eventstream"
 	"weir/pkg/wire/sse"

@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/golden"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/memory"
-	"weir/pkg/internal/golden"
-	"weir/pkg/internal/script"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/wire/httpmsg"
@@ -25,8 +26,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-func handler(w *script.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &memory.Budget{}, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: script.Canonical}}
+func handler(w *testgw.World) *Handler {
+	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &memory.Budget{}, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}}
 }
 
 const boundary = "----b0undary"
@@ -61,7 +62,7 @@ func (f *flowing) Read(b []byte) (int, error) {
 }
 func (f *flowing) Close() error { return nil }
 
-func send(w *script.World, body string, header ...string) (*auth.Call, *flowing) {
+func send(w *testgw.World, body string, header ...string) (*auth.Call, *flowing) {
 	f := &flowing{r: strings.NewReader(body)}
 	return w.Call("POST", f, int64(len(body)), append([]string{"content-type", "multipart/form-data; boundary=" + boundary}, header...)...), f
 }
@@ -86,15 +87,15 @@ func TestUploadFlows(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := script.New(t, "openai")
+			w := testgw.New(t, "openai")
 			h := handler(w)
 			c, body := send(w, tt.body, tt.header...)
 			room := int64(0)
-			w.Answer = func(s *script.Seen) script.Answer {
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				room = roomUsed(h)
-				return script.JSON(`{"text":"hi"}`)
+				return fake.JSON(`{"text":"hi"}`)
 			}
-			got := script.Outcome(h.Transcriptions(context.Background(), c))
+			got := testgw.Outcome(h.Transcriptions(context.Background(), c))
 			if got != `200 application/json {"text":"hi"}` {
 				t.Fatal(got)
 			}
@@ -140,16 +141,16 @@ func TestUploadRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := script.New(t, "openai", "anthropic", "replicate")
+			w := testgw.New(t, "openai", "anthropic", "replicate")
 			h := handler(w)
-			w.Answer = func(s *script.Seen) script.Answer {
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				if int64(len(s.Body)) == s.Length && strings.HasSuffix(s.Body, "--\r\n") {
 					t.Error("the form went up whole")
 				}
-				return script.JSON(`{"text":"hi"}`)
+				return fake.JSON(`{"text":"hi"}`)
 			}
 			c, _ := send(w, tt.body)
-			if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != tt.want {
+			if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 			if h.Room.Used() != 0 {
@@ -159,21 +160,21 @@ func TestUploadRefusals(t *testing.T) {
 	}
 	// A form of unknown length is counted while it flows.
 	for _, most := range []int64{300 << 10, 100 << 10} {
-		w, cut := script.New(t, "openai"), false
-		w.Answer = func(s *script.Seen) script.Answer {
+		w, cut := testgw.New(t, "openai"), false
+		w.Answer = func(s *fake.Seen) fake.Answer {
 			cut = !strings.HasSuffix(s.Body, "--\r\n")
-			return script.JSON(`{"text":"hi"}`)
+			return fake.JSON(`{"text":"hi"}`)
 		}
 		c, _ := send(w, form(field("model", "openai/w"), file(sound)))
 		c.Length, c.MaxBody = -1, most
 		want := map[bool]string{false: `200 application/json {"text":"hi"}`, true: "413 request_too_large"}[most < 200<<10]
-		if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != want || cut != (want[0] == '4') {
+		if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != want || cut != (want[0] == '4') {
 			t.Errorf("of %d bytes at most: %s, cut off: %v", most, got, cut)
 		}
 	}
-	w := script.New(t, "openai")
+	w := testgw.New(t, "openai")
 	c := w.Post(`{}`)
-	if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400" {
+	if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400" {
 		t.Errorf("JSON: %s", got)
 	}
 }
@@ -185,35 +186,35 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 	hi := `200 application/json {"text":"hi"}`
 	for _, tt := range []struct {
 		name, body string
-		fail       script.Answer
+		fail       fake.Answer
 		length     int64 // as stated; 0 is the true one
 		used       int64 // of the room
 		took, want string
 	}{
-		{"model_last", last(small), script.Answer{Status: 429}, 0, 0, "ab", hi},
-		{"model_first_429", first(small), script.Answer{Status: 429}, 0, 0, "ab", hi},
-		{"model_first_401", first(large), script.Answer{Status: 401}, 0, 0, "ab", hi},
-		{"model_first_403", first(small), script.Answer{Status: 403}, 0, 0, "ab", hi},
-		{"never_sent", first(large), script.Answer{Err: upstream.ErrNetwork}, 0, 0, "ab", hi},
-		{"page", first(small), script.OK("text/html", "<p>"), 0, 0, "ab", hi},
-		{"error_with_200", first(small), script.JSON(`{"error":{"message":"x"}}`), 0, 0, "ab", hi},
-		{"error_as_text", first(small), script.OK("text/plain", ` {"error":"x"}`), 0, 0, "ab", hi},
-		{"page_as_text", first(small), script.OK("text/plain", "<!DOCTYPE html>"), 0, 0, "ab", hi},
-		{"nothing", first(small), script.OK("text/plain", ""), 0, 0, "ab", hi},
-		{"no_type_and_nothing", first(small), script.Answer{Status: 200}, 0, 0, "ab", hi},
-		{"reset_before_the_body", first(small), script.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}}, Cut: true}, 0, 0, "ab", hi},
-		{"error_event", first(small), script.OK("text/event-stream", "data: {\"error\":{}}\n\n"), 0, 0, "ab", hi},
-		{"bad_request", first(small), script.Answer{Status: 400}, 0, 0, "a", "400"},
-		{"unknown_length", first(small), script.Answer{Status: 429}, -1, 0, "a", "429 rate_limit_exceeded"},
-		{"no_room", first(large), script.Answer{Status: 429}, 0, 30 << 20, "a", "429 rate_limit_exceeded"},
-		{"over_25_mib", first(audioBytes(26 << 20)), script.Answer{Status: 429}, 0, 0, "a", "429 rate_limit_exceeded"},
+		{"model_last", last(small), fake.Answer{Status: 429}, 0, 0, "ab", hi},
+		{"model_first_429", first(small), fake.Answer{Status: 429}, 0, 0, "ab", hi},
+		{"model_first_401", first(large), fake.Answer{Status: 401}, 0, 0, "ab", hi},
+		{"model_first_403", first(small), fake.Answer{Status: 403}, 0, 0, "ab", hi},
+		{"never_sent", first(large), fake.Answer{Err: upstream.ErrNetwork}, 0, 0, "ab", hi},
+		{"page", first(small), fake.OK("text/html", "<p>"), 0, 0, "ab", hi},
+		{"error_with_200", first(small), fake.JSON(`{"error":{"message":"x"}}`), 0, 0, "ab", hi},
+		{"error_as_text", first(small), fake.OK("text/plain", ` {"error":"x"}`), 0, 0, "ab", hi},
+		{"page_as_text", first(small), fake.OK("text/plain", "<!DOCTYPE html>"), 0, 0, "ab", hi},
+		{"nothing", first(small), fake.OK("text/plain", ""), 0, 0, "ab", hi},
+		{"no_type_and_nothing", first(small), fake.Answer{Status: 200}, 0, 0, "ab", hi},
+		{"reset_before_the_body", first(small), fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}}, Cut: true}, 0, 0, "ab", hi},
+		{"error_event", first(small), fake.OK("text/event-stream", "data: {\"error\":{}}\n\n"), 0, 0, "ab", hi},
+		{"bad_request", first(small), fake.Answer{Status: 400}, 0, 0, "a", "400"},
+		{"unknown_length", first(small), fake.Answer{Status: 429}, -1, 0, "a", "429 rate_limit_exceeded"},
+		{"no_room", first(large), fake.Answer{Status: 429}, 0, 30 << 20, "a", "429 rate_limit_exceeded"},
+		{"over_25_mib", first(audioBytes(26 << 20)), fake.Answer{Status: 429}, 0, 0, "a", "429 rate_limit_exceeded"},
 	} {
-		w := script.New(t, "openai", "openai")
-		w.Answer = func(s *script.Seen) script.Answer {
+		w := testgw.New(t, "openai", "openai")
+		w.Answer = func(s *fake.Seen) fake.Answer {
 			if len(w.Seen) == 1 {
 				return tt.fail
 			}
-			return script.JSON(`{"text":"hi"}`)
+			return fake.JSON(`{"text":"hi"}`)
 		}
 		h := handler(w)
 		if tt.used > 0 {
@@ -228,8 +229,8 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 			c.Length = tt.length
 		}
 		resp, err := h.Transcriptions(context.Background(), c)
-		if got := script.Outcome(resp, err); got != tt.want || w.Took() != tt.took {
-			t.Errorf("%s: %s, asked %s", tt.name, got, w.Took())
+		if got := testgw.Outcome(resp, err); got != tt.want || w.Accounts() != tt.took {
+			t.Errorf("%s: %s, asked %s", tt.name, got, w.Accounts())
 		}
 		if len(w.Seen) == 2 && w.Seen[0].Body != w.Seen[1].Body {
 			t.Errorf("%s: the second form differs", tt.name)
@@ -247,30 +248,30 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 // off says nothing about the account.
 func TestABrokenFormIsNoEvidence(t *testing.T) {
 	sound := audioBytes(100 << 10)
-	w := script.New(t, "openai")
+	w := testgw.New(t, "openai")
 	h := handler(w)
 	for i := range 6 {
-		w.Answer = func(s *script.Seen) script.Answer {
-			return []script.Answer{{Err: upstream.ErrNetwork}, {Status: 500}, {Status: 429}, script.JSON(`{}`)}[i%4]
+		w.Answer = func(s *fake.Seen) fake.Answer {
+			return []fake.Answer{{Err: upstream.ErrNetwork}, {Status: 500}, {Status: 429}, fake.JSON(`{}`)}[i%4]
 		}
 		c, _ := send(w, form(field("model", "openai/w"), file(sound), field("model", "openai/w")))
-		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "400 invalid_multipart" {
+		if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); got != "400 invalid_multipart" {
 			t.Errorf("got %s", got)
 		}
 		c = w.Call("POST", &flowing{r: io.MultiReader(strings.NewReader(form(field("model", "openai/w"), file(sound))[:60000]), gone{})}, 1<<20,
 			"content-type", "multipart/form-data; boundary="+boundary)
-		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "400" {
+		if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); got != "400" {
 			t.Errorf("a client that broke off: %s", got)
 		}
 		c = w.Call("POST", &flowing{r: io.MultiReader(strings.NewReader(form(field("model", "openai/w"), file(sound))[:60000]), silent{})}, 1<<20,
 			"content-type", "multipart/form-data; boundary="+boundary)
-		if got := script.Outcome(h.Transcriptions(context.Background(), c)); got != "408 timeout" {
+		if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); got != "408 timeout" {
 			t.Errorf("a client that fell silent: %s", got)
 		}
 	}
-	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"text":"hi"}`) }
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(`{"text":"hi"}`) }
 	c, _ := send(w, form(field("model", "openai/w"), file(sound)))
-	if got := script.Outcome(h.Transcriptions(context.Background(), c)); !strings.HasPrefix(got, "200") {
+	if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); !strings.HasPrefix(got, "200") {
 		t.Errorf("then %s", got)
 	}
 }
@@ -287,25 +288,25 @@ func TestTranscriptionAnswersPass(t *testing.T) {
 	events := "data: {\"type\":\"transcript.text.delta\",\"delta\":\"hi\"}\n\ndata: {\"type\":\"transcript.text.done\",\"text\":\"hi\"}\n\ndata: [DONE]\n\n"
 	tests := []struct {
 		name string
-		up   script.Answer
+		up   fake.Answer
 		want string
 	}{
-		{"verbose", script.JSON(`{ "text":"hi","duration":1.50 }`), `200 application/json { "text":"hi","duration":1.50 }`},
-		{"srt", script.OK("text/plain; charset=utf-8", "1\n00:00"), "200 text/plain; charset=utf-8 1\n00:00"},
-		{"events", script.OK("text/event-stream", events), "200 text/event-stream " + events},
-		{"events_cut", script.OK("text/event-stream", events[:50]), "200 text/event-stream " + events[:50] + string(endpoint.CutEvent)},
-		{"json_cut", script.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"text":`, Cut: true}, "502 bad_upstream_body"},
-		{"error", script.Answer{Status: 400, Body: `{"error":{"message":"key ` + script.Secret("a") + `","code":"bad"}}`}, "400 bad"},
+		{"verbose", fake.JSON(`{ "text":"hi","duration":1.50 }`), `200 application/json { "text":"hi","duration":1.50 }`},
+		{"srt", fake.OK("text/plain; charset=utf-8", "1\n00:00"), "200 text/plain; charset=utf-8 1\n00:00"},
+		{"events", fake.OK("text/event-stream", events), "200 text/event-stream " + events},
+		{"events_cut", fake.OK("text/event-stream", events[:50]), "200 text/event-stream " + events[:50] + string(endpoint.CutEvent)},
+		{"json_cut", fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"text":`, Cut: true}, "502 bad_upstream_body"},
+		{"error", fake.Answer{Status: 400, Body: `{"error":{"message":"key ` + fake.Secret("a") + `","code":"bad"}}`}, "400 bad"},
 	}
 	for _, tt := range tests {
-		w := script.New(t, "openai")
-		w.Answer = func(*script.Seen) script.Answer { return tt.up }
+		w := testgw.New(t, "openai")
+		w.Answer = func(*fake.Seen) fake.Answer { return tt.up }
 		c, _ := send(w, form(field("model", "openai/w"), file("x")))
 		resp, err := handler(w).Transcriptions(context.Background(), c)
 		if strings.Contains(fmt.Sprint(err, c.Trace.Err), "0123456789abcdef") {
 			t.Errorf("%s: the credential comes back: %v", tt.name, err)
 		}
-		if got := script.Outcome(resp, err); got != tt.want {
+		if got := testgw.Outcome(resp, err); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -313,17 +314,17 @@ func TestTranscriptionAnswersPass(t *testing.T) {
 
 func TestSpeech(t *testing.T) {
 	pcm := base64.StdEncoding.EncodeToString([]byte("PCMDATA!"))
-	answers := map[string]script.Answer{
-		"openai":     script.OK("audio/mpeg", "SOUND"),
-		"groq":       script.OK("audio/wav", "SOUND"),
-		"elevenlabs": script.OK("audio/mpeg", "SOUND"),
-		"deepgram":   script.OK("audio/mpeg", "SOUND"),
-		"cartesia":   script.OK("audio/mpeg", "SOUND"),
-		"xai":        script.OK("audio/mpeg", "SOUND"),
-		"inworld":    script.JSON(`{"audioContent":"` + base64.StdEncoding.EncodeToString([]byte("SOUND")) + `"}`),
-		"mistral":    script.JSON(`{"audio_data":"` + base64.StdEncoding.EncodeToString([]byte("SOUND")) + `"}`),
-		"minimax":    script.JSON(`{"data":{"audio":"` + hex.EncodeToString([]byte("SOUND")) + `","status":2},"base_resp":{"status_code":0}}`),
-		"gemini":     script.JSON(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"audio/L16;codec=pcm;rate=24000","data":"` + pcm + `"}}]}}]}`),
+	answers := map[string]fake.Answer{
+		"openai":     fake.OK("audio/mpeg", "SOUND"),
+		"groq":       fake.OK("audio/wav", "SOUND"),
+		"elevenlabs": fake.OK("audio/mpeg", "SOUND"),
+		"deepgram":   fake.OK("audio/mpeg", "SOUND"),
+		"cartesia":   fake.OK("audio/mpeg", "SOUND"),
+		"xai":        fake.OK("audio/mpeg", "SOUND"),
+		"inworld":    fake.JSON(`{"audioContent":"` + base64.StdEncoding.EncodeToString([]byte("SOUND")) + `"}`),
+		"mistral":    fake.JSON(`{"audio_data":"` + base64.StdEncoding.EncodeToString([]byte("SOUND")) + `"}`),
+		"minimax":    fake.JSON(`{"data":{"audio":"` + hex.EncodeToString([]byte("SOUND")) + `","status":2},"base_resp":{"status_code":0}}`),
+		"gemini":     fake.JSON(`{"candidates":[{"content":{"parts":[{"inlineData":{"mimeType":"audio/L16;codec=pcm;rate=24000","data":"` + pcm + `"}}]}}]}`),
 	}
 	// Those that queue, or only name the audio, by what is in the address.
 	steps := map[string][][2]string{
@@ -335,7 +336,7 @@ func TestSpeech(t *testing.T) {
 	answers["deepinfra"], answers["cloudflare"] = answers["openai"], answers["openai"]
 	for name := range steps {
 		if _, ok := answers[name]; !ok {
-			answers[name] = script.OK("audio/mpeg", "SOUND") // the file itself
+			answers[name] = fake.OK("audio/mpeg", "SOUND") // the file itself
 		}
 	}
 	for name, up := range answers {
@@ -353,17 +354,17 @@ func TestSpeech(t *testing.T) {
 				"in_model":   `{"model":"` + alias + `/tts-1/v-2","input":"Hi"}`,
 				"no_voice":   `{"model":"` + alias + `/tts-1","input":"Hi"}`,
 			} {
-				w := script.New(t, name)
-				w.Answer = func(s *script.Seen) script.Answer {
+				w := testgw.New(t, name)
+				w.Answer = func(s *fake.Seen) fake.Answer {
 					for _, step := range steps[name] {
 						if strings.Contains(s.URL, step[0]) {
-							return script.JSON(step[1])
+							return fake.JSON(step[1])
 						}
 					}
 					return up
 				}
 				c := w.Post(body)
-				out := map[string]any{"answer": fmt.Sprintf("%q", script.Outcome(handler(w).Speech(context.Background(), c)))}
+				out := map[string]any{"answer": fmt.Sprintf("%q", testgw.Outcome(handler(w).Speech(context.Background(), c)))}
 				for i, s := range w.Seen {
 					if i == 0 {
 						out["sent"] = s.Method + " " + s.URL + " " + s.Body
@@ -389,61 +390,62 @@ func TestSpeechForms(t *testing.T) {
 	events := "data: {\"type\":\"speech.audio.delta\",\"audio\":\"U09VTkQ=\"}\n\ndata: {\"type\":\"speech.audio.done\",\"usage\":{\"input_tokens\":0,\"output_tokens\":0,\"total_tokens\":0}}\n\n"
 	tests := []struct {
 		name, body, query string
-		up                script.Answer
+		up                fake.Answer
 		want              string
 	}{
-		{"json", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", script.OK("audio/mpeg", "SOUND"), `200 application/json {"audio":"U09VTkQ=","format":"mp3"}`},
-		{"json_adapted", `{"model":"el/t","input":"a","voice":"v","response_format":"wav"}`, "response_format=json", script.OK("audio/wav", "SOUND"), `200 application/json {"audio":"U09VTkQ=","format":"wav"}`},
-		{"events", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", events), "200 text/event-stream " + events},
-		{"events_cut", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", events[:40]), "200 text/event-stream " + events[:40] + string(endpoint.CutEvent)},
-		{"events_adapted", `{"model":"el/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("audio/mpeg", "SOUND"), "200 text/event-stream " + events},
-		{"cut", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "audio/mpeg"}}, Body: "SOU", Cut: true}, "200 audio/mpeg SOU <cut>"},
-		{"page", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("text/html", "<script>"), "502 bad_upstream_body"},
-		{"page_as_json_answer", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", script.OK("text/html", "<script>"), "502 bad_upstream_body"},
-		{"page_of_another_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("audio/mpeg", "\n<!doctype html>"), "502 bad_upstream_body"},
-		{"nothing", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("audio/mpeg", ""), "502 bad_upstream_body"},
-		{"nothing_as_json", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", script.OK("audio/mpeg", ""), "502 bad_upstream_body"},
-		{"error_of_another_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("audio/mpeg", `{"error":{}}`), "502 bad_upstream_body"},
-		{"json_without_a_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Body: `{ "code":1}`}, "502 bad_upstream_body"},
-		{"text", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.OK("text/plain", "no"), "502 bad_upstream_body"},
-		{"error_event", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", script.OK("text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n"), "502 bad_upstream_body"},
-		{"cut_before_the_body", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "audio/mpeg"}}, Cut: true}, "502 upstream_unreachable"},
-		{"sound_without_a_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", script.Answer{Status: 200, Body: "SOUND"}, "200 application/octet-stream SOUND"},
-		{"sound_like_json", `{"model":"openai/t","input":"a","voice":"v","response_format":"pcm"}`, "", script.OK("audio/pcm", "{\"\x01"), "200 audio/pcm {\"\x01"},
-		{"minimax_refuses", `{"model":"minimax/t","input":"a","voice":"v"}`, "", script.JSON(`{"base_resp":{"status_code":2013,"status_msg":"no"}}`), "400"},
-		{"no_audio", `{"model":"inworld/t","input":"a","voice":"v"}`, "", script.JSON(`{}`), "502 bad_upstream_body"},
-		{"no_input", `{"model":"openai/t","voice":"v"}`, "", script.Answer{}, "400"},
-		{"no_model", `{"input":"a","voice":"v"}`, "", script.Answer{}, "400"},
-		{"voice_number", `{"model":"openai/t","input":"a","voice":1}`, "", script.Answer{}, "400"},
-		{"speed_text", `{"model":"openai/t","input":"a","voice":"v","speed":"fast"}`, "", script.Answer{}, "400"},
-		{"bad_json", `{`, "", script.Answer{}, "400"},
-		{"unsupported", `{"model":"replicate/x/y","input":"a","voice":"v"}`, "", script.Answer{}, "400 unsupported_endpoint"},
+		{"json", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", fake.OK("audio/mpeg", "SOUND"), `200 application/json {"audio":"U09VTkQ=","format":"mp3"}`},
+		{"json_adapted", `{"model":"el/t","input":"a","voice":"v","response_format":"wav"}`, "response_format=json", fake.OK("audio/wav", "SOUND"), `200 application/json {"audio":"U09VTkQ=","format":"wav"}`},
+		{"events", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", fake.OK("text/event-stream", events), "200 text/event-stream " + events},
+		{"events_cut", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", fake.OK("text/event-stream", events[:40]), "200 text/event-stream " + events[:40] + string(endpoint.CutEvent)},
+		{"events_adapted", `{"model":"el/t","input":"a","voice":"v","stream_format":"sse"}`, "", fake.OK("audio/mpeg", "SOUND"), "200 text/event-stream " + events},
+		{"cut", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "audio/mpeg"}}, Body: "SOU", Cut: true}, "200 audio/mpeg SOU <cut>"},
+		{"page", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.OK("text/html", "<script>"), "502 bad_upstream_body"},
+		{"page_as_json_answer", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", fake.OK("text/html", "<script>"), "502 bad_upstream_body"},
+		{"page_of_another_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.OK("audio/mpeg", "\n<!doctype html>"), "502 bad_upstream_body"},
+		{"nothing", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.OK("audio/mpeg", ""), "502 bad_upstream_body"},
+		{"nothing_as_json", `{"model":"openai/t","input":"a","voice":"v"}`, "response_format=json", fake.OK("audio/mpeg", ""), "502 bad_upstream_body"},
+		{"error_of_another_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.OK("audio/mpeg", `{"error":{}}`), "502 bad_upstream_body"},
+		{"json_without_a_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.Answer{Status: 200, Body: `{ "code":1}`}, "502 bad_upstream_body"},
+		{"text", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.OK("text/plain", "no"), "502 bad_upstream_body"},
+		{"error_event", `{"model":"openai/t","input":"a","voice":"v","stream_format":"sse"}`, "", fake.OK("text/event-stream", "data: {\"error\":{\"message\":\"x\"}}\n\n"), "502 bad_upstream_body"},
+		{"cut_before_the_body", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "audio/mpeg"}}, Cut: true}, "502 upstream_unreachable"},
+		{"sound_without_a_type", `{"model":"openai/t","input":"a","voice":"v"}`, "", fake.Answer{Status: 200, Body: "SOUND"}, "200 application/octet-stream SOUND"},
+		{"sound_like_json", `{"model":"openai/t","input":"a","voice":"v","response_format":"pcm"}`, "", fake.OK("audio/pcm", "{\"\x01"), "200 audio/pcm {\"\x01"},
+		{"minimax_refuses", `{"model":"minimax/t","input":"a","voice":"v"}`, "", fake.JSON(`{"base_resp":{"status_code":2013,"status_msg":"no"}}`), "400"},
+		{"no_audio", `{"model":"inworld/t","input":"a","voice":"v"}`, "", fake.JSON(`{}`), "502 bad_upstream_body"},
+		{"no_input", `{"model":"openai/t","voice":"v"}`, "", fake.Answer{}, "400"},
+		{"no_model", `{"input":"a","voice":"v"}`, "", fake.Answer{}, "400"},
+		{"voice_number", `{"model":"openai/t","input":"a","voice":1}`, "", fake.Answer{}, "400"},
+		{"speed_text", `{"model":"openai/t","input":"a","voice":"v","speed":"fast"}`, "", fake.Answer{}, "400"},
+		{"bad_json", `{`, "", fake.Answer{}, "400"},
+		{"unsupported", `{"model":"replicate/x/y","input":"a","voice":"v"}`, "", fake.Answer{}, "400 unsupported_endpoint"},
 	}
 	for _, tt := range tests {
-		w := script.New(t, "openai", "elevenlabs", "minimax", "inworld", "replicate")
-		w.Answer = func(*script.Seen) script.Answer { return tt.up }
+		w := testgw.New(t, "openai", "elevenlabs", "minimax", "inworld", "replicate")
+		w.Answer = func(*fake.Seen) fake.Answer { return tt.up }
 		c := w.Post(tt.body, "query", tt.query)
-		if got := script.Outcome(handler(w).Speech(context.Background(), c)); got != tt.want {
+		if got := testgw.Outcome(handler(w).Speech(context.Background(), c)); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }
 
 func TestSpeechTriesTheNextAccount(t *testing.T) {
-	w := script.New(t, "openai", "openai")
-	var first script.Answer
-	w.Answer = func(s *script.Seen) script.Answer {
+	w := testgw.New(t, "openai", "openai")
+	var first fake.Answer
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Account == "a" {
 			return first
 		}
-		return script.OK("audio/mpeg", "SOUND")
+		return fake.OK("audio/mpeg", "SOUND")
 	}
-	for _, first = range []script.Answer{
-		{Err: upstream.ErrNetwork}, script.OK("text/html", "<p>"), script.OK("audio/mpeg", ""), script.JSON(`{"error":{}}`), {Status: 200},
+	for _, first = range []fake.Answer{
+		{Err: upstream.ErrNetwork}, fake.OK("text/html", "<p>"), fake.OK("audio/mpeg", ""), fake.JSON(`{"error":{}}`), {Status: 200},
 	} {
-		w.Seen, w.Time = nil, w.Time.Add(time.Hour)
-		if got := script.Outcome(handler(w).Speech(context.Background(), w.Post(`{"model":"openai/t","input":"a","voice":"v"}`))); got != "200 audio/mpeg SOUND" || w.Took() != "ab" {
-			t.Errorf("%+v: %s, asked %s", first, got, w.Took())
+		w.Seen = nil
+		w.Add(time.Hour)
+		if got := testgw.Outcome(handler(w).Speech(context.Background(), w.Post(`{"model":"openai/t","input":"a","voice":"v"}`))); got != "200 audio/mpeg SOUND" || w.Accounts() != "ab" {
+			t.Errorf("%+v: %s, asked %s", first, got, w.Accounts())
 		}
 	}
 }
@@ -465,12 +467,12 @@ var voiceLists = map[string][]string{
 func TestVoices(t *testing.T) {
 	for name, list := range voiceLists {
 		t.Run(name, func(t *testing.T) {
-			w := script.New(t, name)
+			w := testgw.New(t, name)
 			h := handler(w)
-			w.Answer = func(*script.Seen) script.Answer { return script.JSON(list[len(w.Seen)-1]) }
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(list[len(w.Seen)-1]) }
 			ask := func(query string) string {
 				c := w.Call("GET", nil, 0, "query", query)
-				return script.Outcome(h.Voices(context.Background(), c))
+				return testgw.Outcome(h.Voices(context.Background(), c))
 			}
 			got := map[string]any{"all": ask("provider=" + name), "again": nil, "de": ask("lang=de&provider=" + provider.Lookup(name).Alias)}
 			var sent []string
@@ -487,13 +489,13 @@ func TestVoices(t *testing.T) {
 }
 
 func TestVoicesRefusals(t *testing.T) {
-	w := script.New(t, "elevenlabs")
+	w := testgw.New(t, "elevenlabs")
 	h := handler(w)
-	w.Answer = func(*script.Seen) script.Answer { return script.Answer{Status: 500} }
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 500} }
 	for query, want := range map[string]string{
 		"": "400", "provider=nobody": "400", "provider=anthropic": "400", "provider=openai": "400 no_credentials", "provider=elevenlabs": "502 upstream_failed",
 	} {
-		if got := script.Outcome(h.Voices(context.Background(), w.Call("GET", nil, 0, "query", query))); got != want {
+		if got := testgw.Outcome(h.Voices(context.Background(), w.Call("GET", nil, 0, "query", query))); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}
@@ -520,20 +522,20 @@ func TestEveryRowWithAudioHasAShapeOrIsRefused(t *testing.T) {
 }
 
 func TestRoomIsLimited(t *testing.T) {
-	w := script.New(t, "openai")
+	w := testgw.New(t, "openai")
 	h := handler(w)
 	h.Room.Max = 1 << 20
 	sound := audioBytes(800 << 10)
 	inside := ""
-	w.Answer = func(*script.Seen) script.Answer {
+	w.Answer = func(*fake.Seen) fake.Answer {
 		if inside == "" {
 			c, _ := send(w, form(file(sound), field("model", "openai/w")))
-			inside = script.Outcome(h.Transcriptions(context.Background(), c))
+			inside = testgw.Outcome(h.Transcriptions(context.Background(), c))
 		}
-		return script.JSON(`{"text":"hi"}`)
+		return fake.JSON(`{"text":"hi"}`)
 	}
 	c, _ := send(w, form(file(sound), field("model", "openai/w")))
-	if got := script.Outcome(h.Transcriptions(context.Background(), c)); !strings.HasPrefix(got, "200") || inside != "503 overloaded" {
+	if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); !strings.HasPrefix(got, "200") || inside != "503 overloaded" {
 		t.Errorf("first %s, second %s", got, inside)
 	}
 }

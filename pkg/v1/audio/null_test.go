@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/nulls"
-	"weir/pkg/internal/script"
+	"weir/internal/nulls"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 )
 
 // seen is what the client got and what went up, without members that are null.
-func seen(w *script.World, outcome string) string {
+func seen(w *testgw.World, outcome string) string {
 	if head, body, json := strings.Cut(outcome, "{"); json {
 		outcome = head + nulls.Without([]byte("{"+body))
 	}
@@ -42,10 +43,10 @@ func TestNullInATranscriptionIsAsGoodAsAbsent(t *testing.T) {
 		name, rest, _ := strings.Cut(model, "/")
 		for _, format := range []string{"json", "verbose_json", "diarized_json", "srt"} {
 			n += member(t, name+" "+format, list, func(list []string) string {
-				w := script.New(t, name)
-				w.Answer = func(*script.Seen) script.Answer { return script.JSON(list[min(len(w.Seen), len(list))-1]) }
+				w := testgw.New(t, name)
+				w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(list[min(len(w.Seen), len(list))-1]) }
 				c, _ := send(w, form(field("model", provider.Lookup(name).Alias+"/"+rest), file("SOUND"), field("response_format", format)))
-				return seen(w, script.Outcome(handler(w).Transcriptions(context.Background(), c)))
+				return seen(w, testgw.Outcome(handler(w).Transcriptions(context.Background(), c)))
 			})
 		}
 	}
@@ -58,9 +59,9 @@ func TestNullInAListOfVoicesIsAsGoodAsAbsent(t *testing.T) {
 	n := 0
 	for name, list := range voiceLists {
 		n += member(t, name, list, func(list []string) string {
-			w := script.New(t, name)
-			w.Answer = func(*script.Seen) script.Answer { return script.JSON(list[min(len(w.Seen), len(list))-1]) }
-			return seen(w, script.Outcome(handler(w).Voices(context.Background(), w.Call("GET", nil, 0, "query", "provider="+name))))
+			w := testgw.New(t, name)
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(list[min(len(w.Seen), len(list))-1]) }
+			return seen(w, testgw.Outcome(handler(w).Voices(context.Background(), w.Call("GET", nil, 0, "query", "provider="+name))))
 		})
 	}
 	if n < 60 {
@@ -90,14 +91,14 @@ func TestNullInSpeechIsAsGoodAsAbsent(t *testing.T) {
 			alias += "/own"
 		}
 		outcome := func(body string, list []string) string {
-			w := script.New(t, name)
-			w.Answer = func(*script.Seen) script.Answer {
+			w := testgw.New(t, name)
+			w.Answer = func(*fake.Seen) fake.Answer {
 				if len(w.Seen) > len(list) {
-					return script.OK("audio/mpeg", "SOUND")
+					return fake.OK("audio/mpeg", "SOUND")
 				}
-				return script.JSON(list[len(w.Seen)-1])
+				return fake.JSON(list[len(w.Seen)-1])
 			}
-			return seen(w, script.Outcome(handler(w).Speech(context.Background(), w.Post(body))))
+			return seen(w, testgw.Outcome(handler(w).Speech(context.Background(), w.Post(body))))
 		}
 		for _, body := range []string{
 			`{"model":"` + alias + `/tts-1","input":"Hi","voice":"v-1","response_format":"wav","speed":1.5,"instructions":"slowly","user":"u","stream_format":"audio","language":"en","seed":1,"lang":"de"}`,

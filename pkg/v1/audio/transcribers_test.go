@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/golden"
-	"weir/pkg/internal/script"
+	"weir/internal/golden"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 )
 
@@ -37,12 +38,12 @@ func TestTranscribers(t *testing.T) {
 			}
 			got.Answers = map[string]string{}
 			for _, format := range []string{"", "json", "text", "srt", "vtt", "verbose_json", "words", "diarized_json", "stream", "diarized_stream", "odd"} {
-				w := script.New(t, name)
-				w.Answer = func(s *script.Seen) script.Answer {
+				w := testgw.New(t, name)
+				w.Answer = func(s *fake.Seen) fake.Answer {
 					if strings.Contains(s.Body, `"responseSchema"`) {
-						return script.JSON(`{"candidates":[{"content":{"parts":[{"text":"{\"language\":\"en\",\"segments\":[{\"start\":0.1,\"end\":1,\"speaker\":\"Ann\",\"text\":\"Hello there. \"},{\"start\":1.5,\"end\":2,\"speaker\":\"Bob\",\"text\":\"Bye.\"}]}"}]}}]}`)
+						return fake.JSON(`{"candidates":[{"content":{"parts":[{"text":"{\"language\":\"en\",\"segments\":[{\"start\":0.1,\"end\":1,\"speaker\":\"Ann\",\"text\":\"Hello there. \"},{\"start\":1.5,\"end\":2,\"speaker\":\"Bob\",\"text\":\"Bye.\"}]}"}]}}]}`)
 					}
-					return script.JSON(list[len(w.Seen)-1])
+					return fake.JSON(list[len(w.Seen)-1])
 				}
 				parts := []string{field("model", provider.Lookup(name).Alias+"/"+rest), file("SOUND"), field("language", "en"), field("prompt", "p"), field("temperature", "0")}
 				switch format {
@@ -57,7 +58,7 @@ func TestTranscribers(t *testing.T) {
 					parts = append(parts, field("response_format", format))
 				}
 				c, _ := send(w, form(parts...))
-				got.Answers[format] = script.Outcome(handler(w).Transcriptions(context.Background(), c))
+				got.Answers[format] = testgw.Outcome(handler(w).Transcriptions(context.Background(), c))
 				if refused := strings.HasPrefix(got.Answers[format], "400"); refused && len(w.Seen) > 0 {
 					t.Errorf("%s: refused after %d calls", format, len(w.Seen))
 				}
@@ -82,32 +83,32 @@ func TestTranscribers(t *testing.T) {
 }
 
 func TestAssemblyAIKeepsToOneAccount(t *testing.T) {
-	w := script.New(t, "assemblyai", "assemblyai")
-	w.Answer = func(s *script.Seen) script.Answer {
+	w := testgw.New(t, "assemblyai", "assemblyai")
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		switch {
 		case len(w.Seen) == 1:
-			return script.Answer{Status: 429}
+			return fake.Answer{Status: 429}
 		case strings.HasSuffix(s.URL, "/upload"):
-			return script.JSON(`{"upload_url":"https://cdn.assemblyai.com/1"}`)
+			return fake.JSON(`{"upload_url":"https://cdn.assemblyai.com/1"}`)
 		case s.Method == "POST":
-			return script.JSON(`{"id":"t","status":"queued"}`)
+			return fake.JSON(`{"id":"t","status":"queued"}`)
 		case len(w.Seen) < 8:
-			return script.JSON(`{"id":"t","status":"processing"}`)
+			return fake.JSON(`{"id":"t","status":"processing"}`)
 		}
-		return script.JSON(`{"id":"t","status":"error","error":"bad file, key-sk-abcdefghijklmnop1234"}`)
+		return fake.JSON(`{"id":"t","status":"error","error":"bad file, key-sk-abcdefghijklmnop1234"}`)
 	}
 	c, _ := send(w, form(field("model", "aai/best"), file("x")))
-	if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400 transcription_failed" || w.Took() != "abbbbbbb" {
-		t.Errorf("%s, asked %s", got, w.Took())
+	if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "400 transcription_failed" || w.Accounts() != "abbbbbbb" {
+		t.Errorf("%s, asked %s", got, w.Accounts())
 	}
-	w.Answer = func(s *script.Seen) script.Answer {
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Method == "POST" {
-			return script.JSON(`{"upload_url":"https://cdn.assemblyai.com/1","id":"t"}`)
+			return fake.JSON(`{"upload_url":"https://cdn.assemblyai.com/1","id":"t"}`)
 		}
-		return script.JSON(`{"status":"queued"}`)
+		return fake.JSON(`{"status":"queued"}`)
 	}
 	c, _ = send(w, form(field("model", "aai/best"), file("x")))
-	if got := script.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "504 upstream_timeout" {
+	if got := testgw.Outcome(handler(w).Transcriptions(context.Background(), c)); got != "504 upstream_timeout" {
 		t.Errorf("for ever: %s", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/golden"
+	"weir/internal/golden"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"

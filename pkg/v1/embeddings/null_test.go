@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"

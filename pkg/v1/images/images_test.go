@@ -12,22 +12,23 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/golden"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/endpoint/memory"
-	"weir/pkg/internal/golden"
-	"weir/pkg/internal/script"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
 
-func handler(w *script.World) *Handler {
+func handler(w *testgw.World) *Handler {
 	return &Handler{
 		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &memory.Budget{}, Memory: &memory.Budget{}, Pause: w, Now: w.Now,
-		Downloads: &download.Downloads{Do: w, CanonicalURL: script.Canonical},
+		Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
 	}
 }
 
@@ -37,18 +38,18 @@ func TestGenerationsPass(t *testing.T) {
 	events := "event: image_generation.partial_image\ndata: {\"type\":\"image_generation.partial_image\"}\n\nevent: image_generation.completed\ndata: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA\"}\n\n"
 	tests := []struct {
 		name string
-		up   script.Answer
+		up   fake.Answer
 		want string
 	}{
-		{"answer", script.JSON(`{ "created":1,"data":[{"b64_json":"AA=="}] }`), `200 application/json { "created":1,"data":[{"b64_json":"AA=="}] }`},
-		{"events", script.OK("text/event-stream", events), "200 text/event-stream " + events},
-		{"events_cut", script.OK("text/event-stream", events[:80]), "200 text/event-stream " + events[:80] + string(endpoint.CutEvent)},
-		{"cut", script.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"data":[`, Cut: true}, "502 upstream_outcome_unknown"},
+		{"answer", fake.JSON(`{ "created":1,"data":[{"b64_json":"AA=="}] }`), `200 application/json { "created":1,"data":[{"b64_json":"AA=="}] }`},
+		{"events", fake.OK("text/event-stream", events), "200 text/event-stream " + events},
+		{"events_cut", fake.OK("text/event-stream", events[:80]), "200 text/event-stream " + events[:80] + string(endpoint.CutEvent)},
+		{"cut", fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{"data":[`, Cut: true}, "502 upstream_outcome_unknown"},
 	}
 	for _, tt := range tests {
-		w := script.New(t, "openai")
-		w.Answer = func(*script.Seen) script.Answer { return tt.up }
-		if got := script.Outcome(handler(w).Generations(context.Background(), w.Post(picture))); got != tt.want {
+		w := testgw.New(t, "openai")
+		w.Answer = func(*fake.Seen) fake.Answer { return tt.up }
+		if got := testgw.Outcome(handler(w).Generations(context.Background(), w.Post(picture))); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 		if s := w.Seen[0]; s.Body != strings.Replace(picture, "openai/", "", 1) || s.URL != "https://api.openai.com/v1/images/generations" {
@@ -60,24 +61,24 @@ func TestGenerationsPass(t *testing.T) {
 // TestCreationIsSentAgainOnlyAfterARefusal: an image is billed.
 func TestCreationIsSentAgainOnlyAfterARefusal(t *testing.T) {
 	for _, tt := range []struct {
-		first script.Answer
+		first fake.Answer
 		took  string
 	}{
-		{script.Answer{Status: 401}, "ab"}, {script.Answer{Status: 403}, "ab"}, {script.Answer{Status: 429}, "ab"},
-		{script.Answer{Status: 400}, "a"}, {script.Answer{Status: 500}, "a"}, {script.Answer{Status: 503}, "a"},
-		{script.Answer{Err: upstream.ErrNetwork}, "a"}, {script.Answer{Err: upstream.ErrTimeout}, "a"}, {script.Answer{Status: 204}, "a"},
-		{script.JSON(`{"data":`), "a"},
+		{fake.Answer{Status: 401}, "ab"}, {fake.Answer{Status: 403}, "ab"}, {fake.Answer{Status: 429}, "ab"},
+		{fake.Answer{Status: 400}, "a"}, {fake.Answer{Status: 500}, "a"}, {fake.Answer{Status: 503}, "a"},
+		{fake.Answer{Err: upstream.ErrNetwork}, "a"}, {fake.Answer{Err: upstream.ErrTimeout}, "a"}, {fake.Answer{Status: 204}, "a"},
+		{fake.JSON(`{"data":`), "a"},
 	} {
-		w := script.New(t, "openai", "openai")
-		w.Answer = func(s *script.Seen) script.Answer {
+		w := testgw.New(t, "openai", "openai")
+		w.Answer = func(s *fake.Seen) fake.Answer {
 			if len(w.Seen) == 1 {
 				return tt.first
 			}
-			return script.JSON(`{}`)
+			return fake.JSON(`{}`)
 		}
 		handler(w).Generations(context.Background(), w.Post(picture))
-		if w.Took() != tt.took {
-			t.Errorf("%+v: asked %s, want %s", tt.first, w.Took(), tt.took)
+		if w.Accounts() != tt.took {
+			t.Errorf("%+v: asked %s, want %s", tt.first, w.Accounts(), tt.took)
 		}
 	}
 }
@@ -104,7 +105,7 @@ type flowing struct{ *strings.Reader }
 
 func (flowing) Close() error { return nil }
 
-func send(w *script.World, body string, header ...string) *auth.Call {
+func send(w *testgw.World, body string, header ...string) *auth.Call {
 	return w.Call("POST", flowing{strings.NewReader(body)}, int64(len(body)), append([]string{"content-type", "multipart/form-data; boundary=" + boundary}, header...)...)
 }
 
@@ -128,16 +129,16 @@ func TestEditsAsAForm(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := script.New(t, "openai", "openai")
+			w := testgw.New(t, "openai", "openai")
 			h := handler(w)
 			limited := false
-			w.Answer = func(s *script.Seen) script.Answer {
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				if limited && len(w.Seen) == 1 {
-					return script.Answer{Status: 429}
+					return fake.Answer{Status: 429}
 				}
-				return script.JSON(`{"data":[]}`)
+				return fake.JSON(`{"data":[]}`)
 			}
-			if got := script.Outcome(h.Edits(context.Background(), send(w, tt.body, tt.header...))); !strings.HasPrefix(got, tt.status) {
+			if got := testgw.Outcome(h.Edits(context.Background(), send(w, tt.body, tt.header...))); !strings.HasPrefix(got, tt.status) {
 				t.Fatal(got)
 			}
 			s := w.Seen[0]
@@ -150,8 +151,8 @@ func TestEditsAsAForm(t *testing.T) {
 			}
 			limited, w.Seen = true, nil
 			handler(w).Edits(context.Background(), send(w, tt.body, tt.header...))
-			if again := w.Took() == "ab"; again != tt.again || h.Room.Used() != 0 {
-				t.Errorf("asked %s after a 429; %d bytes are held", w.Took(), h.Room.Used())
+			if again := w.Accounts() == "ab"; again != tt.again || h.Room.Used() != 0 {
+				t.Errorf("asked %s after a 429; %d bytes are held", w.Accounts(), h.Room.Used())
 			}
 		})
 	}
@@ -179,16 +180,16 @@ func TestLargeImages(t *testing.T) {
 			"replicate/a/b": {`"image":"data:image/png;base64,` + code(one) + `"`, `"input_image":"data:image/png;base64,` + code(one) + `"`},
 		} {
 			id, _, _ := strings.Cut(model, "/")
-			w := script.New(t, id, id)
+			w := testgw.New(t, id, id)
 			h := handler(w)
-			w.Answer = func(*script.Seen) script.Answer { return script.Answer{Status: 429} }
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 429} }
 			c := w.Post(strings.Replace(body, "MODEL", model, 1))
 			if name == "form" {
 				c = send(w, strings.Replace(body, "MODEL", model, 1))
 			}
 			h.Edits(context.Background(), c)
-			if w.Took() != "ab" || w.Seen[0].Body != w.Seen[1].Body {
-				t.Fatalf("%s to %s: asked %s, or not twice the same", name, model, w.Took())
+			if w.Accounts() != "ab" || w.Seen[0].Body != w.Seen[1].Body {
+				t.Fatalf("%s to %s: asked %s, or not twice the same", name, model, w.Accounts())
 			}
 			got := w.Seen[0].Body
 			for _, part := range append(want, asJSON(prompt)) {
@@ -201,8 +202,8 @@ func TestLargeImages(t *testing.T) {
 			}
 		}
 	}
-	w := script.New(t, "gemini")
-	if got := script.Outcome(handler(w).Edits(context.Background(), send(w, form(file("image", strings.Repeat("x", 16<<20)), field("model", "gemini/m"))))); got != "413 request_too_large" || len(w.Seen) != 0 {
+	w := testgw.New(t, "gemini")
+	if got := testgw.Outcome(handler(w).Edits(context.Background(), send(w, form(file("image", strings.Repeat("x", 16<<20)), field("model", "gemini/m"))))); got != "413 request_too_large" || len(w.Seen) != 0 {
 		t.Errorf("16 MiB in a form: %s, %d calls", got, len(w.Seen))
 	}
 }
@@ -222,15 +223,15 @@ func TestRefusals(t *testing.T) {
 		{"gemini_url", "e", `{"model":"gemini/m","prompt":"p","image":"https://i.example/1.png"}`, "400"},
 	}
 	for _, tt := range tests {
-		w := script.New(t, "openai", "anthropic", "cloudflare", "stability", "gemini")
+		w := testgw.New(t, "openai", "anthropic", "cloudflare", "stability", "gemini")
 		h := handler(w)
-		w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{}`) }
+		w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(`{}`) }
 		c := w.Post(tt.body)
 		if strings.HasPrefix(tt.body, "--") {
 			c = send(w, tt.body)
 		}
 		f := map[string]func(context.Context, *auth.Call) (*httpmsg.Response, error){"g": h.Generations, "e": h.Edits, "v": h.Variations}[tt.path]
-		if got := script.Outcome(f(context.Background(), c)); got != tt.want {
+		if got := testgw.Outcome(f(context.Background(), c)); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -265,9 +266,9 @@ func TestVendors(t *testing.T) {
 				t.Fatal(err)
 			}
 			tested[rec.Provider] = true
-			w := script.New(t, rec.Provider, rec.Provider)
+			w := testgw.New(t, rec.Provider, rec.Provider)
 			h := handler(w)
-			w.Answer = func(*script.Seen) script.Answer {
+			w.Answer = func(*fake.Seen) fake.Answer {
 				a := rec.Answers[min(len(w.Seen), len(rec.Answers))-1]
 				if a.Status == 0 {
 					a.Status = 200
@@ -278,7 +279,7 @@ func TestVendors(t *testing.T) {
 				} else {
 					json.Unmarshal(a.Body, &body)
 				}
-				return script.Answer{Status: a.Status, Header: httpmsg.Header{{Name: "content-type", Value: kind}}, Body: body}
+				return fake.Answer{Status: a.Status, Header: httpmsg.Header{{Name: "content-type", Value: kind}}, Body: body}
 			}
 			c := w.Post(string(rec.Request))
 			if rec.Form != nil {
@@ -303,13 +304,13 @@ func TestVendors(t *testing.T) {
 				Sent    []string `json:"sent"`
 				Waited  string   `json:"waited,omitempty"`
 			}
-			got.Answer = script.Outcome(do(context.Background(), c))
+			got.Answer = testgw.Outcome(do(context.Background(), c))
 			got.Dropped = c.Trace.Dropped
 			for _, s := range w.Seen {
 				got.Sent = append(got.Sent, s.Account+" "+s.Method+" "+s.URL+" "+s.Body)
 			}
-			if w.Paused > 0 {
-				got.Waited = w.Paused.String()
+			if w.Paused() > 0 {
+				got.Waited = w.Paused().String()
 			}
 			golden.JSON(t, "vendors/"+name, got)
 		})
@@ -327,31 +328,31 @@ func TestVendors(t *testing.T) {
 }
 
 func TestAJobThatNeverEnds(t *testing.T) {
-	w := script.New(t, "bfl", "bfl")
-	w.Answer = func(s *script.Seen) script.Answer {
+	w := testgw.New(t, "bfl", "bfl")
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Method == "POST" {
-			return script.JSON(`{"id":"1"}`)
+			return fake.JSON(`{"id":"1"}`)
 		}
-		return script.JSON(`{"status":"Pending"}`)
+		return fake.JSON(`{"status":"Pending"}`)
 	}
-	if got := script.Outcome(handler(w).Generations(context.Background(), w.Post(`{"model":"bfl/flux","prompt":"p"}`))); got != "504 upstream_timeout" {
+	if got := testgw.Outcome(handler(w).Generations(context.Background(), w.Post(`{"model":"bfl/flux","prompt":"p"}`))); got != "504 upstream_timeout" {
 		t.Errorf("got %s", got)
 	}
-	if took := w.Took(); strings.Contains(took, "b") || len(took) > 100 {
+	if took := w.Accounts(); strings.Contains(took, "b") || len(took) > 100 {
 		t.Errorf("asked %s", took)
 	}
 	// A poll that fails now and then loses nothing.
-	w = script.New(t, "bfl", "bfl")
-	w.Answer = func(s *script.Seen) script.Answer {
+	w = testgw.New(t, "bfl", "bfl")
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		switch {
 		case s.Method == "POST":
-			return script.JSON(`{"id":"1"}`)
+			return fake.JSON(`{"id":"1"}`)
 		case len(w.Seen) < 4:
-			return script.Answer{Status: 503}
+			return fake.Answer{Status: 503}
 		}
-		return script.JSON(`{"status":"Ready","result":{"sample":"https://d.bfl.ai/1.png"}}`)
+		return fake.JSON(`{"status":"Ready","result":{"sample":"https://d.bfl.ai/1.png"}}`)
 	}
-	if got := script.Outcome(handler(w).Generations(context.Background(), w.Post(`{"model":"bfl/flux","prompt":"p"}`))); !strings.HasPrefix(got, "200") || strings.Count(w.Took(), "b") != 0 {
-		t.Errorf("%s, asked %s", got, w.Took())
+	if got := testgw.Outcome(handler(w).Generations(context.Background(), w.Post(`{"model":"bfl/flux","prompt":"p"}`))); !strings.HasPrefix(got, "200") || strings.Count(w.Accounts(), "b") != 0 {
+		t.Errorf("%s, asked %s", got, w.Accounts())
 	}
 }

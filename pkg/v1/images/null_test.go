@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/nulls"
-	"weir/pkg/internal/script"
+	"weir/internal/nulls"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/wire/httpmsg"
 )
 
@@ -27,20 +28,20 @@ func TestNullEqualsAbsent(t *testing.T) {
 		Answers  []up
 	}
 	outcome := func(r record, request []byte, answers []up) string {
-		w := script.New(t, r.Provider, r.Provider)
-		w.Answer = func(*script.Seen) script.Answer {
+		w := testgw.New(t, r.Provider, r.Provider)
+		w.Answer = func(*fake.Seen) fake.Answer {
 			a := answers[min(len(w.Seen), len(answers))-1]
 			if a.Status == 0 {
 				a.Status = 200
 			}
-			return script.Answer{Status: a.Status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: string(a.Body)}
+			return fake.Answer{Status: a.Status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: string(a.Body)}
 		}
 		h := handler(w)
 		do := h.Generations
 		if r.Edit {
 			do = h.Edits
 		}
-		out := script.Outcome(do(context.Background(), w.Post(string(request))))
+		out := testgw.Outcome(do(context.Background(), w.Post(string(request))))
 		head, body, _ := strings.Cut(out, "{")
 		out = head + nulls.Without([]byte("{"+body))
 		if strings.HasPrefix(head, "4") {

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/api"
 	"weir/pkg/endpoint"
-	"weir/pkg/internal/script"
 	"weir/pkg/machine"
 	"weir/pkg/machine/tokens"
 	"weir/pkg/store"
@@ -20,16 +21,16 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 // keyed returns a handler whose idempotency keys are in a real object.
-func keyed(t *testing.T, w *script.World) *Handler {
+func keyed(t *testing.T, w *testgw.World) *Handler {
 	t.Helper()
 	keys, err := store.NewKeyring(strings.Repeat("k", 40))
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := machine.NewLocal(&machine.Object{KV: store.NewMem(), Manager: api.Manager{
+	objects := machine.NewLocal(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
 		Service: tokens.Service{Keyring: keys, Now: w.Now, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
 	}})
-	if status, raw, _ := objects.Call(context.Background(), script.MachineID, "create", []byte(`{}`)); status != 201 {
+	if status, raw, _ := objects.Call(context.Background(), testgw.MachineID, "create", []byte(`{}`)); status != 201 {
 		t.Fatalf("create: %d %s", status, raw)
 	}
 	h := handler(w)
@@ -39,13 +40,13 @@ func keyed(t *testing.T, w *script.World) *Handler {
 
 const keyOf = "idempotency-key"
 
-func ask(h *Handler, w *script.World, body string, header ...string) string {
+func ask(h *Handler, w *testgw.World, body string, header ...string) string {
 	c := w.Post(body)
 	for i := 0; i < len(header); i += 2 {
 		c.Header.Add(header[i], header[i+1])
 	}
 	resp, err := h.Generations(context.Background(), c)
-	got := script.Outcome(resp, err)
+	got := testgw.Outcome(resp, err)
 	if resp != nil {
 		for _, f := range resp.After {
 			f(context.Background())
@@ -55,9 +56,9 @@ func ask(h *Handler, w *script.World, body string, header ...string) string {
 }
 
 func TestImageWithIdempotencyKeyIsCreatedOnce(t *testing.T) {
-	w := script.New(t, "openai", "openai")
+	w := testgw.New(t, "openai", "openai")
 	h := keyed(t, w)
-	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"created":1,"data":[{"b64_json":"AA=="}]}`) }
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(`{"created":1,"data":[{"b64_json":"AA=="}]}`) }
 	first := ask(h, w, picture, keyOf, "k")
 	if again := ask(h, w, picture, keyOf, "k"); again != first || len(w.Seen) != 1 {
 		t.Errorf("first %s, again %s, %d calls", first, again, len(w.Seen))
@@ -71,7 +72,7 @@ func TestImageWithIdempotencyKeyIsCreatedOnce(t *testing.T) {
 	if got := ask(h, w, picture, keyOf, "a b"); !strings.HasPrefix(got, "400") {
 		t.Errorf("a key with a blank: %s", got)
 	}
-	w.Time = w.Time.Add(29 * 24 * time.Hour)
+	w.Add(29 * 24 * time.Hour)
 	if got := ask(h, w, picture, keyOf, "k"); got != first || len(w.Seen) != 1 {
 		t.Errorf("after 29 days: %s, %d calls", got, len(w.Seen))
 	}
@@ -79,45 +80,45 @@ func TestImageWithIdempotencyKeyIsCreatedOnce(t *testing.T) {
 		t.Errorf("without a key: %s, %d calls", got, len(w.Seen))
 	}
 
-	w = script.New(t, "openai")
+	w = testgw.New(t, "openai")
 	h = keyed(t, w)
-	w.Answer = func(*script.Seen) script.Answer {
+	w.Answer = func(*fake.Seen) fake.Answer {
 		if got := ask(h, w, picture, keyOf, "k"); got != "409 idempotency_in_progress" {
 			t.Errorf("while it runs: %s", got)
 		}
-		return script.JSON(`{"data":[{"b64_json":"AA=="}]}`)
+		return fake.JSON(`{"data":[{"b64_json":"AA=="}]}`)
 	}
 	ask(h, w, picture, keyOf, "k")
 }
 
 func TestImageIdempotencyAfterFailure(t *testing.T) {
-	made := script.JSON(`{"data":[{"b64_json":"AA=="}]}`)
+	made := fake.JSON(`{"data":[{"b64_json":"AA=="}]}`)
 	events := "data: {\"type\":\"image_generation.completed\",\"b64_json\":\"AA\"}\n\n"
 	for _, tt := range []struct {
 		name, provider string
-		answers        []script.Answer
+		answers        []fake.Answer
 		want, again    string
 		calls          int
 	}{
-		{"refused_is_free_again", "openai", []script.Answer{{Status: 400}, made}, "400", "200", 2},
-		{"unknown_stays_taken", "openai", []script.Answer{{Err: upstream.ErrNetwork}}, "502 upstream_outcome_unknown", `502 application/json {"error":{"message":`, 1},
-		{"page_stays_taken", "openai", []script.Answer{script.OK("text/html", "<p>")}, "502 upstream_outcome_unknown", `502 application/json {"error":{"message":`, 1},
-		{"large_is_done", "openai", []script.Answer{script.JSON(`{"data":[{"b64_json":"` + strings.Repeat("A", 70<<10) + `"}]}`)}, "200", "409 idempotency_done", 1},
-		{"events_are_done", "openai", []script.Answer{script.OK("text/event-stream", events)}, "200", "409 idempotency_done", 1},
-		{"cut_events_stay_taken", "openai", []script.Answer{script.OK("text/event-stream", events[:20])}, "200", `502 application/json {"error":{"message":"it is not known`, 1},
-		{"failed_job_is_free_again", "bfl", []script.Answer{script.JSON(`{"id":"1"}`), script.JSON(`{"status":"Error"}`), script.JSON(`{"id":"2"}`), script.JSON(`{"status":"Ready","result":{"sample":"https://d.bfl.ai/1.png"}}`)}, "400 generation_failed", "200", 4},
-		{"lost_job_stays_taken", "bfl", []script.Answer{script.JSON(`{"id":"1"}`), {Status: 404}}, "404", `404 application/json {"error":{"message":`, 2},
+		{"refused_is_free_again", "openai", []fake.Answer{{Status: 400}, made}, "400", "200", 2},
+		{"unknown_stays_taken", "openai", []fake.Answer{{Err: upstream.ErrNetwork}}, "502 upstream_outcome_unknown", `502 application/json {"error":{"message":`, 1},
+		{"page_stays_taken", "openai", []fake.Answer{fake.OK("text/html", "<p>")}, "502 upstream_outcome_unknown", `502 application/json {"error":{"message":`, 1},
+		{"large_is_done", "openai", []fake.Answer{fake.JSON(`{"data":[{"b64_json":"` + strings.Repeat("A", 70<<10) + `"}]}`)}, "200", "409 idempotency_done", 1},
+		{"events_are_done", "openai", []fake.Answer{fake.OK("text/event-stream", events)}, "200", "409 idempotency_done", 1},
+		{"cut_events_stay_taken", "openai", []fake.Answer{fake.OK("text/event-stream", events[:20])}, "200", `502 application/json {"error":{"message":"it is not known`, 1},
+		{"failed_job_is_free_again", "bfl", []fake.Answer{fake.JSON(`{"id":"1"}`), fake.JSON(`{"status":"Error"}`), fake.JSON(`{"id":"2"}`), fake.JSON(`{"status":"Ready","result":{"sample":"https://d.bfl.ai/1.png"}}`)}, "400 generation_failed", "200", 4},
+		{"lost_job_stays_taken", "bfl", []fake.Answer{fake.JSON(`{"id":"1"}`), {Status: 404}}, "404", `404 application/json {"error":{"message":`, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := script.New(t, tt.provider)
+			w := testgw.New(t, tt.provider)
 			h := keyed(t, w)
-			w.Answer = func(*script.Seen) script.Answer { return tt.answers[min(len(w.Seen), len(tt.answers))-1] }
+			w.Answer = func(*fake.Seen) fake.Answer { return tt.answers[min(len(w.Seen), len(tt.answers))-1] }
 			body := picture
 			if tt.provider != "openai" {
 				body = `{"model":"` + tt.provider + `/flux","prompt":"p"}`
 			}
 			first := ask(h, w, body, keyOf, "k")
-			w.Time = w.Time.Add(time.Hour)
+			w.Add(time.Hour)
 			again := ask(h, w, body, keyOf, "k")
 			if !strings.HasPrefix(first, tt.want) || !strings.HasPrefix(again, tt.again) || len(w.Seen) != tt.calls {
 				t.Errorf("first %.80s, again %.80s, %d calls", first, again, len(w.Seen))
@@ -128,13 +129,13 @@ func TestImageIdempotencyAfterFailure(t *testing.T) {
 
 // A client that tries again makes a new boundary.
 func TestFormWithIdempotencyKeyIsSentOnce(t *testing.T) {
-	w := script.New(t, "openai")
+	w := testgw.New(t, "openai")
 	h := keyed(t, w)
-	w.Answer = func(*script.Seen) script.Answer { return script.JSON(`{"data":[{"b64_json":"AA=="}]}`) }
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.JSON(`{"data":[{"b64_json":"AA=="}]}`) }
 	body := form(field("model", "openai/gpt-image-1.5"), field("prompt", "p"), file("image", strings.Repeat("x", 100<<10)))
 	edit := func(body, boundary string) string {
 		c := w.Call("POST", flowing{strings.NewReader(body)}, int64(len(body)), "content-type", "multipart/form-data; boundary="+boundary, keyOf, "k")
-		return script.Outcome(h.Edits(context.Background(), c))
+		return testgw.Outcome(h.Edits(context.Background(), c))
 	}
 	first := edit(body, boundary)
 	if again := edit(strings.ReplaceAll(body, boundary, "another"), "another"); again != first || !strings.HasPrefix(first, "200") || len(w.Seen) != 1 {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 )

@@ -6,18 +6,19 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
-	"weir/pkg/internal/fakeup"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 )
 
 const own = "openai-compatible-0123abcd"
 
-func world(t *testing.T, body string) (*fakeup.World, *Handler) {
-	w := fakeup.New(t)
+func world(t *testing.T, body string) (*testgw.World, *Handler) {
+	w := testgw.Recorded(t)
 	w.Connect(own, "c1", store.ProviderData{BaseURL: "https://mod.example.com/v1", Prefix: "mod"})
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: body} }
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: body} }
 	return w, &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel}
 }
 
@@ -29,7 +30,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 	} {
 		w, h := world(t, "")
 		_, err := h.Create(t.Context(), w.Ask("/v1/moderations", body))
-		if e := fakeup.Refused(t, err, 400); e.Param != param || len(w.Calls) > 0 {
+		if e := testgw.Refused(t, err, 400); e.Param != param || len(w.Seen) > 0 {
 			t.Errorf("%s: param %q, want %q", body, e.Param, param)
 		}
 	}
@@ -38,12 +39,12 @@ func TestBadInputNamesTheField(t *testing.T) {
 func TestTheAnswerHasAVerdict(t *testing.T) {
 	w, h := world(t, `{"id":"m","model":"up","results":[{"categories":{"hate":true},"category_scores":{"hate":0.9}},{"categories":{"hate":false}},{"flagged":true,"categories":{}}]}`)
 	resp, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":["a","b","c"],"model":"mod/m","extra":{"kept":1.50}}`))
-	got := gjson.Parse(fakeup.Body(t, resp, err))
+	got := gjson.Parse(testgw.Body(t, resp, err))
 	if got.Get("results.#.flagged").Raw != "[true,false,true]" || got.Get("model").Str != "mod/m" || got.Get("results.0.category_scores.hate").Num != 0.9 {
 		t.Errorf("got %s", got.Raw)
 	}
-	if want := `{"input":["a","b","c"],"model":"m","extra":{"kept":1.50}}`; w.Calls[0].Body != want || w.Calls[0].URL != "https://mod.example.com/v1/moderations" {
-		t.Errorf("sent %s to %s", w.Calls[0].Body, w.Calls[0].URL)
+	if want := `{"input":["a","b","c"],"model":"m","extra":{"kept":1.50}}`; w.Seen[0].Body != want || w.Seen[0].URL != "https://mod.example.com/v1/moderations" {
+		t.Errorf("sent %s to %s", w.Seen[0].Body, w.Seen[0].URL)
 	}
 }
 
@@ -51,7 +52,7 @@ func TestTheAnswerHasAVerdict(t *testing.T) {
 func TestNullEqualsAbsent(t *testing.T) {
 	w, h := world(t, `{"results":[ {"flagged":null,"categories":{"hate":true,"illicit":null}} , {"categories":{"hate":false,"illicit":null},"flagged":null}]}`)
 	resp, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":["a","b"],"model":"mod/m"}`))
-	got := gjson.Parse(fakeup.Body(t, resp, err))
+	got := gjson.Parse(testgw.Body(t, resp, err))
 	if !gjson.Valid(got.Raw) || got.Get("results.#.flagged").Raw != "[true,false]" || strings.Count(got.Raw, "flagged") != 2 {
 		t.Errorf("got %s", got.Raw)
 	}
@@ -67,7 +68,7 @@ func TestBrokenAnswers(t *testing.T) {
 			t.Errorf("%s: an answer", body)
 			continue
 		}
-		fakeup.Refused(t, err, 502)
+		testgw.Refused(t, err, 502)
 	}
 }
 
@@ -78,7 +79,7 @@ func TestAVerdictForEveryInput(t *testing.T) {
 			w, h := world(t, `{"results":[`+strings.TrimPrefix(strings.Repeat(`,{"flagged":false,"categories":{}}`, n), ",")+`]}`)
 			_, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"model":"mod/m","input":`+input+`}`))
 			if n < want {
-				fakeup.Refused(t, err, 502)
+				testgw.Refused(t, err, 502)
 			} else if err != nil {
 				t.Errorf("%s, %d results: %v", input, n, err)
 			}

@@ -3,8 +3,9 @@ package rerank
 import (
 	"testing"
 
-	"weir/pkg/internal/fakeup"
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 )
 
 // A null member of a request or of a provider's answer equals an absent one.
@@ -19,8 +20,8 @@ func TestNullEqualsAbsent(t *testing.T) {
 		{"voyage", "rerank-2.5", `{"object":"list","data":[{"index":0,"relevance_score":0.1},{"index":2,"relevance_score":0.9}],"usage":{"total_tokens":7}}`},
 	} {
 		outcome := func(request, answer []byte) string {
-			w := fakeup.New(t, r.provider)
-			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: string(answer)} }
+			w := testgw.Recorded(t, r.provider)
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: string(answer)} }
 			got, err := ask(w, string(request))
 			out := ""
 			if err != nil {
@@ -28,7 +29,7 @@ func TestNullEqualsAbsent(t *testing.T) {
 			} else {
 				out = nulls.Without([]byte(got.Raw)) // documents come back as the client wrote them
 			}
-			for _, c := range w.Calls {
+			for _, c := range w.Seen {
 				out += "\n" + nulls.Without([]byte(c.Body))
 			}
 			return out

@@ -6,19 +6,20 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
-	"weir/pkg/internal/fakeup"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 )
 
-func ask(w *fakeup.World, body string) (*gjson.Result, error) {
+func ask(w *testgw.World, body string) (*gjson.Result, error) {
 	h := &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel}
 	resp, err := h.Create(w.Context(), w.Ask("/v1/rerank", body))
 	if err != nil {
 		return nil, err
 	}
-	v := gjson.Parse(fakeup.Body(w, resp, nil))
+	v := gjson.Parse(testgw.Body(w, resp, nil))
 	return &v, nil
 }
 
@@ -38,10 +39,10 @@ func TestBadInputNamesTheField(t *testing.T) {
 		"another_provider":    {`{"model":"openai/gpt-5","query":"q","documents":["a"]}`, "model"},
 		"a_model_that_embeds": {`{"model":"cohere/embed-v4.0","query":"q","documents":["a"]}`, "model"},
 	} {
-		w := fakeup.New(t, "cohere", "openai")
+		w := testgw.Recorded(t, "cohere", "openai")
 		_, err := ask(w, tt[0])
-		if e := fakeup.Refused(t, err, 400); e.Param != tt[1] || len(w.Calls) > 0 {
-			t.Errorf("%s: param %q, want %q, %d calls", name, e.Param, tt[1], len(w.Calls))
+		if e := testgw.Refused(t, err, 400); e.Param != tt[1] || len(w.Seen) > 0 {
+			t.Errorf("%s: param %q, want %q, %d calls", name, e.Param, tt[1], len(w.Seen))
 		}
 	}
 }
@@ -55,8 +56,8 @@ func TestVendors(t *testing.T) {
 		{"openrouter", "cohere/rerank-v3.5", common + `}`, "top_n", `{"total_tokens":null,"search_units":null}`},
 		{"voyage", "rerank-2.5", strings.Replace(common, "results", "data", 1) + `,"usage":{"total_tokens":7}}`, "top_k", `{"total_tokens":7,"search_units":null}`},
 	} {
-		w := fakeup.New(t, tt.provider)
-		w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: tt.answer} }
+		w := testgw.Recorded(t, tt.provider)
+		w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: tt.answer} }
 		got, err := ask(w, `{"model":"`+tt.provider+`/`+tt.model+`","query":"q","documents":["a",{"text":"b"},{"text":"c","id":9}],"top_n":2,"return_documents":true}`)
 		if err != nil {
 			t.Errorf("%s: %v", tt.provider, err)
@@ -66,7 +67,7 @@ func TestVendors(t *testing.T) {
 		if got.Get("results").Raw != want || got.Get("usage").Raw != tt.usage || got.Get("model").Str != tt.provider+"/"+tt.model {
 			t.Errorf("%s: got %s", tt.provider, got.Raw)
 		}
-		sent := gjson.Parse(w.Calls[0].Body)
+		sent := gjson.Parse(w.Seen[0].Body)
 		if sent.Get("documents").Raw != `["a","b","c"]` || sent.Get(tt.top).Raw != "2" || sent.Get("model").Str != tt.model {
 			t.Errorf("%s: sent %s", tt.provider, sent.Raw)
 		}
@@ -74,17 +75,17 @@ func TestVendors(t *testing.T) {
 }
 
 func TestBedrock(t *testing.T) {
-	w := fakeup.New(t)
+	w := testgw.Recorded(t)
 	w.Connect("bedrock", "c1", store.ProviderData{Vars: map[string]string{"region": "eu-west-1"}})
-	w.Script = func(*fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Body: `{"results":[{"index":0,"relevanceScore":0.5}]}`}
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Answer{Body: `{"results":[{"index":0,"relevanceScore":0.5}]}`}
 	}
 	got, err := ask(w, `{"model":"bedrock/amazon.rerank-v1:0","query":"q","documents":["a"]}`)
 	if err != nil || got.Get("results").Raw != `[{"index":0,"relevance_score":0.5}]` {
 		t.Fatalf("got %v %v", got, err)
 	}
 	const arn = "rerankingConfiguration.bedrockRerankingConfiguration.modelConfiguration.modelArn"
-	if a := gjson.Get(w.Calls[0].Body, arn).Str; a != "arn:aws:bedrock:eu-west-1::foundation-model/amazon.rerank-v1:0" {
+	if a := gjson.Get(w.Seen[0].Body, arn).Str; a != "arn:aws:bedrock:eu-west-1::foundation-model/amazon.rerank-v1:0" {
 		t.Errorf("model %s", a)
 	}
 }
@@ -95,13 +96,13 @@ func TestAnswersThatCannotBeTrusted(t *testing.T) {
 		"twice": `{"results":[{"index":0,"relevance_score":1},{"index":0,"relevance_score":1}]}`, "fraction": `{"results":[{"index":0.5,"relevance_score":1}]}`,
 		"no_score": `{"results":[{"index":0}]}`, "infinite": `{"results":[{"index":0,"relevance_score":1e999}]}`, "none": `{"results":[]}`, "cut": `{"results":[`,
 	} {
-		w := fakeup.New(t, "cohere")
-		w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: body} }
+		w := testgw.Recorded(t, "cohere")
+		w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: body} }
 		_, err := ask(w, `{"model":"cohere/rerank-v3.5","query":"q","documents":["a"]}`)
 		if err == nil {
 			t.Errorf("%s: an answer", name)
 			continue
 		}
-		fakeup.Refused(t, err, 502)
+		testgw.Refused(t, err, 502)
 	}
 }

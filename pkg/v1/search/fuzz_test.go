@@ -9,8 +9,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw"
 	"weir/pkg/endpoint"
-	"weir/pkg/internal/fakeup"
 	"weir/pkg/provider"
 )
 
@@ -54,7 +54,7 @@ func FuzzAnswers(f *testing.F) {
 }
 
 func TestFullRequestIsValidForEveryProvider(t *testing.T) {
-	w := fakeup.New(t)
+	w := testgw.Recorded(t)
 	for _, body := range []string{`{"query":"say \"hi\" \\ ü"` + all + `}`, `{"query":"q","offset":37,"max_results":7,"search_type":"news","time_range":"day","country":"jp","language":"zh-TW","domain_filter":["-a.example.com","-b.example.com"]}`} {
 		r, err := parse([]byte(body), nil)
 		if err != nil {

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/fakeup"
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 )
 
@@ -37,13 +38,13 @@ func TestNullInAnswerEqualsAbsent(t *testing.T) {
 			fields = `,"search_type":"news","time_range":"day"`
 		}
 		answer := func(body []byte) string {
-			w := fakeup.New(t, own)
-			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: string(body)} }
+			w := testgw.Recorded(t, own)
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: string(body)} }
 			resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"model":"`+model+`","query":"green tea"`+fields+`}`))
 			if err != nil {
 				return err.Error()
 			}
-			return string(fakeup.Body(t, resp, err))
+			return string(testgw.Body(t, resp, err))
 		}
 		n += nulls.Of([]string{"raw"}, recorded).Compare(t, id+": answer", recorded, answer)
 	}

@@ -8,15 +8,16 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
-	"weir/pkg/internal/fakeup"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 )
 
-func handler(w *fakeup.World) *Handler {
+func handler(w *testgw.World) *Handler {
 	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Now: w.Now}
 }
 
@@ -24,10 +25,10 @@ func target(d *provider.Descriptor, model string) routing.Target {
 	return routing.Target{Provider: d, Alias: d.Alias, Model: model}
 }
 
-func searched(t *testing.T, w *fakeup.World, body string) gjson.Result {
+func searched(t *testing.T, w *testgw.World, body string) gjson.Result {
 	t.Helper()
 	resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", body))
-	return gjson.Parse(fakeup.Body(t, resp, err))
+	return gjson.Parse(testgw.Body(t, resp, err))
 }
 
 func TestBadInputNamesTheField(t *testing.T) {
@@ -71,45 +72,45 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := fakeup.New(t, "exa", "voyage", "openai")
+			w := testgw.Recorded(t, "exa", "voyage", "openai")
 			_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", "{"+tt.fields+"}"))
-			if e := fakeup.Refused(t, err, 400); e.Param != tt.param {
+			if e := testgw.Refused(t, err, 400); e.Param != tt.param {
 				t.Errorf("param %q, want %q: %s", e.Param, tt.param, e.Message)
 			}
-			if len(w.Calls) > 0 {
+			if len(w.Seen) > 0 {
 				t.Error("a call was sent")
 			}
 		})
 	}
 	for _, body := range []string{"", "{", "[]", `"query"`, strings.Repeat("[", 1<<20)} {
-		w := fakeup.New(t, "exa")
+		w := testgw.Recorded(t, "exa")
 		_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", body))
-		fakeup.Refused(t, err, 400)
+		testgw.Refused(t, err, 400)
 	}
 }
 
 func TestQueryIsNormalizedBeforeChecks(t *testing.T) {
-	w := fakeup.New(t, "exa")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[]}`} }
+	w := testgw.Recorded(t, "exa")
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[]}`} }
 	h := handler(w)
 	h.Normalize = func(s string) string { return strings.NewReplacer("ﬁ", "fi", "①", "1", "\u2028", "\n").Replace(s) }
 	resp, err := h.Create(t.Context(), w.Ask("/v1/search", `{"query":"  ﬁnd ①  "}`))
-	if got := gjson.Get(fakeup.Body(t, resp, err), "query").Str; got != "find 1" || gjson.Get(w.Calls[0].Body, "query").Str != "find 1" {
-		t.Errorf("got %q, sent %s", got, w.Calls[0].Body)
+	if got := gjson.Get(testgw.Body(t, resp, err), "query").Str; got != "find 1" || gjson.Get(w.Seen[0].Body, "query").Str != "find 1" {
+		t.Errorf("got %q, sent %s", got, w.Seen[0].Body)
 	}
 	_, err = h.Create(t.Context(), w.Ask("/v1/search", `{"query":"a\u2028b"}`))
-	if e := fakeup.Refused(t, err, 400); e.Param != "query" {
+	if e := testgw.Refused(t, err, 400); e.Param != "query" {
 		t.Errorf("param %q", e.Param)
 	}
 }
 
 func TestProviderOptionsReachOnlyTheirProvider(t *testing.T) {
-	w := fakeup.New(t, "tavily", "brave")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"query":{}}`} }
+	w := testgw.Recorded(t, "tavily", "brave")
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[],"query":{}}`} }
 	c := w.Ask("/v1/search", `{"provider":"tavily","query":"q","provider_options":{"search_depth":"advanced","nonsense":1,"brave":{"safesearch":"off"},"tavily":{"chunks_per_source":2}}}`)
 	resp, err := handler(w).Create(t.Context(), c)
-	fakeup.Body(t, resp, err)
-	sent := w.Calls[0].Body
+	testgw.Body(t, resp, err)
+	sent := w.Seen[0].Body
 	if gjson.Get(sent, "search_depth").Str != "advanced" || gjson.Get(sent, "chunks_per_source").Raw != "2" ||
 		gjson.Get(sent, "nonsense").Exists() || gjson.Get(sent, "safesearch").Exists() {
 		t.Errorf("sent %s", sent)
@@ -118,7 +119,7 @@ func TestProviderOptionsReachOnlyTheirProvider(t *testing.T) {
 		t.Errorf("dropped %q", got)
 	}
 	searched(t, w, `{"provider":"brave","query":"a&b=c #d","provider_options":{"freshness":"2026-01-01to2026-02-01"},"time_range":"day"}`)
-	if u := w.Calls[1].URL; !strings.Contains(u, "?q=a%26b%3Dc+%23d&") || strings.Count(u, "freshness=") != 1 || !strings.Contains(u, "freshness=2026-01-01to2026-02-01") {
+	if u := w.Seen[1].URL; !strings.Contains(u, "?q=a%26b%3Dc+%23d&") || strings.Count(u, "freshness=") != 1 || !strings.Contains(u, "freshness=2026-01-01to2026-02-01") {
 		t.Errorf("called %s", u)
 	}
 }
@@ -132,27 +133,27 @@ func hits(n int) string {
 }
 
 func TestOffsetSkipsResults(t *testing.T) {
-	w := fakeup.New(t, "tavily", "searxng", "serper", "brave")
-	w.Script = func(s *fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Body: strings.Replace(hits(20), `"results"`, `"organic":[],"results"`, 1)}
+	w := testgw.Recorded(t, "tavily", "searxng", "serper", "brave")
+	w.Answer = func(s *fake.Seen) fake.Answer {
+		return fake.Answer{Body: strings.Replace(hits(20), `"results"`, `"organic":[],"results"`, 1)}
 	}
 	got := searched(t, w, `{"provider":"tavily","query":"q","offset":3,"max_results":2}`)
-	if gjson.Get(w.Calls[0].Body, "max_results").Raw != "5" || got.Get("results.#.title").Raw != `["t3","t4"]` ||
+	if gjson.Get(w.Seen[0].Body, "max_results").Raw != "5" || got.Get("results.#.title").Raw != `["t3","t4"]` ||
 		got.Get("results.#.position").Raw != "[4,5]" || got.Get("results.#.citation.rank").Raw != "[4,5]" {
-		t.Errorf("sent %s, got %s", w.Calls[0].Body, got.Raw)
+		t.Errorf("sent %s, got %s", w.Seen[0].Body, got.Raw)
 	}
 	got = searched(t, w, `{"provider":"searxng","query":"q","offset":25,"max_results":2}`)
-	if u := w.Calls[1].URL; !strings.Contains(u, "&pageno=2") || got.Get("results.#.title").Raw != `["t5","t6"]` {
+	if u := w.Seen[1].URL; !strings.Contains(u, "&pageno=2") || got.Get("results.#.title").Raw != `["t5","t6"]` {
 		t.Errorf("called %s, got %s", u, got.Raw)
 	}
 	searched(t, w, `{"provider":"serper","query":"q","offset":20,"max_results":10}`)
-	if sent := w.Calls[2].Body; gjson.Get(sent, "page").Raw != "3" || gjson.Get(sent, "num").Raw != "10" {
+	if sent := w.Seen[2].Body; gjson.Get(sent, "page").Raw != "3" || gjson.Get(sent, "num").Raw != "10" {
 		t.Errorf("sent %s", sent)
 	}
 	// More results are wanted than one call to Brave returns: a page has
 	// Brave's maximum.
 	searched(t, w, `{"provider":"brave","query":"q","offset":100,"max_results":50}`)
-	if u := w.Calls[3].URL; !strings.Contains(u, "&count=20&offset=5") {
+	if u := w.Seen[3].URL; !strings.Contains(u, "&count=20&offset=5") {
 		t.Errorf("called %s", u)
 	}
 }
@@ -160,9 +161,9 @@ func TestOffsetSkipsResults(t *testing.T) {
 // Texts that come from a page are limited in length.
 func TestResultSizeIsLimited(t *testing.T) {
 	long := strings.Repeat("ä ", 50_000)
-	w := fakeup.New(t, "exa")
-	w.Script = func(*fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Body: `{"results":[{"url":"https://a.example.com/` + strings.Repeat("x", maxURL) + `"},{"url":"https://b.example.com/","title":"` + long +
+	w := testgw.Recorded(t, "exa")
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Answer{Body: `{"results":[{"url":"https://a.example.com/` + strings.Repeat("x", maxURL) + `"},{"url":"https://b.example.com/","title":"` + long +
 			`","author":"` + long + `","summary":"` + long + `","favicon":"https://b.example.com/` + long + `"}]}`}
 	}
 	got := searched(t, w, `{"provider":"exa","query":"q"}`)
@@ -174,9 +175,9 @@ func TestResultSizeIsLimited(t *testing.T) {
 // The gateway applies the domain filter itself, also if the provider ignores
 // it.
 func TestDomainFilterIsEnforced(t *testing.T) {
-	w := fakeup.New(t, "tavily")
-	w.Script = func(*fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Body: `{"results":[{"url":"https://example.com/"},{"url":"https://sub.Example.com:8443/x"},{"url":"https://notexample.com/"},` +
+	w := testgw.Recorded(t, "tavily")
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Answer{Body: `{"results":[{"url":"https://example.com/"},{"url":"https://sub.Example.com:8443/x"},{"url":"https://notexample.com/"},` +
 			`{"url":"https://bad.example.com/"},{"url":"https://evil.com/?example.com"},{"url":"https://u@example.com/"},{"url":"https://evil.com\\@example.com/"},{"url":"https://bad.example.com./"},{"url":"mailto:a@example.com"},{"url":""}]}`}
 	}
 	got := searched(t, w, `{"provider":"tavily","query":"q","domain_filter":["example.com","-bad.example.com"]}`)
@@ -186,38 +187,38 @@ func TestDomainFilterIsEnforced(t *testing.T) {
 }
 
 func TestTimeLimits(t *testing.T) {
-	w := fakeup.New(t, "tavily", "exa", "brave")
-	w.Machine.Combos = []store.Combo{{ID: "1", Name: "all", Kind: "webSearch", Models: []string{"tavily/search", "exa/search", "brave/search"}}}
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Takes: time.Minute} }
-	start := w.Clock
+	w := testgw.Recorded(t, "tavily", "exa", "brave")
+	w.Record.Combos = []store.Combo{{ID: "1", Name: "all", Kind: "webSearch", Models: []string{"tavily/search", "exa/search", "brave/search"}}}
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Takes: time.Minute} }
+	start := w.Now()
 	_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"model":"all","query":"q"}`))
-	fakeup.Refused(t, err, 504)
-	if len(w.Calls) != 2 || w.Calls[0].Timeout != 10*time.Second || w.Calls[1].Timeout != 5*time.Second || w.Clock.Sub(start) != 15*time.Second {
-		t.Errorf("%d calls, %v in all", len(w.Calls), w.Clock.Sub(start))
+	testgw.Refused(t, err, 504)
+	if len(w.Seen) != 2 || w.Seen[0].Timeout != 10*time.Second || w.Seen[1].Timeout != 5*time.Second || w.Now().Sub(start) != 15*time.Second {
+		t.Errorf("%d calls, %v in all", len(w.Seen), w.Now().Sub(start))
 	}
 }
 
 func TestCombosAndAccountsFallBack(t *testing.T) {
-	ok := fakeup.Answer{Body: hits(1)}
+	ok := fake.Answer{Body: hits(1)}
 	tests := []struct {
 		name   string
-		tavily fakeup.Answer
+		tavily fake.Answer
 		want   string
 		calls  int
 	}{
 		{"not_after_an_answer", ok, "tavily", 1},
-		{"after_a_limit", fakeup.Answer{Status: 429}, "exa", 3},
-		{"after_a_refused_key", fakeup.Answer{Status: 401}, "exa", 3},
-		{"after_a_failure", fakeup.Answer{Status: 500}, "exa", 3},
-		{"after_an_answer_that_is_none", fakeup.Answer{Body: `<html>`}, "exa", 3},
-		{"not_after_a_refused_request", fakeup.Answer{Status: 400, Body: `{"detail":{"error":"bad query"}}`}, "400", 1},
+		{"after_a_limit", fake.Answer{Status: 429}, "exa", 3},
+		{"after_a_refused_key", fake.Answer{Status: 401}, "exa", 3},
+		{"after_a_failure", fake.Answer{Status: 500}, "exa", 3},
+		{"after_an_answer_that_is_none", fake.Answer{Body: `<html>`}, "exa", 3},
+		{"not_after_a_refused_request", fake.Answer{Status: 400, Body: `{"detail":{"error":"bad query"}}`}, "400", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := fakeup.New(t, "tavily", "exa")
+			w := testgw.Recorded(t, "tavily", "exa")
 			w.Connect("tavily", "c2", store.ProviderData{})
-			w.Machine.Combos = []store.Combo{{ID: "1", Name: "find", Kind: "webSearch", Models: []string{"tavily/search", "exa/search"}}}
-			w.Script = func(s *fakeup.Seen) fakeup.Answer {
+			w.Record.Combos = []store.Combo{{ID: "1", Name: "find", Kind: "webSearch", Models: []string{"tavily/search", "exa/search"}}}
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				if strings.Contains(s.URL, "tavily") {
 					return tt.tavily
 				}
@@ -226,12 +227,12 @@ func TestCombosAndAccountsFallBack(t *testing.T) {
 			c := w.Ask("/v1/search", `{"provider":"find","query":"q"}`)
 			resp, err := handler(w).Create(t.Context(), c)
 			if tt.want == "400" {
-				fakeup.Refused(t, err, 400)
-			} else if got := gjson.Get(fakeup.Body(t, resp, err), "provider").Str; got != tt.want || c.Trace.Provider != tt.want {
+				testgw.Refused(t, err, 400)
+			} else if got := gjson.Get(testgw.Body(t, resp, err), "provider").Str; got != tt.want || c.Trace.Provider != tt.want {
 				t.Errorf("got %s, trace %+v, want %s", got, c.Trace, tt.want)
 			}
-			if len(w.Calls) != tt.calls {
-				t.Errorf("%d calls, want %d", len(w.Calls), tt.calls)
+			if len(w.Seen) != tt.calls {
+				t.Errorf("%d calls, want %d", len(w.Seen), tt.calls)
 			}
 		})
 	}
@@ -251,65 +252,65 @@ func TestTargetsOfASearchWithoutModel(t *testing.T) {
 		{"", ""},
 	}
 	for _, tt := range tests {
-		w := fakeup.New(t, strings.Fields(tt.providers)...)
-		w.Script = func(*fakeup.Seen) fakeup.Answer {
-			return fakeup.Answer{Body: `{"results":[],"output":[],"content":[],"candidates":[{}]}`}
+		w := testgw.Recorded(t, strings.Fields(tt.providers)...)
+		w.Answer = func(*fake.Seen) fake.Answer {
+			return fake.Answer{Body: `{"results":[],"output":[],"content":[],"candidates":[{}]}`}
 		}
 		resp, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q"}`))
 		if tt.url == "" {
-			if e := fakeup.Refused(t, err, 400); e.Code != "no_credentials" {
+			if e := testgw.Refused(t, err, 400); e.Code != "no_credentials" {
 				t.Errorf("%s: code %s", tt.providers, e.Code)
 			}
 			continue
 		}
-		fakeup.Body(t, resp, err)
-		if w.Calls[0].URL != tt.url {
-			t.Errorf("%s: called %s, want %s", tt.providers, w.Calls[0].URL, tt.url)
+		testgw.Body(t, resp, err)
+		if w.Seen[0].URL != tt.url {
+			t.Errorf("%s: called %s, want %s", tt.providers, w.Seen[0].URL, tt.url)
 		}
 	}
 }
 
 func TestKeysAndDisabledModelsHold(t *testing.T) {
-	w := fakeup.New(t, "exa", "openai")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[],"output":[]}`} }
+	w := testgw.Recorded(t, "exa", "openai")
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[],"output":[]}`} }
 	c := w.Ask("/v1/search", `{"query":"q"}`)
 	c.Key = &store.Key{Models: []string{"tavily/*"}}
 	_, err := handler(w).Create(t.Context(), c)
-	fakeup.Refused(t, err, 403)
+	testgw.Refused(t, err, 403)
 	c = w.Ask("/v1/search", `{"query":"q"}`)
 	c.Key = &store.Key{Models: []string{"openai/*"}}
 	resp, err := handler(w).Create(t.Context(), c)
-	fakeup.Body(t, resp, err)
-	w.Machine.Disabled = []store.DisabledModels{{ProviderAlias: "exa", IDs: []string{"search"}}}
+	testgw.Body(t, resp, err)
+	w.Record.Disabled = []store.DisabledModels{{ProviderAlias: "exa", IDs: []string{"search"}}}
 	searched(t, w, `{"query":"q"}`)
-	for _, s := range w.Calls {
+	for _, s := range w.Seen {
 		if !strings.Contains(s.URL, "openai") {
 			t.Errorf("called %s", s.URL)
 		}
 	}
 	_, err = handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q","model":"exa/search"}`))
-	fakeup.Refused(t, err, 404)
+	testgw.Refused(t, err, 404)
 	// A provider of chat models stands for the model that searches.
 	c = w.Ask("/v1/search", `{"query":"q","provider":"openai"}`)
 	c.Key = &store.Key{Models: []string{"openai/gpt-5-mini"}}
 	resp, err = handler(w).Create(t.Context(), c)
-	if fakeup.Body(t, resp, err); c.Trace.Model != "openai/gpt-5-mini" {
+	if testgw.Body(t, resp, err); c.Trace.Model != "openai/gpt-5-mini" {
 		t.Errorf("asked %s", c.Trace.Model)
 	}
-	w.Machine.Disabled = []store.DisabledModels{{ProviderAlias: "openai", IDs: []string{"gpt-5-mini"}}}
+	w.Record.Disabled = []store.DisabledModels{{ProviderAlias: "openai", IDs: []string{"gpt-5-mini"}}}
 	_, err = handler(w).Create(t.Context(), w.Ask("/v1/search", `{"query":"q","provider":"openai"}`))
-	fakeup.Refused(t, err, 404)
+	testgw.Refused(t, err, 404)
 }
 
 // Nothing of the client's own headers goes up.
 func TestTheClientsHeadersStay(t *testing.T) {
-	w := fakeup.New(t, "exa")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: hits(1)} }
+	w := testgw.Recorded(t, "exa")
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: hits(1)} }
 	c := w.Ask("/v1/search", `{"query":"q"}`)
 	c.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer client"}, {Name: "cookie", Value: "a=b"}}
 	resp, err := handler(w).Create(t.Context(), c)
-	fakeup.Body(t, resp, err)
-	for _, f := range w.Calls[0].Header {
+	testgw.Body(t, resp, err)
+	for _, f := range w.Seen[0].Header {
 		if strings.Contains(f.Value, "client") || f.Name == "cookie" {
 			t.Errorf("sent %v", f)
 		}

@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/golden"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/catalog"
-	"weir/pkg/internal/fakeup"
-	"weir/pkg/internal/golden"
 	"weir/pkg/provider"
 	"weir/pkg/wire/httpmsg"
 )
@@ -44,9 +45,9 @@ func TestVendors(t *testing.T) {
 					t.Fatal(err)
 				}
 				own, _, _ := strings.Cut(id, "_")
-				w := fakeup.New(t, own)
-				w.Script = func(*fakeup.Seen) fakeup.Answer {
-					return fakeup.Answer{Body: string(recorded), Takes: 120 * time.Millisecond}
+				w := testgw.Recorded(t, own)
+				w.Answer = func(*fake.Seen) fake.Answer {
+					return fake.Answer{Body: string(recorded), Takes: 120 * time.Millisecond}
 				}
 				model := models[id]
 				if model == "" {
@@ -54,11 +55,11 @@ func TestVendors(t *testing.T) {
 				}
 				c := w.Ask("/v1/search", `{"model":"`+model+`","query":"green tea"`+fields+`}`)
 				resp, err := handler(w).Create(t.Context(), c)
-				got := fakeup.Body(t, resp, err)
-				if len(w.Calls) != 1 {
-					t.Fatalf("%d calls", len(w.Calls))
+				got := testgw.Body(t, resp, err)
+				if len(w.Seen) != 1 {
+					t.Fatalf("%d calls", len(w.Seen))
 				}
-				s := w.Calls[0]
+				s := w.Seen[0]
 				if s.Timeout != 10*time.Second && s.Timeout != 15*time.Second {
 					t.Errorf("time limit %v", s.Timeout)
 				}
@@ -118,14 +119,14 @@ func TestBrokenAnswers(t *testing.T) {
 			"empty": "", "not_json": "<html>no", "cut": `{"results":[{"title":"a"`, "null": "null", "a_list": "[]", "another_shape": `{"error":"x"}`,
 			"deep": strings.Repeat("[", 100000), "wrong_types": `{"results":"a","data":1,"search_result":{},"web":[],"output":3,"content":4,"choices":{},"candidates":"x"}`,
 		} {
-			w := fakeup.New(t, d)
-			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: body} }
+			w := testgw.Recorded(t, d)
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: body} }
 			_, err := handler(w).Create(t.Context(), w.Ask("/v1/search", `{"provider":"`+provider.Lookup(d).Alias+`","query":"q"}`))
 			if err == nil {
 				t.Errorf("%s %s: an answer", d, name)
 				continue
 			}
-			fakeup.Refused(t, err, 502)
+			testgw.Refused(t, err, 502)
 		}
 	}
 }
@@ -139,8 +140,8 @@ func TestInvalidElementsAreSkipped(t *testing.T) {
 		"gemini":    `{"candidates":[{"groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://a.example.com/"}}],"groundingSupports":[{"groundingChunkIndices":[-1,0,7,"x"],"segment":{"text":"s"}}]}}]}`,
 		"anthropic": `{"content":[{"type":"web_search_tool_result","content":{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}},{"type":"text","citations":[{"url":"https://a.example.com/"}]}]}`,
 	} {
-		w := fakeup.New(t, d)
-		w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: body} }
+		w := testgw.Recorded(t, d)
+		w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: body} }
 		got := searched(t, w, `{"provider":"`+d+`","query":"q"}`)
 		if n := got.Get("results.#").Int(); n != 1 || got.Get("results.0.url").Str != "https://a.example.com/" {
 			t.Errorf("%s: got %s", d, got.Raw)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
 )
 
 // A null error of an operation is not a failure.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/internal/golden"
+	"weir/internal/golden"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 )

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/accounts"
 	"weir/pkg/api"
 	"weir/pkg/auth"
@@ -84,7 +85,7 @@ func newWorld(t testing.TB, providers ...string) *world {
 	}
 	w := &world{TB: t, now: time.UnixMilli(1_800_000_000_000), keys: keys}
 	clock := func() time.Time { return w.now }
-	w.objects = &objects{Local: machine.NewLocal(&machine.Object{KV: store.NewMem(), Manager: api.Manager{
+	w.objects = &objects{Local: machine.NewLocal(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
 		Service: tokens.Service{Keyring: keys, Now: clock, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
 	}})}
 	for _, id := range []string{mid, "otherotherother0"} {

@@ -13,15 +13,16 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
-	"weir/pkg/internal/fakeup"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
 
-func handler(w *fakeup.World) *Handler {
+func handler(w *testgw.World) *Handler {
 	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Do: w, CanonicalURL: canonical, Now: w.Now}
 }
 
@@ -39,17 +40,17 @@ func canonical(raw string) (string, bool) {
 	return (&url.URL{}).ResolveReference(u).String(), true
 }
 
-func html(body string) fakeup.Answer {
-	return fakeup.Answer{Header: httpmsg.Header{{Name: "content-type", Value: "text/html; charset=utf-8"}}, Body: body}
+func html(body string) fake.Answer {
+	return fake.Answer{Header: httpmsg.Header{{Name: "content-type", Value: "text/html; charset=utf-8"}}, Body: body}
 }
 
-func fetch(t *testing.T, w *fakeup.World, body string) (gjson.Result, error) {
+func fetch(t *testing.T, w *testgw.World, body string) (gjson.Result, error) {
 	t.Helper()
 	resp, err := handler(w).Fetch(t.Context(), w.Ask("/v1/web/fetch", body))
 	if err != nil {
 		return gjson.Result{}, err
 	}
-	return gjson.Parse(fakeup.Body(t, resp, nil)), nil
+	return gjson.Parse(testgw.Body(t, resp, nil)), nil
 }
 
 func TestBadInputNamesTheField(t *testing.T) {
@@ -78,33 +79,33 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := fakeup.New(t, "brave")
+			w := testgw.Recorded(t, "brave")
 			_, err := fetch(t, w, tt.body)
-			if e := fakeup.Refused(t, err, 400); e.Param != tt.param {
+			if e := testgw.Refused(t, err, 400); e.Param != tt.param {
 				t.Errorf("param %q, want %q: %s", e.Param, tt.param, e.Message)
 			}
-			if len(w.Calls) != 0 {
-				t.Errorf("%d calls were sent", len(w.Calls))
+			if len(w.Seen) != 0 {
+				t.Errorf("%d calls were sent", len(w.Seen))
 			}
 		})
 	}
 }
 
 func TestTheGatewayFetchesItself(t *testing.T) {
-	w := fakeup.New(t)
-	w.Script = func(s *fakeup.Seen) fakeup.Answer {
+	w := testgw.Recorded(t)
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		switch s.URL {
 		case "http://a.example.com/start?x=1":
-			return fakeup.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: "../next/page"}}}
+			return fake.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: "../next/page"}}}
 		case "http://a.example.com/next/page":
-			return fakeup.Answer{Status: 308, Header: httpmsg.Header{{Name: "location", Value: "//b.example.com/final"}}}
+			return fake.Answer{Status: 308, Header: httpmsg.Header{{Name: "location", Value: "//b.example.com/final"}}}
 		}
 		return html(`<html lang=de><title>Hi</title><p>Hello <a href="x">link</a>`)
 	}
 	c := w.Ask("/v1/web/fetch", `{"provider":"builtin","url":"http://a.example.com/start?x=1#part"}`)
 	c.Header = httpmsg.Header{{Name: "authorization", Value: "Bearer client"}, {Name: "cookie", Value: "a=b"}, {Name: "x-api-key", Value: "client"}}
 	resp, err := handler(w).Fetch(t.Context(), c)
-	got := gjson.Parse(fakeup.Body(t, resp, err))
+	got := gjson.Parse(testgw.Body(t, resp, err))
 	for path, want := range map[string]string{
 		"provider": "web", "url": "http://b.example.com/final", "title": "Hi", "metadata.language": "de", "metadata.author": "",
 		"content.text": "Hello [link](http://b.example.com/x)", "content.format": "markdown", "content.length": "36", "usage.fetch_cost_usd": "0",
@@ -113,10 +114,10 @@ func TestTheGatewayFetchesItself(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, got.Get(path).Raw, want)
 		}
 	}
-	if len(w.Calls) != 3 || c.Trace.Attempts != 3 || c.Trace.Model != "web/fetch" {
-		t.Errorf("%d calls, trace %+v", len(w.Calls), c.Trace)
+	if len(w.Seen) != 3 || c.Trace.Attempts != 3 || c.Trace.Model != "web/fetch" {
+		t.Errorf("%d calls, trace %+v", len(w.Seen), c.Trace)
 	}
-	for _, s := range w.Calls {
+	for _, s := range w.Seen {
 		if s.Method != "GET" || s.Body != "" || len(s.Header) != 4 || s.Header.Get("x-weir-hop") != "1" || s.MaxBody != 5<<20 || s.Timeout <= 0 || s.Timeout > 30*time.Second {
 			t.Errorf("call %+v", s)
 		}
@@ -124,37 +125,37 @@ func TestTheGatewayFetchesItself(t *testing.T) {
 }
 
 func TestWithoutAProviderTheGatewayFetches(t *testing.T) {
-	w := fakeup.New(t, "brave", "openai")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return html("<p>x") }
+	w := testgw.Recorded(t, "brave", "openai")
+	w.Answer = func(*fake.Seen) fake.Answer { return html("<p>x") }
 	if got, err := fetch(t, w, `{"url":"https://a.example.com/"}`); err != nil || got.Get("provider").Str != "web" {
 		t.Errorf("got %s %v", got.Raw, err)
 	}
-	w = fakeup.New(t, "exa")
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[{"text":"x"}]}`} }
+	w = testgw.Recorded(t, "exa")
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[{"text":"x"}]}`} }
 	if got, err := fetch(t, w, `{"url":"https://a.example.com/"}`); err != nil || got.Get("provider").Str != "exa" {
 		t.Errorf("got %s %v", got.Raw, err)
 	}
 }
 
 func TestInvalidPages(t *testing.T) {
-	as := func(kind, body string) fakeup.Answer {
-		return fakeup.Answer{Header: httpmsg.Header{{Name: "content-type", Value: kind}}, Body: body}
+	as := func(kind, body string) fake.Answer {
+		return fake.Answer{Header: httpmsg.Header{{Name: "content-type", Value: kind}}, Body: body}
 	}
 	tests := []struct {
 		name   string
-		answer fakeup.Answer
+		answer fake.Answer
 		status int
 		code   string
 		text   string // when there is a page after all
 		format string
 	}{
-		{name: "not_found", answer: fakeup.Answer{Status: 404}, status: 404, code: pageNotFound},
-		{name: "forbidden", answer: fakeup.Answer{Status: 403, Body: "secret wall"}, status: 502, code: pageUnavailable},
-		{name: "server_error", answer: fakeup.Answer{Status: 500}, status: 502, code: pageUnavailable},
-		{name: "no_content_status", answer: fakeup.Answer{Status: 304}, status: 502, code: pageUnavailable},
-		{name: "redirect_without_address", answer: fakeup.Answer{Status: 302}, status: 502, code: pageUnavailable},
-		{name: "unreachable", answer: fakeup.Answer{Err: upstream.ErrNetwork}, status: 502, code: pageUnavailable},
-		{name: "too_slow", answer: fakeup.Answer{Takes: time.Minute}, status: 504, code: "upstream_timeout"},
+		{name: "not_found", answer: fake.Answer{Status: 404}, status: 404, code: pageNotFound},
+		{name: "forbidden", answer: fake.Answer{Status: 403, Body: "secret wall"}, status: 502, code: pageUnavailable},
+		{name: "server_error", answer: fake.Answer{Status: 500}, status: 502, code: pageUnavailable},
+		{name: "no_content_status", answer: fake.Answer{Status: 304}, status: 502, code: pageUnavailable},
+		{name: "redirect_without_address", answer: fake.Answer{Status: 302}, status: 502, code: pageUnavailable},
+		{name: "unreachable", answer: fake.Answer{Err: upstream.ErrNetwork}, status: 502, code: pageUnavailable},
+		{name: "too_slow", answer: fake.Answer{Takes: time.Minute}, status: 504, code: "upstream_timeout"},
 		{name: "too_large_or_a_bomb", answer: as("text/html", strings.Repeat("a", 5<<20+1)), status: 422, code: pageUnreadable},
 		{name: "binary", answer: as("application/pdf", "%PDF"), status: 422, code: pageUnreadable},
 		{name: "binary_without_a_type", answer: as("", "\x7fELF\x00\x00"), status: 422, code: pageUnreadable},
@@ -168,11 +169,11 @@ func TestInvalidPages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := fakeup.New(t)
-			w.Script = func(*fakeup.Seen) fakeup.Answer { return tt.answer }
+			w := testgw.Recorded(t)
+			w.Answer = func(*fake.Seen) fake.Answer { return tt.answer }
 			got, err := fetch(t, w, `{"model":"web/fetch","url":"https://a.example.com/"}`)
 			if tt.status != 0 {
-				if e := fakeup.Refused(t, err, tt.status); e.Code != tt.code || strings.Contains(e.Message, "secret") {
+				if e := testgw.Refused(t, err, tt.status); e.Code != tt.code || strings.Contains(e.Message, "secret") {
 					t.Errorf("got %+v", e)
 				}
 				return
@@ -187,8 +188,8 @@ func TestInvalidPages(t *testing.T) {
 // The metadata of a page is bounded, whatever max_characters is.
 func TestPageMetadataIsBounded(t *testing.T) {
 	long := strings.Repeat("ä ", 100_000)
-	w := fakeup.New(t)
-	w.Script = func(*fakeup.Seen) fakeup.Answer {
+	w := testgw.Recorded(t)
+	w.Answer = func(*fake.Seen) fake.Answer {
 		return html("<html lang='" + long + "'><title>" + long + "</title><meta name=author content='" + long + "'><h1>" + long + "</h1>")
 	}
 	got, err := fetch(t, w, `{"url":"https://a.example.com/","max_characters":9}`)
@@ -196,14 +197,14 @@ func TestPageMetadataIsBounded(t *testing.T) {
 		t.Errorf("%d bytes, title of %d characters: %v", len(got.Raw), utf8.RuneCountInString(got.Get("title").Str), err)
 	}
 	// A provider's metadata has whatever the page's meta elements say.
-	w = fakeup.New(t)
+	w = testgw.Recorded(t)
 	w.Connect("firecrawl", "c1", store.ProviderData{})
 	for given, want := range map[string]string{
 		"javascript:alert(1)": "https://a.example.com/", "https://a.example.com/" + strings.Repeat("x", maxURL): "https://a.example.com/",
 		"https://b.example.com/moved": "https://b.example.com/moved", "": "https://a.example.com/",
 	} {
-		w.Script = func(*fakeup.Seen) fakeup.Answer {
-			return fakeup.Answer{Body: `{"success":true,"data":{"markdown":"x","metadata":{"title":"` + long + `","author":"` + long + `","language":"` + long + `","url":"` + given + `"}}}`}
+		w.Answer = func(*fake.Seen) fake.Answer {
+			return fake.Answer{Body: `{"success":true,"data":{"markdown":"x","metadata":{"title":"` + long + `","author":"` + long + `","language":"` + long + `","url":"` + given + `"}}}`}
 		}
 		if got, err := fetch(t, w, `{"provider":"firecrawl","url":"https://a.example.com/"}`); err != nil || got.Get("url").Str != want || len(got.Raw) > 3000 {
 			t.Errorf("%.40s: got %.200s %v", given, got.Raw, err)
@@ -213,39 +214,39 @@ func TestPageMetadataIsBounded(t *testing.T) {
 
 // An encoding that is not known here goes to the platform.
 func TestTheHostDecodes(t *testing.T) {
-	w := fakeup.New(t)
-	w.Script = func(*fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Header: httpmsg.Header{{Name: "content-type", Value: "text/html;charset=Shift_JIS"}}, Body: "<p>\x83\x65"}
+	w := testgw.Recorded(t)
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Answer{Header: httpmsg.Header{{Name: "content-type", Value: "text/html;charset=Shift_JIS"}}, Body: "<p>\x83\x65"}
 	}
 	h := handler(w)
 	h.Decode = func(label string, raw []byte) (string, bool) {
 		return "<p>テ", label == "shift_jis" && string(raw) == "<p>\x83\x65"
 	}
 	resp, err := h.Fetch(t.Context(), w.Ask("/v1/web/fetch", `{"url":"https://a.example.com/"}`))
-	if got := gjson.Get(fakeup.Body(t, resp, err), "content.text").Str; got != "テ" {
+	if got := gjson.Get(testgw.Body(t, resp, err), "content.text").Str; got != "テ" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestEndlessRedirectsEnd(t *testing.T) {
-	w := fakeup.New(t)
-	w.Script = func(s *fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Status: 301, Header: httpmsg.Header{{Name: "location", Value: s.URL + "x"}}}
+	w := testgw.Recorded(t)
+	w.Answer = func(s *fake.Seen) fake.Answer {
+		return fake.Answer{Status: 301, Header: httpmsg.Header{{Name: "location", Value: s.URL + "x"}}}
 	}
 	_, err := fetch(t, w, `{"url":"https://a.example.com/"}`)
-	if fakeup.Refused(t, err, 502); len(w.Calls) != 6 {
-		t.Errorf("%d calls, want the first and 5 more", len(w.Calls))
+	if testgw.Refused(t, err, 502); len(w.Seen) != 6 {
+		t.Errorf("%d calls, want the first and 5 more", len(w.Seen))
 	}
 }
 
 func TestSlowRedirectsShareTheTime(t *testing.T) {
-	w := fakeup.New(t)
-	w.Script = func(s *fakeup.Seen) fakeup.Answer {
-		return fakeup.Answer{Status: 301, Header: httpmsg.Header{{Name: "location", Value: "/x"}}, Takes: 12 * time.Second}
+	w := testgw.Recorded(t)
+	w.Answer = func(s *fake.Seen) fake.Answer {
+		return fake.Answer{Status: 301, Header: httpmsg.Header{{Name: "location", Value: "/x"}}, Takes: 12 * time.Second}
 	}
 	_, err := fetch(t, w, `{"url":"https://a.example.com/"}`)
-	if fakeup.Refused(t, err, 504); len(w.Calls) != 3 || w.Calls[2].Timeout != 6*time.Second {
-		t.Errorf("%d calls", len(w.Calls))
+	if testgw.Refused(t, err, 504); len(w.Seen) != 3 || w.Seen[2].Timeout != 6*time.Second {
+		t.Errorf("%d calls", len(w.Seen))
 	}
 }
 
@@ -314,13 +315,13 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 	asked, refused, moved := 0, 0, 0
 	for _, raw := range typed {
 		for _, redirect := range []bool{false, true} {
-			w := fakeup.New(t)
-			w.Script = func(s *fakeup.Seen) fakeup.Answer {
+			w := testgw.Recorded(t)
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				if !public(s.URL) {
 					t.Errorf("%q (redirect %v): called %s", raw, redirect, s.URL)
 				}
-				if redirect && len(w.Calls) == 1 {
-					return fakeup.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: raw}}}
+				if redirect && len(w.Seen) == 1 {
+					return fake.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: raw}}}
 				}
 				return html("<p>ok")
 			}
@@ -336,13 +337,13 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 			switch {
 			case redirect && err != nil:
 				moved++
-				if e := fakeup.Refused(t, err, 502); strings.Contains(e.Message, "public") {
+				if e := testgw.Refused(t, err, 502); strings.Contains(e.Message, "public") {
 					t.Errorf("%q: the reason is told: %s", raw, e.Message)
 				}
 			case err != nil:
 				refused++
-				if fakeup.Refused(t, err, 400); len(w.Calls) > 0 {
-					t.Errorf("%q: refused after %d calls", raw, len(w.Calls))
+				if testgw.Refused(t, err, 400); len(w.Seen) > 0 {
+					t.Errorf("%q: refused after %d calls", raw, len(w.Seen))
 				}
 			}
 		}
@@ -356,26 +357,26 @@ func TestCombosFallBack(t *testing.T) {
 	tests := []struct {
 		name    string
 		members []string
-		exa     fakeup.Answer
-		page    fakeup.Answer
+		exa     fake.Answer
+		page    fake.Answer
 		want    string // provider, or the status of the failure
 		calls   int
 	}{
-		{"the_first_that_can", []string{"exa/fetch", "web/fetch"}, fakeup.Answer{Body: `{"results":[{"text":"x"}]}`}, html("<p>y"), "exa", 1},
-		{"to_the_gateway_after_a_5xx", []string{"exa/fetch", "web/fetch"}, fakeup.Answer{Status: 500}, html("<p>y"), "web", 2},
-		{"to_the_gateway_after_a_limit", []string{"exa", "builtin"}, fakeup.Answer{Status: 429}, html("<p>y"), "web", 2},
-		{"not_after_a_refused_request", []string{"exa/fetch", "web/fetch"}, fakeup.Answer{Status: 400}, html("<p>y"), "400", 1},
-		{"after_a_page_that_could_not_be_read", []string{"exa/fetch", "web/fetch"}, fakeup.Answer{Body: `{"results":[],"statuses":[]}`}, html("<p>y"), "web", 2},
-		{"from_the_gateway_to_a_provider", []string{"web/fetch", "exa/fetch"}, fakeup.Answer{Body: `{"results":[{"text":"x"}]}`}, fakeup.Answer{Status: 403}, "exa", 2},
-		{"members_without_an_account_are_left_out", []string{"tavily/fetch", "web"}, fakeup.Answer{}, html("<p>y"), "web", 1},
-		{"between_two_providers", []string{"exa/fetch", "jina-reader/fetch"}, fakeup.Answer{Body: `{"results":[],"statuses":[]}`}, fakeup.Answer{Body: `{"data":{"content":"z"}}`}, "jina-reader", 2},
-		{"all_fail", []string{"exa/fetch", "web/fetch"}, fakeup.Answer{Status: 503}, fakeup.Answer{Status: 404}, "404", 2},
+		{"the_first_that_can", []string{"exa/fetch", "web/fetch"}, fake.Answer{Body: `{"results":[{"text":"x"}]}`}, html("<p>y"), "exa", 1},
+		{"to_the_gateway_after_a_5xx", []string{"exa/fetch", "web/fetch"}, fake.Answer{Status: 500}, html("<p>y"), "web", 2},
+		{"to_the_gateway_after_a_limit", []string{"exa", "builtin"}, fake.Answer{Status: 429}, html("<p>y"), "web", 2},
+		{"not_after_a_refused_request", []string{"exa/fetch", "web/fetch"}, fake.Answer{Status: 400}, html("<p>y"), "400", 1},
+		{"after_a_page_that_could_not_be_read", []string{"exa/fetch", "web/fetch"}, fake.Answer{Body: `{"results":[],"statuses":[]}`}, html("<p>y"), "web", 2},
+		{"from_the_gateway_to_a_provider", []string{"web/fetch", "exa/fetch"}, fake.Answer{Body: `{"results":[{"text":"x"}]}`}, fake.Answer{Status: 403}, "exa", 2},
+		{"members_without_an_account_are_left_out", []string{"tavily/fetch", "web"}, fake.Answer{}, html("<p>y"), "web", 1},
+		{"between_two_providers", []string{"exa/fetch", "jina-reader/fetch"}, fake.Answer{Body: `{"results":[],"statuses":[]}`}, fake.Answer{Body: `{"data":{"content":"z"}}`}, "jina-reader", 2},
+		{"all_fail", []string{"exa/fetch", "web/fetch"}, fake.Answer{Status: 503}, fake.Answer{Status: 404}, "404", 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := fakeup.New(t, "exa", "jina-reader")
-			w.Machine.Combos = []store.Combo{{ID: "1", Name: "reader", Kind: "webFetch", Models: tt.members}}
-			w.Script = func(s *fakeup.Seen) fakeup.Answer {
+			w := testgw.Recorded(t, "exa", "jina-reader")
+			w.Record.Combos = []store.Combo{{ID: "1", Name: "reader", Kind: "webFetch", Models: tt.members}}
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				if strings.HasPrefix(s.URL, "https://api.exa.ai/") {
 					return tt.exa
 				}
@@ -388,10 +389,10 @@ func TestCombosFallBack(t *testing.T) {
 				if len(tt.want) != 3 || tt.want[0] != '4' {
 					t.Fatalf("got %v, want %s", err, tt.want)
 				}
-				fakeup.Refused(t, err, int(tt.want[0]-'0')*100+int(tt.want[2]-'0'))
+				testgw.Refused(t, err, int(tt.want[0]-'0')*100+int(tt.want[2]-'0'))
 			}
-			if len(w.Calls) != tt.calls {
-				t.Errorf("%d calls, want %d", len(w.Calls), tt.calls)
+			if len(w.Seen) != tt.calls {
+				t.Errorf("%d calls, want %d", len(w.Seen), tt.calls)
 			}
 		})
 	}
@@ -412,17 +413,17 @@ func TestCombosWithinCombosKeepTheGateway(t *testing.T) {
 		{"outer", "exa web jina-reader"}, {"turns", "exa web jina-reader"}, {"chats", "exa web"},
 		{"ping", "400"}, {"wide", "400"}, {"loop/a", "400"},
 	} {
-		w := fakeup.New(t, "exa", "jina-reader", "openai")
-		w.Machine.Combos = combos
-		w.Machine.ModelAliases = map[string]string{"mine": "web/fetch", "loop/a": "loop/b", "loop/b": "loop/a"} // the last were planted
-		w.Script = func(s *fakeup.Seen) fakeup.Answer { return fakeup.Answer{Status: 503} }
+		w := testgw.Recorded(t, "exa", "jina-reader", "openai")
+		w.Record.Combos = combos
+		w.Record.ModelAliases = map[string]string{"mine": "web/fetch", "loop/a": "loop/b", "loop/b": "loop/a"} // the last were planted
+		w.Answer = func(s *fake.Seen) fake.Answer { return fake.Answer{Status: 503} }
 		_, err := fetch(t, w, `{"model":"`+tt.model+`","url":"https://a.example.com/"}`)
 		if tt.want == "400" {
-			fakeup.Refused(t, err, 400)
+			testgw.Refused(t, err, 400)
 			continue
 		}
 		got := ""
-		for _, c := range w.Calls {
+		for _, c := range w.Seen {
 			switch {
 			case strings.HasPrefix(c.URL, "https://api.exa.ai/"):
 				got += " exa"
@@ -440,8 +441,8 @@ func TestCombosWithinCombosKeepTheGateway(t *testing.T) {
 
 // One turn is taken per call and combo, whoever is nested in it.
 func TestNestedCombosTakeTurns(t *testing.T) {
-	w := fakeup.New(t)
-	w.Machine.Combos = []store.Combo{
+	w := testgw.Recorded(t)
+	w.Record.Combos = []store.Combo{
 		{Name: "outer", Strategy: "round-robin", Models: []string{"inner", "c"}},
 		{Name: "inner", Strategy: "round-robin", Models: []string{"a", "web"}},
 	}
@@ -456,9 +457,9 @@ func TestNestedCombosTakeTurns(t *testing.T) {
 
 func TestTheGatewaysOtherNamesAreNotFetched(t *testing.T) {
 	for _, redirect := range []string{"", "https://gw.example.com/v1/models"} {
-		w := fakeup.New(t)
-		w.Script = func(*fakeup.Seen) fakeup.Answer {
-			return fakeup.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: redirect}}}
+		w := testgw.Recorded(t)
+		w.Answer = func(*fake.Seen) fake.Answer {
+			return fake.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: redirect}}}
 		}
 		h, to, status, calls := handler(w), "https://gw.example.com/", 400, 0
 		h.OwnHosts = []string{"gw.example.com"}
@@ -466,25 +467,25 @@ func TestTheGatewaysOtherNamesAreNotFetched(t *testing.T) {
 			to, status, calls = "https://a.example.com/", 502, 1
 		}
 		_, err := h.Fetch(t.Context(), w.Ask("/v1/web/fetch", `{"url":"`+to+`"}`))
-		if fakeup.Refused(t, err, status); len(w.Calls) != calls {
-			t.Errorf("%d calls, want %d", len(w.Calls), calls)
+		if testgw.Refused(t, err, status); len(w.Seen) != calls {
+			t.Errorf("%d calls, want %d", len(w.Seen), calls)
 		}
 	}
 }
 
 func TestKeysAndDisabledModelsHold(t *testing.T) {
-	w := fakeup.New(t)
+	w := testgw.Recorded(t)
 	c := w.Ask("/v1/web/fetch", `{"url":"https://a.example.com/"}`)
 	c.Key = &store.Key{Models: []string{"openai/*"}}
 	_, err := handler(w).Fetch(t.Context(), c)
-	fakeup.Refused(t, err, 403)
-	w.Machine.Disabled = []store.DisabledModels{{ProviderAlias: "web", IDs: []string{"fetch"}}}
+	testgw.Refused(t, err, 403)
+	w.Record.Disabled = []store.DisabledModels{{ProviderAlias: "web", IDs: []string{"fetch"}}}
 	_, err = fetch(t, w, `{"url":"https://a.example.com/"}`)
-	fakeup.Refused(t, err, 404)
+	testgw.Refused(t, err, 404)
 	// A combo named like the gateway's own fetch is what the name means.
-	w = fakeup.New(t, "exa")
-	w.Machine.Combos = []store.Combo{{ID: "1", Name: "web", Kind: "webFetch", Models: []string{"exa/fetch"}}}
-	w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: `{"results":[{"text":"x"}]}`} }
+	w = testgw.Recorded(t, "exa")
+	w.Record.Combos = []store.Combo{{ID: "1", Name: "web", Kind: "webFetch", Models: []string{"exa/fetch"}}}
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[{"text":"x"}]}`} }
 	if got, err := fetch(t, w, `{"model":"web","url":"https://a.example.com/"}`); err != nil || got.Get("provider").Str != "exa" {
 		t.Errorf("got %s %v", got.Raw, err)
 	}

@@ -4,8 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"weir/pkg/internal/fakeup"
-	"weir/pkg/internal/nulls"
+	"weir/internal/nulls"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/store"
 )
 
@@ -19,17 +20,17 @@ func TestNullEqualsAbsent(t *testing.T) {
 		}
 		request := []byte(`{"provider":"` + id + `","url":"https://tea.example.com/guide","max_characters":500,"format":"text"}`)
 		outcome := func(request, answer []byte) string {
-			w := fakeup.New(t)
+			w := testgw.Recorded(t)
 			w.Connect(id, "c1", store.ProviderData{})
-			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: string(answer)} }
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: string(answer)} }
 			resp, err := handler(w).Fetch(t.Context(), w.Ask("/v1/web/fetch", string(request)))
 			out := ""
 			if err != nil {
 				out = "no page" // where the content is null, and not absent, the page has none
 			} else {
-				out = nulls.Without([]byte(fakeup.Body(t, resp, nil)))
+				out = nulls.Without([]byte(testgw.Body(t, resp, nil)))
 			}
-			for _, c := range w.Calls {
+			for _, c := range w.Seen {
 				out += "\n" + c.URL + " " + nulls.Without([]byte(c.Body))
 			}
 			return out

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/pkg/internal/fakeup"
-	"weir/pkg/internal/golden"
+	"weir/internal/golden"
+	"weir/internal/testgw"
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -47,10 +48,10 @@ func TestVendors(t *testing.T) {
 					}
 					body = strings.Replace(body, `"html":null`, `"html":"<h1>Tea</h1><p>Boil <b>water</b>."`, 1)
 				}
-				w := fakeup.New(t)
+				w := testgw.Recorded(t)
 				w.Connect(id, "c1", store.ProviderData{})
-				w.Script = func(*fakeup.Seen) fakeup.Answer {
-					return fakeup.Answer{Body: body, Takes: 120 * time.Millisecond}
+				w.Answer = func(*fake.Seen) fake.Answer {
+					return fake.Answer{Body: body, Takes: 120 * time.Millisecond}
 				}
 				ask := `{"provider":"` + id + `","url":"https://tea.example.com/guide","max_characters":500`
 				if format != "" {
@@ -58,11 +59,11 @@ func TestVendors(t *testing.T) {
 				}
 				c := w.Ask("/v1/web/fetch", ask+"}")
 				resp, err := handler(w).Fetch(t.Context(), c)
-				got := fakeup.Body(t, resp, err)
-				if len(w.Calls) != 1 {
-					t.Fatalf("%d calls", len(w.Calls))
+				got := testgw.Body(t, resp, err)
+				if len(w.Seen) != 1 {
+					t.Fatalf("%d calls", len(w.Seen))
 				}
-				s := w.Calls[0]
+				s := w.Seen[0]
 				golden.JSON(t, "vendors/"+name, exchanged{s.Method, s.URL, s.Header, json.RawMessage(s.Body), json.RawMessage(got), c.Trace.Dropped})
 			})
 		}
@@ -110,11 +111,11 @@ func TestUnreadablePageDoesNotCoolAccount(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			w := fakeup.New(t, tt.provider)
-			w.Script = func(*fakeup.Seen) fakeup.Answer { return fakeup.Answer{Body: tt.body} }
+			w := testgw.Recorded(t, tt.provider)
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: tt.body} }
 			for range 3 { // two failures of an account within 10 s would cool it down
 				_, err := handler(w).Fetch(t.Context(), w.Ask("/v1/web/fetch", `{"provider":"`+tt.provider+`","url":"https://a.example.com/"}`))
-				if e := fakeup.Refused(t, err, tt.status); e.Code != tt.code {
+				if e := testgw.Refused(t, err, tt.status); e.Code != tt.code {
 					t.Errorf("code %q, want %q", e.Code, tt.code)
 				}
 			}

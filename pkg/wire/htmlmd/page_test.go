@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"weir/pkg/internal/golden"
+	"weir/internal/golden"
 )
 
 func TestArticle(t *testing.T) {

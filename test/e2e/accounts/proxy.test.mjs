@@ -482,5 +482,6 @@ test("without ALLOW_PRIVATE_UPSTREAMS a proxy is a public name", async () => {
 test("a proxy that never answers ends with a timeout", { timeout: 180_000 }, async () => {
   const c = await when(waiting, failed);
   assert.match(c.lastError, /did not answer CONNECT, within the time/);
-  assert.deepEqual([c.tokenGeneration, c.status, silent.seen.length], [1, "active", 1]);
+  assert.deepEqual([c.tokenGeneration, c.status], [1, "active"]);
+  assert.ok(silent.seen.length >= 1); // the alarm may have tried again by now
 });

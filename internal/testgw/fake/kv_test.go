@@ -1,4 +1,4 @@
-package store
+package fake
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-func TestMemFaults(t *testing.T) {
+func TestKVFaults(t *testing.T) {
 	ctx := context.Background()
-	m := NewMem()
+	m := NewKV()
 	want := func(name, value string) {
 		t.Helper()
 		got, err := m.Get(ctx, "k")

@@ -1,4 +1,4 @@
-package store
+package fake
 
 import (
 	"context"
@@ -7,12 +7,11 @@ import (
 	"sync"
 )
 
-// ErrDown is what a Mem that is down answers.
-var ErrDown = errors.New("store: key-value store is down")
+// ErrDown is the error of a KV that is down.
+var ErrDown = errors.New("fake: the key-value store is down")
 
-// Mem is a KV in memory, with the faults of the real one at will. It is for
-// tests and for running without a platform.
-type Mem struct {
+// KV is a store.KV in memory, with the faults of the real one on demand.
+type KV struct {
 	mu     sync.Mutex
 	values map[string][]byte
 	stale  map[string][]byte // what Get answers while not nil
@@ -22,14 +21,14 @@ type Mem struct {
 	writes []string
 }
 
-// NewMem makes an empty store.
-func NewMem() *Mem { return &Mem{values: map[string][]byte{}, gone: map[string]bool{}} }
+// NewKV returns an empty store.
+func NewKV() *KV { return &KV{values: map[string][]byte{}, gone: map[string]bool{}} }
 
 // Down makes every operation fail with ErrDown, or ends that.
-func (m *Mem) Down(down bool) { m.with(func() { m.down = down }) }
+func (m *KV) Down(down bool) { m.with(func() { m.down = down }) }
 
 // Stale freezes what Get sees at this moment, while writes go on, or ends that.
-func (m *Mem) Stale(stale bool) {
+func (m *KV) Stale(stale bool) {
 	m.with(func() {
 		m.stale = nil
 		if stale {
@@ -40,28 +39,28 @@ func (m *Mem) Stale(stale bool) {
 
 // Missing hides key from Get, as a place that has not heard of it does, or
 // shows it again.
-func (m *Mem) Missing(key string, missing bool) { m.with(func() { m.gone[key] = missing }) }
+func (m *KV) Missing(key string, missing bool) { m.with(func() { m.gone[key] = missing }) }
 
 // Reads returns the keys asked for so far, in order, also while down.
-func (m *Mem) Reads() (keys []string) {
+func (m *KV) Reads() (keys []string) {
 	m.with(func() { keys = append(keys, m.reads...) })
 	return keys
 }
 
 // Writes returns the keys put or deleted so far, in order, also while down.
-func (m *Mem) Writes() (keys []string) {
+func (m *KV) Writes() (keys []string) {
 	m.with(func() { keys = append(keys, m.writes...) })
 	return keys
 }
 
 // Dump returns a copy of everything stored.
-func (m *Mem) Dump() (all map[string][]byte) {
+func (m *KV) Dump() (all map[string][]byte) {
 	m.with(func() { all = maps.Clone(m.values) })
 	return all
 }
 
 // Get returns a copy of the value, or nil if the key is missing.
-func (m *Mem) Get(_ context.Context, key string) (value []byte, err error) {
+func (m *KV) Get(_ context.Context, key string) (value []byte, err error) {
 	m.with(func() {
 		m.reads = append(m.reads, key)
 		from := m.values
@@ -79,7 +78,7 @@ func (m *Mem) Get(_ context.Context, key string) (value []byte, err error) {
 }
 
 // Put stores a copy of value.
-func (m *Mem) Put(_ context.Context, key string, value []byte) (err error) {
+func (m *KV) Put(_ context.Context, key string, value []byte) (err error) {
 	m.with(func() {
 		m.writes = append(m.writes, key)
 		if m.down {
@@ -92,7 +91,7 @@ func (m *Mem) Put(_ context.Context, key string, value []byte) (err error) {
 }
 
 // Delete removes the value.
-func (m *Mem) Delete(_ context.Context, key string) (err error) {
+func (m *KV) Delete(_ context.Context, key string) (err error) {
 	m.with(func() {
 		m.writes = append(m.writes, key)
 		if m.down {
@@ -104,7 +103,7 @@ func (m *Mem) Delete(_ context.Context, key string) (err error) {
 	return err
 }
 
-func (m *Mem) with(f func()) {
+func (m *KV) with(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()

@@ -1,0 +1,46 @@
+package fake
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Clock is a clock that tests move. A pause lets its time pass at once.
+type Clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	paused time.Duration
+}
+
+// NewClock returns a clock that stands at a time.
+func NewClock(at time.Time) *Clock { return &Clock{now: at} }
+
+// Now returns the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Add moves the time.
+func (c *Clock) Add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Pause moves the time by the length of the pause.
+func (c *Clock) Pause(_ context.Context, d time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.paused = c.now.Add(d), c.paused+d
+	return nil
+}
+
+// Paused returns the length of all pauses.
+func (c *Clock) Paused() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.paused
+}
