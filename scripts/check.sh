@@ -35,6 +35,13 @@ lint() {
   GOOS=js GOARCH=wasm "$bin" -checks all,-U1000 ./worker/...
 }
 
+# used fails for exported names that only tests use.
+used() {
+  local bin
+  bin=$(tool tools exports)
+  "$bin" -dead
+}
+
 shell() {
   if ! command -v shellcheck >/dev/null && ! debian shellcheck; then
     echo "skipped, it is not installed (apt-get install shellcheck)"
@@ -64,6 +71,7 @@ rm -f test/out/unit.json
 step "unit tests" unit
 step "staticcheck" lint
 step "vet, native and wasm" vet
+step "exported names are used" used
 step "biome" biome_clean
 step "types of the dashboard" types
 step "gofmt" gofmt_clean

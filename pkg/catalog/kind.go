@@ -30,20 +30,6 @@ func (k Kind) Known() bool {
 	return false
 }
 
-// EntryKind is the kind of a catalogue entry: its kind, or by its type where
-// it has none. A type other than image, tts, embedding, stt and imageToText
-// means llm, and so does none. See docs/reference/spec.md, 2.7.
-func EntryKind(kind, typ string) Kind {
-	if k := Kind(kind); k.Known() {
-		return k
-	}
-	switch k := Kind(typ); k {
-	case Image, TTS, Embedding, STT, ImageToText:
-		return k
-	}
-	return LLM
-}
-
 // InferKind guesses the kind of an unknown model from its id, ignoring case: embedding
 // has precedence over tts, tts over image, and any other id is a chat model.
 // See docs/reference/spec.md, 4.1.4.7.

@@ -167,20 +167,6 @@ func TestInferKindFollowsTheRuleInOrder(t *testing.T) {
 	}
 }
 
-func TestEntryKindFallsBackToType(t *testing.T) {
-	for _, tt := range []struct {
-		kind, typ string
-		want      Kind
-	}{
-		{"video", "image", Video}, {"music", "", Music}, {"", "image", Image}, {"", "tts", TTS}, {"", "embedding", Embedding},
-		{"", "stt", STT}, {"", "imageToText", ImageToText}, {"", "video", LLM}, {"", "chat", LLM}, {"", "", LLM}, {"nonsense", "tts", TTS},
-	} {
-		if got := EntryKind(tt.kind, tt.typ); got != tt.want {
-			t.Errorf("EntryKind(%q, %q) = %q, want %q", tt.kind, tt.typ, got, tt.want)
-		}
-	}
-}
-
 func TestCapsShareWhatIsKnown(t *testing.T) {
 	var a, b Caps
 	a.Set(Tools, true)

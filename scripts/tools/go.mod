@@ -2,7 +2,10 @@ module weir/scripts/tools
 
 go 1.26.0
 
-tool honnef.co/go/tools/cmd/staticcheck
+tool (
+	honnef.co/go/tools/cmd/staticcheck
+	weir/scripts/tools/exports
+)
 
 require golang.org/x/tools v0.51.0
 

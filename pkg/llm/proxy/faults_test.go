@@ -42,7 +42,7 @@ func failing(d llm.Dialect, kind string) string {
 	case llm.Responses:
 		return string(sse.Named(nil, "error", []byte(`{"type":"error","code":"`+kind+`","message":"told"}`)))
 	}
-	return string(sse.Data(nil, []byte(`{"error":{"message":"told","type":"`+kind+`","code":null}}`)))
+	return string(sse.Named(nil, "", []byte(`{"error":{"message":"told","type":"`+kind+`","code":null}}`)))
 }
 
 // TestStreamHasOneOutcome breaks streams after their first event: the client

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -29,35 +28,6 @@ const (
 	maxBody      = 4 << 20         // bytes of one list, inflated
 	maxPages     = 5
 )
-
-// FetchIDs asks a compatible provider which models it has.
-//
-//	GET {baseUrl}/models → [{"id"}], or the array under "data", "models" or "results"
-//
-// The ids keep the upstream's order, without blanks or repeats. The call ends
-// after 5 s. A missing key, a status outside 2xx, a time-out and an unreadable
-// body all give nil: a model list never fails for one provider.
-// See docs/reference/spec.md, 4.2.
-func FetchIDs(ctx context.Context, do upstream.Doer, conn *store.Connection, cred provider.Credential) []string {
-	row := provider.Lookup(conn.Provider)
-	if row == nil || !row.Compatible {
-		return nil
-	}
-	req, err := compatibleRequest(row, conn, cred, fetchTimeout)
-	if err != nil {
-		return nil
-	}
-	body, err := answer(do.Start(ctx, req).Wait())
-	if err != nil {
-		return nil
-	}
-	models, _ := readList(row, body)
-	var ids []string
-	for i := range models {
-		ids = append(ids, models[i].ID)
-	}
-	return ids
-}
 
 // compatibleRequest asks a compatible provider for its list.
 // See docs/reference/spec.md, 4.2.1 to 4.2.4 and 4.2.8.

@@ -19,7 +19,7 @@ func fetchWith(t *testing.T, conn store.Connection, status int, answer string) (
 	t.Helper()
 	up := &script{clock: &clock{}}
 	up.json("", status, answer)
-	ids := FetchIDs(context.Background(), up, &conn, provider.Credential{APIKey: secret.New("k")})
+	ids := fetchIDs(context.Background(), up, &conn, provider.Credential{APIKey: secret.New("k")})
 	return ids, up
 }
 
@@ -114,7 +114,7 @@ func TestFetchNeedsAnAPIKey(t *testing.T) {
 	up := &script{clock: &clock{}}
 	up.json("", 200, `[{"id":"a"}]`)
 	conn := compat("https://a.example")
-	ids := FetchIDs(context.Background(), up, &conn, provider.Credential{AccessToken: secret.New("t")})
+	ids := fetchIDs(context.Background(), up, &conn, provider.Credential{AccessToken: secret.New("t")})
 	if ids != nil || len(up.sent) != 0 {
 		t.Errorf("ids %v after %d calls, want none", ids, len(up.sent))
 	}
@@ -133,7 +133,7 @@ func TestFetchFailuresGiveNothing(t *testing.T) {
 		up := &script{clock: &clock{}}
 		up.on("", func(*upstream.Request) (*upstream.Response, error) { return nil, fmt.Errorf("wrapped: %w", err) })
 		conn := compat("https://a.example")
-		if ids := FetchIDs(context.Background(), up, &conn, provider.Credential{APIKey: secret.New("k")}); ids != nil {
+		if ids := fetchIDs(context.Background(), up, &conn, provider.Credential{APIKey: secret.New("k")}); ids != nil {
 			t.Errorf("%v: %v", err, ids)
 		}
 	}
@@ -153,4 +153,26 @@ func TestFetchReadsAtMostFourMiB(t *testing.T) {
 	if ids, _ := fetchWith(t, compat("https://a.example"), 200, b.String()); len(ids) != maxModels {
 		t.Errorf("20,000 models gave %d, want the first %d", len(ids), maxModels)
 	}
+}
+
+// fetchIDs returns the ids of a compatible provider's list.
+func fetchIDs(ctx context.Context, do upstream.Doer, conn *store.Connection, cred provider.Credential) []string {
+	row := provider.Lookup(conn.Provider)
+	if row == nil || !row.Compatible {
+		return nil
+	}
+	req, err := compatibleRequest(row, conn, cred, fetchTimeout)
+	if err != nil {
+		return nil
+	}
+	body, err := answer(do.Start(ctx, req).Wait())
+	if err != nil {
+		return nil
+	}
+	models, _ := readList(row, body)
+	var ids []string
+	for i := range models {
+		ids = append(ids, models[i].ID)
+	}
+	return ids
 }

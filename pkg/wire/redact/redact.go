@@ -4,8 +4,8 @@
 // There are two ways. An R knows live values and finds each of them in the
 // encodings in which an upstream may echo it: raw, URL- and form-encoded,
 // JSON-escaped once or twice, as HTML entities, in base64 and base64url at any
-// alignment (so also inside "user:key"), in hex, as UTF-16, soft-wrapped, and
-// cut by chunk borders. Patterns finds what looks like a credential, for error
+// alignment (so also inside "user:key"), in hex, as UTF-16, and soft-wrapped.
+// Patterns finds what looks like a credential, for error
 // texts and logs only: a model's answer may rightly contain "sk-…".
 // See docs/reference/reliability.md, 3.7.
 package redact
@@ -126,7 +126,7 @@ func (r *R) String(s string) string {
 	var b strings.Builder
 	done := 0
 	for {
-		from, to, _ := find(r, s, done, true)
+		from, to := r.find(s, done)
 		if from < 0 {
 			if done == 0 {
 				return s
@@ -140,65 +140,19 @@ func (r *R) String(s string) string {
 	}
 }
 
-// Stream makes a stream.Transform that takes the values out of a stream,
-// wherever its chunks are cut. It holds back only what may be the beginning of
-// a value.
-func (r *R) Stream() *Stream { return &Stream{r: r} }
-
-// Stream is an R at work on one stream.
-type Stream struct {
-	r    *R
-	held []byte
-}
-
-// Push appends to out what of the stream is known to be clean.
-func (s *Stream) Push(chunk, out []byte) []byte {
-	if s.r == nil || len(s.r.needles) == 0 {
-		return append(out, chunk...)
-	}
-	if len(s.held) > 0 {
-		s.held = append(s.held, chunk...)
-		chunk = s.held
-	}
-	done := 0
-	for {
-		from, to, hold := find(s.r, chunk, done, false)
-		if from < 0 {
-			out = append(out, chunk[done:hold]...)
-			s.held = append(s.held[:0], chunk[hold:]...)
-			return out
-		}
-		out = append(append(out, chunk[done:from]...), Mask...)
-		done = to
-	}
-}
-
-// End appends what was held back: it turned out not to be a value.
-func (s *Stream) End(_ error, out []byte) []byte {
-	out = append(out, s.r.String(string(s.held))...)
-	s.held = nil
-	return out
-}
-
-// find returns the first value in text at or after from. Without one, start is
-// -1 and hold is where the beginning of a value stands at the end of the text,
-// or its length. In a final text nothing is held. The work is linear in text.
-func find[T string | []byte](r *R, text T, from int, final bool) (start, end, hold int) {
+// find returns where the first value in text at or after from begins and ends,
+// or -1. The work is linear in text.
+func (r *R) find(text string, from int) (start, end int) {
 	for p := from; p < len(text); p++ {
 		if !r.start[text[p]] {
 			continue
 		}
-		longest, partial := -1, false
+		longest := -1
 		for i := range r.needles {
-			to, cut := match(r, &r.needles[i], text, p, final)
-			partial = partial || cut
-			longest = max(longest, to)
-		}
-		if partial && !final {
-			return -1, -1, p
+			longest = max(longest, match(r, &r.needles[i], text, p))
 		}
 		if longest >= 0 {
-			return p, longest, 0
+			return p, longest
 		}
 		if text[p] == '\\' { // every backslash of a run leads to the same match
 			for n := 1; n < maxRun && p+1 < len(text) && text[p+1] == '\\'; n++ {
@@ -206,26 +160,23 @@ func find[T string | []byte](r *R, text T, from int, final bool) (start, end, ho
 			}
 		}
 	}
-	return -1, -1, len(text)
+	return -1, -1
 }
 
-// match returns where n ends that begins at text[p], -1 when it does not, and
-// reports whether only the end of the text keeps it from matching. A needle of
-// which enough characters have matched ends where the next one does not.
-func match[T string | []byte](r *R, n *needle, text T, p int, final bool) (end int, cut bool) {
+// match returns where n ends that begins at text[p], or -1. A needle of which
+// enough characters have matched ends where the next one does not.
+func match(r *R, n *needle, text string, p int) int {
 	for i := 0; i < len(n.text); i++ {
 		want, begun := n.text[i], p
 		for skipped := 0; ; skipped++ {
 			r.steps++
 			if p >= len(text) {
-				return far(i, begun), true
+				return far(i, begun)
 			}
 			if c := text[p]; same(n.kind, c, want) {
 				p++
 				if c == '\\' || c == '&' || c == '%' {
-					if p = again(r, text, p, c, n.text[i+1:], final); p < 0 {
-						return far(i, begun), true
-					}
+					p = again(r, text, p, c, n.text[i+1:])
 				}
 				break
 			} else if c == '+' && want == ' ' {
@@ -234,18 +185,18 @@ func match[T string | []byte](r *R, n *needle, text T, p int, final bool) (end i
 			}
 			c, next := unit(r, text, p)
 			if next == 0 {
-				return far(i, begun), true
+				return far(i, begun)
 			}
 			p = next
 			if same(n.kind, c, want) || c == '+' && want == ' ' {
 				break
 			}
 			if i == 0 || skipped == maxSkip || c != 0 && c != '\r' && c != '\n' && c != '=' && (c != ' ' && c != '\t' || skipped == 0) {
-				return far(i, begun), false
+				return far(i, begun)
 			}
 		}
 	}
-	return p, false
+	return p
 }
 
 // far returns p if n characters are enough, else -1.

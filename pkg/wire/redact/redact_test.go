@@ -10,11 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"weir/pkg/wire/stream"
 )
-
-var _ stream.Transform = (*Stream)(nil)
 
 // encodings of a value in which an upstream may echo it.
 func encodings(v string) map[string]string {
@@ -126,48 +122,11 @@ func TestEveryEncodingOfAValueIsFound(t *testing.T) {
 	}
 }
 
-func TestStreamFindsValuesAcrossChunkBorders(t *testing.T) {
-	for _, v := range values()[:12] {
-		r := New(v)
-		for name, text := range encodings(v) {
-			text = "data: " + text + " and on"
-			want := r.String(text)
-			for size := 1; size <= len(text); size++ {
-				s := r.Stream()
-				var out []byte
-				for i := 0; i < len(text); i += size {
-					out = s.Push([]byte(text[i:min(i+size, len(text))]), out)
-				}
-				if out = s.End(nil, out); string(out) != want {
-					t.Fatalf("%s of %q in chunks of %d: got %q, want %q", name, v, size, out, want)
-				}
-			}
-		}
-	}
-}
-
-func TestStreamHoldsBackOnlyABeginning(t *testing.T) {
-	s := New("sk-live-0123456789").Stream()
-	if got := string(s.Push([]byte("hello sk-live-01"), nil)); got != "hello " {
-		t.Errorf("got %q, want the text before the beginning", got)
-	}
-	if got := string(s.Push([]byte("9 no"), nil)); got != "sk-live-019 no" {
-		t.Errorf("got %q, want what turned out to be harmless", got)
-	}
-	s.Push([]byte("sk-li"), nil)
-	if got := string(s.End(stream.ErrReset, nil)); got != "sk-li" {
-		t.Errorf("got %q at the end, want the rest", got)
-	}
-}
-
 func TestHarmlessTextIsUntouched(t *testing.T) {
 	r := New("sk-live-0123456789", "short", "")
 	for _, s := range []string{"", "plain", `{"a":"b\n\u0041 100% &amp; \\ s"}`, "sk-live-012345678", strings.Repeat("s", 100), "%", "\\", "&", "%2", "&#", "\\u00"} {
 		if got := r.String(s); got != s {
 			t.Errorf("got %q, want %q", got, s)
-		}
-		if got := string(r.Stream().End(nil, r.Stream().Push([]byte(s), nil))); s != "" && !strings.HasPrefix(s, got) {
-			t.Errorf("stream: got %q of %q", got, s)
 		}
 	}
 	if New().String("x") != "x" || (*R)(nil).String("x") != "x" {
@@ -180,12 +139,6 @@ func TestLongestValueIsTaken(t *testing.T) {
 	if got := r.String("-abcdefghijkl-abcdefghi-"); got != "-***-***i-" {
 		t.Errorf("got %s", got)
 	}
-	s := r.Stream()
-	out := s.Push([]byte("-abcdefgh"), nil)
-	out = s.Push([]byte("ijkl-"), out)
-	if string(s.End(nil, out)) != "-***-" {
-		t.Errorf("stream: got %s", out)
-	}
 }
 
 func TestPartsOfAValueCount(t *testing.T) {
@@ -195,24 +148,6 @@ func TestPartsOfAValueCount(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
-}
-
-func FuzzStreamEqualsString(f *testing.F) {
-	f.Add("x sk-live-0123456789 y", uint8(3))
-	f.Add(`\u0073k-live%2D0123456789`, uint8(1))
-	f.Add("sk-\r\nlive-0123&#x34;56789 &#", uint8(7))
-	r := New("sk-live-0123456789", "sk-live-01234567890123")
-	f.Fuzz(func(t *testing.T, text string, size uint8) {
-		n := int(size)%16 + 1
-		s := r.Stream()
-		var out []byte
-		for i := 0; i < len(text); i += n {
-			out = s.Push([]byte(text[i:min(i+n, len(text))]), out)
-		}
-		if got, want := string(s.End(nil, out)), r.String(text); got != want {
-			t.Fatalf("%q in chunks of %d: got %q, want %q", text, n, got, want)
-		}
-	})
 }
 
 func BenchmarkNothingToFind(b *testing.B) {

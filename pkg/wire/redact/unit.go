@@ -4,7 +4,7 @@ package redact
 // %252d, \u002d, \\u002d, \/, \n, &#x2d;, &#45;, &amp;. next is where the one
 // after it begins; 0 if the text ends within an escape. Any other byte is itself,
 // as is one escaped more than maxRun times.
-func unit[T string | []byte](r *R, text T, p int) (c byte, next int) {
+func unit(r *R, text string, p int) (c byte, next int) {
 	switch text[p] {
 	case '%':
 		return percent(r, text, p)
@@ -29,9 +29,8 @@ func escaped(c byte) []string {
 }
 
 // again skips what follows a backslash, & or % at text[p-1] that was escaped:
-// \\, &amp; or %25. rest is what should come next. It returns -1 when the text
-// ends too early to tell.
-func again[T string | []byte](r *R, text T, p int, c byte, rest string, final bool) int {
+// \\, &amp; or %25. rest is what should come next.
+func again(r *R, text string, p int, c byte, rest string) int {
 skip:
 	for range maxRun {
 		r.steps++
@@ -44,16 +43,13 @@ skip:
 				p += n
 				continue skip
 			}
-			if n < len(e) && p+n == len(text) && !final {
-				return -1
-			}
 		}
 		return p
 	}
 	return p
 }
 
-func percent[T string | []byte](r *R, text T, p int) (byte, int) {
+func percent(r *R, text string, p int) (byte, int) {
 	q := p + 1
 	for n := 1; q+1 < len(text) && text[q] == '2' && text[q+1] == '5'; n++ { // %25 is a % encoded again
 		if n > maxRun {
@@ -75,7 +71,7 @@ func percent[T string | []byte](r *R, text T, p int) (byte, int) {
 	return byte(hi<<4 | lo), q + 2
 }
 
-func backslash[T string | []byte](r *R, text T, p int) (byte, int) {
+func backslash(r *R, text string, p int) (byte, int) {
 	q := p + 1
 	for q < len(text) && text[q] == '\\' {
 		if q-p == maxRun {
@@ -127,7 +123,7 @@ var entities = []struct {
 
 const maxEntity = 10
 
-func entity[T string | []byte](text T, p int) (byte, int) {
+func entity(text string, p int) (byte, int) {
 	end := p + 1
 	for end < len(text) && text[end] != ';' {
 		c := text[end]

@@ -164,7 +164,7 @@ func TestEndlessLineUsesBoundedMemory(t *testing.T) {
 func TestWrittenEventsAreReadBack(t *testing.T) {
 	out := sse.Named(nil, "x", []byte("a\nb\r\nc\rd"))
 	out = sse.Comment(out, "ping")
-	out = sse.Data(out, []byte(`{"a":1}`))
+	out = sse.Named(out, "", []byte(`{"a":1}`))
 	out = sse.Done(out)
 	got, err := events(out)
 	want := []string{"x|a\nb\nc\nd", `|{"a":1}`, "|[DONE]"}

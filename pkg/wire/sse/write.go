@@ -2,9 +2,6 @@ package sse
 
 import "bytes"
 
-// Data appends an event without a name, whose data is one line.
-func Data(dst, data []byte) []byte { return Named(dst, "", data) }
-
 // Named appends an event. Data of several lines becomes several data fields;
 // an empty name writes no event field.
 func Named(dst []byte, name string, data []byte) []byte {
