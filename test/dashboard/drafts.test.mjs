@@ -169,7 +169,7 @@ test("deleting a connection lists the combos and aliases that will fail, and mar
   await page.getByText("No connection", { exact: true }).waitFor();
 });
 
-test("revoking your own key or the last manage key shows a warning", async (t) => {
+test("revoking your own key or the last management key shows a warning", async (t) => {
   const { machineId } = await b.operator.machine({ name: "Mine" });
   const { apiKey } = await b.operator.call("POST", `/${machineId}/api/keys`, { name: "boss", scopes: ["manage"] });
   const page = await open(t, b, { as: apiKey, at: `#/m/${machineId}/keys` });

@@ -1,13 +1,17 @@
 import { useState } from "preact/hooks";
 import { call } from "./api";
 import type { MachinePage, MachineRow } from "./api-types";
-import { Dialog, shownOnce, TypedConfirm } from "./dialog";
+import { TypedConfirm } from "./confirm";
+import { Dialog, shownOnce } from "./dialog";
 import { useDraft } from "./drafts";
 import { count, day, number } from "./format";
 import { useAction, useLoad, useSettled } from "./hooks";
 import { to, useFilter } from "./route";
 import { toast } from "./toast";
-import { Button, Code, Empty, ErrorBox, Field, Load, Page, Search, Text } from "./ui";
+import { Code } from "./code";
+import { Search, Text } from "./forms";
+import { Load, Page } from "./layout";
+import { Button, Empty, ErrorBox, Field } from "./ui";
 
 const searchFrom = 6; // machines
 

@@ -9,7 +9,8 @@ import { useAction, useLoad } from "../hooks";
 import { kindNames } from "../kinds";
 import type { PageProps } from "../page";
 import { toast } from "../toast";
-import { Badge, Button, Empty, ErrorBox, Load, Page, Section } from "../ui";
+import { Load, Page, Section } from "../layout";
+import { Badge, Button, Empty, ErrorBox } from "../ui";
 import { Editor } from "./combos/editor";
 import { TryIt } from "./combos/try";
 

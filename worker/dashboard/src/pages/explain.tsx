@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import type { ConnectionRow, Plan } from "../api-types";
 import { useAction, useLoad } from "../hooks";
 import type { PageProps } from "../page";
-import { Button, ErrorBox, Field, Page, Section } from "../ui";
+import { Page, Section } from "../layout";
+import { Button, ErrorBox, Field } from "../ui";
 import { pasted } from "./explain/curl";
 import { Steps } from "./explain/steps";
 

@@ -3,7 +3,8 @@ import type { List, RequestRow } from "../api-types";
 import { useAction, useIdle, useLoad, useSettled } from "../hooks";
 import { useNames } from "../names";
 import type { PageProps } from "../page";
-import { Button, Empty, ErrorBox, Load, Page, Table } from "../ui";
+import { Load, Page, Table } from "../layout";
+import { Button, Empty, ErrorBox } from "../ui";
 import { FilterRow, useFilters } from "./requests/filters";
 import { Row } from "./requests/row";
 

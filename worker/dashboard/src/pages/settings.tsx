@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { PageProps } from "../page";
-import { Page } from "../ui";
+import { Page } from "../layout";
 import { Audit } from "./settings/audit";
 import { Backup } from "./settings/backup";
 import { Routing } from "./settings/routing";

@@ -3,7 +3,9 @@ import type { Machine } from "../../api";
 import type { Combo, ModelRow } from "../../api-types";
 import { useLoad } from "../../hooks";
 import { segmentOf } from "../../kinds";
-import { Badge, Button, ErrorBox, MoreRows, Search } from "../../ui";
+import { Search } from "../../forms";
+import { MoreRows } from "../../layout";
+import { Badge, Button, ErrorBox } from "../../ui";
 
 const maxShown = 60; // models of the list
 const maxMembers = 16;

@@ -7,7 +7,9 @@ import { useAction } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { moved, Order } from "../../order";
 import { toast } from "../../toast";
-import { Badge, Button, Failed, Field, Restored, Section, Text } from "../../ui";
+import { Restored, Text } from "../../forms";
+import { Failed, Section } from "../../layout";
+import { Badge, Button, Field } from "../../ui";
 import { Candidates, dragType } from "./candidates";
 
 const kinds = [

@@ -2,7 +2,8 @@ import type { Plan } from "../../api-types";
 import { reasonText } from "../../connections";
 import { count, duration } from "../../format";
 import { to } from "../../route";
-import { Badge, Empty, Notice, Section } from "../../ui";
+import { Section } from "../../layout";
+import { Badge, Empty, Notice } from "../../ui";
 
 // Steps shows a plan: the accounts that are tried, in order, and those that are
 // skipped.

@@ -3,7 +3,9 @@ import type { KeyRow } from "../../api-types";
 import { Dialog, losing, shownOnce } from "../../dialog";
 import { useDraft } from "../../drafts";
 import { useAction, useLoad } from "../../hooks";
-import { Button, Code, ErrorBox, Field, Notice, Text } from "../../ui";
+import { Code } from "../../code";
+import { Text } from "../../forms";
+import { Button, ErrorBox, Field, Notice } from "../../ui";
 import { Snippets } from "./snippets";
 
 // lifetimes are the choices of when the key expires.

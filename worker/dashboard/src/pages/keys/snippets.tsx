@@ -2,7 +2,8 @@ import { useId, useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import { shell } from "../../client";
 import { useLoad } from "../../hooks";
-import { Code, Field } from "../../ui";
+import { Code } from "../../code";
+import { Field } from "../../ui";
 
 // clients are apps that work with a base URL and a key, with the settings that
 // each documents. url is the gateway's origin.

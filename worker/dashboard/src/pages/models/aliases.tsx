@@ -3,7 +3,8 @@ import { ApiError, type Machine } from "../../api";
 import { useDraft } from "../../drafts";
 import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
-import { Button, ErrorBox, Field, Load, Section } from "../../ui";
+import { Load, Section } from "../../layout";
+import { Button, ErrorBox, Field } from "../../ui";
 
 // Aliases lists the aliases: short names for models.
 export function Aliases({ machine, models }: { machine: Machine; models: string[] }) {

@@ -4,7 +4,8 @@ import { useDraft } from "../../drafts";
 import { number } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { kindNames, modelKinds } from "../../kinds";
-import { Badge, Button, ErrorBox, Field, Load, Section } from "../../ui";
+import { Load, Section } from "../../layout";
+import { Badge, Button, ErrorBox, Field } from "../../ui";
 
 const empty = { id: "", providerAlias: "", type: "llm", contextLength: "", maxTokens: "" };
 

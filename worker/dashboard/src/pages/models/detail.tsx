@@ -4,7 +4,9 @@ import { Dialog } from "../../dialog";
 import { number } from "../../format";
 import { useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
-import { Badge, Code, Load } from "../../ui";
+import { Code } from "../../code";
+import { Load } from "../../layout";
+import { Badge } from "../../ui";
 
 // Detail shows the limits, modalities and prices of a model.
 export function Detail({

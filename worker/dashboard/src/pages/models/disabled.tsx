@@ -1,7 +1,8 @@
 import type { Machine } from "../../api";
 import { type Loaded, useAction } from "../../hooks";
 import { toast } from "../../toast";
-import { Button, ErrorBox, Load, Section } from "../../ui";
+import { Load, Section } from "../../layout";
+import { Button, ErrorBox } from "../../ui";
 
 // Disabled lists the disabled models.
 export function Disabled({

@@ -4,7 +4,9 @@ import { number, rate } from "../../format";
 import { type Loaded, useAction } from "../../hooks";
 import { to, useFilter } from "../../route";
 import { toast } from "../../toast";
-import { Button, Empty, ErrorBox, ListHead, Load, MoreRows, Table } from "../../ui";
+import { ListHead } from "../../forms";
+import { Load, MoreRows, Table } from "../../layout";
+import { Button, Empty, ErrorBox } from "../../ui";
 
 const maxShown = 300;
 

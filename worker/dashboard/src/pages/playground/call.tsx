@@ -5,7 +5,9 @@ import type { ConnectionRow } from "../../api-types";
 import { ask, curlOf, served } from "../../client";
 import { count, number } from "../../format";
 import { useAction } from "../../hooks";
-import { Code, Field, Notice, Table } from "../../ui";
+import { Code } from "../../code";
+import { Table } from "../../layout";
+import { Field, Notice } from "../../ui";
 
 // TryProps is what every part of the playground receives.
 export interface TryProps {

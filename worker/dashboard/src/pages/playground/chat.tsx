@@ -3,7 +3,8 @@ import { apiError, errorText } from "../../api";
 import { ask } from "../../client";
 import { useMemoryState } from "../../drafts";
 import { number } from "../../format";
-import { Button, ErrorBox, Field, Section } from "../../ui";
+import { Section } from "../../layout";
+import { Button, ErrorBox, Field } from "../../ui";
 import { Details, ModelField, type Sent, type TryProps } from "./call";
 import { events } from "./events";
 

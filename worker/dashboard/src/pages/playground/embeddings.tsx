@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { number } from "../../format";
-import { Button, ErrorBox, Field, Section, Table } from "../../ui";
+import { Section, Table } from "../../layout";
+import { Button, ErrorBox, Field } from "../../ui";
 import { Details, ModelField, type TryProps, useTry } from "./call";
 
 const maxLines = 12;

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { Button, ErrorBox, Field, Section } from "../../ui";
+import { Section } from "../../layout";
+import { Button, ErrorBox, Field } from "../../ui";
 import { Details, ModelField, type TryProps, useTry } from "./call";
 
 // images are the types of images, by the start of their base64.

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { Button, Empty, ErrorBox, Field, Section } from "../../ui";
+import { Section } from "../../layout";
+import { Button, Empty, ErrorBox, Field } from "../../ui";
 import { Details, ModelField, type TryProps, useTry } from "./call";
 
 interface SearchResult {

@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import { family } from "../../connections";
 import { count } from "../../format";
 import { useAction } from "../../hooks";
-import { Button, ErrorBox, Field, Section } from "../../ui";
+import { Section } from "../../layout";
+import { Button, ErrorBox, Field } from "../../ui";
 import { Details, ModelField, type TryProps, useTry } from "./call";
 import { useVoices } from "./voices";
 

@@ -6,7 +6,8 @@ import { address, type Family, families, suffix, varLabel, varsOf } from "../../
 import { Dialog, losing } from "../../dialog";
 import { useDraft } from "../../drafts";
 import { useAction } from "../../hooks";
-import { Button, ErrorBox, Field, Restored, Tabs, Text } from "../../ui";
+import { Restored, Tabs, Text } from "../../forms";
+import { Button, ErrorBox, Field } from "../../ui";
 import { Added } from "./added";
 import { BaseUrlInput, Credential, ProxyInput, secretBody, secretNames, type Typed } from "./inputs";
 import { type Flow, flowNames, SignInFlow } from "./oauth";

@@ -4,7 +4,7 @@ import { when } from "../../format";
 import { useLoad } from "../../hooks";
 import type { PageProps } from "../../page";
 import { to } from "../../route";
-import { Load, Page } from "../../ui";
+import { Load, Page } from "../../layout";
 import { Details } from "./details";
 import { ModelPicker } from "./picker";
 import { Status } from "./status";

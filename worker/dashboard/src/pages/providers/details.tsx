@@ -2,12 +2,14 @@ import { useState } from "preact/hooks";
 import type { Machine } from "../../api";
 import type { ConnectionRow, ProviderRow } from "../../api-types";
 import { address, family, varLabel, varsOf } from "../../connections";
-import { TypedConfirm } from "../../dialog";
+import { TypedConfirm } from "../../confirm";
 import { useDraft } from "../../drafts";
 import { useAction } from "../../hooks";
 import { go, to } from "../../route";
 import { toast } from "../../toast";
-import { Button, Failed, Field, Restored, Section, Text } from "../../ui";
+import { Restored, Text } from "../../forms";
+import { Failed, Section } from "../../layout";
+import { Button, Field } from "../../ui";
 import { BaseUrlInput, Credential, ProxyInput, secretBody, type Typed } from "./inputs";
 import { Dependents } from "./dependents";
 

@@ -6,7 +6,9 @@ import { useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
 import type { PageProps } from "../../page";
 import { to, useFilter } from "../../route";
-import { Badge, Empty, Load, Page, Search, Tabs } from "../../ui";
+import { Search, Tabs } from "../../forms";
+import { Load, Page } from "../../layout";
+import { Badge, Empty } from "../../ui";
 import { AddConnection, type Addable } from "./add";
 import { last } from "./priorities";
 

@@ -4,7 +4,8 @@ import { ApiError, errorText, type Machine } from "../../api";
 import type { ConnectionRow } from "../../api-types";
 import { duration } from "../../format";
 import { useNow } from "../../hooks";
-import { Button, Copy, ErrorBox, Skeleton } from "../../ui";
+import { Copy } from "../../code";
+import { Button, ErrorBox, Skeleton } from "../../ui";
 
 // Flow is a sign-in at a provider: in another tab (the authorization code flow), or
 // with a code that the user enters there (the device flow, RFC 8628).

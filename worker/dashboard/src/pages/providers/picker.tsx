@@ -5,7 +5,9 @@ import { count } from "../../format";
 import { useAction, useLoad } from "../../hooks";
 import { kindNames } from "../../kinds";
 import { toast } from "../../toast";
-import { Badge, Button, Empty, Failed, Load, MoreRows, Search, Section } from "../../ui";
+import { Search } from "../../forms";
+import { Failed, Load, MoreRows, Section } from "../../layout";
+import { Badge, Button, Empty } from "../../ui";
 
 interface Listed extends List<{ id: string; kind?: string }> {
   /** upstream, last (its last valid list) or catalog */

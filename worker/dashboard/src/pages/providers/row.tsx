@@ -4,7 +4,8 @@ import { keyText } from "../../connections";
 import { count, duration, when } from "../../format";
 import { useAction } from "../../hooks";
 import { to } from "../../route";
-import { Badge, Button, ErrorBox, Switch } from "../../ui";
+import { Switch } from "../../forms";
+import { Badge, Button, ErrorBox } from "../../ui";
 import { statusOf } from "./health";
 import { TestText, useTest } from "./test";
 

@@ -1,6 +1,7 @@
 import type { Names } from "../../names";
 import { useFilter } from "../../route";
-import { Field, Search } from "../../ui";
+import { Search } from "../../forms";
+import { Field } from "../../ui";
 
 // statuses are the values of the query parameter status.
 const statuses: [string, string][] = [

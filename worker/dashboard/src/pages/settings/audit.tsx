@@ -3,7 +3,8 @@ import type { Machine } from "../../api";
 import type { AuditRow, List } from "../../api-types";
 import { when } from "../../format";
 import { useAction, useLoad } from "../../hooks";
-import { Badge, Button, Empty, ErrorBox, Load, Section, Table } from "../../ui";
+import { Load, Section, Table } from "../../layout";
+import { Badge, Button, Empty, ErrorBox } from "../../ui";
 
 // AuditPage is a page of GET /api/audit.
 interface AuditPage extends List<AuditRow> {

@@ -3,7 +3,8 @@ import type { Machine } from "../../api";
 import { download } from "../../download";
 import { useAction } from "../../hooks";
 import { toast } from "../../toast";
-import { Button, ErrorBox, Field, Section } from "../../ui";
+import { Section } from "../../layout";
+import { Button, ErrorBox, Field } from "../../ui";
 import { Import } from "./import";
 
 // Backup exports the machine's configuration and imports one.

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ApiError, type Machine, type Tagged } from "../../api";
 import type { Difference, ImportPreview } from "../../api-types";
-import { TypedConfirm } from "../../dialog";
+import { TypedConfirm } from "../../confirm";
 import { count, when } from "../../format";
 import { useAction } from "../../hooks";
 import { Badge, Button, ErrorBox, Field, Notice } from "../../ui";

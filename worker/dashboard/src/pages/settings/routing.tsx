@@ -3,7 +3,9 @@ import type { SettingValues } from "../../api-types";
 import { useDraft } from "../../drafts";
 import { useAction, useLoad } from "../../hooks";
 import { toast } from "../../toast";
-import { Button, Failed, Field, Load, Restored, Section } from "../../ui";
+import { Restored } from "../../forms";
+import { Failed, Load, Section } from "../../layout";
+import { Button, Field } from "../../ui";
 
 // Routing is the form of the settings that apply to every request.
 export function Routing({ machine }: { machine: Machine }) {

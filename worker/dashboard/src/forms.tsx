@@ -1,0 +1,156 @@
+// The inputs of forms and lists.
+import { useEffect, useRef } from "preact/hooks";
+import type { Draft } from "./drafts";
+import { count, number } from "./format";
+import { Icon } from "./icons";
+import { Button } from "./ui";
+
+// Restored says that a form starts with the input of an earlier visit.
+export function Restored({ draft, note }: { draft: Draft; note?: string }) {
+  if (!draft.restored || !draft.dirty) return null;
+  return (
+    <p class="muted small full">
+      Unsaved changes restored. {note}{" "}
+      <Button kind="link" onClick={draft.clear}>
+        Discard changes
+      </Button>
+    </p>
+  );
+}
+
+interface TextProps {
+  value: string;
+  onText: (value: string) => void;
+  max: number;
+  name?: boolean;
+  required?: boolean;
+  placeholder?: string;
+  "aria-describedby"?: string;
+}
+
+// wrongName returns an error that names the first character other than letters,
+// digits, dots, dashes and underscores; "" without one.
+export function wrongName(value: string): string {
+  const bad = Array.from(value.trim()).find((c) => !/[A-Za-z0-9._-]/.test(c));
+  if (bad === undefined) return "";
+  return `${bad === " " ? "Spaces are" : `“${bad}” is`} not allowed. Use letters, digits, dots, dashes and underscores.`;
+}
+
+// Text is an input of at most max characters (code points); with name it accepts
+// only the characters of names. The browser shows the error at the input.
+export function Text({ value, onText, max, name, required, placeholder, "aria-describedby": hint }: TextProps) {
+  const ref = useRef<HTMLInputElement>(null);
+  const length = Array.from(value.trim()).length;
+  const wrong = name ? wrongName(value) : "";
+  const text = wrong || (length > max ? `Use at most ${max} characters (now ${length}).` : "");
+  useEffect(() => {
+    ref.current?.setCustomValidity(text);
+  }, [text]);
+  return (
+    <input
+      ref={ref}
+      required={required}
+      placeholder={placeholder}
+      aria-describedby={hint}
+      autocapitalize={name ? "none" : undefined}
+      spellcheck={!name}
+      aria-invalid={text ? true : undefined}
+      value={value}
+      onInput={(e) => onText(e.currentTarget.value)}
+    />
+  );
+}
+
+// Search is the input that filters a list.
+export function Search({ label, value, onInput }: { label: string; value: string; onInput: (text: string) => void }) {
+  return (
+    <label class="search">
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={value}
+        onInput={(e) => onInput(e.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
+// ListHead is the head of a long list: a search, and how many rows match.
+export function ListHead({
+  what,
+  text,
+  shown,
+  all,
+  onInput,
+}: {
+  what: string;
+  text: string;
+  shown: number;
+  all: number;
+  onInput: (text: string) => void;
+}) {
+  return (
+    <div class="row wrap between">
+      <Search label={`Search ${what}s`} value={text} onInput={onInput} />
+      <p class="muted small" role="status">
+        {text.trim() && `${number(shown)} of `}
+        {count(all, what)}
+      </p>
+    </div>
+  );
+}
+
+export function Switch({
+  on,
+  label,
+  busy,
+  onTurn,
+}: {
+  on: boolean;
+  label: string;
+  busy?: boolean;
+  onTurn: (on: boolean) => void;
+}) {
+  const turn = (e: { currentTarget: HTMLInputElement }) => {
+    if (busy) e.currentTarget.checked = on;
+    else onTurn(e.currentTarget.checked);
+  };
+  return (
+    <input
+      type="checkbox"
+      role="switch"
+      class="switch"
+      checked={on}
+      aria-disabled={busy || undefined}
+      aria-label={label}
+      onChange={turn}
+    />
+  );
+}
+
+// Tabs is a choice of a few values, by click or with the arrow keys.
+export function Tabs<K extends string>({
+  label,
+  value,
+  items,
+  onPick,
+}: {
+  label: string;
+  value: K;
+  items: [key: K, name: string][];
+  onPick: (key: K) => void;
+}) {
+  return (
+    <fieldset class="tabs">
+      <legend class="hidden">{label}</legend>
+      {items.map(([key, name]) => (
+        <label key={key}>
+          <input type="radio" name={label} checked={key === value} onChange={() => onPick(key)} />
+          <span>{name}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,116 @@
+// The parts of a page: heading, sections, loaded data and tables.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { number } from "./format";
+import type { Action, Loaded } from "./hooks";
+import { restoreScroll } from "./route";
+import { type Children, ErrorBox, Skeleton } from "./ui";
+
+// Page is a page's heading and its content. The heading gets the focus when the
+// page opens, so that screen readers start there.
+export function Page({
+  title,
+  intro,
+  actions,
+  children,
+}: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    head.current?.focus({ preventScroll: true });
+    return restoreScroll();
+  }, []);
+  useEffect(() => {
+    document.title = `${title} · weir`;
+  }, [title]);
+  return (
+    <>
+      <header class="page">
+        <div>
+          <h1 tabIndex={-1} ref={head}>
+            {title}
+          </h1>
+          {intro && <p class="muted">{intro}</p>}
+        </div>
+        {actions && <div class="row">{actions}</div>}
+      </header>
+      {children}
+    </>
+  );
+}
+
+// Section is a titled card of a page.
+export function Section({
+  title,
+  intro,
+  actions,
+  children,
+}: Children & { title: string; intro?: ComponentChildren; actions?: ComponentChildren }) {
+  return (
+    <section class="card" aria-label={title}>
+      <div class="row between head">
+        <div>
+          <h2>{title}</h2>
+          {intro && <p class="muted">{intro}</p>}
+        </div>
+        {actions && <div class="row">{actions}</div>}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+// Load shows the state of a call: a skeleton while it runs, its error, or its data.
+export function Load<T>({
+  of,
+  what,
+  rows = 3,
+  children,
+}: {
+  of: Loaded<T>;
+  what: string;
+  rows?: number;
+  children: (data: T) => ComponentChildren;
+}) {
+  if (of.data === null)
+    return of.error ? <ErrorBox retry={of.reload}>{of.error}</ErrorBox> : <Skeleton what={what} rows={rows} />;
+  return (
+    <>
+      {of.error && <ErrorBox retry={of.reload}>{of.error}</ErrorBox>}
+      {children(of.data)}
+    </>
+  );
+}
+
+// MoreRows says that a list is cut.
+export function MoreRows({ n }: { n: number }) {
+  return n > 0 ? <p class="muted small">{number(n)} more. Search to see them.</p> : null;
+}
+
+// Failed shows the error of an action. If someone else changed the record in the
+// meantime, it offers to reload it.
+export function Failed({ of, reload }: { of: Action; reload?: () => unknown }) {
+  if (!of.error) return null;
+  return of.stale && reload ? (
+    <ErrorBox
+      retry={async () => {
+        await reload();
+        of.clear();
+      }}
+      retryText="Reload"
+    >
+      {of.error}
+    </ErrorBox>
+  ) : (
+    <ErrorBox>{of.error}</ErrorBox>
+  );
+}
+
+// Table scrolls horizontally on a narrow screen. A stacked one shows each row as a
+// card there, with data-label as the names of the cells.
+export function Table({ label, stacked, children }: Children & { label: string; stacked?: boolean }) {
+  return (
+    <div class={stacked ? "scroll stacked" : "scroll"} tabIndex={0} role="region" aria-label={label}>
+      <table>{children}</table>
+    </div>
+  );
+}
