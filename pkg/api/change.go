@@ -23,8 +23,8 @@ func (c *change) signedIn() error {
 	return nil
 }
 
-// mayExport refuses a key without scope export to export secrets, or to create a
-// key that may. A session with a recent sign-in is allowed.
+// mayExport refuses a key without scope export to export secrets, or to create
+// a key that may. A session with a recent sign-in is allowed.
 func (c *change) mayExport() error {
 	if c.env.KeyID == "" || c.env.SignIn == rpc.SignInRecent {
 		return nil
@@ -140,8 +140,8 @@ func (c *change) param() string {
 	return c.env.Params[0]
 }
 
-// match refuses a write that was made for another state: If-Match names a
-// generation that is not the one stored.
+// match refuses a write for another state: If-Match names another generation
+// than the stored one.
 func (c *change) match(generation int64) error {
 	want := strings.TrimSpace(c.env.IfMatch)
 	if want == "" || want == "*" {
@@ -156,7 +156,7 @@ func (c *change) match(generation int64) error {
 	return apierr.New(412, "stale", "the record has changed since it was read")
 }
 
-// changed gives the generation of the last change of a collection.
+// changed returns the generation of the last change of a collection.
 func (c *change) changed(collection string) int64 { return c.Meta.Changed[collection] }
 
 // input reads the body of the call.
@@ -173,7 +173,7 @@ func (c *change) requestDigest() string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// replay returns the answer of a mutation that was made before
+// replay returns the answer of a mutation that was applied before
 // (docs/reference/reliability.md, F53).
 func (c *change) replay() (*rpc.ManageAnswer, error) {
 	if c.env.MutationID == "" {
@@ -187,8 +187,8 @@ func (c *change) replay() (*rpc.ManageAnswer, error) {
 		return nil, apierr.New(422, "idempotency_key_reused", "the idempotency key was used for another request")
 	}
 	plain, err := c.o.Keyring.Open(c.Id, storage.MutationPrefix, c.mutationKey(), row.Answer)
-	if err != nil { // its key is gone: the change was made, and is not made twice
-		e := apierr.New(503, "key_unavailable", "the change was made before, and its answer can no longer be read")
+	if err != nil { // its key is gone: the change was applied, and is not applied twice
+		e := apierr.New(503, "key_unavailable", "the change was applied before, and its answer can no longer be read")
 		e.Err = err
 		return nil, e
 	}

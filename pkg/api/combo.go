@@ -15,7 +15,7 @@ const (
 
 var comboFields = []string{"name", "kind", "models", "strategy"}
 
-// isComboName tells whether s may name a combo: 1 to 128 of [A-Za-z0-9_.-].
+// isComboName reports whether s may name a combo: 1 to 128 of [A-Za-z0-9_.-].
 func isComboName(s string) bool {
 	return len(s) <= 128 && only(s, func(c byte) bool {
 		return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'

@@ -140,7 +140,7 @@ func secretOf(in *Input, name string) (string, bool) {
 	if name == store.ServiceAccount {
 		text := v.Str
 		if v.Type != gjson.String {
-			text = v.Raw // what is no object is no key file
+			text = v.Raw // only a JSON object is a key file
 		}
 		if text == "" {
 			return "", true
@@ -253,7 +253,7 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 	}
 }
 
-// baseURL gives the canonical form of a base address that the policy accepts.
+// baseURL returns the canonical form of a base address that the policy accepts.
 func (o *Manager) baseURL(in *Input, raw string) string {
 	if !strings.Contains(raw, "://") {
 		scheme := "https://"
@@ -275,7 +275,7 @@ func (o *Manager) baseURL(in *Input, raw string) string {
 	return strings.TrimRight(canonical, "/")
 }
 
-// variable tells whether a field of providerSpecificData is one that the
+// variable reports whether a field of providerSpecificData is one that the
 // provider's addresses, headers or tokens are made of. The client of an OAuth
 // grant counts with every provider.
 func variable(providerID, name string) bool {
@@ -313,8 +313,8 @@ func dataFields(providerID string) []string {
 }
 
 // LooksSecret reports whether a field is named like a credential. Such a field
-// must not be stored in plaintext. The URL of a token endpoint is not a tenant's
-// setting either (docs/reference/reliability.md, T61).
+// must not be stored in plaintext. The URL of a token endpoint is not a
+// tenant's setting either (docs/reference/reliability.md, T61).
 func LooksSecret(name string) bool {
 	s := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
 	switch s {
@@ -329,13 +329,13 @@ func LooksSecret(name string) bool {
 	return false
 }
 
-// namedSecret tells whether a field is named like a credential and holds what
-// can be one: maxTokens is none.
+// namedSecret reports whether a field is named like a credential and has a
+// value that can be one: maxTokens is not a credential.
 func namedSecret(name string, v gjson.Result) bool {
 	return LooksSecret(name) && (v.Str != "" || v.Type == gjson.JSON)
 }
 
-// hasSecret tells whether there is such a field anywhere within a value.
+// hasSecret reports whether there is such a field anywhere within a value.
 func hasSecret(v gjson.Result) (found bool) {
 	if v.Type == gjson.String && redact.Patterns(v.Str) != v.Str {
 		return true
@@ -349,7 +349,7 @@ func hasSecret(v gjson.Result) (found bool) {
 	return found
 }
 
-// hasUserinfo tells whether a text within a value has an address with a user
+// hasUserinfo reports whether a text within a value has an address with a user
 // in it, however the text is escaped.
 func hasUserinfo(v gjson.Result) (found bool) {
 	if v.Type == gjson.String {
@@ -391,7 +391,7 @@ func originOf(c *store.Connection) string {
 	return provider.Origin(base)
 }
 
-// hasCredential tells whether there is a secret for the provider among them.
+// hasCredential reports whether there is a secret for the provider among them.
 func hasCredential(secrets map[string]secret.Sealed) bool {
 	if secrets[store.ProxyAuth] != "" {
 		return len(secrets) > 1

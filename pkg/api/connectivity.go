@@ -41,10 +41,11 @@ type Connectivity struct {
 }
 
 // TestResult is the outcome of a connection test. Status is the upstream's, 0
-// without an answer. Error is null, or one of unauthorized, quota, rate_limited,
-// not_found, rejected, failed, blocked, timeout, connection_failed, unsupported,
-// no_credentials; Message is its text for users. Model is the model that was
-// called, "" if the test fetched the list of models.
+// without an answer. Error is null, or one of unauthorized, quota,
+// rate_limited, not_found, rejected, failed, blocked, timeout,
+// connection_failed, unsupported, no_credentials; Message is its text for
+// users. Model is the model that was called, "" if the test fetched the list of
+// models.
 type TestResult struct {
 	OK        bool    `json:"ok"`
 	LatencyMs int64   `json:"latencyMs"`
@@ -98,8 +99,8 @@ func healthOf(r TestResult) (reason string, ok bool) {
 	case "failed":
 		return "failing", true
 	case "not_found", "rejected":
-		// For a called model this does not concern the account. Without one, the
-		// base URL has no list of models, so it is probably wrong.
+		// For a called model this does not concern the account. Without one,
+		// the base URL has no list of models, so it is probably wrong.
 		if r.Model == "" {
 			return "failing", true
 		}
@@ -223,7 +224,7 @@ func (h *Connectivity) list(ctx context.Context, c *auth.Call, m *snapshot.Machi
 	return nil, fail("connection_failed", 0)
 }
 
-// probe asks the object to admit a test. It gives the machine as it is now.
+// probe asks the object to admit a test. It returns the current machine.
 func (h *Connectivity) probe(ctx context.Context, machineID, connection string) (*snapshot.Machine, error) {
 	body, err := json.Marshal(struct {
 		ID string `json:"connectionId"`
@@ -312,8 +313,8 @@ func (h *Connectivity) testCall(c *auth.Call, m *snapshot.Machine, conn *store.C
 
 // firstModel picks the model of a test: the first that the connection enables,
 // else the provider's first chat model, else its first for embeddings, else
-// the first that the upstream lists. If it fetched the list, it also returns the
-// outcome of that.
+// the first that the upstream lists. If it fetched the list, it also returns
+// the outcome of that.
 func (h *Connectivity) firstModel(ctx context.Context, c *auth.Call, m *snapshot.Machine, conn *store.Connection, row *provider.Descriptor) (string, *TestResult) {
 	if len(conn.Data.EnabledModels) > 0 {
 		id := conn.Data.EnabledModels[0]
@@ -428,7 +429,7 @@ func statusCode(status int) string {
 	return "connection_failed" // a redirect
 }
 
-// delayClass gives one of three classes of time, in milliseconds.
+// delayClass returns one of three classes of time, in milliseconds.
 func delayClass(ms int64) int64 {
 	switch {
 	case ms < time.Second.Milliseconds():

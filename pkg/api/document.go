@@ -79,7 +79,8 @@ func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr
 		}
 		got := o.applyConnection(c, row, true)
 		if got.row.ID == "" {
-			// The same document leads to the same ids, so cooldowns and jobs stay attached.
+			// The same document leads to the same ids, so cooldowns and jobs
+			// stay attached.
 			what := storage.DigestOf(machineID, got.row.Provider, got.row.Name, got.row.Data.BaseURL, got.row.Data.Prefix)
 			nth[what]++
 			got.row.ID = "c" + storage.DigestOf(what, strconv.Itoa(nth[what]))[:20]
@@ -167,7 +168,7 @@ func readCustom(in *Input) store.CustomModel {
 	return m
 }
 
-// IsAliasName tells whether s may be a name of the alias map.
+// IsAliasName reports whether s may be a name of the alias map.
 func IsAliasName(s string) bool {
 	return s != "" && len(s) <= 128 && storage.IsPrintable(s) && utf8.ValidString(s) && !strings.ContainsAny(s, "/\\?#%") && strings.TrimSpace(s) == s
 }
@@ -259,7 +260,7 @@ func merged(a, b []string) []string {
 	return out
 }
 
-// SortedKeys gives the names of a set in order.
+// SortedKeys returns the names of a set in order.
 func SortedKeys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
 	for k := range m {

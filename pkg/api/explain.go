@@ -29,7 +29,7 @@ type Endpoint = func(ctx context.Context, c *auth.Call) (*httpmsg.Response, erro
 // The real endpoint runs with a sender that builds each request and sends
 // none, so what is explained is what would happen.
 type Explainer struct {
-	// Endpoint gives the endpoint of a /v1 path over another sender, or nil.
+	// Endpoint returns the endpoint of a /v1 path over another sender, or nil.
 	Endpoint func(path string, s accounts.Sender) Endpoint
 	Cache    cache
 	Now      func() time.Time
@@ -58,8 +58,8 @@ type PlanStep struct {
 	Dropped    []string `json:"dropped"`
 	// Skipped is why it is left out, "" if it is tried: the reason of
 	// accounts.Step, blocked_here (the provider does not serve this location),
-	// no_credential, incomplete (a setting is missing), refused (this model does
-	// not support the request: the plan ends here), not_reached.
+	// no_credential, incomplete (a setting is missing), refused (this model
+	// does not support the request: the plan ends here), not_reached.
 	Skipped    string `json:"skipped"`
 	CooldownMs int64  `json:"cooldownMs"`
 	Trial      bool   `json:"trial"`   // one request at a time tries it, after a long cooldown or every 30 minutes within one
@@ -129,8 +129,8 @@ func explained(raw []byte) (in question, err error) {
 	return in, nil
 }
 
-// exact tells whether a body is an object with none but the named fields, each
-// at most once and spelt so: Go's decoder takes other cases too.
+// exact reports whether a body is an object with none but the named fields,
+// each at most once and spelt so: Go's decoder takes other cases too.
 func exact(raw []byte, names ...string) bool {
 	_, err := jsonscan.Read(raw, names...)
 	ok := err == nil

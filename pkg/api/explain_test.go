@@ -136,7 +136,8 @@ func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 	}
 }
 
-// What Send would find out on its way is told, and the places count what is tried.
+// Explain reports what Send would find out, and the places count the tried
+// accounts.
 func TestExplainCountsWhatCanBeTried(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	key := map[string]secret.Sealed{store.APIKey: "x"}

@@ -26,9 +26,9 @@ import (
 // are only ever added, and only with keys. A connection whose credential is not
 // in the document keeps the stored one if it has the same origin.
 //
-// With preview nothing is changed: the answer lists the changes. Its ETag is that
-// of the whole machine; sent as If-Match, the import succeeds only if nothing
-// else has changed.
+// With preview nothing is changed: the answer lists the changes. Its ETag is
+// that of the whole machine; sent as If-Match, the import succeeds only if
+// nothing else has changed.
 func (c *change) importDoc() (any, error) {
 	in := c.input()
 	in.only("document", "passphrase", "replace", "keys", "preview")
@@ -148,7 +148,8 @@ type imported struct {
 	ModelAliases int `json:"modelAliases"`
 	Disabled     int `json:"disabledModels"`
 	Keys         int `json:"keys"`
-	// KeysSkipped is the number of the document's gateway keys without keys: true.
+	// KeysSkipped is the number of the document's gateway keys without keys:
+	// true.
 	KeysSkipped int  `json:"keysSkipped,omitempty"`
 	Preview     bool `json:"preview,omitempty"`
 	Replace     bool `json:"replace,omitempty"`
@@ -255,13 +256,14 @@ var documentFields = [...]string{"connections", "apiKeys", "combos", "customMode
 // newerBackup refuses an export of a newer version.
 func newerBackup(doc gjson.Result) error {
 	if v := doc.Get("version"); v.Type == gjson.Number && v.Int() > 1 {
-		return notBackup("this backup was made by a newer version of weir")
+		return notBackup("this backup is from a newer version of weir")
 	}
 	return nil
 }
 
-// isBackup refuses what is neither an export of weir nor a seed document: another
-// file would import nothing, and with replace it would delete everything.
+// isBackup refuses what is neither an export of weir nor a seed document:
+// another file would import nothing, and with replace it would delete
+// everything.
 func isBackup(doc gjson.Result) error {
 	if err := newerBackup(doc); err != nil {
 		return err
@@ -392,7 +394,7 @@ func badKeys() error {
 	return apierr.Invalid("document.keys", "document.keys has an entry that is no key")
 }
 
-// isKey tells whether a row of an export is one that could have been made.
+// isKey reports whether a row of an export is one that could have been made.
 func isKey(k *store.Key) bool {
 	ok := rpc.IsDigest(k.Digest) && rpc.IsRowID(k.ID) && utf8.RuneCountInString(k.Name) <= 200 && storage.IsPrintable(k.Name) && len(k.Last4) <= 4 && storage.IsPrintable(k.Last4) &&
 		len(k.Models) <= 500 && k.RPM >= 0 && k.DailyMax >= 0 && k.CreatedAt >= 0 && k.ExpiresAt >= 0 && k.RevokedAt >= 0

@@ -15,7 +15,7 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// Input reads the fields of an object that somebody sent. The first mistake is
+// Input reads the fields of an object that someone sent. The first mistake is
 // kept in err, with the field it is about; nothing after it counts.
 type Input struct {
 	at     string // where the object lies, "connections[2]." or ""
@@ -84,7 +84,7 @@ func (in *Input) fail(name, format string, args ...any) {
 	}
 }
 
-// failed gives the mistake, as an error that is nil when there is none.
+// failed returns the mistake, or nil.
 func (in *Input) failed() error {
 	if in.Err == nil {
 		return nil
@@ -130,8 +130,8 @@ func (in *Input) text(name string, max int) (value string, given bool) {
 	return s, true
 }
 
-// badName returns the end of an error text that names the first character that is
-// not a letter, digit, dot, dash or underscore; "" without one.
+// badName returns the end of an error text that names the first character that
+// is not a letter, digit, dot, dash or underscore; "" without one.
 func badName(s string) string {
 	at := 0
 	for _, r := range s {
@@ -150,7 +150,7 @@ func nameByte(c byte) bool {
 	return lowerDigit(c) || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
 }
 
-// int gives an integer within bounds; null gives 0.
+// int returns an integer within bounds; null is 0.
 func (in *Input) int(name string, least, most int64) (value int64, given bool) {
 	v, ok := in.values[name]
 	if !ok {
@@ -178,8 +178,8 @@ func (in *Input) bool(name string) (value, given bool) {
 	return v.Bool(), true
 }
 
-// time gives a time as Unix milliseconds, from that or from RFC 3339; null
-// gives 0.
+// time returns a time as Unix milliseconds, from that or from RFC 3339; null
+// is 0.
 func (in *Input) time(name string) (ms int64, given bool) {
 	v, ok := in.values[name]
 	if !ok {
@@ -202,7 +202,7 @@ func (in *Input) time(name string) (ms int64, given bool) {
 	return 0, true
 }
 
-// texts gives an array of strings, trimmed, without repeats; null gives none.
+// texts returns an array of strings, trimmed, without repeats; null is empty.
 func (in *Input) texts(name string, most, max int) (values []string, given bool) {
 	v, ok := in.values[name]
 	if !ok {
@@ -239,7 +239,7 @@ func (in *Input) texts(name string, most, max int) (values []string, given bool)
 	return values, true
 }
 
-// IsAlias tells whether s may stand before the slash of a model string
+// IsAlias reports whether s may stand before the slash of a model string
 // (docs/reference/reliability.md, T44; capitals are allowed, connections of
 // older installations have them).
 func IsAlias(s string) bool {
@@ -248,7 +248,7 @@ func IsAlias(s string) bool {
 	})
 }
 
-// isModelRef tells whether s is <alias or provider id>/<model>.
+// isModelRef reports whether s is <alias or provider id>/<model>.
 func isModelRef(s string) bool {
 	alias, model, ok := strings.Cut(s, "/")
 	return ok && len(alias) <= 96 && (IsAlias(alias) || provider.Lookup(alias) != nil) && provider.CheckModel(model) == nil

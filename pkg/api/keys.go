@@ -13,7 +13,7 @@ import (
 // keyView is a gateway key as it is shown.
 type keyView struct {
 	ID            string   `json:"id"`
-	APIKey        string   `json:"apiKey,omitempty"` // once, when it is made
+	APIKey        string   `json:"apiKey,omitempty"` // once, at its creation
 	Name          string   `json:"name,omitempty"`
 	Last4         string   `json:"last4,omitempty"`
 	Scopes        []string `json:"scopes"`

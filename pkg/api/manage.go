@@ -130,7 +130,7 @@ func jsonBody(c *auth.Call) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// mutationID gives the Idempotency-Key of a mutation: visible ASCII. The same
+// mutationID returns the Idempotency-Key of a mutation: visible ASCII. The same
 // key from the same caller within a day is the same mutation.
 func mutationID(c *auth.Call) (string, error) {
 	id := c.Header.Get("idempotency-key")

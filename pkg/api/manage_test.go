@@ -127,7 +127,7 @@ func (w *world) machine() {
 	w.id = a.Get("machineId").Str
 }
 
-// connect makes a connection and gives its id.
+// connect creates a connection and returns its id.
 func (w *world) connect(body string) string {
 	w.Helper()
 	status, a, _ := w.call(w.h.Forward, "POST", "/api/providers", "", body)
@@ -228,8 +228,8 @@ func TestConnectivity(t *testing.T) {
 		{"refused", known, lost, `{"ok":false,"latencyMs":120,"status":0,"error":"connection_failed"}`},
 		{"own address works", own, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
 		{"own address is inactive", strings.Replace(own, `{`, `{"isActive":false,`, 1), says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
-		// Failures at a base URL have different errors; the latency of a call without
-		// an answer is rounded.
+		// Failures at a base URL have different errors; the latency of a call
+		// without an answer is rounded.
 		{"own address refuses the key", own, says(401, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":401,"error":"unauthorized"}`},
 		{"own address forbids", own, says(403, `{"error":{"message":"no"}}`), `{"ok":false,"latencyMs":120,"status":403,"error":"unauthorized"}`},
 		{"own address has no such path", own, says(404, `not found`), `{"ok":false,"latencyMs":120,"status":404,"error":"not_found"}`},
@@ -339,7 +339,7 @@ func TestConnectivityOfChatProviders(t *testing.T) {
 	}
 }
 
-// The models of a connection that was made a moment ago, as the operator.
+// The models of a new connection, as the operator.
 func TestModelsOfANewConnection(t *testing.T) {
 	w := newWorld(t)
 	w.machine()

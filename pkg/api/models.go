@@ -245,7 +245,7 @@ func (c *change) availability() (any, error) {
 		Name         string `json:"name,omitempty"`
 		Model        string `json:"model,omitempty"`
 		Reason       string `json:"reason"`
-		Until        int64  `json:"until,omitempty"` // none: until somebody acts
+		Until        int64  `json:"until,omitempty"` // none: until someone acts
 		WaitMs       int64  `json:"waitMs,omitempty"`
 		Failures     int    `json:"failures,omitempty"`
 		Since        int64  `json:"since,omitempty"`

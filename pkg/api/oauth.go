@@ -57,7 +57,7 @@ func (h *OAuth) Forward(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 
 // Authorize serves POST /api/oauth/{provider}/authorize. The flow belongs to
 // the browser that keeps the cookie of the answer: a URL that is handed on
-// connects nobody else's account (docs/reference/reliability.md, T58).
+// connects no one else's account (docs/reference/reliability.md, T58).
 func (h *OAuth) Authorize(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	env, err := envelope(c)
 	if err != nil {
@@ -129,7 +129,7 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 	return done, json.Unmarshal(raw, &done)
 }
 
-// redirectURI gives the address that browsers come back to: below PUBLIC_URL,
+// redirectURI returns the address that browsers come back to: below PUBLIC_URL,
 // else below what this request was addressed to, which must be https or
 // loopback. The provider knows which ones are the gateway's.
 func (h *OAuth) redirectURI(r *httpmsg.Request) (string, error) {
@@ -143,8 +143,8 @@ func (h *OAuth) redirectURI(r *httpmsg.Request) (string, error) {
 	return origin + callbackPath, nil
 }
 
-// newTicket makes the value of the cookie: 256 random bits, and what proves
-// that they were made here.
+// newTicket makes the value of the cookie: 256 random bits, and the proof
+// that this gateway created them.
 func (h *OAuth) newTicket() (string, error) {
 	var b [32]byte
 	if _, err := io.ReadFull(h.Rand, b[:]); err != nil {
@@ -160,8 +160,8 @@ func (h *OAuth) proof(id string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// ticket finds the one cookie of a flow. One that was not made here is none:
-// no machine is asked for it.
+// ticket finds the one cookie of a flow. A cookie of another origin is
+// ignored: no machine is asked for it.
 func (h *OAuth) ticket(header httpmsg.Header) (string, bool) {
 	found, n := "", 0
 	for _, f := range header {

@@ -62,7 +62,7 @@ type oauthNote struct {
 	Fields       json.RawMessage `json:"fields,omitempty"` // of the new connection
 }
 
-// oauthClient gives the provider that the call names.
+// oauthClient returns the provider that the call names.
 func (c *change) oauthClient() (*oauth.Provider, error) {
 	p := c.o.Client(c.param())
 	if p == nil {

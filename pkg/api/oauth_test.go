@@ -50,7 +50,7 @@ func TestRedirectURINeedsProtectedOrigin(t *testing.T) {
 	}
 }
 
-// Only a ticket that was made here is one, and only when it comes alone.
+// A ticket is valid only if this gateway created it and it comes alone.
 func TestOnlyIssuedTicketsAreAccepted(t *testing.T) {
 	h := newOAuth("")
 	good, err := h.newTicket()

@@ -17,7 +17,8 @@ type connectionModels interface {
 	Probe(ctx context.Context, c *auth.Call, conn *store.Connection) (ids []string, err error)
 }
 
-// ProviderModels serves GET /api/providers/{id}/models: the upstream's own list.
+// ProviderModels serves GET /api/providers/{id}/models: the upstream's own
+// list.
 type ProviderModels struct {
 	Models connectionModels
 	Cache  cache
@@ -37,7 +38,7 @@ func (h *ProviderModels) List(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	return h.Models.Connection(ctx, c, conn)
 }
 
-// load gives the machine that a management call is for.
+// load returns the machine that a management call is for.
 func load(ctx context.Context, cache cache, c *auth.Call) (*snapshot.Machine, error) {
 	if c.Machine != nil {
 		return c.Machine, nil

@@ -55,7 +55,7 @@ func wantsCredential(id string) bool {
 	return d != nil && d.Auth.Scheme != provider.None && !d.Auth.Optional
 }
 
-// AdmitTest admits a connection test, and gives the machine as the test needs it.
+// AdmitTest admits a connection test, and returns the machine for it.
 //
 //	probe {connectionId} → 200 store.Machine; 404; 429
 func (o *Manager) AdmitTest(r *storage.Call) (any, error) {

@@ -121,7 +121,8 @@ func seedConflict(t *storage.Tx, doc *document) *apierr.Error {
 	return nil
 }
 
-// dropSeeded removes what the last document brought, and gives the connections.
+// dropSeeded removes the records of the last document, and returns its
+// connections.
 func dropSeeded(t *storage.Tx) map[string]storage.Connection {
 	old := map[string]storage.Connection{}
 	for _, c := range t.Connections() {

@@ -55,12 +55,12 @@ type Authenticator struct {
 	Count func(m *snapshot.Machine, k *store.Key)
 }
 
-// Digest gives the SHA-256 of a secret that is compared, never stored.
+// Digest returns the SHA-256 of a secret that is compared, never stored.
 func Digest(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
 // Data admits a call to the data plane: a key with scope data; where no key is
-// required also a call without one that names its machine in the path. A path
-// machine that differs from the key's gives way to the key's
+// required also a call without one that names its machine in the path. The
+// machine of the key overrides that of the path
 // (docs/reference/spec.md, 5.2).
 func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachine string) (*Call, error) {
 	text := credential(r.Header)
@@ -199,7 +199,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 	return &Call{Request: r, Machine: m, Key: found, MachineID: id}, nil
 }
 
-// find gives the machine's key with this digest. The index leads to it, the
+// find returns the machine's key with this digest. The index leads to it, the
 // comparison in constant time decides.
 func find(m *snapshot.Machine, k *rpc.Key) *store.Key {
 	found := m.FindKey(k.Digest)
@@ -232,7 +232,7 @@ func hasScope(k *store.Key, scope string) bool {
 	return false
 }
 
-// AllowsModel tells whether a key may use a model, by its public id or combo
+// AllowsModel reports whether a key may use a model, by its public id or combo
 // name. An entry that ends in * matches all that begins like it. No key and no
 // list allow everything.
 func AllowsModel(k *store.Key, publicID string) bool {
@@ -273,7 +273,7 @@ func credential(h httpmsg.Header) string {
 	return strings.Trim(v, " ")
 }
 
-// shown gives a path that is fit for a message.
+// shown returns a path that is fit for a message.
 func shown(path string) string {
 	if len(path) > 100 {
 		return "/v1/…"

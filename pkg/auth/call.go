@@ -29,13 +29,13 @@ type Call struct {
 	Machine *snapshot.Machine
 	// Key is the key used; nil for the operator, and where no key is required.
 	Key *store.Key
-	// Operator tells that the operator's token was used.
+	// Operator reports that the operator's token was used.
 	Operator bool
 	// MachineID is the machine of the path or of the key. For the operator it
 	// may name a machine that does not exist.
 	MachineID string
-	// SignIn is SignedIn or SignedInLately for a session of the dashboard, and 0
-	// for a key or token.
+	// SignIn is SignedIn or SignedInLately for a session of the dashboard, and
+	// 0 for a key or token.
 	SignIn SignIn
 	// MaxBody is the route's limit for the body, in bytes.
 	MaxBody int64

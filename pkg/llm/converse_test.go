@@ -41,7 +41,7 @@ func TestConverseRequests(t *testing.T) {
 		{"schema_of_a_newer_claude", claudeID, `{` + hi + `,` + schema + `}`,
 			`{` + said + `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}","name":"n"}}}}}`, ""},
 		{"schema_as_a_tool", "amazon.nova-pro-v1:0", `{` + hi + `,` + schema + `}`,
-			`{` + said + `,"toolConfig":{"tools":[{"toolSpec":{"name":"weir_structured_output","description":"Gives the answer.","inputSchema":{"json":{"title":"n","type":"object","properties":{}}}}}],"toolChoice":{"tool":{"name":"weir_structured_output"}}}}`, ""},
+			`{` + said + `,"toolConfig":{"tools":[{"toolSpec":{"name":"weir_structured_output","description":"Returns the answer.","inputSchema":{"json":{"title":"n","type":"object","properties":{}}}}}],"toolChoice":{"tool":{"name":"weir_structured_output"}}}}`, ""},
 		{"schema_in_words", "meta.llama3", `{` + hi + `,` + schema + `}`,
 			`{"system":[{"text":"Answer with JSON of this schema and nothing else:\n{\"title\":\"n\",\"type\":\"object\",\"properties\":{}}"}],` + said + `}`, ""},
 		{"thinking_of_claude", claudeID, `{` + hi + `,"reasoning_effort":"low","temperature":0.5}`,
@@ -234,7 +234,7 @@ func TestFailedConverseStreams(t *testing.T) {
 	tests := []struct {
 		name, in string
 		cause    error
-		status   int // of the failure; 0 is none
+		status   int // of the failure; 0 means success
 	}{
 		{"cut", start, nil, 502},
 		{"reset", start, stream.ErrReset, 502},

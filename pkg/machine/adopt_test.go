@@ -15,7 +15,7 @@ import (
 	"weir/pkg/store"
 )
 
-// masked gives a replica without what differs from run to run.
+// masked returns a replica without what differs from run to run.
 func masked(m *store.Machine) *store.Machine {
 	for i := range m.Connections {
 		for f := range m.Connections[i].Secrets {

@@ -25,9 +25,9 @@ func TestAKeyFileBringsItsProject(t *testing.T) {
 	}
 }
 
-// What cannot be a key file, or stand in a host's name, is told when it is
-// saved, not when the first call is to be made.
-func TestWhatNoCallCouldUseIsNotSaved(t *testing.T) {
+// Invalid key files and host labels are refused when they are saved, before the
+// first call.
+func TestUnusableSettingsAreNotSaved(t *testing.T) {
 	const pem = `-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`
 	key := func(s string) string { return `{"provider":"vertex","serviceAccount":` + s + `}` }
 	aws := func(region string) string {

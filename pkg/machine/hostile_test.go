@@ -15,7 +15,7 @@ import (
 	"weir/pkg/store"
 )
 
-// absurd are values that somebody may put where another is meant.
+// absurd are values that someone may put where another is meant.
 func absurd() []string {
 	long := strings.Repeat("a", 9_000)
 	return []string{
@@ -121,7 +121,7 @@ func TestAbsurdInputsBreakNothing(t *testing.T) {
 	}
 }
 
-// replaced gives the document with each of its values, at any depth, replaced
+// replaced returns the document with each of its values, at any depth, replaced
 // by bad, and with each object's fields given twice.
 func replaced(doc, bad string) (out []string) {
 	v := gjson.Parse(doc)
@@ -199,7 +199,7 @@ func TestAbsurdNamesFindNothing(t *testing.T) {
 	}
 }
 
-// keysOf gives the keys of the rows that hold what was configured.
+// keysOf returns the keys of the rows that hold what was configured.
 func keysOf(w *world) (keys []string) {
 	for k := range w.loc.Storage(mid).Dump() {
 		if !strings.HasPrefix(k, storage.AuditPrefix) {

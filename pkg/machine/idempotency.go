@@ -18,9 +18,10 @@ import (
 //	idem.begin {"key":"…","digest":"…","for":ms}                        200 IdemState
 //	idem.end   {"key":"…","digest":"…","status":n,"header":[…],"body":"…"} 200 {}
 //
-// A key is kept for 30 days from its first use, as the jobs are. A machine has up
-// to 10,000 of them; one more replaces the oldest whose outcome is known. If no
-// outcome is known, a call with a new key is refused: it could create something twice.
+// A key is kept for 30 days from its first use, as the jobs are. A machine has
+// up to 10,000 of them; one more replaces the oldest whose outcome is known. If
+// no outcome is known, a call with a new key is refused: it could create
+// something twice.
 //
 // A call states for how long it may run. It counts as lost after that, and once
 // the program that served the object at its start has ended: its outcome will
@@ -44,7 +45,7 @@ type idemRow struct {
 	Whole  bool        `json:"whole,omitempty"`
 }
 
-// over tells whether a row no longer counts.
+// over reports whether a row no longer counts.
 func (w *idemRow) over(now int64) bool { return w.At <= now-idemFor || w.At > now+idemFor }
 
 // idemBegin claims a key for a call, or tells what became of the call that has

@@ -129,7 +129,7 @@ func TestIdempotencyKeysArePruned(t *testing.T) {
 }
 
 // Keys are bounded. One that ended makes room, the oldest first; one that runs,
-// or of which nobody knows whether it created something, never does.
+// or of which no one knows whether it created something, never does.
 func TestIdempotencyKeysAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.create()

@@ -57,7 +57,7 @@ func TestImportsAreBounded(t *testing.T) {
 	}
 }
 
-// What comes in an encrypted export is whatever its maker put there.
+// The contents of an encrypted export are not trusted.
 func TestKeysOfAnExportAreChecked(t *testing.T) {
 	const pass = "correct horse battery"
 	w := newWorld(t)
@@ -127,7 +127,7 @@ func TestOnlyBackupsAreImported(t *testing.T) {
 	if m := w.replica(); len(m.Connections) != 1 || m.Connections[0].ID != conn {
 		t.Fatal("the connection is gone")
 	}
-	// What the document does not have stays, also with replace.
+	// Collections that the document lacks stay, also with replace.
 	w.ok("POST", "/api/import", `{"document":{"combos":[{"name":"fast","models":["openai/x"]}]},"replace":true}`)
 	if m := w.replica(); len(m.Connections) != 1 || len(m.Combos) != 1 {
 		t.Errorf("%d connections and %d combos", len(m.Connections), len(m.Combos))

@@ -34,7 +34,7 @@ func (o *Object) jobPut(r *storage.Call) (any, error) {
 	return struct{}{}, nil
 }
 
-// jobGet gives a job of this machine.
+// jobGet returns a job of this machine.
 func (o *Object) jobGet(r *storage.Call) (any, error) {
 	var j rpc.Job
 	id := gjson.GetBytes(r.Body, "id").Str

@@ -8,9 +8,9 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// remove deletes the machine: its rows go, its replica follows by alarm. What
-// stays is that it is gone, and which seed documents it has adopted, since KV
-// may show them for long.
+// remove deletes the machine: its rows go, its replica follows by alarm. A
+// mark of the deletion stays, with the seed documents that were imported, since
+// KV may return them for long.
 func (o *Object) remove(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()

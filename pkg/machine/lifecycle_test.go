@@ -81,7 +81,7 @@ func TestDeletedMachineIsGone(t *testing.T) {
 	}
 }
 
-// A seed that nobody has seen yet does not bring a deleted machine back.
+// A seed that no one has seen yet does not bring a deleted machine back.
 func TestDeletionWinsOverASeedInKV(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -100,7 +100,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 	put := func(w *world, state string) {
 		w.loc.Call(w.ctx, rpc.RegistryID, "put", fmt.Appendf(nil, `{"machineId":%q,"name":"demo","state":%q}`, mid, state))
 	}
-	t.Run("before the machine was made", func(t *testing.T) {
+	t.Run("before the machine was created", func(t *testing.T) {
 		w := newWorld(t)
 		put(w, creating)
 		if got := w.machines(); len(got) != 0 {
@@ -112,7 +112,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 			t.Error("the intent stays for ever")
 		}
 	})
-	t.Run("after the machine was made", func(t *testing.T) {
+	t.Run("after the machine was created", func(t *testing.T) {
 		w := newWorld(t)
 		w.create()
 		put(w, creating) // as if never confirmed

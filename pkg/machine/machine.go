@@ -63,7 +63,7 @@ var registryOps = [...]struct {
 
 // Handle serves one call. The answer is JSON; a failure is
 // {"error":{"message","type","code","param","retryAfterMs"}} with its status.
-// A storage that fails gives 503 and leaves what was there before.
+// A storage failure is 503 and changes nothing.
 func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte) {
 	defer func() {
 		if p := recover(); p != nil {

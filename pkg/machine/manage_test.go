@@ -138,7 +138,7 @@ func TestManagementCalls(t *testing.T) {
 	}
 }
 
-// What belongs to the server cannot be set (docs/reference/reliability.md,
+// Fields of the server cannot be set (docs/reference/reliability.md,
 // T10).
 func TestServerFieldsAreUnknown(t *testing.T) {
 	w := newWorld(t)
@@ -279,7 +279,7 @@ func TestCombosThatLeadBackAreRefused(t *testing.T) {
 	}
 }
 
-func TestAuditTellsOfEveryMutation(t *testing.T) {
+func TestAuditRecordsEveryMutation(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	key := w.ok("POST", "/api/keys", `{"scopes":["manage"]}`).Get("id").Str
@@ -403,7 +403,8 @@ func TestExportAndImport(t *testing.T) {
 		t.Errorf("%d keys, want its own and the one of the export", len(after.Keys))
 	}
 
-	// Without secrets: a new connection asks for one, a known one keeps its own.
+	// Without secrets: a new connection asks for one, a known one keeps its
+	// own.
 	third := newWorld(t)
 	third.create()
 	third.ok("POST", "/api/import", fmt.Sprintf(`{"document":%s}`, plain.Raw))

@@ -16,9 +16,9 @@ import (
 // ErrFault is the panic of a Mem whose write fails.
 var ErrFault = errors.New("machine: injected storage fault")
 
-// Mem is a Storage in memory. What is written becomes durable at Flush, as on
-// the platform it does at the end of a turn; Rollback forgets it, as a crash
-// does. It is for tests and for running without a platform.
+// Mem is a Storage in memory. Writes become durable at Flush, as on the
+// platform at the end of a turn; Rollback discards them, as a crash does. It is
+// for tests and for running without a platform.
 type Mem struct {
 	rows    map[string][]byte // durable
 	pending map[string][]byte // nil deletes
@@ -33,7 +33,7 @@ type Mem struct {
 // NewMem makes an empty storage.
 func NewMem() *Mem { return &Mem{rows: map[string][]byte{}, pending: map[string][]byte{}} }
 
-// Get gives a value.
+// Get returns a value.
 func (m *Mem) Get(key string) ([]byte, bool) {
 	if v, ok := m.pending[key]; ok {
 		return append([]byte(nil), v...), v != nil
@@ -66,7 +66,7 @@ func (m *Mem) fault(key string) {
 	}
 }
 
-// List gives the rows under a prefix, in order.
+// List returns the rows under a prefix, in order.
 func (m *Mem) List(prefix, start string, limit int) []storage.Row {
 	var rows []storage.Row
 	add := func(k string, v []byte) {
@@ -115,7 +115,7 @@ func (m *Mem) Flush() {
 // Rollback forgets what was written since the last Flush.
 func (m *Mem) Rollback() { m.pending, m.pendSet = map[string][]byte{}, false }
 
-// Dump gives a copy of every durable row.
+// Dump returns a copy of every durable row.
 func (m *Mem) Dump() map[string][]byte {
 	out := map[string][]byte{}
 	for k, v := range m.rows {
@@ -124,7 +124,7 @@ func (m *Mem) Dump() map[string][]byte {
 	return out
 }
 
-// AlarmAt gives the alarm that is set, 0 for none.
+// AlarmAt returns the alarm that is set, 0 for none.
 func (m *Mem) AlarmAt() int64 { return m.alarm }
 
 // Local runs objects in this process, one call at a time as the platform runs
@@ -153,7 +153,7 @@ type inside struct{ *Mem }
 type insideKey struct{}
 
 // NewLocal runs o in process. Its calls out, Do and KV, are wrapped so that
-// they let other calls in, and Objects becomes the Local where there is none.
+// they let other calls in, and Objects becomes the Local if it is nil.
 func NewLocal(o *Object) *Local {
 	l := &Local{o: o, stores: map[string]*Mem{}, flights: map[string]*flight{}}
 	if o.Do != nil {
@@ -168,7 +168,7 @@ func NewLocal(o *Object) *Local {
 	return l
 }
 
-// Storage gives the storage of a machine's object.
+// Storage returns the storage of a machine's object.
 func (l *Local) Storage(machineID string) *Mem {
 	l.mu.Lock()
 	defer l.mu.Unlock()

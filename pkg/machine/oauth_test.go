@@ -35,7 +35,7 @@ func (w *world) oauthCall(step, body, keyID string) (int, gjson.Result) {
 	return w.call("manage", string(raw))
 }
 
-// begin begins an authorization and gives its state.
+// begin begins an authorization and returns its state.
 func (w *world) begin(body, keyID string) string {
 	w.Helper()
 	status, a := w.oauthCall("authorize", body, keyID)
@@ -55,7 +55,7 @@ func (w *world) back(state string) (int, gjson.Result) {
 	return w.call("oauth.callback", string(raw))
 }
 
-// rows gives the keys and values of a machine's flows.
+// flows returns the keys and values of a machine's flows.
 func (w *world) flows() (all string, n int) {
 	for _, r := range w.loc.Storage(mid).List(storage.OauthPrefix, "", 0) {
 		all += r.Key + string(r.Value) + "\n"
@@ -128,7 +128,7 @@ func TestGrantOfWhoMayNoLongerManageIsDropped(t *testing.T) {
 
 // CREDENTIALS_KEY is replaced while users are at their provider: neither flow
 // is lost, and nothing is left that only the old key opens.
-func TestFlowsUnderWayAreSealedAnewAfterARotation(t *testing.T) {
+func TestFlowsInProgressAreResealedAfterARotation(t *testing.T) {
 	w := newWorld(t).withFlows()
 	w.create()
 	w.clock.add(58 * time.Minute)

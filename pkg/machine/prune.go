@@ -60,8 +60,8 @@ func (o *Object) prune(r *storage.Call) {
 
 // reseal seals with the current key what an older one has sealed, so that the
 // older key can be taken out of CREDENTIALS_KEY after a rotation
-// (docs/reference/reliability.md, T50). What does not open stays as it is: the
-// key may come back.
+// (docs/reference/reliability.md, T50). A value that cannot be opened stays:
+// the key may come back.
 func (o *Object) reseal(r *storage.Call) {
 	ring, ok := o.Keyring.(interface{ Current() string })
 	if !ok {

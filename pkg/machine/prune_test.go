@@ -9,7 +9,7 @@ import (
 	"weir/pkg/machine/storage"
 )
 
-// Somebody who makes rows without end fills no turn with removing them.
+// Someone who makes rows without end fills no turn with removing them.
 func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	w := newWorld(t)
 	w.create()

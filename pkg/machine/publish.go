@@ -12,8 +12,8 @@ import (
 )
 
 // Alarm does what is due: it publishes the replica, tells the registry,
-// refreshes tokens ahead of their expiry, and prunes. What fails is tried
-// again later. It never deletes a machine.
+// refreshes tokens ahead of their expiry, and prunes. A failed step is retried
+// later. It never deletes a machine.
 func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) {
 	r := &storage.Call{Ctx: ctx, Tx: o.Begin(st, machineID)}
 	if r.Id == "" {
@@ -80,7 +80,7 @@ func (o *Object) publish(r *storage.Call) {
 	}
 }
 
-// snapshot gives the machine to the data plane: {"same":true} when the caller
+// snapshot returns the machine to the data plane: {"same":true} when the caller
 // has this generation.
 func (o *Object) snapshot(r *storage.Call) (any, error) {
 	if !r.Exists() {

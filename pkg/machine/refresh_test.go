@@ -285,7 +285,7 @@ func TestCredentialReplacedDuringARefreshStays(t *testing.T) {
 	}
 }
 
-// The stored credential is sealed anew while the call is out: the new tokens
+// The stored credential is sealed again while the call is out: the new tokens
 // are kept.
 func TestRotationOfTheSealDuringARefreshLosesNothing(t *testing.T) {
 	w := newWorld(t)

@@ -8,7 +8,7 @@ import (
 	"weir/pkg/machine/storage"
 )
 
-// What a connection's server refuses is remembered for a day at most, and is
+// Refusals of a connection's server are remembered for a day at most, and are
 // in the replica.
 func TestReportedRefusalsAreInTheReplica(t *testing.T) {
 	w := newWorld(t)

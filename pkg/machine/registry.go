@@ -17,8 +17,8 @@ import (
 )
 
 // The registry is the object that keeps the list of machines. A machine writes
-// its intent there before it is made or deleted, and confirms it afterwards, by
-// alarm until it is heard. An intent in between is resolved by asking the
+// its intent there before its creation or deletion, and confirms it afterwards,
+// by alarm until that succeeds. An intent in between is resolved by asking the
 // machine itself, so a crash at any point loses nothing that was visible.
 
 const (
@@ -82,8 +82,8 @@ type listQuery struct {
 	Query  string `json:"q,omitempty"`      // a part of the id or of the name
 }
 
-// listed is a machine in a scan of the registry. Its row is decoded only if it is
-// on the page.
+// listed is a machine in a scan of the registry. Its row is decoded only if it
+// is on the page.
 type listed struct {
 	createdAt int64
 	id        string

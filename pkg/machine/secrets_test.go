@@ -16,7 +16,7 @@ import (
 	"weir/pkg/store"
 )
 
-// spellings gives a secret in the encodings in which it may lie somewhere.
+// spellings returns a secret in the encodings in which it may lie somewhere.
 func spellings(s string) map[string]string {
 	out := map[string]string{
 		"raw": s, "url": url.QueryEscape(s), "hex": hex.EncodeToString([]byte(s)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(s))),
@@ -114,7 +114,7 @@ func TestNoSecretLeavesInTheClear(t *testing.T) {
 }
 
 // After a rotation nothing is left that only the old key opens.
-func TestSecretsAreSealedAnewAfterARotation(t *testing.T) {
+func TestSecretsAreResealedAfterARotation(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
@@ -141,7 +141,7 @@ func TestSecretsAreSealedAnewAfterARotation(t *testing.T) {
 	w.clock.add(61 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	if w.replica().Generation != gen {
-		t.Error("sealed anew without need")
+		t.Error("resealed without need")
 	}
 	// A key that is gone makes the secret unusable, and nothing worse.
 	if w.obj.Keyring, err = store.NewKeyring(strings.Repeat("x", 40)); err != nil {

@@ -16,7 +16,7 @@ const (
 
 	sessionIdle  = 30 * storage.Minute
 	sessionLife  = 12 * 60 * storage.Minute
-	maxSessions  = 50 // of one object; the oldest gives way
+	maxSessions  = 50 // of one object; one more replaces the oldest
 	sessionTouch = storage.Minute
 
 	attemptWindow = 15 * storage.Minute
@@ -44,7 +44,7 @@ func errNoSession() error {
 	return apierr.New(401, "session_expired", "sign in again: the session has ended")
 }
 
-// sessionKey gives the key of a session while it may still manage. The
+// sessionKey returns the key of a session while it may still manage. The
 // operator has none.
 func sessionKey(r *storage.Call, id string) (*store.Key, bool) {
 	if r.Id == rpc.RegistryID {
@@ -96,7 +96,7 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	return row.shown(key), nil
 }
 
-// sessionCheck gives a session that lives, and notes that it was used.
+// sessionCheck returns a session that lives, and notes that it was used.
 func (o *Object) sessionCheck(r *storage.Call) (any, error) {
 	var in rpc.SessionCheck
 	var row sessionRow
@@ -140,10 +140,10 @@ type attemptRow struct {
 	Locks int   `json:"locks,omitempty"`
 }
 
-// sessionFailed counts a failed sign-in. Beyond the limit the address must wait 15
-// minutes, then twice as long each time, up to four hours. Only failed attempts
-// are counted and limited: valid credentials have at least 128 bits and cannot be
-// guessed.
+// sessionFailed counts a failed sign-in. Beyond the limit the address must wait
+// 15 minutes, then twice as long each time, up to four hours. Only failed
+// attempts are counted and limited: valid credentials have at least 128 bits
+// and cannot be guessed.
 func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 	var in rpc.SignInFailed
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {

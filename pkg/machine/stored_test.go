@@ -44,7 +44,7 @@ func storedBy(t *testing.T, file string) (s stored) {
 	return s
 }
 
-// over is a world on what a build has left, each row as change gives it.
+// over returns a world on the rows of an earlier build, each changed by change.
 func over(t *testing.T, s stored, change func(key string, row []byte) []byte) *world {
 	w := newWorld(t)
 	st := w.loc.Storage(mid)
@@ -99,7 +99,7 @@ func (w *world) serves(s stored) {
 	}
 	again := w.ok("POST", "/api/keys", `{"name":"named"}`, func(e *rpc.ManageCall) { e.MutationID = "mutation-1" })
 	if again.Get("apiKey").Str != s.Named {
-		w.Errorf("a mutation is made twice: %s", again.Raw)
+		w.Errorf("a mutation is applied twice: %s", again.Raw)
 	}
 	w.clock.add(2 * 60e9)
 	got := w.want(200, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`)

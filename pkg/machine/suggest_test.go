@@ -22,7 +22,7 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-// What an alias, a custom model or the limit of a key names must be there.
+// Targets of aliases, custom models and limits of keys must exist.
 func TestUnknownTargetsAreRefusedWithSuggestion(t *testing.T) {
 	w := newWorld(t)
 	w.create()

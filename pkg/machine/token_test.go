@@ -36,7 +36,7 @@ func TestClientOfARefresh(t *testing.T) {
 	}
 }
 
-// Tokens that nobody can refresh do not keep the alarm going.
+// Tokens that no one can refresh do not keep the alarm going.
 func TestTokensWithoutAnEndpointSetNoAlarm(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -68,8 +68,8 @@ func TestLeastTimeBetweenRefreshesIsTheProviders(t *testing.T) {
 	w.want(200, "refresh", refreshBody(id, gen+1))
 }
 
-// What an endpoint refuses for good is asked ever less often, and no earlier
-// than it says.
+// After final refusals an endpoint is called less and less often, and not
+// before the time it states.
 func TestRefusalsBackOff(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -95,7 +95,7 @@ func TestRefusalsBackOff(t *testing.T) {
 	}
 }
 
-// What is kept and logged of a failure quotes nothing of the answer.
+// The stored and logged failure quotes nothing of the answer.
 func TestFailuresOfATokenEndpointQuoteNothing(t *testing.T) {
 	for _, body := range []string{`{"error":"refresh-token-000001"}`, `{"error":"invalid_client","error_description":"refresh-token-000001"}`, `<p>refresh-token-000001`} {
 		w := newWorld(t)

@@ -91,7 +91,7 @@ func canonical(raw string) (string, bool) {
 	return u.String(), true
 }
 
-// call runs an operation and gives status and answer.
+// call runs an operation and returns status and answer.
 func (w *world) call(op, body string) (int, gjson.Result) {
 	w.Helper()
 	status, answer, err := w.loc.Call(w.ctx, mid, op, []byte(body))
@@ -111,7 +111,7 @@ func (w *world) want(status int, op, body string) gjson.Result {
 	return answer
 }
 
-// create makes the machine and gives its key.
+// create creates the machine and returns its key.
 func (w *world) create() string {
 	w.Helper()
 	return w.want(201, "create", `{"name":"demo"}`).Get("apiKey").Str
@@ -147,7 +147,7 @@ func (w *world) api(method, path, body string, set ...func(*rpc.ManageCall)) (in
 	return w.call("manage", string(raw))
 }
 
-// ok is api for a call that must succeed; it gives the body.
+// ok is api for a call that must succeed; it returns the body.
 func (w *world) ok(method, path, body string, set ...func(*rpc.ManageCall)) gjson.Result {
 	w.Helper()
 	status, a := w.api(method, path, body, set...)
@@ -157,7 +157,7 @@ func (w *world) ok(method, path, body string, set ...func(*rpc.ManageCall)) gjso
 	return a.Get("body")
 }
 
-// connect makes a connection and gives its id.
+// connect creates a connection and returns its id.
 func (w *world) connect(body string) string {
 	w.Helper()
 	return w.ok("POST", "/api/providers", body).Get("id").Str
@@ -170,7 +170,7 @@ func (w *world) oauth() string {
 	return w.connect(fmt.Sprintf(`{"provider":%q,"accessToken":%q,"refreshToken":%q,"providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`, oauthID, access, refresh))
 }
 
-// replica gives what the object answers to the data plane.
+// replica returns what the object answers to the data plane.
 func (w *world) replica() *store.Machine {
 	w.Helper()
 	m := new(store.Machine)
@@ -180,7 +180,7 @@ func (w *world) replica() *store.Machine {
 	return m
 }
 
-// open gives the secret of a connection in the replica.
+// open returns the secret of a connection in the replica.
 func (w *world) open(c *store.Connection, field string) string {
 	w.Helper()
 	s, err := w.obj.Keyring.Open(mid, c.ID, field, c.Secrets[field])
@@ -285,5 +285,5 @@ func (c *idpCall) Wait() (*upstream.Response, error) {
 	return reply(200, fmt.Sprintf(`{"access_token":%q,"refresh_token":%q,"expires_in":%s}`, access, refresh, life))
 }
 
-// isKey tells whether an error is one of a status and a code.
+// isKey reports whether an error is one of a status and a code.
 func isFailure(a gjson.Result, code string) bool { return a.Get("error.code").Str == code }

@@ -28,7 +28,7 @@ type Authenticator struct {
 	Sessions *Sessions
 }
 
-// Wrap gives the authenticator of a gateway whose sessions these are.
+// Wrap returns the authenticator of a gateway whose sessions these are.
 func (s *Sessions) Wrap() *Authenticator { return &Authenticator{s.Credentials, s} }
 
 // Manage is auth.Authenticator's, or admits the session's owner: the operator
@@ -79,7 +79,7 @@ func (a *Authenticator) Operator(ctx context.Context, r *httpmsg.Request, pathMa
 	return &auth.Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 }
 
-// standsIn gives the session that a call without a credential comes with.
+// standsIn returns the session that a call without a credential comes with.
 func (s *Sessions) standsIn(r *httpmsg.Request) (ticket, bool) {
 	if r.Header.Get("authorization") != "" || r.Header.Get("x-api-key") != "" {
 		return ticket{}, false

@@ -28,8 +28,8 @@ type ticket struct {
 	id   string
 }
 
-// cookie returns the session cookie: home, id and a MAC of both, so that a forged
-// one creates no object.
+// cookie returns the session cookie: home, id and a MAC of both, so that a
+// forged one creates no object.
 func (s *Sessions) cookie(t ticket) string {
 	return cookieName + "=" + t.home + "." + t.id + "." + s.mac(t) + cookieTail
 }
@@ -87,7 +87,7 @@ func sameOrigin(r *httpmsg.Request) error {
 	return nil
 }
 
-// crossSite tells whether another site's page made the browser ask.
+// crossSite reports whether another site's page made the browser ask.
 func crossSite(r *httpmsg.Request) bool {
 	site := r.Header.Get("sec-fetch-site")
 	return site != "" && site != "same-origin" && site != "none"

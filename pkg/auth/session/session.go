@@ -90,7 +90,8 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	}
 	who, err := s.judge(ctx, c.Request, account, in.Token)
 	if isRefusal(err) {
-		// Valid credentials are never limited, so guessing locks out no one else.
+		// Valid credentials are never limited, so guessing locks out no one
+		// else.
 		if _, late := s.ask(ctx, rpc.RegistryID, "session.failed", map[string]string{"from": s.from(c.Request)}); late != nil {
 			return nil, late
 		}
@@ -157,7 +158,7 @@ func (s *Sessions) open(ctx context.Context, c *auth.Call, account string, who *
 	return resp, nil
 }
 
-// Show serves GET /api/session: who is signed in, also when nobody is.
+// Show serves GET /api/session: who is signed in, also when no one is.
 func (s *Sessions) Show(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	t, ok := s.readCookie(c.Header)
 	if !ok || crossSite(c.Request) {

@@ -87,7 +87,8 @@ func from(method, route, body string, more ...string) *httpmsg.Request {
 	return r
 }
 
-// signIn gives the cookie and what the page is told; status is that of a refusal.
+// signIn returns the cookie and what the page is told; status is that of a
+// refusal.
 func (w *world) signIn(token string, more ...string) (cookie string, v View, status int) {
 	w.Helper()
 	body, _ := json.Marshal(map[string]string{"token": token})

@@ -33,7 +33,7 @@ func (c *requestWriter) tools(gen *ir.ClaudeModel, budget, forceFormat bool) {
 		c.cachePoint(t.Cache)
 	}
 	if forceFormat {
-		c.toolSpec(ir.FormatTool, "Gives the answer.", ir.ObjectSchema(c.DescribedSchema()))
+		c.toolSpec(ir.FormatTool, "Returns the answer.", ir.ObjectSchema(c.DescribedSchema()))
 	}
 	d.Close(']')
 	mode, name := c.ToolChoice.Mode, c.ToolChoice.Name

@@ -81,8 +81,8 @@ func (b *Block) URI() string {
 	return "data:" + b.MediaType + ";base64," + b.Data
 }
 
-// ArgumentsOrEmpty returns the arguments of a function call, {} if there are
-// none.
+// ArgumentsOrEmpty returns the arguments of a function call, {} if it has
+// no arguments.
 func (b *Block) ArgumentsOrEmpty() string {
 	if b.Arguments == "" {
 		return "{}"

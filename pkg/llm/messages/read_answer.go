@@ -57,8 +57,9 @@ func ReadAnswer(root gjson.Result, a *ir.Answer, opt *ir.Options) bool {
 	return true
 }
 
-// calledByCode reports whether a call was made by code that Claude runs, and not by
-// Claude itself. Its result goes to that code, which no other dialect can express.
+// calledByCode reports whether a call comes from code that Claude runs, and not
+// by Claude itself. Its result goes to that code, which no other dialect can
+// express.
 func calledByCode(call gjson.Result) bool {
 	kind := ir.Str(call.Get("caller.type"))
 	return kind != "" && kind != "direct"

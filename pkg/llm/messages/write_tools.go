@@ -40,7 +40,7 @@ func writeTools(q *ir.Request, d *ir.Writer, gen *ir.ClaudeModel, forceFormat bo
 	if forceFormat {
 		d.Open("", '{')
 		d.Str("name", ir.FormatTool)
-		d.Str("description", "Gives the answer.")
+		d.Str("description", "Returns the answer.")
 		d.Raw("input_schema", ir.ObjectSchema(q.DescribedSchema()))
 		d.Close('}')
 	}

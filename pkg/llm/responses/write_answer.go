@@ -159,7 +159,7 @@ func writeCitation(d *ir.Writer, c ir.Citation) {
 }
 
 // writeReasoningItem writes a thinking block; text is escaped.
-// encrypted_content contains the signature, or a mark if there is none: the AI
+// encrypted_content contains the signature, or a mark if it is missing: the AI
 // SDK sends back only items with the field, and servers such as DeepSeek's
 // require their reasoning.
 func writeReasoningItem(d *ir.Writer, id, text string, b *ir.Block) {
@@ -202,8 +202,8 @@ func writeImageItem(d *ir.Writer, id, uri, status string) {
 	d.Close('}')
 }
 
-// callPrefix returns the prefix of the item ids of a kind of call. OpenAI refuses
-// others.
+// callPrefix returns the prefix of the item ids of a kind of call. OpenAI
+// refuses others.
 func callPrefix(call *ir.Event) string {
 	switch {
 	case call.Builtin == ir.BuiltinShell:

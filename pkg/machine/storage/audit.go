@@ -76,8 +76,9 @@ func (t *Tx) dropRecord(seq int64, raw []byte, newest int64) bool {
 	return true
 }
 
-// ChainBreak gives the number of the first record that is not the one that was
-// written, or 0. A record that is gone counts as broken where the next begins.
+// ChainBreak returns the number of the first record that is not the one that
+// was written, or 0. A record that is gone counts as broken where the next
+// begins.
 func (t *Tx) ChainBreak() int64 {
 	hash := t.Meta.AuditBase
 	last, broken := int64(0), int64(0)

@@ -13,7 +13,8 @@ import (
 type Call struct {
 	Ctx  context.Context
 	Body []byte
-	// settled tells that the answer does not depend on what is not yet written.
+	// settled reports that the answer does not depend on what is not yet
+	// written.
 	Settled bool
 	*Tx
 }

@@ -24,8 +24,8 @@ func coolKey(conn, model string) string {
 	return CooldownPrefix + conn + ":" + DigestOf(model)[:16]
 }
 
-// AddCooldown stores a cooldown unless a later failure is known, and reports whether it
-// added a row.
+// AddCooldown stores a cooldown unless a later failure is known, and reports
+// whether it added a row.
 func (t *Tx) AddCooldown(c store.Cooldown) bool {
 	if len(c.Model) > store.MaxCooledModel {
 		return false
@@ -52,10 +52,10 @@ func (t *Tx) AddCooldown(c store.Cooldown) bool {
 
 const skew = int64(store.ClockSkew / time.Millisecond)
 
-// BoundCooldowns bounds the rows of cooldowns, because callers choose the names of
-// models. Ended ones are removed first. A connection with too many models that
-// cool down cools as a whole, until the last of them ends. If the machine has too
-// many rows, those that end first are removed.
+// BoundCooldowns bounds the rows of cooldowns, because callers choose the names
+// of models. Ended ones are removed first. A connection with too many models
+// that cool down cools as a whole, until the last of them ends. If the machine
+// has too many rows, those that end first are removed.
 func (t *Tx) BoundCooldowns(added map[string]bool) {
 	all, total := map[string][]coolRow{}, 0
 	for _, r := range t.List(CooldownPrefix) {
@@ -177,7 +177,8 @@ func (t *Tx) SetError(conn, text string) {
 	}
 }
 
-// LastError gives the error of a connection: of its refresh, else of its calls.
+// LastError returns the error of a connection: of its refresh, else of its
+// calls.
 func (t *Tx) LastError(c *Connection) string {
 	if c.LastError != "" {
 		return c.LastError

@@ -19,7 +19,7 @@ type CountRow struct {
 	InDay    int   `json:"inDay"`
 }
 
-// At gives the counts as they are at a time. A clock that went back keeps
+// At returns the counts as they are at a time. A clock that went back keeps
 // counting in the later window for as long as that is near.
 func (c CountRow) At(now int64) CountRow {
 	if m := now / Minute; m > c.Minute || m < c.Minute-1 {
@@ -31,9 +31,9 @@ func (c CountRow) At(now int64) CountRow {
 	return c
 }
 
-// CountRequests adds requests to keys and finds those that have reached a limit. The
-// counts arrive in batches, about one a second and isolate, so a limit is
-// passed by at most what the isolates let through in that time.
+// CountRequests adds requests to keys and finds those that have reached a
+// limit. The counts arrive in batches, about one a second and isolate, so a
+// limit is passed by at most what the isolates let through in that time.
 func (t *Tx) CountRequests(keys []rpc.KeyCount) []rpc.LimitedKey {
 	var limited []rpc.LimitedKey
 	for _, k := range keys {

@@ -11,8 +11,8 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// The rows of an object, by the prefix of their keys. What an id in a key may
-// look like is checked where it is taken in; free text goes in as a digest.
+// The rows of an object, by the prefix of their keys. Ids in keys
+// are checked where they are read; free text becomes a digest.
 const (
 	ConnectionPrefix  = "conn:"
 	KeyPrefix         = "key:"
@@ -167,7 +167,8 @@ func CustomModelKey(typ, alias, id string) string {
 	return CustomModelPrefix + DigestOf(typ, alias, id)
 }
 
-// DigestOf gives 40 hex digits of SHA-256 over the parts, each with its length.
+// DigestOf returns 40 hex digits of SHA-256 over the parts, each with its
+// length.
 func DigestOf(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {

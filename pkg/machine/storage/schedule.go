@@ -48,7 +48,7 @@ func (t *Tx) schedule() {
 	}
 }
 
-// late tells whether the alarm seems lost, or set in a time that never was.
+// late reports whether the alarm seems lost, or set in a time that never was.
 func (t *Tx) late() bool {
 	return t.Meta.AlarmAt != 0 && (t.Meta.AlarmAt < t.Now-alarmLost || t.Meta.AlarmAt > t.Now+3*PruneEvery)
 }
@@ -60,12 +60,12 @@ func (t *Tx) Rearm() {
 	}
 }
 
-// MaxReplica is the size limit of a replica, in bytes. Every isolate that serves
-// the machine reads all of it.
+// MaxReplica is the size limit of a replica, in bytes. Every isolate that
+// serves the machine reads all of it.
 const MaxReplica = 2 << 20
 
-// CheckSize refuses a change that makes the replica larger than maxReplica. A larger
-// one may shrink.
+// CheckSize refuses a change that makes the replica larger than maxReplica. A
+// larger one may shrink.
 func (t *Tx) CheckSize() error {
 	if !t.moved {
 		return nil

@@ -14,7 +14,7 @@ type Storage interface {
 	// alarm as SetAlarm does, unless it is KeepAlarm. When it panics, nothing
 	// of it has happened.
 	Write(rows []Row, alarm int64)
-	// List gives the rows whose key starts with prefix and sorts after start
+	// List returns the rows whose key starts with prefix and sorts after start
 	// ("" for the first), in order, at most limit (0 for all).
 	List(prefix, start string, limit int) []Row
 	// SetAlarm calls Alarm at the time, Unix milliseconds; 0 removes it. One

@@ -19,7 +19,7 @@ type meta struct {
 	CreatedAt  int64  `json:"createdAt"`
 	Generation int64  `json:"generation"` // 0: no such machine
 	Deleted    bool   `json:"deleted,omitempty"`
-	Seq        int64  `json:"seq"` // of the rows, in the order they were made
+	Seq        int64  `json:"seq"` // of the rows, in the order of their creation
 	// Changed has the generation of the last change of each collection.
 	Changed map[string]int64 `json:"changed,omitempty"`
 
@@ -37,7 +37,7 @@ type meta struct {
 	PruneAt      int64 `json:"pruneAt,omitempty"`
 	AlarmAt      int64 `json:"alarmAt,omitempty"` // as it was set last; 0 for none
 
-	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted anew when pruned
+	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted again when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count
 	Probes  int   `json:"probes,omitempty"`
 	Size    int   `json:"size,omitempty"` // upper bound of the replica's size; 0 if not known
@@ -71,7 +71,7 @@ type Tx struct {
 	writes map[string][]byte
 	Order  []string
 	moved  bool
-	Due    bool // the next refresh must be found anew
+	Due    bool // the next refresh must be found again
 	// nextRefresh returns when the next token must be refreshed, 0 for never.
 	nextRefresh func(t *Tx) int64
 }
@@ -89,10 +89,10 @@ func (t *Tx) Reload(now time.Time) {
 	}
 }
 
-// Exists tells whether the machine is there.
+// Exists reports whether the machine is there.
 func (t *Tx) Exists() bool { return t.Meta.Generation > 0 && !t.Meta.Deleted }
 
-// Get gives a row, as this turn has left it.
+// Get returns a row, as this turn has left it.
 func (t *Tx) Get(key string) ([]byte, bool) {
 	if v, ok := t.writes[key]; ok {
 		return v, v != nil
@@ -127,7 +127,7 @@ func (t *Tx) Set(key string, value []byte) {
 	t.writes[key] = value
 }
 
-// List gives the rows under a prefix in the order of their keys, as this turn
+// List returns the rows under a prefix in the order of their keys, as this turn
 // has left them.
 func (t *Tx) List(prefix string) []Row {
 	rows := t.St.List(prefix, "", 0)
@@ -155,7 +155,7 @@ const (
 	SmallPage = 1000
 )
 
-// Pages gives the stored rows under a prefix one by one, without those that
+// Pages returns the stored rows under a prefix one by one, without those that
 // this turn has changed, and holds a page of them at a time. It ends when more
 // is false.
 func (t *Tx) Pages(prefix string, size int, each func(r Row) (more bool)) {
@@ -206,7 +206,7 @@ func (t *Tx) Touch(collections ...string) int64 {
 	return t.Meta.Generation
 }
 
-// nextSeq numbers rows in the order they are made.
+// nextSeq numbers rows in the order of their creation.
 func (t *Tx) nextSeq() int64 {
 	t.Meta.Seq++
 	return t.Meta.Seq

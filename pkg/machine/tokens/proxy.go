@@ -31,7 +31,7 @@ func (o *Service) Doer(client *oauth.Provider) upstream.Doer {
 	return &proxydial.Proxy{Dialer: o.Dialer, Address: p.Address, Auth: p.Auth}
 }
 
-// Proxied gives the client with the connection's own proxy, when it has one.
+// Proxied returns the client with the connection's own proxy, when it has one.
 func (o *Service) Proxied(r *storage.Call, c *storage.Connection, client *oauth.Provider) (*oauth.Provider, error) {
 	if c.Data.Proxy == "" {
 		return client, nil
@@ -47,7 +47,7 @@ func (o *Service) Proxied(r *storage.Call, c *storage.Connection, client *oauth.
 	return &own, nil
 }
 
-// NotSent gives the failure of a call of which nothing reached the token
+// NotSent returns the failure of a call of which nothing reached the token
 // endpoint, or nil.
 func NotSent(err error) *proxydial.Failure {
 	var f *proxydial.Failure

@@ -24,13 +24,13 @@ const (
 	savePause    = 2 * time.Second
 )
 
-// IntentRow tells of the last refresh of a connection. It is written before
+// IntentRow describes the last refresh of a connection. It is written before
 // the token endpoint is called.
 type IntentRow struct {
-	Generation int64 `json:"generation"` // of the token that failed, or that was had
+	Generation int64 `json:"generation"` // of the token that failed, or of the new one
 	At         int64 `json:"at"`
-	// Unknown counts the calls since the last answer: what became of them is
-	// not known, the refresh token may have been used up.
+	// Unknown counts the calls since the last answer: their outcome is not
+	// known, and the refresh token may have been used.
 	Unknown int   `json:"unknown,omitempty"`
 	Refused int   `json:"refused,omitempty"` // counts the refusals since the last token
 	Passing int   `json:"passing,omitempty"` // counts consecutive temporary failures
@@ -38,7 +38,7 @@ type IntentRow struct {
 	Done    bool  `json:"done,omitempty"`
 }
 
-// renewable gives the sealed credential that new tokens are had with.
+// renewable returns the sealed credential that is exchanged for new tokens.
 func renewable(c *store.Connection) (field string, sealed secret.Sealed) {
 	if s := c.Secrets[store.RefreshToken]; s != "" {
 		return store.RefreshToken, s
@@ -49,13 +49,13 @@ func renewable(c *store.Connection) (field string, sealed secret.Sealed) {
 	return "", ""
 }
 
-// retryAfter are the pauses, in ms, after the first temporary failures: a 5xx, or
-// a broken connection.
+// retryAfter are the pauses, in ms, after the first temporary failures: a 5xx,
+// or a broken connection.
 var retryAfter = [...]int64{1000, 4000, 15_000}
 
 // wait returns when a connection may be refreshed again: once in 60 s, sooner
-// after a temporary failure, and later each time after calls without an answer or
-// with a refusal.
+// after a temporary failure, and later each time after calls without an answer
+// or with a refusal.
 func (i *IntentRow) wait(every int64) int64 {
 	if i.At == 0 {
 		return 0
@@ -70,7 +70,7 @@ func (i *IntentRow) wait(every int64) int64 {
 	return max(i.At+every<<min(max(i.Unknown-1, i.Refused-1, 0), 5), i.Until)
 }
 
-// Refresh gives a newer access token than the one of the generation that the
+// Refresh returns a newer access token than the one of the generation that the
 // caller has seen fail. A newer stored one is simply returned. Of those who
 // ask at once only one calls the token endpoint, and the new refresh token is
 // stored before anybody sees the access token. See
@@ -114,7 +114,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is done to a refresh token is done to every connection that has it.
+	// A change of a refresh token applies to every connection that has it.
 	rows := append([]storage.Connection{row}, o.copies(r, &row, renewal.refresh)...)
 	for i := range rows {
 		key := r.Id + ":" + rows[i].ID
@@ -206,7 +206,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	return nil, e
 }
 
-// copies gives the other connections with the same refresh token: a provider
+// copies returns the other connections with the same refresh token: a provider
 // that rotates would revoke the grant of all when one of them came with a
 // token that another has used up.
 func (o *Service) copies(r *storage.Call, row *storage.Connection, refresh secret.Secret) (out []storage.Connection) {
@@ -233,9 +233,9 @@ func intend(t *storage.Tx, rows []storage.Connection, i IntentRow) {
 	}
 }
 
-// unchanged gives the connections as they are now, without those that are gone
-// or have another credential since: that moves the generation. That one was
-// only sealed anew does not count, the tokens just had must not be lost.
+// unchanged returns the connections as they are now, without those that are
+// gone or have another credential since: that moves the generation. That one
+// was only sealed again does not count, the tokens just had must not be lost.
 func unchanged(t *storage.Tx, rows []storage.Connection) (out []storage.Connection) {
 	for i := range rows {
 		var now storage.Connection
@@ -249,9 +249,9 @@ func unchanged(t *storage.Tx, rows []storage.Connection) (out []storage.Connecti
 	return out
 }
 
-// storeTokens makes new tokens durable and releases those of the first. Should the storage
-// fail it is tried again for some seconds; after that they are released marked
-// unsaved, kept in memory, and stored by whatever comes next.
+// storeTokens makes new tokens durable and releases those of the first. Should
+// the storage fail it is tried again for some seconds; after that they are
+// released marked unsaved, kept in memory, and stored by whatever comes next.
 func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
 	key := func(u *issued) string { return r.Id + ":" + u.row.ID }
 	for _, u := range issues {
@@ -334,8 +334,8 @@ func revoked(code, field string, lost bool) string {
 	return "The provider no longer accepts the sign-in (" + code + "). Connect the account again."
 }
 
-// refreshRefused returns the error while the token endpoint refuses the client or
-// the request: a retry does not help.
+// refreshRefused returns the error while the token endpoint refuses the client
+// or the request: a retry does not help.
 func refreshRefused() *apierr.Error {
 	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again")
 }

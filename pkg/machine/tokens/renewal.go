@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// Client gives the operator's client for a provider, or nil.
+// Client returns the operator's client for a provider, or nil.
 func (o *Service) Client(providerID string) *oauth.Provider {
 	for i := range o.OAuth {
 		if o.OAuth[i].ID == providerID {
@@ -23,7 +23,7 @@ func (o *Service) Client(providerID string) *oauth.Provider {
 	return nil
 }
 
-// tableToken gives the token endpoint that the provider table names, with the
+// tableToken returns the token endpoint that the provider table names, with the
 // scope of its tokens, or "".
 func tableToken(providerID string) (url, scope string) {
 	d := provider.Lookup(providerID)
@@ -41,7 +41,7 @@ func tableToken(providerID string) (url, scope string) {
 	return "", ""
 }
 
-// refreshable tells whether there is a token endpoint for the credential. It
+// refreshable reports whether there is a token endpoint for the credential. It
 // is the operator's or the table's, never a tenant's text
 // (docs/reference/reliability.md, T61).
 func (o *Service) refreshable(c *store.Connection) bool {
@@ -53,7 +53,7 @@ func (o *Service) refreshable(c *store.Connection) bool {
 	return field != "" && url != ""
 }
 
-// refreshEvery gives the least time between two refreshes of a connection, in
+// refreshEvery returns the least time between two refreshes of a connection, in
 // milliseconds.
 func (o *Service) refreshEvery(providerID string) int64 {
 	every := o.RefreshEvery
