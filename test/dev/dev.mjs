@@ -153,7 +153,7 @@ try {
   console.log(`\nweir is on ${baseUrl}, its dashboard at /; the operator's token is in .weir/dev.json\n`);
   if (demo) {
     const body = `-H 'Content-Type: application/json' -d '{"model":"demo/test-embed","input":"hello"}'`;
-    console.log("The demo machine's provider is a test upstream on this machine. Try:\n");
+    console.log("The demo machine's provider is a test upstream on this computer. Try:\n");
     console.log(`curl -s ${baseUrl}/v1/embeddings -H 'Authorization: Bearer ${about.apiKey}' ${body}\n`);
     console.log(
       `curl -s ${baseUrl}/${about.machineId}/v1/embeddings -H 'Authorization: Bearer ${about.apiKey}' ${body}\n`,
