@@ -7,7 +7,7 @@ import (
 )
 
 // MiniMaxError finds the error in an answer of MiniMax's own APIs, which comes
-// with status 200 as base_resp{status_code, status_msg}; code 0 is none.
+// with status 200 as base_resp{status_code, status_msg}; code 0 means success.
 func MiniMaxError(raw []byte) error {
 	base := gjson.GetBytes(raw, "base_resp")
 	code := base.Get("status_code").Int()

@@ -43,13 +43,13 @@ func (r *Reader) Fail(name, message string) {
 	}
 }
 
-// absent tells whether a field is not there, or null.
+// absent reports whether a field is not there, or null.
 func (r *Reader) absent(name string) bool {
 	k := r.set.Get(name).Kind
 	return k == jsonscan.Absent || k == jsonscan.Null
 }
 
-// Text gives a string that is not empty; "" when it is absent or null and not
+// Text returns a string that is not empty; "" when it is absent or null and not
 // required.
 func (r *Reader) Text(name string, required bool) string {
 	if r.Err != nil {
@@ -67,7 +67,7 @@ func (r *Reader) Text(name string, required bool) string {
 	return v
 }
 
-// Model gives what model or provider name; "" for neither.
+// Model returns what model or provider name; "" for neither.
 func (r *Reader) Model() string {
 	model, provider := r.Text("model", false), r.Text("provider", false)
 	if model != "" && provider != "" && model != provider {
@@ -76,7 +76,7 @@ func (r *Reader) Model() string {
 	return model + provider[min(len(model), len(provider)):]
 }
 
-// Choice gives one of a list of words, the first one when it is absent.
+// Choice returns one of a list of words, the first one when it is absent.
 func (r *Reader) Choice(name string, words ...string) string {
 	if r.Err != nil || r.absent(name) {
 		return words[0]
@@ -91,7 +91,7 @@ func (r *Reader) Choice(name string, words ...string) string {
 	return words[0]
 }
 
-// Int gives an integer, def when it is absent.
+// Int returns an integer, def when it is absent.
 func (r *Reader) Int(name string, def, min, max int) int {
 	if r.Err != nil {
 		return def
@@ -106,7 +106,7 @@ func (r *Reader) Int(name string, def, min, max int) int {
 	return int(n)
 }
 
-// Bool gives true or false, false when it is absent.
+// Bool returns true or false, false when it is absent.
 func (r *Reader) Bool(name string) bool {
 	if r.Err != nil {
 		return false
@@ -118,7 +118,7 @@ func (r *Reader) Bool(name string) bool {
 	return v
 }
 
-// Value gives a field as it is; one that does not exist when it is absent or
+// Value returns a field as it is; one that does not exist when it is absent or
 // null.
 func (r *Reader) Value(name string) gjson.Result {
 	if r.Err != nil {

@@ -10,8 +10,8 @@ import (
 // largeBody is from where on a body is not copied to change a value in it.
 const largeBody = 64 << 10
 
-// Splice gives a body with another value at a place. Of a large one, which stays
-// as it is, at most the half is copied.
+// Splice returns a body with another value at a place. Of a large one, which
+// stays as it is, at most the half is copied.
 func Splice(body []byte, at jsonscan.Span, value []byte) io.ReadCloser {
 	if len(body) < largeBody {
 		return stream.FromBytes(jsonscan.Splice(body, at, value))

@@ -12,7 +12,7 @@ import (
 // clients reads the operator's OAuth clients. Each is for a provider that
 // exists; baseUrl is for one that takes a base address. A mistake leaves out
 // all of them, with an error that names the field: half of a configuration is
-// none.
+// invalid.
 func (c *Config) clients() ([]oauth.Provider, error) {
 	list, err := oauth.ParseProviders(c.OAuthProviders, c.AllowPrivate)
 	if err != nil {
@@ -49,8 +49,9 @@ func (c *Config) clients() ([]oauth.Provider, error) {
 	return list, nil
 }
 
-// callable tells whether an endpoint's host may be called: by the policy of
-// base addresses, on any port (docs/reference/reliability.md, T61). "" is none.
+// callable reports whether an endpoint's host may be called: by the policy of
+// base addresses, on any port (docs/reference/reliability.md, T61). "" may not
+// be called.
 func (c *Config) callable(endpoint string) bool {
 	_, rest, ok := strings.Cut(endpoint, "://")
 	if !ok {
@@ -75,8 +76,8 @@ func (c *Config) proxy(canonical func(string) (string, bool)) (p tokens.Proxy, e
 	return p, err
 }
 
-// publicURL gives PUBLIC_URL as scheme and host: https, or http on loopback.
-// "" is none.
+// publicURL returns PUBLIC_URL as scheme and host: https, or http on loopback.
+// "" means that it is not set.
 func (c *Config) publicURL() (string, error) {
 	v := strings.TrimRight(strings.TrimSpace(c.PublicURL), "/")
 	if v == "" || oauth.IsOrigin(v, false) {

@@ -50,7 +50,7 @@ type Gateway struct {
 	nextID uint64
 }
 
-// SetRoutes gives the gateway its routes.
+// SetRoutes returns the gateway its routes.
 func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
 
 // maxHop is the number of gateways of this kind that a call may pass
@@ -172,7 +172,8 @@ func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 	return nil
 }
 
-// finish turns a failure into an answer and gives every answer its fields.
+// finish turns a failure into an answer and adds the header fields of every
+// answer.
 func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response, err error) *httpmsg.Response {
 	var e *apierr.Error
 	if err != nil || resp == nil {
@@ -262,7 +263,7 @@ func upgrades(field string) bool {
 	return false
 }
 
-// dialectOf gives the dialect of an address that has no route.
+// dialectOf returns the dialect of an address that has no route.
 func dialectOf(path string) Dialect {
 	if strings.HasPrefix(path, "/v1/messages") {
 		return Anthropic

@@ -59,8 +59,8 @@ type Route struct {
 	// AnyEncoding lets a body through that has a Content-Encoding: for bodies
 	// that are never parsed.
 	AnyEncoding bool
-	// Explain lets POST /api/explain run the route's POST with a sender that does
-	// not send. Its body must be JSON.
+	// Explain lets POST /api/explain run the route's POST with a sender that
+	// does not send. Its body must be JSON.
 	Explain bool
 	Methods []Method
 }
@@ -117,7 +117,7 @@ func newTable(routes []Route) *table {
 	return t
 }
 
-// find gives the route of a path and the values of its parameters, decoded.
+// find returns the route of a path and the values of its parameters, decoded.
 func (t *table) find(path string) (*Route, []string) {
 	if r := t.exact[path]; r != nil {
 		return r, nil
@@ -169,10 +169,10 @@ func decode(s string) (string, bool) {
 	return v, err == nil
 }
 
-// split takes the machine off a path: "/{machineId}/v1/X" gives the machine
-// and "/v1/X"; "/v1/v1/X" is read as "/v1/X". A path that is not canonical
-// (empty segments, a trailing slash, encoded dots or slashes in the fixed part)
-// matches no route, since routes are compared byte for byte.
+// split takes the machine off a path: "/{machineId}/v1/X" is split into the
+// machine and "/v1/X"; "/v1/v1/X" is read as "/v1/X". A path that is not
+// canonical (empty segments, a trailing slash, encoded dots or slashes in the
+// fixed part) matches no route, since routes are compared byte for byte.
 func split(path string) (machine, rest string) {
 	if len(path) > 17 && path[0] == '/' {
 		if i := strings.IndexByte(path[1:], '/') + 1; i > 0 && rpc.IsMachineID(path[1:i]) {

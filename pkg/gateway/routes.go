@@ -49,8 +49,8 @@ const (
 
 var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}}
 
-// routes returns every URL. The /v1 and /api routes exist under /{machineId} too.
-// The routes of /api are the table of pkg/api.
+// routes returns every URL. The /v1 and /api routes exist under /{machineId}
+// too. The routes of /api are the table of pkg/api.
 func routes(h *handlers) []Route {
 	return append(append([]Route{health}, dataRoutes(h)...), managementRoutes(h.management)...)
 }
@@ -115,8 +115,8 @@ func managementRoutes(h *api.Handlers) []Route {
 	return out
 }
 
-// explained returns the endpoint of a path whose plan POST /api/explain shows, or
-// nil.
+// explained returns the endpoint of a path whose plan POST /api/explain shows,
+// or nil.
 func explained(h *handlers, path string) api.Endpoint {
 	if r, _ := newTable(dataRoutes(h)).find(path); r != nil && r.Explain {
 		return r.method("POST").Handler

@@ -38,7 +38,8 @@ func TestExplainUsesTheRouteTable(t *testing.T) {
 	}
 }
 
-// The gateway serves the management routes of the table of pkg/api, and no other.
+// The gateway serves the management routes of the table of pkg/api, and no
+// other.
 func TestManagementRoutesAreThoseOfTheTable(t *testing.T) {
 	h := &api.Handlers{Objects: &api.Handler{}, ProviderModels: &api.ProviderModels{}, Connectivity: &api.Connectivity{}, Explain: &api.Explainer{},
 		OAuth: &api.OAuth{Handler: &api.Handler{}}, ModelLists: &api.ModelLists{}, Sessions: &session.Sessions{}}

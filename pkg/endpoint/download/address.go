@@ -12,7 +12,7 @@ func DataURI(address string) (mime, base64 string, ok bool) {
 	return mime, base64, ok && mime != ""
 }
 
-// SameSite tells whether an address is on the origin of base, or https on a
+// SameSite reports whether an address is on the origin of base, or https on a
 // host of the same owner: the last two labels are the same.
 func SameSite(address, base string) bool {
 	site := func(origin string) string {

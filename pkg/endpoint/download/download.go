@@ -117,7 +117,7 @@ func join(base, location string) string {
 	return path[:strings.LastIndexByte(path, '/')+1] + location
 }
 
-// Origin gives scheme and host of an address.
+// Origin returns scheme and host of an address.
 func Origin(address string) string {
 	at := strings.Index(address, "://")
 	if at < 0 {
