@@ -221,8 +221,8 @@ func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
 	// The second account has an address of its own.
 	w = newWorld(t).add(accounts("ab")...)
 	c = w.call()
-	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-		return &upstream.Request{Method: "POST", URL: "https://" + conn.ID + ".example/v1"}, nil
+	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
+		return &Attempt{Request: upstream.Request{Method: "POST", URL: "https://" + conn.ID + ".example/v1"}}, nil
 	}
 	w.script[key("a")] = []answer{{status: 403, body: openaiPlace}}
 	if _, e := w.sendCall(c); e != nil || w.saw() != "ab" {

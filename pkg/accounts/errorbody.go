@@ -58,13 +58,6 @@ const (
 	ErrorsForeign                  // another dialect
 )
 
-func formOf(call *Call) ErrorForm {
-	if call.Form == nil {
-		return ErrorsByShape
-	}
-	return call.Form()
-}
-
 // pass fills e, for which no other account is tried, with the upstream's own
 // error (docs/reference/spec.md, 7). A JSON body in the client's dialect passes
 // unchanged, with possible credentials masked; of any other the type, code,

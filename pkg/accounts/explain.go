@@ -63,9 +63,9 @@ func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time
 // stands is put where a credential would be.
 const stands = "a-credential"
 
-// Usable tells whether the connection holds what calls of the target present,
-// or can have it made: what Send finds out when it opens the credential.
-func Usable(call *Call, to *routing.Target, conn *store.Connection) error {
+// Usable reports by its error whether the connection holds the credentials that
+// the attempt presents, or can obtain them.
+func Usable(a *Attempt, to *routing.Target, conn *store.Connection) error {
 	has := func(field string) secret.Secret {
 		if conn.Secrets[field] == "" {
 			return secret.Secret{}
@@ -77,7 +77,7 @@ func Usable(call *Call, to *routing.Target, conn *store.Connection) error {
 		cred.AccessToken = secret.New(stands)
 	}
 	var h httpmsg.Header
-	err := provider.AuthorizeOf(&h, to.Provider, baseOf(call, to), conn, cred)
+	err := provider.AuthorizeOf(&h, to.Provider, a.Base, conn, cred)
 	if err == provider.ErrMustSign {
 		if cred.AccessKeyID.IsZero() && cred.APIKey.IsZero() {
 			return provider.ErrNoCredential

@@ -130,6 +130,35 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 	return f
 }
 
+// retry decides whether the same account is asked once more, and why. Billable
+// calls are repeated with a new token only.
+func (f *failure) retry(a *Attempt, billable bool) Retry {
+	switch {
+	case f.refresh:
+		return NewToken
+	case billable || (f.next || f.err.Status >= 500) && f.err.Status != 501:
+		return NoRetry
+	case a.OtherAPI && lacksEndpoint(f.err):
+		return OtherAPI
+	case a.Refused != nil:
+		again, instead := a.Refused(f.err, f.body)
+		if again {
+			return OtherForm
+		}
+		if instead != nil {
+			f.err = instead
+		}
+	}
+	return NoRetry
+}
+
+// lacksEndpoint reports whether an upstream's failure may mean that the server
+// does not have the endpoint.
+func lacksEndpoint(err error) bool {
+	var e *apierr.Error
+	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
+}
+
 // judgeInside judges an error that came within an answer of 2xx: in its body or
 // in an event of its stream. There insufficient_quota applies to the account only
 // if the provider's row says so; otherwise it limits the model.
@@ -161,7 +190,7 @@ func strange(code, message string, billable bool) *failure {
 	return f
 }
 
-// failureOf judges an error of the Doer or of Check from a call to the provider
+// failureOf judges an error of the Doer or of Read from a call to the provider
 // d. It returns nil for nil.
 func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 	var e *apierr.Error

@@ -34,6 +34,9 @@ type plan struct {
 	missed   []missed       // accounts that did not serve, by rank; nil without any
 	place    snapshot.Block // the refusal of a location that is skipped
 	unusable error          // why an account could not be tried at all
+	refusal  error          // the first Unsuitable
+	before   *Attempt       // the last one that was made
+	absent   error          // the answer of the first endpoint that a server lacks
 	later    *noToken       // an account has no token at the moment
 }
 
@@ -45,10 +48,19 @@ type missed struct {
 	wait  time.Duration // the smallest; 0 for none
 }
 
-// Send tries the accounts of the targets in turn until one gives a 2xx that
-// passes Check. The error is an *apierr.Error fit for the client.
+// Send tries the accounts of the targets in turn until one returns a 2xx that
+// Read accepts. The error is an *apierr.Error fit for the client.
 func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
 	pl := plan{Pool: p, call: call}
+	res, err := pl.send(ctx)
+	if err != nil && pl.absent != nil && lacksEndpoint(err) {
+		err = pl.absent // neither API is there: the client's own counts
+	}
+	return res, err
+}
+
+func (pl *plan) send(ctx context.Context) (*Result, error) {
+	call := pl.call
 	pl.limit()
 	pin := call.Request.Header.Get("x-connection-id")
 	if pin != "" && !pinned(call, pin) {
@@ -134,12 +146,12 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			}
 			return nil, nil
 		}
-		req, f := pl.build(to, conn, cred)
-		if req == nil {
+		a, f := pl.build(to, conn, cred)
+		if a == nil {
 			return nil, f
 		}
 		if call.Machine.AnyBlocked() {
-			if b, ok := call.Machine.Blocked(to.Provider.ID, provider.Origin(req.URL), pl.Now().UnixMilli()); ok {
+			if b, ok := call.Machine.Blocked(to.Provider.ID, provider.Origin(a.Request.URL), pl.Now().UnixMilli()); ok {
 				pl.place = b
 				pl.miss(rankBlocked, conn, 0, 0)
 				return nil, nil
@@ -149,47 +161,36 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			return nil, &failure{err: timedOut(false)}
 		}
 		pl.attempts++
+		pl.before = a
+		a.Target, a.Connection = to, conn
 		t := &call.Request.Trace
 		t.Attempts++
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
+		pl.dropped(a)
 		began := pl.Now()
-		resp, err := upstream.Do(ctx, pl.Doer, req)
-		headed := err == nil
-		if headed {
-			if f = pl.answer(to, resp, req, cred); f == nil && call.Check != nil {
-				if f = failureOf(call.Check(resp), to.Provider, call.Billable); f != nil {
-					clean(f.err, cred)
-					resp.Body.Close()
-				}
-			}
-		} else {
-			f = failureOf(err, to.Provider, call.Billable)
-		}
-		if call.Fault != nil {
-			if err := call.Fault(); err != nil {
-				if f == nil {
-					resp.Body.Close()
-				}
-				f = failureOf(err, to.Provider, false)
-				f.next, f.refresh, f.effect = false, false, nothing
-			}
-		}
-		if f != nil && tooLate(f.err, headed) {
-			f.next = false
-		}
+		resp, f := pl.try(ctx, a, cred)
 		if f == nil {
 			t.Err = nil
+			pl.dropped(a)
 			if _, whole := resp.Body.(*stream.Bytes); whole {
+				pl.used(call.Machine, call.Request, a, false)
 				pl.succeeded(call.Machine, conn.ID, to.Model)
 			}
-			return &Result{Response: resp, Target: to, Connection: conn, pool: pl.Pool, machine: call.Machine, cred: cred, trace: &call.Request.Trace}, nil
+			return &Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request}, nil
 		}
-		t.Err = f.err
+		t.Err, a.Failure = f.err, f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
-		if f.refresh && pl.attempts < maxAttempts && renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token) {
-			continue
+		if f.err.Status != 499 {
+			pl.used(call.Machine, call.Request, a, true)
 		}
-		if call.Again != nil && !call.Billable && (!f.next && f.err.Status < 500 || f.err.Status == 501) && pl.attempts < maxAttempts && call.Again(f.err, f.body) {
+		a.Retry = f.retry(a, call.Billable)
+		if pl.attempts >= maxAttempts || a.Retry == NewToken && !(renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token)) {
+			a.Retry = NoRetry
+		}
+		if a.Retry == OtherAPI && pl.absent == nil {
+			pl.absent = f.err
+		}
+		if a.Retry != NoRetry {
 			continue
 		}
 		if f.refresh && token.wait > 0 {
@@ -202,26 +203,64 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 }
 
+// dropped sets what the last attempt left out. A further call for the same request,
+// such as a poll, leaves out nothing and does not count.
+func (pl *plan) dropped(a *Attempt) {
+	if len(a.Dropped) > 0 || pl.attempts > 1 {
+		pl.call.Request.Trace.Dropped = a.Dropped
+	}
+}
+
+// try makes one attempt. It returns the answer, or the failure.
+func (pl *plan) try(ctx context.Context, a *Attempt, cred provider.Credential) (resp *upstream.Response, f *failure) {
+	call, to := pl.call, a.Target
+	resp, err := upstream.Do(ctx, pl.Doer, &a.Request)
+	headed := err == nil
+	if headed {
+		if f = pl.answer(a, resp, cred); f == nil && call.Read != nil {
+			if f = failureOf(call.Read(a, resp), to.Provider, call.Billable); f != nil {
+				clean(f.err, cred)
+				resp.Body.Close()
+			}
+		}
+	} else {
+		f = failureOf(err, to.Provider, call.Billable)
+	}
+	if a.Fault != nil {
+		if err := a.Fault(); err != nil {
+			if f == nil {
+				resp.Body.Close()
+			}
+			f = failureOf(err, to.Provider, false)
+			f.next, f.refresh, f.effect = false, false, nothing
+		}
+	}
+	if f != nil && tooLate(f.err, headed) {
+		f.next = false
+	}
+	return resp, f
+}
+
 // tooLate reports whether an answer began but did not arrive in time. Another
 // account would only repeat the same work.
 func tooLate(e *apierr.Error, headed bool) bool {
 	return errors.Is(e, stream.ErrTimeout) || headed && errors.Is(e, upstream.ErrTimeout)
 }
 
-// build makes the request of one attempt. Without one, the failure ends the
-// plan, or is nil when only this account cannot be used.
-func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.Credential) (*upstream.Request, *failure) {
-	req, err := pl.call.Build(to, conn)
+// build returns one attempt. Without one, the failure ends the plan, or is nil
+// when only this account cannot be used.
+func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.Credential) (*Attempt, *failure) {
+	a, err := pl.call.Build(to, conn, pl.before)
 	if err == nil {
-		base := baseOf(pl.call, to)
-		err = provider.AuthorizeOf(&req.Header, to.Provider, base, conn, cred)
+		err = provider.AuthorizeOf(&a.Request.Header, to.Provider, a.Base, conn, cred)
 		if err == provider.ErrMustSign {
-			err = provider.Sign(req, to.Provider, base, conn, cred, pl.Now())
+			err = provider.Sign(&a.Request, to.Provider, a.Base, conn, cred, pl.Now())
 		}
 	}
 	if err != nil {
 		return nil, pl.unbuilt(err)
 	}
+	req := &a.Request
 	hop, err := provider.Hop(pl.call.Request.Header)
 	if err != nil {
 		return nil, &failure{err: apierr.New(508, "loop_detected", "the call has passed too many gateways")}
@@ -244,21 +283,21 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 			req.Timeout = sooner(req.Timeout, left)
 		}
 	}
-	return req, nil
-}
-
-func baseOf(call *Call, to *routing.Target) *provider.Base {
-	if call.Base == nil {
-		return nil
-	}
-	return call.Base(to)
+	return a, nil
 }
 
 // unbuilt judges why a request could not be made: nil when only this account
 // cannot be used, else the failure that ends the plan.
 func (pl *plan) unbuilt(err error) *failure {
 	var shown *apierr.Error
+	var other *unsuitable
 	switch {
+	case errors.As(err, &other):
+		if pl.refusal == nil {
+			pl.refusal = other.err
+		}
+		pl.unusable = provider.ErrNoEndpoint
+		return nil
 	case errors.As(err, &shown):
 		return &failure{err: shown}
 	case errors.Is(err, provider.ErrNoEndpoint), errors.Is(err, provider.ErrIncomplete),
@@ -276,10 +315,10 @@ func sooner(limit, left time.Duration) time.Duration {
 	return limit
 }
 
-// answer reads an answer's status: nil for one to settle for. What is no
-// usable answer at all becomes a 502.
-func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstream.Request, cred provider.Credential) *failure {
-	s := resp.Status
+// answer judges an answer by its status. It returns nil for a 2xx. A redirect, a
+// missing body and an invalid status become a 502.
+func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred provider.Credential) *failure {
+	to, req, s := a.Target, &a.Request, resp.Status
 	post := req.Method == "" || req.Method == "POST"
 	switch {
 	case post && (s == 204 || s == 205 || s == 304):
@@ -318,7 +357,7 @@ func (pl *plan) answer(to *routing.Target, resp *upstream.Response, req *upstrea
 	f.weekly = e.RetryAfter > store.MaxCooldown && weekly(resp.Header, raw)
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
-		pass(e, raw, cred, formOf(pl.call))
+		pass(e, raw, cred, a.Errors)
 	}
 	return f
 }
@@ -394,6 +433,9 @@ func (pl *plan) failed() error {
 	}
 	if pl.best != nil {
 		return pl.best.err
+	}
+	if pl.refusal != nil && !errors.Is(pl.unusable, errSealed) {
+		return pl.refusal
 	}
 	if pl.unusable == nil {
 		return apierr.New(400, "no_credentials", "no credentials for provider %s", names(pl.call.Targets))

@@ -34,7 +34,7 @@ func (w *world) kind(kind string) *Call {
 	case "billable":
 		c.Billable = true
 	case "stream":
-		c.Check = func(resp *upstream.Response) error {
+		c.Read = func(_ *Attempt, resp *upstream.Response) error {
 			b, _ := io.ReadAll(resp.Body)
 			resp.Body = io.NopCloser(strings.NewReader(string(b)))
 			if s := gjson.GetBytes(b, "first_event_status").Int(); s != 0 {
@@ -167,10 +167,10 @@ func Test204IsAnAnswerToWhatIsNoPOST(t *testing.T) {
 	w.script["*"] = []answer{{status: 204}}
 	c := w.call()
 	build := c.Build
-	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-		req, err := build(to, conn)
-		req.Method = "DELETE"
-		return req, err
+	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
+		a, err := build(to, conn, before)
+		a.Request.Method = "DELETE"
+		return a, err
 	}
 	if res, e := w.sendCall(c); e != nil || res.Status != 204 {
 		t.Errorf("got %v", e)
@@ -188,7 +188,7 @@ func (c closing) Close() error { *c.closed = true; return nil }
 func TestRefusedStreamIsClosed(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	c, closed := w.call(), false
-	c.Check = func(resp *upstream.Response) error {
+	c.Read = func(_ *Attempt, resp *upstream.Response) error {
 		resp.Body = closing{strings.NewReader(""), &closed}
 		return apierr.New(529, "", "overloaded")
 	}
@@ -250,13 +250,13 @@ func TestDeadlineOfTheWholePlan(t *testing.T) {
 	w.script["*"] = []answer{{status: 503}}
 	c := w.call()
 	build := c.Build
-	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-		req, err := build(to, conn)
-		req.MaxBody = 1 << 20
+	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
+		a, err := build(to, conn, before)
+		a.Request.MaxBody = 1 << 20
 		if len(w.reqs) > 0 {
 			w.now = w.now.Add(12 * time.Second)
 		}
-		return req, err
+		return a, err
 	}
 	_, e := w.sendCall(c)
 	if w.saw() != "ab" || e.Status != 504 {
@@ -332,22 +332,22 @@ func TestBuildErrors(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
 	c := w.call()
 	build := c.Build
-	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
 		if conn.ID == "a" {
 			return nil, fmt.Errorf("region: %w", provider.ErrIncomplete)
 		}
-		return build(to, conn)
+		return build(to, conn, before)
 	}
 	if _, e := w.sendCall(c); e != nil || w.saw() != "b" {
 		t.Errorf("incomplete connection: saw %s, %v", w.saw(), e)
 	}
-	c.Build = func(*routing.Target, *store.Connection) (*upstream.Request, error) {
+	c.Build = func(*routing.Target, *store.Connection, *Attempt) (*Attempt, error) {
 		return nil, apierr.Invalid("input", "too long")
 	}
 	if _, e := w.sendCall(c); e.Status != 400 || e.Param != "input" {
 		t.Errorf("got %v", e)
 	}
-	c.Build = func(*routing.Target, *store.Connection) (*upstream.Request, error) {
+	c.Build = func(*routing.Target, *store.Connection, *Attempt) (*Attempt, error) {
 		return nil, fmt.Errorf("x: %w", provider.ErrNoEndpoint)
 	}
 	if _, e := w.sendCall(c); e.Status != 400 || e.Code != "unsupported_endpoint" {

@@ -30,10 +30,9 @@ func tried(t *httpmsg.Trace, f *failure, took time.Duration) httpmsg.Attempt {
 	return a
 }
 
-// Record notes a client's POST to a data route once it is over: its time is
-// added to the usage, with what its endpoint has not noted itself, and the
-// call is listed by GET /api/requests. status is that of the answer, e what it
-// told of, or nil. Both go to the object with the next report.
+// Record records a client's POST to a data route after its end: its time is added
+// to the usage, and it is listed by GET /api/requests. status is that of the
+// answer, e its error or nil. Both go to the object with the next report.
 func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, status int, e *apierr.Error) {
 	t := &r.Trace
 	if m == nil || r.Method != "POST" || !strings.HasPrefix(t.Route, "/v1/") {
@@ -43,9 +42,6 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, status int, e *ap
 	ms := max(now.Sub(r.Start).Milliseconds(), 0)
 	row := usage.Row{KeyID: t.KeyID, Endpoint: t.Route}
 	if t.Attempts > 0 {
-		if !t.Metered {
-			p.attempts(m, t)
-		}
 		row.ConnectionID, row.Provider, row.Model = t.ConnectionID, t.Provider, t.Model
 	}
 
@@ -69,25 +65,6 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, status int, e *ap
 	}
 	p.Use(m, row)
 	p.reportOf(m.ID).record(rec)
-}
-
-// attempts notes the attempts of a call whose endpoint does not count them.
-func (p *Pool) attempts(m *snapshot.Machine, t *httpmsg.Trace) {
-	for _, a := range t.Failed {
-		p.Use(m, usage.Row{
-			KeyID: t.KeyID, ConnectionID: a.ConnectionID, Provider: a.Provider, Model: a.Model, Endpoint: t.Route, Requests: 1, Errors: 1,
-		})
-	}
-	if well := int64(t.Attempts - len(t.Failed)); well > 0 {
-		row := usage.Row{
-			KeyID: t.KeyID, ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model, Endpoint: t.Route, Requests: well,
-			InputTokens: t.Used.Input, OutputTokens: t.Used.Output, CostUSD: t.Used.CostUSD,
-		}
-		if !t.Used.Priced && !strings.HasSuffix(t.Route, "/count_tokens") { // those are free
-			row.Unpriced = well
-		}
-		p.Use(m, row)
-	}
 }
 
 // record keeps the last requests of a report in a ring.

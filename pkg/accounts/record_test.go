@@ -3,16 +3,21 @@ package accounts
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
 )
 
 // recorded sends a call, records it as the gateway does, and gives the report
@@ -50,8 +55,7 @@ func TestARequestIsRecordedWithWhyItsAttemptsFailed(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", path, g, want)
 		}
 	}
-	// The endpoint did not count its attempts: they are counted here, with the
-	// time of the whole.
+	// Each attempt is counted, and the time of the whole.
 	for conn, want := range map[string]string{"a": "1 1 0 0", "b": "1 1 0 0", "c": "1 0 1 250"} {
 		u := got.Get(`usage.#(connectionId=="` + conn + `")`)
 		if g := fmt.Sprint(u.Get("requests").Int(), u.Get("errors").Int(), u.Get("calls").Int(), u.Get("latencyMs").Int()); g != want {
@@ -70,13 +74,95 @@ func TestTheTextOfARefusedRequestIsNotKept(t *testing.T) {
 	}
 }
 
-func TestWhatAnEndpointCountsItselfIsNotCountedTwice(t *testing.T) {
-	w := newWorld(t).add(accounts("a")...)
-	c := w.kind("llm")
-	w.req.Trace.Metered = true
-	u := w.recorded(c, time.Second).Get("usage")
-	if len(u.Array()) != 1 || u.Get("0.requests").Int() != 0 || u.Get("0.calls").Int() != 1 || u.Get("0.latencyMs").Int() != 1000 {
-		t.Errorf("got %s", u.Raw)
+// Each attempt that was made is recorded once, whatever came of it; one that could
+// not be built, or whose client disconnected, is not.
+func TestEachAttemptIsRecordedOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		used  Used
+		left  bool // the client disconnects in the last attempt
+		want  string
+		spent httpmsg.Used
+	}{
+		"stated cost":    {used: StatedCost(0.25, true), want: "a 1 1 0 0, c 1 0 0.25 0", spent: httpmsg.Used{CostUSD: 0.25, Priced: true}},
+		"unknown cost":   {used: StatedCost(0, false), want: "a 1 1 0 0, c 1 0 0 1"},
+		"negative cost":  {used: StatedCost(-1, true), want: "a 1 1 0 0, c 1 0 0 1"},
+		"unknown tokens": {want: "a 1 1 0 0, c 1 0 0 1"},
+		"tokens":         {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: httpmsg.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
+		"client left":    {left: true, want: "a 1 1 0 0"},
+	} {
+		w := newWorld(t).add(accounts("abc")...)
+		w.script[key("a")] = []answer{{status: 503}}
+		w.script[key("c")] = []answer{{status: 200, body: "{}"}}
+		if tt.left {
+			w.script[key("c")] = []answer{{err: upstream.ErrCanceled}}
+		}
+		c := w.call()
+		c.Targets[0].Model = "gpt-4o"
+		build := c.Build
+		c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
+			if conn.ID == "b" {
+				return nil, provider.ErrIncomplete
+			}
+			return build(to, conn, before)
+		}
+		c.Read = func(a *Attempt, _ *upstream.Response) error {
+			a.Used = tt.used
+			return nil
+		}
+		w.recorded(c, time.Second)
+		var got []string
+		for _, u := range gjson.Get(strings.TrimPrefix(w.calls[len(w.calls)-1], "report "), "usage").Array() {
+			if n := u.Get("requests").Int(); n > 0 {
+				got = append(got, fmt.Sprint(u.Get("connectionId").Str, " ", n, u.Get("errors").Int(), u.Get("costUsd").Num, u.Get("unpriced").Int()))
+			}
+		}
+		if g := strings.Join(got, ", "); g != tt.want {
+			t.Errorf("%s: got %s, want %s", name, g, tt.want)
+		}
+		if w.req.Trace.Used != tt.spent {
+			t.Errorf("%s: the request used %+v, want %+v", name, w.req.Trace.Used, tt.spent)
+		}
+	}
+}
+
+// A stream's usage is recorded when it has ended.
+func TestUsageOfAStreamIsRecordedAtItsEnd(t *testing.T) {
+	for cause, want := range map[error]string{nil: "1 0", stream.ErrReset: "1 1", stream.ErrClient: "1 0"} {
+		w := newWorld(t).add(accounts("a")...)
+		w.req.Method = "POST"
+		c := w.call()
+		c.Read = func(_ *Attempt, resp *upstream.Response) error {
+			resp.Body = io.NopCloser(resp.Body)
+			return nil
+		}
+		res, e := w.sendCall(c)
+		if e != nil {
+			t.Fatal(e)
+		}
+		if n := len(w.pool.reportOf(mid).Usage); n != 0 {
+			t.Errorf("%v: %d rows before the end", cause, n)
+		}
+		res.Attempt.Used = StatedCost(0.5, true)
+		res.Done(cause)
+		rows := w.pool.reportOf(mid).Usage
+		if len(rows) != 1 || fmt.Sprint(rows[0].Requests, rows[0].Errors) != want || rows[0].CostUSD != 0.5 {
+			t.Errorf("%v: got %+v, want %s", cause, rows, want)
+		}
+	}
+}
+
+// A call of the gateway's own needs no account and is free.
+func TestDirectCallIsRecordedWithoutAccount(t *testing.T) {
+	w := newWorld(t)
+	w.req.Method = "POST"
+	to := w.target("fetch")
+	to.Connections = []*store.Connection{{}}
+	for _, err := range []error{nil, apierr.New(502, "", "no"), apierr.ClientLeft(nil)} {
+		w.pool.RecordDirect(w.machine, w.req, &to, err)
+	}
+	rows := w.pool.reportOf(mid).Usage
+	if len(rows) != 1 || rows[0].Requests != 2 || rows[0].Errors != 1 || rows[0].Unpriced != 0 || rows[0].ConnectionID != "" || rows[0].Provider != "openai" {
+		t.Errorf("got %+v", rows)
 	}
 }
 

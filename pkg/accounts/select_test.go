@@ -9,7 +9,6 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 func TestOrder(t *testing.T) {
@@ -75,7 +74,7 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 	inner := ""
 	c := w.call()
 	build := c.Build
-	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
 		if conn.ID == "a" && inner == "" {
 			inner = "?"
 			c2 := w.call()
@@ -84,7 +83,7 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 			inner = w.saw()
 			w.seen = nil
 		}
-		return build(to, conn)
+		return build(to, conn, before)
 	}
 	w.sendCall(c)
 	if w.saw() != "ab" || inner != "b" {

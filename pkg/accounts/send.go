@@ -23,59 +23,48 @@ type Call struct {
 	Request *httpmsg.Request // for its headers (x-connection-id, X-Stainless-Timeout) and its trace
 	// Targets are tried in order; more than one for a combo.
 	Targets []routing.Target
-	// Build makes the upstream request for one target and account, without
-	// credentials: Send adds them. It is called anew for each attempt and must
-	// not change what an earlier attempt sent. A request without any time
-	// limit gets the machine's limit on the wait for the first byte.
-	Build func(to *routing.Target, conn *store.Connection) (*upstream.Request, error)
-	// Dropped names the fields of the request that the last Build left out,
-	// because the upstream does not know them. May be nil.
-	Dropped func() []string
-	// Base gives the further base of the provider that Build uses, whose
-	// credentials are presented in another way; nil for the provider's own.
-	// May itself be nil.
-	Base func(to *routing.Target) *provider.Base
-	// Check looks at a 2xx answer before it is settled for, and may replace its
-	// body (a stream's first event is read here). An *apierr.Error counts as an
-	// answer of its status. May be nil.
-	Check func(resp *upstream.Response) error
-	// Again receives a failure that would end the plan with a 4xx, or a 501, and
-	// its body. It reports whether to call the same account once more with a new
-	// request of Build. Billable calls are never repeated. May be nil.
-	Again func(e *apierr.Error, body []byte) bool
-	// Form returns the form of the errors of the last Build's upstream; nil is
-	// ErrorsByShape.
-	Form func() ErrorForm
-	// Fault tells of a mistake of the client's own that was found while the
-	// body went up, or that the client broke off. It takes the place of what
-	// the upstream made of that, which is no evidence about the account. May be
-	// nil.
-	Fault func() error
-	// Billable marks a creation that is sent again only after a definite
-	// refusal (docs/reference/spec.md, 4.4.3).
+	// Build returns the attempt for one target and account. before is the attempt
+	// that was made last, nil for the first one; if its Retry is set, the same
+	// account is asked once more. Build must not change what before sent.
+	Build func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error)
+	// Read reads a 2xx answer before it is accepted, and may replace its body (a
+	// stream's first event is read here). An *apierr.Error counts as an answer of
+	// its status. May be nil.
+	Read func(a *Attempt, resp *upstream.Response) error
+	// Billable marks a creation that is sent again only after a definite refusal
+	// (docs/reference/spec.md, 4.4.3).
 	Billable bool
 	// Timeout limits all attempts together, the waits for answers and for
 	// bodies in memory. Zero means no limit but the client's.
 	Timeout time.Duration
 }
 
-// Result is the answer settled for, a 2xx.
+// Unsuitable returns the error of a Build whose target cannot serve the request,
+// while another target of the call may. If none can, the client gets err.
+func Unsuitable(err error) error { return &unsuitable{err} }
+
+type unsuitable struct{ err error }
+
+func (u *unsuitable) Error() string { return "unsuitable target: " + u.err.Error() }
+
+// Result is the accepted answer, a 2xx.
 //
-// An answer whose body is in memory counts as a success at once. For any other
-// body the endpoint calls Done when it has ended.
+// An answer whose body is in memory counts as a success at once, and its usage is
+// recorded. For any other body the endpoint calls Done when it has ended.
 type Result struct {
 	*upstream.Response
 	Target     *routing.Target
 	Connection *store.Connection
+	Attempt    *Attempt
 
 	pool    *Pool
 	machine *snapshot.Machine
 	cred    provider.Credential
-	trace   *httpmsg.Trace
+	request *httpmsg.Request
 }
 
-// Clean takes the credential in use, and what else could be one, out of a
-// failure that the body tells of: it may be shown and logged then.
+// Clean takes the credential in use, and anything else that could be one, out of a
+// failure that was read from the body, so that it may be shown and logged.
 func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred) }
 
 // Refuses remembers for a day that the connection's server refuses the named
@@ -96,17 +85,20 @@ func (r *Result) Refuses(names []string, refused bool) {
 	}
 }
 
-// Done tells how the body ended: nil for a clean end, which clears what is
-// noted against the account. An *apierr.Error, from an error event within a
-// stream, counts as an answer of its status, a reset or a silence as a failure
-// of the network; a client that left tells nothing. It makes no call.
+// Done reports how the body ended, and records its usage: nil for a clean end,
+// which clears what is noted against the account. An *apierr.Error, from an error
+// event within a stream, counts as an answer of its status, a reset or a silence
+// as a failure of the network; a client that left says nothing about the account.
+// It makes no call.
 func (r *Result) Done(cause error) {
-	if r.trace != nil && r.trace.Err == nil && errors.Is(cause, stream.ErrClient) {
-		r.trace.Err = apierr.ClientLeft(cause)
-	}
-	if r.pool == nil { // made by a test's Sender
+	if r.pool == nil { // a test's Sender
 		return
 	}
+	left := errors.Is(cause, stream.ErrClient)
+	if t := &r.request.Trace; left && t.Err == nil {
+		t.Err = apierr.ClientLeft(cause)
+	}
+	r.pool.used(r.machine, r.request, r.Attempt, cause != nil && !left)
 	if cause == nil {
 		r.pool.succeeded(r.machine, r.Connection.ID, r.Target.Model)
 		return

@@ -49,9 +49,9 @@ func keys(id, token string) map[string]secret.Sealed {
 func (w *world) signedCall() *Call {
 	c := w.call()
 	c.Targets = []routing.Target{{Provider: bedrock, Alias: "bedrock", Model: "a:0", Connections: w.machine.Active("bedrock")}}
-	c.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
 		method, url, err := to.Provider.Endpoint(conn, "chat", to.Model)
-		return &upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}, err
+		return &Attempt{Request: upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}}, err
 	}
 	return c
 }

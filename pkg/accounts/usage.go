@@ -2,10 +2,14 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/usage"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
 )
 
 // countsEvery is how often counts and usage go to the object, per isolate and
@@ -15,6 +19,46 @@ const countsEvery = time.Second
 // staleWait is when a wait that has not ended is taken for lost with its
 // request.
 const staleWait = 10 * time.Second
+
+// used records one attempt of a client's POST: an answer that was accepted, or a
+// failure. The tokens and the cost of an accepted answer are added to the
+// request's trace.
+func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, a *Attempt, failed bool) {
+	if r.Method != "POST" {
+		return
+	}
+	t := &r.Trace
+	row := usage.Row{
+		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: t.Route, Requests: 1,
+	}
+	if failed {
+		row.Errors = 1
+	}
+	if a.Failure == nil {
+		row.Price(a.Target.Provider.Alias, a.Target.Model, a.Used.Tokens)
+		switch a.Used.Price {
+		case Stated:
+			row.CostUSD, row.Unpriced = a.Used.USD, 0
+		case Unknown:
+			row.CostUSD, row.Unpriced = 0, 1
+		}
+		t.Used = t.Used.Add(row.Used())
+	}
+	p.Use(m, row)
+}
+
+// RecordDirect records an attempt that the gateway made itself, without an account
+// and free of charge.
+func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, to *routing.Target, err error) {
+	a := &Attempt{Target: to, Connection: to.Connections[0], Used: Used{Price: Stated}}
+	var e *apierr.Error
+	if errors.As(err, &e) {
+		if a.Failure = e; e.Status == 499 {
+			return
+		}
+	}
+	p.used(m, r, a, err != nil)
+}
 
 // Use notes what an answered attempt has used. Rows of one kind are added up,
 // and go to the object with the next report.

@@ -148,8 +148,8 @@ func (w *world) target(model string) routing.Target {
 func (w *world) call() *Call {
 	return &Call{
 		Machine: w.machine, Request: w.req, Targets: []routing.Target{w.target("gpt")},
-		Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-			return &upstream.Request{Method: "POST", URL: to.Provider.BaseURL + "/x", Body: stream.FromString("{}")}, nil
+		Build: func(to *routing.Target, conn *store.Connection, _ *Attempt) (*Attempt, error) {
+			return &Attempt{Request: upstream.Request{Method: "POST", URL: to.Provider.BaseURL + "/x", Body: stream.FromString("{}")}}, nil
 		},
 	}
 }

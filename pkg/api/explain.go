@@ -166,21 +166,18 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 			ConnectionID: s.Connection.ID, ConnectionName: s.Connection.Name,
 			Translated: []string{}, Dropped: []string{}, Skipped: s.Skipped, CooldownMs: s.Wait.Milliseconds(), Trial: s.Trial, Outlier: s.Outlier,
 		}
-		req, err := call.Build(s.Target, s.Connection)
+		a, err := call.Build(s.Target, s.Connection, nil)
 		var refusal *apierr.Error
 		switch {
 		case err == nil:
+			req := &a.Request
 			url, _, _ := strings.Cut(req.URL, "?")
 			step.Upstream = req.Method + " " + url
-			dropped := call.Request.Trace.Dropped
-			if call.Dropped != nil {
-				dropped = call.Dropped()
-			}
-			step.Dropped = append(step.Dropped, dropped...)
-			step.Translated = append(step.Translated, translated(r.body, req, dropped)...)
+			step.Dropped = append(step.Dropped, a.Dropped...)
+			step.Translated = append(step.Translated, translated(r.body, req, a.Dropped)...)
 			switch {
 			case s.Try == 0:
-			case accounts.Usable(call, s.Target, s.Connection) != nil:
+			case accounts.Usable(a, s.Target, s.Connection) != nil:
 				step.Skipped = "no_credential"
 			case accounts.Blocked(call.Machine, step.Provider, req.URL, r.now.UnixMilli()):
 				step.Skipped = "blocked_here"

@@ -180,11 +180,11 @@ func TestExplainEndsWhereTheCallEnds(t *testing.T) {
 		return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 			_, err := s.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request,
 				Targets: []routing.Target{{Provider: d, Model: "a", Connections: []*store.Connection{conn("a")}}, {Provider: d, Model: "b", Connections: []*store.Connection{conn("b")}}, {Provider: d, Model: "c", Connections: []*store.Connection{conn("c")}}},
-				Build: func(to *routing.Target, _ *store.Connection) (*upstream.Request, error) {
+				Build: func(to *routing.Target, _ *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 					if to.Model == refuse {
 						return nil, apierr.Invalid("input", "too many")
 					}
-					return &upstream.Request{Method: "POST", URL: "https://api.openai.com/v1/embeddings?x=1"}, nil
+					return &accounts.Attempt{Request: upstream.Request{Method: "POST", URL: "https://api.openai.com/v1/embeddings?x=1"}}, nil
 				}})
 			return nil, err
 		}

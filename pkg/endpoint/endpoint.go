@@ -61,7 +61,7 @@ func Targets(r Router, allows Allows, c *auth.Call, model string, kind catalog.K
 // Keep is Targets for what has been resolved already.
 func Keep(all []routing.Target, allows Allows, key *store.Key, asked string, usable func(*routing.Target) error) ([]routing.Target, error) {
 	whole := allows == nil || asked != "" && allows(key, asked)
-	kept := make([]routing.Target, 0, len(all))
+	kept := all[:0]
 	var refusal error
 	for i := range all {
 		err := usable(&all[i])

@@ -38,11 +38,11 @@ func (p *planned) Send(_ context.Context, call *accounts.Call) (*accounts.Result
 	for i := range call.Targets {
 		to := &call.Targets[i]
 		for _, conn := range to.Connections {
-			req, err := call.Build(to, conn)
+			a, err := call.Build(to, conn, nil)
 			if err != nil {
 				return nil, err
 			}
-			p.url = req.URL
+			p.url = a.Request.URL
 			return nil, errPlanned
 		}
 	}

@@ -137,7 +137,7 @@ func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.
 // endpoints returns the endpoints of the data plane over a sender. do fetches the
 // pages of POST /v1/web/fetch.
 func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
-	dialog := &proxy.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: w.pool, Now: w.Now, Pause: w.Pause}
+	dialog := &proxy.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause}
 	return &handlers{
 		models:     w.models,
 		embeddings: &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
@@ -154,13 +154,13 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		videos: &videos.Handler{
 			Router: routing.Router{}, Accounts: s, Object: w.Objects, Allows: auth.AllowsModel, Downloads: w.downloads, Credentials: w.credentials, Room: w.uploads,
 		},
-		search: &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: w.Normalize, Usage: w.pool, Now: w.Now},
+		search: &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: w.Normalize, Now: w.Now},
 		web: &web.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Do: do,
 			CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts(), Decode: w.Decode, Usage: w.pool, Now: w.Now,
 		},
-		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: w.pool},
-		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Usage: w.pool},
+		rerank:      &rerank.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
+		moderations: &moderations.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
 	}
 }
 

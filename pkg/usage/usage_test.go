@@ -123,7 +123,7 @@ func TestEveryColumnIsAddedBoundedAndShown(t *testing.T) {
 
 // The dashboard adds up and exports every column.
 func TestDashboardHasEveryColumn(t *testing.T) {
-	const page = "../../worker/dashboard/src/pages/usage.tsx"
+	const page = "../../worker/dashboard/src/pages/usage/columns.ts"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/memory"
@@ -128,9 +129,9 @@ func (u *Upload) fields() (err error) {
 	return err
 }
 
-// Body gives the form with the upstream's model. A form that flows is given
-// once: for another attempt the failure of the first one is the error.
-func (u *Upload) Body(model string) (io.ReadCloser, error) {
+// Body returns the form with the upstream's model. A form that is streamed can be
+// sent once: for another attempt the failure of the one before is the error.
+func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, error) {
 	if u.Held != nil {
 		if f := u.Form.Field("model"); f != nil {
 			return &stream.Through{Src: u.Held.Open(), T: &multipart.Splice{From: f.From, To: f.To, With: []byte(model), Size: u.Held.Size()}}, nil
@@ -138,9 +139,8 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 		return &stream.Through{Src: u.Held.Open(), T: multipart.Insert(u.Boundary, "model", model, u.Held.Size()).Limit(endpoint.MaxParts)}, nil
 	}
 	if u.sent {
-		var e *apierr.Error
-		if errors.As(u.Call.Trace.Err, &e) {
-			shown := *e
+		if before != nil && before.Failure != nil {
+			shown := *before.Failure
 			shown.Message += " (the form was streamed, so it was sent only once)"
 			return nil, &shown
 		}
@@ -159,7 +159,7 @@ func (u *Upload) Body(model string) (io.ReadCloser, error) {
 	return &stream.Through{Src: u.Call.Body, T: u.flow, Idle: uploadIdle}, nil
 }
 
-// Failed tells why a form that flowed was cut off, or nil.
+// Failed returns the reason why a streamed form was cut off, or nil.
 func (u *Upload) Failed() error {
 	if u.flow == nil || u.flow.Err() == nil {
 		return nil

@@ -16,26 +16,25 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// found is what check found of the answer that was settled for.
+// found is what read found in the answer.
 type found struct {
-	settled bool
-	whole   []byte // the answer for the client, when it is in memory
-	events  bool   // it is an event stream
-	usage   llm.Usage
-	id      string // of an answer that the upstream itself names
-	input   int64  // estimated tokens of the request; -1 while not estimated
+	whole  []byte // the answer for the client, when it is in memory
+	events bool   // it is an event stream
+	usage  llm.Usage
+	id     string // of an answer that the upstream itself names
+	input  int64  // estimated tokens of the request; -1 while not estimated
 }
 
-// check looks at an answer before it is settled for. One that cannot be read,
-// and a stream whose first event is an error, is none: another account may be
-// tried.
-func (x *exchange) check(resp *upstream.Response) error {
-	x.found = found{input: -1}
+// readAnswer reads an answer before it is accepted. After one that cannot be parsed, and
+// after a stream whose first event is an error, another account may be tried.
+func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*attempt)
+	a.found.input = -1
 	var err error
-	if x.ask.Stream {
-		err = x.begin(resp)
+	if a.ask.Stream {
+		err = a.begin(resp)
 	} else {
-		err = x.whole(resp)
+		err = a.whole(resp)
 	}
 	if err != nil {
 		var e *apierr.Error
@@ -44,42 +43,42 @@ func (x *exchange) check(resp *upstream.Response) error {
 		}
 		return err
 	}
-	if x.found.whole != nil {
-		resp.Body = stream.FromBytes(x.found.whole)
+	if a.found.whole != nil {
+		resp.Body = stream.FromBytes(a.found.whole)
 	}
-	x.found.settled = true
+	a.Used.Tokens = a.found.usage
 	return nil
 }
 
 // whole reads a JSON answer: whole, or it is none
 // (docs/reference/reliability.md, F13, F18).
-func (x *exchange) whole(resp *upstream.Response) error {
+func (a *attempt) whole(resp *upstream.Response) error {
 	body, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err != nil {
 		return err
 	}
 	switch shapeOf(body) {
 	case jsonBody:
-		return x.wholeJSON(body)
+		return a.wholeJSON(body)
 	case eventBody:
 		// Some servers only stream.
-		x.found.whole, x.found.usage, err = llm.Collect(x.way.dialect, x.ask.Dialect, body, x.opt)
+		a.found.whole, a.found.usage, err = llm.Collect(a.way.dialect, a.ask.Dialect, body, a.opt)
 		return err
 	}
-	return badBody(nil)
+	return endpoint.BadBody(nil)
 }
 
 // passes reports whether the answer goes to the client unchanged: it is in the
 // client's dialect, with the client's own tools.
-func (x *exchange) passes() bool { return x.way.dialect == x.ask.Dialect && !x.opt.Tools.Changed() }
+func (a *attempt) passes() bool { return a.way.dialect == a.ask.Dialect && !a.opt.Tools.Changed() }
 
-func (x *exchange) wholeJSON(body []byte) (err error) {
-	if !x.passes() {
-		x.found.whole, x.found.usage, err = llm.Response(x.way.dialect, x.ask.Dialect, body, x.opt)
+func (a *attempt) wholeJSON(body []byte) (err error) {
+	if !a.passes() {
+		a.found.whole, a.found.usage, err = llm.Response(a.way.dialect, a.ask.Dialect, body, a.opt)
 		return err
 	}
-	if err = x.same(body); err == nil {
-		x.found.whole = body
+	if err = a.same(body); err == nil {
+		a.found.whole = body
 	}
 	return err
 }
@@ -89,28 +88,28 @@ var marks = [...]string{llm.Chat: "choices", llm.Responses: "output", llm.Messag
 
 // same checks an answer in the client's own dialect, which passes byte for byte,
 // and takes out what is to be known of it.
-func (x *exchange) same(body []byte) error {
-	mark := marks[x.ask.Dialect]
+func (a *attempt) same(body []byte) error {
+	mark := marks[a.ask.Dialect]
 	set, err := jsonscan.Read(body, mark, "usage", "id")
 	if err != nil {
-		return badBody(err)
+		return endpoint.BadBody(err)
 	}
 	if set.Get(mark).Kind != jsonscan.Array {
 		// An error with a 2xx, or something else altogether.
-		if _, _, err = llm.Response(x.way.dialect, x.ask.Dialect, body, x.opt); err == nil {
-			err = badBody(nil)
+		if _, _, err = llm.Response(a.way.dialect, a.ask.Dialect, body, a.opt); err == nil {
+			err = endpoint.BadBody(nil)
 		}
 		return err
 	}
-	if v := set.Get("usage"); v.Kind == jsonscan.Object && x.ask.Dialect != llm.Chat {
-		x.found.usage = llm.UsageOf(x.ask.Dialect, wrap(body[v.Start:v.End]))
+	if v := set.Get("usage"); v.Kind == jsonscan.Object && a.ask.Dialect != llm.Chat {
+		a.found.usage = llm.UsageOf(a.ask.Dialect, wrap(body[v.Start:v.End]))
 	} else if v.Kind == jsonscan.Object {
-		x.found.usage = llm.UsageOf(llm.Chat, wrap(body[v.Start:v.End]))
+		a.found.usage = llm.UsageOf(llm.Chat, wrap(body[v.Start:v.End]))
 	} else {
-		x.found.usage = llm.UsageOf(x.ask.Dialect, body)
+		a.found.usage = llm.UsageOf(a.ask.Dialect, body)
 	}
-	if x.ask.Dialect == llm.Responses {
-		x.found.id, _, _ = set.String("id")
+	if a.ask.Dialect == llm.Responses {
+		a.found.id, _, _ = set.String("id")
 	}
 	return nil
 }
@@ -148,25 +147,18 @@ func shapeOf(head []byte) shape {
 	return otherBody
 }
 
-func badBody(cause error) error {
-	e := apierr.New(502, "bad_upstream_body", "the provider's answer could not be read")
-	e.Err = cause
-	return e
-}
-
-// reply makes the client's answer of what was settled for.
-func (x *exchange) reply(res *accounts.Result) *Reply {
+// reply makes the client's answer of an accepted one.
+func (a *attempt) reply(res *accounts.Result) *Reply {
 	r := &Reply{Target: res.Target, Connection: res.Connection}
-	if x.way.dialect == llm.Responses && x.ask.Dialect == llm.Responses {
-		r.ResponseID = x.found.id
+	if a.way.dialect == llm.Responses && a.ask.Dialect == llm.Responses {
+		r.ResponseID = a.found.id
 	}
-	if x.found.events {
-		r.Response = x.stream(res)
+	if a.found.events {
+		r.Response = a.stream(res)
 		return r
 	}
-	x.used(x.found.usage, false)
-	r.Response = endpoint.JSONAnswer(res.Header, x.found.whole)
-	if x.ask.Stream {
+	r.Response = endpoint.JSONAnswer(res.Header, a.found.whole)
+	if a.ask.Stream {
 		r.Header.Set("content-type", eventStream)
 	}
 	return r
@@ -176,21 +168,21 @@ const eventStream = "text/event-stream; charset=utf-8"
 
 // stream makes the answer of an upstream that streams: natively and watched
 // where the bytes pass, else through the translation.
-func (x *exchange) stream(res *accounts.Result) *httpmsg.Response {
-	x.call.Body = nil // has been read; an open stream need not hold it
-	m := meter{x: x, res: res}
+func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
+	a.call.Body = nil // has been read; an open stream need not hold it
+	m := meter{a: a, res: res}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: append(header, provider.ResponseNotes(res.Header)...)}
-	if x.passes() {
-		w := watcher{meter: m, o: llm.Observe(x.ask.Dialect, x.opt)}
+	if a.passes() {
+		w := watcher{meter: m, o: llm.Observe(a.ask.Dialect, a.opt)}
 		w.begin()
-		if x.way.frames {
-			resp.Body = &stream.Through{Src: res.Body, T: &unframed{watcher: w}, Idle: x.call.Machine.Settings.Idle()}
+		if a.way.frames {
+			resp.Body = &stream.Through{Src: res.Body, T: &unframed{watcher: w}, Idle: a.call.Machine.Settings.Idle()}
 		} else {
-			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: x.call.Machine.Settings.Idle()}
+			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: a.call.Machine.Settings.Idle()}
 		}
 		return resp
 	}
-	resp.Body = &stream.Through{Src: res.Body, T: x.translator(m), Idle: x.call.Machine.Settings.Idle()}
+	resp.Body = &stream.Through{Src: res.Body, T: a.translator(m), Idle: a.call.Machine.Settings.Idle()}
 	return resp
 }

@@ -34,9 +34,9 @@ var hostedBetas = [...]struct {
 // betas gives the beta features that a client of the Messages dialect asks for
 // and that the cloud has; others tells that it asks for more. Claude 3 refuses
 // interleaved thinking at the clouds.
-func (x *exchange) betas() (known []string, others bool) {
-	bedrock := x.to.Provider.Family == provider.Bedrock
-	for _, f := range provider.RequestHeader(x.call.Header, clientheader.ToMessages) {
+func (a *attempt) betas() (known []string, others bool) {
+	bedrock := a.Target.Provider.Family == provider.Bedrock
+	for _, f := range provider.RequestHeader(a.call.Header, clientheader.ToMessages) {
 		if f.Name != "anthropic-beta" {
 			continue
 		}
@@ -45,7 +45,7 @@ func (x *exchange) betas() (known []string, others bool) {
 			name = strings.TrimSpace(name)
 			for i := range hostedBetas {
 				b := &hostedBetas[i]
-				if b.name != name || bedrock && !b.bedrock || !bedrock && !b.vertex || strings.HasPrefix(name, "interleaved") && strings.Contains(x.to.Model, "claude-3") {
+				if b.name != name || bedrock && !b.bedrock || !bedrock && !b.vertex || strings.HasPrefix(name, "interleaved") && strings.Contains(a.Target.Model, "claude-3") {
 					continue
 				}
 				if b.sent != "" {
@@ -62,18 +62,18 @@ func (x *exchange) betas() (known []string, others bool) {
 
 // addBetas puts the beta features of a hosted Claude where its cloud has them:
 // Vertex AI in the header, Bedrock in the body.
-func (x *exchange) addBetas(body []byte) (out []byte, header string) {
-	if !x.way.hosted || x.way.dialect != llm.Messages || x.ask.Dialect != llm.Messages {
+func (a *attempt) addBetas(body []byte) (out []byte, header string) {
+	if !a.way.hosted || a.way.dialect != llm.Messages || a.ask.Dialect != llm.Messages {
 		return body, ""
 	}
-	known, others := x.betas()
+	known, others := a.betas()
 	if others {
-		x.dropped = append(x.dropped[:len(x.dropped):len(x.dropped)], "anthropic-beta")
+		a.Dropped = append(a.Dropped[:len(a.Dropped):len(a.Dropped)], "anthropic-beta")
 	}
 	switch {
 	case len(known) == 0:
 		return body, ""
-	case x.to.Provider.Family != provider.Bedrock:
+	case a.Target.Provider.Family != provider.Bedrock:
 		return body, strings.Join(known, ",")
 	case gjson.GetBytes(body, "anthropic_beta").Exists():
 		return body, ""

@@ -65,21 +65,20 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 	to := &targets[0]
 	n := counting{exchange: exchange{ctx: ctx, dialog: d, call: c, ask: a}, estimate: plain.Input}
 	if len(to.Connections) > 0 {
-		if _, err := n.build(to, to.Connections[0]); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
+		if _, err := n.build(to, to.Connections[0], nil); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
 			return Tokens{}, err
 		} else if err != nil {
 			c.Trace.Model = to.ID()
 			return Tokens{Input: n.estimate}, nil
 		}
 	}
-	_, err = d.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets[:1], Timeout: countTimeout,
-		Build: n.build, Base: n.base, Check: n.check, Form: n.form,
+	res, err := d.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Targets: targets[:1], Timeout: countTimeout, Build: n.build, Read: readCount,
 	})
 	var e *apierr.Error
 	switch {
 	case err == nil:
-		return Tokens{Input: n.counted, Exact: true}, nil
+		return Tokens{Input: res.Attempt.State.(*countAttempt).counted, Exact: true}, nil
 	case errors.As(err, &e) && (e.Status == 400 && e.Code != "no_credentials" && e.Code != "unsupported_endpoint" || e.Status == 413 || e.Status == 422 || e.Status == 499):
 		return Tokens{}, err
 	case !errors.As(err, &e):
@@ -89,16 +88,21 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 	return Tokens{Input: n.estimate}, nil
 }
 
-// errNoCounter tells that the target has no counter for this request. It is
+// errNoCounter means that the target has no counter for this request. It is
 // not an account's fault.
 var errNoCounter = errors.New("dialog: the provider does not count tokens")
 
-// counting is a count on its way.
+// counting is a client's count.
 type counting struct {
 	exchange
-	by       *counter
-	estimate int64
-	counted  int64
+	estimate int64 // over the body that would be sent
+}
+
+// countAttempt is one call of a counter.
+type countAttempt struct {
+	*attempt
+	by      *counter
+	counted int64
 }
 
 // counter is how a vendor's endpoint "countTokens" is asked.
@@ -121,7 +125,7 @@ var counters = [...]counter{
 	{provider.Gemini, llm.Gemini, forGemini, "totalTokens"},
 }
 
-// counterOf finds the counter of a target, whose dialect may be another than
+// counterOf returns the counter of a target, whose dialect may be another than
 // that of its chat: OpenAI counts in its Responses dialect.
 func counterOf(d *provider.Descriptor, w *way) *counter {
 	if !d.Serves("countTokens") {
@@ -144,33 +148,36 @@ func counterOf(d *provider.Descriptor, w *way) *counter {
 }
 
 // build makes the counter's request, and the estimate over the same body.
-func (n *counting) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+func (n *counting) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	w, ok := wayOf(to, conn, llm.Messages, false)
 	if !ok {
 		return nil, errNoCounter
 	}
-	n.to, n.conn, n.way = to, conn, w
-	n.opt = n.options()
-	sent, _, err := llm.Request(llm.Messages, w.dialect, n.ask.Body, n.opt)
+	a := &countAttempt{attempt: n.attempt(to, conn, nil)}
+	a.take(w)
+	a.opt = a.options()
+	sent, _, err := llm.Request(llm.Messages, w.dialect, n.ask.Body, a.opt)
 	if err != nil {
 		return nil, err
 	}
 	n.estimate = llm.Estimate(w.dialect, sent)
-	if n.by = counterOf(to.Provider, &w); n.by == nil {
+	if a.by = counterOf(to.Provider, &w); a.by == nil {
 		return nil, errNoCounter
 	}
-	if n.by.dialect != w.dialect || w.hosted {
-		n.way.dialect, n.way.base, n.way.model = n.by.dialect, nil, to.Model
-		opt := n.options()
+	w.base = nil // the counter is at the provider's own address
+	if by := a.by.dialect; by != w.dialect || w.hosted {
+		w.dialect, w.model = by, to.Model
+		a.take(w)
+		opt := a.options()
 		if w.hosted {
 			opt.Deviations = nil // the counter's address does not name the model
 		}
-		if sent, _, err = llm.Request(llm.Messages, n.by.dialect, n.ask.Body, opt); err != nil {
+		if sent, _, err = llm.Request(llm.Messages, by, n.ask.Body, opt); err != nil {
 			return nil, err
 		}
 	}
-	n.way.base = nil // the counter is at the provider's own address
-	body := n.by.body(sent, to.Model)
+	a.take(w)
+	body := a.by.body(sent, to.Model)
 	if body == nil {
 		return nil, errNoCounter
 	}
@@ -178,23 +185,26 @@ func (n *counting) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	return &upstream.Request{
-		Method: method, URL: n.beta(url), Header: n.header(), Body: stream.FromBytes(body),
+	a.Request = upstream.Request{
+		Method: method, URL: a.beta(url), Header: a.header(), Body: stream.FromBytes(body),
 		HeaderTimeout: countTimeout / 2, Timeout: countTimeout, MaxBody: maxCount,
-	}, nil
+	}
+	a.State, a.Used.Price = a, accounts.Stated // free of charge
+	return &a.Attempt, nil
 }
 
-// check reads the count.
-func (n *counting) check(resp *upstream.Response) error {
+// readCount reads the count.
+func readCount(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*countAttempt)
 	raw, err := stream.ReadAll(resp.Body, maxCount)
 	if err != nil {
 		return err
 	}
-	v := gjson.GetBytes(raw, n.by.path)
+	v := gjson.GetBytes(raw, a.by.path)
 	if endpoint.ValidJSON(raw) != nil || v.Type != gjson.Number || v.Num < 0 || v.Num > 1e12 {
-		return badBody(nil)
+		return endpoint.BadBody(nil)
 	}
-	n.counted = v.Int()
+	a.counted = v.Int()
 	resp.Body = stream.FromBytes(raw)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/endpoint"
 	"weir/pkg/llm"
 	"weir/pkg/provider/bedrock"
 	"weir/pkg/wire/apierr"
@@ -24,16 +25,16 @@ const maxHead = 1 << 20
 // begin reads a stream up to its first event. An error there counts as an
 // answer of its status; a stream that is none is no answer
 // (docs/reference/reliability.md, F26). What was read goes to the client first.
-func (x *exchange) begin(resp *upstream.Response) error {
-	f := first{x: x, body: resp.Body, start: x.dialog.Now().UnixMilli(), alive: min(x.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
+func (a *attempt) begin(resp *upstream.Response) error {
+	f := first{a: a, body: resp.Body, start: a.dialog.Now().UnixMilli(), alive: min(a.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
 	err := f.read()
 	if err != nil {
 		return err
 	}
-	if x.found.whole != nil {
+	if a.found.whole != nil {
 		return nil
 	}
-	x.found.events = true
+	a.found.events = true
 	resp.Body = &stream.Prefix{Head: f.head, Rest: resp.Body}
 	return nil
 }
@@ -44,7 +45,7 @@ const patience = 30 * time.Second
 
 // first is the beginning of a stream.
 type first struct {
-	x            *exchange
+	a            *attempt
 	body         io.Reader
 	head         []byte
 	in           sse.Reader
@@ -71,7 +72,7 @@ func (f *first) read() error {
 			return f.ended()
 		case err != nil:
 			return err
-		case len(f.head) > maxHead, f.in.Comments > 0 && f.x.dialog.Now().UnixMilli()-f.start > f.alive:
+		case len(f.head) > maxHead, f.in.Comments > 0 && f.a.dialog.Now().UnixMilli()-f.start > f.alive:
 			// It is alive; the client hears of it from here on.
 			return nil
 		}
@@ -80,12 +81,12 @@ func (f *first) read() error {
 
 // look judges what has come. done tells that the stream may be settled for.
 func (f *first) look(piece []byte) (done bool, err error) {
-	if f.x.way.frames {
+	if f.a.way.frames {
 		name, data, ok := bedrock.First(f.head)
 		if !ok {
 			return false, nil
 		}
-		d := f.x.way.dialect
+		d := f.a.way.dialect
 		if strings.HasSuffix(name, "Exception") {
 			d = llm.Converse // the frames' own, whatever they hold
 		}
@@ -99,7 +100,7 @@ func (f *first) look(piece []byte) (done bool, err error) {
 			if f.head[len(f.head)-1] <= ' ' && len(f.head) < 64 || len(f.head) < 7 {
 				return false, nil // not enough to tell
 			}
-			return false, badBody(nil)
+			return false, endpoint.BadBody(nil)
 		}
 		f.known = true
 		piece = f.head
@@ -113,17 +114,17 @@ func (f *first) look(piece []byte) (done bool, err error) {
 		return true, f.event(&ev)
 	}
 	if f.in.Err() != nil {
-		return false, badBody(f.in.Err())
+		return false, endpoint.BadBody(f.in.Err())
 	}
 	return false, nil
 }
 
 func (f *first) event(ev *sse.Event) error {
-	if err := failure(f.x.way.dialect, ev.Name, ev.Data); err != nil {
+	if err := failure(f.a.way.dialect, ev.Name, ev.Data); err != nil {
 		return err
 	}
-	if f.x.way.dialect == llm.Responses {
-		f.x.found.id = gjson.GetBytes(ev.Data, "response.id").Str
+	if f.a.way.dialect == llm.Responses {
+		f.a.found.id = gjson.GetBytes(ev.Data, "response.id").Str
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func (f *first) json() error {
 	if err != nil {
 		return err
 	}
-	x := f.x
-	x.found.whole, x.found.usage, err = llm.Replay(x.way.dialect, x.ask.Dialect, rest, x.opt)
+	a := f.a
+	a.found.whole, a.found.usage, err = llm.Replay(a.way.dialect, a.ask.Dialect, rest, a.opt)
 	return err
 }

@@ -125,8 +125,8 @@ func TestEveryPair(t *testing.T) {
 					if same := got == sent; same != native {
 						t.Errorf("the upstream's bytes pass: %v, want %v", same, native)
 					}
-					if len(w.rows) != 1 || w.rows[0].InputTokens == 0 || w.rows[0].OutputTokens == 0 || w.rows[0].Errors != 0 || w.rows[0].Endpoint == "" || w.rows[0].Model == "" {
-						t.Errorf("usage %+v", w.rows)
+					if len(w.rows()) != 1 || w.rows()[0].InputTokens == 0 || w.rows()[0].OutputTokens == 0 || w.rows()[0].Errors != 0 || w.rows()[0].Endpoint == "" || w.rows()[0].Model == "" {
+						t.Errorf("usage %+v", w.rows())
 					}
 					if w.open != 0 {
 						t.Errorf("%d bodies left open", w.open)
@@ -261,7 +261,7 @@ func show(w *world, reply *Reply, got string, native bool) string {
 		fmt.Fprintf(&b, "(dropped %s)\n", strings.Join(w.call.Trace.Dropped, ","))
 	}
 	// A call counts as failed where it is recorded, not here.
-	fmt.Fprintf(&b, "(used %s)\n\n", strings.Replace(fmt.Sprintf("%+v", w.rows[0]), " FailedCalls:0", "", 1))
+	fmt.Fprintf(&b, "(used %s)\n\n", strings.Replace(fmt.Sprintf("%+v", w.rows()[0]), " FailedCalls:0", "", 1))
 	if native {
 		got = "(the upstream's bytes)\n"
 	}

@@ -9,7 +9,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"weir/pkg/accounts"
@@ -17,25 +16,17 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/routing"
-	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
-
-// recorder is the part of accounts.Pool that takes rows of usage.
-type recorder interface {
-	Use(m *snapshot.Machine, row usage.Row)
-}
 
 // Dialog holds conversations with upstreams. One is shared by the endpoints.
 type Dialog struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows // nil allows all
-	Usage    recorder        // nil records nothing
 	Now      func() time.Time
 	Pause    upstream.Pauser // lets others run in a long translation; nil never pauses
 
@@ -66,26 +57,17 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{ctx: ctx, dialog: d, call: c, ask: a, many: len(targets) > 1, counted: c.Trace.Attempts}
-	call := &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets,
-		Build: x.build, Base: x.base, Check: x.check, Again: x.again, Form: x.form,
-		Dropped: func() []string { return x.dropped },
-	}
-	res, err := d.Accounts.Send(ctx, call)
-	x.failed(err)
+	x := &exchange{ctx: ctx, dialog: d, call: c, ask: a, many: len(targets) > 1}
+	res, err := d.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: readAnswer})
 	if err != nil {
-		if x.absent != nil && absent(err) {
-			err = x.absent // neither address is there
-		}
-		return nil, x.unasked(err)
+		return nil, err
 	}
-	if x.chatOnlyConn != nil && x.chatOnlyConn.ID == res.Connection.ID {
+	made := res.Attempt.State.(*attempt)
+	if made.noResponses != nil && made.noResponses.ID == res.Connection.ID {
 		d.remember(place{c.Machine.ID, res.Connection.ID})
 	}
-	x.remember(res)
-	c.Trace.Dropped = x.dropped
-	return x.reply(res), nil
+	made.remember(res)
+	return made.reply(res), nil
 }
 
 // targets resolves the model and leaves the targets that the key may use and
@@ -120,13 +102,6 @@ func only(targets []routing.Target, id string) []routing.Target {
 		}
 	}
 	return nil
-}
-
-// absent reports whether an upstream's failure may mean that it does not have the
-// address.
-func absent(err error) bool {
-	var e *apierr.Error
-	return errors.As(err, &e) && (e.Status == 404 && e.Code != "model_not_found" && e.Param == "" || e.Status == 405 || e.Status == 501)
 }
 
 const maxChatOnly = 512

@@ -203,11 +203,11 @@ func TestComboMembersGetTheirOwnDialect(t *testing.T) {
 			}
 			w.text(reply)
 			var models []string
-			for _, r := range w.rows {
+			for _, r := range w.rows() {
 				models = append(models, r.Model)
 			}
-			if got := strings.Join(models, " "); got != "up/a cl/b ge/c co/d" || w.rows[2].Errors != 1 || w.rows[3].Errors != 0 || w.call.Trace.Model != "co/d" {
-				t.Errorf("%s: rows %+v, answered by %s", d, w.rows, w.call.Trace.Model)
+			if got := strings.Join(models, " "); got != "up/a cl/b ge/c co/d" || w.rows()[2].Errors != 1 || w.rows()[3].Errors != 0 || w.call.Trace.Model != "co/d" {
+				t.Errorf("%s: rows %+v, answered by %s", d, w.rows(), w.call.Trace.Model)
 			}
 		}
 	}
@@ -317,7 +317,8 @@ func TestUnreportedUsageIsEstimated(t *testing.T) {
 	b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"a \"b\" \\"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
 	w.script = func(*upstream.Request) answer { return events(b.String()) }
 	for _, long := range []bool{false, true} {
-		w.rows = nil
+		w.rows()
+		w.noted = nil
 		text := "A question of ten words is asked of this model."
 		if long {
 			text = strings.Repeat(text+" ", 1000)
@@ -329,7 +330,7 @@ func TestUnreportedUsageIsEstimated(t *testing.T) {
 		if got := w.text(reply); got != b.String() || strings.Contains(w.bodies[len(w.bodies)-1], "include_usage") {
 			t.Error("the bytes do not pass")
 		}
-		r := w.rows[0]
+		r := w.rows()[0]
 		if r.OutputTokens < 50 || r.OutputTokens > 55 || !long && (r.InputTokens < 10 || r.InputTokens > 30) || long && (r.InputTokens < 9000 || r.InputTokens > 16000) {
 			t.Errorf("usage %+v", r)
 		}
@@ -345,8 +346,8 @@ func TestServerWithoutStreaming(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := ends(t, d, w.text(reply)); got != "well" || reply.Header.Get("content-type") != eventStream || w.rows[0].OutputTokens == 0 {
-				t.Errorf("%s from %s ended %s, usage %+v", f.prefix, d, got, w.rows)
+			if got := ends(t, d, w.text(reply)); got != "well" || reply.Header.Get("content-type") != eventStream || w.rows()[0].OutputTokens == 0 {
+				t.Errorf("%s from %s ended %s, usage %+v", f.prefix, d, got, w.rows())
 			}
 			// And one that only streams.
 			w = newWorld(t, usual...)
@@ -354,7 +355,7 @@ func TestServerWithoutStreaming(t *testing.T) {
 			if reply, err = w.ask(d, request(d, f.prefix+"/m", false)); err != nil {
 				t.Fatal(err)
 			}
-			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, marks[d]).IsArray() || w.rows[0].OutputTokens == 0 {
+			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, marks[d]).IsArray() || w.rows()[0].OutputTokens == 0 {
 				t.Errorf("%s from %s: %s", f.prefix, d, got)
 			}
 		}
@@ -398,8 +399,8 @@ func TestBothAPIsShareFiveAttempts(t *testing.T) {
 		if absent == 5 {
 			want = 404
 		}
-		if status(err) != want || len(w.seen) != 5 || len(w.rows) != 5 {
-			t.Errorf("no address at attempt %d: %v after %d calls, %d rows", absent, err, len(w.seen), len(w.rows))
+		if status(err) != want || len(w.seen) != 5 || w.attempts() != 5 {
+			t.Errorf("no address at attempt %d: %v after %d calls, %d recorded", absent, err, len(w.seen), w.attempts())
 		}
 	}
 }

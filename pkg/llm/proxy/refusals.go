@@ -20,37 +20,46 @@ type refused struct {
 func (r *refused) set() llm.Refusals { return (r.known | r.learned) &^ r.lifted }
 
 // refusals returns what the connection's server is known to refuse.
-func (x *exchange) refusals() llm.Refusals {
-	if x.refused.connection != x.conn.ID {
-		x.refused = refused{connection: x.conn.ID}
+func (a *attempt) refusals() llm.Refusals {
+	if a.forms.connection != a.Connection.ID {
+		a.forms = refused{connection: a.Connection.ID}
 	}
-	r := &x.refused
+	r := &a.forms
 	r.known = 0
-	for _, name := range x.call.Machine.Refused(x.conn.ID, x.dialog.Now().UnixMilli()) {
+	for _, name := range a.call.Machine.Refused(a.Connection.ID, a.dialog.Now().UnixMilli()) {
 		r.known |= llm.RefusalOf(name)
 	}
 	return r.set()
 }
 
-// again reports whether to call the same account once more: by chat completions
-// if it has no Responses endpoint (nothing was created then), or without what it
-// refuses by name. It sets that for the next build.
-func (x *exchange) again(e *apierr.Error, body []byte) bool {
-	if x.hasNoResponses(e) {
-		x.chatOnlyConn, x.absent = x.conn, e
-		return true
+// otherForm reports whether to call the same account once more, without what its
+// server refuses by name. If it refuses both forms of a field, the answer to the
+// client's own form is returned.
+func (a *attempt) otherForm(e *apierr.Error, body []byte) (retry bool, instead *apierr.Error) {
+	if retry = a.learn(e, body); retry {
+		return true, nil
 	}
-	v := x.opt.Deviations
-	if x.way.dialect != llm.Chat || v == nil || !v.Passes || x.ask.Body == nil {
+	if first := a.forms.first; first != nil && e.Status < 500 && e.Param != "" && e.Param != first.Param {
+		if r := llm.RefusalOf(e.Param); r != 0 && opposite(r)&a.forms.learned != 0 {
+			return false, first
+		}
+	}
+	return false, nil
+}
+
+// learn notes what the server refuses, and reports whether the request can be sent
+// in another form.
+func (a *attempt) learn(e *apierr.Error, body []byte) bool {
+	if a.ask.Body == nil {
 		return false
 	}
 	// The request is built again because keeping it would take memory during
 	// every call.
-	sent, _, err := llm.Request(x.ask.Dialect, x.way.dialect, x.ask.Body, x.opt)
+	sent, _, err := llm.Request(a.ask.Dialect, a.way.dialect, a.ask.Body, a.opt)
 	if err != nil {
 		return false
 	}
-	r, known := &x.refused, x.opt.Refuses
+	r, known := &a.forms, a.opt.Refuses
 	got := llm.Refused(sent, e.Status, e.Code, e.Param, accounts.MessageOf(body), body)
 	if got == 0 || known&got != 0 {
 		return false
@@ -63,7 +72,7 @@ func (x *exchange) again(e *apierr.Error, body []byte) bool {
 		return false // it refuses both forms
 	case other != 0 && known&other != 0:
 		r.lifted |= other
-	case got == llm.RefusesMaxTokens && x.ask.Dialect == llm.Chat:
+	case got == llm.RefusesMaxTokens && a.ask.Dialect == llm.Chat:
 		return false // the client's own choice
 	default:
 		r.learned |= got
@@ -83,8 +92,8 @@ func opposite(r llm.Refusals) llm.Refusals {
 }
 
 // remember stores what the server turned out to refuse or to accept.
-func (x *exchange) remember(res *accounts.Result) {
-	if r := &x.refused; r.learned|r.lifted != 0 && r.connection == res.Connection.ID {
+func (a *attempt) remember(res *accounts.Result) {
+	if r := &a.forms; r.learned|r.lifted != 0 && r.connection == res.Connection.ID {
 		res.Refuses(r.learned.Names(), true)
 		res.Refuses(r.lifted.Names(), false)
 	}

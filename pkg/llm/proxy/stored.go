@@ -51,34 +51,34 @@ func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*httpmsg.Res
 		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
 	}
 	streams := k.Method == "GET" && k.Rest == "" && endpoint.Query(c.Query, "stream") == "true"
-	x := &exchange{
-		dialog: &Dialog{Now: d.Now}, call: c, counted: c.Trace.Attempts,
-		ask: &Ask{Dialect: llm.Responses, Stream: streams, Usage: true},
-	}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to}, Base: x.base, Check: x.fetched, Form: x.form}
-	call.Build = func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+	x := &exchange{ctx: ctx, dialog: d, call: c, ask: &Ask{Dialect: llm.Responses, Stream: streams, Usage: true}}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to}, Read: readStored}
+	call.Build = func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 		return x.fetch(to, conn, k)
 	}
 	if streams {
-		call.Check = x.check
+		call.Read = readAnswer
 	}
 	res, err := d.Accounts.Send(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	if x.found.events {
-		return x.stream(res), nil
+	a := res.Attempt.State.(*attempt)
+	if a.found.events {
+		return a.stream(res), nil
 	}
-	return endpoint.JSONAnswer(res.Header, x.found.whole), nil
+	return endpoint.JSONAnswer(res.Header, a.found.whole), nil
 }
 
 // fetch makes the upstream's request.
-func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*upstream.Request, error) {
+func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*accounts.Attempt, error) {
 	w, ok := wayOf(to, conn, llm.Responses, false)
 	if !ok || w.dialect != llm.Responses {
 		return nil, provider.ErrNoEndpoint
 	}
-	x.to, x.conn, x.way = to, conn, w
+	a := x.attempt(to, conn, nil)
+	a.take(w)
+	a.Used.Price = accounts.Stated // free of charge
 	_, url, err := w.address(to.Provider, conn, w.endpoint)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,8 @@ func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*
 			}
 		}
 	}
-	req := &upstream.Request{Method: k.Method, URL: url, Header: x.header()}
+	a.Request = upstream.Request{Method: k.Method, URL: url, Header: a.header()}
+	req := &a.Request
 	if k.Method == "POST" {
 		req.Body = stream.FromString("{}")
 	}
@@ -104,10 +105,10 @@ func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*
 		s := &x.call.Machine.Settings
 		req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), maxAnswer
 	}
-	return req, nil
+	return &a.Attempt, nil
 }
 
-// plainValue tells whether a value of the query is percent-encoded text, as the
+// plainValue reports whether a value of the query is percent-encoded text, as the
 // platform's URL gives it.
 func plainValue(v string) bool {
 	for i := 0; i < len(v); i++ {
@@ -118,20 +119,19 @@ func plainValue(v string) bool {
 	return len(v) <= 512
 }
 
-// fetched reads the answer about a kept response, which is JSON of any kind.
-func (x *exchange) fetched(resp *upstream.Response) error {
-	x.found = found{}
+// readStored reads the answer about a stored response, which is any JSON.
+func readStored(a *accounts.Attempt, resp *upstream.Response) error {
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err != nil {
 		return err
 	}
 	if shapeOf(raw) != jsonBody || endpoint.ValidJSON(raw) != nil {
-		return badBody(nil)
+		return endpoint.BadBody(nil)
 	}
 	resp.Body = stream.FromBytes(raw)
 	if resp.Header.Set("content-type", "application/json"); !endpoint.Holds(resp, "id", "object", "data") {
-		return badBody(endpoint.ErrNoAnswer) // an error that comes with status 200
+		return endpoint.BadBody(endpoint.ErrNoAnswer) // an error that comes with status 200
 	}
-	x.found.whole = raw
+	a.State.(*attempt).found.whole = raw
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // meter notes how a stream ended: with the account, in the usage and in the
 // log. Each stream is noted once.
 type meter struct {
-	x    *exchange
+	a    *attempt
 	res  *accounts.Result
 	done bool
 }
@@ -27,7 +27,7 @@ func (m *meter) end(cause error, complete bool, failure *apierr.Error, u llm.Usa
 	}
 	m.done = true
 	left := errors.Is(cause, stream.ErrClient)
-	m.x.used(u, !complete && !left)
+	m.a.Used.Tokens = u
 	switch {
 	case complete:
 		m.res.Done(nil)
@@ -40,7 +40,7 @@ func (m *meter) end(cause error, complete bool, failure *apierr.Error, u llm.Usa
 			failure = apierr.New(502, "upstream_cut", "the provider's stream ended early")
 		}
 		m.res.Clean(failure)
-		m.x.call.Trace.Err = failure
+		m.a.call.Trace.Err = failure
 		if cause != nil && failure.Status >= 500 {
 			m.res.Done(cause)
 			return
@@ -68,13 +68,13 @@ var _ stream.Watcher = (*watcher)(nil)
 const keptForEstimate = 16 << 10
 
 func (w *watcher) begin() {
-	x := w.x
-	w.estimate = x.ask.Dialect == llm.Chat && !x.ask.Usage
-	if w.estimate && len(x.ask.Body) > keptForEstimate {
-		x.found.input = llm.Estimate(x.ask.Dialect, x.ask.Body)
+	a := w.a
+	w.estimate = a.ask.Dialect == llm.Chat && !a.ask.Usage
+	if w.estimate && len(a.ask.Body) > keptForEstimate {
+		a.found.input = llm.Estimate(a.ask.Dialect, a.ask.Body)
 	}
-	if !w.estimate || x.found.input >= 0 {
-		x.ask.Body = nil
+	if !w.estimate || a.found.input >= 0 {
+		a.ask.Body = nil
 	}
 }
 
@@ -99,9 +99,9 @@ func (w *watcher) End(cause error) []byte {
 
 // estimated is the usage of a stream that did not tell it.
 func (w *watcher) estimated() llm.Usage {
-	in := w.x.found.input
+	in := w.a.found.input
 	if in < 0 {
-		in = llm.Estimate(w.x.ask.Dialect, w.x.ask.Body)
+		in = llm.Estimate(w.a.ask.Dialect, w.a.ask.Body)
 	}
 	return llm.Usage{Input: in, Output: int64(w.written.bytes+3) / 4, Known: true}
 }
@@ -210,14 +210,14 @@ type translator struct {
 
 var _ stream.Transform = (*translator)(nil)
 
-func (x *exchange) translator(m meter) *translator {
-	x.opt.Clean = m.res.Clean
-	t := &translator{meter: m, t: llm.Stream(x.way.dialect, x.ask.Dialect, x.opt)}
+func (a *attempt) translator(m meter) *translator {
+	a.opt.Clean = m.res.Clean
+	t := &translator{meter: m, t: llm.Stream(a.way.dialect, a.ask.Dialect, a.opt)}
 	t.to = t.t
-	if x.way.frames {
+	if a.way.frames {
 		t.to = &bedrock.Chain{First: &bedrock.Frames{}, Then: t.t}
 	}
-	x.ask.Body = nil
+	a.ask.Body = nil
 	return t
 }
 

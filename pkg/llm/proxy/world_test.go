@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -52,8 +53,9 @@ type world struct {
 	script  func(r *upstream.Request) answer
 	seen    []*upstream.Request
 	bodies  []string
-	rows    []usage.Row
-	open    int // bodies that are neither ended nor closed
+	noted   []usage.Row   // see rows
+	skew    time.Duration // of the clock, for a report
+	open    int           // bodies that are neither ended nor closed
 	call    *auth.Call
 	query   string // of the client's address
 }
@@ -97,15 +99,39 @@ func newWorld(t testing.TB, list ...provided) *world {
 	w := &world{TB: t, now: time.UnixMilli(1_800_000_000_000), machine: snapshot.New(rec)}
 	now := func() time.Time { return w.now }
 	w.pool = &accounts.Pool{Doer: w, Object: w, Keys: keys, Now: now}
-	w.dialog = &Dialog{Router: routing.Router{}, Accounts: w.pool, Usage: w, Now: now}
+	w.dialog = &Dialog{Router: routing.Router{}, Accounts: w.pool, Now: now}
 	return w
 }
 
-func (w *world) Call(context.Context, string, string, []byte) (int, []byte, error) {
-	return 0, nil, errors.New("object unreachable")
+// Call is the machine's object, which adds up the usage of reports.
+func (w *world) Call(_ context.Context, _, op string, body []byte) (int, []byte, error) {
+	var report struct{ Usage []usage.Row }
+	if err := json.Unmarshal(body, &report); err != nil || op != "report" {
+		return 0, nil, errors.New("object unreachable")
+	}
+	for _, row := range report.Usage {
+		w.noted = usage.Add(w.noted, row)
+	}
+	return 200, []byte(`{}`), nil
 }
 
-func (w *world) Use(_ *snapshot.Machine, row usage.Row) { w.rows = append(w.rows, row) }
+// rows returns the usage that was recorded, a row for each account and model.
+func (w *world) rows() []usage.Row {
+	now := w.now
+	w.skew += 2 * time.Second // a machine's usage is reported once a second
+	w.now = now.Add(w.skew)
+	w.pool.Flush(context.Background(), w.machine)
+	w.now = now
+	return w.noted
+}
+
+// attempts returns the number of recorded attempts.
+func (w *world) attempts() (n int64) {
+	for _, r := range w.rows() {
+		n += r.Requests
+	}
+	return n
+}
 
 func (w *world) Start(_ context.Context, r *upstream.Request) upstream.Pending {
 	w.seen = append(w.seen, r)

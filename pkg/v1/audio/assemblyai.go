@@ -27,19 +27,19 @@ import (
 //	GET /v2/transcript/{id} → {status queued|processing|completed|error, text, words[{text, start, end, speaker}], audio_duration}; times in ms
 var assemblyAI = transcriber{
 	providers: []string{"assemblyai"}, only: true, speakers: true, endpoint: "upload",
-	build: func(u *transcriptionForm, _ *routing.Target, req *upstream.Request) error {
+	build: func(u *transcription, _ *routing.Target, req *upstream.Request) error {
 		req.Header = httpmsg.Header{{Name: "content-type", Value: "application/octet-stream"}}
 		req.Body = u.File(nil, nil, false)
 		u.drop("prompt", "temperature")
 		return nil
 	},
-	read: func(_ *transcriptionForm, raw []byte) (*transcript, error) {
+	read: func(_ *transcription, raw []byte) (*transcript, error) {
 		if gjson.GetBytes(raw, "upload_url").Str == "" {
 			return nil, errors.New("audio: the answer has no upload_url")
 		}
 		return &transcript{text: gjson.GetBytes(raw, "upload_url").Str}, nil // until finish has the real one
 	},
-	finish: func(ctx context.Context, h *Handler, u *transcriptionForm, res *accounts.Result) (*transcript, error) {
+	finish: func(ctx context.Context, h *Handler, u *transcription, res *accounts.Result) (*transcript, error) {
 		ask := map[string]any{"audio_url": u.text.text}
 		if res.Target.Model == "best" {
 			ask["speech_model"] = "best"
@@ -91,30 +91,34 @@ var assemblyAI = transcriber{
 func (h *Handler) same(ctx context.Context, c *auth.Call, res *accounts.Result, operation, model, id string, body []byte) (gjson.Result, error) {
 	to := *res.Target
 	to.Connections = []*store.Connection{res.Connection}
-	var raw []byte
-	_, err := h.Accounts.Send(ctx, &accounts.Call{
+	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to},
-		Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+		Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 			method, url, err := to.Provider.Endpoint(conn, operation, model, provider.Part{Name: "id", Value: id, Any: true}, provider.Part{Name: "request_id", Value: id, Any: true})
 			if err != nil {
 				return nil, err
 			}
-			req := &upstream.Request{Method: method, URL: url, Timeout: time.Minute, MaxBody: maxTranscript}
+			req := upstream.Request{Method: method, URL: url, Timeout: time.Minute, MaxBody: maxTranscript}
 			if body != nil {
 				req.Header.Add("content-type", "application/json")
 				req.Body = stream.FromBytes(body)
 			}
-			return req, nil
+			return &accounts.Attempt{Request: req}, nil
 		},
-		Check: func(resp *upstream.Response) (err error) {
-			if raw, err = stream.ReadAll(resp.Body, maxTranscript); err == nil {
+		Read: func(a *accounts.Attempt, resp *upstream.Response) error {
+			raw, err := stream.ReadAll(resp.Body, maxTranscript)
+			if err == nil {
 				err = endpoint.ValidJSON(raw)
 			}
 			if err != nil {
 				return endpoint.BadBody(err)
 			}
+			a.State = gjson.ParseBytes(raw)
 			return nil
 		},
 	})
-	return gjson.ParseBytes(raw), err
+	if err != nil {
+		return gjson.Result{}, err
+	}
+	return res.Attempt.State.(gjson.Result), nil
 }

@@ -51,7 +51,7 @@ var cloudflareSpeech = speaker{
 //	POST run/@cf/deepgram/nova-3?…, the bare file → {result} as Deepgram's
 var cloudflareTranscriber = transcriber{
 	providers: []string{"cloudflare"}, only: true, speakers: true,
-	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcription, to *routing.Target, req *upstream.Request) error {
 		if strings.Contains(to.Model, "turbo") {
 			ask := map[string]any{"audio": "@DATA@", "task": "transcribe"}
 			if lang := u.Form.Text("language"); lang != "" {
@@ -75,7 +75,7 @@ var cloudflareTranscriber = transcriber{
 		u.drop("prompt", "temperature", "language")
 		return nil
 	},
-	read: func(u *transcriptionForm, raw []byte) (*transcript, error) {
+	read: func(u *transcription, raw []byte) (*transcript, error) {
 		result := gjson.GetBytes(raw, "result")
 		if result.Get("results").IsObject() {
 			return deepgram.read(u, []byte(result.Raw))

@@ -31,8 +31,8 @@ const (
 	maxVoice    = 32 << 20 // bytes of an answer that is read whole (docs/reference/reliability.md, T43)
 )
 
-// spoken is one client's request for speech on its way.
-type spoken struct {
+// speechRequest is one client's request for speech.
+type speechRequest struct {
 	call   *auth.Call
 	body   []byte
 	at     jsonscan.Value // of the model
@@ -45,7 +45,13 @@ type spoken struct {
 	hint   string // instructions
 	events bool   // stream_format sse
 	whole  bool   // ?response_format=json: {audio, format}
+}
 
+// spoken is one upstream call. Its request is a copy, whose format may be replaced
+// by one that the provider has.
+type spoken struct {
+	accounts.Attempt
+	speechRequest
 	shape *speaker
 	route string // endpoint of the row, if build has chosen another one
 	audio []byte // of an answer that had to be unpacked
@@ -64,11 +70,11 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSpeech(c, body)
+	req, err := parseSpeech(c, body)
 	if err != nil {
 		return nil, err
 	}
-	targets, err := h.speechTargets(s)
+	targets, err := h.speechTargets(req)
 	if err == nil {
 		err = endpoint.Further(h.Allows, c.Key, body, targets)
 	}
@@ -76,11 +82,12 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: s.build, Check: s.check,
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: req.build, Read: readSpeech,
 	})
 	if err != nil {
 		return nil, err
 	}
+	s := res.Attempt.State.(*spoken)
 	if s.shape.finish != nil {
 		return h.fetched(ctx, s, res)
 	}
@@ -93,12 +100,12 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	return endpoint.Passed(c.Machine, res), nil
 }
 
-func parseSpeech(c *auth.Call, body []byte) (*spoken, error) {
+func parseSpeech(c *auth.Call, body []byte) (*speechRequest, error) {
 	set, err := jsonscan.Read(body, "model", "input", "voice", "response_format", "speed", "instructions", "stream_format")
 	if err != nil {
 		return nil, endpoint.BadJSON(err)
 	}
-	s := &spoken{call: c, body: body, at: set.Get("model"), format: "mp3"}
+	s := &speechRequest{call: c, body: body, at: set.Get("model"), format: "mp3"}
 	text := func(name string) string {
 		v, _, _ := set.String(name)
 		return v
@@ -135,7 +142,7 @@ func parseSpeech(c *auth.Call, body []byte) (*spoken, error) {
 
 // speechTargets resolves the model; its last part is the voice if the body
 // has none and the string has three parts.
-func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
+func (h *Handler) speechTargets(s *speechRequest) ([]routing.Target, error) {
 	model := s.model
 	if at := strings.LastIndexByte(model, '/'); !s.given && strings.Count(model, "/") >= 2 {
 		model, s.voice = model[:at], model[at+1:]
@@ -153,10 +160,11 @@ func (h *Handler) speechTargets(s *spoken) ([]routing.Target, error) {
 }
 
 // build makes the upstream's request for one target and account.
-func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	s.shape, s.audio, s.route = speakerOf(to.Provider), nil, ""
-	req := &upstream.Request{HeaderTimeout: s.call.Machine.Settings.FirstByte(), Timeout: speechTotal}
-	s.call.Trace.Dropped = nil
+func (r *speechRequest) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+	s := &spoken{speechRequest: *r, shape: speakerOf(to.Provider)}
+	s.State = s
+	req := &s.Request
+	req.HeaderTimeout, req.Timeout = s.call.Machine.Settings.FirstByte(), speechTotal
 	endpoint := s.shape.at()
 	if s.shape.build == nil {
 		out := jsonscan.Splice(s.body, s.at.Span, jsonscan.Quote(nil, to.Model))
@@ -198,7 +206,7 @@ func (s *spoken) build(to *routing.Target, conn *store.Connection) (*upstream.Re
 	if s.unpacked() {
 		req.MaxBody, req.Timeout = maxVoice, s.call.Machine.Settings.Whole()
 	}
-	return req, nil
+	return &s.Attempt, nil
 }
 
 // fetched answers with audio of which the provider returned the address.
@@ -235,8 +243,9 @@ func (s *spoken) unpacked() bool {
 	return s.whole || s.shape.read != nil || s.events && s.shape.build != nil
 }
 
-// check unpacks an answer that must be.
-func (s *spoken) check(resp *upstream.Response) error {
+// readSpeech unpacks an answer that must be, and else reads how it begins.
+func readSpeech(a *accounts.Attempt, resp *upstream.Response) error {
+	s := a.State.(*spoken)
 	if !s.unpacked() {
 		return endpoint.Started(resp, true)
 	}
@@ -318,4 +327,4 @@ func (s *spoken) choose(own ...[2]string) string {
 	return own[0][1]
 }
 
-func (s *spoken) drop(name string) { s.call.Trace.Dropped = append(s.call.Trace.Dropped, name) }
+func (s *spoken) drop(name string) { s.Dropped = append(s.Dropped, name) }

@@ -188,7 +188,7 @@ func (h *Handler) await(ctx context.Context, limit time.Duration, done func(poll
 //	  result {text, chunks[{timestamp[from, to], text, speaker}], inferred_languages[]}
 var falTranscriber = transcriber{
 	providers: []string{"fal"}, endpoint: "transcriptions", speakers: true,
-	build: func(u *transcriptionForm, _ *routing.Target, req *upstream.Request) error {
+	build: func(u *transcription, _ *routing.Target, req *upstream.Request) error {
 		ask := map[string]any{"task": "transcribe", "chunk_level": "segment", "audio_url": "@DATA@"}
 		if u.endpoint == "translations" {
 			ask["task"] = "translate"
@@ -205,14 +205,14 @@ var falTranscriber = transcriber{
 		u.drop("temperature")
 		return u.inDocument(req, ask, `"audio_url":"`, "data:"+u.audioType()+";base64,")
 	},
-	read: func(_ *transcriptionForm, raw []byte) (*transcript, error) {
+	read: func(_ *transcription, raw []byte) (*transcript, error) {
 		id := gjson.GetBytes(raw, "request_id").Str
 		if id == "" {
 			return nil, errors.New("audio: the answer has no request_id")
 		}
 		return &transcript{text: id}, nil // replaced by finish
 	},
-	finish: func(ctx context.Context, h *Handler, u *transcriptionForm, res *accounts.Result) (*transcript, error) {
+	finish: func(ctx context.Context, h *Handler, u *transcription, res *accounts.Result) (*transcript, error) {
 		app, id := falApp(res.Target.Model), u.text.text
 		if err := h.falDone(ctx, u.Call, res, store.WholeAnswer, app, id); err != nil {
 			return nil, err

@@ -21,7 +21,7 @@ import (
 //	POST /v1/listen?model=… → {metadata.duration, results.channels[].alternatives[].{transcript, words[]}, results.utterances[]}
 var deepgram = transcriber{
 	providers: []string{"deepgram"}, only: true, speakers: true,
-	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcription, to *routing.Target, req *upstream.Request) error {
 		q := url.Values{"model": {to.Model}, "smart_format": {"true"}, "utterances": {"true"}}
 		if lang := u.Form.Text("language"); lang != "" {
 			q.Set("language", lang)
@@ -40,7 +40,7 @@ var deepgram = transcriber{
 		u.drop("prompt", "temperature")
 		return nil
 	},
-	read: func(_ *transcriptionForm, raw []byte) (*transcript, error) {
+	read: func(_ *transcription, raw []byte) (*transcript, error) {
 		doc := gjson.ParseBytes(raw)
 		best := doc.Get("results.channels.0.alternatives.0")
 		if best.Get("transcript").Type != gjson.String {
@@ -63,7 +63,7 @@ var deepgram = transcriber{
 //	POST /v1/speech-to-text {model_id, file, language_code?, temperature?} → {text, language_code, words[{text, start, end, type}]}
 var elevenLabs = transcriber{
 	providers: []string{"elevenlabs"}, only: true, speakers: true,
-	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcription, to *routing.Target, req *upstream.Request) error {
 		w := multipart.NewWriter(u.Boundary)
 		w.Field("model_id", to.Model)
 		w.Field("timestamps_granularity", "word")
@@ -90,7 +90,7 @@ var (
 	xaiForm      = transcriber{providers: []string{"xai"}, only: true, speakers: true, build: sttForm, read: readPlain}
 )
 
-func sttForm(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
+func sttForm(u *transcription, to *routing.Target, req *upstream.Request) error {
 	w := multipart.NewWriter(u.Boundary)
 	w.Field("model", to.Model)
 	if lang := u.Form.Text("language"); lang != "" {
@@ -112,7 +112,7 @@ func sttForm(u *transcriptionForm, to *routing.Target, req *upstream.Request) er
 // Where times or speakers are wanted, that text is JSON of geminiSchema.
 var geminiAudio = transcriber{
 	providers: []string{"gemini", "vertex"}, endpoint: "chat", speakers: true,
-	build: func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error {
+	build: func(u *transcription, to *routing.Target, req *upstream.Request) error {
 		ask := "Generate a verbatim transcript of the speech. Answer with the transcript only."
 		if u.endpoint == "translations" {
 			ask = "Translate the speech into English. Answer with the translation only."
@@ -147,7 +147,7 @@ var geminiAudio = transcriber{
 		u.drop("temperature")
 		return nil
 	},
-	read: func(u *transcriptionForm, raw []byte) (*transcript, error) {
+	read: func(u *transcription, raw []byte) (*transcript, error) {
 		doc := gjson.ParseBytes(raw)
 		parts := doc.Get("candidates.0.content.parts")
 		if !parts.IsArray() {
@@ -233,11 +233,10 @@ func (u *transcriptionForm) fileType() string {
 }
 
 // drop notes fields of the client that the provider does not know.
-func (u *transcriptionForm) drop(names ...string) {
-	u.Call.Trace.Dropped = nil
+func (u *transcription) drop(names ...string) {
 	for _, n := range names {
 		if u.Form.Text(n) != "" {
-			u.Call.Trace.Dropped = append(u.Call.Trace.Dropped, n)
+			u.Dropped = append(u.Dropped, n)
 		}
 	}
 }

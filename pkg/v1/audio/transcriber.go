@@ -17,11 +17,11 @@ type transcriber struct {
 	speakers  bool     // tells speakers apart where it is asked to
 	// build makes the request; nil sends the client's form with the upstream's
 	// model.
-	build func(u *transcriptionForm, to *routing.Target, req *upstream.Request) error
+	build func(u *transcription, to *routing.Target, req *upstream.Request) error
 	// read makes a transcript of the answer; nil passes it on.
-	read func(u *transcriptionForm, raw []byte) (*transcript, error)
+	read func(u *transcription, raw []byte) (*transcript, error)
 	// finish waits for the transcript where the answer only begins it.
-	finish func(ctx context.Context, h *Handler, u *transcriptionForm, res *accounts.Result) (*transcript, error)
+	finish func(ctx context.Context, h *Handler, u *transcription, res *accounts.Result) (*transcript, error)
 }
 
 // openAIForm is OpenAI's form, which most providers take as it is.

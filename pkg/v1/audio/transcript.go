@@ -36,7 +36,7 @@ var errNoText = errors.New("audio: the answer has no text")
 
 // readPlain reads {text, language, duration, words[{word|text, start, end}]},
 // which several providers have with small changes.
-func readPlain(_ *transcriptionForm, raw []byte) (*transcript, error) {
+func readPlain(_ *transcription, raw []byte) (*transcript, error) {
 	doc := gjson.ParseBytes(raw)
 	if doc.Get("text").Type != gjson.String {
 		return nil, errNoText
@@ -114,7 +114,7 @@ func (t *transcript) sentences() []span {
 
 // accepted tells what is wrong with the response_format that a form asks of a
 // provider of another shape, before anything is sent.
-func (u *transcriptionForm) accepted() error {
+func (u *transcription) accepted() error {
 	switch u.Form.Text("response_format") {
 	case "", "json", "text", "verbose_json", "srt", "vtt":
 		return nil

@@ -71,8 +71,14 @@ func (h *Handler) Translations(ctx context.Context, c *auth.Call) (*httpmsg.Resp
 type transcriptionForm struct {
 	*upload.Upload
 	endpoint string
-	shape    *transcriber
-	text     *transcript // the answer of a provider of another shape
+}
+
+// transcription is one upstream call.
+type transcription struct {
+	accounts.Attempt
+	*transcriptionForm
+	shape *transcriber
+	text  *transcript // the answer of a provider of another shape
 }
 
 func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string) (*httpmsg.Response, error) {
@@ -124,18 +130,19 @@ func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []routing.Target) (*httpmsg.Response, error) {
 	c := u.Call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Check: u.check, Fault: u.Failed,
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Read: readTranscription,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if u.shape.finish != nil {
-		if u.text, err = u.shape.finish(ctx, h, u, res); err != nil {
+	a := res.Attempt.State.(*transcription)
+	if a.shape.finish != nil {
+		if a.text, err = a.shape.finish(ctx, h, a, res); err != nil {
 			return nil, err
 		}
 	}
-	if u.text != nil {
-		return u.text.answer(res, u)
+	if a.text != nil {
+		return a.text.answer(res, u)
 	}
 	if isEvents(res.Header) {
 		return endpoint.Watch(c.Machine, res, `"type":"transcript.text.done"`), nil
@@ -148,28 +155,31 @@ func isEvents(h httpmsg.Header) bool {
 }
 
 // build makes the upstream's request for one target and account.
-func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	u.shape = transcriberOf(to.Provider)
-	method, url, err := to.Provider.Endpoint(conn, u.shape.at(u.endpoint), to.Model)
+func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
+	a := &transcription{transcriptionForm: u, shape: transcriberOf(to.Provider)}
+	a.State, a.Fault = a, u.Failed
+	method, url, err := to.Provider.Endpoint(conn, a.shape.at(u.endpoint), to.Model)
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: u.Call.Machine.Settings.FirstByte(), Timeout: transcribeTotal}
-	if u.shape.build != nil {
-		if err := u.accepted(); err != nil {
+	a.Request = upstream.Request{Method: method, URL: url, HeaderTimeout: u.Call.Machine.Settings.FirstByte(), Timeout: transcribeTotal}
+	req := &a.Request
+	if a.shape.build != nil {
+		if err := a.accepted(); err != nil {
 			return nil, err
 		}
 		req.MaxBody, req.Timeout = maxTranscript, u.Call.Machine.Settings.Whole()
-		return req, u.shape.build(u, to, req)
+		return &a.Attempt, a.shape.build(a, to, req)
 	}
 	req.Header = provider.RequestHeader(u.Call.Header, clientheader.ToTranscriptions)
-	req.Body, err = u.Body(to.Model)
-	return req, err
+	req.Body, err = u.Body(to.Model, before)
+	return &a.Attempt, err
 }
 
-// check reads an answer that must be whole.
-func (u *transcriptionForm) check(resp *upstream.Response) error {
-	if u.shape.read == nil {
+// readTranscription reads an answer that must be whole.
+func readTranscription(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*transcription)
+	if a.shape.read == nil {
 		err := endpoint.WholeJSON(resp)
 		if err == nil && !endpoint.Holds(resp, "text", "segments", "words") {
 			err = endpoint.BadBody(endpoint.ErrNoAnswer)
@@ -184,7 +194,7 @@ func (u *transcriptionForm) check(resp *upstream.Response) error {
 		err = endpoint.ValidJSON(raw)
 	}
 	if err == nil {
-		u.text, err = u.shape.read(u, raw)
+		a.text, err = a.shape.read(a, raw)
 	}
 	var shown *apierr.Error
 	if errors.As(err, &shown) {

@@ -164,10 +164,9 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 	voices, query := []Voice{}, src.query
 	seen := map[string]bool{}
 	for range maxVoicePages {
-		var doc gjson.Result
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
 			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to},
-			Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				method, url, err := to.Provider.Endpoint(conn, "voices", "")
 				if err != nil {
 					return nil, err
@@ -175,16 +174,16 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 				if query != "" {
 					url += "?" + query
 				}
-				req := &upstream.Request{Method: method, URL: url, Timeout: 20 * time.Second, MaxBody: maxVoiceBody}
+				req := upstream.Request{Method: method, URL: url, Timeout: 20 * time.Second, MaxBody: maxVoiceBody}
 				req.Header.Add("accept", "application/json")
 				if src.body != "" {
 					req.Method = "POST"
 					req.Header.Add("content-type", "application/json")
 					req.Body = stream.FromString(src.body)
 				}
-				return req, nil
+				return &accounts.Attempt{Request: req}, nil
 			},
-			Check: func(resp *upstream.Response) error {
+			Read: func(a *accounts.Attempt, resp *upstream.Response) error {
 				raw, err := stream.ReadAll(resp.Body, maxVoiceBody)
 				if err == nil {
 					err = endpoint.ValidJSON(raw)
@@ -192,7 +191,7 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 				if err != nil {
 					return endpoint.BadBody(err)
 				}
-				doc = gjson.ParseBytes(raw)
+				a.State = gjson.ParseBytes(raw)
 				return nil
 			},
 		})
@@ -206,6 +205,7 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 			return nil, err
 		}
 		to.Connections = []*store.Connection{res.Connection}
+		doc := res.Attempt.State.(gjson.Result)
 		n := len(voices)
 		for _, v := range src.read(doc) {
 			if v.ID != "" && !seen[v.own+"/"+v.ID] {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/jsonscan"
 )
 
@@ -119,7 +120,7 @@ func (a *answer) write(r *request) ([]byte, error) {
 		out = strconv.AppendInt(out, int64(i), 10)
 		out = append(out, `,"embedding":`...)
 		if out, buf, err = appendVector(out, buf, &a.items[i], want); err != nil {
-			return nil, badBody(err)
+			return nil, endpoint.BadBody(err)
 		}
 		out = append(out, '}')
 	}

@@ -18,7 +18,6 @@ import (
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
-	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
@@ -67,7 +66,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	targets, err := h.targets(c, req)
+	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
 	if err == nil {
 		err = endpoint.Further(h.Allows, c.Key, body, targets)
 	}
@@ -75,61 +74,24 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := exchange{req: req, call: c}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Dropped: func() []string { return x.drops }}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: read}
 	var res *accounts.Result
 	for x.from < req.count {
 		if res, err = h.Accounts.Send(ctx, call); err != nil {
 			return nil, err
 		}
-		x.settle()
+		x.accept(res.Attempt.State.(*attempt))
 		// The vectors of one answer must come from one model.
 		call.Targets = []routing.Target{*res.Target}
 	}
-	c.Trace.Dropped = x.dropped
-	used := usage.Row{Requests: 1} // whether or not its price is known
-	used.Price(res.Target.Provider.Alias, res.Target.Model, llm.Usage{Input: max(x.answer.inputTokens, 0), Known: x.answer.inputTokens >= 0})
-	c.Trace.Used = used.Used()
 	out, err := x.answer.write(req)
 	if err != nil {
 		return nil, err
 	}
-	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: "application/json"})
-	return &httpmsg.Response{
-		Status: 200,
-		Header: append(header, provider.ResponseNotes(res.Header)...),
-		Body:   stream.FromBytes(out),
-	}, nil
+	return endpoint.JSONAnswer(res.Header, out), nil
 }
 
-// targets resolves the model and leaves the targets that the key may use and
-// that can embed this input.
-func (h *Handler) targets(c *auth.Call, req *request) ([]routing.Target, error) {
-	c.Trace.Asked = req.model
-	all, err := h.Router.Resolve(req.model, c.Machine, catalog.Embedding)
-	if err != nil {
-		return nil, err
-	}
-	asked := h.Allows == nil || h.Allows(c.Key, req.model)
-	kept := all[:0]
-	var refusal error
-	for i := range all {
-		err := usable(&all[i], req)
-		if err == nil && !asked && !h.Allows(c.Key, all[i].ID()) {
-			err = apierr.New(403, "model_not_allowed", "this key may not use the model")
-		}
-		if err == nil {
-			kept = append(kept, all[i])
-		} else if refusal == nil {
-			refusal = err
-		}
-	}
-	if len(kept) == 0 {
-		return nil, refusal
-	}
-	return kept, nil
-}
-
-// usable returns why a target cannot embed the input, or nil.
+// usable returns the reason why a target cannot embed the input, or nil.
 func usable(to *routing.Target, req *request) error {
 	if !to.Provider.Serves("embeddings") {
 		return apierr.Invalid("model", "the provider of this model has no embeddings")
@@ -147,38 +109,40 @@ func usable(to *routing.Target, req *request) error {
 	return nil
 }
 
-// exchange is one client's request on its way to the provider and back.
+// exchange is one client's request, and what is answered of it so far.
 type exchange struct {
-	req   *request
-	call  *auth.Call
-	calls int // number of calls that were answered
-	from  int // first input that has no vector yet
+	req    *request
+	call   *auth.Call
+	calls  int // number of calls that were answered
+	from   int // first input that has no vector yet
+	answer answer
+}
 
-	shape   *shape // of the attempt under way
-	to      int    // end of its inputs
-	drops   []string
-	batch   answer
-	dropped []string
-	answer  answer
+// attempt is one upstream call: its part of the inputs, and their vectors.
+type attempt struct {
+	accounts.Attempt
+	part
+	shape *shape
+	batch answer
 }
 
 // build makes the upstream request for the inputs that are due.
-func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := shapeOf(to.Provider)
-	x.shape, x.to = s, x.req.count
-	if n := s.limit(to.Model); n > 0 && x.from+n < x.to {
-		x.to = x.from + n
+	a := &attempt{shape: s, part: part{request: x.req, model: to.Model, from: x.from, to: x.req.count, purpose: x.call.Machine.Settings.EmbeddingInput}}
+	a.State = a
+	if n := s.limit(to.Model); n > 0 && a.from+n < a.to {
+		a.to = a.from + n
 	}
-	p := &part{request: x.req, model: to.Model, from: x.from, to: x.to, purpose: x.call.Machine.Settings.EmbeddingInput}
 	if v := x.req.at[fUser]; v.Kind == jsonscan.String && v.End-v.Start > leastUser && !to.Provider.Compatible {
 		id := jsonscan.Text(x.req.body, v)
 		if short := llm.ShortUser(id, llm.UserLimit(to.Provider.ID)); short != id {
-			p.user = jsonscan.Quote(nil, short)
+			a.user = jsonscan.Quote(nil, short)
 		}
 	}
 	endpoint := "embeddings"
 	if s.endpoint != nil {
-		endpoint = s.endpoint(p)
+		endpoint = s.endpoint(&a.part)
 	}
 	method, url, err := to.Provider.Endpoint(conn, endpoint, to.Model)
 	if err != nil {
@@ -187,8 +151,8 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if s.address != nil {
 		url = s.address(to.Model, url)
 	}
-	body := s.write(p)
-	x.drops = p.dropped
+	body := s.write(&a.part)
+	a.Dropped = a.part.dropped
 	header := make(httpmsg.Header, 0, 8)
 	header = append(header,
 		httpmsg.Field{Name: "content-type", Value: "application/json"},
@@ -196,41 +160,42 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 		httpmsg.Field{Name: "accept-encoding", Value: "identity"})
 	header = append(header, provider.IdempotencyKey(x.call.Header, x.calls)...)
 	limits := &x.call.Machine.Settings
-	return &upstream.Request{
+	a.Request = upstream.Request{
 		Method: method, URL: url, Header: header, Body: stream.FromBytes(body),
 		HeaderTimeout: limits.FirstByte(), Timeout: limits.Whole(), MaxBody: maxAnswer,
-	}, nil
+	}
+	return &a.Attempt, nil
 }
 
-// check reads an answer. One that cannot be read is no answer: another account
-// may be tried.
-func (x *exchange) check(resp *upstream.Response) error {
+// read reads an answer. After one that cannot be read another account may be
+// tried.
+func read(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*attempt)
 	body, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err != nil {
-		return badBody(err)
+		return endpoint.BadBody(err)
 	}
-	x.batch = answer{body: body}
-	if err := x.shape.read(&x.batch, x.req); err != nil {
-		return badBody(err)
+	a.batch = answer{body: body}
+	if err := a.shape.read(&a.batch, a.request); err != nil {
+		return endpoint.BadBody(err)
 	}
-	if err := x.batch.order(x.to - x.from); err != nil {
-		return badBody(err)
+	if err := a.batch.order(a.to - a.from); err != nil {
+		return endpoint.BadBody(err)
 	}
+	if a.batch.inputTokens < 0 && a.shape.estimate {
+		a.batch.inputTokens = a.request.estimate(a.from, a.to)
+	}
+	tokens := a.batch.inputTokens
+	if tokens < 0 {
+		tokens = a.batch.allTokens
+	}
+	a.Used.Tokens = llm.Usage{Input: max(tokens, 0), Known: tokens >= 0}
 	return nil
 }
 
-// settle takes the answer of the last call.
-func (x *exchange) settle() {
-	if x.batch.inputTokens < 0 && x.shape.estimate {
-		x.batch.inputTokens = x.req.estimate(x.from, x.to)
-	}
-	x.answer.merge(&x.batch, x.from == 0 && x.to == x.req.count)
-	x.dropped, x.from = x.drops, x.to
+// accept takes the answer of the last call.
+func (x *exchange) accept(a *attempt) {
+	x.answer.merge(&a.batch, a.from == 0 && a.to == x.req.count)
+	x.from = a.to
 	x.calls++
-}
-
-func badBody(err error) error {
-	e := apierr.New(502, "bad_upstream_body", "the provider's answer could not be read")
-	e.Err = err
-	return e
 }

@@ -243,7 +243,7 @@ func vendor(shape string, req *upstream.Request) (int, any) {
 	return 500, map[string]any{"error": "no such vendor"}
 }
 
-// pool is a Sender of one account: Build, an answer, Check.
+// pool is a Sender of one account: Build, an answer, Read.
 type pool struct {
 	t      testing.TB
 	answer func(to *routing.Target, req *upstream.Request) (int, []byte)
@@ -253,22 +253,23 @@ type pool struct {
 func (p *pool) Send(_ context.Context, call *accounts.Call) (*accounts.Result, error) {
 	to := &call.Targets[0]
 	conn := to.Connections[0]
-	req, err := call.Build(to, conn)
+	a, err := call.Build(to, conn, nil)
 	if err != nil {
 		return nil, err
 	}
-	p.sent = append(p.sent, req)
-	status, body := p.answer(to, req)
+	call.Request.Trace.Dropped = a.Dropped
+	p.sent = append(p.sent, &a.Request)
+	status, body := p.answer(to, &a.Request)
 	if status/100 != 2 {
 		return nil, fmt.Errorf("upstream %d: %s", status, body)
 	}
 	resp := &upstream.Response{Status: status, Header: httpmsg.Header{
 		{Name: "content-type", Value: "text/html"}, {Name: "set-cookie", Value: "a=b"}, {Name: "x-ratelimit-remaining-requests", Value: "9"},
 	}, Body: stream.FromBytes(body)}
-	if err := call.Check(resp); err != nil {
+	if err := call.Read(a, resp); err != nil {
 		return nil, err
 	}
-	return &accounts.Result{Response: resp, Target: to, Connection: conn}, nil
+	return &accounts.Result{Response: resp, Target: to, Connection: conn, Attempt: a}, nil
 }
 
 // fakeVendor answers by the shape of the provider that is called.

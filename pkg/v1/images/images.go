@@ -68,10 +68,15 @@ type creation struct {
 	*request                // of a JSON body
 	form     *upload.Upload // of a form
 
+	taken bool // an upstream has accepted the creation
+	key   string
+}
+
+// attempt is one upstream call of a creation.
+type attempt struct {
+	accounts.Attempt
 	shape *shape
 	made  *made // the answer of a provider of another shape
-	taken bool  // an upstream has accepted the creation
-	key   string
 }
 
 // Generations answers POST /v1/images/generations, JSON. Partial images pass
@@ -204,55 +209,57 @@ func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
 // send tries the targets and shapes the answer.
 func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Target) (*httpmsg.Response, error) {
 	c := x.call
-	call := &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check, Billable: true,
-	}
-	if x.form != nil {
-		call.Fault = x.form.Failed
-	}
-	res, err := h.Accounts.Send(ctx, call)
+	res, err := h.Accounts.Send(ctx, &accounts.Call{
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: read, Billable: true,
+	})
 	if err != nil {
 		return nil, err
 	}
 	x.taken = true
-	if x.shape.create == nil {
+	a := res.Attempt.State.(*attempt)
+	if a.shape.create == nil {
 		if t := res.Header.Get("content-type"); strings.HasPrefix(strings.ToLower(t), "text/event-stream") {
 			return endpoint.Watch(c.Machine, res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`), nil
 		}
 		return endpoint.Passed(c.Machine, res), nil
 	}
-	if x.made.job != "" {
-		if err := h.wait(ctx, x, res); err != nil {
+	done := a.made
+	if done.job != "" {
+		if done, err = h.wait(ctx, x, res, a); err != nil {
 			return nil, x.waited(err)
 		}
 	}
-	return x.answer(ctx, res)
+	return x.answer(ctx, res, done)
 }
 
 // build makes the upstream's request for one target and account.
-func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	x.shape, x.made = shapeOf(to.Provider), nil
-	method, url, err := to.Provider.Endpoint(conn, x.shape.of(x.endpoint, to.Model), to.Model)
+func (x *creation) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
+	a := &attempt{shape: shapeOf(to.Provider)}
+	a.State = a
+	method, url, err := to.Provider.Endpoint(conn, a.shape.of(x.endpoint, to.Model), to.Model)
 	if err != nil {
 		return nil, err
 	}
-	req := &upstream.Request{Method: method, URL: url, HeaderTimeout: x.call.Machine.Settings.FirstByte(), Timeout: imageTotal}
-	x.call.Trace.Dropped = nil
-	if x.shape.create == nil {
+	if x.form != nil {
+		a.Fault = x.form.Failed
+	}
+	a.Request = upstream.Request{Method: method, URL: url, HeaderTimeout: x.call.Machine.Settings.FirstByte(), Timeout: imageTotal}
+	req := &a.Request
+	if a.shape.create == nil {
 		req.Header = provider.RequestHeader(x.call.Header, clientheader.ToImages)
 		if x.form != nil {
-			req.Body, err = x.form.Body(to.Model)
-			return req, err
+			req.Body, err = x.form.Body(to.Model, before)
+			return &a.Attempt, err
 		}
 		req.Body = x.forModel(to.Model)
-		return req, nil
+		return &a.Attempt, nil
 	}
 	in := x.input()
-	p, err := x.shape.create(in, to.Model)
+	p, err := a.shape.create(in, to.Model)
 	if err != nil {
 		return nil, err
 	}
-	x.call.Trace.Dropped = in.dropped()
+	a.Dropped = in.dropped()
 	req.Header = httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
 	for _, f := range p.header {
 		req.Header.Set(f.Name, f.Value)
@@ -268,12 +275,13 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 	}
 	req.Body = stream.FromBytes(p.body)
 	req.MaxBody, req.Timeout = maxImages, x.call.Machine.Settings.Whole()
-	return req, nil
+	return &a.Attempt, nil
 }
 
-// check reads an answer that must be whole.
-func (x *creation) check(resp *upstream.Response) error {
-	if x.shape.create == nil {
+// read reads an answer that must be whole.
+func read(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*attempt)
+	if a.shape.create == nil {
 		if t := strings.ToLower(resp.Header.Get("content-type")); !endpoint.IsJSON(t) && !strings.HasPrefix(t, "text/event-stream") {
 			return outcome(endpoint.BadBody(errNoImage))
 		}
@@ -288,13 +296,13 @@ func (x *creation) check(resp *upstream.Response) error {
 		err = endpoint.ValidJSON(raw)
 	}
 	if err == nil {
-		x.made, err = x.shape.read(raw, resp.Header.Get("content-type"))
+		a.made, err = a.shape.read(raw, resp.Header.Get("content-type"))
 	}
 	var shown *apierr.Error
 	if errors.As(err, &shown) {
 		return err
 	}
-	if err == nil && x.made.job == "" && len(x.made.images) == 0 {
+	if err == nil && a.made.job == "" && len(a.made.images) == 0 {
 		err = errNoImage
 	}
 	if err != nil {
@@ -329,20 +337,19 @@ func (x *creation) waited(err error) error {
 	return err
 }
 
-// wait asks the account that has the job until the image is there.
-func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) error {
+// wait polls the account that has the job until the image is finished.
+func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a *attempt) (*made, error) {
 	to := *res.Target
 	to.Connections = []*store.Connection{res.Connection}
 	began, pause, failures := h.Now(), time.Second, 0
 	for step := 0; ; {
 		if h.Now().Sub(began) > jobWait {
-			return apierr.New(504, "upstream_timeout", "the provider did not finish the image in time")
+			return nil, apierr.New(504, "upstream_timeout", "the provider did not finish the image in time")
 		}
-		p := x.shape.poll(x.made, to.Model, step)
-		var next *made
-		_, err := h.Accounts.Send(ctx, &accounts.Call{
+		p := a.shape.poll(a.made, to.Model, step)
+		polled, err := h.Accounts.Send(ctx, &accounts.Call{
 			Machine: x.call.Machine, Request: x.call.Request, Targets: []routing.Target{to},
-			Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				method, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
 				if err != nil {
 					return nil, err
@@ -353,20 +360,20 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) e
 					}
 					url = p.url
 				}
-				req := &upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "accept", Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}
+				req := upstream.Request{Method: method, URL: url, Header: httpmsg.Header{{Name: "accept", Value: "application/json"}}, Timeout: time.Minute, MaxBody: maxImages}
 				if p.body != nil {
 					req.Header.Add("content-type", "application/json")
 					req.Body = stream.FromBytes(p.body)
 				}
-				return req, nil
+				return &accounts.Attempt{Request: req}, nil
 			},
-			Check: func(resp *upstream.Response) error {
+			Read: func(up *accounts.Attempt, resp *upstream.Response) error {
 				raw, err := stream.ReadAll(resp.Body, maxImages)
 				if err == nil {
 					err = endpoint.ValidJSON(raw)
 				}
 				if err == nil {
-					next, err = x.shape.state(raw, step)
+					up.State, err = a.shape.state(raw, step)
 				}
 				var shown *apierr.Error
 				if err != nil && !errors.As(err, &shown) {
@@ -376,23 +383,26 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) e
 			},
 		})
 		var e *apierr.Error
+		var next *made
+		if err == nil {
+			next = polled.Attempt.State.(*made)
+		}
 		switch {
 		case err == nil && len(next.images) > 0:
-			x.made = next
-			return nil
+			return next, nil
 		case err == nil && next.more:
 			step++
 			continue
 		case err == nil:
 			failures = 0
 		case errors.As(err, &e) && (e.Status == 429 || e.Status >= 500) && e.Code != "bad_upstream_address" && failures < 5:
-			failures++ // the image is being made all the same
+			failures++ // the job continues
 			pause = max(pause, min(e.RetryAfter, 10*time.Second))
 		default:
-			return err
+			return nil, err
 		}
 		if err := h.Pause.Pause(ctx, pause); err != nil {
-			return upstream.ErrCanceled
+			return nil, upstream.ErrCanceled
 		}
 		pause = min(pause*3/2, 5*time.Second)
 	}
@@ -401,7 +411,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result) e
 // answer writes {created, data[{b64_json|url}]} as the client asked: an image
 // of which only the address is known is fetched when its bytes are wanted, and
 // one of which only the bytes are becomes a data: address when a URL is.
-func (x *creation) answer(ctx context.Context, res *accounts.Result) (*httpmsg.Response, error) {
+func (x *creation) answer(ctx context.Context, res *accounts.Result, done *made) (*httpmsg.Response, error) {
 	type item struct {
 		B64  string `json:"b64_json,omitempty"`
 		URL  string `json:"url,omitempty"`
@@ -417,7 +427,7 @@ func (x *creation) answer(ctx context.Context, res *accounts.Result) (*httpmsg.R
 	if events {
 		wanted = "b64_json"
 	}
-	for _, m := range x.made.images {
+	for _, m := range done.images {
 		it := item{Text: m.text}
 		switch {
 		case m.url != "" && wanted == "b64_json":
@@ -443,8 +453,8 @@ func (x *creation) answer(ctx context.Context, res *accounts.Result) (*httpmsg.R
 		}
 		out.Data = append(out.Data, it)
 	}
-	if x.made.usage != nil {
-		out.Usage = x.made.usage
+	if done.usage != nil {
+		out.Usage = done.usage
 	}
 	if events {
 		kind := "image_generation.completed"

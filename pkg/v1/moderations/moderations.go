@@ -20,7 +20,6 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/store"
-	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
@@ -46,7 +45,6 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	Usage    endpoint.Meter // may be nil
 }
 
 // Create parses, resolves, sends and shapes the answer.
@@ -66,19 +64,15 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{body: body, inputs: texts(body), limits: &c.Machine.Settings, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
+	x := exchange{body: body, inputs: texts(body), limits: &c.Machine.Settings}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: x.read})
 	if err != nil {
-		x.tally.Failed(err)
 		return nil, err
 	}
-	x.tally.Done(func(row *usage.Row) {
-		row.Price(res.Target.Provider.Alias, res.Target.Model, llm.UsageOf(llm.Chat, x.answer))
-	})
 	if asked == "" {
 		asked = res.Target.ID()
 	}
-	out, err := sjson.SetBytes(x.answer, "model", asked)
+	out, err := sjson.SetBytes(res.Attempt.State.([]byte), "model", asked)
 	if err != nil {
 		return nil, endpoint.BadBody(err)
 	}
@@ -101,8 +95,8 @@ func parse(body []byte) (string, error) {
 	return model, p.Err
 }
 
-// texts returns how many verdicts a checked body asks for: one per string, and
-// one for parts together.
+// texts returns the number of results that a checked body asks for: one per
+// string, and one for all parts together.
 func texts(body []byte) int {
 	if v := gjson.GetBytes(body, "input"); v.IsArray() && v.Get("0").Type == gjson.String {
 		return len(v.Array())
@@ -155,17 +149,14 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 	})
 }
 
-// exchange is one request on its way to the provider and back.
+// exchange is one client's request.
 type exchange struct {
 	body   []byte
-	inputs int // verdicts that must come
+	inputs int // number of results that the answer must have
 	limits *store.Settings
-	tally  endpoint.Tally
-	answer []byte
 }
 
-func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	x.tally.Begin(to, conn)
+func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	method, url, err := to.Provider.Endpoint(conn, "moderations", to.Model)
 	if err != nil {
 		return nil, err
@@ -174,15 +165,15 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.
 	if err != nil {
 		return nil, err
 	}
-	return &upstream.Request{
+	return &accounts.Attempt{Request: upstream.Request{
 		Method: method, URL: url, Body: stream.FromBytes(body), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
 		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
-	}, nil
+	}}, nil
 }
 
-// check reads an answer. For a provider without a verdict (Mistral) it is derived from
-// the categories: flagged if any of them is.
-func (x *exchange) check(resp *upstream.Response) error {
+// read reads an answer. For a provider without flagged (Mistral), a result is
+// flagged if any of its categories is.
+func (x *exchange) read(a *accounts.Attempt, resp *upstream.Response) error {
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err == nil {
 		err = endpoint.ValidJSON(raw)
@@ -227,6 +218,6 @@ func (x *exchange) check(resp *upstream.Response) error {
 		}
 		raw = jsonscan.Splice(raw, span, []byte(text))
 	}
-	x.answer = raw
+	a.State, a.Used.Tokens = raw, llm.UsageOf(llm.Chat, raw)
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/routing"
 	"weir/pkg/store"
-	"weir/pkg/usage"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonvalue"
@@ -32,7 +31,6 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	Usage    endpoint.Meter // may be nil
 }
 
 // Create parses, resolves, sends and shapes the answer.
@@ -52,19 +50,15 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, limits: &c.Machine.Settings, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
-	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check})
+	x := exchange{req: req, limits: &c.Machine.Settings}
+	res, err := h.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: x.read})
 	if err != nil {
-		x.tally.Failed(err)
 		return nil, err
 	}
-	x.tally.Done(func(row *usage.Row) {
-		row.Price(res.Target.Provider.Alias, res.Target.Model, llm.Usage{Input: max(x.tokens, 0), Known: x.tokens >= 0})
-	})
-	return endpoint.JSONAnswer(res.Header, x.write()), nil
+	return endpoint.JSONAnswer(res.Header, res.Attempt.State.(*ranking).write(req)), nil
 }
 
-// usable returns why a target cannot rerank, or nil.
+// usable returns the reason why a target cannot rerank, or nil.
 func usable(to *routing.Target) error {
 	switch {
 	case !to.Provider.Serves("rerank"):
@@ -75,31 +69,30 @@ func usable(to *routing.Target) error {
 	return nil
 }
 
-// exchange is one request on its way to the provider and back.
+// exchange is one client's request.
 type exchange struct {
 	req    *request
 	limits *store.Settings
-	tally  endpoint.Tally
-	shape  *shape
-	list   []scored
-	// The provider's counts, -1 if unknown.
-	tokens, units int64
 }
 
-func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	x.tally.Begin(to, conn)
-	x.shape = shapeOf(to.Provider)
+// ranking is what a provider answered.
+type ranking struct {
+	list          []scored
+	tokens, units int64 // -1 if the provider does not count them
+}
+
+func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	method, url, err := to.Provider.Endpoint(conn, "rerank", to.Model)
 	if err != nil {
 		return nil, err
 	}
-	return &upstream.Request{
-		Method: method, URL: url, Body: stream.FromBytes(x.shape.body(x.req, to.Model, conn)), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
+	return &accounts.Attempt{Request: upstream.Request{
+		Method: method, URL: url, Body: stream.FromBytes(shapeOf(to.Provider).body(x.req, to.Model, conn)), HeaderTimeout: x.limits.FirstByte(), Timeout: x.limits.Whole(), MaxBody: maxAnswer,
 		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}},
-	}, nil
+	}}, nil
 }
 
-func (x *exchange) check(resp *upstream.Response) error {
+func (x *exchange) read(a *accounts.Attempt, resp *upstream.Response) error {
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err == nil {
 		err = endpoint.ValidJSON(raw)
@@ -107,12 +100,13 @@ func (x *exchange) check(resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	all := gjson.ParseBytes(raw)
-	if x.list, err = x.shape.read(all, x.req); err != nil {
+	all, r := gjson.ParseBytes(raw), &ranking{}
+	if r.list, err = shapeOf(a.Target.Provider).read(all, x.req); err != nil {
 		return endpoint.BadBody(err)
 	}
-	x.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
-	x.units = count(all, "usage.search_units", "meta.billed_units.search_units")
+	r.tokens = count(all, "usage.total_tokens", "meta.tokens.input_tokens", "meta.billed_units.input_tokens")
+	r.units = count(all, "usage.search_units", "meta.billed_units.search_units")
+	a.State, a.Used.Tokens = r, llm.Usage{Input: max(r.tokens, 0), Known: r.tokens >= 0}
 	return nil
 }
 
@@ -138,30 +132,30 @@ func counted(n int64) string {
 // document is an object, as vendors return it.
 //
 //	{"model","results":[{"index","relevance_score","document"?}],"usage":{"total_tokens","search_units"}}
-func (x *exchange) write() []byte {
-	sort(x.list)
-	if x.req.top > 0 && len(x.list) > x.req.top {
-		x.list = x.list[:x.req.top]
+func (r *ranking) write(req *request) []byte {
+	sort(r.list)
+	if req.top > 0 && len(r.list) > req.top {
+		r.list = r.list[:req.top]
 	}
 	w := make(jsonvalue.Writer, 0, 512)
 	w.Object("")
-	w.Text("model", x.req.model)
+	w.Text("model", req.model)
 	w.Array("results")
-	for _, s := range x.list {
+	for _, s := range r.list {
 		w.Object("")
 		w.Int("index", s.index)
 		w.Raw("relevance_score", s.raw)
-		if given := x.req.given[s.index]; x.req.echo && given.IsObject() {
+		if given := req.given[s.index]; req.echo && given.IsObject() {
 			w.Raw("document", given.Raw)
-		} else if x.req.echo {
+		} else if req.echo {
 			w.Raw("document", `{"text":`+given.Raw+`}`)
 		}
 		w.End('}')
 	}
 	w.End(']')
 	w.Object("usage")
-	w.Raw("total_tokens", counted(x.tokens))
-	w.Raw("search_units", counted(x.units))
+	w.Raw("total_tokens", counted(r.tokens))
+	w.Raw("search_units", counted(r.units))
 	w.End('}')
 	w.End('}')
 	return w

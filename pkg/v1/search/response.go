@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"weir/pkg/endpoint"
+	"weir/pkg/accounts"
 	"weir/pkg/llm"
-	"weir/pkg/usage"
 	"weir/pkg/wire/htmlmd"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonvalue"
@@ -27,13 +26,13 @@ type response struct {
 	tokens   llm.Usage // of a chat model
 }
 
-// count completes a row of usage. The price of a chat model's search is not part of
-// the price of its tokens, so the cost is known only if the answer states it.
-func (r *response) count(row *usage.Row) {
-	row.InputTokens, row.OutputTokens, row.ReasoningTokens = r.tokens.Input, r.tokens.Output, r.tokens.Reasoning
-	row.CacheReadTokens, row.CacheWriteTokens = r.tokens.CacheRead, r.tokens.CacheWrite
+// used returns what the search used. The price of a chat model's search is not part
+// of the price of its tokens, so the cost is known only if the answer states it.
+func (r *response) used() accounts.Used {
 	usd, err := strconv.ParseFloat(r.cost, 64)
-	endpoint.Costs(usd, err == nil)(row)
+	u := accounts.StatedCost(usd, err == nil)
+	u.Tokens = r.tokens
+	return u
 }
 
 // problem is a failure of one part of a search that otherwise succeeded.

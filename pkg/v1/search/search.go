@@ -43,7 +43,6 @@ type Handler struct {
 	// Normalize returns the NFKC form of a text. The platform provides it, because
 	// own tables would slow the start. nil leaves texts unchanged.
 	Normalize func(string) string
-	Usage     endpoint.Meter // may be nil
 	Now       func() time.Time
 }
 
@@ -65,18 +64,15 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if started.IsZero() {
 		started = h.Now()
 	}
-	x := exchange{req: req, now: h.Now, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
+	x := exchange{req: req, now: h.Now}
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check,
-		Dropped: func() []string { return x.call.dropped }, Timeout: totalTimeout,
+		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: x.read, Timeout: totalTimeout,
 	})
 	if err != nil {
-		x.tally.Failed(err)
 		return nil, err
 	}
-	x.tally.Done(x.resp.count)
-	c.Trace.Dropped = x.call.dropped
-	return endpoint.JSONAnswer(res.Header, x.resp.write(x.call, h.Now().Sub(started))), nil
+	a := res.Attempt.State.(*attempt)
+	return endpoint.JSONAnswer(res.Header, a.resp.write(a.call, h.Now().Sub(started))), nil
 }
 
 // targets finds out who searches: what the model string names, else the
@@ -168,43 +164,47 @@ func usable(to *routing.Target) error {
 
 var errShape = errors.New("the answer has another shape")
 
-// exchange is one request on its way to the providers and back.
+// exchange is one client's request.
 type exchange struct {
-	req   *request
-	now   func() time.Time
-	to    *routing.Target
-	call  *call
-	resp  *response
-	tally endpoint.Tally
+	req *request
+	now func() time.Time
+}
+
+// attempt is one upstream call and its answer.
+type attempt struct {
+	accounts.Attempt
+	call *call
+	resp *response
 }
 
 // build makes the upstream request of an attempt.
-func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	x.tally.Begin(to, conn)
-	x.to = to
-	x.call = newCall(x.req, serviceOf(to), to, x.now())
-	method, url, err := to.Provider.Endpoint(conn, x.call.endpoint, x.call.model)
+func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+	a := &attempt{call: newCall(x.req, serviceOf(to), to, x.now())}
+	a.State = a
+	method, url, err := to.Provider.Endpoint(conn, a.call.endpoint, a.call.model)
 	if err != nil {
 		return nil, err
 	}
-	body, query := x.call.payload()
+	body, query := a.call.payload()
+	a.Dropped = a.call.dropped
 	limit := providerTimeout
-	if x.call.service.chat != nil {
+	if a.call.service.chat != nil {
 		limit = totalTimeout
 	}
-	req := &upstream.Request{
+	a.Request = upstream.Request{
 		Method: method, URL: url + query, HeaderTimeout: limit, Timeout: limit, MaxBody: maxAnswer,
-		Header: append(httpmsg.Header{{Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}}, x.call.header...),
+		Header: append(httpmsg.Header{{Name: "accept", Value: "application/json"}, {Name: "accept-encoding", Value: "identity"}}, a.call.header...),
 	}
 	if body != nil {
-		req.Header.Add("content-type", "application/json")
-		req.Body = stream.FromBytes(body)
+		a.Request.Header.Add("content-type", "application/json")
+		a.Request.Body = stream.FromBytes(body)
 	}
-	return req, nil
+	return &a.Attempt, nil
 }
 
-// check reads an answer.
-func (x *exchange) check(resp *upstream.Response) error {
+// read reads an answer.
+func (x *exchange) read(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*attempt)
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err == nil {
 		err = endpoint.ValidJSON(raw)
@@ -212,17 +212,17 @@ func (x *exchange) check(resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	r := &response{provider: x.to.Provider.ID, header: resp.Header, latency: x.now().Sub(x.call.now)}
-	ok, err := x.call.read(r, gjson.ParseBytes(raw))
+	r := &response{provider: a.Target.Provider.ID, header: resp.Header, latency: x.now().Sub(a.call.now)}
+	ok, err := a.call.read(r, gjson.ParseBytes(raw))
 	if err == nil && !ok {
 		err = endpoint.BadBody(errShape)
 	}
 	if err != nil {
 		return err
 	}
-	if chat := x.call.service.chat; chat != nil {
+	if chat := a.call.service.chat; chat != nil {
 		r.tokens = llm.UsageOf(chat.dialect, raw)
 	}
-	x.resp = r
+	a.resp, a.Used = r, r.used()
 	return nil
 }

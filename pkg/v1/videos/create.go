@@ -57,12 +57,14 @@ type creation struct {
 	*request             // of a JSON body
 	held     stream.Held // of any other
 	targets  []routing.Target
+}
 
-	shape  *shape
-	made   string // upstream model of the attempt under way
-	raw    []byte // the answer
-	name   string // the upstream's own name of the job
-	origin string // of the address that took it
+// attempt is one upstream call of a creation.
+type attempt struct {
+	accounts.Attempt
+	shape *shape
+	raw   []byte // the answer
+	name  string // the upstream's own name of the job
 }
 
 func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*httpmsg.Response, error) {
@@ -212,23 +214,24 @@ func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, err
 	c := x.call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
 		Machine: c.Machine, Request: c.Request, Targets: x.targets,
-		Build: x.build, Check: x.check, Billable: true,
+		Build: x.build, Read: read, Billable: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	id := encodeID(x.name)
+	a := res.Attempt.State.(*attempt)
+	id := encodeID(a.name)
 	job := &rpc.Job{
 		ID: id, Kind: "video", ConnectionID: res.Connection.ID, Provider: res.Target.Provider.ID,
-		Origin: x.origin, Model: res.Target.Model, KeyID: c.Trace.KeyID,
+		Origin: download.Origin(a.Request.URL), Model: res.Target.Model, KeyID: c.Trace.KeyID,
 	}
 	saved := h.put(ctx, c.Machine.ID, job)
 	if !saved {
 		h.lost.add(c.Machine.ID, job)
 	}
 	var resp *httpmsg.Response
-	if x.shape.native {
-		resp = &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: stream.FromBytes(h.clean(ctx, c, res.Connection, withID(x.raw, id)))}
+	if a.shape.native {
+		resp = &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: stream.FromBytes(h.clean(ctx, c, res.Connection, withID(a.raw, id)))}
 	} else {
 		body, _ := json.Marshal(map[string]string{"request_id": id})
 		resp = endpoint.JSONAnswer(res.Header, body)
@@ -258,15 +261,16 @@ func (h *Handler) put(ctx context.Context, machineID string, job *rpc.Job) bool 
 }
 
 // build makes the upstream's request for one target and account.
-func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	x.shape, x.made = shapeOf(to.Provider), to.Model
-	var req *upstream.Request
-	if x.shape.native {
+func (x *creation) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+	a := &attempt{shape: shapeOf(to.Provider)}
+	a.State = a
+	req := &a.Request
+	if a.shape.native {
 		method, url, err := to.Provider.Endpoint(conn, x.endpoint, to.Model)
 		if err != nil {
 			return nil, err
 		}
-		req = &upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header, clientheader.ToVideos)}
+		*req = upstream.Request{Method: method, URL: url, Header: provider.RequestHeader(x.call.Header, clientheader.ToVideos)}
 		if x.request != nil {
 			req.Body = x.forModel(to)
 		} else {
@@ -277,40 +281,42 @@ func (x *creation) build(to *routing.Target, conn *store.Connection) (*upstream.
 		if err != nil {
 			return nil, err
 		}
-		plan, err := x.shape.create(in, to.Model, x.endpoint)
+		plan, err := a.shape.create(in, to.Model, x.endpoint)
 		if err != nil {
 			return nil, err
 		}
-		x.call.Trace.Dropped = plan.dropped
-		if req, err = plan.request(to, conn); err != nil {
+		a.Dropped = plan.dropped
+		up, err := plan.request(to, conn)
+		if err != nil {
 			return nil, err
 		}
+		*req = *up
 		if key := x.call.Header.Get("idempotency-key"); key != "" {
 			req.Header.Set("idempotency-key", key)
 		}
 	}
 	req.Header.Set("accept-encoding", "identity")
-	x.origin = download.Origin(req.URL)
 	s := &x.call.Machine.Settings
 	req.HeaderTimeout, req.Timeout = s.FirstByte(), s.Whole()
-	return req, nil
+	return &a.Attempt, nil
 }
 
-// check reads the answer to a creation. One without the job's name leaves the
+// read reads the answer to a creation. One without the job's name leaves the
 // outcome unknown: it must not be sent again. A name that came whole counts
 // even when the answer broke off after it.
-func (x *creation) check(resp *upstream.Response) error {
+func read(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*attempt)
 	raw, readErr := readSome(resp.Body)
 	resp.Body = stream.FromBytes(raw)
-	x.raw = raw
+	a.raw = raw
 	why := readErr
 	if jsonscan.Valid(raw) {
-		if x.shape.refusal != nil {
-			if err := x.shape.refusal(raw); err != nil {
+		if a.shape.refusal != nil {
+			if err := a.shape.refusal(raw); err != nil {
 				return err
 			}
 		}
-		if x.name = x.shape.name(raw, x.made); x.name != "" && len(x.name) <= maxName {
+		if a.name = a.shape.name(raw, a.Target.Model); a.name != "" && len(a.name) <= maxName {
 			return nil
 		}
 	}

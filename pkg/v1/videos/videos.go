@@ -281,26 +281,26 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 			// A name that is not stored comes from the client.
 			plan.parts[i].Any = plan.parts[i].Any && job.Provider != ""
 		}
-		var raw []byte
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
 			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{p.target},
-			Build: func(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
+			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				req, err := plan.request(to, conn)
 				if err != nil {
 					return nil, err
 				}
-				p.origin = download.Origin(req.URL)
-				if job.Origin != "" && p.origin != job.Origin && (plan.url == "" || !download.SameSite(req.URL, job.Origin)) {
+				if job.Origin != "" && download.Origin(req.URL) != job.Origin && (plan.url == "" || !download.SameSite(req.URL, job.Origin)) {
 					return nil, notFound() // the connection has moved: the job is not there
 				}
 				s := &c.Machine.Settings
 				req.HeaderTimeout, req.Timeout, req.MaxBody = s.FirstByte(), s.Whole(), most
-				return req, nil
+				return &accounts.Attempt{Request: *req}, nil
 			},
-			Check: func(resp *upstream.Response) (err error) {
-				if raw, err = stream.ReadAll(resp.Body, most); err != nil {
+			Read: func(a *accounts.Attempt, resp *upstream.Response) error {
+				raw, err := stream.ReadAll(resp.Body, most)
+				if err != nil {
 					return endpoint.BadBody(err)
 				}
+				a.State = raw
 				if len(raw) == 0 && resp.Status == 202 {
 					return nil
 				}
@@ -321,7 +321,9 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 		if err != nil {
 			return nil, pollError(err)
 		}
+		raw := res.Attempt.State.([]byte)
 		p.res, p.body = res, raw
+		p.origin = download.Origin(res.Attempt.Request.URL)
 		if p.shape.native {
 			return p, nil
 		}

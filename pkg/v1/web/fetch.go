@@ -21,6 +21,7 @@ import (
 	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -32,6 +33,11 @@ const (
 	totalTimeout = 30 * time.Second // docs/reference/spec-gaps.md, 5
 	maxAnswer    = 16 << 20         // bytes of a provider's answer
 )
+
+// recorder is the part of accounts.Pool that records calls without an account.
+type recorder interface {
+	RecordDirect(m *snapshot.Machine, r *httpmsg.Request, to *routing.Target, err error)
+}
 
 // Handler serves the endpoint.
 type Handler struct {
@@ -49,8 +55,9 @@ type Handler struct {
 	// Decode reads a text in an encoding that Go does not know here, by its
 	// WHATWG label. May be nil.
 	Decode func(label string, raw []byte) (string, bool)
-	Usage  endpoint.Meter // may be nil
-	Now    func() time.Time
+	// Usage records the gateway's own fetches; may be nil.
+	Usage recorder
+	Now   func() time.Time
 }
 
 // step is a part of a plan: providers that are tried in turn, or the gateway
@@ -103,44 +110,36 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	if s.own && h.Do == nil {
 		_, err := h.Accounts.Send(ctx, &accounts.Call{
 			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{itself()}, Timeout: totalTimeout,
-			Build: func(*routing.Target, *store.Connection) (*upstream.Request, error) {
-				return pageRequest(req.url, totalTimeout), nil
+			Build: func(*routing.Target, *store.Connection, *accounts.Attempt) (*accounts.Attempt, error) {
+				return &accounts.Attempt{Request: *pageRequest(req.url, totalTimeout)}, nil
 			},
 		})
 		return nil, err
 	}
 	if s.own {
 		begun := h.Now()
-		tally := endpoint.Tally{Meter: h.Usage, Call: c}
-		to := itself()
-		tally.Begin(&to, to.Connections[0])
 		c.Trace.Provider, c.Trace.ConnectionID, c.Trace.Model, c.Trace.Dropped = ownAlias, "", ownModel, nil
 		got, err := h.own(ctx, c, req, deadline)
-		if err != nil {
-			tally.Failed(err)
-			c.Trace.Err = err
+		if h.Usage != nil {
+			to := itself()
+			h.Usage.RecordDirect(c.Machine, c.Request, &to, err)
+		}
+		if c.Trace.Err = err; err != nil {
 			return nil, err
 		}
-		c.Trace.Err = nil
-		tally.Done(endpoint.Costs(0, true))
 		got.provider, got.latency = ownAlias, h.Now().Sub(begun)
 		return got, nil
 	}
-	x := exchange{req: req, now: h.Now, tally: endpoint.Tally{Meter: h.Usage, Call: c}}
+	x := exchange{req: req, now: h.Now}
 	targets := s.targets
 	var first error
 	for {
-		_, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Check: x.check,
-			Dropped: func() []string { return x.dropped }, Timeout: totalTimeout,
+		res, err := h.Accounts.Send(ctx, &accounts.Call{
+			Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: x.read, Timeout: totalTimeout,
 		})
 		if err == nil {
-			c.Trace.Dropped = x.dropped
-			usd, bad := strconv.ParseFloat(x.page.cost, 64)
-			x.tally.Done(endpoint.Costs(usd, bad == nil))
-			return x.page, nil
+			return res.Attempt.State.(*attempt).page, nil
 		}
-		x.tally.Failed(err)
 		if first == nil || better(err, first) {
 			first = err
 		}
@@ -337,44 +336,49 @@ var errShape = errors.New("the answer has another shape")
 
 // exchange is one request on its way to the providers and back.
 type exchange struct {
-	req     *request
-	now     func() time.Time
-	to      *routing.Target
+	req *request
+	now func() time.Time
+	to  *routing.Target // of the last attempt
+}
+
+// attempt is one upstream call and the page that it fetched.
+type attempt struct {
+	accounts.Attempt
 	service *service
 	begun   time.Time
-	dropped []string
 	page    *page
-	tally   endpoint.Tally
 }
 
 // build makes the upstream request of an attempt.
-func (x *exchange) build(to *routing.Target, conn *store.Connection) (*upstream.Request, error) {
-	x.tally.Begin(to, conn)
-	x.to, x.service = to, serviceOf(to.Provider)
+func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
+	x.to = to
+	a := &attempt{service: serviceOf(to.Provider), begun: x.now()}
+	a.State = a
 	method, url, err := to.Provider.Endpoint(conn, "fetch", to.Model)
 	if err != nil {
 		return nil, err
 	}
-	x.dropped, x.begun = nil, x.now()
-	if slices.Contains(x.service.lacks, x.req.format) {
-		x.dropped = []string{"format"}
+	if slices.Contains(a.service.lacks, x.req.format) {
+		a.Dropped = []string{"format"}
 	}
 	header := httpmsg.Header{
 		{Name: "content-type", Value: "application/json"},
 		{Name: "accept", Value: "application/json"},
 		{Name: "accept-encoding", Value: "identity"},
 	}
-	if x.service.header != nil {
-		header = append(header, x.service.header(x.req)...)
+	if a.service.header != nil {
+		header = append(header, a.service.header(x.req)...)
 	}
-	return &upstream.Request{
-		Method: method, URL: url, Header: header, Body: stream.FromString(x.service.body(x.req)),
+	a.Request = upstream.Request{
+		Method: method, URL: url, Header: header, Body: stream.FromString(a.service.body(x.req)),
 		HeaderTimeout: totalTimeout, Timeout: totalTimeout, MaxBody: maxAnswer,
-	}, nil
+	}
+	return &a.Attempt, nil
 }
 
-// check reads an answer.
-func (x *exchange) check(resp *upstream.Response) error {
+// read reads an answer.
+func (x *exchange) read(up *accounts.Attempt, resp *upstream.Response) error {
+	a := up.State.(*attempt)
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err == nil {
 		err = endpoint.ValidJSON(raw)
@@ -383,8 +387,8 @@ func (x *exchange) check(resp *upstream.Response) error {
 		return endpoint.BadBody(err)
 	}
 	now := x.now()
-	p := &page{provider: x.to.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(x.begun)}
-	switch ok, err := x.service.read(p, gjson.ParseBytes(raw), x.req); {
+	p := &page{provider: a.Target.Provider.ID, format: x.req.format, header: resp.Header, now: now, latency: now.Sub(a.begun)}
+	switch ok, err := a.service.read(p, gjson.ParseBytes(raw), x.req); {
 	case err != nil:
 		return err
 	case !ok:
@@ -392,7 +396,8 @@ func (x *exchange) check(resp *upstream.Response) error {
 	case p.text == "":
 		return unavailable("the provider found no content on the page")
 	}
-	x.page = p
+	usd, bad := strconv.ParseFloat(p.cost, 64)
+	a.page, a.Used = p, accounts.StatedCost(usd, bad == nil)
 	return nil
 }
 

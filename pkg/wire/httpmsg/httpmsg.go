@@ -90,10 +90,9 @@ type Trace struct {
 	Dropped      []string
 	Err          error // cause of a failure, for the log after redaction
 
-	Asked   string    // model id as the client wrote it
-	Failed  []Attempt // the attempts that failed, in order
-	Metered bool      // the endpoint notes its usage itself
-	Used    Used
+	Asked  string    // model id as the client wrote it
+	Failed []Attempt // the attempts that failed, in order
+	Used   Used
 }
 
 // Attempt is an upstream call that failed.
@@ -117,4 +116,15 @@ type Used struct {
 	CacheRead int64   `json:"cacheReadTokens,omitempty"`
 	CostUSD   float64 `json:"costUsd,omitempty"`
 	Priced    bool    `json:"priced,omitempty"` // the cost is known
+}
+
+// Add returns the sum of two answers of one request. The zero value adds nothing.
+func (u Used) Add(o Used) Used {
+	if u == (Used{}) {
+		return o
+	}
+	return Used{
+		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
+		CostUSD: u.CostUSD + o.CostUSD, Priced: u.Priced && o.Priced,
+	}
 }

@@ -1,0 +1,90 @@
+package accounts
+
+import (
+	"weir/pkg/llm"
+	"weir/pkg/provider"
+	"weir/pkg/routing"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/upstream"
+)
+
+// Attempt is one upstream request of a call. Build returns it without
+// credentials, Send adds those, Read fills in what the answer says.
+type Attempt struct {
+	// Request is sent. Without any time limit it gets the machine's limit on the
+	// wait for the first byte.
+	Request upstream.Request
+	// Base is the further base of the provider that the request goes to, whose
+	// credentials are presented in another way; nil for the provider's own.
+	Base *provider.Base
+	// Dropped names the fields of the client's request that are left out, because
+	// the upstream does not know them. Read may add parts of the answer.
+	Dropped []string
+	// Errors is the dialect of the upstream's errors.
+	Errors ErrorForm
+	// OtherAPI is set if the account's server may lack the endpoint and has
+	// another one for the request: see OtherAPI of Retry.
+	OtherAPI bool
+	// Refused reads an error that would end the call with a 4xx, or a 501, and its
+	// body. It returns the form of the request that the same account may accept
+	// instead (see OtherForm), or an error to return in place of e. May be nil.
+	Refused func(e *apierr.Error, body []byte) (retry bool, instead *apierr.Error)
+	// Fault returns an error of the client that was found while its body went up,
+	// or that the client disconnected. It replaces what the upstream made of that,
+	// which is no evidence about the account. May be nil.
+	Fault func() error
+	// State belongs to the endpoint.
+	State any
+
+	// Used is what the answer used. Read sets it, for a stream the endpoint does
+	// before Done.
+	Used Used
+
+	// Target and Connection are set before the request is sent.
+	Target     *routing.Target
+	Connection *store.Connection
+	// Failure is set after a failed attempt, Retry if its account is asked again.
+	Failure *apierr.Error
+	Retry   Retry
+}
+
+// Retry is the reason why an account is asked once more.
+type Retry uint8
+
+// The reasons.
+const (
+	NoRetry Retry = iota
+	// NewToken: the access token was renewed after a 401 or 403.
+	NewToken
+	// OtherAPI: the server has no such endpoint; nothing was created.
+	OtherAPI
+	// OtherForm: the server refuses a field by its name.
+	OtherForm
+)
+
+// Used is what one answer used.
+type Used struct {
+	Tokens llm.Usage
+	Price  Price
+	USD    float64 // for Stated
+}
+
+// Price is how the cost of an answer is known.
+type Price uint8
+
+// The ways.
+const (
+	ByTokens Price = iota // by the catalogue's prices, if the tokens are known
+	Stated                // by the provider, or fixed
+	Unknown
+)
+
+// StatedCost returns the Used of an answer whose cost the provider states; with
+// known false it is unknown.
+func StatedCost(usd float64, known bool) Used {
+	if !known || usd < 0 {
+		return Used{Price: Unknown}
+	}
+	return Used{Price: Stated, USD: usd}
+}
