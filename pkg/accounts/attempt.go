@@ -55,8 +55,8 @@ type Retry uint8
 // The reasons.
 const (
 	NoRetry Retry = iota
-	// NewToken: the access token was renewed after a 401 or 403.
-	NewToken
+	// Refreshed: the access token was renewed after a 401 or 403.
+	Refreshed
 	// OtherAPI: the server has no such endpoint; nothing was created.
 	OtherAPI
 	// OtherForm: the server refuses a field by its name.

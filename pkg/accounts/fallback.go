@@ -135,7 +135,7 @@ func judge(e *apierr.Error, quota, billable bool) *failure {
 func (f *failure) retry(a *Attempt, billable bool) Retry {
 	switch {
 	case f.refresh:
-		return NewToken
+		return Refreshed
 	case billable || (f.next || f.err.Status >= 500) && f.err.Status != 501:
 		return NoRetry
 	case a.OtherAPI && lacksEndpoint(f.err):

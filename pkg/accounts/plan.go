@@ -184,7 +184,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			pl.used(call.Machine, call.Request, a, true)
 		}
 		a.Retry = f.retry(a, call.Billable)
-		if pl.attempts >= maxAttempts || a.Retry == NewToken && !(renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token)) {
+		if pl.attempts >= maxAttempts || a.Retry == Refreshed && !(renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token)) {
 			a.Retry = NoRetry
 		}
 		if a.Retry == OtherAPI && pl.absent == nil {
