@@ -573,9 +573,9 @@ test("items that only a server could know are refused or dropped", async () => {
     if (store)
       await assert.rejects(
         next.then(() => {
-          throw new Error("half a conversation was asked");
+          throw new Error("half a conversation was sent");
         }),
-        (e) => e.statusCode === 400 && /store false/.test(e.message),
+        (e) => e.statusCode === 400 && /store: false/.test(e.message),
       );
     else assert.equal((await next).text, "Fine.");
   }
