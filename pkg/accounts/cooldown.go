@@ -20,8 +20,8 @@ const (
 	lastStep  = 5 * time.Minute
 )
 
-// limitedFor returns the cooldown after a 429: the stated wait, else 2, 4, 8 … s
-// up to 5 min by the failures before.
+// limitedFor returns the cooldown after a 429: the stated wait, else 2, 4, 8 …
+// s up to 5 min by the failures before.
 func limitedFor(stated time.Duration, failures int, weekly bool) time.Duration {
 	if stated == 0 {
 		if failures > 10 {
@@ -64,8 +64,8 @@ func failuresOf(s snapshot.State, now time.Time) int {
 //	error.details[].retryDelay            Gemini's RetryInfo, "31s"
 //	error.resets_in_seconds, .resets_at   of a subscription's window
 //
-// A wait in the past is the least wait, 1 s. What cannot be read counts as not
-// there. ok reports whether there was one.
+// A wait in the past is the least wait, 1 s. An unreadable wait counts as
+// missing. ok reports whether there is a wait.
 func statedWait(h httpmsg.Header, body []byte, now time.Time) (wait time.Duration, ok bool) {
 	for i := range h {
 		if n := h[i].Name; n == "retry-after-ms" || n == "x-ms-retry-after-ms" {

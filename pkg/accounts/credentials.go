@@ -15,13 +15,13 @@ import (
 // call: model lists and connection tests.
 type Credentials struct{ Pool *Pool }
 
-// Credential gives the connection's credential in the clear; an access token
+// Credential returns the connection's credential in the clear; an access token
 // past its end is renewed first.
 func (c *Credentials) Credential(ctx context.Context, m *snapshot.Machine, conn *store.Connection) (provider.Credential, error) {
 	return c.Pool.open(ctx, m.ID, conn, new(use))
 }
 
-// Refreshed gives a newer credential after the upstream refused the one that
+// Refreshed returns a newer credential after the upstream refused the one that
 // was presented.
 func (c *Credentials) Refreshed(ctx context.Context, m *snapshot.Machine, conn *store.Connection, presented provider.Credential) (provider.Credential, error) {
 	if renewable(conn) {

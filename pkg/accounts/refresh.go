@@ -14,7 +14,7 @@ import (
 	"weir/pkg/wire/secret"
 )
 
-// errSealed tells that a stored credential does not open: its key is gone, or
+// errSealed reports that a stored credential does not open: its key is gone, or
 // it was changed. Other accounts are not affected.
 var errSealed = errors.New("accounts: the stored credential cannot be opened")
 
@@ -30,7 +30,7 @@ type token struct {
 	expires    int64 // Unix milliseconds, 0 when not known
 }
 
-// current gives the newest access token known here of a connection.
+// current returns the newest access token known here of a connection.
 func (p *Pool) current(machineID string, conn *store.Connection) token {
 	snap := token{conn.Secrets[store.AccessToken], conn.TokenGeneration, conn.ExpiresAt}
 	if len(p.tokens) == 0 {
@@ -48,7 +48,7 @@ func (p *Pool) current(machineID string, conn *store.Connection) token {
 	return *t
 }
 
-// renewable tells whether the connection's access token can be had anew.
+// renewable reports whether the connection's access token can be had again.
 func renewable(conn *store.Connection) bool {
 	if conn.Secrets[store.APIKey] != "" {
 		return false
@@ -56,7 +56,7 @@ func renewable(conn *store.Connection) bool {
 	return conn.Secrets[store.RefreshToken] != "" || conn.Secrets[store.ServiceAccount] != ""
 }
 
-// use tells of the access token that a call presents.
+// use describes the access token that a call presents.
 type use struct {
 	generation int64 // of the one presented last
 	refreshed  bool  // a newer one was asked for, which a call does once
@@ -65,7 +65,7 @@ type use struct {
 	wait time.Duration
 }
 
-// open gives what the connection presents, in the clear. A token that is
+// open returns what the connection presents, in the clear. A token that is
 // missing or past its end is renewed first.
 func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connection, u *use) (provider.Credential, error) {
 	var cred provider.Credential
@@ -77,8 +77,8 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		if ok {
 			access = p.current(machineID, conn)
 		} else if u.wait > 0 && (asked || access.sealed == "") {
-			// An expired token is sent only if the object cannot be asked: it may
-			// be valid for some seconds more.
+			// An expired token is sent only if the object cannot be asked: it
+			// may be valid for some seconds more.
 			return cred, &noToken{u.wait}
 		}
 	}
@@ -115,8 +115,8 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 	return cred, get(store.AccessToken, access.sealed, &cred.AccessToken)
 }
 
-// noToken tells that an account has no access token yet and that its provider
-// gives none at the moment.
+// noToken reports that an account has no access token yet and that its provider
+// issues no token at the moment.
 type noToken struct{ wait time.Duration }
 
 func (*noToken) Error() string { return "accounts: there is no access token at the moment" }
@@ -145,10 +145,10 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 }
 
 // renew asks the object for a newer access token than the one of the
-// generation had. ok reports whether there is one, asked whether the object could
-// be asked, wait is the time until the next attempt; 0 for never. The object
-// refreshes at most once for all calls with the same generation. While its
-// answer is to wait, it is not asked again.
+// generation had. ok reports whether there is one, asked whether the object
+// could be asked, wait is the time until the next attempt; 0 for never. The
+// object refreshes at most once for all calls with the same generation. While
+// its answer is to wait, it is not asked again.
 //
 //	refresh {connectionId, tokenGeneration} → {connection: store.Connection}
 func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connection, had int64) (ok, asked bool, wait time.Duration) {

@@ -26,7 +26,7 @@ func (w *world) oauth(id string, expires time.Duration) store.Connection {
 	return c
 }
 
-// refresher is an object that gives generation n+1 for n, and counts.
+// refresher is an object that returns generation n+1 for n, and counts.
 func (w *world) refresher(count *int) func(op string, body []byte) (int, []byte, error) {
 	return func(op string, body []byte) (int, []byte, error) {
 		if op != "refresh" {
@@ -248,7 +248,7 @@ func TestAnAPIKeyIsNotRefreshed(t *testing.T) {
 
 // An account that has no access token yet: what its provider cannot give now
 // is no fault of the caller's. Another account serves.
-func TestTokenThatIsNotToBeHadAtTheMoment(t *testing.T) {
+func TestTokenThatIsTemporarilyUnavailable(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		object int

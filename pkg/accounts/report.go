@@ -82,7 +82,7 @@ func (r *report) lastError(connection, text string) {
 	r.Errors = last(append(r.Errors, rpc.LastError{ConnectionID: connection, Text: text}))
 }
 
-// onlyCounts tells whether the report can wait for its second.
+// onlyCounts reports whether the report can wait for its second.
 func (r *report) onlyCounts() bool {
 	return len(r.Cooldowns)+len(r.Cleared)+len(r.Errors)+len(r.Refusals) == 0
 }
@@ -121,7 +121,7 @@ func (p *Pool) reportOf(machineID string) *report {
 	return r
 }
 
-// Pending tells whether Flush has something to tell.
+// Pending reports whether Flush has something to tell.
 func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != nil }
 
 // Flush tells the object of a machine what became of its accounts since the

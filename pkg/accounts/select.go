@@ -22,7 +22,7 @@ type candidate struct {
 	whole   bool  // the cooldown that the trial is about is the account's, not the model's
 }
 
-// pinned tells whether one of the targets may be served by the connection id.
+// pinned reports whether one of the targets may be served by the connection id.
 func pinned(call *Call, id string) bool {
 	for i := range call.Targets {
 		for _, c := range call.Targets[i].Connections {

@@ -73,7 +73,7 @@ func (w *wiring) read() (errs configErrors) {
 }
 
 // unusable returns the names of the settings without which nothing is served, or
-// "". If the proxy that the operator named is invalid, no call is made at all.
+// "". If the proxy of the operator is invalid, no call is sent at all.
 func (w *wiring) unusable(errs configErrors) string {
 	if missing := w.missing(); missing != "" {
 		return missing

@@ -134,7 +134,7 @@ test("the list refreshes itself and pauses when the page is idle", async (t) => 
   await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 7);
   await p.clock.runFor(10 * 60_000);
   await p.getByText("Auto-refresh (paused)").waitFor();
-  const before = await steady(() => asked); // calls that were made before the pause
+  const before = await steady(() => asked); // calls before the pause
   await p.clock.runFor(120_000);
   assert.equal(await steady(() => asked), before, "an idle page does not extend the session");
   await p.keyboard.press("Shift");

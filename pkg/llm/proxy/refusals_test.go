@@ -36,8 +36,8 @@ func refusing(w *world, names ...string) func(*upstream.Request) answer {
 	}
 }
 
-// What a compatible server refuses by name it is asked once more without, and
-// from then on it gets the older form at once.
+// If a compatible server refuses a field by name, it is called once more
+// without, and from then on it gets the older form at once.
 func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_completion_tokens", "developer")

@@ -15,7 +15,7 @@ type Ask struct {
 	Body    []byte
 	Model   string
 	Stream  bool
-	// Usage tells that the client is told the usage of a stream; in the chat
+	// Usage reports that the client is told the usage of a stream; in the chat
 	// dialect it must ask for that.
 	Usage bool
 	// Previous is previous_response_id of a Responses request.
