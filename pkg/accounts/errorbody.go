@@ -25,9 +25,9 @@ var messagePaths = [...]string{
 	"err_msg", "errors.0.message", "errors.0", "base_resp.status_msg", "error_description", "Message",
 }
 
-// upstreamError makes the failure that an upstream's answer tells of. The
-// status is the upstream's. The message is shown only out of JSON, without
-// what could be a credential; HTML never passes.
+// upstreamError returns the failure that an upstream's answer reports, with the
+// upstream's status. The message is shown only if the body is JSON, without
+// possible credentials; HTML never passes.
 func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
 	e.Header = notes(h, live(cred))
@@ -161,8 +161,8 @@ func clean(e *apierr.Error, cred provider.Credential) {
 	}
 }
 
-// notes gives the fields of an answer that go to the client with an error. The
-// waits are written anew.
+// notes returns the fields of an answer that go to the client with an error.
+// The waits are written again.
 func notes(h httpmsg.Header, secrets *redact.R) httpmsg.Header {
 	out := provider.ResponseNotes(h)
 	out.Del("retry-after")
@@ -206,7 +206,7 @@ func looksHTML(s string) bool {
 	return false
 }
 
-// identifier tells whether s is a name as codes and parameters have them.
+// identifier reports whether s is a name as codes and parameters have them.
 func identifier(s string) bool {
 	if len(s) == 0 || len(s) > 64 {
 		return false
@@ -220,8 +220,8 @@ func identifier(s string) bool {
 	return redact.Patterns(s) == s
 }
 
-// codeOf gives the code of a status without one (docs/reference/api-shapes.md,
-// 16).
+// codeOf returns the code of a status without one
+// (docs/reference/api-shapes.md, 16).
 func codeOf(status int) string {
 	switch status {
 	case 401:

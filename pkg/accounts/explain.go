@@ -34,7 +34,7 @@ type Step struct {
 // MaxAttempts is the number of upstream calls a plan makes at most.
 const MaxAttempts = maxAttempts
 
-// Explain gives the plan that a call would follow now, without calling anyone
+// Explain returns the plan that a call would follow now, without calling anyone
 // and without taking a turn: for each target the accounts to be tried in
 // order, then those left out. pin is the value of x-connection-id, or "".
 func Explain(m *snapshot.Machine, targets []routing.Target, pin string, now time.Time) []Step {

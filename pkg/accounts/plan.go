@@ -35,7 +35,7 @@ type plan struct {
 	place    snapshot.Block // the refusal of a location that is skipped
 	unusable error          // why an account could not be tried at all
 	refusal  error          // the first Unsuitable
-	before   *Attempt       // the last one that was made
+	before   *Attempt       // the last one
 	absent   error          // the answer of the first endpoint that a server lacks
 	later    *noToken       // an account has no token at the moment
 }
@@ -96,9 +96,9 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 // limit finds the deadline of the plan.
 func (pl *plan) limit() { pl.deadline = Deadline(pl.call.Request, pl.call.Timeout, pl.Now()) }
 
-// Deadline gives when a request must be over: the nearer of the client's
+// Deadline returns when a request must be over: the nearer of the client's
 // X-Stainless-Timeout, in seconds, and a limit of the endpoint's own, both from
-// the request's start on. The zero time is never; limit 0 is none.
+// the request's start on. The zero time means never; limit 0 means no limit.
 func Deadline(r *httpmsg.Request, limit time.Duration, now time.Time) time.Time {
 	left := limit
 	if v := r.Header.Get("x-stainless-timeout"); v != "" {
@@ -117,8 +117,8 @@ func Deadline(r *httpmsg.Request, limit time.Duration, now time.Time) time.Time 
 	return now.Add(left)
 }
 
-// account tries one account, once more after a refreshed token. It gives the
-// result, or the failure that decides what comes next; neither when the
+// account tries one account, once more after a token refresh. It returns the
+// result, or the failure that decides what comes next, or neither if the
 // account could not be tried.
 func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (*Result, *failure) {
 	call, conn := pl.call, c.conn
@@ -194,8 +194,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			continue
 		}
 		if f.refresh && token.wait > 0 {
-			// The token is old, and refreshing it failed for a temporary reason:
-			// the account is not at fault.
+			// The token is old, and refreshing it failed for a temporary
+			// reason: the account is not at fault.
 			f = &failure{err: (&noToken{token.wait}).shown(), next: true}
 		}
 		pl.note(call.Machine, conn.ID, to.Model, f)
@@ -203,8 +203,8 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 }
 
-// dropped sets what the last attempt left out. A further call for the same request,
-// such as a poll, leaves out nothing and does not count.
+// dropped sets what the last attempt left out. A further call for the same
+// request, such as a poll, leaves out nothing and does not count.
 func (pl *plan) dropped(a *Attempt) {
 	if len(a.Dropped) > 0 || pl.attempts > 1 {
 		pl.call.Request.Trace.Dropped = a.Dropped
@@ -315,8 +315,8 @@ func sooner(limit, left time.Duration) time.Duration {
 	return limit
 }
 
-// answer judges an answer by its status. It returns nil for a 2xx. A redirect, a
-// missing body and an invalid status become a 502.
+// answer judges an answer by its status. It returns nil for a 2xx. A redirect,
+// a missing body and an invalid status become a 502.
 func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred provider.Credential) *failure {
 	to, req, s := a.Target, &a.Request, resp.Status
 	post := req.Method == "" || req.Method == "POST"
@@ -414,8 +414,8 @@ func (pl *plan) ended(f *failure) error {
 }
 
 // failed returns the client's error when no account answered, by cause: first a
-// temporary failure, then a limited account, then missing credit, then a refused
-// key, then a refused location.
+// temporary failure, then a limited account, then missing credit, then a
+// refused key, then a refused location.
 func (pl *plan) failed() error {
 	if pl.best != nil && pl.best.rank() == rankTransient {
 		return pl.best.err

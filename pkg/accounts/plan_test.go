@@ -162,7 +162,7 @@ func TestStrangeAnswersHaveACodeOfTheirOwn(t *testing.T) {
 }
 
 // A GET may be answered with nothing, a DELETE usually is.
-func Test204IsAnAnswerToWhatIsNoPOST(t *testing.T) {
+func Test204AnswersOtherMethodsThanPOST(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.script["*"] = []answer{{status: 204}}
 	c := w.call()
@@ -177,7 +177,7 @@ func Test204IsAnAnswerToWhatIsNoPOST(t *testing.T) {
 	}
 }
 
-// closing tells whether a body was closed.
+// closing reports whether a body was closed.
 type closing struct {
 	io.Reader
 	closed *bool
@@ -193,7 +193,7 @@ func TestRefusedStreamIsClosed(t *testing.T) {
 		return apierr.New(529, "", "overloaded")
 	}
 	if w.sendCall(c); !closed {
-		t.Error("the upstream goes on sending to nobody")
+		t.Error("the upstream continues to send without a reader")
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// recorded sends a call, records it as the gateway does, and gives the report
-// that the object was sent.
+// recorded sends a call, records it as the gateway does, and returns the
+// report to the object.
 func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 	w.req.ID, w.req.Method = "req_1", "POST"
 	w.req.Trace.Route, w.req.Trace.KeyID, w.req.Trace.Asked = "/v1/embeddings", "k1", "fast"
@@ -74,8 +74,8 @@ func TestTheTextOfARefusedRequestIsNotKept(t *testing.T) {
 	}
 }
 
-// Each attempt that was made is recorded once, whatever came of it; one that could
-// not be built, or whose client disconnected, is not.
+// Each attempt that was sent is recorded once, whatever its result; one that
+// could not be built, or whose client disconnected, is not.
 func TestEachAttemptIsRecordedOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
 		used  Used

@@ -23,24 +23,25 @@ type Call struct {
 	Request *httpmsg.Request // for its headers (x-connection-id, X-Stainless-Timeout) and its trace
 	// Targets are tried in order; more than one for a combo.
 	Targets []routing.Target
-	// Build returns the attempt for one target and account. before is the attempt
-	// that was made last, nil for the first one; if its Retry is set, the same
+	// Build returns the attempt for one target and account. before is the last
+	// attempt, nil for the first one; if its Retry is set, the same
 	// account is asked once more. Build must not change what before sent.
 	Build func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error)
-	// Read reads a 2xx answer before it is accepted, and may replace its body (a
-	// stream's first event is read here). An *apierr.Error counts as an answer of
-	// its status. May be nil.
+	// Read reads a 2xx answer before it is accepted, and may replace its body
+	// (a stream's first event is read here). An *apierr.Error counts as an
+	// answer of its status. May be nil.
 	Read func(a *Attempt, resp *upstream.Response) error
-	// Billable marks a creation that is sent again only after a definite refusal
-	// (docs/reference/spec.md, 4.4.3).
+	// Billable marks a creation that is sent again only after a definite
+	// refusal (docs/reference/spec.md, 4.4.3).
 	Billable bool
 	// Timeout limits all attempts together, the waits for answers and for
 	// bodies in memory. Zero means no limit but the client's.
 	Timeout time.Duration
 }
 
-// Unsuitable returns the error of a Build whose target cannot serve the request,
-// while another target of the call may. If none can, the client gets err.
+// Unsuitable returns the error of a Build whose target cannot serve the
+// request, while another target of the call may. If none can, the client gets
+// err.
 func Unsuitable(err error) error { return &unsuitable{err} }
 
 type unsuitable struct{ err error }
@@ -49,8 +50,8 @@ func (u *unsuitable) Error() string { return "unsuitable target: " + u.err.Error
 
 // Result is the accepted answer, a 2xx.
 //
-// An answer whose body is in memory counts as a success at once, and its usage is
-// recorded. For any other body the endpoint calls Done when it has ended.
+// An answer whose body is in memory counts as a success at once, and its usage
+// is recorded. For any other body the endpoint calls Done when it has ended.
 type Result struct {
 	*upstream.Response
 	Target     *routing.Target
@@ -63,8 +64,8 @@ type Result struct {
 	request *httpmsg.Request
 }
 
-// Clean takes the credential in use, and anything else that could be one, out of a
-// failure that was read from the body, so that it may be shown and logged.
+// Clean takes the credential in use, and anything else that could be one, out
+// of a failure that was read from the body, so that it may be shown and logged.
 func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred) }
 
 // Refuses remembers for a day that the connection's server refuses the named
@@ -86,10 +87,10 @@ func (r *Result) Refuses(names []string, refused bool) {
 }
 
 // Done reports how the body ended, and records its usage: nil for a clean end,
-// which clears what is noted against the account. An *apierr.Error, from an error
-// event within a stream, counts as an answer of its status, a reset or a silence
-// as a failure of the network; a client that left says nothing about the account.
-// It makes no call.
+// which clears what is noted against the account. An *apierr.Error, from an
+// error event within a stream, counts as an answer of its status, a reset or a
+// silence as a failure of the network; a client that left says nothing about
+// the account. It makes no call.
 func (r *Result) Done(cause error) {
 	if r.pool == nil { // a test's Sender
 		return

@@ -83,7 +83,7 @@ func TestSignedWithTheKeysAndTheRegionOfTheAccount(t *testing.T) {
 	w.wantSigned(w.reqs[0], "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a%3A0/converse", "eu-west-1", "A", "the-session-token/+==")
 }
 
-func TestEachAttemptIsSignedAnew(t *testing.T) {
+func TestEachAttemptIsSignedAgain(t *testing.T) {
 	for _, status := range []int{403, 401, 429, 529, 500} {
 		w := newWorld(t).signing(awsConn("A", "us-east-1", keys("A", "")), awsConn("B", "US-West-2", keys("B", "")))
 		w.script["*"] = []answer{{status: status, body: `{"message":"no"}`}, {status: 200, body: "{}"}}

@@ -20,8 +20,8 @@ const countsEvery = time.Second
 // request.
 const staleWait = 10 * time.Second
 
-// used records one attempt of a client's POST: an answer that was accepted, or a
-// failure. The tokens and the cost of an accepted answer are added to the
+// used records one attempt of a client's POST: an answer that was accepted, or
+// a failure. The tokens and the cost of an accepted answer are added to the
 // request's trace.
 func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, a *Attempt, failed bool) {
 	if r.Method != "POST" {
@@ -47,8 +47,8 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, a *Attempt, failed 
 	p.Use(m, row)
 }
 
-// RecordDirect records an attempt that the gateway made itself, without an account
-// and free of charge.
+// RecordDirect records an attempt that the gateway made itself, without an
+// account and free of charge.
 func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, to *routing.Target, err error) {
 	a := &Attempt{Target: to, Connection: to.Connections[0], Used: Used{Price: Stated}}
 	var e *apierr.Error
@@ -72,7 +72,7 @@ func (p *Pool) Use(m *snapshot.Machine, row usage.Row) {
 
 // gather waits until the counts of a machine may be reported, so that many
 // requests are one report. One request at a time waits; it runs after its
-// answer, so nobody waits for it.
+// answer, so no one waits for it.
 func (p *Pool) gather(ctx context.Context, m *snapshot.Machine) bool {
 	if m.CountsDue(p.Now()) {
 		return true

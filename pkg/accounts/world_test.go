@@ -35,7 +35,7 @@ type world struct {
 	machine *snapshot.Machine
 	keys    *store.Keyring
 	now     time.Time
-	// script gives the answers for each credential, in order; the last one
+	// script has the answers for each credential, in order; the last one
 	// is repeated.
 	script map[string][]answer
 	seen   []string // the credentials of the calls that the upstream saw
@@ -86,7 +86,7 @@ func (w *world) add(conns ...store.Connection) *world {
 
 func key(id string) string { return "key-" + id + "-0123456789" }
 
-// accounts gives connections a, b, … in this order.
+// accounts returns connections a, b, … in this order.
 func accounts(ids string) (list []store.Connection) {
 	for i, id := range ids {
 		list = append(list, store.Connection{ID: string(id), Priority: i})
@@ -166,7 +166,7 @@ func (w *world) sendCall(c *Call) (*Result, *apierr.Error) {
 	return res, e
 }
 
-// saw gives the accounts that the upstream saw, "aab".
+// saw returns the accounts that the upstream saw, "aab".
 func (w *world) saw() string {
 	var b strings.Builder
 	for _, s := range w.seen {
@@ -179,7 +179,7 @@ func (w *world) saw() string {
 	return b.String()
 }
 
-// cooling gives how long an account cools down, for the model and as a whole.
+// cooling returns how long an account cools down, for the model and as a whole.
 func (w *world) cooling(id string) (model, whole time.Duration) {
 	left := func(s snapshot.State) time.Duration {
 		return max(0, time.Duration(s.Until-w.now.UnixMilli())*time.Millisecond)

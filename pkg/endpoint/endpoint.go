@@ -43,7 +43,7 @@ type Sender interface {
 	Send(ctx context.Context, call *accounts.Call) (*accounts.Result, error)
 }
 
-// Allows tells whether a key may use a model, by the name asked for or the
+// Allows reports whether a key may use a model, by the name asked for or the
 // public id of a target. nil allows all.
 type Allows func(k *store.Key, id string) bool
 
@@ -80,7 +80,7 @@ func Keep(all []routing.Target, allows Allows, key *store.Key, asked string, usa
 	return kept, nil
 }
 
-// Query gives the first value of a parameter of a query string, decoded.
+// Query returns the first value of a parameter of a query string, decoded.
 func Query(query, name string) string {
 	for query != "" {
 		var pair string
@@ -95,7 +95,7 @@ func Query(query, name string) string {
 	return ""
 }
 
-// IsJSON tells whether a content type says JSON.
+// IsJSON reports whether a content type says JSON.
 func IsJSON(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -134,9 +134,9 @@ func Answer(up httpmsg.Header, contentType string, body []byte) *httpmsg.Respons
 	}
 }
 
-// Passed is the upstream's answer with its body passed on as it is, for no longer
-// than the machine's limit of silence. The account has worked once the body has
-// come to its end.
+// Passed is the upstream's answer with its body passed on as it is, for no
+// longer than the machine's limit of silence. The account has worked once the
+// body has come to its end.
 func Passed(m *snapshot.Machine, res *accounts.Result) *httpmsg.Response {
 	resp := &httpmsg.Response{Status: res.Status, Header: provider.ResponseHeader(res.Header), Body: res.Body}
 	if _, whole := res.Body.(*stream.Bytes); !whole {
@@ -155,8 +155,8 @@ func (p passing) End(cause error) []byte {
 	return nil
 }
 
-// Holds tells whether an answer that WholeJSON has read, where it is JSON, has
-// one of the fields. An error that comes with status 200 has none of them.
+// Holds reports whether an answer that WholeJSON has read, where it is JSON,
+// has one of the fields. An error that comes with status 200 has none of them.
 func Holds(resp *upstream.Response, names ...string) bool {
 	b, ok := resp.Body.(*stream.Bytes)
 	if !ok || !IsJSON(resp.Header.Get("content-type")) {
@@ -174,7 +174,7 @@ func Holds(resp *upstream.Response, names ...string) bool {
 	return false
 }
 
-// ErrNoAnswer tells that a body is not what was asked for.
+// ErrNoAnswer reports that a body is not what was asked for.
 var ErrNoAnswer = errors.New("media: a page, an error, or no JSON object")
 
 // WholeJSON is a Check for answers that are JSON: such a body is read whole and
@@ -202,9 +202,9 @@ func WholeJSON(resp *upstream.Response) error {
 	return nil
 }
 
-// Started is a Check for answers whose body passes. It reads the beginning of the
-// body: an empty one, HTML and an error with status 2xx are failures. With sound
-// the body must be audio, so that any text is a failure.
+// Started is a Check for answers whose body passes. It reads the beginning of
+// the body: an empty one, HTML and an error with status 2xx are failures. With
+// sound the body must be audio, so that any text is a failure.
 func Started(resp *upstream.Response, sound bool) error {
 	kind, _, _ := strings.Cut(resp.Header.Get("content-type"), ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
@@ -233,8 +233,8 @@ func Started(resp *upstream.Response, sound bool) error {
 	return nil
 }
 
-// notMeant reports whether a body begins like HTML or an error, or with noJSON like
-// any JSON object.
+// notMeant reports whether a body begins like HTML or an error, or with noJSON
+// like any JSON object.
 func notMeant(head []byte, noJSON, events bool) bool {
 	head = bytes.TrimLeft(head[:min(len(head), 512)], " \t\r\n")
 	if events {
@@ -253,8 +253,8 @@ func notMeant(head []byte, noJSON, events bool) bool {
 	return isError(head)
 }
 
-// isError reports whether a text begins like a JSON object whose first field is an
-// error.
+// isError reports whether a text begins like a JSON object whose first field is
+// an error.
 func isError(b []byte) bool {
 	b, ok := bytes.CutPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{"))
 	b = bytes.TrimLeft(b, " \t\r\n")
@@ -269,7 +269,7 @@ func Excerpt(text string) string {
 	return strings.ToValidUTF8(redact.Patterns(text[:min(len(text), 500)]), "")
 }
 
-// IsPage tells whether a content type is that of a page for people.
+// IsPage reports whether a content type is that of a page for people.
 func IsPage(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))

@@ -49,7 +49,7 @@ func (p *planned) Send(_ context.Context, call *accounts.Call) (*accounts.Result
 	return nil, errors.New("no connection")
 }
 
-// What is listed can be called: for every listed model of every provider and
+// Listed models can be called: for every listed model of every provider and
 // kind there is a call plan.
 func TestListedModelsHaveACallPlan(t *testing.T) {
 	p := &planned{}
@@ -109,7 +109,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 	if called < 1000 {
 		t.Errorf("%d models were tried", called)
 	}
-	// What cannot be called is known to the catalogue all the same.
+	// The catalogue also knows models that cannot be called.
 	hidden := 0
 	for _, row := range provider.All() {
 		for _, m := range catalog.Models(row.Alias) {

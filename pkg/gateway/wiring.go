@@ -72,8 +72,8 @@ func (w *wiring) read() (errs configErrors) {
 	return errs
 }
 
-// unusable returns the names of the settings without which nothing is served, or
-// "". If the proxy of the operator is invalid, no call is sent at all.
+// unusable returns the names of the settings without which nothing is served,
+// or "". If the proxy of the operator is invalid, no call is sent at all.
 func (w *wiring) unusable(errs configErrors) string {
 	if missing := w.missing(); missing != "" {
 		return missing
@@ -134,8 +134,8 @@ func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.
 	w.cache.Revalidate(ctx, c.MachineID)
 }
 
-// endpoints returns the endpoints of the data plane over a sender. do fetches the
-// pages of POST /v1/web/fetch.
+// endpoints returns the endpoints of the data plane over a sender. do fetches
+// the pages of POST /v1/web/fetch.
 func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 	dialog := &proxy.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause}
 	return &handlers{

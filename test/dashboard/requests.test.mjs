@@ -1,4 +1,5 @@
-// The page of requests: the list, its filters, its refresh, and failed attempts.
+// The page of requests: the list, its filters, its refresh, and failed
+// attempts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { becomes, bench, canary, looks, settled, steady } from "./browser.mjs";

@@ -65,7 +65,7 @@ func Begin(c *auth.Call, file string) (*Upload, error) {
 	return u, nil
 }
 
-// Small tells whether the form is in memory already, so that holding it costs
+// Small reports whether the form is in memory already, so that holding it costs
 // nothing.
 func (u *Upload) Small() bool {
 	_, small := u.Call.Body.(*stream.Bytes)
@@ -76,8 +76,9 @@ func (u *Upload) Small() bool {
 // bytes: the rest is for those that cannot.
 const maxRepeat = 48 << 20
 
-// Repeatable reports whether a form that could be streamed is to be held so that
-// another account can be tried: there is one, and there is room for the form.
+// Repeatable reports whether a form that could be streamed is to be held so
+// that another account can be tried: there is one, and there is room for the
+// form.
 func (u *Upload) Repeatable(room *memory.Budget, targets []routing.Target) bool {
 	if room == nil || len(targets) == 1 && len(targets[0].Connections) < 2 {
 		return false
@@ -129,8 +130,8 @@ func (u *Upload) fields() (err error) {
 	return err
 }
 
-// Body returns the form with the upstream's model. A form that is streamed can be
-// sent once: for another attempt the failure of the one before is the error.
+// Body returns the form with the upstream's model. A form that is streamed can
+// be sent once: for another attempt the failure of the one before is the error.
 func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, error) {
 	if u.Held != nil {
 		if f := u.Form.Field("model"); f != nil {
@@ -170,13 +171,13 @@ func (u *Upload) Failed() error {
 	return memory.BodyError(u.flow.Err())
 }
 
-// File gives the held file between head and tail.
+// File returns the held file between head and tail.
 func (u *Upload) File(head, tail []byte, base64 bool) io.ReadCloser {
 	f, _ := u.Form.File(u.name)
 	return u.Part(f, head, tail, base64)
 }
 
-// Part gives the content of a held part between head and tail.
+// Part returns the content of a held part between head and tail.
 func (u *Upload) Part(f *multipart.Field, head, tail []byte, base64 bool) io.ReadCloser {
 	return &stream.Through{Src: u.Held.Open(), T: &multipart.Cut{From: f.From, To: f.To, Head: head, Tail: tail, Base64: base64}}
 }

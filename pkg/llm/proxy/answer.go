@@ -25,8 +25,9 @@ type found struct {
 	input  int64  // estimated tokens of the request; -1 while not estimated
 }
 
-// readAnswer reads an answer before it is accepted. After one that cannot be parsed, and
-// after a stream whose first event is an error, another account may be tried.
+// readAnswer reads an answer before it is accepted. After one that cannot be
+// parsed, and after a stream whose first event is an error, another account may
+// be tried.
 func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
 	a.found.input = -1
@@ -50,7 +51,7 @@ func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	return nil
 }
 
-// whole reads a JSON answer: whole, or it is none
+// whole reads a complete JSON answer; an incomplete one is an error
 // (docs/reference/reliability.md, F13, F18).
 func (a *attempt) whole(resp *upstream.Response) error {
 	body, err := stream.ReadAll(resp.Body, maxAnswer)
@@ -86,8 +87,8 @@ func (a *attempt) wholeJSON(body []byte) (err error) {
 // marks are the fields by which the answers of a dialect are known.
 var marks = [...]string{llm.Chat: "choices", llm.Responses: "output", llm.Messages: "content"}
 
-// same checks an answer in the client's own dialect, which passes byte for byte,
-// and takes out what is to be known of it.
+// same checks an answer in the client's own dialect, which passes byte for
+// byte, and takes out what is to be known of it.
 func (a *attempt) same(body []byte) error {
 	mark := marks[a.ask.Dialect]
 	set, err := jsonscan.Read(body, mark, "usage", "id")

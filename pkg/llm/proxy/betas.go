@@ -31,9 +31,9 @@ var hostedBetas = [...]struct {
 	{"web-search-2025-03-05", "", false, true},
 }
 
-// betas gives the beta features that a client of the Messages dialect asks for
-// and that the cloud has; others tells that it asks for more. Claude 3 refuses
-// interleaved thinking at the clouds.
+// betas returns the beta features that a client of the Messages dialect asks
+// for and that the cloud has; others reports that it asks for more. Claude 3
+// refuses interleaved thinking at the clouds.
 func (a *attempt) betas() (known []string, others bool) {
 	bedrock := a.Target.Provider.Family == provider.Bedrock
 	for _, f := range provider.RequestHeader(a.call.Header, clientheader.ToMessages) {

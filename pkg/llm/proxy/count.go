@@ -20,7 +20,7 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Tokens is a count of input tokens. Exact tells that the provider counted.
+// Tokens is a count of input tokens. Exact reports that the provider counted.
 type Tokens struct {
 	Input int64
 	Exact bool
@@ -33,9 +33,9 @@ const (
 
 // Count counts the input tokens of a Messages request, over the body that
 // would be sent: by the vendor's own counter where the target has one, else by
-// an estimate. What the vendor refuses as invalid is an error; a counter that
-// cannot be used for another reason is replaced by the estimate. A request with
-// nothing in it has 0 tokens, also without a model.
+// an estimate. A request that the vendor refuses as invalid is an error; a
+// counter that fails for another reason is replaced by the estimate. A request
+// with nothing in it has 0 tokens, also without a model.
 func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, error) {
 	set, err := jsonscan.Read(body, "model", "messages")
 	if err != nil {

@@ -47,7 +47,7 @@ func failing(d llm.Dialect, kind string) string {
 
 // TestStreamHasOneOutcome breaks streams after their first event: the client
 // sees one end, never a good one unless the upstream's was, and no second
-// attempt is made. See docs/reference/reliability.md, N1, N10, F10–F25.
+// attempt follows. See docs/reference/reliability.md, N1, N10, F10–F25.
 func TestStreamHasOneOutcome(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -77,8 +77,8 @@ func TestStreamHasOneOutcome(t *testing.T) {
 			return append(p, ": bye\n\n"), nil
 		}, "well", "well", true, ""},
 		{"cut_F18", func(_ llm.Dialect, p []string) ([]string, error) { return p[:len(p)/2], nil }, "with an error", "with an error", false, "unsteady"},
-		// What said its finish or stop reason and ended cleanly is complete. A
-		// Responses stream says it in its last event.
+		// A stream that sent its finish or stop reason and ended cleanly is
+		// complete. A Responses stream says it in its last event.
 		{"terminator_missing", func(_ llm.Dialect, p []string) ([]string, error) { return p[:len(p)-1], nil }, "well", "well", true, ""},
 		{"terminator_missing_after_reset", func(d llm.Dialect, p []string) ([]string, error) {
 			if d == llm.Responses {
@@ -172,9 +172,9 @@ func TestStreamHasOneOutcome(t *testing.T) {
 	}
 }
 
-// TestFailureBeforeFirstEventTriesNextAccount breaks answers before or at their first event:
-// another account answers, or the client gets an error and no stream.
-// See docs/reference/reliability.md, F1–F9, F16–F21, F26, F31, F32.
+// TestFailureBeforeFirstEventTriesNextAccount breaks answers before or at their
+// first event: another account answers, or the client gets an error and no
+// stream. See docs/reference/reliability.md, F1–F9, F16–F21, F26, F31, F32.
 func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 	html := answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "text/html"}}, pieces: []string{"<!doctype html><html><body>sign in</body></html>"}}
 	tests := []struct {
@@ -261,8 +261,8 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 	}
 }
 
-// TestClosedClientEndsUpstreamStream ends the upstream's stream and counts what was used.
-// See docs/reference/reliability.md, F45.
+// TestClosedClientEndsUpstreamStream ends the upstream's stream and counts what
+// was used. See docs/reference/reliability.md, F45.
 func TestClosedClientEndsUpstreamStream(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {

@@ -23,8 +23,9 @@ import (
 const maxHead = 1 << 20
 
 // begin reads a stream up to its first event. An error there counts as an
-// answer of its status; a stream that is none is no answer
-// (docs/reference/reliability.md, F26). What was read goes to the client first.
+// answer of its status; a body that is not a stream is not an answer
+// (docs/reference/reliability.md, F26). The bytes read are sent to the client
+// first.
 func (a *attempt) begin(resp *upstream.Response) error {
 	f := first{a: a, body: resp.Body, start: a.dialog.Now().UnixMilli(), alive: min(a.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
 	err := f.read()
@@ -79,7 +80,7 @@ func (f *first) read() error {
 	}
 }
 
-// look judges what has come. done tells that the stream may be settled for.
+// look judges what has come. done reports that the stream may be settled for.
 func (f *first) look(piece []byte) (done bool, err error) {
 	if f.a.way.frames {
 		name, data, ok := bedrock.First(f.head)

@@ -275,7 +275,7 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	if id := w.machine.Connections[0].ID; !w.dialog.isChatOnly(place{w.machine.ID, id}) || w.dialog.isChatOnly(place{"otherotherother0", id}) {
 		t.Errorf("remembered %v", w.dialog.chatOnly)
 	}
-	// What only the server itself could know is not asked of its chat.
+	// Requests that need the server's state are not sent to its chat endpoint.
 	w = newWorld(t, usual...)
 	w.script = func(*upstream.Request) answer { return jsonOf(404, `{"error":{"message":"no"}}`) }
 	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x","conversation":"c"}`); status(err) != 404 || len(w.seen) != 1 {

@@ -28,7 +28,7 @@ type Kept struct {
 	Connection string // that made it
 }
 
-// ErrGone tells that the account which keeps a response is no longer there.
+// ErrGone reports that the account which keeps a response is no longer there.
 var ErrGone = errors.New("dialog: the account of the response is gone")
 
 // queries are the parameters that travel with a call about a kept response.
@@ -108,8 +108,8 @@ func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*
 	return &a.Attempt, nil
 }
 
-// plainValue reports whether a value of the query is percent-encoded text, as the
-// platform's URL gives it.
+// plainValue reports whether a value of the query is percent-encoded text, as
+// in the platform's URL.
 func plainValue(v string) bool {
 	for i := 0; i < len(v); i++ {
 		if c := v[i]; c <= ' ' || c >= 0x7f || c == '#' {

@@ -188,7 +188,7 @@ type unframed struct {
 
 var _ stream.Transform = (*unframed)(nil)
 
-// Push gives the events of the next piece.
+// Push returns the events of the next piece.
 func (u *unframed) Push(chunk, out []byte) []byte {
 	from := len(out)
 	out = u.frames.Push(chunk, out)
@@ -224,8 +224,8 @@ func (a *attempt) translator(m meter) *translator {
 // Push translates the next piece.
 func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
 
-// Stopped tells that the stream has failed: what the upstream goes on to send is
-// not waited for (docs/reference/reliability.md, T41).
+// Stopped reports that the stream has failed: what the upstream goes on to send
+// is not waited for (docs/reference/reliability.md, T41).
 func (t *translator) Stopped() bool { return t.t.Failure() != nil }
 
 // End ends the client's stream.

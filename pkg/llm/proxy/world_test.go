@@ -168,7 +168,7 @@ func (p pending) Wait() (*upstream.Response, error) {
 	return resp, nil
 }
 
-// body gives one piece a read.
+// body returns one piece for each read.
 type body struct {
 	w      *world
 	pieces []string
