@@ -35,11 +35,6 @@ var layers = [][]string{
 // package of pkg/ imports it. It uses what its layer would.
 const object, objectLayer = "machine", "api"
 
-// pending are imports against the order that a move still has to undo.
-var pending = map[string]bool{
-	"v1/rerank words": true, "v1/search words": true, "v1/web words": true,
-}
-
 // layerOf returns the layer of a package of pkg/, and the folder that names it.
 func layerOf(path string) (layer int, folder string) {
 	layer = -1
@@ -77,7 +72,7 @@ func TestImportsRunDownTheLayers(t *testing.T) {
 		if !ok || strings.HasPrefix(from, "internal/") {
 			continue
 		}
-		if layer, _ := layerOf(from); layer < 0 && from != "words" {
+		if layer, _ := layerOf(from); layer < 0 {
 			t.Errorf("pkg/%s has no layer", from)
 			continue
 		}
@@ -87,7 +82,7 @@ func TestImportsRunDownTheLayers(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if to, ok = strings.CutPrefix(to, "pkg/"); !ok || !allowed(from, to) && from != "words" && !pending[from+" "+to] {
+			if to, ok = strings.CutPrefix(to, "pkg/"); !ok || !allowed(from, to) {
 				t.Errorf("pkg/%s imports weir/%s, which is not below it", from, strings.TrimPrefix(i, "weir/"))
 			}
 		}
