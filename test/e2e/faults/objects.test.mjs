@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { until } from "../wait.mjs";
 
 // An object whose named operations behave as set by /object: "silent" never
 // answers, "throws" fails, "overloaded" is turned away by the platform, a
 // number is a delay in ms.
 const entry = `
 import worker, { Machine as Whole } from "./worker.mjs";
-import { until } from "../wait.mjs";
 let how = "", verbs = [], asked = {};
 export class Machine extends Whole {
   async call(name, verb, body) {
