@@ -13,6 +13,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/local"
+	"weir/internal/testgw/objects"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/machine"
@@ -33,7 +35,7 @@ import (
 type world struct {
 	*testing.T
 	now    time.Time
-	local  *machine.Local
+	local  *objects.Local
 	h      *Handler
 	test   *Connectivity
 	listed *ProviderModels
@@ -53,7 +55,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	kv := fake.NewKV()
-	w.local = machine.NewLocal(&machine.Object{KV: kv, Manager: Manager{
+	w.local = local.New(&machine.Object{KV: kv, Manager: Manager{
 		Service: tokens.Service{Keyring: keys, Now: clock, Rand: rand.NewChaCha8([32]byte{1})}, KeySecret: []byte(strings.Repeat("s", 32)),
 		CanonicalURL: func(raw string) (string, bool) {
 			u, err := url.Parse(raw)

@@ -212,7 +212,7 @@ func TestLostAlarmIsSetAgain(t *testing.T) {
 	for _, by := range []string{"snapshot", "tick"} {
 		w := newWorld(t)
 		w.create()
-		w.loc.Storage(mid).alarm = 0 // lost
+		w.loc.Storage(mid).Alarm = 0 // lost
 		w.clock.add(2 * time.Minute)
 		if by == "snapshot" {
 			w.want(200, "snapshot", `{"have":0}`)

@@ -304,12 +304,12 @@ func TestAuditRecordsEveryMutation(t *testing.T) {
 	st := w.loc.Storage(mid)
 	for name, spoil := range map[string]func(){
 		"changed": func() {
-			st.rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.rows[storage.AuditKey(40)]), "operator", "somebody", 1))
-			st.rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.rows[storage.AuditKey(40)]), `a37`, `a38`, 1))
+			st.Rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.Rows[storage.AuditKey(40)]), "operator", "somebody", 1))
+			st.Rows[storage.AuditKey(40)] = []byte(strings.Replace(string(st.Rows[storage.AuditKey(40)]), `a37`, `a38`, 1))
 		},
-		"removed": func() { delete(st.rows, storage.AuditKey(39)) },
+		"removed": func() { delete(st.Rows, storage.AuditKey(39)) },
 		"swapped": func() {
-			st.rows[storage.AuditKey(40)], st.rows[storage.AuditKey(41)] = st.rows[storage.AuditKey(41)], st.rows[storage.AuditKey(40)]
+			st.Rows[storage.AuditKey(40)], st.Rows[storage.AuditKey(41)] = st.Rows[storage.AuditKey(41)], st.Rows[storage.AuditKey(40)]
 		},
 	} {
 		saved := st.Dump()
@@ -317,7 +317,7 @@ func TestAuditRecordsEveryMutation(t *testing.T) {
 		if at := w.ok("GET", "/api/audit?verify=true", "").Get("chain"); at.Get("ok").Bool() || at.Get("brokenAt").Int() != 40 {
 			t.Errorf("%s: %s", name, at.Raw)
 		}
-		st.rows = saved
+		st.Rows = saved
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/testgw/objects"
 	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -111,7 +112,7 @@ func TestStorageFailureHasItsOwnError(t *testing.T) {
 }
 
 // broken is a storage that cannot be read.
-type broken struct{ *Mem }
+type broken struct{ *objects.Storage }
 
 func (broken) Get(string) ([]byte, bool) { panic(storage.ErrStorage) }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/objects"
 	"weir/pkg/api"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/rpc"
@@ -50,7 +51,7 @@ type world struct {
 	kv    *fake.KV
 	idp   *idp
 	obj   *Object
-	loc   *Local
+	loc   *objects.Local
 	logs  []string
 	ctx   context.Context
 }
@@ -69,7 +70,7 @@ func newWorld(t *testing.T) *world {
 		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: secret.New("weir-client-secret")}},
 		SignRS256: func(_ context.Context, key, data []byte) ([]byte, error) { return []byte("sig"), nil },
 	}}}
-	w.loc = NewLocal(w.obj)
+	w.loc = objects.New(w.obj, w.obj.Now, &w.obj.Do, &w.obj.KV, &w.obj.Objects)
 	return w
 }
 

@@ -14,8 +14,9 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/local"
+	"weir/internal/testgw/objects"
 	"weir/pkg/gateway"
-	"weir/pkg/machine"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -33,7 +34,7 @@ type world struct {
 	t       testing.TB
 	app     *gateway.App
 	kv      *fake.KV
-	objects *machine.Local
+	objects *objects.Local
 	now     time.Time
 	seen    []*upstream.Request
 	answer  func(r *upstream.Request) (*upstream.Response, error)
@@ -58,7 +59,7 @@ func (w *world) restart() {
 	cfg := gateway.Config{AdminToken: adminToken, KeySecret: keySecret, CredentialsKey: sealSecret, RequireKey: true, AllowPrivate: true, Quiet: true}
 	w.app = gateway.New(cfg, ports)
 	if w.objects == nil {
-		w.objects = machine.NewLocal(w.app.Machine())
+		w.objects = local.New(w.app.Machine())
 	}
 }
 

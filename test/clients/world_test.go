@@ -19,8 +19,9 @@ import (
 	"github.com/openai/openai-go/v3/option"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/local"
+	"weir/internal/testgw/objects"
 	"weir/pkg/gateway"
-	"weir/pkg/machine"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -37,7 +38,7 @@ type world struct {
 	asked   []*http.Request                                            // by the gateway
 	bodies  []string                                                   // of those
 	answer  func(w http.ResponseWriter, r *http.Request, n int) string // n-th request; what it returns is a JSON body
-	objects *machine.Local
+	objects *objects.Local
 	key     string
 }
 
@@ -55,7 +56,7 @@ func newWorld(t *testing.T) *world {
 		Do: w, Pause: w, Objects: w, KV: kv, CanonicalURL: canonical, Normalize: func(s string) string { return s },
 		Now: time.Now, Rand: rand.Reader, Log: func(_ int, line string) { t.Log(line) },
 	})
-	w.objects = machine.NewLocal(w.app.Machine())
+	w.objects = local.New(w.app.Machine())
 	w.server = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.server.Close)
 	var made struct{ MachineID, APIKey string }

@@ -13,6 +13,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/local"
+	"weir/internal/testgw/objects"
 	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/machine"
@@ -35,7 +37,7 @@ const (
 type world struct {
 	*testing.T
 	now   time.Time
-	local *machine.Local
+	local *objects.Local
 	s     *Sessions
 	auth  *Authenticator
 	keyID string // of the manage key
@@ -52,7 +54,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	secret, kv, src := []byte(strings.Repeat("s", 32)), fake.NewKV(), rand.NewChaCha8([32]byte{1})
-	w.local = machine.NewLocal(&machine.Object{KV: kv, Manager: api.Manager{
+	w.local = local.New(&machine.Object{KV: kv, Manager: api.Manager{
 		Service: tokens.Service{Keyring: keys, Now: clock, Rand: src}, KeySecret: secret,
 		CanonicalURL: func(raw string) (string, bool) { return raw, true },
 	}})

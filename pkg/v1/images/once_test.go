@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/local"
 	"weir/pkg/api"
 	"weir/pkg/endpoint"
 	"weir/pkg/machine"
@@ -27,7 +28,7 @@ func keyed(t *testing.T, w *testgw.World) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects := machine.NewLocal(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
+	objects := local.New(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
 		Service: tokens.Service{Keyring: keys, Now: w.Now, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
 	}})
 	if status, raw, _ := objects.Call(context.Background(), testgw.MachineID, "create", []byte(`{}`)); status != 201 {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/local"
+	"weir/internal/testgw/objects"
 	"weir/pkg/accounts"
 	"weir/pkg/api"
 	"weir/pkg/auth"
@@ -39,7 +41,7 @@ type world struct {
 	now     time.Time
 	keys    *store.Keyring
 	machine *snapshot.Machine
-	objects *objects
+	objects *faulty
 	// answer scripts the upstream.
 	answer func(r *seen) answer
 	seen   []*seen
@@ -62,14 +64,14 @@ type answer struct {
 	err    error // no answer at all
 }
 
-// objects is the machines' objects, with faults.
-type objects struct {
-	*machine.Local
+// faulty is the machines' objects, with faults.
+type faulty struct {
+	*objects.Local
 	fail  func(op string) bool
 	calls []string
 }
 
-func (o *objects) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
+func (o *faulty) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
 	o.calls = append(o.calls, op)
 	if o.fail != nil && o.fail(op) {
 		return 0, nil, errors.New("object unreachable")
@@ -85,7 +87,7 @@ func newWorld(t testing.TB, providers ...string) *world {
 	}
 	w := &world{TB: t, now: time.UnixMilli(1_800_000_000_000), keys: keys}
 	clock := func() time.Time { return w.now }
-	w.objects = &objects{Local: machine.NewLocal(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
+	w.objects = &faulty{Local: local.New(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
 		Service: tokens.Service{Keyring: keys, Now: clock, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
 	}})}
 	for _, id := range []string{mid, "otherotherother0"} {

@@ -1,28 +1,33 @@
-package machine
+// Package objects runs the objects of machines in this process, with their
+// storage in memory, for native tests. It imports neither the object nor its
+// handlers, so that their own tests can use it.
+package objects
 
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
-	"weir/pkg/api"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/upstream"
 )
 
-// ErrFault is the panic of a Mem whose write fails.
-var ErrFault = errors.New("machine: injected storage fault")
+// ErrFault is the panic of a Storage whose write fails.
+var ErrFault = errors.New("objects: injected storage fault")
 
-// Mem is a Storage in memory. Writes become durable at Flush, as on the
-// platform at the end of a turn; Rollback discards them, as a crash does. It is
-// for tests and for running without a platform.
-type Mem struct {
-	rows    map[string][]byte // durable
+// Storage is a storage.Storage in memory. Writes become durable at Flush, as
+// on the platform at the end of a turn; Rollback discards them, as a crash does.
+type Storage struct {
+	Rows    map[string][]byte // durable
 	pending map[string][]byte // nil deletes
-	alarm   int64
+	Alarm   int64             // the time of the alarm, 0 without one
 	pendAt  int64
 	pendSet bool
 	// Fault, when set, is asked before each write; true makes it panic.
@@ -30,20 +35,20 @@ type Mem struct {
 	writes int
 }
 
-// NewMem makes an empty storage.
-func NewMem() *Mem { return &Mem{rows: map[string][]byte{}, pending: map[string][]byte{}} }
+// NewStorage returns an empty storage.
+func NewStorage() *Storage { return &Storage{Rows: map[string][]byte{}, pending: map[string][]byte{}} }
 
 // Get returns a value.
-func (m *Mem) Get(key string) ([]byte, bool) {
+func (m *Storage) Get(key string) ([]byte, bool) {
 	if v, ok := m.pending[key]; ok {
 		return append([]byte(nil), v...), v != nil
 	}
-	v, ok := m.rows[key]
+	v, ok := m.Rows[key]
 	return append([]byte(nil), v...), ok
 }
 
 // Write stores copies of rows. Each row and the alarm may fail on its own.
-func (m *Mem) Write(rows []storage.Row, alarm int64) {
+func (m *Storage) Write(rows []storage.Row, alarm int64) {
 	for i := range rows {
 		m.fault(rows[i].Key)
 	}
@@ -59,7 +64,7 @@ func (m *Mem) Write(rows []storage.Row, alarm int64) {
 	}
 }
 
-func (m *Mem) fault(key string) {
+func (m *Storage) fault(key string) {
 	m.writes++
 	if m.Fault != nil && m.Fault(key) {
 		panic(ErrFault)
@@ -67,14 +72,14 @@ func (m *Mem) fault(key string) {
 }
 
 // List returns the rows under a prefix, in order.
-func (m *Mem) List(prefix, start string, limit int) []storage.Row {
+func (m *Storage) List(prefix, start string, limit int) []storage.Row {
 	var rows []storage.Row
 	add := func(k string, v []byte) {
 		if strings.HasPrefix(k, prefix) && k > start {
 			rows = append(rows, storage.Row{Key: k, Value: append([]byte{}, v...)})
 		}
 	}
-	for k, v := range m.rows {
+	for k, v := range m.Rows {
 		if _, ok := m.pending[k]; !ok {
 			add(k, v)
 		}
@@ -92,48 +97,49 @@ func (m *Mem) List(prefix, start string, limit int) []storage.Row {
 }
 
 // SetAlarm keeps the alarm.
-func (m *Mem) SetAlarm(at int64) {
+func (m *Storage) SetAlarm(at int64) {
 	m.fault("alarm")
 	m.pendAt, m.pendSet = at, true
 }
 
 // Flush makes everything written durable.
-func (m *Mem) Flush() {
+func (m *Storage) Flush() {
 	for k, v := range m.pending {
 		if v == nil {
-			delete(m.rows, k)
+			delete(m.Rows, k)
 		} else {
-			m.rows[k] = v
+			m.Rows[k] = v
 		}
 	}
 	m.pending = map[string][]byte{}
 	if m.pendSet {
-		m.alarm, m.pendSet = m.pendAt, false
+		m.Alarm, m.pendSet = m.pendAt, false
 	}
 }
 
 // Rollback forgets what was written since the last Flush.
-func (m *Mem) Rollback() { m.pending, m.pendSet = map[string][]byte{}, false }
+func (m *Storage) Rollback() { m.pending, m.pendSet = map[string][]byte{}, false }
 
 // Dump returns a copy of every durable row.
-func (m *Mem) Dump() map[string][]byte {
+func (m *Storage) Dump() map[string][]byte {
 	out := map[string][]byte{}
-	for k, v := range m.rows {
+	for k, v := range m.Rows {
 		out[k] = append([]byte{}, v...)
 	}
 	return out
 }
 
 // AlarmAt returns the alarm that is set, 0 for none.
-func (m *Mem) AlarmAt() int64 { return m.alarm }
+func (m *Storage) AlarmAt() int64 { return m.Alarm }
 
 // Local runs objects in this process, one call at a time as the platform runs
 // an instance: another call gets in only while one has called out. It is the
 // Stub of native tests.
 type Local struct {
-	o       *Object
+	o       Object
+	now     func() time.Time
 	mu      sync.Mutex
-	stores  map[string]*Mem
+	stores  map[string]*Storage
 	flights map[string]*flight
 	// Down makes every call fail as an unreachable object does.
 	Down bool
@@ -148,37 +154,44 @@ type flight struct {
 }
 
 // inside marks the context of a call that runs, and has the storage it is for.
-type inside struct{ *Mem }
+type inside struct{ *Storage }
 
 type insideKey struct{}
 
-// NewLocal runs o in process. Its calls out, Do and KV, are wrapped so that
-// they let other calls in, and Objects becomes the Local if it is nil.
-func NewLocal(o *Object) *Local {
-	l := &Local{o: o, stores: map[string]*Mem{}, flights: map[string]*flight{}}
-	if o.Do != nil {
-		o.Do = localDoer{l, o.Do}
+// Object is the code of an object: a *machine.Object.
+type Object interface {
+	Handle(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte)
+	Alarm(ctx context.Context, st storage.Storage, machineID string)
+}
+
+// New runs an object in process by the clock now. Its calls out, do and kv, are
+// wrapped so that they let other calls in, and stub becomes the Local if it is
+// nil.
+func New(o Object, now func() time.Time, do *upstream.Doer, kv *store.KV, stub *rpc.Stub) *Local {
+	l := &Local{o: o, now: now, stores: map[string]*Storage{}, flights: map[string]*flight{}}
+	if *do != nil {
+		*do = localDoer{l, *do}
 	}
-	if o.KV != nil {
-		o.KV = localKV{l, o.KV}
+	if *kv != nil {
+		*kv = localKV{l, *kv}
 	}
-	if o.Objects == nil {
-		o.Objects = l
+	if *stub == nil {
+		*stub = l
 	}
 	return l
 }
 
 // Storage returns the storage of a machine's object.
-func (l *Local) Storage(machineID string) *Mem {
+func (l *Local) Storage(machineID string) *Storage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.storage(machineID)
 }
 
-func (l *Local) storage(machineID string) *Mem {
+func (l *Local) storage(machineID string) *Storage {
 	m := l.stores[machineID]
 	if m == nil {
-		m = NewMem()
+		m = NewStorage()
 		l.stores[machineID] = m
 	}
 	return m
@@ -190,7 +203,7 @@ func (l *Local) Call(ctx context.Context, machineID, op string, body []byte) (st
 	l.mu.Lock()
 	if l.Down {
 		l.mu.Unlock()
-		return 0, nil, errors.New("machine: object unreachable")
+		return 0, nil, errors.New("objects: object unreachable")
 	}
 	if op != "refresh" {
 		defer l.mu.Unlock()
@@ -231,22 +244,22 @@ func (l *Local) run(ctx context.Context, machineID, op string, body []byte) (sta
 }
 
 // Alarms runs the alarms that are due, also those that set themselves again
-// for now, and tells how many ran.
+// for now, and returns how many ran.
 func (l *Local) Alarms(ctx context.Context) int {
 	ran := 0
 	for range 100 {
 		again := false
 		l.mu.Lock()
-		ids := api.SortedKeys(l.stores)
-		now := l.o.Now().UnixMilli()
+		ids := slices.Sorted(maps.Keys(l.stores))
+		now := l.now().UnixMilli()
 		for _, id := range ids {
 			st := l.stores[id]
-			if st.alarm == 0 || st.alarm > now {
+			if st.Alarm == 0 || st.Alarm > now {
 				continue
 			}
 			again = true
 			ran++
-			st.alarm = 0
+			st.Alarm = 0
 			l.alarm(ctx, st, id)
 		}
 		l.mu.Unlock()
@@ -257,14 +270,14 @@ func (l *Local) Alarms(ctx context.Context) int {
 	return ran
 }
 
-func (l *Local) alarm(ctx context.Context, st *Mem, id string) {
+func (l *Local) alarm(ctx context.Context, st *Storage, id string) {
 	defer func() {
 		if p := recover(); p != nil {
 			if e, ok := p.(error); !ok || !errors.Is(e, ErrFault) && !errors.Is(e, storage.ErrStorage) {
 				panic(p)
 			}
 			st.Rollback()
-			st.alarm = l.o.Now().UnixMilli() + 2000 // the platform tries again
+			st.Alarm = l.now().UnixMilli() + 2000 // the platform tries again
 		}
 	}()
 	l.o.Alarm(context.WithValue(ctx, insideKey{}, inside{st}), st, id)
