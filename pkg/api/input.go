@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/endpoint"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
@@ -29,21 +31,22 @@ type Input struct {
 func readObject(raw []byte, at string) *Input {
 	in := &Input{at: at}
 	if len(raw) == 0 {
-		in.Err = apierr.Invalid("", "a JSON body is required")
+		in.Err = apierr.Invalid("", "The body is empty.")
 		return in
 	}
 	var c jsonscan.Cursor
 	c.Reset(raw)
 	if c.Kind() != jsonscan.Object {
-		in.Err = apierr.Invalid("", "the body must be a JSON object")
+		in.Err = apierr.Invalid("", "The body must be a JSON object.")
 		return in
 	}
-	if c.Skip(); c.End() != nil {
-		in.Err = apierr.Invalid("", "the body is not valid JSON")
+	c.Skip()
+	if err := c.End(); err != nil {
+		errors.As(endpoint.BadJSON(err), &in.Err)
 		return in
 	}
 	if c.Lone() {
-		in.Err = apierr.Invalid("", "the body has half a surrogate pair")
+		in.Err = apierr.Invalid("", "The body has half a surrogate pair.")
 		return in
 	}
 	in.read(gjson.ParseBytes(raw))
@@ -54,7 +57,7 @@ func readObject(raw []byte, at string) *Input {
 func sub(v gjson.Result, at string) *Input {
 	in := &Input{at: at + "."}
 	if !v.IsObject() {
-		in.Err = apierr.Invalid(at, "%s must be an object", at)
+		in.Err = apierr.Invalid(at, "%s must be an object.", at)
 		return in
 	}
 	in.read(v)
@@ -80,7 +83,7 @@ func (in *Input) fail(name, format string, args ...any) {
 		if len(field) > 100 || !utf8.ValidString(field) {
 			field = in.at + "…"
 		}
-		in.Err = apierr.Invalid(field, field+" "+format, args...)
+		in.Err = apierr.Invalid(field, "%s", apierr.Sentence(field+" "+fmt.Sprintf(format, args...)))
 	}
 }
 

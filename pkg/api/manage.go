@@ -14,10 +14,12 @@ import (
 	"strings"
 
 	"weir/pkg/auth"
+	"weir/pkg/endpoint"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/snapshot"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/stream"
 )
 
@@ -124,8 +126,11 @@ func jsonBody(c *auth.Call) (json.RawMessage, error) {
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return nil, err
 	}
-	if !json.Valid(raw) {
-		return nil, apierr.Invalid("", "the body is not valid JSON")
+	var doc jsonscan.Cursor
+	doc.Reset(raw)
+	doc.Skip()
+	if err := doc.End(); err != nil {
+		return nil, endpoint.BadJSON(err)
 	}
 	return raw, nil
 }
@@ -142,7 +147,7 @@ func mutationID(c *auth.Call) (string, error) {
 		ok = id[i] > 0x20 && id[i] < 0x7f
 	}
 	if !ok {
-		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters", rpc.MaxIdempotencyKey)
+		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters.", rpc.MaxIdempotencyKey)
 	}
 	return id, nil
 }
@@ -158,10 +163,10 @@ func query(raw string) (map[string]string, error) {
 		n, err1 := url.QueryUnescape(name)
 		v, err2 := url.QueryUnescape(value)
 		if err := errors.Join(err1, err2); err != nil {
-			return nil, apierr.Invalid("", "the query is not readable")
+			return nil, apierr.Invalid("", "The query is not readable.")
 		}
 		if _, twice := q[n]; twice {
-			return nil, apierr.Invalid(n, "given more than once in the query")
+			return nil, apierr.Invalid(n, "%s is given more than once in the query.", n)
 		}
 		q[n] = v
 	}

@@ -66,7 +66,7 @@ func Keep(all []routing.Target, allows Allows, key *store.Key, asked string, usa
 	for i := range all {
 		err := usable(&all[i])
 		if err == nil && !whole && !allows(key, all[i].ID()) {
-			err = apierr.New(403, "model_not_allowed", "this key may not use the model")
+			err = apierr.New(403, "model_not_allowed", "This key may not use the model.")
 		}
 		if err == nil {
 			kept = append(kept, all[i])
@@ -102,18 +102,18 @@ func IsJSON(contentType string) bool {
 	return media == "application/json" || strings.HasSuffix(media, "+json")
 }
 
-// BadJSON is the 400 of a document that fields refused.
+// BadJSON returns the 400 for a body that jsonscan refused.
 func BadJSON(err error) error {
 	var e *jsonscan.Error
 	if errors.As(err, &e) {
-		return apierr.Invalid(e.Field, "%s", e.Error())
+		return apierr.Invalid(e.Field, "%s", e.Sentence())
 	}
 	return err
 }
 
 // BadBody is the 502 of an answer that cannot be read.
 func BadBody(err error) error {
-	e := apierr.New(502, "bad_upstream_body", "the provider's answer could not be read")
+	e := apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
 	e.Err = err
 	return e
 }

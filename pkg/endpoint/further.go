@@ -42,7 +42,7 @@ func Further(allows Allows, key *store.Key, body []byte, targets []routing.Targe
 		return ok
 	})
 	if !ok {
-		return apierr.New(403, "model_not_allowed", "this key may not use one of the fallback models")
+		return apierr.New(403, "model_not_allowed", "This key may not use one of the fallback models.")
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func IdempotencyKey(h httpmsg.Header) (string, error) {
 		ok = ok && key[i] > 0x20 && key[i] < 0x7f
 	}
 	if !ok {
-		return "", apierr.Invalid("Idempotency-Key", "the idempotency key must be up to 255 visible ASCII characters")
+		return "", apierr.Invalid("Idempotency-Key", "The idempotency key must be up to 255 visible ASCII characters.")
 	}
 	return key, nil
 }
@@ -106,7 +106,7 @@ func (o *Once) Begin(ctx context.Context, c *auth.Call, key, digest string) (*Cl
 		return nil, nil, e
 	}
 	if err != nil || status != 200 || json.Unmarshal(answer, &s) != nil {
-		e := apierr.New(503, "unavailable", "the idempotency key cannot be checked at the moment; nothing was sent")
+		e := apierr.New(503, "unavailable", "The idempotency key cannot be checked at the moment. Nothing was sent.")
 		e.RetryAfter, e.Err = time.Second, err
 		return nil, nil, e
 	}

@@ -25,7 +25,7 @@ func MiniMaxError(raw []byte) error {
 	case 1000, 1001, 1013, 1024, 1033:
 		status = 502
 	}
-	e := apierr.New(status, "", "the provider refused the call")
+	e := apierr.New(status, "", "The provider refused the call.")
 	if msg := base.Get("status_msg").Str; msg != "" {
 		e.Message = Excerpt(msg)
 	}

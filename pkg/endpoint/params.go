@@ -3,7 +3,6 @@
 package endpoint
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -26,12 +25,7 @@ func Read(body []byte, names ...string) *Reader {
 	r := &Reader{}
 	var err error
 	if r.set, err = jsonscan.Read(body, names...); err != nil {
-		var e *jsonscan.Error
-		if errors.As(err, &e) && e.Field != "" {
-			r.Fail(e.Field, e.Error())
-		} else {
-			r.Fail("", "the body is not valid JSON: "+err.Error())
-		}
+		r.Err = BadJSON(err)
 	}
 	return r
 }
@@ -39,7 +33,7 @@ func Read(body []byte, names ...string) *Reader {
 // Fail notes a failure of a field, unless there is one.
 func (r *Reader) Fail(name, message string) {
 	if r.Err == nil {
-		r.Err = apierr.Invalid(name, "%s", message)
+		r.Err = apierr.Invalid(name, "%s", apierr.Sentence(message))
 	}
 }
 

@@ -41,7 +41,7 @@ const maxMoves = 3
 func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string, first httpmsg.Header, maxBody int64) (*upstream.Response, error) {
 	hop, err := provider.Hop(r.Header)
 	if err != nil {
-		return nil, apierr.New(508, "loop_detected", "the call has passed too many gateways")
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 	}
 	header := append(httpmsg.Header{hop}, first...)
 	for moves := 0; ; moves++ {
@@ -55,7 +55,7 @@ func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string,
 		}
 		resp, err := upstream.Do(ctx, d.Do, req)
 		if err != nil {
-			e := apierr.New(502, "upstream_unreachable", "the file could not be fetched from the provider")
+			e := apierr.New(502, "upstream_unreachable", "The file could not be fetched from the provider.")
 			e.Err = err
 			return nil, e
 		}
@@ -73,7 +73,7 @@ func (d *Downloads) Get(ctx context.Context, r *httpmsg.Request, address string,
 			if resp.Status == 404 || resp.Status == 410 || resp.Status == 403 {
 				status = 404 // the address has a limited life
 			}
-			return nil, apierr.New(status, "file_unavailable", "the file is no longer available from the provider")
+			return nil, apierr.New(status, "file_unavailable", "The file is no longer available from the provider.")
 		}
 		address, header = join(target, next), httpmsg.Header{hop}
 	}
@@ -97,7 +97,7 @@ func (d *Downloads) check(r *httpmsg.Request, address string) (string, error) {
 			(!d.AllowPrivate || !provider.PlatformPath(canonical[at+end:]))
 	}
 	if !ok {
-		return "", apierr.New(502, "bad_upstream_body", "the provider gave an address that cannot be fetched")
+		return "", apierr.New(502, "bad_upstream_body", "The provider gave an address that cannot be fetched.")
 	}
 	return canonical, nil
 }

@@ -157,7 +157,7 @@ func (r *Budget) wait(ctx context.Context, l *Lease, total int64) error {
 			}
 		}
 	}
-	e := apierr.New(503, "overloaded", "there is no room for the body at the moment")
+	e := apierr.New(503, "overloaded", "There is no room for the body at the moment.")
 	e.RetryAfter = time.Second
 	return e
 }
@@ -261,12 +261,12 @@ func (r *Budget) Used() int64 { return r.used }
 // BodyError returns the error that a client gets for a body that could not be read.
 func BodyError(err error) error {
 	if errors.Is(err, stream.ErrIdle) || errors.Is(err, upstream.ErrTimeout) {
-		e := apierr.New(408, "timeout", "the request body did not arrive in time")
+		e := apierr.New(408, "timeout", "The request body did not arrive in time.")
 		e.Err = err
 		return e
 	}
 	if errors.Is(err, stream.ErrReset) || errors.Is(err, upstream.ErrNetwork) || errors.Is(err, io.ErrUnexpectedEOF) {
-		e := apierr.Invalid("", "the request body broke off")
+		e := apierr.Invalid("", "The request body broke off.")
 		e.Err = err
 		return e
 	}

@@ -46,13 +46,13 @@ func Begin(c *auth.Call, file string) (*Upload, error) {
 	u := &Upload{Call: c, name: file}
 	var err error
 	if u.Boundary, err = multipart.Boundary(c.Header.Get("content-type")); err != nil || c.Body == nil {
-		return nil, apierr.Invalid("", "the body must be multipart/form-data with a boundary")
+		return nil, apierr.Invalid("", "The body must be multipart/form-data with a boundary.")
 	}
 	if u.Model = endpoint.Query(c.Query, "model"); u.Model == "" {
 		u.Model = c.Header.Get("x-model")
 	}
 	if len(u.Model) > maxModel {
-		return nil, apierr.Invalid("model", "the model name is not usable")
+		return nil, apierr.Invalid("model", "The model name is not usable.")
 	}
 	if u.Model == "" && !u.Small() {
 		head, model, found, err := multipart.Peek(c.Body, u.Boundary, "model", maxModel)
@@ -92,7 +92,7 @@ func (u *Upload) Repeatable(room *memory.Budget, targets []routing.Target) bool 
 func (u *Upload) Hold(ctx context.Context, room *memory.Budget) (give func(), err error) {
 	u.Held, give, err = room.Hold(ctx, u.Call, endpoint.MaxForm)
 	if errors.Is(err, stream.ErrTooLarge) {
-		e := apierr.New(413, "request_too_large", "a form of over 25 MiB must have its model before the file: send the part model first, or give ?model= or the header x-model")
+		e := apierr.New(413, "request_too_large", "A form of over 25 MiB must have its model before the file: send the part model first, or give ?model= or the header x-model.")
 		e.Err = err
 		return nil, e
 	}
@@ -119,12 +119,12 @@ func (u *Upload) fields() (err error) {
 		found = found || f.File && (f.Name == u.name || f.Name == u.name+"[]")
 	}
 	if !found {
-		return apierr.Invalid(u.name, "the file %s is missing", u.name)
+		return apierr.Invalid(u.name, "The file %s is missing.", u.name)
 	}
 	model, _, err := u.Form.Get("model")
 	if err == nil && u.Model == "" {
 		if u.Model = model; model == "" || len(model) > maxModel {
-			err = apierr.Invalid("model", "you must provide a model")
+			err = apierr.Invalid("model", "model is required.")
 		}
 	}
 	return err
@@ -145,7 +145,7 @@ func (u *Upload) Body(model string, before *accounts.Attempt) (io.ReadCloser, er
 			shown.Message += " (the form was streamed, so it was sent only once)"
 			return nil, &shown
 		}
-		return nil, apierr.New(502, "upstream_unreachable", "the provider could not be reached or broke off")
+		return nil, apierr.New(502, "upstream_unreachable", "The provider could not be reached or broke off.")
 	}
 	u.sent = true
 	if u.inPart {
@@ -166,7 +166,7 @@ func (u *Upload) Failed() error {
 		return nil
 	}
 	if errors.Is(u.flow.Err(), stream.ErrTooLarge) {
-		return apierr.New(413, "request_too_large", "the request body is over %d bytes", u.Call.MaxBody)
+		return apierr.New(413, "request_too_large", "The request body is over %d bytes.", u.Call.MaxBody)
 	}
 	return memory.BodyError(u.flow.Err())
 }

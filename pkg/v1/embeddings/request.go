@@ -1,8 +1,7 @@
 package embeddings
 
 import (
-	"errors"
-
+	"weir/pkg/endpoint"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/jsonscan"
 )
@@ -57,9 +56,9 @@ func parse(body []byte) (*request, error) {
 	if c.Kind() != jsonscan.Object {
 		c.Skip()
 		if err := c.End(); err != nil {
-			return nil, notJSON(err)
+			return nil, endpoint.BadJSON(err)
 		}
-		return nil, apierr.Invalid("", "the body must be a JSON object")
+		return nil, apierr.Invalid("", "The body must be a JSON object.")
 	}
 	var bad error // the first complaint about a field; a broken document goes before it
 	for c.Object(); c.Key(); {
@@ -72,13 +71,13 @@ func parse(body []byte) (*request, error) {
 		}
 		if f < 0 {
 			if name := c.Folded(); name != "" && bad == nil {
-				bad = apierr.Invalid(name, "%s must be written in lower case", name)
+				bad = apierr.Invalid(name, "%s must be written in lower case.", name)
 			}
 			c.Skip()
 			continue
 		}
 		if r.at[f].Kind != jsonscan.Absent && bad == nil {
-			bad = apierr.Invalid(names[f], "%s is given more than once", names[f])
+			bad = apierr.Invalid(names[f], "%s is given more than once.", names[f])
 		}
 		c.Lone()
 		if f == fInput {
@@ -89,11 +88,11 @@ func parse(body []byte) (*request, error) {
 			r.at[f] = c.Value()
 		}
 		if c.Lone() && bad == nil {
-			bad = apierr.Invalid(names[f], "%s has half a surrogate pair", names[f])
+			bad = apierr.Invalid(names[f], "%s has half a surrogate pair.", names[f])
 		}
 	}
 	if err := c.End(); err != nil {
-		return nil, notJSON(err)
+		return nil, endpoint.BadJSON(err)
 	}
 	if bad != nil {
 		return nil, bad
@@ -101,29 +100,20 @@ func parse(body []byte) (*request, error) {
 	return r, r.check()
 }
 
-func notJSON(err error) error {
-	msg := "the body is not valid JSON"
-	var e *jsonscan.Error
-	if errors.As(err, &e) {
-		msg += ": " + e.Reason
-	}
-	return apierr.Invalid("", "%s", msg)
-}
-
 // check judges the fields once the document is known to be sound.
 func (r *request) check() error {
 	switch v := r.at[fModel]; {
 	case v.Kind == jsonscan.Absent:
-		return apierr.Invalid("model", "model is required")
+		return apierr.Invalid("model", "model is required.")
 	case v.Kind != jsonscan.String:
-		return apierr.Invalid("model", "model must be a string")
+		return apierr.Invalid("model", "model must be a string.")
 	default:
 		if r.model = jsonscan.Text(r.body, v); r.model == "" {
-			return apierr.Invalid("model", "model must not be empty")
+			return apierr.Invalid("model", "model must not be empty.")
 		}
 	}
 	if r.at[fInput].Kind == jsonscan.Absent {
-		return apierr.Invalid("input", "input is required")
+		return apierr.Invalid("input", "input is required.")
 	}
 	if v := r.at[fEncoding]; v.Kind != jsonscan.Absent {
 		enc := ""
@@ -135,7 +125,7 @@ func (r *request) check() error {
 		case "base64":
 			r.base64 = true
 		default:
-			return apierr.Invalid("encoding_format", "encoding_format must be float or base64")
+			return apierr.Invalid("encoding_format", "encoding_format must be float or base64.")
 		}
 	}
 	if v := r.at[fDimensions]; v.Kind > jsonscan.Null {
@@ -151,7 +141,7 @@ func (r *request) check() error {
 		}
 		if r.dimensions < 1 || r.dimensions > maxDimensions {
 			r.dimensions = 0
-			return apierr.Invalid("dimensions", "dimensions must be an integer from 1 to %d", maxDimensions)
+			return apierr.Invalid("dimensions", "dimensions must be an integer from 1 to %d.", maxDimensions)
 		}
 	}
 	return nil
@@ -168,7 +158,7 @@ func (r *request) readInput(c *jsonscan.Cursor) error {
 		r.kind, r.count = text, 1
 		v = c.Value()
 		if v.End-v.Start <= 2 {
-			err = apierr.Invalid("input", "input must not be empty")
+			err = apierr.Invalid("input", "input must not be empty.")
 		}
 	case jsonscan.Array:
 		err = r.readArray(c)
@@ -189,7 +179,7 @@ func (r *request) readArray(c *jsonscan.Cursor) error {
 	n, integers, ok := c.Numbers()
 	switch {
 	case ok && n == 0:
-		return apierr.Invalid("input", "input must not be empty")
+		return apierr.Invalid("input", "input must not be empty.")
 	case ok && !integers, !ok && n > 0:
 		skipRest(c, ok)
 		return wrongInput()
@@ -212,7 +202,7 @@ func (r *request) readArray(c *jsonscan.Cursor) error {
 			err = wrongInput()
 		case k == jsonscan.String:
 			if v := c.Value(); v.End-v.Start <= 2 && err == nil {
-				err = apierr.Invalid("input", "input must not have an empty string in it")
+				err = apierr.Invalid("input", "input must not have an empty string in it.")
 			}
 		case k == jsonscan.Array:
 			if e := tokenList(c); e != nil && err == nil {
@@ -224,7 +214,7 @@ func (r *request) readArray(c *jsonscan.Cursor) error {
 		}
 	}
 	if r.count > maxInputs {
-		return apierr.Invalid("input", "input must have at most %d items", maxInputs)
+		return apierr.Invalid("input", "input must have at most %d items.", maxInputs)
 	}
 	return err
 }
@@ -244,7 +234,7 @@ func tokenList(c *jsonscan.Cursor) error {
 		return wrongInput()
 	}
 	if n == 0 {
-		return apierr.Invalid("input", "input must not have an empty array in it")
+		return apierr.Invalid("input", "input must not have an empty array in it.")
 	}
 	if !integers {
 		return wrongInput()
@@ -253,7 +243,7 @@ func tokenList(c *jsonscan.Cursor) error {
 }
 
 func wrongInput() error {
-	return apierr.Invalid("input", "input must be a string, an array of strings, an array of integers or an array of integer arrays")
+	return apierr.Invalid("input", "input must be a string, an array of strings, an array of integers or an array of integer arrays.")
 }
 
 // spans returns where each input lies in the body.

@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 		{"escaped_names", `{"m\u006fdel":"m","\u0069nput":"a"}`, "text 1 float 0"},
 		{"lone_surrogate_elsewhere", `{"x":"\ud800","model":"m","input":"a"}`, "text 1 float 0"},
 
-		{"empty_body", ``, "400  json"},
+		{"empty_body", ``, "400  empty"},
 		{"not_json", `{"model":`, "400  json"},
 		{"trailing", `{"model":"m","input":"a"} x`, "400  json"},
 		{"bom", "\ufeff" + in(`"a"`), "400  json"},
@@ -96,6 +96,9 @@ func TestParse(t *testing.T) {
 				got = fmt.Sprintf("%d %s", e.Status, e.Param)
 				if strings.Contains(e.Message, "valid JSON") {
 					got += " json"
+				}
+				if e.Message == "The body is empty." {
+					got += " empty"
 				}
 				if strings.Contains(e.Message, "object") && e.Param == "" {
 					got += " object"

@@ -3,6 +3,7 @@ package apierr
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"weir/pkg/wire/httpmsg"
@@ -43,6 +44,15 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Sentence returns a text that ends like a sentence: with a period, unless it has an
+// end of its own.
+func Sentence(text string) string {
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") || strings.HasSuffix(text, "!") {
+		return text
+	}
+	return text + "."
+}
+
 // Invalid returns a 400 about the field param of the request.
 func Invalid(param, format string, args ...any) *Error {
 	return &Error{Status: 400, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
@@ -54,7 +64,7 @@ const CodeClientLeft = "client_closed"
 // ClientLeft returns the failure of a call whose client closed the connection
 // before the answer ended. It is only logged and listed.
 func ClientLeft(cause error) *Error {
-	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "the client closed the connection", Err: cause}
+	return &Error{Status: 499, Type: "invalid_request_error", Code: CodeClientLeft, Message: "The client closed the connection.", Err: cause}
 }
 
 // New returns an error with a status and the type that OpenAI uses for it.

@@ -49,8 +49,23 @@ func (c *Cursor) Reset(body []byte) {
 
 func (c *Cursor) fail(reason string) {
 	if c.err == nil {
-		c.err = &Error{Offset: c.i, Reason: reason}
+		c.err = c.problem(reason)
 		c.i = len(c.b)
+	}
+}
+
+// problem returns the error of the current byte.
+func (c *Cursor) problem(reason string) *Error {
+	before := c.b[:min(c.i, len(c.b))]
+	switch blank := bytes.TrimRight(before, " \t\r\n"); {
+	case len(blank) == 0 && c.i >= len(c.b):
+		reason = reasonEmpty
+	case c.i < len(c.b) && (c.b[c.i] == '}' || c.b[c.i] == ']') && bytes.HasSuffix(blank, []byte{','}):
+		reason += "; is the comma before it a trailing comma?"
+	}
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return &Error{
+		Offset: c.i, Line: 1 + bytes.Count(before, []byte{'\n'}), Column: 1 + utf8.RuneCount(before[start:]), Reason: reason,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -47,16 +48,44 @@ func (k Kind) String() string {
 // Error is the reason why a document is refused. It contains no part of the document.
 type Error struct {
 	Offset int    // of the byte at which the error was detected
+	Line   int    // of that byte, from 1; 0 if the document is valid JSON
+	Column int    // in that line, in characters from 1
 	Field  string // the wanted field concerned, or ""
-	Reason string
+	Reason string // a predicate if Field is set, else a clause
 }
 
 func (e *Error) Error() string {
-	if e.Field != "" {
-		return fmt.Sprintf("%s: %s", e.Field, e.Reason)
+	switch {
+	case e.Field != "":
+		return e.Field + " " + e.Reason
+	case e.Line == 0:
+		return e.Reason
 	}
-	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
+	return fmt.Sprintf("invalid JSON at line %d, column %d (byte %d): %s", e.Line, e.Column, e.Offset, e.Reason)
 }
+
+// Sentence returns the text for the client that sent the document as a body.
+func (e *Error) Sentence() string {
+	switch {
+	case e.Reason == reasonEmpty:
+		return "The body is empty."
+	case e.Reason == reasonNoObject:
+		return "The body must be a JSON object."
+	case e.Field != "" || e.Line == 0:
+		return e.Error() + "."
+	}
+	text := fmt.Sprintf("The body is not valid JSON at line %d, column %d (byte %d): %s", e.Line, e.Column, e.Offset, e.Reason)
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
+// Reasons that are sentences of their own for a client.
+const (
+	reasonEmpty    = "the document is empty"
+	reasonNoObject = "the document must be an object"
+)
 
 // ErrType is the error of a getter for a value of another type or out of range. It is
 // wrapped with the name of the field.
@@ -96,7 +125,7 @@ func Read(body []byte, names ...string) (Set, error) {
 		if err := c.End(); err != nil {
 			return s, err
 		}
-		return s, &Error{Reason: "the document must be an object"}
+		return s, &Error{Reason: reasonNoObject}
 	}
 	c.Object()
 	strict := slices.Contains(names, "model")
@@ -105,18 +134,18 @@ func Read(body []byte, names ...string) (Set, error) {
 		if i < 0 {
 			if strict {
 				if name := c.Folded(); name != "" {
-					return s, &Error{Offset: c.i, Field: name, Reason: "the name must be written in lower case"}
+					return s, &Error{Offset: c.i, Field: name, Reason: "must be written in lower case"}
 				}
 			}
 			c.Skip()
 			continue
 		}
 		if s.vals[i].Kind != Absent {
-			return s, &Error{Offset: c.i, Field: names[i], Reason: "given more than once"}
+			return s, &Error{Offset: c.i, Field: names[i], Reason: "is given more than once"}
 		}
 		c.Lone()
 		if s.vals[i] = c.Value(); c.Lone() {
-			return s, &Error{Offset: c.i, Field: names[i], Reason: "half a surrogate pair"}
+			return s, &Error{Offset: c.i, Field: names[i], Reason: "has half a surrogate pair"}
 		}
 	}
 	return s, c.End()
