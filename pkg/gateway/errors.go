@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -21,15 +22,15 @@ func refusal(err error) *apierr.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.Is(err, stream.ErrTooLarge):
-		return &apierr.Error{Status: 413, Type: "invalid_request_error", Message: "the request body is too large", Err: err}
+		return &apierr.Error{Status: 413, Type: "invalid_request_error", Message: "The request body is too large.", Err: err}
 	case errors.Is(err, stream.ErrIdle):
-		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "the request body did not arrive in time", Err: err}
+		return &apierr.Error{Status: 408, Type: "invalid_request_error", Message: "The request body did not arrive in time.", Err: err}
 	case errors.Is(err, stream.ErrReset):
-		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "the request body broke off", Err: err}
+		return &apierr.Error{Status: 400, Type: "invalid_request_error", Message: "The request body broke off.", Err: err}
 	case errors.Is(err, upstream.ErrCanceled):
 		return apierr.ClientLeft(err)
 	}
-	return &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}
+	return &apierr.Error{Status: 500, Type: "server_error", Message: "Internal error.", Err: err}
 }
 
 // write makes the answer of a failure in a dialect.
@@ -104,6 +105,9 @@ func body(e *apierr.Error, d Dialect, requestID string) []byte {
 		}
 		v = o
 	}
-	b, _ := json.Marshal(v) // strings and written JSON only: cannot fail
-	return b
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // a message shows <alias>/<model> as it is written
+	enc.Encode(v)            // strings and written JSON only: cannot fail
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

@@ -68,14 +68,14 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 			r.Trace.Route = route.Pattern
 		}
 		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil,
-			apierr.New(426, "upgrade_not_supported", "protocol upgrades such as WebSocket are not supported; send a plain HTTP request"))
+			apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported; send a plain HTTP request."))
 	}
 	if route == nil {
 		r.Trace.Route = "none"
 		if g.Misconfigured != "" {
 			return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.misconfigured())
 		}
-		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, notFound())
+		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Trace.Route = route.Pattern
 	resp, c, err := g.serve(ctx, r, route, machine, params)
@@ -88,16 +88,14 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 		if r.Method == "OPTIONS" && route.Cors != NoCors {
 			return preflight(route), nil, nil
 		}
-		e := apierr.New(405, "method_not_allowed", "%s is not allowed here", safeMethod(r.Method))
-		e.Header = httpmsg.Header{{Name: "allow", Value: route.allow()}}
-		return nil, nil, e
+		return nil, nil, methodNotAllowed(r, route)
 	}
 	if g.Misconfigured != "" && route.Pattern != "/health" {
 		return nil, nil, g.misconfigured()
 	}
 	if hop := r.Header.Get("x-weir-hop"); hop != "" {
 		if n, err := strconv.Atoi(hop); err != nil || n >= maxHop {
-			return nil, nil, apierr.New(508, "loop_detected", "the call has passed too many gateways")
+			return nil, nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 		}
 	}
 	access := m.Access
@@ -164,10 +162,10 @@ func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access Access, m
 // checkBody refuses a body by what its head says, before a byte of it is read.
 func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 	if r.Length > route.MaxBody {
-		return apierr.New(413, "request_too_large", "the request body is over %d bytes", route.MaxBody)
+		return apierr.New(413, "request_too_large", "The request body is over %d bytes.", route.MaxBody)
 	}
 	if enc := r.Header.Get("content-encoding"); enc != "" && enc != "identity" && !route.AnyEncoding {
-		return apierr.New(415, "unsupported_encoding", "a compressed request body is not accepted here")
+		return apierr.New(415, "unsupported_encoding", "A compressed request body is not accepted here.")
 	}
 	return nil
 }
@@ -243,11 +241,7 @@ func (g *Gateway) requestID() string {
 }
 
 func (g *Gateway) misconfigured() error {
-	return apierr.New(503, "misconfigured", "the gateway is not configured: %s is missing or shorter than %d bytes", g.Misconfigured, minSecret)
-}
-
-func notFound() error {
-	return apierr.New(404, "not_found", "there is nothing at this address")
+	return apierr.New(503, "misconfigured", "The gateway is not configured: %s is missing or shorter than %d bytes.", g.Misconfigured, minSecret)
 }
 
 // upgrades reports whether an Upgrade field requires another protocol. An offer

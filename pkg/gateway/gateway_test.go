@@ -221,10 +221,10 @@ func TestErrorsHaveTheDialectOfTheEndpoint(t *testing.T) {
 	for _, tt := range []struct{ method, path, key, want string }{
 		{"POST", "/v1/messages", "data", `400 {"type":"error","error":{"type":"invalid_request_error","message":"no such model"},"request_id":"ID"}`},
 		{"POST", "/v1/messages", "", `401 {"type":"error","error":{"type":"authentication_error","message":"no"},"request_id":"ID"}`},
-		{"POST", "/v1/messages/none", "", `404 {"type":"error","error":{"type":"not_found_error","message":"there is nothing at this address"},"request_id":"ID"}`},
-		{"GET", "/v1/embeddings", "data", `405 {"error":{"message":"GET is not allowed here","type":"invalid_request_error","param":null,"code":"method_not_allowed"}}`},
-		{"GET", "/v1/none", "data", `404 {"error":{"message":"there is nothing at this address","type":"invalid_request_error","param":null,"code":"not_found"}}`},
-		{"GET", "/v1/models", "list", `500 {"error":{"message":"internal error","type":"server_error"}}`},
+		{"POST", "/v1/messages/none", "", `404 {"type":"error","error":{"type":"not_found_error","message":"No route POST /v1/messages/none."},"request_id":"ID"}`},
+		{"GET", "/v1/embeddings", "data", `405 {"error":{"message":"GET is not allowed for /v1/embeddings. Use POST.","type":"invalid_request_error","param":null,"code":"method_not_allowed"}}`},
+		{"GET", "/v1/none", "data", `404 {"error":{"message":"No route GET /v1/none.","type":"invalid_request_error","param":null,"code":"not_found"}}`},
+		{"GET", "/v1/models", "list", `500 {"error":{"message":"Internal error.","type":"server_error"}}`},
 	} {
 		resp, b := f.get(tt.method, tt.path, tt.key, "")
 		id := resp.Header.Get("x-request-id")

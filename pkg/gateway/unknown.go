@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"sort"
+	"strings"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// notOffered are well-known endpoints of OpenAI and Gemini that this gateway does not
+// have: the first segments of a path.
+var notOffered = [...]string{
+	"/v1/assistants", "/v1/batches", "/v1/chatkit", "/v1/completions", "/v1/containers", "/v1/conversations", "/v1/evals",
+	"/v1/files", "/v1/fine_tuning", "/v1/organization", "/v1/realtime", "/v1/threads", "/v1/uploads", "/v1/vector_stores",
+	"/v1/messages/batches", "/v1beta",
+}
+
+// noRoute returns the error for a path without a route. It depends on the request's
+// line alone, so it reveals nothing about keys or machines. The path and the machine
+// are those of split.
+//
+// An endpoint that clients know but the gateway does not have is a 501, which clients
+// must not retry. Anything else is a 404, which names the route that was probably meant.
+func (g *Gateway) noRoute(r *httpmsg.Request, machine, path string) *apierr.Error {
+	for _, prefix := range notOffered {
+		if rest, ok := strings.CutPrefix(path, prefix); ok && (rest == "" || rest[0] == '/') {
+			e := apierr.New(501, "not_implemented", "%s is not offered by this gateway. Offered: %s.", prefix, strings.Join(g.table.offered(), ", "))
+			e.NoRetry = true
+			return e
+		}
+	}
+	if len(path) > maxShownPath || strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return notFound()
+	}
+	text := "No route " + safeMethod(r.Method) + " " + path + "."
+	if meant, machine := g.table.meant(path, machine); meant != "" {
+		base := ""
+		if machine != "" {
+			base = "/" + machine
+		}
+		text += " Did you mean " + base + meant + "?"
+		if strings.HasPrefix(meant, "/v1/") {
+			text += " Set the base URL to " + r.Origin + base + "/v1."
+		}
+	}
+	return apierr.New(404, "not_found", "%s", text)
+}
+
+// maxShownPath is the longest path that an error repeats, in bytes.
+const maxShownPath = 200
+
+// notFound is the 404 for a path that is not repeated.
+func notFound() *apierr.Error {
+	return apierr.New(404, "not_found", "No route has this path.")
+}
+
+// meant returns the route without parameters that a wrong path was probably to reach,
+// and its machine, or "". These mistakes are recognized: an empty segment, a slash at
+// the end, a base URL without /v1, and a base URL that is the whole URL of a route.
+func (t *table) meant(path, machine string) (route, ofMachine string) {
+	segments := strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
+	if machine == "" && len(segments) > 0 && rpc.IsMachineID(segments[0]) {
+		machine, segments = segments[0], segments[1:]
+	}
+	for i := range segments {
+		tail := "/" + strings.Join(segments[i:], "/")
+		for _, candidate := range [...]string{tail, "/v1" + tail} {
+			if t.exact[candidate] != nil && (strings.HasPrefix(candidate, "/v1/") || i == 0) {
+				return candidate, machine
+			}
+		}
+	}
+	return "", ""
+}
+
+// offered lists the routes of the data plane that have no parameters, sorted.
+func (t *table) offered() []string {
+	var out []string
+	for path := range t.exact {
+		if strings.HasPrefix(path, "/v1/") {
+			out = append(out, path)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// methodNotAllowed returns the 405 of a route, which names the methods to use.
+func methodNotAllowed(r *httpmsg.Request, route *Route) *apierr.Error {
+	var names []string
+	for i := range route.Methods {
+		names = append(names, route.Methods[i].Name)
+	}
+	e := apierr.New(405, "method_not_allowed", "%s is not allowed for %s. Use %s.", safeMethod(r.Method), route.Pattern, strings.Join(names, " or "))
+	e.Header = httpmsg.Header{{Name: "allow", Value: route.allow()}}
+	return e
+}

@@ -1,0 +1,51 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+)
+
+func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		want         string // with ORIGIN for the address of the gateway
+	}{
+		{"POST", "/embeddings", 404, "No route POST /embeddings. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
+		{"POST", "/v1/embeddings/embeddings", 404, "No route POST /v1/embeddings/embeddings. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
+		{"POST", "/v1/embeddings/v1/messages", 404, "No route POST /v1/embeddings/v1/messages. Did you mean /v1/messages? Set the base URL to ORIGIN/v1."},
+		{"POST", "/v1/embeddings/", 404, "No route POST /v1/embeddings/. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
+		{"POST", "//v1/embeddings", 404, "No route POST //v1/embeddings. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
+		{"POST", "/v1//embeddings", 404, "No route POST /v1//embeddings. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
+		{"GET", "/api/machines/", 404, "No route GET /api/machines/. Did you mean /api/machines?"},
+		{"POST", "/0123456789abcdef/embeddings", 404, "No route POST /0123456789abcdef/embeddings. Did you mean /0123456789abcdef/v1/embeddings? Set the base URL to ORIGIN/0123456789abcdef/v1."},
+		{"POST", "/0123456789abcdef/v1/embeddings/", 404, "No route POST /v1/embeddings/. Did you mean /0123456789abcdef/v1/embeddings? Set the base URL to ORIGIN/0123456789abcdef/v1."},
+		{"GET", "/v1/none", 404, "No route GET /v1/none."},
+		{"GET", "/none/" + strings.Repeat("x", 200), 404, "No route has this path."},
+		{"GET", "/none/\x01", 404, "No route has this path."},
+		{"POST", "/v1/completions", 501, "/v1/completions is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
+		{"GET", "/v1/files/file-1", 501, "/v1/files is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
+		{"POST", "/v1beta/models/m:generateContent", 501, "/v1beta is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
+		{"GET", "/v1/filesystem", 404, "No route GET /v1/filesystem."},
+		{"PUT", "/api/keys", 405, "PUT is not allowed for /api/keys. Use GET."},
+	} {
+		resp, body := newFixture().get(tt.method, tt.path, "data", "")
+		want := strings.ReplaceAll(tt.want, "ORIGIN", "")
+		if got := gjson.Get(body, "error.message").Str; resp.Status != tt.status || got != want {
+			t.Errorf("%s %s: got %d %q, want %d %q", tt.method, tt.path, resp.Status, got, tt.status, want)
+		}
+		if retry := resp.Header.Get("x-should-retry"); (tt.status == 501) != (retry == "false") {
+			t.Errorf("%s: x-should-retry %q", tt.path, retry)
+		}
+	}
+}
+
+func TestErrorsShowAngleBracketsUnescaped(t *testing.T) {
+	f := newFixture()
+	_, body := f.get("GET", "/v1/<alias>/none", "data", "")
+	if !strings.Contains(body, "/v1/<alias>/none") {
+		t.Error(body)
+	}
+}
