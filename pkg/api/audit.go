@@ -18,7 +18,7 @@ func (c *change) auditList() (any, error) {
 		}
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < least || n > most {
-			return 0, apierr.Invalid(name, "%s must be an integer from %d to %d", name, least, most)
+			return 0, apierr.Invalid(name, "%s must be an integer from %d to %d.", name, least, most)
 		}
 		return n, nil
 	}

@@ -33,7 +33,7 @@ func (c *change) mayExport() error {
 	if c.Load(storage.KeyPrefix+c.env.KeyID, &k) && slices.Contains(k.Scopes, "export") {
 		return nil
 	}
-	return apierr.New(403, "scope_required", "this needs a key with the scope export, or a recent sign-in to the dashboard")
+	return apierr.New(403, "scope_required", "This needs a key with the scope export, or a recent sign-in to the dashboard.")
 }
 
 // mayGrant refuses scopes for a new key that the caller may not grant.
@@ -67,7 +67,7 @@ type change struct {
 func (o *Manager) Manage(r *storage.Call) (any, error) {
 	c := &change{Call: r, o: o, status: 200}
 	if json.Unmarshal(r.Body, &c.env) != nil {
-		return nil, apierr.Invalid("", "the call is not readable")
+		return nil, apierr.Invalid("", "The call is not readable.")
 	}
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -153,7 +153,7 @@ func (c *change) match(generation int64) error {
 			return nil
 		}
 	}
-	return apierr.New(412, "stale", "the record has changed since it was read")
+	return apierr.New(412, "stale", "The record has changed since it was read.")
 }
 
 // changed returns the generation of the last change of a collection.
@@ -184,11 +184,11 @@ func (c *change) replay() (*rpc.ManageAnswer, error) {
 		return nil, nil
 	}
 	if row.Request != c.requestDigest() {
-		return nil, apierr.New(422, "idempotency_key_reused", "the idempotency key was used for another request")
+		return nil, apierr.New(422, "idempotency_key_reused", "The idempotency key was used for another request.")
 	}
 	plain, err := c.o.Keyring.Open(c.Id, storage.MutationPrefix, c.mutationKey(), row.Answer)
 	if err != nil { // its key is gone: the change was applied, and is not applied twice
-		e := apierr.New(503, "key_unavailable", "the change was applied before, and its answer can no longer be read")
+		e := apierr.New(503, "key_unavailable", "The change was applied before, and its answer can no longer be read.")
 		e.Err = err
 		return nil, e
 	}

@@ -66,7 +66,7 @@ func checkCombos(rows []storage.Combo) *apierr.Error {
 	byName := map[string]*storage.Combo{}
 	for i := range rows {
 		if byName[rows[i].Name] != nil {
-			e := apierr.New(409, "name_taken", "there is already a combo of the name %s", rows[i].Name)
+			e := apierr.New(409, "name_taken", "There is already a combo of the name %s.", rows[i].Name)
 			e.Param = "name"
 			return e
 		}
@@ -96,9 +96,9 @@ func checkCombos(rows []storage.Combo) *apierr.Error {
 	for i := range rows {
 		switch d := walk(&rows[i]); {
 		case d < 0:
-			return apierr.Invalid("models", "the combo %s leads back to itself", rows[i].Name)
+			return apierr.Invalid("models", "The combo %s leads back to itself.", rows[i].Name)
 		case d > maxComboDepth:
-			return apierr.Invalid("models", "the combo %s is nested more than %d deep", rows[i].Name, maxComboDepth)
+			return apierr.Invalid("models", "The combo %s is nested more than %d deep.", rows[i].Name, maxComboDepth)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ func (c *change) comboList() (any, error) {
 func (c *change) combo() (row storage.Combo, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.ComboPrefix+id, &row) {
-		return row, apierr.New(404, "combo_not_found", "there is no such combo")
+		return row, apierr.New(404, "combo_not_found", "There is no such combo.")
 	}
 	c.target = id
 	return row, nil
@@ -82,7 +82,7 @@ func (c *change) storeCombo(row storage.Combo, status int) (any, error) {
 		}
 	}
 	if len(all) > MaxCombos {
-		return nil, apierr.New(409, "too_many", "a machine has at most %d combos", MaxCombos)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d combos.", MaxCombos)
 	}
 	if e := checkCombos(all); e != nil {
 		return nil, e

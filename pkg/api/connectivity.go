@@ -253,10 +253,10 @@ func testModel(b []byte) (string, error) {
 	}
 	model := gjson.GetBytes(b, "model")
 	if !exact(b, "model") || model.Exists() && model.Type != gjson.String {
-		return "", apierr.Invalid("model", "only model, a string, can be set here")
+		return "", apierr.Invalid("model", "Only model, a string, can be set here.")
 	}
 	if model.Str != "" && provider.CheckModel(model.Str) != nil {
-		return "", apierr.Invalid("model", "the model id is not usable")
+		return "", apierr.Invalid("model", "The model id is not usable.")
 	}
 	return model.Str, nil
 }

@@ -42,7 +42,7 @@ type document struct {
 // names the first field that is wrong.
 func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr.Error) {
 	if len(raw) > maxDocument {
-		return nil, apierr.New(413, "too_large", "the document is larger than %d bytes", maxDocument)
+		return nil, apierr.New(413, "too_large", "The document is larger than %d bytes.", maxDocument)
 	}
 	in := readObject(raw, "")
 	d := &document{}

@@ -84,10 +84,10 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 	rec := &recorder{plan: Plan{Path: in.Path, MaxAttempts: accounts.MaxAttempts, Steps: []PlanStep{}}, body: in.Body, now: h.Now()}
 	endpoint := h.Endpoint(strings.TrimPrefix(in.Path, "/"+c.MachineID), rec)
 	if endpoint == nil {
-		return nil, apierr.Invalid("path", "the path is not one whose calls are planned")
+		return nil, apierr.Invalid("path", "The path is not one whose calls are planned.")
 	}
 	if len(in.Body) == 0 {
-		return nil, apierr.Invalid("body", "body is missing")
+		return nil, apierr.Invalid("body", "body is missing.")
 	}
 	sub := &auth.Call{
 		Request: &httpmsg.Request{
@@ -124,7 +124,7 @@ type question struct {
 // explained reads the question: exactly its fields, each once.
 func explained(raw []byte) (in question, err error) {
 	if !exact(raw, "path", "body", "connectionId") || json.Unmarshal(raw, &in) != nil {
-		return in, apierr.Invalid("", "the body must be {path, body, connectionId}")
+		return in, apierr.Invalid("", "The body must be {path, body, connectionId}.")
 	}
 	return in, nil
 }
@@ -158,7 +158,7 @@ func (r *recorder) Send(_ context.Context, call *accounts.Call) (*accounts.Resul
 	pin := call.Request.Header.Get("x-connection-id")
 	steps := accounts.Explain(call.Machine, call.Targets, pin, r.now)
 	if pin != "" && !slices.ContainsFunc(steps, func(s accounts.Step) bool { return s.Connection.ID == pin }) {
-		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model")
+		return nil, apierr.Invalid("connectionId", "connectionId names no active connection of this model.")
 	}
 	for _, s := range steps {
 		step := PlanStep{

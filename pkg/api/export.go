@@ -78,7 +78,7 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 			for f, sealed := range row.Secrets {
 				plain, err := c.o.Keyring.Open(c.Id, row.ID, f, sealed)
 				if err != nil {
-					e := apierr.New(503, "key_unavailable", "a stored credential cannot be opened")
+					e := apierr.New(503, "key_unavailable", "A stored credential cannot be opened.")
 					e.Err = err
 					return nil, e
 				}
@@ -166,7 +166,7 @@ func (c *change) exportKey(pass string, salt []byte, iterations int) (cipher.AEA
 		c.Meta.DeriveAt, c.Meta.Derives = minute, 0
 	}
 	if c.Meta.Derives >= DeriveMost {
-		e := apierr.New(429, "rate_limit_exceeded", "at most %d exports and imports with a passphrase a minute", DeriveMost)
+		e := apierr.New(429, "rate_limit_exceeded", "At most %d exports and imports with a passphrase a minute.", DeriveMost)
 		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - c.Now)
 		return nil, e
 	}

@@ -299,7 +299,7 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 		var had storage.Connection
 		if c.Load(storage.ConnectionPrefix+got.row.ID, &had) {
 			if had.Provider != got.row.Provider {
-				return nil, apierr.Invalid("document.connections", "document.connections[%d].id belongs to a connection of another provider", i)
+				return nil, apierr.Invalid("document.connections", "document.connections[%d].id belongs to a connection of another provider.", i)
 			}
 			got.row.Secrets, got.row.Last4, got.row.Origin, got.row.Seq, got.row.Seeded = had.Secrets, had.Last4, had.Origin, had.Seq, had.Seeded
 			got.row.Status, got.row.LastError, got.row.TokenGeneration, got.row.CreatedAt = had.Status, had.LastError, had.TokenGeneration, had.CreatedAt
@@ -387,11 +387,11 @@ func (c *change) bounded() error {
 }
 
 func overfull(what string, most int) error {
-	return apierr.New(409, "too_many", "with this document the machine would have more than %d %s", most, what)
+	return apierr.New(409, "too_many", "With this document the machine would have more than %d %s.", most, what)
 }
 
 func badKeys() error {
-	return apierr.Invalid("document.keys", "document.keys has an entry that is no key")
+	return apierr.Invalid("document.keys", "document.keys has an entry that is no key.")
 }
 
 // isKey reports whether a row of an export is one that could have been made.

@@ -60,7 +60,7 @@ func (c *change) keyList() (any, error) {
 func (c *change) key() (row storage.Key, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.KeyPrefix+id, &row) {
-		return row, apierr.New(404, "key_not_found", "there is no such key")
+		return row, apierr.New(404, "key_not_found", "There is no such key.")
 	}
 	c.target = c.o.MaskedKey(id)
 	return row, nil
@@ -106,7 +106,7 @@ func (c *change) keyCreate() (any, error) {
 		return nil, err
 	}
 	if len(c.List(storage.KeyPrefix)) >= MaxKeys {
-		return nil, apierr.New(409, "too_many", "a machine has at most %d keys", MaxKeys)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d keys.", MaxKeys)
 	}
 	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.Id)
 	if err != nil {

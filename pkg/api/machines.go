@@ -30,7 +30,7 @@ func (h *Handler) Machines(ctx context.Context, c *auth.Call) (*httpmsg.Response
 	}{Cursor: q["cursor"], Query: q["q"]}
 	if v, ok := q["limit"]; ok {
 		if ask.Limit, err = strconv.Atoi(v); err != nil || ask.Limit < 1 {
-			return nil, apierr.Invalid("limit", "limit must be an integer from 1 to 1000")
+			return nil, apierr.Invalid("limit", "limit must be an integer from 1 to 1000.")
 		}
 	}
 	body, err := json.Marshal(ask)
@@ -57,11 +57,11 @@ func (h *Handler) CreateMachine(ctx context.Context, c *auth.Call) (*httpmsg.Res
 	var in map[string]json.RawMessage
 	if raw != nil {
 		if _, err := jsonscan.Read(raw, "name", "scopes", "mutationId"); err != nil || json.Unmarshal(raw, &in) != nil {
-			return nil, apierr.Invalid("", "the body must be an object in which no field comes twice")
+			return nil, apierr.Invalid("", "The body must be an object in which no field comes twice.")
 		}
 	}
 	if _, given := in["mutationId"]; given {
-		return nil, apierr.Invalid("mutationId", "is not a field of a machine")
+		return nil, apierr.Invalid("mutationId", "mutationId is not a field of a machine.")
 	}
 	id, err := rpc.NewMachineID(rand.Reader)
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *Handler) machineIDOf(mutation string) string {
 func (h *Handler) DeleteMachine(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	id := c.Params[0]
 	if !rpc.IsMachineID(id) {
-		return nil, apierr.New(404, "machine_not_found", "there is no such machine")
+		return nil, apierr.New(404, "machine_not_found", "There is no such machine.")
 	}
 	_, err := h.ask(ctx, id, "delete", nil)
 	h.Cache.Invalidate(id)

@@ -24,14 +24,14 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 		return unwrap(a), err
 	}
 	if r.Exists() {
-		return nil, apierr.New(409, "machine_exists", "there is such a machine already")
+		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
 	}
 	if err := announce(name); err != nil {
 		return nil, err
 	}
 	r.Reload(o.Now())
 	if r.Exists() {
-		return nil, apierr.New(409, "machine_exists", "there is such a machine already")
+		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
 	}
 	r.Create(name)
 	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.Id)

@@ -50,7 +50,7 @@ func (c *change) aliasPut() (any, error) {
 		return nil, err
 	}
 	if _, ok := c.Get(storage.AliasPrefix + a.Alias); !ok && len(c.List(storage.AliasPrefix)) >= MaxAliases {
-		return nil, apierr.New(409, "too_many", "a machine has at most %d aliases", MaxAliases)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d aliases.", MaxAliases)
 	}
 	c.PutAlias(&a)
 	c.target, c.fields, c.etag = a.Alias, in.names, c.changed("alias")
@@ -70,10 +70,10 @@ func (c *change) aliasDelete() (any, error) {
 	}
 	name := c.query("alias")
 	if name == "" {
-		return nil, apierr.Invalid("alias", "alias is required")
+		return nil, apierr.Invalid("alias", "alias is required.")
 	}
 	if _, ok := c.Get(storage.AliasPrefix + name); !IsAliasName(name) || !ok {
-		return nil, apierr.New(404, "alias_not_found", "there is no such alias")
+		return nil, apierr.New(404, "alias_not_found", "There is no such alias.")
 	}
 	c.Touch("alias")
 	c.Del(storage.AliasPrefix + name)
@@ -122,7 +122,7 @@ func (c *change) customCreate() (any, error) {
 	key := storage.CustomModelKey(m.Type, m.ProviderAlias, m.ID)
 	var row storage.CustomModel
 	if !c.Load(key, &row) && len(c.List(storage.CustomModelPrefix)) >= MaxCustoms {
-		return nil, apierr.New(409, "too_many", "a machine has at most %d custom models", MaxCustoms)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d custom models.", MaxCustoms)
 	}
 	row.CustomModel = m
 	c.PutCustom(&row)
@@ -139,7 +139,7 @@ func (c *change) customDelete() (any, error) {
 	}
 	alias, id, typ := c.query("providerAlias"), c.query("id"), c.query("type")
 	if alias == "" || id == "" {
-		return nil, apierr.Invalid("id", "providerAlias and id are required")
+		return nil, apierr.Invalid("id", "providerAlias and id are required.")
 	}
 	found := false
 	for _, m := range c.CustomModels() {
@@ -149,7 +149,7 @@ func (c *change) customDelete() (any, error) {
 		}
 	}
 	if !found {
-		return nil, apierr.New(404, "model_not_found", "there is no such custom model")
+		return nil, apierr.New(404, "model_not_found", "There is no such custom model.")
 	}
 	c.Touch("custom")
 	c.target, c.status = alias+"/"+id, 204
@@ -194,11 +194,11 @@ func (c *change) disabledAdd() (any, error) {
 	}
 	var row storage.DisabledModels
 	if !c.Load(storage.DisabledPrefix+alias, &row) && len(c.List(storage.DisabledPrefix)) >= MaxDisabled {
-		return nil, apierr.New(409, "too_many", "at most %d aliases may have disabled models", MaxDisabled)
+		return nil, apierr.New(409, "too_many", "At most %d aliases may have disabled models.", MaxDisabled)
 	}
 	row.ProviderAlias, row.IDs = alias, merged(row.IDs, ids)
 	if len(row.IDs) > MaxHidden {
-		return nil, apierr.New(409, "too_many", "at most %d models of an alias may be disabled", MaxHidden)
+		return nil, apierr.New(409, "too_many", "At most %d models of an alias may be disabled.", MaxHidden)
 	}
 	c.PutDisabled(&row)
 	c.target, c.fields, c.etag = alias, in.names, c.changed("disabled")
@@ -212,11 +212,11 @@ func (c *change) disabledDelete() (any, error) {
 	}
 	alias, id := c.query("providerAlias"), c.query("id")
 	if alias == "" {
-		return nil, apierr.Invalid("providerAlias", "providerAlias is required")
+		return nil, apierr.Invalid("providerAlias", "providerAlias is required.")
 	}
 	var row storage.DisabledModels
 	if !IsAlias(alias) && provider.Lookup(alias) == nil || !c.Load(storage.DisabledPrefix+alias, &row) {
-		return nil, apierr.New(404, "model_not_found", "no model of this alias is disabled")
+		return nil, apierr.New(404, "model_not_found", "No model of this alias is disabled.")
 	}
 	var kept []string
 	for _, m := range row.IDs {
@@ -225,7 +225,7 @@ func (c *change) disabledDelete() (any, error) {
 		}
 	}
 	if len(kept) == len(row.IDs) {
-		return nil, apierr.New(404, "model_not_found", "this model is not disabled")
+		return nil, apierr.New(404, "model_not_found", "This model is not disabled.")
 	}
 	c.Touch("disabled")
 	if row.IDs = kept; len(kept) == 0 {

@@ -98,7 +98,7 @@ func (h *OAuth) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	c.Trace.Err = err
 	var e *apierr.Error
 	if !errors.As(err, &e) {
-		e = apierr.New(500, "", "something went wrong in the gateway: begin again")
+		e = apierr.New(500, "", "Something went wrong in the gateway. Begin again.")
 	}
 	return page(e.Status, "Not connected", sentence(e.Message)), nil
 }
@@ -106,11 +106,11 @@ func (h *OAuth) Callback(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected, err error) {
 	ticket, ok := h.ticket(c.Header)
 	if !ok {
-		return done, apierr.New(400, "invalid_callback", "the sign-in was not begun in this browser, or more than ten minutes ago: begin again")
+		return done, apierr.New(400, "invalid_callback", "The sign-in was not begun in this browser, or more than ten minutes ago. Begin again.")
 	}
 	id := oauth.MachineOf(c.Query)
 	if !rpc.IsMachineID(id) {
-		return done, apierr.New(400, "invalid_callback", "the address is not one that a sign-in ends at: begin again")
+		return done, apierr.New(400, "invalid_callback", "The address is not one that a sign-in ends at. Begin again.")
 	}
 	uri, err := h.redirectURI(c.Request)
 	if err != nil {
@@ -138,7 +138,7 @@ func (h *OAuth) redirectURI(r *httpmsg.Request) (string, error) {
 		origin = r.Origin
 	}
 	if h.PublicURL == "" && !oauth.IsOrigin(origin, false) {
-		return "", apierr.New(400, "insecure_origin", "a sign-in needs https, or the setting PUBLIC_URL")
+		return "", apierr.New(400, "insecure_origin", "A sign-in needs https, or the setting PUBLIC_URL.")
 	}
 	return origin + callbackPath, nil
 }

@@ -57,21 +57,21 @@ func (c *change) settle(err error) error {
 	}
 	switch n := tokens.NotSent(err); {
 	case n != nil:
-		e = apierr.New(503, "provider_unavailable", "the provider was not asked: %s", n.Error())
+		e = apierr.New(503, "provider_unavailable", "The provider was not asked: %s.", n.Error())
 		e.RetryAfter = time.Second
 	case f.Kind == oauth.Lost:
-		e = apierr.New(502, "upstream_outcome_unknown", "the provider's answer was lost: begin again")
+		e = apierr.New(502, "upstream_outcome_unknown", "The provider's answer was lost. Begin again.")
 	case f.Kind == oauth.Transient:
-		e = apierr.New(503, "provider_unavailable", "the provider gave no usable answer: begin again in a while")
+		e = apierr.New(503, "provider_unavailable", "The provider gave no usable answer. Begin again in a while.")
 		e.RetryAfter = max(f.RetryAfter, time.Second)
 	case f.Kind == oauth.Reauth:
-		e = apierr.New(400, "invalid_grant", "the provider no longer accepts the code: begin again")
+		e = apierr.New(400, "invalid_grant", "The provider no longer accepts the code. Begin again.")
 	case f.Kind == oauth.Denied:
-		e = apierr.New(400, "access_denied", "access was denied")
+		e = apierr.New(400, "access_denied", "Access was denied.")
 	case f.Kind == oauth.Expired:
-		e = apierr.New(400, "expired_token", "the code has expired: begin again")
+		e = apierr.New(400, "expired_token", "The code has expired. Begin again.")
 	default:
-		e = apierr.New(502, "provider_refused", "the provider refused the gateway's client%s: the operator's configuration is to blame", strings.TrimSuffix(" ("+f.Code+")", " ()"))
+		e = apierr.New(502, "provider_refused", "The provider refused the gateway's client%s: the operator's configuration is to blame.", strings.TrimSuffix(" ("+f.Code+")", " ()"))
 	}
 	e.Err = errors.New(tokens.FailureText(f))
 	return e

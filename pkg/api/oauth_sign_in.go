@@ -66,7 +66,7 @@ type oauthNote struct {
 func (c *change) oauthClient() (*oauth.Provider, error) {
 	p := c.o.Client(c.param())
 	if p == nil {
-		return nil, apierr.New(404, "unknown_provider", "no OAuth client is configured for this provider")
+		return nil, apierr.New(404, "unknown_provider", "No OAuth client is configured for this provider.")
 	}
 	c.target = p.ID
 	return p, nil
@@ -100,7 +100,7 @@ func (c *change) note(p *oauth.Provider) (oauthNote, string, error) {
 			return n, "", err
 		}
 		if len(c.List(storage.ConnectionPrefix)) >= MaxConns {
-			return n, "", apierr.New(409, "too_many", "a machine has at most %d connections", MaxConns)
+			return n, "", apierr.New(409, "too_many", "A machine has at most %d connections.", MaxConns)
 		}
 	}
 	raw, err := json.Marshal(n)
@@ -144,10 +144,10 @@ func hasText(secrets map[string]string) bool {
 func (c *change) renewed(p *oauth.Provider, id string) (*connInput, error) {
 	var row storage.Connection
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	if row.Provider != p.ID || row.AuthType != "oauth" {
-		return nil, apierr.Invalid("connectionId", "the connection is not one that was signed in to at this provider")
+		return nil, apierr.Invalid("connectionId", "The connection is not one that was signed in to at this provider.")
 	}
 	return &connInput{row: row, secrets: map[string]string{}}, nil
 }
@@ -218,7 +218,7 @@ func (c *change) oauthAuthorize() (any, error) {
 		}
 	}
 	if live >= maxFlows {
-		e := apierr.New(429, "too_many", "too many sign-ins are under way: wait, or end some")
+		e := apierr.New(429, "too_many", "Too many sign-ins are under way: wait, or end some.")
 		e.RetryAfter = time.Minute
 		return nil, e
 	}
@@ -245,7 +245,7 @@ func (c *change) oauthDevice() (any, error) {
 	var n oauthNote
 	json.Unmarshal([]byte(d.Note), &n)
 	if n.ConnectionID != mine.ConnectionID || !bytes.Equal(n.Fields, mine.Fields) {
-		return nil, apierr.New(409, "flow_under_way", "another sign-in at this provider is under way: finish or cancel it first")
+		return nil, apierr.New(409, "flow_under_way", "Another sign-in at this provider is under way: finish or cancel it first.")
 	}
 	return Showing{d.UserCode, d.VerificationURI, d.VerificationURIComplete, d.Interval.Milliseconds(), d.ExpiresAt.UnixMilli(), n.ConnectionID}, nil
 }
@@ -294,7 +294,7 @@ func (c *change) oauthCancel() (any, error) {
 func (o *Manager) FinishSignIn(r *storage.Call) (any, error) {
 	var in rpc.CallbackQuery
 	if json.Unmarshal(r.Body, &in) != nil {
-		return nil, apierr.Invalid("", "the call is not readable")
+		return nil, apierr.Invalid("", "The call is not readable.")
 	}
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -307,7 +307,7 @@ func (o *Manager) FinishSignIn(r *storage.Call) (any, error) {
 	p := o.Client(g.Provider)
 	var n oauthNote
 	if json.Unmarshal([]byte(g.Note), &n) != nil || p == nil {
-		return nil, apierr.New(400, "invalid_callback", "the authorization is unknown, used or expired: begin again")
+		return nil, apierr.New(400, "invalid_callback", "The authorization is unknown, used or expired. Begin again.")
 	}
 	c.env.KeyID, c.actor = n.KeyID, "operator"
 	if n.KeyID != "" {

@@ -108,7 +108,7 @@ func (c *change) providerList() (any, error) {
 func (c *change) conn() (row storage.Connection, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return row, apierr.New(404, "connection_not_found", "there is no such connection")
+		return row, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	c.target = id
 	return row, nil
@@ -130,7 +130,7 @@ func (c *change) providerCreate() (any, error) {
 		return nil, err
 	}
 	if in.Err == nil && len(c.List(storage.ConnectionPrefix)) >= MaxConns {
-		return nil, apierr.New(409, "too_many", "a machine has at most %d connections", MaxConns)
+		return nil, apierr.New(409, "too_many", "A machine has at most %d connections.", MaxConns)
 	}
 	got := c.o.applyConnection(in, storage.Connection{}, false)
 	if in.Err == nil {

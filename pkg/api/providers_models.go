@@ -32,7 +32,7 @@ func (h *ProviderModels) List(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	}
 	conn := m.Connection(c.Params[0])
 	if conn == nil {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	c.Machine = m
 	return h.Models.Connection(ctx, c, conn)
@@ -45,7 +45,7 @@ func load(ctx context.Context, cache cache, c *auth.Call) (*snapshot.Machine, er
 	}
 	m, err := cache.Get(ctx, c.MachineID)
 	if errors.Is(err, snapshot.ErrUnknown) {
-		return nil, apierr.New(404, "machine_not_found", "there is no such machine")
+		return nil, apierr.New(404, "machine_not_found", "There is no such machine.")
 	}
 	return m, err
 }

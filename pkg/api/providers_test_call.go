@@ -25,10 +25,10 @@ func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	if _, ok := r.Get(storage.ConnectionPrefix + c.ID); !ok {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	switch c.Reason {
 	case "", storage.HealthKeyRefused, storage.HealthOutOfCredit, storage.HealthUnreachable, storage.HealthFailing:
@@ -67,14 +67,14 @@ func (o *Manager) AdmitTest(r *storage.Call) (any, error) {
 		return nil, storage.ErrNoMachine()
 	}
 	if json.Unmarshal(r.Body, &c) != nil || !rpc.IsRowID(c.ID) || !r.Load(storage.ConnectionPrefix+c.ID, &row) {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	minute := r.Now / storage.Minute
 	if r.Meta.ProbeAt != minute {
 		r.Meta.ProbeAt, r.Meta.Probes = minute, 0
 	}
 	if r.Meta.Probes++; r.Meta.Probes > ProbeMost {
-		e := apierr.New(429, "rate_limit_exceeded", "at most %d connection tests a minute", ProbeMost)
+		e := apierr.New(429, "rate_limit_exceeded", "At most %d connection tests a minute.", ProbeMost)
 		e.RetryAfter = storage.Milliseconds((minute+1)*storage.Minute - r.Now)
 		return nil, e
 	}

@@ -31,14 +31,14 @@ func (c *change) requestList() (any, error) {
 		if v := c.query(p.name); v != "" {
 			n, err := strconv.ParseInt(v, 10, 64)
 			if err != nil || n < 1 || n > p.most {
-				return nil, apierr.Invalid(p.name, "%s must be an integer from 1 to %d", p.name, p.most)
+				return nil, apierr.Invalid(p.name, "%s must be an integer from 1 to %d.", p.name, p.most)
 			}
 			*p.to = n
 		}
 	}
 	failed := c.query("failed")
 	if failed != "" && failed != "true" && failed != "false" {
-		return nil, apierr.Invalid("failed", "failed must be true or false")
+		return nil, apierr.Invalid("failed", "failed must be true or false.")
 	}
 	status, err := statusFilter(c.query("status"))
 	if err != nil {
@@ -99,7 +99,7 @@ func statusFilter(want string) (func(r *store.Request) bool, error) {
 	case err == nil && n >= 100 && n <= 999:
 		return func(r *store.Request) bool { return r.Status == n }, nil
 	}
-	return nil, apierr.Invalid("status", "status must be a status such as 429, a class such as 4xx, error or client_left")
+	return nil, apierr.Invalid("status", "status must be a status such as 429, a class such as 4xx, error or client_left.")
 }
 
 // requestHas reports whether a request contains a lower-case text.

@@ -25,7 +25,7 @@ func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 	var doc *document
 	var e *apierr.Error
 	if r.Exists() && !o.Reseed {
-		e = apierr.New(422, "seed_refused", "the machine already exists; set ALLOW_RESEED=true to let a document change it")
+		e = apierr.New(422, "seed_refused", "The machine already exists; set ALLOW_RESEED=true to let a document change it.")
 	} else {
 		doc, e = o.readDocument(r.Id, raw)
 	}
@@ -97,7 +97,7 @@ func seedConflict(t *storage.Tx, doc *document) *apierr.Error {
 	for i := range doc.conns {
 		var row storage.Connection
 		if t.Load(storage.ConnectionPrefix+doc.conns[i].row.ID, &row) && !row.Seeded {
-			return apierr.Invalid("connections", "connections[%d].id belongs to a connection that was not seeded", i)
+			return apierr.Invalid("connections", "connections[%d].id belongs to a connection that was not seeded.", i)
 		}
 	}
 	combos := slices.Clone(doc.combos)
@@ -110,7 +110,7 @@ func seedConflict(t *storage.Tx, doc *document) *apierr.Error {
 	}
 	for i := range doc.combos {
 		if id := doc.combos[i].ID; taken[id] {
-			return apierr.Invalid("combos", "combos[%d].id belongs to another combo", i)
+			return apierr.Invalid("combos", "combos[%d].id belongs to another combo.", i)
 		} else {
 			taken[id] = true
 		}

@@ -18,7 +18,7 @@ import (
 func (c *change) usageList() (any, error) {
 	from, to, period := c.query("from"), c.query("to"), c.query("period")
 	if period != "" && (from != "" || to != "") {
-		return nil, apierr.Invalid("period", "period cannot go with from or to")
+		return nil, apierr.Invalid("period", "period cannot go with from or to.")
 	}
 	days, err := daysOf(period)
 	if err != nil {
@@ -32,7 +32,7 @@ func (c *change) usageList() (any, error) {
 	}
 	for name, d := range map[string]string{"from": from, "to": to} {
 		if _, err := time.Parse(time.DateOnly, d); err != nil {
-			return nil, apierr.Invalid(name, "%s must be a day: 2026-01-31", name)
+			return nil, apierr.Invalid(name, "%s must be a day: 2026-01-31.", name)
 		}
 	}
 	groups := c.query("groupBy")
@@ -99,7 +99,7 @@ func groupsOf(list string) ([]string, error) {
 	by := strings.Split(list, ",")
 	for i, g := range by {
 		if !slices.Contains(usageGroups[:], g) || slices.Contains(by[:i], g) {
-			return nil, apierr.Invalid("groupBy", "groupBy must be a list of day, key, connection, provider, model and endpoint")
+			return nil, apierr.Invalid("groupBy", "groupBy must be a list of day, key, connection, provider, model and endpoint.")
 		}
 	}
 	return by, nil
@@ -117,7 +117,7 @@ func daysOf(period string) (int64, error) {
 	}
 	n, err := strconv.Atoi(strings.TrimSuffix(period, "d"))
 	if err != nil || !strings.HasSuffix(period, "d") || n < 1 || n > storage.UsageDays {
-		return 0, apierr.Invalid("period", "period must be day, week, month, or a number of days: 30d")
+		return 0, apierr.Invalid("period", "period must be day, week, month, or a number of days: 30d.")
 	}
 	return int64(n), nil
 }

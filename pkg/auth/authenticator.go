@@ -103,7 +103,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 	text := credential(r.Header)
 	if a.isOperator(text) {
 		if !rpc.IsMachineID(pathMachine) {
-			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
+			return nil, apierr.Invalid("", "Name the machine in the path, as in /{machineId}/api/keys.")
 		}
 		return &Call{Request: r, Operator: true, MachineID: pathMachine}, nil
 	}
@@ -163,7 +163,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 			return nil, rpc.ErrInvalidKey()
 		}
 	case pathMachine == "":
-		return nil, apierr.New(400, "machine_required", "a key of this form needs its machine in the path: /{machineId}%s", shown(r.Path))
+		return nil, apierr.New(400, "machine_required", "A key of this form needs its machine in the path: /{machineId}%s.", shown(r.Path))
 	case !rpc.IsMachineID(pathMachine):
 		return nil, rpc.ErrInvalidKey()
 	default:
@@ -303,7 +303,7 @@ func refusedForm(h httpmsg.Header, text string) error {
 }
 
 func limited(wait time.Duration) error {
-	e := apierr.New(429, "rate_limit_exceeded", "this API key has reached its limit")
+	e := apierr.New(429, "rate_limit_exceeded", "This API key has reached its limit.")
 	e.RetryAfter = max(wait, time.Second)
 	e.NoRetry = wait > longWait
 	return e

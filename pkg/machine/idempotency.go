@@ -56,7 +56,7 @@ func (o *Object) idemBegin(r *storage.Call) (any, error) {
 	}
 	var in rpc.IdempotencyBegin
 	if json.Unmarshal(r.Body, &in) != nil || in.Key == "" || len(in.Key) > rpc.MaxIdempotencyKey || in.Digest == "" || len(in.Digest) > 128 {
-		return nil, apierr.Invalid("key", "an idempotency key has up to %d bytes and a digest", rpc.MaxIdempotencyKey)
+		return nil, apierr.Invalid("key", "An idempotency key has up to %d bytes and a digest.", rpc.MaxIdempotencyKey)
 	}
 	if in.For <= 0 || in.For > idemRun {
 		in.For = idemRun
@@ -94,7 +94,7 @@ func (o *Object) idemEnd(r *storage.Call) (any, error) {
 	}
 	var in rpc.IdempotencyEnd
 	if json.Unmarshal(r.Body, &in) != nil || in.Key == "" {
-		return nil, apierr.Invalid("key", "the key is missing")
+		return nil, apierr.Invalid("key", "The key is missing.")
 	}
 	var row idemRow
 	at := idemPrefix + storage.DigestOf(in.Key)
@@ -142,7 +142,7 @@ func makeRoom(t *storage.Tx) error {
 	}
 	oldest := t.St.List(endedPrefix, "", over)
 	if len(oldest) < over {
-		e := apierr.New(503, "overloaded", "too many idempotency keys of this machine are in use; nothing was sent")
+		e := apierr.New(503, "overloaded", "Too many idempotency keys of this machine are in use. Nothing was sent.")
 		e.RetryAfter = time.Minute
 		return e
 	}

@@ -24,7 +24,7 @@ func (o *Object) jobPut(r *storage.Call) (any, error) {
 	}
 	var j rpc.Job
 	if json.Unmarshal(r.Body, &j) != nil || j.ID == "" || len(j.ID) > maxJobID || j.ConnectionID == "" {
-		return nil, apierr.Invalid("id", "a job has an id and a connection")
+		return nil, apierr.Invalid("id", "A job has an id and a connection.")
 	}
 	j.CreatedAt = r.Now
 	if j.ExpiresAt <= r.Now || j.ExpiresAt > r.Now+3*jobFor {
@@ -39,7 +39,7 @@ func (o *Object) jobGet(r *storage.Call) (any, error) {
 	var j rpc.Job
 	id := gjson.GetBytes(r.Body, "id").Str
 	if !r.Exists() || !r.Load(storage.JobPrefix+storage.DigestOf(id), &j) || j.ID != id || j.ExpiresAt <= r.Now {
-		return nil, apierr.New(404, "job_not_found", "there is no such job")
+		return nil, apierr.New(404, "job_not_found", "There is no such job.")
 	}
 	return j, nil
 }

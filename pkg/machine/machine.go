@@ -103,13 +103,13 @@ func (o *Object) dispatch(r *storage.Call, op string) (any, error) {
 			}
 		}
 	}
-	return nil, apierr.New(404, "unknown_operation", "the object has no such operation")
+	return nil, apierr.New(404, "unknown_operation", "The object has no such operation.")
 }
 
 func (o *Object) failed(machineID, op string, err error) (int, []byte) {
 	var e *apierr.Error
 	if !errors.As(err, &e) {
-		e = apierr.New(500, "", "internal error")
+		e = apierr.New(500, "", "Internal error.")
 		e.Err = err
 	}
 	if e.Status >= 500 && e.Err != nil {

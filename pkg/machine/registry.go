@@ -49,7 +49,7 @@ type machineRow struct {
 func (o *Object) registryPut(r *storage.Call) (any, error) {
 	var m machineRow
 	if json.Unmarshal(r.Body, &m) != nil || !rpc.IsMachineID(m.ID) {
-		return nil, apierr.Invalid("machineId", "not a machineId")
+		return nil, apierr.Invalid("machineId", "machineId is not valid.")
 	}
 	setMachine(r.Tx, m)
 	return struct{}{}, nil
@@ -103,7 +103,7 @@ func (l *listed) before(o *listed) bool {
 func (o *Object) registryList(r *storage.Call) (any, error) {
 	var q listQuery
 	if len(r.Body) > 0 && json.Unmarshal(r.Body, &q) != nil || q.Limit < 0 || q.Limit > maxMachinesPage {
-		return nil, apierr.Invalid("limit", "limit must be an integer from 1 to %d", maxMachinesPage)
+		return nil, apierr.Invalid("limit", "limit must be an integer from 1 to %d.", maxMachinesPage)
 	}
 	if q.Limit == 0 {
 		q.Limit = machinesPage
@@ -113,7 +113,7 @@ func (o *Object) registryList(r *storage.Call) (any, error) {
 		at, id, ok := strings.Cut(q.Cursor, ".")
 		n, err := strconv.ParseInt(at, 10, 64)
 		if !ok || err != nil || !rpc.IsMachineID(id) {
-			return nil, apierr.Invalid("cursor", "cursor must be the field next of the previous page")
+			return nil, apierr.Invalid("cursor", "cursor must be the field next of the previous page.")
 		}
 		after = &listed{createdAt: n, id: id}
 	}

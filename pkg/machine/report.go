@@ -15,10 +15,10 @@ func (o *Object) report(r *storage.Call) (any, error) {
 	}
 	var rep rpc.Report
 	if len(r.Body) > rpc.MaxReport || json.Unmarshal(r.Body, &rep) != nil {
-		return nil, apierr.Invalid("", "the report is not readable")
+		return nil, apierr.Invalid("", "The report is not readable.")
 	}
 	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals)) > rpc.MaxReportEntries {
-		return nil, apierr.Invalid("", "the report has too many entries")
+		return nil, apierr.Invalid("", "The report has too many entries.")
 	}
 	known := map[string]bool{}
 	has := func(conn string) bool {

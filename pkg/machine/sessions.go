@@ -41,7 +41,7 @@ func (s *sessionRow) shown(key *store.Key) rpc.Session {
 }
 
 func errNoSession() error {
-	return apierr.New(401, "session_expired", "sign in again: the session has ended")
+	return apierr.New(401, "session_expired", "Sign in again: the session has ended.")
 }
 
 // sessionKey returns the key of a session while it may still manage. The
@@ -62,7 +62,7 @@ func sessionKey(r *storage.Call, id string) (*store.Key, bool) {
 func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	var in rpc.SessionOpen
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsDigest(in.Digest) {
-		return nil, apierr.Invalid("digest", "not a digest")
+		return nil, apierr.Invalid("digest", "digest is not valid.")
 	}
 	key, ok := sessionKey(r, in.KeyID)
 	if !ok {
@@ -147,7 +147,7 @@ type attemptRow struct {
 func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 	var in rpc.SignInFailed
 	if json.Unmarshal(r.Body, &in) != nil || !rpc.IsLowerAlphanumeric(in.From, 32) {
-		return nil, apierr.Invalid("from", "not a digest")
+		return nil, apierr.Invalid("from", "from is not a digest.")
 	}
 	if rows := r.List(attemptPrefix); len(rows) >= maxAttempts {
 		oldest, at := "", int64(0)
@@ -190,7 +190,7 @@ func (o *Object) sessionFailed(r *storage.Call) (any, error) {
 }
 
 func tooMany(waitMs int64) error {
-	e := apierr.New(429, "too_many_attempts", "too many attempts to sign in, wait a while")
+	e := apierr.New(429, "too_many_attempts", "Too many attempts to sign in, wait a while.")
 	e.RetryAfter = storage.Milliseconds(waitMs)
 	return e
 }

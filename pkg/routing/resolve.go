@@ -98,12 +98,12 @@ func (r *resolution) add(model string, depth int) error {
 func (r *resolution) enter(name string, depth int) error {
 	if depth >= MaxDepth {
 		r.broken = true
-		return apierr.Invalid("model", "the model name leads through too many combos and aliases")
+		return apierr.Invalid("model", "The model name leads through too many combos and aliases.")
 	}
 	for _, n := range r.path[:depth] {
 		if n == name {
 			r.broken = true
-			return apierr.Invalid("model", "the model name leads back to itself")
+			return apierr.Invalid("model", "The model name leads back to itself.")
 		}
 	}
 	r.path[depth] = name
@@ -116,7 +116,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 	}
 	n := len(c.Models)
 	if n == 0 {
-		return apierr.Invalid("model", "the combo has no members")
+		return apierr.Invalid("model", "The combo has no members.")
 	}
 	start := 0
 	if n > MaxTargets {
@@ -205,11 +205,11 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 	}
 	visible := r.m.Visible(d.Alias, conns, model, id)
 	if len(conns) > len(visible) && len(visible) == 0 || len(conns) == 0 && (r.hidden(d, model) || r.hidden(d, id)) {
-		return apierr.New(404, "model_not_found", "the model is disabled")
+		return apierr.New(404, "model_not_found", "The model is disabled.")
 	}
 	conns = visible
 	if len(conns) == 0 {
-		e := apierr.Invalid("model", "there are no credentials for the provider of this model: connect %s first", d.Name)
+		e := apierr.Invalid("model", "There are no credentials for the provider of this model: connect %s first.", d.Name)
 		e.Code = "no_credentials"
 		return e
 	}
@@ -247,7 +247,7 @@ func (r *resolution) static(model string) error {
 		}
 	}
 	if best == nil {
-		e := apierr.Invalid("model", "the model is not known; models are named <alias>/<model>")
+		e := apierr.Invalid("model", "The model is not known; models are named <alias>/<model>.")
 		e.Code = "model_not_found"
 		return e
 	}
@@ -256,9 +256,9 @@ func (r *resolution) static(model string) error {
 
 func (r *resolution) tooMany() error {
 	r.broken = true
-	return apierr.Invalid("model", "the combo has more than %d members", MaxTargets)
+	return apierr.Invalid("model", "The combo has more than %d members.", MaxTargets)
 }
 
 func invalid() error {
-	return apierr.Invalid("model", "the model name is not usable")
+	return apierr.Invalid("model", "The model name is not usable.")
 }

@@ -289,7 +289,7 @@ func (c *Cache) log(line string) {
 }
 
 func unavailable(cause error) error {
-	e := apierr.New(503, "unavailable", "the machine's settings cannot be read at the moment")
+	e := apierr.New(503, "unavailable", "The machine's settings cannot be read at the moment.")
 	e.RetryAfter = time.Second
 	e.Err = cause
 	return e

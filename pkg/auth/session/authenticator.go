@@ -48,7 +48,7 @@ func (a *Authenticator) Manage(ctx context.Context, r *httpmsg.Request, pathMach
 	}
 	if row.Key == nil {
 		if !rpc.IsMachineID(pathMachine) {
-			return nil, apierr.Invalid("", "name the machine in the path: /{machineId}/api/…")
+			return nil, apierr.Invalid("", "Name the machine in the path, as in /{machineId}/api/keys.")
 		}
 		return &auth.Call{Request: r, Operator: true, MachineID: pathMachine, SignIn: signIn}, nil
 	}
@@ -94,12 +94,12 @@ func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket)
 			return nil, err
 		}
 	} else if crossSite(r) {
-		return nil, apierr.New(403, "cross_site", "another site may not read this")
+		return nil, apierr.New(403, "cross_site", "Another site may not read this.")
 	}
 	row, err := a.Sessions.check(ctx, t)
 	if err != nil {
 		if isRefusal(err) {
-			return nil, apierr.New(401, "session_expired", "sign in again: the session has ended")
+			return nil, apierr.New(401, "session_expired", "Sign in again: the session has ended.")
 		}
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func sameOrigin(r *httpmsg.Request) error {
 	site := r.Header.Get("sec-fetch-site")
 	if !strings.EqualFold(strings.TrimSpace(kind), "application/json") || r.Origin == "" || r.Header.Get("origin") != r.Origin ||
 		site != "" && site != "same-origin" {
-		return apierr.New(403, "cross_site", "a change must come from a page of this gateway, as JSON")
+		return apierr.New(403, "cross_site", "A change must come from a page of this gateway, as JSON.")
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (s *Sessions) checkMutation(r *httpmsg.Request, t ticket) error {
 		return err
 	}
 	if !hmac.Equal([]byte(r.Header.Get("x-csrf-token")), []byte(s.csrf(t))) {
-		return apierr.New(403, "csrf_token", "the session's token is missing or wrong")
+		return apierr.New(403, "csrf_token", "The session's token is missing or wrong.")
 	}
 	return nil
 }

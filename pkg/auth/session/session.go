@@ -82,7 +82,7 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if d.Decode(&in) != nil || d.More() || in.Token == "" {
-		return nil, apierr.Invalid("token", "the body must be {token}")
+		return nil, apierr.Invalid("token", "The body must be {token}.")
 	}
 	account := operator
 	if k, ok := rpc.ParseKey(in.Token); ok && !k.Old() && k.CheckOK(s.KeySecret) {
@@ -182,7 +182,7 @@ func (s *Sessions) Show(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 // session of the same token or key.
 func (s *Sessions) End(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	if c.Query != "" && c.Query != "all=true" {
-		return nil, apierr.Invalid("all", "only all=true can be asked for")
+		return nil, apierr.Invalid("all", "Only all=true can be asked for.")
 	}
 	if t, ok := s.readCookie(c.Header); ok {
 		if err := s.checkMutation(c.Request, t); err != nil {
@@ -211,7 +211,7 @@ func (s *Sessions) check(ctx context.Context, t ticket) (*rpc.Session, error) {
 		return nil, err
 	}
 	if (row.Key == nil) != (t.home == rpc.RegistryID) {
-		return nil, apierr.New(401, "session_expired", "sign in again: the session has ended")
+		return nil, apierr.New(401, "session_expired", "Sign in again: the session has ended.")
 	}
 	return row, nil
 }

@@ -42,11 +42,11 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 		return Tokens{}, endpoint.BadJSON(err)
 	}
 	if k := set.Get("messages").Kind; k > jsonscan.Null && k != jsonscan.Array {
-		return Tokens{}, apierr.Invalid("messages", "messages must be an array")
+		return Tokens{}, apierr.Invalid("messages", "messages must be an array.")
 	}
 	model, given, err := set.String("model")
 	if err != nil {
-		return Tokens{}, apierr.Invalid("model", "model must be a string")
+		return Tokens{}, apierr.Invalid("model", "model must be a string.")
 	}
 	plain := Tokens{Input: llm.Estimate(llm.Messages, body)}
 	if !given || model == "" || plain.Input == 0 {

@@ -143,7 +143,7 @@ func (f *first) ended() error {
 	if f.known && f.in.Finish(&ev) {
 		return f.event(&ev)
 	}
-	return apierr.New(502, "bad_upstream_body", "the provider ended the stream without an answer")
+	return apierr.New(502, "bad_upstream_body", "The provider ended the stream without an answer.")
 }
 
 // json takes a JSON answer where a stream was asked for: an error, or the

@@ -75,7 +75,7 @@ func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, erro
 func (d *Dialog) targets(c *auth.Call, a *Ask) ([]routing.Target, error) {
 	targets, err := endpoint.Targets(d.Router, d.Allows, c, a.Model, catalog.LLM, func(to *routing.Target) error {
 		if _, ok := wayOf(to, nil, a.Dialect, false); !ok {
-			return apierr.Invalid("model", "the provider of this model has no chat")
+			return apierr.Invalid("model", "The provider of this model has no chat.")
 		}
 		return nil
 	})
@@ -86,7 +86,7 @@ func (d *Dialog) targets(c *auth.Call, a *Ask) ([]routing.Target, error) {
 		return targets, err
 	}
 	if targets = only(targets, a.Connection); len(targets) == 0 {
-		return nil, apierr.Invalid("previous_response_id", "the previous response is kept by an account that does not serve this model")
+		return nil, apierr.Invalid("previous_response_id", "The previous response is kept by an account that does not serve this model.")
 	}
 	return targets, nil
 }

@@ -51,13 +51,13 @@ func Read(d llm.Dialect, body []byte) (*Ask, error) {
 	}
 	a := &Ask{Dialect: d, Body: body, Usage: true}
 	if a.Model, _, err = set.String("model"); err != nil || a.Model == "" {
-		return nil, apierr.Invalid("model", "you must provide a model")
+		return nil, apierr.Invalid("model", "model is required.")
 	}
 	if a.Stream, _, err = set.Bool("stream"); err != nil {
-		return nil, apierr.Invalid("stream", "stream must be a boolean")
+		return nil, apierr.Invalid("stream", "stream must be a boolean.")
 	}
 	if d != llm.Responses && set.Get("messages").Kind != jsonscan.Array {
-		return nil, apierr.Invalid("messages", "messages must be an array")
+		return nil, apierr.Invalid("messages", "messages must be an array.")
 	}
 	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > leastUser
 	switch d {
@@ -66,16 +66,16 @@ func Read(d llm.Dialect, body []byte) (*Ask, error) {
 	case llm.Responses:
 		if set.Has("previous_response_id") {
 			if a.Previous, _, err = set.String("previous_response_id"); err != nil || a.Previous == "" {
-				return nil, apierr.Invalid("previous_response_id", "previous_response_id must be a string")
+				return nil, apierr.Invalid("previous_response_id", "previous_response_id must be a string.")
 			}
 		}
 		background, _, err := set.Bool("background")
 		if err != nil {
-			return nil, apierr.Invalid("background", "background must be a boolean")
+			return nil, apierr.Invalid("background", "background must be a boolean.")
 		}
 		stored, given, err := set.Bool("store")
 		if err != nil {
-			return nil, apierr.Invalid("store", "store must be a boolean")
+			return nil, apierr.Invalid("store", "store must be a boolean.")
 		}
 		a.Unstored = given && !stored && !background
 		a.Stateful = a.Previous != "" || background || set.Has("conversation") || set.Has("prompt")

@@ -48,7 +48,7 @@ func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*httpmsg.Res
 	}
 	to := routing.Target{Provider: row, Alias: alias, Model: k.Model, Connections: []*store.Connection{conn}}
 	if d.Allows != nil && !d.Allows(c.Key, to.ID()) {
-		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+		return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
 	}
 	streams := k.Method == "GET" && k.Rest == "" && endpoint.Query(c.Query, "stream") == "true"
 	x := &exchange{ctx: ctx, dialog: d, call: c, ask: &Ask{Dialect: llm.Responses, Stream: streams, Usage: true}}

@@ -37,7 +37,7 @@ func (m *meter) end(cause error, complete bool, failure *apierr.Error, u llm.Usa
 		// A failure that the upstream told of counts as its status, all
 		// others as a failure of the network.
 		if failure == nil {
-			failure = apierr.New(502, "upstream_cut", "the provider's stream ended early")
+			failure = apierr.New(502, "upstream_cut", "The provider's stream ended early.")
 		}
 		m.res.Clean(failure)
 		m.a.call.Trace.Err = failure

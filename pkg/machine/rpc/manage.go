@@ -34,7 +34,7 @@ const (
 
 // ErrSignInAgain returns the refusal of a call that needs a recent sign-in.
 func ErrSignInAgain() error {
-	return apierr.New(403, "reauth_required", "sign in again to do this: the last sign-in is more than five minutes ago")
+	return apierr.New(403, "reauth_required", "Sign in again to do this: the last sign-in is more than five minutes ago.")
 }
 
 // ManageAnswer is the answer to a management call: its status, the generation of

@@ -41,6 +41,6 @@ func Encode(v any) []byte {
 // EncodeJSON is encode for a value kept inside another.
 func EncodeJSON(v any) json.RawMessage { return Encode(v) }
 
-func ErrNoMachine() error { return apierr.New(404, "machine_not_found", "there is no such machine") }
+func ErrNoMachine() error { return apierr.New(404, "machine_not_found", "There is no such machine.") }
 
 func Milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -83,7 +83,7 @@ func (t *Tx) CheckSize() error {
 	if size <= MaxReplica || size < len(Encode(Open(t.St, t.Id, time.UnixMilli(t.Now), nil).Replica())) {
 		return nil
 	}
-	return apierr.New(413, "machine_too_large", "with this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used", MaxReplica>>20)
+	return apierr.New(413, "machine_too_large", "With this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used.", MaxReplica>>20)
 }
 
 const (

@@ -55,7 +55,7 @@ var ErrStorage = errors.New("object storage failed")
 
 // StorageFailed returns the caller's error for a storage failure.
 func StorageFailed(cause error) *apierr.Error {
-	e := apierr.New(503, "storage_failed", "the storage of this machine failed; try again, and ask the operator if it lasts")
+	e := apierr.New(503, "storage_failed", "The storage of this machine failed. Try again, and ask the operator if it lasts.")
 	e.RetryAfter, e.Err = time.Second, cause
 	return e
 }
@@ -230,7 +230,7 @@ func (t *Tx) Commit() (err error) {
 	}
 	for _, k := range t.Order {
 		if len(t.writes[k]) > maxValueBytes {
-			return apierr.New(413, "too_large", "the record is too large to be stored")
+			return apierr.New(413, "too_large", "The record is too large to be stored.")
 		}
 	}
 	defer func() {

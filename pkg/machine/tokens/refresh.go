@@ -80,7 +80,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	id, failed := gjson.GetBytes(r.Body, "connectionId").Str, gjson.GetBytes(r.Body, "tokenGeneration").Int()
 	var row storage.Connection
 	if !r.Exists() || !rpc.IsRowID(id) || !r.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	flight := r.Id + ":" + id
 	if u := o.Unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
@@ -95,7 +95,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	case row.Status == storage.NeedsReauth:
 		return nil, reauth()
 	case sealed == "" || !o.refreshable(&row.Connection):
-		return nil, apierr.New(409, "not_refreshable", "the connection's credential cannot be refreshed")
+		return nil, apierr.New(409, "not_refreshable", "The connection's credential cannot be refreshed.")
 	case o.Flights[flight] || o.Unsaved[flight] != nil:
 		return nil, later("refresh_in_progress", time.Second)
 	}
@@ -104,7 +104,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	if until := intent.wait(o.refreshEvery(row.Provider)); r.Now < until && r.Now >= intent.At {
 		switch {
 		case intent.Done:
-			return nil, apierr.New(409, "refreshed_recently", "the token was refreshed a moment ago")
+			return nil, apierr.New(409, "refreshed_recently", "The token was refreshed a moment ago.")
 		case intent.Refused > 0 && intent.Passing == 0:
 			return nil, refreshRefused()
 		}
@@ -143,7 +143,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	r.Reload(o.Now())
 	var now storage.Connection
 	if !r.Exists() || !r.Load(storage.ConnectionPrefix+id, &now) {
-		return nil, apierr.New(404, "connection_not_found", "there is no such connection")
+		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
 	rows = unchanged(r.Tx, rows)
 	if len(rows) == 0 || rows[0].ID != id {
@@ -317,7 +317,7 @@ func (o *Service) SaveTokens(r *storage.Call) {
 }
 
 func reauth() error {
-	return apierr.New(409, storage.NeedsReauth, "the provider no longer accepts the refresh token: connect the account again")
+	return apierr.New(409, storage.NeedsReauth, "The provider no longer accepts the refresh token: connect the account again.")
 }
 
 // revoked returns the text that explains to the owner why a sign-in has ended.
@@ -337,11 +337,11 @@ func revoked(code, field string, lost bool) string {
 // refreshRefused returns the error while the token endpoint refuses the client
 // or the request: a retry does not help.
 func refreshRefused() *apierr.Error {
-	return apierr.New(409, "refresh_refused", "the provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again")
+	return apierr.New(409, "refresh_refused", "The provider's token endpoint refuses to refresh the token; check the client ID and secret, or connect the account again.")
 }
 
 func later(code string, wait time.Duration) *apierr.Error {
-	e := apierr.New(503, code, "the token cannot be refreshed at the moment")
+	e := apierr.New(503, code, "The token cannot be refreshed at the moment.")
 	e.RetryAfter = max(wait, time.Second)
 	return e
 }

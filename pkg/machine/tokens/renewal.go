@@ -85,7 +85,7 @@ func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string, 
 	if field == store.ServiceAccount {
 		key, err := gcpauth.ParseKey(plain)
 		if err != nil || o.SignRS256 == nil {
-			return nil, apierr.New(409, "not_refreshable", "the connection's key file cannot be used")
+			return nil, apierr.New(409, "not_refreshable", "The connection's key file cannot be used.")
 		}
 		client, err := o.Proxied(r, c, &oauth.Provider{ID: c.Provider, TokenURL: url})
 		return &renewal{client: client, key: key, scope: scope}, err
@@ -112,7 +112,7 @@ func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string, 
 func (o *Service) openSecret(r *storage.Call, c *storage.Connection, field string, sealed secret.Sealed) (secret.Secret, error) {
 	plain, err := o.Keyring.Open(r.Id, c.ID, field, sealed)
 	if err != nil {
-		e := apierr.New(503, "key_unavailable", "the stored credential cannot be opened")
+		e := apierr.New(503, "key_unavailable", "The stored credential cannot be opened.")
 		e.Err = err
 		return plain, e
 	}

@@ -75,7 +75,7 @@ var assemblyAI = transcriber{
 				t = &transcript{text: doc.Get("text").Str, language: doc.Get("language_code").Str, duration: doc.Get("audio_duration").Num}
 				t.readWords(doc.Get("words"), 1000)
 			case "error":
-				e := apierr.New(400, "transcription_failed", "the provider could not transcribe the file")
+				e := apierr.New(400, "transcription_failed", "The provider could not transcribe the file.")
 				if m := doc.Get("error").Str; m != "" {
 					e.Message = endpoint.Excerpt(m)
 				}

@@ -111,10 +111,10 @@ func parseSpeech(c *auth.Call, body []byte) (*speechRequest, error) {
 		return v
 	}
 	if s.model = text("model"); s.model == "" {
-		return nil, apierr.Invalid("model", "you must provide a model")
+		return nil, apierr.Invalid("model", "model is required.")
 	}
 	if s.input = text("input"); s.input == "" {
-		return nil, apierr.Invalid("input", "you must provide an input: a text that is not empty")
+		return nil, apierr.Invalid("input", "You must provide an input: a text that is not empty.")
 	}
 	switch set.Get("voice").Kind {
 	case jsonscan.Absent, jsonscan.Null:
@@ -123,7 +123,7 @@ func parseSpeech(c *auth.Call, body []byte) (*speechRequest, error) {
 	case jsonscan.Object:
 		s.voice = gjson.GetBytes(set.Raw("voice"), "id").Str
 	default:
-		return nil, apierr.Invalid("voice", "the voice must be a string or an object with an id")
+		return nil, apierr.Invalid("voice", "The voice must be a string or an object with an id.")
 	}
 	s.given = s.voice != ""
 	if f := text("response_format"); f != "" {
@@ -132,7 +132,7 @@ func parseSpeech(c *auth.Call, body []byte) (*speechRequest, error) {
 	if v := set.Get("speed"); v.Kind == jsonscan.Number && v.End-v.Start < 32 {
 		s.speed = string(set.Raw("speed"))
 	} else if v.Kind > jsonscan.Null {
-		return nil, apierr.Invalid("speed", "the speed must be a number")
+		return nil, apierr.Invalid("speed", "The speed must be a number.")
 	}
 	s.hint = text("instructions")
 	s.events = text("stream_format") == "sse"
@@ -150,10 +150,10 @@ func (h *Handler) speechTargets(s *speechRequest) ([]routing.Target, error) {
 	return endpoint.Targets(h.Router, h.Allows, s.call, model, catalog.TTS, func(to *routing.Target) error {
 		sp := speakerOf(to.Provider)
 		if sp == nil || !to.Provider.Serves(sp.at()) {
-			return endpoint.Refused("the provider of this model has no speech")
+			return endpoint.Refused("The provider of this model has no speech.")
 		}
 		if sp.build != nil && s.voice == "" {
-			return apierr.Invalid("voice", "you must provide a voice")
+			return apierr.Invalid("voice", "You must provide a voice.")
 		}
 		return nil
 	})

@@ -156,7 +156,7 @@ func documentWith(path string) func([]byte, *spoken) ([]byte, string, error) {
 
 // jobFailed returns the 400 of a failed job.
 func jobFailed(message string) error {
-	e := apierr.New(400, "generation_failed", "the provider could not make the speech")
+	e := apierr.New(400, "generation_failed", "The provider could not make the speech.")
 	if message != "" {
 		e.Message = endpoint.Excerpt(message)
 	}
@@ -172,7 +172,7 @@ func (h *Handler) await(ctx context.Context, limit time.Duration, done func(poll
 			return err
 		}
 		if waited >= limit {
-			return apierr.New(504, "upstream_timeout", "the provider did not finish in time")
+			return apierr.New(504, "upstream_timeout", "The provider did not finish in time.")
 		}
 		if err := h.Pause.Pause(ctx, pause); err != nil {
 			return upstream.ErrCanceled

@@ -152,7 +152,7 @@ var geminiAudio = transcriber{
 		parts := doc.Get("candidates.0.content.parts")
 		if !parts.IsArray() {
 			if doc.Get("promptFeedback.blockReason").Str != "" || doc.Get("candidates.0.finishReason").Str != "" {
-				return nil, apierr.New(400, "content_filter", "the provider refused the recording")
+				return nil, apierr.New(400, "content_filter", "The provider refused the recording.")
 			}
 			return nil, errNoText
 		}

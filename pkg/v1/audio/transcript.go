@@ -122,9 +122,9 @@ func (u *transcription) accepted() error {
 		if u.shape.speakers {
 			return nil
 		}
-		return apierr.Invalid("response_format", "the provider of this model does not tell speakers apart")
+		return apierr.Invalid("response_format", "The provider of this model does not tell speakers apart.")
 	}
-	return apierr.Invalid("response_format", "the response_format is not known")
+	return apierr.Invalid("response_format", "The response_format is not known.")
 }
 
 func (u *transcriptionForm) diarized() bool { return u.Form.Text("response_format") == "diarized_json" }

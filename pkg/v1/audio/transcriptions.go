@@ -101,7 +101,7 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 		defer give()
 		if f, err := u.Form.File("file"); f == nil {
 			if err == nil {
-				err = apierr.Invalid("file", "the part file is missing")
+				err = apierr.Invalid("file", "The part file is missing.")
 			}
 			return nil, err
 		}
@@ -120,7 +120,7 @@ func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
 	return endpoint.Targets(h.Router, h.Allows, u.Call, u.Model, catalog.STT, func(to *routing.Target) error {
 		s := transcriberOf(to.Provider)
 		if s == nil || !to.Provider.Serves(s.at(u.endpoint)) {
-			return endpoint.Refused("the provider of this model has no %s", u.endpoint)
+			return endpoint.Refused("The provider of this model has no %s.", u.endpoint)
 		}
 		return nil
 	})

@@ -75,10 +75,10 @@ func (h *Handler) Voices(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 				known = append(known, row.ID)
 			}
 		}
-		return nil, apierr.Invalid("provider", "the provider must be one of %s", strings.Join(known, ", "))
+		return nil, apierr.Invalid("provider", "The provider must be one of %s.", strings.Join(known, ", "))
 	}
 	if c.Machine == nil || len(c.Machine.Active(d.ID)) == 0 {
-		e := apierr.Invalid("provider", "there are no credentials for %s", d.Name)
+		e := apierr.Invalid("provider", "There are no credentials for %s.", d.Name)
 		e.Code = "no_credentials"
 		return nil, e
 	}
@@ -198,7 +198,7 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 		if err != nil {
 			var e *apierr.Error
 			if errors.As(err, &e) && (e.Status == 401 || e.Status == 403 || e.Status == 404 || e.Status >= 500) {
-				shown := apierr.New(502, "upstream_failed", "the provider did not give its voices")
+				shown := apierr.New(502, "upstream_failed", "The provider did not give its voices.")
 				shown.Err = err
 				return nil, shown
 			}

@@ -94,17 +94,17 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 // usable returns the reason why a target cannot embed the input, or nil.
 func usable(to *routing.Target, req *request) error {
 	if !to.Provider.Serves("embeddings") {
-		return apierr.Invalid("model", "the provider of this model has no embeddings")
+		return apierr.Invalid("model", "The provider of this model has no embeddings.")
 	}
 	s := shapeOf(to.Provider)
 	if s == nil {
-		return apierr.Invalid("model", "the provider's embeddings are not supported")
+		return apierr.Invalid("model", "The provider's embeddings are not supported.")
 	}
 	if s.textOnly && req.kind >= tokens {
-		return apierr.Invalid("input", "the provider of this model takes text, not tokens")
+		return apierr.Invalid("input", "The provider of this model takes text, not tokens.")
 	}
 	if n := s.limit(to.Model); n > 0 && req.count > n*maxCalls {
-		return apierr.Invalid("input", "the provider of this model takes at most %d inputs in one request", n*maxCalls)
+		return apierr.Invalid("input", "The provider of this model takes at most %d inputs in one request.", n*maxCalls)
 	}
 	return nil
 }

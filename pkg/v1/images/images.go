@@ -198,9 +198,9 @@ func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
 		s := shapeOf(to.Provider)
 		switch {
 		case s == nil || !to.Provider.Serves(s.at(x.endpoint)):
-			return endpoint.Refused("the provider of this model does not offer this for images")
+			return endpoint.Refused("The provider of this model does not offer this for images.")
 		case s.create != nil && x.endpoint != generations && (x.endpoint != edits || !s.edits):
-			return endpoint.Refused("the provider of this model does not change images")
+			return endpoint.Refused("The provider of this model does not change images.")
 		}
 		return nil
 	})
@@ -344,7 +344,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 	began, pause, failures := h.Now(), time.Second, 0
 	for step := 0; ; {
 		if h.Now().Sub(began) > jobWait {
-			return nil, apierr.New(504, "upstream_timeout", "the provider did not finish the image in time")
+			return nil, apierr.New(504, "upstream_timeout", "The provider did not finish the image in time.")
 		}
 		p := a.shape.poll(a.made, to.Model, step)
 		polled, err := h.Accounts.Send(ctx, &accounts.Call{
@@ -356,7 +356,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 				}
 				if p.url != "" {
 					if !download.SameSite(p.url, url) {
-						return nil, apierr.New(502, "bad_upstream_address", "the provider named an address that is not its own")
+						return nil, apierr.New(502, "bad_upstream_address", "The provider named an address that is not its own.")
 					}
 					url = p.url
 				}

@@ -33,10 +33,10 @@ func parse(body []byte) (*request, error) {
 	}
 	r := &request{body: body, at: set.Get("model")}
 	if r.asked, _, err = set.String("model"); err != nil || r.asked == "" {
-		return nil, apierr.Invalid("model", "you must provide a model")
+		return nil, apierr.Invalid("model", "model is required.")
 	}
 	if _, _, err := set.Int("n", 1, 10); err != nil {
-		return nil, apierr.Invalid("n", "n must be a whole number from 1 to 10")
+		return nil, apierr.Invalid("n", "n must be a whole number from 1 to 10.")
 	}
 	return r, nil
 }
@@ -75,7 +75,7 @@ func ofForm(u *upload.Upload) (*request, error) {
 		case !f.File && name == "n":
 			n, err := strconv.Atoi(f.Value)
 			if err != nil || n < 1 || n > 10 {
-				return nil, apierr.Invalid("n", "n must be a whole number from 1 to 10")
+				return nil, apierr.Invalid("n", "n must be a whole number from 1 to 10.")
 			}
 			values[name] = n
 		case !f.File:
@@ -94,7 +94,7 @@ func ofForm(u *upload.Upload) (*request, error) {
 		}
 	}
 	if r.size > maxInline {
-		return nil, apierr.New(413, "request_too_large", "the provider of this model takes images of up to %d MiB in all", maxInline/4*3>>20)
+		return nil, apierr.New(413, "request_too_large", "The provider of this model takes images of up to %d MiB in all.", maxInline/4*3>>20)
 	}
 	var err error
 	r.body, err = json.Marshal(values)
@@ -129,7 +129,7 @@ func (in *input) str(name string) string { return in.get(name).Str }
 func (in *input) prompt() (string, error) {
 	p := in.str("prompt")
 	if p == "" {
-		return "", apierr.Invalid("prompt", "the prompt is missing")
+		return "", apierr.Invalid("prompt", "The prompt is missing.")
 	}
 	return p, nil
 }

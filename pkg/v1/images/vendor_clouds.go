@@ -121,7 +121,7 @@ var bedrock = shape{
 			m.images = append(m.images, one(b.Str, "image/png")...)
 		}
 		if len(m.images) == 0 && doc.Get("error").Str != "" {
-			return nil, apierr.New(400, "content_filter", "the provider made no image of this prompt")
+			return nil, apierr.New(400, "content_filter", "The provider made no image of this prompt.")
 		}
 		return m, nil
 	},
@@ -162,7 +162,7 @@ var fireworks = shape{
 			set(body, "aspect_ratio", in.ratio())
 			set(body, "prompt_upsampling", in.get("prompt_upsampling"))
 		case len(in.images()) > 0:
-			return nil, endpoint.Refused("the provider of this model does not edit images with it")
+			return nil, endpoint.Refused("The provider of this model does not edit images with it.")
 		case strings.Contains(model, "flux"):
 			set(body, "aspect_ratio", in.ratio())
 		default:
@@ -212,7 +212,7 @@ var luma = shape{
 		set(body, "format", lumaFormat(in))
 		for i, a := range in.images() {
 			if strings.HasPrefix(a, "data:") {
-				return nil, apierr.Invalid("image", "the provider of this model accepts image URLs only, not data: URLs")
+				return nil, apierr.Invalid("image", "The provider of this model accepts image URLs only, not data: URLs.")
 			}
 			if i == 0 {
 				body["modify_image_ref"] = map[string]string{"url": a}
@@ -261,7 +261,7 @@ var runway = shape{
 				"3:2": "1440:1080", "2:3": "1080:1440", "5:4": "1440:1080", "4:5": "1080:1440", // the nearest
 			}[ratio]
 			if known == "" {
-				return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not support this aspect ratio")
+				return nil, apierr.Invalid("aspect_ratio", "The provider of this model does not support this aspect ratio.")
 			}
 			body["ratio"] = known
 		}

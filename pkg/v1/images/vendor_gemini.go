@@ -26,7 +26,7 @@ var gemini = shape{
 		for _, a := range in.images() {
 			mime, data, ok := download.DataURI(a)
 			if !ok {
-				return nil, apierr.Invalid("image", "the provider of this model takes images as data: addresses only")
+				return nil, apierr.Invalid("image", "The provider of this model takes images as data: addresses only.")
 			}
 			parts = append(parts, map[string]any{"inlineData": map[string]string{"mimeType": mime, "data": data}})
 		}
@@ -57,7 +57,7 @@ var gemini = shape{
 		}
 		if len(m.images) == 0 && reason != "" {
 			// The call was answered: there is no image because of the prompt.
-			return nil, apierr.New(400, "content_filter", "the provider made no image of this prompt")
+			return nil, apierr.New(400, "content_filter", "The provider made no image of this prompt.")
 		}
 		if u := doc.Get("usageMetadata"); u.IsObject() {
 			m.usage = map[string]int64{

@@ -138,7 +138,7 @@ var stability = shape{
 	read: func(raw []byte, _ string) (*made, error) {
 		doc := gjson.ParseBytes(raw)
 		if doc.Get("finish_reason").Str == "CONTENT_FILTERED" {
-			return nil, apierr.New(400, "content_filter", "the provider's moderation blocked the image")
+			return nil, apierr.New(400, "content_filter", "The provider's moderation blocked the image.")
 		}
 		return &made{images: one(doc.Get("image").Str, "image/png")}, nil
 	},

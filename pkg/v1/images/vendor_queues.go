@@ -13,7 +13,7 @@ import (
 
 // failed is a job that came to nothing.
 func failed(message string) error {
-	e := apierr.New(400, "generation_failed", "the provider could not make the image")
+	e := apierr.New(400, "generation_failed", "The provider could not make the image.")
 	if message != "" {
 		e.Message = endpoint.Excerpt(message)
 	}
@@ -134,7 +134,7 @@ var bfl = shape{
 		case "Error", "Failed", "Task not found":
 			return nil, failed("")
 		case "Request Moderated", "Content Moderated":
-			return nil, apierr.New(400, "content_filter", "the provider's moderation blocked the image")
+			return nil, apierr.New(400, "content_filter", "The provider's moderation blocked the image.")
 		}
 		return &made{}, nil
 	},

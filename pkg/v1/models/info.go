@@ -45,7 +45,7 @@ var endpoints = []struct {
 func (h *Handler) Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	id := param(c.Query, "id")
 	if id == "" {
-		return nil, apierr.Invalid("id", "the query parameter id is required")
+		return nil, apierr.Invalid("id", "The query parameter id is required.")
 	}
 	entry, v := h.entryOfKind(ctx, c, id, param(c.Query, "kind"))
 	if entry == nil {

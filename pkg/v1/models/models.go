@@ -80,7 +80,7 @@ func (h *Handler) Detailed(ctx context.Context, c *auth.Call) (*httpmsg.Response
 			return h.list(ctx, c, segments[i].name, segments[i].kinds, true)
 		}
 	}
-	return nil, apierr.New(404, "unknown_kind", "there is no such kind of models")
+	return nil, apierr.New(404, "unknown_kind", "There is no such kind of models.")
 }
 
 // Model serves GET /v1/models/{alias}/{model...}: one entry of a list.
@@ -239,7 +239,7 @@ func page(list []Entry, query string, created int64) ([]byte, error) {
 	if s := param(query, "limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 1000 {
-			return nil, apierr.Invalid("limit", "limit must be a number from 1 to 1000")
+			return nil, apierr.Invalid("limit", "limit must be a number from 1 to 1000.")
 		}
 		limit = n
 	}
@@ -250,12 +250,12 @@ func page(list []Entry, query string, created int64) ([]byte, error) {
 				return i, nil
 			}
 		}
-		return 0, apierr.Invalid(name, "%s names no model of the list", name)
+		return 0, apierr.Invalid(name, "%s names no model of the list.", name)
 	}
 	more := false
 	switch {
 	case after != "" && before != "":
-		return nil, apierr.Invalid("before_id", "after_id and before_id cannot be used together")
+		return nil, apierr.Invalid("before_id", "after_id and before_id cannot be used together.")
 	case before != "":
 		i, err := position("before_id", before)
 		if err != nil {

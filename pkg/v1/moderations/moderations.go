@@ -137,13 +137,13 @@ func (h *Handler) targets(c *auth.Call, asked string) ([]routing.Target, error) 
 		}
 	}
 	if model == "" {
-		e := apierr.Invalid("model", "there are no credentials for a provider that moderates")
+		e := apierr.Invalid("model", "There are no credentials for a provider that moderates.")
 		e.Code = "no_credentials"
 		return nil, e
 	}
 	return endpoint.Targets(h.Router, h.Allows, c, model, "", func(to *routing.Target) error {
 		if !to.Provider.Serves("moderations") {
-			return apierr.Invalid("model", "the provider of this model does not moderate")
+			return apierr.Invalid("model", "The provider of this model does not moderate.")
 		}
 		return nil
 	})

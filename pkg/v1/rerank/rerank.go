@@ -62,9 +62,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 func usable(to *routing.Target) error {
 	switch {
 	case !to.Provider.Serves("rerank"):
-		return apierr.Invalid("model", "the provider of this model does not rerank")
+		return apierr.Invalid("model", "The provider of this model does not rerank.")
 	case to.Kind != "" && to.Kind != catalog.Rerank:
-		return apierr.Invalid("model", "the model does not rerank")
+		return apierr.Invalid("model", "The model does not rerank.")
 	}
 	return nil
 }

@@ -69,5 +69,5 @@ func plain(id string) bool {
 }
 
 func notFound() error {
-	return apierr.New(404, "response_not_found", "there is no such response")
+	return apierr.New(404, "response_not_found", "There is no such response.")
 }

@@ -53,7 +53,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		job, err := h.find(ctx, c.Machine.ID, ask.Previous)
 		switch {
 		case errors.Is(err, errUnknown):
-			e := apierr.Invalid("previous_response_id", "the previous response is not kept by any account of this machine")
+			e := apierr.Invalid("previous_response_id", "The previous response is not kept by any account of this machine.")
 			e.Code = "previous_response_not_found"
 			return nil, e
 		case err != nil:
@@ -107,7 +107,7 @@ func (h *Handler) find(ctx context.Context, machineID, id string) (*rpc.Job, err
 	case err == nil && status == 404:
 		return nil, errUnknown
 	case err != nil || status != 200 || json.Unmarshal(answer, &job) != nil:
-		e := apierr.New(503, "unavailable", "the record of the response cannot be read at the moment")
+		e := apierr.New(503, "unavailable", "The record of the response cannot be read at the moment.")
 		e.Err = err
 		return nil, e
 	case job.Kind != kind || job.ID != id:

@@ -152,7 +152,7 @@ func (c *call) drop(ignored requestField) {
 // another shape; the error is an *apierr.Error if the answer reports a failure.
 func (c *call) read(r *response, answer gjson.Result) (ok bool, err error) {
 	if success := answer.Get("success"); success.Type == gjson.False || answer.Get("code").Num >= 400 {
-		return false, apierr.New(502, "upstream_failed", "the provider could not search")
+		return false, apierr.New(502, "upstream_failed", "The provider could not search.")
 	}
 	return c.service.read(c, r, answer), nil
 }

@@ -94,7 +94,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		}
 		return endpoint.Keep(all, h.Allows, c.Key, model, func(to *routing.Target) error {
 			if to.Connections = c.Machine.Visible(to.Provider.Alias, to.Connections, to.Model); len(to.Connections) == 0 {
-				return apierr.New(404, "model_not_found", "the model is disabled")
+				return apierr.New(404, "model_not_found", "The model is disabled.")
 			}
 			return usable(to)
 		})
@@ -134,7 +134,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 	if refusal != nil {
 		return nil, refusal
 	}
-	e := apierr.Invalid("model", "there are no credentials for a provider that searches the web")
+	e := apierr.Invalid("model", "There are no credentials for a provider that searches the web.")
 	e.Code = "no_credentials"
 	return nil, e
 }
@@ -154,10 +154,10 @@ func usable(to *routing.Target) error {
 	switch to.Kind {
 	case "", catalog.LLM, catalog.ImageToText, catalog.WebSearch:
 	default:
-		return apierr.Invalid("model", "the model does not search the web")
+		return apierr.Invalid("model", "The model does not search the web.")
 	}
 	if serviceOf(to) == nil {
-		return apierr.Invalid("model", "the provider of this model does not search the web")
+		return apierr.Invalid("model", "The provider of this model does not search the web.")
 	}
 	return nil
 }

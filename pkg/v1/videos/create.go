@@ -106,7 +106,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 func (h *Handler) read(ctx context.Context, x *creation) (give func(), err error) {
 	c := x.call
 	if c.Body == nil {
-		return nil, apierr.Invalid("", "the request has no body")
+		return nil, apierr.Invalid("", "The request has no body.")
 	}
 	encoding := c.Header.Get("content-encoding")
 	if endpoint.IsJSON(c.Header.Get("content-type")) && (encoding == "" || encoding == "identity") {
@@ -139,7 +139,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 			model = strings.TrimPrefix(model, d.ID+"/")
 		}
 		if !provider.CheckAlias(named) {
-			return nil, apierr.Invalid("provider", "the provider is not known")
+			return nil, apierr.Invalid("provider", "The provider is not known.")
 		}
 		// A body that is not looked into may be for any model.
 		placeholder := model == ""
@@ -182,7 +182,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		refusal = err
 	}
 	if refusal == nil {
-		e := apierr.Invalid("model", "there is no connection of a provider with videos")
+		e := apierr.Invalid("model", "There is no connection of a provider with videos.")
 		e.Code = "no_credentials"
 		refusal = e
 	}
@@ -194,17 +194,17 @@ func (x *creation) usable(to *routing.Target) error {
 	s := shapeOf(to.Provider)
 	switch {
 	case s == nil || !to.Provider.Serves(generations):
-		return endpoint.Refused("the provider of this model has no videos")
+		return endpoint.Refused("The provider of this model has no videos.")
 	case s.native && !to.Provider.Serves(x.endpoint):
-		return endpoint.Refused("the provider of this model has no such creation of videos")
+		return endpoint.Refused("The provider of this model has no such creation of videos.")
 	case s.native:
 		return nil
 	case x.request == nil:
-		return endpoint.Refused("the provider of this model takes a JSON body")
+		return endpoint.Refused("The provider of this model takes a JSON body.")
 	case x.endpoint != generations && x.endpoint != s.also:
-		return endpoint.Refused("the provider of this model has no such creation of videos")
+		return endpoint.Refused("The provider of this model has no such creation of videos.")
 	case to.Model == "":
-		return apierr.Invalid("model", "you must provide a model")
+		return apierr.Invalid("model", "model is required.")
 	}
 	return nil
 }
@@ -323,9 +323,9 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if why == nil {
 		why = errors.New("videos: the answer has no id of a job")
 	}
-	e := apierr.New(502, "upstream_outcome_unknown", "the provider's answer could not be read; the video may have been made")
+	e := apierr.New(502, "upstream_outcome_unknown", "The provider's answer could not be read; the video may have been created.")
 	if errors.Is(readErr, upstream.ErrTimeout) || errors.Is(readErr, stream.ErrTimeout) || errors.Is(readErr, stream.ErrIdle) {
-		e = apierr.New(504, "upstream_outcome_unknown", "the provider did not finish its answer in time; the video may have been made")
+		e = apierr.New(504, "upstream_outcome_unknown", "The provider did not finish its answer in time; the video may have been created.")
 	}
 	if seen := resp.Header.Get("x-request-id"); seen != "" && len(seen) <= 128 && provider.SafeValue(seen) {
 		e.Header.Add("x-weir-upstream-request-id", seen)

@@ -31,7 +31,7 @@ func parse(body []byte) (*request, error) {
 	r := &request{body: body, at: set.Get("model")}
 	if r.at.Kind > jsonscan.Null {
 		if r.asked, _, err = set.String("model"); err != nil || r.asked == "" {
-			return nil, apierr.Invalid("model", "the model must be a string")
+			return nil, apierr.Invalid("model", "The model must be a string.")
 		}
 	}
 	return r, nil
@@ -76,12 +76,12 @@ type input struct {
 func (r *request) input() (*input, error) {
 	in := &input{doc: gjson.ParseBytes(r.body), taken: map[string]bool{}}
 	if in.words = in.text("prompt"); in.words == "" {
-		return nil, apierr.Invalid("prompt", "the prompt is missing")
+		return nil, apierr.Invalid("prompt", "The prompt is missing.")
 	}
 	if v := in.get("duration"); v.Exists() {
 		n, err := strconv.ParseInt(strings.Trim(v.Raw, `"`), 10, 32)
 		if err != nil || n < 1 || n > 3600 {
-			return nil, apierr.Invalid("duration", "the duration must be a whole number of seconds")
+			return nil, apierr.Invalid("duration", "The duration must be a whole number of seconds.")
 		}
 		in.duration = n
 	}

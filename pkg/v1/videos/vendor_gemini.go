@@ -103,7 +103,7 @@ func createGemini(in *input, model, _ string) (*plan, error) {
 func inline(param, address string) (any, error) {
 	mime, data, ok := download.DataURI(address)
 	if !ok {
-		return nil, apierr.Invalid(param, "the provider of this model takes images as data: addresses only")
+		return nil, apierr.Invalid(param, "The provider of this model takes images as data: addresses only.")
 	}
 	return map[string]string{"bytesBase64Encoded": data, "mimeType": mime}, nil
 }

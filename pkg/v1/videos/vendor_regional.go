@@ -144,7 +144,7 @@ var zai = shape{
 		first, last := in.address("image"), in.address("last_frame")
 		if last != "" {
 			if first == "" {
-				return nil, apierr.Invalid("image", "a last frame needs a first one with this provider")
+				return nil, apierr.Invalid("image", "A last frame needs a first one with this provider.")
 			}
 			body["image_url"] = []string{first, last}
 		} else {

@@ -54,7 +54,7 @@ func createRunway(in *input, model, endpoint string) (*plan, error) {
 		body["ratio"] = map[string]string{"16:9": "1920:1080", "9:16": "1080:1920"}[ratio]
 	}
 	if ratio != "" && body["ratio"] == nil {
-		return nil, apierr.Invalid("aspect_ratio", "the provider of this model does not support this aspect ratio")
+		return nil, apierr.Invalid("aspect_ratio", "The provider of this model does not support this aspect ratio.")
 	}
 	set(body, "duration", in.seconds())
 	set(body, "seed", in.get("seed"))
@@ -64,7 +64,7 @@ func createRunway(in *input, model, endpoint string) (*plan, error) {
 	case endpoint == edits:
 		to = "videoToVideo"
 		if body["videoUri"] = in.address("video"); body["videoUri"] == "" {
-			return nil, apierr.Invalid("video", "the video is missing")
+			return nil, apierr.Invalid("video", "The video is missing.")
 		}
 		delete(body, "duration")
 	case first != "" && last != "":

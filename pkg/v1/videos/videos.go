@@ -103,7 +103,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		s = readXAI(p.body)
 	}
 	if s.Status != "done" {
-		e := apierr.New(409, "video_not_ready", "the video is not ready: the job is %s", s.Status)
+		e := apierr.New(409, "video_not_ready", "The video is not ready: the job is %s.", s.Status)
 		e.NoRetry = s.Status != "pending"
 		if s.Status == "pending" {
 			e.RetryAfter = 5 * time.Second
@@ -127,7 +127,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 		}
 	}
 	if s.URL == "" && s.private == "" {
-		return nil, apierr.New(404, "file_unavailable", "the job has no video")
+		return nil, apierr.New(404, "file_unavailable", "The job has no video.")
 	}
 	address, header := s.URL, httpmsg.Header(nil)
 	if s.private != "" {
@@ -141,7 +141,7 @@ func (h *Handler) Content(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 			err = provider.Authorize(&header, p.target.Provider, p.conn, cred)
 		}
 		if err != nil {
-			e := apierr.New(503, "key_unavailable", "the account's credential cannot be used at the moment")
+			e := apierr.New(503, "key_unavailable", "The account's credential cannot be used at the moment.")
 			e.Err = err
 			return nil, e
 		}
@@ -172,7 +172,7 @@ type polled struct {
 // poll asks for the job of the call's request_id.
 func (h *Handler) poll(ctx context.Context, c *auth.Call) (*polled, error) {
 	if len(c.Params) == 0 || !safeID(c.Params[0]) {
-		return nil, apierr.Invalid("request_id", "the request_id is not valid")
+		return nil, apierr.Invalid("request_id", "The request_id is not valid.")
 	}
 	if c.Machine == nil {
 		return nil, notFound()
@@ -247,7 +247,7 @@ func (h *Handler) clean(ctx context.Context, c *auth.Call, conn *store.Connectio
 }
 
 func notFound() error {
-	return apierr.New(404, "video_not_found", "there is no such video job")
+	return apierr.New(404, "video_not_found", "There is no such video job.")
 }
 
 // ask polls one job with one account, in as many calls as the provider needs.
@@ -261,7 +261,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 	// The job may have been created under a combo's name, so the key that
 	// created it may always poll it.
 	if h.Allows != nil && (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !h.Allows(c.Key, p.target.ID()) {
-		return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+		return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
 	}
 	handle, ok := decodeID(id)
 	if !ok {
@@ -345,7 +345,7 @@ func pollError(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	shown := apierr.New(503, "account_cooling_down", "the account that made the video cannot be asked at the moment: %s", e.Message)
+	shown := apierr.New(503, "account_cooling_down", "The account that made the video cannot be asked at the moment. %s", e.Message)
 	shown.RetryAfter, shown.Err = max(accounts.Wait(err), time.Second), err
 	shown.NoRetry = shown.RetryAfter > time.Minute
 	return shown

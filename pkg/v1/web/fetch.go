@@ -219,10 +219,10 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step, error) {
 	if h.isOwn(c, model) {
 		if h.Allows != nil && (asked == "" || !h.Allows(c.Key, asked)) && !h.Allows(c.Key, ownModel) {
-			return nil, apierr.New(403, "model_not_allowed", "this key may not use the model")
+			return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
 		}
 		if c.Machine.Hidden(ownAlias, "fetch") {
-			return nil, apierr.New(404, "model_not_found", "the model is disabled")
+			return nil, apierr.New(404, "model_not_found", "The model is disabled.")
 		}
 		return append(steps, step{own: true}), nil
 	}
@@ -260,7 +260,7 @@ func (h *Handler) mixed(c *auth.Call, combo *store.Combo, depth int) bool {
 // bounds are the router's.
 func members(c *auth.Call, out []string, combo *store.Combo, depth int) (_ []string, err error) {
 	if depth >= routing.MaxDepth {
-		return nil, apierr.Invalid("model", "the model name leads through too many combos and aliases")
+		return nil, apierr.Invalid("model", "The model name leads through too many combos and aliases.")
 	}
 	n, start := len(combo.Models), 0
 	if combo.Strategy == "round-robin" && n > 0 {
@@ -274,7 +274,7 @@ func members(c *auth.Call, out []string, combo *store.Combo, depth int) (_ []str
 			return nil, err
 		}
 		if len(out) > routing.MaxTargets {
-			return nil, apierr.Invalid("model", "the combo has more than %d members", routing.MaxTargets)
+			return nil, apierr.Invalid("model", "The combo has more than %d members.", routing.MaxTargets)
 		}
 	}
 	return out, nil
@@ -324,10 +324,10 @@ func aliasOf(d *provider.Descriptor, conns []*store.Connection) string {
 // usable returns why a target cannot fetch, or nil.
 func usable(to *routing.Target) error {
 	if !to.Provider.Fetch || serviceOf(to.Provider) == nil {
-		return apierr.Invalid("model", "the provider of this model does not fetch pages")
+		return apierr.Invalid("model", "The provider of this model does not fetch pages.")
 	}
 	if to.Model != "fetch" {
-		return apierr.Invalid("model", "the model does not fetch pages: name the provider, or <alias>/fetch")
+		return apierr.Invalid("model", "The model does not fetch pages: name the provider, or <alias>/fetch.")
 	}
 	return nil
 }
@@ -394,7 +394,7 @@ func (x *exchange) read(up *accounts.Attempt, resp *upstream.Response) error {
 	case !ok:
 		return endpoint.BadBody(errShape)
 	case p.text == "":
-		return unavailable("the provider found no content on the page")
+		return unavailable("The provider found no content on the page.")
 	}
 	usd, bad := strconv.ParseFloat(p.cost, 64)
 	a.page, a.Used = p, accounts.StatedCost(usd, bad == nil)

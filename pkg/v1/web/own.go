@@ -49,7 +49,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 	target, hosts := req.url, h.ownHosts(c)
 	hop, err := provider.Hop(c.Header)
 	if err != nil {
-		return nil, apierr.New(508, "loop_detected", "the call has passed too many gateways")
+		return nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 	}
 	for moves := 0; ; moves++ {
 		left := deadline.Sub(h.Now())
@@ -69,11 +69,11 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 		case s == 301, s == 302, s == 303, s == 307, s == 308:
 			location := resp.Header.Get("location")
 			if location == "" || moves == maxMoves {
-				return nil, unavailable("the page redirects without an end")
+				return nil, unavailable("The page redirects without an end.")
 			}
 			if target, err = h.address(htmlmd.Resolve(target, location), hosts); err != nil {
 				// Which address it is, and why it may not be called, is not said.
-				e := unavailable("the page redirects to an address that may not be fetched")
+				e := unavailable("The page redirects to an address that may not be fetched.")
 				e.Err = err
 				return nil, e
 			}
@@ -81,7 +81,7 @@ func (h *Handler) own(ctx context.Context, c *auth.Call, req *request, deadline 
 		case s == 404, s == 410:
 			return nil, notFound()
 		case s < 200 || s > 299:
-			return nil, unavailable("the page answered with status %d", s)
+			return nil, unavailable("The page answered with status %d.", s)
 		}
 		return h.read(raw, resp.Header.Get("content-type"), target, req)
 	}
@@ -109,17 +109,17 @@ func (h *Handler) read(raw []byte, contentType, address string, req *request) (*
 	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+json"), strings.HasSuffix(kind, "+xml"), kind == "",
 		slices.Contains(textTypes[:], kind):
 	default:
-		return nil, apierr.New(422, pageUnreadable, "the address holds no page: its content type cannot be read as text")
+		return nil, apierr.New(422, pageUnreadable, "The address holds no page: its content type cannot be read as text.")
 	}
 	doc, label, ok := htmlmd.Decode(raw, contentType)
 	if !ok && h.Decode != nil {
 		doc, ok = h.Decode(label, raw)
 	}
 	if !ok {
-		return nil, apierr.New(422, pageUnreadable, "the page is written in an encoding that is not supported")
+		return nil, apierr.New(422, pageUnreadable, "The page is written in an encoding that is not supported.")
 	}
 	if kind == "" && !isHTML && strings.IndexByte(doc, 0) >= 0 {
-		return nil, apierr.New(422, pageUnreadable, "the address holds no page")
+		return nil, apierr.New(422, pageUnreadable, "The address holds no page.")
 	}
 	p := &page{url: address, format: req.format, cost: "0"}
 	if !isHTML {
@@ -161,19 +161,19 @@ func failed(err error) error {
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return apierr.ClientLeft(err)
 	case errors.Is(err, stream.ErrTooLarge):
-		e := apierr.New(422, pageUnreadable, "the page has more than %d bytes", maxPage)
+		e := apierr.New(422, pageUnreadable, "The page has more than %d bytes.", maxPage)
 		e.Err = err
 		return e
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
 		return timedOut(err)
 	}
-	e := unavailable("the page could not be reached")
+	e := unavailable("The page could not be reached.")
 	e.Err = err
 	return e
 }
 
 func timedOut(err error) error {
-	e := apierr.New(504, "upstream_timeout", "the page did not answer in time")
+	e := apierr.New(504, "upstream_timeout", "The page did not answer in time.")
 	e.Err = err
 	return e
 }

@@ -60,26 +60,26 @@ func (h *Handler) parse(body []byte, ownHosts []string) (*request, error) {
 func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 	canonical, ok := h.CanonicalURL(raw)
 	if !ok {
-		return "", apierr.Invalid("url", "url must be an absolute http or https address")
+		return "", apierr.Invalid("url", "url must be an absolute http or https address.")
 	}
 	canonical, _, _ = strings.Cut(canonical, "#")
 	rest, ok := strings.CutPrefix(canonical, "https://")
 	if !ok {
 		if rest, ok = strings.CutPrefix(canonical, "http://"); !ok {
-			return "", apierr.Invalid("url", "url must be an http or https address")
+			return "", apierr.Invalid("url", "url must be an http or https address.")
 		}
 	}
 	if len(canonical) > maxURL {
-		return "", apierr.Invalid("url", "url must have at most %d bytes", maxURL)
+		return "", apierr.Invalid("url", "url must have at most %d bytes.", maxURL)
 	}
 	for i := 0; i < len(canonical); i++ {
 		if c := canonical[i]; c <= ' ' || c >= 0x7f {
-			return "", apierr.Invalid("url", "url is not usable")
+			return "", apierr.Invalid("url", "url is not usable.")
 		}
 	}
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
-		return "", apierr.Invalid("url", "url is not usable")
+		return "", apierr.Invalid("url", "url is not usable.")
 	}
 	err := provider.CheckBaseURL("https://"+rest[:end]+"/", h.AllowPrivate, ownHosts...)
 	if err == nil && !h.AllowPrivate && strings.IndexByte(rest[:end], ':') >= 0 {
@@ -89,7 +89,7 @@ func (h *Handler) address(raw string, ownHosts []string) (string, error) {
 		err = errPlatform
 	}
 	if err != nil {
-		e := apierr.Invalid("url", "url must be a public address: %s", strings.TrimPrefix(err.Error(), provider.ErrBaseURL.Error()+": "))
+		e := apierr.Invalid("url", "url must be a public address: %s.", strings.TrimPrefix(err.Error(), provider.ErrBaseURL.Error()+": "))
 		e.Code = "url_not_allowed"
 		return "", e
 	}

@@ -78,7 +78,7 @@ func (s *service) read(p *page, answer gjson.Result, r *request) (ok bool, err e
 	case doc.status == 404, doc.status == 410:
 		return false, notFound()
 	case doc.status >= 400 && doc.object.IsObject():
-		return false, unavailable("the page answered with status %d", doc.status)
+		return false, unavailable("The page answered with status %d.", doc.status)
 	case doc.status >= 400, answer.Get("success").Type == gjson.False:
 		return false, refused()
 	case !doc.object.IsObject() && doc.failed:
@@ -124,8 +124,8 @@ func (s *service) readText(p *page, doc gjson.Result, r *request) bool {
 	return found
 }
 
-func refused() *apierr.Error { return unavailable("the provider could not fetch the page") }
+func refused() *apierr.Error { return unavailable("The provider could not fetch the page.") }
 
 func notFound() *apierr.Error {
-	return apierr.New(404, pageNotFound, "there is no page at this URL")
+	return apierr.New(404, pageNotFound, "There is no page at this URL.")
 }
