@@ -186,7 +186,7 @@ func (c *change) replay() (*rpc.ManageAnswer, error) {
 	if row.Request != c.requestDigest() {
 		return nil, apierr.New(422, "idempotency_key_reused", "The idempotency key was used for another request.")
 	}
-	plain, err := c.o.Keyring.Open(c.Id, storage.MutationPrefix, c.mutationKey(), row.Answer)
+	plain, err := c.o.Keyring.Open(c.ID, storage.MutationPrefix, c.mutationKey(), row.Answer)
 	if err != nil { // its key is gone: the change was applied, and is not applied twice
 		e := apierr.New(503, "key_unavailable", "The change was applied before, and its answer can no longer be read.")
 		e.Err = err
@@ -204,7 +204,7 @@ func (c *change) keep(a rpc.ManageAnswer) error {
 	if c.env.MutationID == "" {
 		return nil
 	}
-	sealed, err := c.o.Keyring.Seal(c.Id, storage.MutationPrefix, c.mutationKey(), secret.New(string(storage.Encode(a))))
+	sealed, err := c.o.Keyring.Seal(c.ID, storage.MutationPrefix, c.mutationKey(), secret.New(string(storage.Encode(a))))
 	if err != nil {
 		return err
 	}

@@ -428,7 +428,7 @@ func (o *Manager) finishConnection(t *storage.Tx, c *connInput) error {
 		if plain == "" {
 			continue
 		}
-		s, err := o.Keyring.Seal(t.Id, r.ID, f, secret.New(plain))
+		s, err := o.Keyring.Seal(t.ID, r.ID, f, secret.New(plain))
 		if err != nil {
 			return err
 		}

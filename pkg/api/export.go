@@ -58,7 +58,7 @@ type SealedDoc struct {
 
 func (c *change) document(secrets bool) (*exportDoc, error) {
 	d := &exportDoc{
-		Format: ExportFormat, Version: 1, MachineID: c.Id, ExportedAt: c.Now, Connections: []map[string]json.RawMessage{},
+		Format: ExportFormat, Version: 1, MachineID: c.ID, ExportedAt: c.Now, Connections: []map[string]json.RawMessage{},
 		Combos: []store.Combo{}, CustomModels: []store.CustomModel{}, ModelAliases: map[string]string{}, Disabled: []store.DisabledModels{},
 		Settings: c.Settings(),
 	}
@@ -76,7 +76,7 @@ func (c *change) document(secrets bool) (*exportDoc, error) {
 				m["expiresAt"] = storage.EncodeJSON(v.ExpiresAt)
 			}
 			for f, sealed := range row.Secrets {
-				plain, err := c.o.Keyring.Open(c.Id, row.ID, f, sealed)
+				plain, err := c.o.Keyring.Open(c.ID, row.ID, f, sealed)
 				if err != nil {
 					e := apierr.New(503, "key_unavailable", "A stored credential cannot be opened.")
 					e.Err = err

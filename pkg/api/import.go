@@ -63,7 +63,7 @@ func (c *change) importDoc() (any, error) {
 	if err := isBackup(gjson.ParseBytes(raw)); err != nil {
 		return nil, err
 	}
-	doc, e := c.o.readDocument(c.Id, raw)
+	doc, e := c.o.readDocument(c.ID, raw)
 	if e != nil {
 		e.Param = "document." + e.Param
 		return nil, e
@@ -108,7 +108,7 @@ func (c *change) importDoc() (any, error) {
 		if err := c.CheckSize(); err != nil {
 			return nil, err
 		}
-		before := c.o.Begin(c.St, c.Id)
+		before := c.o.Begin(c.St, c.ID)
 		out.Preview, out.Replace, out.Changes = true, replace, c.compare(before)
 		if d := gjson.ParseBytes(raw); d.Get("format").Exists() {
 			out.From, out.ExportedAt = d.Get("machineId").Str, d.Get("exportedAt").Int()
@@ -238,7 +238,7 @@ func (c *change) essence(prefix string, raw []byte) string {
 		json.Unmarshal(raw, &conn)
 		plain := map[string]string{}
 		for field, sealed := range conn.Secrets {
-			secret, err := c.o.Keyring.Open(c.Id, conn.ID, field, sealed)
+			secret, err := c.o.Keyring.Open(c.ID, conn.ID, field, sealed)
 			if err != nil {
 				return string(raw)
 			}

@@ -108,7 +108,7 @@ func (c *change) keyCreate() (any, error) {
 	if len(c.List(storage.KeyPrefix)) >= MaxKeys {
 		return nil, apierr.New(409, "too_many", "A machine has at most %d keys.", MaxKeys)
 	}
-	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.Id)
+	text, minted, err := rpc.MintKey(c.o.Rand, c.o.KeySecret, c.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// create makes the machine with its first key. The registry knows of it first.
+// CreateMachine creates the machine with its first key. The registry knows of it first.
 //
 //	create {name, scopes, mutationId} → 201 Created; 409 when it is there
 func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) error) (any, error) {
@@ -34,14 +34,14 @@ func (o *Manager) CreateMachine(r *storage.Call, announce func(name string) erro
 		return nil, apierr.New(409, "machine_exists", "There is such a machine already.")
 	}
 	r.Create(name)
-	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.Id)
+	text, key, err := rpc.MintKey(o.Rand, o.KeySecret, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	key.Name, key.Scopes, key.CreatedAt = "first key", scopes, r.Now
 	r.PutKey(&storage.Key{Key: key})
-	r.Audit("operator", "POST /api/machines", r.Id, []string{"name"})
-	out := storage.Reply{Status: 201, Body: rpc.Created{MachineID: r.Id, APIKey: text}}
+	r.Audit("operator", "POST /api/machines", r.ID, []string{"name"})
+	out := storage.Reply{Status: 201, Body: rpc.Created{MachineID: r.ID, APIKey: text}}
 	if err := c.keep(rpc.ManageAnswer{Status: 201, Body: storage.EncodeJSON(out.Body)}); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // MaxSeen is the number of adopted documents that are remembered.
 const MaxSeen = 64
 
-// adoptDoc adopts within the turn. A refusal is logged by its field.
+// AdoptDocument adopts a document within the turn. A refusal is logged by its field.
 func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 	sum := sha256.Sum256(raw)
 	digest := hex.EncodeToString(sum[:])
@@ -27,18 +27,18 @@ func (o *Manager) AdoptDocument(r *storage.Call, raw []byte) (bool, error) {
 	if r.Exists() && !o.Reseed {
 		e = apierr.New(422, "seed_refused", "The machine already exists; set ALLOW_RESEED=true to let a document change it.")
 	} else {
-		doc, e = o.readDocument(r.Id, raw)
+		doc, e = o.readDocument(r.ID, raw)
 	}
 	if e == nil {
 		e = seedConflict(r.Tx, doc)
 	}
 	if e != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: the document in KV was refused: %s", r.Id, e.Message))
+		o.WriteLog(fmt.Sprintf("machine %s: the document in KV was refused: %s", r.ID, e.Message))
 		e.Status = 422
 		return false, e
 	}
 	for _, note := range doc.notes {
-		o.WriteLog(fmt.Sprintf("machine %s: the document in KV: %s", r.Id, note))
+		o.WriteLog(fmt.Sprintf("machine %s: the document in KV: %s", r.ID, note))
 	}
 	if seen = append(seen, digest); len(seen) > MaxSeen {
 		seen = seen[len(seen)-MaxSeen:]

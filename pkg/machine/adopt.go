@@ -36,15 +36,15 @@ func (o *Object) dropSeed(r *storage.Call, raw []byte) {
 	if r.Exists() {
 		r.Meta.Dirty = true
 		if err := r.Commit(); err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.Id, err))
+			o.WriteLog(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.ID, err))
 		}
 		return
 	}
-	found, err := o.KV.Get(r.Ctx, kvKey(r.Id))
+	found, err := o.KV.Get(r.Ctx, kvKey(r.ID))
 	if err == nil && bytes.Equal(bytes.TrimSpace(found), bytes.TrimSpace(raw)) {
-		err = o.KV.Delete(r.Ctx, kvKey(r.Id))
+		err = o.KV.Delete(r.Ctx, kvKey(r.ID))
 	}
 	if err != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.Id, err))
+		o.WriteLog(fmt.Sprintf("machine %s: cannot remove the refused document from KV: %v", r.ID, err))
 	}
 }

@@ -15,7 +15,7 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
 	}
-	if err := o.tellRegistry(r, machineRow{ID: r.Id, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: deleting}); err != nil {
+	if err := o.tellRegistry(r, machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: deleting}); err != nil {
 		return nil, err
 	}
 	r.Reload(o.Now())
@@ -27,7 +27,7 @@ func (o *Object) remove(r *storage.Call) (any, error) {
 	r.Meta.Deleted, r.Meta.Name, r.Meta.RefreshAt, r.Meta.PruneAt = true, "", 0, 0
 	r.Meta.Unregistered, r.Meta.RegisterFrom, r.Meta.RegisterFail = true, r.Now, 0
 	r.Meta.AuditBase = r.Meta.AuditHash
-	r.Audit("operator", "DELETE /api/machines/{id}", r.Id, nil)
+	r.Audit("operator", "DELETE /api/machines/{id}", r.ID, nil)
 	return storage.Reply{Status: 204, Body: struct{}{}}, nil
 }
 
@@ -36,7 +36,7 @@ func (o *Object) existing(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
 	}
-	return machineRow{ID: r.Id, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt}, nil
+	return machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt}, nil
 }
 
 // tellRegistry writes an intent. Without it nothing is done.
@@ -53,6 +53,6 @@ func (o *Object) tellRegistry(r *storage.Call, m machineRow) error {
 // create creates the machine. The registry knows of it first.
 func (o *Object) create(r *storage.Call) (any, error) {
 	return o.CreateMachine(r, func(name string) error {
-		return o.tellRegistry(r, machineRow{ID: r.Id, Name: name, State: creating})
+		return o.tellRegistry(r, machineRow{ID: r.ID, Name: name, State: creating})
 	})
 }

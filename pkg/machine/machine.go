@@ -1,3 +1,5 @@
+// Package machine is the object that holds the durable state of one machine and
+// changes it one turn at a time.
 package machine
 
 import (
@@ -90,13 +92,13 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 }
 
 func (o *Object) dispatch(r *storage.Call, op string) (any, error) {
-	if r.Id == rpc.RegistryID {
+	if r.ID == rpc.RegistryID {
 		for i := range registryOps {
 			if registryOps[i].name == op {
 				return registryOps[i].handle(o, r)
 			}
 		}
-	} else if rpc.IsMachineID(r.Id) {
+	} else if rpc.IsMachineID(r.ID) {
 		for i := range ops {
 			if ops[i].name == op {
 				return ops[i].handle(o, r)

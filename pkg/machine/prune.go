@@ -53,7 +53,7 @@ func (o *Object) prune(r *storage.Call) {
 	}
 	o.reseal(r)
 	if err := r.Commit(); err != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: pruning: %v", r.Id, err))
+		o.WriteLog(fmt.Sprintf("machine %s: pruning: %v", r.ID, err))
 		r.Reload(o.Now())
 	}
 }
@@ -72,12 +72,12 @@ func (o *Object) reseal(r *storage.Call) {
 		if store.KeyID(sealed) == current {
 			return sealed
 		}
-		plain, err := o.Keyring.Open(r.Id, connectionID, field, sealed)
+		plain, err := o.Keyring.Open(r.ID, connectionID, field, sealed)
 		if err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: %s of %s does not open", r.Id, field, connectionID))
+			o.WriteLog(fmt.Sprintf("machine %s: %s of %s does not open", r.ID, field, connectionID))
 			return sealed
 		}
-		if s, err := o.Keyring.Seal(r.Id, connectionID, field, plain); err == nil {
+		if s, err := o.Keyring.Seal(r.ID, connectionID, field, plain); err == nil {
 			return s
 		}
 		return sealed

@@ -16,7 +16,7 @@ import (
 // later. It never deletes a machine.
 func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) {
 	r := &storage.Call{Ctx: ctx, Tx: o.Begin(st, machineID)}
-	if r.Id == "" {
+	if r.ID == "" {
 		return
 	}
 	o.SaveTokens(r)
@@ -26,10 +26,10 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 	// Should this run end half way, another alarm follows.
 	r.Meta.AlarmAt = r.Now + alarmSpare
 	if err := r.Commit(); err != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.Id, err))
+		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
 		panic(storage.ErrStorage) // the platform runs the alarm again
 	}
-	if r.Id != rpc.RegistryID {
+	if r.ID != rpc.RegistryID {
 		o.publish(r)
 		o.register(r)
 		o.RefreshDue(r)
@@ -37,7 +37,7 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 	}
 	r.Meta.AlarmAt = 0
 	if err := r.Commit(); err != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.Id, err))
+		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
 	}
 }
 
@@ -52,7 +52,7 @@ func (o *Object) publish(r *storage.Call) {
 		return
 	}
 	r.Meta.PutAt = r.Now
-	found, err := o.KV.Get(r.Ctx, kvKey(r.Id))
+	found, err := o.KV.Get(r.Ctx, kvKey(r.ID))
 	r.Reload(o.Now())
 	if err == nil && r.Exists() && len(found) > 0 && gjson.ValidBytes(found) && !gjson.GetBytes(found, "v").Exists() {
 		o.AdoptDocument(r, found)
@@ -62,15 +62,15 @@ func (o *Object) publish(r *storage.Call) {
 	}
 	var generation, now = r.Meta.Generation, r.Now
 	if r.Meta.Deleted {
-		err = o.KV.Delete(r.Ctx, kvKey(r.Id))
+		err = o.KV.Delete(r.Ctx, kvKey(r.ID))
 	} else {
-		err = o.KV.Put(r.Ctx, kvKey(r.Id), storage.Encode(r.Replica()))
+		err = o.KV.Put(r.Ctx, kvKey(r.ID), storage.Encode(r.Replica()))
 	}
 	r.Reload(o.Now())
 	r.Meta.PutAt = now
 	if err != nil {
 		r.Meta.PutFails++
-		o.WriteLog(fmt.Sprintf("machine %s: publishing failed, try %d", r.Id, r.Meta.PutFails))
+		o.WriteLog(fmt.Sprintf("machine %s: publishing failed, try %d", r.ID, r.Meta.PutFails))
 	} else {
 		r.Meta.PutFails = 0
 		r.Meta.Dirty = r.Meta.Generation != generation

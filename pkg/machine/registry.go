@@ -238,7 +238,7 @@ func (o *Object) register(r *storage.Call) {
 	if !r.Meta.Unregistered || r.Meta.RegisterFrom > r.Now || o.Objects == nil {
 		return
 	}
-	m := machineRow{ID: r.Id, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: active}
+	m := machineRow{ID: r.ID, Name: r.Meta.Name, CreatedAt: r.Meta.CreatedAt, State: active}
 	if r.Meta.Deleted {
 		m.State = gone
 	}
@@ -248,7 +248,7 @@ func (o *Object) register(r *storage.Call) {
 	case err != nil || status != 200:
 		r.Meta.RegisterFail++
 		r.Meta.RegisterFrom = r.Now + storage.Backoff(r.Meta.RegisterFail)
-		o.WriteLog(fmt.Sprintf("machine %s: the registry did not answer, try %d", r.Id, r.Meta.RegisterFail))
+		o.WriteLog(fmt.Sprintf("machine %s: the registry did not answer, try %d", r.ID, r.Meta.RegisterFail))
 	case r.Meta.Deleted == (m.State == gone):
 		r.Meta.Unregistered, r.Meta.RegisterFail = false, 0
 	}

@@ -47,7 +47,7 @@ func errNoSession() error {
 // sessionKey returns the key of a session while it may still manage. The
 // operator has none.
 func sessionKey(r *storage.Call, id string) (*store.Key, bool) {
-	if r.Id == rpc.RegistryID {
+	if r.ID == rpc.RegistryID {
 		return nil, id == ""
 	}
 	k, ok := r.ManageKey(id)

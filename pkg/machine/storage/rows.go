@@ -181,7 +181,7 @@ func DigestOf(parts ...string) string {
 // Replica makes what the data plane needs of the machine.
 func (t *Tx) Replica() *store.Machine {
 	m := &store.Machine{
-		Version: 1, ID: t.Id, Generation: t.Meta.Generation, PublishedAt: t.Now,
+		Version: 1, ID: t.ID, Generation: t.Meta.Generation, PublishedAt: t.Now,
 		Connections: []store.Connection{}, Keys: []store.Key{}, Settings: t.Settings(),
 	}
 	for _, c := range t.Connections() {

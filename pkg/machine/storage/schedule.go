@@ -34,7 +34,7 @@ func (t *Tx) schedule() {
 	if m.Unregistered {
 		due(min(m.RegisterFrom, t.Now+putBackoff))
 	}
-	if t.Exists() && t.Id != rpc.RegistryID {
+	if t.Exists() && t.ID != rpc.RegistryID {
 		if m.RefreshAt > 0 {
 			due(m.RefreshAt)
 		}
@@ -80,7 +80,7 @@ func (t *Tx) CheckSize() error {
 	}
 	size := len(Encode(t.Replica()))
 	t.Meta.Size = size
-	if size <= MaxReplica || size < len(Encode(Open(t.St, t.Id, time.UnixMilli(t.Now), nil).Replica())) {
+	if size <= MaxReplica || size < len(Encode(Open(t.St, t.ID, time.UnixMilli(t.Now), nil).Replica())) {
 		return nil
 	}
 	return apierr.New(413, "machine_too_large", "With this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used.", MaxReplica>>20)

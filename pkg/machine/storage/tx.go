@@ -64,7 +64,7 @@ func StorageFailed(cause error) *apierr.Error {
 // at its end, so a mistake found half way has changed nothing.
 type Tx struct {
 	St     Storage
-	Id     string
+	ID     string
 	Now    int64 // Unix milliseconds
 	Meta   meta
 	before []byte // the meta row as it was read
@@ -84,8 +84,8 @@ func (t *Tx) Reload(now time.Time) {
 	if ok {
 		json.Unmarshal(raw, &t.Meta)
 	}
-	if t.Id == "" { // an alarm may not know whose it is
-		t.Id = t.Meta.ID
+	if t.ID == "" { // an alarm may not know whose it is
+		t.ID = t.Meta.ID
 	}
 }
 
@@ -265,7 +265,7 @@ func alarmOf(raw []byte) int64 {
 // Open begins a turn of an object. nextRefresh returns when the next token must
 // be refreshed, Unix milliseconds, 0 for never.
 func Open(st Storage, machineID string, now time.Time, nextRefresh func(t *Tx) int64) *Tx {
-	t := &Tx{St: st, Id: machineID, nextRefresh: nextRefresh}
+	t := &Tx{St: st, ID: machineID, nextRefresh: nextRefresh}
 	t.Reload(now)
 	return t
 }
@@ -275,7 +275,7 @@ func (t *Tx) Create(name string) {
 	if t.Exists() {
 		return
 	}
-	t.Meta.ID, t.Meta.Name, t.Meta.CreatedAt, t.Meta.Deleted = t.Id, name, t.Now, false
+	t.Meta.ID, t.Meta.Name, t.Meta.CreatedAt, t.Meta.Deleted = t.ID, name, t.Now, false
 	t.Meta.Unregistered, t.Meta.RegisterFrom, t.Meta.RegisterFail = true, t.Now, 0
 	t.Touch("providers", "keys", "combos", "custom", "alias", "disabled", "settings")
 }

@@ -82,7 +82,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	if !r.Exists() || !rpc.IsRowID(id) || !r.Load(storage.ConnectionPrefix+id, &row) {
 		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
 	}
-	flight := r.Id + ":" + id
+	flight := r.ID + ":" + id
 	if u := o.Unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
 		r.Settled = true
 		return rpc.Refreshed{Connection: u.row.Connection, Generation: r.Meta.Generation, Unsaved: true}, nil
@@ -117,7 +117,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	// A change of a refresh token applies to every connection that has it.
 	rows := append([]storage.Connection{row}, o.copies(r, &row, renewal.refresh)...)
 	for i := range rows {
-		key := r.Id + ":" + rows[i].ID
+		key := r.ID + ":" + rows[i].ID
 		if o.Flights[key] || o.Unsaved[key] != nil {
 			return nil, later("refresh_in_progress", time.Second)
 		}
@@ -133,11 +133,11 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 		o.Flights = map[string]bool{}
 	}
 	for i := range rows {
-		o.Flights[r.Id+":"+rows[i].ID] = true
+		o.Flights[r.ID+":"+rows[i].ID] = true
 	}
 	got, err := renewal.ask(r.Ctx, o)
 	for i := range rows {
-		delete(o.Flights, r.Id+":"+rows[i].ID)
+		delete(o.Flights, r.ID+":"+rows[i].ID)
 	}
 
 	r.Reload(o.Now())
@@ -156,7 +156,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	case err == nil:
 		issues := make([]*issued, len(rows))
 		for i := range rows {
-			if err := o.sealTokens(r.Id, &rows[i], &got, r.Now); err != nil {
+			if err := o.sealTokens(r.ID, &rows[i], &got, r.Now); err != nil {
 				return nil, err
 			}
 			issues[i] = &issued{rows[i]}
@@ -218,7 +218,7 @@ func (o *Service) copies(r *storage.Call, row *storage.Connection, refresh secre
 		if s == "" || c.ID == row.ID || c.Provider != row.Provider {
 			continue
 		}
-		if plain, err := o.Keyring.Open(r.Id, c.ID, store.RefreshToken, s); err == nil && plain.Reveal() == refresh.Reveal() {
+		if plain, err := o.Keyring.Open(r.ID, c.ID, store.RefreshToken, s); err == nil && plain.Reveal() == refresh.Reveal() {
 			out = append(out, c)
 		}
 	}
@@ -253,7 +253,7 @@ func unchanged(t *storage.Tx, rows []storage.Connection) (out []storage.Connecti
 // the storage fail it is tried again for some seconds; after that they are
 // released marked unsaved, kept in memory, and stored by whatever comes next.
 func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
-	key := func(u *issued) string { return r.Id + ":" + u.row.ID }
+	key := func(u *issued) string { return r.ID + ":" + u.row.ID }
 	for _, u := range issues {
 		applyTokens(r.Tx, u)
 	}
@@ -273,7 +273,7 @@ func (o *Service) storeTokens(r *storage.Call, issues []*issued) (any, error) {
 			return o.Refresh(r)
 		}
 	}
-	o.WriteLog(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.Id, first.row.ID))
+	o.WriteLog(fmt.Sprintf("machine %s: new tokens of connection %s could not be stored yet", r.ID, first.row.ID))
 	r.Settled = true
 	func() {
 		defer func() { recover() }() // the storage fails; the next call saves them too
@@ -294,7 +294,7 @@ func applyTokens(t *storage.Tx, u *issued) {
 // SaveTokens stores tokens that could not be stored before.
 func (o *Service) SaveTokens(r *storage.Call) {
 	for key, u := range o.Unsaved {
-		if key != r.Id+":"+u.row.ID {
+		if key != r.ID+":"+u.row.ID {
 			continue
 		}
 		var now storage.Connection
@@ -365,7 +365,7 @@ func (o *Service) refreshAt(t *storage.Tx, c *storage.Connection) int64 {
 	return max(at, i.wait(o.refreshEvery(c.Provider)), 1)
 }
 
-// refreshDue finds the earliest of them.
+// NextRefresh returns the time of the earliest of them.
 func (o *Service) NextRefresh(t *storage.Tx) int64 {
 	first := int64(0)
 	for _, c := range t.Connections() {
@@ -391,8 +391,8 @@ func (o *Service) RefreshDue(r *storage.Call) {
 			break
 		}
 		body := fmt.Appendf(nil, `{"connectionId":"%s","tokenGeneration":%d}`, c.ID, c.TokenGeneration)
-		if _, _, err := o.Objects.Call(r.Ctx, r.Id, "refresh", body); err != nil {
-			o.WriteLog(fmt.Sprintf("machine %s: refresh of connection %s ahead of its expiry did not run", r.Id, c.ID))
+		if _, _, err := o.Objects.Call(r.Ctx, r.ID, "refresh", body); err != nil {
+			o.WriteLog(fmt.Sprintf("machine %s: refresh of connection %s ahead of its expiry did not run", r.ID, c.ID))
 		}
 	}
 	r.Reload(o.Now())

@@ -110,7 +110,7 @@ func (o *Service) renewal(r *storage.Call, c *storage.Connection, field string, 
 }
 
 func (o *Service) openSecret(r *storage.Call, c *storage.Connection, field string, sealed secret.Sealed) (secret.Secret, error) {
-	plain, err := o.Keyring.Open(r.Id, c.ID, field, sealed)
+	plain, err := o.Keyring.Open(r.ID, c.ID, field, sealed)
 	if err != nil {
 		e := apierr.New(503, "key_unavailable", "The stored credential cannot be opened.")
 		e.Err = err

@@ -68,11 +68,11 @@ func (t turned) Wait() (*upstream.Response, error) {
 // the transport for a provider's calls; note is that of the grant.
 func (s *Service) Engine(r *storage.Call, doerOf func(p *oauth.Provider, note string) (upstream.Doer, error)) *oauth.Engine {
 	return &oauth.Engine{
-		Providers: s.OAuth, Rows: oauthRows{r.Tx}, Vault: oauthVault{s.Keyring, r.Id},
+		Providers: s.OAuth, Rows: oauthRows{r.Tx}, Vault: oauthVault{s.Keyring, r.ID},
 		Doer: func(p *oauth.Provider, note string) upstream.Doer {
 			do, err := doerOf(p, note)
 			return turning{r, s.Now, do, err}
 		},
-		Rand: s.Rand, Now: s.Now, MachineID: r.Id,
+		Rand: s.Rand, Now: s.Now, MachineID: r.ID,
 	}
 }

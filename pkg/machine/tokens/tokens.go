@@ -1,3 +1,4 @@
+// Package tokens signs in at providers and refreshes the tokens of connections.
 package tokens
 
 import (
