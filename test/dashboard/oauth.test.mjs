@@ -107,7 +107,7 @@ test("a refused sign-in shows the reason and can be started again", async (t) =>
 });
 
 test("an account whose sign-in has ended is signed in again", async (t) => {
-  const { page, dialog, list } = await gallery(t);
+  const { page, dialog, list, machineId } = await gallery(t);
   await visit(page);
   await dialog.getByRole("button", { name: "Continue" }).click();
   let [tab] = await Promise.all([

@@ -1,5 +1,5 @@
-// Builds the dashboard into build/dashboard: one page at /, everything else
-// under /assets, nothing from another origin, nothing inline.
+// Builds the dashboard into build/dashboard: one page at / and its files under
+// /assets, with nothing inline and nothing from another origin.
 import { defineConfig } from "vite";
 
 export default defineConfig({
