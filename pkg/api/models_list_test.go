@@ -3,10 +3,10 @@ package api_test
 import (
 	"context"
 	"testing"
-	. "weir/pkg/api"
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/api"
 	"weir/pkg/auth"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -25,7 +25,7 @@ func TestModelListsShowTheWholeMachine(t *testing.T) {
 	m := snapshot.New(&store.Machine{Version: 1, ID: "abcdefgh01234567", Generation: 1,
 		Connections:  []store.Connection{{ID: "c1", Provider: "openai-compatible-0123abcd", Data: store.ProviderData{Prefix: "up", BaseURL: "https://up.example/v1", EnabledModels: []string{"one", "two"}}}},
 		CustomModels: []store.CustomModel{{ID: "three", ProviderAlias: "up"}}})
-	h := &ModelLists{Models: w.lists, Cache: oneMachine{m}}
+	h := &api.ModelLists{Models: w.lists, Cache: oneMachine{m}}
 	c := &auth.Call{Request: &httpmsg.Request{Method: "GET", Query: "id=up/two"}, Params: []string{"llm"}, MachineID: m.ID,
 		Key: &store.Key{ID: "k", Models: []string{"up/one"}, Scopes: []string{"manage"}}}
 	resp, err := h.Kind(context.Background(), c)

@@ -55,7 +55,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 	p := &planned{}
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
 	room := &memory.Budget{}
-	talks := &proxy.Dialog{Router: routing.Router{}, Accounts: p, Now: now}
+	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
 	sound := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
 	const boundary = "b0undary"
 	recording := func(model string) string {
@@ -64,7 +64,7 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 		}
 		return part(`"model"`, model) + part(`"file"; filename="a.mp3"`, "SOUND") + "--" + boundary + "--\r\n"
 	}
-	conversation := (&chat.Handler{Dialog: talks}).Complete
+	conversation := (&chat.Handler{Proxy: chats}).Complete
 	kinds := []struct {
 		kind catalog.Kind
 		call func(context.Context, *auth.Call) (*httpmsg.Response, error)

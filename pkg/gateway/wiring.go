@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"strings"
+
 	"weir/pkg/accounts"
 	"weir/pkg/api"
 	"weir/pkg/auth"
@@ -137,13 +138,13 @@ func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.
 // endpoints returns the endpoints of the data plane over a sender. do fetches
 // the pages of POST /v1/web/fetch.
 func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
-	dialog := &proxy.Dialog{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause}
+	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause}
 	return &handlers{
 		models:     w.models,
 		embeddings: &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},
-		chat:       &chat.Handler{Dialog: dialog},
-		messages:   &messages.Handler{Dialog: dialog},
-		responses:  &responses.Handler{Dialog: dialog, Object: w.Objects},
+		chat:       &chat.Handler{Proxy: chats},
+		messages:   &messages.Handler{Proxy: chats},
+		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
 		audio: &audio.Handler{
 			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: w.uploads, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},

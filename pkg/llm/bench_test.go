@@ -56,7 +56,7 @@ func BenchmarkObserver(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(all)))
 	for b.Loop() {
-		o := llm.Observe(llm.Chat, llm.Options{})
+		o := llm.Observe(llm.Chat)
 		o.Sample(all)
 		o.End(nil)
 		if !o.Complete() || !o.Usage().Known {

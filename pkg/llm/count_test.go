@@ -24,7 +24,7 @@ func TestEstimateIsWithinErrorBound(t *testing.T) {
 	}
 	for _, tt := range tests {
 		body := `{"messages":[{"role":"user","content":"` + strings.Repeat(tt.text, tt.times) + `"}]}`
-		got := float64(llm.Estimate(llm.Messages, []byte(body)))
+		got := float64(llm.Estimate([]byte(body)))
 		if off := math.Abs(got/tt.tokens - 1); off > tt.within+0.03 {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.tokens)
 		}
@@ -60,7 +60,7 @@ func TestEstimateCountsWhatModelReads(t *testing.T) {
 		{"a_string_of_input", `{"input":"one two three"}`, llm.Responses, 7, 7},
 	}
 	for _, tt := range tests {
-		if got := llm.Estimate(tt.d, []byte(tt.body)); got < tt.min || got > tt.max {
+		if got := llm.Estimate([]byte(tt.body)); got < tt.min || got > tt.max {
 			t.Errorf("%s: got %d, want %d to %d", tt.name, got, tt.min, tt.max)
 		}
 	}

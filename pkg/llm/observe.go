@@ -38,7 +38,7 @@ type Observer struct {
 var _ stream.Watcher = (*Observer)(nil)
 
 // Observe returns the observer of one stream. d is Chat, Responses or Messages.
-func Observe(d Dialect, opt ir.Options) *Observer {
+func Observe(d Dialect) *Observer {
 	return &Observer{dialect: &dialects[d]}
 }
 

@@ -200,7 +200,7 @@ func TestDeepContentsAreRefused(t *testing.T) {
 	if _, _, err := llm.Request(llm.Messages, llm.Chat, []byte(nested(30)), options()); !errors.As(err, &e) || e.Status != 400 {
 		t.Errorf("30 levels: %v", err)
 	}
-	if few, many := llm.Estimate(llm.Messages, []byte(nested(3))), llm.Estimate(llm.Messages, []byte(nested(30))); few > 8 || many < 100 {
+	if few, many := llm.Estimate([]byte(nested(3))), llm.Estimate([]byte(nested(30))); few > 8 || many < 100 {
 		t.Errorf("%d tokens at 3 levels, %d at 30", few, many)
 	}
 }

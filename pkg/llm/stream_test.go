@@ -154,7 +154,7 @@ func statusOf(e *apierr.Error) int {
 
 // observe reads a stream in parts and returns the client's stream.
 func observe(d llm.Dialect, body []byte, size int, cause error) ([]byte, *llm.Observer) {
-	o := llm.Observe(d, llm.Options{})
+	o := llm.Observe(d)
 	for rest := body; len(rest) > 0; {
 		n := min(size, len(rest))
 		lent := bytes.Clone(rest[:n])
@@ -305,7 +305,7 @@ func TestUsageOfLongLineIsRead(t *testing.T) {
 }
 
 func TestObserverMemoryIsBounded(t *testing.T) {
-	o := llm.Observe(llm.Chat, llm.Options{})
+	o := llm.Observe(llm.Chat)
 	piece := bytes.Repeat([]byte("a"), 64<<10)
 	o.Sample(piece)
 	o.Sample(piece)

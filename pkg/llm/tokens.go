@@ -24,8 +24,8 @@ const (
 	perAudioKB   = 5
 )
 
-// Estimate returns an estimate of the input tokens of a request in the dialect
-// of its upstream: system, texts, tools (names, descriptions, schemas), calls
+// Estimate returns an estimate of the input tokens of a request in any dialect:
+// system, texts, tools (names, descriptions, schemas), calls
 // (name and arguments), results and thinking. An image counts by its size
 // class, never its base64. An empty request is 0.
 //
@@ -33,7 +33,7 @@ const (
 // the error was at most 5 % for English prose, 13 % for code and JSON, and 17 %
 // for German, Russian, Arabic, Chinese and Japanese. Other vendors'
 // vocabularies differ more, and their own additions to a prompt are not known.
-func Estimate(d Dialect, body []byte) int64 {
+func Estimate(body []byte) int64 {
 	if ir.Check(body) != nil {
 		return 0
 	}

@@ -16,8 +16,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// found is what read found in the answer.
-type found struct {
+// parsed is what an attempt knows of the answer that was accepted.
+type parsed struct {
 	whole  []byte // the answer for the client, when it is in memory
 	events bool   // it is an event stream
 	usage  llm.Usage
@@ -30,9 +30,9 @@ type found struct {
 // be tried.
 func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
-	a.found.input = -1
+	a.parsed.input = -1
 	var err error
-	if a.ask.Stream {
+	if a.req.Stream {
 		err = a.begin(resp)
 	} else {
 		err = a.whole(resp)
@@ -44,10 +44,10 @@ func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 		}
 		return err
 	}
-	if a.found.whole != nil {
-		resp.Body = stream.FromBytes(a.found.whole)
+	if a.parsed.whole != nil {
+		resp.Body = stream.FromBytes(a.parsed.whole)
 	}
-	a.Used.Tokens = a.found.usage
+	a.Used.Tokens = a.parsed.usage
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (a *attempt) whole(resp *upstream.Response) error {
 		return a.wholeJSON(body)
 	case eventBody:
 		// Some servers only stream.
-		a.found.whole, a.found.usage, err = llm.Collect(a.way.dialect, a.ask.Dialect, body, a.opt)
+		a.parsed.whole, a.parsed.usage, err = llm.Collect(a.api.dialect, a.req.Dialect, body, a.opt)
 		return err
 	}
 	return endpoint.BadBody(nil)
@@ -71,53 +71,53 @@ func (a *attempt) whole(resp *upstream.Response) error {
 
 // passes reports whether the answer goes to the client unchanged: it is in the
 // client's dialect, with the client's own tools.
-func (a *attempt) passes() bool { return a.way.dialect == a.ask.Dialect && !a.opt.Tools.Changed() }
+func (a *attempt) passes() bool { return a.api.dialect == a.req.Dialect && !a.opt.Tools.Changed() }
 
 func (a *attempt) wholeJSON(body []byte) (err error) {
 	if !a.passes() {
-		a.found.whole, a.found.usage, err = llm.Response(a.way.dialect, a.ask.Dialect, body, a.opt)
+		a.parsed.whole, a.parsed.usage, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt)
 		return err
 	}
-	if err = a.same(body); err == nil {
-		a.found.whole = body
+	if err = a.readUnchanged(body); err == nil {
+		a.parsed.whole = body
 	}
 	return err
 }
 
-// marks are the fields by which the answers of a dialect are known.
-var marks = [...]string{llm.Chat: "choices", llm.Responses: "output", llm.Messages: "content"}
+// answerFields are the members that identify an answer of a dialect.
+var answerFields = [...]string{llm.Chat: "choices", llm.Responses: "output", llm.Messages: "content"}
 
-// same checks an answer in the client's own dialect, which passes byte for
-// byte, and takes out what is to be known of it.
-func (a *attempt) same(body []byte) error {
-	mark := marks[a.ask.Dialect]
+// readUnchanged reads the usage and the id of an answer in the client's own
+// dialect, which passes byte for byte.
+func (a *attempt) readUnchanged(body []byte) error {
+	mark := answerFields[a.req.Dialect]
 	set, err := jsonscan.Read(body, mark, "usage", "id")
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
 	if set.Get(mark).Kind != jsonscan.Array {
-		// An error with a 2xx, or something else altogether.
-		if _, _, err = llm.Response(a.way.dialect, a.ask.Dialect, body, a.opt); err == nil {
+		// An error with status 2xx, or another document.
+		if _, _, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt); err == nil {
 			err = endpoint.BadBody(nil)
 		}
 		return err
 	}
-	if v := set.Get("usage"); v.Kind == jsonscan.Object && a.ask.Dialect != llm.Chat {
-		a.found.usage = llm.UsageOf(a.ask.Dialect, wrap(body[v.Start:v.End]))
+	if v := set.Get("usage"); v.Kind == jsonscan.Object && a.req.Dialect != llm.Chat {
+		a.parsed.usage = llm.UsageOf(a.req.Dialect, usageOnly(body[v.Start:v.End]))
 	} else if v.Kind == jsonscan.Object {
-		a.found.usage = llm.UsageOf(llm.Chat, wrap(body[v.Start:v.End]))
+		a.parsed.usage = llm.UsageOf(llm.Chat, usageOnly(body[v.Start:v.End]))
 	} else {
-		a.found.usage = llm.UsageOf(a.ask.Dialect, body)
+		a.parsed.usage = llm.UsageOf(a.req.Dialect, body)
 	}
-	if a.ask.Dialect == llm.Responses {
-		a.found.id, _, _ = set.String("id")
+	if a.req.Dialect == llm.Responses {
+		a.parsed.id, _, _ = set.String("id")
 	}
 	return nil
 }
 
-// wrap makes a small answer that has only its usage, so that the whole one is
-// not read again.
-func wrap(usage []byte) []byte {
+// usageOnly returns an answer with nothing but its usage, so that the whole
+// answer is not parsed again.
+func usageOnly(usage []byte) []byte {
 	out := make([]byte, 0, len(usage)+12)
 	return append(append(append(out, `{"usage":`...), usage...), '}')
 }
@@ -130,8 +130,8 @@ const (
 	eventBody
 )
 
-// shapeOf tells what a body is by how it begins. Content types lie, and a line
-// of an event stream never begins like JSON.
+// shapeOf returns the kind of a body by its beginning. Content types are
+// unreliable, and a line of an event stream never begins like JSON.
 func shapeOf(head []byte) shape {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\uFEFF")), " \t\r\n")
 	if len(head) == 0 {
@@ -148,18 +148,18 @@ func shapeOf(head []byte) shape {
 	return otherBody
 }
 
-// reply makes the client's answer of an accepted one.
-func (a *attempt) reply(res *accounts.Result) *Reply {
-	r := &Reply{Target: res.Target, Connection: res.Connection}
-	if a.way.dialect == llm.Responses && a.ask.Dialect == llm.Responses {
-		r.ResponseID = a.found.id
+// reply returns the client's answer.
+func (a *attempt) reply(res *accounts.Result) *Result {
+	r := &Result{Target: res.Target, Connection: res.Connection}
+	if a.api.dialect == llm.Responses && a.req.Dialect == llm.Responses {
+		r.ResponseID = a.parsed.id
 	}
-	if a.found.events {
+	if a.parsed.events {
 		r.Response = a.stream(res)
 		return r
 	}
-	r.Response = endpoint.JSONAnswer(res.Header, a.found.whole)
-	if a.ask.Stream {
+	r.Response = endpoint.JSONAnswer(res.Header, a.parsed.whole)
+	if a.req.Stream {
 		r.Header.Set("content-type", eventStream)
 	}
 	return r
@@ -167,18 +167,18 @@ func (a *attempt) reply(res *accounts.Result) *Reply {
 
 const eventStream = "text/event-stream; charset=utf-8"
 
-// stream makes the answer of an upstream that streams: natively and watched
-// where the bytes pass, else through the translation.
+// stream returns the client's stream: unchanged and observed if the dialects
+// are equal, or translated.
 func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	a.call.Body = nil // has been read; an open stream need not hold it
-	m := meter{a: a, res: res}
+	m := outcome{a: a, res: res}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
 	resp := &httpmsg.Response{Status: 200, Header: append(header, provider.ResponseNotes(res.Header)...)}
 	if a.passes() {
-		w := watcher{meter: m, o: llm.Observe(a.ask.Dialect, a.opt)}
+		w := passthrough{outcome: m, o: llm.Observe(a.req.Dialect)}
 		w.begin()
-		if a.way.frames {
-			resp.Body = &stream.Through{Src: res.Body, T: &unframed{watcher: w}, Idle: a.call.Machine.Settings.Idle()}
+		if a.api.frames {
+			resp.Body = &stream.Through{Src: res.Body, T: &unframed{passthrough: w}, Idle: a.call.Machine.Settings.Idle()}
 		} else {
 			resp.Body = &stream.Watched{Src: res.Body, W: &w, Idle: a.call.Machine.Settings.Idle()}
 		}

@@ -9,8 +9,8 @@ import (
 	"weir/pkg/store"
 )
 
-// way is how a target is spoken to.
-type way struct {
+// api is which API of a target's account is called, and how.
+type api struct {
 	dialect  llm.Dialect
 	base     *provider.Base // a further base of the provider; nil is its own
 	endpoint string         // of the provider's row
@@ -20,12 +20,12 @@ type way struct {
 	model    string         // the model id to send
 }
 
-// endpoints are the names of the addresses that speak a client's dialect.
+// endpoints are the endpoints of a provider in a client's dialect.
 var endpoints = [...]string{llm.Chat: "chat", llm.Responses: "responses", llm.Messages: "messages"}
 
-// native is the dialect of the endpoint "chat" by the family of a base. The
+// nativeDialect returns the dialect of the endpoint "chat" of a family. The
 // messages family has none.
-func native(f provider.Family) (llm.Dialect, bool) {
+func nativeDialect(f provider.Family) (llm.Dialect, bool) {
 	switch f {
 	case provider.OpenAI, provider.Azure:
 		return llm.Chat, true
@@ -39,25 +39,25 @@ func native(f provider.Family) (llm.Dialect, bool) {
 	return 0, false
 }
 
-// wayOf finds how a target is spoken to for a client of the dialect from: in
-// that dialect where the provider has an address for it, else by its own chat.
-// chatOnly passes over a Responses address that is not there. ok is false for
-// a provider without chat.
-func wayOf(to *routing.Target, conn *store.Connection, from llm.Dialect, chatOnly bool) (w way, ok bool) {
+// chooseAPI returns the API of a target for a client of the dialect from: the
+// one of that dialect if the provider has it, or the provider's own chat.
+// chatOnly excludes a Responses API that the server lacks. ok is false for a
+// provider without chat.
+func chooseAPI(to *routing.Target, conn *store.Connection, from llm.Dialect, chatOnly bool) (w api, ok bool) {
 	d := to.Provider
 	cloud := d.Family == provider.Vertex || d.Family == provider.Bedrock
 	claude := cloud && strings.Contains(to.Model, "claude")
-	if w, ok = own(d, from, claude, cloud, chatOnly); !ok && !claude {
-		w, ok = further(d, conn, from, chatOnly)
+	if w, ok = ownAPI(d, from, claude, cloud, chatOnly); !ok && !claude {
+		w, ok = furtherAPI(d, conn, from, chatOnly)
 	}
-	switch own, speaks := native(d.Family); {
+	switch own, speaks := nativeDialect(d.Family); {
 	case ok:
 	case claude && d.Serves("messages") && d.Family == provider.Vertex:
-		w, ok = way{dialect: llm.Messages, endpoint: "messages", hosted: true}, true
+		w, ok = api{dialect: llm.Messages, endpoint: "messages", hosted: true}, true
 	case speaks && d.Serves("chat"):
-		w, ok = way{dialect: own, endpoint: "chat"}, true
+		w, ok = api{dialect: own, endpoint: "chat"}, true
 	case d.Serves("messages"):
-		w, ok = way{dialect: llm.Messages, endpoint: "messages"}, true
+		w, ok = api{dialect: llm.Messages, endpoint: "messages"}, true
 	}
 	if !ok {
 		return w, false
@@ -74,32 +74,32 @@ func wayOf(to *routing.Target, conn *store.Connection, from llm.Dialect, chatOnl
 	return w, true
 }
 
-// own is the address of the provider itself that speaks the client's dialect.
-func own(d *provider.Descriptor, from llm.Dialect, claude, cloud, chatOnly bool) (way, bool) {
+// ownAPI returns the API of the provider itself in the client's dialect.
+func ownAPI(d *provider.Descriptor, from llm.Dialect, claude, cloud, chatOnly bool) (api, bool) {
 	name := endpoints[from]
 	switch from {
 	case llm.Chat:
-		if got, speaks := native(d.Family); !speaks || got != llm.Chat {
-			return way{}, false
+		if got, speaks := nativeDialect(d.Family); !speaks || got != llm.Chat {
+			return api{}, false
 		}
 	case llm.Messages:
 		if cloud && !claude {
-			return way{}, false
+			return api{}, false
 		}
 	case llm.Responses:
 		if chatOnly {
-			return way{}, false
+			return api{}, false
 		}
 	}
-	return way{dialect: from, endpoint: name, hosted: claude}, d.Serves(name)
+	return api{dialect: from, endpoint: name, hosted: claude}, d.Serves(name)
 }
 
-// further is the address of a further base that speaks the client's dialect.
-// Those have an address of their own: a key that was given for another one is
-// not sent there.
-func further(d *provider.Descriptor, conn *store.Connection, from llm.Dialect, chatOnly bool) (way, bool) {
+// furtherAPI returns the API of a further base in the client's dialect. A
+// further base has another address: a key for a custom address is not sent to
+// it.
+func furtherAPI(d *provider.Descriptor, conn *store.Connection, from llm.Dialect, chatOnly bool) (api, bool) {
 	if conn != nil && d.Rebase && conn.Data.BaseURL != "" || d.Family == provider.Bedrock || d.Express(conn) || from == llm.Responses && chatOnly {
-		return way{}, false
+		return api{}, false
 	}
 	family := provider.OpenAI
 	if from == llm.Messages {
@@ -107,13 +107,13 @@ func further(d *provider.Descriptor, conn *store.Connection, from llm.Dialect, c
 	}
 	b := d.BaseOf(family)
 	if b == nil {
-		return way{}, false
+		return api{}, false
 	}
 	name := endpoints[from]
 	for i := range b.Endpoints {
 		if b.Endpoints[i].Name == name {
-			return way{dialect: from, base: b, endpoint: name}, true
+			return api{dialect: from, base: b, endpoint: name}, true
 		}
 	}
-	return way{}, false
+	return api{}, false
 }

@@ -11,9 +11,9 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// hostedBetas are the beta features of Anthropic's API that the clouds' Claude
-// has too; any other is refused there. Source: Bedrock User Guide, "Anthropic
-// Claude Messages API"; Anthropic's documentation of each feature.
+// hostedBetas are the beta features of Anthropic's API that hosted Claude
+// supports. The clouds refuse all others. Source: Bedrock User Guide,
+// "Anthropic Claude Messages API"; Anthropic's documentation of each feature.
 var hostedBetas = [...]struct {
 	name, sent      string // sent is the cloud's name for it, where that is another
 	bedrock, vertex bool
@@ -60,10 +60,10 @@ func (a *attempt) betas() (known []string, others bool) {
 	return known, others
 }
 
-// addBetas puts the beta features of a hosted Claude where its cloud has them:
-// Vertex AI in the header, Bedrock in the body.
+// addBetas writes the beta features of a hosted Claude: for Vertex AI into the
+// header, for Bedrock into the body.
 func (a *attempt) addBetas(body []byte) (out []byte, header string) {
-	if !a.way.hosted || a.way.dialect != llm.Messages || a.ask.Dialect != llm.Messages {
+	if !a.api.hosted || a.api.dialect != llm.Messages || a.req.Dialect != llm.Messages {
 		return body, ""
 	}
 	known, others := a.betas()
@@ -89,6 +89,6 @@ func (a *attempt) addBetas(body []byte) (out []byte, header string) {
 		}
 		out = jsonscan.Quote(out, name)
 	}
-	// There is always another member: anthropic_version.
+	// anthropic_version is always a member.
 	return append(append(out, "],"...), body[at+1:]...), ""
 }

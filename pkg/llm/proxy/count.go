@@ -20,7 +20,8 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Tokens is a count of input tokens. Exact reports that the provider counted.
+// Tokens is a count of input tokens. Exact reports whether the provider
+// counted.
 type Tokens struct {
 	Input int64
 	Exact bool
@@ -31,12 +32,12 @@ const (
 	maxCount     = 64 << 10 // bytes of a counter's answer
 )
 
-// Count counts the input tokens of a Messages request, over the body that
-// would be sent: by the vendor's own counter where the target has one, else by
-// an estimate. A request that the vendor refuses as invalid is an error; a
-// counter that fails for another reason is replaced by the estimate. A request
-// with nothing in it has 0 tokens, also without a model.
-func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, error) {
+// Count counts the input tokens of a Messages request in the body that would be
+// sent: by the vendor's own counter if the target has one, or by an estimate. A
+// request that the vendor refuses as invalid is an error; a counter that fails
+// for another reason is replaced by the estimate. An empty request has 0
+// tokens, also without a model.
+func (d *Proxy) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, error) {
 	set, err := jsonscan.Read(body, "model", "messages")
 	if err != nil {
 		return Tokens{}, endpoint.BadJSON(err)
@@ -48,11 +49,11 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 	if err != nil {
 		return Tokens{}, apierr.Invalid("model", "model must be a string.")
 	}
-	plain := Tokens{Input: llm.Estimate(llm.Messages, body)}
+	plain := Tokens{Input: llm.Estimate(body)}
 	if !given || model == "" || plain.Input == 0 {
 		return plain, nil
 	}
-	a := &Ask{Dialect: llm.Messages, Body: body, Model: model}
+	a := &Request{Dialect: llm.Messages, Body: body, Model: model}
 	targets, err := d.targets(c, a)
 	if err != nil {
 		var e *apierr.Error
@@ -61,9 +62,9 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 		}
 		return Tokens{}, err
 	}
-	// A combo is counted as its first member, which is asked first.
+	// A combo is counted as its first member.
 	to := &targets[0]
-	n := counting{exchange: exchange{ctx: ctx, dialog: d, call: c, ask: a}, estimate: plain.Input}
+	n := counting{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a}, estimate: plain.Input}
 	if len(to.Connections) > 0 {
 		if _, err := n.build(to, to.Connections[0], nil); err != nil && !errors.Is(err, errNoCounter) && !errors.Is(err, provider.ErrIncomplete) {
 			return Tokens{}, err
@@ -90,9 +91,9 @@ func (d *Dialog) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, 
 
 // errNoCounter means that the target has no counter for this request. It is
 // not an account's fault.
-var errNoCounter = errors.New("dialog: the provider does not count tokens")
+var errNoCounter = errors.New("proxy: the provider does not count tokens")
 
-// counting is a client's count.
+// counting is one call of a counter.
 type counting struct {
 	exchange
 	estimate int64 // over the body that would be sent
@@ -105,12 +106,12 @@ type countAttempt struct {
 	counted int64
 }
 
-// counter is how a vendor's endpoint "countTokens" is asked.
+// counter describes a vendor's endpoint "countTokens".
 type counter struct {
 	family  provider.Family
 	dialect llm.Dialect
-	// body makes the counter's request of the one that would be sent; nil
-	// where it cannot count that.
+	// body returns the counter's request for the one that would be sent, or nil
+	// if it cannot count that.
 	body func(sent []byte, model string) []byte
 	path string // of the count in the answer
 }
@@ -127,7 +128,7 @@ var counters = [...]counter{
 
 // counterOf returns the counter of a target, whose dialect may be another than
 // that of its chat: OpenAI counts in its Responses dialect.
-func counterOf(d *provider.Descriptor, w *way) *counter {
+func counterOf(d *provider.Descriptor, w *api) *counter {
 	if !d.Serves("countTokens") {
 		return nil
 	}
@@ -147,36 +148,37 @@ func counterOf(d *provider.Descriptor, w *way) *counter {
 	return nil
 }
 
-// build makes the counter's request, and the estimate over the same body.
+// build returns the counter's request, and stores the estimate of the same
+// body.
 func (n *counting) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
-	w, ok := wayOf(to, conn, llm.Messages, false)
+	w, ok := chooseAPI(to, conn, llm.Messages, false)
 	if !ok {
 		return nil, errNoCounter
 	}
 	a := &countAttempt{attempt: n.attempt(to, conn, nil)}
-	a.take(w)
+	a.setAPI(w)
 	a.opt = a.options()
-	sent, _, err := llm.Request(llm.Messages, w.dialect, n.ask.Body, a.opt)
+	sent, _, err := llm.Request(llm.Messages, w.dialect, n.req.Body, a.opt)
 	if err != nil {
 		return nil, err
 	}
-	n.estimate = llm.Estimate(w.dialect, sent)
+	n.estimate = llm.Estimate(sent)
 	if a.by = counterOf(to.Provider, &w); a.by == nil {
 		return nil, errNoCounter
 	}
 	w.base = nil // the counter is at the provider's own address
 	if by := a.by.dialect; by != w.dialect || w.hosted {
 		w.dialect, w.model = by, to.Model
-		a.take(w)
+		a.setAPI(w)
 		opt := a.options()
 		if w.hosted {
 			opt.Deviations = nil // the counter's address does not name the model
 		}
-		if sent, _, err = llm.Request(llm.Messages, by, n.ask.Body, opt); err != nil {
+		if sent, _, err = llm.Request(llm.Messages, by, n.req.Body, opt); err != nil {
 			return nil, err
 		}
 	}
-	a.take(w)
+	a.setAPI(w)
 	body := a.by.body(sent, to.Model)
 	if body == nil {
 		return nil, errNoCounter
@@ -209,8 +211,8 @@ func readCount(up *accounts.Attempt, resp *upstream.Response) error {
 	return nil
 }
 
-// keep copies the named members of a body.
-func keep(body []byte, names ...string) []byte {
+// selectMembers copies the named members of a body.
+func selectMembers(body []byte, names ...string) []byte {
 	out := make([]byte, 1, len(body))
 	out[0] = '{'
 	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
@@ -228,19 +230,20 @@ func keep(body []byte, names ...string) []byte {
 }
 
 func forMessages(sent []byte, _ string) []byte {
-	return keep(sent, "model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "mcp_servers")
+	return selectMembers(sent, "model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "mcp_servers")
 }
 
 func forResponses(sent []byte, _ string) []byte {
-	return keep(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation")
+	return selectMembers(sent, "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "text", "reasoning", "truncation")
 }
 
-// forTokenizer is Moonshot's counter, which knows messages only.
+// forTokenizer returns the request of Moonshot's counter, which supports
+// messages only.
 func forTokenizer(sent []byte, _ string) []byte {
 	if gjson.GetBytes(sent, "tools").Exists() {
 		return nil
 	}
-	return keep(sent, "model", "messages")
+	return selectMembers(sent, "model", "messages")
 }
 
 func forGemini(sent []byte, model string) []byte {

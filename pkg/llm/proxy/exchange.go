@@ -29,39 +29,39 @@ const (
 
 // exchange is one client's request.
 type exchange struct {
-	ctx    context.Context
-	dialog *Dialog
-	call   *auth.Call
-	ask    *Ask
-	many   bool // there are several targets
+	ctx            context.Context
+	proxy          *Proxy
+	call           *auth.Call
+	req            *Request
+	severalTargets bool // there are several targets
 }
 
 // attempt is one upstream call of an exchange.
 type attempt struct {
 	accounts.Attempt
 	*exchange
-	way   way
+	api   api
 	opt   llm.Options
 	tools llm.Tools // of opt
 	// noResponses is the account whose server turned out, in this exchange, to
 	// have no Responses endpoint.
 	noResponses *store.Connection
-	forms       refused
-	found       found
+	forms       refusedForms
+	parsed      parsed
 }
 
 // build makes the upstream's request for one target and account.
 func (x *exchange) build(to *routing.Target, conn *store.Connection, before *accounts.Attempt) (*accounts.Attempt, error) {
 	a := x.attempt(to, conn, before)
-	w, ok := wayOf(to, conn, x.ask.Dialect, a.lacksResponses() || x.dialog.isChatOnly(place{x.call.Machine.ID, conn.ID}))
+	w, ok := chooseAPI(to, conn, x.req.Dialect, a.lacksResponses() || x.proxy.isChatOnly(connectionKey{x.call.Machine.ID, conn.ID}))
 	if !ok {
 		return nil, fmt.Errorf("chat: %w", provider.ErrNoEndpoint)
 	}
-	a.take(w)
+	a.setAPI(w)
 	a.opt = a.options()
-	body, dropped, err := llm.Request(x.ask.Dialect, w.dialect, x.ask.Body, a.opt)
+	body, dropped, err := llm.Request(x.req.Dialect, w.dialect, x.req.Body, a.opt)
 	if err != nil {
-		if x.many {
+		if x.severalTargets {
 			// Another member of the combo may understand it.
 			return nil, accounts.Unsuitable(err)
 		}
@@ -70,7 +70,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	a.Dropped = dropped
 	body, betas := a.addBetas(body)
 	name := w.endpoint
-	if x.ask.Stream {
+	if x.req.Stream {
 		name = w.stream
 	}
 	method, url, err := w.address(to.Provider, conn, name)
@@ -82,13 +82,13 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		a.Request.Header.Add("anthropic-beta", betas)
 	}
 	s := &x.call.Machine.Settings
-	if x.ask.Stream {
+	if x.req.Stream {
 		a.Request.HeaderTimeout, a.Request.Timeout = s.FirstEvent(), streamTotal
 	} else {
 		a.Request.HeaderTimeout, a.Request.Timeout, a.Request.MaxBody = s.FirstByte(), s.Whole(), maxAnswer
 	}
-	if w.dialect == llm.Responses && x.ask.Dialect == llm.Responses && !x.ask.Stateful && x.ask.Connection == "" {
-		_, a.OtherAPI = wayOf(to, conn, x.ask.Dialect, true)
+	if w.dialect == llm.Responses && x.req.Dialect == llm.Responses && !x.req.Stateful && x.req.Connection == "" {
+		_, a.OtherAPI = chooseAPI(to, conn, x.req.Dialect, true)
 	}
 	if v := a.opt.Deviations; w.dialect == llm.Chat && v != nil && v.Passes {
 		a.Refused = a.otherForm
@@ -113,10 +113,10 @@ func (x *exchange) attempt(to *routing.Target, conn *store.Connection, before *a
 	return a
 }
 
-// take sets the API that the account is called by.
-func (a *attempt) take(w way) {
-	a.way, a.Base = w, w.base
-	if a.Errors = accounts.ErrorsForeign; w.dialect == a.ask.Dialect {
+// setAPI sets the API by which the account is called.
+func (a *attempt) setAPI(w api) {
+	a.api, a.Base = w, w.base
+	if a.Errors = accounts.ErrorsForeign; w.dialect == a.req.Dialect {
 		a.Errors = accounts.ErrorsSame
 	}
 }
@@ -128,41 +128,41 @@ func (a *attempt) lacksResponses() bool {
 	return from != nil && from.Provider == conn.Provider && from.Data.BaseURL == conn.Data.BaseURL
 }
 
-func (w *way) address(d *provider.Descriptor, conn *store.Connection, name string) (method, url string, err error) {
+func (w *api) address(d *provider.Descriptor, conn *store.Connection, name string) (method, url string, err error) {
 	if w.base != nil {
 		return d.EndpointOf(w.base, conn, name, w.model)
 	}
 	return d.Endpoint(conn, name, w.model)
 }
 
-// options returns what the translation needs besides the bodies.
+// options returns the parameters of the translation.
 func (a *attempt) options() llm.Options {
 	a.tools = llm.Tools{}
 	o := llm.Options{
-		Model: a.way.model, ID: strings.TrimPrefix(a.call.ID, "req_"), Now: a.dialog.Now().Unix(),
-		Deviations: llm.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.ask.Usage,
-		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.ask.LongUser,
+		Model: a.api.model, ID: strings.TrimPrefix(a.call.ID, "req_"), Now: a.proxy.Now().Unix(),
+		Deviations: llm.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.req.WantsUsage,
+		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
 	}
-	if a.way.dialect == llm.Chat && o.Deviations.Passes {
+	if a.api.dialect == llm.Chat && o.Deviations.Passes {
 		o.Refuses = a.refusals()
 	}
-	if a.way.dialect != a.ask.Dialect && !a.ask.Stream {
+	if a.api.dialect != a.req.Dialect && !a.req.Stream {
 		o.Lost = a.lost
 	}
-	if a.ask.Dialect == llm.Responses && a.way.dialect != llm.Responses {
+	if a.req.Dialect == llm.Responses && a.api.dialect != llm.Responses {
 		o.Settings = &llm.Settings{}
 	}
-	if a.way.dialect == a.ask.Dialect && len(o.Deviations.DropReasoning) == 0 {
+	if a.api.dialect == a.req.Dialect && len(o.Deviations.DropReasoning) == 0 {
 		return o
 	}
-	if a.way.dialect != a.ask.Dialect && a.dialog.Pause != nil {
+	if a.api.dialect != a.req.Dialect && a.proxy.Pause != nil {
 		// The call continues even if its client has disconnected.
-		o.Pause = func() { _ = a.dialog.Pause.Pause(a.ctx, 0) }
+		o.Pause = func() { _ = a.proxy.Pause.Pause(a.ctx, 0) }
 	}
 	for _, m := range catalog.Lookup(a.Target.Provider.Alias, a.Target.Model) {
 		if m.Kind == catalog.LLM {
 			o.MaxOutput = int64(m.MaxOutput)
-			if a.way.dialect == llm.Messages {
+			if a.api.dialect == llm.Messages {
 				o.MaxTokens = o.MaxOutput // it needs a limit: none that cuts an answer short
 			}
 			o.Reasoning, _ = m.Caps.Get(catalog.Reasoning)
@@ -183,7 +183,7 @@ const messagesVersion = "2023-06-01" // docs/reference/spec.md, 9
 // beta passes ?beta=true of Anthropic's clients to an upstream of their own
 // dialect.
 func (a *attempt) beta(url string) string {
-	if a.ask.Dialect != llm.Messages || a.way.dialect != llm.Messages || a.way.hosted || endpoint.Query(a.call.Query, "beta") != "true" {
+	if a.req.Dialect != llm.Messages || a.api.dialect != llm.Messages || a.api.hosted || endpoint.Query(a.call.Query, "beta") != "true" {
 		return url
 	}
 	if strings.Contains(url, "?") {
@@ -192,14 +192,14 @@ func (a *attempt) beta(url string) string {
 	return url + "?beta=true"
 }
 
-// header makes the fields of the upstream's request. Version, beta and session
-// fields of a client go to an upstream of its own dialect only.
+// header returns the fields of the upstream's request. Version, beta and
+// session fields of a client go to an upstream of its own dialect only.
 func (a *attempt) header() httpmsg.Header {
 	accept := "application/json"
 	switch {
-	case a.ask.Stream && a.way.frames:
+	case a.req.Stream && a.api.frames:
 		accept = "application/vnd.amazon.eventstream"
-	case a.ask.Stream:
+	case a.req.Stream:
 		accept = "text/event-stream"
 	}
 	h := make(httpmsg.Header, 0, 10)
@@ -208,15 +208,15 @@ func (a *attempt) header() httpmsg.Header {
 		httpmsg.Field{Name: "accept", Value: accept},
 		httpmsg.Field{Name: "accept-encoding", Value: "identity"})
 	h = append(h, provider.IdempotencyKey(a.call.Header, 0)...)
-	if a.way.dialect == a.ask.Dialect && !a.way.hosted {
-		switch a.ask.Dialect {
+	if a.api.dialect == a.req.Dialect && !a.api.hosted {
+		switch a.req.Dialect {
 		case llm.Messages:
 			h = append(h, provider.RequestHeader(a.call.Header, clientheader.ToMessages)...)
 		case llm.Responses:
 			h = append(h, provider.RequestHeader(a.call.Header, clientheader.ToResponses)...)
 		}
 	}
-	if a.way.dialect == llm.Messages && !a.way.hosted && h.Get("anthropic-version") == "" {
+	if a.api.dialect == llm.Messages && !a.api.hosted && h.Get("anthropic-version") == "" {
 		h = append(h, httpmsg.Field{Name: "anthropic-version", Value: messagesVersion})
 	}
 	return h

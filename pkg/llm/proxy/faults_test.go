@@ -45,9 +45,9 @@ func failing(d llm.Dialect, kind string) string {
 	return string(sse.Named(nil, "", []byte(`{"error":{"message":"told","type":"`+kind+`","code":null}}`)))
 }
 
-// TestStreamHasOneOutcome breaks streams after their first event: the client
-// sees one end, never a good one unless the upstream's was, and no second
-// attempt follows. See docs/reference/reliability.md, N1, N10, F10–F25.
+// TestStreamHasOneOutcome breaks streams after their first event: the client's
+// stream ends once, with the terminator only if the upstream's did, and no
+// second attempt follows. See docs/reference/reliability.md, N1, N10, F10–F25.
 func TestStreamHasOneOutcome(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -185,7 +185,7 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 	}{
 		{"refused_F2", func(llm.Dialect) answer { return answer{fail: upstream.ErrNetwork} }, true, 502},
 		{"no_head_F8", func(llm.Dialect) answer { return answer{fail: upstream.ErrTimeout} }, true, 504},
-		// After the head no second account is asked because of slowness.
+		// After the head no second account is called because of slowness.
 		{"no_first_event_F8", func(llm.Dialect) answer { a := events(""); a.pieces, a.end = nil, upstream.ErrTimeout; return a }, false, 504},
 		{"comments_and_then_silence", func(llm.Dialect) answer { a := events(": wait\n\n"); a.end = upstream.ErrTimeout; return a }, false, 504},
 		{"reset_before_the_first_event", func(llm.Dialect) answer { a := events("data: {"); a.end = errors.New("lost"); return a }, true, 502},
@@ -261,8 +261,8 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 	}
 }
 
-// TestClosedClientEndsUpstreamStream ends the upstream's stream and counts what
-// was used. See docs/reference/reliability.md, F45.
+// TestClosedClientEndsUpstreamStream: a closed client ends the upstream's
+// stream, and its usage is recorded. See docs/reference/reliability.md, F45.
 func TestClosedClientEndsUpstreamStream(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {

@@ -18,34 +18,33 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// maxHead is how much of a stream is held while its first event is waited for.
-// An event that is longer is not judged.
+// maxHead is the maximum number of bytes of a stream that are stored until its
+// first event. A longer event is not read.
 const maxHead = 1 << 20
 
 // begin reads a stream up to its first event. An error there counts as an
-// answer of its status; a body that is not a stream is not an answer
-// (docs/reference/reliability.md, F26). The bytes read are sent to the client
-// first.
+// answer of its status; a body that is not an event stream is an invalid answer
+// (docs/reference/reliability.md, F26). The bytes read go to the client first.
 func (a *attempt) begin(resp *upstream.Response) error {
-	f := first{a: a, body: resp.Body, start: a.dialog.Now().UnixMilli(), alive: min(a.call.Machine.Settings.FirstEvent(), patience).Milliseconds()}
+	f := firstEvent{a: a, body: resp.Body, start: a.proxy.Now().UnixMilli(), alive: min(a.call.Machine.Settings.FirstEvent(), commentLimit).Milliseconds()}
 	err := f.read()
 	if err != nil {
 		return err
 	}
-	if a.found.whole != nil {
+	if a.parsed.whole != nil {
 		return nil
 	}
-	a.found.events = true
+	a.parsed.events = true
 	resp.Body = &stream.Prefix{Head: f.head, Rest: resp.Body}
 	return nil
 }
 
-// patience is how long the first event may take while the upstream sends only
-// comments; then these are passed to the client.
-const patience = 30 * time.Second
+// commentLimit is how long the first event may take while the upstream sends
+// only comments, which are then passed to the client.
+const commentLimit = 30 * time.Second
 
-// first is the beginning of a stream.
-type first struct {
+// firstEvent reads the beginning of a stream.
+type firstEvent struct {
 	a            *attempt
 	body         io.Reader
 	head         []byte
@@ -54,7 +53,7 @@ type first struct {
 	start, alive int64
 }
 
-func (f *first) read() error {
+func (f *firstEvent) read() error {
 	f.head = make([]byte, 0, 4<<10)
 	for {
 		from := len(f.head)
@@ -73,21 +72,21 @@ func (f *first) read() error {
 			return f.ended()
 		case err != nil:
 			return err
-		case len(f.head) > maxHead, f.in.Comments > 0 && f.a.dialog.Now().UnixMilli()-f.start > f.alive:
-			// It is alive; the client hears of it from here on.
+		case len(f.head) > maxHead, f.in.Comments > 0 && f.a.proxy.Now().UnixMilli()-f.start > f.alive:
+			// The upstream is alive; the client gets its events from here on.
 			return nil
 		}
 	}
 }
 
-// look judges what has come. done reports that the stream may be settled for.
-func (f *first) look(piece []byte) (done bool, err error) {
-	if f.a.way.frames {
+// look reads the next part. done reports that the stream may be accepted.
+func (f *firstEvent) look(piece []byte) (done bool, err error) {
+	if f.a.api.frames {
 		name, data, ok := bedrock.First(f.head)
 		if !ok {
 			return false, nil
 		}
-		d := f.a.way.dialect
+		d := f.a.api.dialect
 		if strings.HasSuffix(name, "Exception") {
 			d = llm.Converse // the frames' own, whatever they hold
 		}
@@ -120,12 +119,12 @@ func (f *first) look(piece []byte) (done bool, err error) {
 	return false, nil
 }
 
-func (f *first) event(ev *sse.Event) error {
-	if err := failure(f.a.way.dialect, ev.Name, ev.Data); err != nil {
+func (f *firstEvent) event(ev *sse.Event) error {
+	if err := failure(f.a.api.dialect, ev.Name, ev.Data); err != nil {
 		return err
 	}
-	if f.a.way.dialect == llm.Responses {
-		f.a.found.id = gjson.GetBytes(ev.Data, "response.id").Str
+	if f.a.api.dialect == llm.Responses {
+		f.a.parsed.id = gjson.GetBytes(ev.Data, "response.id").Str
 	}
 	return nil
 }
@@ -137,8 +136,8 @@ func failure(d llm.Dialect, name, data []byte) error {
 	return nil
 }
 
-// ended judges a stream that has ended before its first event did.
-func (f *first) ended() error {
+// ended reads a stream that has ended before its first event did.
+func (f *firstEvent) ended() error {
 	var ev sse.Event
 	if f.known && f.in.Finish(&ev) {
 		return f.event(&ev)
@@ -146,14 +145,14 @@ func (f *first) ended() error {
 	return apierr.New(502, "bad_upstream_body", "The provider ended the stream without an answer.")
 }
 
-// json takes a JSON answer where a stream was asked for: an error, or the
-// answer of a server that does not stream, which is told as a stream.
-func (f *first) json() error {
+// json reads a JSON answer to a request for a stream: an error, or the answer
+// of a server that does not stream, which becomes a stream.
+func (f *firstEvent) json() error {
 	rest, err := stream.ReadAll(&stream.Prefix{Head: f.head, Rest: io.NopCloser(f.body)}, maxAnswer)
 	if err != nil {
 		return err
 	}
 	a := f.a
-	a.found.whole, a.found.usage, err = llm.Replay(a.way.dialect, a.ask.Dialect, rest, a.opt)
+	a.parsed.whole, a.parsed.usage, err = llm.Replay(a.api.dialect, a.req.Dialect, rest, a.opt)
 	return err
 }

@@ -37,7 +37,7 @@ func request(d llm.Dialect, model string, stream bool) string {
 	return strings.NewReplacer("MODEL", model, "STREAM", more, "\n\t\t", "").Replace(requests[d])
 }
 
-// recorded is an upstream's answer out of what pkg/llm was tested with.
+// recorded returns an upstream's answer from the recordings of pkg/llm.
 func recorded(t testing.TB, d llm.Dialect, stream bool) answer {
 	t.Helper()
 	if d == llm.Converse {
@@ -67,7 +67,7 @@ func recorded(t testing.TB, d llm.Dialect, stream bool) answer {
 	return jsonOf(200, string(raw))
 }
 
-// upstreamDialect is what an address speaks.
+// upstreamDialect returns the dialect of a URL.
 func upstreamDialect(t testing.TB, r *upstream.Request) llm.Dialect {
 	for _, p := range []struct {
 		part string
@@ -84,7 +84,7 @@ func upstreamDialect(t testing.TB, r *upstream.Request) llm.Dialect {
 	return 0
 }
 
-// TestEveryPair shows what each upstream is sent and what the client gets.
+// TestEveryPair records what each upstream is sent and what the client gets.
 func TestEveryPair(t *testing.T) {
 	targets := []struct {
 		name, model string
@@ -138,9 +138,9 @@ func TestEveryPair(t *testing.T) {
 	}
 }
 
-// TestRequestsToHostedClaude shows what Vertex AI and Bedrock are
-// sent for Claude: the version in the body, the model in the address, and at
-// Bedrock streams as binary frames.
+// TestRequestsToHostedClaude records what Vertex AI and Bedrock are sent for
+// Claude: the version in the body, the model in the URL, and at Bedrock streams
+// as binary frames.
 func TestRequestsToHostedClaude(t *testing.T) {
 	for _, model := range []string{"ve/claude-sonnet-4-5", "br/anthropic.claude-sonnet-4-5-v1:0"} {
 		for _, d := range []llm.Dialect{llm.Messages, llm.Chat} {
@@ -244,8 +244,8 @@ func frames(text string) []string {
 	return out
 }
 
-// show is a call as a person reads it.
-func show(w *world, reply *Reply, got string, native bool) string {
+// show prints a call.
+func show(w *world, reply *Result, got string, native bool) string {
 	var b strings.Builder
 	r := w.seen[0]
 	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL)
@@ -269,8 +269,8 @@ func show(w *world, reply *Reply, got string, native bool) string {
 	return b.String()
 }
 
-// ends tells how a client's stream ended: properly, with an error, or in a way
-// that no client understands.
+// ends returns how a client's stream ended: with its terminator, with an error,
+// or otherwise.
 func ends(t testing.TB, d llm.Dialect, text string) string {
 	t.Helper()
 	var r sse.Reader

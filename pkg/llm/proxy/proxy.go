@@ -1,10 +1,9 @@
-// Package proxy is what the three chat endpoints have in common.
+// Package proxy serves the three chat endpoints.
 //
-// A client's request is resolved to its targets, each target is spoken to in
-// the client's own dialect where it understands it (the bytes pass) and in
-// another otherwise (pkg/llm), and the answer comes back in the client's
-// dialect: JSON whole or not at all, streams that never lie, and a row of usage
-// for every attempt that was answered.
+// A client's request is resolved to its targets. Each target gets it in the
+// client's own dialect if it supports that (the bytes pass), or translated
+// (pkg/llm). The answer is in the client's dialect: a JSON answer is complete
+// or an error, and a stream that fails ends with an error.
 package proxy
 
 import (
@@ -22,59 +21,60 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Dialog holds conversations with upstreams. One is shared by the endpoints.
-type Dialog struct {
+// Proxy sends requests of the chat endpoints to upstreams. The endpoints share
+// one.
+type Proxy struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows // nil allows all
 	Now      func() time.Time
 	Pause    upstream.Pauser // lets others run in a long translation; nil never pauses
 
-	// chatOnly are the connections whose server turned out to have no
-	// Responses endpoint though its provider's row has one. A connection's id
-	// is its machine's own to choose.
-	chatOnly map[place]struct{}
+	// chatOnly are the connections whose server has no Responses endpoint
+	// although its provider's row has one. The ids of connections are unique
+	// within a machine only.
+	chatOnly map[connectionKey]struct{}
 }
 
-// Reply is the answer to a client.
-type Reply struct {
+// Result is the answer to a client.
+type Result struct {
 	*httpmsg.Response
 	// Target and Connection answered.
 	Target     *routing.Target
 	Connection *store.Connection
-	// ResponseID names the answer where the upstream speaks the Responses
-	// dialect itself and may keep it; else it is empty.
+	// ResponseID is the answer's id if the upstream speaks the Responses
+	// dialect itself and may store it; otherwise it is empty.
 	ResponseID string
 }
 
-// Answer resolves, sends and shapes the answer to a request.
+// Answer resolves a request, sends it and returns the client's answer.
 //
-// With a stream everything that fails before the first event is an error here,
-// so the client gets it as JSON; what fails later ends the stream with an error
-// of the client's dialect.
-func (d *Dialog) Answer(ctx context.Context, c *auth.Call, a *Ask) (*Reply, error) {
+// For a stream, everything that fails before the first event is returned as an
+// error, so the client gets it as JSON; a later failure ends the stream with an
+// error of the client's dialect.
+func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, error) {
 	targets, err := d.targets(c, a)
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{ctx: ctx, dialog: d, call: c, ask: a, many: len(targets) > 1}
+	x := &exchange{ctx: ctx, proxy: d, call: c, req: a, severalTargets: len(targets) > 1}
 	res, err := d.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: readAnswer})
 	if err != nil {
 		return nil, err
 	}
 	made := res.Attempt.State.(*attempt)
 	if made.noResponses != nil && made.noResponses.ID == res.Connection.ID {
-		d.remember(place{c.Machine.ID, res.Connection.ID})
+		d.remember(connectionKey{c.Machine.ID, res.Connection.ID})
 	}
 	made.remember(res)
 	return made.reply(res), nil
 }
 
-// targets resolves the model and leaves the targets that the key may use and
-// that can hold a conversation.
-func (d *Dialog) targets(c *auth.Call, a *Ask) ([]routing.Target, error) {
+// targets returns the targets of the model that the key may use and that have
+// chat.
+func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 	targets, err := endpoint.Targets(d.Router, d.Allows, c, a.Model, catalog.LLM, func(to *routing.Target) error {
-		if _, ok := wayOf(to, nil, a.Dialect, false); !ok {
+		if _, ok := chooseAPI(to, nil, a.Dialect, false); !ok {
 			return apierr.Invalid("model", "The provider of this model has no chat.")
 		}
 		return nil
@@ -85,14 +85,14 @@ func (d *Dialog) targets(c *auth.Call, a *Ask) ([]routing.Target, error) {
 	if err != nil || a.Connection == "" {
 		return targets, err
 	}
-	if targets = only(targets, a.Connection); len(targets) == 0 {
-		return nil, apierr.Invalid("previous_response_id", "The previous response is kept by an account that does not serve this model.")
+	if targets = onlyConnection(targets, a.Connection); len(targets) == 0 {
+		return nil, apierr.Invalid("previous_response_id", "The previous response is stored by an account that does not serve this model.")
 	}
 	return targets, nil
 }
 
-// only leaves the target that has a connection, with this one alone.
-func only(targets []routing.Target, id string) []routing.Target {
+// onlyConnection returns the target of a connection, with this connection only.
+func onlyConnection(targets []routing.Target, id string) []routing.Target {
 	for _, to := range targets {
 		for _, conn := range to.Connections {
 			if conn.ID == id {
@@ -106,17 +106,17 @@ func only(targets []routing.Target, id string) []routing.Target {
 
 const maxChatOnly = 512
 
-// place is a connection of a machine.
-type place struct{ machine, connection string }
+// connectionKey identifies a connection of a machine.
+type connectionKey struct{ machine, connection string }
 
-func (d *Dialog) remember(p place) {
+func (d *Proxy) remember(p connectionKey) {
 	if d.chatOnly == nil || len(d.chatOnly) >= maxChatOnly {
-		d.chatOnly = map[place]struct{}{}
+		d.chatOnly = map[connectionKey]struct{}{}
 	}
 	d.chatOnly[p] = struct{}{}
 }
 
-func (d *Dialog) isChatOnly(p place) bool {
+func (d *Proxy) isChatOnly(p connectionKey) bool {
 	_, ok := d.chatOnly[p]
 	return ok
 }

@@ -24,36 +24,36 @@ func TestRead(t *testing.T) {
 		d     llm.Dialect
 		body  string
 		param string // of the 400
-		want  Ask
+		want  Request
 	}{
-		{"chat", llm.Chat, `{"model":"a/b","messages":[]}`, "", Ask{Model: "a/b"}},
-		{"stream", llm.Chat, `{"model":"a/b","messages":[],"stream":true}`, "", Ask{Model: "a/b", Stream: true}},
-		{"stream_with_usage", llm.Chat, `{"model":"a/b","messages":[],"stream":true,"stream_options":{"include_usage":true}}`, "", Ask{Model: "a/b", Stream: true, Usage: true}},
-		{"null_stream_is_none", llm.Messages, `{"model":"a/b","messages":[],"stream":null}`, "", Ask{Model: "a/b", Usage: true}},
-		{"escaped_model", llm.Chat, `{"mod\u0065l":"a\/b","messages":[]}`, "", Ask{Model: "a/b"}},
-		{"responses", llm.Responses, `{"model":"m","input":"x"}`, "", Ask{Model: "m", Usage: true}},
-		{"unstored", llm.Responses, `{"model":"m","input":"x","store":false}`, "", Ask{Model: "m", Usage: true, Unstored: true}},
-		{"background_is_stored", llm.Responses, `{"model":"m","input":"x","store":false,"background":true}`, "", Ask{Model: "m", Usage: true, Stateful: true}},
-		{"previous", llm.Responses, `{"model":"m","input":"x","previous_response_id":"resp_1"}`, "", Ask{Model: "m", Usage: true, Stateful: true, Previous: "resp_1"}},
-		{"conversation", llm.Responses, `{"model":"m","conversation":"c"}`, "", Ask{Model: "m", Usage: true, Stateful: true}},
-		{"null_previous", llm.Responses, `{"model":"m","previous_response_id":null}`, "", Ask{Model: "m", Usage: true}},
+		{"chat", llm.Chat, `{"model":"a/b","messages":[]}`, "", Request{Model: "a/b"}},
+		{"stream", llm.Chat, `{"model":"a/b","messages":[],"stream":true}`, "", Request{Model: "a/b", Stream: true}},
+		{"stream_with_usage", llm.Chat, `{"model":"a/b","messages":[],"stream":true,"stream_options":{"include_usage":true}}`, "", Request{Model: "a/b", Stream: true, WantsUsage: true}},
+		{"null_stream_is_none", llm.Messages, `{"model":"a/b","messages":[],"stream":null}`, "", Request{Model: "a/b", WantsUsage: true}},
+		{"escaped_model", llm.Chat, `{"mod\u0065l":"a\/b","messages":[]}`, "", Request{Model: "a/b"}},
+		{"responses", llm.Responses, `{"model":"m","input":"x"}`, "", Request{Model: "m", WantsUsage: true}},
+		{"unstored", llm.Responses, `{"model":"m","input":"x","store":false}`, "", Request{Model: "m", WantsUsage: true, Unstored: true}},
+		{"background_is_stored", llm.Responses, `{"model":"m","input":"x","store":false,"background":true}`, "", Request{Model: "m", WantsUsage: true, Stateful: true}},
+		{"previous", llm.Responses, `{"model":"m","input":"x","previous_response_id":"resp_1"}`, "", Request{Model: "m", WantsUsage: true, Stateful: true, Previous: "resp_1"}},
+		{"conversation", llm.Responses, `{"model":"m","conversation":"c"}`, "", Request{Model: "m", WantsUsage: true, Stateful: true}},
+		{"null_previous", llm.Responses, `{"model":"m","previous_response_id":null}`, "", Request{Model: "m", WantsUsage: true}},
 
-		{"no_json", llm.Chat, `{"model":`, "-", Ask{}},
-		{"trailing", llm.Chat, `{"model":"a","messages":[]}x`, "-", Ask{}},
-		{"bom", llm.Chat, "\uFEFF" + `{"model":"a","messages":[]}`, "-", Ask{}},
-		{"not_an_object", llm.Messages, `[]`, "-", Ask{}},
-		{"no_model", llm.Chat, `{"messages":[]}`, "model", Ask{}},
-		{"empty_model", llm.Chat, `{"model":"","messages":[]}`, "model", Ask{}},
-		{"model_of_another_type", llm.Responses, `{"model":1}`, "model", Ask{}},
-		{"two_models_T35", llm.Chat, `{"model":"a","messages":[],"model":"b"}`, "model", Ask{}},
-		{"two_streams_T35", llm.Chat, `{"model":"a","stream":true,"messages":[],"stream":false}`, "stream", Ask{}},
-		{"stream_of_another_type", llm.Chat, `{"model":"a","stream":"true","messages":[]}`, "stream", Ask{}},
-		{"no_messages", llm.Messages, `{"model":"a"}`, "messages", Ask{}},
-		{"messages_of_another_type", llm.Chat, `{"model":"a","messages":"x"}`, "messages", Ask{}},
+		{"no_json", llm.Chat, `{"model":`, "-", Request{}},
+		{"trailing", llm.Chat, `{"model":"a","messages":[]}x`, "-", Request{}},
+		{"bom", llm.Chat, "\uFEFF" + `{"model":"a","messages":[]}`, "-", Request{}},
+		{"not_an_object", llm.Messages, `[]`, "-", Request{}},
+		{"no_model", llm.Chat, `{"messages":[]}`, "model", Request{}},
+		{"empty_model", llm.Chat, `{"model":"","messages":[]}`, "model", Request{}},
+		{"model_of_another_type", llm.Responses, `{"model":1}`, "model", Request{}},
+		{"two_models_T35", llm.Chat, `{"model":"a","messages":[],"model":"b"}`, "model", Request{}},
+		{"two_streams_T35", llm.Chat, `{"model":"a","stream":true,"messages":[],"stream":false}`, "stream", Request{}},
+		{"stream_of_another_type", llm.Chat, `{"model":"a","stream":"true","messages":[]}`, "stream", Request{}},
+		{"no_messages", llm.Messages, `{"model":"a"}`, "messages", Request{}},
+		{"messages_of_another_type", llm.Chat, `{"model":"a","messages":"x"}`, "messages", Request{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Read(tt.d, []byte(tt.body))
+			got, err := ReadRequest(tt.d, []byte(tt.body))
 			if tt.param != "" {
 				var e *apierr.Error
 				if !errors.As(err, &e) || e.Status != 400 || tt.param != "-" && e.Param != tt.param {
@@ -72,12 +72,12 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func equal(a, b Ask) bool {
-	return string(a.Body) == string(b.Body) && a.Dialect == b.Dialect && a.Model == b.Model && a.Stream == b.Stream && a.Usage == b.Usage &&
+func equal(a, b Request) bool {
+	return string(a.Body) == string(b.Body) && a.Dialect == b.Dialect && a.Model == b.Model && a.Stream == b.Stream && a.WantsUsage == b.WantsUsage &&
 		a.Previous == b.Previous && a.Stateful == b.Stateful && a.Unstored == b.Unstored && a.Connection == b.Connection
 }
 
-// TestEveryChatProviderHasAnAPI holds for every row of the provider table, and
+// TestEveryChatProviderHasAnAPI tests every row of the provider table with
 // every client.
 func TestEveryChatProviderHasAnAPI(t *testing.T) {
 	rows := append(provider.All()[:len(provider.All()):len(provider.All())], provider.Lookup("openai-compatible-0123abcd"), provider.Lookup("anthropic-compatible-0123abcd"))
@@ -87,7 +87,7 @@ func TestEveryChatProviderHasAnAPI(t *testing.T) {
 			t.Logf("%s: kind llm %v, an endpoint for it %v", d.ID, d.Has(catalog.LLM), chat)
 		}
 		for _, from := range clients {
-			w, ok := wayOf(&routing.Target{Provider: d, Model: "m"}, nil, from, false)
+			w, ok := chooseAPI(&routing.Target{Provider: d, Model: "m"}, nil, from, false)
 			if ok != chat {
 				t.Errorf("%s for %s: %v", d.ID, from, ok)
 				continue
@@ -103,7 +103,7 @@ func TestEveryChatProviderHasAnAPI(t *testing.T) {
 					t.Errorf("%s for %s: %s %v", d.ID, from, url, err)
 				}
 			}
-			if own, ok := wayOf(&routing.Target{Provider: d, Model: "m"}, conn, from, false); !ok || d.Rebase && own.base != nil {
+			if own, ok := chooseAPI(&routing.Target{Provider: d, Model: "m"}, conn, from, false); !ok || d.Rebase && own.base != nil {
 				t.Errorf("%s for %s: the key of another address would go to %v", d.ID, from, own.base)
 			}
 		}
@@ -131,14 +131,14 @@ func TestHostedClaude(t *testing.T) {
 		{bedrock, "amazon.nova-pro-v1:0", llm.Messages, llm.Converse, "chatStream", true, false, "amazon.nova-pro-v1:0"},
 	}
 	for _, tt := range tests {
-		w, ok := wayOf(&routing.Target{Provider: tt.d, Model: tt.model}, nil, tt.from, false)
+		w, ok := chooseAPI(&routing.Target{Provider: tt.d, Model: tt.model}, nil, tt.from, false)
 		if !ok || w.dialect != tt.want || w.stream != tt.name || w.frames != tt.frames || w.hosted != tt.hosted || w.model != tt.sent {
 			t.Errorf("%s for %s: %v %+v", tt.model, tt.from, ok, w)
 		}
 	}
 }
 
-// good answers every call properly.
+// good returns a valid answer to every call.
 func (w *world) good() func(r *upstream.Request) answer {
 	return func(r *upstream.Request) answer {
 		d := upstreamDialect(w, r)
@@ -268,11 +268,11 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 		t.Errorf("ended %s after %d calls", got, len(w.seen))
 	}
 	if _, err = w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil || len(w.seen) != 3 {
-		t.Errorf("it is asked again: %v, %d calls", err, len(w.seen))
+		t.Errorf("a second call went to Responses: %v, %d calls", err, len(w.seen))
 	}
-	// Another machine may have given a connection of its own the same id, for
-	// another server: what was learned of the first is nothing to it.
-	if id := w.machine.Connections[0].ID; !w.dialog.isChatOnly(place{w.machine.ID, id}) || w.dialog.isChatOnly(place{"otherotherother0", id}) {
+	// Another machine may use the same id for a connection to another server,
+	// which is not affected.
+	if id := w.machine.Connections[0].ID; !w.dialog.isChatOnly(connectionKey{w.machine.ID, id}) || w.dialog.isChatOnly(connectionKey{"otherotherother0", id}) {
 		t.Errorf("remembered %v", w.dialog.chatOnly)
 	}
 	// Requests that need the server's state are not sent to its chat endpoint.
@@ -281,7 +281,7 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x","conversation":"c"}`); status(err) != 404 || len(w.seen) != 1 {
 		t.Errorf("%v, %d calls", err, len(w.seen))
 	}
-	// A model that is not there is not there by the other address either.
+	// An unknown model is unknown to the chat as well.
 	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x"}`); status(err) != 404 || len(w.dialog.chatOnly) != 0 {
 		t.Errorf("%v, remembered %v", err, w.dialog.chatOnly)
 	}
@@ -355,7 +355,7 @@ func TestServerWithoutStreaming(t *testing.T) {
 			if reply, err = w.ask(d, request(d, f.prefix+"/m", false)); err != nil {
 				t.Fatal(err)
 			}
-			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, marks[d]).IsArray() || w.rows()[0].OutputTokens == 0 {
+			if got := w.text(reply); !gjson.Valid(got) || !gjson.Get(got, answerFields[d]).IsArray() || w.rows()[0].OutputTokens == 0 {
 				t.Errorf("%s from %s: %s", f.prefix, d, got)
 			}
 		}
@@ -378,9 +378,9 @@ func TestLimitsAreMachineSettings(t *testing.T) {
 	}
 }
 
-// A server without a Responses endpoint was asked by its chat with a count of
-// attempts of its own, so that one request made up to ten.
-// See docs/reference/design.md, 5.
+// A server without a Responses endpoint was called by chat with a separate
+// count of attempts, so that one request made up to ten. See
+// docs/reference/design.md, 5.
 func TestBothAPIsShareFiveAttempts(t *testing.T) {
 	for _, absent := range []int{1, 2, 4, 5, 6} { // the attempt that finds no such address
 		var list []provided
@@ -417,8 +417,8 @@ func TestMissingItemIsNotMissingEndpoint(t *testing.T) {
 	}
 }
 
-// Three accounts of one server without Responses: each was asked at the address
-// that is not there, and the client was told 404 when their chat had failed.
+// Three accounts of one server without Responses: each was called at the
+// missing endpoint, and the client got 404 after their chat had failed.
 func TestAccountsOfServerWithoutResponsesGetChat(t *testing.T) {
 	const id, base = "openai-compatible-0123abcd", "https://a.example/v1"
 	w := newWorld(t, provided{prefix: "up", provider: id, base: base}, provided{prefix: "up#2", provider: id, base: base}, provided{prefix: "up#3", provider: id, base: base})
@@ -433,8 +433,8 @@ func TestAccountsOfServerWithoutResponsesGetChat(t *testing.T) {
 	}
 }
 
-// With round-robin the second question goes to the account that said it has no
-// Responses endpoint, and only that one is remembered.
+// With round-robin the second request goes to the account that has no Responses
+// endpoint, and only that one is remembered.
 func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 	for _, code := range []int{404, 405, 501} {
 		w := newWorld(t, provided{prefix: "up", provider: "openai-compatible-0123abcd", base: "https://a.example/v1"}, provided{prefix: "up#2", provider: "openai-compatible-0123abcd", base: "https://b.example/v1"})
@@ -446,7 +446,7 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 			}
 			return good(r)
 		}
-		var asked []string
+		var called []string
 		for range 4 {
 			w.seen = nil
 			if _, err := w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil {
@@ -456,14 +456,14 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 			for i, r := range w.seen {
 				urls[i] = strings.TrimPrefix(r.URL, "https://")
 			}
-			asked = append(asked, strings.Join(urls, " "))
+			called = append(called, strings.Join(urls, " "))
 		}
 		want := "a.example/v1/responses a.example/v1/chat/completions, b.example/v1/responses, a.example/v1/chat/completions, b.example/v1/responses"
-		if got := strings.Join(asked, ", "); got != want {
-			t.Errorf("%d: asked %s\nwant %s", code, got, want)
+		if got := strings.Join(called, ", "); got != want {
+			t.Errorf("%d: called %s\nwant %s", code, got, want)
 		}
 		a, b := w.machine.Connections[0].ID, w.machine.Connections[1].ID
-		if !w.dialog.isChatOnly(place{mid, a}) || w.dialog.isChatOnly(place{mid, b}) {
+		if !w.dialog.isChatOnly(connectionKey{mid, a}) || w.dialog.isChatOnly(connectionKey{mid, b}) {
 			t.Errorf("%d: remembered %v", code, w.dialog.chatOnly)
 		}
 		if n := w.call.Trace.Attempts; n != 1 {

@@ -6,9 +6,9 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// refused is what is known about the fields and roles that the server of one
-// connection refuses by name.
-type refused struct {
+// refusedForms is what is known about the fields and roles that the server of
+// one connection refuses by name.
+type refusedForms struct {
 	connection string
 	known      llm.Refusals  // remembered by the machine
 	learned    llm.Refusals  // of this request
@@ -17,16 +17,16 @@ type refused struct {
 }
 
 // set returns what the next request must avoid.
-func (r *refused) set() llm.Refusals { return (r.known | r.learned) &^ r.lifted }
+func (r *refusedForms) set() llm.Refusals { return (r.known | r.learned) &^ r.lifted }
 
 // refusals returns what the connection's server is known to refuse.
 func (a *attempt) refusals() llm.Refusals {
 	if a.forms.connection != a.Connection.ID {
-		a.forms = refused{connection: a.Connection.ID}
+		a.forms = refusedForms{connection: a.Connection.ID}
 	}
 	r := &a.forms
 	r.known = 0
-	for _, name := range a.call.Machine.Refused(a.Connection.ID, a.dialog.Now().UnixMilli()) {
+	for _, name := range a.call.Machine.Refused(a.Connection.ID, a.proxy.Now().UnixMilli()) {
 		r.known |= llm.RefusalOf(name)
 	}
 	return r.set()
@@ -50,12 +50,12 @@ func (a *attempt) otherForm(e *apierr.Error, body []byte) (retry bool, instead *
 // learn notes what the server refuses, and reports whether the request can be sent
 // in another form.
 func (a *attempt) learn(e *apierr.Error, body []byte) bool {
-	if a.ask.Body == nil {
+	if a.req.Body == nil {
 		return false
 	}
-	// The request is built again because keeping it would take memory during
+	// The request is built again because storing it would take memory during
 	// every call.
-	sent, _, err := llm.Request(a.ask.Dialect, a.way.dialect, a.ask.Body, a.opt)
+	sent, _, err := llm.Request(a.req.Dialect, a.api.dialect, a.req.Body, a.opt)
 	if err != nil {
 		return false
 	}
@@ -72,7 +72,7 @@ func (a *attempt) learn(e *apierr.Error, body []byte) bool {
 		return false // it refuses both forms
 	case other != 0 && known&other != 0:
 		r.lifted |= other
-	case got == llm.RefusesMaxTokens && a.ask.Dialect == llm.Chat:
+	case got == llm.RefusesMaxTokens && a.req.Dialect == llm.Chat:
 		return false // the client's own choice
 	default:
 		r.learned |= got
@@ -80,7 +80,7 @@ func (a *attempt) learn(e *apierr.Error, body []byte) bool {
 	return true
 }
 
-// opposite returns the refusal of which r is the other form, or 0.
+// opposite returns the refusal of the other form of r, or 0.
 func opposite(r llm.Refusals) llm.Refusals {
 	switch r {
 	case llm.RefusesMaxTokens:

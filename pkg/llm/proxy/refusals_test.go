@@ -66,8 +66,8 @@ func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
 	}
 }
 
-// The report says what was refused, and another isolate that has the replica
-// does not ask.
+// The report has what was refused, and another isolate with the replica uses
+// the older form at once.
 func TestRefusalReachesOtherIsolates(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_completion_tokens")
@@ -88,14 +88,14 @@ func TestRefusalReachesOtherIsolates(t *testing.T) {
 	if _, err := w.ask(llm.Chat, body); err != nil || len(w.bodies) != 1 || !strings.Contains(w.bodies[0], `"max_tokens":9`) {
 		t.Errorf("%v, sent %v", err, w.bodies)
 	}
-	// A model of the same server that takes the newer name alone gets it.
+	// A model of the same server that accepts only the newer name gets it.
 	w.script, w.bodies = refusing(w, "max_tokens"), nil
 	if _, err := w.ask(llm.Chat, body); err != nil || len(w.bodies) != 2 || !strings.Contains(w.bodies[1], `"max_completion_tokens":9`) {
 		t.Errorf("%v, sent %v", err, w.bodies)
 	}
 }
 
-// object is a machine's object that takes every report.
+// object is a machine's object that accepts every report.
 type object func(op string, body []byte)
 
 func (o object) Call(_ context.Context, _, op string, body []byte) (int, []byte, error) {
@@ -114,7 +114,7 @@ func TestRefusalOfBothFormsReturnsTheError(t *testing.T) {
 	}
 }
 
-// A Messages client's request gets the name that the server takes.
+// A Messages client's request has the name that the server accepts.
 func TestTranslatedRequestIsRetriedWithNewerName(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.script = refusing(w, "max_tokens")
@@ -126,8 +126,8 @@ func TestTranslatedRequestIsRetriedWithNewerName(t *testing.T) {
 	}
 }
 
-// An error that no other account can help with is the upstream's own: its
-// body in the same dialect, its type, code, parameter and message in another.
+// An error that no other account can avoid is the upstream's own: its body in
+// the same dialect, its type, code, parameter and message in another.
 func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 	const thread = `{"type":"error","error":{"type":"invalid_request_error","message":"thread is not supported","details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}},"request_id":"req_up"}`
 	const azure = `{"error": {"code":"content_filter","message":"filtered","type":null,"param":"prompt","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`
@@ -189,7 +189,7 @@ func TestToolHeadersGoOnlyToTheirDialect(t *testing.T) {
 	for _, tt := range tests {
 		w := newWorld(t, usual...)
 		w.script = w.good()
-		a, err := Read(tt.client, []byte(request(tt.client, tt.model, false)))
+		a, err := ReadRequest(tt.client, []byte(request(tt.client, tt.model, false)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,47 +9,49 @@ import (
 	"weir/pkg/wire/jsonscan"
 )
 
-// Ask is a client's request whose body is valid JSON.
-type Ask struct {
+// Request is a client's request whose body is valid JSON.
+type Request struct {
 	Dialect llm.Dialect
 	Body    []byte
 	Model   string
 	Stream  bool
 	// Usage reports that the client is told the usage of a stream; in the chat
 	// dialect it must ask for that.
-	Usage bool
+	WantsUsage bool
 	// Previous is previous_response_id of a Responses request.
 	Previous string
-	// Stateful: the request refers to what only the upstream that keeps it
-	// knows, or asks it to go on in the background.
+	// Stateful reports that the request refers to state of the upstream, or
+	// runs in the background.
 	Stateful bool
-	// Unstored: a Responses request with store false.
+	// Unstored reports a Responses request with store false.
 	Unstored bool
-	// LongUser: user or safety_identifier may be over an upstream's limit.
+	// LongUser reports that user or safety_identifier may be over an upstream's
+	// limit.
 	LongUser bool
-	// Connection, when set, is the only account that may answer.
+	// Connection is the id of the only account that may answer; empty is any.
 	Connection string
 }
 
-// read are the fields of each dialect that decide the way of a request.
-var read = [...][]string{
+// routingFields are the fields of each dialect that decide how a request is
+// sent.
+var routingFields = [...][]string{
 	llm.Chat:      {"model", "stream", "messages", "stream_options", "user", "safety_identifier"},
 	llm.Responses: {"model", "stream", "input", "previous_response_id", "conversation", "background", "store", "prompt", "user", "safety_identifier"},
 	llm.Messages:  {"model", "stream", "messages"},
 }
 
-// leastUser is the smallest limit of an upstream for a user's id, in bytes.
-const leastUser = 64
+// minUserLimit is the smallest limit of an upstream for a user's id, in bytes.
+const minUserLimit = 64
 
-// Read checks a request of a client's dialect: strict JSON, one object, none
-// of the fields that are read given twice. Everything else is left for the
-// upstream, or for the translation, to judge.
-func Read(d llm.Dialect, body []byte) (*Ask, error) {
-	set, err := jsonscan.Read(body, read[d]...)
+// ReadRequest parses a request of a client's dialect: strict JSON, one object,
+// none of its routing fields twice. The upstream or the translation validates
+// all other fields.
+func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
+	set, err := jsonscan.Read(body, routingFields[d]...)
 	if err != nil {
 		return nil, endpoint.BadJSON(err)
 	}
-	a := &Ask{Dialect: d, Body: body, Usage: true}
+	a := &Request{Dialect: d, Body: body, WantsUsage: true}
 	if a.Model, _, err = set.String("model"); err != nil || a.Model == "" {
 		return nil, apierr.Invalid("model", "model is required.")
 	}
@@ -59,10 +61,10 @@ func Read(d llm.Dialect, body []byte) (*Ask, error) {
 	if d != llm.Responses && set.Get("messages").Kind != jsonscan.Array {
 		return nil, apierr.Invalid("messages", "messages must be an array.")
 	}
-	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > leastUser
+	a.LongUser = max(len(set.Raw("user")), len(set.Raw("safety_identifier"))) > minUserLimit
 	switch d {
 	case llm.Chat:
-		a.Usage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
+		a.WantsUsage = a.Stream && gjson.GetBytes(set.Raw("stream_options"), "include_usage").Type == gjson.True
 	case llm.Responses:
 		if set.Has("previous_response_id") {
 			if a.Previous, _, err = set.String("previous_response_id"); err != nil || a.Previous == "" {

@@ -18,29 +18,30 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Kept is a call about a response that an upstream keeps.
-type Kept struct {
+// StoredCall is a call about a response that an upstream stores.
+type StoredCall struct {
 	Method     string
 	ID         string // letters, digits, "_" and "-"
-	Rest       string // of the path after the id
+	Subpath    string // of the path after the id
 	Provider   string // its id
-	Model      string // of the upstream that made it
-	Connection string // that made it
+	Model      string // the upstream's
+	Connection string // id of the one that created it
 }
 
-// ErrGone reports that the account which keeps a response is no longer there.
-var ErrGone = errors.New("dialog: the account of the response is gone")
+// ErrConnectionGone reports that the account which keeps a response is no longer there.
+var ErrConnectionGone = errors.New("proxy: the account of the response was removed")
 
-// queries are the parameters that travel with a call about a kept response.
-var queries = [...]string{"include[]", "include", "include%5B%5D", "stream", "starting_after", "include_obfuscation", "after", "limit", "order"}
+// forwardedParameters are the query parameters of a call about a stored
+// response that are sent to the upstream.
+var forwardedParameters = [...]string{"include[]", "include", "include%5B%5D", "stream", "starting_after", "include_obfuscation", "after", "limit", "order"}
 
-// Fetch passes a call about a kept response to its account and the answer
-// back. A response that is being made in the background may be read as a
+// Fetch sends a call about a stored response to its account and returns the
+// answer. A response that is in progress in the background may be read as a
 // stream.
-func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*httpmsg.Response, error) {
+func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpmsg.Response, error) {
 	row, conn := provider.Lookup(k.Provider), c.Machine.Connection(k.Connection)
 	if row == nil || conn == nil || conn.Inactive || conn.Provider != k.Provider {
-		return nil, ErrGone
+		return nil, ErrConnectionGone
 	}
 	alias := row.Alias
 	if p := strings.TrimSpace(conn.Data.Prefix); p != "" {
@@ -50,8 +51,8 @@ func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*httpmsg.Res
 	if d.Allows != nil && !d.Allows(c.Key, to.ID()) {
 		return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
 	}
-	streams := k.Method == "GET" && k.Rest == "" && endpoint.Query(c.Query, "stream") == "true"
-	x := &exchange{ctx: ctx, dialog: d, call: c, ask: &Ask{Dialect: llm.Responses, Stream: streams, Usage: true}}
+	streams := k.Method == "GET" && k.Subpath == "" && endpoint.Query(c.Query, "stream") == "true"
+	x := &exchange{ctx: ctx, proxy: d, call: c, req: &Request{Dialect: llm.Responses, Stream: streams, WantsUsage: true}}
 	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to}, Read: readStored}
 	call.Build = func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 		return x.fetch(to, conn, k)
@@ -64,30 +65,30 @@ func (d *Dialog) Fetch(ctx context.Context, c *auth.Call, k *Kept) (*httpmsg.Res
 		return nil, err
 	}
 	a := res.Attempt.State.(*attempt)
-	if a.found.events {
+	if a.parsed.events {
 		return a.stream(res), nil
 	}
-	return endpoint.JSONAnswer(res.Header, a.found.whole), nil
+	return endpoint.JSONAnswer(res.Header, a.parsed.whole), nil
 }
 
-// fetch makes the upstream's request.
-func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*accounts.Attempt, error) {
-	w, ok := wayOf(to, conn, llm.Responses, false)
+// fetch returns the upstream's request.
+func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *StoredCall) (*accounts.Attempt, error) {
+	w, ok := chooseAPI(to, conn, llm.Responses, false)
 	if !ok || w.dialect != llm.Responses {
 		return nil, provider.ErrNoEndpoint
 	}
 	a := x.attempt(to, conn, nil)
-	a.take(w)
+	a.setAPI(w)
 	a.Used.Price = accounts.Stated // free of charge
 	_, url, err := w.address(to.Provider, conn, w.endpoint)
 	if err != nil {
 		return nil, err
 	}
-	url += "/" + k.ID + k.Rest
+	url += "/" + k.ID + k.Subpath
 	sep := byte('?')
 	for pair := range strings.SplitSeq(x.call.Query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		for _, q := range queries {
+		for _, q := range forwardedParameters {
 			if name == q && plainValue(value) {
 				url += string(sep) + pair
 				sep = '&'
@@ -99,7 +100,7 @@ func (x *exchange) fetch(to *routing.Target, conn *store.Connection, k *Kept) (*
 	if k.Method == "POST" {
 		req.Body = stream.FromString("{}")
 	}
-	if x.ask.Stream {
+	if x.req.Stream {
 		req.HeaderTimeout, req.Timeout = x.call.Machine.Settings.FirstEvent(), streamTotal
 	} else {
 		s := &x.call.Machine.Settings
@@ -119,7 +120,8 @@ func plainValue(v string) bool {
 	return len(v) <= 512
 }
 
-// readStored reads the answer about a stored response, which is any JSON.
+// readStored reads the answer about a stored response, which is JSON of any
+// kind.
 func readStored(a *accounts.Attempt, resp *upstream.Response) error {
 	raw, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err != nil {
@@ -132,6 +134,6 @@ func readStored(a *accounts.Attempt, resp *upstream.Response) error {
 	if resp.Header.Set("content-type", "application/json"); !endpoint.Holds(resp, "id", "object", "data") {
 		return endpoint.BadBody(endpoint.ErrNoAnswer) // an error that comes with status 200
 	}
-	a.State.(*attempt).found.whole = raw
+	a.State.(*attempt).parsed.whole = raw
 	return nil
 }

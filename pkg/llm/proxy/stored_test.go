@@ -15,27 +15,27 @@ import (
 
 func TestStoredResponses(t *testing.T) {
 	w := newWorld(t, provided{prefix: "oa", provider: "openai"}, provided{prefix: "oa#2", provider: "openai", priority: 1}, provided{prefix: "cl", provider: "anthropic"})
-	fetch := func(k Kept, query string) (*httpmsg.Response, error) {
+	fetch := func(k StoredCall, query string) (*httpmsg.Response, error) {
 		w.call = &auth.Call{Request: &httpmsg.Request{ID: "req_1", Method: k.Method, Query: query, Start: w.now}, Machine: w.machine, MachineID: mid}
 		return w.dialog.Fetch(context.Background(), w.call, &k)
 	}
-	kept := Kept{Method: "GET", ID: "resp_1", Provider: "openai", Model: "m", Connection: "c-oa#2"}
+	stored := StoredCall{Method: "GET", ID: "resp_1", Provider: "openai", Model: "m", Connection: "c-oa#2"}
 	w.script = func(*upstream.Request) answer { return jsonOf(200, `{"id":"resp_1"}`) }
 	tests := []struct {
 		name, query string
-		change      func(k *Kept)
+		change      func(k *StoredCall)
 		method, url string
 		body        string
 	}{
-		{"get", "", func(*Kept) {}, "GET", "https://api.openai.com/v1/responses/resp_1", ""},
-		{"query", "include[]=a%20b&key=secret&limit=2", func(*Kept) {}, "GET", "https://api.openai.com/v1/responses/resp_1?include[]=a%20b&limit=2", ""},
-		{"items", "", func(k *Kept) { k.Rest = "/input_items" }, "GET", "https://api.openai.com/v1/responses/resp_1/input_items", ""},
-		{"delete", "", func(k *Kept) { k.Method = "DELETE" }, "DELETE", "https://api.openai.com/v1/responses/resp_1", ""},
-		{"cancel", "", func(k *Kept) { k.Method, k.Rest = "POST", "/cancel" }, "POST", "https://api.openai.com/v1/responses/resp_1/cancel", "{}"},
+		{"get", "", func(*StoredCall) {}, "GET", "https://api.openai.com/v1/responses/resp_1", ""},
+		{"query", "include[]=a%20b&key=secret&limit=2", func(*StoredCall) {}, "GET", "https://api.openai.com/v1/responses/resp_1?include[]=a%20b&limit=2", ""},
+		{"items", "", func(k *StoredCall) { k.Subpath = "/input_items" }, "GET", "https://api.openai.com/v1/responses/resp_1/input_items", ""},
+		{"delete", "", func(k *StoredCall) { k.Method = "DELETE" }, "DELETE", "https://api.openai.com/v1/responses/resp_1", ""},
+		{"cancel", "", func(k *StoredCall) { k.Method, k.Subpath = "POST", "/cancel" }, "POST", "https://api.openai.com/v1/responses/resp_1/cancel", "{}"},
 	}
 	for _, tt := range tests {
 		w.seen, w.bodies = nil, nil
-		k := kept
+		k := stored
 		tt.change(&k)
 		resp, err := fetch(k, tt.query)
 		if err != nil {
@@ -51,33 +51,33 @@ func TestStoredResponses(t *testing.T) {
 	// A failing account is not replaced by another one.
 	w.seen = nil
 	w.script = func(*upstream.Request) answer { return jsonOf(503, `{}`) }
-	if _, err := fetch(kept, ""); status(err) != 503 || len(w.seen) != 1 {
+	if _, err := fetch(stored, ""); status(err) != 503 || len(w.seen) != 1 {
 		t.Errorf("%v after %d calls", err, len(w.seen))
 	}
 	w.script = func(*upstream.Request) answer { return jsonOf(200, `<html>`) }
-	if _, err := fetch(kept, ""); status(err) != 502 {
+	if _, err := fetch(stored, ""); status(err) != 502 {
 		t.Errorf("%v", err)
 	}
-	for _, gone := range []func(k *Kept){
-		func(k *Kept) { k.Connection = "c-other" },
-		func(k *Kept) { k.Provider = "anthropic" },
-		func(k *Kept) { k.Provider = "no-such" },
+	for _, gone := range []func(k *StoredCall){
+		func(k *StoredCall) { k.Connection = "c-other" },
+		func(k *StoredCall) { k.Provider = "anthropic" },
+		func(k *StoredCall) { k.Provider = "no-such" },
 	} {
-		k := kept
+		k := stored
 		gone(&k)
-		if _, err := fetch(k, ""); !errors.Is(err, ErrGone) {
+		if _, err := fetch(k, ""); !errors.Is(err, ErrConnectionGone) {
 			t.Errorf("%+v: %v", k, err)
 		}
 	}
 
 	w.now = w.now.Add(time.Minute) // past the cooldown
-	// One that is being made is read as a stream.
+	// A response in progress is read as a stream.
 	w.script = func(*upstream.Request) answer { return recorded(t, llm.Responses, true) }
-	resp, err := fetch(kept, "stream=true&starting_after=3")
+	resp, err := fetch(stored, "stream=true&starting_after=3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ends(t, llm.Responses, w.text(&Reply{Response: resp})); got != "well" || w.seen[len(w.seen)-1].URL != "https://api.openai.com/v1/responses/resp_1?stream=true&starting_after=3" {
+	if got := ends(t, llm.Responses, w.text(&Result{Response: resp})); got != "well" || w.seen[len(w.seen)-1].URL != "https://api.openai.com/v1/responses/resp_1?stream=true&starting_after=3" {
 		t.Errorf("ended %s", got)
 	}
 	for _, r := range w.rows() {
@@ -90,7 +90,7 @@ func TestStoredResponses(t *testing.T) {
 func TestRequestBoundToConnection(t *testing.T) {
 	w := newWorld(t, provided{prefix: "oa", provider: "openai"}, provided{prefix: "oa#2", provider: "openai", priority: 1})
 	w.script = w.good()
-	a, err := Read(llm.Responses, []byte(`{"model":"oa/m","input":"x","previous_response_id":"resp_1"}`))
+	a, err := ReadRequest(llm.Responses, []byte(`{"model":"oa/m","input":"x","previous_response_id":"resp_1"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestRequestBoundToConnection(t *testing.T) {
 	}
 	w.script = func(*upstream.Request) answer { return jsonOf(500, `{}`) }
 	if _, err := w.send(a); status(err) != 500 || len(w.seen) != 2 {
-		t.Errorf("%v after %d calls: another account was asked", err, len(w.seen))
+		t.Errorf("%v after %d calls: another account was called", err, len(w.seen))
 	}
 	a.Connection = "c-gone"
 	if _, err := w.send(a); status(err) != 400 || len(w.seen) != 2 {

@@ -11,17 +11,17 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// meter notes how a stream ended: with the account, in the usage and in the
-// log. Each stream is noted once.
-type meter struct {
+// outcome records how a stream ended: for the account, in the usage and in the
+// log. Each stream is recorded once.
+type outcome struct {
 	a    *attempt
 	res  *accounts.Result
 	done bool
 }
 
-// end is called with what the stream was seen to come to: complete, or the
-// error that it held or ended with.
-func (m *meter) end(cause error, complete bool, failure *apierr.Error, u llm.Usage) {
+// end records the end of a stream: complete, or with the error that it held or
+// ended with.
+func (m *outcome) end(cause error, complete bool, failure *apierr.Error, u llm.Usage) {
 	if m.done {
 		return
 	}
@@ -34,10 +34,10 @@ func (m *meter) end(cause error, complete bool, failure *apierr.Error, u llm.Usa
 	case left:
 		m.res.Done(stream.ErrClient)
 	default:
-		// A failure that the upstream told of counts as its status, all
-		// others as a failure of the network.
+		// A failure that the upstream reported counts as its status, all others
+		// as a failure of the network.
 		if failure == nil {
-			failure = apierr.New(502, "upstream_cut", "The provider's stream ended early.")
+			failure = apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete.")
 		}
 		m.res.Clean(failure)
 		m.a.call.Trace.Err = failure
@@ -49,45 +49,45 @@ func (m *meter) end(cause error, complete bool, failure *apierr.Error, u llm.Usa
 	}
 }
 
-// watcher reads along with a stream of the client's own dialect.
-type watcher struct {
-	meter
+// passthrough observes a stream of the client's own dialect.
+type passthrough struct {
+	outcome
 	o *llm.Observer
-	// Where the client did not ask for usage, the upstream does not tell it:
-	// the stream passes byte for byte, so nothing could be taken out of it
-	// that was added for our sake. The usage is estimated then.
+	// If the client has not requested usage, the upstream does not report it,
+	// and nothing may be added to a stream that passes byte for byte. The usage
+	// is estimated then.
 	estimate bool
-	written  written
+	text     textCounter
 }
 
-var _ stream.Watcher = (*watcher)(nil)
+var _ stream.Watcher = (*passthrough)(nil)
 
-// keptForEstimate is how long a request may be to be kept until the end of its
-// stream. The tokens of a longer one are estimated at once, so that many open
-// streams do not hold their requests.
-const keptForEstimate = 16 << 10
+// maxStoredBody is the maximum length of a request that is stored until the end
+// of its stream. The tokens of a longer one are estimated at once, so that many
+// open streams do not hold their requests.
+const maxStoredBody = 16 << 10
 
-func (w *watcher) begin() {
+func (w *passthrough) begin() {
 	a := w.a
-	w.estimate = a.ask.Dialect == llm.Chat && !a.ask.Usage
-	if w.estimate && len(a.ask.Body) > keptForEstimate {
-		a.found.input = llm.Estimate(a.ask.Dialect, a.ask.Body)
+	w.estimate = a.req.Dialect == llm.Chat && !a.req.WantsUsage
+	if w.estimate && len(a.req.Body) > maxStoredBody {
+		a.parsed.input = llm.Estimate(a.req.Body)
 	}
-	if !w.estimate || a.found.input >= 0 {
-		a.ask.Body = nil
+	if !w.estimate || a.parsed.input >= 0 {
+		a.req.Body = nil
 	}
 }
 
-// Sample sees the next piece.
-func (w *watcher) Sample(piece []byte) {
+// Sample reads the next part.
+func (w *passthrough) Sample(piece []byte) {
 	w.o.Sample(piece)
 	if w.estimate {
-		w.written.add(piece)
+		w.text.add(piece)
 	}
 }
 
-// End tells how the stream ended.
-func (w *watcher) End(cause error) []byte {
+// End records how the stream ended.
+func (w *passthrough) End(cause error) []byte {
 	tail := w.o.End(cause)
 	u := w.o.Usage()
 	if w.estimate && !u.Known && !w.done {
@@ -97,46 +97,47 @@ func (w *watcher) End(cause error) []byte {
 	return tail
 }
 
-// estimated is the usage of a stream that did not tell it.
-func (w *watcher) estimated() llm.Usage {
-	in := w.a.found.input
+// estimated returns the usage of a stream that did not report it.
+func (w *passthrough) estimated() llm.Usage {
+	in := w.a.parsed.input
 	if in < 0 {
-		in = llm.Estimate(w.a.ask.Dialect, w.a.ask.Body)
+		in = llm.Estimate(w.a.req.Body)
 	}
-	return llm.Usage{Input: in, Output: int64(w.written.bytes+3) / 4, Known: true}
+	return llm.Usage{Input: in, Output: int64(w.text.bytes+3) / 4, Known: true}
 }
 
-// written counts about how many bytes of text the chunks of a chat stream hold,
-// without parsing them. Chunks of a stream look alike, so the place of the
-// delta in the last one is where it is looked for first.
-type written struct {
-	bytes int
-	at    int    // of the delta within a line
-	begun []byte // of the line that the last piece ended in
+// textCounter estimates the bytes of text in the chunks of a chat stream,
+// without parsing them. The chunks of a stream are alike, so the delta is first
+// looked for at its place in the last one.
+type textCounter struct {
+	bytes   int
+	at      int    // of the delta within a line
+	partial []byte // of the line that the last piece ended in
 }
 
-// maxBegun is how much of such a line is kept; a longer one counts for that.
-const maxBegun = 8 << 10
+// maxPartialLine is the maximum number of stored bytes of such a line; a longer
+// one counts as that.
+const maxPartialLine = 8 << 10
 
 var (
 	delta = []byte(`"delta":{`)
-	// texts are how a delta begins whose first field is the text, and others
-	// where it comes later.
-	texts = [...][]byte{[]byte(`"content":"`), []byte(`"reasoning_content":"`), []byte(`"reasoning":"`)}
-	later = [...][]byte{[]byte(`"content":"`), []byte(`"arguments":"`)}
+	// firstFields begin a delta whose first member is the text; laterFields are
+	// members after another one.
+	firstFields = [...][]byte{[]byte(`"content":"`), []byte(`"reasoning_content":"`), []byte(`"reasoning":"`)}
+	laterFields = [...][]byte{[]byte(`"content":"`), []byte(`"arguments":"`)}
 )
 
-func (t *written) add(piece []byte) {
+func (t *textCounter) add(piece []byte) {
 	for {
 		end := bytes.IndexByte(piece, '\n')
 		if end < 0 {
-			t.begun = append(t.begun, piece[:min(len(piece), maxBegun-len(t.begun))]...)
+			t.partial = append(t.partial, piece[:min(len(piece), maxPartialLine-len(t.partial))]...)
 			return
 		}
 		line := piece[:end]
-		if len(t.begun) > 0 {
-			t.begun = append(t.begun, line[:min(end, maxBegun-len(t.begun))]...)
-			line, t.begun = t.begun, t.begun[:0]
+		if len(t.partial) > 0 {
+			t.partial = append(t.partial, line[:min(end, maxPartialLine-len(t.partial))]...)
+			line, t.partial = t.partial, t.partial[:0]
 		}
 		if len(line) > 0 && line[0] == 'd' {
 			t.line(line)
@@ -145,7 +146,7 @@ func (t *written) add(piece []byte) {
 	}
 }
 
-func (t *written) line(line []byte) {
+func (t *textCounter) line(line []byte) {
 	if t.at > len(line) || !bytes.HasPrefix(line[t.at:], delta) {
 		at := bytes.Index(line, delta)
 		if at < 0 {
@@ -154,22 +155,22 @@ func (t *written) line(line []byte) {
 		t.at = at
 	}
 	line = line[t.at+len(delta):]
-	for _, name := range texts {
+	for _, name := range firstFields {
 		if bytes.HasPrefix(line, name) {
-			t.bytes += quoted(line[len(name):])
+			t.bytes += stringLength(line[len(name):])
 			return
 		}
 	}
-	for _, name := range later {
+	for _, name := range laterFields {
 		if at := bytes.Index(line, name); at >= 0 {
-			t.bytes += quoted(line[at+len(name):])
+			t.bytes += stringLength(line[at+len(name):])
 			return
 		}
 	}
 }
 
-// quoted is how long a JSON string is whose first quote is past.
-func quoted(s []byte) int {
+// stringLength returns the length of a JSON string after its first quote.
+func stringLength(s []byte) int {
 	n := 0
 	for n < len(s) && s[n] != '"' {
 		if s[n] == '\\' {
@@ -180,9 +181,9 @@ func quoted(s []byte) int {
 	return n
 }
 
-// unframed takes a stream of the client's own dialect out of Amazon's frames.
+// unframed reads a stream of the client's own dialect from Amazon's frames.
 type unframed struct {
-	watcher
+	passthrough
 	frames bedrock.Frames
 }
 
@@ -198,30 +199,30 @@ func (u *unframed) Push(chunk, out []byte) []byte {
 
 // End ends the client's stream.
 func (u *unframed) End(cause error, out []byte) []byte {
-	return append(out, u.watcher.End(cause)...)
+	return append(out, u.passthrough.End(cause)...)
 }
 
 // translator turns an upstream's stream into the client's.
 type translator struct {
-	meter
+	outcome
 	t  *llm.Translator
 	to stream.Transform // t, behind what its events come out of
 }
 
 var _ stream.Transform = (*translator)(nil)
 
-func (a *attempt) translator(m meter) *translator {
+func (a *attempt) translator(m outcome) *translator {
 	a.opt.Clean = m.res.Clean
-	t := &translator{meter: m, t: llm.Stream(a.way.dialect, a.ask.Dialect, a.opt)}
+	t := &translator{outcome: m, t: llm.Stream(a.api.dialect, a.req.Dialect, a.opt)}
 	t.to = t.t
-	if a.way.frames {
+	if a.api.frames {
 		t.to = &bedrock.Chain{First: &bedrock.Frames{}, Then: t.t}
 	}
-	a.ask.Body = nil
+	a.req.Body = nil
 	return t
 }
 
-// Push translates the next piece.
+// Push translates the next part.
 func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
 
 // Stopped reports that the stream has failed: what the upstream goes on to send

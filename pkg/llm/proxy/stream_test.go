@@ -12,7 +12,7 @@ func TestTextCountIsIndependentOfChunks(t *testing.T) {
 	const want = len(`four`) + len(`a \"b\" \\`) + len(`hm`) + len(`{\"a\":1}`)
 	for i := range len(stream) {
 		for _, size := range []int{1, 7, len(stream)} {
-			var w written
+			var w textCounter
 			w.add([]byte(stream[:i]))
 			for rest := stream[i:]; rest != ""; {
 				n := min(size, len(rest))

@@ -46,7 +46,7 @@ func jsonOf(status int, body string) answer {
 // world is a machine with connections, and an upstream that follows a script.
 type world struct {
 	testing.TB
-	dialog  *Dialog
+	dialog  *Proxy
 	pool    *accounts.Pool
 	machine *snapshot.Machine
 	now     time.Time
@@ -99,7 +99,7 @@ func newWorld(t testing.TB, list ...provided) *world {
 	w := &world{TB: t, now: time.UnixMilli(1_800_000_000_000), machine: snapshot.New(rec)}
 	now := func() time.Time { return w.now }
 	w.pool = &accounts.Pool{Doer: w, Object: w, Keys: keys, Now: now}
-	w.dialog = &Dialog{Router: routing.Router{}, Accounts: w.pool, Now: now}
+	w.dialog = &Proxy{Router: routing.Router{}, Accounts: w.pool, Now: now}
 	return w
 }
 
@@ -200,16 +200,16 @@ func (b *body) Close() error {
 }
 
 // ask sends a client's request.
-func (w *world) ask(d llm.Dialect, raw string, header ...httpmsg.Field) (*Reply, error) {
+func (w *world) ask(d llm.Dialect, raw string, header ...httpmsg.Field) (*Result, error) {
 	w.Helper()
-	a, err := Read(d, []byte(raw))
+	a, err := ReadRequest(d, []byte(raw))
 	if err != nil {
 		return nil, err
 	}
 	return w.send(a, header...)
 }
 
-func (w *world) send(a *Ask, header ...httpmsg.Field) (*Reply, error) {
+func (w *world) send(a *Request, header ...httpmsg.Field) (*Result, error) {
 	route := [...]string{"/v1/chat/completions", "/v1/responses", "/v1/messages"}[a.Dialect]
 	w.call = &auth.Call{
 		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.now, Trace: httpmsg.Trace{Route: route, KeyID: "k1"}},
@@ -219,7 +219,7 @@ func (w *world) send(a *Ask, header ...httpmsg.Field) (*Reply, error) {
 }
 
 // text reads a client's answer to its end.
-func (w *world) text(r *Reply) string {
+func (w *world) text(r *Result) string {
 	w.Helper()
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {

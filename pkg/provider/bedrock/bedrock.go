@@ -1,5 +1,5 @@
-// Package bedrock turns the binary streams of Amazon Bedrock into server-sent
-// events, which everything else here reads.
+// Package bedrock translates the binary streams of Amazon Bedrock into
+// server-sent events.
 package bedrock
 
 import (
@@ -34,7 +34,7 @@ type Frames struct {
 
 var _ stream.Transform = (*Frames)(nil)
 
-// Push turns the next piece.
+// Push translates the next part.
 func (f *Frames) Push(chunk, out []byte) []byte {
 	f.in.Push(chunk)
 	for f.in.Next(&f.m) {
@@ -81,13 +81,13 @@ func describe(m *eventstream.Message) (name string, data []byte) {
 		data = append(jsonscan.Quote([]byte(`{"message":`), string(data)), '}')
 	}
 	if kind := string(m.Get(":message-type")); kind == "exception" || kind == "error" {
-		if !word(name) {
+		if !isName(name) {
 			name = "unknown"
 		}
 		if !strings.HasSuffix(name, "Exception") {
 			name += "Exception"
 		}
-	} else if !word(name) {
+	} else if !isName(name) {
 		name = ""
 	}
 	return name, data
@@ -102,8 +102,8 @@ func unpack(payload []byte) []byte {
 	return b
 }
 
-// word reports whether a name can stand on the event line.
-func word(s string) bool {
+// isName reports whether a name may be written on an event line.
+func isName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-') {
@@ -121,7 +121,7 @@ type Chain struct {
 
 var _ stream.Transform = (*Chain)(nil)
 
-// Push passes a piece through both.
+// Push applies both transforms to the next part.
 func (c *Chain) Push(chunk, out []byte) []byte {
 	c.mid = c.First.Push(chunk, c.mid[:0])
 	if len(c.mid) == 0 {

@@ -98,7 +98,7 @@ func TestCutStreamHasNoTerminator(t *testing.T) {
 	}
 }
 
-// lines counts the events that come in and says how the stream ended.
+// lines counts the events of its input and writes how the stream ended.
 type lines struct {
 	in sse.Reader
 	n  int
@@ -121,11 +121,11 @@ func (l *lines) End(cause error, out []byte) []byte {
 	return append(out, "end"...)
 }
 
-// last passes its input on only at the end.
-type last struct{ kept []byte }
+// last writes its input at the end only.
+type last struct{ input []byte }
 
-func (l *last) Push(chunk, out []byte) []byte  { l.kept = append(l.kept, chunk...); return out }
-func (l *last) End(_ error, out []byte) []byte { return append(out, l.kept...) }
+func (l *last) Push(chunk, out []byte) []byte  { l.input = append(l.input, chunk...); return out }
+func (l *last) End(_ error, out []byte) []byte { return append(out, l.input...) }
 
 func TestChainAppliesBothTransforms(t *testing.T) {
 	l := &lines{}

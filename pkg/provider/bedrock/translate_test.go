@@ -12,7 +12,7 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// client is what a chat client sees of a Converse stream.
+// client returns what a chat client gets of a Converse stream.
 func client(body []byte, cut error) (string, *llm.Translator) {
 	tr := llm.Stream(llm.Converse, llm.Chat, llm.Options{ID: "r"})
 	src := iotest.OneByteReader(bytes.NewReader(body))
@@ -102,8 +102,8 @@ func FuzzFrames(f *testing.F) {
 		if whole := through(bytes.NewReader(body), &Frames{}); whole != string(frames.End(nil, pieces)) {
 			t.Errorf("in pieces\n%s\nwhole\n%s", pieces, whole)
 		}
-		// Whatever comes, a client's stream ends, and with an error unless the
-		// upstream's did.
+		// A client's stream always ends, and with an error unless the
+		// upstream's has ended with its terminator.
 		tr := llm.Stream(llm.Converse, llm.Chat, llm.Options{ID: "r"})
 		out := through(bytes.NewReader(body), &Chain{First: &Frames{}, Then: tr})
 		if !strings.HasSuffix(out, "data: [DONE]\n\n") || tr.Complete() != (tr.Failure() == nil) {

@@ -9,29 +9,29 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-// talker is the part of proxy.Dialog used here.
-type talker interface {
-	Answer(ctx context.Context, c *auth.Call, a *proxy.Ask) (*proxy.Reply, error)
+// answerer is the part of proxy.Proxy used here.
+type answerer interface {
+	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
 }
 
 // Handler serves the endpoint.
-type Handler struct{ Dialog talker }
+type Handler struct{ Proxy answerer }
 
 // Complete answers one request (docs/reference/api-shapes.md, 3): a
-// chat.completion, or with stream its chunks. The answer's model is what the
-// upstream calls itself; x-weir-model names what answered.
+// chat.completion, or with stream its chunks. The answer's model is the
+// upstream's; x-weir-model is the target that answered.
 func (h *Handler) Complete(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {
 		return nil, err
 	}
-	ask, err := proxy.Read(llm.Chat, body)
+	req, err := proxy.ReadRequest(llm.Chat, body)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := h.Dialog.Answer(ctx, c, ask)
+	result, err := h.Proxy.Answer(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
-	return reply.Response, nil
+	return result.Response, nil
 }

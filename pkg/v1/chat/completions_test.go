@@ -13,22 +13,22 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-type desk struct{ asked *proxy.Ask }
+type desk struct{ request *proxy.Request }
 
-func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Ask) (*proxy.Reply, error) {
-	d.asked = a
-	return &proxy.Reply{Response: &httpmsg.Response{Status: 200}}, nil
+func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy.Result, error) {
+	d.request = a
+	return &proxy.Result{Response: &httpmsg.Response{Status: 200}}, nil
 }
 
 func TestCompleteSpeaksChat(t *testing.T) {
 	d := &desk{}
-	h := &Handler{Dialog: d}
+	h := &Handler{Proxy: d}
 	call := func(body string) *auth.Call {
 		return &auth.Call{Request: &httpmsg.Request{Body: stream.FromString(body)}, MaxBody: 100}
 	}
 	resp, err := h.Complete(context.Background(), call(`{"model":"a/b","messages":[],"stream":true}`))
-	if err != nil || resp.Status != 200 || d.asked.Dialect != llm.Chat || d.asked.Model != "a/b" || !d.asked.Stream || d.asked.Usage {
-		t.Errorf("%v, asked %+v", err, d.asked)
+	if err != nil || resp.Status != 200 || d.request.Dialect != llm.Chat || d.request.Model != "a/b" || !d.request.Stream || d.request.WantsUsage {
+		t.Errorf("%v, request %+v", err, d.request)
 	}
 	var e *apierr.Error
 	if _, err := h.Complete(context.Background(), call(`{"model":"a/b"}`)); !errors.As(err, &e) || e.Param != "messages" {

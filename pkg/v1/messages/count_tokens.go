@@ -20,7 +20,7 @@ func (h *Handler) CountTokens(ctx context.Context, c *auth.Call) (*httpmsg.Respo
 	if err != nil {
 		return nil, err
 	}
-	n, err := h.Dialog.Count(ctx, c, body)
+	n, err := h.Proxy.Count(ctx, c, body)
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,14 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-// talker is the part of proxy.Dialog used here.
-type talker interface {
-	Answer(ctx context.Context, c *auth.Call, a *proxy.Ask) (*proxy.Reply, error)
+// answerer is the part of proxy.Proxy used here.
+type answerer interface {
+	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
 	Count(ctx context.Context, c *auth.Call, body []byte) (proxy.Tokens, error)
 }
 
 // Handler serves the endpoints.
-type Handler struct{ Dialog talker }
+type Handler struct{ Proxy answerer }
 
 // Create answers one request (docs/reference/api-shapes.md, 8): a message, or
 // with stream its events.
@@ -26,13 +26,13 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	ask, err := proxy.Read(llm.Messages, body)
+	req, err := proxy.ReadRequest(llm.Messages, body)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := h.Dialog.Answer(ctx, c, ask)
+	result, err := h.Proxy.Answer(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
-	return reply.Response, nil
+	return result.Response, nil
 }

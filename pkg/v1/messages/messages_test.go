@@ -14,13 +14,13 @@ import (
 )
 
 type desk struct {
-	asked  *proxy.Ask
-	tokens proxy.Tokens
+	request *proxy.Request
+	tokens  proxy.Tokens
 }
 
-func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Ask) (*proxy.Reply, error) {
-	d.asked = a
-	return &proxy.Reply{Response: &httpmsg.Response{Status: 200}}, nil
+func (d *desk) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy.Result, error) {
+	d.request = a
+	return &proxy.Result{Response: &httpmsg.Response{Status: 200}}, nil
 }
 
 func (d *desk) Count(_ context.Context, _ *auth.Call, body []byte) (proxy.Tokens, error) {
@@ -36,10 +36,10 @@ func call(body string, max int64) *auth.Call {
 
 func TestCreateSpeaksMessages(t *testing.T) {
 	d := &desk{}
-	h := &Handler{Dialog: d}
+	h := &Handler{Proxy: d}
 	resp, err := h.Create(context.Background(), call(`{"model":"a/b","messages":[],"stream":true}`, 100))
-	if err != nil || resp.Status != 200 || d.asked.Dialect != llm.Messages || d.asked.Model != "a/b" || !d.asked.Stream {
-		t.Errorf("%v, asked %+v", err, d.asked)
+	if err != nil || resp.Status != 200 || d.request.Dialect != llm.Messages || d.request.Model != "a/b" || !d.request.Stream {
+		t.Errorf("%v, request %+v", err, d.request)
 	}
 	var e *apierr.Error
 	if _, err := h.Create(context.Background(), call(`{"messages":[]}`, 100)); !errors.As(err, &e) || e.Status != 400 {
@@ -58,7 +58,7 @@ func TestCountTokensReportsMethod(t *testing.T) {
 		{proxy.Tokens{Input: 14, Exact: true}, `{"input_tokens":14}`, "exact"},
 		{proxy.Tokens{Input: 0}, `{"input_tokens":0}`, "estimate"},
 	} {
-		resp, err := (&Handler{Dialog: &desk{tokens: tt.tokens}}).CountTokens(context.Background(), call(`{}`, 100))
+		resp, err := (&Handler{Proxy: &desk{tokens: tt.tokens}}).CountTokens(context.Background(), call(`{}`, 100))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestCountTokensReportsMethod(t *testing.T) {
 			t.Errorf("got %s %v, want %s %s", raw, resp.Header, tt.body, tt.how)
 		}
 	}
-	if _, err := (&Handler{Dialog: &desk{}}).CountTokens(context.Background(), call(`bad`, 100)); err == nil {
+	if _, err := (&Handler{Proxy: &desk{}}).CountTokens(context.Background(), call(`bad`, 100)); err == nil {
 		t.Error("a refusal passes")
 	}
 }

@@ -1,8 +1,8 @@
-// Package responses serves POST /v1/responses, and what is done with a
-// response by its id.
+// Package responses serves POST /v1/responses and the calls about a response by
+// its id.
 //
-// A response that the upstream keeps is bound to the account that made it:
-// reading, deleting, cancelling and going on from it go to that account only.
+// A response that the upstream stores is bound to the account that created it:
+// reading, deleting, cancelling and continuing it go to that account only.
 package responses
 
 import (
@@ -18,10 +18,10 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-// talker is the part of proxy.Dialog used here.
-type talker interface {
-	Answer(ctx context.Context, c *auth.Call, a *proxy.Ask) (*proxy.Reply, error)
-	Fetch(ctx context.Context, c *auth.Call, f *proxy.Kept) (*httpmsg.Response, error)
+// answerer is the part of proxy.Proxy used here.
+type answerer interface {
+	Answer(ctx context.Context, c *auth.Call, a *proxy.Request) (*proxy.Result, error)
+	Fetch(ctx context.Context, c *auth.Call, f *proxy.StoredCall) (*httpmsg.Response, error)
 }
 
 // objects is the part of rpc.Stub used here.
@@ -31,53 +31,53 @@ type objects interface {
 
 // Handler serves the endpoints.
 type Handler struct {
-	Dialog talker
+	Proxy  answerer
 	Object objects
 }
 
 const kind = "response" // of a job
 
-// Create answers one request (docs/reference/api-shapes.md, 4). One that goes
-// on from a kept response goes to the account that keeps it; only upstreams
-// that speak this dialect themselves keep any.
+// Create answers one request (docs/reference/api-shapes.md, 4). A request that
+// continues a stored response goes to the account that stores it; only
+// upstreams of this dialect store any.
 func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	body, err := c.ReadBody()
 	if err != nil {
 		return nil, err
 	}
-	ask, err := proxy.Read(llm.Responses, body)
+	req, err := proxy.ReadRequest(llm.Responses, body)
 	if err != nil {
 		return nil, err
 	}
-	if ask.Previous != "" {
-		job, err := h.find(ctx, c.Machine.ID, ask.Previous)
+	if req.Previous != "" {
+		job, err := h.find(ctx, c.Machine.ID, req.Previous)
 		switch {
 		case errors.Is(err, errUnknown):
-			e := apierr.Invalid("previous_response_id", "The previous response is not kept by any account of this machine.")
+			e := apierr.Invalid("previous_response_id", "No account of this machine stores the previous response.")
 			e.Code = "previous_response_not_found"
 			return nil, e
 		case err != nil:
 			return nil, err
 		}
-		ask.Connection = job.ConnectionID
+		req.Connection = job.ConnectionID
 	}
-	reply, err := h.Dialog.Answer(ctx, c, ask)
+	result, err := h.Proxy.Answer(ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
-	if reply.ResponseID != "" && !ask.Unstored {
-		h.bind(ctx, c, reply)
+	if result.ResponseID != "" && !req.Unstored {
+		h.bind(ctx, c, result)
 	}
-	return reply.Response, nil
+	return result.Response, nil
 }
 
-// bind notes which account keeps a response, before the client learns its id.
-// When the object cannot be reached it is tried again after the answer, which
-// is worth more than its record.
-func (h *Handler) bind(ctx context.Context, c *auth.Call, reply *proxy.Reply) {
+// bind records which account stores a response, before the client gets its id.
+// If the object is unavailable, it is called again after the answer, which
+// matters more than its record.
+func (h *Handler) bind(ctx context.Context, c *auth.Call, result *proxy.Result) {
 	job, err := json.Marshal(rpc.Job{
-		ID: reply.ResponseID, Kind: kind, ConnectionID: reply.Connection.ID,
-		Provider: reply.Target.Provider.ID, Model: reply.Target.Model, KeyID: c.Trace.KeyID,
+		ID: result.ResponseID, Kind: kind, ConnectionID: result.Connection.ID,
+		Provider: result.Target.Provider.ID, Model: result.Target.Model, KeyID: c.Trace.KeyID,
 	})
 	if err != nil {
 		return
@@ -87,7 +87,7 @@ func (h *Handler) bind(ctx context.Context, c *auth.Call, reply *proxy.Reply) {
 		return err == nil && status == 200
 	}
 	if !put(ctx) {
-		reply.After = append(reply.After, func(ctx context.Context) { put(ctx) })
+		result.After = append(result.After, func(ctx context.Context) { put(ctx) })
 	}
 }
 
@@ -107,7 +107,7 @@ func (h *Handler) find(ctx context.Context, machineID, id string) (*rpc.Job, err
 	case err == nil && status == 404:
 		return nil, errUnknown
 	case err != nil || status != 200 || json.Unmarshal(answer, &job) != nil:
-		e := apierr.New(503, "unavailable", "The record of the response cannot be read at the moment.")
+		e := apierr.New(503, "unavailable", "The record of the response cannot be read at the moment. Try again.")
 		e.Err = err
 		return nil, e
 	case job.Kind != kind || job.ID != id:

@@ -18,15 +18,15 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// world is an object that keeps jobs, and upstreams that answer all.
+// world is an object that stores jobs, and upstreams that answer all calls.
 type world struct {
-	jobs  map[string]rpc.Job
-	down  int // calls of the object that fail
-	puts  int
-	asked *proxy.Ask
-	kept  *proxy.Kept
-	gone  bool
-	id    string // of the answers
+	jobs      map[string]rpc.Job
+	down      int // calls of the object that fail
+	puts      int
+	request   *proxy.Request
+	forwarded *proxy.StoredCall
+	gone      bool
+	id        string // of the answers
 }
 
 func (w *world) Call(_ context.Context, _, op string, body []byte) (int, []byte, error) {
@@ -43,26 +43,26 @@ func (w *world) Call(_ context.Context, _, op string, body []byte) (int, []byte,
 		w.jobs[j.ID] = j
 		return 200, []byte(`{}`), nil
 	}
-	found, ok := w.jobs[j.ID]
+	job, ok := w.jobs[j.ID]
 	if !ok {
 		return 404, nil, nil
 	}
-	out, err := json.Marshal(found)
+	out, err := json.Marshal(job)
 	return 200, out, err
 }
 
-func (w *world) Answer(_ context.Context, _ *auth.Call, a *proxy.Ask) (*proxy.Reply, error) {
-	w.asked = a
-	return &proxy.Reply{
+func (w *world) Answer(_ context.Context, _ *auth.Call, a *proxy.Request) (*proxy.Result, error) {
+	w.request = a
+	return &proxy.Result{
 		Response: &httpmsg.Response{Status: 200}, ResponseID: w.id,
 		Target: &routing.Target{Provider: provider.Lookup("openai"), Model: "m"}, Connection: &store.Connection{ID: "c1"},
 	}, nil
 }
 
-func (w *world) Fetch(_ context.Context, _ *auth.Call, k *proxy.Kept) (*httpmsg.Response, error) {
-	w.kept = k
+func (w *world) Fetch(_ context.Context, _ *auth.Call, k *proxy.StoredCall) (*httpmsg.Response, error) {
+	w.forwarded = k
 	if w.gone {
-		return nil, proxy.ErrGone
+		return nil, proxy.ErrConnectionGone
 	}
 	return &httpmsg.Response{Status: 200}, nil
 }
@@ -85,23 +85,23 @@ func statusOf(err error) (int, string) {
 func TestStoredResponseIsBoundToItsAccount(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1"}
-	h := &Handler{Dialog: w, Object: w}
+	h := &Handler{Proxy: w, Object: w}
 	if _, err := h.Create(ctx, call(`{"model":"m","input":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
 	want := rpc.Job{ID: "resp_1", Kind: "response", ConnectionID: "c1", Provider: "openai", Model: "m", KeyID: "k1"}
 	if w.jobs["resp_1"] != want {
-		t.Errorf("kept %+v, want %+v", w.jobs["resp_1"], want)
+		t.Errorf("stored %+v, want %+v", w.jobs["resp_1"], want)
 	}
-	if _, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_1"}`)); err != nil || w.asked.Connection != "c1" {
-		t.Errorf("%v, goes on at %q", err, w.asked.Connection)
+	if _, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_1"}`)); err != nil || w.request.Connection != "c1" {
+		t.Errorf("%v, continues at %q", err, w.request.Connection)
 	}
 	for _, tt := range []struct {
 		f            func(context.Context, *auth.Call) (*httpmsg.Response, error)
 		method, rest string
 	}{{h.Get, "GET", ""}, {h.Items, "GET", "/input_items"}, {h.Delete, "DELETE", ""}, {h.Cancel, "POST", "/cancel"}} {
-		if _, err := tt.f(ctx, call("", "resp_1")); err != nil || *w.kept != (proxy.Kept{Method: tt.method, ID: "resp_1", Rest: tt.rest, Provider: "openai", Model: "m", Connection: "c1"}) {
-			t.Errorf("%s%s: %v, %+v", tt.method, tt.rest, err, w.kept)
+		if _, err := tt.f(ctx, call("", "resp_1")); err != nil || *w.forwarded != (proxy.StoredCall{Method: tt.method, ID: "resp_1", Subpath: tt.rest, Provider: "openai", Model: "m", Connection: "c1"}) {
+			t.Errorf("%s%s: %v, %+v", tt.method, tt.rest, err, w.forwarded)
 		}
 	}
 	w.gone = true
@@ -119,7 +119,7 @@ func TestUnstoredResponseIsNotBound(t *testing.T) {
 		{"translated", "", `{"model":"m","input":"x"}`},
 	} {
 		w := &world{jobs: map[string]rpc.Job{}, id: tt.id}
-		if _, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(tt.body)); err != nil || w.puts != 0 {
+		if _, err := (&Handler{Proxy: w, Object: w}).Create(ctx, call(tt.body)); err != nil || w.puts != 0 {
 			t.Errorf("%s: %v, %d put", tt.name, err, w.puts)
 		}
 	}
@@ -128,28 +128,28 @@ func TestUnstoredResponseIsNotBound(t *testing.T) {
 func TestAnswerIsSentWhenRecordFails(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1", down: 1}
-	resp, err := (&Handler{Dialog: w, Object: w}).Create(ctx, call(`{"model":"m","input":"x"}`))
+	resp, err := (&Handler{Proxy: w, Object: w}).Create(ctx, call(`{"model":"m","input":"x"}`))
 	if err != nil || len(resp.After) != 1 || w.puts != 0 {
 		t.Fatalf("%v, %d put", err, w.puts)
 	}
 	resp.After[0](ctx)
 	if w.jobs["resp_1"].ConnectionID != "c1" {
-		t.Error("it is not kept after the answer")
+		t.Error("it is not stored after the answer")
 	}
 }
 
 func TestResponsesOfOtherMachinesAreNotFound(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{"vid_1": {ID: "vid_1", Kind: "video", ConnectionID: "c1"}}}
-	h := &Handler{Dialog: w, Object: w}
+	h := &Handler{Proxy: w, Object: w}
 	for _, id := range []string{"resp_9", "vid_1", "a/b", "..", "a?b", "a b", ""} {
 		_, err := h.Get(ctx, call("", id))
-		if s, _ := statusOf(err); s != 404 || w.kept != nil {
+		if s, _ := statusOf(err); s != 404 || w.forwarded != nil {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
 	_, err := h.Create(ctx, call(`{"model":"m","input":"x","previous_response_id":"resp_9"}`))
-	if s, code := statusOf(err); s != 400 || code != "previous_response_not_found" || w.asked != nil {
+	if s, code := statusOf(err); s != 400 || code != "previous_response_not_found" || w.request != nil {
 		t.Errorf("%v", err)
 	}
 	w.down = 2

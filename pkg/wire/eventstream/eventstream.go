@@ -122,7 +122,7 @@ func (r *Reader) Push(piece []byte) {
 		return
 	}
 	// The rest of earlier pieces is at the beginning of rest.
-	r.keep()
+	r.retain()
 	r.rest = append(r.rest, piece...)
 	r.in = r.rest
 }
@@ -144,15 +144,15 @@ func (r *Reader) Next(m *Message) bool {
 		r.err, r.in, r.rest = err, nil, nil
 		return false
 	}
-	r.keep()
+	r.retain()
 	return false
 }
 
 // Err returns why the stream is broken, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Finish reports whether the stream may end here: nil, ErrCut inside a message,
-// else what Err tells.
+// Finish returns nil if the stream may end here, ErrCut inside a message, or the
+// error of Err.
 func (r *Reader) Finish() error {
 	if r.err == nil && len(r.in) > 0 {
 		return ErrCut
@@ -160,8 +160,8 @@ func (r *Reader) Finish() error {
 	return r.err
 }
 
-// keep moves what has not been read to memory of the reader's own.
-func (r *Reader) keep() {
+// retain copies the unread bytes to the reader's own memory.
+func (r *Reader) retain() {
 	if len(r.in) == 0 {
 		r.in, r.rest = nil, r.rest[:0]
 		if cap(r.rest) > 64<<10 {

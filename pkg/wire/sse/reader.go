@@ -37,7 +37,7 @@ type Event struct {
 type Reader struct {
 	Comments int // comment lines passed over so far
 
-	chunk []byte // what Push brought and Next has not read
+	chunk []byte // bytes from Push that Next has not read
 	held  []byte // the begun line
 	data  []byte // joined data lines, when copied
 	name  []byte
@@ -92,10 +92,10 @@ func (r *Reader) Next(ev *Event) bool {
 			r.name = r.name[:0]
 			continue
 		}
-		r.give(ev)
+		r.emit(ev)
 		return true
 	}
-	r.keep()
+	r.retain()
 	return false
 }
 
@@ -108,17 +108,17 @@ func (r *Reader) Finish(ev *Event) bool {
 	}
 	if r.err == nil && len(r.held) > 0 {
 		r.field(r.held)
-		r.keep()
+		r.retain()
 		r.held = r.held[:0]
 	}
 	if r.err != nil || r.lines == 0 {
 		return false
 	}
-	r.give(ev)
+	r.emit(ev)
 	return true
 }
 
-func (r *Reader) give(ev *Event) {
+func (r *Reader) emit(ev *Event) {
 	ev.Name = r.name
 	if r.one != nil {
 		ev.Data = r.one
@@ -128,8 +128,8 @@ func (r *Reader) give(ev *Event) {
 	r.fresh = true
 }
 
-// keep copies the parts that point into the piece, which becomes invalid.
-func (r *Reader) keep() {
+// retain copies the parts that point into the piece, which becomes invalid.
+func (r *Reader) retain() {
 	if r.one != nil {
 		r.data = append(r.data[:0], r.one...)
 		r.one = nil

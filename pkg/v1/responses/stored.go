@@ -12,29 +12,29 @@ import (
 
 // Get serves GET /v1/responses/{id}.
 func (h *Handler) Get(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	return h.kept(ctx, c, "GET", "")
+	return h.forward(ctx, c, "GET", "")
 }
 
 // Items serves GET /v1/responses/{id}/input_items.
 func (h *Handler) Items(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	return h.kept(ctx, c, "GET", "/input_items")
+	return h.forward(ctx, c, "GET", "/input_items")
 }
 
 // Delete serves DELETE /v1/responses/{id}.
 func (h *Handler) Delete(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	return h.kept(ctx, c, "DELETE", "")
+	return h.forward(ctx, c, "DELETE", "")
 }
 
 // Cancel serves POST /v1/responses/{id}/cancel.
 func (h *Handler) Cancel(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	return h.kept(ctx, c, "POST", "/cancel")
+	return h.forward(ctx, c, "POST", "/cancel")
 }
 
-// kept passes a call about a kept response to the account that made it. One
-// that this machine did not make is not there, and no upstream is asked.
-func (h *Handler) kept(ctx context.Context, c *auth.Call, method, rest string) (*httpmsg.Response, error) {
+// forward sends a call about a stored response to the account that created it.
+// A response of another machine is not found, and no upstream is called.
+func (h *Handler) forward(ctx context.Context, c *auth.Call, method, rest string) (*httpmsg.Response, error) {
 	id := c.Params[0]
-	if !plain(id) {
+	if !isID(id) {
 		return nil, notFound()
 	}
 	job, err := h.find(ctx, c.Machine.ID, id)
@@ -44,18 +44,18 @@ func (h *Handler) kept(ctx context.Context, c *auth.Call, method, rest string) (
 	if err != nil {
 		return nil, err
 	}
-	resp, err := h.Dialog.Fetch(ctx, c, &proxy.Kept{
-		Method: method, ID: id, Rest: rest, Provider: job.Provider, Model: job.Model, Connection: job.ConnectionID,
+	resp, err := h.Proxy.Fetch(ctx, c, &proxy.StoredCall{
+		Method: method, ID: id, Subpath: rest, Provider: job.Provider, Model: job.Model, Connection: job.ConnectionID,
 	})
-	if errors.Is(err, proxy.ErrGone) {
+	if errors.Is(err, proxy.ErrConnectionGone) {
 		return nil, notFound()
 	}
 	return resp, err
 }
 
-// plain reports whether an id is written as upstreams write theirs, so that it
-// is one segment of an address and nothing else.
-func plain(id string) bool {
+// isID reports whether an id is one segment of a path, as upstreams write
+// theirs.
+func isID(id string) bool {
 	if id == "" || len(id) > 256 {
 		return false
 	}
@@ -69,5 +69,5 @@ func plain(id string) bool {
 }
 
 func notFound() error {
-	return apierr.New(404, "response_not_found", "There is no such response.")
+	return apierr.New(404, "response_not_found", "No response with this id is stored.")
 }
