@@ -91,9 +91,9 @@ var rows = [...]row{
 	{"POST", "/api/providers/{id}/test", nil, func(h *Handlers) Endpoint { return h.Connectivity.Test }},
 
 	{"POST", "/api/oauth/{provider}/authorize", (*change).oauthAuthorize, func(h *Handlers) Endpoint { return h.OAuth.Authorize }},
-	{"POST", "/api/oauth/{provider}/device", (*change).oauthDevice, nil},
-	{"POST", "/api/oauth/{provider}/poll", (*change).oauthPoll, nil},
-	{"POST", "/api/oauth/{provider}/cancel", (*change).oauthCancel, nil},
+	{"POST", "/api/oauth/{provider}/device", (*change).oauthDevice, func(h *Handlers) Endpoint { return h.OAuth.Forward }},
+	{"POST", "/api/oauth/{provider}/poll", (*change).oauthPoll, func(h *Handlers) Endpoint { return h.OAuth.Forward }},
+	{"POST", "/api/oauth/{provider}/cancel", (*change).oauthCancel, func(h *Handlers) Endpoint { return h.OAuth.Forward }},
 	{"GET", "/oauth/callback", nil, func(h *Handlers) Endpoint { return h.OAuth.Callback }},
 
 	{"GET", "/api/combos", (*change).comboList, nil},

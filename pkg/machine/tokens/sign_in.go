@@ -66,13 +66,13 @@ func (t turned) Wait() (*upstream.Response, error) {
 
 // Engine returns the engine of sign-ins over the machine's rows. doerOf returns
 // the transport for a provider's calls; note is that of the grant.
-func (s *Service) Engine(r *storage.Call, doerOf func(p *oauth.Provider, note string) (upstream.Doer, error)) *oauth.Engine {
+func (o *Service) Engine(r *storage.Call, doerOf func(p *oauth.Provider, note string) (upstream.Doer, error)) *oauth.Engine {
 	return &oauth.Engine{
-		Providers: s.OAuth, Rows: oauthRows{r.Tx}, Vault: oauthVault{s.Keyring, r.ID},
+		Providers: o.OAuth, Rows: oauthRows{r.Tx}, Vault: oauthVault{o.Keyring, r.ID},
 		Doer: func(p *oauth.Provider, note string) upstream.Doer {
 			do, err := doerOf(p, note)
-			return turning{r, s.Now, do, err}
+			return turning{r, o.Now, do, err}
 		},
-		Rand: s.Rand, Now: s.Now, MachineID: r.ID,
+		Rand: o.Rand, Now: o.Now, MachineID: r.ID,
 	}
 }
