@@ -153,7 +153,7 @@ func (c *change) match(generation int64) error {
 			return nil
 		}
 	}
-	return apierr.New(412, "stale", "The record has changed since it was read.")
+	return apierr.New(412, "stale", "The record has changed since it was read. Read it again, then repeat the change.")
 }
 
 // changed returns the generation of the last change of a collection.
@@ -184,7 +184,7 @@ func (c *change) replay() (*rpc.ManageAnswer, error) {
 		return nil, nil
 	}
 	if row.Request != c.requestDigest() {
-		return nil, apierr.New(422, "idempotency_key_reused", "The idempotency key was used for another request.")
+		return nil, apierr.New(422, "idempotency_key_reused", "This Idempotency-Key was used for another request. Send a new key.")
 	}
 	plain, err := c.o.Keyring.Open(c.ID, storage.MutationPrefix, c.mutationKey(), row.Answer)
 	if err != nil { // its key is gone: the change was applied, and is not applied twice

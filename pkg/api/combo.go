@@ -48,7 +48,7 @@ func applyCombo(in *Input, row storage.Combo, seed bool) storage.Combo {
 	}
 	for _, m := range row.Models {
 		if !isComboName(m) && !isModelRef(m) && !IsAliasName(m) {
-			in.fail("models", "has an entry that can be no model")
+			in.fail("models", "has an entry that cannot be a model")
 		}
 	}
 	if len(row.Models) == 0 {

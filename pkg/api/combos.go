@@ -22,7 +22,7 @@ func (c *change) comboList() (any, error) {
 func (c *change) combo() (row storage.Combo, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.ComboPrefix+id, &row) {
-		return row, apierr.New(404, "combo_not_found", "There is no such combo.")
+		return row, apierr.New(404, "combo_not_found", "No combo has this id. GET /api/combos lists the combos.")
 	}
 	c.target = id
 	return row, nil

@@ -54,7 +54,7 @@ func (o *Manager) applyConnection(in *Input, row storage.Connection, seed bool) 
 		case v == "":
 			in.fail("provider", "is required")
 		case provider.Lookup(v) == nil && (!seed || !IsAlias(v)):
-			in.fail("provider", "is not a known provider%s", didYouMean(providerLike(v)))
+			in.fail("provider", "%q is unknown%s", v, didYouMean(providerLike(v)))
 		}
 		r.Provider = v
 	} else if row.Provider == "" {
@@ -223,7 +223,7 @@ func (o *Manager) applyData(in *Input, c *connInput, seed bool) {
 		case namedSecret(name, v) || hasSecret(v):
 			in.fail(name, "looks like a credential; those have fields of their own")
 		case hasUserinfo(v):
-			in.fail(name, "has an address with user and password, which would be kept in the clear")
+			in.fail(name, "has an address with user and password, which would be stored unencrypted")
 		case v.Type == gjson.String && variable(c.row.Provider, name):
 			if len(v.Str) > 1024 || !provider.SafeValue(v.Str) {
 				in.fail(name, "has characters that cannot be sent in a header")

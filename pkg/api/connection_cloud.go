@@ -40,7 +40,7 @@ func checkSigning(in *Input, c *connInput) {
 		id = store.APIKey
 	}
 	if v := c.secrets[id]; v != "" && has(store.SecretAccessKey) && !provider.IsKeyID(v) {
-		in.fail(id, "is no access key id: letters, digits and -._~ only")
+		in.fail(id, "is not an access key id: it has letters, digits and -._~ only")
 	}
 }
 
@@ -51,7 +51,7 @@ func checkPlace(in *Input, c *connInput) {
 	d := provider.Lookup(c.row.Provider)
 	for _, name := range [...]string{"region", "location", "resource"} {
 		if v := c.row.Data.Vars[name]; v != "" && d != nil && slices.Contains(d.Vars, name) && !provider.IsLabel(v) {
-			in.fail("providerSpecificData."+name, "is no name of a %s", name)
+			in.fail("providerSpecificData."+name, "is not a valid name of a %s", name)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (o *Manager) readDocument(machineID string, raw []byte) (*document, *apierr
 			got.row.ID = "c" + storage.DigestOf(what, strconv.Itoa(nth[what]))[:20]
 		}
 		if ids[got.row.ID] {
-			c.fail("id", "is given more than once")
+			c.fail("id", "is repeated; send it once")
 		}
 		ids[got.row.ID] = true
 		if t, ok := c.time("createdAt"); ok {

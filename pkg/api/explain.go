@@ -95,7 +95,7 @@ func (h *Explainer) Explain(ctx context.Context, c *auth.Call) (*httpmsg.Respons
 			Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 			Body:   stream.FromBytes(in.Body),
 		},
-		Machine: m.Look(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
+		Machine: m.ReadOnly(), Key: c.Key, Operator: c.Operator, MachineID: c.MachineID, MaxBody: c.MaxBody,
 	}
 	if in.ConnectionID != "" {
 		sub.Header.Set("x-connection-id", in.ConnectionID)

@@ -22,7 +22,7 @@ import (
 const (
 	ExportFormat  = "weir-export"
 	SealedFormat  = "weir-export-encrypted"
-	KdfName       = "PBKDF2-SHA-256"
+	KDFName       = "PBKDF2-SHA-256"
 	kdfIterations = 100_000 // the most that the platform takes (docs/reference/reliability.md, T31)
 	minPassphrase = 12      // characters
 	SaltBytes     = 16
@@ -127,7 +127,7 @@ func (c *change) exportSealed() (any, error) {
 			return nil, fmt.Errorf("export: %w", err)
 		}
 	}
-	out := SealedDoc{Format: SealedFormat, Version: 1, KDF: KdfName, Iterations: kdfIterations}
+	out := SealedDoc{Format: SealedFormat, Version: 1, KDF: KDFName, Iterations: kdfIterations}
 	aead, err := c.exportKey(pass, salt, out.Iterations)
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (c *change) openDoc(in *Input, raw string) ([]byte, error) {
 		return nil, err
 	}
 	var s SealedDoc
-	if json.Unmarshal([]byte(raw), &s) != nil || s.KDF != KdfName || s.Version != 1 || s.Iterations < 1000 || s.Iterations > kdfIterations {
+	if json.Unmarshal([]byte(raw), &s) != nil || s.KDF != KDFName || s.Version != 1 || s.Iterations < 1000 || s.Iterations > kdfIterations {
 		return refuse()
 	}
 	d := base64.RawURLEncoding.Strict()

@@ -69,7 +69,7 @@ func (in *Input) read(v gjson.Result) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		name := k.String()
 		if _, twice := in.values[name]; twice {
-			in.fail(name, "is given more than once")
+			in.fail(name, "is repeated; send it once")
 		}
 		in.names = append(in.names, name)
 		in.values[name] = v

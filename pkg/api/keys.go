@@ -60,7 +60,7 @@ func (c *change) keyList() (any, error) {
 func (c *change) key() (row storage.Key, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.KeyPrefix+id, &row) {
-		return row, apierr.New(404, "key_not_found", "There is no such key.")
+		return row, apierr.New(404, "key_not_found", "No key has this id. GET /api/keys lists the keys.")
 	}
 	c.target = c.o.MaskedKey(id)
 	return row, nil

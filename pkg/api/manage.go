@@ -138,16 +138,12 @@ func jsonBody(c *auth.Call) (json.RawMessage, error) {
 // mutationID returns the Idempotency-Key of a mutation: visible ASCII. The same
 // key from the same caller within a day is the same mutation.
 func mutationID(c *auth.Call) (string, error) {
-	id := c.Header.Get("idempotency-key")
-	if c.Method == "GET" || id == "" {
+	if c.Method == "GET" || c.Header.Get("idempotency-key") == "" {
 		return "", nil
 	}
-	ok := len(id) <= rpc.MaxIdempotencyKey
-	for i := 0; i < len(id) && ok; i++ {
-		ok = id[i] > 0x20 && id[i] < 0x7f
-	}
-	if !ok {
-		return "", apierr.Invalid("idempotency-key", "Idempotency-Key must be 1 to %d visible ASCII characters.", rpc.MaxIdempotencyKey)
+	id, err := endpoint.IdempotencyKey(c.Header)
+	if err != nil {
+		return "", apierr.Invalid("idempotency-key", "The header Idempotency-Key must be sent once, with 1 to %d visible ASCII characters.", rpc.MaxIdempotencyKey)
 	}
 	return id, nil
 }

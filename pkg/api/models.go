@@ -73,7 +73,7 @@ func (c *change) aliasDelete() (any, error) {
 		return nil, apierr.Invalid("alias", "alias is required.")
 	}
 	if _, ok := c.Get(storage.AliasPrefix + name); !IsAliasName(name) || !ok {
-		return nil, apierr.New(404, "alias_not_found", "There is no such alias.")
+		return nil, apierr.New(404, "alias_not_found", "No alias has this name. GET /api/models/alias lists the aliases.")
 	}
 	c.Touch("alias")
 	c.Del(storage.AliasPrefix + name)
@@ -149,7 +149,7 @@ func (c *change) customDelete() (any, error) {
 		}
 	}
 	if !found {
-		return nil, apierr.New(404, "model_not_found", "There is no such custom model.")
+		return nil, apierr.New(404, "model_not_found", "No custom model has this id. GET /api/models/custom lists them.")
 	}
 	c.Touch("custom")
 	c.target, c.status = alias+"/"+id, 204
@@ -216,19 +216,19 @@ func (c *change) disabledDelete() (any, error) {
 	}
 	var row storage.DisabledModels
 	if !IsAlias(alias) && provider.Lookup(alias) == nil || !c.Load(storage.DisabledPrefix+alias, &row) {
-		return nil, apierr.New(404, "model_not_found", "No model of this alias is disabled.")
+		return nil, apierr.New(404, "model_not_found", "No model of this alias is disabled. GET /api/models/disabled lists the disabled models.")
 	}
-	var kept []string
+	var remaining []string
 	for _, m := range row.IDs {
 		if id != "" && m != id {
-			kept = append(kept, m)
+			remaining = append(remaining, m)
 		}
 	}
-	if len(kept) == len(row.IDs) {
+	if len(remaining) == len(row.IDs) {
 		return nil, apierr.New(404, "model_not_found", "This model is not disabled.")
 	}
 	c.Touch("disabled")
-	if row.IDs = kept; len(kept) == 0 {
+	if row.IDs = remaining; len(remaining) == 0 {
 		c.Del(storage.DisabledPrefix + alias)
 	} else {
 		c.PutDisabled(&row)

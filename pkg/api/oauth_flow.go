@@ -92,7 +92,7 @@ func (o *Manager) applyProxy(in *Input, c *connInput) {
 			case err != nil:
 				in.fail("proxyUrl", "is refused: %s", strings.TrimPrefix(err.Error(), provider.ErrProxyURL.Error()+": "))
 			case !auth.IsZero() && c.secrets[store.ProxyAuth] != "":
-				in.fail("proxyUrl", "has user and password, and so has %s: give them once", store.ProxyAuth)
+				in.fail("proxyUrl", "has user and password, and so has %s: send them once", store.ProxyAuth)
 			case !auth.IsZero():
 				c.secrets[store.ProxyAuth] = auth.Reveal()
 			}

@@ -80,7 +80,7 @@ func (c *change) note(p *oauth.Provider) (oauthNote, string, error) {
 	in.only("connectionId", "name", "priority", "providerSpecificData")
 	if id, ok := in.text("connectionId", 64); ok && id != "" {
 		if len(in.names) > 1 {
-			in.fail("connectionId", "comes alone: the connection keeps its other fields")
+			in.fail("connectionId", "must be the only field: the connection keeps its others")
 		}
 		if err := in.failed(); err != nil {
 			return n, "", err
@@ -122,7 +122,7 @@ func (c *change) drafted(p *oauth.Provider, in *Input) (*connInput, error) {
 	case got.row.Data.Vars["clientId"] != "":
 		in.fail("providerSpecificData.clientId", "is the operator's for a sign-in")
 	case hasText(got.secrets):
-		in.fail("providerSpecificData", "has a secret: give it to the connection once that is there")
+		in.fail("providerSpecificData", "has a secret: add it to the connection after the sign-in")
 	case p.BaseURL != "" && got.row.Data.BaseURL != p.BaseURL:
 		in.fail("providerSpecificData.baseUrl", "is the operator's for this provider")
 	default:
@@ -144,7 +144,7 @@ func hasText(secrets map[string]string) bool {
 func (c *change) renewed(p *oauth.Provider, id string) (*connInput, error) {
 	var row storage.Connection
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
+		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
 	}
 	if row.Provider != p.ID || row.AuthType != "oauth" {
 		return nil, apierr.Invalid("connectionId", "The connection is not one that was signed in to at this provider.")

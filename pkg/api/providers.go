@@ -108,7 +108,7 @@ func (c *change) providerList() (any, error) {
 func (c *change) conn() (row storage.Connection, err error) {
 	id := c.param()
 	if !rpc.IsRowID(id) || !c.Load(storage.ConnectionPrefix+id, &row) {
-		return row, apierr.New(404, "connection_not_found", "There is no such connection.")
+		return row, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
 	}
 	c.target = id
 	return row, nil

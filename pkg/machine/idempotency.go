@@ -157,7 +157,7 @@ func makeRoom(t *storage.Tx) error {
 
 // pruneIdem removes the keys whose time is over, and counts the others.
 func pruneIdempotency(t *storage.Tx) {
-	kept, whole := 0, true
+	current, whole := 0, true
 	t.Pages(idemPrefix, storage.Page, func(r storage.Row) bool {
 		var w idemRow
 		if json.Unmarshal(r.Value, &w) == nil && w.over(t.Now) {
@@ -166,12 +166,12 @@ func pruneIdempotency(t *storage.Tx) {
 				t.Del(w.ended(r.Key))
 			}
 		} else {
-			kept++
+			current++
 		}
 		whole = len(t.Order) < storage.MaxRemoved
 		return whole
 	})
 	if whole {
-		t.Meta.Idem = kept
+		t.Meta.Idem = current
 	}
 }

@@ -65,7 +65,7 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 	digest := rpc.KeyDigest(first)
 	sealed := func(keys string) string {
 		d := fmt.Sprintf(`{"format":%q,"version":1,"connections":[],"keys":%s}`, api.ExportFormat, keys)
-		out := api.SealedDoc{Format: api.SealedFormat, Version: 1, KDF: api.KdfName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
+		out := api.SealedDoc{Format: api.SealedFormat, Version: 1, KDF: api.KDFName, Iterations: 1000, Salt: "AAAAAAAAAAAAAAAAAAAAAA", Nonce: "AAAAAAAAAAAAAAAA"}
 		key, err := w.obj.Derive(w.ctx, []byte(pass), make([]byte, api.SaltBytes), out.Iterations)
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func (o *Object) prune(r *storage.Call) {
 		_, ok := r.Get(storage.ConnectionPrefix + strings.TrimPrefix(key, storage.ErrorPrefix))
 		return !ok
 	})
-	for _, row := range r.List(storage.OauthPrefix) {
+	for _, row := range r.List(storage.OAuthPrefix) {
 		if oauth.Stale(row.Value, time.UnixMilli(r.Now)) {
 			r.Del(row.Key)
 		}
@@ -103,7 +103,7 @@ func (o *Object) reseal(r *storage.Call) {
 		}
 		return true
 	})
-	for _, row := range r.List(storage.OauthPrefix) { // sign-ins under way
+	for _, row := range r.List(storage.OAuthPrefix) { // sign-ins under way
 		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed { return anew(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
 			r.Set(row.Key, v)
 		}

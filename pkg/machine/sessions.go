@@ -22,7 +22,7 @@ const (
 	attemptWindow = 15 * storage.Minute
 	attemptMost   = 10  // failed ones from one address in a window
 	attemptLocks  = 4   // doublings of the wait
-	maxAttempts   = 500 // rows; the oldest give way
+	maxAttempts   = 500 // rows; the oldest are replaced
 )
 
 type sessionRow struct {
@@ -71,18 +71,18 @@ func (o *Object) sessionOpen(r *storage.Call) (any, error) {
 	if rpc.IsDigest(in.Replaces) {
 		r.Del(sessionPrefix + in.Replaces)
 	}
-	type kept struct {
+	type stored struct {
 		name string
 		at   int64
 	}
-	var live []kept
+	var live []stored
 	for _, row := range r.List(sessionPrefix) {
 		var s sessionRow
 		if !r.Load(row.Key, &s) || s.over(r.Now) {
 			r.Del(row.Key)
 			continue
 		}
-		live = append(live, kept{row.Key, s.SeenAt})
+		live = append(live, stored{row.Key, s.SeenAt})
 	}
 	sort.SliceStable(live, func(i, j int) bool { return live[i].at < live[j].at })
 	for i := 0; i <= len(live)-maxSessions; i++ {

@@ -204,7 +204,7 @@ func TestNestedRoundRobinComboTurns(t *testing.T) {
 	for i := range 5 {
 		at := m
 		if i == 2 {
-			at = m.Look()
+			at = m.ReadOnly()
 		}
 		got, err := Router{}.Resolve("outer", at, catalog.Embedding)
 		if err != nil || len(got) != 3 {

@@ -149,8 +149,8 @@ func (m *Machine) Turn(provider string) uint32 {
 	return n
 }
 
-// Look returns the machine as someone sees it who takes no turn.
-func (m *Machine) Look() *Machine {
+// ReadOnly returns the machine as someone sees it who takes no turn.
+func (m *Machine) ReadOnly() *Machine {
 	seen := *m
 	seen.looking = true
 	return &seen

@@ -153,13 +153,13 @@ func (m *Machine) Visible(alias string, conns []*store.Connection, ids ...string
 		if !m.hides(alias, c, ids) {
 			continue
 		}
-		kept := append(make([]*store.Connection, 0, len(conns)), conns[:i]...)
+		visible := append(make([]*store.Connection, 0, len(conns)), conns[:i]...)
 		for _, c := range conns[i+1:] {
 			if !m.hides(alias, c, ids) {
-				kept = append(kept, c)
+				visible = append(visible, c)
 			}
 		}
-		return kept
+		return visible
 	}
 	return conns
 }

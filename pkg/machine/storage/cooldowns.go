@@ -71,7 +71,7 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 		if len(rows) <= store.MaxCooledModels {
 			continue
 		}
-		kept, models := rows[:0], 0
+		active, models := rows[:0], 0
 		for _, c := range rows {
 			if c.Left(t.Now) == 0 {
 				t.Touch()
@@ -79,16 +79,16 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 				total--
 				continue
 			}
-			if kept = append(kept, c); c.Model != "" {
+			if active = append(active, c); c.Model != "" {
 				models++
 			}
 		}
-		all[conn] = kept
+		all[conn] = active
 		if models <= store.MaxCooledModels {
 			continue
 		}
 		whole := store.Cooldown{}
-		for _, c := range kept {
+		for _, c := range active {
 			if c.Until >= whole.Until {
 				whole = c.Cooldown
 			}
@@ -97,7 +97,7 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 		whole.Model = ""
 		t.Touch()
 		t.Put(coolKey(conn, ""), whole)
-		total += 1 - len(kept)
+		total += 1 - len(active)
 		all[conn] = []coolRow{{coolKey(conn, ""), whole}}
 	}
 	if total <= store.MaxCooledRows {

@@ -31,7 +31,7 @@ const (
 	AuditPrefix       = "audit:"
 	MutationPrefix    = "mutation:"
 	IntentPrefix      = "intent:"
-	OauthPrefix       = "oauth/"
+	OAuthPrefix       = "oauth/"
 	FlowPrefix        = "oauth/flow/"
 	SettingsRow       = "settings"
 	SeenRow           = "seen"

@@ -134,19 +134,19 @@ func (t *Tx) List(prefix string) []Row {
 	if len(t.writes) == 0 {
 		return rows
 	}
-	kept := rows[:0:0]
+	current := rows[:0:0]
 	for _, r := range rows {
 		if _, ok := t.writes[r.Key]; !ok {
-			kept = append(kept, r)
+			current = append(current, r)
 		}
 	}
 	for k, v := range t.writes {
 		if v != nil && strings.HasPrefix(k, prefix) {
-			kept = append(kept, Row{k, v})
+			current = append(current, Row{k, v})
 		}
 	}
-	sort.Slice(kept, func(i, j int) bool { return kept[i].Key < kept[j].Key })
-	return kept
+	sort.Slice(current, func(i, j int) bool { return current[i].Key < current[j].Key })
+	return current
 }
 
 // How many rows are looked at together where there may be any number of them.

@@ -80,7 +80,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	id, failed := gjson.GetBytes(r.Body, "connectionId").Str, gjson.GetBytes(r.Body, "tokenGeneration").Int()
 	var row storage.Connection
 	if !r.Exists() || !rpc.IsRowID(id) || !r.Load(storage.ConnectionPrefix+id, &row) {
-		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
+		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
 	}
 	flight := r.ID + ":" + id
 	if u := o.Unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
@@ -143,7 +143,7 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	r.Reload(o.Now())
 	var now storage.Connection
 	if !r.Exists() || !r.Load(storage.ConnectionPrefix+id, &now) {
-		return nil, apierr.New(404, "connection_not_found", "There is no such connection.")
+		return nil, apierr.New(404, "connection_not_found", "No connection has this id. GET /api/providers lists the connections.")
 	}
 	rows = unchanged(r.Tx, rows)
 	if len(rows) == 0 || rows[0].ID != id {

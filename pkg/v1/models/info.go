@@ -7,6 +7,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
+	"weir/pkg/endpoint"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -43,11 +44,11 @@ var endpoints = []struct {
 // without an id, 404 for one that no list has. See docs/reference/spec-gaps.md,
 // 1.
 func (h *Handler) Info(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-	id := param(c.Query, "id")
+	id := endpoint.Query(c.Query, "id")
 	if id == "" {
 		return nil, apierr.Invalid("id", "The query parameter id is required.")
 	}
-	entry, v := h.entryOfKind(ctx, c, id, param(c.Query, "kind"))
+	entry, v := h.entryOfKind(ctx, c, id, endpoint.Query(c.Query, "kind"))
 	if entry == nil {
 		entry = webEntry(c, id)
 	}

@@ -1,8 +1,6 @@
 package models
 
 import (
-	"net/url"
-	"strings"
 	"time"
 
 	"weir/pkg/auth"
@@ -74,20 +72,4 @@ func (h *Handler) keep(q question, k *kept) {
 		delete(h.kept, h.order[0])
 		h.order = append(h.order[:0], h.order[1:]...)
 	}
-}
-
-// param returns the first value of a query parameter, decoded, or "".
-func param(query, name string) string {
-	for query != "" {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		key, value, _ := strings.Cut(pair, "=")
-		if key != name {
-			continue
-		}
-		if v, err := url.QueryUnescape(value); err == nil {
-			return v
-		}
-	}
-	return ""
 }

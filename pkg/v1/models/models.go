@@ -14,6 +14,7 @@ import (
 
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
+	"weir/pkg/endpoint"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
@@ -236,14 +237,14 @@ func clip(id string) string {
 // 8.5.
 func page(list []Entry, query string, created int64) ([]byte, error) {
 	limit, from, to := 20, 0, 0
-	if s := param(query, "limit"); s != "" {
+	if s := endpoint.Query(query, "limit"); s != "" {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 1000 {
 			return nil, apierr.Invalid("limit", "limit must be a number from 1 to 1000.")
 		}
 		limit = n
 	}
-	after, before := param(query, "after_id"), param(query, "before_id")
+	after, before := endpoint.Query(query, "after_id"), endpoint.Query(query, "before_id")
 	position := func(name, id string) (int, error) {
 		for i := range list {
 			if list[i].ID == id {

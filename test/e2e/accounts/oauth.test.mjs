@@ -428,7 +428,7 @@ test("a caller who lost the right to manage connects nothing, and a deleted conn
   const [c] = await m.list(),
     again = await begin(m, acme, { connectionId: c.id });
   assert.equal((await m.call("DELETE", `/providers/${c.id}`)).status, 204);
-  isPage(await back(idp.approve(again.url), again.cookie), 404, "no such connection");
+  isPage(await back(idp.approve(again.url), again.cookie), 404, "No connection has this id");
   assert.equal((await m.list()).length, 0);
 });
 

@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+func TestCredentialHasAtMost512Bytes(t *testing.T) {
+	k := newKeys(t)
+	old := func(n int) string { return "sk-" + strings.Repeat("a", n-3) }
+	field := func(name, value string) httpmsg.Header { return httpmsg.Header{{Name: name, Value: value}} }
+	for _, tt := range []struct {
+		name   string
+		header httpmsg.Header
+		want   int
+		text   error
+	}{
+		{"a key that fits", field("x-api-key", old(rpc.MaxKey)), 400, nil},
+		{"a key that is one byte too long", field("x-api-key", old(rpc.MaxKey+1)), 401, rpc.ErrNotKey()},
+		{"an Authorization header that fits", field("authorization", "Bearer "+old(rpc.MaxKey-len("Bearer "))), 400, nil},
+		{"an Authorization header that is one byte too long", field("authorization", "Bearer "+old(rpc.MaxKey+1-len("Bearer "))), 401, rpc.ErrNotBearer()},
+	} {
+		_, err := k.auth.Data(context.Background(), &httpmsg.Request{Path: "/v1/embeddings", Header: tt.header}, "")
+		var e *apierr.Error
+		if !errors.As(err, &e) || e.Status != tt.want || tt.text != nil && !reflect.DeepEqual(err, tt.text) {
+			t.Errorf("%s: got %v, want %d", tt.name, err, tt.want)
+		}
+	}
+}
+
+// Only calls with a key that has a limit are counted, of either kind.
+func TestEachKindOfLimitIsCounted(t *testing.T) {
+	for name, limits := range map[string]store.Key{"minute": {RPM: 1}, "day": {DailyMax: 1}, "none": {}, "a past limit": {LimitedUntil: now.UnixMilli()}} {
+		text, key, err := rpc.MintKey(rand.Reader, keySecret, mid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits.ID, limits.Digest = key.ID, key.Digest
+		m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{limits}})
+		counted := 0
+		a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now },
+			Count: func(*snapshot.Machine, *store.Key) { counted++ }}
+		if _, err := a.Data(context.Background(), &httpmsg.Request{Header: bearer(text)}, ""); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if want := name != "none"; (counted == 1) != want {
+			t.Errorf("%s: counted %d times", name, counted)
+		}
+	}
+}
+
+func TestWaitOfLimitDecidesOnRetry(t *testing.T) {
+	for _, tt := range []struct {
+		wait, after time.Duration
+		noRetry     bool
+	}{
+		{time.Millisecond, time.Second, false}, {time.Second, time.Second, false}, {longWait, longWait, false}, {longWait + 1, longWait + 1, true},
+	} {
+		var e *apierr.Error
+		if errors.As(limited(tt.wait), &e); e.RetryAfter != tt.after || e.NoRetry != tt.noRetry || e.Status != 429 {
+			t.Errorf("%s: got %s, no retry %v", tt.wait, e.RetryAfter, e.NoRetry)
+		}
+	}
+	if longWait != time.Minute {
+		t.Errorf("clients do not retry after more than %s, want a minute", longWait)
+	}
+}
+
+// A damaged digest in a record matches no key.
+func TestDamagedDigestMatchesNoKey(t *testing.T) {
+	text, key, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	parsed, _ := rpc.ParseKey(text)
+	for _, digest := range []string{"", "zz", key.Digest[:62], key.Digest[:62] + "zz"} {
+		m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: key.ID, Digest: digest}}})
+		if find(m, &parsed) != nil {
+			t.Errorf("digest %q matches", digest)
+		}
+	}
+}
+
+func TestLongPathIsNotRepeated(t *testing.T) {
+	fits := "/" + strings.Repeat("a", 99)
+	if shown(fits) != fits || shown(fits+"a") != "/v1/…" {
+		t.Errorf("got %q and %q", shown(fits), shown(fits+"a"))
+	}
+}
