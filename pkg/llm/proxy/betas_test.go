@@ -19,7 +19,7 @@ func TestBetasOfHostedClaude(t *testing.T) {
 		{"another_name", "br/anthropic.claude-sonnet-4-5-v1:0", "advanced-tool-use-2025-11-20", "", `["tool-search-tool-2025-10-19"]`, ""},
 		{"claude_3_does_not_interleave", "br/anthropic.claude-3-7-sonnet-v1:0", "interleaved-thinking-2025-05-14", "", "", "anthropic-beta"},
 		{"unknown", "br/anthropic.claude-sonnet-4-5-v1:0", `x"y,files-api-2025-04-14`, "", "", "anthropic-beta"},
-		{"converse_knows_none", "br/amazon.nova-lite-v1:0", "context-1m-2025-08-07", "", "", ""},
+		{"converse_has_no_betas", "br/amazon.nova-lite-v1:0", "context-1m-2025-08-07", "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, append(usual, provided{prefix: "ve", provider: "vertex", vars: map[string]string{"project": "p-1", "location": "us-east5"}})...)

@@ -200,7 +200,7 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 		{"plain_text_F26", func(llm.Dialect) answer { return events("all is well\n") }, true, 502},
 		{"null_F26", func(llm.Dialect) answer { return jsonOf(200, "null") }, true, 502},
 		{"array_F26", func(llm.Dialect) answer { return jsonOf(200, "[]") }, true, 502},
-		{"first_event_is_no_json", func(llm.Dialect) answer { return events("data: {oops\n\n") }, true, 502},
+		{"first_event_is_not_json", func(llm.Dialect) answer { return events("data: {oops\n\n") }, true, 502},
 		{"overloaded_at_once_F24", func(d llm.Dialect) answer { return events(failing(d, "overloaded_error")) }, true, 529},
 		{"limited_at_once_F24", func(d llm.Dialect) answer { return events(failing(d, "rate_limit_error")) }, true, 429},
 		{"invalid_at_once", func(d llm.Dialect) answer { return events(failing(d, "invalid_request_error")) }, false, 400},

@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 		{"chat", llm.Chat, `{"model":"a/b","messages":[]}`, "", Request{Model: "a/b"}},
 		{"stream", llm.Chat, `{"model":"a/b","messages":[],"stream":true}`, "", Request{Model: "a/b", Stream: true}},
 		{"stream_with_usage", llm.Chat, `{"model":"a/b","messages":[],"stream":true,"stream_options":{"include_usage":true}}`, "", Request{Model: "a/b", Stream: true, WantsUsage: true}},
-		{"null_stream_is_none", llm.Messages, `{"model":"a/b","messages":[],"stream":null}`, "", Request{Model: "a/b", WantsUsage: true}},
+		{"null_stream", llm.Messages, `{"model":"a/b","messages":[],"stream":null}`, "", Request{Model: "a/b", WantsUsage: true}},
 		{"escaped_model", llm.Chat, `{"mod\u0065l":"a\/b","messages":[]}`, "", Request{Model: "a/b"}},
 		{"responses", llm.Responses, `{"model":"m","input":"x"}`, "", Request{Model: "m", WantsUsage: true}},
 		{"unstored", llm.Responses, `{"model":"m","input":"x","store":false}`, "", Request{Model: "m", WantsUsage: true, Unstored: true}},

@@ -68,12 +68,12 @@ func TestFailuresBecomeEvents(t *testing.T) {
 		{"exception_without_a_body", eventstream.Exception(nil, "internalServerException", nil), "event: internalServerException\ndata: {}\n\n"},
 		{"error", eventstream.Append(nil, []eventstream.Header{header(":message-type", "error"), header(":error-code", "InternalFailure"), header(":error-message", "a \"b\"\nc")}, nil),
 			"event: InternalFailureException\ndata: {\"message\":\"a \\\"b\\\"\\nc\"}\n\n"},
-		{"payload_that_is_no_json", eventstream.Event(nil, "metadata", []byte("a\n\ndata: [DONE]")), "event: metadata\ndata: {\"message\":\"a\\n\\ndata: [DONE]\"}\n\n"},
+		{"payload_is_not_json", eventstream.Event(nil, "metadata", []byte("a\n\ndata: [DONE]")), "event: metadata\ndata: {\"message\":\"a\\n\\ndata: [DONE]\"}\n\n"},
 		{"name_with_a_line_break", eventstream.Exception(nil, "x\nevent: y", []byte(`{}`)), "event: unknownException\ndata: {}\n\n"},
 		{"no_name", eventstream.Append(nil, nil, []byte(`{}`)), "data: {}\n\n"},
 		{"chunk", eventstream.Event(nil, "chunk", []byte(`{"bytes":"eyJ0eXBlIjoicGluZyJ9","p":"abc"}`)), "event: ping\ndata: {\"type\":\"ping\"}\n\n"},
 		{"chunk_without_a_type", eventstream.Event(nil, "chunk", []byte(`{"bytes":"eyJhIjoxfQ=="}`)), "data: {\"a\":1}\n\n"},
-		{"chunk_that_is_none", eventstream.Event(nil, "chunk", []byte(`{"bytes":"!"}`)), "event: chunk\ndata: {\"bytes\":\"!\"}\n\n"},
+		{"invalid_chunk", eventstream.Event(nil, "chunk", []byte(`{"bytes":"!"}`)), "event: chunk\ndata: {\"bytes\":\"!\"}\n\n"},
 	}
 	for _, tt := range tests {
 		if got := through(bytes.NewReader(tt.in), &Frames{}); got != tt.want {

@@ -196,7 +196,7 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 		{"no_type", framed([]byte{1, 'a'}), ErrCorrupt},
 		{"unknown_type", framed([]byte{1, 'a', 10}), ErrCorrupt},
 		{"short_integer", framed([]byte{1, 'a', 5, 0, 0, 0}), ErrCorrupt},
-		{"no_length_of_a_string", framed([]byte{1, 'a', 7, 0}), ErrCorrupt},
+		{"missing_length_of_string", framed([]byte{1, 'a', 7, 0}), ErrCorrupt},
 		{"string_past_the_end", framed([]byte{1, 'a', 7, 0, 3, 'x', 'y'}), ErrCorrupt},
 	}
 	for _, tt := range tests {

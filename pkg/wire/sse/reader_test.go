@@ -40,7 +40,7 @@ func TestFieldsFollowTheStandard(t *testing.T) {
 	}{
 		{"one_space_is_cut", "data:  a\n\ndata:b\n\n", []string{"| a", "|b"}},
 		{"lines_are_joined", "data: a\ndata\ndata: b\n\n", []string{"|a\n\nb"}},
-		{"an_event_without_data_is_none", "event: x\n\nevent: y\ndata: 1\n\n", []string{"y|1"}},
+		{"event_without_data_is_ignored", "event: x\n\nevent: y\ndata: 1\n\n", []string{"y|1"}},
 		{"empty_data_is_an_event", "data\n\ndata:\n\n", []string{"|", "|"}},
 		{"the_last_name_counts", "event: x\nevent: y\ndata: 1\n\ndata: 2\n\n", []string{"y|1", "|2"}},
 		{"comments_and_other_fields_pass", ": ping\n\nid: 7\nretry: 5\nfoo: x\n:\ndata: 1\n\n", []string{"|1"}},
