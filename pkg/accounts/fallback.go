@@ -204,7 +204,7 @@ func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 	case errors.Is(err, upstream.ErrCanceled), errors.Is(err, stream.ErrClient):
 		return &failure{err: apierr.ClientLeft(err)}
 	case errors.Is(err, upstream.ErrBudget):
-		e = apierr.New(503, "budget", "the request needs more calls of providers than the platform makes for one")
+		e = apierr.New(503, "budget", "The request needs more calls of providers than the platform makes for one.")
 		e.NoRetry, e.Err = true, err
 		return &failure{err: e}
 	case errors.Is(err, stream.ErrTooLarge):
@@ -214,7 +214,7 @@ func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 	case errors.Is(err, upstream.ErrTimeout), errors.Is(err, stream.ErrTimeout), errors.Is(err, stream.ErrIdle):
 		e, late = timedOut(billable), true
 	default:
-		e = apierr.New(502, "upstream_unreachable", "the provider could not be reached or broke off")
+		e = apierr.New(502, "upstream_unreachable", "The provider could not be reached or broke off.")
 		if billable {
 			e.Code, e.NoRetry = "upstream_outcome_unknown", true
 		}
@@ -228,7 +228,7 @@ func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
 }
 
 func timedOut(billable bool) *apierr.Error {
-	e := apierr.New(504, "upstream_timeout", "the provider did not answer in time")
+	e := apierr.New(504, "upstream_timeout", "The provider did not answer in time.")
 	if billable {
 		e.Code, e.NoRetry = "upstream_outcome_unknown", true
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/pkg/provider"
@@ -64,7 +65,7 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 	pl.limit()
 	pin := call.Request.Header.Get("x-connection-id")
 	if pin != "" && !pinned(call, pin) {
-		return nil, apierr.Invalid("", "x-connection-id names no active connection of this model")
+		return nil, apierr.Invalid("", "The header x-connection-id names no active connection of this model.")
 	}
 	for i := range call.Targets {
 		to := &call.Targets[i]
@@ -263,7 +264,7 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.
 	req := &a.Request
 	hop, err := provider.Hop(pl.call.Request.Header)
 	if err != nil {
-		return nil, &failure{err: apierr.New(508, "loop_detected", "the call has passed too many gateways")}
+		return nil, &failure{err: apierr.New(508, "loop_detected", "The call has passed too many gateways.")}
 	}
 	req.Header.Set(hop.Name, hop.Value)
 	s := &pl.call.Machine.Settings
@@ -305,7 +306,7 @@ func (pl *plan) unbuilt(err error) *failure {
 		pl.unusable = err
 		return nil
 	}
-	return &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "internal error", Err: err}}
+	return &failure{err: &apierr.Error{Status: 500, Type: "server_error", Message: "Internal error.", Err: err}}
 }
 
 func sooner(limit, left time.Duration) time.Duration {
@@ -438,18 +439,18 @@ func (pl *plan) failed() error {
 		return pl.refusal
 	}
 	if pl.unusable == nil {
-		return apierr.New(400, "no_credentials", "no credentials for provider %s", names(pl.call.Targets))
+		return apierr.New(400, "no_credentials", "No credentials for provider %s.", names(pl.call.Targets))
 	}
-	e := apierr.New(400, "no_credentials", "no usable credentials for provider %s", names(pl.call.Targets))
+	e := apierr.New(400, "no_credentials", "No usable credentials for provider %s.", names(pl.call.Targets))
 	switch {
 	case errors.Is(pl.unusable, errSealed):
-		e = apierr.New(503, "key_unavailable", "the stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY")
+		e = apierr.New(503, "key_unavailable", "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 	case errors.Is(pl.unusable, provider.ErrIncomplete):
-		e.Message += ": " + pl.unusable.Error()
+		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + apierr.Sentence(pl.unusable.Error())
 	case errors.Is(pl.unusable, provider.ErrNoCredential):
-		e.Message += ": set an API key on its connection, or sign in again"
+		e.Message = strings.TrimSuffix(e.Message, ".") + ": set an API key on its connection, or sign in again."
 	case errors.Is(pl.unusable, provider.ErrNoEndpoint):
-		e = apierr.New(400, "unsupported_endpoint", "provider %s has no endpoint for this request", names(pl.call.Targets))
+		e = apierr.New(400, "unsupported_endpoint", "Provider %s has no endpoint for this request.", names(pl.call.Targets))
 	}
 	e.Err = pl.unusable
 	return e
@@ -462,7 +463,7 @@ func (pl *plan) limited() error {
 		e := *pl.best.err
 		return waiting(&e, m.wait)
 	}
-	e := apierr.New(429, "rate_limit_exceeded", "all accounts for this model are rate limited")
+	e := apierr.New(429, "rate_limit_exceeded", "All accounts for this model are rate limited.")
 	e.Err = &cooling{m.wait}
 	return waiting(e, m.wait)
 }
@@ -483,14 +484,14 @@ func (pl *plan) refused(rank int) error {
 		if c := m.conns[0]; text == "" && c.Status == needsReauth {
 			text = ": the sign-in is no longer valid, connect the account again"
 		}
-		e = apierr.New(401, "account_key_refused", "the provider refuses the credentials of %s%s", account(m), text)
+		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s%s", account(m), text)
 	default:
 		if text == "" {
 			text = ": " + pl.place.Message
 		}
-		e = apierr.New(status, blockedCode, "provider %s does not serve the location that this gateway calls from%s", m.conns[0].Provider, text)
+		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from%s", m.conns[0].Provider, text)
 	}
-	e.Message, e.Header, e.NoRetry = cut(e.Message, maxMessage), header, true
+	e.Message, e.Header, e.NoRetry = cut(apierr.Sentence(e.Message), maxMessage), header, true
 	if pl.attempts == 0 && m.wait > 0 {
 		e.Err = &cooling{m.wait}
 	}

@@ -201,7 +201,7 @@ func TestRecordCountsFailedCalls(t *testing.T) {
 	}
 	record(200, nil, nil)
 	record(400, apierr.Invalid("model", "no such model"), nil)
-	record(200, nil, apierr.New(502, "upstream_cut", "the provider's stream ended early"))
+	record(200, nil, apierr.New(502, "upstream_cut", "The provider's stream ended early."))
 	for _, r := range []store.Request{record(499, apierr.ClientLeft(nil), nil), record(200, nil, apierr.ClientLeft(stream.ErrClient))} {
 		if r.Error != "client_closed" {
 			t.Errorf("error %q, want client_closed", r.Error)

@@ -123,7 +123,7 @@ func (*noToken) Error() string { return "accounts: there is no access token at t
 
 // shown returns the client's error.
 func (n *noToken) shown() *apierr.Error {
-	e := apierr.New(503, "token_unavailable", "the account's access token is being refreshed or could not be refreshed; try again later")
+	e := apierr.New(503, "token_unavailable", "The account's access token is being refreshed or could not be refreshed. Try again later.")
 	e.RetryAfter, e.Err = max(n.wait, time.Second), n
 	return e
 }
