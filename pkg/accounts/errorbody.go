@@ -13,21 +13,15 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/redact"
+	"weir/pkg/wire/vendorerror"
 )
 
 // maxMessage is the length of an upstream's message that is shown, in bytes.
 const maxMessage = 500
 
-// messagePaths are where providers put the message of an error, the commonest
-// first (docs/reference/api-shapes.md, 16).
-var messagePaths = [...]string{
-	"error.message", "0.error.message", "error", "message", "detail.message", "detail", "detail.0.msg", "detail.0.message", "detail.0",
-	"err_msg", "errors.0.message", "errors.0", "base_resp.status_msg", "error_description", "Message",
-}
-
-// upstreamError returns the failure that an upstream's answer reports, with the
-// upstream's status. The message is shown only if the body is JSON, without
-// possible credentials; HTML never passes.
+// upstreamError returns the failure of an upstream's answer with the upstream's
+// status. Its message is shown only if the body is JSON, without what could be a
+// credential; HTML is never shown.
 func upstreamError(status int, h httpmsg.Header, raw []byte, cred provider.Credential) *apierr.Error {
 	e := apierr.New(status, "", "")
 	e.Header = notes(h, live(cred))
@@ -95,52 +89,36 @@ func MessageOf(raw []byte) string {
 	if !jsonscan.Valid(raw) {
 		return ""
 	}
-	for _, path := range messagePaths {
-		if m := gjson.GetBytes(raw, path); m.Type == gjson.String && strings.TrimSpace(m.Str) != "" {
-			return m.Str
-		}
-	}
-	return ""
+	return vendorerror.Read(gjson.ParseBytes(raw)).Message
 }
 
 func read(e *apierr.Error, raw []byte, cred provider.Credential) {
 	// A name may be a credential too: many are of letters and digits alone.
 	name := func(s string) bool { return identifier(s) && live(cred).String(s) == s }
-	for _, path := range messagePaths {
-		if m := gjson.GetBytes(raw, path); m.Type == gjson.String && strings.TrimSpace(m.Str) != "" {
-			e.Message = shownText(m.Str, cred)
-			break
-		}
+	v := vendorerror.Read(gjson.ParseBytes(raw))
+	if v.Message != "" {
+		e.Message = shownText(v.Message, cred)
 	}
-	body := gjson.ParseBytes(raw)
-	if body.IsArray() {
-		body = body.Get("0")
+	switch {
+	case v.Code == quotaCode, v.Type == quotaCode, v.Status == quotaCode:
+		e.Code = quotaCode
+	case name(v.Code):
+		e.Code = v.Code
+	case name(v.Status):
+		e.Code = v.Status
 	}
-	inner := body.Get("error")
-	if !inner.IsObject() {
-		inner = body
-	}
-	for _, field := range [...]string{"code", "type", "status"} {
-		v := inner.Get(field)
-		if v.Type != gjson.String || !name(v.Str) {
-			continue
-		}
-		if e.Code == "" && field != "type" || v.Str == quotaCode {
-			e.Code = v.Str
-		}
-	}
-	if p := inner.Get("param"); p.Type == gjson.String && name(p.Str) {
-		e.Param = p.Str
+	if name(v.Param) {
+		e.Param = v.Param
 	}
 }
 
-// live finds the credentials in use.
+// live returns the redaction of the credentials in use.
 func live(cred provider.Credential) *redact.R {
 	return redact.Secrets(cred.APIKey, cred.AccessToken, cred.AccessKeyID, cred.SecretAccessKey, cred.SessionToken, cred.ServiceAccount)
 }
 
-// clean makes a failure that was read out of an answer fit to be shown: the
-// credential in use may stand in every part of it.
+// clean makes a failure that was read from an answer fit to be shown: every part of
+// it may contain the credential in use.
 func clean(e *apierr.Error, cred provider.Credential) {
 	if e == nil {
 		return
@@ -161,8 +139,8 @@ func clean(e *apierr.Error, cred provider.Credential) {
 	}
 }
 
-// notes returns the fields of an answer that go to the client with an error.
-// The waits are written again.
+// notes returns the fields of an answer that go to the client with an error. The
+// waits are set again by the gateway.
 func notes(h httpmsg.Header, secrets *redact.R) httpmsg.Header {
 	out := provider.ResponseNotes(h)
 	out.Del("retry-after")
@@ -206,7 +184,7 @@ func looksHTML(s string) bool {
 	return false
 }
 
-// identifier reports whether s is a name as codes and parameters have them.
+// identifier reports whether s is a name like those of codes and parameters.
 func identifier(s string) bool {
 	if len(s) == 0 || len(s) > 64 {
 		return false
@@ -220,8 +198,8 @@ func identifier(s string) bool {
 	return redact.Patterns(s) == s
 }
 
-// codeOf returns the code of a status without one
-// (docs/reference/api-shapes.md, 16).
+// codeOf returns the code of a status without one (docs/reference/api-shapes.md,
+// 16).
 func codeOf(status int) string {
 	switch status {
 	case 401:
