@@ -164,7 +164,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 		pl.attempts++
 		pl.before = a
 		a.Target, a.Connection = to, conn
-		t := &call.Request.Trace
+		t := call.Trace
 		t.Attempts++
 		t.Provider, t.ConnectionID, t.Model = to.Provider.ID, conn.ID, to.ID()
 		pl.dropped(a)
@@ -174,15 +174,15 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 			t.Err = nil
 			pl.dropped(a)
 			if _, whole := resp.Body.(*stream.Bytes); whole {
-				pl.used(call.Machine, call.Request, a, false)
+				pl.used(call.Machine, call.Request, call.Trace, a, false)
 				pl.succeeded(call.Machine, conn.ID, to.Model)
 			}
-			return &Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request}, nil
+			return &Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: call.Trace}, nil
 		}
 		t.Err, a.Failure = f.err, f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
 		if f.err.Status != 499 {
-			pl.used(call.Machine, call.Request, a, true)
+			pl.used(call.Machine, call.Request, call.Trace, a, true)
 		}
 		a.Retry = f.retry(a, call.Billable)
 		if pl.attempts >= maxAttempts || a.Retry == Refreshed && !(renewable(conn) && pl.refresh(ctx, call.Machine.ID, conn, &token)) {
@@ -208,7 +208,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 // request, such as a poll, leaves out nothing and does not count.
 func (pl *plan) dropped(a *Attempt) {
 	if len(a.Dropped) > 0 || pl.attempts > 1 {
-		pl.call.Request.Trace.Dropped = a.Dropped
+		pl.call.Trace.Dropped = a.Dropped
 	}
 }
 

@@ -129,7 +129,7 @@ func TestTable(t *testing.T) {
 				if e != nil && (strings.Contains(e.Message, "<") || strings.Contains(e.Message, "sk-0")) {
 					t.Errorf("shows %q", e.Message)
 				}
-				tr := &w.req.Trace
+				tr := &w.trace
 				served := want.saw[len(want.saw)-1:]
 				if tr.Attempts != len(want.saw) || tr.ConnectionID != served || tr.Provider != "openai" || tr.Model != "openai/gpt" {
 					t.Errorf("trace %+v", tr)
@@ -211,7 +211,7 @@ func TestNoCredentialReachesAnySink(t *testing.T) {
 			_, e := w.send()
 			w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 			w.pool.Flush(context.Background(), w.machine)
-			all := fmt.Sprintf("%+v %v %v %v %v", *e, e, e.Header, w.req.Trace, w.calls)
+			all := fmt.Sprintf("%+v %v %v %v %v", *e, e, e.Header, w.trace, w.calls)
 			for _, f := range forms {
 				if strings.Contains(all, f) {
 					t.Fatalf("status %d: %q in %s", status, f, all)
@@ -282,7 +282,7 @@ func TestComboGoesOnToTheNextMember(t *testing.T) {
 	c.Targets = []routing.Target{w.target("gpt"), w.target("mini")}
 	w.script["*"] = []answer{{status: 429}, {status: 429}, {status: 200}}
 	res, e := w.sendCall(c)
-	if e != nil || res.Target.Model != "mini" || w.saw() != "aba" || w.req.Trace.Model != "openai/mini" {
+	if e != nil || res.Target.Model != "mini" || w.saw() != "aba" || w.trace.Model != "openai/mini" {
 		t.Errorf("saw %s, got %v, %v", w.saw(), res, e)
 	}
 	res, e = w.sendCall(c) // the first member's accounts cool down

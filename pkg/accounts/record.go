@@ -19,8 +19,8 @@ const (
 )
 
 // tried is the record of an attempt that failed.
-func tried(t *httpmsg.Trace, f *failure, took time.Duration) httpmsg.Attempt {
-	a := httpmsg.Attempt{
+func tried(t *Trace, f *failure, took time.Duration) store.Attempt {
+	a := store.Attempt{
 		ConnectionID: t.ConnectionID, Provider: t.Provider, Model: t.Model,
 		Status: f.err.Status, Code: f.err.Code, Ms: took.Milliseconds(),
 	}
@@ -33,20 +33,19 @@ func tried(t *httpmsg.Trace, f *failure, took time.Duration) httpmsg.Attempt {
 // Record records a client's POST to a data route after its end: its time is added
 // to the usage, and it is listed by GET /api/requests. status is that of the
 // answer, e its error or nil. Both go to the object with the next report.
-func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, status int, e *apierr.Error) {
-	t := &r.Trace
-	if m == nil || r.Method != "POST" || !strings.HasPrefix(t.Route, "/v1/") {
+func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status int, e *apierr.Error) {
+	if m == nil || r.Method != "POST" || !strings.HasPrefix(r.Route, "/v1/") {
 		return
 	}
 	now := p.Now()
 	ms := max(now.Sub(r.Start).Milliseconds(), 0)
-	row := usage.Row{KeyID: t.KeyID, Endpoint: t.Route}
+	row := usage.Row{KeyID: t.KeyID, Endpoint: r.Route}
 	if t.Attempts > 0 {
 		row.ConnectionID, row.Provider, row.Model = t.ConnectionID, t.Provider, t.Model
 	}
 
 	rec := store.Request{
-		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: t.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
+		ID: r.ID, At: now.UnixMilli() - ms, KeyID: t.KeyID, Endpoint: r.Route, Model: t.Model, Provider: t.Provider, ConnectionID: t.ConnectionID,
 		// A copy: the id may be a part of the body, which must not live on with it.
 		Asked:  strings.Clone(cut(t.Asked, maxRecordText)),
 		Status: status, LatencyMs: ms, Attempts: t.Attempts, Failed: t.Failed, Dropped: t.Dropped, Used: t.Used,

@@ -24,7 +24,7 @@ import (
 // report to the object.
 func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 	w.req.ID, w.req.Method = "req_1", "POST"
-	w.req.Trace.Route, w.req.Trace.KeyID, w.req.Trace.Asked = "/v1/embeddings", "k1", "fast"
+	w.req.Route, w.trace.KeyID, w.trace.Asked = "/v1/embeddings", "k1", "fast"
 	_, err := w.pool.Send(context.Background(), c)
 	w.now = w.now.Add(after)
 	status := 200
@@ -33,7 +33,7 @@ func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 		e = err.(*apierr.Error)
 		status = e.Status
 	}
-	w.pool.Record(w.machine, w.req, status, e)
+	w.pool.Record(w.machine, w.req, &w.trace, status, e)
 	w.object = func(string, []byte) (int, []byte, error) { return 200, []byte(`{"generation":1}`), nil }
 	w.pool.Flush(context.Background(), w.machine)
 	return gjson.Parse(strings.TrimPrefix(w.calls[len(w.calls)-1], "report "))
@@ -81,13 +81,13 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		used  Used
 		left  bool // the client disconnects in the last attempt
 		want  string
-		spent httpmsg.Used
+		spent store.Used
 	}{
-		"stated cost":    {used: StatedCost(0.25, true), want: "a 1 1 0 0, c 1 0 0.25 0", spent: httpmsg.Used{CostUSD: 0.25, Priced: true}},
+		"stated cost":    {used: StatedCost(0.25, true), want: "a 1 1 0 0, c 1 0 0.25 0", spent: store.Used{CostUSD: 0.25, Priced: true}},
 		"unknown cost":   {used: StatedCost(0, false), want: "a 1 1 0 0, c 1 0 0 1"},
 		"negative cost":  {used: StatedCost(-1, true), want: "a 1 1 0 0, c 1 0 0 1"},
 		"unknown tokens": {want: "a 1 1 0 0, c 1 0 0 1"},
-		"tokens":         {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: httpmsg.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
+		"tokens":         {used: Used{Tokens: llm.Usage{Input: 1e6, Known: true}}, want: "a 1 1 0 0, c 1 0 2.5 0", spent: store.Used{Input: 1e6, CostUSD: 2.5, Priced: true}},
 		"client left":    {left: true, want: "a 1 1 0 0"},
 	} {
 		w := newWorld(t).add(accounts("abc")...)
@@ -119,8 +119,8 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		if g := strings.Join(got, ", "); g != tt.want {
 			t.Errorf("%s: got %s, want %s", name, g, tt.want)
 		}
-		if w.req.Trace.Used != tt.spent {
-			t.Errorf("%s: the request used %+v, want %+v", name, w.req.Trace.Used, tt.spent)
+		if w.trace.Used != tt.spent {
+			t.Errorf("%s: the request used %+v, want %+v", name, w.trace.Used, tt.spent)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestDirectCallIsRecordedWithoutAccount(t *testing.T) {
 	to := w.target("fetch")
 	to.Connections = []*store.Connection{{}}
 	for _, err := range []error{nil, apierr.New(502, "", "no"), apierr.ClientLeft(nil)} {
-		w.pool.RecordDirect(w.machine, w.req, &to, err)
+		w.pool.RecordDirect(w.machine, w.req, &w.trace, &to, err)
 	}
 	rows := w.pool.reportOf(mid).Usage
 	if len(rows) != 1 || rows[0].Requests != 2 || rows[0].Errors != 1 || rows[0].Unpriced != 0 || rows[0].ConnectionID != "" || rows[0].Provider != "openai" {
@@ -169,13 +169,13 @@ func TestDirectCallIsRecordedWithoutAccount(t *testing.T) {
 func TestOnlyTheLastRequestsOfAReportAreKept(t *testing.T) {
 	var w = newWorld(t).add(accounts("a")...)
 	for i := range maxRecords + 10 {
-		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/embeddings", Asked: strings.Repeat("m", 500)}}
-		w.pool.Record(w.machine, r, 400, apierr.Invalid("model", "no such model"))
+		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.now, Route: "/v1/embeddings"}
+		w.pool.Record(w.machine, r, &Trace{Asked: strings.Repeat("m", 500)}, 400, apierr.Invalid("model", "no such model"))
 	}
 	for _, r := range []*httpmsg.Request{
-		{Method: "GET", Trace: httpmsg.Trace{Route: "/v1/models"}}, {Method: "POST", Trace: httpmsg.Trace{Route: "/api/keys"}},
+		{Method: "GET", Route: "/v1/models"}, {Method: "POST", Route: "/api/keys"},
 	} {
-		w.pool.Record(w.machine, r, 200, nil)
+		w.pool.Record(w.machine, r, &Trace{}, 200, nil)
 	}
 	list := w.pool.reportOf(mid).arrange()
 	if len(list) != maxRecords || list[0].ID != "10" || list[maxRecords-1].ID != fmt.Sprint(maxRecords+9) {
@@ -194,8 +194,8 @@ func TestOnlyTheLastRequestsOfAReportAreKept(t *testing.T) {
 func TestRecordCountsFailedCalls(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	record := func(status int, e *apierr.Error, cause error) store.Request {
-		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/chat/completions", Err: cause}}
-		w.pool.Record(w.machine, r, status, e)
+		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.now, Route: "/v1/chat/completions"}
+		w.pool.Record(w.machine, r, &Trace{Err: cause}, status, e)
 		list := w.pool.reportOf(mid).arrange()
 		return list[len(list)-1]
 	}
@@ -216,7 +216,7 @@ func TestRequestsOfAReportThatDidNotGetThroughStayInOrder(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.pool.Pause = &pauser{w: w}
 	record := func(id string) {
-		w.pool.Record(w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/rerank"}}, 200, nil)
+		w.pool.Record(w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.now, Route: "/v1/rerank"}, &Trace{}, 200, nil)
 	}
 	record("1")
 	w.pool.Flush(context.Background(), w.machine) // the object cannot be reached

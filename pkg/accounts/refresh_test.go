@@ -59,8 +59,8 @@ func TestRefreshOnceAfter401(t *testing.T) {
 		if e != nil || res.Status != 200 || strings.Join(w.seen, " ") != "tok-a-generation1 tok-a-generation2" || n != 1 {
 			t.Errorf("%s: saw %v, refreshed %d times, %v", kind, w.seen, n, e)
 		}
-		if w.req.Trace.Attempts != 2 || w.pool.Pending(mid) {
-			t.Errorf("%s: attempts %d, pending %v", kind, w.req.Trace.Attempts, w.pool.Pending(mid))
+		if w.trace.Attempts != 2 || w.pool.Pending(mid) {
+			t.Errorf("%s: attempts %d, pending %v", kind, w.trace.Attempts, w.pool.Pending(mid))
 		}
 		if _, e := w.sendCall(w.kind(kind)); e != nil || strings.Join(w.seen, " ") != "tok-a-generation2" || n != 1 {
 			t.Errorf("%s: the next call saw %v", kind, w.seen)

@@ -20,7 +20,8 @@ import (
 // Call is a client's call as the planner sees it.
 type Call struct {
 	Machine *snapshot.Machine
-	Request *httpmsg.Request // for its headers (x-connection-id, X-Stainless-Timeout) and its trace
+	Request *httpmsg.Request // for its headers (x-connection-id, X-Stainless-Timeout)
+	Trace   *Trace           // records what the call came to
 	// Targets are tried in order; more than one for a combo.
 	Targets []routing.Target
 	// Build returns the attempt for one target and account. before is the last
@@ -62,6 +63,7 @@ type Result struct {
 	machine *snapshot.Machine
 	cred    provider.Credential
 	request *httpmsg.Request
+	trace   *Trace
 }
 
 // Clean takes the credential in use, and anything else that could be one, out
@@ -96,10 +98,10 @@ func (r *Result) Done(cause error) {
 		return
 	}
 	left := errors.Is(cause, stream.ErrClient)
-	if t := &r.request.Trace; left && t.Err == nil {
+	if t := r.trace; left && t.Err == nil {
 		t.Err = apierr.ClientLeft(cause)
 	}
-	r.pool.used(r.machine, r.request, r.Attempt, cause != nil && !left)
+	r.pool.used(r.machine, r.request, r.trace, r.Attempt, cause != nil && !left)
 	if cause == nil {
 		r.pool.succeeded(r.machine, r.Connection.ID, r.Target.Model)
 		return

@@ -23,13 +23,12 @@ const staleWait = 10 * time.Second
 // used records one attempt of a client's POST: an answer that was accepted, or
 // a failure. The tokens and the cost of an accepted answer are added to the
 // request's trace.
-func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, a *Attempt, failed bool) {
+func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, t *Trace, a *Attempt, failed bool) {
 	if r.Method != "POST" {
 		return
 	}
-	t := &r.Trace
 	row := usage.Row{
-		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: t.Route, Requests: 1,
+		KeyID: t.KeyID, ConnectionID: a.Connection.ID, Provider: a.Target.Provider.ID, Model: a.Target.ID(), Endpoint: r.Route, Requests: 1,
 	}
 	if failed {
 		row.Errors = 1
@@ -42,14 +41,14 @@ func (p *Pool) used(m *snapshot.Machine, r *httpmsg.Request, a *Attempt, failed 
 		case Unknown:
 			row.CostUSD, row.Unpriced = 0, 1
 		}
-		t.Used = t.Used.Add(row.Used())
+		t.use(row.Used())
 	}
 	p.Use(m, row)
 }
 
-// RecordDirect records an attempt that the gateway made itself, without an
-// account and free of charge.
-func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, to *routing.Target, err error) {
+// RecordDirect records an attempt that the gateway made itself, without an account
+// and free of charge.
+func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *Trace, to *routing.Target, err error) {
 	a := &Attempt{Target: to, Connection: to.Connections[0], Used: Used{Price: Stated}}
 	var e *apierr.Error
 	if errors.As(err, &e) {
@@ -57,7 +56,7 @@ func (p *Pool) RecordDirect(m *snapshot.Machine, r *httpmsg.Request, to *routing
 			return
 		}
 	}
-	p.used(m, r, a, err != nil)
+	p.used(m, r, t, a, err != nil)
 }
 
 // Use notes what an answered attempt has used. Rows of one kind are added up,

@@ -43,6 +43,7 @@ type world struct {
 	calls  []string // of the object
 	object func(op string, body []byte) (int, []byte, error)
 	req    *httpmsg.Request
+	trace  Trace
 	// meanwhile runs when the upstream has been called, before it answers.
 	meanwhile func(cred string)
 }
@@ -147,7 +148,7 @@ func (w *world) target(model string) routing.Target {
 
 func (w *world) call() *Call {
 	return &Call{
-		Machine: w.machine, Request: w.req, Targets: []routing.Target{w.target("gpt")},
+		Machine: w.machine, Request: w.req, Trace: &w.trace, Targets: []routing.Target{w.target("gpt")},
 		Build: func(to *routing.Target, conn *store.Connection, _ *Attempt) (*Attempt, error) {
 			return &Attempt{Request: upstream.Request{Method: "POST", URL: to.Provider.BaseURL + "/x", Body: stream.FromString("{}")}}, nil
 		},

@@ -178,7 +178,7 @@ func TestExplainEndsWhereTheCallEnds(t *testing.T) {
 	}
 	h.Endpoint = func(_ string, s accounts.Sender) Endpoint {
 		return func(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
-			_, err := s.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request,
+			_, err := s.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace,
 				Targets: []routing.Target{{Provider: d, Model: "a", Connections: []*store.Connection{conn("a")}}, {Provider: d, Model: "b", Connections: []*store.Connection{conn("b")}}, {Provider: d, Model: "c", Connections: []*store.Connection{conn("c")}}},
 				Build: func(to *routing.Target, _ *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 					if to.Model == refuse {

@@ -50,7 +50,7 @@ func (h *Handler) Forward(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 
 // envelope makes a management call of a request.
 func envelope(c *auth.Call) (env rpc.ManageCall, err error) {
-	env = rpc.ManageCall{Method: c.Method, Route: c.Trace.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
+	env = rpc.ManageCall{Method: c.Method, Route: c.Route, Params: c.Params, IfMatch: c.Header.Get("if-match")}
 	if c.Key != nil {
 		env.KeyID = c.Key.ID
 	}

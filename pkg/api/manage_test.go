@@ -94,7 +94,7 @@ func (w *world) Wait() (*upstream.Response, error) {
 func (w *world) call(f func(context.Context, *auth.Call) (*httpmsg.Response, error), method, route, query, body string, set ...func(*auth.Call)) (int, gjson.Result, httpmsg.Header) {
 	w.Helper()
 	r := &httpmsg.Request{Method: method, Query: query, Body: stream.FromString(body), Length: int64(len(body))}
-	r.Trace.Route = route
+	r.Route = route
 	c := &auth.Call{Request: r, Operator: true, MachineID: w.id, MaxBody: 1 << 20}
 	for _, s := range set {
 		s(c)

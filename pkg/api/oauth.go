@@ -125,7 +125,7 @@ func (h *OAuth) callback(ctx context.Context, c *auth.Call) (done rpc.Connected,
 	if err != nil {
 		return done, err
 	}
-	c.Trace.MachineID = id
+	c.MachineID = id
 	return done, json.Unmarshal(raw, &done)
 }
 

@@ -3,6 +3,7 @@
 package auth
 
 import (
+	"weir/pkg/accounts"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -39,6 +40,8 @@ type Call struct {
 	SignIn SignIn
 	// MaxBody is the route's limit for the body, in bytes.
 	MaxBody int64
+	// Trace records what became of the request.
+	Trace accounts.Trace
 }
 
 // ReadBody reads the request's body whole, within the route's limit.

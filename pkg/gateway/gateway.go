@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/memory"
@@ -63,21 +64,21 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 	machine, path := split(r.Path)
 	route, params := g.table.find(path)
 	if field := r.Header.Get("upgrade"); field != "" && upgrades(field) {
-		r.Trace.Route = "none"
+		r.Route = "none"
 		if route != nil {
-			r.Trace.Route = route.Pattern
+			r.Route = route.Pattern
 		}
 		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil,
 			apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported; send a plain HTTP request."))
 	}
 	if route == nil {
-		r.Trace.Route = "none"
+		r.Route = "none"
 		if g.Misconfigured != "" {
 			return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.misconfigured())
 		}
 		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.noRoute(r, machine, path))
 	}
-	r.Trace.Route = route.Pattern
+	r.Route = route.Pattern
 	resp, c, err := g.serve(ctx, r, route, machine, params)
 	return g.finish(ctx, r, route, c, resp, err)
 }
@@ -108,9 +109,8 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	}
 	c.Params = params
 	if c.Key != nil {
-		r.Trace.KeyID = c.Key.ID
+		c.Trace.KeyID = c.Key.ID
 	}
-	r.Trace.MachineID = c.MachineID
 	if r.Body != nil {
 		if err := g.checkBody(r, route); err != nil {
 			return nil, c, err
@@ -173,11 +173,15 @@ func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 // finish turns a failure into an answer and adds the header fields of every
 // answer.
 func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response, err error) *httpmsg.Response {
+	t, machine := &accounts.Trace{}, ""
+	if c != nil {
+		t, machine = &c.Trace, c.MachineID
+	}
 	var e *apierr.Error
 	if err != nil || resp == nil {
 		e = refusal(err)
-		if r.Trace.Err == nil && (e.Err != nil || e.Status >= 500) {
-			r.Trace.Err = e
+		if t.Err == nil && (e.Err != nil || e.Status >= 500) {
+			t.Err = e
 		}
 		d := route.Dialect
 		if d == ModelList && r.Header.Get("anthropic-version") != "" {
@@ -198,7 +202,6 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 		h.Set("vary", "Authorization, Origin")
 	}
 	cors(h, route.Cors, r.Header.Get("origin") != "")
-	t := &r.Trace
 	if t.Model != "" {
 		h.Set("x-weir-model", headerSafe(t.Model))
 	}
@@ -222,7 +225,7 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 			if status >= 500 {
 				level = 2
 			}
-			g.Log(level, logLine(r, status, g.Now(), g.Redact))
+			g.Log(level, logLine(r, t, machine, status, g.Now(), g.Redact))
 		})
 	}
 	return resp

@@ -4,12 +4,13 @@ import (
 	"strconv"
 	"time"
 
+	"weir/pkg/accounts"
 	"weir/pkg/wire/httpmsg"
 )
 
 // logLine is the one line that a request leaves: no body, no query, no
 // credential. Times are milliseconds.
-func logLine(r *httpmsg.Request, status int, now time.Time, clean func(string) string) string {
+func logLine(r *httpmsg.Request, t *accounts.Trace, machine string, status int, now time.Time, clean func(string) string) string {
 	b := make([]byte, 0, 384)
 	b = append(b, `{"level":"`...)
 	if status >= 500 {
@@ -22,13 +23,12 @@ func logLine(r *httpmsg.Request, status int, now time.Time, clean func(string) s
 	b = append(b, `","method":`...)
 	b = appendString(b, r.Method)
 	b = append(b, `,"route":`...)
-	b = appendString(b, r.Trace.Route)
+	b = appendString(b, r.Route)
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, `,"ms":`...)
 	b = strconv.AppendInt(b, now.Sub(r.Start).Milliseconds(), 10)
-	t := &r.Trace
-	b = appendField(b, "machine", t.MachineID)
+	b = appendField(b, "machine", machine)
 	b = appendField(b, "key", t.KeyID)
 	b = appendField(b, "provider", t.Provider)
 	b = appendField(b, "connection", t.ConnectionID)

@@ -130,7 +130,7 @@ func (w *wiring) sessions() *session.Sessions {
 
 // after records a call once its answer has ended.
 func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.Error) {
-	w.pool.Record(c.Machine, c.Request, status, e)
+	w.pool.Record(c.Machine, c.Request, &c.Trace, status, e)
 	w.pool.Flush(ctx, c.Machine)
 	w.cache.Revalidate(ctx, c.MachineID)
 }

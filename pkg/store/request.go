@@ -1,7 +1,5 @@
 package store
 
-import "weir/pkg/wire/httpmsg"
-
 // Request is what is kept of a client's call for a while: no body, nothing of
 // its text.
 type Request struct {
@@ -17,10 +15,41 @@ type Request struct {
 	Status       int    `json:"status"`
 	// Error is the code of the failure, or its type; with a status of 200 the
 	// stream failed later.
-	Error     string            `json:"error,omitempty"`
-	LatencyMs int64             `json:"latencyMs"` // to the end of the answer
-	Attempts  int               `json:"attempts"`
-	Failed    []httpmsg.Attempt `json:"failed,omitempty"` // the attempts that failed, in order
-	Dropped   []string          `json:"dropped,omitempty"`
-	httpmsg.Used
+	Error     string    `json:"error,omitempty"`
+	LatencyMs int64     `json:"latencyMs"` // to the end of the answer
+	Attempts  int       `json:"attempts"`
+	Failed    []Attempt `json:"failed,omitempty"` // the attempts that failed, in order
+	Dropped   []string  `json:"dropped,omitempty"`
+	Used
+}
+
+// Attempt is an upstream call that failed.
+type Attempt struct {
+	ConnectionID string `json:"connectionId"`
+	Provider     string `json:"provider"`
+	Model        string `json:"model,omitempty"`
+	Status       int    `json:"status"` // the upstream's, or the one that stands for a missing answer
+	Code         string `json:"code,omitempty"`
+	// Text is the error message. It is empty for a refusal of the request itself,
+	// which may repeat what was asked.
+	Text string `json:"text,omitempty"`
+	Ms   int64  `json:"ms"`
+}
+
+// Used is what the answers to a request used.
+type Used struct {
+	Input     int64   `json:"inputTokens,omitempty"`
+	Output    int64   `json:"outputTokens,omitempty"`
+	Reasoning int64   `json:"reasoningTokens,omitempty"`
+	CacheRead int64   `json:"cacheReadTokens,omitempty"`
+	CostUSD   float64 `json:"costUsd,omitempty"`
+	Priced    bool    `json:"priced,omitempty"` // the cost is known
+}
+
+// Add returns the sum of two answers.
+func (u Used) Add(o Used) Used {
+	return Used{
+		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
+		CostUSD: u.CostUSD + o.CostUSD, Priced: u.Priced && o.Priced,
+	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"weir/pkg/llm"
-	"weir/pkg/wire/httpmsg"
+	"weir/pkg/store"
 )
 
 // Row counts the calls of one kind. The isolates send rows to the object of a
@@ -95,8 +95,8 @@ func (r *Row) Price(alias, model string, u llm.Usage) {
 }
 
 // Used returns the usage of a row of one attempt, for the list of requests.
-func (r *Row) Used() httpmsg.Used {
-	return httpmsg.Used{
+func (r *Row) Used() store.Used {
+	return store.Used{
 		Input: r.InputTokens, Output: r.OutputTokens, Reasoning: r.ReasoningTokens, CacheRead: r.CacheReadTokens,
 		CostUSD: r.CostUSD, Priced: r.Unpriced == 0,
 	}

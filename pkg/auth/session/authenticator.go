@@ -104,7 +104,7 @@ func (a *Authenticator) admit(ctx context.Context, r *httpmsg.Request, t ticket)
 		return nil, err
 	}
 	for _, f := range fresh {
-		if f.method == r.Method && f.route == r.Trace.Route && !a.lately(row) {
+		if f.method == r.Method && f.route == r.Route && !a.lately(row) {
 			return nil, rpc.ErrSignInAgain()
 		}
 	}

@@ -82,7 +82,7 @@ func from(method, route, body string, more ...string) *httpmsg.Request {
 	r := &httpmsg.Request{Method: method, Path: route, Origin: own, Body: stream.FromBytes([]byte(body)), Header: httpmsg.Header{
 		{Name: "content-type", Value: "application/json"}, {Name: "origin", Value: own}, {Name: "sec-fetch-site", Value: "same-origin"},
 	}}
-	r.Trace.Route = route
+	r.Route = route
 	for i := 0; i < len(more); i += 2 {
 		r.Header.Set(more[i], more[i+1])
 	}

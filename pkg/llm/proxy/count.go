@@ -74,7 +74,7 @@ func (d *Proxy) Count(ctx context.Context, c *auth.Call, body []byte) (Tokens, e
 		}
 	}
 	res, err := d.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets[:1], Timeout: countTimeout, Build: n.build, Read: readCount,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets[:1], Timeout: countTimeout, Build: n.build, Read: readCount,
 	})
 	var e *apierr.Error
 	switch {

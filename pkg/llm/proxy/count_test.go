@@ -12,7 +12,7 @@ import (
 
 func (w *world) count(body string) (Tokens, error) {
 	w.call = &auth.Call{
-		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.now, Trace: httpmsg.Trace{Route: "/v1/messages/count_tokens"}},
+		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.now, Route: "/v1/messages/count_tokens"},
 		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
 	}
 	return w.dialog.Count(context.Background(), w.call, []byte(body))

@@ -58,7 +58,7 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 		return nil, err
 	}
 	x := &exchange{ctx: ctx, proxy: d, call: c, req: a, severalTargets: len(targets) > 1}
-	res, err := d.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: readAnswer})
+	res, err := d.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: readAnswer})
 	if err != nil {
 		return nil, err
 	}

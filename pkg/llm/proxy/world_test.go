@@ -212,7 +212,8 @@ func (w *world) ask(d llm.Dialect, raw string, header ...httpmsg.Field) (*Result
 func (w *world) send(a *Request, header ...httpmsg.Field) (*Result, error) {
 	route := [...]string{"/v1/chat/completions", "/v1/responses", "/v1/messages"}[a.Dialect]
 	w.call = &auth.Call{
-		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.now, Trace: httpmsg.Trace{Route: route, KeyID: "k1"}},
+		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Path: route, Query: w.query, Header: header, Start: w.now, Route: route},
+		Trace:   accounts.Trace{KeyID: "k1"},
 		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
 	}
 	return w.dialog.Answer(context.Background(), w.call, a)

@@ -6,7 +6,6 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
-	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/redact"
 )
 
@@ -59,7 +58,7 @@ func tidyRequest(r *store.Request) bool {
 	tidy := func(s string) string { return strings.ToValidUTF8(redact.Patterns(s), "") }
 	r.Asked, r.Error = tidy(r.Asked), tidy(r.Error)
 	failed := r.Failed[:min(len(r.Failed), 16)]
-	r.Failed = append([]httpmsg.Attempt(nil), failed...)
+	r.Failed = append([]store.Attempt(nil), failed...)
 	for i := range r.Failed {
 		a := &r.Failed[i]
 		if len(a.Text) > rpc.MaxErrorText {

@@ -130,7 +130,7 @@ func (h *Handler) targets(u *transcriptionForm) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []routing.Target) (*httpmsg.Response, error) {
 	c := u.Call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: u.build, Read: readTranscription,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: u.build, Read: readTranscription,
 	})
 	if err != nil {
 		return nil, err

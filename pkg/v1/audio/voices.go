@@ -165,7 +165,7 @@ func (h *Handler) fetch(ctx context.Context, c *auth.Call, d *provider.Descripto
 	seen := map[string]bool{}
 	for range maxVoicePages {
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{to},
+			Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{to},
 			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				method, url, err := to.Provider.Endpoint(conn, "voices", "")
 				if err != nil {

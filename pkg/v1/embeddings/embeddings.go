@@ -74,7 +74,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	x := exchange{req: req, call: c}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: read}
+	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read}
 	var res *accounts.Result
 	for x.from < req.count {
 		if res, err = h.Accounts.Send(ctx, call); err != nil {

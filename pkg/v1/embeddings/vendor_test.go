@@ -257,7 +257,7 @@ func (p *pool) Send(_ context.Context, call *accounts.Call) (*accounts.Result, e
 	if err != nil {
 		return nil, err
 	}
-	call.Request.Trace.Dropped = a.Dropped
+	call.Trace.Dropped = a.Dropped
 	p.sent = append(p.sent, &a.Request)
 	status, body := p.answer(to, &a.Request)
 	if status/100 != 2 {

@@ -210,7 +210,7 @@ func (h *Handler) targets(x *creation, model string) ([]routing.Target, error) {
 func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Target) (*httpmsg.Response, error) {
 	c := x.call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: read, Billable: true,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read, Billable: true,
 	})
 	if err != nil {
 		return nil, err
@@ -348,7 +348,7 @@ func (h *Handler) wait(ctx context.Context, x *creation, res *accounts.Result, a
 		}
 		p := a.shape.poll(a.made, to.Model, step)
 		polled, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: x.call.Machine, Request: x.call.Request, Targets: []routing.Target{to},
+			Machine: x.call.Machine, Request: x.call.Request, Trace: &x.call.Trace, Targets: []routing.Target{to},
 			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				method, url, err := to.Provider.Endpoint(conn, p.endpoint, p.model, p.parts...)
 				if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine/rpc"
@@ -69,7 +70,8 @@ func (w *world) Fetch(_ context.Context, _ *auth.Call, k *proxy.StoredCall) (*ht
 
 func call(body string, params ...string) *auth.Call {
 	return &auth.Call{
-		Request: &httpmsg.Request{Body: stream.FromString(body), Trace: httpmsg.Trace{KeyID: "k1"}},
+		Request: &httpmsg.Request{Body: stream.FromString(body)},
+		Trace:   accounts.Trace{KeyID: "k1"},
 		Params:  params, Machine: snapshot.New(&store.Machine{ID: "abcdefgh01234567"}), MaxBody: 1 << 20,
 	}
 }

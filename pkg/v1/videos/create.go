@@ -213,7 +213,7 @@ func (x *creation) usable(to *routing.Target) error {
 func (h *Handler) send(ctx context.Context, x *creation) (*httpmsg.Response, error) {
 	c := x.call
 	res, err := h.Accounts.Send(ctx, &accounts.Call{
-		Machine: c.Machine, Request: c.Request, Targets: x.targets,
+		Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: x.targets,
 		Build: x.build, Read: read, Billable: true,
 	})
 	if err != nil {

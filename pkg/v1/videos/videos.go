@@ -282,7 +282,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 			plan.parts[i].Any = plan.parts[i].Any && job.Provider != ""
 		}
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{p.target},
+			Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{p.target},
 			Build: func(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 				req, err := plan.request(to, conn)
 				if err != nil {

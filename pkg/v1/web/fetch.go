@@ -36,7 +36,7 @@ const (
 
 // recorder is the part of accounts.Pool that records calls without an account.
 type recorder interface {
-	RecordDirect(m *snapshot.Machine, r *httpmsg.Request, to *routing.Target, err error)
+	RecordDirect(m *snapshot.Machine, r *httpmsg.Request, t *accounts.Trace, to *routing.Target, err error)
 }
 
 // Handler serves the endpoint.
@@ -109,7 +109,7 @@ func (h *Handler) Fetch(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request, deadline time.Time) (*page, error) {
 	if s.own && h.Do == nil {
 		_, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Targets: []routing.Target{itself()}, Timeout: totalTimeout,
+			Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: []routing.Target{itself()}, Timeout: totalTimeout,
 			Build: func(*routing.Target, *store.Connection, *accounts.Attempt) (*accounts.Attempt, error) {
 				return &accounts.Attempt{Request: *pageRequest(req.url, totalTimeout)}, nil
 			},
@@ -122,7 +122,7 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 		got, err := h.own(ctx, c, req, deadline)
 		if h.Usage != nil {
 			to := itself()
-			h.Usage.RecordDirect(c.Machine, c.Request, &to, err)
+			h.Usage.RecordDirect(c.Machine, c.Request, &c.Trace, &to, err)
 		}
 		if c.Trace.Err = err; err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (h *Handler) step(ctx context.Context, c *auth.Call, s *step, req *request,
 	var first error
 	for {
 		res, err := h.Accounts.Send(ctx, &accounts.Call{
-			Machine: c.Machine, Request: c.Request, Targets: targets, Build: x.build, Read: x.read, Timeout: totalTimeout,
+			Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: x.read, Timeout: totalTimeout,
 		})
 		if err == nil {
 			return res.Attempt.State.(*attempt).page, nil

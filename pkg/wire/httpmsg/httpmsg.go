@@ -52,6 +52,7 @@ func (h *Header) Del(name string) {
 // Request is a client's request.
 type Request struct {
 	ID     string // of this request, sent back as x-request-id
+	Route  string // the matched pattern, "/v1/embeddings"
 	Method string
 	Path   string // canonical path of the URL, percent-encoded by the platform
 	Query  string // without the question mark, percent-encoded
@@ -60,7 +61,6 @@ type Request struct {
 	Body   io.ReadCloser
 	Length int64 // of the body as declared by the client; -1 when it did not say
 	Start  time.Time
-	Trace  Trace
 }
 
 // Response is an answer to a client.
@@ -75,56 +75,4 @@ type Response struct {
 	// After runs once the body has ended, or once the host has taken over a body that
 	// Go does not observe. It may call the host. The client does not wait for it.
 	After []func(ctx context.Context)
-}
-
-// Trace is what is known of a request by the time it ends: the log line, the
-// x-weir headers of the answer and the usage record are made from it.
-type Trace struct {
-	Route        string // the matched pattern, "/v1/embeddings"
-	MachineID    string
-	KeyID        string
-	Provider     string // provider id of the account that answered
-	ConnectionID string // the account that answered
-	Model        string // public id that answered, "<alias>/<model>"
-	Attempts     int    // upstream calls made
-	Dropped      []string
-	Err          error // cause of a failure, for the log after redaction
-
-	Asked  string    // model id as the client wrote it
-	Failed []Attempt // the attempts that failed, in order
-	Used   Used
-}
-
-// Attempt is an upstream call that failed.
-type Attempt struct {
-	ConnectionID string `json:"connectionId"`
-	Provider     string `json:"provider"`
-	Model        string `json:"model,omitempty"`
-	Status       int    `json:"status"` // the upstream's, or what stands for none
-	Code         string `json:"code,omitempty"`
-	// Text is the failure in words; not kept of a refusal of the request
-	// itself, which may repeat what was asked.
-	Text string `json:"text,omitempty"`
-	Ms   int64  `json:"ms"`
-}
-
-// Used is what the answer has used.
-type Used struct {
-	Input     int64   `json:"inputTokens,omitempty"`
-	Output    int64   `json:"outputTokens,omitempty"`
-	Reasoning int64   `json:"reasoningTokens,omitempty"`
-	CacheRead int64   `json:"cacheReadTokens,omitempty"`
-	CostUSD   float64 `json:"costUsd,omitempty"`
-	Priced    bool    `json:"priced,omitempty"` // the cost is known
-}
-
-// Add returns the sum of two answers of one request. The zero value adds nothing.
-func (u Used) Add(o Used) Used {
-	if u == (Used{}) {
-		return o
-	}
-	return Used{
-		Input: u.Input + o.Input, Output: u.Output + o.Output, Reasoning: u.Reasoning + o.Reasoning, CacheRead: u.CacheRead + o.CacheRead,
-		CostUSD: u.CostUSD + o.CostUSD, Priced: u.Priced && o.Priced,
-	}
 }
