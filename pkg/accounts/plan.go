@@ -517,15 +517,12 @@ func account(m *missed) string {
 	return s
 }
 
-// waiting sets the wait of a limit; over a minute the client should not retry.
+// waiting sets the wait of a limit.
 func waiting(e *apierr.Error, wait time.Duration) error {
 	if wait > 0 {
 		e.RetryAfter = wait
 	}
-	e.RetryAfter = max(e.RetryAfter, time.Second)
-	if e.RetryAfter > time.Minute {
-		e.NoRetry = true
-	}
+	e.RetryIn(max(e.RetryAfter, time.Second))
 	return e
 }
 

@@ -24,9 +24,6 @@ const (
 	ScopeExport = "export"
 )
 
-// longWait is the wait from which a client's own retries make no sense.
-const longWait = 60 * time.Second
-
 // machines is the part of snapshot.Cache used here.
 type machines interface {
 	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
@@ -304,7 +301,6 @@ func refusedForm(h httpmsg.Header, text string) error {
 
 func limited(wait time.Duration) error {
 	e := apierr.New(429, "rate_limit_exceeded", "This API key has reached its limit.")
-	e.RetryAfter = max(wait, time.Second)
-	e.NoRetry = wait > longWait
+	e.RetryIn(max(wait, time.Second))
 	return e
 }

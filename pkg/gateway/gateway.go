@@ -14,6 +14,7 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/memory"
+	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -54,10 +55,6 @@ type Gateway struct {
 // SetRoutes returns the gateway its routes.
 func (g *Gateway) SetRoutes(routes []Route) { g.table = newTable(routes) }
 
-// maxHop is the number of gateways of this kind that a call may pass
-// (docs/reference/reliability.md, T57).
-const maxHop = 3
-
 // Serve answers one request. It never returns nil.
 func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Response {
 	r.ID = g.requestID()
@@ -95,7 +92,7 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 		return nil, nil, g.misconfigured()
 	}
 	if hop := r.Header.Get("x-weir-hop"); hop != "" {
-		if n, err := strconv.Atoi(hop); err != nil || n >= maxHop {
+		if n, err := strconv.Atoi(hop); err != nil || n >= provider.MaxHops {
 			return nil, nil, apierr.New(508, "loop_detected", "The call has passed too many gateways.")
 		}
 	}

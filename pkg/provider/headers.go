@@ -169,9 +169,9 @@ func ContentType(v string) string {
 // hopField counts the gateways of our kind that a call has passed.
 const hopField = "x-weir-hop"
 
-// maxHops is the number of gateways after which a call is taken to go round in
-// circles.
-const maxHops = 3
+// MaxHops is the number of gateways of this kind that a call may pass
+// (docs/reference/reliability.md, T57).
+const MaxHops = 3
 
 // ErrLoop is the error for a call that has passed too many gateways: 508.
 var ErrLoop = errors.New("the call goes round in circles between gateways")
@@ -188,7 +188,7 @@ func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 			n = v
 		}
 	}
-	if n >= maxHops {
+	if n >= MaxHops {
 		return httpmsg.Field{}, ErrLoop
 	}
 	if n == 0 {

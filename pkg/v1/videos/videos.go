@@ -346,8 +346,8 @@ func pollError(err error) error {
 		return err
 	}
 	shown := apierr.New(503, "account_cooling_down", "The account that made the video cannot be asked at the moment. %s", e.Message)
-	shown.RetryAfter, shown.Err = max(accounts.Wait(err), time.Second), err
-	shown.NoRetry = shown.RetryAfter > time.Minute
+	shown.Err = err
+	shown.RetryIn(max(accounts.Wait(err), time.Second))
 	return shown
 }
 

@@ -33,6 +33,18 @@ type Error struct {
 	Err  error
 }
 
+// MaxRetryWait is the longest wait after which a client's own retry makes sense.
+const MaxRetryWait = time.Minute
+
+// RetryIn sets the wait before the next request. After a longer one than
+// MaxRetryWait the client must not retry by itself.
+func (e *Error) RetryIn(wait time.Duration) {
+	e.RetryAfter = wait
+	if wait > MaxRetryWait {
+		e.NoRetry = true
+	}
+}
+
 // Error returns the message and the cause, for logs.
 func (e *Error) Error() string {
 	if e.Err != nil {
