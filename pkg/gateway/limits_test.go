@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"weir/pkg/accounts"
+	"weir/pkg/auth"
+	"weir/pkg/endpoint/memory"
+	"weir/pkg/llm/proxy"
+	"weir/pkg/routing"
+	"weir/pkg/snapshot"
+	"weir/pkg/store"
+	"weir/pkg/v1/audio"
+	"weir/pkg/v1/chat"
+	"weir/pkg/v1/embeddings"
+	"weir/pkg/v1/images"
+	"weir/pkg/v1/messages"
+	"weir/pkg/v1/moderations"
+	"weir/pkg/v1/rerank"
+	"weir/pkg/v1/responses"
+	"weir/pkg/v1/search"
+	"weir/pkg/v1/videos"
+	"weir/pkg/v1/web"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/secret"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// limits is the Doer that notes the time limits of a request and answers none.
+type limits struct{ *upstream.Request }
+
+func (l *limits) Start(_ context.Context, r *upstream.Request) upstream.Pending {
+	l.Request = r
+	return l
+}
+
+func (*limits) Wait() (*upstream.Response, error) { return nil, errPlanned }
+
+// A machine's setting replaces the default on every endpoint that forwards a
+// request, whether it is shorter or longer. Search and web fetch have their own.
+func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
+	const form = "multipart/form-data; boundary=b"
+	part := func(head, body string) string {
+		return "--b\r\nContent-Disposition: form-data; name=" + head + "\r\n\r\n" + body + "\r\n"
+	}
+	sound := part(`"model"`, "openai/whisper-1") + part(`"file"; filename="a.mp3"`, "x") + "--b--\r\n"
+	picture := part(`"model"`, "openai/gpt-image-1") + part(`"prompt"`, "p") + part(`"image"; filename="a.png"`, "x") + "--b--\r\n"
+	const chatBody, streamed = `"messages":[{"role":"user","content":"hi"}]`, `"stream":true,`
+	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
+	doer := &limits{}
+	keys, err := store.NewKeyring("kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &accounts.Pool{Doer: doer, Keys: keys, Now: now}
+	room := &memory.Budget{}
+	talks := &proxy.Dialog{Router: routing.Router{}, Accounts: p, Now: now}
+	sounds := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
+	pictures := &images.Handler{Router: routing.Router{}, Accounts: p, Room: room, Memory: room, Now: now}
+	films := &videos.Handler{Router: routing.Router{}, Accounts: p, Room: room}
+	type handler = func(context.Context, *auth.Call) (*httpmsg.Response, error)
+	const answer, event, own = store.WholeAnswer, store.FirstEvent, -1
+	for _, e := range []struct {
+		name    string
+		call    handler
+		kind    string
+		body    string
+		usual   time.Duration // own is a limit of the endpoint
+		waiting time.Duration // of own
+	}{
+		{"embeddings", (&embeddings.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"openai/text-embedding-3-small","input":"hi"}`, answer, 0},
+		{"chat", (&chat.Handler{Dialog: talks}).Complete, "", `{"model":"openai/gpt-4o",` + chatBody + `}`, answer, 0},
+		{"chat streamed", (&chat.Handler{Dialog: talks}).Complete, "", `{` + streamed + `"model":"openai/gpt-4o",` + chatBody + `}`, event, 0},
+		{"messages", (&messages.Handler{Dialog: talks}).Create, "", `{"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, answer, 0},
+		{"messages streamed", (&messages.Handler{Dialog: talks}).Create, "", `{` + streamed + `"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, event, 0},
+		{"responses", (&responses.Handler{Dialog: talks}).Create, "", `{"model":"openai/gpt-4o","input":"hi"}`, answer, 0},
+		{"speech", sounds.Speech, "", `{"model":"openai/tts-1","input":"hi","voice":"alloy"}`, answer, 0},
+		{"transcriptions", sounds.Transcriptions, form, sound, answer, 0},
+		{"images", pictures.Generations, "", `{"model":"openai/gpt-image-1","prompt":"p"}`, answer, 0},
+		{"images of a form", pictures.Edits, form, picture, answer, 0},
+		{"images of another shape", pictures.Generations, "", `{"model":"fal/fal-ai/flux/dev","prompt":"p"}`, answer, 0},
+		{"videos", films.Generations, "", `{"model":"xai/grok-imagine-video","prompt":"p"}`, answer, 0},
+		{"rerank", (&rerank.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"cohere/rerank-v3.5","query":"q","documents":["d"]}`, answer, 0},
+		{"moderations", (&moderations.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"openai/omni-moderation-latest","input":"hi"}`, answer, 0},
+		{"search", (&search.Handler{Router: routing.Router{}, Accounts: p, Now: now}).Create, "", `{"model":"tavily","query":"q"}`, own, 10 * time.Second},
+		{"web fetch", (&web.Handler{Router: routing.Router{}, Accounts: p, Now: now, CanonicalURL: func(s string) (string, bool) { return s, true }}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
+	} {
+		for _, set := range []time.Duration{0, 7 * time.Second, 900 * time.Second} {
+			m := &store.Machine{Version: 1, ID: "abcdefgh01234567"}
+			for _, id := range []string{"openai", "fal", "xai", "cohere", "tavily"} {
+				key, err := keys.Seal(m.ID, id, store.APIKey, secret.New("key-0123456789"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Connections = append(m.Connections, store.Connection{ID: id, Provider: id, Secrets: map[string]secret.Sealed{store.APIKey: key}})
+			}
+			m.Settings.FirstByteSeconds, m.Settings.IdleSeconds = int(set/time.Second), int(set/time.Second)
+			first, idle := set, set
+			if set == 0 {
+				first, idle = e.usual, store.Silence
+			}
+			if e.usual == own {
+				first = e.waiting
+			}
+			kind := e.kind
+			if kind == "" {
+				kind = "application/json"
+			}
+			doer.Request = nil
+			r := &httpmsg.Request{
+				Method: "POST", Origin: "https://weir.example", Header: httpmsg.Header{{Name: "content-type", Value: kind}},
+				Body: stream.FromString(e.body), Length: int64(len(e.body)), Start: now(),
+			}
+			_, err := e.call(context.Background(), &auth.Call{Request: r, Machine: snapshot.New(m), MachineID: m.ID, MaxBody: 1 << 20})
+			if doer.Request == nil {
+				t.Errorf("%s: nothing was sent: %v", e.name, err)
+				continue
+			}
+			if doer.HeaderTimeout != first || doer.Idle != idle {
+				t.Errorf("%s with %v: first byte %v, silence %v; want %v, %v", e.name, set, doer.HeaderTimeout, doer.Idle, first, idle)
+			}
+		}
+	}
+}
