@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/vendorerror"
 )
 
 // maxMessage is the maximum length of an upstream's error message, in bytes.
@@ -47,34 +48,18 @@ func StatusError(status int) *apierr.Error {
 // Describe reads the message, the code and the parameter of an error body into
 // e.
 func Describe(e *apierr.Error, root gjson.Result) {
-	from := root
-	if inside := root.Get("error"); inside.IsObject() {
-		from = inside
-	} else if inside.Type == gjson.String {
-		from = gjson.Result{}
-		e.Message = Truncate(inside.Str)
+	v := vendorerror.Read(root)
+	if v.Message != "" {
+		e.Message = Truncate(v.Message)
 	}
-	for _, path := range [...]string{
-		"message", "detail.message", "detail.0.msg", "detail", "err_msg", "errors.0.message", "errors.0",
-		"base_resp.status_msg", "error.message", "title",
-	} {
-		v := from.Get(path)
-		if !v.Exists() && from.Raw != root.Raw {
-			v = root.Get(path)
-		}
-		if v.Type == gjson.String && v.Str != "" {
-			e.Message = Truncate(v.Str)
-			break
-		}
+	switch {
+	case v.Type == "insufficient_quota":
+		e.Code = v.Type
+	case plainName(v.Code):
+		e.Code = v.Code
 	}
-	if code := from.Get("code"); code.Type == gjson.String && plainName(code.Str) {
-		e.Code = code.Str
-	}
-	if t := Str(from.Get("type")); t == "insufficient_quota" {
-		e.Code = t
-	}
-	if p := Str(from.Get("param")); len(p) <= 100 {
-		e.Param = p
+	if len(v.Param) <= 100 {
+		e.Param = v.Param
 	}
 }
 
@@ -110,18 +95,7 @@ func ErrorIn(root gjson.Result) *apierr.Error {
 	case inside.IsObject() && len(inside.Raw) > 2:
 	case inside.Type == gjson.String && inside.Str != "":
 	default:
-		if code := root.Get("base_resp.status_code"); code.Exists() && code.Int() != 0 {
-			status := 500
-			switch code.Int() {
-			case 1002:
-				status = 429
-			case 1004, 2049:
-				status = 401
-			case 1008:
-				status = 402
-			case 2013:
-				status = 400
-			}
+		if status := vendorerror.MiniMax(root); status != 0 {
 			e := StatusError(status)
 			Describe(e, root)
 			return e
@@ -129,43 +103,9 @@ func ErrorIn(root gjson.Result) *apierr.Error {
 		return nil
 	}
 	// A Responses answer has error beside status; null is handled above.
-	e := StatusError(StatusIn(inside))
+	e := StatusError(vendorerror.Status(inside))
 	Describe(e, root)
 	return e
-}
-
-// StatusIn returns the HTTP status of an error object.
-func StatusIn(e gjson.Result) int {
-	for _, name := range [...]string{"status_code", "code", "status"} {
-		if v := e.Get(name); v.Type == gjson.Number && v.Int() >= 400 && v.Int() <= 599 {
-			return int(v.Int())
-		}
-	}
-	for _, name := range [...]string{"type", "code", "status"} {
-		s := e.Get(name).Str
-		for i := range kinds {
-			if kinds[i].name == s {
-				return kinds[i].status
-			}
-		}
-	}
-	return 500
-}
-
-// kinds are the statuses by the type or code of an error in a stream.
-var kinds = [...]struct {
-	name   string
-	status int
-}{
-	{"invalid_request_error", 400}, {"authentication_error", 401}, {"invalid_api_key", 401},
-	{"billing_error", 402}, {"insufficient_quota", 402}, {"permission_error", 403},
-	{"not_found_error", 404}, {"model_not_found", 404}, {"conflict_error", 409}, {"request_too_large", 413},
-	{"rate_limit_error", 429}, {"rate_limit_exceeded", 429}, {"tokens", 429}, {"requests", 429},
-	{"api_error", 500}, {"server_error", 500}, {"timeout_error", 504}, {"timeout", 504},
-	{"overloaded_error", 529}, {"overloaded", 529}, {"server_is_overloaded", 529}, {"slow_down", 503},
-	{"context_length_exceeded", 400}, {"invalid_prompt", 400},
-	{"INVALID_ARGUMENT", 400}, {"FAILED_PRECONDITION", 400}, {"UNAUTHENTICATED", 401}, {"PERMISSION_DENIED", 403},
-	{"NOT_FOUND", 404}, {"RESOURCE_EXHAUSTED", 429}, {"INTERNAL", 500}, {"UNAVAILABLE", 503}, {"DEADLINE_EXCEEDED", 504},
 }
 
 // WriteOpenAIError writes the fields of OpenAI's error object.

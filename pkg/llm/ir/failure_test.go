@@ -38,7 +38,7 @@ func TestErrorsOfEveryVendorAreRead(t *testing.T) {
 		{"mistral", 422, `{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}`, "invalid_request_error||field required"},
 		{"elevenlabs", 401, `{"detail":{"status":"x","message":"Bad key"}}`, "authentication_error|invalid_api_key|Bad key"},
 		{"deepgram", 400, `{"err_code":"X","err_msg":"bad audio"}`, "invalid_request_error||bad audio"},
-		{"xai", 400, `{"code":"c","error":"Bad thing"}`, "invalid_request_error||Bad thing"},
+		{"xai", 400, `{"code":"c","error":"Bad thing"}`, "invalid_request_error|c|Bad thing"},
 		{"fal", 422, `{"detail":"nope"}`, "invalid_request_error||nope"},
 		{"stability", 400, `{"id":"1","name":"bad","errors":["too big"]}`, "invalid_request_error||too big"},
 		{"bedrock", 400, `{"message":"Malformed"}`, "invalid_request_error||Malformed"},

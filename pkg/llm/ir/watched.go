@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/vendorerror"
 )
 
 // Watched is what an Observer knows of a stream that passes to a client of the
@@ -37,6 +38,6 @@ func (w *Watched) Fail(data []byte, whole bool) {
 		w.Failure = e
 		return
 	}
-	w.Failure = StatusError(StatusIn(root))
+	w.Failure = StatusError(vendorerror.Status(root))
 	Describe(w.Failure, root)
 }

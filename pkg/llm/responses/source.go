@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
+	"weir/pkg/wire/vendorerror"
 )
 
 // source reads the events of a Responses stream
@@ -126,7 +127,7 @@ func (s *source) Read(name, data []byte, to ir.Sink) {
 	case "error":
 		e := ir.ErrorIn(root)
 		if e == nil {
-			e = ir.StatusError(ir.StatusIn(root))
+			e = ir.StatusError(vendorerror.Status(root))
 			ir.Describe(e, root)
 		}
 		to.Event(&ir.Event{Kind: ir.EventFail, Failure: e})
