@@ -65,15 +65,15 @@ func TestWaitOfLimitDecidesOnRetry(t *testing.T) {
 		wait, after time.Duration
 		noRetry     bool
 	}{
-		{time.Millisecond, time.Second, false}, {time.Second, time.Second, false}, {longWait, longWait, false}, {longWait + 1, longWait + 1, true},
+		{time.Millisecond, time.Second, false}, {time.Second, time.Second, false}, {apierr.MaxRetryWait, apierr.MaxRetryWait, false}, {apierr.MaxRetryWait + 1, apierr.MaxRetryWait + 1, true},
 	} {
 		var e *apierr.Error
 		if errors.As(limited(tt.wait), &e); e.RetryAfter != tt.after || e.NoRetry != tt.noRetry || e.Status != 429 {
 			t.Errorf("%s: got %s, no retry %v", tt.wait, e.RetryAfter, e.NoRetry)
 		}
 	}
-	if longWait != time.Minute {
-		t.Errorf("clients do not retry after more than %s, want a minute", longWait)
+	if apierr.MaxRetryWait != time.Minute {
+		t.Errorf("clients do not retry after more than %s, want a minute", apierr.MaxRetryWait)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 	}
 	p := &accounts.Pool{Doer: doer, Keys: keys, Now: now}
 	room := &memory.Budget{}
-	talks := &proxy.Dialog{Router: routing.Router{}, Accounts: p, Now: now}
+	talks := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
 	sounds := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
 	pictures := &images.Handler{Router: routing.Router{}, Accounts: p, Room: room, Memory: room, Now: now}
 	films := &videos.Handler{Router: routing.Router{}, Accounts: p, Room: room}
@@ -72,11 +72,11 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 		waiting time.Duration // of own
 	}{
 		{"embeddings", (&embeddings.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"openai/text-embedding-3-small","input":"hi"}`, answer, 0},
-		{"chat", (&chat.Handler{Dialog: talks}).Complete, "", `{"model":"openai/gpt-4o",` + chatBody + `}`, answer, 0},
-		{"chat streamed", (&chat.Handler{Dialog: talks}).Complete, "", `{` + streamed + `"model":"openai/gpt-4o",` + chatBody + `}`, event, 0},
-		{"messages", (&messages.Handler{Dialog: talks}).Create, "", `{"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, answer, 0},
-		{"messages streamed", (&messages.Handler{Dialog: talks}).Create, "", `{` + streamed + `"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, event, 0},
-		{"responses", (&responses.Handler{Dialog: talks}).Create, "", `{"model":"openai/gpt-4o","input":"hi"}`, answer, 0},
+		{"chat", (&chat.Handler{Proxy: talks}).Complete, "", `{"model":"openai/gpt-4o",` + chatBody + `}`, answer, 0},
+		{"chat streamed", (&chat.Handler{Proxy: talks}).Complete, "", `{` + streamed + `"model":"openai/gpt-4o",` + chatBody + `}`, event, 0},
+		{"messages", (&messages.Handler{Proxy: talks}).Create, "", `{"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, answer, 0},
+		{"messages streamed", (&messages.Handler{Proxy: talks}).Create, "", `{` + streamed + `"model":"openai/gpt-4o","max_tokens":9,` + chatBody + `}`, event, 0},
+		{"responses", (&responses.Handler{Proxy: talks}).Create, "", `{"model":"openai/gpt-4o","input":"hi"}`, answer, 0},
 		{"speech", sounds.Speech, "", `{"model":"openai/tts-1","input":"hi","voice":"alloy"}`, answer, 0},
 		{"transcriptions", sounds.Transcriptions, form, sound, answer, 0},
 		{"images", pictures.Generations, "", `{"model":"openai/gpt-image-1","prompt":"p"}`, answer, 0},
