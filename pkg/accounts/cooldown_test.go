@@ -159,7 +159,7 @@ func TestAllCoolingIs429WithTheSmallestWait(t *testing.T) {
 	}
 }
 
-func TestLimitIsOfOneModelOnly(t *testing.T) {
+func TestLimitAppliesToOneModelOnly(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.script[key("a")] = []answer{{status: 429}, {status: 200}}
 	w.send()

@@ -19,7 +19,7 @@ func (w *world) explain(pin string) string {
 	return strings.TrimSpace(b.String())
 }
 
-func TestExplainIsWhatSendDoes(t *testing.T) {
+func TestExplainEqualsSend(t *testing.T) {
 	w := newWorld(t).add(accounts("abcd")...).add(store.Connection{ID: "r", Status: "needs_reauth"})
 	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "9"}}}}
 	w.script[key("a")] = []answer{{status: 401}, {status: 529}}
@@ -44,7 +44,7 @@ func TestExplainIsWhatSendDoes(t *testing.T) {
 	}
 }
 
-func TestExplainTakesNoTurn(t *testing.T) {
+func TestExplainDoesNotAdvanceRoundRobin(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
 	w.machine.Settings.Strategy = roundRobin
 	w.send()

@@ -291,7 +291,7 @@ func TestComboGoesOnToTheNextMember(t *testing.T) {
 	}
 }
 
-func TestMostUsefulFailureIsTold(t *testing.T) {
+func TestMostUsefulFailureIsReturned(t *testing.T) {
 	for _, tt := range []struct {
 		a, b, want int
 	}{{401, 500, 500}, {500, 401, 500}, {429, 500, 500}, {500, 429, 500}, {429, 401, 429}, {401, 429, 429}, {401, 403, 401}, {402, 429, 429}, {429, 402, 429},

@@ -39,7 +39,7 @@ func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 	return gjson.Parse(strings.TrimPrefix(w.calls[len(w.calls)-1], "report "))
 }
 
-func TestARequestIsRecordedWithWhyItsAttemptsFailed(t *testing.T) {
+func TestRequestRecordHasFailedAttempts(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
 	w.script[key("a")] = []answer{{status: 429, body: `{"error":{"message":"slow down"}}`}}
 	w.script[key("b")] = []answer{{status: 401, body: `{"error":{"message":"who are you"}}`}}
@@ -65,7 +65,7 @@ func TestARequestIsRecordedWithWhyItsAttemptsFailed(t *testing.T) {
 }
 
 // A provider may repeat in its refusal what it was asked.
-func TestTheTextOfARefusedRequestIsNotKept(t *testing.T) {
+func TestRefusedRequestTextIsNotStored(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.script["*"] = []answer{{status: 400, body: `{"error":{"message":"my secret prompt is too long","code":"too_long"}}`}}
 	got := w.recorded(w.kind("llm"), 0)
@@ -166,7 +166,7 @@ func TestDirectCallIsRecordedWithoutAccount(t *testing.T) {
 	}
 }
 
-func TestOnlyTheLastRequestsOfAReportAreKept(t *testing.T) {
+func TestReportKeepsOnlyLastRequests(t *testing.T) {
 	var w = newWorld(t).add(accounts("a")...)
 	for i := range maxRecords + 10 {
 		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.now, Route: "/v1/embeddings"}
@@ -212,7 +212,7 @@ func TestRecordCountsFailedCalls(t *testing.T) {
 	}
 }
 
-func TestRequestsOfAReportThatDidNotGetThroughStayInOrder(t *testing.T) {
+func TestRequestsOfFailedReportStayInOrder(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.pool.Pause = &pauser{w: w}
 	record := func(id string) {

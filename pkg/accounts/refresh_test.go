@@ -70,7 +70,7 @@ func TestRefreshOnceAfter401(t *testing.T) {
 
 // Of calls that are refused together the slower ones come back when a faster
 // one has a newer token already.
-func TestATokenThatAnotherCallBroughtIsUsed(t *testing.T) {
+func TestTokenRefreshedByAnotherCallIsUsed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		refused string // beside generation 1
 		asked   int
@@ -101,7 +101,7 @@ func TestATokenThatAnotherCallBroughtIsUsed(t *testing.T) {
 	}
 }
 
-func TestAnOlderTokenDoesNotReplaceANewerOne(t *testing.T) {
+func TestOlderTokenDoesNotReplaceNewerOne(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
 	n, conn := 0, &w.machine.Connections[0]
@@ -116,7 +116,7 @@ func TestAnOlderTokenDoesNotReplaceANewerOne(t *testing.T) {
 	}
 }
 
-func TestALiveListRefreshesTheTokenThatWasRefused(t *testing.T) {
+func TestModelListRefreshesRefusedToken(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
 	n, conn := 0, &w.machine.Connections[0]
@@ -134,7 +134,7 @@ func TestALiveListRefreshesTheTokenThatWasRefused(t *testing.T) {
 	}
 }
 
-func TestA403RefreshesOnlyWhatIsNotBilled(t *testing.T) {
+func TestForbiddenRefreshesOnlyUnbilledCalls(t *testing.T) {
 	for kind, want := range map[string]string{"json": "aab", "billable": "ab"} {
 		w := newWorld(t)
 		w.add(w.oauth("a", 0)).add(accounts("b")...)
@@ -208,7 +208,7 @@ func TestExpiredTokenIsRenewedBeforeItIsSent(t *testing.T) {
 	}
 }
 
-func TestTokenOfAServiceAccountIsAskedFor(t *testing.T) {
+func TestServiceAccountTokenIsRequested(t *testing.T) {
 	w := newWorld(t)
 	w.add(store.Connection{ID: "a", Secrets: map[string]secret.Sealed{store.ServiceAccount: w.seal("a", store.ServiceAccount, `{"private_key":"x"}`)}})
 	n := 0
@@ -236,7 +236,7 @@ func TestNewerSnapshotGoesBeforeARememberedToken(t *testing.T) {
 	}
 }
 
-func TestAnAPIKeyIsNotRefreshed(t *testing.T) {
+func TestAPIKeyIsNotRefreshed(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	n := 0
 	w.object = w.refresher(&n)

@@ -15,7 +15,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 )
 
-func TestReportTellsTheObject(t *testing.T) {
+func TestReportReachesObject(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
 	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}, body: `{"error":{"message":"slow down ` + key("a") + `"}}`}}
 	w.send()
@@ -46,7 +46,7 @@ func TestReportTellsTheObject(t *testing.T) {
 	}
 }
 
-func TestReportIsKeptUntilItGetsThrough(t *testing.T) {
+func TestReportIsKeptUntilDelivered(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
 	w.script[key("a")] = []answer{{status: 401}}
 	w.script[key("b")] = []answer{{status: 429}}

@@ -96,7 +96,7 @@ func TestEachAttemptIsSignedAgain(t *testing.T) {
 	}
 }
 
-func TestAPIKeyIsTheKeyIDOnlyBesideASecret(t *testing.T) {
+func TestAPIKeyIsKeyIDOnlyWithSecret(t *testing.T) {
 	w := newWorld(t).signing(
 		awsConn("A", "us-east-1", map[string]secret.Sealed{store.APIKey: "AKIAA000000000", store.SecretAccessKey: "secret-of-A-0123456789"}),
 		awsConn("B", "us-east-1", map[string]secret.Sealed{store.APIKey: "bedrock-api-key-B"}))
@@ -110,7 +110,7 @@ func TestAPIKeyIsTheKeyIDOnlyBesideASecret(t *testing.T) {
 	}
 }
 
-func TestAccountsThatCannotSignAreLeftOut(t *testing.T) {
+func TestAccountsThatCannotSignAreSkipped(t *testing.T) {
 	for name, tt := range map[string]struct {
 		conn store.Connection
 		says string

@@ -55,7 +55,7 @@ func TestUsageIsGatheredIntoOneReport(t *testing.T) {
 	}
 }
 
-func TestUsageThatDidNotGetThroughIsKept(t *testing.T) {
+func TestUsageOfFailedReportIsKept(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.pool.Pause = &pauser{w: w}
 	w.pool.Use(w.machine, usage.Row{Model: "m", Requests: 1})

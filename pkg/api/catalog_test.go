@@ -10,7 +10,7 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-func TestCatalogTellsWhatAConnectionNeeds(t *testing.T) {
+func TestCatalogListsFieldsOfConnections(t *testing.T) {
 	resp, err := (&OAuth{}).Catalog(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)

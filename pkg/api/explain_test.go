@@ -138,7 +138,7 @@ func TestExplainRefusesWhatTheEndpointRefuses(t *testing.T) {
 
 // Explain reports what Send would find out, and the places count the tried
 // accounts.
-func TestExplainCountsWhatCanBeTried(t *testing.T) {
+func TestExplainCountsUsableAccounts(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	key := map[string]secret.Sealed{store.APIKey: "x"}
 	rec := &store.Machine{Version: 1, ID: "machine000000001", Connections: []store.Connection{

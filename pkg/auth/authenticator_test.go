@@ -338,7 +338,7 @@ func TestStoreDownIsNot401(t *testing.T) {
 	}
 }
 
-func TestLimitTellsTheTrueReset(t *testing.T) {
+func TestLimitReportsItsReset(t *testing.T) {
 	k := newKeys(t)
 	_, err := k.auth.Data(context.Background(), &httpmsg.Request{Header: bearer(k.limited)}, "")
 	var e *apierr.Error

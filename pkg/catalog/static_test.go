@@ -94,7 +94,7 @@ func TestRetiredAndSubscriptionModelsAreAbsent(t *testing.T) {
 	}
 }
 
-func TestAnIDMayHaveTwoKinds(t *testing.T) {
+func TestIDMayHaveTwoKinds(t *testing.T) {
 	const id = "google/gemini-nano-banana-2.1"
 	if got := Lookup("openrouter", id); len(got) != 2 || got[0].Kind != Image || got[1].Kind != LLM {
 		t.Errorf("Lookup = %+v", got)
@@ -167,7 +167,7 @@ func TestInferKindFollowsTheRuleInOrder(t *testing.T) {
 	}
 }
 
-func TestCapsShareWhatIsKnown(t *testing.T) {
+func TestCapsMergeKnownCapabilities(t *testing.T) {
 	var a, b Caps
 	a.Set(Tools, true)
 	a.Set(Vision, true)
@@ -229,9 +229,9 @@ func TestUpstreamIDKeepsTheVendorsName(t *testing.T) {
 	}
 }
 
-// TestInferKindIsTheRuleOfTheSpecification compares with the rule as it is
+// TestInferKindFollowsSpecification compares with the rule as it is
 // written there, over ids put together from pieces of its words.
-func TestInferKindIsTheRuleOfTheSpecification(t *testing.T) {
+func TestInferKindFollowsSpecification(t *testing.T) {
 	rule := func(id string) Kind {
 		id = strings.ToLower(id)
 		for _, r := range []struct {

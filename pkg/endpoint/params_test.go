@@ -29,7 +29,7 @@ func TestFieldsAndTheirDefaults(t *testing.T) {
 	}
 }
 
-func TestTheFirstFailureIsTold(t *testing.T) {
+func TestFirstFailureIsReported(t *testing.T) {
 	for body, param := range map[string]string{
 		``: "", `[]`: "", `{"q":`: "", `{"q":"a","q":"b"}`: "q",
 		`{}`: "q", `{"q":null}`: "q", `{"q":" "}`: "q", `{"q":1}`: "q",

@@ -167,7 +167,7 @@ func TestNewSeedReplacesOnlySeededRows(t *testing.T) {
 }
 
 // A seed put while the object was about to publish is not overwritten unseen.
-func TestSeedThatLiesInKVIsAdoptedBeforePublishing(t *testing.T) {
+func TestSeedInKVIsAdoptedBeforePublishing(t *testing.T) {
 	w := newWorld(t)
 	w.obj.Reseed = true
 	w.create()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAKeyFileBringsItsProject(t *testing.T) {
+func TestKeyFileSetsProject(t *testing.T) {
 	const file = `{"type":"service_account","project_id":%q,"client_email":"weir@acme.iam.gserviceaccount.com","private_key":"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"}`
 	for _, tt := range []struct{ project, data, want string }{
 		{"acme-prod", ``, "acme-prod"},

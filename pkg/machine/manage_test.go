@@ -250,7 +250,7 @@ func TestChangedOriginEmptiesTheCredential(t *testing.T) {
 	}
 }
 
-func TestPutReplacesOnlyWhatIsGiven(t *testing.T) {
+func TestPutReplacesOnlyGivenFields(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"region":"eu"}}`)
@@ -259,7 +259,7 @@ func TestPutReplacesOnlyWhatIsGiven(t *testing.T) {
 	golden.JSON(t, "put_keeps_the_rest", json.RawMessage(strings.ReplaceAll(v.Raw, id, "the-id")))
 }
 
-func TestCombosThatLeadBackAreRefused(t *testing.T) {
+func TestCyclicCombosAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	a := w.ok("POST", "/api/combos", `{"name":"a","models":["openai/x"]}`).Get("id").Str

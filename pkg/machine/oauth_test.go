@@ -107,7 +107,7 @@ func TestNoCodeIsSentWhileTheStorageFails(t *testing.T) {
 	}
 }
 
-func TestGrantOfWhoMayNoLongerManageIsDropped(t *testing.T) {
+func TestGrantWithoutManageAccessIsDropped(t *testing.T) {
 	w := newWorld(t).withFlows()
 	w.create()
 	key := w.ok("POST", "/api/keys", `{"name":"m","scopes":["manage"]}`).Get("id").Str

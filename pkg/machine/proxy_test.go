@@ -42,7 +42,7 @@ func (c socket) StartTLS(string) (io.ReadWriteCloser, error) {
 
 const tunnel = "HTTP/1.1 200 OK\r\n\r\n"
 
-func TestARefreshThatTheProxyStoppedLeavesTheOutcomeKnown(t *testing.T) {
+func TestRefreshStoppedByProxyHasKnownOutcome(t *testing.T) {
 	tests := []struct {
 		name    string
 		sockets sockets
@@ -81,7 +81,7 @@ func TestARefreshThatTheProxyStoppedLeavesTheOutcomeKnown(t *testing.T) {
 	}
 }
 
-func TestTheProxyOfAConnectionComesBeforeTheOperators(t *testing.T) {
+func TestConnectionProxyPrecedesOperatorProxy(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	s := &sockets{}

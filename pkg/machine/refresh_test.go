@@ -166,7 +166,7 @@ func TestUnusableAnswersOfATokenEndpoint(t *testing.T) {
 	}
 }
 
-func TestOldRefreshTokenStaysWhereNoNewOneComes(t *testing.T) {
+func TestRefreshTokenIsKeptWithoutRotation(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.idp.keepRefresh = true
@@ -264,7 +264,7 @@ func TestUnsavedTokensAreStoredLater(t *testing.T) {
 	}
 }
 
-func TestCredentialReplacedDuringARefreshStays(t *testing.T) {
+func TestCredentialReplacedDuringRefreshIsKept(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.oauth()
@@ -340,7 +340,7 @@ func TestTokensAreRefreshedAheadOfTheirExpiry(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRefreshed(t *testing.T) {
+func TestConnectionsWithoutRefresh(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	key := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)

@@ -14,7 +14,7 @@ func requestOf(i int) string {
 	return fmt.Sprintf(`{"id":"req_%d","at":%d,"keyId":"k%d","endpoint":"/v1/embeddings","asked":"fast","model":"openai/m%d","connectionId":"c1","status":%d,"latencyMs":5,"attempts":1%s}`, i, i, i%2, i%3, status, failed)
 }
 
-func TestTheLastRequestsAreListed(t *testing.T) {
+func TestLastRequestsAreListed(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	gen := w.replica().Generation
@@ -87,7 +87,7 @@ func TestTheLastRequestsAreListed(t *testing.T) {
 	}
 }
 
-func TestARequestIsTidied(t *testing.T) {
+func TestRequestRecordIsNormalized(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.want(200, "report", `{"requests":[

@@ -39,7 +39,7 @@ func utf16(s string) (b []byte) {
 
 // 100 canaries through every way in: nothing stored, published, answered,
 // logged or audited has one of them.
-func TestNoSecretLeavesInTheClear(t *testing.T) {
+func TestSecretsAreNeverReturnedInPlaintext(t *testing.T) {
 	w := newWorld(t)
 	var canaries []string
 	canary := func() string {

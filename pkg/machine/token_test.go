@@ -53,7 +53,7 @@ func TestTokensWithoutAnEndpointSetNoAlarm(t *testing.T) {
 	}
 }
 
-func TestLeastTimeBetweenRefreshesIsTheProviders(t *testing.T) {
+func TestProviderSetsLeastTimeBetweenRefreshes(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.obj.OAuth[0].RefreshEvery = 2 * time.Second
@@ -212,7 +212,7 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 }
 
 // A credential that is typed in while the new tokens cannot be stored stays.
-func TestTokensThatCouldNotBeStoredChangeNothingElse(t *testing.T) {
+func TestUnstoredTokensChangeNothingElse(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.oauth()

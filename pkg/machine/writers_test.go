@@ -255,7 +255,7 @@ func TestLimitsOfAKey(t *testing.T) {
 	}
 }
 
-func TestUsageIsAddedUp(t *testing.T) {
+func TestUsageIsSummed(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	for range 3 {

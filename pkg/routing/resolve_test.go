@@ -241,7 +241,7 @@ func BenchmarkResolve(b *testing.B) {
 
 // The inner combo took a turn with each request, also when the outer one had
 // another member first: with two members each, one was never asked.
-func TestCombosThatTakeTurnsWithinEachOther(t *testing.T) {
+func TestNestedRoundRobinCombos(t *testing.T) {
 	m := machine(
 		store.Combo{Name: "inner", Strategy: "round-robin", Models: []string{"lab/a", "lab/b"}},
 		store.Combo{Name: "outer", Strategy: "round-robin", Models: []string{"lab/c", "inner"}},

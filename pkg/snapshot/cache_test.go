@@ -201,7 +201,7 @@ func TestStaleReplicaDoesNotHideTheObject(t *testing.T) {
 	}
 }
 
-func TestUnknownMachineIsNotLookedForAgain(t *testing.T) {
+func TestUnknownMachineIsCached(t *testing.T) {
 	w := newWorld(t)
 	w.want("first", -1, 1, 1)
 	w.want("again", -1, 0, 0)
@@ -332,7 +332,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-func TestClockThatGoesBackConfirms(t *testing.T) {
+func TestBackwardClockForcesRevalidation(t *testing.T) {
 	w := newWorld(t)
 	w.publish(3)
 	w.want("load", 3, 1, 1)
@@ -342,7 +342,7 @@ func TestClockThatGoesBackConfirms(t *testing.T) {
 }
 
 // Calling an object creates it.
-func TestKnownCallsNoObjectMissingInKV(t *testing.T) {
+func TestMachineMissingInKVCallsNoObject(t *testing.T) {
 	w := newWorld(t)
 	known := func(what string, want error, calls int) {
 		t.Helper()

@@ -56,7 +56,7 @@ func (w *world) get() *Machine {
 
 func (w *world) cooling() bool { return w.get().State("c", "m").Until > w.now.UnixMilli() }
 
-func TestFailureIsFeltAtOnceAndSurvivesASwap(t *testing.T) {
+func TestFailureAppliesAtOnceAndSurvivesNewSnapshot(t *testing.T) {
 	w := newWorld(t)
 	w.publish(1)
 	w.get().Cool(w.cool(5 * time.Minute))
@@ -96,7 +96,7 @@ func TestReplicaWithTheSameFailureTakesOver(t *testing.T) {
 	}
 }
 
-func TestSuccessClearsWhatTheReplicaStillSays(t *testing.T) {
+func TestSuccessClearsCooldownOfReplica(t *testing.T) {
 	w := newWorld(t)
 	w.publish(1)
 	w.obj.state.Cooldowns = []store.Cooldown{w.cool(time.Second)}

@@ -75,7 +75,7 @@ func TestOutlierSpansDouble(t *testing.T) {
 	}
 }
 
-func TestSteadinessIsForgotten(t *testing.T) {
+func TestErrorRatesExpire(t *testing.T) {
 	m := New(&store.Machine{ID: mid})
 	now := int64(1_800_000_000_000)
 	m.Failed("c", "m", now)

@@ -107,7 +107,7 @@ func TestEveryFlippedByteIsRefused(t *testing.T) {
 	}
 }
 
-func TestPlainTextIsNeverTakenForASecret(t *testing.T) {
+func TestPlainTextIsNotOpenedAsSecret(t *testing.T) {
 	k := ring(t, secretA)
 	for _, s := range []secret.Sealed{"", "sk-live-0123456789", "v1.", "v1..", "v1.12345678.", secret.Sealed("v1." + k.Current() + ".")} {
 		if _, err := k.Open("m", "c", APIKey, s); !errors.Is(err, ErrOpen) {

@@ -34,7 +34,7 @@ func TestWithoutObjectsTheLastSnapshotServesForSixtySeconds(t *testing.T) {
 	w.get(200, w.embed(key), nil)
 }
 
-func TestWithoutKVTheObjectServesAnIsolateThatStarts(t *testing.T) {
+func TestObjectServesNewIsolateWithoutKV(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
 	w.kv.Down(true)
@@ -52,7 +52,7 @@ func TestWithoutKVTheObjectServesAnIsolateThatStarts(t *testing.T) {
 
 // A KV that shows the machine as it was before a key was revoked must not
 // bring the key back, however long it does so.
-func TestAStaleReplicaKeepsNoRevokedKey(t *testing.T) {
+func TestRevokedKeyIsRefusedDespiteStaleReplica(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.tenant(1)
 	var made struct{ ID, APIKey string }
@@ -74,7 +74,7 @@ func TestAStaleReplicaKeepsNoRevokedKey(t *testing.T) {
 	}
 }
 
-func TestAKeyMadeElsewhereWorksAtOnce(t *testing.T) {
+func TestKeyCreatedElsewhereWorksAtOnce(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
 	w.get(200, w.embed(key), nil)

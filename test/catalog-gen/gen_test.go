@@ -60,7 +60,7 @@ func TestReadChatsTakesFactsOnly(t *testing.T) {
 	}
 }
 
-func TestAnAliasWithoutAPlaceIsAnError(t *testing.T) {
+func TestAliasWithoutPlaceIsAnError(t *testing.T) {
 	if _, _, _, err := render(map[string]list{"unheard-of": {"a\tl": {id: "a", kind: "l"}}}); err == nil {
 		t.Error("no error")
 	}

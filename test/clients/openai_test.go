@@ -116,7 +116,7 @@ func TestChatStream(t *testing.T) {
 	}
 }
 
-func TestAStreamThatIsCutIsAnError(t *testing.T) {
+func TestCutStreamIsAnError(t *testing.T) {
 	w := newWorld(t)
 	w.answer = func(rw http.ResponseWriter, r *http.Request, _ int) string {
 		all := speak(rw, r, true)
@@ -208,7 +208,7 @@ func TestErrorsAreTheClientsOwn(t *testing.T) {
 }
 
 // The client waits as long as the gateway tells it, and is served then.
-func TestTheClientComesBackAfterRetryAfter(t *testing.T) {
+func TestClientRetriesAfterRetryAfter(t *testing.T) {
 	w := newWorld(t)
 	w.answer = func(rw http.ResponseWriter, r *http.Request, n int) string {
 		if n == 1 {
@@ -230,7 +230,7 @@ func TestTheClientComesBackAfterRetryAfter(t *testing.T) {
 }
 
 // The client does not repeat a call that would wait long.
-func TestTheClientDoesNotWaitForMinutes(t *testing.T) {
+func TestClientDoesNotWaitForLongRetryAfter(t *testing.T) {
 	w := newWorld(t)
 	w.answer = func(rw http.ResponseWriter, r *http.Request, n int) string {
 		rw.Header().Set("retry-after", "600")

@@ -103,7 +103,7 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	}
 }
 
-func TestTheRuleFindsComparisons(t *testing.T) {
+func TestRuleFindsComparisons(t *testing.T) {
 	for text, want := range map[string]int{
 		"if key.Digest == digest {}":           1,
 		"if string(token) != other {}":         1,

@@ -124,7 +124,7 @@ var secretField = map[string]bool{"KeySecret": true, "AdminToken": true, "Creden
 
 // No key is written in the program: each comes from a worker secret, or from
 // whoever owns what it protects. See docs/reference/reliability.md, T1.
-func TestNoKeyIsAConstant(t *testing.T) {
+func TestKeysAreNotConstants(t *testing.T) {
 	set, files := source(t)
 	for _, name := range []string{"main.go", "env.go", "kv.go"} {
 		f, err := parser.ParseFile(set, "../../worker/"+name, nil, parser.SkipObjectResolution)
@@ -160,7 +160,7 @@ func TestNoKeyIsAConstant(t *testing.T) {
 }
 
 // The settings of a deployment have no secret in them either.
-func TestNoSecretIsASetting(t *testing.T) {
+func TestSecretsAreNotSettings(t *testing.T) {
 	for _, name := range []string{"../../wrangler.toml", "../../package.json"} {
 		raw, err := os.ReadFile(name)
 		if err != nil {

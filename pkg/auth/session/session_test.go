@@ -337,7 +337,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeUndoneAsksAgain(t *testing.T) {
+func TestDestructiveActionsNeedReauthentication(t *testing.T) {
 	w := newWorld(t)
 	cookie, v, _ := w.signIn(admin)
 	remove := func() error {

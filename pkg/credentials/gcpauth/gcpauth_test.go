@@ -138,7 +138,7 @@ func TestTokenOfAServiceAccount(t *testing.T) {
 	}
 }
 
-func TestASignerThatFailsMakesNoCall(t *testing.T) {
+func TestFailedSignerSendsNoCall(t *testing.T) {
 	_, file := keyFile(t, nil)
 	k, _ := ParseKey(file)
 	g := &google{t: t}

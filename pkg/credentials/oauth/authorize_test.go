@@ -26,7 +26,7 @@ func status(err error) int {
 	return 0
 }
 
-func TestChallengeIsThatOfTheRFC(t *testing.T) { // RFC 7636 appendix B
+func TestChallengeMatchesRFC(t *testing.T) { // RFC 7636 appendix B
 	if got := Challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"); got != "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" {
 		t.Errorf("got %s", got)
 	}
@@ -68,7 +68,7 @@ func TestAuthorizationCodeFlow(t *testing.T) {
 	}
 }
 
-func TestNothingUsefulIsAtRest(t *testing.T) {
+func TestStoredFlowHasNoPlaintextSecret(t *testing.T) {
 	w := newWorld(t, grant)
 	a, _ := w.Authorize("acme", session, redirect, "note")
 	secret := strings.SplitN(a.State, ".", 2)[1]
@@ -81,7 +81,7 @@ func TestNothingUsefulIsAtRest(t *testing.T) {
 	}
 }
 
-func TestConfidentialClientPresentsItself(t *testing.T) {
+func TestConfidentialClientAuthenticates(t *testing.T) {
 	w := newWorld(t, grant)
 	a, err := w.Authorize("conf", session, redirect, "note")
 	if err != nil || !strings.Contains(a.URL, "&access_type=offline") {
@@ -101,7 +101,7 @@ func TestConfidentialClientPresentsItself(t *testing.T) {
 
 // docs/reference/reliability.md, T58: each is refused without a call of the
 // token endpoint.
-func TestCallbacksThatAreNotTheFlows(t *testing.T) {
+func TestForeignCallbacksAreRefused(t *testing.T) {
 	ok := "code=1&state=STATE"
 	tests := []struct {
 		name, provider, session, redirect, query string
@@ -163,7 +163,7 @@ func TestCallbacksThatAreNotTheFlows(t *testing.T) {
 	}
 }
 
-func TestAFailedExchangeUsesTheStateUp(t *testing.T) {
+func TestFailedExchangeConsumesState(t *testing.T) {
 	w := newWorld(t, func(string, map[string]string) (int, string) { return 400, `{"error":"invalid_grant"}` })
 	a, _ := w.Authorize("acme", session, redirect, "note")
 	_, err := w.Callback(context.Background(), session, redirect, "code=1&state="+a.State)

@@ -85,7 +85,7 @@ func call(p *platform, auth string) (*upstream.Response, error) {
 	})
 }
 
-func TestACallThroughTheProxy(t *testing.T) {
+func TestCallThroughProxy(t *testing.T) {
 	for _, oneByOne := range []bool{false, true} {
 		p := &platform{proxy: established, oneByOne: oneByOne, server: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"}
 		resp, err := call(p, "user:päss")
@@ -108,7 +108,7 @@ func TestACallThroughTheProxy(t *testing.T) {
 	}
 }
 
-func TestABrokenProxyIsToldApart(t *testing.T) {
+func TestProxyFailuresAreDistinguished(t *testing.T) {
 	timeout := fmt.Errorf("socket: %w", upstream.ErrTimeout)
 	tests := []struct {
 		name  string
@@ -174,7 +174,7 @@ func TestOnlyPlainHTTPSAddresses(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeSent(t *testing.T) {
+func TestInvalidRequestsAreNotSent(t *testing.T) {
 	for name, req := range map[string]upstream.Request{
 		"stream":     {Method: "POST", Body: io.NopCloser(strings.NewReader("x"))},
 		"method":     {Method: "PO ST"},

@@ -137,7 +137,7 @@ func TestBedrockPathsAreEncodedTwice(t *testing.T) {
 	}
 }
 
-func TestS3PathIsSignedAsItIs(t *testing.T) {
+func TestS3PathIsSignedUnchanged(t *testing.T) {
 	req := &upstream.Request{Method: "GET", URL: "https://b.s3.amazonaws.com/a%20b//c"}
 	text, _, err := canonicalRequest(req, "s3", nil, picked)
 	if err != nil {

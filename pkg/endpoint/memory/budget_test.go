@@ -22,7 +22,7 @@ func (l *looks) Pause(context.Context, time.Duration) error {
 
 const mib = 1 << 20
 
-func TestATenantLeavesRoomToOthers(t *testing.T) {
+func TestTenantLeavesMemoryToOthers(t *testing.T) {
 	r := &memory.Budget{Max: 32 * mib}
 	var gives []func()
 	take := func(who string, want int64) bool {
@@ -60,7 +60,7 @@ func TestATenantLeavesRoomToOthers(t *testing.T) {
 }
 
 // A declared length takes no room: only bytes that have arrived do.
-func TestDeclaredLengthTakesNoRoom(t *testing.T) {
+func TestDeclaredLengthAcquiresNoMemory(t *testing.T) {
 	r := &memory.Budget{Max: 32 * mib}
 	ctx := context.Background()
 	for _, who := range []string{"a", "b", "d", "e"} {
@@ -134,7 +134,7 @@ func TestGrowingBodiesDoNotDeadlock(t *testing.T) {
 }
 
 // The first of a queue waits for its own calls: those behind it do not.
-func TestAQueueIsNotHeldUpByOneTenant(t *testing.T) {
+func TestOneTenantDoesNotBlockQueue(t *testing.T) {
 	var order []string
 	pause := &looks{}
 	r := &memory.Budget{Max: 32 * mib, Pause: pause}

@@ -244,9 +244,9 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 	}
 }
 
-// TestABrokenFormIsNoEvidence: what an upstream makes of a form that was cut
+// TestBrokenFormDoesNotCoolAccount: what an upstream makes of a form that was cut
 // off says nothing about the account.
-func TestABrokenFormIsNoEvidence(t *testing.T) {
+func TestBrokenFormDoesNotCoolAccount(t *testing.T) {
 	sound := audioBytes(100 << 10)
 	w := testgw.New(t, "openai")
 	h := handler(w)
@@ -511,7 +511,7 @@ func TestVoicesRefusals(t *testing.T) {
 	}
 }
 
-func TestEveryRowWithAudioHasAShapeOrIsRefused(t *testing.T) {
+func TestEveryAudioProviderHasATranscriber(t *testing.T) {
 	for _, d := range provider.All() {
 		if d.Serves("transcriptions") {
 			if s := transcriberOf(d); s != &unknownForm && s.at("transcriptions") == "none" {
@@ -521,7 +521,7 @@ func TestEveryRowWithAudioHasAShapeOrIsRefused(t *testing.T) {
 	}
 }
 
-func TestRoomIsLimited(t *testing.T) {
+func TestMemoryIsLimited(t *testing.T) {
 	w := testgw.New(t, "openai")
 	h := handler(w)
 	h.Room.Max = 1 << 20

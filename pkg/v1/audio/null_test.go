@@ -37,7 +37,7 @@ func member(t *testing.T, name string, list []string, outcome func(list []string
 	return n
 }
 
-func TestNullInATranscriptionIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInTranscriptionEqualsAbsent(t *testing.T) {
 	n := 0
 	for model, list := range transcriptions {
 		name, rest, _ := strings.Cut(model, "/")
@@ -55,7 +55,7 @@ func TestNullInATranscriptionIsAsGoodAsAbsent(t *testing.T) {
 	}
 }
 
-func TestNullInAListOfVoicesIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInVoiceListEqualsAbsent(t *testing.T) {
 	n := 0
 	for name, list := range voiceLists {
 		n += member(t, name, list, func(list []string) string {
@@ -69,7 +69,7 @@ func TestNullInAListOfVoicesIsAsGoodAsAbsent(t *testing.T) {
 	}
 }
 
-func TestNullInSpeechIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInSpeechEqualsAbsent(t *testing.T) {
 	answers := map[string][]string{
 		"openai":     nil,
 		"elevenlabs": nil,

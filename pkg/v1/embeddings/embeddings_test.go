@@ -272,7 +272,7 @@ func TestOpenAIShapedAnswerPassesWithOnlyTheModelChanged(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreIncompleteAreCompleted(t *testing.T) {
+func TestIncompleteAnswersAreCompleted(t *testing.T) {
 	tests := []struct{ name, answer, want string }{
 		{"no_model", `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1]},{"object":"embedding","index":1,"embedding":[2]}],"usage":{"prompt_tokens":1,"total_tokens":2}}`, "1 2"},
 		{"no_index", `{"data":[{"embedding":[1]},{"embedding":[2]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":2}}`, "1 2"},
@@ -303,7 +303,7 @@ func TestAnswersThatAreIncompleteAreCompleted(t *testing.T) {
 	}
 }
 
-func TestAnswersThatCannotBeReadAre502(t *testing.T) {
+func TestUnreadableAnswersAre502(t *testing.T) {
 	ok := `{"object":"embedding","index":0,"embedding":[1]}`
 	tests := []struct{ name, provider, answer string }{
 		{"empty", "openai", ``},
@@ -422,7 +422,7 @@ func TestBodyOverTheLimit(t *testing.T) {
 	}
 }
 
-func TestBatchesStayWithTheModelThatBegan(t *testing.T) {
+func TestBatchesStayWithFirstModel(t *testing.T) {
 	cohere, openai := provider.Lookup("cohere"), provider.Lookup("openai")
 	m := &store.Machine{
 		Connections: []store.Connection{connection(openai, ""), connection(cohere, "")},

@@ -58,8 +58,8 @@ func TestGenerationsPass(t *testing.T) {
 	}
 }
 
-// TestCreationIsSentAgainOnlyAfterARefusal: an image is billed.
-func TestCreationIsSentAgainOnlyAfterARefusal(t *testing.T) {
+// TestCreationIsRetriedOnlyAfterRefusal: an image is billed.
+func TestCreationIsRetriedOnlyAfterRefusal(t *testing.T) {
 	for _, tt := range []struct {
 		first fake.Answer
 		took  string
@@ -327,7 +327,7 @@ func TestVendors(t *testing.T) {
 	}
 }
 
-func TestAJobThatNeverEnds(t *testing.T) {
+func TestEndlessJobTimesOut(t *testing.T) {
 	w := testgw.New(t, "bfl", "bfl")
 	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Method == "POST" {

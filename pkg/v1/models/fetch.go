@@ -155,14 +155,14 @@ func withProfiles(models []model, body []byte) []model {
 	if !ok {
 		return models
 	}
-	kept := models[:0]
+	filtered := models[:0]
 	for _, m := range models {
 		if !m.profileOnly {
-			kept = append(kept, m)
+			filtered = append(filtered, m)
 		}
 	}
 	for _, p := range found {
-		kept = append(kept, model{Model: catalog.Model{ID: p.ID}})
+		filtered = append(filtered, model{Model: catalog.Model{ID: p.ID}})
 	}
-	return kept
+	return filtered
 }

@@ -26,7 +26,7 @@ const (
 	total      = 5 * time.Second  // that one answer waits for discoveries
 	patience   = time.Second      // for upstreams that timed out the last time
 	afterwards = 15 * time.Second // of the discoveries behind an answer
-	maxLive    = 512              // connections whose lists are kept
+	maxLive    = 512              // connections whose lists are cached
 )
 
 // credentials opens what a connection presents.
@@ -48,8 +48,8 @@ type Lives struct {
 	Credentials credentials
 	Now         func() time.Time
 
-	kept  map[owner]*live
-	order []owner // oldest first
+	cached map[owner]*live
+	order  []owner // oldest first
 }
 
 type owner struct{ machine, connection string }
@@ -179,23 +179,23 @@ func internal(c *auth.Call) bool {
 func (l *Lives) entry(m *snapshot.Machine, conn *store.Connection) *live {
 	key := owner{m.ID, conn.ID}
 	digest := digestOf(m.ID, conn)
-	if e := l.kept[key]; e != nil {
+	if e := l.cached[key]; e != nil {
 		if e.digest != digest {
 			// A discovery under way keeps the old record, which no one reads.
 			e = &live{digest: digest}
-			l.kept[key] = e
+			l.cached[key] = e
 		}
 		return e
 	}
-	if l.kept == nil {
-		l.kept = map[owner]*live{}
+	if l.cached == nil {
+		l.cached = map[owner]*live{}
 	}
 	if len(l.order) >= maxLive {
-		delete(l.kept, l.order[0])
+		delete(l.cached, l.order[0])
 		l.order = append(l.order[:0], l.order[1:]...)
 	}
 	e := &live{digest: digest}
-	l.kept[key] = e
+	l.cached[key] = e
 	l.order = append(l.order, key)
 	return e
 }

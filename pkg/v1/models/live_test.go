@@ -45,7 +45,7 @@ func TestCompatibleProviderIsFetched(t *testing.T) {
 	w.clock.now = w.clock.now.Add(time.Second)
 	want(t, w.list(), "c/m1 c/m2")
 	if n := len(w.up.sent); n != 1 {
-		t.Errorf("%d calls, want 1: the list is kept", n)
+		t.Errorf("%d calls, want 1: the list is cached", n)
 	}
 	if h := w.up.sent[0].Header.Get("x-weir-hop"); h != "1" {
 		t.Errorf("x-weir-hop = %q", h)
@@ -62,7 +62,7 @@ func TestRecursionHeaderStopsTheFetch(t *testing.T) {
 		t.Errorf("%d calls, want none", n)
 	}
 	want(t, w.list(), "c/m1")
-	want(t, w.list(InternalFetch, "1"), "") // not from the kept list either
+	want(t, w.list(InternalFetch, "1"), "") // not from the cached list either
 }
 
 func TestEnabledModelsPreventFetch(t *testing.T) {
@@ -118,7 +118,7 @@ func TestTwoGatewaysAskEachOtherOnce(t *testing.T) {
 	}
 }
 
-func TestABrokenUpstreamLeavesTheRestWhole(t *testing.T) {
+func TestBrokenUpstreamDoesNotAffectOtherLists(t *testing.T) {
 	for name, break_ := range map[string]func(*script){
 		"stalls": func(s *script) { s.stall("a.example") },
 		"resets": func(s *script) {
@@ -156,7 +156,7 @@ func TestABrokenUpstreamLeavesTheRestWhole(t *testing.T) {
 	}
 }
 
-func TestAtMostThreeDiscoveriesAtOnceAndNoneForever(t *testing.T) {
+func TestDiscoveryConcurrencyLimit(t *testing.T) {
 	var conns []store.Connection
 	for i := range 20 {
 		c := compat(fmt.Sprintf("https://h%02d.example", i))
@@ -245,7 +245,7 @@ func TestOldListIsServedWhileOneRefreshRuns(t *testing.T) {
 	}
 }
 
-func TestAFailedRefreshKeepsTheLastGoodList(t *testing.T) {
+func TestFailedRefreshKeepsLastList(t *testing.T) {
 	w := newWorld(compat("https://a.example"))
 	w.up.json("a.example", 200, `[{"id":"old"}]`)
 	want(t, w.list(), "c/old")
@@ -259,7 +259,7 @@ func TestAFailedRefreshKeepsTheLastGoodList(t *testing.T) {
 	}
 }
 
-func TestALostRefreshIsBegunAgain(t *testing.T) {
+func TestLostRefreshIsRestarted(t *testing.T) {
 	w := newWorld(compat("https://a.example"))
 	w.up.json("a.example", 200, `[{"id":"old"}]`)
 	want(t, w.list(), "c/old")
@@ -273,7 +273,7 @@ func TestALostRefreshIsBegunAgain(t *testing.T) {
 	}
 }
 
-func TestAListDiesWithItsCredential(t *testing.T) {
+func TestListExpiresWithItsCredential(t *testing.T) {
 	w := newWorld(compat("https://a.example"))
 	w.rec.Connections[0].Secrets = map[string]secret.Sealed{store.APIKey: "v1.one"}
 	w.up.json("a.example", 200, `[{"id":"of-one"}]`)
@@ -313,15 +313,15 @@ func TestTenantsShareNothing(t *testing.T) {
 		w.rec = mine
 		want(t, w.list(), fmt.Sprintf("c/mine%d", i))
 	}
-	if n := len(w.Live.kept); n != 2 {
-		t.Errorf("%d lists kept, want one for each connection", n)
+	if n := len(w.Live.cached); n != 2 {
+		t.Errorf("%d lists cached, want one for each connection", n)
 	}
-	if n := len(w.kept); n > maxKept || w.bytes > maxBytes {
-		t.Errorf("%d answers of %d bytes kept", n, w.bytes)
+	if n := len(w.cached); n > maxCached || w.bytes > maxBytes {
+		t.Errorf("%d answers of %d bytes cached", n, w.bytes)
 	}
 }
 
-func TestARefusalRefreshesTheCredentialOnce(t *testing.T) {
+func TestRefusalRefreshesCredentialOnce(t *testing.T) {
 	for _, status := range []int{401, 403} {
 		w := newWorld(compat("https://a.example"))
 		w.up.on("a.example", func(r *upstream.Request) (*upstream.Response, error) {
@@ -379,7 +379,7 @@ var vendorLists = []struct {
 	{"openrouter", "llm", `{"data":[{"id":"a/speaks-audio","architecture":{"input_modalities":["text"],"output_modalities":["text","audio"]}}]}`, "openrouter/a/speaks-audio"},
 }
 
-func TestVendorListsOfTheirOwnShapes(t *testing.T) {
+func TestVendorSpecificLists(t *testing.T) {
 	for _, tt := range vendorLists {
 		t.Run(tt.provider+"_"+tt.kinds, func(t *testing.T) {
 			w := newWorld(store.Connection{Provider: tt.provider, Data: store.ProviderData{Vars: map[string]string{"account_id": "acc"}}})
@@ -394,7 +394,7 @@ func TestVendorListsOfTheirOwnShapes(t *testing.T) {
 	}
 }
 
-func TestWhatAVendorTellsIsListed(t *testing.T) {
+func TestVendorFactsAreListed(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "openrouter"})
 	w.up.json("openrouter.ai", 200, `{"data":[{"id":"a/b","name":"B","context_length":1234,"architecture":{"input_modalities":["text","image","file"],"output_modalities":["text"]},
 		"pricing":{"prompt":"0.0000025","completion":"0.00001","input_cache_read":"0.00000025"},"supported_parameters":["tools","structured_outputs"],"top_provider":{"max_completion_tokens":99}}]}`)
@@ -409,7 +409,7 @@ func TestWhatAVendorTellsIsListed(t *testing.T) {
 	want(t, gjson.Get(info, "name").Str, "B")
 }
 
-func TestAnthropicTellsCapabilities(t *testing.T) {
+func TestAnthropicCapabilitiesAreRead(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "anthropic"})
 	w.up.json("anthropic.com", 200, `{"data":[{"type":"model","id":"claude-new","display_name":"New","max_input_tokens":5,"max_tokens":4,"lifecycle":"active",
 		"capabilities":{"image_input":{"supported":true},"pdf_input":{"supported":false},"thinking":{"supported":true,"types":{}},"structured_outputs":{"supported":true},"batch":{"supported":true}}},
@@ -439,7 +439,7 @@ func TestPagesAreFollowed(t *testing.T) {
 	}
 }
 
-func TestSignedListIsKeptForAnHourAndHasProfiles(t *testing.T) {
+func TestSignedListIsCachedForAnHourAndHasProfiles(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "bedrock", AuthType: "aws", Data: store.ProviderData{Vars: map[string]string{"region": "eu-west-1"}}})
 	w.up.json("foundation-models", 200, `{"modelSummaries":[
 		{"modelId":"x.direct","outputModalities":["TEXT"],"inputModalities":["TEXT"],"inferenceTypesSupported":["ON_DEMAND"]},
@@ -462,13 +462,13 @@ func TestSignedListIsKeptForAnHourAndHasProfiles(t *testing.T) {
 	}
 }
 
-func TestAVendorThatFailsKeepsItsStaticModels(t *testing.T) {
+func TestFailedVendorListsStaticModels(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "deepseek"})
 	w.up.json("deepseek", 500, "")
 	want(t, w.list(), "deepseek/deepseek-flash deepseek/deepseek-v4-pro")
 }
 
-func TestOneConnectionIsAskedAgain(t *testing.T) {
+func TestConnectionListBypassesCache(t *testing.T) {
 	w := newWorld(compat("https://a.example"), store.Connection{Provider: "perplexity"})
 	w.up.json("a.example", 200, `[{"id":"m"},{"id":"embed-x"}]`)
 	for range 2 {

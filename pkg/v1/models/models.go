@@ -26,9 +26,9 @@ type Handler struct {
 	Live *Lives
 	Now  func() time.Time
 
-	kept  map[question]*kept
-	order []question
-	bytes int
+	cached map[cacheKey]*cachedList
+	order  []cacheKey
+	bytes  int
 }
 
 // segments are the kinds that a path segment stands for.
@@ -91,9 +91,9 @@ func (h *Handler) Model(ctx context.Context, c *auth.Call) (*httpmsg.Response, e
 
 func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []catalog.Kind, detailed bool) (*httpmsg.Response, error) {
 	anthropic := c.Header.Get("anthropic-version") != "" && !detailed
-	q := questionOf(c, name, anthropic)
+	q := cacheKeyOf(c, name, anthropic)
 	q.detailed = detailed
-	k := h.find(q)
+	k := h.cachedFor(q)
 	var stale view
 	if k == nil {
 		var rec *store.Machine
@@ -110,7 +110,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 			stale.until = h.Now().Add(liveTTL)
 		}
 		entries := allowed(c.Key, own(rec, kinds, List(rec, kinds, stale.lists)))
-		k = &kept{until: stale.until, created: h.Now().Unix()}
+		k = &cachedList{until: stale.until, created: h.Now().Unix()}
 		switch {
 		case anthropic:
 			k.entries = entries
@@ -119,7 +119,7 @@ func (h *Handler) list(ctx context.Context, c *auth.Call, name string, kinds []c
 		default:
 			k.body = appendList(make([]byte, 0, 64+384*len(entries)), entries, k.created)
 		}
-		h.keep(q, k)
+		h.store(q, k)
 	}
 	var resp *httpmsg.Response
 	if anthropic {
@@ -209,13 +209,13 @@ func allowed(key *store.Key, list []Entry) []Entry {
 	if key == nil || len(key.Models) == 0 {
 		return list
 	}
-	var kept []Entry
+	var filtered []Entry
 	for _, e := range list {
 		if auth.AllowsModel(key, e.ID) {
-			kept = append(kept, e)
+			filtered = append(filtered, e)
 		}
 	}
-	return kept
+	return filtered
 }
 
 func unknown(id string) error {

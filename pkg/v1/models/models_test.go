@@ -137,7 +137,7 @@ func TestWithoutAMachineTheStaticCatalogue(t *testing.T) {
 	}
 }
 
-func TestAKeySeesWhatItMayCall(t *testing.T) {
+func TestKeyListsOnlyModelsItMayCall(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "deepseek", Data: store.ProviderData{EnabledModels: []string{"a", "b", "c"}}})
 	c := w.call("")
 	c.Key = &store.Key{ID: "k1", Models: []string{"deepseek/a", "deepseek/c*"}}
@@ -149,7 +149,7 @@ func TestAKeySeesWhatItMayCall(t *testing.T) {
 	}
 }
 
-func TestTheListChangesWithItsMachine(t *testing.T) {
+func TestListFollowsMachineChanges(t *testing.T) {
 	w := newWorld(store.Connection{Provider: "deepseek", Data: store.ProviderData{EnabledModels: []string{"a", "b"}}})
 	want(t, w.list(), "deepseek/a deepseek/b")
 	w.rec.Generation++
@@ -262,7 +262,7 @@ func big(models int) *world {
 	return newWorld(conns...)
 }
 
-func TestTheCostIsLinearInModels(t *testing.T) {
+func TestListCostIsLinear(t *testing.T) {
 	cost := func(models int) (allocations, bytes uint64) {
 		const runs = 5
 		w := big(models)
@@ -286,12 +286,12 @@ func TestTheCostIsLinearInModels(t *testing.T) {
 	}
 }
 
-func TestAKeptAnswerIsNotMadeAgain(t *testing.T) {
+func TestCachedListIsNotRebuilt(t *testing.T) {
 	w := big(1000)
 	c := w.call("")
 	first, _ := w.List(context.Background(), c)
 	if n := testing.AllocsPerRun(10, func() { w.List(context.Background(), c) }); n > 10 {
-		t.Errorf("%v allocations for a kept answer", n)
+		t.Errorf("%v allocations for a cached answer", n)
 	}
 	second, _ := w.List(context.Background(), c)
 	a, b := first.Body.(*stream.Bytes).All(), second.Body.(*stream.Bytes).All()
@@ -308,7 +308,7 @@ func benchList(b *testing.B, w *world, fresh bool) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if fresh {
-			w.kept, w.order, w.bytes = nil, nil, 0
+			w.cached, w.order, w.bytes = nil, nil, 0
 		}
 		if _, err := w.List(context.Background(), c); err != nil {
 			b.Fatal(err)
@@ -316,9 +316,9 @@ func benchList(b *testing.B, w *world, fresh bool) {
 	}
 }
 
-func BenchmarkListCold1000(b *testing.B) { benchList(b, big(1000), true) }
-func BenchmarkListCold8000(b *testing.B) { benchList(b, big(8000), true) }
-func BenchmarkListKept1000(b *testing.B) { benchList(b, big(1000), false) }
+func BenchmarkListCold1000(b *testing.B)   { benchList(b, big(1000), true) }
+func BenchmarkListCold8000(b *testing.B)   { benchList(b, big(8000), true) }
+func BenchmarkListCached1000(b *testing.B) { benchList(b, big(1000), false) }
 
 func BenchmarkListStaticCold(b *testing.B) {
 	w := newWorld()

@@ -56,7 +56,7 @@ func TestNullInListEqualsAbsent(t *testing.T) {
 }
 
 // The same, for all that is read of a model, listed or not.
-func TestNullInAModelIsAsGoodAsAbsent(t *testing.T) {
+func TestNullInModelEqualsAbsent(t *testing.T) {
 	for id, element := range map[string]string{
 		compatibleID: `{"id":"a","name":"A","model":"m","max_tokens":4,"max_input_tokens":8,"top_provider":{"context_length":12,"max_completion_tokens":99},"active":true}`,
 		"cloudflare": `{"id":"uuid","name":"@cf/a/vec","task":{"name":"Text Embeddings"}}`,

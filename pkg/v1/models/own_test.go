@@ -11,7 +11,7 @@ import (
 
 // The gateway fetches pages itself: an entry that needs no connection, under
 // the same rules as others.
-func TestTheGatewaysOwnFetchIsListed(t *testing.T) {
+func TestGatewayFetchIsListed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		rec  func(m *store.Machine)

@@ -9,7 +9,7 @@ import (
 
 // The generator knows the providers by alias only; these are the promises it
 // makes about them.
-func TestTheCatalogueFitsTheProvidersTable(t *testing.T) {
+func TestCatalogMatchesProviderTable(t *testing.T) {
 	all := provider.All()
 	at := 0
 	for _, alias := range catalog.Aliases() {

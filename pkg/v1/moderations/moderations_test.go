@@ -36,7 +36,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 }
 
-func TestTheAnswerHasAVerdict(t *testing.T) {
+func TestModerationVerdict(t *testing.T) {
 	w, h := world(t, `{"id":"m","model":"up","results":[{"categories":{"hate":true},"category_scores":{"hate":0.9}},{"categories":{"hate":false}},{"flagged":true,"categories":{}}]}`)
 	resp, err := h.Create(t.Context(), w.Ask("/v1/moderations", `{"input":["a","b","c"],"model":"mod/m","extra":{"kept":1.50}}`))
 	got := gjson.Parse(testgw.Body(t, resp, err))
@@ -73,7 +73,7 @@ func TestBrokenAnswers(t *testing.T) {
 }
 
 // A verdict that is missing must not read as a good one.
-func TestAVerdictForEveryInput(t *testing.T) {
+func TestEveryInputHasAVerdict(t *testing.T) {
 	for input, want := range map[string]int{`"a"`: 1, `["a"]`: 1, `["a","b"]`: 2, `["a","b","c"]`: 3, `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`: 1} {
 		for n := range 4 {
 			w, h := world(t, `{"results":[`+strings.TrimPrefix(strings.Repeat(`,{"flagged":false,"categories":{}}`, n), ",")+`]}`)

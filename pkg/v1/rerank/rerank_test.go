@@ -90,7 +90,7 @@ func TestBedrock(t *testing.T) {
 	}
 }
 
-func TestAnswersThatCannotBeTrusted(t *testing.T) {
+func TestInvalidAnswersAreRefused(t *testing.T) {
 	for name, body := range map[string]string{
 		"out_of_range": `{"results":[{"index":1,"relevance_score":1}]}`, "negative": `{"results":[{"index":-1,"relevance_score":1}]}`,
 		"twice": `{"results":[{"index":0,"relevance_score":1},{"index":0,"relevance_score":1}]}`, "fraction": `{"results":[{"index":0.5,"relevance_score":1}]}`,

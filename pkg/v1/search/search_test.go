@@ -270,7 +270,7 @@ func TestTargetsOfASearchWithoutModel(t *testing.T) {
 	}
 }
 
-func TestKeysAndDisabledModelsHold(t *testing.T) {
+func TestKeyLimitsAndDisabledModelsApply(t *testing.T) {
 	w := testgw.Recorded(t, "exa", "openai")
 	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: `{"results":[],"output":[]}`} }
 	c := w.Ask("/v1/search", `{"query":"q"}`)
@@ -303,7 +303,7 @@ func TestKeysAndDisabledModelsHold(t *testing.T) {
 }
 
 // Nothing of the client's own headers goes up.
-func TestTheClientsHeadersStay(t *testing.T) {
+func TestClientHeadersAreNotForwarded(t *testing.T) {
 	w := testgw.Recorded(t, "exa")
 	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Body: hits(1)} }
 	c := w.Ask("/v1/search", `{"query":"q"}`)

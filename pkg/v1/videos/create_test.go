@@ -261,7 +261,7 @@ func TestSecretsDoNotComeBack(t *testing.T) {
 	}
 }
 
-func TestJobIsNotedBeforeTheAnswerLeaves(t *testing.T) {
+func TestJobIsRecordedBeforeResponse(t *testing.T) {
 	w := newWorld(t, "xai")
 	w.answer = func(*seen) answer { return made("job-1") }
 	if got, c := w.create(clip); got != `200 { "request_id" : "job-1" }` || c.Trace.ConnectionID != "a" {

@@ -174,7 +174,7 @@ func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
 	}
 }
 
-func TestThePinnedAccount(t *testing.T) {
+func TestPinnedAccountIsUsed(t *testing.T) {
 	start := func() *world {
 		w := newWorld(t, "xai", "xai")
 		w.answer = func(s *seen) answer {

@@ -91,7 +91,7 @@ func TestBadInputNamesTheField(t *testing.T) {
 	}
 }
 
-func TestTheGatewayFetchesItself(t *testing.T) {
+func TestGatewayFetchesPage(t *testing.T) {
 	w := testgw.Recorded(t)
 	w.Answer = func(s *fake.Seen) fake.Answer {
 		switch s.URL {
@@ -213,7 +213,7 @@ func TestPageMetadataIsBounded(t *testing.T) {
 }
 
 // An encoding that is not known here goes to the platform.
-func TestTheHostDecodes(t *testing.T) {
+func TestHostDecodesOtherEncodings(t *testing.T) {
 	w := testgw.Recorded(t)
 	w.Answer = func(*fake.Seen) fake.Answer {
 		return fake.Answer{Header: httpmsg.Header{{Name: "content-type", Value: "text/html;charset=Shift_JIS"}}, Body: "<p>\x83\x65"}
@@ -455,7 +455,7 @@ func TestNestedCombosTakeTurns(t *testing.T) {
 	}
 }
 
-func TestTheGatewaysOtherNamesAreNotFetched(t *testing.T) {
+func TestOtherNamesOfGatewayAreNotFetched(t *testing.T) {
 	for _, redirect := range []string{"", "https://gw.example.com/v1/models"} {
 		w := testgw.Recorded(t)
 		w.Answer = func(*fake.Seen) fake.Answer {
@@ -473,7 +473,7 @@ func TestTheGatewaysOtherNamesAreNotFetched(t *testing.T) {
 	}
 }
 
-func TestKeysAndDisabledModelsHold(t *testing.T) {
+func TestKeyLimitsAndDisabledModelsApply(t *testing.T) {
 	w := testgw.Recorded(t)
 	c := w.Ask("/v1/web/fetch", `{"url":"https://a.example.com/"}`)
 	c.Key = &store.Key{Models: []string{"openai/*"}}

@@ -22,7 +22,7 @@ func TestArticle(t *testing.T) {
 	golden.JSON(t, "article", md)
 }
 
-func TestWhatIsContent(t *testing.T) {
+func TestContentSelection(t *testing.T) {
 	long := strings.Repeat("word ", 60)
 	tests := []struct{ name, doc, want string }{
 		{"an_article_with_most_of_the_text_is_all", "<div>before</div><article>" + long + "</article><div>after</div>", strings.TrimSpace(long)},
@@ -106,7 +106,7 @@ func TestHostilePagesAreBounded(t *testing.T) {
 	}
 }
 
-func TestAPageOfTooManyTagsEnds(t *testing.T) {
+func TestPageWithTooManyTagsIsTruncated(t *testing.T) {
 	p := Read(strings.Repeat("<b>x</b>", maxTags+10), "", Text, 0)
 	if n := strings.Count(p.Text, "x"); n != maxTags-1 && n != maxTags || !p.Truncated {
 		t.Errorf("%d words, cut %v", n, p.Truncated)

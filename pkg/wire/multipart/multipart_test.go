@@ -134,7 +134,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-func TestAMillionPartsAreRefusedAtOnce(t *testing.T) {
+func TestMillionPartsAreRefusedAtOnce(t *testing.T) {
 	body := strings.Repeat("--b\r\n"+field("a", "1")+"\r\n", 1000000)
 	r := strings.NewReader(body)
 	if _, err := Read(r, "b", 0); err == nil {
@@ -203,7 +203,7 @@ func TestRewriter(t *testing.T) {
 	}
 }
 
-func TestABrokenFormIsCutOff(t *testing.T) {
+func TestBrokenFormIsCutOff(t *testing.T) {
 	tests := []struct{ name, in string }{
 		{"model_twice", form(field("model", "a"), file("file", "x"), field("model", "b"))},
 		{"model_is_a_file", form(file("model", "a"))},
