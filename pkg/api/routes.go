@@ -66,7 +66,8 @@ type row struct {
 	gateway         func(h *Handlers) Endpoint
 }
 
-// rows are the management routes, in the order in which their patterns match.
+// rows are the management routes. A path without names in braces is found first;
+// the other patterns match in the order of the rows.
 //
 // To add a route: write a method of change for it in the file that its URL names
 // (pkg/api/keys.go for /api/keys), and add its row here. The gateway and the

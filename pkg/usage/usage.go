@@ -2,7 +2,7 @@
 //
 // A column is declared in this file alone: in Row, in counts, in View and in
 // Row.View. The test of this package names the place that was forgotten. The
-// dashboard shows the columns of one array in worker/dashboard/src/pages/usage.tsx.
+// dashboard shows the columns of one array in worker/dashboard/src/pages/usage/columns.ts.
 package usage
 
 import (
