@@ -59,7 +59,11 @@ func TestAddMergesRowsOfOneKind(t *testing.T) {
 		return r
 	}
 	list = Add(Add(Add(list, row("a")), row("b")), row("a"))
-	want := Row{"k", "c", "p", "a", "/e", 2, 0, 20, 4, 2, 6, 2, 0, 60, 2, 2, 2}
+	want := Row{
+		KeyID: "k", ConnectionID: "c", Provider: "p", Model: "a", Endpoint: "/e",
+		Requests: 2, InputTokens: 20, OutputTokens: 4, ReasoningTokens: 2, CacheReadTokens: 6, CacheWriteTokens: 2,
+		LatencyMs: 60, Calls: 2, FailedCalls: 2, Unpriced: 2,
+	}
 	if len(list) != 2 || list[0] != want {
 		t.Errorf("got %+v, want %+v first of two", list, want)
 	}
