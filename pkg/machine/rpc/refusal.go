@@ -11,7 +11,7 @@ const invalidKey = "invalid_api_key"
 
 // ErrNoKey refuses a call without a credential.
 func ErrNoKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `No API key. Send the header "Authorization: Bearer sk-…" or "x-api-key: sk-…". Keys are created on the page Keys of the dashboard.`)
+	return apierr.New(401, invalidKey, `No API key. Send the header "Authorization: Bearer sk-…" or "x-api-key: sk-…". Keys are created on the page Keys of the dashboard. Routes under /api also accept the operator token.`)
 }
 
 // ErrNotBearer refuses an Authorization header of another form.
@@ -27,5 +27,5 @@ func ErrNotKey() *apierr.Error {
 // ErrInvalidKey refuses a well-formed key: an unknown, revoked or expired one,
 // or one without the scope that the route needs.
 func ErrInvalidKey() *apierr.Error {
-	return apierr.New(401, invalidKey, `Invalid API key. It is unknown, expired or revoked, or lacks the scope of this route: "data" for /v1, "manage" for /api. Check the key on the page Keys of the dashboard.`)
+	return apierr.New(401, invalidKey, `Invalid API key. It is unknown, expired or revoked, or lacks the scope of this route: "data" for /v1, "manage" for /api, and /api/machines accepts the operator token only. Check the key on the page Keys of the dashboard.`)
 }
