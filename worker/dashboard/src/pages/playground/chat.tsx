@@ -11,6 +11,8 @@ import { events } from "./events";
 interface Turn {
   role: "user" | "assistant";
   content: string;
+  /** the model that was asked, of an answer */
+  model?: string;
   thought?: string;
   note?: string;
 }
@@ -42,7 +44,7 @@ export function Chat({ machine, models }: TryProps) {
     const ctl = new AbortController();
     running.current = ctl;
     const before = [...turns, { role: "user", content: text } as Turn];
-    const answer: Turn = { role: "assistant", content: "" };
+    const answer: Turn = { role: "assistant", content: "", model };
     const show = () => setTurns([...before, { ...answer }]);
     show();
     setDraft("");
@@ -141,7 +143,7 @@ export function Chat({ machine, models }: TryProps) {
           {turns.length === 0 && <p class="muted">Send a message to begin.</p>}
           {turns.map((t, i) => (
             <div key={i} class={`turn ${t.role}`}>
-              <span class="muted small">{t.role === "user" ? "You" : model}</span>
+              <span class="muted small">{t.role === "user" ? "You" : t.model}</span>
               {t.thought && (
                 <details>
                   <summary class="small">Reasoning</summary>

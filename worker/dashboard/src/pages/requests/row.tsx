@@ -14,7 +14,7 @@ const statusTexts: Record<number, string> = {
   429: "rate limited",
   499: "client disconnected",
   500: "server error",
-  502: "invalid answer",
+  502: "bad gateway",
   503: "unavailable",
   504: "timed out",
   529: "overloaded",
