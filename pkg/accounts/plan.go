@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"weir/pkg/provider"
@@ -439,16 +438,16 @@ func (pl *plan) failed() error {
 		return pl.refusal
 	}
 	if pl.unusable == nil {
-		return apierr.New(400, "no_credentials", "No credentials for provider %s.", names(pl.call.Targets))
+		return apierr.New(400, "no_credentials", "No account of provider %s is connected. Add one under Providers.", names(pl.call.Targets))
 	}
-	e := apierr.New(400, "no_credentials", "No usable credentials for provider %s.", names(pl.call.Targets))
+	e := apierr.New(400, "no_credentials", "No account of provider %s has usable credentials.", names(pl.call.Targets))
 	switch {
 	case errors.Is(pl.unusable, errSealed):
 		e = apierr.New(503, "key_unavailable", "The stored credentials cannot be decrypted; the operator must check CREDENTIALS_KEY.")
 	case errors.Is(pl.unusable, provider.ErrIncomplete):
-		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + apierr.Sentence(pl.unusable.Error())
+		e.Message += " Complete its settings under Providers: " + pl.unusable.Error() + "."
 	case errors.Is(pl.unusable, provider.ErrNoCredential):
-		e.Message = strings.TrimSuffix(e.Message, ".") + ": set an API key on its connection, or sign in again."
+		e.Message += " Set an API key on its connection, or sign in again."
 	case errors.Is(pl.unusable, provider.ErrNoEndpoint):
 		e = apierr.New(400, "unsupported_endpoint", "Provider %s has no endpoint for this request.", names(pl.call.Targets))
 	}
@@ -474,22 +473,25 @@ func (pl *plan) refused(rank int) error {
 	m := &pl.missed[rank]
 	text, status, header := "", pl.place.Status, httpmsg.Header(nil)
 	if f := pl.best; f != nil && f.rank() == rank {
-		text, status, header = ": "+f.err.Message, f.err.Status, f.err.Header
+		text, status, header = f.err.Message, f.err.Status, f.err.Header
 	}
 	var e *apierr.Error
 	switch rank {
 	case rankCredit:
-		e = apierr.New(402, quotaCode, "%s has no credit left%s", account(m), text)
+		e = apierr.New(402, quotaCode, "There is no credit left on %s. Add credit at the provider.", account(m))
 	case rankRefused:
 		if c := m.conns[0]; text == "" && c.Status == needsReauth {
-			text = ": the sign-in is no longer valid, connect the account again"
+			text = "the sign-in is no longer valid"
 		}
-		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s%s", account(m), text)
+		e = apierr.New(401, "account_key_refused", "The provider refuses the credentials of %s. Update it under Providers.", account(m))
 	default:
 		if text == "" {
-			text = ": " + pl.place.Message
+			text = pl.place.Message
 		}
-		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from%s", m.conns[0].Provider, text)
+		e = apierr.New(status, blockedCode, "Provider %s does not serve the location that this gateway calls from.", m.conns[0].Provider)
+	}
+	if text != "" {
+		e.Message += " Its answer: " + text
 	}
 	e.Message, e.Header, e.NoRetry = cut(apierr.Sentence(e.Message), maxMessage), header, true
 	if pl.attempts == 0 && m.wait > 0 {

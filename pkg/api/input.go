@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
@@ -104,7 +105,7 @@ next:
 				continue next
 			}
 		}
-		in.fail(n, "is not a field that can be set here%s", didYouMean(Closest(n, names)))
+		in.fail(n, "is not a field that can be set here%s", didYouMean(catalog.Closest(n, names)))
 	}
 }
 

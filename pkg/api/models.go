@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/pkg/catalog"
 	"weir/pkg/machine/storage"
 	"weir/pkg/provider"
 	"weir/pkg/store"
@@ -101,7 +102,7 @@ func (c *change) customCreate() (any, error) {
 	in.only("id", "type", "providerAlias", "name", "contextLength", "maxTokens")
 	m := readCustom(in)
 	if all := namesOf(c.Tx).Prefixes; in.Err == nil && m.ProviderAlias != "" && !slices.Contains(all, m.ProviderAlias) {
-		in.fail("providerAlias", "names no provider or prefix of this machine: %s%s", m.ProviderAlias, didYouMean(Closest(m.ProviderAlias, all)))
+		in.fail("providerAlias", "names no provider or prefix of this machine: %s%s", m.ProviderAlias, didYouMean(catalog.Closest(m.ProviderAlias, all)))
 	}
 	if m.ID == "" {
 		in.fail("id", "is required")

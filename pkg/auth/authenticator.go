@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,7 +75,7 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	if c.Key.RPM != 0 || c.Key.DailyMax != 0 || c.Key.LimitedUntil != 0 {
 		now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
 		if until > now {
-			return nil, limited(time.Duration(until-now) * time.Millisecond)
+			return nil, limited(c.Key, time.Duration(until-now)*time.Millisecond)
 		}
 		if a.Count != nil {
 			a.Count(c.Machine, c.Key)
@@ -299,8 +300,21 @@ func refusedForm(h httpmsg.Header, text string) error {
 	return rpc.ErrInvalidKey()
 }
 
-func limited(wait time.Duration) error {
-	e := apierr.New(429, "rate_limit_exceeded", "This API key has reached its limit.")
+// limited returns the 429 of a key at its limit: the one per minute ends within a
+// minute, the one per day at midnight UTC.
+func limited(k *store.Key, wait time.Duration) error {
+	limit, per := k.RPM, "minute"
+	if limit == 0 || wait > time.Minute && k.DailyMax > 0 {
+		limit, per = k.DailyMax, "day"
+	}
+	text := "its limit"
+	switch {
+	case limit == 1:
+		text = "its limit of 1 request per " + per
+	case limit > 1:
+		text = "its limit of " + strconv.Itoa(limit) + " requests per " + per
+	}
+	e := apierr.New(429, "rate_limit_exceeded", "This API key has reached %s. Try again later.", text)
 	e.RetryIn(max(wait, time.Second))
 	return e
 }

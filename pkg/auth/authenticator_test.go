@@ -451,3 +451,23 @@ func TestForgedMachineIDsAreOnlyLookedUpInKV(t *testing.T) {
 		}
 	}
 }
+
+func TestLimitNamesItsNumber(t *testing.T) {
+	for _, tt := range []struct {
+		rpm, daily int
+		wait       time.Duration
+		want       string
+	}{
+		{1, 0, time.Second, "its limit of 1 request per minute."},
+		{60, 0, time.Minute, "its limit of 60 requests per minute."},
+		{0, 100, time.Second, "its limit of 100 requests per day."},
+		{60, 100, time.Minute, "its limit of 60 requests per minute."},
+		{60, 100, time.Minute + 1, "its limit of 100 requests per day."},
+		{60, 0, time.Hour, "its limit of 60 requests per minute."},
+		{0, 0, time.Second, "its limit."},
+	} {
+		if err := limited(&store.Key{RPM: tt.rpm, DailyMax: tt.daily}, tt.wait); !strings.Contains(err.Error(), "This API key has reached "+tt.want) {
+			t.Errorf("%+v: got %v", tt, err)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func TestWaitOfLimitDecidesOnRetry(t *testing.T) {
 		{time.Millisecond, time.Second, false}, {time.Second, time.Second, false}, {apierr.MaxRetryWait, apierr.MaxRetryWait, false}, {apierr.MaxRetryWait + 1, apierr.MaxRetryWait + 1, true},
 	} {
 		var e *apierr.Error
-		if errors.As(limited(tt.wait), &e); e.RetryAfter != tt.after || e.NoRetry != tt.noRetry || e.Status != 429 {
+		if errors.As(limited(&store.Key{}, tt.wait), &e); e.RetryAfter != tt.after || e.NoRetry != tt.noRetry || e.Status != 429 {
 			t.Errorf("%s: got %s, no retry %v", tt.wait, e.RetryAfter, e.NoRetry)
 		}
 	}

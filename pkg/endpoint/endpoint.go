@@ -66,7 +66,7 @@ func Keep(all []routing.Target, allows Allows, key *store.Key, asked string, usa
 	for i := range all {
 		err := usable(&all[i])
 		if err == nil && !whole && !allows(key, all[i].ID()) {
-			err = apierr.New(403, "model_not_allowed", "This key may not use the model.")
+			err = NotAllowed(key)
 		}
 		if err == nil {
 			kept = append(kept, all[i])
@@ -78,6 +78,23 @@ func Keep(all []routing.Target, allows Allows, key *store.Key, asked string, usa
 		return nil, refusal
 	}
 	return kept, nil
+}
+
+// maxNamed is the number of a key's models that an error names.
+const maxNamed = 10
+
+// NotAllowed returns the 403 of a key that may not use a model. It names the models
+// that the key is limited to.
+func NotAllowed(key *store.Key) error {
+	e := apierr.New(403, "model_not_allowed", "This API key may not use the model.")
+	if key != nil && len(key.Models) > 0 {
+		names, more := key.Models, ""
+		if len(names) > maxNamed {
+			names, more = names[:maxNamed], ", …"
+		}
+		e.Message += " It may use: " + strings.Join(names, ", ") + more + "."
+	}
+	return e
 }
 
 // Query returns the first value of a parameter of a query string, decoded.

@@ -1,6 +1,8 @@
 package routing
 
 import (
+	"sort"
+	"strconv"
 	"strings"
 
 	"weir/pkg/catalog"
@@ -247,11 +249,60 @@ func (r *resolution) static(model string) error {
 		}
 	}
 	if best == nil {
-		e := apierr.Invalid("model", "The model is not known; models are named <alias>/<model>.")
-		e.Code = "model_not_found"
-		return e
+		return r.unknown(model)
 	}
 	return r.target(best, best.Alias, r.m.Active(best.ID), model)
+}
+
+// unknown returns the error for a name that no model has, with the most similar
+// name, if any.
+func (r *resolution) unknown(model string) error {
+	var names []string
+	for i := range r.m.Combos {
+		names = append(names, r.m.Combos[i].Name)
+	}
+	for name := range r.m.ModelAliases {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for i := range r.m.CustomModels {
+		names = append(names, r.m.CustomModels[i].ID)
+	}
+	alias, rest, slash := strings.Cut(model, "/")
+	for _, id := range r.m.Providers() {
+		d := provider.Lookup(id)
+		if d == nil {
+			continue
+		}
+		out := d.Alias
+		if conns := r.m.Active(id); len(conns) > 0 && strings.TrimSpace(conns[0].Data.Prefix) != "" {
+			out = strings.TrimSpace(conns[0].Data.Prefix)
+		}
+		if slash {
+			names = append(names, out+"/"+rest)
+			continue
+		}
+		for _, m := range catalog.Models(d.Alias) {
+			names = append(names, m.ID)
+		}
+	}
+	text := "Unknown model " + strconv.Quote(shortened(model)) + "."
+	if near := catalog.Closest(model, names); near != "" {
+		text += " Did you mean " + strconv.Quote(near) + "?"
+	} else if slash && provider.ByAlias(alias) == nil {
+		text += " No provider or prefix is named " + strconv.Quote(shortened(alias)) + "."
+	}
+	e := apierr.Invalid("model", "%s GET /v1/models lists those that this API key can call.", text)
+	e.Code = "model_not_found"
+	return e
+}
+
+// shortened returns a client's name fit for a message.
+func shortened(name string) string {
+	if len(name) > 100 {
+		return strings.ToValidUTF8(name[:100], "") + "…"
+	}
+	return name
 }
 
 func (r *resolution) tooMany() error {

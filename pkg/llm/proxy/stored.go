@@ -12,7 +12,6 @@ import (
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
-	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -49,7 +48,7 @@ func (d *Proxy) Fetch(ctx context.Context, c *auth.Call, k *StoredCall) (*httpms
 	}
 	to := routing.Target{Provider: row, Alias: alias, Model: k.Model, Connections: []*store.Connection{conn}}
 	if d.Allows != nil && !d.Allows(c.Key, to.ID()) {
-		return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
+		return nil, endpoint.NotAllowed(c.Key)
 	}
 	streams := k.Method == "GET" && k.Subpath == "" && endpoint.Query(c.Query, "stream") == "true"
 	x := &exchange{ctx: ctx, proxy: d, call: c, req: &Request{Dialect: llm.Responses, Stream: streams, WantsUsage: true}}

@@ -261,7 +261,7 @@ func (h *Handler) ask(ctx context.Context, c *auth.Call, id string, job *rpc.Job
 	// The job may have been created under a combo's name, so the key that
 	// created it may always poll it.
 	if h.Allows != nil && (job.KeyID == "" || job.KeyID != c.Trace.KeyID) && !h.Allows(c.Key, p.target.ID()) {
-		return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
+		return nil, endpoint.NotAllowed(c.Key)
 	}
 	handle, ok := decodeID(id)
 	if !ok {

@@ -219,7 +219,7 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step, error) {
 	if h.isOwn(c, model) {
 		if h.Allows != nil && (asked == "" || !h.Allows(c.Key, asked)) && !h.Allows(c.Key, ownModel) {
-			return nil, apierr.New(403, "model_not_allowed", "This key may not use the model.")
+			return nil, endpoint.NotAllowed(c.Key)
 		}
 		if c.Machine.Hidden(ownAlias, "fetch") {
 			return nil, apierr.New(404, "model_not_found", "The model is disabled.")
