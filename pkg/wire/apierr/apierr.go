@@ -48,7 +48,7 @@ func (e *Error) RetryIn(wait time.Duration) {
 // Error returns the message and the cause, for logs.
 func (e *Error) Error() string {
 	if e.Err != nil {
-		return e.Message + ": " + e.Err.Error()
+		return strings.TrimSuffix(e.Message, ".") + ": " + e.Err.Error()
 	}
 	return e.Message
 }
