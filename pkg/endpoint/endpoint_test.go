@@ -26,7 +26,7 @@ func TestEndingSeesATextCutAnywhere(t *testing.T) {
 	const done = `data: {"type": "speech.audio.done","usage":{}}` + "\n\n"
 	for at := range done {
 		for _, cause := range []error{nil, stream.ErrReset, stream.ErrIdle, stream.ErrClient} {
-			e := &endpoint.Ending{Result: &accounts.Result{}, Last: []string{`"type":"speech.audio.done"`}}
+			e := &endpoint.StreamWatcher{Result: &accounts.Result{}, Last: []string{`"type":"speech.audio.done"`}}
 			e.Sample([]byte(strings.Repeat("x", 1000) + done[:at]))
 			e.Sample([]byte(done[at:]))
 			tail := string(e.End(cause))
@@ -36,7 +36,7 @@ func TestEndingSeesATextCutAnywhere(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"data: [DONE]\n\n": false, "event: error\ndata: {}\n\n": false, `data: {"error":{"message":"x"}}`: false, "data: {}\n\n": true, "": true} {
-		e := &endpoint.Ending{Result: &accounts.Result{}}
+		e := &endpoint.StreamWatcher{Result: &accounts.Result{}}
 		e.Sample([]byte(text))
 		if got := len(e.End(nil)) > 0; got != want {
 			t.Errorf("%q ends with an error event: %v", text, got)
@@ -121,15 +121,15 @@ func TestQuery(t *testing.T) {
 func TestWholeJSON(t *testing.T) {
 	for body, ok := range map[string]bool{`{"a":1}`: true, ` {}`: true, `[]`: false, `null`: false, `"a"`: false, `{"a":`: false, ``: false, `{}{}`: false, "{\"a\":\"\xff\"}": false} {
 		resp := &upstream.Response{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json; charset=utf-8"}}, Body: io.NopCloser(strings.NewReader(body))}
-		if err := endpoint.WholeJSON(resp); (err == nil) != ok {
+		if err := endpoint.CheckJSON(resp); (err == nil) != ok {
 			t.Errorf("%q: %v", body, err)
 		}
 		resp = &upstream.Response{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "audio/mpeg"}}, Body: io.NopCloser(strings.NewReader(body))}
-		if err := endpoint.WholeJSON(resp); err != nil {
+		if err := endpoint.CheckJSON(resp); err != nil {
 			t.Errorf("%q as audio: %v", body, err)
 		}
 		resp.Header[0].Value = "Text/HTML; charset=utf-8"
-		if err := endpoint.WholeJSON(resp); err == nil {
+		if err := endpoint.CheckJSON(resp); err == nil {
 			t.Errorf("%q as a page is an answer", body)
 		}
 	}
@@ -138,12 +138,12 @@ func TestWholeJSON(t *testing.T) {
 func TestPassedBodyThatBreaksIsCut(t *testing.T) {
 	for _, broken := range []error{stream.ErrIdle, stream.ErrReset} {
 		body := io.NopCloser(io.MultiReader(strings.NewReader("sound"), iotest.ErrReader(broken)))
-		resp := endpoint.Passed(snapshot.New(&store.Machine{}), &accounts.Result{Response: &upstream.Response{Status: 200, Body: body}})
+		resp := endpoint.Forward(snapshot.New(&store.Machine{}), &accounts.Result{Response: &upstream.Response{Status: 200, Body: body}})
 		if got, err := io.ReadAll(resp.Body); string(got) != "sound" || !errors.Is(err, broken) {
 			t.Errorf("%v: got %q, %v", broken, got, err)
 		}
 	}
-	resp := endpoint.Passed(snapshot.New(&store.Machine{}), &accounts.Result{Response: &upstream.Response{Status: 200, Body: io.NopCloser(strings.NewReader("sound"))}})
+	resp := endpoint.Forward(snapshot.New(&store.Machine{}), &accounts.Result{Response: &upstream.Response{Status: 200, Body: io.NopCloser(strings.NewReader("sound"))}})
 	if got, err := io.ReadAll(resp.Body); string(got) != "sound" || err != nil {
 		t.Errorf("a whole body: got %q, %v", got, err)
 	}

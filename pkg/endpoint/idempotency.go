@@ -224,7 +224,7 @@ func ended(resp *httpmsg.Response) bool {
 	if !ok {
 		return false
 	}
-	e, ok := w.W.(*Ending)
+	e, ok := w.W.(*StreamWatcher)
 	return ok && e.whole
 }
 

@@ -75,7 +75,7 @@ func TestRoomCountsArrivedBytes(t *testing.T) {
 func TestBodyWithoutRoomIsRefused(t *testing.T) {
 	g := newFixture().Gateway
 	g.Room = &memory.Budget{Max: 1 << 20}
-	give, err := g.Room.Acquire(context.Background(), "other", 768<<10)
+	release, err := g.Room.Acquire(context.Background(), "other", 768<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestBodyWithoutRoomIsRefused(t *testing.T) {
 	if resp := ask(); resp.Status != 503 || resp.Header.Get("retry-after") == "" || read {
 		t.Errorf("status %d without room", resp.Status)
 	}
-	give()
+	release()
 	if resp := ask(); resp.Status != 204 || g.Room.Used() != 0 {
 		t.Errorf("status %d with room, %d bytes are left", resp.Status, g.Room.Used())
 	}

@@ -100,12 +100,12 @@ func (l *Lease) Release() {
 	}
 }
 
-// Hold reads a body and keeps it outside of Go. give must be called when it is no
+// Hold reads a body and keeps it outside of Go. release must be called when it is no
 // longer needed.
 //
 // The error is that of Acquire, stream.ErrTooLarge for a body over max, or one for
 // a client that sent the body too slowly or not completely.
-func (r *Budget) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.Held, give func(), err error) {
+func (r *Budget) Hold(ctx context.Context, c *auth.Call, max int64) (held stream.Held, release func(), err error) {
 	if c.Length > max {
 		return nil, nil, stream.ErrTooLarge
 	}
@@ -124,8 +124,8 @@ func (r *Budget) Hold(ctx context.Context, c *auth.Call, max int64) (held stream
 }
 
 // Acquire waits until there is room for want bytes of who, with the errors of
-// Acquire. give must be called when they are no longer needed.
-func (r *Budget) Acquire(ctx context.Context, who string, want int64) (give func(), err error) {
+// Acquire. release must be called when they are no longer needed.
+func (r *Budget) Acquire(ctx context.Context, who string, want int64) (release func(), err error) {
 	lease := r.Lease(who, want)
 	if err := lease.Acquire(ctx, want, true); err != nil {
 		return nil, err

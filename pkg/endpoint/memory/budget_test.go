@@ -26,9 +26,9 @@ func TestTenantLeavesMemoryToOthers(t *testing.T) {
 	r := &memory.Budget{Max: 32 * mib}
 	var gives []func()
 	take := func(who string, want int64) bool {
-		give, err := r.Acquire(context.Background(), who, want)
+		release, err := r.Acquire(context.Background(), who, want)
 		if err == nil {
-			gives = append(gives, give)
+			gives = append(gives, release)
 		}
 		return err == nil
 	}
@@ -44,8 +44,8 @@ func TestTenantLeavesMemoryToOthers(t *testing.T) {
 			t.Errorf("step %d: %s takes %d: %v", i, step.who, step.want, got)
 		}
 	}
-	for _, give := range gives {
-		give()
+	for _, release := range gives {
+		release()
 	}
 	if r.Used() != 0 {
 		t.Errorf("%d bytes are left", r.Used())
@@ -141,22 +141,22 @@ func TestOneTenantDoesNotBlockQueue(t *testing.T) {
 	first, _ := r.Acquire(context.Background(), "a", 24*mib)
 	*pause = looks{
 		func() { // a waits; b comes
-			give, err := r.Acquire(context.Background(), "b", 2*mib)
+			release, err := r.Acquire(context.Background(), "b", 2*mib)
 			if err != nil {
 				t.Errorf("b: %v", err)
 				return
 			}
 			order = append(order, "b")
-			give()
+			release()
 		},
 		func() { first() },
 	}
-	give, err := r.Acquire(context.Background(), "a", 8*mib)
+	release, err := r.Acquire(context.Background(), "a", 8*mib)
 	if err != nil {
 		t.Fatal(err)
 	}
 	order = append(order, "a")
-	give()
+	release()
 	if len(order) != 2 || order[0] != "b" || r.Used() != 0 {
 		t.Errorf("%v, %d bytes left", order, r.Used())
 	}

@@ -59,7 +59,7 @@ func Begin(c *auth.Call, file string) (*Upload, error) {
 		if err != nil {
 			return nil, memory.BodyError(err)
 		}
-		c.Body = endpoint.Back(head, c.Body)
+		c.Body = endpoint.Unread(head, c.Body)
 		u.Model, u.inPart = model, found
 	}
 	return u, nil
@@ -87,12 +87,12 @@ func (u *Upload) Repeatable(room *memory.Budget, targets []routing.Target) bool 
 	return n >= 0 && n <= endpoint.MaxForm && room.Used()+n <= maxRepeat
 }
 
-// Hold has the host keep the form, up to 25 MiB, and finds its fields. give
+// Hold has the host keep the form, up to 25 MiB, and finds its fields. release
 // must be called when it has been sent.
-func (u *Upload) Hold(ctx context.Context, room *memory.Budget) (give func(), err error) {
-	u.Held, give, err = room.Hold(ctx, u.Call, endpoint.MaxForm)
+func (u *Upload) Hold(ctx context.Context, room *memory.Budget) (release func(), err error) {
+	u.Held, release, err = room.Hold(ctx, u.Call, endpoint.MaxForm)
 	if errors.Is(err, stream.ErrTooLarge) {
-		e := apierr.New(413, "request_too_large", "A form of over 25 MiB must have its model before the file: send the part model first, or give ?model= or the header x-model.")
+		e := apierr.New(413, "request_too_large", "A form of over 25 MiB must have its model before the file: send the part model first, or release ?model= or the header x-model.")
 		e.Err = err
 		return nil, e
 	}
@@ -100,10 +100,10 @@ func (u *Upload) Hold(ctx context.Context, room *memory.Budget) (give func(), er
 		return nil, memory.BodyError(err)
 	}
 	if err = u.fields(); err != nil {
-		give()
+		release()
 		return nil, memory.BodyError(err)
 	}
-	return give, nil
+	return release, nil
 }
 
 func (u *Upload) fields() (err error) {

@@ -80,7 +80,7 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		return nil
 	})
 	if err == nil {
-		err = endpoint.Further(d.Allows, c.Key, a.Body, targets)
+		err = endpoint.CheckFurtherModels(d.Allows, c.Key, a.Body, targets)
 	}
 	if err != nil || a.Connection == "" {
 		return targets, err

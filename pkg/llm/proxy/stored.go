@@ -130,7 +130,7 @@ func readStored(a *accounts.Attempt, resp *upstream.Response) error {
 		return endpoint.BadBody(nil)
 	}
 	resp.Body = stream.FromBytes(raw)
-	if resp.Header.Set("content-type", "application/json"); !endpoint.Holds(resp, "id", "object", "data") {
+	if resp.Header.Set("content-type", "application/json"); !endpoint.HasField(resp, "id", "object", "data") {
 		return endpoint.BadBody(endpoint.ErrNoAnswer) // an error that comes with status 200
 	}
 	a.State.(*attempt).parsed.whole = raw

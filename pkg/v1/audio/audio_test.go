@@ -218,11 +218,11 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		}
 		h := handler(w)
 		if tt.used > 0 {
-			give, err := h.Room.Acquire(context.Background(), "others", tt.used)
+			release, err := h.Room.Acquire(context.Background(), "others", tt.used)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer give()
+			defer release()
 		}
 		c, _ := send(w, tt.body)
 		if tt.length != 0 {

@@ -76,7 +76,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	targets, err := h.speechTargets(req)
 	if err == nil {
-		err = endpoint.Further(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (h *Handler) Speech(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if isEvents(res.Header) {
 		return endpoint.Watch(c.Machine, res, `"type":"speech.audio.done"`), nil
 	}
-	return endpoint.Passed(c.Machine, res), nil
+	return endpoint.Forward(c.Machine, res), nil
 }
 
 func parseSpeech(c *auth.Call, body []byte) (*speechRequest, error) {
@@ -247,10 +247,10 @@ func (s *spoken) unpacked() bool {
 func readSpeech(a *accounts.Attempt, resp *upstream.Response) error {
 	s := a.State.(*spoken)
 	if !s.unpacked() {
-		return endpoint.Started(resp, true)
+		return endpoint.CheckStart(resp, true)
 	}
 	if s.shape.read == nil || s.shape.binary && !endpoint.IsJSON(resp.Header.Get("content-type")) {
-		if err := endpoint.Started(resp, true); err != nil {
+		if err := endpoint.CheckStart(resp, true); err != nil {
 			return err
 		}
 	}

@@ -94,11 +94,11 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 		}
 	}
 	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm || u.Repeatable(h.Room, targets) {
-		give, err := u.Hold(ctx, h.Room)
+		release, err := u.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err
 		}
-		defer give()
+		defer release()
 		if f, err := u.Form.File("file"); f == nil {
 			if err == nil {
 				err = apierr.Invalid("file", "The part file is missing.")
@@ -147,7 +147,7 @@ func (h *Handler) send(ctx context.Context, u *transcriptionForm, targets []rout
 	if isEvents(res.Header) {
 		return endpoint.Watch(c.Machine, res, `"type":"transcript.text.done"`), nil
 	}
-	return endpoint.Passed(c.Machine, res), nil
+	return endpoint.Forward(c.Machine, res), nil
 }
 
 func isEvents(h httpmsg.Header) bool {
@@ -180,12 +180,12 @@ func (u *transcriptionForm) build(to *routing.Target, conn *store.Connection, be
 func readTranscription(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*transcription)
 	if a.shape.read == nil {
-		err := endpoint.WholeJSON(resp)
-		if err == nil && !endpoint.Holds(resp, "text", "segments", "words") {
+		err := endpoint.CheckJSON(resp)
+		if err == nil && !endpoint.HasField(resp, "text", "segments", "words") {
 			err = endpoint.BadBody(endpoint.ErrNoAnswer)
 		}
 		if err == nil {
-			err = endpoint.Started(resp, false)
+			err = endpoint.CheckStart(resp, false)
 		}
 		return err
 	}

@@ -68,7 +68,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
 	if err == nil {
-		err = endpoint.Further(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 	}
 	targets, err := h.targets(x, x.asked)
 	if err == nil {
-		err = endpoint.Further(h.Allows, x.call.Key, body, targets)
+		err = endpoint.CheckFurtherModels(h.Allows, x.call.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err
@@ -165,11 +165,11 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*httpmsg.Response, e
 		}
 	}
 	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI || x.form.Repeatable(h.Room, targets) {
-		give, err := x.form.Hold(ctx, h.Room)
+		release, err := x.form.Hold(ctx, h.Room)
 		if err != nil {
 			return nil, err
 		}
-		defer give()
+		defer release()
 		if targets == nil {
 			if targets, err = h.targets(x, x.form.Model); err != nil {
 				return nil, err
@@ -221,7 +221,7 @@ func (h *Handler) send(ctx context.Context, x *creation, targets []routing.Targe
 		if t := res.Header.Get("content-type"); strings.HasPrefix(strings.ToLower(t), "text/event-stream") {
 			return endpoint.Watch(c.Machine, res, `"type":"image_generation.completed"`, `"type":"image_edit.completed"`), nil
 		}
-		return endpoint.Passed(c.Machine, res), nil
+		return endpoint.Forward(c.Machine, res), nil
 	}
 	done := a.made
 	if done.job != "" {
@@ -285,8 +285,8 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 		if t := strings.ToLower(resp.Header.Get("content-type")); !endpoint.IsJSON(t) && !strings.HasPrefix(t, "text/event-stream") {
 			return outcome(endpoint.BadBody(errNoImage))
 		}
-		err := endpoint.WholeJSON(resp)
-		if err == nil && !endpoint.Holds(resp, "data") {
+		err := endpoint.CheckJSON(resp)
+		if err == nil && !endpoint.HasField(resp, "data") {
 			err = endpoint.BadBody(errNoImage)
 		}
 		return outcome(err)

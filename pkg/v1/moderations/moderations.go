@@ -59,7 +59,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	targets, err := h.targets(c, asked)
 	if err == nil {
-		err = endpoint.Further(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	}
 	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Rerank, usable)
 	if err == nil {
-		err = endpoint.Further(h.Allows, c.Key, body, targets)
+		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
 	}
 	if err != nil {
 		return nil, err

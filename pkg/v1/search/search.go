@@ -92,7 +92,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 				}
 			}
 		}
-		return endpoint.Keep(all, h.Allows, c.Key, model, func(to *routing.Target) error {
+		return endpoint.FilterTargets(all, h.Allows, c.Key, model, func(to *routing.Target) error {
 			if to.Connections = c.Machine.Visible(to.Provider.Alias, to.Connections, to.Model); len(to.Connections) == 0 {
 				return apierr.New(404, "model_not_found", "The model is disabled.")
 			}
@@ -123,7 +123,7 @@ func (h *Handler) targets(c *auth.Call, model string) ([]routing.Target, error) 
 		if len(all) == 0 {
 			continue
 		}
-		kept, err := endpoint.Keep(all, h.Allows, c.Key, "", usable)
+		kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, "", usable)
 		if err == nil {
 			return kept, nil
 		}

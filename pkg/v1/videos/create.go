@@ -73,11 +73,11 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 		return nil, err
 	}
 	x := &creation{endpoint: operation, call: c}
-	give, err := h.read(ctx, x)
+	release, err := h.read(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	defer give()
+	defer release()
 	if x.targets, err = h.targets(x); err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (h *Handler) create(ctx context.Context, c *auth.Call, operation string) (*
 	return resp, err
 }
 
-// read takes in the body. give releases what is held of it.
-func (h *Handler) read(ctx context.Context, x *creation) (give func(), err error) {
+// read takes in the body. release releases what is held of it.
+func (h *Handler) read(ctx context.Context, x *creation) (release func(), err error) {
 	c := x.call
 	if c.Body == nil {
 		return nil, apierr.Invalid("", "The request has no body.")
@@ -117,8 +117,8 @@ func (h *Handler) read(ctx context.Context, x *creation) (give func(), err error
 		x.request, err = parse(body)
 		return func() {}, err
 	}
-	x.held, give, err = h.Room.Hold(ctx, c, endpoint.MaxForm)
-	return give, err
+	x.held, release, err = h.Room.Hold(ctx, c, endpoint.MaxForm)
+	return release, err
 }
 
 // targets finds who may make the video.
@@ -158,7 +158,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		}
 		// The client's name of the model is not checked: it goes to the named
 		// provider.
-		return endpoint.Keep(all, h.Allows, c.Key, "", x.usable)
+		return endpoint.FilterTargets(all, h.Allows, c.Key, "", x.usable)
 	}
 	if asked != "" {
 		x.call.Trace.Asked = asked
@@ -166,7 +166,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 		var e *apierr.Error
 		switch {
 		case err == nil:
-			return endpoint.Keep(all, h.Allows, c.Key, asked, x.usable)
+			return endpoint.FilterTargets(all, h.Allows, c.Key, asked, x.usable)
 		case !errors.As(err, &e) || e.Status != 400 || e.Code != "model_not_found":
 			return nil, err
 		}
@@ -175,7 +175,7 @@ func (h *Handler) targets(x *creation) ([]routing.Target, error) {
 	for _, conn := range makers(c.Machine) {
 		d := provider.Lookup(conn.Provider)
 		to := routing.Target{Provider: d, Alias: aliasOf(d, conn), Model: asked, Kind: "video", Connections: c.Machine.Active(d.ID)}
-		kept, err := endpoint.Keep([]routing.Target{to}, h.Allows, c.Key, "", x.usable)
+		kept, err := endpoint.FilterTargets([]routing.Target{to}, h.Allows, c.Key, "", x.usable)
 		if err == nil {
 			return kept, nil
 		}

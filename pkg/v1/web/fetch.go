@@ -183,7 +183,7 @@ func (h *Handler) plan(c *auth.Call, model string) ([]step, error) {
 		if len(all) == 0 {
 			return h.named(c, nil, ownModel, "")
 		}
-		kept, err := endpoint.Keep(all, h.Allows, c.Key, "", usable)
+		kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, "", usable)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +231,7 @@ func (h *Handler) named(c *auth.Call, steps []step, model, asked string) ([]step
 	if err != nil {
 		return nil, err
 	}
-	kept, err := endpoint.Keep(all, h.Allows, c.Key, asked, usable)
+	kept, err := endpoint.FilterTargets(all, h.Allows, c.Key, asked, usable)
 	if err != nil {
 		return nil, err
 	}

@@ -33,10 +33,10 @@ func TestFurtherModelsOfALimitedKey(t *testing.T) {
 		{`{"model":"or/a","providerOptions":{"gateway":{"models":["b"]}}}`, false},
 		{`{"model":"or/a","metadata":{"models":["b"]}}`, true},
 	} {
-		if err := Further(auth.AllowsModel, key, []byte(tt.body), targets); (err == nil) != tt.ok {
+		if err := CheckFurtherModels(auth.AllowsModel, key, []byte(tt.body), targets); (err == nil) != tt.ok {
 			t.Errorf("%s: got %v", tt.body, err)
 		}
-		if err := Further(auth.AllowsModel, &store.Key{}, []byte(tt.body), targets); err != nil {
+		if err := CheckFurtherModels(auth.AllowsModel, &store.Key{}, []byte(tt.body), targets); err != nil {
 			t.Errorf("%s with a key without a list: %v", tt.body, err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestFurtherRefusesDeepLists(t *testing.T) {
 	to := []routing.Target{{Alias: "openai"}}
 	for depth, want := range map[int]bool{1: true, 4: true, 100: false} {
 		body := `{"models":` + strings.Repeat("[", depth) + `"a"` + strings.Repeat("]", depth) + `}`
-		if err := Further(all, key, []byte(body), to); (err == nil) != want {
+		if err := CheckFurtherModels(all, key, []byte(body), to); (err == nil) != want {
 			t.Errorf("depth %d: got %v, want allowed %v", depth, err, want)
 		}
 	}

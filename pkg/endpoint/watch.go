@@ -12,10 +12,10 @@ import (
 	"weir/pkg/wire/stream"
 )
 
-// Ending watches an event stream that passes unchanged. One that breaks off, or
+// StreamWatcher watches an event stream that passes unchanged. One that breaks off, or
 // ends without any of its last events, gets an error event and [DONE], so that
 // a client never takes it for complete (docs/reference/reliability.md, N1).
-type Ending struct {
+type StreamWatcher struct {
 	Result *accounts.Result
 	// Last are texts of which one is in the stream once it is complete:
 	// `"type":"speech.audio.done"`. [DONE] always is one.
@@ -27,19 +27,19 @@ type Ending struct {
 	whole bool // the stream ended properly
 }
 
-// Watch is the answer with its event stream under the eyes of an Ending, for no
-// longer than the machine's limit without a sign of life.
+// Watch returns the upstream's answer with its event stream observed by a
+// StreamWatcher. The machine's idle limit ends a silent stream.
 func Watch(m *snapshot.Machine, res *accounts.Result, last ...string) *httpmsg.Response {
 	return &httpmsg.Response{
 		Status: res.Status, Header: provider.ResponseHeader(res.Header),
-		Body: &stream.Watched{Src: res.Body, W: &Ending{Result: res, Last: last}, Idle: m.Settings.Idle()},
+		Body: &stream.Watched{Src: res.Body, W: &StreamWatcher{Result: res, Last: last}, Idle: m.Settings.Idle()},
 	}
 }
 
 const maxTail = 256 // bytes kept for a text cut in two
 
 // Sample looks for a last event.
-func (e *Ending) Sample(piece []byte) {
+func (e *StreamWatcher) Sample(piece []byte) {
 	e.tail = append(e.tail, piece...)
 	for _, text := range e.Last {
 		e.seen = e.seen || has(e.tail, text)
@@ -61,7 +61,7 @@ func has(b []byte, text string) bool {
 }
 
 // End tells the account how the stream ended.
-func (e *Ending) End(cause error) []byte {
+func (e *StreamWatcher) End(cause error) []byte {
 	switch {
 	case cause == stream.ErrClient:
 		e.Result.Done(cause)
@@ -80,7 +80,7 @@ func (e *Ending) End(cause error) []byte {
 // CutEvent is what a stream that broke off ends with.
 var CutEvent = []byte("\n\ndata: {\"error\":{\"message\":\"the provider's stream broke off\",\"type\":\"server_error\",\"param\":null,\"code\":\"upstream_cut\"}}\n\ndata: [DONE]\n\n")
 
-var _ stream.Watcher = (*Ending)(nil)
+var _ stream.Watcher = (*StreamWatcher)(nil)
 
 // Refused is the 400 of a model whose provider does not do what is asked for.
 func Refused(format string, args ...any) error {

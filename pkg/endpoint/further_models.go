@@ -20,10 +20,10 @@ var furtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks
 // level is read once more.
 const maxFurther = 5
 
-// Further refuses a request whose key is limited to models, if its body, valid
+// CheckFurtherModels refuses a request whose key is limited to models, if its body, valid
 // JSON, names fallback models for an upstream that the key may not use. A name is
 // checked as a model of each target. For other keys it costs nothing.
-func Further(allows Allows, key *store.Key, body []byte, targets []routing.Target) error {
+func CheckFurtherModels(allows Allows, key *store.Key, body []byte, targets []routing.Target) error {
 	if allows == nil || key == nil || len(key.Models) == 0 {
 		return nil
 	}
