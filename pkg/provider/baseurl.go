@@ -63,7 +63,7 @@ func CheckBaseURL(canonical string, allowPrivate bool, ownHosts ...string) error
 		}
 	}
 	authority, path, _ := strings.Cut(rest, "/")
-	if strings.IndexByte(authority, '@') >= 0 {
+	if strings.Contains(authority, "@") {
 		return refuse("user and password are not allowed")
 	}
 	if path = strings.TrimSuffix(path, "/"); path != "" && (!cleanPath(path) || !cleanPath(unescape(path))) {
@@ -134,12 +134,10 @@ func isLoopback(host string) bool {
 // without its brackets.
 func splitHost(authority string) (host, port string, literal, ok bool) {
 	host = authority
-	if strings.HasPrefix(authority, "[") {
-		end := strings.IndexByte(authority, ']')
-		if end < 0 {
+	if rest, bracket := strings.CutPrefix(authority, "["); bracket {
+		if host, port, literal = strings.Cut(rest, "]"); !literal {
 			return "", "", false, false
 		}
-		host, port, literal = authority[1:end], authority[end+1:], true
 	} else if i := strings.IndexByte(authority, ':'); i >= 0 {
 		host, port = authority[:i], authority[i:]
 	}

@@ -121,13 +121,12 @@ func ResponseNotes(upstream httpmsg.Header) httpmsg.Header {
 		if !sentDown(f.Name) || !SafeValue(f.Value) {
 			continue
 		}
-		if size += len(f.Name) + len(f.Value); size > maxNotes {
-			break
+		if size += len(f.Name) + len(f.Value); size <= maxNotes {
+			if out == nil {
+				out = make(httpmsg.Header, 0, 8)
+			}
+			out = append(out, f)
 		}
-		if out == nil {
-			out = make(httpmsg.Header, 0, 8)
-		}
-		out = append(out, f)
 	}
 	return out
 }
@@ -159,7 +158,7 @@ func ContentType(v string) string {
 		return v
 	}
 	for _, p := range [...]string{"audio/", "video/", "image/"} {
-		if rest, ok := strings.CutPrefix(media, p); ok && rest != "" && SafeName(rest) {
+		if rest, ok := strings.CutPrefix(media, p); ok && SafeName(rest) {
 			return v
 		}
 	}
@@ -184,8 +183,8 @@ func Hop(client httpmsg.Header) (httpmsg.Field, error) {
 		if f.Name != hopField {
 			continue
 		}
-		if v, err := strconv.Atoi(f.Value); err == nil && v > n {
-			n = v
+		if v, err := strconv.Atoi(f.Value); err == nil {
+			n = max(n, v)
 		}
 	}
 	if n >= MaxHops {

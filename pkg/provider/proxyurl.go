@@ -39,7 +39,7 @@ func ParseProxy(raw string, canonical func(string) (string, bool), allowPrivate 
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		text := unescape(rest[:at])
 		rest = rest[at+1:]
-		if strings.IndexByte(text, ':') < 0 {
+		if !strings.Contains(text, ":") {
 			text += ":"
 		}
 		if err := CheckProxyAuth(text); err != nil {

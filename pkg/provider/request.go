@@ -187,7 +187,7 @@ func plainAddress(s string) bool {
 		}
 	}
 	for i := 0; i < len(path); i++ {
-		if c := path[i]; c <= ' ' || c >= 0x7f || c == '{' || c == '}' {
+		if c := path[i]; c <= ' ' || c > '~' || c == '{' || c == '}' {
 			return false
 		}
 	}
@@ -208,26 +208,25 @@ func Origin(url string) string {
 
 // expand replaces the names in braces.
 func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, parts []Part) (string, error) {
-	i := strings.IndexByte(tmpl, '{')
-	if i < 0 {
+	before, rest, more := strings.Cut(tmpl, "{")
+	if !more {
 		return tmpl, nil
 	}
 	out := make([]byte, 0, len(tmpl)+len(model)+64)
-	if rest, ok := strings.CutPrefix(tmpl, vertexHost); ok {
+	if path, ok := strings.CutPrefix(tmpl, vertexHost); ok {
 		host, err := vertexHostOf(conn)
 		if err != nil {
 			return "", err
 		}
-		out, tmpl = append(out, host...), rest
-		i = strings.IndexByte(tmpl, '{')
+		out = append(out, host...)
+		before, rest, more = strings.Cut(path, "{")
 	}
-	for i >= 0 {
-		end := strings.IndexByte(tmpl[i:], '}')
-		if end < 0 {
+	for more {
+		name, after, ok := strings.Cut(rest, "}")
+		if !ok {
 			return "", fmt.Errorf("address of %s: %w", d.ID, ErrNoEndpoint)
 		}
-		out = append(out, tmpl[:i]...)
-		name := tmpl[i+1 : i+end]
+		out = append(out, before...)
 		value, keepSlash := d.part(name, conn, model, parts)
 		if value == "" {
 			return "", fmt.Errorf("%s is missing: %w", name, ErrIncomplete)
@@ -243,10 +242,9 @@ func (d *Descriptor) expand(tmpl string, conn *store.Connection, model string, p
 			}
 			out = escape(out, value, keepSlash)
 		}
-		tmpl = tmpl[i+end+1:]
-		i = strings.IndexByte(tmpl, '{')
+		before, rest, more = strings.Cut(after, "{")
 	}
-	return string(append(out, tmpl...)), nil
+	return string(append(out, before...)), nil
 }
 
 // maxAny is the longest value of a part with Any, in bytes.

@@ -34,12 +34,12 @@ func (d *Descriptor) Express(conn *store.Connection) bool {
 func (d *Descriptor) vertexTemplate(tmpl string, conn *store.Connection) (string, error) {
 	base := d.BaseURL
 	if d.Express(conn) {
-		i := strings.Index(tmpl, google)
-		if i < 0 {
+		_, model, ok := strings.Cut(tmpl, google)
+		if !ok {
 			return "", fmt.Errorf("with an API key and no project: %w", ErrNoEndpoint)
 		}
 		base = vertexGlobal + "/v1"
-		tmpl = base + tmpl[i:]
+		tmpl = base + google + model
 	}
 	if conn == nil || conn.Data.BaseURL == "" {
 		return tmpl, nil
