@@ -71,6 +71,9 @@ func TestIsOwnHost(t *testing.T) {
 		{"localhost:8787", "10.0.0.1", "8787", false},
 		{"10.0.0.1:8787", "localhost", "8787", false},
 		{"", "", "", false},
+		{"::1", "::1", "", true},
+		{"::1", "::2", "", false},
+		{"weir.example:x", "other.example", "", false},
 	} {
 		if got := isOwn(tt.own, tt.host, tt.port); got != tt.want {
 			t.Errorf("%q is %q with port %q: got %v, want %v", tt.own, tt.host, tt.port, got, tt.want)
@@ -166,6 +169,41 @@ func TestOrigin(t *testing.T) {
 	} {
 		if got := Origin(url); got != want {
 			t.Errorf("%q: got %q, want %q", url, got, want)
+		}
+	}
+}
+
+func TestLengthOfAddresses(t *testing.T) {
+	base := "https://api.example.com/"
+	user := "http://user:" + strings.Repeat("%41", 600) // decoded: 605 bytes
+	for extra, want := range []bool{true, false} {
+		if got := CheckBaseURL(base+strings.Repeat("a", maxURLBytes+extra-len(base)), false) == nil; got != want {
+			t.Errorf("base URL of %d bytes: got %v", maxURLBytes+extra, got)
+		}
+		pad := maxURLBytes + extra - len(user) - len("@proxy.example.com:3128")
+		_, _, err := ParseProxy(user+strings.Repeat("a", pad)+"@proxy.example.com:3128", asIs, false)
+		if got := err == nil; got != want {
+			t.Errorf("proxy URL of %d bytes: %v", maxURLBytes+extra, err)
+		}
+	}
+	for n, want := range map[int]bool{minProxyAuth - 1: false, minProxyAuth: true, maxProxyAuth: true, maxProxyAuth + 1: false} {
+		if got := CheckProxyAuth("u:"+strings.Repeat("p", n-2)) == nil; got != want {
+			t.Errorf("user and password of %d bytes: got %v", n, got)
+		}
+	}
+}
+
+func TestProxyURLThatPlatformCannotParse(t *testing.T) {
+	refused := func(s string) (string, bool) { return s, false }
+	if address, _, err := ParseProxy("http://proxy.example.com:3128/", refused, true); err == nil {
+		t.Errorf("accepted as %s", address)
+	}
+}
+
+func TestProxyURLWithEmptyUser(t *testing.T) {
+	for _, url := range []string{"http://@proxy.example.com/", "http://:@proxy.example.com/", "http://:password@proxy.example.com/"} {
+		if _, _, err := ParseProxy(url, asIs, false); err == nil || !strings.Contains(err.Error(), "user:password") {
+			t.Errorf("%s: got %v", url, err)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestContentTypeOfAPage(t *testing.T) {
 		"application/json": "application/json", "text/event-stream": "text/event-stream", "audio/mpeg": "audio/mpeg",
 		"Image/PNG": "Image/PNG", "video/mp4; codecs=avc1": "video/mp4; codecs=avc1", "text/plain; charset=utf-8": "text/plain; charset=utf-8",
 		"text/html": "", "text/html; x=application/json": "", "application/xhtml+xml": "", "application/javascript": "",
-		"audio/": "", "audio/x y": "", "": "", "image/png\x01": "", "text/xml": "",
+		"audio/": "", "audio/x y": "", "x/mpeg": "", "mpeg": "", "": "", "image/png\x01": "", "text/xml": "",
 	} {
 		if want == "" {
 			want = "application/octet-stream"
@@ -153,5 +153,27 @@ func TestFieldsOfAnAnswerAreBounded(t *testing.T) {
 		if n := len(text(got)); n > 12<<10 || got.Get("x-request-id") != "req_1" || got.Get("x-ratelimit-limit-0") == "" {
 			t.Errorf("%s: %d bytes, x-request-id %q", name, n, got.Get("x-request-id"))
 		}
+	}
+}
+
+func TestFieldsOfExactLimitAreForwarded(t *testing.T) {
+	for extra, want := range []string{"sent", ""} {
+		up := httpmsg.Header{{Name: "request-id"}, {Name: "x-request-id", Value: "sent"}}
+		rest := maxNotes + extra - len("request-id") - len("x-request-id") - len("sent")
+		up[0].Value = strings.Repeat("1", maxValueBytes)
+		up = append(httpmsg.Header{{Name: "retry-after", Value: strings.Repeat("1", rest-maxValueBytes-len("retry-after"))}}, up...)
+		up = append(up, httpmsg.Field{Name: "server", Value: "not counted"})
+		for name, got := range map[string]httpmsg.Header{"ResponseHeader": ResponseHeader(up), "ResponseNotes": ResponseNotes(up)} {
+			if got.Get("x-request-id") != want || got.Get("request-id") == "" || got.Get("retry-after") == "" {
+				t.Errorf("%s, %d bytes over the limit: got %q, want %q", name, extra, got.Get("x-request-id"), want)
+			}
+		}
+	}
+}
+
+func TestHopIsReadAfterOtherFields(t *testing.T) {
+	f, err := Hop(httpmsg.Header{{Name: "accept", Value: "9"}, {Name: "x-weir-hop", Value: "2"}, {Name: "x-weir-hop", Value: "1"}})
+	if f.Name != "x-weir-hop" || f.Value != "3" || err != nil {
+		t.Errorf("got %v, %v", f, err)
 	}
 }

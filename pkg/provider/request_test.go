@@ -70,7 +70,24 @@ func TestEndpoint(t *testing.T) {
 		{"compatible", "openai-compatible-0123abcd", conn(" https://llm.example.com/v1/ "), "embeddings", "m", "POST https://llm.example.com/v1/embeddings"},
 		{"compatible_messages_ending", "anthropic-compatible-0123abcd", conn("https://m.example.com/v1/messages"), "models", "", "GET https://m.example.com/v1/models"},
 		{"compatible_messages", "anthropic-compatible-0123abcd", conn("https://m.example.com/v1"), "messages", "", "POST https://m.example.com/v1/messages"},
+		{"azure_base_loses_one_ending", "azure", conn("https://gw.example.com/openai/openai/v1"), "chat", "d", "POST https://gw.example.com/openai/openai/v1/chat/completions"},
+		{"azure_version_of_any_letter_and_digit", "azure", conn("", "resource", "r", "api_version", "a-z09"), "chat", "d", "POST https://r.openai.azure.com/openai/v1/chat/completions?api-version=a-z09"},
+		{"bedrock_path_behind_a_proxy", "bedrock", conn("https://proxy.example.com/aws", "region", "eu-west-1"), "chat", "m", "POST https://proxy.example.com/aws/model/m/converse"},
+		{"base_does_not_move_another_host", "jina-reader", conn("https://reader.example.com"), "search", "", "POST https://s.jina.ai/"},
+		{"base_of_every_character", "openai-compatible-0123abcd", conn("http://az09.a-b_c:9/~!"), "chat", "m", "POST http://az09.a-b_c:9/~!/chat/completions"},
+		{"base_of_ipv6", "openai-compatible-0123abcd", conn("http://[::1]:9"), "chat", "m", "POST http://[::1]:9/chat/completions"},
+		{"longest_model", "gemini", conn(""), "chat", strings.Repeat("m", 256), "POST https://generativelanguage.googleapis.com/v1beta/models/" + strings.Repeat("m", 256) + ":generateContent"},
 
+		{"azure_version_with_a_backquote", "azure", conn("", "resource", "r", "api_version", "`"), "chat", "d", "incomplete"},
+		{"azure_version_with_a_brace", "azure", conn("", "resource", "r", "api_version", "{"), "chat", "d", "incomplete"},
+		{"azure_version_with_a_slash", "azure", conn("", "resource", "r", "api_version", "/"), "chat", "d", "incomplete"},
+		{"azure_version_with_a_colon", "azure", conn("", "resource", "r", "api_version", ":"), "chat", "d", "incomplete"},
+		{"base_with_blank", "openai-compatible-0123abcd", conn("https://a.example.com/v 1"), "chat", "m", "incomplete"},
+		{"base_with_delete", "openai-compatible-0123abcd", conn("https://a.example.com/v\x7f1"), "chat", "m", "incomplete"},
+		{"base_with_high_byte", "openai-compatible-0123abcd", conn("https://a.example.com/é"), "chat", "m", "incomplete"},
+		{"base_with_opening_brace", "openai-compatible-0123abcd", conn("https://a.example.com/{"), "chat", "m", "incomplete"},
+		{"base_with_closing_brace", "openai-compatible-0123abcd", conn("https://a.example.com/}"), "chat", "m", "incomplete"},
+		{"base_without_host", "openai-compatible-0123abcd", conn("https:///v1"), "chat", "m", "incomplete"},
 		{"no_such_endpoint", "anthropic", conn(""), "embeddings", "m", "no endpoint"},
 		{"missing_variable", "azure", conn(""), "embeddings", "m", "incomplete"},
 		{"missing_base", "openai-compatible-0123abcd", conn("  "), "embeddings", "m", "incomplete"},
@@ -174,6 +191,7 @@ func TestAuthorize(t *testing.T) {
 		{"local_without", "ollama", conn(""), Credential{}, "", nil},
 		{"local_with", "ollama", conn(""), Credential{APIKey: key}, "authorization: Bearer k-123", nil},
 		{"optional", "jina-reader", conn(""), Credential{}, "", nil},
+		{"nothing_for_vertex", "vertex", conn(""), Credential{}, "", ErrNoCredential},
 		{"nothing", "openai", conn(""), Credential{}, "", ErrNoCredential},
 		{"nothing_named", "gemini", conn(""), Credential{}, "", ErrNoCredential},
 		{"newline_in_key", "openai", conn(""), Credential{APIKey: secret.New("sk-a\r\nX: 1")}, "", ErrHeader},
@@ -195,5 +213,131 @@ func TestAuthorize(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", s, tt.want)
 			}
 		})
+	}
+}
+
+func TestFurtherBase(t *testing.T) {
+	mistral, deepseek, bedrock := Lookup("mistral"), Lookup("deepseek"), Lookup("bedrock")
+	if mistral.BaseOf(Anthropic) != nil || deepseek.BaseOf(OpenAI) != nil {
+		t.Error("a base of a family that the row does not have")
+	}
+	for _, tt := range []struct {
+		d      *Descriptor
+		family Family
+		conn   *store.Connection
+		name   string
+		want   string
+		err    error
+	}{
+		{deepseek, Anthropic, conn("https://other.example.com"), "messages", "POST https://api.deepseek.com/anthropic/v1/messages", nil},
+		{deepseek, Anthropic, conn(""), "embeddings", " ", ErrNoEndpoint},
+		{bedrock, OpenAI, conn("", "region", "eu-west-1"), "responses", "POST https://bedrock-mantle.eu-west-1.api.aws/v1/responses", nil},
+		{bedrock, OpenAI, conn(""), "responses", " ", ErrIncomplete},
+		{bedrock, OpenAI, nil, "responses", " ", ErrIncomplete},
+	} {
+		b := tt.d.BaseOf(tt.family)
+		if b == nil {
+			t.Errorf("%s: no base of family %d", tt.d.ID, tt.family)
+			continue
+		}
+		method, url, err := tt.d.EndpointOf(b, tt.conn, tt.name, "m")
+		if got := method + " " + url; got != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%s %s: got %s, %v, want %s, %v", tt.d.ID, tt.name, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+func TestAuthorizeOfUsesSchemeOfBase(t *testing.T) {
+	deepseek := Lookup("deepseek")
+	for _, tt := range []struct {
+		base        *Base
+		name, value string
+	}{{nil, "authorization", "Bearer k-123"}, {deepseek.BaseOf(Anthropic), "x-api-key", "k-123"}} {
+		var h httpmsg.Header
+		err := AuthorizeOf(&h, deepseek, tt.base, conn(""), Credential{APIKey: secret.New("k-123")})
+		if err != nil || len(h) != 1 || h[0].Name != tt.name || h[0].Value != tt.value {
+			t.Errorf("got %v, %v, want %s", h, err, tt.name)
+		}
+	}
+}
+
+func TestOwnBase(t *testing.T) {
+	for _, tt := range []struct {
+		provider string
+		conn     *store.Connection
+		want     string
+		err      error
+	}{
+		{"ollama", conn("http://10.0.0.5:11434/v1/"), "http://10.0.0.5:11434/v1", nil},
+		{"openai", conn("https://llm.example.com/v1"), "https://llm.example.com/v1", nil},
+		{"openai", conn(""), "https://api.openai.com/v1", nil},
+		{"openai", nil, "https://api.openai.com/v1", nil},
+		{"mistral", conn("https://llm.example.com/v1"), "https://api.mistral.ai/v1", nil},
+		{"vertex", conn(""), "https://aiplatform.googleapis.com", nil},
+		{"vertex", conn("", "location", "Europe-West1"), "https://europe-west1-aiplatform.googleapis.com", nil},
+		{"bedrock", conn("", "region", "EU-west-1"), "https://bedrock-runtime.eu-west-1.amazonaws.com", nil},
+		{"bedrock", conn(""), "", ErrIncomplete},
+		{"openai-compatible-0123abcd", conn("https://llm.example.com/v1"), "https://llm.example.com/v1", nil},
+		{"openai-compatible-0123abcd", nil, "", ErrIncomplete},
+	} {
+		got, err := Lookup(tt.provider).OwnBase(tt.conn)
+		if got != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%s: got %q, %v, want %q, %v", tt.provider, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+func TestPartsOfURL(t *testing.T) {
+	long := strings.Repeat("v", maxAny)
+	for _, tt := range []struct {
+		provider, endpoint string
+		part               Part
+		want               string // "" for ErrIncomplete
+	}{
+		{"gemini", "videoStatus", Part{"operation", "models/x/operations/y", false}, "https://generativelanguage.googleapis.com/v1beta/models/x/operations/y"},
+		{"luma", "videoStatus", Part{"id", "a/b", false}, "https://api.lumalabs.ai/dream-machine/v1/generations/a%2Fb"},
+		{"luma", "videoStatus", Part{"id", "a?b", true}, "https://api.lumalabs.ai/dream-machine/v1/generations/a%3Fb"},
+		{"luma", "videoStatus", Part{"id", long, true}, "https://api.lumalabs.ai/dream-machine/v1/generations/" + long},
+		{"luma", "videoStatus", Part{"id", long + "v", true}, ""},
+		{"luma", "videoStatus", Part{"id", "a?b", false}, ""},
+		{"luma", "videoStatus", Part{"id", ".", true}, ""},
+		{"luma", "videoStatus", Part{"id", "..", true}, ""},
+		{"luma", "videoStatus", Part{"id", "", true}, ""},
+		{"luma", "videoStatus", Part{"other", "a", true}, ""},
+	} {
+		_, url, err := Lookup(tt.provider).Endpoint(conn(""), tt.endpoint, "", Part{"first", "1", false}, tt.part)
+		if url != tt.want || errors.Is(err, ErrIncomplete) != (tt.want == "") {
+			t.Errorf("%s of %.20q: got %q, %v, want %q", tt.part.Name, tt.part.Value, url, err, tt.want)
+		}
+	}
+	// Only the part of that name permits any characters.
+	_, url, err := Lookup("luma").Endpoint(conn(""), "videoStatus", "", Part{"other", "1", true}, Part{"id", "a?b", false})
+	if !errors.Is(err, ErrIncomplete) {
+		t.Errorf("got %q, %v", url, err)
+	}
+	d := Descriptor{BaseURL: "https://a.example", Endpoints: []Endpoint{{Name: "chat", Path: "/{model"}}}
+	if _, url, err := d.Endpoint(conn(""), "chat", "m"); !errors.Is(err, ErrNoEndpoint) {
+		t.Errorf("an unclosed brace: got %q, %v", url, err)
+	}
+}
+
+func TestExpress(t *testing.T) {
+	token := keyed()
+	token.Secrets[store.AccessToken] = "sealed"
+	for name, tt := range map[string]struct {
+		provider string
+		conn     *store.Connection
+		want     bool
+	}{
+		"key":              {"vertex", keyed(), true},
+		"other_provider":   {"gemini", keyed(), false},
+		"no_connection":    {"vertex", nil, false},
+		"no_key":           {"vertex", conn(""), false},
+		"project":          {"vertex", keyed("project", "p"), false},
+		"key_beside_token": {"vertex", token, false},
+	} {
+		if got := Lookup(tt.provider).Express(tt.conn); got != tt.want {
+			t.Errorf("%s: got %v", name, got)
+		}
 	}
 }

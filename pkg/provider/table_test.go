@@ -162,6 +162,14 @@ func TestLookup(t *testing.T) {
 	}{
 		{"openai-compatible-0123abcd", OpenAI, true},
 		{"openai-compatible_0123ABCDef99", OpenAI, true},
+		{"openai-compatible-09afAF09", OpenAI, true},
+		{"openai-compatible-0123456/", OpenAI, false},
+		{"openai-compatible-0123456:", OpenAI, false},
+		{"openai-compatible-0123456`", OpenAI, false},
+		{"openai-compatible-0123456@", OpenAI, false},
+		{"openai-compatible-0123456G", OpenAI, false},
+		{"openai-compatible-" + strings.Repeat("a", 78), OpenAI, true},
+		{"openai-compatible-" + strings.Repeat("a", 79), OpenAI, false},
 		{"anthropic-compatible-deadbeef", Anthropic, true},
 		{"anthropic-compatible_deadbeef", Anthropic, true},
 		{"openai-compatible-0123abc", OpenAI, false},
@@ -180,5 +188,43 @@ func TestLookup(t *testing.T) {
 	}
 	if openAILike.ID != "" || anthropicLike.ID != "" {
 		t.Error("a made descriptor changed the template")
+	}
+}
+
+func TestHasKind(t *testing.T) {
+	for _, tt := range []struct {
+		kinds []catalog.Kind
+		kind  catalog.Kind
+		want  bool
+	}{
+		{nil, catalog.LLM, true},
+		{nil, catalog.Embedding, false},
+		{[]catalog.Kind{catalog.Embedding, catalog.Image}, catalog.Image, true},
+		{[]catalog.Kind{catalog.Embedding, catalog.Image}, catalog.LLM, false},
+	} {
+		if got := (&Descriptor{Kinds: tt.kinds}).Has(tt.kind); got != tt.want {
+			t.Errorf("%v of %v: got %v", tt.kind, tt.kinds, got)
+		}
+	}
+}
+
+func TestCallable(t *testing.T) {
+	for _, tt := range []struct {
+		provider string
+		kind     catalog.Kind
+		model    string
+		want     bool
+	}{
+		{"openai", catalog.TTS, "tts-1", true},
+		{"runway", catalog.TTS, "eleven_v3", false},
+		{"runway", catalog.TTS, "eleven_multilingual_v2", true},
+		{"runway", catalog.Video, "eleven_v3", true},
+		{"elevenlabs", catalog.TTS, "eleven_v3", true},
+		{"minimax", catalog.STT, "any", false},
+		{"minimax", catalog.TTS, "any", true},
+	} {
+		if got := Lookup(tt.provider).Callable(tt.kind, tt.model); got != tt.want {
+			t.Errorf("%s %s %s: got %v", tt.provider, tt.kind, tt.model, got)
+		}
 	}
 }
