@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the program for the edge and the dashboard to build/.
+# Compiles the program and the dashboard to build/.
 #
 #	scripts/build.sh                   to build/
-#	scripts/build.sh PACKAGE FOLDER    another main package of the edge, without a dashboard
+#	scripts/build.sh PACKAGE FOLDER    another main package, without the dashboard
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -29,7 +29,7 @@ sizes() {
 need_go
 modules
 case "${1:-quick}" in
-  quick) # the word is accepted for the sake of habit: there is one build
+  quick) # "quick" is an alias: there is one build
     program ./worker build
     script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
     sizes

@@ -61,6 +61,10 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
         <p class="muted">weir is a gateway to AI providers. Each machine has its own providers, keys and models.</p>
         {why && <Notice>{why}</Notice>}
         {form}
+        <p class="muted">
+          The operator token is in <code>.weir/dev.json</code> after <code>./build.sh dev</code>;{" "}
+          <code>./build.sh deploy</code> prints it once.
+        </p>
       </div>
     </main>
   );
