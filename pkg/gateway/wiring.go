@@ -51,6 +51,7 @@ type wiring struct {
 	credentials *accounts.Credentials
 	models      *models.Handler
 	downloads   *download.Downloads
+	chatOnly    *proxy.ChatOnly // servers without a Responses endpoint
 	// uploads bounds the parts of forms in memory, bodies all bodies together.
 	uploads, bodies *memory.Budget
 }
@@ -112,6 +113,7 @@ func (w *wiring) share() {
 	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Pause: w.Pause}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.Lives{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
+	w.chatOnly = &proxy.ChatOnly{}
 	w.uploads = &memory.Budget{Pause: w.Pause}
 	w.bodies = &memory.Budget{Pause: w.Pause, Max: maxBodies}
 	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
@@ -138,7 +140,7 @@ func (w *wiring) after(ctx context.Context, c *auth.Call, status int, e *apierr.
 // endpoints returns the endpoints of the data plane over a sender. do fetches
 // the pages of POST /v1/web/fetch.
 func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
-	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause}
+	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Now: w.Now, Pause: w.Pause, ChatOnly: w.chatOnly}
 	return &handlers{
 		models:     w.models,
 		embeddings: &embeddings.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel},

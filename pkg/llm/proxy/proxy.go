@@ -30,11 +30,15 @@ type Proxy struct {
 	Now      func() time.Time
 	Pause    upstream.Pauser // lets others run in a long translation; nil never pauses
 
-	// chatOnly are the connections whose server has no Responses endpoint
-	// although its provider's row has one. The ids of connections are unique
-	// within a machine only.
-	chatOnly map[connectionKey]struct{}
+	// ChatOnly is shared with the Proxy that explains calls. If it is nil, the
+	// first connection to remember creates it.
+	ChatOnly *ChatOnly
 }
+
+// ChatOnly is the set of connections whose server has no Responses endpoint
+// although its provider's row has one. The ids of connections are unique within
+// a machine only.
+type ChatOnly struct{ set map[connectionKey]struct{} }
 
 // Result is the answer to a client.
 type Result struct {
@@ -110,13 +114,19 @@ const maxChatOnly = 512
 type connectionKey struct{ machine, connection string }
 
 func (d *Proxy) remember(p connectionKey) {
-	if d.chatOnly == nil || len(d.chatOnly) >= maxChatOnly {
-		d.chatOnly = map[connectionKey]struct{}{}
+	if d.ChatOnly == nil {
+		d.ChatOnly = &ChatOnly{}
 	}
-	d.chatOnly[p] = struct{}{}
+	if c := d.ChatOnly; c.set == nil || len(c.set) >= maxChatOnly {
+		c.set = map[connectionKey]struct{}{}
+	}
+	d.ChatOnly.set[p] = struct{}{}
 }
 
 func (d *Proxy) isChatOnly(p connectionKey) bool {
-	_, ok := d.chatOnly[p]
+	if d.ChatOnly == nil {
+		return false
+	}
+	_, ok := d.ChatOnly.set[p]
 	return ok
 }
