@@ -79,7 +79,8 @@ func credentialAt(s string, p int) (from, to int) {
 	return named(s, p)
 }
 
-// named finds `api_key": "…`, `Bearer …`, `code=…&`.
+// named finds `api_key": "…`, `Bearer …`, `code=…&`. No name begins with another
+// one, so at most one of them stands at s[p].
 func named(s string, p int) (from, to int) {
 	for _, name := range names {
 		q := after(s, p, name)
@@ -100,7 +101,7 @@ func named(s string, p int) (from, to int) {
 		}
 	value:
 		if sep == q || !marked && name != "bearer" && name != "api-key" || name == "code" && s[q] != '=' {
-			continue // an error's "code": "…" is not a secret
+			return 0, 0 // an error's "code": "…" is not a secret
 		}
 		if name == "authorization" { // the scheme is not the secret
 			if i := strings.IndexByte(s[sep:min(len(s), sep+12)], ' '); i > 0 {
@@ -111,13 +112,13 @@ func named(s string, p int) (from, to int) {
 		for end < len(s) && valueByte(s[end]) {
 			end++
 		}
-		least := minNamed
 		if !marked && !strings.ContainsAny(s[sep:end], "0123456789") {
-			continue // "api key provided", "bearer authentication"
+			return 0, 0 // "api key provided", "bearer authentication"
 		}
-		if end-sep >= least {
-			return sep, end
+		if end-sep < minNamed {
+			return 0, 0
 		}
+		return sep, end
 	}
 	return 0, 0
 }
@@ -136,9 +137,6 @@ func after(s string, p int, name string) int {
 		}
 		p++
 	}
-	if p >= len(s) {
-		return 0
-	}
 	return p
 }
 
@@ -152,13 +150,13 @@ func keyBlock(s string, p int) (from, to int) {
 	if !strings.Contains(head, key) {
 		return 0, 0
 	}
-	i := strings.Index(s[p:], end)
-	if i < 0 {
+	block, rest, ended := strings.Cut(s[p:], end)
+	if !ended {
 		return p, len(s)
 	}
-	to = p + i + len(end)
-	if j := strings.Index(s[to:], "-----"); j >= 0 && j < 40 {
-		to += j + 5
+	to = p + len(block) + len(end)
+	if label, _, ok := strings.Cut(rest, "-----"); ok && len(label) < 40 {
+		to += len(label) + len("-----")
 	}
 	return p, to
 }

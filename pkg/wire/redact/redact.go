@@ -113,9 +113,6 @@ func (r *R) needle(text string, kind uint8) {
 		}
 	}
 	r.start['%'], r.start['\\'], r.start['&'] = true, true, true
-	if text[0] == ' ' {
-		r.start['+'] = true
-	}
 }
 
 // String returns s without the values.
@@ -151,7 +148,7 @@ func (r *R) find(text string, from int) (start, end int) {
 		for i := range r.needles {
 			longest = max(longest, match(r, &r.needles[i], text, p))
 		}
-		if longest >= 0 {
+		if longest != -1 {
 			return p, longest
 		}
 		if text[p] == '\\' { // every backslash of a run leads to the same match
@@ -160,7 +157,7 @@ func (r *R) find(text string, from int) (start, end int) {
 			}
 		}
 	}
-	return -1, -1
+	return -1, 0
 }
 
 // match returns where n ends that begins at text[p], or -1. A needle of which
@@ -178,9 +175,6 @@ func match(r *R, n *needle, text string, p int) int {
 				if c == '\\' || c == '&' || c == '%' {
 					p = again(r, text, p, c, n.text[i+1:])
 				}
-				break
-			} else if c == '+' && want == ' ' {
-				p++
 				break
 			}
 			c, next := unit(r, text, p)

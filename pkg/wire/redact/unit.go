@@ -2,8 +2,8 @@ package redact
 
 // unit reads one character at text[p], in whatever escape it is written: %2d,
 // %252d, \u002d, \\u002d, \/, \n, &#x2d;, &#45;, &amp;. next is where the one
-// after it begins; 0 if the text ends within an escape. Any other byte is itself,
-// as is one escaped more than maxRun times.
+// after it begins; 0 if %, \ or & begins no complete escape, or one of more than
+// maxRun times. Any other byte is itself.
 func unit(r *R, text string, p int) (c byte, next int) {
 	switch text[p] {
 	case '%':
@@ -53,20 +53,17 @@ func percent(r *R, text string, p int) (byte, int) {
 	q := p + 1
 	for n := 1; q+1 < len(text) && text[q] == '2' && text[q+1] == '5'; n++ { // %25 is a % encoded again
 		if n > maxRun {
-			return '%', p + 1
+			return 0, 0
 		}
 		r.steps++
 		q += 2
 	}
 	if q+1 >= len(text) {
-		if q < len(text) && hexDigit(text[q]) < 0 {
-			return '%', p + 1
-		}
 		return 0, 0
 	}
 	hi, lo := hexDigit(text[q]), hexDigit(text[q+1])
 	if hi < 0 || lo < 0 {
-		return '%', p + 1
+		return 0, 0
 	}
 	return byte(hi<<4 | lo), q + 2
 }
@@ -75,7 +72,7 @@ func backslash(r *R, text string, p int) (byte, int) {
 	q := p + 1
 	for q < len(text) && text[q] == '\\' {
 		if q-p == maxRun {
-			return '\\', p + 1
+			return 0, 0
 		}
 		r.steps++
 		q++
@@ -128,7 +125,7 @@ func entity(text string, p int) (byte, int) {
 	for end < len(text) && text[end] != ';' {
 		c := text[end]
 		if end-p > maxEntity || c != '#' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return '&', p + 1
+			return 0, 0
 		}
 		end++
 	}
@@ -142,7 +139,7 @@ func entity(text string, p int) (byte, int) {
 		}
 	}
 	if len(name) < 2 || name[0] != '#' {
-		return '&', p + 1
+		return 0, 0
 	}
 	base, digits := 10, name[1:]
 	if digits[0]|0x20 == 'x' {
@@ -152,7 +149,7 @@ func entity(text string, p int) (byte, int) {
 	for i := 0; i < len(digits); i++ {
 		d := hexDigit(digits[i])
 		if d < 0 || d >= base {
-			return '&', p + 1
+			return 0, 0
 		}
 		v = min(v*base+d, 0xff)
 	}
