@@ -1,0 +1,85 @@
+package machine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// failingReader is a source of random bytes that fails.
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
+
+func TestProgramKeepsItsRandomName(t *testing.T) {
+	w := newWorld(t)
+	name := w.obj.seatID()
+	if len(name) != 16 || name == strings.Repeat("0", 16) || w.obj.seatID() != name {
+		t.Errorf("got %q, then %q", name, w.obj.seatID())
+	}
+	w = newWorld(t)
+	w.obj.Rand = failingReader{}
+	if got := w.obj.seatID(); got != "unknown" {
+		t.Errorf("without random bytes: got %q", got)
+	}
+}
+
+// alarm runs the alarm of the machine now, whenever it is set.
+func (w *world) alarm() {
+	st := w.loc.Storage(mid)
+	w.obj.Alarm(w.ctx, st, mid)
+	st.Flush()
+}
+
+func TestRegisteredMachineDoesNotRegisterAgain(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.loc.Alarms(w.ctx)
+	stub := &answering{status: 200}
+	w.obj.Objects = stub
+	w.clock.add(2 * time.Hour)
+	w.alarm()
+	if len(stub.calls) != 0 {
+		t.Errorf("called %v", stub.calls)
+	}
+}
+
+func TestReplicaIsWrittenOnlyAfterAChangeAndOnceASecond(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	w.loc.Alarms(w.ctx)
+	w.clock.add(time.Minute)
+	w.loc.Alarms(w.ctx)
+	published := func() int64 { return gjson.GetBytes(w.kv.Dump()[kvKey(mid)], "generation").Int() }
+	generation := func() int64 { return w.want(200, "snapshot", `{"have":0}`).Get("generation").Int() }
+	if published() != generation() || published() == 0 {
+		t.Fatalf("published %d of %d", published(), generation())
+	}
+	w.kv.Delete(w.ctx, kvKey(mid))
+	w.clock.add(time.Hour)
+	w.alarm()
+	if published() != 0 {
+		t.Error("an unchanged replica is written again")
+	}
+	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	w.clock.add(time.Second)
+	w.loc.Alarms(w.ctx)
+	first := published()
+	if first != generation() {
+		t.Fatalf("published %d of %d", first, generation())
+	}
+	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef2"}`)
+	w.clock.add(time.Second - time.Millisecond)
+	w.alarm()
+	if published() != first {
+		t.Error("written twice within a second")
+	}
+	w.clock.add(time.Millisecond)
+	w.alarm()
+	if published() != generation() || published() == first {
+		t.Errorf("after a second: published %d of %d", published(), generation())
+	}
+}
