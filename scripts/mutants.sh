@@ -21,7 +21,7 @@ mkdir -p "$out"
 # has nothing but Go.
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-git ls-files -z --cached --others --exclude-standard pkg go.mod go.sum | xargs -0 cp --parents -t "$copy"
+git ls-files -z --cached --others --exclude-standard pkg internal go.mod go.sum | xargs -0 cp --parents -t "$copy"
 
 code=0
 for name; do

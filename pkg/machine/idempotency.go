@@ -134,7 +134,7 @@ func (w *idemRow) ended(at string) string {
 	return fmt.Sprintf("%s%015d:%s", endedPrefix, w.At, strings.TrimPrefix(at, idemPrefix))
 }
 
-// idemRoom makes room for one more key.
+// makeRoom makes room for one more key.
 func makeRoom(t *storage.Tx) error {
 	over := t.Meta.Idem - maxIdem + 1
 	if over <= 0 {
@@ -155,7 +155,7 @@ func makeRoom(t *storage.Tx) error {
 	return nil
 }
 
-// pruneIdem removes the keys whose time is over, and counts the others.
+// pruneIdempotency removes the keys whose time is over, and counts the others.
 func pruneIdempotency(t *storage.Tx) {
 	current, whole := 0, true
 	t.Pages(idemPrefix, storage.Page, func(r storage.Row) bool {

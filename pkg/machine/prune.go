@@ -68,7 +68,7 @@ func (o *Object) reseal(r *storage.Call) {
 		return
 	}
 	current := ring.Current()
-	anew := func(connectionID, field string, sealed secret.Sealed) secret.Sealed {
+	reseal := func(connectionID, field string, sealed secret.Sealed) secret.Sealed {
 		if store.KeyID(sealed) == current {
 			return sealed
 		}
@@ -85,7 +85,7 @@ func (o *Object) reseal(r *storage.Call) {
 	for _, c := range r.Connections() {
 		secrets, changed := map[string]secret.Sealed{}, false
 		for f, sealed := range c.Secrets {
-			secrets[f] = anew(c.ID, f, sealed)
+			secrets[f] = reseal(c.ID, f, sealed)
 			changed = changed || secrets[f] != sealed
 		}
 		if changed {
@@ -96,7 +96,7 @@ func (o *Object) reseal(r *storage.Call) {
 	r.Pages(storage.MutationPrefix, storage.Page, func(row storage.Row) bool {
 		var m storage.Mutation
 		if json.Unmarshal(row.Value, &m) == nil {
-			if s := anew(storage.MutationPrefix, row.Key, m.Answer); s != m.Answer {
+			if s := reseal(storage.MutationPrefix, row.Key, m.Answer); s != m.Answer {
 				m.Answer = s
 				r.Put(row.Key, m)
 			}
@@ -104,7 +104,7 @@ func (o *Object) reseal(r *storage.Call) {
 		return true
 	})
 	for _, row := range r.List(storage.OAuthPrefix) { // sign-ins under way
-		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed { return anew(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
+		if v := oauth.Reseal(row.Value, func(field string, s secret.Sealed) secret.Sealed { return reseal(row.Key, field, s) }); !bytes.Equal(v, row.Value) {
 			r.Set(row.Key, v)
 		}
 	}

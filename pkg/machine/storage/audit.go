@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// maxAudit is the number of records kept; maxAuditPage those of one answer.
+// MaxAudit is the number of stored records, MaxAuditPage that of one answer.
 const (
 	MaxAudit     = 10_000
 	MaxAuditPage = 500

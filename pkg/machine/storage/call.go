@@ -13,7 +13,7 @@ import (
 type Call struct {
 	Ctx  context.Context
 	Body []byte
-	// settled reports that the answer does not depend on what is not yet
+	// Settled reports that the answer does not depend on changes that are not yet
 	// written.
 	Settled bool
 	*Tx
