@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+
 	"weir/pkg/auth"
 	"weir/pkg/wire/httpmsg"
 )

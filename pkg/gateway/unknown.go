@@ -7,6 +7,7 @@ import (
 	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
 )
 
 // notOffered are well-known endpoints of OpenAI and Gemini that this gateway does not
@@ -31,10 +32,10 @@ func (g *Gateway) noRoute(r *httpmsg.Request, machine, path string) *apierr.Erro
 			return e
 		}
 	}
-	if len(path) > maxShownPath || strings.ContainsFunc(path, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
-		return notFound()
+	text := "No route has this path."
+	if showable(path) {
+		text = "No route " + safeMethod(r.Method) + " " + path + "."
 	}
-	text := "No route " + safeMethod(r.Method) + " " + path + "."
 	if meant, machine := g.table.meant(path, machine); meant != "" {
 		base := ""
 		if machine != "" {
@@ -48,10 +49,30 @@ func (g *Gateway) noRoute(r *httpmsg.Request, machine, path string) *apierr.Erro
 	return apierr.New(404, "not_found", "%s", text)
 }
 
-// maxShownPath is the longest path that an error repeats, in bytes.
-const maxShownPath = 200
+// Limits of a path that an error repeats, in bytes. A key or another credential is
+// longer than a segment may be.
+const (
+	maxShownPath    = 200
+	maxShownSegment = 24
+)
 
-// notFound is the 404 for a path that is not repeated.
+// showable reports whether an error may repeat a path: its segments are short and plain,
+// so that no credential is among them.
+func showable(path string) bool {
+	if len(path) > maxShownPath {
+		return false
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if len(segment) > maxShownSegment || strings.ContainsFunc(segment, func(c rune) bool {
+			return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.:", c))
+		}) {
+			return false
+		}
+	}
+	return redact.Patterns(path) == path
+}
+
+// notFound returns the 404 for a path that is not repeated.
 func notFound() *apierr.Error {
 	return apierr.New(404, "not_found", "No route has this path.")
 }

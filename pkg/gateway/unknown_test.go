@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
+
+	"weir/pkg/wire/apierr"
 )
 
 func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
@@ -25,6 +27,9 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 		{"GET", "/v1/none", 404, "No route GET /v1/none."},
 		{"GET", "/none/" + strings.Repeat("x", 200), 404, "No route has this path."},
 		{"GET", "/none/\x01", 404, "No route has this path."},
+		{"GET", "/v1/none/sk-0123456789abcdef-canary", 404, "No route has this path."},
+		{"POST", "/none/sk-canary1/embeddings", 404, "No route has this path. Did you mean /v1/embeddings? Set the base URL to ORIGIN/v1."},
+		{"GET", "/none/a%2Fb", 404, "No route has this path."},
 		{"POST", "/v1/completions", 501, "/v1/completions is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
 		{"GET", "/v1/files/file-1", 501, "/v1/files is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
 		{"POST", "/v1beta/models/m:generateContent", 501, "/v1beta is not offered by this gateway. Offered: /v1/embeddings, /v1/messages, /v1/models."},
@@ -43,9 +48,10 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 }
 
 func TestErrorsShowAngleBracketsUnescaped(t *testing.T) {
-	f := newFixture()
-	_, body := f.get("GET", "/v1/<alias>/none", "data", "")
-	if !strings.Contains(body, "/v1/<alias>/none") {
-		t.Error(body)
+	e := apierr.Invalid("model", "A model is named <alias>/<model>.")
+	for _, d := range []Dialect{OpenAI, Anthropic} {
+		if got := string(body(e, d, "r")); !strings.Contains(got, "named <alias>/<model>.") {
+			t.Error(got)
+		}
 	}
 }

@@ -300,7 +300,7 @@ test("a connection without resource or base address, or with an invalid version,
   for (const resource of ["https://acme.openai.azure.com", "acme.openai.azure.com", "acme/x", "acme#"]) {
     await assert.rejects(
       machine({ provider: "azure", apiKey: keys.acme, providerSpecificData: { resource } }),
-      (e) => e.status === 400 && /resource is no name/.test(e.message),
+      (e) => e.status === 400 && /resource is not a valid name/.test(e.message),
     );
   }
   assert.equal(cloud.seen.length, 0);
