@@ -197,6 +197,19 @@ func IsPage(kind string) bool {
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
+// ReadJSON reads an upstream's whole body of at most max bytes, which must be valid
+// JSON. The error is that of BadBody.
+func ReadJSON(body io.ReadCloser, max int64) ([]byte, error) {
+	raw, err := stream.ReadAll(body, max)
+	if err == nil {
+		err = ValidJSON(raw)
+	}
+	if err != nil {
+		return nil, BadBody(err)
+	}
+	return raw, nil
+}
+
 // ValidJSON checks a whole answer of any size.
 func ValidJSON(raw []byte) error {
 	var c jsonscan.Cursor

@@ -205,12 +205,9 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 // read reads an answer.
 func (x *exchange) read(up *accounts.Attempt, resp *upstream.Response) error {
 	a := up.State.(*attempt)
-	raw, err := stream.ReadAll(resp.Body, maxAnswer)
-	if err == nil {
-		err = endpoint.ValidJSON(raw)
-	}
+	raw, err := endpoint.ReadJSON(resp.Body, maxAnswer)
 	if err != nil {
-		return endpoint.BadBody(err)
+		return err
 	}
 	r := &response{provider: a.Target.Provider.ID, header: resp.Header, latency: x.now().Sub(a.call.now)}
 	ok, err := a.call.read(r, gjson.ParseBytes(raw))
