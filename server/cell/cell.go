@@ -1,0 +1,35 @@
+// Package cell runs one instance of the program by one goroutine at a time, as
+// the edge platform does. The code in pkg/ has no locks and relies on this.
+package cell
+
+import (
+	"context"
+	"sync"
+)
+
+// Cell is the lock of one gateway.App. Goroutines hold it while they run code of
+// pkg/; a port releases it while it waits.
+type Cell struct{ mu sync.Mutex }
+
+// Enter waits for the cell. The caller then runs code of the program.
+func (c *Cell) Enter() { c.mu.Lock() }
+
+// TryEnter enters the cell if no goroutine is inside, and reports whether it did.
+func (c *Cell) TryEnter() bool { return c.mu.TryLock() }
+
+// Exit leaves the cell.
+func (c *Cell) Exit() { c.mu.Unlock() }
+
+// Outside runs wait without the cell, for a goroutine that is inside. It is
+// inside again when Outside returns, also if wait panics.
+func (c *Cell) Outside(_ context.Context, wait func()) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	wait()
+}
+
+// Leaver is what the ports of a program use to wait: a Cell, or the objects of
+// machines, which release their turn as well.
+type Leaver interface {
+	Outside(ctx context.Context, wait func())
+}
