@@ -17,20 +17,6 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Config is what the operator sets. The three secrets have at least 32 bytes.
-type Config struct {
-	AdminToken     string // ADMIN_TOKEN
-	KeySecret      string // API_KEY_SECRET
-	CredentialsKey string // CREDENTIALS_KEY; two, separated by a comma, while one replaces the other
-	RequireKey     bool   // REQUIRE_API_KEY, on unless "false"
-	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
-	Reseed         bool   // ALLOW_RESEED
-	OAuthProviders string // OAUTH_PROVIDERS, the JSON of oauth.ParseProviders
-	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
-	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
-	Quiet          bool   // LOG_LEVEL of warn or error: no line for a success
-}
-
 // Ports are what the platform fills.
 type Ports struct {
 	Do           upstream.Doer

@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Config is what the operator sets. The three secrets have at least 32 bytes.
+type Config struct {
+	AdminToken     string // ADMIN_TOKEN
+	KeySecret      string // API_KEY_SECRET
+	CredentialsKey string // CREDENTIALS_KEY; two, separated by a comma, while one replaces the other
+	RequireKey     bool   // REQUIRE_API_KEY, on unless "false"
+	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
+	Reseed         bool   // ALLOW_RESEED
+	OAuthProviders string // OAUTH_PROVIDERS, the JSON of oauth.ParseProviders
+	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
+	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
+	Quiet          bool   // LOG_LEVEL of warn or error: no line for a success
+}
+
+// ReadConfig returns the settings of the variables, the same on every platform.
+// variable returns "" for one that is not set.
+func ReadConfig(variable func(name string) string) Config {
+	return Config{
+		AdminToken:     variable("ADMIN_TOKEN"),
+		KeySecret:      variable("API_KEY_SECRET"),
+		CredentialsKey: variable("CREDENTIALS_KEY"),
+		RequireKey:     !oneOf(variable("REQUIRE_API_KEY"), "false", "0", "off", "no"),
+		AllowPrivate:   oneOf(variable("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
+		Reseed:         oneOf(variable("ALLOW_RESEED"), "true", "1", "on", "yes"),
+		OAuthProviders: variable("OAUTH_PROVIDERS"),
+		PublicURL:      variable("PUBLIC_URL"),
+		ProxyURL:       variable("PROXY_URL"),
+		Quiet:          oneOf(variable("LOG_LEVEL"), "warn", "error"),
+	}
+}
+
+// oneOf reports whether v is one of values, in any case.
+func oneOf(v string, values ...string) bool {
+	for _, w := range values {
+		if strings.EqualFold(v, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Check returns an error that names the first setting that New cannot use, for a
+// platform that refuses to start then. canonical is Ports.CanonicalURL.
+func (c *Config) Check(canonical func(raw string) (string, bool)) error {
+	w := &wiring{Config: *c, Ports: Ports{CanonicalURL: canonical}}
+	if missing := c.missing(); missing != "" {
+		return fmt.Errorf("%s: missing or shorter than %d bytes", missing, minSecret)
+	}
+	errs := w.read()
+	switch {
+	case errs.public != nil:
+		return errs.public
+	case errs.clients != nil:
+		return errs.clients
+	case errs.proxy != nil:
+		return fmt.Errorf("PROXY_URL: %w", errs.proxy)
+	}
+	if name := w.unusable(errs); name != "" {
+		return fmt.Errorf("%s: invalid", name)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestVariablesAreRead(t *testing.T) {
+	none := ReadConfig(func(string) string { return "" })
+	if !none.RequireKey || none.AllowPrivate || none.Reseed || none.Quiet {
+		t.Errorf("defaults: %+v", none)
+	}
+	set := map[string]string{
+		"ADMIN_TOKEN": "a", "API_KEY_SECRET": "b", "CREDENTIALS_KEY": "c", "REQUIRE_API_KEY": "Off", "ALLOW_PRIVATE_UPSTREAMS": "YES",
+		"ALLOW_RESEED": "1", "OAUTH_PROVIDERS": "d", "PUBLIC_URL": "e", "PROXY_URL": "f", "LOG_LEVEL": "Warn",
+	}
+	want := Config{
+		AdminToken: "a", KeySecret: "b", CredentialsKey: "c", AllowPrivate: true, Reseed: true,
+		OAuthProviders: "d", PublicURL: "e", ProxyURL: "f", Quiet: true,
+	}
+	if got := ReadConfig(func(name string) string { return set[name] }); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestCheckNamesTheSetting(t *testing.T) {
+	usable := Config{AdminToken: strings.Repeat("a", 32), KeySecret: strings.Repeat("b", 32), CredentialsKey: strings.Repeat("c", 32)}
+	asIs := func(raw string) (string, bool) { return raw, true }
+	if err := usable.Check(asIs); err != nil {
+		t.Errorf("usable settings: %v", err)
+	}
+	for name, change := range map[string]func(*Config){
+		"ADMIN_TOKEN":     func(c *Config) { c.AdminToken = "short" },
+		"CREDENTIALS_KEY": func(c *Config) { c.CredentialsKey = strings.Repeat("c", 32) + ",short" },
+		"PUBLIC_URL":      func(c *Config) { c.PublicURL = "https://weir.example/path" },
+		"OAUTH_PROVIDERS": func(c *Config) { c.OAuthProviders = "[" },
+		"PROXY_URL":       func(c *Config) { c.ProxyURL = "socks5://proxy" },
+	} {
+		c := usable
+		change(&c)
+		if err := c.Check(asIs); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
