@@ -3,6 +3,7 @@ module weir
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.2.8
 	github.com/nlnwa/whatwg-url v0.6.2
 	github.com/syumai/workers v0.32.0
 	github.com/tidwall/gjson v1.20.0
@@ -15,6 +16,7 @@ require (
 )
 
 require (
+	github.com/andybalholm/brotli v1.2.8
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect

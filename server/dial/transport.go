@@ -1,0 +1,47 @@
+package dial
+
+import (
+	"crypto/tls"
+	"net/http"
+	"time"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // certificate roots for a container without any
+)
+
+// Limits of connections to upstreams.
+const (
+	maxHeader       = 256 << 10 // bytes of an answer's head
+	maxIdle         = 4096
+	maxIdlePerHost  = 1024 // each stream over HTTP/1.1 has a connection of its own
+	idleTimeout     = 90 * time.Second
+	handshakeLimit  = 10 * time.Second
+	continueTimeout = time.Second
+	bufferSize      = 16 << 10
+)
+
+// Transport returns the transport of upstream calls, under the policy. Time limits of
+// a call come with its context.
+//
+// It decodes no answer and sends no accept-encoding of its own: Decode does the
+// former as the edge platform does. It follows no redirect, since it is called
+// without an http.Client. It ignores HTTPS_PROXY and the like: the policy would
+// judge the proxy's address only, and the proxy resolve the name; PROXY_URL is the
+// setting for a proxy.
+func Transport(p *Policy) *http.Transport {
+	return &http.Transport{
+		DialContext:            p.dialer().DialContext,
+		Proxy:                  nil,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    handshakeLimit,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		ExpectContinueTimeout:  continueTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		ReadBufferSize:         bufferSize,
+		WriteBufferSize:        bufferSize,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+	}
+}

@@ -1,0 +1,46 @@
+package webapi
+
+import (
+	"context"
+	"crypto"
+	"crypto/pbkdf2"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+)
+
+var errKey = errors.New("sign: the private key is invalid")
+
+// SignRS256 returns the RSASSA-PKCS1-v1_5 signature of data with SHA-256 by an RSA
+// key in PKCS#8.
+func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
+	parsed, err := x509.ParsePKCS8PrivateKey(pkcs8)
+	if err != nil {
+		return nil, errKey // the parser's text may contain parts of the key
+	}
+	key, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return nil, errKey
+	}
+	sum := sha256.Sum256(data)
+	sig, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
+	if err != nil {
+		return nil, errKey
+	}
+	return sig, nil
+}
+
+// DeriveKey derives a key of 32 bytes by PBKDF2 with SHA-256. It takes long: the
+// caller waits for it outside its cell.
+func DeriveKey(_ context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
+	if iterations < 1 {
+		return nil, errors.New("derive a key: the number of iterations must be positive")
+	}
+	key, err := pbkdf2.Key(sha256.New, string(passphrase), salt, iterations, 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive a key: %w", err)
+	}
+	return key, nil
+}
