@@ -10,8 +10,6 @@ package bridge
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -19,6 +17,7 @@ import (
 
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
 	"weir/worker/contract"
 )
@@ -244,29 +243,12 @@ func (c *call) recover(r *httpmsg.Request) {
 	if p == nil {
 		return
 	}
-	LogLine(2, panicLine(r.ID, p))
+	LogLine(2, redact.PanicLine(r.ID, p))
 	if !c.answered {
 		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
 		b := []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
 		hostRespond(c.id, 500, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
 	}
-}
-
-// panicLine returns the log line of a panic with its stack. The value of a panic may
-// contain data of a request, so only errors of the runtime are written.
-func panicLine(requestID string, p any) string {
-	what := fmt.Sprintf("%T", p)
-	if e, ok := p.(runtime.Error); ok {
-		what = e.Error()
-	}
-	var frames []string
-	for _, l := range strings.Split(string(debug.Stack()), "\n") {
-		if l, ok := strings.CutPrefix(l, "\t"); ok && !strings.Contains(l, "/runtime/") {
-			l, _, _ = strings.Cut(l, " +")
-			frames = append(frames, l)
-		}
-	}
-	return fmt.Sprintf(`{"level":"error","msg":"panic","request_id":%q,"what":%q,"stack":%q}`, requestID, what, frames)
 }
 
 func (c *call) finish() {
@@ -278,7 +260,7 @@ func (c *call) run(kind int32, name, verb string, b []byte) {
 	defer c.finish()
 	defer func() {
 		if p := recover(); p != nil {
-			LogLine(2, panicLine("", p))
+			LogLine(2, redact.PanicLine("", p))
 			hostObjectRespond(c.id, 500, nil, 0)
 		}
 	}()
