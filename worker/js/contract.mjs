@@ -155,3 +155,31 @@ export const ROUTES = [
     prefixes: [],
   },
 ];
+
+// Fields of an upstream's answer that mean nothing to the gateway.
+export const IGNORED = [
+  "access-control-allow-credentials",
+  "access-control-allow-origin",
+  "access-control-expose-headers",
+  "alt-svc",
+  "cf-cache-status",
+  "cf-ray",
+  "connection",
+  "content-security-policy",
+  "date",
+  "etag",
+  "keep-alive",
+  "nel",
+  "report-to",
+  "server",
+  "server-timing",
+  "set-cookie",
+  "strict-transport-security",
+  "transfer-encoding",
+  "vary",
+  "via",
+  "x-content-type-options",
+  "x-envoy-upstream-service-time",
+  "x-frame-options",
+  "x-powered-by",
+];

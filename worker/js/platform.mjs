@@ -1,6 +1,6 @@
 // The host of the program in production: upstream calls, calls of objects and
 // answers, by the platform. WarmupHost in warmup.mjs has the same methods.
-import { BODY_IDLE, BODY_TIMEOUT, BUDGET, CANCELED, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./contract.mjs";
+import { BODY_IDLE, BODY_TIMEOUT, BUDGET, CANCELED, IGNORED, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./contract.mjs";
 import { detach, readAll } from "./streams.mjs";
 
 // How long an object may take, in ms. The machine's snapshot is asked for before
@@ -9,33 +9,7 @@ import { detach, readAll } from "./streams.mjs";
 const snapshotMs = 10_000;
 const objectMs = 30_000;
 
-// Fields of an upstream's answer that mean nothing to the gateway.
-const ignored = new Set([
-  "date",
-  "server",
-  "connection",
-  "keep-alive",
-  "transfer-encoding",
-  "vary",
-  "via",
-  "alt-svc",
-  "set-cookie",
-  "etag",
-  "strict-transport-security",
-  "x-content-type-options",
-  "content-security-policy",
-  "x-frame-options",
-  "cf-ray",
-  "cf-cache-status",
-  "nel",
-  "report-to",
-  "server-timing",
-  "x-envoy-upstream-service-time",
-  "x-powered-by",
-  "access-control-allow-origin",
-  "access-control-expose-headers",
-  "access-control-allow-credentials",
-]);
+const ignored = new Set(IGNORED);
 
 // InflightFetch is an upstream call from its start to the end of its body.
 class InflightFetch {

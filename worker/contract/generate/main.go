@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"weir/pkg/wire/clientheader"
+	"weir/pkg/wire/upstream"
 )
 
 func main() {
@@ -40,6 +41,7 @@ func generate(file string) ([]byte, error) {
 		return nil, err
 	}
 	routes(&out)
+	ignored(&out)
 	return out.Bytes(), nil
 }
 
@@ -100,6 +102,17 @@ with one of prefixes.
 		list(out, "fields", names)
 		list(out, "prefixes", prefixes)
 		fmt.Fprintln(out, "  },")
+	}
+	fmt.Fprintln(out, "];")
+}
+
+// ignored writes the header fields of an upstream's answer that are left out.
+func ignored(out *bytes.Buffer) {
+	fmt.Fprintln(out)
+	comment(out, "Fields of an upstream's answer that mean nothing to the gateway.\n")
+	fmt.Fprintln(out, "export const IGNORED = [")
+	for _, name := range upstream.Ignored() {
+		fmt.Fprintf(out, "  %q,\n", name)
 	}
 	fmt.Fprintln(out, "];")
 }
