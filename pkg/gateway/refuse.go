@@ -1,0 +1,17 @@
+package gateway
+
+import (
+	"context"
+
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+)
+
+// Refuse answers a request that the host does not pass to Serve, in the dialect
+// and with the cross-origin fields of its path.
+func (g *Gateway) Refuse(r *httpmsg.Request, e *apierr.Error) *httpmsg.Response {
+	r.ID = g.requestID()
+	r.Route = "none"
+	_, path := split(r.Path)
+	return g.finish(context.Background(), r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, e)
+}
