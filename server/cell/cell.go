@@ -20,6 +20,13 @@ func (c *Cell) TryEnter() bool { return c.mu.TryLock() }
 // Exit leaves the cell.
 func (c *Cell) Exit() { c.mu.Unlock() }
 
+// Inside runs f in the cell, for a goroutine that is outside.
+func (c *Cell) Inside(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
 // Outside runs wait without the cell, for a goroutine that is inside. It is
 // inside again when Outside returns, also if wait panics.
 func (c *Cell) Outside(_ context.Context, wait func()) {
@@ -32,4 +39,6 @@ func (c *Cell) Outside(_ context.Context, wait func()) {
 // machines, which release their turn as well.
 type Leaver interface {
 	Outside(ctx context.Context, wait func())
+	// Inside runs f in the cell, for a goroutine that is outside of it.
+	Inside(f func())
 }
