@@ -1,0 +1,217 @@
+// Package dashboard serves the dashboard's files, which are part of the binary, as
+// the edge platform serves them: one page at / and what it loads under /assets.
+//
+// scripts/ copy the built dashboard (build/dashboard) to files/ before they compile
+// the binary. Without it a plain page says so.
+package dashboard
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The folder has a .gitignore and nothing else in a clean clone.
+//
+//go:embed all:files
+var built embed.FS
+
+//go:embed placeholder.html
+var placeholder []byte
+
+// Files returns the embedded files.
+func Files() fs.FS {
+	files, err := fs.Sub(built, "files")
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return files
+}
+
+// security are the header fields of every file, those of
+// worker/dashboard/public/_headers.
+var security = [...][2]string{
+	{"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src blob:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'"},
+	{"X-Frame-Options", "DENY"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"Referrer-Policy", "no-referrer"},
+	{"Strict-Transport-Security", "max-age=31536000"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=(), usb=()"},
+}
+
+// cacheControl returns how long a browser may use a file without asking.
+func cacheControl(urlPath string) string {
+	switch {
+	case urlPath == "/assets/icon.svg":
+		return "public, max-age=86400"
+	case strings.HasPrefix(urlPath, "/assets/"): // names with a digest of their content
+		return "public, max-age=31536000, immutable"
+	}
+	return "public, max-age=0, must-revalidate"
+}
+
+// types are the content types of the files by their extension. The system's own
+// table differs between systems.
+var types = map[string]string{
+	".html":  "text/html; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".css":   "text/css; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".json":  "application/json",
+	".png":   "image/png",
+	".ico":   "image/vnd.microsoft.icon",
+	".woff2": "font/woff2",
+	".txt":   "text/plain; charset=utf-8",
+}
+
+// smallFile is the length from which a file is worth compressing.
+const smallFile = 1 << 10
+
+// file is one file of the dashboard.
+type file struct {
+	content     []byte
+	contentType string
+	etag        string // of the plain form
+
+	once   sync.Once
+	zipped []byte // nil if that is no shorter
+}
+
+// gzipped returns the compressed form, which the first request for it builds.
+func (f *file) gzipped() []byte {
+	f.once.Do(func() {
+		if len(f.content) < smallFile || strings.HasPrefix(f.contentType, "image/png") || strings.HasPrefix(f.contentType, "font/") {
+			return
+		}
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err != nil {
+			return
+		}
+		if _, err := w.Write(f.content); err != nil || w.Close() != nil || b.Len() >= len(f.content) {
+			return
+		}
+		f.zipped = b.Bytes()
+	})
+	return f.zipped
+}
+
+// Handler serves the dashboard of files, and passes every other path to next.
+func Handler(files fs.FS, next http.Handler) http.Handler {
+	h := &handler{next: next, files: map[string]*file{}}
+	h.add("/", "index.html", files)
+	if h.files["/"] == nil {
+		h.files["/"] = newFile("index.html", placeholder)
+		return h
+	}
+	// A file that cannot be read is missing; embedded files can be.
+	_ = fs.WalkDir(files, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			h.add("/"+name, name, files)
+		}
+		return nil
+	})
+	return h
+}
+
+type handler struct {
+	next  http.Handler
+	files map[string]*file // by path of the URL
+}
+
+func (h *handler) add(urlPath, name string, files fs.FS) {
+	if content, err := fs.ReadFile(files, name); err == nil {
+		h.files[urlPath] = newFile(name, content)
+	}
+}
+
+func newFile(name string, content []byte) *file {
+	sum := sha256.Sum256(content)
+	f := &file{content: content, contentType: types[path.Ext(name)], etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	if f.contentType == "" {
+		f.contentType = "application/octet-stream"
+	}
+	return f
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" && !strings.HasPrefix(r.URL.Path, "/assets/") {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	head := w.Header()
+	for _, field := range security {
+		head.Set(field[0], field[1])
+	}
+	f := h.files[r.URL.Path]
+	switch {
+	case f == nil:
+		head.Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		head.Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	content, etag := f.content, f.etag
+	head.Set("Vary", "Accept-Encoding")
+	if accepts(r.Header, "gzip") {
+		if zipped := f.gzipped(); zipped != nil {
+			content, etag = zipped, strings.TrimSuffix(etag, `"`)+`-gzip"`
+			head.Set("Content-Encoding", "gzip")
+		}
+	}
+	head.Set("Content-Type", f.contentType)
+	head.Set("Cache-Control", cacheControl(r.URL.Path))
+	head.Set("ETag", etag)
+	if matches(r.Header, etag) {
+		head.Del("Content-Encoding")
+		head.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	head.Set("Content-Length", strconv.Itoa(len(content)))
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodGet {
+		_, _ = io.Copy(w, bytes.NewReader(content)) // the client may have left
+	}
+}
+
+// accepts reports whether a client accepts a content coding (RFC 9110, 12.5.3).
+func accepts(h http.Header, coding string) bool {
+	for _, field := range h.Values("Accept-Encoding") {
+		for item := range strings.SplitSeq(field, ",") {
+			name, weight, _ := strings.Cut(item, ";")
+			if strings.EqualFold(strings.TrimSpace(name), coding) {
+				_, q, ok := strings.Cut(weight, "=")
+				v, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+				return !ok || err == nil && v > 0
+			}
+		}
+	}
+	return false
+}
+
+// matches reports whether a client has the file of that tag (RFC 9110, 13.1.2).
+func matches(h http.Header, etag string) bool {
+	for _, field := range h.Values("If-None-Match") {
+		for item := range strings.SplitSeq(field, ",") {
+			if item = strings.TrimSpace(item); item == "*" || strings.TrimPrefix(item, "W/") == etag {
+				return true
+			}
+		}
+	}
+	return false
+}
