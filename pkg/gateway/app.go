@@ -29,6 +29,7 @@ type Ports struct {
 	Decode       func(label string, raw []byte) (text string, ok bool) // of an encoding by its WHATWG label
 	SignRS256    func(ctx context.Context, pkcs8, data []byte) ([]byte, error)
 	DeriveKey    func(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) // PBKDF2 with SHA-256; nil does it in Go
+	SpendCode    func(code string) bool                                                             // of a sign-in link, see session.Sessions; nil if there are no links
 	Now          func() time.Time
 	Rand         io.Reader
 	Log          func(level int, line string)

@@ -127,6 +127,7 @@ func (w *wiring) sessions() *session.Sessions {
 	}
 	return &session.Sessions{
 		Credentials: keys, Objects: w.Objects, Rand: w.Rand, Now: w.Now, KeySecret: []byte(w.KeySecret), AdminToken: keys.AdminToken,
+		SpendCode: w.SpendCode,
 	}
 }
 

@@ -109,3 +109,25 @@ test("signing in and out", async (t) => {
   await page.getByText("You have been signed out.").waitFor();
   assert.deepEqual(await page.context().cookies(), []);
 });
+
+test("a sign-in link signs in once and leaves nothing in the address", async (t) => {
+  const page = await open(t, b, { as: null, failures: ["POST /api/session 401"] });
+  // The edge has no one-time codes: the first use is exchanged here.
+  const codes = [];
+  await page.route("**/api/session", (route) => {
+    const { token } = route.request().postDataJSON() ?? {};
+    if (token) codes.push(token);
+    return codes.length === 1 && token
+      ? route.continue({ postData: JSON.stringify({ token: secrets.ADMIN_TOKEN }) })
+      : route.continue();
+  });
+  await page.goto(`${b.url}/#/sign-in/once-abc`);
+  await page.getByRole("heading", { name: "Machines" }).waitFor();
+  assert.deepEqual(codes, ["once-abc"]);
+  assert.doesNotMatch(page.url(), /once-abc/);
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByText("You have been signed out.").waitFor();
+  await page.goto(`${b.url}/#/sign-in/once-abc`);
+  await page.getByText("This sign-in link has expired or was used before.").waitFor();
+  assert.doesNotMatch(page.url(), /once-abc/);
+});

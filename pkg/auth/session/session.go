@@ -48,6 +48,9 @@ type Sessions struct {
 	// AdminToken is the SHA-256 of the worker secret ADMIN_TOKEN. The
 	// operator's sessions die with it.
 	AdminToken [32]byte
+	// SpendCode reports whether a text is a one-time code of the operator, which
+	// is invalid from then on. It may be nil.
+	SpendCode func(code string) bool
 }
 
 const operator = "operator" // account of the operator token
@@ -68,6 +71,8 @@ type View struct {
 // Create serves POST /api/session.
 //
 //	{"token":"…"} → 200 View, and the cookie; 401; 429 after ten wrong ones from an address
+//
+// The token is the operator's, a manage key, or a one-time code.
 func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, error) {
 	if err := sameOrigin(c.Request); err != nil {
 		return nil, err
@@ -83,6 +88,9 @@ func (s *Sessions) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response,
 	d.DisallowUnknownFields()
 	if d.Decode(&in) != nil || d.More() || in.Token == "" {
 		return nil, apierr.Invalid("token", "The body must be {token}.")
+	}
+	if s.SpendCode != nil && s.SpendCode(in.Token) {
+		return s.open(ctx, c, operator, &auth.Call{Request: c.Request, Operator: true})
 	}
 	account := operator
 	if k, ok := rpc.ParseKey(in.Token); ok && !k.Old() && k.CheckOK(s.KeySecret) {

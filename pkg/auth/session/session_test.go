@@ -471,3 +471,27 @@ func TestReadCookie(t *testing.T) {
 		})
 	}
 }
+
+func TestOneTimeCodeSignsInOnce(t *testing.T) {
+	w := newWorld(t)
+	const code = "once-0123456789"
+	if _, _, status := w.signIn(code); status != 401 {
+		t.Errorf("a gateway without codes: status %d", status)
+	}
+	spent := false
+	w.s.SpendCode = func(text string) bool {
+		ok := text == code && !spent
+		spent = spent || ok
+		return ok
+	}
+	cookie, v, status := w.signIn(code)
+	if status != 200 || !v.Operator || cookie == "" {
+		t.Fatalf("status %d, view %+v, cookie %q", status, v, cookie)
+	}
+	if _, _, status := w.signIn(code); status != 401 {
+		t.Errorf("the second use: status %d", status)
+	}
+	if _, _, status := w.signIn(admin); status != 200 {
+		t.Errorf("the operator token: status %d", status)
+	}
+}

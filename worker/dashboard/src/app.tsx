@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
-import { errorText, raw, setHandlers, whoami } from "./api";
+import { ApiError, errorText, raw, setHandlers, signIn, whoami } from "./api";
 import type { Session } from "./api-types";
 import { Dialog } from "./dialog";
 import { setOwner } from "./drafts";
 import { useLoad } from "./hooks";
+import { takeSignInCode } from "./route";
 import { Shell } from "./shell";
 import { SignIn } from "./signin";
 import { ErrorBox, Skeleton } from "./ui";
@@ -23,13 +24,25 @@ export function App() {
     setWhy(text);
     setSession({ signedIn: false, operator: false });
   };
-  const load = () => {
+  const load = (code = "") => {
     setError("");
-    whoami().then(setSession, (e) => setError(errorText(e)));
+    const entered = code ? signIn(code).catch(refusedLink) : whoami();
+    entered.then(setSession, (e) => setError(errorText(e)));
+  };
+  const refusedLink = (e: unknown) => {
+    if (!(e instanceof ApiError) || e.status !== 401) throw e;
+    setWhy("This sign-in link has expired or was used before. weir init prints another.");
+    return whoami();
   };
   useEffect(() => {
     setHandlers({ ended: out, reauth: () => new Promise((resolve) => setAsking(() => resolve)) });
-    load();
+    load(takeSignInCode());
+    const opened = () => {
+      const code = takeSignInCode();
+      if (code) load(code);
+    };
+    addEventListener("hashchange", opened);
+    return () => removeEventListener("hashchange", opened);
   }, []);
 
   const failed = error || features.error;

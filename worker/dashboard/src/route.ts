@@ -33,6 +33,15 @@ function decode(part: string): string {
   }
 }
 
+// takeSignInCode returns the one-time code of a sign-in link, #/sign-in/{code}, and
+// removes it from the address, so that it does not stay in the history.
+export function takeSignInCode(): string {
+  const { machineId, page, args } = parse(location.hash);
+  if (machineId || page !== "sign-in" || !args[0]) return "";
+  history.replaceState(history.state, "", location.pathname);
+  return args[0];
+}
+
 // to returns the address of a page of a machine.
 export function to(machineId: string, page: string, ...args: string[]): string {
   return `#/m/${[machineId, page, ...args].map(encodeURIComponent).join("/")}`;

@@ -63,7 +63,8 @@ export function SignIn({ why = "", onDone, inside }: { why?: string; onDone: (s:
         {form}
         <p class="muted">
           The operator token is in <code>.weir/dev.json</code> after <code>./build.sh dev</code>;{" "}
-          <code>./build.sh deploy</code> prints it once.
+          <code>./build.sh deploy</code> prints it once. On a server of your own, <code>weir init</code> prints a link
+          that signs you in.
         </p>
       </div>
     </main>
