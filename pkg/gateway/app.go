@@ -23,7 +23,7 @@ type Ports struct {
 	Dialer       proxydial.Dialer // may be nil: calls through a proxy then fail
 	Pause        upstream.Pauser
 	Objects      rpc.Stub
-	KV           store.KV
+	KV           store.KV // of replicas; nil where the objects are near
 	CanonicalURL func(raw string) (string, bool)
 	Normalize    func(text string) string                              // NFKC
 	Decode       func(label string, raw []byte) (text string, ok bool) // of an encoding by its WHATWG label

@@ -40,6 +40,9 @@ func (o *Object) dropSeed(r *storage.Call, raw []byte) {
 		}
 		return
 	}
+	if o.KV == nil {
+		return
+	}
 	found, err := o.KV.Get(r.Ctx, kvKey(r.ID))
 	if err == nil && bytes.Equal(bytes.TrimSpace(found), bytes.TrimSpace(raw)) {
 		err = o.KV.Delete(r.Ctx, kvKey(r.ID))

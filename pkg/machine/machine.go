@@ -18,7 +18,7 @@ import (
 // instance.
 type Object struct {
 	api.Manager
-	KV store.KV
+	KV store.KV // of replicas; nil for none
 
 	seat string // see seatID
 }

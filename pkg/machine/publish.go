@@ -46,9 +46,13 @@ func kvKey(machineID string) string { return "machine:" + machineID }
 
 // publish writes the newest replica to KV, or removes it, at most once a
 // second. A seed document that lies there is adopted first, unless it was
-// adopted before.
+// adopted before. Without KV there is no replica.
 func (o *Object) publish(r *storage.Call) {
 	if !r.Meta.Dirty || r.Now < r.Meta.PutAt+storage.Backoff(r.Meta.PutFails) && r.Now >= r.Meta.PutAt {
+		return
+	}
+	if o.KV == nil {
+		r.Meta.Dirty = false
 		return
 	}
 	r.Meta.PutAt = r.Now

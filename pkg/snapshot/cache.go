@@ -39,7 +39,7 @@ type stub interface {
 // use, so a revoked key dies within 60 s everywhere. No request waits for
 // another: those that miss at once each load.
 type Cache struct {
-	KV     store.KV
+	KV     store.KV // nil on a platform whose objects are near: they alone are asked
 	Object stub
 	Now    func() time.Time
 	// Max is the number of machines kept, the least recently used go; zero
@@ -83,9 +83,9 @@ func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 // Known is Get for a caller without anything that only the gateway can issue. A
 // machine that this isolate does not know must be in KV; otherwise Known
 // returns ErrUnknown without calling the object, which the call would create. A
-// new machine is in KV within a minute.
+// new machine is in KV within a minute. Without KV the object is asked.
 func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
-	if e := c.entries[machineID]; e == nil || e.machine == nil && !e.made {
+	if e := c.entries[machineID]; c.KV != nil && (e == nil || e.machine == nil && !e.made) {
 		raw, err := c.KV.Get(ctx, "machine:"+machineID)
 		if err != nil {
 			return nil, unavailable(err)
@@ -214,6 +214,9 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 // the object, which imports or refuses it. It returns nil without a usable
 // replica, and known itself if that is the same generation.
 func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) *Machine {
+	if c.KV == nil {
+		return nil
+	}
 	raw, err := c.KV.Get(ctx, "machine:"+machineID)
 	if err != nil || len(raw) == 0 {
 		return nil
