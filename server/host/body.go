@@ -1,0 +1,164 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// upstreamBody is the body of an upstream's answer. Its methods are called inside
+// the cell; what reads it elsewhere takes its source.
+type upstreamBody struct {
+	*exchange
+	body   io.ReadCloser
+	length int64 // as declared, -1 if unknown
+	unread []byte
+	err    error
+}
+
+// Read reads the next bytes, within the time that the head may take.
+func (b *upstreamBody) Read(p []byte) (n int, err error) {
+	if len(b.unread) > 0 {
+		n = copy(p, b.unread)
+		b.unread = b.unread[n:]
+		return n, nil
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	b.Outside(b.caller, func() {
+		b.limits.within(b.req.HeaderTimeout, upstream.ErrTimeout, stream.ErrTimeout)
+		n, err = b.body.Read(p)
+		b.limits.within(0, nil, stream.ErrTimeout)
+	})
+	if err == nil {
+		return n, nil
+	}
+	if err != io.EOF {
+		err = b.failed(err, upstream.ErrNetwork)
+	}
+	b.err = err
+	b.release()
+	return n, err
+}
+
+// Unread returns bytes to the body, to be read again.
+func (b *upstreamBody) Unread(head []byte) {
+	b.unread = append(head[:len(head):len(head)], b.unread...)
+}
+
+// ReadAll returns the whole body.
+func (b *upstreamBody) ReadAll(maxBytes int64) (all []byte, err error) {
+	head := b.unread
+	b.unread = nil
+	if b.err != nil {
+		if b.err == io.EOF {
+			return head, nil
+		}
+		return head, b.err
+	}
+	b.err = io.EOF
+	b.Outside(b.caller, func() { all, err = b.gather(head, maxBytes, b.req.Idle) })
+	return all, err
+}
+
+// gather reads the rest of the body, with head in front, outside the cell. idle
+// limits the silence within it.
+func (b *upstreamBody) gather(head []byte, maxBytes int64, idle time.Duration) ([]byte, error) {
+	defer b.release()
+	all := head
+	length := b.length
+	if length >= 0 {
+		length += int64(len(head))
+	}
+	if length > maxBytes {
+		return nil, stream.ErrTooLarge
+	}
+	for {
+		all = grown(all, length, maxBytes+1)
+		b.limits.within(idle, stream.ErrIdle, stream.ErrTimeout)
+		n, err := b.body.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case int64(len(all)) > maxBytes:
+			return nil, stream.ErrTooLarge
+		case err == io.EOF:
+			return all, nil
+		case err != nil:
+			return nil, b.failed(err, upstream.ErrNetwork)
+		}
+	}
+}
+
+// Close discards the rest.
+func (b *upstreamBody) Close() error {
+	b.unread = nil
+	if b.err == nil {
+		b.err = io.EOF
+	}
+	b.release()
+	return nil
+}
+
+// release ends the call. A body that was not read to its end closes its connection.
+func (b *upstreamBody) release() {
+	b.finish()
+	b.body.Close()
+}
+
+// take returns a reader of the rest for use outside the cell, which closes the body.
+func (b *upstreamBody) take() *answerSource {
+	s := &answerSource{body: b, head: b.unread, done: b.err != nil}
+	b.unread = nil
+	if b.err == nil {
+		b.err = io.EOF
+	}
+	return s
+}
+
+// answerSource reads an upstream's body outside the cells.
+type answerSource struct {
+	body *upstreamBody
+	head []byte
+	done bool
+	idle time.Duration // limit of the silence, 0 for none
+}
+
+// Read returns the next bytes. Its errors are those of package stream that a body
+// ends with.
+func (s *answerSource) Read(p []byte) (int, error) {
+	if len(s.head) > 0 {
+		n := copy(p, s.head)
+		s.head = s.head[n:]
+		return n, nil
+	}
+	if s.done {
+		return 0, io.EOF
+	}
+	b := s.body
+	if s.idle > 0 {
+		b.limits.within(s.idle, stream.ErrIdle, stream.ErrTimeout)
+	}
+	n, err := b.body.Read(p)
+	if err != nil && err != io.EOF {
+		if err = b.failed(err, stream.ErrReset); errors.Is(err, upstream.ErrCanceled) {
+			err = stream.ErrClient
+		}
+	}
+	if err != nil {
+		s.Close()
+	}
+	return n, err
+}
+
+// Close ends the call.
+func (s *answerSource) Close() error {
+	if !s.done {
+		s.done = true
+		s.body.release()
+	}
+	return nil
+}

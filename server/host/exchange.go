@@ -1,0 +1,299 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/server/cell"
+	"weir/server/webapi"
+)
+
+// doer makes upstream calls with net/http.
+type doer struct {
+	cell.Leaver
+	transport http.RoundTripper
+}
+
+// exchange is an upstream call from its start to the end of its body. It is the
+// Pending of the call.
+type exchange struct {
+	doer
+	caller context.Context // of the client's request
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	req    *upstream.Request
+	limits limits
+
+	done   chan struct{}
+	answer *upstream.Response
+	err    error
+}
+
+// limits are the time limits of an exchange, with one timer for all.
+type limits struct {
+	mu     sync.Mutex
+	timer  *time.Timer
+	total  time.Time // of the whole exchange, zero without limit
+	reason error     // what the next expiry means
+	ended  bool
+	cancel context.CancelCauseFunc
+}
+
+// within limits what comes next to d; expiry is reason. Without d only the limit of
+// the whole exchange holds, which expires as whole.
+func (l *limits) within(d time.Duration, reason, whole error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	if !l.total.IsZero() {
+		if left := max(time.Until(l.total), time.Nanosecond); d <= 0 || left < d {
+			d, reason = left, whole
+		}
+	}
+	l.reason = reason
+	switch {
+	case d <= 0:
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+	case l.timer == nil:
+		l.timer = time.AfterFunc(d, l.expire)
+	default:
+		l.timer.Reset(d)
+	}
+}
+
+func (l *limits) expire() {
+	l.mu.Lock()
+	reason, ended := l.reason, l.ended
+	l.mu.Unlock()
+	if !ended {
+		l.cancel(reason)
+	}
+}
+
+// end stops the timer for good.
+func (l *limits) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+// Start sends a call.
+func (d doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
+	x := &exchange{doer: d, caller: ctx, req: req, done: make(chan struct{})}
+	parent := ctx
+	if req.Outlive {
+		parent = context.WithoutCancel(ctx)
+	}
+	x.ctx, x.cancel = context.WithCancelCause(parent)
+	hr, err := x.request()
+	if err != nil {
+		x.cancel(nil)
+		x.err = &failure{upstream.ErrNetwork, err}
+		close(x.done)
+		return x
+	}
+	x.limits.cancel = x.cancel
+	if req.Timeout > 0 {
+		x.limits.total = time.Now().Add(req.Timeout)
+	}
+	x.limits.within(req.HeaderTimeout, upstream.ErrTimeout, upstream.ErrTimeout)
+	go func() {
+		defer close(x.done)
+		x.send(hr)
+	}()
+	return x
+}
+
+// request returns the call as net/http sends it. The URL is in canonical form.
+func (x *exchange) request() (*http.Request, error) {
+	u, err := webapi.RequestURL(x.req.URL)
+	if err != nil {
+		return nil, err
+	}
+	hr := &http.Request{
+		Method: x.req.Method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header, len(x.req.Header)+2),
+	}
+	for _, f := range x.req.Header {
+		switch f.Name {
+		case "host":
+			hr.Host = f.Value
+			continue
+		case "content-length":
+			continue
+		}
+		name := headerName(f.Name)
+		hr.Header[name] = append(hr.Header[name], f.Value)
+	}
+	if _, ok := hr.Header["User-Agent"]; !ok {
+		hr.Header["User-Agent"] = nil // none, instead of that of net/http
+	}
+	switch b := x.req.Body.(type) {
+	case nil:
+	case *stream.Bytes:
+		all := b.All()
+		hr.ContentLength = int64(len(all))
+		if len(all) == 0 {
+			break
+		}
+		hr.Body = io.NopCloser(bytes.NewReader(all))
+		hr.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(all)), nil }
+	default:
+		r, length := x.outside(b)
+		hr.Body, hr.ContentLength = r, length
+	}
+	return hr.WithContext(x.ctx), nil
+}
+
+// send makes the call. It runs outside the cell.
+func (x *exchange) send(hr *http.Request) {
+	res, err := x.transport.RoundTrip(hr)
+	if err != nil {
+		x.err = x.failed(err, upstream.ErrNetwork)
+		x.finish()
+		return
+	}
+	x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header)}
+	body := &upstreamBody{exchange: x, body: res.Body, length: res.ContentLength}
+	if res.Uncompressed {
+		body.length = -1
+	}
+	x.answer.Body = body
+	if x.req.MaxBody <= 0 {
+		x.limits.within(0, nil, stream.ErrTimeout)
+		return
+	}
+	all, err := body.gather(nil, x.req.MaxBody, x.req.Idle)
+	if err != nil {
+		x.answer, x.err = nil, err
+		return
+	}
+	x.answer.Body = stream.FromBytes(all)
+}
+
+// finish ends a call whose body is not read any more.
+func (x *exchange) finish() {
+	x.limits.end()
+	x.cancel(nil)
+}
+
+// failed returns the error for one of net/http: that of a limit, of the client's
+// departure, or other.
+func (x *exchange) failed(err, other error) error {
+	switch cause := context.Cause(x.ctx); {
+	case cause == nil:
+	case errors.Is(cause, upstream.ErrTimeout), errors.Is(cause, stream.ErrTimeout), errors.Is(cause, stream.ErrIdle):
+		return cause
+	case x.ctx.Err() != nil && !x.req.Outlive && x.caller.Err() != nil:
+		return upstream.ErrCanceled
+	}
+	if errors.Is(err, upstream.ErrNetwork) {
+		return err
+	}
+	return &failure{other, err}
+}
+
+// Wait returns the answer.
+func (x *exchange) Wait() (*upstream.Response, error) {
+	x.Outside(x.caller, func() { <-x.done })
+	return x.answer, x.err
+}
+
+// failure is one of the errors of package upstream, with its cause for the log.
+type failure struct{ kind, cause error }
+
+func (f *failure) Error() string   { return f.kind.Error() + ": " + f.cause.Error() }
+func (f *failure) Unwrap() []error { return []error{f.kind, f.cause} }
+
+// headerName returns a field's name as net/http writes it. The edge platform sends
+// names as they are, in lower case, which HTTP does not distinguish.
+func headerName(name string) string {
+	if n, ok := canonicalNames[name]; ok {
+		return n
+	}
+	return http.CanonicalHeaderKey(name)
+}
+
+// canonicalNames are the common names; looking one up does not allocate.
+var canonicalNames = names(
+	"accept", "accept-encoding", "anthropic-beta", "anthropic-version", "authorization", "content-encoding", "content-type",
+	"idempotency-key", "openai-beta", "user-agent", "x-api-key", "x-goog-api-key", "x-stainless-timeout", "x-weir-hop",
+	"access-control-allow-origin", "access-control-expose-headers", "cache-control", "content-length", "request-id",
+	"retry-after", "retry-after-ms", "vary", "x-content-type-options", "x-request-id", "x-should-retry",
+	"x-weir-attempts", "x-weir-connection-id", "x-weir-dropped", "x-weir-model",
+)
+
+func names(lower ...string) map[string]string {
+	m := make(map[string]string, len(lower))
+	for _, n := range lower {
+		m[n] = http.CanonicalHeaderKey(n)
+	}
+	return m
+}
+
+// lowerNames has the name in lower case of common fields of answers.
+var lowerNames = lowerCase(
+	"Content-Type", "Content-Length", "Content-Encoding", "Cache-Control", "Retry-After", "X-Request-Id", "Request-Id",
+	"Openai-Organization", "Openai-Processing-Ms", "Openai-Version", "Location", "Transfer-Encoding", "Date", "Server",
+	"Connection", "Vary", "Via", "Set-Cookie", "Cf-Ray", "Cf-Cache-Status", "Alt-Svc", "Strict-Transport-Security",
+	"X-Content-Type-Options", "X-Ratelimit-Limit-Requests", "X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Requests",
+	"X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Requests", "X-Ratelimit-Reset-Tokens",
+)
+
+func lowerCase(canonical ...string) map[string]string {
+	m := make(map[string]string, len(canonical))
+	for _, n := range canonical {
+		m[n] = strings.ToLower(n)
+	}
+	return m
+}
+
+// ignored are the fields of an answer that are left out.
+var ignored = set(upstream.Ignored())
+
+func set(names []string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}
+
+// answerHeader returns the fields of an answer that the gateway receives, ordered by
+// name: two of one name are joined, as the edge platform does.
+func answerHeader(from http.Header) httpmsg.Header {
+	h := make(httpmsg.Header, 0, len(from))
+	for name, values := range from {
+		lower, ok := lowerNames[name]
+		if !ok {
+			lower = strings.ToLower(name)
+		}
+		if ignored[lower] || len(values) == 0 {
+			continue
+		}
+		value := values[0]
+		if len(values) > 1 {
+			value = strings.Join(values, ", ")
+		}
+		h = append(h, httpmsg.Field{Name: lower, Value: value})
+	}
+	slices.SortFunc(h, func(a, b httpmsg.Field) int { return strings.Compare(a.Name, b.Name) })
+	return h
+}

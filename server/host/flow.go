@@ -1,0 +1,220 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"weir/pkg/wire/stream"
+	"weir/server/cell"
+)
+
+// Bytes of a read while little flows, and otherwise. A stream that waits holds a
+// small buffer.
+const (
+	smallRead = 4 << 10
+	largeRead = 32 << 10
+)
+
+// source is a body outside the cells.
+type source struct {
+	io.Reader
+	close  func() error
+	length int64 // -1 if unknown
+	ready  bool  // a part is in memory
+}
+
+func (s source) Close() error {
+	if s.close == nil {
+		return nil
+	}
+	return s.close()
+}
+
+// open returns a body for use outside the cells. It is called inside.
+func open(body io.ReadCloser, idle time.Duration) source {
+	switch b := body.(type) {
+	case *stream.Bytes:
+		return source{b, nil, int64(b.Len()), true}
+	case *upstreamBody:
+		length := b.length
+		if len(b.unread) > 0 || b.err != nil {
+			length = -1
+		}
+		s := b.take()
+		s.idle = idle
+		return source{s, s.Close, length, len(s.head) > 0}
+	case *clientBody:
+		length := b.length
+		if length >= 0 {
+			length += int64(len(b.unread)) - b.source.read
+		}
+		return source{b.take(), nil, length, false}
+	case *stream.Prefix:
+		if b.Rest == nil {
+			return source{b, nil, int64(len(b.Head)), true}
+		}
+		rest := open(b.Rest, idle)
+		if rest.length >= 0 {
+			rest.length += int64(len(b.Head))
+		}
+		return source{&prefixed{b.Head, rest.Reader}, rest.close, rest.length, true}
+	}
+	panic(fmt.Sprintf("host: a body of type %T cannot be sent", body))
+}
+
+// outside returns a body of a call as net/http sends it, and its length, -1 if
+// unknown. It is called inside the cell.
+func (x *exchange) outside(body io.ReadCloser) (io.ReadCloser, int64) {
+	t, ok := body.(*stream.Through)
+	if !ok {
+		s := open(body, 0)
+		return s, s.length
+	}
+	length := int64(-1)
+	if l, ok := t.T.(interface{ Length() int64 }); ok {
+		length = l.Length()
+	}
+	return &transformed{source: open(t.Src, t.Idle), t: t.T, leaver: x.Leaver}, length
+}
+
+// transformed is the body of a call that a transform changes.
+type transformed struct {
+	source
+	t      stream.Transform
+	leaver cell.Leaver
+
+	buf, rest, out []byte
+	ended          bool
+}
+
+func (b *transformed) Read(p []byte) (int, error) {
+	if b.buf == nil {
+		b.buf = make([]byte, largeRead)
+	}
+	for len(b.rest) == 0 {
+		if b.ended {
+			return 0, io.EOF
+		}
+		n, err := b.source.Read(b.buf)
+		b.leaver.Inside(func() {
+			b.out = b.out[:0]
+			if n > 0 {
+				b.out = b.t.Push(b.buf[:n], b.out)
+				if stopped(b.t) {
+					err = io.EOF
+				}
+			}
+			if err != nil {
+				b.ended = true
+				b.out = b.t.End(stream.Cause(err), b.out)
+			}
+		})
+		b.rest = b.out
+		if b.ended && err != io.EOF {
+			return 0, err // the call breaks off
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// Close ends the transform of a body that was not read to its end.
+func (b *transformed) Close() error {
+	if !b.ended {
+		b.ended = true
+		b.leaver.Inside(func() { b.t.End(stream.ErrClient, nil) })
+	}
+	return b.source.Close()
+}
+
+func stopped(t stream.Transform) bool {
+	s, ok := t.(stream.Stopper)
+	return ok && s.Stopped()
+}
+
+// observer is what Go does with a stream while it flows to the client. It is used
+// outside the cells and enters them.
+type observer struct {
+	*instance
+	transform stream.Transform
+	watcher   stream.Watcher
+	cut       bool
+	sample    []byte // seen, but not yet shown to watcher
+	out       []byte
+}
+
+// sampleSize is how much of a watched stream is collected before Go sees it.
+const sampleSize = 8 << 10
+
+// push returns what the client receives for a piece of the stream, and whether the
+// stream is over.
+func (o *observer) push(piece []byte) (out []byte, over bool) {
+	switch {
+	case o.transform != nil:
+		o.Enter()
+		defer o.Exit()
+		o.out = o.transform.Push(piece, o.out[:0])
+		return o.out, stopped(o.transform)
+	case o.cut:
+	case len(piece) >= sampleSize:
+		o.Enter()
+		defer o.Exit()
+		o.flush()
+		o.watcher.Sample(piece)
+	default:
+		if o.sample = append(o.sample, piece...); len(o.sample) >= sampleSize {
+			o.Enter()
+			defer o.Exit()
+			o.flush()
+		}
+	}
+	return piece, false
+}
+
+// flush shows the collected pieces to the watcher. It is called inside the cell.
+func (o *observer) flush() {
+	if len(o.sample) > 0 {
+		o.watcher.Sample(o.sample)
+		o.sample = o.sample[:0]
+	}
+}
+
+// end returns the last bytes for the client.
+func (o *observer) end(cause error) []byte {
+	switch {
+	case o.transform != nil:
+		o.Enter()
+		defer o.Exit()
+		return o.transform.End(cause, o.out[:0])
+	default:
+		o.Enter()
+		defer o.Exit()
+		o.flush()
+		return o.watcher.End(cause)
+	}
+}
+
+// observe returns the source of an answer's body and what Go does with it. It is
+// called inside the cell.
+func (i *instance) observe(body io.ReadCloser) (source, *observer) {
+	switch b := body.(type) {
+	case *stream.Through:
+		return open(b.Src, b.Idle), &observer{instance: i, transform: b.T}
+	case *stream.Watched:
+		return open(b.Src, b.Idle), &observer{instance: i, watcher: b.W, cut: b.Cut}
+	}
+	return open(body, 0), nil
+}
+
+// cause returns how a stream has ended: nil for io.EOF. A connection that broke
+// because the client left is stream.ErrClient.
+func cause(ctx context.Context, err error) error {
+	c := stream.Cause(err)
+	if c == stream.ErrReset && ctx.Err() != nil {
+		return stream.ErrClient
+	}
+	return c
+}

@@ -1,0 +1,235 @@
+// Package host serves the program natively: net/http in front of it and behind
+// it, with the behaviour of the edge platform.
+//
+// The program runs in cells, one goroutine at a time in each. Its ports leave the
+// cell while they wait, and bodies flow outside the cells.
+package host
+
+import (
+	"context"
+	"log"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/pkg/credentials/proxydial"
+	"weir/pkg/gateway"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/redact"
+	"weir/server/cell"
+)
+
+// Config describes a host.
+type Config struct {
+	Gateway gateway.Config
+	// Cells is the number of instances of the program that serve requests. Zero
+	// means one for each core.
+	Cells int
+	// Objects calls the objects of machines. It is called outside the cells.
+	Objects rpc.Stub
+	// Transport makes the upstream calls. It does not follow redirects.
+	Transport http.RoundTripper
+	// Dialer returns the connections for calls through proxies. Its calls wait with
+	// the Leaver.
+	Dialer func(cell.Leaver) proxydial.Dialer
+	// Origin returns the scheme and host of a request as the client addressed it.
+	Origin func(*http.Request) string
+	// ClientAddress returns the IP address of a request's client, "" if unknown.
+	ClientAddress func(*http.Request) string
+	// Log writes one line; from level 2 on it is an error. It is called by several
+	// goroutines at once.
+	Log func(level int, line string)
+	Now func() time.Time // nil means time.Now
+}
+
+// Host is the program behind net/http. It implements http.Handler.
+type Host struct {
+	Config
+	instances []*instance
+	next      atomic.Uint32
+	// draining is set when new calls are refused. The answers that Go takes part in
+	// after their end are counted in after.
+	draining atomic.Bool
+	after    sync.WaitGroup
+	calls    atomic.Int64
+	flows    atomic.Int64
+	afters   atomic.Int64
+	buffers  sync.Pool // *[]byte of largeRead bytes
+}
+
+// instance is one instance of the program in its cell.
+type instance struct {
+	cell.Cell
+	app *gateway.App
+}
+
+// New returns a host with its cells.
+func New(c Config) *Host {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Cells <= 0 {
+		c.Cells = runtime.GOMAXPROCS(0)
+	}
+	h := &Host{Config: c}
+	h.buffers.New = func() any { b := make([]byte, largeRead); return &b }
+	for range c.Cells {
+		i := &instance{}
+		i.app = gateway.New(c.Gateway, Ports(&i.Cell, &h.Config))
+		h.instances = append(h.instances, i)
+	}
+	return h
+}
+
+// enter returns an instance whose cell the caller is inside of: one that is idle,
+// else the next in turn.
+func (h *Host) enter() *instance {
+	for _, i := range h.instances {
+		if i.TryEnter() {
+			return i
+		}
+	}
+	i := h.instances[int(h.next.Add(1))%len(h.instances)]
+	i.Enter()
+	return i
+}
+
+// Drain refuses calls from now on with 503. Those under way continue.
+func (h *Host) Drain() { h.draining.Store(true) }
+
+// Wait returns when what follows the answers has been done: usage is recorded and
+// logs are written. It is called when no request is under way any more. The error
+// is that of the context, if it ends first.
+func (h *Host) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		h.after.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// InFlight returns how many requests, bodies that the program observes, and
+// recordings after an answer are under way, for tests.
+func (h *Host) InFlight() (calls, flows, afters int) {
+	return int(h.calls.Load()), int(h.flows.Load()), int(h.afters.Load())
+}
+
+// ServeHTTP answers one request. It panics with http.ErrAbortHandler to close a
+// connection whose answer has broken off.
+func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	h.calls.Add(1)
+	defer h.calls.Add(-1)
+	defer h.recover()
+	r, ok := h.request(hr)
+	if !ok {
+		h.refuse(w, hr, r, apierr.New(400, "invalid_request", "The address of the request is invalid."))
+		return
+	}
+	if h.draining.Load() {
+		e := apierr.New(503, "stopping", "The gateway is stopping. Try again in a moment.")
+		e.RetryAfter = time.Second
+		w.Header().Set("Connection", "close")
+		h.refuse(w, hr, r, e)
+		return
+	}
+	i, e := h.open(w, hr, r)
+	if e != nil {
+		h.refuse(w, hr, r, e)
+		return
+	}
+	body, _ := r.Body.(*clientBody)
+	a := h.serve(hr.Context(), i, r)
+	defer func() {
+		if body != nil {
+			body.end()
+		}
+		h.later(hr.Context(), i, a.After)
+	}()
+	h.respond(w, hr, a)
+}
+
+// recover closes the connection of an answer whose body panicked.
+func (h *Host) recover() {
+	switch p := recover(); p {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(p)
+	default:
+		h.Log(2, redact.PanicLine("", p))
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// open enters a cell, with the body of the request if that is small.
+func (h *Host) open(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request) (*instance, *apierr.Error) {
+	switch {
+	case hr.ContentLength == 0:
+	case hr.ContentLength > 0 && hr.ContentLength <= smallBody && hr.Header["Content-Encoding"] == nil:
+		body, err := readSmall(w, hr)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = body
+	default:
+		i := h.enter()
+		r.Body = newClientBody(i, w, hr)
+		return i, nil
+	}
+	return h.enter(), nil
+}
+
+// serve runs the program for one request and leaves the cell.
+func (h *Host) serve(ctx context.Context, i *instance, r *httpmsg.Request) (a answer) {
+	defer i.Exit()
+	defer func() {
+		if p := recover(); p != nil {
+			h.Log(2, redact.PanicLine(r.ID, p))
+			a = answer{Response: i.app.Refuse(r, apierr.New(500, "", "Internal error."))}
+		}
+	}()
+	return i.answerOf(i.app.Serve(ctx, r))
+}
+
+// refuse answers a request that the program does not receive.
+func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request, e *apierr.Error) {
+	i := h.enter()
+	resp := i.app.Refuse(r, e)
+	i.Exit()
+	h.respond(w, hr, answer{Response: resp})
+	h.later(hr.Context(), i, resp.After)
+}
+
+// later runs what follows an answer, which the client does not wait for.
+func (h *Host) later(ctx context.Context, i *instance, after []func(context.Context)) {
+	if len(after) == 0 {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	h.afters.Add(1)
+	h.after.Go(func() {
+		defer h.afters.Add(-1)
+		i.Enter()
+		defer i.Exit()
+		defer func() {
+			if p := recover(); p != nil {
+				h.Log(2, redact.PanicLine("", p))
+			}
+		}()
+		for _, f := range after {
+			f(ctx)
+		}
+	})
+}
+
+// ErrorLog returns a logger for http.Server, whose lines go to the host's log.
+func (h *Host) ErrorLog() *log.Logger { return log.New(logWriter{h}, "", 0) }

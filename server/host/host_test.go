@@ -1,0 +1,132 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const embedding = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":"AACAPwAAAEA="}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`
+
+// upstreams answers embeddings and streams of chat.
+func upstreams(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	switch r.URL.Path {
+	case "/v1/embeddings":
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, embedding)
+	case "/v1/chat/completions":
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 20 {
+			fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"%d \"}}]}\n\n", i)
+			w.(http.Flusher).Flush()
+		}
+		io.WriteString(w, "data: [DONE]\n\n")
+	default:
+		http.Error(w, string(body), 404)
+	}
+}
+
+func TestCallIsServed(t *testing.T) {
+	w := newWorld(t, 2, upstreams)
+	status, body := w.post("/v1/embeddings", `{"model":"up/m","input":"a","encoding_format":"base64"}`)
+	if status != 200 || !strings.Contains(body, "AACAPwAAAEA=") {
+		t.Fatalf("got %d %s", status, body)
+	}
+	status, body = w.post("/v1/nothing", `{}`)
+	if status != 404 || !strings.Contains(body, "not_found") {
+		t.Fatalf("got %d %s", status, body)
+	}
+}
+
+func TestStreamReachesTheClientPieceByPiece(t *testing.T) {
+	first := make(chan struct{})
+	w := newWorld(t, 1, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"one\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		<-first
+		io.WriteString(w, "data: [DONE]\n\n")
+	})
+	res, err := http.DefaultClient.Do(w.request("POST", "/v1/chat/completions", strings.NewReader(`{"model":"up/m","stream":true,"messages":[{"role":"user","content":"a"}]}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReader(res.Body)
+	line, err := lines.ReadString('\n')
+	if err != nil || !strings.Contains(line, "one") {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	close(first)
+	rest, err := io.ReadAll(lines)
+	if err != nil || !strings.HasSuffix(string(rest), "data: [DONE]\n\n") {
+		t.Fatalf("got %q, %v", rest, err)
+	}
+}
+
+func TestClientThatLeavesCancelsTheUpstreamCall(t *testing.T) {
+	started, canceled := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, 1, func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		close(started)
+		<-r.Context().Done()
+		close(canceled)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-started
+		cancel()
+	}()
+	_, err := http.DefaultClient.Do(w.request("POST", "/v1/embeddings", strings.NewReader(`{"model":"up/m","input":"a"}`)).WithContext(ctx))
+	if err == nil {
+		t.Fatal("the call was answered")
+	}
+	select {
+	case <-canceled:
+	case <-time.After(time.Minute):
+		t.Fatal("the upstream call goes on")
+	}
+}
+
+func TestCellsServeCallsSideBySide(t *testing.T) {
+	w := newWorld(t, 3, upstreams)
+	var calls sync.WaitGroup
+	for n := range 200 {
+		calls.Go(func() {
+			if n%2 == 0 {
+				if status, body := w.post("/v1/embeddings", `{"model":"up/m","input":"a","encoding_format":"base64"}`); status != 200 {
+					t.Errorf("got %d %s", status, body)
+				}
+				return
+			}
+			status, body := w.post("/v1/chat/completions", `{"model":"up/m","stream":true,"messages":[{"role":"user","content":"a"}]}`)
+			if status != 200 || !strings.HasSuffix(body, "data: [DONE]\n\n") || strings.Count(body, "data: ") != 21 {
+				t.Errorf("got %d %s", status, body)
+			}
+		})
+	}
+	calls.Wait()
+	if log := w.logged(); strings.Contains(log, "panic") {
+		t.Fatal(log)
+	}
+}
+
+func TestDrainingHostRefusesCalls(t *testing.T) {
+	w := newWorld(t, 1, upstreams)
+	w.host.Drain()
+	res, err := http.DefaultClient.Do(w.request("POST", "/v1/embeddings", strings.NewReader(`{"model":"up/m","input":"a"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Fatalf("got %d %v", res.StatusCode, res.Header)
+	}
+}

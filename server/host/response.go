@@ -1,0 +1,175 @@
+package host
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+)
+
+// answer is what the program has answered, outside the cells.
+type answer struct {
+	*httpmsg.Response
+	src source    // of a body that is not in memory
+	o   *observer // of src, nil if it only passes
+}
+
+// answerOf returns an answer for use outside the cells. It is called inside.
+func (i *instance) answerOf(resp *httpmsg.Response) answer {
+	a := answer{Response: resp}
+	switch resp.Body.(type) {
+	case nil, *stream.Bytes:
+	default:
+		a.src, a.o = i.observe(resp.Body)
+	}
+	return a
+}
+
+// respond sends an answer.
+func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
+	header := w.Header()
+	for _, f := range a.Header {
+		name := headerName(f.Name)
+		header[name] = append(header[name], f.Value)
+	}
+	if _, ok := header["Content-Type"]; !ok {
+		header["Content-Type"] = nil // none, instead of a guess
+	}
+	bodyless := a.Status == 204 || a.Status == 205 || a.Status == 304
+	var all []byte
+	length := int64(-1)
+	switch b := a.Body.(type) {
+	case nil:
+		length = 0
+	case *stream.Bytes:
+		all = b.All()
+		length = int64(len(all))
+	default:
+		if a.o == nil {
+			length = a.src.length
+		}
+	}
+	if length >= 0 && !bodyless {
+		header["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+	}
+	w.WriteHeader(a.Status)
+	switch {
+	case a.src.Reader != nil:
+		h.flow(w, hr, a)
+	case len(all) == 0, bodyless, hr.Method == http.MethodHead:
+	case len(all) <= smallBody:
+		w.Write(all) // fits the buffers of the connection
+	default:
+		out := answerWriter{w: w, rc: http.NewResponseController(w)}
+		out.limit(int64(len(all)))
+		w.Write(all)
+		out.end()
+	}
+}
+
+// A client receives minRate bytes a second, and may fall behind by writeStall.
+// Otherwise its connection is closed.
+const writeStall = 2 * time.Minute
+
+// flow sends a body as it arrives. A body that breaks off, and has no observer to
+// say so, closes the connection.
+func (h *Host) flow(w http.ResponseWriter, hr *http.Request, a answer) {
+	h.flows.Add(1)
+	defer h.flows.Add(-1)
+	defer a.src.Close()
+	out := answerWriter{w: w, rc: http.NewResponseController(w)}
+	defer out.end()
+	if !a.src.ready {
+		out.rc.Flush() // the head goes out before the first piece
+	}
+	end := h.pump(hr, a, &out)
+	a.src.Close()
+	if a.o != nil {
+		tail := a.o.end(end)
+		if !a.o.cut {
+			if !errors.Is(end, stream.ErrClient) {
+				out.write(tail)
+			}
+			return
+		}
+	}
+	if end != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// pump sends the pieces of a body and returns how it ended.
+func (h *Host) pump(hr *http.Request, a answer, out *answerWriter) error {
+	small := make([]byte, smallRead)
+	buf := small
+	var large *[]byte
+	defer func() {
+		if large != nil {
+			h.buffers.Put(large)
+		}
+	}()
+	for {
+		n, err := a.src.Read(buf)
+		if n > 0 {
+			piece, over := buf[:n], false
+			if a.o != nil {
+				piece, over = a.o.push(piece)
+			}
+			if out.write(piece) != nil {
+				return stream.ErrClient
+			}
+			if over {
+				return nil
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return cause(hr.Context(), err)
+		case n == len(buf) && large == nil: // a full read means that more is waiting
+			large = h.buffers.Get().(*[]byte)
+			buf = *large
+		case n < smallRead && large != nil:
+			h.buffers.Put(large)
+			large, buf = nil, small
+		}
+	}
+}
+
+// answerWriter writes a body and flushes each piece.
+type answerWriter struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	until time.Time // the write deadline
+}
+
+func (a *answerWriter) write(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	a.limit(int64(len(p)))
+	if _, err := a.w.Write(p); err != nil {
+		return err
+	}
+	return a.rc.Flush()
+}
+
+// limit sets the time within which the client receives n bytes.
+func (a *answerWriter) limit(n int64) {
+	if now := time.Now(); a.until.Sub(now) < writeStall/2 {
+		a.until = now.Add(writeStall + time.Duration(n)*time.Second/minRate)
+		a.rc.SetWriteDeadline(a.until)
+	}
+}
+
+// end removes the deadline: the connection may have other answers.
+func (a *answerWriter) end() {
+	if !a.until.IsZero() {
+		a.rc.SetWriteDeadline(time.Time{})
+	}
+}
