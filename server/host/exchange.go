@@ -33,6 +33,7 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 	req    *upstream.Request
 	limits limits
+	upload *uploadSource // of the client, if its body is sent
 
 	done   chan struct{}
 	answer *upstream.Response
@@ -201,8 +202,11 @@ func (x *exchange) failed(err, other error) error {
 	case cause == nil:
 	case errors.Is(cause, upstream.ErrTimeout), errors.Is(cause, stream.ErrTimeout), errors.Is(cause, stream.ErrIdle):
 		return cause
-	case x.ctx.Err() != nil && !x.req.Outlive && x.caller.Err() != nil:
+	case !x.req.Outlive && x.caller.Err() != nil:
 		return upstream.ErrCanceled
+	}
+	if x.upload != nil && x.upload.failed.Load() {
+		return upstream.ErrCanceled // the upstream did not fail
 	}
 	if errors.Is(err, upstream.ErrNetwork) {
 		return err

@@ -21,8 +21,9 @@ const (
 type source struct {
 	io.Reader
 	close  func() error
-	length int64 // -1 if unknown
-	ready  bool  // a part is in memory
+	length int64         // -1 if unknown
+	ready  bool          // a part is in memory
+	upload *uploadSource // where the bytes are a client's
 }
 
 func (s source) Close() error {
@@ -36,7 +37,7 @@ func (s source) Close() error {
 func open(body io.ReadCloser, idle time.Duration) source {
 	switch b := body.(type) {
 	case *stream.Bytes:
-		return source{b, nil, int64(b.Len()), true}
+		return source{Reader: b, length: int64(b.Len()), ready: true}
 	case *upstreamBody:
 		length := b.length
 		if len(b.unread) > 0 || b.err != nil {
@@ -44,22 +45,23 @@ func open(body io.ReadCloser, idle time.Duration) source {
 		}
 		s := b.take()
 		s.idle = idle
-		return source{s, s.Close, length, len(s.head) > 0}
+		return source{Reader: s, close: s.Close, length: length, ready: len(s.head) > 0}
 	case *clientBody:
 		length := b.length
 		if length >= 0 {
 			length += int64(len(b.unread)) - b.source.read
 		}
-		return source{b.take(), nil, length, false}
+		return source{Reader: b.take(), length: length, upload: b.source}
 	case *stream.Prefix:
 		if b.Rest == nil {
-			return source{b, nil, int64(len(b.Head)), true}
+			return source{Reader: b, length: int64(len(b.Head)), ready: true}
 		}
 		rest := open(b.Rest, idle)
 		if rest.length >= 0 {
 			rest.length += int64(len(b.Head))
 		}
-		return source{&prefixed{b.Head, rest.Reader}, rest.close, rest.length, true}
+		rest.Reader, rest.ready = &prefixed{b.Head, rest.Reader}, true
+		return rest
 	}
 	panic(fmt.Sprintf("host: a body of type %T cannot be sent", body))
 }
@@ -70,13 +72,16 @@ func (x *exchange) outside(body io.ReadCloser) (io.ReadCloser, int64) {
 	t, ok := body.(*stream.Through)
 	if !ok {
 		s := open(body, 0)
+		x.upload = s.upload
 		return s, s.length
 	}
 	length := int64(-1)
 	if l, ok := t.T.(interface{ Length() int64 }); ok {
 		length = l.Length()
 	}
-	return &transformed{source: open(t.Src, t.Idle), t: t.T, leaver: x.Leaver}, length
+	s := open(t.Src, t.Idle)
+	x.upload = s.upload
+	return &transformed{source: s, t: t.T, leaver: x.Leaver}, length
 }
 
 // transformed is the body of a call that a transform changes.

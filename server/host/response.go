@@ -39,6 +39,9 @@ func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
 	if _, ok := header["Content-Type"]; !ok {
 		header["Content-Type"] = nil // none, instead of a guess
 	}
+	if a.Status < 200 || a.Status > 599 {
+		a.Status = http.StatusBadGateway // net/http cannot send another
+	}
 	bodyless := a.Status == 204 || a.Status == 205 || a.Status == 304
 	var all []byte
 	length := int64(-1)

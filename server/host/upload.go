@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"weir/pkg/wire/apierr"
@@ -191,8 +192,9 @@ type uploadSource struct {
 	body  io.Reader
 	limit *http.ResponseController
 
-	next time.Duration // limit of the next read, uploadIdle if 0
-	read int64         // bytes
+	next   time.Duration // limit of the next read, uploadIdle if 0
+	read   int64         // bytes
+	failed atomic.Bool   // the body did not arrive
 
 	mu    sync.Mutex
 	ended bool
@@ -212,14 +214,14 @@ func (s *uploadSource) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.read += int64(n)
 	s.deadline(time.Time{})
-	switch {
-	case err == nil || err == io.EOF:
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = stream.ErrIdle
-	default:
-		err = stream.ErrReset
+	if err == nil || err == io.EOF {
+		return n, err
 	}
-	return n, err
+	s.failed.Store(true)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, stream.ErrIdle
+	}
+	return n, stream.ErrReset
 }
 
 // deadline sets the time limit of reads, unless the request is over: the

@@ -1,0 +1,307 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/server/cell"
+)
+
+// inside runs a test inside a cell, as the program runs.
+func inside(t *testing.T, handler http.HandlerFunc) (doer, string) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	c := &cell.Cell{}
+	c.Enter()
+	t.Cleanup(c.Exit)
+	return doer{c, &http.Transport{}}, server.URL + "/"
+}
+
+// hang answers after the given bytes when the client has left.
+func hang(head string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if head != "" {
+			io.WriteString(w, head)
+			w.(http.Flusher).Flush()
+		}
+		io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}
+}
+
+const short = 30 * time.Millisecond
+
+func TestTimeLimitsOfAnUpstreamCall(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		head string
+		req  upstream.Request
+		want error
+	}{
+		{"no head", "", upstream.Request{HeaderTimeout: short}, upstream.ErrTimeout},
+		{"no head, limit of the whole", "", upstream.Request{Timeout: short}, upstream.ErrTimeout},
+		{"no head, both limits", "", upstream.Request{Timeout: short, HeaderTimeout: time.Hour}, upstream.ErrTimeout},
+		{"body in memory, limit of the whole", "begun", upstream.Request{Timeout: short, MaxBody: 100}, stream.ErrTimeout},
+		{"body in memory, silence", "begun", upstream.Request{Timeout: time.Hour, Idle: short, MaxBody: 100}, stream.ErrIdle},
+	} {
+		d, url := inside(t, hang(tt.head))
+		tt.req.Method, tt.req.URL = "GET", url
+		resp, err := upstream.Do(t.Context(), d, &tt.req)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, %v, want %v", tt.name, resp, err, tt.want)
+		}
+	}
+}
+
+func TestTimeLimitsOfAStream(t *testing.T) {
+	d, url := inside(t, hang("begun"))
+	for _, tt := range []struct {
+		name string
+		req  upstream.Request
+		want error
+	}{
+		{"silence in a body that Go reads", upstream.Request{HeaderTimeout: short}, upstream.ErrTimeout},
+		{"limit of the whole", upstream.Request{Timeout: short}, stream.ErrTimeout},
+		{"silence in a body read whole", upstream.Request{Idle: short}, stream.ErrIdle},
+	} {
+		tt.req.Method, tt.req.URL = "GET", url
+		resp, err := upstream.Do(t.Context(), d, &tt.req)
+		if err != nil {
+			t.Fatal(tt.name, err)
+		}
+		if tt.req.Idle > 0 {
+			_, err = stream.ReadAll(resp.Body, 100)
+		} else {
+			_, err = io.ReadAll(resp.Body)
+		}
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+		resp.Body.Close()
+	}
+}
+
+func TestBodyOverTheLimitIsTooLarge(t *testing.T) {
+	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("chunked") != "" {
+			w.(http.Flusher).Flush()
+		}
+		io.WriteString(w, strings.Repeat("a", 1000))
+	})
+	for _, query := range []string{"?chunked=1", ""} {
+		for max, want := range map[int64]error{999: stream.ErrTooLarge, 1000: nil} {
+			_, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url + query, MaxBody: max})
+			if !errors.Is(err, want) {
+				t.Errorf("%s, at most %d: got %v, want %v", query, max, err, want)
+			}
+			resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url + query})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = stream.ReadAll(resp.Body, max); !errors.Is(err, want) {
+				t.Errorf("%s, read at most %d: got %v, want %v", query, max, err, want)
+			}
+		}
+	}
+}
+
+func TestIncompleteBodyIsAnError(t *testing.T) {
+	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "begun")
+	})
+	_, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url, MaxBody: 1000})
+	if !errors.Is(err, upstream.ErrNetwork) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestUnreachableUpstreamIsANetworkError(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	d, _ := inside(t, nil)
+	_, err = upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: "http://" + l.Addr().String() + "/"})
+	if !errors.Is(err, upstream.ErrNetwork) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestOutlivingCallContinuesWithoutTheClient(t *testing.T) {
+	arrived, left := make(chan struct{}), make(chan struct{})
+	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-left
+		io.WriteString(w, "created")
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	p := d.Start(ctx, &upstream.Request{Method: "POST", URL: url, MaxBody: 100, Outlive: true})
+	<-arrived
+	cancel()
+	close(left)
+	resp, err := p.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := stream.ReadAll(resp.Body, 100); string(all) != "created" || err != nil {
+		t.Fatalf("got %q, %v", all, err)
+	}
+}
+
+func TestCanceledCallReportsTheClient(t *testing.T) {
+	arrived := make(chan struct{})
+	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	p := d.Start(ctx, &upstream.Request{Method: "GET", URL: url})
+	<-arrived
+	cancel()
+	if _, err := p.Wait(); !errors.Is(err, upstream.ErrCanceled) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestRedirectIsAnAnswer(t *testing.T) {
+	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) })
+	resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url, MaxBody: 1000})
+	if err != nil || resp.Status != 302 || resp.Header.Get("location") != "/elsewhere" {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+}
+
+func TestRequestIsSentAsItIs(t *testing.T) {
+	type seen struct {
+		method, target, body string
+		header               http.Header
+		length               int64
+	}
+	got := make(chan seen, 1)
+	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- seen{r.Method, r.RequestURI, string(body), r.Header, r.ContentLength}
+	})
+	_, err := upstream.Do(t.Context(), d, &upstream.Request{
+		Method: "POST", URL: url + "a%2Fb/c?q=%20&r", Body: stream.FromString("text"), MaxBody: 10,
+		Header: httpmsg.Header{{Name: "x-two", Value: "1"}, {Name: "x-two", Value: "2"}, {Name: "content-type", Value: "text/plain"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := <-got
+	if s.method != "POST" || s.target != "/a%2Fb/c?q=%20&r" || s.body != "text" || s.length != 4 {
+		t.Errorf("got %+v", s)
+	}
+	if len(s.header["X-Two"]) != 2 || s.header.Get("Content-Type") != "text/plain" || s.header["User-Agent"] != nil {
+		t.Errorf("got %v", s.header)
+	}
+}
+
+// upper is a transform that stops after a full stop.
+type upper struct {
+	stop  bool
+	cause error
+	ends  int
+}
+
+func (u *upper) Push(p, out []byte) []byte {
+	u.stop = bytes.Contains(p, []byte("."))
+	return append(out, bytes.ToUpper(p)...)
+}
+func (u *upper) End(cause error, out []byte) []byte {
+	u.cause = cause
+	u.ends++
+	return append(out, '!')
+}
+func (u *upper) Stopped() bool { return u.stop }
+
+func TestTransformedBodyIsSent(t *testing.T) {
+	got := make(chan string, 1)
+	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- string(body)
+	})
+	for _, tt := range []struct{ text, want string }{{"abc", "ABC!"}, {"abc.", "ABC.!"}, {"", "!"}} {
+		u := &upper{}
+		_, err := upstream.Do(t.Context(), d, &upstream.Request{
+			Method: "POST", URL: url, MaxBody: 10, Body: &stream.Through{Src: &stream.Prefix{Head: []byte(tt.text)}, T: u},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := <-got; s != tt.want || u.ends != 1 || u.cause != nil {
+			t.Errorf("%q: got %q, %+v", tt.text, s, u)
+		}
+	}
+}
+
+func TestReadBytesCanBeReturned(t *testing.T) {
+	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello world") })
+	for _, whole := range []bool{true, false} {
+		resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := make([]byte, 5)
+		io.ReadFull(resp.Body, head)
+		resp.Body.(interface{ Unread([]byte) }).Unread(head)
+		var all []byte
+		if whole {
+			all, err = stream.ReadAll(resp.Body, 100)
+		} else {
+			s := open(resp.Body, 0)
+			all, err = io.ReadAll(s)
+			s.Close()
+		}
+		if string(all) != "hello world" || err != nil {
+			t.Errorf("whole %v: got %q, %v", whole, all, err)
+		}
+	}
+}
+
+func TestConnectionIsUsedAgain(t *testing.T) {
+	connections := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections++
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	c := &cell.Cell{}
+	c.Enter()
+	defer c.Exit()
+	d := doer{c, &http.Transport{}}
+	for range 50 {
+		resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: server.URL + "/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.ReadAll(resp.Body, 10); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: server.URL + "/", MaxBody: 10}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Close()
+	if connections != 1 {
+		t.Fatalf("%d connections", connections)
+	}
+}
