@@ -2,39 +2,13 @@
 // it but the worker and its storage.
 import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { answering, freePort, listening, onCore, usage } from "./process.mjs";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
 const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
 const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(toml)[1]);
-const ticks = 100; // of the kernel's clock in a second, as /proc counts CPU time
-
-function freePort() {
-  return new Promise((resolve) => {
-    const s = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = s.address();
-      s.close(() => resolve(port));
-    });
-  });
-}
-
-// listening resolves once something takes connections on the port.
-async function listening(port, child) {
-  for (let i = 0; i < 500; i++) {
-    const up = await new Promise((resolve) => {
-      const s = connect(port, "127.0.0.1", () => {
-        s.destroy();
-        resolve(true);
-      }).on("error", () => resolve(false));
-    });
-    if (up) return;
-    if (child.exitCode !== null) break;
-    await new Promise((r) => setTimeout(r, 20));
-  }
-  throw new Error("workerd did not start");
-}
 
 // config is the text of the capnp config.
 //
@@ -86,39 +60,35 @@ export function prepare(name, from, more = []) {
   return dir;
 }
 
-// serve starts workerd with the files of dir; inspect opens its debugger.
+// serve starts workerd with the files of dir; inspect opens its debugger, core pins
+// it to one core, and ready waits until it answers instead of until it listens.
 //
-// The result has url, startMs (until it took connections), cpu() in seconds,
-// rss() in bytes, inspector (where the debugger listens) and close().
-export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false } = {}) {
+// The result has url, startMs (until then), cpu() in seconds, rss() in bytes,
+// inspector (where the debugger listens) and close().
+export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false, core, ready = false } = {}) {
   const port = await freePort(),
     inspector = inspect ? `127.0.0.1:${await freePort()}` : null,
-    from = performance.now();
+    url = `http://127.0.0.1:${port}`;
   const files = readdirSync(dir).filter((f) => /\.(mjs|js|wasm)$/.test(f));
   writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort));
   const binary = join(root, "node_modules/workerd/bin/workerd");
   const path = (await import(join(root, "node_modules/workerd/lib/main.js"))).default.default ?? binary;
-  const child = spawn(
-    path,
-    ["serve", "--experimental", ...(inspector ? [`--inspector-addr=${inspector}`] : []), join(dir, "config.capnp")],
-    { stdio: ["ignore", "ignore", "pipe"] },
-  );
+  const from = performance.now();
+  const args = ["serve", "--experimental", ...(inspector ? [`--inspector-addr=${inspector}`] : [])];
+  const child = spawn(...onCore(core, path, [...args, join(dir, "config.capnp")]), {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (t) => {
     if (complaints.length < 10_000) complaints += t;
   });
-  await listening(port, child).catch((e) => {
-    throw new Error(`${e.message}\n${complaints}`);
-  });
+  if (!(ready ? await answering(url, child, !kvPort) : await listening(port, child)))
+    throw new Error(`workerd did not start\n${complaints}`);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     inspector,
     startMs: performance.now() - from,
-    cpu() {
-      const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" ");
-      return (Number(fields[11]) + Number(fields[12])) / ticks;
-    },
-    rss: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) * 1024,
+    ...usage(child.pid),
     complaints: () => complaints,
     close: () =>
       new Promise((resolve) => {

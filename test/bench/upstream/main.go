@@ -5,6 +5,7 @@
 //	POST …/embeddings        one vector of 1,536 dimensions, base64, 8 KiB
 //	POST …/chat/completions  with "stream":true: 200 chunks, 1 ms apart; else a short answer
 //	POST …/messages          the same as Anthropic messages
+//	POST …/responses         a short answer of the Responses API
 //	GET  …/events            200 chunks, 1 ms apart
 //	POST …/transcriptions    reads a form of over 24 MiB
 //	POST …/videos/generations, GET …/videos/{id}, GET …/file.mp4: a job and its 24 MiB
@@ -39,6 +40,8 @@ const (
 var (
 	embedding  = embeddingAnswer()
 	chatAnswer = []byte(`{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"Hello there."},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`)
+	msgAnswer  = []byte(`{"id":"msg_1","type":"message","role":"assistant","model":"bench","content":[{"type":"text","text":"Hello there."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`)
+	respAnswer = []byte(`{"id":"resp_1","object":"response","created_at":1700000000,"status":"completed","model":"bench","output":[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello there.","annotations":[]}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":12}}`)
 	chatChunk  = []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n")
 	chatEnd    = []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":200,"total_tokens":209}}` + "\n\ndata: [DONE]\n\n")
 	msgStart   = []byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"bench\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n")
@@ -75,7 +78,11 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		answer(w, chatAnswer)
 	case strings.HasSuffix(path, "/chat/completions"), strings.HasSuffix(path, "/events"):
 		stream(w, rhythmOf(body), nil, chatChunk, chatEnd)
-	case strings.HasSuffix(path, "/messages") && streamed:
+	case strings.HasSuffix(path, "/messages") && !streamed:
+		answer(w, msgAnswer)
+	case strings.HasSuffix(path, "/responses"):
+		answer(w, respAnswer)
+	case strings.HasSuffix(path, "/messages"):
 		stream(w, rhythmOf(body), msgStart, msgChunk, msgEnd)
 	case strings.HasSuffix(path, "/videos/generations"):
 		answer(w, []byte(`{"request_id":"job-1"}`))
