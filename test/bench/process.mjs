@@ -1,4 +1,4 @@
-// What the kernel knows about a server's process, and how to wait for it.
+// The CPU time and memory of a server process, and functions that wait for it.
 import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
