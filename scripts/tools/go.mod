@@ -7,7 +7,11 @@ tool (
 	weir/scripts/tools/exports
 )
 
-require golang.org/x/tools v0.51.0
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
+	go.yaml.in/yaml/v4 v4.0.0
+	golang.org/x/tools v0.51.0
+)
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect

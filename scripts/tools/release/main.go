@@ -1,0 +1,192 @@
+// Command release builds what a release of the native server consists of:
+//
+//	weir-VERSION-OS-ARCH.tar.gz        the program, licences, the systemd unit (.zip for Windows)
+//	weir-VERSION.cdx.json              its modules (CycloneDX)
+//	weir-VERSION-image.tar             a container image for every Linux target (OCI layout)
+//	weir-VERSION-image-ARCH.tar        the same for one, which `docker load` reads too
+//	compose.yaml, Caddyfile            the image behind a TLS front
+//	SHA256SUMS                         of all these files
+//
+// The bytes depend on the sources, the version and the release of Go alone: not
+// on the time, the folder or the user.
+//
+//	release -version VERSION [-root FOLDER] [-out FOLDER] [-targets OS/ARCH,…]
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
+
+// validVersion is what a tag of a container image may be, too.
+var validVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$`)
+
+// target is a platform that a release has a program for.
+type target struct{ os, arch string }
+
+func (t target) program() string {
+	if t.os == "windows" {
+		return "weir.exe"
+	}
+	return "weir"
+}
+
+// release is what is built, and where to.
+type release struct {
+	root, out, version string
+	targets            []target
+}
+
+func main() {
+	var r release
+	flag.StringVar(&r.version, "version", "", "name of the version")
+	flag.StringVar(&r.root, "root", ".", "folder of the sources")
+	flag.StringVar(&r.out, "out", "build/release", "folder for the result, empty or missing")
+	targets := flag.String("targets", allTargets, "platforms, separated by commas")
+	flag.Parse()
+	r.targets = parseTargets(*targets)
+	if err := r.build(); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// parseTargets reads a list of OS/ARCH, separated by commas.
+func parseTargets(list string) []target {
+	var out []target
+	for t := range strings.SplitSeq(list, ",") {
+		system, arch, _ := strings.Cut(t, "/")
+		out = append(out, target{system, arch})
+	}
+	return out
+}
+
+// build writes all files of the release.
+func (r *release) build() error {
+	if !validVersion.MatchString(r.version) {
+		return fmt.Errorf("the version is %q: it takes 1 to 64 letters, digits, points, underscores and hyphens", r.version)
+	}
+	if old, _ := os.ReadDir(r.out); len(old) > 0 {
+		return fmt.Errorf("%s is not empty: remove it first", r.out)
+	}
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "weir-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	var binaries []string
+	for _, t := range r.targets {
+		bin := filepath.Join(work, t.os+"-"+t.arch, t.program())
+		if err := r.compile(t, bin); err != nil {
+			return err
+		}
+		binaries = append(binaries, bin)
+	}
+	modules, err := modulesOf(binaries)
+	if err != nil {
+		return err
+	}
+	pages, err := r.pageModules()
+	if err != nil {
+		return err
+	}
+	modules = append(modules, pages...)
+	notices, err := r.notices(modules)
+	if err != nil {
+		return err
+	}
+	if err := r.writeSBOM(modules); err != nil {
+		return err
+	}
+	var platforms []platform
+	for i, t := range r.targets {
+		content, err := os.ReadFile(binaries[i])
+		if err != nil {
+			return err
+		}
+		if err := r.archive(t, content, notices); err != nil {
+			return err
+		}
+		if t.os == "linux" {
+			platforms = append(platforms, platform{arch: t.arch, program: content})
+		}
+	}
+	if err := r.writeImages(platforms, notices); err != nil {
+		return err
+	}
+	if err := r.writeCompose(); err != nil {
+		return err
+	}
+	return r.writeSums()
+}
+
+// compile builds the program. Nothing that it is told of the user's settings
+// changes the result.
+func (r *release) compile(t target, bin string) error {
+	cmd := exec.Command("go", "build", "-o", bin, "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X main.version="+r.version, "./server")
+	cmd.Dir = r.root
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"GOEXPERIMENT", "GOFIPS140", "CGO_ENABLED"}, name)
+	})
+	cmd.Env = append(cmd.Env, "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compile for %s/%s: %w\n%s", t.os, t.arch, err, out)
+	}
+	return nil
+}
+
+// unreleased is the image of deploy/compose.yaml.
+const unreleased = "image: weir:${WEIR_VERSION:-dev}"
+
+// writeCompose writes compose.yaml with this version's image, and its Caddyfile.
+func (r *release) writeCompose() error {
+	compose, err := os.ReadFile(filepath.Join(r.root, "deploy/compose.yaml"))
+	if err != nil {
+		return err
+	}
+	caddy, err := os.ReadFile(filepath.Join(r.root, "deploy/Caddyfile"))
+	if err != nil {
+		return err
+	}
+	if bytes.Count(compose, []byte(unreleased)) != 1 {
+		return fmt.Errorf("deploy/compose.yaml does not have the line %q", unreleased)
+	}
+	compose = bytes.Replace(compose, []byte(unreleased), []byte("image: weir:"+r.version), 1)
+	return errors.Join(r.write("compose.yaml", compose), r.write("Caddyfile", caddy))
+}
+
+func (r *release) write(name string, content []byte) error {
+	return os.WriteFile(filepath.Join(r.out, name), content, 0o644)
+}
+
+// writeSums writes the checksums in the form that `sha256sum -c` reads.
+func (r *release) writeSums() error {
+	files, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range files { // in the order of their names
+		content, err := os.ReadFile(filepath.Join(r.out, f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(content), f.Name())
+	}
+	return r.write("SHA256SUMS", []byte(b.String()))
+}
