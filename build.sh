@@ -17,13 +17,14 @@ usage() {
 ./build.sh mutants [PACKAGE]  the share of changes to the code that the tests notice
 ./build.sh bench              measure the gateway against a worker that passes everything on
 ./build.sh deploy             set missing secrets, then deploy; DRY_RUN=1 stops before uploading
+./build.sh release [VERSION]  the native server as archives and container images in build/release
 ./build.sh clean              remove what building and testing left
 TEXT
 }
 
 command=${1:-build}
 case "$command" in
-  build | dev | check | format | e2e | pages | test | soak | mutants | bench | deploy | clean)
+  build | dev | check | format | e2e | pages | test | soak | mutants | bench | deploy | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

@@ -42,6 +42,14 @@ script() {
   PATH="$(dirname "$bin"):$PATH" "$bin" "$@"
 }
 
+# dashboard builds the dashboard and copies it to where the native server embeds it.
+dashboard() {
+  modules
+  script node_modules/vite/bin/vite.js build worker/dashboard --logLevel warn
+  find server/dashboard/files -mindepth 1 ! -name .gitignore -delete
+  cp -R build/dashboard/. server/dashboard/files/
+}
+
 # debian installs packages of the distribution, which only CI=1 permits.
 debian() {
   [ "${CI:-}" = 1 ] || return 1
