@@ -33,6 +33,9 @@ func (o *Object) adopt(r *storage.Call) (any, error) {
 // overwrites it; otherwise it is deleted, unless another document has replaced
 // it.
 func (o *Object) dropSeed(r *storage.Call, raw []byte) {
+	if o.KV == nil {
+		return
+	}
 	if r.Exists() {
 		r.Meta.Dirty = true
 		if err := r.Commit(); err != nil {

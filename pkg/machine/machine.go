@@ -63,6 +63,13 @@ var registryOps = [...]struct {
 	{"session.failed", (*Object).sessionFailed},
 }
 
+// begin begins a turn.
+func (o *Object) begin(st storage.Storage, machineID string) *storage.Tx {
+	t := o.Begin(st, machineID)
+	t.Unpublished = o.KV == nil
+	return t
+}
+
 // Handle serves one call. The answer is JSON; a failure is
 // {"error":{"message","type","code","param","retryAfterMs"}} with its status.
 // A storage failure is 503 and changes nothing.
@@ -75,7 +82,7 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 			status, answer = o.failed(machineID, op, storage.StorageFailed(storage.ErrStorage))
 		}
 	}()
-	r := &storage.Call{Ctx: ctx, Body: body, Tx: o.Begin(st, machineID)}
+	r := &storage.Call{Ctx: ctx, Body: body, Tx: o.begin(st, machineID)}
 	v, err := o.dispatch(r, op)
 	if err == nil && !r.Settled {
 		err = r.Commit()

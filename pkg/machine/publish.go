@@ -15,7 +15,7 @@ import (
 // refreshes tokens ahead of their expiry, and prunes. A failed step is retried
 // later. It never deletes a machine.
 func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) {
-	r := &storage.Call{Ctx: ctx, Tx: o.Begin(st, machineID)}
+	r := &storage.Call{Ctx: ctx, Tx: o.begin(st, machineID)}
 	if r.ID == "" {
 		return
 	}
@@ -48,11 +48,7 @@ func kvKey(machineID string) string { return "machine:" + machineID }
 // second. A seed document that lies there is adopted first, unless it was
 // adopted before. Without KV there is no replica.
 func (o *Object) publish(r *storage.Call) {
-	if !r.Meta.Dirty || r.Now < r.Meta.PutAt+storage.Backoff(r.Meta.PutFails) && r.Now >= r.Meta.PutAt {
-		return
-	}
-	if o.KV == nil {
-		r.Meta.Dirty = false
+	if o.KV == nil || !r.Meta.Dirty || r.Now < r.Meta.PutAt+storage.Backoff(r.Meta.PutFails) && r.Now >= r.Meta.PutAt {
 		return
 	}
 	r.Meta.PutAt = r.Now

@@ -83,3 +83,46 @@ func TestReplicaIsWrittenOnlyAfterAChangeAndOnceASecond(t *testing.T) {
 		t.Errorf("after a second: published %d of %d", published(), generation())
 	}
 }
+
+func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
+	w := newWorld(t)
+	w.obj.KV = nil
+	w.create()
+	w.loc.Alarms(w.ctx)
+	st := w.loc.Storage(mid)
+	m := w.obj.begin(st, mid).Meta
+	if m.Dirty || m.AlarmAt != m.PruneAt || st.AlarmAt() != m.PruneAt {
+		t.Errorf("dirty %v, alarm at %d, stored %d, the next work at %d", m.Dirty, m.AlarmAt, st.AlarmAt(), m.PruneAt)
+	}
+	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
+	if changed := w.obj.begin(st, mid).Meta; changed.Generation == m.Generation || changed.Dirty || changed.AlarmAt != m.PruneAt {
+		t.Errorf("after a change: dirty %v, alarm at %d, want %d", changed.Dirty, changed.AlarmAt, m.PruneAt)
+	}
+	w.alarm()
+
+	w.want(422, "adopt", `{"doc":{"providers":1}}`)
+	w.loc.Call(w.ctx, "zzzzzzzz01234567", "adopt", []byte(`{"doc":{"providers":1}}`))
+	w.want(204, "delete", "")
+	w.loc.Alarms(w.ctx)
+	if m := w.obj.begin(st, mid).Meta; !m.Deleted || m.Dirty || st.AlarmAt() != 0 {
+		t.Errorf("after deletion: %+v, alarm at %d", m, st.AlarmAt())
+	}
+	if stored := w.kv.Dump(); len(stored) != 0 {
+		t.Errorf("in KV: %v", stored)
+	}
+}
+
+// A platform may stop publishing to a machine that was moved to it with its rows.
+func TestDueReplicaIsForgottenWithoutKV(t *testing.T) {
+	w := newWorld(t)
+	w.create()
+	st := w.loc.Storage(mid)
+	if !w.obj.begin(st, mid).Meta.Dirty {
+		t.Fatal("no replica is due")
+	}
+	w.obj.KV = nil
+	w.alarm()
+	if w.obj.begin(st, mid).Meta.Dirty {
+		t.Error("a replica is still due")
+	}
+}

@@ -83,9 +83,21 @@ func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 // Known is Get for a caller without anything that only the gateway can issue. A
 // machine that this isolate does not know must be in KV; otherwise Known
 // returns ErrUnknown without calling the object, which the call would create. A
-// new machine is in KV within a minute. Without KV the object is asked.
+// new machine is in KV within a minute. Without KV the object itself is asked
+// whether there is such a machine.
 func (c *Cache) Known(ctx context.Context, machineID string) (*Machine, error) {
-	if e := c.entries[machineID]; c.KV != nil && (e == nil || e.machine == nil && !e.made) {
+	e := c.entries[machineID]
+	unknown := e == nil || e.machine == nil && !e.made
+	if unknown && c.KV == nil {
+		status, _, err := c.Object.Call(ctx, machineID, "exists", nil)
+		switch {
+		case err != nil:
+			return nil, unavailable(err)
+		case status == 404:
+			return nil, ErrUnknown
+		}
+		delete(c.entries, machineID) // its absence was noted before
+	} else if unknown {
 		raw, err := c.KV.Get(ctx, "machine:"+machineID)
 		if err != nil {
 			return nil, unavailable(err)

@@ -41,6 +41,10 @@ func (o *object) Call(_ context.Context, id, op string, body []byte) (int, []byt
 			return 200, []byte(`{}`), nil
 		}
 		return 422, []byte(`{}`), nil
+	case op == "exists" && o.state != nil && o.state.ID == id:
+		return 200, []byte(`{}`), nil
+	case op == "exists":
+		return 404, nil, nil
 	case op != "snapshot":
 		return 400, nil, nil
 	case o.raw != "":
@@ -362,4 +366,41 @@ func TestMachineMissingInKVCallsNoObject(t *testing.T) {
 	w.publish(1)
 	known("in KV", nil, 1)
 	known("known here", nil, 0)
+}
+
+func TestWithoutKVTheObjectAloneIsAsked(t *testing.T) {
+	w := newWorld(t)
+	w.cache.KV = nil
+	known := func(what string, want error, calls int) {
+		t.Helper()
+		before := len(w.obj.calls)
+		m, err := w.cache.Known(context.Background(), mid)
+		if !errors.Is(err, want) || (m == nil) != (want != nil) || len(w.obj.calls)-before != calls {
+			t.Errorf("%s: got %v, %v after %d calls", what, m, err, len(w.obj.calls)-before)
+		}
+	}
+	known("made up", ErrUnknown, 1)
+	if len(w.cache.entries) != 0 {
+		t.Error("an id that was made up takes the place of a machine")
+	}
+	if _, err := w.cache.Get(context.Background(), mid); !errors.Is(err, ErrUnknown) {
+		t.Errorf("Get of an unknown machine: %v", err)
+	}
+	w.obj.state = w.machine(1)
+	known("created elsewhere", nil, 2)
+	known("known here", nil, 0)
+	w.obj.state = w.machine(2)
+	w.now = w.now.Add(usableFor)
+	if m, err := w.cache.Get(context.Background(), mid); err != nil || m.Generation != 2 {
+		t.Errorf("a newer generation: %v, %v", m, err)
+	}
+	w.obj.down = true
+	w.now = w.now.Add(usableFor)
+	if _, err := w.cache.Get(context.Background(), mid); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("with the object down: %v", err)
+	}
+	w.cache = &Cache{Object: w.obj, Now: w.cache.Now}
+	if _, err := w.cache.Known(context.Background(), mid); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("an unknown machine with the object down: %v", err)
+	}
 }

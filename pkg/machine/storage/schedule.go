@@ -25,6 +25,9 @@ func (t *Tx) schedule() {
 			at = when
 		}
 	}
+	if t.Unpublished {
+		m.Dirty, m.PutFails = false, 0
+	}
 	if m.Dirty {
 		if m.PutAt > t.Now { // the clock went back
 			m.PutAt = t.Now

@@ -72,6 +72,8 @@ type Tx struct {
 	Order  []string
 	moved  bool
 	Due    bool // the next refresh must be found again
+	// Unpublished reports that the platform has no replicas, so none is due.
+	Unpublished bool
 	// nextRefresh returns when the next token must be refreshed, 0 for never.
 	nextRefresh func(t *Tx) int64
 }
