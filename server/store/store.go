@@ -1,0 +1,320 @@
+// Package store has the durable rows and alarms of all machines: one file,
+// weir.db, in one directory that one process uses at a time. See
+// docs/decisions/0062-native-storage.md.
+//
+//	weir      format → "1"
+//	machines  machineId → bucket: key → value
+//	alarms    machineId → Unix milliseconds, 8 bytes, big-endian
+//
+// Each value follows 4 bytes of checksum, see sealRow.
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"weir/pkg/machine/storage"
+)
+
+// FileName is the name of the data file in its directory.
+const FileName = "weir.db"
+
+// format is the version of the layout that this package reads and writes.
+const format = 1
+
+// Names of the buckets, and of the row with the format.
+const (
+	infoBucket    = "weir"
+	machineBucket = "machines"
+	alarmBucket   = "alarms"
+	formatKey     = "format"
+)
+
+const (
+	lockWait = time.Second // for a process that is about to end
+	pageSize = 4096        // of a new file, on every platform
+	// allocSize is the step in which a large file grows.
+	allocSize = 1 << 20
+	// mapSize is how much address space the file's mapping has from the start: a
+	// larger mapping can only replace it when no transaction reads, so a backup
+	// would block writes. On Windows the file would have this size.
+	mapSize = 1 << 30
+)
+
+// ErrLocked reports that another process uses the data directory.
+var ErrLocked = errors.New("in use by another process")
+
+// Store is an open data directory. Its methods may be called at once by several
+// goroutines.
+type Store struct {
+	db   *bolt.DB
+	lock *os.File
+
+	mu         sync.Mutex
+	waiting    []*write // for the next commit
+	committing bool     // a goroutine commits, and hands over to the first waiting
+	broken     error    // set once a commit has an unknown outcome; only the committer uses it
+
+	commits, writes atomic.Int64
+	commit          func(*bolt.Tx) error // (*bolt.Tx).Commit; replaced in tests
+}
+
+// Open opens the data directory dir, which is created if it is missing. Its
+// errors are one line that says what is wrong and what to do; the error wraps
+// ErrLocked if another process uses the directory. A file that cannot be used
+// is not changed.
+func Open(dir string) (*Store, error) {
+	if err := makeDir(dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openFile(filepath.Join(dir, FileName))
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	s.lock = lock
+	return s, nil
+}
+
+func makeDir(dir string) error {
+	switch info, err := os.Stat(dir); {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("data directory %s: it is not a directory; choose another with --data", dir)
+	case err == nil:
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data directory %s: cannot create it: %v; create it for the user that runs weir, or choose another with --data", dir, cause(err))
+	}
+	return nil
+}
+
+// lockDir locks the directory until the file is closed or the process ends.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, "weir.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, unusable(dir, err)
+	}
+	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		held, err := tryLock(f)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("data directory %s: cannot lock it: %v; choose a directory on a local disk with --data", dir, cause(err))
+		}
+		if held {
+			break
+		}
+		if time.Since(start) > lockWait {
+			owner, _ := io.ReadAll(io.LimitReader(f, 20))
+			f.Close()
+			if pid, err := strconv.Atoi(string(bytes.TrimSpace(owner))); err == nil {
+				return nil, fmt.Errorf("data directory %s: %w (process %d); stop it, or choose another directory with --data", dir, ErrLocked, pid)
+			}
+			return nil, fmt.Errorf("data directory %s: %w; stop it, or choose another directory with --data", dir, ErrLocked)
+		}
+	}
+	// The number is for the error text of the second process only.
+	if f.Truncate(0) == nil {
+		f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
+
+// unusable returns the error for a directory in which a file cannot be opened.
+func unusable(dir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data directory %s: %v; make it readable and writable for the user that runs weir, or choose another with --data", dir, cause(err))
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("data directory %s: %v; free some space, or choose another with --data", dir, cause(err))
+	}
+	return fmt.Errorf("data directory %s: %v; choose another with --data", dir, cause(err))
+}
+
+// cause returns an error without the path that a fs.PathError repeats.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// openFile opens the data file, which is created if there is none.
+func openFile(path string) (*Store, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := create(path); err != nil {
+			return nil, unusable(filepath.Dir(path), err)
+		}
+	case err != nil:
+		return nil, unusable(filepath.Dir(path), err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: it is not a file; move it away, or choose another directory with --data", path)
+	default:
+		if err := checkFile(path); err != nil {
+			return nil, err
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			os.Chmod(path, 0o600) // a restored backup may be readable by others
+		}
+	}
+	db, err := openDB(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{db: db, commit: (*bolt.Tx).Commit}, nil
+}
+
+// create makes an empty data file. It appears under its name when it is whole,
+// so that an empty or half a file is always a damaged one.
+func create(path string) error {
+	temporary := path + ".new"
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := bolt.Open(temporary, 0o600, options())
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		for _, name := range []string{infoBucket, machineBucket, alarmBucket} {
+			if _, err := tx.CreateBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket([]byte(infoBucket)).Put([]byte(formatKey), sealRow(infoBucket, formatKey, strconv.AppendInt(nil, format, 10)))
+	})
+	if closed := db.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		os.Remove(temporary)
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func options() *bolt.Options {
+	o := &bolt.Options{Timeout: lockWait, FreelistType: bolt.FreelistMapType, PageSize: pageSize, NoStatistics: true}
+	if runtime.GOOS != "windows" && strconv.IntSize == 64 {
+		o.InitialMmapSize = mapSize
+	}
+	return o
+}
+
+// openDB opens a checked file.
+func openDB(path string) (db *bolt.DB, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = corrupt(path, fmt.Sprint(p))
+		}
+	}()
+	db, err = bolt.Open(path, 0o600, options())
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%s: %w; stop it, or choose another directory with --data", path, ErrLocked)
+	case err != nil:
+		return nil, unusable(filepath.Dir(path), err)
+	}
+	db.AllocSize = allocSize
+	return db, nil
+}
+
+func corrupt(path, detail string) error {
+	return fmt.Errorf("%s: the file is damaged (%s); restore it from a backup", path, detail)
+}
+
+// Close waits for reads and writes under way and closes the directory. Later
+// reads and writes panic with storage.ErrStorage.
+func (s *Store) Close() error {
+	err := s.db.Close()
+	if unlocked := s.lock.Close(); err == nil {
+		err = unlocked
+	}
+	return err
+}
+
+// view runs fn in a transaction that reads. A page that cannot be read is an
+// error.
+func (s *Store) view(fn func(tx *bolt.Tx) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s is damaged: %v", FileName, p)
+		}
+	}()
+	return s.db.View(fn)
+}
+
+// Machines returns the ids of all machines that have rows, in order.
+func (s *Store) Machines() (ids []string, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte(machineBucket)).ForEachBucket(func(id []byte) error {
+			ids = append(ids, string(id))
+			return nil
+		})
+	})
+	return ids, err
+}
+
+// Alarms returns the times of all alarms by machine, in Unix milliseconds.
+func (s *Store) Alarms() (map[string]int64, error) {
+	alarms := map[string]int64{}
+	err := s.view(func(tx *bolt.Tx) error {
+		return tx.Bucket([]byte(alarmBucket)).ForEach(func(id, sealed []byte) error {
+			at, err := openRow(alarmBucket, string(id), sealed)
+			if err != nil {
+				return err
+			}
+			if len(at) != 8 {
+				return fmt.Errorf("%s is damaged: alarm of %q", FileName, id)
+			}
+			alarms[string(id)] = int64(binary.BigEndian.Uint64(at))
+			return nil
+		})
+	})
+	return alarms, err
+}
+
+// Backup writes a copy of the data file as it is now. Reads and writes go on
+// meanwhile.
+func (s *Store) Backup(w io.Writer) error {
+	return s.view(func(tx *bolt.Tx) error {
+		_, err := tx.WriteTo(w)
+		return err
+	})
+}
+
+// Counts returns how many writes were made durable since Open, and in how many
+// commits.
+func (s *Store) Counts() (writes, commits int64) { return s.writes.Load(), s.commits.Load() }
+
+// Rows returns the storage of one machine. Its methods panic with an error that
+// wraps storage.ErrStorage if the data file cannot be read or written.
+func (s *Store) Rows(id string) storage.Storage { return rows{s, id} }
