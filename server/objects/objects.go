@@ -1,0 +1,313 @@
+// Package objects runs the objects of machines in this process: one turn at a
+// time for each machine, over a durable store. It does what the edge platform
+// does for its objects. See docs/decisions/0063-turns-of-machines.md.
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/server/cell"
+	"weir/server/store"
+)
+
+// Object is the logic of the objects: a *gateway.App.
+type Object interface {
+	Object(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte)
+	Alarm(ctx context.Context, st storage.Storage, machineID string)
+	Cron(ctx context.Context, expression string)
+}
+
+// Time limits of a call.
+const (
+	snapshotLimit = 10 * time.Second
+	callLimit     = 30 * time.Second
+)
+
+var (
+	errNoAnswer = errors.New("objects: no answer in time")
+	errStopped  = errors.New("objects: the program is stopping")
+)
+
+// Runner runs the objects of all machines. It is the Stub of every cell, and
+// the Leaver of the ports of its own program.
+//
+// A goroutine takes the turn of a machine before it enters the cell, and never
+// waits for a turn inside the cell.
+type Runner struct {
+	store  *store.Store
+	object Object
+	cell   cell.Cell // of object
+	log    func(level int, line string)
+	now    func() time.Time
+
+	snapshotLimit, callLimit, refreshLimit time.Duration
+	cronEvery, retryFirst                  time.Duration
+
+	alarms *alarms
+
+	mu        sync.Mutex
+	machines  map[string]*machine
+	refreshes map[string]*refresh
+	active    int           // calls, alarms and loops under way
+	stopping  bool          // the last of them closes idle
+	refuses   bool          // nothing begins any more
+	quit      chan struct{} // closed by Stop
+	idle      chan struct{} // closed when nothing is under way after Stop
+}
+
+var (
+	_ rpc.Stub    = (*Runner)(nil)
+	_ cell.Leaver = (*Runner)(nil)
+)
+
+// Option changes a Runner.
+type Option func(*Runner)
+
+// Log sets what receives log lines. Level 2 and above is an error.
+func Log(write func(level int, line string)) Option { return func(r *Runner) { r.log = write } }
+
+// Clock sets the clock that alarms are compared with.
+func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now } }
+
+// New returns a Runner over the rows and alarms of st. Use must follow before
+// the first call.
+func New(st *store.Store, options ...Option) *Runner {
+	r := &Runner{
+		store: st, log: func(int, string) {}, now: time.Now,
+		snapshotLimit: snapshotLimit, callLimit: callLimit, refreshLimit: refreshLimit,
+		cronEvery: cronEvery, retryFirst: retryFirst,
+		machines: map[string]*machine{}, refreshes: map[string]*refresh{}, quit: make(chan struct{}), idle: make(chan struct{}),
+	}
+	r.alarms = newAlarms(r)
+	for _, set := range options {
+		set(r)
+	}
+	return r
+}
+
+// Use sets the logic of the objects, whose ports may have the Runner as their
+// Stub and their Leaver.
+func (r *Runner) Use(o Object) { r.object = o }
+
+// machine is the turn of one machine, while something holds it or waits for it.
+type machine struct {
+	id   string
+	turn chan struct{} // has one element while a goroutine has the turn
+	uses int           // guarded by Runner.mu
+}
+
+// turnKey is the key of the *machine whose turn a context is in.
+type turnKey struct{}
+
+// count changes the number of what is under way, and reports whether more may
+// begin.
+func (r *Runner) count(change int) bool {
+	if change > 0 && r.refuses {
+		return false
+	}
+	if r.active += change; r.active == 0 && r.stopping {
+		r.refuses = true
+		select {
+		case <-r.idle:
+		default:
+			close(r.idle)
+		}
+	}
+	return true
+}
+
+// begin counts one more use of a machine, and reports whether it may begin.
+func (r *Runner) begin(id string) (*machine, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.count(1) {
+		return nil, false
+	}
+	m := r.machines[id]
+	if m == nil {
+		m = &machine{id: id, turn: make(chan struct{}, 1)}
+		r.machines[id] = m
+	}
+	m.uses++
+	return m, true
+}
+
+// end is the end of what began. It forgets an idle machine.
+func (r *Runner) end(m *machine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.uses--; m.uses == 0 {
+		delete(r.machines, m.id)
+	}
+	r.count(-1)
+}
+
+// Outside runs wait without the turn of ctx and without the cell, for code of
+// the objects that waits for something else. Both are taken again before it
+// returns, also if wait panics.
+func (r *Runner) Outside(ctx context.Context, wait func()) {
+	m, _ := ctx.Value(turnKey{}).(*machine)
+	r.cell.Exit()
+	if m != nil {
+		<-m.turn
+	}
+	defer func() {
+		if m != nil {
+			m.turn <- struct{}{}
+		}
+		r.cell.Enter()
+	}()
+	wait()
+}
+
+// Call runs one operation of a machine's object. A call whose turn has begun
+// runs to its end. It does not end with ctx, because what a client has caused
+// must be stored also when the client has left.
+func (r *Runner) Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
+	limit := r.callLimit
+	switch op {
+	case "refresh":
+		return r.callRefresh(ctx, machineID, body)
+	case "snapshot":
+		limit = r.snapshotLimit
+	}
+	m, ok := r.begin(machineID)
+	if !ok {
+		return 0, nil, errStopped
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case m.turn <- struct{}{}:
+	case <-late.C:
+		r.end(m)
+		return 0, nil, errNoAnswer
+	}
+	done := make(chan result, 1)
+	go func() {
+		a := r.run(ctx, m, op, body)
+		r.end(m)
+		done <- a
+	}()
+	select {
+	case a := <-done:
+		return a.status, a.answer, nil
+	case <-late.C:
+		return 0, nil, errNoAnswer
+	}
+}
+
+// result is the answer of an operation.
+type result struct {
+	status int
+	answer []byte
+}
+
+// run runs an operation in the turn of its machine, which it ends.
+func (r *Runner) run(ctx context.Context, m *machine, op string, body []byte) (a result) {
+	ctx = context.WithValue(context.WithoutCancel(ctx), turnKey{}, m)
+	if !r.inside(m, func() { a.status, a.answer = r.object.Object(ctx, r.storage(m), m.id, op, body) }) {
+		return result{status: 500}
+	}
+	return a
+}
+
+// inside runs fn in the cell, and ends the turn of m. A panic is logged; inside
+// then returns false.
+func (r *Runner) inside(m *machine, fn func()) (ok bool) {
+	r.cell.Enter()
+	defer func() {
+		p := recover()
+		r.cell.Exit()
+		if m != nil {
+			<-m.turn
+		}
+		if p != nil {
+			ok = false
+			r.log(2, panicLine(p))
+		}
+	}()
+	fn()
+	return true
+}
+
+// panicLine returns the log line of a panic. The value of a panic may contain
+// data of a request, so only errors of the runtime and of the storage are
+// written.
+func panicLine(p any) string {
+	what := fmt.Sprintf("%T", p)
+	switch e := p.(type) {
+	case runtime.Error:
+		what = e.Error()
+	case error:
+		if errors.Is(e, storage.ErrStorage) {
+			what = e.Error()
+		}
+	}
+	var frames []string
+	for l := range strings.SplitSeq(string(debug.Stack()), "\n") {
+		if l, ok := strings.CutPrefix(l, "\t"); ok && !strings.Contains(l, "/runtime/") {
+			l, _, _ = strings.Cut(l, " +")
+			frames = append(frames, l)
+		}
+	}
+	return fmt.Sprintf(`{"level":"error","msg":"panic","what":%q,"stack":%q}`, what, frames)
+}
+
+// Stop starts no more alarms and waits until no call is under way. Calls that
+// come meanwhile are served; later ones fail. It may be called again.
+func (r *Runner) Stop(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.stopping {
+		r.stopping = true
+		close(r.quit)
+	}
+	r.count(0)
+	r.mu.Unlock()
+	select {
+	case <-r.idle:
+		return nil
+	case <-ctx.Done():
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.active == 0 {
+		return nil
+	}
+	r.refuses = true
+	return fmt.Errorf("objects: %d calls still run: %w", r.active, ctx.Err())
+}
+
+// turnStorage is the storage of one machine in its turn.
+type turnStorage struct {
+	storage.Storage
+	r  *Runner
+	id string
+}
+
+func (r *Runner) storage(m *machine) storage.Storage {
+	return turnStorage{r.store.Rows(m.id), r, m.id}
+}
+
+// Write stores rows and sets the alarm. The turn goes on, but other machines'
+// turns run until the write is durable.
+func (t turnStorage) Write(rows []storage.Row, alarm int64) {
+	t.r.cell.Exit()
+	defer t.r.cell.Enter()
+	t.Storage.Write(rows, alarm)
+	if alarm != storage.KeepAlarm {
+		t.r.alarms.set(t.id, alarm)
+	}
+}
+
+// SetAlarm sets the machine's alarm.
+func (t turnStorage) SetAlarm(at int64) { t.Write(nil, at) }
