@@ -189,7 +189,7 @@ func (r *Runner) alarm(e *alarm) {
 	defer r.end(m)
 	m.turn <- struct{}{}
 	ctx := context.WithValue(context.Background(), turnKey{}, m)
-	ok = r.inside(m, func() {
+	ok = r.runTurn(m, func() {
 		if r.alarms.changed(e) {
 			return // to another time while this waited for its turn
 		}
@@ -229,7 +229,7 @@ func (r *Runner) cron() {
 	for {
 		select {
 		case <-ticks.C:
-			r.inside(nil, func() { r.object.Cron(context.Background(), cronExpression) })
+			r.runTurn(nil, func() { r.object.Cron(context.Background(), cronExpression) })
 		case <-r.quit:
 			return
 		}

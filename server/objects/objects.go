@@ -7,14 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/wire/redact"
 	"weir/server/cell"
 	"weir/server/store"
 )
@@ -169,6 +167,9 @@ func (r *Runner) Outside(ctx context.Context, wait func()) {
 	wait()
 }
 
+// Inside runs f in the cell, for a goroutine that is outside and has no turn.
+func (r *Runner) Inside(f func()) { r.cell.Inside(f) }
+
 // Call runs one operation of a machine's object. A call whose turn has begun
 // runs to its end. It does not end with ctx, because what a client has caused
 // must be stored also when the client has left.
@@ -215,15 +216,15 @@ type result struct {
 // run runs an operation in the turn of its machine, which it ends.
 func (r *Runner) run(ctx context.Context, m *machine, op string, body []byte) (a result) {
 	ctx = context.WithValue(context.WithoutCancel(ctx), turnKey{}, m)
-	if !r.inside(m, func() { a.status, a.answer = r.object.Object(ctx, r.storage(m), m.id, op, body) }) {
+	if !r.runTurn(m, func() { a.status, a.answer = r.object.Object(ctx, r.storage(m), m.id, op, body) }) {
 		return result{status: 500}
 	}
 	return a
 }
 
-// inside runs fn in the cell, and ends the turn of m. A panic is logged; inside
-// then returns false.
-func (r *Runner) inside(m *machine, fn func()) (ok bool) {
+// runTurn runs fn in the cell, and ends the turn of m, which may be nil. A panic
+// is logged; runTurn then returns false.
+func (r *Runner) runTurn(m *machine, fn func()) (ok bool) {
 	r.cell.Enter()
 	defer func() {
 		p := recover()
@@ -233,34 +234,20 @@ func (r *Runner) inside(m *machine, fn func()) (ok bool) {
 		}
 		if p != nil {
 			ok = false
-			r.log(2, panicLine(p))
+			r.logPanic(m, p)
 		}
 	}()
 	fn()
 	return true
 }
 
-// panicLine returns the log line of a panic. The value of a panic may contain
-// data of a request, so only errors of the runtime and of the storage are
-// written.
-func panicLine(p any) string {
-	what := fmt.Sprintf("%T", p)
-	switch e := p.(type) {
-	case runtime.Error:
-		what = e.Error()
-	case error:
-		if errors.Is(e, storage.ErrStorage) {
-			what = e.Error()
-		}
+// logPanic logs a panic. One of the storage is named without its stack.
+func (r *Runner) logPanic(m *machine, p any) {
+	if err, ok := p.(error); ok && m != nil && errors.Is(err, storage.ErrStorage) {
+		r.log(2, fmt.Sprintf("machine %s: %v", m.id, err))
+		return
 	}
-	var frames []string
-	for l := range strings.SplitSeq(string(debug.Stack()), "\n") {
-		if l, ok := strings.CutPrefix(l, "\t"); ok && !strings.Contains(l, "/runtime/") {
-			l, _, _ = strings.Cut(l, " +")
-			frames = append(frames, l)
-		}
-	}
-	return fmt.Sprintf(`{"level":"error","msg":"panic","what":%q,"stack":%q}`, what, frames)
+	r.log(2, redact.PanicLine("", p))
 }
 
 // Stop starts no more alarms and waits until no call is under way. Calls that
