@@ -87,7 +87,7 @@ func (r *Runner) leave() {
 	r.count(-1)
 }
 
-// put returns the entry of a machine, which is created if there is none.
+// put returns the entry of a machine, which is created if it is missing.
 func (a *alarms) put(id string) *alarm {
 	e := a.all[id]
 	if e == nil {

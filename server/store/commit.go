@@ -17,12 +17,12 @@ type write struct {
 	alarm int64
 
 	wake chan struct{} // closed when the write has its outcome, or leads
-	lead bool          // its goroutine makes the next commit
+	lead bool          // its goroutine runs the next commit
 	err  error
 }
 
-// write makes w durable. Writes that wait while another commit is made share
-// the next one: the goroutine of the first of them makes it.
+// write makes w durable. Writes that wait while another commit runs share
+// the next one: the goroutine of the first of them runs it.
 func (s *Store) write(w *write) error {
 	w.wake = make(chan struct{})
 	s.mu.Lock()

@@ -160,7 +160,7 @@ func cause(err error) error {
 	return err
 }
 
-// openFile opens the data file, which is created if there is none.
+// openFile opens the data file, which is created if it is missing.
 func openFile(path string) (*Store, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -311,7 +311,7 @@ func (s *Store) Backup(w io.Writer) error {
 	})
 }
 
-// Counts returns how many writes were made durable since Open, and in how many
+// Counts returns how many writes have become durable since Open, and in how many
 // commits.
 func (s *Store) Counts() (writes, commits int64) { return s.writes.Load(), s.commits.Load() }
 
