@@ -40,6 +40,9 @@ type Config struct {
 	Origin func(*http.Request) string
 	// ClientAddress returns the IP address of a request's client, "" if unknown.
 	ClientAddress func(*http.Request) string
+	// SpendCode is gateway.Ports.SpendCode. It is called by several goroutines at
+	// once, inside a cell.
+	SpendCode func(code string) bool
 	// Log writes one line; from level 2 on it is an error. It is called by several
 	// goroutines at once.
 	Log func(level int, line string)

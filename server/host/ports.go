@@ -40,9 +40,10 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 			l.Outside(ctx, func() { key, err = webapi.DeriveKey(ctx, passphrase, salt, iterations) })
 			return key, err
 		},
-		Now:  now,
-		Rand: rand.Reader,
-		Log:  c.Log,
+		SpendCode: c.SpendCode,
+		Now:       now,
+		Rand:      rand.Reader,
+		Log:       c.Log,
 	}
 }
 
