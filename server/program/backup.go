@@ -1,0 +1,96 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"weir/server/store"
+)
+
+func (r *run) backup(f *flags) error {
+	if f.NArg() != 1 {
+		return usagef("backup: name one file, as in weir backup weir-2026-11-22.db, or - for the standard output")
+	}
+	s, err := r.readSettings(f)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.data); err != nil {
+		return unusableData(s.data, err)
+	}
+	path := f.Arg(0)
+	if path == "-" {
+		return writeBackup(s.data, r.stdout)
+	}
+	var size int64
+	err = createFile(path, func(file *os.File) error {
+		if err := writeBackup(s.data, file); err != nil {
+			return err
+		}
+		info, err := file.Stat()
+		if err == nil {
+			size = info.Size()
+		}
+		return err
+	}, f.force)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s exists; choose another name, or replace it with --force", path)
+	case isFileError(err):
+		return fmt.Errorf("%s: %w; choose another place for the backup", path, cause(err))
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(r.stdout, "%s has the database, %d bytes. The secrets are not in it: keep a copy of %s elsewhere.\n", path, size, filepath.Join(s.data, secretsName))
+	return nil
+}
+
+// isFileError reports whether an error is of a file operation itself.
+func isFileError(err error) bool {
+	switch err.(type) {
+	case *fs.PathError, *os.LinkError:
+		return true
+	}
+	return false
+}
+
+// writeBackup writes the database of a data directory: through the server that
+// runs on it, else from the file.
+func writeBackup(dir string, w io.Writer) error {
+	res, err := control(context.Background(), dir, "GET", "/backup", nil)
+	if err == nil {
+		defer res.Body.Close()
+		if _, err := io.Copy(w, res.Body); err != nil {
+			return backupError(err)
+		}
+		return nil
+	}
+	if !errors.Is(err, errNotRunning) {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(dir, store.FileName)); err != nil {
+		return fmt.Errorf("data directory %s: it has no database; name the server's with --data", dir)
+	}
+	st, err := store.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := st.Backup(w); err != nil {
+		return backupError(err)
+	}
+	return nil
+}
+
+// backupError keeps the errors of the written file as they are.
+func backupError(err error) error {
+	if isFileError(err) {
+		return err
+	}
+	return fmt.Errorf("backup: %w", err)
+}

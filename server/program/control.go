@@ -1,0 +1,179 @@
+package program
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// The control socket is how weir init and weir backup reach a running server. It
+// is a unix socket in the data directory that only its owner can connect to.
+const (
+	controlName = "control.sock"
+	// controlPathName has the path of the socket if the data directory cannot have
+	// one: the path is too long (a unix socket's has about 100 bytes), or the file
+	// system has no sockets.
+	controlPathName = "control.path"
+	maxSocketPath   = 100 // bytes
+)
+
+// listenControl opens the control socket. The caller has the directory's lock, so a
+// socket that is there is of a process that has ended. close removes it.
+func listenControl(dir string) (l net.Listener, close func(), err error) {
+	path, pointer := filepath.Join(dir, controlName), filepath.Join(dir, controlPathName)
+	os.Remove(path)
+	os.Remove(pointer)
+	if l, err = bindControl(dir, path); err == nil {
+		return l, func() { l.Close(); os.Remove(path) }, nil
+	}
+	elsewhere, failed := os.MkdirTemp("", "weir-") // mode 700
+	if failed != nil {
+		return nil, nil, err
+	}
+	path = filepath.Join(elsewhere, controlName)
+	if l, failed = net.Listen("unix", path); failed == nil {
+		failed = createFile(pointer, func(f *os.File) error {
+			_, err := io.WriteString(f, path)
+			return err
+		}, true)
+	}
+	if failed != nil {
+		if l != nil {
+			l.Close()
+		}
+		os.RemoveAll(elsewhere)
+		return nil, nil, err
+	}
+	return l, func() { l.Close(); os.Remove(pointer); os.RemoveAll(elsewhere) }, nil
+}
+
+// bindControl binds the socket in a folder that only its owner can enter, since its
+// own mode is set after others could connect to it, and then moves it to path.
+func bindControl(dir, path string) (net.Listener, error) {
+	if runtime.GOOS == "windows" { // has no modes; the folder of the user's data is private
+		return net.Listen("unix", path)
+	}
+	private, err := os.MkdirTemp(dir, ".")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(private)
+	bound := filepath.Join(private, "s")
+	if len(bound) > maxSocketPath || len(path) > maxSocketPath {
+		return nil, errors.New("the path of the data directory is too long for a socket")
+	}
+	l, err := net.Listen("unix", bound)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err = os.Chmod(bound, 0o600); err == nil {
+		err = os.Rename(bound, path)
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// controls are the operations of the control socket.
+type controls struct {
+	backup     func(w io.Writer) error
+	initialize func(ctx context.Context, name string) (initialized, error)
+}
+
+// Handler serves the operations.
+//
+//	GET  /backup           → the database
+//	POST /init {"name":""} → initialized
+//
+// A failure has status 500 and its text as the body.
+func (c controls) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /backup", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		out := &started{w: w}
+		switch err := c.backup(out); {
+		case err == nil:
+		case out.any: // the client sees that the body is cut
+			panic(http.ErrAbortHandler)
+		default:
+			http.Error(w, oneLine(err), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("POST /init", func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Name string }
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4096)).Decode(&in); err != nil {
+			http.Error(w, "invalid body", http.StatusInternalServerError)
+			return
+		}
+		out, err := c.initialize(r.Context(), in.Name)
+		if err != nil {
+			http.Error(w, oneLine(err), http.StatusInternalServerError)
+			return
+		}
+		json.NewEncoder(w).Encode(out)
+	})
+	return mux
+}
+
+// started is a writer that knows whether anything was written.
+type started struct {
+	w   io.Writer
+	any bool
+}
+
+func (s *started) Write(p []byte) (int, error) {
+	s.any = true
+	return s.w.Write(p)
+}
+
+// errNotRunning reports that no server runs on the data directory.
+var errNotRunning = errors.New("no server runs")
+
+// control makes a call of the control socket. The answer's body is to be closed.
+func control(ctx context.Context, dir, method, path string, body io.Reader) (*http.Response, error) {
+	socket := filepath.Join(dir, controlName)
+	if raw, err := os.ReadFile(filepath.Join(dir, controlPathName)); err == nil {
+		socket = string(raw)
+	}
+	if len(socket) > maxSocketPath {
+		return nil, errNotRunning
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		d := net.Dialer{Timeout: 5 * time.Second}
+		return d.DialContext(ctx, "unix", socket)
+	}}
+	req, err := http.NewRequestWithContext(ctx, method, "http://weir"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	res, err := transport.RoundTrip(req)
+	var op *net.OpError
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("data directory %s: permission denied; run the command as the user that runs the server", dir)
+	case errors.As(err, &op) && op.Op == "dial":
+		return nil, errNotRunning
+	default:
+		return nil, fmt.Errorf("the server on %s did not answer: %w; is it stopping?", dir, err)
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
+		return nil, errors.New(strings.TrimSpace(string(text)))
+	}
+	return res, nil
+}

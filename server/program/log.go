@@ -1,0 +1,39 @@
+package program
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+)
+
+// logger writes the log: one line of JSON for each event.
+type logger struct {
+	mu     sync.Mutex
+	w      io.Writer
+	lowest int // level
+}
+
+var levelNames = [...]string{"info", "warn", "error"}
+
+// line writes one line of a level: 0 info, 1 warn, 2 error. Most lines are JSON;
+// another text becomes the message of one.
+func (l *logger) line(level int, line string) {
+	if level < l.lowest {
+		return
+	}
+	if !strings.HasPrefix(line, "{") {
+		raw, err := json.Marshal(struct {
+			Level string `json:"level"`
+			Msg   string `json:"msg"`
+		}{levelNames[min(max(level, 0), len(levelNames)-1)], line})
+		if err != nil {
+			return
+		}
+		line = string(raw)
+	}
+	b := append([]byte(line), '\n')
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.w.Write(b) // nothing can be said where the log cannot be written
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package program
+
+import (
+	"os"
+	"syscall"
+)
+
+// Windows delivers the closing of the console as SIGTERM.
+var stopSignals = [...]os.Signal{syscall.SIGTERM, os.Interrupt}
+
+// Numbers of Winsock; those of package syscall are its own.
+const (
+	errAddressInUse = syscall.Errno(10048)
+	errNoAddress    = syscall.Errno(10049)
+)

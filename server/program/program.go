@@ -1,0 +1,303 @@
+// Package program is the command weir: its commands, settings and secrets, the
+// listener, and the order in which the server starts and stops.
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+)
+
+// Options are what a binary that uses the package sets. The zero value is the
+// product without a version; the other fields are for test binaries.
+type Options struct {
+	// Version is set when the binary is built, such as v1.2.0.
+	Version string
+	// Transport returns the transport of upstream calls, built around the one that
+	// enforces the address policy. nil leaves that one.
+	Transport func(http.RoundTripper) http.RoundTripper
+	// Resolver resolves the names of upstreams. nil means the system's.
+	Resolver *net.Resolver
+	// Signals has the signals that stop the server. nil means those of the process.
+	Signals <-chan os.Signal
+}
+
+// Main runs the command of args, which does not include the program's name, and
+// returns the exit code: 0, 1 for a failure, 2 for a wrong command, flag or
+// setting. env looks up a variable of the environment.
+func (o Options) Main(args []string, env func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		printHelp(stderr)
+		return 2
+	}
+	r := &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr}
+	err := r.command(args[0], args[1:])
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, new(*usageError)):
+		fmt.Fprintf(stderr, "weir: %s\n", oneLine(err))
+		return 2
+	case errors.As(err, new(*exitError)):
+		var exit *exitError
+		errors.As(err, &exit)
+		return exit.code
+	}
+	fmt.Fprintf(stderr, "weir: %s\n", oneLine(err))
+	return 1
+}
+
+// Main runs the product with the arguments and the environment of the process.
+func Main(version string) int {
+	return Options{Version: version}.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+}
+
+// run is one run of the program.
+type run struct {
+	Options
+	env            func(string) (string, bool)
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// usageError is a mistake in the command line or in a setting.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
+// exitError ends the program with a code and without a text.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// oneLine returns the text of an error on one line.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// command is a command of the program.
+type command struct {
+	name, args, summary, text string
+	settings                  []string // names of the flags of settings that it takes
+	run                       func(*run, *flags) error
+	flags                     func(*flags) // further flags; may be nil
+}
+
+// commands returns the commands in the order of the help.
+func commands() []command {
+	return []command{
+		{
+			name: "serve", summary: "run the server",
+			text:     "The first start creates the data directory and the secrets in it, and prints a\nlink that signs you in to the dashboard. SIGTERM and SIGINT stop the server: new\ncalls are answered with 503, those under way have 30 seconds; a second signal\nstops at once.",
+			settings: []string{"listen", "data", "public-url", "tls-cert", "tls-key", "trusted-proxies", "cells", "log-level"},
+			run:      (*run).serve,
+		},
+		{
+			name: "init", summary: "create the first machine and its key, print a sign-in link",
+			text:     "A machine is a tenant with its own accounts, keys and models. If there is one,\ninit prints only a link; the link works once, within an hour, and replaces the\none before it. It works beside a running server and without one.",
+			settings: []string{"data", "listen", "public-url", "tls-cert", "tls-key"},
+			flags: func(f *flags) {
+				f.StringVar(&f.name, "name", "", "`NAME` of a machine to create, also if there are machines; the first is \"main\"")
+			},
+			run: (*run).initialize,
+		},
+		{
+			name: "backup", args: " FILE", summary: "write a copy of the database, also while the server runs",
+			text:     "FILE is replaced only with --force; - is the standard output. To restore, stop the\nserver and copy FILE to weir.db in the data directory. The credentials in it are\nencrypted with CREDENTIALS_KEY: keep a copy of secrets.json apart from the backups.",
+			settings: []string{"data"},
+			flags:    func(f *flags) { f.BoolVar(&f.force, "force", false, "replace FILE if it exists") },
+			run:      (*run).backup,
+		},
+		{
+			name: "health", summary: "exit with 0 if the server answers, else with 1",
+			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at.",
+			settings: []string{"listen", "tls-cert"},
+			run:      (*run).health,
+		},
+		{name: "version", summary: "print the version", run: (*run).printVersion},
+		{name: "help", args: " [COMMAND]", summary: "print this text, or that of a command", run: (*run).help},
+	}
+}
+
+func find(name string) (command, bool) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return command{}, false
+}
+
+// flags are the parsed flags and arguments of a command.
+type flags struct {
+	*flag.FlagSet
+	name   string // of a machine
+	force  bool
+	values map[string]*string // by name of a setting's flag
+}
+
+// set returns the value of a setting's flag, if the command line has it.
+func (f *flags) set(name string) (value string, ok bool) {
+	f.Visit(func(one *flag.Flag) {
+		if one.Name == name {
+			value, ok = one.Value.String(), true
+		}
+	})
+	return value, ok
+}
+
+func newFlags(c command) *flags {
+	f := &flags{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), values: map[string]*string{}}
+	f.SetOutput(io.Discard)
+	for _, name := range c.settings {
+		s := settingOf(name)
+		f.values[name] = f.String(name, "", s.help)
+	}
+	if c.flags != nil {
+		c.flags(f)
+	}
+	return f
+}
+
+// command parses the command line and runs the command.
+func (r *run) command(name string, args []string) error {
+	switch name {
+	case "-h", "-help", "--help":
+		name = "help"
+	case "-v", "-version", "--version":
+		name = "version"
+	}
+	c, ok := find(name)
+	if !ok {
+		return usagef("unknown command %q; weir help lists the commands", name)
+	}
+	f := newFlags(c)
+	if err := parse(f, args); errors.Is(err, flag.ErrHelp) {
+		printCommandHelp(r.stdout, c)
+		return nil
+	} else if err != nil {
+		return usagef("%s: %s; weir help %s lists the flags", c.name, flagMistake(err), c.name)
+	}
+	if c.args == "" && f.NArg() > 0 {
+		return usagef("%s: unexpected argument %q; weir help %s shows how to call it", c.name, f.Arg(0), c.name)
+	}
+	return c.run(r, f)
+}
+
+// parse parses flags also behind arguments, as in weir backup FILE --force.
+func parse(f *flags, args []string) error {
+	var rest []string
+	for {
+		if err := f.Parse(args); err != nil {
+			return err
+		}
+		if f.NArg() == 0 {
+			break
+		}
+		if n := len(args) - f.NArg(); n > 0 && args[n-1] == "--" {
+			rest = append(rest, f.Args()...)
+			break
+		}
+		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
+	}
+	return f.Parse(append([]string{"--"}, rest...))
+}
+
+// flagMistake returns an error of package flag in the spelling of the help.
+func flagMistake(err error) string {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		return "unknown flag --" + name
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return "the flag --" + name + " needs a value"
+	}
+	return text
+}
+
+func (r *run) help(f *flags) error {
+	switch f.NArg() {
+	case 0:
+		printHelp(r.stdout)
+		return nil
+	case 1:
+		if c, ok := find(f.Arg(0)); ok {
+			printCommandHelp(r.stdout, c)
+			return nil
+		}
+	}
+	return usagef("unknown command %q; weir help lists the commands", strings.Join(f.Args(), " "))
+}
+
+func printHelp(w io.Writer) {
+	fmt.Fprint(w, "weir is an AI gateway: one address and one key for the model providers that you use.\n\nUsage: weir COMMAND [flags]\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-14s %s\n", c.name+c.args, c.summary)
+	}
+	fmt.Fprint(w, "\nweir help COMMAND lists the flags of a command and their variables. To start:\n\n  weir serve\n")
+}
+
+func printCommandHelp(w io.Writer, c command) {
+	fmt.Fprintf(w, "%s%s.\n\nUsage: weir %s%s [flags]\n", strings.ToUpper(c.summary[:1]), c.summary[1:], c.name, c.args)
+	if c.text != "" {
+		fmt.Fprintf(w, "\n%s\n", c.text)
+	}
+	f := newFlags(c)
+	own := false
+	f.VisitAll(func(one *flag.Flag) { own = own || f.values[one.Name] == nil })
+	if own || len(c.settings) > 0 {
+		fmt.Fprint(w, "\nFlags:\n")
+	}
+	f.VisitAll(func(one *flag.Flag) {
+		if f.values[one.Name] == nil {
+			value, help := flag.UnquoteUsage(one)
+			printFlag(w, one.Name, value, help, "")
+		}
+	})
+	for _, name := range c.settings {
+		s := settingOf(name)
+		printFlag(w, s.flag, s.value, s.help, s.variable)
+	}
+	if c.name != "serve" {
+		return
+	}
+	fmt.Fprint(w, "\nVariables of the environment without a flag:\n")
+	for _, v := range variables() {
+		name := v.name
+		if v.file {
+			name += ", " + v.name + "_FILE"
+		}
+		fmt.Fprintf(w, "  %s\n        %s\n", name, v.help)
+	}
+}
+
+func printFlag(w io.Writer, name, value, help, variable string) {
+	if value != "" {
+		value = " " + value
+	}
+	if variable != "" {
+		variable = " (" + variable + ")"
+	}
+	fmt.Fprintf(w, "  --%s%s%s\n        %s\n", name, value, variable, help)
+}
+
+// signals returns the signals that stop the server, and a function that releases
+// them. A hangup stops it too, unless the process was started to survive one.
+func (r *run) signals() (<-chan os.Signal, func()) {
+	if r.Signals != nil {
+		return r.Signals, func() {}
+	}
+	c := make(chan os.Signal, 4)
+	for _, s := range stopSignals {
+		if !signal.Ignored(s) {
+			signal.Notify(c, s)
+		}
+	}
+	return c, func() { signal.Stop(c) }
+}

@@ -1,0 +1,253 @@
+package program
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"weir/server/store"
+)
+
+const (
+	secretsName = "secrets.json" // in the data directory
+	minSecret   = 32             // bytes
+)
+
+// secrets are the three secrets of the program.
+type secrets struct {
+	AdminToken     string `json:"ADMIN_TOKEN,omitempty"`
+	KeySecret      string `json:"API_KEY_SECRET,omitempty"`
+	CredentialsKey string `json:"CREDENTIALS_KEY,omitempty"`
+}
+
+// field is one secret by its name.
+type field struct {
+	name  string
+	value *string
+}
+
+func (s *secrets) fields() []field {
+	return []field{{"ADMIN_TOKEN", &s.AdminToken}, {"API_KEY_SECRET", &s.KeySecret}, {"CREDENTIALS_KEY", &s.CredentialsKey}}
+}
+
+// over returns the secrets with those of weaker in place of missing ones, and the
+// names of those that both lack.
+func (s secrets) over(weaker secrets) (out secrets, missing []string) {
+	mine, others := s.fields(), weaker.fields()
+	for i, f := range out.fields() {
+		*f.value = *mine[i].value
+		if *f.value == "" {
+			*f.value = *others[i].value
+		}
+		if *f.value == "" {
+			missing = append(missing, f.name)
+		}
+	}
+	return out, missing
+}
+
+// checkDataDir creates the data directory, or returns an error if it cannot be used
+// or has files of others in it.
+func checkDataDir(dir string) error {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("data directory %s: cannot create it: %w; create it for the user that runs weir, or choose another with --data", dir, cause(err))
+		}
+		return nil
+	case err != nil:
+		return unusableData(dir, err)
+	case !info.IsDir():
+		return fmt.Errorf("data directory %s: it is not a directory; choose another with --data", dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return unusableData(dir, err)
+	}
+	var foreign []string
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == store.FileName, name == secretsName, name == "weir.lock":
+			return nil
+		case strings.HasPrefix(name, "."), name == "lost+found":
+		default:
+			foreign = append(foreign, name)
+		}
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("data directory %s: it has files that are not weir's, such as %s; choose an empty one with --data", dir, foreign[0])
+	}
+	return nil
+}
+
+// unusableData returns the error for a data directory that cannot be read or
+// written.
+func unusableData(dir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("data directory %s: %w; make it readable and writable for the user that runs weir, or choose another with --data", dir, cause(err))
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("data directory %s: %w; free some space, or choose another with --data", dir, cause(err))
+	}
+	return fmt.Errorf("data directory %s: %w; choose another with --data", dir, cause(err))
+}
+
+// loadSecrets returns the secrets: those of the environment, else those of the data
+// directory. A directory without a database gets the missing ones; one with a
+// database must have them, since new ones would not open what is stored.
+func (r *run) loadSecrets(s *settings) (own secrets, created bool, err error) {
+	path := filepath.Join(s.data, secretsName)
+	_, err = os.Stat(filepath.Join(s.data, store.FileName))
+	database := !errors.Is(err, fs.ErrNotExist)
+	file, exists, err := r.readSecrets(path)
+	if err != nil {
+		return own, false, err
+	}
+	own, missing := s.secretEnvironment.over(file)
+	if database {
+		r.warnOfOtherSecrets(s.secretEnvironment, file, path)
+	}
+	switch {
+	case len(missing) == 0:
+		return own, false, nil
+	case database:
+		return own, false, fmt.Errorf("%s: %s missing, but %s holds what they protect; copy the file from a backup of the data directory, or set the variables", path, strings.Join(missing, ", "), store.FileName)
+	case exists:
+		return own, false, fmt.Errorf("%s: %s missing; set the variables, or delete the file to create all of them", path, strings.Join(missing, ", "))
+	}
+	var fresh secrets
+	for _, f := range fresh.fields() {
+		if slices.Contains(missing, f.name) {
+			var b [minSecret]byte
+			rand.Read(b[:])
+			*f.value = hex.EncodeToString(b[:])
+		}
+	}
+	if err := writeSecrets(s.data, fresh); errors.Is(err, fs.ErrExist) { // another process was first
+		return r.loadSecrets(s)
+	} else if err != nil {
+		return own, false, unusableData(s.data, err)
+	}
+	own, _ = own.over(fresh)
+	return own, true, nil
+}
+
+// readSecrets reads the file of secrets, if it exists.
+func (r *run) readSecrets(path string) (s secrets, exists bool, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, true, fmt.Errorf("%s: %w; make it readable for the user that runs weir", path, cause(err))
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil || d.More() {
+		return s, true, fmt.Errorf("%s: the file is damaged; restore it from a backup of the data directory", path)
+	}
+	for _, f := range s.fields() {
+		if *f.value != "" && len(*f.value) < minSecret {
+			return s, true, fmt.Errorf("%s: %s has fewer than %d bytes; restore the file from a backup of the data directory", path, f.name, minSecret)
+		}
+	}
+	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		r.warn("%s: other users can read it; run chmod 600 %s", path, path)
+	}
+	return s, true, nil
+}
+
+// warnOfOtherSecrets names the secrets of the environment that differ from those
+// with which the database was created.
+func (r *run) warnOfOtherSecrets(environment, file secrets, path string) {
+	var names []string
+	mine, others := environment.fields(), file.fields()
+	for i := range mine {
+		a, b := *mine[i].value, *others[i].value
+		if a == "" || b == "" || a == b || slices.Contains(strings.Split(a, ","), b) { // a new key before the old one
+			continue
+		}
+		names = append(names, mine[i].name)
+	}
+	if len(names) > 0 {
+		r.warn("%s of the environment differ from those in %s, with which the database was created", strings.Join(names, ", "), path)
+	}
+}
+
+// writeSecrets creates the file of secrets, whole or not at all. The error is
+// fs.ErrExist if there is one.
+func writeSecrets(dir string, s secrets) error {
+	raw, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return createFile(filepath.Join(dir, secretsName), func(f *os.File) error {
+		_, err := f.Write(append(raw, '\n'))
+		return err
+	}, false)
+}
+
+// createFile writes a file of mode 600 under a temporary name, syncs it, and moves
+// it to path. An existing file is replaced only on request; else the error is
+// fs.ErrExist.
+func createFile(path string, write func(*os.File) error, replace bool) (err error) {
+	if _, err := os.Lstat(path); err == nil && !replace {
+		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+	}
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // mode 600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // of no effect once it is renamed
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if replace {
+		err = os.Rename(f.Name(), path)
+	} else if err = os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		// A file system without links: between this check and the rename another
+		// process may be first, which links exclude.
+		if _, there := os.Lstat(path); there == nil {
+			return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
+		}
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the names in a directory durable, where the system can.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}

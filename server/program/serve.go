@@ -1,0 +1,203 @@
+package program
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"weir/server/dashboard"
+	"weir/server/gctune"
+	"weir/server/host"
+)
+
+// Limits of connections. The bodies of requests and answers have limits of their
+// own, see package host.
+const (
+	headerTime = 20 * time.Second  // for the head of a request
+	idleTime   = 120 * time.Second // longer than that of the usual proxies
+	// maxHead is above the limit of the program, which answers with a JSON error;
+	// over it net/http closes the connection.
+	maxHead = 256 << 10
+)
+
+// Time limits of a graceful stop.
+const (
+	drainTime = 30 * time.Second // for calls under way
+	cutTime   = 5 * time.Second  // for calls whose connection was closed
+	afterTime = 10 * time.Second // for records of the calls, and for turns of machines
+)
+
+// server is the running server.
+type server struct {
+	*run
+	*stack
+	log     *logger
+	host    *host.Host
+	gate    *gate
+	http    *http.Server
+	at      net.Addr
+	control *http.Server // nil if the control socket could not be opened
+}
+
+func (r *run) serve(f *flags) error {
+	s, err := r.readSettings(f)
+	if err != nil {
+		return err
+	}
+	signals, release := r.signals()
+	defer release()
+	gctune.Start()
+	log := &logger{w: r.stderr, lowest: s.logLevel}
+	var cert *certificate
+	if s.tls() {
+		if cert, err = newCertificate(s.tlsCert, s.tlsKey, log.line); err != nil {
+			return err
+		}
+	}
+	l, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	k, err := r.open(s, log, own(l.Addr()))
+	if err != nil {
+		return err
+	}
+	v := &server{run: r, stack: k, log: log, host: host.New(k.config), at: l.Addr()}
+	v.gate = newGate(dashboard.Handler(dashboard.Files(), v.host))
+	v.http = &http.Server{
+		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
+		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
+	}
+	closeControl := v.serveControl()
+	failed := make(chan error, 1)
+	if cert != nil {
+		v.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
+		go func() { failed <- v.http.ServeTLS(l, "", "") }()
+	} else {
+		go func() { failed <- v.http.Serve(l) }()
+	}
+	if err := v.greet(); err != nil {
+		v.warn("%s", oneLine(err))
+	}
+	select {
+	case err = <-failed:
+		err = fmt.Errorf("listen %s: %w", s.listen, err)
+	case sig := <-signals:
+		if v.drain(signals) {
+			return &exitError{128 + number(sig)}
+		}
+	}
+	closeControl()
+	ctx, cancel := context.WithTimeout(context.Background(), afterTime)
+	defer cancel()
+	if late := v.host.Wait(ctx); late != nil {
+		log.line(1, "some calls were not recorded before the end")
+	}
+	if late := k.close(ctx); late != nil && err == nil {
+		err = fmt.Errorf("stop: %w", late)
+	}
+	if err == nil {
+		fmt.Fprintln(r.stdout, "weir has stopped.")
+	}
+	return err
+}
+
+// number returns the number of a signal.
+func number(s os.Signal) int {
+	if n, ok := s.(syscall.Signal); ok {
+		return int(n)
+	}
+	return 0
+}
+
+// drain ends the calls under way, and reports whether a second signal came. New
+// calls are answered with 503 meanwhile.
+func (v *server) drain(signals <-chan os.Signal) (again bool) {
+	v.host.Drain()
+	if n := v.gate.close(); n > 0 {
+		fmt.Fprintf(v.stdout, "weir is stopping; %d calls have %d s to end. A second signal stops at once.\n", n, int(drainTime.Seconds()))
+	}
+	limit := time.NewTimer(drainTime)
+	defer limit.Stop()
+	select {
+	case <-v.gate.idle:
+	case <-limit.C:
+	case <-signals:
+		return true
+	}
+	// Answers of 503 are on their way; then nothing is.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if v.http.Shutdown(ctx) != nil {
+		v.http.Close()
+	}
+	cut := time.NewTimer(cutTime)
+	defer cut.Stop()
+	select {
+	case <-v.gate.idle:
+	case <-cut.C:
+	case <-signals:
+		return true
+	}
+	return false
+}
+
+// serveControl serves the control socket. Without one the server runs, but init
+// and backup need it to be stopped.
+func (v *server) serveControl() (close func()) {
+	l, remove, err := listenControl(v.settings.data)
+	if err != nil {
+		v.warn("no control socket: %v; stop the server to use weir init and weir backup", cause(err))
+		return func() {}
+	}
+	v.control = &http.Server{
+		Handler:  controls{backup: v.store.Backup, initialize: v.initialize}.Handler(),
+		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: headerTime,
+	}
+	go v.control.Serve(l) // ends when it is closed
+	return func() {
+		v.control.Close()
+		remove()
+	}
+}
+
+// initialize serves weir init for a server that runs.
+func (v *server) initialize(ctx context.Context, name string) (initialized, error) {
+	return v.stack.initialize(ctx, name, v.at)
+}
+
+// greet prints where the server is and, at the first start, how to sign in.
+func (v *server) greet() error {
+	s, base := v.settings, v.settings.base(v.at)
+	where := base
+	if s.listen.network == "unix" {
+		where = s.listen.String()
+		if base != "" {
+			where += " and " + base
+		}
+	}
+	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", where, s.data)
+	if isPublic(v.at) && !s.tls() && !s.proxies.any() {
+		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
+	}
+	if !v.first || base == "" {
+		fmt.Fprint(v.stdout, "weir init prints a link that signs you in to the dashboard.\n")
+		return nil
+	}
+	code, err := v.codes.create()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour; weir init prints another):\n\n%s\n\nweir init creates a first machine and its key. Ctrl-C stops weir.\n", signInLink(base, code))
+	return nil
+}
+
+// signInLink returns a link with a one-time code. Browsers send no fragment, so no
+// server logs the code.
+func signInLink(base, code string) string { return base + "/#/sign-in/" + code }

@@ -1,0 +1,328 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"weir/pkg/gateway"
+	"weir/server/webapi"
+)
+
+// setting is a setting with a flag. The flag is stronger than the variable.
+type setting struct{ flag, variable, value, help string }
+
+// settingTable returns the settings that have flags. docs/guides/self-hosting.md
+// lists them.
+func settingTable() []setting {
+	return []setting{
+		{"listen", "LISTEN", "ADDRESS", "where to listen: HOST:PORT, :PORT for every address, or unix:PATH (default 127.0.0.1:8787)"},
+		{"data", "DATA_DIR", "FOLDER", "data directory (default " + defaultDataText() + ")"},
+		{"public-url", "PUBLIC_URL", "URL", "scheme and host under which browsers reach the server, https://weir.example.com"},
+		{"tls-cert", "TLS_CERT", "FILE", "certificate chain in PEM; a changed file is used at once"},
+		{"tls-key", "TLS_KEY", "FILE", "private key of the certificate in PEM"},
+		{"trusted-proxies", "TRUSTED_PROXIES", "LIST", "addresses of proxies whose X-Forwarded fields count: 10.0.0.7,192.168.0.0/16, or loopback, private"},
+		{"cells", "CELLS", "NUMBER", "instances of the program that run side by side (default: one for each core)"},
+		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; warn and error leave out successful calls (default info)"},
+	}
+}
+
+func settingOf(flag string) setting {
+	for _, s := range settingTable() {
+		if s.flag == flag {
+			return s
+		}
+	}
+	panic("no setting --" + flag)
+}
+
+// variable is a setting that has no flag.
+type variable struct {
+	name string
+	file bool // NAME_FILE may name a file with the value
+	is   kind
+	help string
+}
+
+type kind int
+
+const (
+	text kind = iota
+	secret
+	boolean
+)
+
+// variables returns the settings without a flag, those of the edge platform.
+func variables() []variable {
+	return []variable{
+		{"ADMIN_TOKEN", true, secret, "the operator token; at least 32 bytes, like the next two"},
+		{"API_KEY_SECRET", true, secret, "checks the form of keys"},
+		{"CREDENTIALS_KEY", true, secret, "encrypts stored credentials; NEW,OLD while one replaces the other"},
+		{"REQUIRE_API_KEY", false, boolean, "false lets /{machineId}/v1/… work without a key (default true)"},
+		{"ALLOW_PRIVATE_UPSTREAMS", false, boolean, "true allows upstreams at private addresses and over plain http (default false)"},
+		{"ALLOW_RESEED", false, boolean, "of the edge platform; without effect here, where there is no KV"},
+		{"OAUTH_PROVIDERS", true, text, "clients for sign-in at providers, JSON"},
+		{"PROXY_URL", true, text, "HTTP CONNECT proxy for token refresh, http://user:password@host:port"},
+	}
+}
+
+// address is where the server listens.
+type address struct{ network, name string }
+
+func (a address) String() string {
+	if a.network == "unix" {
+		return "unix:" + a.name
+	}
+	return a.name
+}
+
+// settings are the parsed settings of a command.
+type settings struct {
+	listen            address
+	data              string // absolute path
+	tlsCert, tlsKey   string
+	publicURL         string
+	proxies           Proxies
+	cells             int
+	logLevel          int // the lowest level that is logged
+	variable          func(name string) string
+	secretEnvironment secrets // those that the environment has
+}
+
+// readSettings reads flags and variables. Every mistake is a usageError.
+func (r *run) readSettings(f *flags) (*settings, error) {
+	s := &settings{}
+	values := map[string]string{}
+	for _, row := range settingTable() {
+		if v, ok := f.set(row.flag); ok {
+			if v == "" {
+				return nil, usagef("--%s: the value is empty", row.flag)
+			}
+			values[row.variable] = v
+		} else if v, ok := r.env(row.variable); ok {
+			values[row.variable] = v
+		}
+	}
+	for _, row := range variables() {
+		v, err := r.variable(row)
+		if err != nil {
+			return nil, err
+		}
+		values[row.name] = v
+	}
+	s.variable = func(name string) string { return values[name] }
+	s.secretEnvironment = secrets{values["ADMIN_TOKEN"], values["API_KEY_SECRET"], values["CREDENTIALS_KEY"]}
+	for _, read := range []func() error{
+		func() (err error) { s.listen, err = parseListen(values["LISTEN"]); return err },
+		func() (err error) { s.data, err = r.dataDir(values["DATA_DIR"]); return err },
+		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
+		func() (err error) { s.cells, err = parseCells(values["CELLS"]); return err },
+		func() (err error) { s.logLevel, err = parseLevel(values["LOG_LEVEL"]); return err },
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	s.tlsCert, s.tlsKey = values["TLS_CERT"], values["TLS_KEY"]
+	s.publicURL = strings.TrimRight(strings.TrimSpace(values["PUBLIC_URL"]), "/")
+	s.proxies.unix = s.listen.network == "unix"
+	s.proxies.public = s.publicURL
+	_, s.proxies.host, _ = strings.Cut(strings.ToLower(s.publicURL), "://")
+	return s, nil
+}
+
+// variable reads a variable without a flag, or the file that NAME_FILE names.
+func (r *run) variable(row variable) (string, error) {
+	v, set := r.env(row.name)
+	set = set && v != ""
+	if row.file {
+		if path, ok := r.env(row.name + "_FILE"); ok && path != "" {
+			if set {
+				return "", usagef("%s and %s_FILE are both set; unset one of them", row.name, row.name)
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return "", usagef("%s_FILE: %s: %v", row.name, path, cause(err))
+			}
+			v = strings.TrimRight(string(raw), "\r\n")
+			if v == "" {
+				return "", usagef("%s_FILE: %s: the file is empty", row.name, path)
+			}
+			set = true
+		}
+	}
+	switch {
+	case !set:
+	case row.is == secret && len(strings.TrimSpace(v)) < minSecret:
+		return "", usagef("%s: it has fewer than %d bytes; openssl rand -hex 32 prints a good one", row.name, minSecret)
+	case row.is == boolean && !isBoolean(v):
+		return "", usagef("%s: %q is neither true nor false", row.name, v)
+	}
+	return v, nil
+}
+
+// isBoolean reports whether v is a spelling that gateway.ReadConfig knows.
+func isBoolean(v string) bool {
+	switch strings.ToLower(v) {
+	case "true", "1", "on", "yes", "false", "0", "off", "no":
+		return true
+	}
+	return false
+}
+
+// config returns the settings of the program, with its secrets. An error names the
+// setting.
+func (s *settings) config(own secrets) (gateway.Config, error) {
+	c := gateway.ReadConfig(s.variable)
+	c.AdminToken, c.KeySecret, c.CredentialsKey = own.AdminToken, own.KeySecret, own.CredentialsKey
+	if err := c.Check(webapi.CanonicalURL); err != nil {
+		return c, usagef("%s", err)
+	}
+	return c, nil
+}
+
+func parseListen(v string) (address, error) {
+	if v == "" {
+		v = "127.0.0.1:8787"
+	}
+	if path, ok := strings.CutPrefix(v, "unix:"); ok {
+		if path == "" {
+			return address{}, usagef("--listen %s: the path is missing, as in unix:/run/weir.sock", v)
+		}
+		return address{"unix", path}, nil
+	}
+	_, port, err := net.SplitHostPort(v)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n > 65535 {
+		return address{}, usagef("--listen %s: it must be HOST:PORT, :PORT or unix:PATH", v)
+	}
+	return address{"tcp", v}, nil
+}
+
+func parseCells(v string) (int, error) {
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > 1024 {
+		return 0, usagef("--cells %s: it must be a number from 1 to 1024", v)
+	}
+	return n, nil
+}
+
+// parseLevel returns the lowest level that is logged, as gateway.Ports counts.
+func parseLevel(v string) (int, error) {
+	switch strings.ToLower(v) {
+	case "", "debug", "info":
+		return 0, nil
+	case "warn":
+		return 1, nil
+	case "error":
+		return 2, nil
+	}
+	return 0, usagef("--log-level %s: it must be debug, info, warn or error", v)
+}
+
+// dataDir returns the data directory as an absolute path.
+func (r *run) dataDir(v string) (string, error) {
+	if v == "" {
+		var err error
+		if v, err = defaultData(runtime.GOOS, r.env); err != nil {
+			return "", err
+		}
+	}
+	v, err := filepath.Abs(v)
+	if err != nil {
+		return "", usagef("--data: %v", err)
+	}
+	return v, nil
+}
+
+// defaultData returns the platform's folder for the state of programs.
+func defaultData(goos string, env func(string) (string, bool)) (string, error) {
+	variable := func(name string) string { v, _ := env(name); return v }
+	switch goos {
+	case "windows":
+		if v := variable("LocalAppData"); v != "" {
+			return filepath.Join(v, "weir"), nil
+		}
+	case "darwin":
+		if v := variable("HOME"); v != "" {
+			return filepath.Join(v, "Library", "Application Support", "weir"), nil
+		}
+	default:
+		if v := variable("XDG_STATE_HOME"); filepath.IsAbs(v) {
+			return filepath.Join(v, "weir"), nil
+		}
+		if v := variable("HOME"); v != "" {
+			return filepath.Join(v, ".local", "state", "weir"), nil
+		}
+	}
+	return "", usagef("no data directory: the environment names no home folder; name one with --data or DATA_DIR")
+}
+
+func defaultDataText() string {
+	switch runtime.GOOS {
+	case "windows":
+		return `%LocalAppData%\weir`
+	case "darwin":
+		return "~/Library/Application Support/weir"
+	}
+	return "~/.local/state/weir"
+}
+
+// tls reports whether the server itself speaks TLS.
+func (s *settings) tls() bool { return s.tlsCert != "" || s.tlsKey != "" }
+
+// base returns the URL under which a browser on this computer reaches the server
+// at an address, or the public one. It is "" for a unix socket without one.
+func (s *settings) base(at net.Addr) string {
+	if s.publicURL != "" {
+		return s.publicURL
+	}
+	host, port := "", ""
+	if a, ok := at.(*net.TCPAddr); ok {
+		host, port = a.AddrPort().Addr().Unmap().String(), strconv.Itoa(a.Port)
+	} else if s.listen.network == "tcp" {
+		host, port, _ = net.SplitHostPort(s.listen.name)
+	} else {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}
+	if s.tls() {
+		u.Scheme = "https"
+	}
+	return u.String()
+}
+
+// cause returns the reason of a file error, without the path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return l.Err
+	}
+	var s *os.SyscallError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}
+
+// warn prints a warning, one line.
+func (r *run) warn(format string, args ...any) {
+	fmt.Fprintf(r.stderr, "weir: warning: "+format+"\n", args...)
+}

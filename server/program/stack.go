@@ -1,0 +1,77 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"weir/pkg/credentials/proxydial"
+	"weir/pkg/gateway"
+	"weir/server/cell"
+	"weir/server/dial"
+	"weir/server/host"
+	"weir/server/objects"
+	"weir/server/store"
+)
+
+// stack is the program over an open data directory.
+type stack struct {
+	settings *settings
+	secrets  secrets
+	first    bool // the secrets were created by this start
+	config   host.Config
+	store    *store.Store
+	objects  *objects.Runner
+	codes    *codes
+}
+
+// open opens the data directory with the machines' objects. own are the addresses
+// that the server listens at.
+func (r *run) open(s *settings, log *logger, own []netip.AddrPort) (*stack, error) {
+	if err := checkDataDir(s.data); err != nil {
+		return nil, err
+	}
+	secrets, first, err := r.loadSecrets(s)
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.config(secrets)
+	if err != nil {
+		return nil, err
+	}
+	st, err := store.Open(s.data)
+	if err != nil {
+		return nil, err
+	}
+	k := &stack{settings: s, secrets: secrets, first: first, store: st, codes: openCodes(s.data)}
+	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: own, Resolver: r.Resolver}
+	var transport http.RoundTripper = dial.Transport(policy)
+	if r.Transport != nil {
+		transport = r.Transport(transport)
+	}
+	k.objects = objects.New(st, objects.Log(log.line))
+	k.config = host.Config{
+		Gateway: program, Cells: s.cells, Objects: k.objects,
+		Transport: dial.Decode(transport),
+		Dialer:    func(l cell.Leaver) proxydial.Dialer { return dial.NewSockets(policy, l) },
+		Origin:    s.proxies.Origin, ClientAddress: s.proxies.ClientAddress,
+		SpendCode: k.codes.spend,
+		Log:       log.line,
+	}
+	k.objects.Use(gateway.New(program, host.Ports(k.objects, &k.config)))
+	if err := k.objects.Start(); err != nil {
+		st.Close()
+		return nil, fmt.Errorf("data directory %s: %w", s.data, err)
+	}
+	return k, nil
+}
+
+// close ends the turns of the objects, and closes the data directory.
+func (k *stack) close(ctx context.Context) error {
+	err := k.objects.Stop(ctx)
+	if closed := k.store.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package program
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+func (r *run) printVersion(*flags) error {
+	fmt.Fprintf(r.stdout, "weir %s %s/%s %s\n", r.version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return nil
+}
+
+// version returns the version of the release, else what the Go command recorded of
+// the build.
+func (r *run) version() string {
+	if r.Version != "" {
+		return r.Version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown version)"
+	}
+	revision, modified := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = ", modified"
+		}
+	}
+	version := info.Main.Version
+	if version == "" {
+		version = "(devel)"
+	}
+	if revision != "" {
+		version += " (" + revision + modified + ")"
+	}
+	return version
+}
