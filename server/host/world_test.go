@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/testgw/local"
-	"weir/internal/testgw/objects"
 	"weir/pkg/gateway"
+	"weir/server/objects"
+	"weir/server/store"
 )
 
 const adminToken = "admin-token-0123456789-0123456789-0123456789"
@@ -24,40 +25,36 @@ type world struct {
 	host     *Host
 	server   *httptest.Server
 	upstream *httptest.Server
-	objects  *objects.Local
+	objects  *objects.Runner
 	key      string // of the machine with an account "up"
 
 	mu   sync.Mutex
 	logs []string
 }
 
-// free is a Leaver for a program that other locks guard.
-type free struct{}
-
-func (free) Outside(_ context.Context, wait func()) { wait() }
-func (free) Inside(f func())                        { f() }
-
-// lateStub is a Stub that is set after the program is built which it serves.
-type lateStub struct{ *objects.Local }
-
 func newWorld(t *testing.T, cells int, answer http.HandlerFunc) *world {
 	t.Helper()
 	w := &world{T: t, upstream: httptest.NewServer(answer)}
 	t.Cleanup(w.upstream.Close)
-	late := &lateStub{}
+	st, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.objects = objects.New(st, objects.Log(w.log))
 	c := Config{
 		Gateway: gateway.Config{
 			AdminToken: adminToken, KeySecret: strings.Repeat("s", 40), CredentialsKey: strings.Repeat("c", 40),
 			RequireKey: true, AllowPrivate: true,
 		},
-		Cells: cells, Objects: late, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
+		Cells: cells, Objects: w.objects, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
 		Origin:        func(r *http.Request) string { return "http://" + r.Host },
 		ClientAddress: func(*http.Request) string { return "127.0.0.1" },
 		Log:           w.log,
 	}
-	object := gateway.New(c.Gateway, Ports(free{}, &c)) // objects.Local has a lock of its own
-	late.Local = local.New(object.Machine())
-	w.objects = late.Local
+	w.objects.Use(gateway.New(c.Gateway, Ports(w.objects, &c)))
+	if err := w.objects.Start(); err != nil {
+		t.Fatal(err)
+	}
 	w.host = New(c)
 	w.server = httptest.NewServer(w.host)
 	t.Cleanup(func() {
@@ -69,6 +66,9 @@ func newWorld(t *testing.T, cells int, answer http.HandlerFunc) *world {
 		}
 		if calls, flows, afters := w.host.InFlight(); calls+flows+afters != 0 {
 			t.Errorf("in flight at the end: %d calls, %d flows, %d recordings", calls, flows, afters)
+		}
+		if err := errors.Join(w.objects.Stop(ctx), st.Close()); err != nil {
+			t.Error(err)
 		}
 	})
 	var machine struct{ MachineID, APIKey string }
