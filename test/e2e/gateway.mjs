@@ -1,15 +1,10 @@
-// Starts the built worker in real workerd, with its storage, for the tests.
-import { readFileSync, readdirSync } from "node:fs";
+// Starts the gateway on the platform that PLATFORM names, for the tests.
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { Log, LogLevel, Miniflare, convertV4MiniflareOptions } from "miniflare";
-import { debug } from "./isolate.mjs";
-
-const root = fileURLToPath(new URL("../../", import.meta.url));
-const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
-const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(toml)[1]);
+import { host } from "./platforms.mjs";
+import { until } from "./wait.mjs";
 
 export const secrets = {
   ADMIN_TOKEN: "test-admin-token-0123456789abcdef0123456789",
@@ -17,151 +12,77 @@ export const secrets = {
   CREDENTIALS_KEY: "test-credentials-key-0123456789abcdef01234",
 };
 
-// modules reads a folder that build.sh made; the entry comes first.
-export function modules(dir) {
-  const names = readdirSync(dir).filter((n) => /\.(mjs|js|wasm)$/.test(n));
-  names.sort((a, b) => (b === "worker.mjs") - (a === "worker.mjs"));
-  return names.map((n) => ({
-    type: n.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
-    path: join(dir, n),
-    contents: readFileSync(join(dir, n)),
-  }));
-}
-
-// inspected is an entry with one more path, /bench-stats, that reports what is
-// in flight.
-function inspected(dir) {
-  return { type: "ESModule", path: join(dir, "entry.mjs"), contents: readFileSync(join(root, "test/bench/entry.mjs")) };
-}
-
-// vendorHosts is a worker that sends calls of real vendors' hosts to the test
-// upstream, which finds the host in x-vendor-host.
-function vendorHosts(upstream) {
-  const script = `export default { fetch(request) {
-    const url = new URL(request.url);
-    if (url.hostname === "127.0.0.1") return fetch(request, { redirect: "manual" });
-    const headers = new Headers(request.headers);
-    headers.set("x-vendor-host", url.host);
-    return fetch(${JSON.stringify(upstream.url)} + url.pathname + url.search, { method: request.method, headers, body: request.body, redirect: "manual" });
-  } }`;
-  return {
-    name: "vendors",
-    modules: [{ type: "ESModule", path: "vendors.mjs", contents: script }],
-    compatibilityDate: setting("compatibility_date"),
-  };
-}
-
-// assets are the dashboard's files, served by the rules of wrangler.toml.
-function assets(dir) {
-  return {
-    directory: join(dir, "dashboard"),
-    routerConfig: { has_user_worker: true },
-    run_worker_first: setting("run_worker_first"),
-    assetConfig: { html_handling: setting("html_handling"), not_found_handling: setting("not_found_handling") },
-  };
-}
-
-// steady wraps a KV namespace of miniflare and repeats a call once whose
-// connection had just been closed.
-function steady(kv) {
-  const call =
-    (name) =>
-    async (...args) => {
-      try {
-        return await kv[name](...args);
-      } catch (e) {
-        if (e.cause?.code !== "UND_ERR_SOCKET" && e.cause?.code !== "ECONNRESET") throw e;
-        return kv[name](...args);
-      }
-    };
-  return Object.fromEntries(["get", "put", "delete", "list"].map((name) => [name, call(name)]));
-}
-
 // start starts a gateway.
 //
-//	dir        folder of the built worker (build/)
-//	env        bindings besides the secrets; a secret set to undefined is left out
+//	env        settings besides the secrets; a secret set to undefined is left out
 //	vendors    a test upstream that answers for every host that is not loopback
-//	dashboard  serve its pages too, as the platform does: in front of the program
+//	dashboard  serve its pages too
 //	persist    folder of the storage; absent, a fresh one that close() removes
-//	entry      text of a module that stands in front of worker.mjs
-//	inspect    opens the debugger: the result has stats() and isolate, see isolate.mjs
+//	inspect    the result has memory, see below; workerd: opens the debugger
+//	dir, entry workerd alone: folder of the built worker, and the text of a module
+//	           that stands in front of worker.mjs
 //
-// The result has `url`, `fetch(path, init)`, `mf`, `dir` (of the storage),
-// `logs` (what the worker printed) and `close()`.
-export async function start({
-  dir = join(root, "build"),
-  env = {},
-  vendors = null,
-  dashboard = false,
-  persist = null,
-  entry = "",
-  inspect = false,
-} = {}) {
+// The result has
+//
+//	url, fetch(path, init)
+//	logs       lines that the gateway printed, with "error: " or "warn: " in front
+//	           of those of that level
+//	dir        of the storage
+//	close()    ends the gateway and waits for that; kill() does so without warning
+//	cron()     does the work of the scheduled trigger
+//	resident() bytes that the process has in memory
+//	from(ip)   a header field that says where the client is, as the platform tells
+//	           the gateway
+//	stats()    what is in flight, with inspect: {calls, streams, memory, dead}
+//	memory     with inspect: limit, memory(), collect(), watch(ms), see isolate.mjs
+//	kv         the KV namespace: get, put, delete and list; null where there is none
+export async function start({ env = {}, persist = null, vendors = null, ...options } = {}) {
   const storage = persist ?? (await mkdtemp(join(tmpdir(), "weir-test-")));
-  const bindings = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
-  for (const [name, value] of Object.entries(bindings)) if (value === undefined) delete bindings[name];
-  const logs = [];
-  const mf = new Miniflare(
-    convertV4MiniflareOptions({
-      rootPath: root,
-      host: "127.0.0.1",
-      port: 0,
-      cf: false,
-      log: new Log(LogLevel.ERROR),
-      handleStructuredLogs({ level, message }) {
-        logs.push(
-          ...message.split("\n").map((line) => (level === "error" || level === "warn" ? `${level}: ` : "") + line),
-        );
-      },
-      workers: [
-        {
-          name: "weir",
-          modulesRoot: dir,
-          modules: [
-            ...(inspect
-              ? [inspected(dir)]
-              : entry
-                ? [{ type: "ESModule", path: join(dir, "entry.mjs"), contents: entry }]
-                : []),
-            ...modules(dir),
-          ],
-          compatibilityDate: setting("compatibility_date"),
-          compatibilityFlags: setting("compatibility_flags"),
-          bindings,
-          kvNamespaces: ["KV"],
-          durableObjects: { MACHINE: { className: "Machine", useSQLite: true } },
-          // A socket of workerd's own: miniflare's entry in front would compress and buffer.
-          unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
-          ...(vendors ? { outboundService: "vendors" } : {}),
-          ...(dashboard ? { assets: assets(dir) } : {}),
-        },
-        ...(vendors ? [vendorHosts(vendors)] : []),
-      ],
-      resourcePersistencePath: storage,
-      ...(inspect ? { inspectorPort: 0 } : {}),
-    }),
-  );
-  await mf.ready;
-  const namespace = mf.getKVNamespace.bind(mf);
-  mf.getKVNamespace = async (...which) => steady(await namespace(...which));
-  const url = (await mf.unsafeGetDirectURL("weir")).href.replace(/\/$/, "");
-  const stats = async () => (await fetch(url + "/bench-stats")).json();
-  const isolate = inspect ? await debug((await mf.getInspectorURL()).host, stats) : null;
+  const all = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };
+  for (const [name, value] of Object.entries(all)) if (value === undefined) delete all[name];
+  const gateway = await host.start({ ...options, env: all, vendors, storage });
   return {
-    mf,
-    url,
-    logs,
+    ...gateway,
     dir: storage,
-    stats,
-    isolate,
-    fetch: (path, init) => fetch(url + path, init),
+    fetch: (path, init) => fetch(gateway.url + path, init),
     async close() {
-      isolate?.close();
-      await mf.dispose();
+      await gateway.close();
       if (!persist) await rm(storage, { recursive: true, force: true });
     },
   };
+}
+
+// replicas returns the texts of the machines' replicas, once there are at least
+// that many. A platform without KV has none.
+export async function replicas({ kv }, least = 0) {
+  if (!kv) return [];
+  const names = await until("the replicas", async () => {
+    const all = [];
+    for (let cursor; ; ) {
+      const page = await kv.list({ cursor });
+      all.push(...page.keys.map((k) => k.name));
+      if (page.list_complete) break;
+      ({ cursor } = page);
+    }
+    return all.length >= least && all;
+  });
+  return Promise.all(names.map(async (name) => ({ name, text: await kv.get(name) })));
+}
+
+// placed creates a machine with connections and one key. By KV, where there is
+// one, that is faster, but without settings.
+export async function placed(gateway, connections, settings = null) {
+  if (gateway.kv && !settings) {
+    const machineId = `placed${randomBytes(5).toString("hex")}`,
+      apiKey = `sk-old${machineId}`;
+    await gateway.kv.put(`machine:${machineId}`, JSON.stringify({ connections, apiKeys: [apiKey] }));
+    return { machineId, apiKey };
+  }
+  const operator = admin(gateway),
+    { machineId, apiKey } = await operator.machine();
+  for (const { id, ...c } of connections) await operator.connect(machineId, c);
+  if (settings) await operator.call("PATCH", `/${machineId}/api/settings`, settings);
+  return { machineId, apiKey };
 }
 
 // admin is a client of the operator's routes.

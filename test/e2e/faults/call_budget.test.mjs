@@ -2,15 +2,18 @@
 // request ends with an error, and no account is blamed for it. See
 // docs/reference/reliability.md, F57.
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
 import { accounts, answer } from "../endpoints.mjs";
+
+const { after, before, beforeEach, test } = only("workerd", "calls");
 
 // The platform's fetch with the number of calls left that /budget set; workerd
 // itself does not count.
 const entry = `
 import worker, { Machine } from "./worker.mjs";
+
 export { Machine };
 let left = Infinity;
 const real = globalThis.fetch;

@@ -92,8 +92,8 @@ for (const [name, how] of Object.entries(ways)) {
         provider: "anthropic-compatible-0123abcd",
       });
       Object.assign(up, { how, sent: 0 });
-      const calm = await gw.isolate.collect(),
-        watched = gw.isolate.watch(20);
+      const calm = await gw.memory.collect(),
+        watched = gw.memory.watch(20);
       let res, text, peak;
       try {
         res = await gw.fetch(path, {

@@ -4,16 +4,19 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
 import { until } from "../wait.mjs";
+
+const { after, before, test } = only("workerd", "objects");
 
 // An object whose named operations behave as set by /object: "silent" never
 // answers, "throws" fails, "overloaded" is turned away by the platform, a
 // number is a delay in ms.
 const entry = `
 import worker, { Machine as Whole } from "./worker.mjs";
+
 let how = "", verbs = [], asked = {};
 export class Machine extends Whole {
   async call(name, verb, body) {
@@ -52,7 +55,7 @@ after(async () => {
 });
 async function open() {
   gw = await start({ persist: dir, entry });
-  kv = await gw.mf.getKVNamespace("KV");
+  ({ kv } = gw);
 }
 const object = async (how = "", verbs = "") => (await gw.fetch(`/object?how=${how}&verbs=${verbs}`)).json();
 

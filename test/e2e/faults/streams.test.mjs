@@ -8,7 +8,7 @@ import { after, before, describe, test } from "node:test";
 import * as anthropic from "../../upstream/anthropic.mjs";
 import { raw } from "../../upstream/faults.mjs";
 import * as openai from "../../upstream/openai.mjs";
-import { admin, start } from "../gateway.mjs";
+import { placed, start } from "../gateway.mjs";
 
 const said = "You said: naïve ☃ 👋";
 const stream = { "content-type": "text/event-stream" };
@@ -426,7 +426,7 @@ const cases = {
   },
 };
 
-let gw, up, kv;
+let gw, up;
 
 // upstream speaks HTTP by hand. The first account of a machine has the case, the
 // second a whole stream; asked has both, by the machine's tag in their keys.
@@ -479,7 +479,6 @@ async function upstream() {
 before(async () => {
   up = await upstream();
   gw = await start();
-  kv = await gw.mf.getKVNamespace("KV");
 });
 after(async () => {
   await gw?.close();
@@ -499,17 +498,7 @@ async function tenant(settings) {
     providerSpecificData: { baseUrl: up.url + "/v1", prefix },
   });
   const connections = [1, 2].flatMap((n) => [account("openai", "up", n), account("anthropic", "an", n)]);
-  let machineId = `faults${tag}`,
-    apiKey = `sk-old${machineId}`;
-  if (settings) {
-    // a machine has them once it is not in KV alone
-    const operator = admin(gw);
-    ({ machineId, apiKey } = await operator.machine());
-    for (const { id, ...c } of connections) await operator.connect(machineId, c);
-    await operator.call("PATCH", `/${machineId}/api/settings`, settings);
-  } else {
-    await kv.put(`machine:${machineId}`, JSON.stringify({ connections, apiKeys: [apiKey] }));
-  }
+  const { machineId, apiKey } = await placed(gw, connections, settings);
   return [
     tag,
     (path, body) =>

@@ -1,20 +1,22 @@
 // Machines that are put into KV by hand. See docs/reference/design.md, 2.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
+import { rows } from "../storage.mjs";
 import { until } from "../wait.mjs";
+
+const { after, before, beforeEach, test } = only("workerd", "kv");
 
 let gw, up, kv, storage;
 before(async () => {
   storage = await mkdtemp(join(tmpdir(), "weir-seed-"));
   up = await startUpstream();
   gw = await start({ persist: storage });
-  kv = await gw.mf.getKVNamespace("KV");
+  ({ kv } = gw);
 });
 after(async () => {
   await gw?.close();
@@ -99,7 +101,11 @@ test("a refused document does not stay in KV with its secrets", async () => {
 test("with ALLOW_RESEED a new document replaces an earlier one", async () => {
   await gw.close();
   gw = await start({ persist: storage, env: { ALLOW_RESEED: "true" } });
-  kv = await gw.mf.getKVNamespace("KV");
+  ({ kv } = gw);
+  assert.equal((await embed("seededmachine001", "sk-canaryoldkey")).status, 200);
+  // KV's files keep the operator's own seeds for a while; the gateway wrote the rows.
+  const sealed = rows(storage).filter((r) => r.key.startsWith("conn:"));
+  assert.ok(sealed.length > 0 && !sealed.some((r) => r.value.includes("sk-canary")));
   const id = "seededmachine003";
   await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));
   assert.equal((await embed(id, "sk-firstoldkey")).status, 200);
@@ -107,30 +113,6 @@ test("with ALLOW_RESEED a new document replaces an earlier one", async () => {
   await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-secondoldkey"] })));
   await until("the second key", async () => (await embed(id, "sk-secondoldkey")).status === 200);
   await until("the end of the first key", async () => (await embed(id, "sk-firstoldkey")).status === 401);
-});
-
-test("acknowledged changes survive a restart, and no plain secret is on disk", async () => {
-  const operator = admin(gw),
-    { machineId, apiKey } = await operator.machine();
-  await operator.connect(machineId, compatible(up, { apiKey: "sk-canary-on-disk" }));
-  await gw.close();
-  gw = await start({ persist: storage });
-  kv = await gw.mf.getKVNamespace("KV");
-  assert.equal((await embed(machineId, apiKey, "up/test-embed")).status, 200);
-  assert.equal((await embed("seededmachine001", "sk-canaryoldkey")).status, 200);
-  const files = readdirSync(storage, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
-  assert.ok(files.length > 0);
-  for (const f of files) {
-    const bytes = readFileSync(join(f.parentPath, f.name));
-    // KV's files keep the operator's own seeds for a while; the gateway wrote
-    // everything else.
-    const secrets = [
-      "sk-canary-on-disk",
-      apiKey,
-      ...(f.parentPath.includes("/do") ? ["sk-canary-upstream-secret"] : []),
-    ];
-    for (const secret of secrets) assert.equal(bytes.indexOf(secret), -1, `${secret} in ${f.name}`);
-  }
 });
 
 // This happens after a deployment that was rolled back. See
@@ -162,7 +144,7 @@ test("a replica of a newer format, of another machine or of no format is ignored
   ];
   await gw.close();
   gw = await start({ persist: storage });
-  kv = await gw.mf.getKVNamespace("KV");
+  ({ kv } = gw);
   for (const [i, m] of machines.entries()) await kv.put(`machine:${m.machineId}`, stored[i]);
   for (const [i, m] of machines.entries()) {
     up.clear();
@@ -186,18 +168,4 @@ test("a replica of a newer format, of another machine or of no format is ignored
         return false;
       }
     });
-});
-
-test("a revoked key stops working", async () => {
-  const operator = admin(gw),
-    { machineId, apiKey } = await operator.machine();
-  await operator.connect(machineId, compatible(up));
-  const made = await operator.call("POST", `/${machineId}/api/keys`, { name: "short" });
-  assert.equal((await embed(machineId, made.key ?? made.apiKey, "up/test-embed")).status, 200);
-  await operator.call("DELETE", `/${machineId}/api/keys/${made.id}`);
-  await until(
-    "the end of the key",
-    async () => (await embed(machineId, made.key ?? made.apiKey, "up/test-embed")).status === 401,
-  );
-  assert.equal((await embed(machineId, apiKey, "up/test-embed")).status, 200);
 });

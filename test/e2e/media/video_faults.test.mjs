@@ -7,12 +7,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { raw } from "../../upstream/faults.mjs";
-import { admin, start } from "../gateway.mjs";
+import { admin, placed, start } from "../gateway.mjs";
 import { sleep, until } from "../wait.mjs";
 
 const creations = 1000,
   perMachine = 4; // few, so that what fails does not set all its accounts aside
-let gw, up, kv, operator;
+let gw, up, operator;
 
 // Faults by name. Each gets the response, the id that the job would have and
 // the creation, {accepted, given, leave}. A creation that is not accepted was
@@ -147,7 +147,6 @@ async function upstream() {
 before(async () => {
   up = await upstream();
   gw = await start({ vendors: up, inspect: true });
-  kv = await gw.mf.getKVNamespace("KV", "weir");
   operator = admin(gw);
 });
 after(async () => {
@@ -155,14 +154,11 @@ after(async () => {
   await up?.close();
 });
 
-const accounts = (machineId) =>
-  ["a", "b", "c"].map((name) => ({ provider: "xai", name, apiKey: `xai-${machineId}-${name}` }));
+const accounts = (tag) => ["a", "b", "c"].map((name) => ({ provider: "xai", name, apiKey: `xai-${tag}-${name}` }));
 
-// seeded is a machine with three accounts, put into KV.
+// seeded is a machine with three accounts.
 async function seeded(n) {
-  const machineId = String(n).padStart(16, "m"),
-    apiKey = `sk-old${machineId}`;
-  await kv.put(`machine:${machineId}`, JSON.stringify({ connections: accounts(machineId), apiKeys: [apiKey] }));
+  const { machineId, apiKey } = await placed(gw, accounts(String(n).padStart(16, "m")));
   return { apiKey, path: `/${machineId}` };
 }
 

@@ -1,11 +1,13 @@
 // The bridge in real workerd, driven through worker/bridgetest: every kind of
 // answer, streams event by event, and failures of Go.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
 import { until } from "../wait.mjs";
+
+const { after, before, test } = only("workerd", "bridge");
 
 const dir = fileURLToPath(new URL("../../out/bridge", import.meta.url));
 let gw, up;

@@ -6,11 +6,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { vector } from "../../upstream/openai.mjs";
+import { only } from "../platforms.mjs";
 import { sleep } from "../wait.mjs";
+
+const { test } = only("workerd", "commands");
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { admin, compatible, start } from "../gateway.mjs";
-import { MiB, resident, workers } from "../isolate.mjs";
+import { MiB } from "../isolate.mjs";
 
 const chunk = (n, text) =>
   `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"${text}"},"finish_reason":null}],"n":${n}}\n\n`;
@@ -27,7 +27,6 @@ async function room(res) {
 let gw,
   up,
   me,
-  pid,
   turn = null;
 before(async () => {
   const server = createServer((req, res) => {
@@ -56,7 +55,6 @@ before(async () => {
     },
   };
   gw = await start();
-  [pid] = workers();
   const operator = admin(gw);
   me = await operator.machine();
   await operator.connect(me.machineId, compatible(up));
@@ -80,7 +78,7 @@ test("a fast stream is buffered only in part, and slow events still arrive one b
     }),
   });
   assert.equal(res.status, 200);
-  const began = resident(pid),
+  const began = gw.resident(),
     decoder = new TextDecoder();
   let bytes = 0,
     most = 0,
@@ -88,7 +86,7 @@ test("a fast stream is buffered only in part, and slow events still arrive one b
     steps = 0;
   for await (const piece of res.body) {
     bytes += piece.byteLength;
-    if (bytes % (8 * MiB) < piece.byteLength) most = Math.max(most, resident(pid) - began);
+    if (bytes % (8 * MiB) < piece.byteLength) most = Math.max(most, gw.resident() - began);
     tail = (tail + decoder.decode(piece, { stream: true })).slice(-4096);
     // The next event is sent once this one is here.
     if (/("now":"slow"|"content":"slow").*\n\n$/.test(tail) && turn) {
@@ -99,7 +97,7 @@ test("a fast stream is buffered only in part, and slow events still arrive one b
       next();
     }
   }
-  most = Math.max(most, resident(pid) - began);
+  most = Math.max(most, gw.resident() - began);
   assert.ok(bytes > block.length * blocks, `${bytes} bytes`);
   assert.equal(steps, 21);
   assert.match(tail, /\[DONE\]\n\n$/);

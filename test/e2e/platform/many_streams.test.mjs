@@ -9,7 +9,7 @@ import { after, before, beforeEach, test } from "node:test";
 import * as anthropic from "../../upstream/anthropic.mjs";
 import * as openai from "../../upstream/openai.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
-import { limit, resident, shown, workers } from "../isolate.mjs";
+import { shown } from "../isolate.mjs";
 import { sleep, until } from "../wait.mjs";
 
 const streams = 1000;
@@ -170,16 +170,17 @@ test(`${streams} slow streams arrive whole, event by event, within the isolate's
     while (!c.ended) await c.step();
     alone.push(alike(c));
   }
-  const [{ pid, before }] = workers().map((pid) => ({ pid, before: resident(pid) }));
-  const peak = gw.isolate.watch();
+  const before = gw.resident(),
+    { limit } = gw.memory;
+  const peak = gw.memory.watch();
   const clients = await Promise.all(Array.from({ length: streams }, (_, n) => new Client(n).begin()));
   assert.deepEqual(await gw.stats().then((s) => s.streams), streams);
   for (let round = 0; clients.some((c) => !c.ended); round++) {
     await Promise.all(clients.map((c) => c.step()));
     if (round !== 2) continue;
     await sleep(2200); // each has been sampled, and is idle
-    const idle = await gw.isolate.collect();
-    t.diagnostic(`idle: ${shown(idle)}; the process ${((resident(pid) - before) / 2 ** 20).toFixed(0)} MiB more`);
+    const idle = await gw.memory.collect();
+    t.diagnostic(`idle: ${shown(idle)}; the process ${((gw.resident() - before) / 2 ** 20).toFixed(0)} MiB more`);
     assert.ok(idle.total <= limit, shown(idle));
   }
   const most = await peak.stop();
@@ -202,16 +203,16 @@ test(`${streams} idle metered streams whose clients disconnect leave nothing beh
 }, async (t) => {
   const clients = await Promise.all(Array.from({ length: streams }, (_, n) => new Client(n, 0).begin()));
   await sleep(1500); // each has been sampled
-  const open = await gw.isolate.collect();
+  const open = await gw.memory.collect();
   t.diagnostic(`open: ${shown(open)}`);
-  assert.ok(open.total <= limit * 0.75, shown(open));
+  assert.ok(open.total <= gw.memory.limit * 0.75, shown(open));
   for (const c of clients) c.req.destroy();
   // An idle one learns of it with its next event.
   for (const { rest, next } of up.open.values()) if (rest.length) next();
   await quiet();
   await until("the end of the upstream's streams", () => up.closed >= streams);
   assert.equal(up.closed, streams);
-  const left = await gw.isolate.collect();
+  const left = await gw.memory.collect();
   t.diagnostic(`after them: ${shown(left)}`);
   assert.ok(left.buffers < 4 << 20, shown(left));
 });

@@ -1,9 +1,11 @@
 // The fields that the program reads of a client's request: by the path alone,
 // from the list that Go and JavaScript share.
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { ROUTES } from "../../../worker/js/contract.mjs";
 import { headOf, routeOf } from "../../../worker/js/request.mjs";
+import { only } from "../platforms.mjs";
+
+const { test } = only("workerd", "bridge");
 
 const machine = "/0123456789abcdef";
 const origin = "https://weir.example";

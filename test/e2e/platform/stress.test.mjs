@@ -2,11 +2,13 @@
 // streamed, all mixed. No answer may be wrong, crossed or missing, and nothing
 // may be left behind.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
 import { until } from "../wait.mjs";
+
+const { after, before, test } = only("workerd", "bridge");
 
 const requests = process.env.SOAK ? 12_000 : 4_000,
   concurrency = 100;

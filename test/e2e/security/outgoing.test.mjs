@@ -10,9 +10,8 @@ import { after, before, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { accounts, answer, calls } from "../endpoints.mjs";
-import { start } from "../gateway.mjs";
+import { replicas, start } from "../gateway.mjs";
 import { rows } from "../storage.mjs";
-import { until } from "../wait.mjs";
 
 // Secrets with characters that encodings change.
 const made = (name) => `${name}-${randomBytes(18).toString("base64url")}+/=&<~`;
@@ -267,11 +266,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
   await call("GET", "/health", operator);
 
   // At rest, and in the log.
-  const kv = await gw.mf.getKVNamespace("KV");
-  await until("the replicas", async () => (await kv.list()).keys.length >= machines.length);
-  const values = (await kv.list()).keys;
-  assert.equal(values.length, machines.length);
-  for (const { name } of values) note("KV", name + (await kv.get(name)));
+  for (const { name, text } of await replicas(gw, machines.length)) note("KV", name + text);
   const stored = rows(gw.dir);
   assert.ok(stored.length > 20, `${stored.length} rows`);
   for (const r of stored) note(`the row ${r.key.split(":")[0]}`, r.key + "\n" + r.value);

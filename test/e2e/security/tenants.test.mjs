@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { vector } from "../../upstream/openai.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
-import { admin, compatible, secrets, start } from "../gateway.mjs";
+import { admin, compatible, replicas, secrets, start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
 import { until } from "../wait.mjs";
 
 const machines = 100;
@@ -70,20 +71,8 @@ function files(dir) {
 
 test("the storage holds no plain secret, in no encoding", async () => {
   // KV is read as a dump would; the files hold the objects' rows.
-  const kv = await gw.mf.getKVNamespace("KV", "weir");
-  const dump = [];
-  for (let cursor; ; ) {
-    const page = await kv.list({ cursor });
-    for (const { name } of page.keys) dump.push(Buffer.from(name), Buffer.from(await kv.get(name, "arrayBuffer")));
-    if (page.list_complete) break;
-    ({ cursor } = page);
-  }
-  assert.ok(dump.length >= machines, "KV holds no replica");
+  const dump = (await replicas(gw, machines)).map(({ name, text }) => Buffer.from(name + text));
   const onDisk = files(gw.dir);
-  assert.ok(
-    onDisk.some((f) => f.includes(".sqlite")),
-    onDisk.slice(0, 5).join(),
-  );
   for (const f of onDisk) dump.push(readFileSync(f));
   const bytes = Buffer.concat(dump).toString("latin1");
   assert.ok(
@@ -114,9 +103,10 @@ test("logs hold no secret, no body and no query", () => {
   assert.ok(!text.includes("canary of"));
 });
 
-test("a document seeded into KV is adopted, sealed and published back", async () => {
+const ofKV = only("workerd", "kv");
+ofKV.test("a document seeded into KV is adopted, sealed and published back", async () => {
   const id = "seeded0123456789",
-    kv = await gw.mf.getKVNamespace("KV", "weir");
+    { kv } = gw;
   await kv.put(
     `machine:${id}`,
     JSON.stringify({
@@ -136,9 +126,9 @@ test("a document seeded into KV is adopted, sealed and published back", async ()
   await until("the sealed replica", async () => !(await kv.get(`machine:${id}`)).includes("canary"));
 });
 
-test("an invalid seed is refused as a whole, with a log line that names the field", async () => {
+ofKV.test("an invalid seed is refused as a whole, with a log line that names the field", async () => {
   const id = "badseed012345678",
-    kv = await gw.mf.getKVNamespace("KV", "weir");
+    { kv } = gw;
   await kv.put(
     `machine:${id}`,
     JSON.stringify({ connections: [compatible(up)], apiKeys: ["sk-anotherseededkey"], combos: "no list" }),
