@@ -1,20 +1,33 @@
 #!/usr/bin/env bash
-# End-to-end tests in workerd.
+# End-to-end tests.
 #
 #	scripts/e2e.sh [PATTERN]    the files whose path contains PATTERN, a regular expression
 #
-# BUILT=1 leaves out the build. SOAK=1 runs the long forms of the tests that have one.
+# PLATFORM=native runs them against the native server instead of workerd. BUILT=1
+# leaves out the build of the worker. RACE=1 builds the native server with the race
+# detector. SOAK=1 runs the long forms of the tests that have one.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
+export PLATFORM=${PLATFORM:-workerd}
 mapfile -t files < <(find test/e2e -name '*.test.mjs' | sort | grep -E -- "${1:-.}")
 [ ${#files[@]} -gt 0 ] || die "no end-to-end test matches $1"
 need_go
 modules
 mkdir -p test/out
-[ "${BUILT:-}" = 1 ] || scripts/build.sh
-scripts/build.sh ./worker/bridgetest test/out/bridge
-script --test --test-concurrency=1 \
+case "$PLATFORM" in
+  workerd)
+    [ "${BUILT:-}" = 1 ] || scripts/build.sh
+    scripts/build.sh ./worker/bridgetest test/out/bridge
+    at_once=1 # workerd and the compiler of its modules take both cores
+    ;;
+  native)
+    go build ${RACE:+-race} -o test/out/weir-test ./test/native
+    at_once=2
+    ;;
+  *) die "PLATFORM is workerd or native, not $PLATFORM" ;;
+esac
+script --test --test-concurrency="$at_once" \
   --test-reporter=spec --test-reporter-destination=stdout \
-  --test-reporter=tap --test-reporter-destination=test/out/e2e.tap \
+  --test-reporter=tap --test-reporter-destination="test/out/${OUT:-e2e-$PLATFORM}.tap" \
   "${files[@]}"

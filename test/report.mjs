@@ -1,8 +1,8 @@
 // Reads what the test runners wrote.
 //
-//	report.mjs unit FILE             prints the output of failures and the total of the unit tests
-//	report.mjs total UNIT TAP TAP STEPS  prints "N passed, N failed" over all: unit tests, end to
-//	                                     end, dashboard; STEPS failed besides
+//	report.mjs unit FILE               prints the output of failures and the total of the unit tests
+//	report.mjs total STEPS NAME=FILE…  prints "N passed, N failed" over all: the unit tests first,
+//	                                   then runs of node; STEPS failed besides
 import { readFileSync } from "node:fs";
 
 const [mode, ...args] = process.argv.slice(2);
@@ -45,7 +45,12 @@ function tapTests(file) {
         .findLast((l) => l.startsWith(`# ${name} `))
         ?.split(" ")[2] ?? 0,
     );
-  return { pass: total("pass"), fail: total("fail") + total("cancelled"), ran: total("tests") };
+  return {
+    pass: total("pass"),
+    fail: total("fail") + total("cancelled"),
+    skipped: total("skipped"),
+    ran: total("tests"),
+  };
 }
 
 function lines(file) {
@@ -61,14 +66,18 @@ if (mode === "unit") {
   console.log(`${pass} unit tests passed, ${fail} failed`);
   process.exit(fail || !pass ? 1 : 0);
 }
-const unit = goTests(args[0]),
-  e2e = tapTests(args[1]),
-  pages = tapTests(args[2]);
-const pass = unit.pass + e2e.pass + pages.pass,
-  failedTests = unit.fail + e2e.fail + pages.fail;
-const fail = Math.max(failedTests, Number(args[3])); // a step such as vet counts when no test failed
+const [steps, ...files] = args;
+const runs = files.map((arg) => {
+  const at = arg.indexOf("="),
+    file = arg.slice(at + 1);
+  return { name: arg.slice(0, at), ran: 1, skipped: 0, ...(file.endsWith(".json") ? goTests(file) : tapTests(file)) };
+});
+const sum = (name) => runs.reduce((n, r) => n + r[name], 0);
+const fail = Math.max(sum("fail"), Number(steps)); // a step such as vet counts when no test failed
 console.log(
-  `unit: ${unit.pass} passed, ${unit.fail} failed; end to end: ${e2e.pass} passed, ${e2e.fail} failed; dashboard: ${pages.pass} passed, ${pages.fail} failed`,
+  runs
+    .map((r) => `${r.name}: ${r.pass} passed, ${r.fail} failed${r.skipped ? `, ${r.skipped} skipped` : ""}`)
+    .join("; "),
 );
-console.log(`${pass} passed, ${fail} failed`);
-process.exit(fail || !unit.pass || !e2e.ran || !pages.ran ? 1 : 0);
+console.log(`${sum("pass")} passed, ${fail} failed`);
+process.exit(fail || runs.some((r) => !r.ran || !r.pass) ? 1 : 0);

@@ -19,6 +19,7 @@ export const secrets = {
 //	dashboard  serve its pages too
 //	persist    folder of the storage; absent, a fresh one that close() removes
 //	inspect    the result has memory, see below; workerd: opens the debugger
+//	faulty     the storage fails as faults(every) sets
 //	dir, entry workerd alone: folder of the built worker, and the text of a module
 //	           that stands in front of worker.mjs
 //
@@ -30,12 +31,14 @@ export const secrets = {
 //	dir        of the storage
 //	close()    ends the gateway and waits for that; kill() does so without warning
 //	cron()     does the work of the scheduled trigger
+//	faults(every) with faulty: lets one access to the storage in every fail, 0 for
+//	           none, and returns {thrown}, how many have
 //	resident() bytes that the process has in memory
 //	from(ip)   a header field that says where the client is, as the platform tells
 //	           the gateway
 //	stats()    what is in flight, with inspect: {calls, streams, memory, dead}
 //	memory     with inspect: limit, memory(), collect(), watch(ms), see isolate.mjs
-//	kv         the KV namespace: get, put, delete and list; null where there is none
+//	kv         the KV namespace: get, put, delete and list; null on a platform without
 export async function start({ env = {}, persist = null, vendors = null, ...options } = {}) {
   const storage = persist ?? (await mkdtemp(join(tmpdir(), "weir-test-")));
   const all = { ...secrets, ALLOW_PRIVATE_UPSTREAMS: "true", ...env };

@@ -59,9 +59,7 @@ before(async () => {
 after(async () => {
   const logs = gw?.logs.join("\n") ?? "",
     all = seen.join("\n"),
-    stored = rows(gw.dir)
-      .map((r) => r.key + r.value)
-      .join("\n");
+    stored = (await rows(gw.dir)).map((r) => r.key + r.value).join("\n");
   await gw?.close();
   await up?.close();
   await idp?.close();

@@ -105,8 +105,8 @@ test("a field that a server refuses by name is sent in its older form, also by o
   assert.equal(up.seen.length, 1, "the connection remembers it");
 
   // A new isolate learns it from the object, once the report is there.
-  await until("the report", () =>
-    rows(gw.dir).some((r) => r.key.startsWith("refusal:") && r.value.includes("developer")),
+  await until("the report", async () =>
+    (await rows(gw.dir)).some((r) => r.key.startsWith("refusal:") && r.value.includes("developer")),
   );
   await gw.close();
   gw = await start({ persist: dir });

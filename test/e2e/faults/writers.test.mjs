@@ -1,5 +1,5 @@
 // Concurrent writers through the management API, over a storage that fails at
-// intervals, in real workerd. See docs/reference/reliability.md, N4, F51, F53,
+// intervals. See docs/reference/reliability.md, N4, F51, F53,
 // T34.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -8,59 +8,20 @@ import { admin, secrets, start } from "../gateway.mjs";
 const writers = 8,
   each = (process.env.SOAK ? 10_000 : 2_000) / writers;
 
-// The object's storage, of which one read or write in `every` throws.
-const entry = `
-import worker, { Machine as Whole } from "./worker.mjs";
-let every = 0, seed = 1, thrown = 0;
-function fails() {
-  seed = (seed * 1103515245 + 12345) & 0x7fffffff;
-  if (!every || (seed >> 8) % every) return;
-  thrown++;
-  throw new Error("the disk is on fire");
-}
-const faulty = (storage) => ({
-  kv: {
-    get: (k) => { fails(); return storage.kv.get(k); },
-    put: (k, v) => { fails(); storage.kv.put(k, v); },
-    delete: (k) => { fails(); return storage.kv.delete(k); },
-    list: (o) => { fails(); return storage.kv.list(o); },
-  },
-  transactionSync: (use) => storage.transactionSync(use),
-  setAlarm: (at) => { fails(); return storage.setAlarm(at); },
-  deleteAlarm: () => { fails(); return storage.deleteAlarm(); },
-});
-export class Machine extends Whole {
-  constructor(ctx, env) {
-    super(ctx, env);
-    Object.defineProperty(this, "ctx", { value: { id: ctx.id, storage: faulty(ctx.storage) } });
-  }
-}
-export default {
-  ...worker,
-  fetch(request, env, ctx) {
-    const url = new URL(request.url);
-    if (url.pathname !== "/faults") return worker.fetch(request, env, ctx);
-    every = Number(url.searchParams.get("every"));
-    return Response.json({ thrown });
-  },
-};`;
-
 let gw;
 before(async () => {
-  gw = await start({ entry });
+  gw = await start({ faulty: true });
 });
 after(async () => {
   await gw?.close();
 });
-
-const faults = async (every) => (await gw.fetch(`/faults?every=${every}`)).json();
 
 test(`of ${writers * each} mutations by ${writers} writers over a failing storage none is lost or applied twice [F51, F53, T34]`, {
   timeout: 240_000,
 }, async (t) => {
   const operator = admin(gw),
     { machineId } = await operator.machine();
-  await faults(50);
+  await gw.faults(50);
   let refused = 0,
     wrong = [];
   // send repeats a mutation under its id until it is acknowledged.
@@ -118,7 +79,7 @@ test(`of ${writers * each} mutations by ${writers} writers over a failing storag
       }
     }),
   );
-  const { thrown } = await faults(0);
+  const { thrown } = await gw.faults(0);
   const have = await operator.call("GET", `/${machineId}/api/models/alias`),
     map = have.aliases ?? have.data;
   assert.deepEqual(Object.fromEntries(Object.entries(map).sort()), Object.fromEntries([...aliases].sort()));

@@ -71,10 +71,48 @@ function steady(kv) {
   return Object.fromEntries(["get", "put", "delete", "list"].map((name) => [name, call(name)]));
 }
 
+// faultyStorage stands in front of worker.mjs: of the objects' storage one read or
+// write in `every` throws.
+const faultyStorage = `
+import worker, { Machine as Whole } from "./worker.mjs";
+let every = 0, seed = 1, thrown = 0;
+function fails() {
+  seed = (seed * 1103515245 + 12345) & 0x7fffffff;
+  if (!every || (seed >> 8) % every) return;
+  thrown++;
+  throw new Error("the disk is on fire");
+}
+const faulty = (storage) => ({
+  kv: {
+    get: (k) => { fails(); return storage.kv.get(k); },
+    put: (k, v) => { fails(); storage.kv.put(k, v); },
+    delete: (k) => { fails(); return storage.kv.delete(k); },
+    list: (o) => { fails(); return storage.kv.list(o); },
+  },
+  transactionSync: (use) => storage.transactionSync(use),
+  setAlarm: (at) => { fails(); return storage.setAlarm(at); },
+  deleteAlarm: () => { fails(); return storage.deleteAlarm(); },
+});
+export class Machine extends Whole {
+  constructor(ctx, env) {
+    super(ctx, env);
+    Object.defineProperty(this, "ctx", { value: { id: ctx.id, storage: faulty(ctx.storage) } });
+  }
+}
+export default {
+  ...worker,
+  fetch(request, env, ctx) {
+    const url = new URL(request.url);
+    if (url.pathname !== "/faults") return worker.fetch(request, env, ctx);
+    every = Number(url.searchParams.get("every"));
+    return Response.json({ thrown });
+  },
+};`;
+
 // launched are the processes of workerd that a gateway is known to run in.
 const launched = new Set();
 
-// process returns the process of a gateway that has just started.
+// ownProcess returns the process of a gateway that has just started.
 function ownProcess() {
   const fresh = workers().filter((pid) => !launched.has(pid));
   for (const pid of fresh) launched.add(pid);
@@ -84,7 +122,7 @@ function ownProcess() {
   };
 }
 
-export async function start({ dir = join(root, "build"), env, vendors, dashboard, storage, entry, inspect }) {
+export async function start({ dir = join(root, "build"), env, vendors, dashboard, storage, inspect, faulty, entry }) {
   const logs = [];
   const mf = new Miniflare(
     convertV4MiniflareOptions({
@@ -105,8 +143,8 @@ export async function start({ dir = join(root, "build"), env, vendors, dashboard
           modules: [
             ...(inspect
               ? [inspected(dir)]
-              : entry
-                ? [{ type: "ESModule", path: join(dir, "entry.mjs"), contents: entry }]
+              : entry || faulty
+                ? [{ type: "ESModule", path: join(dir, "entry.mjs"), contents: entry ?? faultyStorage }]
                 : []),
             ...modules(dir),
           ],
@@ -139,6 +177,7 @@ export async function start({ dir = join(root, "build"), env, vendors, dashboard
     resident: () => resident(pid()),
     kv: steady(await mf.getKVNamespace("KV", "weir")),
     cron: async () => (await mf.getWorker("weir")).scheduled({ cron: "*/5 * * * *" }),
+    faults: async (every) => (await fetch(`${url}/faults?every=${every}`)).json(),
     from: (address) => ["cf-connecting-ip", address],
     async kill() {
       process.kill(pid(), "SIGKILL");
@@ -157,14 +196,14 @@ const files = (dir) =>
     .filter((f) => f.name.endsWith(".sqlite") && f.name !== "metadata.sqlite" && f.parentPath.includes("weir-Machine"))
     .map((f) => join(f.parentPath, f.name));
 
-export function rows(dir) {
+export async function rows(dir) {
   const out = [];
   for (const file of files(dir)) {
     const db = new DatabaseSync(file, { readOnly: true });
     try {
       if (!db.prepare("select 1 from sqlite_master where name = '_cf_KV'").get()) continue;
       for (const { key, value } of db.prepare("select key, value from _cf_KV").all())
-        out.push({ file, key, value: Buffer.from(value).toString("latin1") });
+        out.push({ machine: file, key, value: Buffer.from(value).toString("latin1") });
     } finally {
       db.close();
     }
@@ -209,7 +248,7 @@ export function edit(dir, change) {
 }
 
 // machines returns the number of objects that have storage.
-export const machines = (dir) => files(dir).length;
+export const machines = async (dir) => files(dir).length;
 
 // forgetReplicas removes the machines' replicas.
 export const forgetReplicas = (dir) => rmSync(join(dir, "kv"), { recursive: true, force: true });

@@ -110,7 +110,7 @@ async function exported(machineId) {
 
 // sealedBy counts what is sealed, by the id of the key, at rest.
 async function sealedBy() {
-  const texts = [...rows(dir).map((r) => r.value), ...(await replicas(gw)).map((r) => r.text)];
+  const texts = [...(await rows(dir)).map((r) => r.value), ...(await replicas(gw)).map((r) => r.text)];
   const counts = {};
   for (const t of texts) for (const [, id] of t.matchAll(/"v1\.([0-9a-f]{8})\./g)) counts[id] = (counts[id] ?? 0) + 1;
   return counts;
@@ -242,10 +242,10 @@ test("with the old key alone the error is clear and nothing is lost", async () =
   const other = await admin(gw).machine();
   await admin(gw).connect(other.machineId, compatible(up, { prefix: "p0", apiKey: "canary-of-another-machine" }));
   assert.equal((await embed(other, 0)).status, 200);
-  const before = rows(dir).filter((r) => r.key.startsWith("conn:") && r.value.includes("v1.")).length;
+  const before = (await rows(dir)).filter((r) => r.key.startsWith("conn:") && r.value.includes("v1.")).length;
   await gw.cron(); // the hour's work meets what it cannot open, and leaves it
   await until("the hour's work", () => gw.logs.some((l) => /does not open/.test(l)));
-  assert.equal(rows(dir).filter((r) => r.key.startsWith("conn:") && r.value.includes("v1.")).length, before);
+  assert.equal((await rows(dir)).filter((r) => r.key.startsWith("conn:") && r.value.includes("v1.")).length, before);
   assert.ok(!gw.logs.join("\n").includes("canary"), "a secret in the log");
   await gw.close();
   await open(B);
@@ -255,14 +255,14 @@ test("with the old key alone the error is clear and nothing is lost", async () =
 
 test("with invalid keys every route is misconfigured, and nothing is changed", async () => {
   await gw.close();
-  const had = rows(dir).length;
+  const had = (await rows(dir)).length;
   for (const key of [`${B},short`, `${B},${A},${A}`, `,${B}`, "short"]) {
     await open(key);
     const res = await embed(visited, 0);
     assert.deepEqual([res.status, (await res.json()).error.code], [503, "misconfigured"], key);
     await gw.close();
   }
-  assert.equal(rows(dir).length, had);
+  assert.equal((await rows(dir)).length, had);
   await open(B);
   await works(visited);
 });

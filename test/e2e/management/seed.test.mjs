@@ -104,7 +104,7 @@ test("with ALLOW_RESEED a new document replaces an earlier one", async () => {
   ({ kv } = gw);
   assert.equal((await embed("seededmachine001", "sk-canaryoldkey")).status, 200);
   // KV's files keep the operator's own seeds for a while; the gateway wrote the rows.
-  const sealed = rows(storage).filter((r) => r.key.startsWith("conn:"));
+  const sealed = (await rows(storage)).filter((r) => r.key.startsWith("conn:"));
   assert.ok(sealed.length > 0 && !sealed.some((r) => r.value.includes("sk-canary")));
   const id = "seededmachine003";
   await kv.put(`machine:${id}`, JSON.stringify(seed({ apiKeys: ["sk-firstoldkey"] })));

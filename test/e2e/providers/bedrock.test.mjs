@@ -11,6 +11,7 @@ import { start as startUpstream } from "../../upstream/server.mjs";
 import { check } from "../../upstream/sigv4.mjs";
 import { clients } from "../clients.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { only } from "../platforms.mjs";
 
 const long = { id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
 const brief = {

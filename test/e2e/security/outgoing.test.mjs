@@ -267,7 +267,7 @@ test("every secret stays in the places that may hold it", { timeout: 120_000 }, 
 
   // At rest, and in the log.
   for (const { name, text } of await replicas(gw, machines.length)) note("KV", name + text);
-  const stored = rows(gw.dir);
+  const stored = await rows(gw.dir);
   assert.ok(stored.length > 20, `${stored.length} rows`);
   for (const r of stored) note(`the row ${r.key.split(":")[0]}`, r.key + "\n" + r.value);
   for (const f of readdirSync(gw.dir, { recursive: true, withFileTypes: true })) {

@@ -283,7 +283,7 @@ test("requests without a valid credential create no object", async () => {
     const objects = () => machines(open.dir);
     const { machineId } = await admin(open).machine();
     assert.equal((await open.fetch(`/${machineId}/v1/models`)).status, 200, "a machine that was just made is found");
-    const before = objects(),
+    const before = await objects(),
       id = (i) => `madeup${String(i).padStart(10, "0")}`;
     assert.ok(before > 0);
     for (let i = 0; i < 10; i++) {
@@ -296,7 +296,7 @@ test("requests without a valid credential create no object", async () => {
       );
       assert.equal((await open.fetch(`/${id(i)}/v1/models`)).status, 401);
     }
-    assert.equal(objects(), before);
+    assert.equal(await objects(), before);
   } finally {
     await open.close();
   }
