@@ -23,4 +23,5 @@ export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh
 part "dashboard, in a browser" scripts/pages.sh
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
-script test/report.mjs total test/out/unit.json test/out/e2e.tap test/out/dashboard.tap "${#failed[@]}"
+script test/report.mjs total "${#failed[@]}" \
+  unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" dashboard=test/out/dashboard.tap
