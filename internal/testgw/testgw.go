@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/provider"
@@ -25,7 +27,7 @@ import (
 )
 
 // MachineID is the machine of all calls.
-const MachineID = "abcdefgh01234567"
+const MachineID = sealed.MachineID
 
 // World is a machine, its accounts and their upstream.
 type World struct {
@@ -80,16 +82,12 @@ func Recorded(t testing.TB, providers ...string) *World {
 
 func empty(t testing.TB, at time.Time) *World {
 	t.Helper()
-	keys, err := store.NewKeyring(strings.Repeat("k", 40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	clock := fake.NewClock(at)
+	keys, clock := sealed.Keys(t), fake.NewClock(at)
 	w := &World{
 		TB: t, Clock: clock, Upstream: &fake.Upstream{Clock: clock}, Keys: keys,
 		Record: &store.Machine{Version: 1, ID: MachineID},
 	}
-	w.Pool = &accounts.Pool{Doer: w.Upstream, Object: NoObject{}, Keys: keys, Now: w.Now}
+	w.Pool = &accounts.Pool{Doer: w.Upstream, Object: &objects.Script{}, Keys: keys, Now: w.Now}
 	return w
 }
 
@@ -102,26 +100,14 @@ func (w *World) Connect(provider, id string, data store.ProviderData) {
 func (w *World) connect(provider, id, key string, data store.ProviderData) {
 	w.Helper()
 	w.Record.Connections = append(w.Record.Connections, store.Connection{
-		ID: id, Provider: provider, Data: data, Secrets: map[string]secret.Sealed{store.APIKey: w.Seal(id, store.APIKey, key)},
+		ID: id, Provider: provider, Data: data, Secrets: sealed.APIKey(w, w.Keys, id, key),
 	})
 }
 
 // Seal seals a credential for a field of an account.
 func (w *World) Seal(id, field, plain string) secret.Sealed {
 	w.Helper()
-	sealed, err := w.Keys.Seal(MachineID, id, field, secret.New(plain))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return sealed
-}
-
-// NoObject is a machine's object that is unreachable.
-type NoObject struct{}
-
-// Call returns an error.
-func (NoObject) Call(context.Context, string, string, []byte) (int, []byte, error) {
-	return 0, nil, errors.New("object unreachable")
+	return sealed.Field(w, w.Keys, id, field, plain)
 }
 
 // Call returns a client's call. The header is name, value, …; "query" is the

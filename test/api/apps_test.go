@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 // Natively several Apps run side by side in one process: a machine, its keys,
@@ -16,8 +16,8 @@ func TestTwoAppsShareNothing(t *testing.T) {
 	idTwo, keyTwo := two.tenant(2)
 	one.get(200, one.embed(keyOne), nil)
 	two.get(200, two.embed(keyTwo), nil)
-	if len(one.seen) != 1 || len(two.seen) != 1 {
-		t.Fatalf("%d and %d upstream calls, want one each", len(one.seen), len(two.seen))
+	if len(one.Seen) != 1 || len(two.Seen) != 1 {
+		t.Fatalf("%d and %d upstream calls, want one each", len(one.Seen), len(two.Seen))
 	}
 	// A key of one App is unknown to the other.
 	if got := one.embed(keyTwo); got.status != 401 {
@@ -30,19 +30,19 @@ func TestTwoAppsShareNothing(t *testing.T) {
 		t.Errorf("the other App's machine: %d %s", got.status, got.body)
 	}
 	// A cooldown of one App's account does not reach the same account elsewhere.
-	one.answer = func(r *upstream.Request) (*upstream.Response, error) {
+	one.Answer = func(r *fake.Seen) fake.Answer {
 		if r.Header.Get("authorization") == "Bearer upstream-key-0" {
-			return whole(429, `{"error":{"message":"slow down"}}`, httpmsg.Field{Name: "retry-after", Value: "600"}), nil
+			return fake.Reply(429, `{"error":{"message":"slow down"}}`, httpmsg.Field{Name: "retry-after", Value: "600"})
 		}
-		return whole(200, embedding), nil
+		return fake.Reply(200, embedding)
 	}
-	one.seen, two.seen = nil, nil
+	one.Seen, two.Seen = nil, nil
 	for range 2 {
 		one.get(200, one.embed(keyOne), nil)
 		two.get(200, two.embed(keyTwo), nil)
 	}
-	if len(one.seen) != 3 || len(two.seen) != 2 {
-		t.Errorf("%d and %d upstream calls, want 3 and 2", len(one.seen), len(two.seen))
+	if len(one.Seen) != 3 || len(two.Seen) != 2 {
+		t.Errorf("%d and %d upstream calls, want 3 and 2", len(one.Seen), len(two.Seen))
 	}
 	// The lists of models, which are cached, follow the App's own machine.
 	one.get(201, one.do("POST", "/"+idOne+"/api/combos", adminToken, `{"name":"only-one","models":["up/m"]}`), nil)
@@ -56,7 +56,7 @@ func TestTwoAppsShareNothing(t *testing.T) {
 			t.Errorf("the list has the combo: %v, want %v (status %d)", !w.want, w.want, got.status)
 		}
 	}
-	if strings.Contains(strings.Join(two.log, "\n"), idOne) {
+	if strings.Contains(strings.Join(two.Log, "\n"), idOne) {
 		t.Error("one App logged a call of the other")
 	}
 }

@@ -3,8 +3,7 @@ package api
 import (
 	"strings"
 	"testing"
-
-	"weir/pkg/wire/upstream"
+	"weir/internal/testgw/fake"
 )
 
 // A server without a Responses endpoint is remembered by calls, and a plan shows
@@ -12,11 +11,11 @@ import (
 func TestExplainShowsChatOfServerWithoutResponses(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
-	w.answer = func(r *upstream.Request) (*upstream.Response, error) {
+	w.Answer = func(r *fake.Seen) fake.Answer {
 		if strings.HasSuffix(r.URL, "/responses") {
-			return whole(404, `{"detail":"Not Found"}`), nil
+			return fake.Reply(404, `{"detail":"Not Found"}`)
 		}
-		return whole(200, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}`), nil
+		return fake.Reply(200, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}`)
 	}
 	const body = `{"model":"up/m","input":"a"}`
 	plan := func() string {
@@ -26,11 +25,11 @@ func TestExplainShowsChatOfServerWithoutResponses(t *testing.T) {
 	}
 	before := plan()
 	w.get(200, w.do("POST", "/v1/responses", key, body), nil)
-	first := w.seen[0].Method + " " + w.seen[0].URL
+	first := w.Seen[0].Method + " " + w.Seen[0].URL
 	after := plan()
-	w.seen = nil
+	w.Seen = nil
 	w.get(200, w.do("POST", "/v1/responses", key, body), nil)
-	second := w.seen[0].Method + " " + w.seen[0].URL
+	second := w.Seen[0].Method + " " + w.Seen[0].URL
 	if before != first || after != second || !strings.HasSuffix(second, "/chat/completions") {
 		t.Errorf("planned %q and %q, called %q and %q", before, after, first, second)
 	}

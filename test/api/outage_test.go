@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 // These tests serve a machine's calls while parts of the platform are down. See
@@ -17,12 +17,12 @@ func TestWithoutObjectsTheLastSnapshotServesForSixtySeconds(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.tenant(1)
 	w.get(200, w.embed(key), nil)
-	w.down = true
+	w.Objects.Down = true
 	for _, step := range []struct {
 		after time.Duration
 		want  int
 	}{{4 * time.Second, 200}, {26 * time.Second, 200}, {29 * time.Second, 200}, {2 * time.Second, 503}} {
-		w.now = w.now.Add(step.after)
+		w.Add(step.after)
 		if got := w.embed(key); got.status != step.want {
 			t.Errorf("%v later: %d, want %d: %s", step.after, got.status, step.want, got.body)
 		}
@@ -30,22 +30,22 @@ func TestWithoutObjectsTheLastSnapshotServesForSixtySeconds(t *testing.T) {
 	if got := w.do("GET", "/api/machines", adminToken, ""); got.status != 503 {
 		t.Errorf("management without objects: %d, want 503", got.status)
 	}
-	w.down = false
+	w.Objects.Down = false
 	w.get(200, w.embed(key), nil)
 }
 
 func TestObjectServesNewIsolateWithoutKV(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
-	w.kv.Down(true)
-	w.restart()
+	w.KV.Down(true)
+	w.Restart()
 	w.get(200, w.embed(key), nil)
 	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{"name":"made without KV"}`), nil)
-	w.objects.Alarms(context.Background()) // cannot publish
-	w.kv.Down(false)
-	w.now = w.now.Add(time.Hour)
-	w.objects.Alarms(context.Background())
-	if len(w.kv.Dump()) == 0 {
+	w.Objects.Alarms(context.Background()) // cannot publish
+	w.KV.Down(false)
+	w.Add(time.Hour)
+	w.Objects.Alarms(context.Background())
+	if len(w.KV.Dump()) == 0 {
 		t.Error("the replica was not published when KV came back")
 	}
 }
@@ -57,18 +57,18 @@ func TestRevokedKeyIsRefusedDespiteStaleReplica(t *testing.T) {
 	id, _ := w.tenant(1)
 	var made struct{ ID, APIKey string }
 	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{"name":"short"}`), &made)
-	w.objects.Alarms(context.Background())
+	w.Objects.Alarms(context.Background())
 	w.get(200, w.embed(made.APIKey), nil)
 	w.get(204, w.do("DELETE", "/"+id+"/api/keys/"+made.ID, adminToken, ""), nil)
 	for i := range 3 { // KV still has the old replica: no alarm has run
-		w.restart()
+		w.Restart()
 		if got := w.embed(made.APIKey); got.status != 401 {
 			t.Errorf("isolate %d: %d, want 401", i, got.status)
 		}
-		w.now = w.now.Add(time.Hour)
+		w.Add(time.Hour)
 	}
-	w.down = true
-	w.restart()
+	w.Objects.Down = true
+	w.Restart()
 	if got := w.embed(made.APIKey); got.status != 503 {
 		t.Errorf("with the object down too: %d, want 503", got.status)
 	}
@@ -78,36 +78,36 @@ func TestKeyCreatedElsewhereWorksAtOnce(t *testing.T) {
 	w := newWorld(t)
 	id, key := w.tenant(1)
 	w.get(200, w.embed(key), nil)
-	here := w.app
-	w.restart() // another isolate makes the key
+	here := w.App
+	w.Restart() // another isolate makes the key
 	var made struct{ APIKey string }
 	w.get(201, w.do("POST", "/"+id+"/api/keys", adminToken, `{}`), &made)
-	w.app = here
+	w.App = here
 	w.get(200, w.embed(made.APIKey), nil)
 }
 
 func TestCooldownsReachOtherIsolates(t *testing.T) {
 	w := newWorld(t)
 	_, key := w.tenant(2)
-	w.answer = func(r *upstream.Request) (*upstream.Response, error) {
+	w.Answer = func(r *fake.Seen) fake.Answer {
 		if r.Header.Get("authorization") == "Bearer upstream-key-0" {
-			return whole(429, `{"error":{"message":"slow down"}}`, httpmsg.Field{Name: "retry-after", Value: "20"}), nil
+			return fake.Reply(429, `{"error":{"message":"slow down"}}`, httpmsg.Field{Name: "retry-after", Value: "20"})
 		}
-		return whole(200, embedding), nil
+		return fake.Reply(200, embedding)
 	}
 	w.get(200, w.embed(key), nil)
-	if len(w.seen) != 2 {
-		t.Fatalf("%d upstream calls, want 2", len(w.seen))
+	if len(w.Seen) != 2 {
+		t.Fatalf("%d upstream calls, want 2", len(w.Seen))
 	}
-	w.restart()
+	w.Restart()
 	w.get(200, w.embed(key), nil)
-	if len(w.seen) != 3 {
-		t.Errorf("a new isolate tried the account that is cooling: %d calls, want 3", len(w.seen))
+	if len(w.Seen) != 3 {
+		t.Errorf("a new isolate tried the account that is cooling: %d calls, want 3", len(w.Seen))
 	}
-	w.now = w.now.Add(21 * time.Second)
+	w.Add(21 * time.Second)
 	w.get(200, w.embed(key), nil)
-	if len(w.seen) != 5 {
-		t.Errorf("after the wait the account is tried again: %d calls, want 5", len(w.seen))
+	if len(w.Seen) != 5 {
+		t.Errorf("after the wait the account is tried again: %d calls, want 5", len(w.Seen))
 	}
 }
 
@@ -116,16 +116,16 @@ func TestCooldownsReachOtherIsolates(t *testing.T) {
 func BenchmarkEmbeddings(b *testing.B) {
 	w := newWorld(b)
 	_, key := w.tenant(1)
-	w.still = true
+	w.Canceled = true
 	long := make([]byte, 0, 8192)
 	for i := range 8192 {
 		long = append(long, "ABCDEFGH"[i%8])
 	}
 	answer := fmt.Sprintf(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":"%s"}],"model":"up-model","usage":{"prompt_tokens":3,"total_tokens":3}}`, long)
-	w.answer = func(*upstream.Request) (*upstream.Response, error) { return whole(200, answer), nil }
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Reply(200, answer) }
 	b.ReportAllocs()
 	for b.Loop() {
-		w.seen = w.seen[:0]
+		w.Seen = w.Seen[:0]
 		if r := w.do("POST", "/v1/embeddings", key, `{"model":"up/m","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`); r.status != 200 {
 			b.Fatal(r.body)
 		}

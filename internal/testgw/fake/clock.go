@@ -8,6 +8,9 @@ import (
 
 // Clock is a clock that tests move. A pause lets its time pass at once.
 type Clock struct {
+	// Canceled makes pauses fail as those of a call whose client has left.
+	Canceled bool
+
 	mu     sync.Mutex
 	now    time.Time
 	paused time.Duration
@@ -30,10 +33,22 @@ func (c *Clock) Add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+// reach moves the time to at, never back.
+func (c *Clock) reach(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at.After(c.now) {
+		c.now = at
+	}
+}
+
 // Pause moves the time by the length of the pause.
 func (c *Clock) Pause(_ context.Context, d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.Canceled {
+		return context.Canceled
+	}
 	c.now, c.paused = c.now.Add(d), c.paused+d
 	return nil
 }

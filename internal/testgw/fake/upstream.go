@@ -15,8 +15,9 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// Seen is a call as the upstream saw it.
+// Seen is a call as the upstream saw it. The body of Request is read.
 type Seen struct {
+	Request     *upstream.Request
 	Method, URL string
 	Header      httpmsg.Header
 	Body        string
@@ -33,8 +34,9 @@ func Secret(id string) string { return "key-" + id + "-0123456789abcdef" }
 
 // Answer is the upstream's answer. Status 0 is 200. A streamed body has a read
 // for each of Pieces, or Body at once, and ends with End, or with a network
-// error if it is Cut. Err is a missing answer; Takes is the time until the
-// answer by the clock.
+// error if it is Cut. Err is a missing answer; Takes is the time from the start
+// of the call to its answer by the clock. Late, if set, returns the answer once
+// the call is waited for.
 type Answer struct {
 	Status int
 	Header httpmsg.Header
@@ -44,6 +46,7 @@ type Answer struct {
 	Cut    bool
 	Err    error
 	Takes  time.Duration
+	Late   func() Answer
 }
 
 // OK returns a 200 with a body of a content type.
@@ -54,18 +57,26 @@ func OK(contentType, body string) Answer {
 // JSON returns a 200 with JSON.
 func JSON(body string) Answer { return OK("application/json", body) }
 
+// Reply returns JSON with a status and further header fields.
+func Reply(status int, body string, header ...httpmsg.Field) Answer {
+	return Answer{Status: status, Header: append(httpmsg.Header{{Name: "content-type", Value: "application/json"}}, header...), Body: body}
+}
+
 // Upstream is a scripted upstream, and every other server that a call may go
-// to. It is an upstream.Doer.
+// to. It is an upstream.Doer. Without Answer it answers {}.
 type Upstream struct {
 	Clock  *Clock
 	Answer func(s *Seen) Answer
 	Seen   []*Seen
 	Open   int // streamed bodies that are neither read to their end nor closed
+	// Waiting is the number of calls that have started and have no answer yet,
+	// Most its maximum.
+	Waiting, Most int
 }
 
 // Start records the call and scripts its answer.
 func (u *Upstream) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	s := &Seen{Method: req.Method, URL: req.URL, Header: req.Header, Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
+	s := &Seen{Request: req, Method: req.Method, URL: req.URL, Header: req.Header, Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
 	switch b := req.Body.(type) {
 	case nil:
 	case *stream.Bytes:
@@ -87,7 +98,16 @@ func (u *Upstream) Start(_ context.Context, req *upstream.Request) upstream.Pend
 		}
 	}
 	u.Seen = append(u.Seen, s)
-	return pending{u, req, u.Answer(s)}
+	u.Waiting++
+	u.Most = max(u.Most, u.Waiting)
+	p := pending{u: u, req: req, a: JSON("{}")}
+	if u.Answer != nil {
+		p.a = u.Answer(s)
+	}
+	if u.Clock != nil {
+		p.begun = u.Clock.Now()
+	}
+	return p
 }
 
 // Accounts returns the accounts of the calls in order, "aab".
@@ -100,21 +120,26 @@ func (u *Upstream) Accounts() string {
 }
 
 type pending struct {
-	u   *Upstream
-	req *upstream.Request
-	a   Answer
+	u     *Upstream
+	req   *upstream.Request
+	begun time.Time
+	a     Answer
 }
 
 // Wait keeps the limits of the request as the platform does: a body that is
 // read into memory is whole or an error.
 func (p pending) Wait() (*upstream.Response, error) {
+	p.u.Waiting--
 	a := p.a
+	if a.Late != nil {
+		a = a.Late()
+	}
 	if p.req.Timeout > 0 && a.Takes > p.req.Timeout {
-		p.u.Clock.Add(p.req.Timeout)
+		p.u.Clock.reach(p.begun.Add(p.req.Timeout))
 		return nil, upstream.ErrTimeout
 	}
 	if a.Takes > 0 {
-		p.u.Clock.Add(a.Takes)
+		p.u.Clock.reach(p.begun.Add(a.Takes))
 	}
 	if a.Err != nil {
 		return nil, a.Err
@@ -171,11 +196,16 @@ func (b *body) Close() error {
 	return nil
 }
 
-// CanonicalURL stands in for the platform's URL parser.
+// CanonicalURL stands in for the platform's URL parser. It is good enough for
+// addresses whose hosts are plain names.
 func CanonicalURL(raw string) (string, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || u.Scheme == "" || u.Host == "" {
 		return "", false
 	}
-	return u.String(), true
+	u.Host = strings.ToLower(u.Host)
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return (&url.URL{}).ResolveReference(u).String(), true
 }

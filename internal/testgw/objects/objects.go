@@ -22,6 +22,27 @@ import (
 // ErrFault is the panic of a Storage whose write fails.
 var ErrFault = errors.New("objects: injected storage fault")
 
+// ErrUnreachable is the error of a call to an object that cannot be reached.
+var ErrUnreachable = errors.New("objects: object unreachable")
+
+// Script is an rpc.Stub whose answers a test writes.
+type Script struct {
+	// Answer is the answer to an operation. Without it the objects are unreachable.
+	Answer func(op string, body []byte) (status int, answer []byte, err error)
+	// Calls are the calls so far, "op body"; MachineIDs are the machines called.
+	Calls, MachineIDs []string
+}
+
+// Call records the call and scripts its answer.
+func (s *Script) Call(_ context.Context, machineID, op string, body []byte) (int, []byte, error) {
+	s.Calls = append(s.Calls, op+" "+string(body))
+	s.MachineIDs = append(s.MachineIDs, machineID)
+	if s.Answer == nil {
+		return 0, nil, ErrUnreachable
+	}
+	return s.Answer(op, body)
+}
+
 // Storage is a storage.Storage in memory. Writes become durable at Flush, as
 // on the platform at the end of a turn; Rollback discards them, as a crash does.
 type Storage struct {
@@ -31,7 +52,9 @@ type Storage struct {
 	pendAt  int64
 	pendSet bool
 	// Fault, when set, is asked before each write; true makes it panic.
-	Fault  func(key string) bool
+	Fault func(key string) bool
+	// Unreadable, when set, is the panic of every Get.
+	Unreadable any
 	writes int
 }
 
@@ -40,6 +63,9 @@ func NewStorage() *Storage { return &Storage{Rows: map[string][]byte{}, pending:
 
 // Get returns a value.
 func (m *Storage) Get(key string) ([]byte, bool) {
+	if m.Unreadable != nil {
+		panic(m.Unreadable)
+	}
 	if v, ok := m.pending[key]; ok {
 		return append([]byte(nil), v...), v != nil
 	}
@@ -141,8 +167,12 @@ type Local struct {
 	mu      sync.Mutex
 	stores  map[string]*Storage
 	flights map[string]*flight
-	// Down makes every call fail as an unreachable object does.
+	// Down makes every call fail as an unreachable object does; Fail, when set,
+	// is asked before each operation and reports whether that one fails.
 	Down bool
+	Fail func(op string) bool
+	// Ops are the operations that were called, in order, also those that failed.
+	Ops []string
 }
 
 // flight is a refresh under way, which identical ones wait for.
@@ -201,9 +231,10 @@ func (l *Local) storage(machineID string) *Storage {
 func (l *Local) Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
 	defer l.leave(ctx)()
 	l.mu.Lock()
-	if l.Down {
+	l.Ops = append(l.Ops, op)
+	if l.Down || l.Fail != nil && l.Fail(op) {
 		l.mu.Unlock()
-		return 0, nil, errors.New("objects: object unreachable")
+		return 0, nil, ErrUnreachable
 	}
 	if op != "refresh" {
 		defer l.mu.Unlock()
