@@ -3,7 +3,6 @@ package clients
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,9 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/fake"
+	"weir/pkg/wire/httpmsg"
 )
 
 var hello = []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hello")}
@@ -29,6 +31,7 @@ data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m
 data: [DONE]
 
 `
+	slowDown      = `{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`
 	messageStream = `event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":3,"output_tokens":1}}}
 
@@ -54,19 +57,17 @@ data: {"type":"message_stop"}
 )
 
 // speak answers chat and messages, streamed or not.
-func speak(w http.ResponseWriter, r *http.Request, streamed bool) string {
-	messages := strings.HasSuffix(r.URL.Path, "/messages")
+func speak(r *fake.Seen, streamed bool) fake.Answer {
+	messages := strings.HasSuffix(r.URL, "/messages")
 	switch {
 	case streamed && messages:
-		w.Header().Set("content-type", "text/event-stream")
-		return messageStream
+		return fake.OK("text/event-stream", messageStream)
 	case streamed:
-		w.Header().Set("content-type", "text/event-stream")
-		return chatStream
+		return fake.OK("text/event-stream", chatStream)
 	case messages:
-		return messageAnswer
+		return fake.JSON(messageAnswer)
 	}
-	return chatAnswer
+	return fake.JSON(chatAnswer)
 }
 
 // upstreams are the two families that the client's chat is served from.
@@ -74,7 +75,7 @@ var upstreams = []string{"up/m", "an/m"}
 
 func TestChat(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, r *http.Request, _ int) string { return speak(rw, r, false) }
+	w.Answer = func(r *fake.Seen) fake.Answer { return speak(r, false) }
 	c := w.client()
 	for i, model := range upstreams {
 		got, err := c.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{Model: model, Messages: hello})
@@ -84,18 +85,18 @@ func TestChat(t *testing.T) {
 		if got.Choices[0].Message.Content != "Hi there" || got.Choices[0].FinishReason != "stop" || got.Usage.TotalTokens != 5 {
 			t.Errorf("%s: %s", model, got.RawJSON())
 		}
-		if sent := gjson.Get(w.bodies[i], "model").Str; sent != "m" {
+		if sent := gjson.Get(w.Seen[i].Body, "model").Str; sent != "m" {
 			t.Errorf("%s: the provider was asked for %q", model, sent)
 		}
 	}
-	if got := w.asked[0].Header.Get("authorization") + w.asked[1].Header.Get("x-api-key"); strings.Contains(got, w.key) || !strings.Contains(got, "upstream-key") {
+	if got := w.Seen[0].Header.Get("authorization") + w.Seen[1].Header.Get("x-api-key"); strings.Contains(got, w.key) || !strings.Contains(got, "upstream-key") {
 		t.Errorf("credentials sent up: %q", got)
 	}
 }
 
 func TestChatStream(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, r *http.Request, _ int) string { return speak(rw, r, true) }
+	w.Answer = func(r *fake.Seen) fake.Answer { return speak(r, true) }
 	c := w.client()
 	for _, model := range upstreams {
 		s := c.Chat.Completions.NewStreaming(context.Background(), openai.ChatCompletionNewParams{
@@ -118,9 +119,10 @@ func TestChatStream(t *testing.T) {
 
 func TestCutStreamIsAnError(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, r *http.Request, _ int) string {
-		all := speak(rw, r, true)
-		return all[:len(all)*2/3]
+	w.Answer = func(r *fake.Seen) fake.Answer {
+		a := speak(r, true)
+		a.Body = a.Body[:len(a.Body)*2/3]
+		return a
 	}
 	c := w.client()
 	for _, model := range upstreams {
@@ -135,7 +137,7 @@ func TestCutStreamIsAnError(t *testing.T) {
 
 func TestResponses(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, r *http.Request, _ int) string { return speak(rw, r, true) }
+	w.Answer = func(r *fake.Seen) fake.Answer { return speak(r, true) }
 	c := w.client()
 	s := c.Responses.NewStreaming(context.Background(), responses.ResponseNewParams{Model: "an/m", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Hello")}})
 	var done responses.Response
@@ -151,8 +153,8 @@ func TestResponses(t *testing.T) {
 
 func TestEmbeddings(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(http.ResponseWriter, *http.Request, int) string {
-		return `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-1,2.25]},{"object":"embedding","index":1,"embedding":[1,2,3]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.JSON(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5,-1,2.25]},{"object":"embedding","index":1,"embedding":[1,2,3]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`)
 	}
 	c := w.client()
 	got, err := c.Embeddings.New(context.Background(), openai.EmbeddingNewParams{Model: "up/m", Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: []string{"a", "b"}}})
@@ -166,8 +168,8 @@ func TestEmbeddings(t *testing.T) {
 
 func TestModels(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(http.ResponseWriter, *http.Request, int) string {
-		return `{"object":"list","data":[{"id":"m","object":"model"}]}`
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.JSON(`{"object":"list","data":[{"id":"m","object":"model"}]}`)
 	}
 	c := w.client()
 	list := c.Models.ListAutoPaging(context.Background())
@@ -182,9 +184,8 @@ func TestModels(t *testing.T) {
 
 func TestErrorsAreTheClientsOwn(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, _ *http.Request, _ int) string {
-		rw.WriteHeader(400)
-		return `{"error":{"message":"too hot","type":"invalid_request_error","param":"temperature","code":"bad_value"}}`
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Reply(400, `{"error":{"message":"too hot","type":"invalid_request_error","param":"temperature","code":"bad_value"}}`)
 	}
 	c := w.client()
 	_, err := c.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{Model: "up/m", Messages: hello})
@@ -192,8 +193,8 @@ func TestErrorsAreTheClientsOwn(t *testing.T) {
 	if !errors.As(err, &e) || e.StatusCode != 400 || e.Message != "too hot" || e.Param != "temperature" || e.Code != "bad_value" {
 		t.Errorf("got %+v", err)
 	}
-	if len(w.asked) != 1 {
-		t.Errorf("%d calls for a mistake of the client's", len(w.asked))
+	if len(w.Seen) != 1 {
+		t.Errorf("%d calls for a mistake of the client's", len(w.Seen))
 	}
 	_, err = c.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{Model: "no/such", Messages: hello})
 	if !errors.As(err, &e) || e.StatusCode != 400 || e.Type != "invalid_request_error" || e.Response.Header.Get("x-request-id") == "" {
@@ -210,13 +211,11 @@ func TestErrorsAreTheClientsOwn(t *testing.T) {
 // The client waits as long as the gateway tells it, and is served then.
 func TestClientRetriesAfterRetryAfter(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, r *http.Request, n int) string {
-		if n == 1 {
-			rw.Header().Set("retry-after-ms", "1000")
-			rw.WriteHeader(429)
-			return `{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`
+	w.Answer = func(r *fake.Seen) fake.Answer {
+		if len(w.Seen) == 1 {
+			return fake.Reply(429, slowDown, httpmsg.Field{Name: "retry-after-ms", Value: "1000"})
 		}
-		return speak(rw, r, false)
+		return speak(r, false)
 	}
 	c := w.client()
 	from := time.Now()
@@ -224,23 +223,21 @@ func TestClientRetriesAfterRetryAfter(t *testing.T) {
 	if err != nil || got.Choices[0].Message.Content != "Hi there" {
 		t.Fatal(err)
 	}
-	if waited := time.Since(from); len(w.asked) != 2 || waited < time.Second {
-		t.Errorf("%d calls after %v", len(w.asked), waited)
+	if waited := time.Since(from); len(w.Seen) != 2 || waited < time.Second {
+		t.Errorf("%d calls after %v", len(w.Seen), waited)
 	}
 }
 
 // The client does not repeat a call that would wait long.
 func TestClientDoesNotWaitForLongRetryAfter(t *testing.T) {
 	w := newWorld(t)
-	w.answer = func(rw http.ResponseWriter, r *http.Request, n int) string {
-		rw.Header().Set("retry-after", "600")
-		rw.WriteHeader(429)
-		return `{"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`
+	w.Answer = func(*fake.Seen) fake.Answer {
+		return fake.Reply(429, slowDown, httpmsg.Field{Name: "retry-after", Value: "600"})
 	}
 	c := w.client()
 	_, err := c.Chat.Completions.New(context.Background(), openai.ChatCompletionNewParams{Model: "up/m", Messages: hello})
 	var e *openai.Error
-	if !errors.As(err, &e) || e.StatusCode != 429 || e.Response.Header.Get("retry-after") != "600" || len(w.asked) != 1 {
-		t.Errorf("%d calls, %+v", len(w.asked), err)
+	if !errors.As(err, &e) || e.StatusCode != 429 || e.Response.Header.Get("retry-after") != "600" || len(w.Seen) != 1 {
+		t.Errorf("%d calls, %+v", len(w.Seen), err)
 	}
 }

@@ -1,15 +1,11 @@
 package clients
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,52 +14,33 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
-	"weir/internal/testgw/fake"
-	"weir/internal/testgw/local"
-	"weir/internal/testgw/objects"
+	"weir/internal/testgw/front"
 	"weir/pkg/gateway"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
-	"weir/pkg/wire/upstream"
 )
 
-// world is the gateway behind a server of its own, over a provider behind
-// another.
+// world is the gateway behind a server of its own. Its time is the client's.
 type world struct {
-	t       *testing.T
-	app     *gateway.App
-	one     sync.Mutex // the program serves one event at a time
-	server  *httptest.Server
-	up      *httptest.Server
-	asked   []*http.Request                                            // by the gateway
-	bodies  []string                                                   // of those
-	answer  func(w http.ResponseWriter, r *http.Request, n int) string // n-th request; what it returns is a JSON body
-	objects *objects.Local
-	key     string
+	*front.Gateway
+	t      *testing.T
+	one    sync.Mutex // the program serves one event at a time
+	server *httptest.Server
+	key    string
 }
 
-const admin = "admin-token-admin-token-admin-token-"
-
 func newWorld(t *testing.T) *world {
-	w := &world{t: t}
-	w.up = httptest.NewServer(http.HandlerFunc(w.provide))
-	t.Cleanup(w.up.Close)
-	kv := fake.NewKV()
-	w.app = gateway.New(gateway.Config{
-		AdminToken: admin, KeySecret: strings.Repeat("key-secret-", 4), CredentialsKey: strings.Repeat("credentials-", 4),
-		RequireKey: true, AllowPrivate: true, Quiet: true,
-	}, gateway.Ports{
-		Do: w, Pause: w, Objects: w, KV: kv, CanonicalURL: canonical, Normalize: func(s string) string { return s },
-		Now: time.Now, Rand: rand.Reader, Log: func(_ int, line string) { t.Log(line) },
-	})
-	w.objects = local.New(w.app.Machine())
+	w := &world{t: t, Gateway: front.New(func(p *gateway.Ports) {
+		p.Now = time.Now
+		p.Log = func(_ int, line string) { t.Log(line) }
+	})}
 	w.server = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.server.Close)
 	var made struct{ MachineID, APIKey string }
 	w.manage("/api/machines", `{}`, &made)
 	w.key = made.APIKey
-	w.manage("/"+made.MachineID+"/api/providers", fmt.Sprintf(`{"provider":"openai-compatible-0123abcd","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"%s/v1","prefix":"up"}}`, w.up.URL), nil)
-	w.manage("/"+made.MachineID+"/api/providers", fmt.Sprintf(`{"provider":"anthropic-compatible-0123abcd","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"%s/v1","prefix":"an"}}`, w.up.URL), nil)
+	w.manage("/"+made.MachineID+"/api/providers", `{"provider":"openai-compatible-0123abcd","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"up"}}`, nil)
+	w.manage("/"+made.MachineID+"/api/providers", `{"provider":"anthropic-compatible-0123abcd","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"http://up.example/v1","prefix":"an"}}`, nil)
 	return w
 }
 
@@ -72,24 +49,10 @@ func (w *world) client() openai.Client {
 	return openai.NewClient(option.WithAPIKey(w.key), option.WithBaseURL(w.server.URL+"/v1"), option.WithMaxRetries(1))
 }
 
-func (w *world) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
-	return w.objects.Call(ctx, id, op, body)
-}
-
-func (w *world) Pause(context.Context, time.Duration) error { return nil }
-
-func canonical(raw string) (string, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return "", false
-	}
-	return u.String(), true
-}
-
 func (w *world) manage(path, body string, v any) {
 	w.t.Helper()
 	req, _ := http.NewRequest("POST", w.server.URL+path, strings.NewReader(body))
-	req.Header.Set("authorization", "Bearer "+admin)
+	req.Header.Set("authorization", "Bearer "+front.AdminToken)
 	req.Header.Set("content-type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -122,7 +85,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	if len(body) > 0 {
 		req.Body = stream.FromBytes(body)
 	}
-	resp := w.app.Serve(r.Context(), req)
+	resp := w.App.Serve(r.Context(), req)
 	for _, f := range resp.Header {
 		rw.Header().Add(f.Name, f.Value)
 	}
@@ -142,56 +105,4 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	for _, after := range resp.After {
 		after(context.Background())
 	}
-}
-
-// provide is the provider: it keeps what it is asked and answers as scripted.
-func (w *world) provide(rw http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	w.asked, w.bodies = append(w.asked, r), append(w.bodies, string(body))
-	rw.Header().Set("content-type", "application/json")
-	io.WriteString(rw, w.answer(rw, r, len(w.asked)))
-}
-
-type settled struct {
-	resp *upstream.Response
-	err  error
-}
-
-func (s settled) Wait() (*upstream.Response, error) { return s.resp, s.err }
-
-// Start makes a call of the gateway's, as the platform does.
-func (w *world) Start(_ context.Context, r *upstream.Request) upstream.Pending {
-	var body io.Reader
-	if r.Body != nil {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			return settled{err: err}
-		}
-		body = bytes.NewReader(b)
-	}
-	req, err := http.NewRequest(r.Method, r.URL, body)
-	if err != nil {
-		return settled{err: err}
-	}
-	for _, f := range r.Header {
-		req.Header.Add(f.Name, f.Value)
-	}
-	got, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		return settled{err: fmt.Errorf("%w: %v", upstream.ErrNetwork, err)}
-	}
-	resp := &upstream.Response{Status: got.StatusCode, Body: got.Body}
-	for name, values := range got.Header {
-		for _, v := range values {
-			resp.Header.Add(strings.ToLower(name), v)
-		}
-	}
-	if r.MaxBody > 0 {
-		all, err := stream.ReadAll(got.Body, r.MaxBody)
-		if err != nil {
-			return settled{err: err}
-		}
-		resp.Body = stream.FromBytes(all)
-	}
-	return settled{resp: resp}
 }
