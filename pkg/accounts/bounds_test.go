@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -315,7 +316,7 @@ func TestLongModelNamesAreNotNoted(t *testing.T) {
 		for range 5 {
 			w.pool.note(w.machine, "a", model, &failure{err: &apierr.Error{Status: 503}, effect: unsteady})
 		}
-		if got := w.machine.Outlier("a", model, w.now.UnixMilli()); got != noted {
+		if got := w.machine.Outlier("a", model, w.Now().UnixMilli()); got != noted {
 			t.Errorf("%d bytes: outlier %v", n, got)
 		}
 		w.pool.note(w.machine, "a", model, &failure{err: &apierr.Error{Status: 429}, effect: limited})
@@ -328,7 +329,7 @@ func TestLongModelNamesAreNotNoted(t *testing.T) {
 func TestStatusAtBoundsOfItsClass(t *testing.T) {
 	for status, want := range map[int]int{200: 200, 299: 299, 300: 502, 399: 502, 400: 400, 599: 599, 600: 502, 199: 502} {
 		w := newWorld(t).add(accounts("a")...)
-		w.script["*"] = []answer{{status: status}}
+		w.script["*"] = []fake.Answer{{Status: status}}
 		res, e := w.send()
 		got := 0
 		if e != nil {
@@ -349,7 +350,7 @@ func TestStatusOfSpentCredit(t *testing.T) {
 		d := *openai
 		d.Spent = []int{418}
 		c.Targets[0].Provider = &d
-		w.script["*"] = []answer{{status: status}}
+		w.script["*"] = []fake.Answer{{Status: status}}
 		_, e := w.sendCall(c)
 		if _, whole := w.cooling("a"); whole != want || (e.Code == quotaCode) != (want > 0) {
 			t.Errorf("%d: cools %v, %+v", status, whole, e)
@@ -366,7 +367,7 @@ func TestBilledCallGoesOnAfterARefusedPlaceOnlyAt403(t *testing.T) {
 		other.ID, other.BaseURL = "other", "https://else.example/v1"
 		c.Targets = append(c.Targets, c.Targets[0])
 		c.Targets[1].Provider = &other
-		w.script["*"] = []answer{{status: status, header: httpmsg.Header{{Name: "cf-mitigated", Value: "challenge"}}}, {status: 200}}
+		w.script["*"] = []fake.Answer{{Status: status, Header: httpmsg.Header{{Name: "cf-mitigated", Value: "challenge"}}}, {Status: 200}}
 		if w.sendCall(c); w.saw() != saw {
 			t.Errorf("%d: saw %s, want %s", status, w.saw(), saw)
 		}
@@ -380,7 +381,7 @@ func TestOnlyAWeeklyWindowCoolsOverADay(t *testing.T) {
 		want  time.Duration
 	}{{"seven_day", 3 * day}, {"five_hour", day}} {
 		w := newWorld(t).add(accounts("a")...)
-		w.script["*"] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "259200"}, {Name: "anthropic-ratelimit-unified-representative-claim", Value: tt.claim}}}}
+		w.script["*"] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "259200"}, {Name: "anthropic-ratelimit-unified-representative-claim", Value: tt.claim}}}}
 		w.send()
 		if model, _ := w.cooling("a"); model != tt.want {
 			t.Errorf("%s: cools %v, want %v", tt.claim, model, tt.want)
@@ -398,7 +399,7 @@ func TestErrorThatEndsThePlanPasses(t *testing.T) {
 		w := newWorld(t).add(accounts("a")...)
 		c := w.call()
 		c.Billable = tt.billable
-		w.script["*"] = []answer{{status: tt.status, body: body}}
+		w.script["*"] = []fake.Answer{{Status: tt.status, Body: body}}
 		if _, e := w.sendCall(c); (string(e.Body) == body) != tt.want {
 			t.Errorf("%+v: got %s", tt, e.Body)
 		}
@@ -455,7 +456,7 @@ func TestRevokedSignInIsToldApartFromARefusedKey(t *testing.T) {
 		t.Errorf("got %+v", e)
 	}
 	w = newWorld(t).add(accounts("a")...)
-	w.script["*"] = []answer{{status: 401, body: `{"error":{"message":"wrong key"}}`}}
+	w.script["*"] = []fake.Answer{{Status: 401, Body: `{"error":{"message":"wrong key"}}`}}
 	if _, e := w.send(); strings.Contains(e.Message, told) || !strings.Contains(e.Message, "wrong key") {
 		t.Errorf("refused key: got %+v", e)
 	}
@@ -492,7 +493,7 @@ func TestRecordCountsAnswersFrom400AsFailed(t *testing.T) {
 		if tt.cause != nil {
 			tr.Err = tt.cause
 		}
-		w.pool.Record(w.machine, &httpmsg.Request{Method: "POST", Route: "/v1/x", Start: w.now}, tr, tt.status, tt.e)
+		w.pool.Record(w.machine, &httpmsg.Request{Method: "POST", Route: "/v1/x", Start: w.Now()}, tr, tt.status, tt.e)
 		r := w.pool.reportOf(mid)
 		if u := r.Usage; len(u) != 1 || int64(u[0].FailedCalls) != tt.failed || u[0].Provider != "" {
 			t.Errorf("%+v: got %+v", tt, u)
@@ -555,9 +556,9 @@ func TestReportsOfManyMachinesAreBounded(t *testing.T) {
 func TestReportIsRepeatedOnlyAfterATemporaryFailure(t *testing.T) {
 	for status, want := range map[int]bool{200: false, 400: false, 499: false, 500: true, 503: true} {
 		w := newWorld(t).add(accounts("a")...)
-		w.script["*"] = []answer{{status: 401}}
+		w.script["*"] = []fake.Answer{{Status: 401}}
 		w.send()
-		w.object = func(string, []byte) (int, []byte, error) { return status, nil, nil }
+		w.object.Answer = func(string, []byte) (int, []byte, error) { return status, nil, nil }
 		w.pool.Flush(context.Background(), w.machine)
 		if got := w.pool.Pending(mid); got != want {
 			t.Errorf("%d: pending %v", status, got)
@@ -608,7 +609,7 @@ func TestAnswersToARefresh(t *testing.T) {
 		{"temporary without a wait", 503, ``, false, time.Second},
 	} {
 		w := newWorld(t)
-		w.object = func(string, []byte) (int, []byte, error) { return tt.status, []byte(tt.answer), nil }
+		w.object.Answer = func(string, []byte) (int, []byte, error) { return tt.status, []byte(tt.answer), nil }
 		conn := w.oauth("a", 0)
 		ok, asked, wait := w.pool.renew(context.Background(), mid, &conn, 1)
 		if ok != tt.ok || !asked || wait != tt.wait {
@@ -617,10 +618,10 @@ func TestAnswersToARefresh(t *testing.T) {
 		if tt.wait == 0 {
 			continue
 		}
-		if _, _, wait := w.pool.renew(context.Background(), mid, &conn, 1); wait != tt.wait || len(w.calls) != 1 {
-			t.Errorf("%s: again: %v, %d calls", tt.name, wait, len(w.calls))
+		if _, _, wait := w.pool.renew(context.Background(), mid, &conn, 1); wait != tt.wait || len(w.object.Calls) != 1 {
+			t.Errorf("%s: again: %v, %d calls", tt.name, wait, len(w.object.Calls))
 		}
-		if w.pool.renew(context.Background(), mid, &conn, 2); len(w.calls) != 2 {
+		if w.pool.renew(context.Background(), mid, &conn, 2); len(w.object.Calls) != 2 {
 			t.Errorf("%s: another token is not asked for", tt.name)
 		}
 	}
@@ -629,7 +630,7 @@ func TestAnswersToARefresh(t *testing.T) {
 func TestRememberedTokensAreBounded(t *testing.T) {
 	w := newWorld(t)
 	n := 0
-	w.object = func(string, []byte) (int, []byte, error) {
+	w.object.Answer = func(string, []byte) (int, []byte, error) {
 		n++
 		if n > 2*maxTokens {
 			return 503, nil, nil
@@ -654,16 +655,16 @@ func TestTokenEndsAtItsExpiry(t *testing.T) {
 		w := newWorld(t)
 		conn := w.oauth("a", left)
 		n := 0
-		w.object = w.refresher(&n)
+		w.object.Answer = w.refresher(&n)
 		if _, err := w.pool.open(context.Background(), mid, &conn, new(use)); err != nil || n != refreshes {
 			t.Errorf("%v left: %d refreshes, %v", left, n, err)
 		}
 	}
 	w := newWorld(t)
 	conn := w.oauth("a", time.Second)
-	conn.ExpiresAt = w.now.UnixMilli()
+	conn.ExpiresAt = w.Now().UnixMilli()
 	n := 0
-	w.object = w.refresher(&n)
+	w.object.Answer = w.refresher(&n)
 	if w.pool.open(context.Background(), mid, &conn, new(use)); n != 1 {
 		t.Errorf("at its expiry: %d refreshes", n)
 	}
@@ -713,8 +714,8 @@ func TestTimeLimitsOfAnAttempt(t *testing.T) {
 		{"its own", upstream.Request{HeaderTimeout: 2 * s, Idle: 3 * s}, upstream.Request{HeaderTimeout: 2 * s, Idle: 3 * s}, 0},
 		{"of the whole", upstream.Request{Timeout: 9 * s}, upstream.Request{Timeout: 9 * s, Idle: 5 * s}, 0},
 		{"a deadline, no body in memory", upstream.Request{Timeout: 9 * s}, upstream.Request{HeaderTimeout: 4 * s, Timeout: 9 * s, Idle: 5 * s}, 4 * s},
-		{"a deadline", upstream.Request{Timeout: 9 * s, MaxBody: 1}, upstream.Request{HeaderTimeout: 4 * s, Timeout: 4 * s, Idle: 5 * s}, 4 * s},
-		{"a later deadline", upstream.Request{HeaderTimeout: 2 * s, Timeout: 3 * s, MaxBody: 1}, upstream.Request{HeaderTimeout: 2 * s, Timeout: 3 * s, Idle: 5 * s}, 4 * s},
+		{"a deadline", upstream.Request{Timeout: 9 * s, MaxBody: 9}, upstream.Request{HeaderTimeout: 4 * s, Timeout: 4 * s, Idle: 5 * s}, 4 * s},
+		{"a later deadline", upstream.Request{HeaderTimeout: 2 * s, Timeout: 3 * s, MaxBody: 9}, upstream.Request{HeaderTimeout: 2 * s, Timeout: 3 * s, Idle: 5 * s}, 4 * s},
 	} {
 		w := newWorld(t).add(accounts("a")...)
 		w.machine.Settings.FirstByteSeconds, w.machine.Settings.IdleSeconds = 7, 5
@@ -728,7 +729,7 @@ func TestTimeLimitsOfAnAttempt(t *testing.T) {
 		if _, e := w.sendCall(c); e != nil {
 			t.Fatalf("%s: %v", tt.name, e)
 		}
-		if r := w.reqs[0]; r.HeaderTimeout != tt.want.HeaderTimeout || r.Timeout != tt.want.Timeout || r.Idle != tt.want.Idle {
+		if r := w.Seen[0].Request; r.HeaderTimeout != tt.want.HeaderTimeout || r.Timeout != tt.want.Timeout || r.Idle != tt.want.Idle {
 			t.Errorf("%s: got %v, %v, %v", tt.name, r.HeaderTimeout, r.Timeout, r.Idle)
 		}
 	}
@@ -764,7 +765,7 @@ func TestFaultOfTheClientReplacesTheAnswer(t *testing.T) {
 	for _, fault := range []error{apierr.Invalid("file", "The file is too large."), nil} {
 		for _, status := range []int{200, 401} {
 			w := newWorld(t).add(accounts("a")...)
-			w.script["*"] = []answer{{status: status}}
+			w.script["*"] = []fake.Answer{{Status: status}}
 			c := w.call()
 			build := c.Build
 			c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
@@ -785,18 +786,18 @@ func TestFaultOfTheClientReplacesTheAnswer(t *testing.T) {
 }
 
 func TestServerWithoutEitherAPIAnswersAsTheFirst(t *testing.T) {
-	first := answer{status: 404, body: `{"error":{"message":"first"}}`}
+	first := fake.Answer{Status: 404, Body: `{"error":{"message":"first"}}`}
 	for _, tt := range []struct {
-		then   answer
+		then   fake.Answer
 		status int
 		says   string
 	}{
-		{answer{status: 200}, 0, ""},
-		{answer{status: 405, body: `{"error":{"message":"second"}}`}, 404, "first"},
-		{answer{status: 400, body: `{"error":{"message":"second"}}`}, 400, "second"},
+		{fake.Answer{Status: 200}, 0, ""},
+		{fake.Answer{Status: 405, Body: `{"error":{"message":"second"}}`}, 404, "first"},
+		{fake.Answer{Status: 400, Body: `{"error":{"message":"second"}}`}, 400, "second"},
 	} {
 		w := newWorld(t).add(accounts("a")...)
-		w.script["*"] = []answer{first, tt.then}
+		w.script["*"] = []fake.Answer{first, tt.then}
 		c := w.call()
 		build := c.Build
 		c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
@@ -806,7 +807,7 @@ func TestServerWithoutEitherAPIAnswersAsTheFirst(t *testing.T) {
 		}
 		res, e := w.sendCall(c)
 		if w.saw() != "aa" || tt.status == 0 && res == nil || tt.status != 0 && (e == nil || e.Status != tt.status || !strings.Contains(e.Message, tt.says)) {
-			t.Errorf("%d: saw %s, got %+v", tt.then.status, w.saw(), e)
+			t.Errorf("%d: saw %s, got %+v", tt.then.Status, w.saw(), e)
 		}
 	}
 }

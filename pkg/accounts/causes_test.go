@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -18,33 +19,33 @@ import (
 // The client's error while accounts cool down, in the call in which they failed
 // and in the next one, which tries none.
 func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
-	limit := answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "40"}}}
-	long := answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "61"}}}
-	refused := answer{status: 401, body: `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`}
-	forbidden, unpaid := answer{status: 403}, answer{status: 402}
-	quota := answer{status: 429, body: `{"error":{"message":"no credit","code":"insufficient_quota"}}`}
+	limit := fake.Answer{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "40"}}}
+	long := fake.Answer{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "61"}}}
+	refused := fake.Answer{Status: 401, Body: `{"error":{"message":"Incorrect API key provided","code":"invalid_api_key"}}`}
+	forbidden, unpaid := fake.Answer{Status: 403}, fake.Answer{Status: 402}
+	quota := fake.Answer{Status: 429, Body: `{"error":{"message":"no credit","code":"insufficient_quota"}}`}
 	for _, tt := range []struct {
 		name    string
-		answers []answer
+		answers []fake.Answer
 		status  int
 		code    string
 		wait    time.Duration
 		noRetry bool
 		names   string // of the account in the message
 	}{
-		{"refused", []answer{refused}, 401, "account_key_refused", 0, true, "first"},
-		{"forbidden", []answer{forbidden}, 401, "account_key_refused", 0, true, "first"},
-		{"all refused", []answer{refused, forbidden}, 401, "account_key_refused", 0, true, "first"},
-		{"unpaid", []answer{unpaid}, 402, "insufficient_quota", 0, true, "first"},
-		{"quota", []answer{quota}, 402, "insufficient_quota", 0, true, "first"},
-		{"limited", []answer{limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
-		{"limited for over a minute", []answer{long}, 429, "rate_limit_exceeded", 61 * time.Second, true, ""},
-		{"refused and limited", []answer{refused, limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
-		{"limited and refused", []answer{limit, refused}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
-		{"unpaid and limited", []answer{unpaid, limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
-		{"the smallest wait", []answer{long, limit, refused}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
-		{"refused and unpaid", []answer{refused, unpaid}, 402, "insufficient_quota", 0, true, "second"},
-		{"unpaid and refused", []answer{unpaid, refused}, 402, "insufficient_quota", 0, true, "first"},
+		{"refused", []fake.Answer{refused}, 401, "account_key_refused", 0, true, "first"},
+		{"forbidden", []fake.Answer{forbidden}, 401, "account_key_refused", 0, true, "first"},
+		{"all refused", []fake.Answer{refused, forbidden}, 401, "account_key_refused", 0, true, "first"},
+		{"unpaid", []fake.Answer{unpaid}, 402, "insufficient_quota", 0, true, "first"},
+		{"quota", []fake.Answer{quota}, 402, "insufficient_quota", 0, true, "first"},
+		{"limited", []fake.Answer{limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"limited for over a minute", []fake.Answer{long}, 429, "rate_limit_exceeded", 61 * time.Second, true, ""},
+		{"refused and limited", []fake.Answer{refused, limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"limited and refused", []fake.Answer{limit, refused}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"unpaid and limited", []fake.Answer{unpaid, limit}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"the smallest wait", []fake.Answer{long, limit, refused}, 429, "rate_limit_exceeded", 40 * time.Second, false, ""},
+		{"refused and unpaid", []fake.Answer{refused, unpaid}, 402, "insufficient_quota", 0, true, "second"},
+		{"unpaid and refused", []fake.Answer{unpaid, refused}, 402, "insufficient_quota", 0, true, "first"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			conns := accounts("abc"[:len(tt.answers)])
@@ -53,9 +54,9 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 			}
 			w := newWorld(t).add(conns...)
 			for i, a := range tt.answers {
-				w.script[key("abc"[i:i+1])] = []answer{a}
+				w.script[key("abc"[i:i+1])] = []fake.Answer{a}
 			}
-			since := w.now.UTC().Format(time.RFC3339)
+			since := w.Now().UTC().Format(time.RFC3339)
 			for call := range 3 {
 				_, e := w.send()
 				wait := max(0, tt.wait-time.Duration(call)*time.Second)
@@ -74,7 +75,7 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 				if cooling := errors.Is(e, ErrCooling); cooling != (call > 0) {
 					t.Errorf("call %d: is ErrCooling: %v", call, cooling)
 				}
-				w.now = w.now.Add(time.Second)
+				w.Add(time.Second)
 			}
 		})
 	}
@@ -82,7 +83,7 @@ func TestErrorNamesCauseOfUnavailableAccounts(t *testing.T) {
 
 func TestBillableWithoutCreditFailsAtOnce(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script["*"] = []answer{{status: 402}}
+	w.script["*"] = []fake.Answer{{Status: 402}}
 	if _, e := w.sendCall(w.kind("billable")); e.Status != 402 || e.Code != "insufficient_quota" || !e.NoRetry || w.saw() != "a" || !strings.Contains(e.Message, `"a"`) {
 		t.Errorf("saw %s, got %+v", w.saw(), e)
 	}
@@ -90,14 +91,14 @@ func TestBillableWithoutCreditFailsAtOnce(t *testing.T) {
 
 func TestClockSetBackDoesNotLengthenCooldown(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, {status: 200}}
+	w.script[key("a")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, {Status: 200}}
 	w.send()
-	w.now = w.now.Add(-time.Hour)
+	w.Add(-time.Hour)
 	if _, e := w.send(); e != nil || w.saw() != "a" {
 		t.Errorf("an hour back: saw %q, %v", w.saw(), e)
 	}
 	// The clocks of two isolates may differ a little.
-	at := w.now.Add(3 * time.Second).UnixMilli()
+	at := w.Now().Add(3 * time.Second).UnixMilli()
 	w.machine.Cool(store.Cooldown{ConnectionID: "a", Model: "gpt", Since: at, Until: at + 7000, Reason: store.RateLimited})
 	if _, e := w.send(); e == nil || e.RetryAfter != 7*time.Second {
 		t.Errorf("three seconds apart: got %+v", e)
@@ -114,14 +115,14 @@ func TestQuotaInsideAnswer(t *testing.T) {
 				c.Targets[0].Provider = d
 				body := fmt.Sprintf(`{"first_event_status":%d,"code":"insufficient_quota"}`, status)
 				if late {
-					w.script["*"] = []answer{{status: 200}}
+					w.script["*"] = []fake.Answer{{Status: 200}}
 					res, e := w.sendCall(c)
 					if e != nil {
 						t.Fatal(e)
 					}
 					res.Done(apierr.New(status, "insufficient_quota", "no credit"))
 				} else {
-					w.script["*"] = []answer{{status: 200, body: body}}
+					w.script["*"] = []fake.Answer{{Status: 200, Body: body}}
 					w.sendCall(c)
 				}
 				model, whole := w.cooling("a")
@@ -145,35 +146,35 @@ func TestBlockedHere(t *testing.T) {
 	html := httpmsg.Header{{Name: "content-type", Value: "text/html; charset=UTF-8"}}
 	for _, tt := range []struct {
 		name    string
-		a       answer
+		a       fake.Answer
 		blocked bool
 	}{
-		{"OpenAI's code", answer{status: 403, body: openaiPlace}, true},
-		{"the code with 451", answer{status: 451, body: openaiPlace}, true},
-		{"the code beside nothing", answer{status: 403, body: `{"code":"unsupported_country_region_territory","message":"x"}`}, true},
-		{"Gemini's text", answer{status: 400, body: geminiPlace}, true},
-		{"Gemini's text in an array", answer{status: 400, body: "[" + geminiPlace + "]"}, true},
-		{"Anthropic's text", answer{status: 403, body: `{"error":{"type":"forbidden","message":"Request not allowed"}}`}, true},
-		{"a challenge", answer{status: 403, header: httpmsg.Header{{Name: "cf-mitigated", Value: "challenge"}}}, true},
-		{"a page", answer{status: 403, header: html, body: page}, true},
-		{"a page of another type", answer{status: 403, body: "\n" + page}, true},
-		{"a page with 400", answer{status: 400, header: html, body: page}, false},
-		{"a page with 500", answer{status: 500, header: html, body: page}, false},
-		{"a plain 403", answer{status: 403, body: `{"error":{"message":"You have insufficient permissions"}}`}, false},
-		{"an empty 403", answer{status: 403}, false},
-		{"a plain 451", answer{status: 451, body: `{"error":{"message":"content refused"}}`}, false},
-		{"another precondition", answer{status: 400, body: `{"error":{"message":"Please enable billing.","status":"FAILED_PRECONDITION"}}`}, false},
-		{"the text within another", answer{status: 400, body: `{"error":{"message":"bad input: User location is not supported"}}`}, false},
-		{"the text elsewhere", answer{status: 400, body: `{"detail":"User location is not supported"}`}, false},
-		{"the code with 401", answer{status: 401, body: openaiPlace}, false},
-		{"the code with 500", answer{status: 500, body: openaiPlace}, false},
+		{"OpenAI's code", fake.Answer{Status: 403, Body: openaiPlace}, true},
+		{"the code with 451", fake.Answer{Status: 451, Body: openaiPlace}, true},
+		{"the code beside nothing", fake.Answer{Status: 403, Body: `{"code":"unsupported_country_region_territory","message":"x"}`}, true},
+		{"Gemini's text", fake.Answer{Status: 400, Body: geminiPlace}, true},
+		{"Gemini's text in an array", fake.Answer{Status: 400, Body: "[" + geminiPlace + "]"}, true},
+		{"Anthropic's text", fake.Answer{Status: 403, Body: `{"error":{"type":"forbidden","message":"Request not allowed"}}`}, true},
+		{"a challenge", fake.Answer{Status: 403, Header: httpmsg.Header{{Name: "cf-mitigated", Value: "challenge"}}}, true},
+		{"a page", fake.Answer{Status: 403, Header: html, Body: page}, true},
+		{"a page of another type", fake.Answer{Status: 403, Body: "\n" + page}, true},
+		{"a page with 400", fake.Answer{Status: 400, Header: html, Body: page}, false},
+		{"a page with 500", fake.Answer{Status: 500, Header: html, Body: page}, false},
+		{"a plain 403", fake.Answer{Status: 403, Body: `{"error":{"message":"You have insufficient permissions"}}`}, false},
+		{"an empty 403", fake.Answer{Status: 403}, false},
+		{"a plain 451", fake.Answer{Status: 451, Body: `{"error":{"message":"content refused"}}`}, false},
+		{"another precondition", fake.Answer{Status: 400, Body: `{"error":{"message":"Please enable billing.","status":"FAILED_PRECONDITION"}}`}, false},
+		{"the text within another", fake.Answer{Status: 400, Body: `{"error":{"message":"bad input: User location is not supported"}}`}, false},
+		{"the text elsewhere", fake.Answer{Status: 400, Body: `{"detail":"User location is not supported"}`}, false},
+		{"the code with 401", fake.Answer{Status: 401, Body: openaiPlace}, false},
+		{"the code with 500", fake.Answer{Status: 500, Body: openaiPlace}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.add(w.oauth("a", 0)).add(accounts("b")...)
 			n := 0
-			w.object = w.refresher(&n)
-			w.script["*"] = []answer{tt.a}
+			w.object.Answer = w.refresher(&n)
+			w.script["*"] = []fake.Answer{tt.a}
 			_, e := w.send()
 			if blocked := e.Code == "upstream_blocked_here"; blocked != tt.blocked {
 				t.Fatalf("got %+v", e)
@@ -182,18 +183,18 @@ func TestBlockedHere(t *testing.T) {
 				return
 			}
 			_, whole := w.cooling("a")
-			if e.Status != tt.a.status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Pending(mid) {
+			if e.Status != tt.a.Status || w.saw() != "a" || n != 0 || whole != 0 || w.pool.Pending(mid) {
 				t.Errorf("got %d, saw %s, %d refreshes, cools %v", e.Status, w.saw(), n, whole)
 			}
 			if strings.Contains(e.Message, "<") {
 				t.Errorf("shows a page: %s", e.Message)
 			}
-			w.now = w.now.Add(59 * time.Second)
+			w.Add(59 * time.Second)
 			if _, again := w.send(); w.saw() != "" || again == nil || again.Status != e.Status || again.Code != e.Code || again.Message != e.Message {
 				t.Errorf("within the minute: saw %q, got %+v, want %+v", w.saw(), again, e)
 			}
-			w.now = w.now.Add(time.Second)
-			w.script["*"] = []answer{{status: 200}}
+			w.Add(time.Second)
+			w.script["*"] = []fake.Answer{{Status: 200}}
 			if _, e := w.send(); e != nil || w.saw() != "a" {
 				t.Errorf("after it: saw %q, %v", w.saw(), e)
 			}
@@ -211,7 +212,7 @@ func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
 	next := w.target("mini")
 	next.Provider = &other
 	c.Targets = append(c.Targets, next)
-	w.script["*"] = []answer{{status: 403, body: openaiPlace}, {status: 200}}
+	w.script["*"] = []fake.Answer{{Status: 403, Body: openaiPlace}, {Status: 200}}
 	for call, saw := range []string{"aa", "a"} {
 		res, e := w.sendCall(c)
 		if e != nil || res.Target.Model != "mini" || w.saw() != saw {
@@ -224,7 +225,7 @@ func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
 	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
 		return &Attempt{Request: upstream.Request{Method: "POST", URL: "https://" + conn.ID + ".example/v1"}}, nil
 	}
-	w.script[key("a")] = []answer{{status: 403, body: openaiPlace}}
+	w.script[key("a")] = []fake.Answer{{Status: 403, Body: openaiPlace}}
 	if _, e := w.sendCall(c); e != nil || w.saw() != "ab" {
 		t.Errorf("saw %s, %v", w.saw(), e)
 	}
@@ -232,7 +233,7 @@ func TestBlockedHereGoesToTheNextTarget(t *testing.T) {
 		t.Errorf("then saw %s, %v", w.saw(), e)
 	}
 	// A refused location has the lowest rank.
-	w.script[key("b")] = []answer{{status: 429}}
+	w.script[key("b")] = []fake.Answer{{Status: 429}}
 	if _, e := w.sendCall(c); e.Status != 429 {
 		t.Errorf("got %+v, want the limit", e)
 	}
@@ -254,16 +255,16 @@ func TestComboSkipsMemberThatCannotServe(t *testing.T) {
 	} {
 		w := newWorld(t).add(accounts("ab")...)
 		c := w.call()
-		w.script["*"] = []answer{{status: tt.status, body: tt.body}}
+		w.script["*"] = []fake.Answer{{Status: tt.status, Body: tt.body}}
 		if _, e := w.sendCall(c); e.Status != tt.status || w.saw() != "a" {
 			t.Errorf("%s: a single model: saw %s, got %v", tt.body, w.saw(), e)
 		}
 		c.Targets = append(c.Targets, w.target("mini"))
-		w.script["*"] = []answer{{status: tt.status, body: tt.body}, {status: 200}}
+		w.script["*"] = []fake.Answer{{Status: tt.status, Body: tt.body}, {Status: 200}}
 		if _, e := w.sendCall(c); (e == nil) != tt.goesOn {
 			t.Errorf("%s: a combo: saw %s, got %v", tt.body, w.saw(), e)
 		}
-		w.script["*"] = []answer{{status: tt.status, body: tt.body}}
+		w.script["*"] = []fake.Answer{{Status: tt.status, Body: tt.body}}
 		if _, e := w.sendCall(c); e.Status != tt.status {
 			t.Errorf("%s: all members: got %v", tt.body, e)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -139,20 +140,20 @@ func FuzzStatedWait(f *testing.F) {
 
 func TestAllCoolingIs429WithTheSmallestWait(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "90"}}}}
-	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after-ms", Value: "7300"}}}}
-	w.script[key("c")] = []answer{{status: 429, header: httpmsg.Header{{Name: "x-ratelimit-reset-requests", Value: "6m0s"}}}}
+	w.script[key("a")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "90"}}}}
+	w.script[key("b")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after-ms", Value: "7300"}}}}
+	w.script[key("c")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "x-ratelimit-reset-requests", Value: "6m0s"}}}}
 	_, e := w.send()
 	if w.saw() != "abc" || e.Status != 429 || e.RetryAfter != 7300*time.Millisecond || e.NoRetry {
 		t.Errorf("saw %s, got %+v", w.saw(), e)
 	}
-	w.now = w.now.Add(2 * time.Second)
+	w.Add(2 * time.Second)
 	_, e = w.send()
 	if w.saw() != "" || e.Status != 429 || e.RetryAfter != 5300*time.Millisecond || !errors.Is(e, ErrCooling) {
 		t.Errorf("saw %q, got %+v", w.saw(), e)
 	}
-	w.now = w.now.Add(6 * time.Second)
-	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "300"}}}}
+	w.Add(6 * time.Second)
+	w.script[key("b")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "300"}}}}
 	_, e = w.send()
 	if w.saw() != "b" || e.RetryAfter != 82*time.Second || !e.NoRetry {
 		t.Errorf("over a minute: saw %q, got %+v, want 82 s and no retry", w.saw(), e)
@@ -161,7 +162,7 @@ func TestAllCoolingIs429WithTheSmallestWait(t *testing.T) {
 
 func TestLimitAppliesToOneModelOnly(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 429}, {status: 200}}
+	w.script[key("a")] = []fake.Answer{{Status: 429}, {Status: 200}}
 	w.send()
 	c := w.call()
 	c.Targets = []routing.Target{w.target("other")}
@@ -172,21 +173,21 @@ func TestLimitAppliesToOneModelOnly(t *testing.T) {
 
 func TestBackoffDoublesUntilSuccess(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 429}}
+	w.script[key("a")] = []fake.Answer{{Status: 429}}
 	for _, want := range []time.Duration{2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
 		w.send()
 		if got, _ := w.cooling("a"); got != want*time.Second {
 			t.Fatalf("cools %v, want %v", got, want*time.Second)
 		}
-		w.now = w.now.Add(want*time.Second + time.Millisecond)
+		w.Add(want*time.Second + time.Millisecond)
 	}
-	w.script[key("a")] = []answer{{status: 200}, {status: 429}}
+	w.script[key("a")] = []fake.Answer{{Status: 200}, {Status: 429}}
 	w.send()
 	w.send()
 	if got, _ := w.cooling("a"); got != 2*time.Second {
 		t.Errorf("after a success: cools %v, want 2 s", got)
 	}
-	w.now = w.now.Add(time.Hour)
+	w.Add(time.Hour)
 	w.send()
 	if got, _ := w.cooling("a"); got != 2*time.Second {
 		t.Errorf("after an hour: cools %v, want 2 s", got)
@@ -195,7 +196,7 @@ func TestBackoffDoublesUntilSuccess(t *testing.T) {
 
 func TestClientErrorsCoolNothing(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script["*"] = []answer{{status: 400, body: `{"error":{"message":"rate limit capacity 429 insufficient_quota overloaded"}}`}}
+	w.script["*"] = []fake.Answer{{Status: 400, Body: `{"error":{"message":"rate limit capacity 429 insufficient_quota overloaded"}}`}}
 	for range 1000 {
 		if _, e := w.send(); e.Status != 400 || w.saw() != "a" {
 			t.Fatalf("saw %s, got %v", w.saw(), e)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -13,7 +14,7 @@ import (
 
 func (w *world) explain(pin string) string {
 	var b strings.Builder
-	for _, s := range Explain(w.machine, w.call().Targets, pin, w.now) {
+	for _, s := range Explain(w.machine, w.call().Targets, pin, w.Now()) {
 		fmt.Fprintf(&b, "%d:%s:%s:%s ", s.Try, s.Connection.ID, s.Skipped, s.Wait)
 	}
 	return strings.TrimSpace(b.String())
@@ -21,22 +22,22 @@ func (w *world) explain(pin string) string {
 
 func TestExplainEqualsSend(t *testing.T) {
 	w := newWorld(t).add(accounts("abcd")...).add(store.Connection{ID: "r", Status: "needs_reauth"})
-	w.script[key("b")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "9"}}}}
-	w.script[key("a")] = []answer{{status: 401}, {status: 529}}
+	w.script[key("b")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "9"}}}}
+	w.script[key("a")] = []fake.Answer{{Status: 401}, {Status: 529}}
 	w.send()
-	w.now = w.now.Add(4 * time.Second)
+	w.Add(4 * time.Second)
 	if got, want := w.explain(""), "1:c::0s 2:d::0s 0:a:key_refused:1m56s 0:b:rate_limited:5s 0:r:needs_reauth:0s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	w.script[key("c")], w.script[key("d")] = []answer{{status: 529}}, []answer{{status: 529}}
+	w.script[key("c")], w.script[key("d")] = []fake.Answer{{Status: 529}}, []fake.Answer{{Status: 529}}
 	if w.send(); w.saw() != "cd" {
 		t.Errorf("upstream saw %s", w.saw())
 	}
 	if got, want := w.explain("c"), "1:c::0s 0:a:pinned:0s 0:b:pinned:0s 0:d:pinned:0s 0:r:pinned:0s"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	w.now = w.now.Add(2 * time.Minute)
-	steps := Explain(w.machine, w.call().Targets, "", w.now)
+	w.Add(2 * time.Minute)
+	steps := Explain(w.machine, w.call().Targets, "", w.Now())
 	for _, s := range steps {
 		if s.Trial != (s.Connection.ID == "a") {
 			t.Errorf("%s: trial %v", s.Connection.ID, s.Trial)
@@ -56,7 +57,7 @@ func TestExplainDoesNotAdvanceRoundRobin(t *testing.T) {
 	if w.send(); w.saw() != "b" {
 		t.Errorf("upstream saw %s, want b", w.saw())
 	}
-	if got := Explain(w.machine, []routing.Target{}, "", w.now); len(got) != 0 {
+	if got := Explain(w.machine, []routing.Target{}, "", w.Now()); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }

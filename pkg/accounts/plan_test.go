@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -61,51 +62,51 @@ func TestTable(t *testing.T) {
 	html := `<html><body>Bad Gateway sk-0123456789abcdef0</body></html>`
 	tests := []struct {
 		name         string
-		a            answer
+		a            fake.Answer
 		want         map[string]want
 		model, whole time.Duration // cooldown of a after one failure
 	}{
-		{"200", answer{status: 200}, same(want{"a", 200}), 0, 0},
-		{"201", answer{status: 201}, same(want{"a", 201}), 0, 0},
-		{"400", answer{status: 400}, same(want{"a", 400}), 0, 0},
-		{"404", answer{status: 404}, same(want{"a", 404}), 0, 0},
-		{"405", answer{status: 405}, same(want{"a", 405}), 0, 0},
-		{"409", answer{status: 409}, same(want{"a", 409}), 0, 0},
-		{"413", answer{status: 413}, same(want{"a", 413}), 0, 0},
-		{"415", answer{status: 415}, same(want{"a", 415}), 0, 0},
-		{"422", answer{status: 422}, same(want{"a", 422}), 0, 0},
-		{"418", answer{status: 418}, same(want{"a", 418}), 0, 0},
-		{"401", answer{status: 401}, same(want{"ab", 200}), 0, 2 * time.Minute},
-		{"403", answer{status: 403}, same(want{"ab", 200}), 0, 2 * time.Minute},
-		{"402", answer{status: 402}, but(want{"ab", 200}, want{"a", 402}), 0, time.Hour},
-		{"402 with a reset", answer{status: 402, header: httpmsg.Header{{Name: "retry-after", Value: "600"}}}, but(want{"ab", 200}, want{"a", 402}), 0, 10 * time.Minute},
-		{"429 without credit", answer{status: 429, body: quota}, same(want{"ab", 200}), 0, time.Hour},
-		{"429 that talks of credit", answer{status: 429, body: `{"error":{"message":"insufficient_quota"}}`}, same(want{"ab", 200}), 2 * time.Second, 0},
-		{"429", answer{status: 429}, same(want{"ab", 200}), 2 * time.Second, 0},
-		{"429 with a wait", answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, same(want{"ab", 200}), 7 * time.Second, 0},
-		{"529", answer{status: 529}, but(want{"ab", 200}, want{"a", 529}), 0, 0},
-		{"408", answer{status: 408}, but(want{"ab", 200}, want{"a", 408}), 0, 0},
-		{"500", answer{status: 500, body: html}, but(want{"ab", 200}, want{"a", 500}), 0, 0},
-		{"502", answer{status: 502}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"503", answer{status: 503}, but(want{"ab", 200}, want{"a", 503}), 0, 0},
-		{"504", answer{status: 504}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
-		{"network", answer{err: fmt.Errorf("x: %w", upstream.ErrNetwork)}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"header time-out", answer{err: upstream.ErrTimeout}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
-		{"client left", answer{err: upstream.ErrCanceled}, same(want{"a", 499}), 0, 0},
-		{"no more calls", answer{err: fmt.Errorf("x: %w", upstream.ErrBudget)}, same(want{"a", 503}), 0, 0},
-		{"too large", answer{err: stream.ErrTooLarge}, same(want{"a", 502}), 0, 0},
-		{"redirect", answer{status: 302}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"204", answer{status: 204}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"205", answer{status: 205}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"304", answer{status: 304}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"103", answer{status: 103}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
-		{"999", answer{status: 999}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"200", fake.Answer{Status: 200}, same(want{"a", 200}), 0, 0},
+		{"201", fake.Answer{Status: 201}, same(want{"a", 201}), 0, 0},
+		{"400", fake.Answer{Status: 400}, same(want{"a", 400}), 0, 0},
+		{"404", fake.Answer{Status: 404}, same(want{"a", 404}), 0, 0},
+		{"405", fake.Answer{Status: 405}, same(want{"a", 405}), 0, 0},
+		{"409", fake.Answer{Status: 409}, same(want{"a", 409}), 0, 0},
+		{"413", fake.Answer{Status: 413}, same(want{"a", 413}), 0, 0},
+		{"415", fake.Answer{Status: 415}, same(want{"a", 415}), 0, 0},
+		{"422", fake.Answer{Status: 422}, same(want{"a", 422}), 0, 0},
+		{"418", fake.Answer{Status: 418}, same(want{"a", 418}), 0, 0},
+		{"401", fake.Answer{Status: 401}, same(want{"ab", 200}), 0, 2 * time.Minute},
+		{"403", fake.Answer{Status: 403}, same(want{"ab", 200}), 0, 2 * time.Minute},
+		{"402", fake.Answer{Status: 402}, but(want{"ab", 200}, want{"a", 402}), 0, time.Hour},
+		{"402 with a reset", fake.Answer{Status: 402, Header: httpmsg.Header{{Name: "retry-after", Value: "600"}}}, but(want{"ab", 200}, want{"a", 402}), 0, 10 * time.Minute},
+		{"429 without credit", fake.Answer{Status: 429, Body: quota}, same(want{"ab", 200}), 0, time.Hour},
+		{"429 that talks of credit", fake.Answer{Status: 429, Body: `{"error":{"message":"insufficient_quota"}}`}, same(want{"ab", 200}), 2 * time.Second, 0},
+		{"429", fake.Answer{Status: 429}, same(want{"ab", 200}), 2 * time.Second, 0},
+		{"429 with a wait", fake.Answer{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, same(want{"ab", 200}), 7 * time.Second, 0},
+		{"529", fake.Answer{Status: 529}, but(want{"ab", 200}, want{"a", 529}), 0, 0},
+		{"408", fake.Answer{Status: 408}, but(want{"ab", 200}, want{"a", 408}), 0, 0},
+		{"500", fake.Answer{Status: 500, Body: html}, but(want{"ab", 200}, want{"a", 500}), 0, 0},
+		{"502", fake.Answer{Status: 502}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"503", fake.Answer{Status: 503}, but(want{"ab", 200}, want{"a", 503}), 0, 0},
+		{"504", fake.Answer{Status: 504}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
+		{"network", fake.Answer{Err: fmt.Errorf("x: %w", upstream.ErrNetwork)}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"header time-out", fake.Answer{Err: upstream.ErrTimeout}, but(want{"ab", 200}, want{"a", 504}), 0, 0},
+		{"client left", fake.Answer{Err: upstream.ErrCanceled}, same(want{"a", 499}), 0, 0},
+		{"no more calls", fake.Answer{Err: fmt.Errorf("x: %w", upstream.ErrBudget)}, same(want{"a", 503}), 0, 0},
+		{"too large", fake.Answer{Err: stream.ErrTooLarge}, same(want{"a", 502}), 0, 0},
+		{"redirect", fake.Answer{Status: 302}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"204", fake.Answer{Status: 204}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"205", fake.Answer{Status: 205}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"304", fake.Answer{Status: 304}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"103", fake.Answer{Status: 103}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
+		{"999", fake.Answer{Status: 999}, but(want{"ab", 200}, want{"a", 502}), 0, 0},
 	}
 	for _, tt := range tests {
 		for _, kind := range kinds {
 			t.Run(tt.name+"/"+kind, func(t *testing.T) {
 				w := newWorld(t).add(accounts("ab")...)
-				w.script[key("a")] = []answer{tt.a}
+				w.script[key("a")] = []fake.Answer{tt.a}
 				res, e := w.sendCall(w.kind(kind))
 				status := 0
 				if e != nil {
@@ -148,9 +149,9 @@ func TestStrangeAnswersHaveACodeOfTheirOwn(t *testing.T) {
 	} {
 		for i, billable := range []bool{false, true} {
 			w := newWorld(t).add(accounts("a")...)
-			w.script["*"] = []answer{{status: status}}
+			w.script["*"] = []fake.Answer{{Status: status}}
 			if status == 0 {
-				w.script["*"][0].err = upstream.ErrNetwork
+				w.script["*"][0].Err = upstream.ErrNetwork
 			}
 			c := w.call()
 			c.Billable = billable
@@ -164,7 +165,7 @@ func TestStrangeAnswersHaveACodeOfTheirOwn(t *testing.T) {
 // A GET may be answered with nothing, a DELETE usually is.
 func Test204AnswersOtherMethodsThanPOST(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script["*"] = []answer{{status: 204}}
+	w.script["*"] = []fake.Answer{{Status: 204}}
 	c := w.call()
 	build := c.Build
 	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
@@ -206,12 +207,12 @@ func TestNoCredentialReachesAnySink(t *testing.T) {
 			w.machine.Connections[0].Secrets[store.APIKey] = w.seal("a", store.APIKey, secret)
 			forms := []string{secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte("user:" + secret)), hex.EncodeToString([]byte(secret)), strings.ReplaceAll(secret, "/", `\\/`)}
 			text := strings.Join(forms, " ")
-			w.script["*"] = []answer{{status: status, header: httpmsg.Header{{Name: "x-ratelimit-limit-requests", Value: secret}, {Name: "request-id", Value: forms[1]}},
-				body: `{"error":{"message":"` + text + `","code":"` + secret + `","type":"` + secret + `","param":"` + secret + `"}}`}}
+			w.script["*"] = []fake.Answer{{Status: status, Header: httpmsg.Header{{Name: "x-ratelimit-limit-requests", Value: secret}, {Name: "request-id", Value: forms[1]}},
+				Body: `{"error":{"message":"` + text + `","code":"` + secret + `","type":"` + secret + `","param":"` + secret + `"}}`}}
 			_, e := w.send()
-			w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+			w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 			w.pool.Flush(context.Background(), w.machine)
-			all := fmt.Sprintf("%+v %v %v %v %v", *e, e, e.Header, w.trace, w.calls)
+			all := fmt.Sprintf("%+v %v %v %v %v", *e, e, e.Header, w.trace, w.object.Calls)
 			for _, f := range forms {
 				if strings.Contains(all, f) {
 					t.Fatalf("status %d: %q in %s", status, f, all)
@@ -224,7 +225,7 @@ func TestNoCredentialReachesAnySink(t *testing.T) {
 func TestFirstEventOfAStreamCountsAsItsStatus(t *testing.T) {
 	for status, saw := range map[int]string{400: "a", 429: "ab", 529: "ab", 500: "ab", 401: "ab"} {
 		w := newWorld(t).add(accounts("ab")...)
-		w.script[key("a")] = []answer{{status: 200, body: fmt.Sprintf(`{"first_event_status":%d}`, status)}}
+		w.script[key("a")] = []fake.Answer{{Status: 200, Body: fmt.Sprintf(`{"first_event_status":%d}`, status)}}
 		res, e := w.sendCall(w.kind("stream"))
 		if w.saw() != saw || (e == nil) != (saw == "ab") {
 			t.Errorf("%d: upstream saw %s, want %s (%v, %v)", status, w.saw(), saw, res, e)
@@ -237,7 +238,7 @@ func TestFirstEventOfAStreamCountsAsItsStatus(t *testing.T) {
 
 func TestAtMostFiveAttempts(t *testing.T) {
 	w := newWorld(t).add(accounts("abcdefg")...)
-	w.script["*"] = []answer{{status: 503}}
+	w.script["*"] = []fake.Answer{{Status: 503}}
 	_, e := w.send()
 	if w.saw() != "abcde" || e.Status != 503 {
 		t.Errorf("upstream saw %s, client got %d", w.saw(), e.Status)
@@ -247,14 +248,14 @@ func TestAtMostFiveAttempts(t *testing.T) {
 func TestDeadlineOfTheWholePlan(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
 	w.req.Header = httpmsg.Header{{Name: "x-stainless-timeout", Value: "20"}}
-	w.script["*"] = []answer{{status: 503}}
+	w.script["*"] = []fake.Answer{{Status: 503}}
 	c := w.call()
 	build := c.Build
 	c.Build = func(to *routing.Target, conn *store.Connection, before *Attempt) (*Attempt, error) {
 		a, err := build(to, conn, before)
 		a.Request.MaxBody = 1 << 20
-		if len(w.reqs) > 0 {
-			w.now = w.now.Add(12 * time.Second)
+		if len(w.Seen) > 0 {
+			w.Add(12 * time.Second)
 		}
 		return a, err
 	}
@@ -263,15 +264,15 @@ func TestDeadlineOfTheWholePlan(t *testing.T) {
 		t.Fatalf("saw %s, got %v; want two calls and 504", w.saw(), e)
 	}
 	for i, want := range []time.Duration{20 * time.Second, 8 * time.Second} {
-		if r := w.reqs[i]; r.HeaderTimeout != want || r.Timeout != want {
+		if r := w.Seen[i].Request; r.HeaderTimeout != want || r.Timeout != want {
 			t.Errorf("call %d: limits %v, %v, want %v", i, r.HeaderTimeout, r.Timeout, want)
 		}
 	}
-	w.script["*"] = []answer{{status: 200}}
+	w.script["*"] = []fake.Answer{{Status: 200}}
 	for _, v := range []string{"0", "-5", "abc", "NaN", "1e300"} {
 		w.req.Header = httpmsg.Header{{Name: "x-stainless-timeout", Value: v}}
-		if w.send(); w.reqs[0].HeaderTimeout != store.WholeAnswer {
-			t.Errorf("%s: limit %v, want the default", v, w.reqs[0].HeaderTimeout)
+		if w.send(); w.Seen[0].Request.HeaderTimeout != store.WholeAnswer {
+			t.Errorf("%s: limit %v, want the default", v, w.Seen[0].Request.HeaderTimeout)
 		}
 	}
 }
@@ -280,7 +281,7 @@ func TestComboGoesOnToTheNextMember(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
 	c := w.call()
 	c.Targets = []routing.Target{w.target("gpt"), w.target("mini")}
-	w.script["*"] = []answer{{status: 429}, {status: 429}, {status: 200}}
+	w.script["*"] = []fake.Answer{{Status: 429}, {Status: 429}, {Status: 200}}
 	res, e := w.sendCall(c)
 	if e != nil || res.Target.Model != "mini" || w.saw() != "aba" || w.trace.Model != "openai/mini" {
 		t.Errorf("saw %s, got %v, %v", w.saw(), res, e)
@@ -297,8 +298,8 @@ func TestMostUsefulFailureIsReturned(t *testing.T) {
 	}{{401, 500, 500}, {500, 401, 500}, {429, 500, 500}, {500, 429, 500}, {429, 401, 429}, {401, 429, 429}, {401, 403, 401}, {402, 429, 429}, {429, 402, 429},
 		{402, 401, 402}, {403, 402, 402}, {403, 403, 401}, {402, 402, 402}, {500, 529, 529}} {
 		w := newWorld(t).add(accounts("ab")...)
-		w.script[key("a")] = []answer{{status: tt.a}}
-		w.script[key("b")] = []answer{{status: tt.b}}
+		w.script[key("a")] = []fake.Answer{{Status: tt.a}}
+		w.script[key("b")] = []fake.Answer{{Status: tt.b}}
 		if _, e := w.send(); e.Status != tt.want {
 			t.Errorf("%d, then %d: got %d, want %d", tt.a, tt.b, e.Status, tt.want)
 		}
@@ -357,8 +358,8 @@ func TestBuildErrors(t *testing.T) {
 
 func TestErrorReachesTheClientClean(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 400, header: httpmsg.Header{{Name: "x-ratelimit-limit-requests", Value: "5"}, {Name: "set-cookie", Value: "x"}, {Name: "retry-after", Value: "5"}},
-		body: `{"error":{"message":"bad ` + key("a") + ` ` + strings.Repeat("x", 900) + `","type":"invalid_request_error","param":"messages[0].content","code":"context_length_exceeded"}}`}}
+	w.script[key("a")] = []fake.Answer{{Status: 400, Header: httpmsg.Header{{Name: "x-ratelimit-limit-requests", Value: "5"}, {Name: "set-cookie", Value: "x"}, {Name: "retry-after", Value: "5"}},
+		Body: `{"error":{"message":"bad ` + key("a") + ` ` + strings.Repeat("x", 900) + `","type":"invalid_request_error","param":"messages[0].content","code":"context_length_exceeded"}}`}}
 	_, e := w.send()
 	if !strings.HasPrefix(e.Message, "bad *** xxx") || len(e.Message) != 500 || e.Param != "messages[0].content" || e.Code != "context_length_exceeded" || e.Type != "invalid_request_error" {
 		t.Errorf("got %+v", e)
@@ -370,9 +371,9 @@ func TestErrorReachesTheClientClean(t *testing.T) {
 
 func TestStreamIsASuccessOnlyAtItsCleanEnd(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script[key("a")] = []answer{{status: 429}, {status: 200, body: "{}"}}
+	w.script[key("a")] = []fake.Answer{{Status: 429}, {Status: 200, Body: "{}"}}
 	w.send()
-	w.now = w.now.Add(3 * time.Second)
+	w.Add(3 * time.Second)
 	res, _ := w.sendCall(w.kind("stream"))
 	if w.machine.State("a", "gpt").Failures != 1 {
 		t.Fatal("cleared before the end")
@@ -392,23 +393,23 @@ func TestStreamIsASuccessOnlyAtItsCleanEnd(t *testing.T) {
 }
 
 func TestBillableIsAcceptedAtMostOnce(t *testing.T) {
-	faults := []answer{{err: upstream.ErrNetwork}, {err: upstream.ErrTimeout}, {status: 500}, {status: 503}, {status: 529}, {status: 103}, {status: 302}, {status: 204}, {status: 408},
-		{status: 401}, {status: 403}, {status: 429}, {status: 400}, {status: 200}}
+	faults := []fake.Answer{{Err: upstream.ErrNetwork}, {Err: upstream.ErrTimeout}, {Status: 500}, {Status: 503}, {Status: 529}, {Status: 103}, {Status: 302}, {Status: 204}, {Status: 408},
+		{Status: 401}, {Status: 403}, {Status: 429}, {Status: 400}, {Status: 200}}
 	for i, first := range faults {
 		for j, second := range faults {
 			w := newWorld(t).add(accounts("abc")...)
-			w.script["*"] = []answer{first, second, {status: 200}}
+			w.script["*"] = []fake.Answer{first, second, {Status: 200}}
 			w.sendCall(w.kind("billable"))
 			maybe := 0 // answers after which the creation may have been accepted
-			for _, k := range []answer{first, second, {status: 200}}[:len(w.seen)] {
-				if k.status != 401 && k.status != 403 && k.status != 429 && k.status != 400 {
+			for _, k := range []fake.Answer{first, second, {Status: 200}}[:len(w.Seen)] {
+				if k.Status != 401 && k.Status != 403 && k.Status != 429 && k.Status != 400 {
 					maybe++
 				}
 			}
 			if maybe > 1 {
-				t.Errorf("faults %d, %d: %d calls, %d may have been accepted", i, j, len(w.seen), maybe)
+				t.Errorf("faults %d, %d: %d calls, %d may have been accepted", i, j, len(w.Seen), maybe)
 			}
-			for _, r := range w.reqs {
+			for _, r := range w.Seen {
 				if !r.Outlive {
 					t.Error("a creation must go on when the client leaves")
 				}
@@ -420,7 +421,7 @@ func TestBillableIsAcceptedAtMostOnce(t *testing.T) {
 func TestGatewaysInACircle(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	w.send()
-	if got := w.reqs[0].Header.Get("x-weir-hop"); got != "1" {
+	if got := w.Seen[0].Request.Header.Get("x-weir-hop"); got != "1" {
 		t.Errorf("hop %q, want 1", got)
 	}
 	w.req.Header = httpmsg.Header{{Name: "x-weir-hop", Value: "3"}}
@@ -434,7 +435,7 @@ func BenchmarkSendFirstAccountWorks(b *testing.B) {
 	c := w.call()
 	b.ReportAllocs()
 	for b.Loop() {
-		w.seen, w.reqs = w.seen[:0], w.reqs[:0]
+		w.Seen = w.Seen[:0]
 		if _, err := w.pool.Send(context.Background(), c); err != nil {
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/llm"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -26,7 +27,7 @@ func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 	w.req.ID, w.req.Method = "req_1", "POST"
 	w.req.Route, w.trace.KeyID, w.trace.Asked = "/v1/embeddings", "k1", "fast"
 	_, err := w.pool.Send(context.Background(), c)
-	w.now = w.now.Add(after)
+	w.Add(after)
 	status := 200
 	var e *apierr.Error
 	if err != nil {
@@ -34,15 +35,15 @@ func (w *world) recorded(c *Call, after time.Duration) gjson.Result {
 		status = e.Status
 	}
 	w.pool.Record(w.machine, w.req, &w.trace, status, e)
-	w.object = func(string, []byte) (int, []byte, error) { return 200, []byte(`{"generation":1}`), nil }
+	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, []byte(`{"generation":1}`), nil }
 	w.pool.Flush(context.Background(), w.machine)
-	return gjson.Parse(strings.TrimPrefix(w.calls[len(w.calls)-1], "report "))
+	return gjson.Parse(strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report "))
 }
 
 func TestRequestRecordHasFailedAttempts(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.script[key("a")] = []answer{{status: 429, body: `{"error":{"message":"slow down"}}`}}
-	w.script[key("b")] = []answer{{status: 401, body: `{"error":{"message":"who are you"}}`}}
+	w.script[key("a")] = []fake.Answer{{Status: 429, Body: `{"error":{"message":"slow down"}}`}}
+	w.script[key("b")] = []fake.Answer{{Status: 401, Body: `{"error":{"message":"who are you"}}`}}
 	got := w.recorded(w.kind("llm"), 250*time.Millisecond)
 	rec := got.Get("requests.0")
 	for path, want := range map[string]string{
@@ -67,7 +68,7 @@ func TestRequestRecordHasFailedAttempts(t *testing.T) {
 // A provider may repeat in its refusal what it was asked.
 func TestRefusedRequestTextIsNotStored(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script["*"] = []answer{{status: 400, body: `{"error":{"message":"my secret prompt is too long","code":"too_long"}}`}}
+	w.script["*"] = []fake.Answer{{Status: 400, Body: `{"error":{"message":"my secret prompt is too long","code":"too_long"}}`}}
 	got := w.recorded(w.kind("llm"), 0)
 	if strings.Contains(got.Raw, "secret prompt") || got.Get("requests.0.failed.0.code").Str != "too_long" || got.Get("requests.0.error").Str != "too_long" {
 		t.Errorf("got %s", got.Raw)
@@ -91,10 +92,10 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		"client left":    {left: true, want: "a 1 1 0 0"},
 	} {
 		w := newWorld(t).add(accounts("abc")...)
-		w.script[key("a")] = []answer{{status: 503}}
-		w.script[key("c")] = []answer{{status: 200, body: "{}"}}
+		w.script[key("a")] = []fake.Answer{{Status: 503}}
+		w.script[key("c")] = []fake.Answer{{Status: 200, Body: "{}"}}
 		if tt.left {
-			w.script[key("c")] = []answer{{err: upstream.ErrCanceled}}
+			w.script[key("c")] = []fake.Answer{{Err: upstream.ErrCanceled}}
 		}
 		c := w.call()
 		c.Targets[0].Model = "gpt-4o"
@@ -111,7 +112,7 @@ func TestEachAttemptIsRecordedOnce(t *testing.T) {
 		}
 		w.recorded(c, time.Second)
 		var got []string
-		for _, u := range gjson.Get(strings.TrimPrefix(w.calls[len(w.calls)-1], "report "), "usage").Array() {
+		for _, u := range gjson.Get(strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report "), "usage").Array() {
 			if n := u.Get("requests").Int(); n > 0 {
 				got = append(got, fmt.Sprint(u.Get("connectionId").Str, " ", n, u.Get("errors").Int(), u.Get("costUsd").Num, u.Get("unpriced").Int()))
 			}
@@ -169,7 +170,7 @@ func TestDirectCallIsRecordedWithoutAccount(t *testing.T) {
 func TestReportKeepsOnlyLastRequests(t *testing.T) {
 	var w = newWorld(t).add(accounts("a")...)
 	for i := range maxRecords + 10 {
-		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.now, Route: "/v1/embeddings"}
+		r := &httpmsg.Request{ID: fmt.Sprint(i), Method: "POST", Start: w.Now(), Route: "/v1/embeddings"}
 		w.pool.Record(w.machine, r, &Trace{Asked: strings.Repeat("m", 500)}, 400, apierr.Invalid("model", "no such model"))
 	}
 	for _, r := range []*httpmsg.Request{
@@ -194,7 +195,7 @@ func TestReportKeepsOnlyLastRequests(t *testing.T) {
 func TestRecordCountsFailedCalls(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	record := func(status int, e *apierr.Error, cause error) store.Request {
-		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.now, Route: "/v1/chat/completions"}
+		r := &httpmsg.Request{ID: "r", Method: "POST", Start: w.Now(), Route: "/v1/chat/completions"}
 		w.pool.Record(w.machine, r, &Trace{Err: cause}, status, e)
 		list := w.pool.reportOf(mid).arrange()
 		return list[len(list)-1]
@@ -214,16 +215,16 @@ func TestRecordCountsFailedCalls(t *testing.T) {
 
 func TestRequestsOfFailedReportStayInOrder(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.pool.Pause = &pauser{w: w}
+	w.pool.Pause = w.Clock
 	record := func(id string) {
-		w.pool.Record(w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.now, Route: "/v1/rerank"}, &Trace{}, 200, nil)
+		w.pool.Record(w.machine, &httpmsg.Request{ID: id, Method: "POST", Start: w.Now(), Route: "/v1/rerank"}, &Trace{}, 200, nil)
 	}
 	record("1")
 	w.pool.Flush(context.Background(), w.machine) // the object cannot be reached
 	record("2")
-	w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 	w.pool.Flush(context.Background(), w.machine)
-	got := gjson.Parse(strings.TrimPrefix(w.calls[len(w.calls)-1], "report ")).Get("requests.#.id").Raw
+	got := gjson.Parse(strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report ")).Get("requests.#.id").Raw
 	if got != `["1","2"]` {
 		t.Errorf("got %s", got)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
@@ -21,7 +22,7 @@ func (w *world) oauth(id string, expires time.Duration) store.Connection {
 		store.RefreshToken: w.seal(id, store.RefreshToken, "ref-"+id+"-0123456789"),
 	}}
 	if expires != 0 {
-		c.ExpiresAt = w.now.Add(expires).UnixMilli()
+		c.ExpiresAt = w.Now().Add(expires).UnixMilli()
 	}
 	return c
 }
@@ -44,7 +45,7 @@ func (w *world) refresher(count *int) func(op string, body []byte) (int, []byte,
 		json.Unmarshal(body, &in)
 		n := in.TokenGeneration + 1
 		sealed := w.seal(in.ConnectionID, store.AccessToken, fmt.Sprintf("tok-%s-generation%d", in.ConnectionID, n))
-		return 200, fmt.Appendf(nil, `{"connection":{"id":"a","secrets":{"accessToken":%q},"tokenGeneration":%d,"expiresAt":%d}}`, sealed, n, w.now.Add(time.Hour).UnixMilli()), nil
+		return 200, fmt.Appendf(nil, `{"connection":{"id":"a","secrets":{"accessToken":%q},"tokenGeneration":%d,"expiresAt":%d}}`, sealed, n, w.Now().Add(time.Hour).UnixMilli()), nil
 	}
 }
 
@@ -53,17 +54,17 @@ func TestRefreshOnceAfter401(t *testing.T) {
 		w := newWorld(t)
 		w.add(w.oauth("a", 0))
 		n := 0
-		w.object = w.refresher(&n)
-		w.script["tok-a-generation1"] = []answer{{status: 401}}
+		w.object.Answer = w.refresher(&n)
+		w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
 		res, e := w.sendCall(w.kind(kind))
-		if e != nil || res.Status != 200 || strings.Join(w.seen, " ") != "tok-a-generation1 tok-a-generation2" || n != 1 {
-			t.Errorf("%s: saw %v, refreshed %d times, %v", kind, w.seen, n, e)
+		if e != nil || res.Status != 200 || strings.Join(w.creds(), " ") != "tok-a-generation1 tok-a-generation2" || n != 1 {
+			t.Errorf("%s: saw %v, refreshed %d times, %v", kind, w.creds(), n, e)
 		}
 		if w.trace.Attempts != 2 || w.pool.Pending(mid) {
 			t.Errorf("%s: attempts %d, pending %v", kind, w.trace.Attempts, w.pool.Pending(mid))
 		}
-		if _, e := w.sendCall(w.kind(kind)); e != nil || strings.Join(w.seen, " ") != "tok-a-generation2" || n != 1 {
-			t.Errorf("%s: the next call saw %v", kind, w.seen)
+		if _, e := w.sendCall(w.kind(kind)); e != nil || strings.Join(w.creds(), " ") != "tok-a-generation2" || n != 1 {
+			t.Errorf("%s: the next call saw %v", kind, w.creds())
 		}
 	}
 }
@@ -84,9 +85,9 @@ func TestTokenRefreshedByAnotherCallIsUsed(t *testing.T) {
 		w := newWorld(t)
 		w.add(w.oauth("a", 0))
 		n := 0
-		w.object = w.refresher(&n)
+		w.object.Answer = w.refresher(&n)
 		for _, g := range append(strings.Fields(tt.refused), "1") {
-			w.script["tok-a-generation"+g] = []answer{{status: 401}}
+			w.script["tok-a-generation"+g] = []fake.Answer{{Status: 401}}
 		}
 		w.meanwhile = func(cred string) {
 			if cred == "tok-a-generation1" {
@@ -95,7 +96,7 @@ func TestTokenRefreshedByAnotherCallIsUsed(t *testing.T) {
 			}
 		}
 		_, e := w.send()
-		if saw := strings.ReplaceAll(strings.Join(w.seen, " "), "tok-a-generation", ""); saw != tt.saw || n != tt.asked || (e == nil) != (name == "it works" || name == "it is refused too") {
+		if saw := strings.ReplaceAll(strings.Join(w.creds(), " "), "tok-a-generation", ""); saw != tt.saw || n != tt.asked || (e == nil) != (name == "it works" || name == "it is refused too") {
 			t.Errorf("%s: saw %s, asked %d times, %v", name, saw, n, e)
 		}
 	}
@@ -105,7 +106,7 @@ func TestOlderTokenDoesNotReplaceNewerOne(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
 	n, conn := 0, &w.machine.Connections[0]
-	w.object = w.refresher(&n)
+	w.object.Answer = w.refresher(&n)
 	for _, had := range []int64{1, 4, 2} { // the answer to the last was overtaken
 		if ok, _, _ := w.pool.renew(t.Context(), mid, conn, had); !ok {
 			t.Errorf("no token newer than %d", had)
@@ -120,7 +121,7 @@ func TestModelListRefreshesRefusedToken(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
 	n, conn := 0, &w.machine.Connections[0]
-	w.object = w.refresher(&n)
+	w.object.Answer = w.refresher(&n)
 	c := &Credentials{w.pool}
 	first, _ := c.Credential(t.Context(), w.machine, conn)
 	for _, want := range []struct {
@@ -139,9 +140,9 @@ func TestForbiddenRefreshesOnlyUnbilledCalls(t *testing.T) {
 		w := newWorld(t)
 		w.add(w.oauth("a", 0)).add(accounts("b")...)
 		n := 0
-		w.object = w.refresher(&n)
-		w.script["tok-a-generation1"] = []answer{{status: 403}}
-		w.script["tok-a-generation2"] = []answer{{status: 403}}
+		w.object.Answer = w.refresher(&n)
+		w.script["tok-a-generation1"] = []fake.Answer{{Status: 403}}
+		w.script["tok-a-generation2"] = []fake.Answer{{Status: 403}}
 		if _, e := w.sendCall(w.kind(kind)); e != nil || w.saw() != want {
 			t.Errorf("%s: saw %s, want %s (%v)", kind, w.saw(), want, e)
 		}
@@ -152,9 +153,9 @@ func TestNoLoopWhen401Stays(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0)).add(accounts("b")...)
 	n := 0
-	w.object = w.refresher(&n)
-	w.script["tok-a-generation1"] = []answer{{status: 401}}
-	w.script["tok-a-generation2"] = []answer{{status: 401}}
+	w.object.Answer = w.refresher(&n)
+	w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
+	w.script["tok-a-generation2"] = []fake.Answer{{Status: 401}}
 	if w.send(); w.saw() != "aab" || n != 1 {
 		t.Errorf("saw %s, refreshed %d times", w.saw(), n)
 	}
@@ -185,8 +186,8 @@ func TestRefreshThatFails(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.add(w.oauth("a", 0)).add(accounts("b")...)
-		w.object = object
-		w.script["tok-a-generation1"] = []answer{{status: 401}}
+		w.object.Answer = object
+		w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
 		if _, e := w.send(); e != nil || w.saw() != "ab" {
 			t.Errorf("%s: saw %s, %v", name, w.saw(), e)
 		}
@@ -197,14 +198,14 @@ func TestExpiredTokenIsRenewedBeforeItIsSent(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", -time.Second))
 	n := 0
-	w.object = w.refresher(&n)
-	if _, e := w.send(); e != nil || strings.Join(w.seen, " ") != "tok-a-generation2" || n != 1 {
-		t.Errorf("saw %v, refreshed %d times, %v", w.seen, n, e)
+	w.object.Answer = w.refresher(&n)
+	if _, e := w.send(); e != nil || strings.Join(w.creds(), " ") != "tok-a-generation2" || n != 1 {
+		t.Errorf("saw %v, refreshed %d times, %v", w.creds(), n, e)
 	}
 	w = newWorld(t)
 	w.add(w.oauth("a", -time.Second)) // its object is down
-	if _, e := w.send(); e != nil || strings.Join(w.seen, " ") != "tok-a-generation1" {
-		t.Errorf("without a refresh the old one is tried: saw %v, %v", w.seen, e)
+	if _, e := w.send(); e != nil || strings.Join(w.creds(), " ") != "tok-a-generation1" {
+		t.Errorf("without a refresh the old one is tried: saw %v, %v", w.creds(), e)
 	}
 }
 
@@ -212,11 +213,11 @@ func TestServiceAccountTokenIsRequested(t *testing.T) {
 	w := newWorld(t)
 	w.add(store.Connection{ID: "a", Secrets: map[string]secret.Sealed{store.ServiceAccount: w.seal("a", store.ServiceAccount, `{"private_key":"x"}`)}})
 	n := 0
-	w.object = w.refresher(&n)
+	w.object.Answer = w.refresher(&n)
 	c := w.call()
 	c.Targets[0].Provider = &provider.Descriptor{ID: "openai", Auth: provider.Auth{Scheme: provider.GoogleSA}}
-	if _, e := w.sendCall(c); e != nil || strings.Join(w.seen, " ") != "tok-a-generation1" || n != 1 {
-		t.Errorf("saw %v, refreshed %d times, %v", w.seen, n, e)
+	if _, e := w.sendCall(c); e != nil || strings.Join(w.creds(), " ") != "tok-a-generation1" || n != 1 {
+		t.Errorf("saw %v, refreshed %d times, %v", w.creds(), n, e)
 	}
 }
 
@@ -224,23 +225,23 @@ func TestNewerSnapshotGoesBeforeARememberedToken(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
 	n := 0
-	w.object = w.refresher(&n)
-	w.script["tok-a-generation1"] = []answer{{status: 401}}
+	w.object.Answer = w.refresher(&n)
+	w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
 	w.send()
 	conn := w.machine.Connections[0]
 	conn.TokenGeneration = 7
 	conn.Secrets = map[string]secret.Sealed{store.AccessToken: w.seal("a", store.AccessToken, "tok-a-generation7"), store.RefreshToken: "x"}
 	w.machine.Connections[0] = conn
-	if w.send(); strings.Join(w.seen, " ") != "tok-a-generation7" || len(w.pool.tokens) != 0 {
-		t.Errorf("saw %v, remembered %d", w.seen, len(w.pool.tokens))
+	if w.send(); strings.Join(w.creds(), " ") != "tok-a-generation7" || len(w.pool.tokens) != 0 {
+		t.Errorf("saw %v, remembered %d", w.creds(), len(w.pool.tokens))
 	}
 }
 
 func TestAPIKeyIsNotRefreshed(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	n := 0
-	w.object = w.refresher(&n)
-	w.script[key("a")] = []answer{{status: 401}}
+	w.object.Answer = w.refresher(&n)
+	w.script[key("a")] = []fake.Answer{{Status: 401}}
 	if _, e := w.send(); e.Status != 401 || n != 0 || w.saw() != "a" {
 		t.Errorf("saw %s, refreshed %d times, got %v", w.saw(), n, e)
 	}
@@ -258,16 +259,16 @@ func TestTokenThatIsTemporarilyUnavailable(t *testing.T) {
 		w := newWorld(t)
 		first := store.Connection{ID: "a", Secrets: map[string]secret.Sealed{store.RefreshToken: w.seal("a", store.RefreshToken, "refresh-0123456789")}}
 		w.add(first)
-		w.object = func(string, []byte) (int, []byte, error) {
+		w.object.Answer = func(string, []byte) (int, []byte, error) {
 			return tt.object, []byte(`{"error":{"message":"x","type":"x","retryAfterMs":7000}}`), nil
 		}
 		_, e := w.send()
-		if e == nil || e.Status != tt.status || e.Code != tt.code || len(w.seen) != 0 || tt.status == 503 && e.RetryAfter != 7*time.Second {
-			t.Errorf("%s: saw %v, got %+v", tt.name, w.seen, e)
+		if e == nil || e.Status != tt.status || e.Code != tt.code || len(w.Seen) != 0 || tt.status == 503 && e.RetryAfter != 7*time.Second {
+			t.Errorf("%s: saw %v, got %+v", tt.name, w.creds(), e)
 		}
 		w.add(w.oauth("b", 0))
-		if _, e := w.send(); e != nil || strings.Join(w.seen, " ") != "tok-b-generation1" {
-			t.Errorf("%s: saw %v, got %v", tt.name, w.seen, e)
+		if _, e := w.send(); e != nil || strings.Join(w.creds(), " ") != "tok-b-generation1" {
+			t.Errorf("%s: saw %v, got %v", tt.name, w.creds(), e)
 		}
 	}
 }
@@ -278,9 +279,9 @@ func TestTemporaryRefreshFailureDoesNotCool(t *testing.T) {
 	for name, expires := range map[string]time.Duration{"refused": 0, "past its end": -time.Second} {
 		w := newWorld(t)
 		w.add(w.oauth("a", expires))
-		w.script["tok-a-generation1"] = []answer{{status: 401}}
+		w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
 		asked := 0
-		w.object = func(string, []byte) (int, []byte, error) {
+		w.object.Answer = func(string, []byte) (int, []byte, error) {
 			asked++
 			return 503, []byte(`{"error":{"message":"x","type":"x","code":"refresh_failed","retryAfterMs":4000}}`), nil
 		}
@@ -292,10 +293,10 @@ func TestTemporaryRefreshFailureDoesNotCool(t *testing.T) {
 			if asked != 1 {
 				t.Errorf("%s, call %d: the object was asked %d times within its wait", name, call, asked)
 			}
-			if sent := len(w.seen); sent != 1 && expires == 0 || sent != 0 && expires != 0 {
+			if sent := len(w.Seen); sent != 1 && expires == 0 || sent != 0 && expires != 0 {
 				t.Errorf("%s, call %d: %d calls went out", name, call, sent)
 			}
-			w.now = w.now.Add(time.Second)
+			w.Add(time.Second)
 		}
 		if model, whole := w.cooling("a"); model+whole != 0 || w.pool.Pending(mid) {
 			t.Errorf("%s: cools %v, %v", name, model, whole)
@@ -303,15 +304,15 @@ func TestTemporaryRefreshFailureDoesNotCool(t *testing.T) {
 		// Another account serves; a billable creation too, as 401 is a refusal.
 		w.add(w.oauth("b", 0))
 		for _, kind := range kinds {
-			if _, e := w.sendCall(w.kind(kind)); e != nil || w.seen[len(w.seen)-1] != "tok-b-generation1" {
-				t.Errorf("%s, %s: saw %v, %v", name, kind, w.seen, e)
+			if _, e := w.sendCall(w.kind(kind)); e != nil || credential(w.Seen[len(w.Seen)-1]) != "tok-b-generation1" {
+				t.Errorf("%s, %s: saw %v, %v", name, kind, w.creds(), e)
 			}
 		}
-		w.now = w.now.Add(time.Second)
+		w.Add(time.Second)
 		n := 0
-		w.object = w.refresher(&n)
-		if _, e := w.send(); e != nil || w.seen[len(w.seen)-1] != "tok-a-generation2" || n != 1 {
-			t.Errorf("%s: after the wait saw %v, %v", name, w.seen, e)
+		w.object.Answer = w.refresher(&n)
+		if _, e := w.send(); e != nil || credential(w.Seen[len(w.Seen)-1]) != "tok-a-generation2" || n != 1 {
+			t.Errorf("%s: after the wait saw %v, %v", name, w.creds(), e)
 		}
 	}
 }
@@ -320,8 +321,8 @@ func TestTemporaryRefreshFailureDoesNotCool(t *testing.T) {
 func TestRefusedRefreshCools(t *testing.T) {
 	w := newWorld(t)
 	w.add(w.oauth("a", 0))
-	w.script["tok-a-generation1"] = []answer{{status: 401}}
-	w.object = func(string, []byte) (int, []byte, error) {
+	w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
+	w.object.Answer = func(string, []byte) (int, []byte, error) {
 		return 409, []byte(`{"error":{"message":"x","type":"x","code":"refresh_refused"}}`), nil
 	}
 	if _, e := w.send(); e.Status != 401 || e.Code != "account_key_refused" {

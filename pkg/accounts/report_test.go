@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -17,27 +18,27 @@ import (
 
 func TestReportReachesObject(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}, body: `{"error":{"message":"slow down ` + key("a") + `"}}`}}
+	w.script[key("a")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "7"}}, Body: `{"error":{"message":"slow down ` + key("a") + `"}}`}}
 	w.send()
-	w.object = func(op string, body []byte) (int, []byte, error) { return 200, []byte(`{"generation":5}`), nil }
+	w.object.Answer = func(op string, body []byte) (int, []byte, error) { return 200, []byte(`{"generation":5}`), nil }
 	w.pool.Flush(context.Background(), w.machine)
-	if len(w.calls) != 1 || !strings.HasPrefix(w.calls[0], "report ") {
-		t.Fatalf("calls %v", w.calls)
+	if len(w.object.Calls) != 1 || !strings.HasPrefix(w.object.Calls[0], "report ") {
+		t.Fatalf("calls %v", w.object.Calls)
 	}
-	body := strings.TrimPrefix(w.calls[0], "report ")
+	body := strings.TrimPrefix(w.object.Calls[0], "report ")
 	want := `{"cooldowns":[{"connectionId":"a","model":"gpt","until":1800000007000,"reason":"rate_limited","failures":1,"since":1800000000000}],"errors":[{"connectionId":"a","text":"slow down ***"}]}`
 	if body != want {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 	w.pool.Flush(context.Background(), w.machine)
-	if len(w.calls) != 1 {
+	if len(w.object.Calls) != 1 {
 		t.Error("told twice")
 	}
-	w.now = w.now.Add(8 * time.Second)
-	w.script[key("a")] = []answer{{status: 200}}
+	w.Add(8 * time.Second)
+	w.script[key("a")] = []fake.Answer{{Status: 200}}
 	w.send()
 	w.pool.Flush(context.Background(), w.machine)
-	if got := w.calls[len(w.calls)-1]; got != `report {"cleared":[{"connectionId":"a","model":"gpt","at":1800000008000}],"errors":[{"connectionId":"a","text":""}]}` {
+	if got := w.object.Calls[len(w.object.Calls)-1]; got != `report {"cleared":[{"connectionId":"a","model":"gpt","at":1800000008000}],"errors":[{"connectionId":"a","text":""}]}` {
 		t.Errorf("got %s", got)
 	}
 	w.send()
@@ -48,21 +49,21 @@ func TestReportReachesObject(t *testing.T) {
 
 func TestReportIsKeptUntilDelivered(t *testing.T) {
 	w := newWorld(t).add(accounts("abc")...)
-	w.script[key("a")] = []answer{{status: 401}}
-	w.script[key("b")] = []answer{{status: 429}}
+	w.script[key("a")] = []fake.Answer{{Status: 401}}
+	w.script[key("b")] = []fake.Answer{{Status: 429}}
 	w.send()
 	failing := func(string, []byte) (int, []byte, error) {
-		w.now = w.now.Add(3 * time.Minute)
-		w.script[key("a")] = []answer{{status: 200}} // meanwhile a works again
-		w.machine.Clear("a", "", w.now.UnixMilli())
+		w.Add(3 * time.Minute)
+		w.script[key("a")] = []fake.Answer{{Status: 200}} // meanwhile a works again
+		w.machine.Clear("a", "", w.Now().UnixMilli())
 		w.pool.cleared(mid, "a", "")
 		return 0, nil, errors.New("unreachable")
 	}
-	w.object = failing
+	w.object.Answer = failing
 	w.pool.Flush(context.Background(), w.machine)
-	w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 	w.pool.Flush(context.Background(), w.machine)
-	body := strings.TrimPrefix(w.calls[len(w.calls)-1], "report ")
+	body := strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report ")
 	if got := gjson.Get(body, "cooldowns.#.connectionId").Raw + gjson.Get(body, "cleared.#.connectionId").Raw + gjson.Get(body, "errors.#.text").Raw; got != `["b"]["a"]["","the provider answered with status 429"]` {
 		t.Errorf("got %s", body)
 	}
@@ -70,7 +71,7 @@ func TestReportIsKeptUntilDelivered(t *testing.T) {
 
 func TestReportsAreBounded(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
-	w.script["*"] = []answer{{status: 429}}
+	w.script["*"] = []fake.Answer{{Status: 429}}
 	for i := range 200 {
 		c := w.call()
 		c.Targets = []routing.Target{w.target(strings.Repeat("m", i+1))}
@@ -84,8 +85,8 @@ func TestReportsAreBounded(t *testing.T) {
 func TestKeysWithALimitAreCounted(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	limited, free := &store.Key{ID: "k", RPM: 2}, &store.Key{ID: "f"}
-	until := w.now.Add(40 * time.Second).UnixMilli()
-	w.object = func(_ string, body []byte) (int, []byte, error) {
+	until := w.Now().Add(40 * time.Second).UnixMilli()
+	w.object.Answer = func(_ string, body []byte) (int, []byte, error) {
 		if gjson.GetBytes(body, "keys.0.requests").Int() == 1 {
 			return 200, []byte(`{"generation":2}`), nil
 		}
@@ -97,22 +98,22 @@ func TestKeysWithALimitAreCounted(t *testing.T) {
 	}
 	use(free)
 	use(nil)
-	if len(w.calls) != 0 {
-		t.Fatalf("told %v of keys without a limit", w.calls)
+	if len(w.object.Calls) != 0 {
+		t.Fatalf("told %v of keys without a limit", w.object.Calls)
 	}
 	use(limited)
 	use(limited)
 	use(limited)
-	if len(w.calls) != 1 || w.calls[0] != `report {"keys":[{"keyId":"k","requests":1}]}` {
-		t.Fatalf("calls %v, want one within the second", w.calls)
+	if len(w.object.Calls) != 1 || w.object.Calls[0] != `report {"keys":[{"keyId":"k","requests":1}]}` {
+		t.Fatalf("calls %v, want one within the second", w.object.Calls)
 	}
 	if w.machine.LimitedUntil(limited) != 0 {
 		t.Fatal("limited too early")
 	}
-	w.now = w.now.Add(time.Second)
+	w.Add(time.Second)
 	use(limited)
-	if len(w.calls) != 2 || w.calls[1] != `report {"keys":[{"keyId":"k","requests":3}]}` {
-		t.Fatalf("calls %v, want the rest after a second", w.calls)
+	if len(w.object.Calls) != 2 || w.object.Calls[1] != `report {"keys":[{"keyId":"k","requests":3}]}` {
+		t.Fatalf("calls %v, want the rest after a second", w.object.Calls)
 	}
 	if got := w.machine.LimitedUntil(limited); got != until || w.machine.LimitedUntil(free) != 0 {
 		t.Errorf("limited until %d, want %d at once", got, until)
@@ -123,15 +124,15 @@ func TestCountsAreNotLostWithAReport(t *testing.T) {
 	w := newWorld(t).add(accounts("a")...)
 	k := &store.Key{ID: "k", DailyMax: 9}
 	w.pool.Count(w.machine, k)
-	w.object = func(string, []byte) (int, []byte, error) {
+	w.object.Answer = func(string, []byte) (int, []byte, error) {
 		w.pool.Count(w.machine, k)
 		return 503, nil, nil
 	}
 	w.pool.Flush(context.Background(), w.machine)
-	w.now = w.now.Add(time.Second)
-	w.object = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+	w.Add(time.Second)
+	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
 	w.pool.Flush(context.Background(), w.machine)
-	if got := w.calls[1]; got != `report {"keys":[{"keyId":"k","requests":2}]}` {
+	if got := w.object.Calls[1]; got != `report {"keys":[{"keyId":"k","requests":2}]}` {
 		t.Errorf("got %s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/routing"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -14,16 +15,16 @@ import (
 func TestOrder(t *testing.T) {
 	conn := func(id string, priority int) store.Connection { return store.Connection{ID: id, Priority: priority} }
 	w := newWorld(t).add(conn("a", 2), conn("b", 1), conn("c", 1), conn("d", 1))
-	w.script["*"] = []answer{{status: 503}}
+	w.script["*"] = []fake.Answer{{Status: 503}}
 	if w.send(); w.saw() != "bcda" {
 		t.Errorf("saw %s, want by priority, then as stored", w.saw())
 	}
 	past := func(id string, ago time.Duration) {
-		at := w.now.Add(-ago).UnixMilli()
+		at := w.Now().Add(-ago).UnixMilli()
 		w.machine.Cool(store.Cooldown{ConnectionID: id, Model: "gpt", Since: at, Until: at + 1000, Failures: 1})
 	}
 	w = newWorld(t).add(conn("a", 2), conn("b", 1), conn("c", 1), conn("d", 1))
-	w.script["*"] = []answer{{status: 529}}
+	w.script["*"] = []fake.Answer{{Status: 529}}
 	past("b", 5*time.Second)
 	past("c", 9*time.Second)
 	if w.send(); w.saw() != "dcba" {
@@ -42,7 +43,7 @@ func TestRoundRobin(t *testing.T) {
 	if all.String() != "abcabc" {
 		t.Errorf("saw %s, want each in turn", all.String())
 	}
-	w.script["*"] = []answer{{status: 529}}
+	w.script["*"] = []fake.Answer{{Status: 529}}
 	w.send()
 	w.send()
 	if w.saw() != "bca" {
@@ -56,7 +57,7 @@ func TestPin(t *testing.T) {
 	if w.send(); w.saw() != "b" {
 		t.Errorf("saw %s, want b", w.saw())
 	}
-	w.script[key("b")] = []answer{{status: 503}}
+	w.script[key("b")] = []fake.Answer{{Status: 503}}
 	if _, e := w.send(); w.saw() != "b" || e.Status != 503 {
 		t.Errorf("saw %s, want no other account", w.saw())
 	}
@@ -68,9 +69,9 @@ func TestPin(t *testing.T) {
 
 func TestOneTrialAfterALongCooldown(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script[key("a")] = []answer{{status: 401}}
+	w.script[key("a")] = []fake.Answer{{Status: 401}}
 	w.send()
-	w.now = w.now.Add(2*time.Minute + time.Second)
+	w.Add(2*time.Minute + time.Second)
 	inner := ""
 	c := w.call()
 	build := c.Build
@@ -81,7 +82,7 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 			c2.Build = build
 			w.sendCall(c2) // another request, while the trial runs
 			inner = w.saw()
-			w.seen = nil
+			w.Seen = nil
 		}
 		return build(to, conn, before)
 	}
@@ -92,8 +93,8 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 	if _, whole := w.cooling("a"); whole != 2*time.Minute {
 		t.Errorf("a failed trial cools %v", whole)
 	}
-	w.now = w.now.Add(2*time.Minute + time.Second)
-	w.script[key("a")] = []answer{{status: 503}}
+	w.Add(2*time.Minute + time.Second)
+	w.script[key("a")] = []fake.Answer{{Status: 503}}
 	w.send()
 	if _, whole := w.cooling("a"); whole != 0 || w.saw() != "ab" {
 		t.Errorf("one 503 in a trial cools %v, saw %s", whole, w.saw())
@@ -102,19 +103,19 @@ func TestOneTrialAfterALongCooldown(t *testing.T) {
 
 func TestLongCooldownIsTriedEvery30Minutes(t *testing.T) {
 	w := newWorld(t).add(accounts("ab")...)
-	w.script[key("a")] = []answer{{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "18000"}}}}
+	w.script[key("a")] = []fake.Answer{{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "18000"}}}}
 	w.send()
-	began := w.now
+	began := w.Now()
 	var tried []time.Duration
 	for range 200 {
-		w.now = w.now.Add(time.Minute)
-		if w.now.Sub(began) == 60*time.Minute {
-			w.script[key("a")] = []answer{{status: 503}, {status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "10800"}}}}
+		w.Add(time.Minute)
+		if w.Now().Sub(began) == 60*time.Minute {
+			w.script[key("a")] = []fake.Answer{{Status: 503}, {Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "10800"}}}}
 		}
 		for range 3 {
 			w.send()
 			if w.saw() == "ab" {
-				tried = append(tried, w.now.Sub(began))
+				tried = append(tried, w.Now().Sub(began))
 			}
 		}
 	}
@@ -122,8 +123,8 @@ func TestLongCooldownIsTriedEvery30Minutes(t *testing.T) {
 	if !slices.Equal(tried, want) {
 		t.Errorf("tried after %v, want %v", tried, want)
 	}
-	w.now = w.now.Add(30 * time.Minute)
-	w.script[key("a")] = []answer{{status: 200}}
+	w.Add(30 * time.Minute)
+	w.script[key("a")] = []fake.Answer{{Status: 200}}
 	if w.send(); w.saw() != "a" {
 		t.Errorf("saw %s, want a trial", w.saw())
 	}
@@ -138,19 +139,19 @@ func TestOutliersAreTriedAfterTheOthers(t *testing.T) {
 		w.machine.Settings.Strategy = strategy
 		c := w.call()
 		for range 5 { // in a row
-			w.machine.Failed("a", "gpt", w.now.UnixMilli())
+			w.machine.Failed("a", "gpt", w.Now().UnixMilli())
 		}
 		for range 6 {
 			if w.sendCall(c); strings.HasPrefix(w.saw(), "a") {
 				t.Errorf("%s: saw %s, want a last", strategy, w.saw())
 			}
 		}
-		w.script[key("b")], w.script[key("c")] = []answer{{status: 500}}, []answer{{status: 500}}
+		w.script[key("b")], w.script[key("c")] = []fake.Answer{{Status: 500}}, []fake.Answer{{Status: 500}}
 		if _, e := w.send(); e != nil || len(w.saw()) != 3 || !strings.HasSuffix(w.saw(), "a") {
 			t.Errorf("%s: saw %s, %v; want a tried after the others", strategy, w.saw(), e)
 		}
 		c.Targets = []routing.Target{w.target("other")}
-		w.script = map[string][]answer{}
+		w.script = map[string][]fake.Answer{}
 		seen := ""
 		for range 3 {
 			w.sendCall(c)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/credentials/sigv4"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -62,7 +63,7 @@ func (w *world) wantSigned(req *upstream.Request, url, region, id, token string)
 	w.Helper()
 	want := &upstream.Request{Method: "POST", URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(`{"n":1}`)}
 	keys := sigv4.Keys{AccessKeyID: "AKIA" + id + "000000000", SecretAccessKey: "secret-of-" + id + "-0123456789", SessionToken: token}
-	if err := sigv4.Sign(want, keys, sigv4.Scope{Region: region, Service: "bedrock"}, w.now); err != nil {
+	if err := sigv4.Sign(want, keys, sigv4.Scope{Region: region, Service: "bedrock"}, w.Now()); err != nil {
 		w.Fatal(err)
 	}
 	for _, f := range [...]string{"authorization", "x-amz-date", "x-amz-security-token"} {
@@ -80,19 +81,19 @@ func TestSignedWithTheKeysAndTheRegionOfTheAccount(t *testing.T) {
 	if _, e := w.sendCall(w.signedCall()); e != nil {
 		t.Fatal(e)
 	}
-	w.wantSigned(w.reqs[0], "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a%3A0/converse", "eu-west-1", "A", "the-session-token/+==")
+	w.wantSigned(w.Seen[0].Request, "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a%3A0/converse", "eu-west-1", "A", "the-session-token/+==")
 }
 
 func TestEachAttemptIsSignedAgain(t *testing.T) {
 	for _, status := range []int{403, 401, 429, 529, 500} {
 		w := newWorld(t).signing(awsConn("A", "us-east-1", keys("A", "")), awsConn("B", "US-West-2", keys("B", "")))
-		w.script["*"] = []answer{{status: status, body: `{"message":"no"}`}, {status: 200, body: "{}"}}
+		w.script["*"] = []fake.Answer{{Status: status, Body: `{"message":"no"}`}, {Status: 200, Body: "{}"}}
 		res, e := w.sendCall(w.signedCall())
-		if e != nil || res.Connection.ID != "B" || len(w.reqs) != 2 {
-			t.Fatalf("%d: %d calls, %v", status, len(w.reqs), e)
+		if e != nil || res.Connection.ID != "B" || len(w.Seen) != 2 {
+			t.Fatalf("%d: %d calls, %v", status, len(w.Seen), e)
 		}
-		w.wantSigned(w.reqs[0], "https://bedrock-runtime.us-east-1.amazonaws.com/model/a%3A0/converse", "us-east-1", "A", "")
-		w.wantSigned(w.reqs[1], "https://bedrock-runtime.us-west-2.amazonaws.com/model/a%3A0/converse", "us-west-2", "B", "")
+		w.wantSigned(w.Seen[0].Request, "https://bedrock-runtime.us-east-1.amazonaws.com/model/a%3A0/converse", "us-east-1", "A", "")
+		w.wantSigned(w.Seen[1].Request, "https://bedrock-runtime.us-west-2.amazonaws.com/model/a%3A0/converse", "us-west-2", "B", "")
 	}
 }
 
@@ -100,12 +101,12 @@ func TestAPIKeyIsKeyIDOnlyWithSecret(t *testing.T) {
 	w := newWorld(t).signing(
 		awsConn("A", "us-east-1", map[string]secret.Sealed{store.APIKey: "AKIAA000000000", store.SecretAccessKey: "secret-of-A-0123456789"}),
 		awsConn("B", "us-east-1", map[string]secret.Sealed{store.APIKey: "bedrock-api-key-B"}))
-	w.script["*"] = []answer{{status: 429}, {status: 200}}
+	w.script["*"] = []fake.Answer{{Status: 429}, {Status: 200}}
 	if _, e := w.sendCall(w.signedCall()); e != nil {
 		t.Fatal(e)
 	}
-	w.wantSigned(w.reqs[0], "https://bedrock-runtime.us-east-1.amazonaws.com/model/a%3A0/converse", "us-east-1", "A", "")
-	if got := w.reqs[1].Header.Get("authorization"); got != "Bearer bedrock-api-key-B" || w.reqs[1].Header.Get("x-amz-date") != "" {
+	w.wantSigned(w.Seen[0].Request, "https://bedrock-runtime.us-east-1.amazonaws.com/model/a%3A0/converse", "us-east-1", "A", "")
+	if got := w.Seen[1].Request.Header.Get("authorization"); got != "Bearer bedrock-api-key-B" || w.Seen[1].Request.Header.Get("x-amz-date") != "" {
 		t.Errorf("the API key went as %q", got)
 	}
 }
@@ -121,12 +122,12 @@ func TestAccountsThatCannotSignAreSkipped(t *testing.T) {
 		"no_key_id":      {awsConn("A", "us-east-1", map[string]secret.Sealed{store.SecretAccessKey: "s"}), "No account of provider bedrock has usable credentials. Set an API key on its connection"},
 	} {
 		w := newWorld(t).signing(tt.conn, awsConn("B", "us-east-1", keys("B", "")))
-		if res, e := w.sendCall(w.signedCall()); e != nil || res.Connection.ID != "B" || len(w.reqs) != 1 {
-			t.Errorf("%s: %d calls, %v", name, len(w.reqs), e)
+		if res, e := w.sendCall(w.signedCall()); e != nil || res.Connection.ID != "B" || len(w.Seen) != 1 {
+			t.Errorf("%s: %d calls, %v", name, len(w.Seen), e)
 		}
 		w = newWorld(t).signing(tt.conn)
 		_, e := w.sendCall(w.signedCall())
-		if e == nil || e.Status != 400 || e.Code != "no_credentials" || !strings.Contains(e.Message, tt.says) || len(w.reqs) != 0 {
+		if e == nil || e.Status != 400 || e.Code != "no_credentials" || !strings.Contains(e.Message, tt.says) || len(w.Seen) != 0 {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
@@ -134,8 +135,8 @@ func TestAccountsThatCannotSignAreSkipped(t *testing.T) {
 
 func TestNoSecretOfASignatureIsShown(t *testing.T) {
 	w := newWorld(t).signing(awsConn("A", "us-east-1", keys("A", "the-session-token")))
-	w.script["*"] = []answer{{status: 400, header: httpmsg.Header{{Name: "x-amzn-errortype", Value: "ValidationException:http://internal.example/"}},
-		body: `{"message":"AKIAA000000000 and secret-of-A-0123456789 and the-session-token"}`}}
+	w.script["*"] = []fake.Answer{{Status: 400, Header: httpmsg.Header{{Name: "x-amzn-errortype", Value: "ValidationException:http://internal.example/"}},
+		Body: `{"message":"AKIAA000000000 and secret-of-A-0123456789 and the-session-token"}`}}
 	_, e := w.sendCall(w.signedCall())
 	if e == nil || e.Status != 400 || e.Code != "ValidationException" || e.Message != "*** and *** and ***" {
 		t.Errorf("shown %v", e)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
@@ -23,23 +24,22 @@ func soak(t *testing.T, seed uint64, n, concurrency, calls int, share float64, s
 	attempts, bad, lost, begun := 0, 0, 0, 0
 	turn := make([]chan struct{}, concurrency) // a call waits for its turn
 	yield := make(chan bool)                   // it goes on, or is over: false
-	doer := doerFunc(func(ctx context.Context) upstream.Pending {
-		return waitFunc(func() (*upstream.Response, error) {
+	w.Answer = func(s *fake.Seen) fake.Answer {
+		return fake.Answer{Late: func() fake.Answer {
 			yield <- true
-			<-turn[ctx.Value(turnKey{}).(int)]
+			<-turn[s.Context.Value(turnKey{}).(int)]
 			attempts++
-			w.now = w.now.Add(time.Duration(random.IntN(20)) * time.Millisecond)
+			w.Add(time.Duration(random.IntN(20)) * time.Millisecond)
 			if random.Float64() >= share {
-				return pending{status: 200, body: `{}`}.Wait()
+				return fake.Answer{Body: `{}`}
 			}
 			bad++
 			if random.IntN(2) == 0 {
-				return nil, fmt.Errorf("reset: %w", upstream.ErrNetwork)
+				return fake.Answer{Err: fmt.Errorf("reset: %w", upstream.ErrNetwork)}
 			}
-			return pending{status: 502}.Wait()
-		})
-	})
-	w.pool.Doer = doer
+			return fake.Answer{Status: 502}
+		}}
+	}
 	for i := range turn {
 		turn[i] = make(chan struct{})
 		go func() {
@@ -47,7 +47,7 @@ func soak(t *testing.T, seed uint64, n, concurrency, calls int, share float64, s
 			for begun < calls {
 				begun++
 				c := w.call()
-				c.Request = &httpmsg.Request{Start: w.now}
+				c.Request = &httpmsg.Request{Start: w.Now()}
 				if _, err := w.pool.Send(context.WithValue(context.Background(), turnKey{}, i), c); err != nil {
 					lost++
 				}
@@ -70,14 +70,6 @@ func soak(t *testing.T, seed uint64, n, concurrency, calls int, share float64, s
 }
 
 type turnKey struct{}
-
-type doerFunc func(ctx context.Context) upstream.Pending
-
-func (f doerFunc) Start(ctx context.Context, _ *upstream.Request) upstream.Pending { return f(ctx) }
-
-type waitFunc func() (*upstream.Response, error)
-
-func (f waitFunc) Wait() (*upstream.Response, error) { return f() }
 
 // A busy account with some failures is not benched: what fails is at most what
 // calls without a gateway would have, with two accounts its square, with five

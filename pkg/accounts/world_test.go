@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
+	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -18,30 +21,20 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-const mid = "abcdefgh01234567"
-
-// answer is one scripted answer of the upstream.
-type answer struct {
-	status int
-	header httpmsg.Header
-	body   string
-	err    error
-}
+const mid = sealed.MachineID
 
 // world is a machine with accounts, an upstream that counts, and an object.
 type world struct {
-	*testing.T
+	testing.TB
+	*fake.Clock
+	*fake.Upstream
 	pool    *Pool
 	machine *snapshot.Machine
 	keys    *store.Keyring
-	now     time.Time
 	// script has the answers for each credential, in order; the last one
 	// is repeated.
-	script map[string][]answer
-	seen   []string // the credentials of the calls that the upstream saw
-	reqs   []*upstream.Request
-	calls  []string // of the object
-	object func(op string, body []byte) (int, []byte, error)
+	script map[string][]fake.Answer
+	object *objects.Script
 	req    *httpmsg.Request
 	trace  Trace
 	// meanwhile runs when the upstream has been called, before it answers.
@@ -49,34 +42,31 @@ type world struct {
 }
 
 func newWorld(t testing.TB, conns ...store.Connection) *world {
-	keys, err := store.NewKeyring(strings.Repeat("k", 32))
-	if err != nil {
-		t.Fatal(err)
+	clock := fake.NewClock(time.UnixMilli(1_800_000_000_000))
+	w := &world{
+		Clock: clock, Upstream: &fake.Upstream{Clock: clock}, keys: sealed.Keys(t),
+		script: map[string][]fake.Answer{}, object: &objects.Script{MachineID: mid},
 	}
-	w := &world{keys: keys, now: time.UnixMilli(1_800_000_000_000), script: map[string][]answer{}}
-	w.T, _ = t.(*testing.T)
+	w.TB = t
+	w.Answer = w.scripted
 	rec := &store.Machine{Version: 1, ID: mid, Generation: 1, Connections: conns}
 	w.machine = snapshot.New(rec)
-	w.pool = &Pool{Doer: w, Object: w, Keys: keys, Now: func() time.Time { return w.now }}
-	w.req = &httpmsg.Request{Start: w.now}
+	w.pool = &Pool{Doer: w.Upstream, Object: w.object, Keys: w.keys, Now: w.Now}
+	w.req = &httpmsg.Request{Start: w.Now()}
 	return w
 }
 
-// account is an openai connection with an API key "key-<id>-0123456789".
 func (w *world) seal(id, field, plain string) secret.Sealed {
-	s, err := w.keys.Seal(mid, id, field, secret.New(plain))
-	if err != nil {
-		panic(err)
-	}
-	return s
+	return sealed.Field(w.TB, w.keys, id, field, plain)
 }
 
+// add adds openai connections with the API key of key.
 func (w *world) add(conns ...store.Connection) *world {
 	for i := range conns {
 		c := &conns[i]
 		c.Provider = "openai"
 		if c.Secrets == nil {
-			c.Secrets = map[string]secret.Sealed{store.APIKey: w.seal(c.ID, store.APIKey, key(c.ID))}
+			c.Secrets = sealed.APIKey(w.TB, w.keys, c.ID, key(c.ID))
 		}
 	}
 	rec := *w.machine.Machine
@@ -95,49 +85,36 @@ func accounts(ids string) (list []store.Connection) {
 	return list
 }
 
-func (w *world) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	cred := strings.TrimPrefix(req.Header.Get("authorization"), "Bearer ")
-	w.seen = append(w.seen, cred)
-	w.reqs = append(w.reqs, req)
+// credential returns the credential of a call.
+func credential(s *fake.Seen) string {
+	return strings.TrimPrefix(s.Header.Get("authorization"), "Bearer ")
+}
+
+// creds returns the credentials of the calls that the upstream saw.
+func (w *world) creds() (list []string) {
+	for _, s := range w.Seen {
+		list = append(list, credential(s))
+	}
+	return list
+}
+
+// scripted returns the next answer of the script.
+func (w *world) scripted(s *fake.Seen) fake.Answer {
+	cred := credential(s)
 	if w.meanwhile != nil {
 		w.meanwhile(cred)
 	}
+	if len(w.script[cred]) == 0 {
+		cred = "*"
+	}
 	list := w.script[cred]
 	if len(list) == 0 {
-		list = w.script["*"]
+		return fake.Answer{Body: `{}`}
 	}
-	if len(list) == 0 {
-		return pending{status: 200, body: `{}`}
-	}
-	a := list[0]
 	if len(list) > 1 {
-		if w.script[cred] != nil {
-			w.script[cred] = list[1:]
-		} else {
-			w.script["*"] = list[1:]
-		}
+		w.script[cred] = list[1:]
 	}
-	return pending(a)
-}
-
-type pending answer
-
-func (p pending) Wait() (*upstream.Response, error) {
-	if p.err != nil {
-		return nil, p.err
-	}
-	return &upstream.Response{Status: p.status, Header: p.header, Body: stream.FromString(p.body)}, nil
-}
-
-func (w *world) Call(_ context.Context, machineID, op string, body []byte) (int, []byte, error) {
-	w.calls = append(w.calls, op+" "+string(body))
-	if machineID != mid {
-		panic(machineID)
-	}
-	if w.object == nil {
-		return 0, nil, errors.New("object unreachable")
-	}
-	return w.object(op, body)
+	return list[0]
 }
 
 var openai = &provider.Descriptor{ID: "openai", Alias: "openai", BaseURL: "https://up.example/v1"}
@@ -158,7 +135,7 @@ func (w *world) call() *Call {
 func (w *world) send() (*Result, *apierr.Error) { return w.sendCall(w.call()) }
 
 func (w *world) sendCall(c *Call) (*Result, *apierr.Error) {
-	w.seen, w.reqs = nil, nil
+	w.Seen = nil
 	res, err := w.pool.Send(context.Background(), c)
 	var e *apierr.Error
 	if err != nil && !errors.As(err, &e) {
@@ -170,7 +147,7 @@ func (w *world) sendCall(c *Call) (*Result, *apierr.Error) {
 // saw returns the accounts that the upstream saw, "aab".
 func (w *world) saw() string {
 	var b strings.Builder
-	for _, s := range w.seen {
+	for _, s := range w.creds() {
 		if parts := strings.Split(s, "-"); len(parts) == 3 {
 			b.WriteString(parts[1])
 		} else {
@@ -183,7 +160,7 @@ func (w *world) saw() string {
 // cooling returns how long an account cools down, for the model and as a whole.
 func (w *world) cooling(id string) (model, whole time.Duration) {
 	left := func(s snapshot.State) time.Duration {
-		return max(0, time.Duration(s.Until-w.now.UnixMilli())*time.Millisecond)
+		return max(0, time.Duration(s.Until-w.Now().UnixMilli())*time.Millisecond)
 	}
 	return left(w.machine.State(id, "gpt")), left(w.machine.State(id, ""))
 }

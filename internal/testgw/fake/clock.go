@@ -10,10 +10,13 @@ import (
 type Clock struct {
 	// Canceled makes pauses fail as those of a call whose client has left.
 	Canceled bool
+	// Meanwhile, if set, runs in each pause, before its time has passed.
+	Meanwhile func()
 
 	mu     sync.Mutex
 	now    time.Time
 	paused time.Duration
+	pauses int
 }
 
 // NewClock returns a clock that stands at a time.
@@ -44,12 +47,15 @@ func (c *Clock) reach(at time.Time) {
 
 // Pause moves the time by the length of the pause.
 func (c *Clock) Pause(_ context.Context, d time.Duration) error {
+	if c.Meanwhile != nil {
+		c.Meanwhile()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Canceled {
 		return context.Canceled
 	}
-	c.now, c.paused = c.now.Add(d), c.paused+d
+	c.now, c.paused, c.pauses = c.now.Add(d), c.paused+d, c.pauses+1
 	return nil
 }
 
@@ -58,4 +64,11 @@ func (c *Clock) Paused() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.paused
+}
+
+// Pauses returns the number of pauses.
+func (c *Clock) Pauses() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pauses
 }

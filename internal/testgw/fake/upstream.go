@@ -17,6 +17,7 @@ import (
 
 // Seen is a call as the upstream saw it. The body of Request is read.
 type Seen struct {
+	Context     context.Context
 	Request     *upstream.Request
 	Method, URL string
 	Header      httpmsg.Header
@@ -75,8 +76,8 @@ type Upstream struct {
 }
 
 // Start records the call and scripts its answer.
-func (u *Upstream) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	s := &Seen{Request: req, Method: req.Method, URL: req.URL, Header: req.Header, Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
+func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
+	s := &Seen{Context: ctx, Request: req, Method: req.Method, URL: req.URL, Header: req.Header, Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
 	switch b := req.Body.(type) {
 	case nil:
 	case *stream.Bytes:

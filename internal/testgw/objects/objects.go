@@ -29,14 +29,17 @@ var ErrUnreachable = errors.New("objects: object unreachable")
 type Script struct {
 	// Answer is the answer to an operation. Without it the objects are unreachable.
 	Answer func(op string, body []byte) (status int, answer []byte, err error)
-	// Calls are the calls so far, "op body"; MachineIDs are the machines called.
-	Calls, MachineIDs []string
+	// MachineID, if set, is the one machine that may be called.
+	MachineID string
+	Calls     []string // so far, "op body"
 }
 
 // Call records the call and scripts its answer.
 func (s *Script) Call(_ context.Context, machineID, op string, body []byte) (int, []byte, error) {
 	s.Calls = append(s.Calls, op+" "+string(body))
-	s.MachineIDs = append(s.MachineIDs, machineID)
+	if s.MachineID != "" && machineID != s.MachineID {
+		panic("objects: a call of the machine " + machineID)
+	}
 	if s.Answer == nil {
 		return 0, nil, ErrUnreachable
 	}
@@ -55,7 +58,7 @@ type Storage struct {
 	Fault func(key string) bool
 	// Unreadable, when set, is the panic of every Get.
 	Unreadable any
-	writes int
+	writes     int
 }
 
 // NewStorage returns an empty storage.
