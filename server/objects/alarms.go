@@ -222,14 +222,19 @@ func (a *alarms) ran(e *alarm, ok bool) {
 	e.queue(a)
 }
 
-// cron calls the object's cron until the Runner stops.
+// Cron runs the scheduled work once.
+func (r *Runner) Cron() {
+	r.runTurn(nil, func() { r.object.Cron(context.Background(), cronExpression) })
+}
+
+// cron runs the scheduled work until the Runner stops.
 func (r *Runner) cron() {
 	ticks := time.NewTicker(r.cronEvery)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ticks.C:
-			r.runTurn(nil, func() { r.object.Cron(context.Background(), cronExpression) })
+			r.Cron()
 		case <-r.quit:
 			return
 		}

@@ -44,6 +44,7 @@ type Runner struct {
 	store  *store.Store
 	object Object
 	cell   cell.Cell // of object
+	rows   func(machineID string) storage.Storage
 	log    func(level int, line string)
 	now    func() time.Time
 
@@ -73,6 +74,13 @@ type Option func(*Runner)
 // Log sets what receives log lines. Level 2 and above is an error.
 func Log(write func(level int, line string)) Option { return func(r *Runner) { r.log = write } }
 
+// Storage wraps the storage of each machine.
+func Storage(wrap func(storage.Storage) storage.Storage) Option {
+	return func(r *Runner) {
+		r.rows = func(machineID string) storage.Storage { return wrap(r.store.Rows(machineID)) }
+	}
+}
+
 // Clock sets the clock that alarms are compared with.
 func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now } }
 
@@ -80,7 +88,7 @@ func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now }
 // the first call.
 func New(st *store.Store, options ...Option) *Runner {
 	r := &Runner{
-		store: st, log: func(int, string) {}, now: time.Now,
+		store: st, rows: st.Rows, log: func(int, string) {}, now: time.Now,
 		snapshotLimit: snapshotLimit, callLimit: callLimit, refreshLimit: refreshLimit,
 		cronEvery: cronEvery, retryFirst: retryFirst,
 		machines: map[string]*machine{}, refreshes: map[string]*refresh{}, quit: make(chan struct{}), idle: make(chan struct{}),
@@ -282,7 +290,7 @@ type turnStorage struct {
 }
 
 func (r *Runner) storage(m *machine) storage.Storage {
-	return turnStorage{r.store.Rows(m.id), r, m.id}
+	return turnStorage{r.rows(m.id), r, m.id}
 }
 
 // Write stores rows and sets the alarm. The turn goes on, but other machines'

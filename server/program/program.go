@@ -12,6 +12,11 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+
+	"weir/pkg/machine/storage"
+	"weir/server/host"
+	"weir/server/objects"
+	"weir/server/store"
 )
 
 // Options are what a binary that uses the package sets. The zero value is the
@@ -22,6 +27,11 @@ type Options struct {
 	// Transport returns the transport of upstream calls, built around the one that
 	// enforces the address policy. nil leaves that one.
 	Transport func(http.RoundTripper) http.RoundTripper
+	// Storage returns the storage of a machine, built around the durable one. nil
+	// leaves that one.
+	Storage func(storage.Storage) storage.Storage
+	// Started receives the parts of a server before it serves. nil ignores them.
+	Started func(*host.Host, *store.Store, *objects.Runner)
 	// Resolver resolves the names of upstreams. nil means the system's.
 	Resolver *net.Resolver
 	// Signals has the signals that stop the server. nil means those of the process.

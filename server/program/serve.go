@@ -74,6 +74,9 @@ func (r *run) serve(f *flags) error {
 		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
 		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 	}
+	if r.Started != nil {
+		r.Started(v.host, k.store, k.objects)
+	}
 	closeControl := v.serveControl()
 	failed := make(chan error, 1)
 	if cert != nil {

@@ -50,7 +50,11 @@ func (r *run) open(s *settings, log *logger, own []netip.AddrPort) (*stack, erro
 	if r.Transport != nil {
 		transport = r.Transport(transport)
 	}
-	k.objects = objects.New(st, objects.Log(log.line))
+	options := []objects.Option{objects.Log(log.line)}
+	if r.Storage != nil {
+		options = append(options, objects.Storage(r.Storage))
+	}
+	k.objects = objects.New(st, options...)
 	k.config = host.Config{
 		Gateway: program, Cells: s.cells, Objects: k.objects,
 		Transport: dial.Decode(transport),
