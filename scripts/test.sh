@@ -21,7 +21,9 @@ part "check" scripts/check.sh
 part "build" scripts/build.sh
 export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh
+PLATFORM=native part "end to end, native" scripts/e2e.sh
 part "dashboard, in a browser" scripts/pages.sh
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
-  unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" dashboard=test/out/dashboard.tap
+  unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \
+  "end to end, native=test/out/e2e-native.tap" dashboard=test/out/dashboard.tap

@@ -19,6 +19,7 @@ export const secrets = {
 //	dashboard  serve its pages too
 //	persist    folder of the storage; absent, a fresh one that close() removes
 //	inspect    the result has memory, see below; workerd: opens the debugger
+//	proxy      the tests are a trusted proxy: from(ip) counts
 //	faulty     the storage fails as faults(every) sets
 //	dir, entry workerd alone: folder of the built worker, and the text of a module
 //	           that stands in front of worker.mjs
@@ -35,7 +36,7 @@ export const secrets = {
 //	           none, and returns {thrown}, how many have
 //	resident() bytes that the process has in memory
 //	from(ip)   a header field that says where the client is, as the platform tells
-//	           the gateway
+//	           the gateway, with proxy
 //	stats()    what is in flight, with inspect: {calls, streams, memory, dead}
 //	memory     with inspect: limit, memory(), collect(), watch(ms), see isolate.mjs
 //	kv         the KV namespace: get, put, delete and list; null on a platform without

@@ -67,18 +67,22 @@ function memory(call) {
 // running has, by folder, the way to ask a gateway that holds its storage.
 const running = new Map();
 
-export async function start({ env, vendors, storage, trusted = "127.0.0.1" }) {
-  const child = spawn(binary, ["serve", "--listen", "127.0.0.1:0", "--data", storage, "--trusted-proxies", trusted], {
-    env: {
-      PATH: process.env.PATH,
-      HOME: storage,
-      ...(process.env.NODE_EXTRA_CA_CERTS ? { SSL_CERT_FILE: process.env.NODE_EXTRA_CA_CERTS } : {}),
-      ...(process.env.GORACE ? { GORACE: process.env.GORACE } : {}),
-      ...(vendors ? { VENDORS_URL: vendors.url } : {}),
-      ...env,
+export async function start({ env, vendors, storage, proxy = false }) {
+  const child = spawn(
+    binary,
+    ["serve", "--listen", "127.0.0.1:0", "--data", storage, ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : [])],
+    {
+      env: {
+        PATH: process.env.PATH,
+        HOME: storage,
+        ...(process.env.NODE_EXTRA_CA_CERTS ? { SSL_CERT_FILE: process.env.NODE_EXTRA_CA_CERTS } : {}),
+        ...(process.env.GORACE ? { GORACE: process.env.GORACE } : {}),
+        ...(vendors ? { VENDORS_URL: vendors.url } : {}),
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
     },
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
-  });
+  );
   const logs = [];
   const ended = once(child, "close");
   const url = await new Promise((resolve, reject) => {

@@ -11,7 +11,7 @@ import { edit, machines } from "../storage.mjs";
 
 let gw, persist, operator, me;
 const up = async (env = {}) => {
-  gw = await start({ persist, env });
+  gw = await start({ persist, env, proxy: true });
   operator = admin(gw);
 };
 before(async () => {

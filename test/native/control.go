@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+
+	"weir/server/host"
+	"weir/server/objects"
+	"weir/server/store"
+)
+
+// A tester is what the tests see and set of a server.
+type tester struct {
+	vendors string        // URL of the test upstream, or ""
+	every   atomic.Int64  // of that many accesses to the storage one fails, 0 for none
+	thrown  atomic.Int64  // how many have failed
+	access  atomic.Uint64 // to the storage
+	open    atomic.Int64  // upstream calls, to the end of their bodies
+
+	host  *host.Host
+	store *store.Store
+	run   *objects.Runner
+}
+
+func newTester(vendors string) *tester { return &tester{vendors: vendors} }
+
+// started serves the control pipe of a server that serves.
+func (t *tester) started(h *host.Host, s *store.Store, r *objects.Runner) {
+	t.host, t.store, t.run = h, s, r
+	f := os.NewFile(3, "control")
+	conn, err := net.FileConn(f)
+	f.Close()
+	if err != nil {
+		return // started by hand
+	}
+	go t.serve(conn)
+}
+
+// command is a line of the control pipe.
+//
+//	stats    → calls, streams, goroutines, memory
+//	collect  collects garbage first
+//	rows     → rows
+//	cron     runs the scheduled work
+//	faults   every → thrown, since the last time
+type command struct {
+	ID      int    `json:"id"`
+	Command string `json:"command"`
+	Every   int64  `json:"every"`
+}
+
+func (t *tester) serve(conn net.Conn) {
+	defer conn.Close()
+	out := json.NewEncoder(conn)
+	for in := bufio.NewScanner(conn); in.Scan(); {
+		var c command
+		if err := json.Unmarshal(in.Bytes(), &c); err != nil {
+			return
+		}
+		answer := t.do(c)
+		answer["id"] = c.ID
+		if out.Encode(answer) != nil {
+			return
+		}
+	}
+}
+
+func (t *tester) do(c command) map[string]any {
+	switch c.Command {
+	case "rows":
+		rows, err := rowsOf(t.store)
+		if err != nil {
+			return map[string]any{"error": err.Error()}
+		}
+		return map[string]any{"rows": rows}
+	case "cron":
+		t.run.Cron()
+		return map[string]any{}
+	case "faults":
+		t.every.Store(c.Every)
+		return map[string]any{"thrown": t.thrown.Load()}
+	case "collect":
+		debug.FreeOSMemory()
+	}
+	calls, flows, afters := t.host.InFlight()
+	return map[string]any{
+		"calls": calls + afters, "streams": max(int64(flows), t.open.Load()),
+		"goroutines": runtime.NumGoroutine(), "memory": memory(),
+	}
+}
+
+// memory returns the bytes that Go has from the system.
+func memory() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"weir/pkg/machine/storage"
+)
+
+// storage returns a machine's storage, of which some accesses fail.
+func (t *tester) storage(st storage.Storage) storage.Storage { return faulty{t, st} }
+
+type faulty struct {
+	*tester
+	next storage.Storage
+}
+
+// access fails if it is its turn.
+func (f faulty) access() {
+	every := uint64(f.every.Load())
+	n := f.tester.access.Add(1)
+	if every > 0 && (n*2654435761>>8)%every == 0 {
+		f.thrown.Add(1)
+		panic(fmt.Errorf("%w: the disk is on fire", storage.ErrStorage))
+	}
+}
+
+func (f faulty) Get(key string) ([]byte, bool) {
+	f.access()
+	return f.next.Get(key)
+}
+
+func (f faulty) Write(rows []storage.Row, alarm int64) {
+	f.access()
+	f.next.Write(rows, alarm)
+}
+
+func (f faulty) List(prefix, start string, limit int) []storage.Row {
+	f.access()
+	return f.next.List(prefix, start, limit)
+}
+
+func (f faulty) SetAlarm(at int64) {
+	f.access()
+	f.next.SetAlarm(at)
+}
