@@ -16,7 +16,6 @@ require (
 )
 
 require (
-	github.com/andybalholm/brotli v1.2.8
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect

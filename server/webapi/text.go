@@ -6,17 +6,24 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/unicode/norm"
 )
 
-// Normalize returns the NFKC form of a text.
+// Normalize returns the NFKC form of a text. If more than 30 combining characters
+// follow each other, U+034F stands between them (Unicode Standard Annex 15,
+// stream-safe text).
 func Normalize(text string) string { return norm.NFKC.String(text) }
 
 // Decode returns a text of another encoding in UTF-8, as new
 // TextDecoder(label).decode(raw) does: label is a label of the WHATWG Encoding
 // Standard, malformed input becomes U+FFFD, and a byte order mark at the start is
 // removed. It reports false for an unknown label, and for "replacement".
+//
+// In the encodings of Chinese, Japanese and Korean, malformed input may become more
+// or fewer U+FFFD than in a TextDecoder, and so do characters of private use.
 func Decode(label string, raw []byte) (string, bool) {
 	enc, err := htmlindex.Get(label)
 	if err != nil {
@@ -30,16 +37,38 @@ func Decode(label string, raw []byte) (string, bool) {
 	case "utf-8":
 		return decodeUTF8(raw), true
 	case "utf-16le":
-		return decodeUTF16(raw, 0), true
+		return decodeUTF16(raw, false), true
 	case "utf-16be":
-		return decodeUTF16(raw, 1), true
+		return decodeUTF16(raw, true), true
+	case "iso-8859-8-i":
+		return decodeBytes(charmap.ISO8859_8, raw), true
+	case "gbk":
+		enc = simplifiedchinese.GB18030 // the standard decodes both alike
 	}
 	return decodeTable(enc, raw)
 }
 
 func decodeTable(enc encoding.Encoding, raw []byte) (string, bool) {
+	if table, ok := enc.(*charmap.Charmap); ok {
+		return decodeBytes(table, raw), true
+	}
 	out, err := enc.NewDecoder().Bytes(raw)
 	return string(out), err == nil
+}
+
+// decodeBytes returns a text with one byte for each character. The tables of the
+// standard have control characters where those of charmap have a gap.
+func decodeBytes(table *charmap.Charmap, raw []byte) string {
+	var b strings.Builder
+	b.Grow(len(raw))
+	for _, c := range raw {
+		r := table.DecodeByte(c)
+		if r == utf8.RuneError && c >= 0x80 && c <= 0x9f {
+			r = rune(c)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // decodeUTF8 returns raw without its byte order mark, with one U+FFFD for each
@@ -93,12 +122,11 @@ func malformed(b []byte) int {
 	return n
 }
 
-// decodeUTF16 returns a text of 16-bit units, the high byte of which stands at
-// first: 1 for little endian, 0 for big endian. A surrogate without its other half
-// and a last byte without its other become U+FFFD.
-func decodeUTF16(raw []byte, bigEndian int) string {
+// decodeUTF16 returns a text of 16-bit units. A surrogate without its other half,
+// and half a unit at the end, become U+FFFD.
+func decodeUTF16(raw []byte, bigEndian bool) string {
 	low, high := 0, 1
-	if bigEndian == 1 {
+	if bigEndian {
 		low, high = 1, 0
 	}
 	var b strings.Builder

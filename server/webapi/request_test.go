@@ -1,0 +1,37 @@
+package webapi
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestRequestTargetIsReadAsByThePlatform(t *testing.T) {
+	n := 0
+	golden(t, "targets.jsonl", func(row []json.RawMessage) {
+		n++
+		raw := text(t, row[0])
+		path, query, ok := RequestPath(raw)
+		if !ok && (isNull(row[1]) || raw == "*") { // workerd answers 500 to *
+			return
+		}
+		if wantPath, wantQuery, _ := strings.Cut(text(t, row[1]), "?"); !ok || path != wantPath || query != wantQuery {
+			t.Errorf("%q: got %q %q %v, want %s", raw, path, query, ok, row[1])
+		}
+	})
+	if n < 500 {
+		t.Errorf("%d targets", n)
+	}
+}
+
+func TestOrdinaryTargetTakesNoMemory(t *testing.T) {
+	for _, raw := range []string{"/v1/chat/completions", "/v1/models?a=b", "/0123456789abcdef/v1/messages?beta=true"} {
+		if n := testing.AllocsPerRun(100, func() {
+			if _, _, ok := RequestPath(raw); !ok {
+				t.Fatal(raw)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", raw, n)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package webapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"weir/pkg/provider"
+)
+
+// refusedByPolicy reports whether no caller accepts a canonical URL, whatever the
+// settings: neither the whole of it as a base URL, nor its host alone.
+func refusedByPolicy(canonical string) bool {
+	scheme, rest, ok := strings.Cut(canonical, "://")
+	if !ok || scheme != "https" && scheme != "http" {
+		return true
+	}
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	return provider.CheckBaseURL(canonical, true) != nil && provider.CheckBaseURL("http://"+rest+"/", true) != nil
+}
+
+func TestCanonicalURLIsThePlatforms(t *testing.T) {
+	n, refused := 0, 0
+	golden(t, "urls.jsonl", func(row []json.RawMessage) {
+		n++
+		raw := text(t, row[0])
+		got, ok := CanonicalURL(raw)
+		switch {
+		case ok && isNull(row[1]), ok && got != text(t, row[1]):
+			t.Errorf("%q:\ngot  %q\nwant %s", raw, got, row[1])
+		case !ok && !isNull(row[1]):
+			if refused++; !refusedByPolicy(text(t, row[1])) {
+				t.Errorf("%q is refused, want %s", raw, row[1])
+			}
+		}
+	})
+	if n < 1500 {
+		t.Errorf("%d spellings, want at least 1500", n)
+	}
+	t.Logf("%d spellings, %d of them refused here only", n, refused)
+}
+
+// verdict is "ok" or "no" as in pkg/provider/testdata/hosts.txt.
+func verdict(canonical string, ok, allowPrivate bool) string {
+	if ok && provider.CheckBaseURL(canonical, allowPrivate) == nil {
+		return "ok"
+	}
+	return "no"
+}
+
+func TestVerdictsOnEverySpellingOfAHostAreThoseOfTheEdge(t *testing.T) {
+	known := map[string]bool{}
+	golden(t, "urls.jsonl", func(row []json.RawMessage) { known[text(t, row[0])] = true })
+	f, err := os.Open("../../pkg/provider/testdata/hosts.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n := 0
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		line := sc.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		n++
+		var raw string
+		dec := json.NewDecoder(strings.NewReader(line))
+		if err := dec.Decode(&raw); err != nil {
+			t.Fatal(err)
+		}
+		cols := strings.Split(line[dec.InputOffset()+1:], "|")
+		got, ok := CanonicalURL(raw)
+		if ok && got != cols[0] || !ok && cols[0] != "-" || verdict(got, ok, false) != cols[1] || verdict(got, ok, true) != cols[2] {
+			t.Errorf("%q: got %q %v, %s, %s; want %v", raw, got, ok, verdict(got, ok, false), verdict(got, ok, true), cols)
+		}
+		if !known[raw] {
+			t.Errorf("%q is not in urls.jsonl: run node test/webapi/golden.mjs", raw)
+		}
+	}
+	if n < 100 {
+		t.Errorf("%d spellings", n)
+	}
+}
+
+// called returns the address that net/http dials for a URL, and the target and Host
+// field that it sends. The call does not leave the process.
+func called(t testing.TB, u *url.URL) (address, target, host string) {
+	t.Helper()
+	plain := *u
+	plain.Scheme = "http" // the request is the same in TLS
+	client, server := net.Pipe()
+	defer client.Close()
+	type head struct{ line, host string }
+	heard := make(chan head, 1)
+	go func() {
+		defer server.Close()
+		r := textproto.NewReader(bufio.NewReader(server)) // http.ReadRequest refuses some targets
+		line, _ := r.ReadLine()
+		fields, _ := r.ReadMIMEHeader()
+		heard <- head{line, fields.Get("Host")}
+	}()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(_ context.Context, _, to string) (net.Conn, error) {
+		address = to
+		return client, nil
+	}}
+	resp, err := transport.RoundTrip((&http.Request{Method: "GET", URL: &plain, Header: http.Header{}}).WithContext(t.Context()))
+	if err == nil {
+		resp.Body.Close()
+	}
+	client.Close()
+	h := <-heard
+	target, ok := strings.CutPrefix(strings.TrimSuffix(h.line, " HTTP/1.1"), "GET ")
+	if !ok {
+		t.Fatalf("%s: %+v", u, h)
+	}
+	return address, target, h.host
+}
+
+// checkHost fails if net/http calls another host than the one in a canonical URL, or
+// sends another target.
+func checkHost(t testing.TB, canonical string) {
+	t.Helper()
+	u, err := RequestURL(canonical)
+	if err != nil {
+		return // refused
+	}
+	_, rest, _ := strings.Cut(canonical, "://")
+	rest, _, _ = strings.Cut(rest, "#")
+	end := strings.IndexAny(rest, "/?")
+	host, target := rest[:end], rest[end:]
+	address, sent, field := called(t, u)
+	want := host
+	if !strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":") {
+		want += ":80"
+	}
+	if address != want || field != host || sent != target {
+		t.Errorf("%s: dials %s, Host %s, target %s", canonical, address, field, sent)
+	}
+}
+
+func TestNetHTTPCallsTheHostThatWasJudged(t *testing.T) {
+	n, refused := 0, 0
+	seen := map[string]bool{}
+	golden(t, "urls.jsonl", func(row []json.RawMessage) {
+		canonical, ok := CanonicalURL(text(t, row[0]))
+		if !ok || refusedByPolicy(canonical) || seen[canonical] {
+			return
+		}
+		seen[canonical] = true
+		if _, err := RequestURL(canonical); err != nil {
+			if refused++; !strings.Contains(canonical[len("https://"):], "//") {
+				t.Errorf("%s: %v", canonical, err)
+			}
+			return
+		}
+		n++
+		checkHost(t, canonical)
+	})
+	if n < 500 || refused > n/20 {
+		t.Errorf("%d URLs, %d refused", n, refused)
+	}
+	t.Logf("%d URLs, %d refused", n, refused)
+}
+
+// What a caller would pass if it forgot the platform's parser.
+func TestRequestURLRefusesWhatIsNotCanonical(t *testing.T) {
+	for _, raw := range []string{
+		"", "a.example/", "ftp://a.example/", "HTTPS://a.example/", "https:a.example/", "https://a.example", "https://u@a.example/", "https://u:p@a.example/",
+		"https://a.example\\@b.example/", "https:///a", "https://?a", "https://a b/", "https://a%2eexample/", "https://[::1/", "https://::1/", "https://a.example/\n",
+		"https://ü.example/", "https://a.example/ü", "https://a.example:x/", "https://[fe80::1%25eth0]/", "https://a.example//%zz", "https://a.example//a|b",
+	} {
+		if u, err := RequestURL(raw); err == nil {
+			t.Errorf("%q is accepted as %+v", raw, u)
+		}
+	}
+}
+
+func FuzzCanonicalURL(f *testing.F) {
+	n := 0
+	golden(f, "urls.jsonl", func(row []json.RawMessage) {
+		if n++; n%7 == 0 {
+			f.Add(text(f, row[0]))
+		}
+	})
+	f.Fuzz(func(t *testing.T, raw string) {
+		canonical, ok := CanonicalURL(raw)
+		if !ok || refusedByPolicy(canonical) {
+			return
+		}
+		if again, ok := CanonicalURL(canonical); !ok || again != canonical {
+			t.Fatalf("%q: %q is not canonical: %q %v", raw, canonical, again, ok)
+		}
+		checkHost(t, canonical)
+	})
+}
