@@ -15,14 +15,22 @@ import (
 // takes quadratic time for some texts, and no caller accepts a longer URL.
 const maxURL = 16 << 10
 
+// Bounds of what the parser takes quadratic time for. No caller accepts a user with @
+// in it, or another scheme than http and https.
+const (
+	maxAt         = 16  // in the authority
+	maxOpaqueHost = 256 // bytes of a host of another scheme
+)
+
 // CanonicalURL returns new URL(raw).href of the WHATWG URL Standard, as workerd
 // does, or false for an invalid URL. See docs/decisions/0064-native-upstream-calls.md.
 //
-// It refuses a few URLs that are valid for workerd: those longer than 16 KiB, and
-// names outside ASCII that have an empty label.
+// It refuses a few URLs that are valid for workerd: those longer than 16 KiB, names
+// outside ASCII that have an empty label, a user with many @, and long hosts of other
+// schemes than http and https.
 func CanonicalURL(raw string) (string, bool) {
 	text := trim(decodeUTF8([]byte(raw)))
-	if len(text) > maxURL {
+	if len(text) > maxURL || strings.Count(authority(text), "@") > maxAt {
 		return "", false
 	}
 	var h hostReader
@@ -41,6 +49,18 @@ func CanonicalURL(raw string) (string, bool) {
 		href = escapeLastSpace(href)
 	}
 	return href, true
+}
+
+// authority returns what can be user, host and port in a text, of any scheme.
+func authority(s string) string {
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		s = s[i+1:]
+	}
+	s = strings.TrimLeft(s, "/\\")
+	if end := strings.IndexAny(s, "/?#"); end >= 0 {
+		s = s[:end]
+	}
+	return s
 }
 
 // trim removes what the standard removes before it parses.
@@ -82,6 +102,9 @@ func (h *hostReader) read(u *whatwg.Url, host string) string {
 		h.failed = !closed || strings.ContainsAny(inner, "[]") // the parser removes all brackets
 		return host
 	case !u.IsSpecialScheme():
+		if h.failed = len(host) > maxOpaqueHost; h.failed {
+			return ""
+		}
 		return host
 	}
 	name, ok := domain(host)

@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -180,6 +181,35 @@ func TestRequestURLRefusesWhatIsNotCanonical(t *testing.T) {
 	} {
 		if u, err := RequestURL(raw); err == nil {
 			t.Errorf("%q is accepted as %+v", raw, u)
+		}
+	}
+}
+
+// allocated returns how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// The parser copies what it has read again and again for some texts, so memory shows
+// how often it does, on any machine.
+func TestLongURLsDoNotTakeQuadraticTime(t *testing.T) {
+	for _, p := range [][2]string{
+		{"https://a.example", "/a"}, {"https://a.example/", "%2e%2e/"}, {"https://", "@"}, {"https://", "a@"}, {"https:", "@/"}, {"x://", "@"}, {"x://a\\", "@"}, {"x:/", "@"}, {"@:@", "@"}, {"ftp:\\", "@"},
+		{"https://", "%41"}, {"https://", "ü"}, {"https://", "ü."}, {"https://", "xn--a."}, {"https://", "1."}, {"https://", "a."}, {"x://", "%"}, {"x://", "a"}, {"x:", " "}, {"x:", "%"},
+		{"https://a/?", "ü"}, {"https://a/#", "%"}, {"https://[", "1:"}, {"https:", "/"}, {"https:", "\\"}, {"https://a/", "\t"}, {"\t", "\n"}, {"https://a:", "0"}, {"https://a", "\u0323\u0301"}, {"https://a/", "\xff"},
+	} {
+		for _, size := range []int{maxURL - len(p[0]) - 1, 1 << 20} {
+			raw := p[0] + strings.Repeat(p[1], size/len(p[1]))
+			if n := allocated(func() { CanonicalURL(raw) }); n > 100<<20 {
+				t.Errorf("%q repeated to %d bytes: %d MB are allocated", p, size, n>>20)
+			}
+			if n := allocated(func() { RequestPath(raw); RequestURL(raw) }); n > 8<<20 {
+				t.Errorf("%q repeated to %d bytes, as a target: %d MB are allocated", p, size, n>>20)
+			}
 		}
 	}
 }
