@@ -172,7 +172,6 @@ func TestNetHTTPCallsTheHostThatWasJudged(t *testing.T) {
 	t.Logf("%d URLs, %d refused", n, refused)
 }
 
-// What a caller would pass if it forgot the platform's parser.
 func TestRequestURLRefusesWhatIsNotCanonical(t *testing.T) {
 	for _, raw := range []string{
 		"", "a.example/", "ftp://a.example/", "HTTPS://a.example/", "https:a.example/", "https://a.example", "https://u@a.example/", "https://u:p@a.example/",
