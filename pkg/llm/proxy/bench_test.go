@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/llm"
-	"weir/pkg/wire/upstream"
 )
 
 // BenchmarkJSON is a chat call that passes, without the platform.
 func BenchmarkJSON(b *testing.B) {
 	w := newWorld(b, usual[:1]...)
 	a := recorded(b, llm.Chat, false)
-	w.script = func(*upstream.Request) answer { return a }
+	w.Answer = func(*fake.Seen) fake.Answer { return a }
 	body := `{"model":"up/bench","messages":[{"role":"user","content":"Say hello in a friendly way."}]}`
 	b.ReportAllocs()
 	for b.Loop() {
@@ -22,7 +22,7 @@ func BenchmarkJSON(b *testing.B) {
 			b.Fatal(err)
 		}
 		io.Copy(io.Discard, reply.Body)
-		w.seen, w.bodies = w.seen[:0], w.bodies[:0]
+		w.Seen = w.Seen[:0]
 	}
 }
 
@@ -36,7 +36,7 @@ func BenchmarkStream(b *testing.B) {
 	}{{"passes", llm.Chat}, {"translated", llm.Messages}} {
 		b.Run(bb.name, func(b *testing.B) {
 			w := newWorld(b, usual[:1]...)
-			w.script = func(*upstream.Request) answer { return events(text) }
+			w.Answer = func(*fake.Seen) fake.Answer { return events(text) }
 			body := `{"model":"up/bench","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`
 			b.ReportAllocs()
 			for b.Loop() {
@@ -45,7 +45,7 @@ func BenchmarkStream(b *testing.B) {
 					b.Fatal(err)
 				}
 				io.Copy(io.Discard, reply.Body)
-				w.seen, w.bodies = w.seen[:0], w.bodies[:0]
+				w.Seen = w.Seen[:0]
 			}
 		})
 	}

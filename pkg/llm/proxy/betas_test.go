@@ -1,15 +1,14 @@
 package proxy
 
 import (
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 func TestBetasOfHostedClaude(t *testing.T) {
@@ -24,8 +23,8 @@ func TestBetasOfHostedClaude(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, append(usual, provided{prefix: "ve", provider: "vertex", vars: map[string]string{"project": "p-1", "location": "us-east5"}})...)
 			var body []byte
-			w.script = func(r *upstream.Request) answer {
-				body, _ = io.ReadAll(r.Body)
+			w.Answer = func(r *fake.Seen) fake.Answer {
+				body = []byte(r.Body)
 				if strings.Contains(r.URL, "/converse") {
 					return recorded(t, llm.Converse, false)
 				}
@@ -34,7 +33,7 @@ func TestBetasOfHostedClaude(t *testing.T) {
 			if _, err := w.ask(llm.Messages, request(llm.Messages, tt.model, false), httpmsg.Field{Name: "anthropic-beta", Value: tt.betas}); err != nil {
 				t.Fatal(err)
 			}
-			if got := w.seen[0].Header.Get("anthropic-beta"); got != tt.header {
+			if got := w.Seen[0].Header.Get("anthropic-beta"); got != tt.header {
 				t.Errorf("header %q, want %q", got, tt.header)
 			}
 			if got := gjson.GetBytes(body, "anthropic_beta").Raw; got != tt.body || !gjson.ValidBytes(body) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
@@ -12,7 +13,7 @@ import (
 
 func (w *world) count(body string) (Tokens, error) {
 	w.call = &auth.Call{
-		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.now, Route: "/v1/messages/count_tokens"},
+		Request: &httpmsg.Request{ID: "req_1", Method: "POST", Start: w.Now(), Route: "/v1/messages/count_tokens"},
 		Machine: w.machine, MachineID: mid, MaxBody: 32 << 20,
 	}
 	return w.dialog.Count(context.Background(), w.call, []byte(body))
@@ -23,7 +24,7 @@ const counted = `"max_tokens":9,"system":"Be brief.","messages":[{"role":"user",
 func TestCount(t *testing.T) {
 	tests := []struct {
 		name, body string
-		answer     answer
+		answer     fake.Answer
 		url, sent  string // "" for no call
 		exact      bool
 		want       int64 // -1: an estimate of a few tokens
@@ -38,28 +39,28 @@ func TestCount(t *testing.T) {
 			`{"generateContentRequest":{"model":"models/m","systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"What is 6×7?"}]}],"generationConfig":{"maxOutputTokens":9}}}`, true, 16, 0},
 		{"moonshot", `{"model":"mo/m",` + counted, jsonOf(200, `{"code":0,"data":{"total_tokens":17},"status":true}`),
 			"https://api.moonshot.ai/v1/tokenizers/estimate-token-count", `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"What is 6×7?"}]}`, true, 17, 0},
-		{"moonshot_counts_no_tools", `{"model":"mo/m","tools":[{"name":"a","input_schema":{"type":"object"}}],` + counted, answer{}, "", "", false, -1, 0},
-		{"no_counter", `{"model":"up/m",` + counted, answer{}, "", "", false, -1, 0},
-		{"no_counter_at_bedrock", `{"model":"br/m",` + counted, answer{}, "", "", false, -1, 0},
+		{"moonshot_counts_no_tools", `{"model":"mo/m","tools":[{"name":"a","input_schema":{"type":"object"}}],` + counted, fake.Answer{}, "", "", false, -1, 0},
+		{"no_counter", `{"model":"up/m",` + counted, fake.Answer{}, "", "", false, -1, 0},
+		{"no_counter_at_bedrock", `{"model":"br/m",` + counted, fake.Answer{}, "", "", false, -1, 0},
 		{"server_without_counter", `{"model":"an/m",` + counted, jsonOf(404, `{}`), "https://an.example/v1/messages/count_tokens", "", false, -1, 0},
 		{"a_limited_account", `{"model":"cl/m",` + counted, jsonOf(429, `{}`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
-		{"a_failing_counter", `{"model":"cl/m",` + counted, answer{fail: upstream.ErrTimeout}, "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
+		{"a_failing_counter", `{"model":"cl/m",` + counted, fake.Answer{Err: upstream.ErrTimeout}, "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
 		{"counter_without_count", `{"model":"cl/m",` + counted, jsonOf(200, `{"input_tokens":"many"}`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
 		{"html", `{"model":"cl/m",` + counted, jsonOf(200, `<html>`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, -1, 0},
-		{"no_credentials", `{"model":"azure/gpt",` + counted, answer{}, "", "", false, -1, 0},
+		{"no_credentials", `{"model":"azure/gpt",` + counted, fake.Answer{}, "", "", false, -1, 0},
 		{"fields_that_the_vendor_refuses", `{"model":"cl/m",` + counted, jsonOf(400, `{"error":{"message":"bad"}}`), "https://api.anthropic.com/v1/messages/count_tokens", "", false, 0, 400},
-		{"empty", `{}`, answer{}, "", "", false, 0, 0},
-		{"empty_messages", `{"model":"cl/m","messages":[]}`, answer{}, "", "", false, 0, 0},
-		{"no_model", `{` + counted, answer{}, "", "", false, -1, 0},
-		{"unknown_model", `{"model":"no/such",` + counted, answer{}, "", "", false, 0, 400},
-		{"no_json", `{"model":`, answer{}, "", "", false, 0, 400},
-		{"messages_of_another_type", `{"messages":1}`, answer{}, "", "", false, 0, 400},
-		{"model_of_another_type", `{"model":1}`, answer{}, "", "", false, 0, 400},
+		{"empty", `{}`, fake.Answer{}, "", "", false, 0, 0},
+		{"empty_messages", `{"model":"cl/m","messages":[]}`, fake.Answer{}, "", "", false, 0, 0},
+		{"no_model", `{` + counted, fake.Answer{}, "", "", false, -1, 0},
+		{"unknown_model", `{"model":"no/such",` + counted, fake.Answer{}, "", "", false, 0, 400},
+		{"no_json", `{"model":`, fake.Answer{}, "", "", false, 0, 400},
+		{"messages_of_another_type", `{"messages":1}`, fake.Answer{}, "", "", false, 0, 400},
+		{"model_of_another_type", `{"model":1}`, fake.Answer{}, "", "", false, 0, 400},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, usual...)
-			w.script = func(*upstream.Request) answer { return tt.answer }
+			w.Answer = func(*fake.Seen) fake.Answer { return tt.answer }
 			got, err := w.count(tt.body)
 			if status(err) != tt.status || (err == nil) != (tt.status == 0) {
 				t.Fatalf("got %v, want status %d", err, tt.status)
@@ -68,16 +69,16 @@ func TestCount(t *testing.T) {
 				t.Errorf("got %+v, want %d, exact %v", got, tt.want, tt.exact)
 			}
 			if tt.url == "" {
-				if len(w.seen) != 0 {
-					t.Errorf("%s was called", w.seen[0].URL)
+				if len(w.Seen) != 0 {
+					t.Errorf("%s was called", w.Seen[0].URL)
 				}
 				return
 			}
-			if len(w.seen) != 1 || w.seen[0].URL != tt.url {
-				t.Fatalf("called %+v, want %s", w.seen, tt.url)
+			if len(w.Seen) != 1 || w.Seen[0].URL != tt.url {
+				t.Fatalf("called %+v, want %s", w.Seen, tt.url)
 			}
-			if tt.sent != "" && w.bodies[0] != tt.sent {
-				t.Errorf("sent\n%s, want\n%s", w.bodies[0], tt.sent)
+			if tt.sent != "" && w.Seen[0].Body != tt.sent {
+				t.Errorf("sent\n%s, want\n%s", w.Seen[0].Body, tt.sent)
 			}
 			for _, r := range w.rows() {
 				if r.InputTokens+r.OutputTokens+r.Unpriced != 0 || r.CostUSD != 0 {

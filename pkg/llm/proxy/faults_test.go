@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/sse"
@@ -117,12 +118,12 @@ func TestStreamHasOneOutcome(t *testing.T) {
 				t.Run(f.prefix+"/"+d.String()+"/"+tt.name, func(t *testing.T) {
 					w := newWorld(t, provided{prefix: f.prefix, provider: f.provider, base: f.base}, provided{prefix: f.prefix + "#2", provider: f.provider, base: f.base, priority: 1})
 					var native bool
-					w.script = func(r *upstream.Request) answer {
+					w.Answer = func(r *fake.Seen) fake.Answer {
 						up := upstreamDialect(t, r)
 						native = up == d
 						a := recorded(t, up, true)
-						p, end := tt.damage(up, pieces(strings.Join(a.pieces, "")))
-						a.pieces, a.end = p, end
+						p, end := tt.damage(up, pieces(strings.Join(a.Pieces, "")))
+						a.Pieces, a.End = p, end
 						return a
 					}
 					for i := range 5 { // five in a row make an outlier
@@ -141,7 +142,7 @@ func TestStreamHasOneOutcome(t *testing.T) {
 						if tt.name == "rate_limit_F24" || tt.name == "error_then_reset_F24" {
 							break // one is enough
 						}
-						if i < 4 && w.machine.Outlier("c-"+f.prefix, "m", w.now.UnixMilli()) {
+						if i < 4 && w.machine.Outlier("c-"+f.prefix, "m", w.Now().UnixMilli()) {
 							t.Error("it takes five failures")
 						}
 					}
@@ -157,14 +158,14 @@ func TestStreamHasOneOutcome(t *testing.T) {
 					if (state != 0) != (tt.effect == "limited") {
 						t.Errorf("cools down until %d", state)
 					}
-					if got := w.machine.Outlier("c-"+f.prefix, "m", w.now.UnixMilli()); got != (tt.effect == "unsteady") {
+					if got := w.machine.Outlier("c-"+f.prefix, "m", w.Now().UnixMilli()); got != (tt.effect == "unsteady") {
 						t.Errorf("an outlier: %v", got)
 					}
 					if (w.call.Trace.Err == nil) != tt.worked {
 						t.Errorf("the log has %v", w.call.Trace.Err)
 					}
-					if w.open != 0 {
-						t.Errorf("%d bodies left open", w.open)
+					if w.Open != 0 {
+						t.Errorf("%d bodies left open", w.Open)
 					}
 				})
 			}
@@ -176,45 +177,49 @@ func TestStreamHasOneOutcome(t *testing.T) {
 // first event: another account answers, or the client gets an error and no
 // stream. See docs/reference/reliability.md, F1–F9, F16–F21, F26, F31, F32.
 func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
-	html := answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "text/html"}}, pieces: []string{"<!doctype html><html><body>sign in</body></html>"}}
+	html := fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "text/html"}}, Pieces: []string{"<!doctype html><html><body>sign in</body></html>"}}
 	tests := []struct {
 		name   string
-		answer func(d llm.Dialect) answer
+		answer func(d llm.Dialect) fake.Answer
 		next   bool // another account is tried
 		status int  // of the client's error without one
 	}{
-		{"refused_F2", func(llm.Dialect) answer { return answer{fail: upstream.ErrNetwork} }, true, 502},
-		{"no_head_F8", func(llm.Dialect) answer { return answer{fail: upstream.ErrTimeout} }, true, 504},
+		{"refused_F2", func(llm.Dialect) fake.Answer { return fake.Answer{Err: upstream.ErrNetwork} }, true, 502},
+		{"no_head_F8", func(llm.Dialect) fake.Answer { return fake.Answer{Err: upstream.ErrTimeout} }, true, 504},
 		// After the head no second account is called because of slowness.
-		{"no_first_event_F8", func(llm.Dialect) answer { a := events(""); a.pieces, a.end = nil, upstream.ErrTimeout; return a }, false, 504},
-		{"comments_and_then_silence", func(llm.Dialect) answer { a := events(": wait\n\n"); a.end = upstream.ErrTimeout; return a }, false, 504},
-		{"reset_before_the_first_event", func(llm.Dialect) answer { a := events("data: {"); a.end = errors.New("lost"); return a }, true, 502},
-		{"empty_F26", func(llm.Dialect) answer { a := events(""); a.pieces = nil; return a }, true, 502},
-		{"comments_only", func(llm.Dialect) answer { return events(": wait\n\n") }, true, 502},
-		{"done_only", func(llm.Dialect) answer { return events("data: [DONE]\n\n") }, true, 502},
-		{"no_content_F19", func(llm.Dialect) answer { return answer{status: 204} }, true, 502},
-		{"redirect_F20", func(llm.Dialect) answer { return answer{status: 302} }, true, 502},
-		{"no_status_F21", func(llm.Dialect) answer { return answer{status: 999} }, true, 502},
-		{"early_hints_F16", func(llm.Dialect) answer { return answer{status: 103} }, true, 502},
-		{"html_F26", func(llm.Dialect) answer { return html }, true, 502},
-		{"plain_text_F26", func(llm.Dialect) answer { return events("all is well\n") }, true, 502},
-		{"null_F26", func(llm.Dialect) answer { return jsonOf(200, "null") }, true, 502},
-		{"array_F26", func(llm.Dialect) answer { return jsonOf(200, "[]") }, true, 502},
-		{"first_event_is_not_json", func(llm.Dialect) answer { return events("data: {oops\n\n") }, true, 502},
-		{"overloaded_at_once_F24", func(d llm.Dialect) answer { return events(failing(d, "overloaded_error")) }, true, 529},
-		{"limited_at_once_F24", func(d llm.Dialect) answer { return events(failing(d, "rate_limit_error")) }, true, 429},
-		{"invalid_at_once", func(d llm.Dialect) answer { return events(failing(d, "invalid_request_error")) }, false, 400},
-		{"json_error_with_200", func(llm.Dialect) answer {
+		{"no_first_event_F8", func(llm.Dialect) fake.Answer {
+			a := events("")
+			a.Pieces, a.End = []string{}, upstream.ErrTimeout
+			return a
+		}, false, 504},
+		{"comments_and_then_silence", func(llm.Dialect) fake.Answer { a := events(": wait\n\n"); a.End = upstream.ErrTimeout; return a }, false, 504},
+		{"reset_before_the_first_event", func(llm.Dialect) fake.Answer { a := events("data: {"); a.End = errors.New("lost"); return a }, true, 502},
+		{"empty_F26", func(llm.Dialect) fake.Answer { a := events(""); a.Pieces = []string{}; return a }, true, 502},
+		{"comments_only", func(llm.Dialect) fake.Answer { return events(": wait\n\n") }, true, 502},
+		{"done_only", func(llm.Dialect) fake.Answer { return events("data: [DONE]\n\n") }, true, 502},
+		{"no_content_F19", func(llm.Dialect) fake.Answer { return fake.Answer{Status: 204} }, true, 502},
+		{"redirect_F20", func(llm.Dialect) fake.Answer { return fake.Answer{Status: 302} }, true, 502},
+		{"no_status_F21", func(llm.Dialect) fake.Answer { return fake.Answer{Status: 999} }, true, 502},
+		{"early_hints_F16", func(llm.Dialect) fake.Answer { return fake.Answer{Status: 103} }, true, 502},
+		{"html_F26", func(llm.Dialect) fake.Answer { return html }, true, 502},
+		{"plain_text_F26", func(llm.Dialect) fake.Answer { return events("all is well\n") }, true, 502},
+		{"null_F26", func(llm.Dialect) fake.Answer { return jsonOf(200, "null") }, true, 502},
+		{"array_F26", func(llm.Dialect) fake.Answer { return jsonOf(200, "[]") }, true, 502},
+		{"first_event_is_not_json", func(llm.Dialect) fake.Answer { return events("data: {oops\n\n") }, true, 502},
+		{"overloaded_at_once_F24", func(d llm.Dialect) fake.Answer { return events(failing(d, "overloaded_error")) }, true, 529},
+		{"limited_at_once_F24", func(d llm.Dialect) fake.Answer { return events(failing(d, "rate_limit_error")) }, true, 429},
+		{"invalid_at_once", func(d llm.Dialect) fake.Answer { return events(failing(d, "invalid_request_error")) }, false, 400},
+		{"json_error_with_200", func(llm.Dialect) fake.Answer {
 			return jsonOf(200, `{"error":{"type":"rate_limit_error","message":"told"}}`)
 		}, true, 429},
-		{"401", func(llm.Dialect) answer { return jsonOf(401, `{"error":{"message":"told"}}`) }, true, 401},
-		{"429_F27", func(llm.Dialect) answer { return jsonOf(429, `{"error":{"message":"told"}}`) }, true, 429},
-		{"500_F32", func(llm.Dialect) answer { return answer{status: 500, pieces: html.pieces} }, true, 500},
-		{"503_F31", func(llm.Dialect) answer { return jsonOf(503, `{}`) }, true, 503},
-		{"529_F31", func(llm.Dialect) answer { return jsonOf(529, `{}`) }, true, 529},
-		{"400_F36", func(llm.Dialect) answer { return jsonOf(400, `{"error":{"message":"told"}}`) }, false, 400},
-		{"413_F36", func(llm.Dialect) answer { return jsonOf(413, `{"error":{"message":"told"}}`) }, false, 413},
-		{"422_F36", func(llm.Dialect) answer { return jsonOf(422, `{"detail":"told"}`) }, false, 422},
+		{"401", func(llm.Dialect) fake.Answer { return jsonOf(401, `{"error":{"message":"told"}}`) }, true, 401},
+		{"429_F27", func(llm.Dialect) fake.Answer { return jsonOf(429, `{"error":{"message":"told"}}`) }, true, 429},
+		{"500_F32", func(llm.Dialect) fake.Answer { return fake.Answer{Status: 500, Pieces: html.Pieces} }, true, 500},
+		{"503_F31", func(llm.Dialect) fake.Answer { return jsonOf(503, `{}`) }, true, 503},
+		{"529_F31", func(llm.Dialect) fake.Answer { return jsonOf(529, `{}`) }, true, 529},
+		{"400_F36", func(llm.Dialect) fake.Answer { return jsonOf(400, `{"error":{"message":"told"}}`) }, false, 400},
+		{"413_F36", func(llm.Dialect) fake.Answer { return jsonOf(413, `{"error":{"message":"told"}}`) }, false, 413},
+		{"422_F36", func(llm.Dialect) fake.Answer { return jsonOf(422, `{"detail":"told"}`) }, false, 422},
 	}
 	for _, f := range families {
 		for _, d := range clients {
@@ -223,8 +228,8 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 					both := []provided{{prefix: f.prefix, provider: f.provider, base: f.base}, {prefix: f.prefix + "#2", provider: f.provider, base: f.base, priority: 1}}
 					for _, accounts := range []int{1, 2} {
 						w := newWorld(t, both[:accounts]...)
-						w.script = func(r *upstream.Request) answer {
-							if len(w.seen) == 1 {
+						w.Answer = func(r *fake.Seen) fake.Answer {
+							if len(w.Seen) == 1 {
 								return tt.answer(upstreamDialect(t, r))
 							}
 							return recorded(t, upstreamDialect(t, r), true)
@@ -234,15 +239,15 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							if got := ends(t, d, w.text(reply)); got != "well" || len(w.seen) != 2 {
-								t.Errorf("ended %s after %d calls", got, len(w.seen))
+							if got := ends(t, d, w.text(reply)); got != "well" || len(w.Seen) != 2 {
+								t.Errorf("ended %s after %d calls", got, len(w.Seen))
 							}
 							if len(w.rows()) != 2 || w.rows()[0].Errors != 1 || w.rows()[0].ConnectionID != "c-"+f.prefix || w.rows()[1].Errors != 0 || w.rows()[1].ConnectionID != "c-"+f.prefix+"#2" {
 								t.Errorf("usage %+v", w.rows())
 							}
 						} else {
-							if err == nil || status(err) != tt.status || len(w.seen) != 1 {
-								t.Errorf("%v after %d calls, want %d", err, len(w.seen), tt.status)
+							if err == nil || status(err) != tt.status || len(w.Seen) != 1 {
+								t.Errorf("%v after %d calls, want %d", err, len(w.Seen), tt.status)
 							}
 							if len(w.rows()) != 1 || w.rows()[0].Errors != 1 {
 								t.Errorf("usage %+v", w.rows())
@@ -251,8 +256,8 @@ func TestFailureBeforeFirstEventTriesNextAccount(t *testing.T) {
 								t.Errorf("HTML is shown: %v", err)
 							}
 						}
-						if w.open != 0 {
-							t.Errorf("%d bodies left open", w.open)
+						if w.Open != 0 {
+							t.Errorf("%d bodies left open", w.Open)
 						}
 					}
 				})
@@ -267,9 +272,9 @@ func TestClosedClientEndsUpstreamStream(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
 			w := newWorld(t, provided{prefix: f.prefix, provider: f.provider, base: f.base})
-			w.script = func(r *upstream.Request) answer {
+			w.Answer = func(r *fake.Seen) fake.Answer {
 				a := recorded(t, upstreamDialect(t, r), true)
-				a.pieces = pieces(strings.Join(a.pieces, ""))
+				a.Pieces = pieces(strings.Join(a.Pieces, ""))
 				return a
 			}
 			reply, err := w.ask(d, request(d, f.prefix+"/m", true))
@@ -278,8 +283,8 @@ func TestClosedClientEndsUpstreamStream(t *testing.T) {
 			}
 			reply.Body.Read(make([]byte, 10))
 			reply.Body.Close()
-			if w.open != 0 || len(w.rows()) != 1 || w.rows()[0].Requests != 1 || w.rows()[0].Errors != 0 {
-				t.Errorf("%s from %s: %d open, usage %+v", f.prefix, d, w.open, w.rows())
+			if w.Open != 0 || len(w.rows()) != 1 || w.rows()[0].Requests != 1 || w.rows()[0].Errors != 0 {
+				t.Errorf("%s from %s: %d open, usage %+v", f.prefix, d, w.Open, w.rows())
 			}
 			if w.machine.State("c-"+f.prefix, "").Until != 0 {
 				t.Error("the account is blamed")
@@ -293,27 +298,27 @@ func TestClosedClientEndsUpstreamStream(t *testing.T) {
 func TestJSONIsWholeOrAnError(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
-			for name, broken := range map[string]func(text string) answer{
-				"cut":         func(s string) answer { return jsonOf(200, s[:len(s)-2]) },
-				"half":        func(s string) answer { return jsonOf(200, s[:len(s)/2]) },
-				"reset":       func(s string) answer { a := jsonOf(200, s); a.end = io.ErrUnexpectedEOF; return a },
-				"two":         func(s string) answer { return jsonOf(200, s+s) },
-				"empty":       func(string) answer { return jsonOf(200, "") },
-				"null":        func(string) answer { return jsonOf(200, "null") },
-				"array":       func(string) answer { return jsonOf(200, "[]") },
-				"object":      func(string) answer { return jsonOf(200, `{"ok":true}`) },
-				"html":        func(string) answer { return jsonOf(200, "<html>sign in</html>") },
-				"cut_stream":  func(string) answer { return events("data: {\"choices\":[]}\n\n") },
-				"error":       func(string) answer { return jsonOf(200, `{"error":{"message":"told","type":"server_error"}}`) },
-				"no_content":  func(string) answer { return answer{status: 204} },
-				"server_fail": func(string) answer { return jsonOf(500, `{}`) },
+			for name, broken := range map[string]func(text string) fake.Answer{
+				"cut":         func(s string) fake.Answer { return jsonOf(200, s[:len(s)-2]) },
+				"half":        func(s string) fake.Answer { return jsonOf(200, s[:len(s)/2]) },
+				"reset":       func(s string) fake.Answer { a := jsonOf(200, s); a.End = io.ErrUnexpectedEOF; return a },
+				"two":         func(s string) fake.Answer { return jsonOf(200, s+s) },
+				"empty":       func(string) fake.Answer { return jsonOf(200, "") },
+				"null":        func(string) fake.Answer { return jsonOf(200, "null") },
+				"array":       func(string) fake.Answer { return jsonOf(200, "[]") },
+				"object":      func(string) fake.Answer { return jsonOf(200, `{"ok":true}`) },
+				"html":        func(string) fake.Answer { return jsonOf(200, "<html>sign in</html>") },
+				"cut_stream":  func(string) fake.Answer { return events("data: {\"choices\":[]}\n\n") },
+				"error":       func(string) fake.Answer { return jsonOf(200, `{"error":{"message":"told","type":"server_error"}}`) },
+				"no_content":  func(string) fake.Answer { return fake.Answer{Status: 204} },
+				"server_fail": func(string) fake.Answer { return jsonOf(500, `{}`) },
 			} {
 				t.Run(f.prefix+"/"+d.String()+"/"+name, func(t *testing.T) {
 					w := newWorld(t, provided{prefix: f.prefix, provider: f.provider, base: f.base}, provided{prefix: f.prefix + "#2", provider: f.provider, base: f.base, priority: 1})
-					w.script = func(r *upstream.Request) answer {
+					w.Answer = func(r *fake.Seen) fake.Answer {
 						whole := recorded(t, upstreamDialect(t, r), false)
-						if r.Header.Get("authorization")+r.Header.Get("x-api-key") != "" && len(w.seen)%2 == 1 {
-							return broken(strings.Join(whole.pieces, ""))
+						if r.Header.Get("authorization")+r.Header.Get("x-api-key") != "" && len(w.Seen)%2 == 1 {
+							return broken(strings.Join(whole.Pieces, ""))
 						}
 						return whole
 					}
@@ -322,8 +327,8 @@ func TestJSONIsWholeOrAnError(t *testing.T) {
 						t.Fatal(err)
 					}
 					w.text(reply)
-					if len(w.seen) != 2 || w.call.Trace.Attempts != 2 || len(w.rows()) != 2 || w.rows()[0].Errors != 1 {
-						t.Errorf("%d calls, usage %+v", len(w.seen), w.rows())
+					if len(w.Seen) != 2 || w.call.Trace.Attempts != 2 || len(w.rows()) != 2 || w.rows()[0].Errors != 1 {
+						t.Errorf("%d calls, usage %+v", len(w.Seen), w.rows())
 					}
 				})
 			}

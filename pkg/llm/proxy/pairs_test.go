@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"weir/internal/golden"
+	"weir/internal/testgw/fake"
 	"weir/pkg/llm"
 	"weir/pkg/wire/eventstream"
 	"weir/pkg/wire/sse"
-	"weir/pkg/wire/upstream"
 )
 
 var clients = [...]llm.Dialect{llm.Chat, llm.Responses, llm.Messages}
@@ -38,7 +38,7 @@ func request(d llm.Dialect, model string, stream bool) string {
 }
 
 // recorded returns an upstream's answer from the recordings of pkg/llm.
-func recorded(t testing.TB, d llm.Dialect, stream bool) answer {
+func recorded(t testing.TB, d llm.Dialect, stream bool) fake.Answer {
 	t.Helper()
 	if d == llm.Converse {
 		if !stream {
@@ -50,7 +50,7 @@ func recorded(t testing.TB, d llm.Dialect, stream bool) answer {
 		b = eventstream.Event(b, "messageStop", []byte(`{"stopReason":"end_turn"}`))
 		b = eventstream.Event(b, "metadata", []byte(`{"usage":{"inputTokens":5,"outputTokens":2,"totalTokens":7}}`))
 		a := events(string(b))
-		a.header[0].Value = "application/vnd.amazon.eventstream"
+		a.Header[0].Value = "application/vnd.amazon.eventstream"
 		return a
 	}
 	if stream {
@@ -68,7 +68,7 @@ func recorded(t testing.TB, d llm.Dialect, stream bool) answer {
 }
 
 // upstreamDialect returns the dialect of a URL.
-func upstreamDialect(t testing.TB, r *upstream.Request) llm.Dialect {
+func upstreamDialect(t testing.TB, r *fake.Seen) llm.Dialect {
 	for _, p := range []struct {
 		part string
 		d    llm.Dialect
@@ -108,9 +108,9 @@ func TestEveryPair(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					w := newWorld(t, usual...)
 					var sent string
-					w.script = func(r *upstream.Request) answer {
+					w.Answer = func(r *fake.Seen) fake.Answer {
 						a := recorded(t, upstreamDialect(t, r), streams)
-						sent = strings.Join(a.pieces, "")
+						sent = strings.Join(a.Pieces, "")
 						return a
 					}
 					reply, err := w.ask(d, request(d, tt.model, streams))
@@ -128,8 +128,8 @@ func TestEveryPair(t *testing.T) {
 					if len(w.rows()) != 1 || w.rows()[0].InputTokens == 0 || w.rows()[0].OutputTokens == 0 || w.rows()[0].Errors != 0 || w.rows()[0].Endpoint == "" || w.rows()[0].Model == "" {
 						t.Errorf("usage %+v", w.rows())
 					}
-					if w.open != 0 {
-						t.Errorf("%d bodies left open", w.open)
+					if w.Open != 0 {
+						t.Errorf("%d bodies left open", w.Open)
 					}
 					golden.Bytes(t, "pairs/"+name+".txt", []byte(show(w, reply, got, native)))
 				})
@@ -152,14 +152,14 @@ func TestRequestsToHostedClaude(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					w := newWorld(t, append(usual, provided{prefix: "ve", provider: "vertex", vars: map[string]string{"project": "p-1", "location": "us-east5"}})...)
 					var sent string
-					w.script = func(r *upstream.Request) answer {
+					w.Answer = func(r *fake.Seen) fake.Answer {
 						if strings.Contains(r.URL, "/converse") {
 							return recorded(t, llm.Converse, streams)
 						}
 						a := recorded(t, llm.Messages, streams)
-						sent = a.pieces[0]
+						sent = a.Pieces[0]
 						if strings.Contains(r.URL, "bedrock") && streams {
-							a.pieces = frames(sent)
+							a.Pieces = frames(sent)
 						}
 						return a
 					}
@@ -191,18 +191,18 @@ func TestFailedFrames(t *testing.T) {
 	for _, d := range clients {
 		for _, begun := range []bool{false, true} {
 			w := newWorld(t, usual...)
-			w.script = func(r *upstream.Request) answer {
+			w.Answer = func(r *fake.Seen) fake.Answer {
 				a := recorded(t, upstreamDialectOfFrames(r), true)
 				if strings.Contains(r.URL, "/invoke") {
-					a.pieces = frames(a.pieces[0])
+					a.Pieces = frames(a.Pieces[0])
 				}
 				if begun {
-					a.pieces = []string{a.pieces[0][:220], limited}
+					a.Pieces = []string{a.Pieces[0][:220], limited}
 					if strings.Contains(r.URL, "/invoke") {
-						a.pieces = append(frames(recorded(t, llm.Messages, true).pieces[0])[:3:3], limited)
+						a.Pieces = append(frames(recorded(t, llm.Messages, true).Pieces[0])[:3:3], limited)
 					}
 				} else {
-					a.pieces = []string{limited}
+					a.Pieces = []string{limited}
 				}
 				return a
 			}
@@ -223,7 +223,7 @@ func TestFailedFrames(t *testing.T) {
 	}
 }
 
-func upstreamDialectOfFrames(r *upstream.Request) llm.Dialect {
+func upstreamDialectOfFrames(r *fake.Seen) llm.Dialect {
 	if strings.Contains(r.URL, "/invoke") {
 		return llm.Messages
 	}
@@ -247,12 +247,12 @@ func frames(text string) []string {
 // show prints a call.
 func show(w *world, reply *Result, got string, native bool) string {
 	var b strings.Builder
-	r := w.seen[0]
+	r := w.Seen[0]
 	fmt.Fprintf(&b, "%s %s\n", r.Method, r.URL)
 	for _, f := range r.Header {
 		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)
 	}
-	fmt.Fprintf(&b, "(head %v, in all %v, in memory %d)\n\n%s\n\n", r.HeaderTimeout, r.Timeout, r.MaxBody, w.bodies[0])
+	fmt.Fprintf(&b, "(head %v, in all %v, in memory %d)\n\n%s\n\n", r.Request.HeaderTimeout, r.Timeout, r.MaxBody, w.Seen[0].Body)
 	fmt.Fprintf(&b, "%d\n", reply.Status)
 	for _, f := range reply.Header {
 		fmt.Fprintf(&b, "%s: %s\n", f.Name, f.Value)

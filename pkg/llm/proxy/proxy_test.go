@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/provider"
@@ -15,7 +16,6 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 func TestRead(t *testing.T) {
@@ -139,8 +139,8 @@ func TestHostedClaude(t *testing.T) {
 }
 
 // good returns a valid answer to every call.
-func (w *world) good() func(r *upstream.Request) answer {
-	return func(r *upstream.Request) answer {
+func (w *world) good() func(r *fake.Seen) fake.Answer {
+	return func(r *fake.Seen) fake.Answer {
 		d := upstreamDialect(w, r)
 		return recorded(w, d, strings.Contains(r.Header.Get("accept"), "stream"))
 	}
@@ -159,11 +159,11 @@ func TestVersionAndBetaAreSentToMessagesOnly(t *testing.T) {
 		{llm.Messages, "up/m", "", ""},
 	} {
 		w := newWorld(t, usual...)
-		w.script = w.good()
+		w.Answer = w.good()
 		if _, err := w.ask(tt.d, request(tt.d, tt.model, false), header...); err != nil {
 			t.Fatal(err)
 		}
-		h := w.seen[0].Header
+		h := w.Seen[0].Header
 		n := 0
 		for _, f := range h {
 			if f.Name == "anthropic-version" {
@@ -191,9 +191,9 @@ func TestComboMembersGetTheirOwnDialect(t *testing.T) {
 			w := newWorld(t, usual...)
 			combo(w, "team", "up/a", "cl/b", "ge/c", "co/d")
 			good := w.good()
-			w.script = func(r *upstream.Request) answer {
-				if len(w.seen) < 4 {
-					return jsonOf([]int{429, 503, 529}[len(w.seen)-1], `{}`)
+			w.Answer = func(r *fake.Seen) fake.Answer {
+				if len(w.Seen) < 4 {
+					return jsonOf([]int{429, 503, 529}[len(w.Seen)-1], `{}`)
 				}
 				return good(r)
 			}
@@ -217,22 +217,22 @@ func TestComboMemberThatRefusesRequestIsSkipped(t *testing.T) {
 	body := `{"model":"team","n":2,"messages":[{"role":"user","content":"x"}]}`
 	w := newWorld(t, usual...)
 	combo(w, "team", "cl/b", "up/a")
-	w.script = w.good()
-	if _, err := w.ask(llm.Chat, body); err != nil || len(w.seen) != 1 || !strings.Contains(w.seen[0].URL, "up.example") {
-		t.Errorf("%v, %d calls", err, len(w.seen))
+	w.Answer = w.good()
+	if _, err := w.ask(llm.Chat, body); err != nil || len(w.Seen) != 1 || !strings.Contains(w.Seen[0].URL, "up.example") {
+		t.Errorf("%v, %d calls", err, len(w.Seen))
 	}
 	combo(w, "none", "cl/b", "cl/c")
 	_, err := w.ask(llm.Chat, strings.Replace(body, "team", "none", 1))
 	var e *apierr.Error
-	if !errors.As(err, &e) || e.Status != 400 || e.Param != "n" || len(w.seen) != 1 {
-		t.Errorf("%v, %d calls", err, len(w.seen))
+	if !errors.As(err, &e) || e.Status != 400 || e.Param != "n" || len(w.Seen) != 1 {
+		t.Errorf("%v, %d calls", err, len(w.Seen))
 	}
 }
 
 func TestProviderWithoutChatReturns400(t *testing.T) {
 	w := newWorld(t, usual...)
 	for model, want := range map[string]int{"dg/nova-3": 400, "no/such": 400, "azure/gpt": 400} {
-		if _, err := w.ask(llm.Chat, request(llm.Chat, model, true)); status(err) != want || len(w.seen) != 0 {
+		if _, err := w.ask(llm.Chat, request(llm.Chat, model, true)); status(err) != want || len(w.Seen) != 0 {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
@@ -241,12 +241,12 @@ func TestProviderWithoutChatReturns400(t *testing.T) {
 func TestKeyMayUseItsModelsOnly(t *testing.T) {
 	w := newWorld(t, usual...)
 	combo(w, "team", "up/a", "cl/b")
-	w.script = w.good()
+	w.Answer = w.good()
 	w.dialog.Allows = func(_ *store.Key, id string) bool { return id == "cl/b" }
 	if _, err := w.ask(llm.Chat, request(llm.Chat, "up/a", false)); status(err) != 403 {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.ask(llm.Chat, request(llm.Chat, "team", false)); err != nil || !strings.Contains(w.seen[0].URL, "anthropic") {
+	if _, err := w.ask(llm.Chat, request(llm.Chat, "team", false)); err != nil || !strings.Contains(w.Seen[0].URL, "anthropic") {
 		t.Errorf("%v", err)
 	}
 }
@@ -254,7 +254,7 @@ func TestKeyMayUseItsModelsOnly(t *testing.T) {
 func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	w := newWorld(t, usual...)
 	good := w.good()
-	w.script = func(r *upstream.Request) answer {
+	w.Answer = func(r *fake.Seen) fake.Answer {
 		if strings.HasSuffix(r.URL, "/responses") {
 			return jsonOf(404, `{"detail":"Not Found"}`)
 		}
@@ -264,11 +264,11 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ends(t, llm.Responses, w.text(reply)); got != "well" || len(w.seen) != 2 || reply.ResponseID != "" {
-		t.Errorf("ended %s after %d calls", got, len(w.seen))
+	if got := ends(t, llm.Responses, w.text(reply)); got != "well" || len(w.Seen) != 2 || reply.ResponseID != "" {
+		t.Errorf("ended %s after %d calls", got, len(w.Seen))
 	}
-	if _, err = w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil || len(w.seen) != 3 {
-		t.Errorf("a second call went to Responses: %v, %d calls", err, len(w.seen))
+	if _, err = w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil || len(w.Seen) != 3 {
+		t.Errorf("a second call went to Responses: %v, %d calls", err, len(w.Seen))
 	}
 	// Another machine may use the same id for a connection to another server,
 	// which is not affected.
@@ -277,9 +277,9 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 	}
 	// Requests that need the server's state are not sent to its chat endpoint.
 	w = newWorld(t, usual...)
-	w.script = func(*upstream.Request) answer { return jsonOf(404, `{"error":{"message":"no"}}`) }
-	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x","conversation":"c"}`); status(err) != 404 || len(w.seen) != 1 {
-		t.Errorf("%v, %d calls", err, len(w.seen))
+	w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(404, `{"error":{"message":"no"}}`) }
+	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x","conversation":"c"}`); status(err) != 404 || len(w.Seen) != 1 {
+		t.Errorf("%v, %d calls", err, len(w.Seen))
 	}
 	// An unknown model is unknown to the chat as well.
 	if _, err := w.ask(llm.Responses, `{"model":"up/m","input":"x"}`); status(err) != 404 || (w.dialog.ChatOnly != nil && len(w.dialog.ChatOnly.set) != 0) {
@@ -290,15 +290,15 @@ func TestServerWithoutResponsesGetsChat(t *testing.T) {
 func TestStatefulRequestNeedsResponsesUpstream(t *testing.T) {
 	w := newWorld(t, usual...)
 	_, err := w.ask(llm.Responses, `{"model":"cl/m","input":"x","previous_response_id":"resp_1"}`)
-	if status(err) != 400 || len(w.seen) != 0 {
-		t.Errorf("%v, %d calls", err, len(w.seen))
+	if status(err) != 400 || len(w.Seen) != 0 {
+		t.Errorf("%v, %d calls", err, len(w.Seen))
 	}
 }
 
 func TestResponseIDOfStoredResponse(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		w := newWorld(t, usual...)
-		w.script = w.good()
+		w.Answer = w.good()
 		for model, want := range map[string]bool{"oa/m": true, "cl/m": false} {
 			reply, err := w.ask(llm.Responses, request(llm.Responses, model, streams))
 			if err != nil || (reply.ResponseID != "") != want {
@@ -315,7 +315,7 @@ func TestUnreportedUsageIsEstimated(t *testing.T) {
 		b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"four"},"finish_reason":null}]}` + "\n\n")
 	}
 	b.WriteString(`data: {"id":"1","choices":[{"index":0,"delta":{"content":"a \"b\" \\"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
-	w.script = func(*upstream.Request) answer { return events(b.String()) }
+	w.Answer = func(*fake.Seen) fake.Answer { return events(b.String()) }
 	for _, long := range []bool{false, true} {
 		w.rows()
 		w.noted = nil
@@ -327,7 +327,7 @@ func TestUnreportedUsageIsEstimated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := w.text(reply); got != b.String() || strings.Contains(w.bodies[len(w.bodies)-1], "include_usage") {
+		if got := w.text(reply); got != b.String() || strings.Contains(w.Seen[len(w.Seen)-1].Body, "include_usage") {
 			t.Error("the bytes do not pass")
 		}
 		r := w.rows()[0]
@@ -341,7 +341,7 @@ func TestServerWithoutStreaming(t *testing.T) {
 	for _, f := range families {
 		for _, d := range clients {
 			w := newWorld(t, usual...)
-			w.script = func(r *upstream.Request) answer { return recorded(t, upstreamDialect(t, r), false) }
+			w.Answer = func(r *fake.Seen) fake.Answer { return recorded(t, upstreamDialect(t, r), false) }
 			reply, err := w.ask(d, request(d, f.prefix+"/m", true))
 			if err != nil {
 				t.Fatal(err)
@@ -351,7 +351,7 @@ func TestServerWithoutStreaming(t *testing.T) {
 			}
 			// And one that only streams.
 			w = newWorld(t, usual...)
-			w.script = func(r *upstream.Request) answer { return recorded(t, upstreamDialect(t, r), true) }
+			w.Answer = func(r *fake.Seen) fake.Answer { return recorded(t, upstreamDialect(t, r), true) }
 			if reply, err = w.ask(d, request(d, f.prefix+"/m", false)); err != nil {
 				t.Fatal(err)
 			}
@@ -365,14 +365,14 @@ func TestServerWithoutStreaming(t *testing.T) {
 func TestLimitsAreMachineSettings(t *testing.T) {
 	w := newWorld(t, usual...)
 	w.machine.Settings.FirstByteSeconds, w.machine.Settings.IdleSeconds = 7, 9
-	w.script = w.good()
+	w.Answer = w.good()
 	for _, streams := range []bool{false, true} {
 		reply, err := w.ask(llm.Chat, request(llm.Chat, "up/m", streams))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := w.seen[len(w.seen)-1]; r.HeaderTimeout.Seconds() != 7 {
-			t.Errorf("first byte within %v", r.HeaderTimeout)
+		if r := w.Seen[len(w.Seen)-1]; r.Request.HeaderTimeout.Seconds() != 7 {
+			t.Errorf("first byte within %v", r.Request.HeaderTimeout)
 		}
 		w.text(reply)
 	}
@@ -388,8 +388,8 @@ func TestBothAPIsShareFiveAttempts(t *testing.T) {
 			list = append(list, provided{prefix: "up#" + string(rune('0'+i)), provider: "openai-compatible-0123abcd", base: "https://up.example/v1", priority: i})
 		}
 		w := newWorld(t, list...)
-		w.script = func(r *upstream.Request) answer {
-			if len(w.seen) == absent {
+		w.Answer = func(r *fake.Seen) fake.Answer {
+			if len(w.Seen) == absent {
 				return jsonOf(404, `{"detail":"Not Found"}`)
 			}
 			return jsonOf(503, `{"error":{"message":"busy"}}`)
@@ -399,21 +399,21 @@ func TestBothAPIsShareFiveAttempts(t *testing.T) {
 		if absent == 5 {
 			want = 404
 		}
-		if status(err) != want || len(w.seen) != 5 || w.attempts() != 5 {
-			t.Errorf("no address at attempt %d: %v after %d calls, %d recorded", absent, err, len(w.seen), w.attempts())
+		if status(err) != want || len(w.Seen) != 5 || w.attempts() != 5 {
+			t.Errorf("no address at attempt %d: %v after %d calls, %d recorded", absent, err, len(w.Seen), w.attempts())
 		}
 	}
 }
 
 func TestMissingItemIsNotMissingEndpoint(t *testing.T) {
 	w := newWorld(t, usual...)
-	w.script = func(*upstream.Request) answer {
+	w.Answer = func(*fake.Seen) fake.Answer {
 		return jsonOf(404, `{"error":{"message":"Item with id 'msg_1' not found.","type":"invalid_request_error","param":"input","code":null}}`)
 	}
 	_, err := w.ask(llm.Responses, `{"model":"oa/m","input":[{"type":"item_reference","id":"msg_1"},{"role":"user","content":"x"}]}`)
 	var e *apierr.Error
-	if !errors.As(err, &e) || e.Status != 404 || e.Param != "input" || len(w.seen) != 1 {
-		t.Errorf("%v after %d calls", err, len(w.seen))
+	if !errors.As(err, &e) || e.Status != 404 || e.Param != "input" || len(w.Seen) != 1 {
+		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
 }
 
@@ -422,14 +422,14 @@ func TestMissingItemIsNotMissingEndpoint(t *testing.T) {
 func TestAccountsOfServerWithoutResponsesGetChat(t *testing.T) {
 	const id, base = "openai-compatible-0123abcd", "https://a.example/v1"
 	w := newWorld(t, provided{prefix: "up", provider: id, base: base}, provided{prefix: "up#2", provider: id, base: base}, provided{prefix: "up#3", provider: id, base: base})
-	w.script = func(r *upstream.Request) answer {
+	w.Answer = func(r *fake.Seen) fake.Answer {
 		if strings.HasSuffix(r.URL, "/responses") {
 			return jsonOf(404, `{"detail":"Not Found"}`)
 		}
 		return jsonOf(503, `{"error":{"message":"busy"}}`)
 	}
-	if _, err := w.ask(llm.Responses, request(llm.Responses, "up/m", true)); status(err) != 503 || len(w.seen) != 4 {
-		t.Errorf("%v after %d calls, want 503 after one for the address and three of chat", err, len(w.seen))
+	if _, err := w.ask(llm.Responses, request(llm.Responses, "up/m", true)); status(err) != 503 || len(w.Seen) != 4 {
+		t.Errorf("%v after %d calls, want 503 after one for the address and three of chat", err, len(w.Seen))
 	}
 }
 
@@ -440,7 +440,7 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 		w := newWorld(t, provided{prefix: "up", provider: "openai-compatible-0123abcd", base: "https://a.example/v1"}, provided{prefix: "up#2", provider: "openai-compatible-0123abcd", base: "https://b.example/v1"})
 		w.machine.Settings.Strategy = "round-robin"
 		good := w.good()
-		w.script = func(r *upstream.Request) answer {
+		w.Answer = func(r *fake.Seen) fake.Answer {
 			if r.URL == "https://a.example/v1/responses" {
 				return jsonOf(code, `{"detail":"Not Found"}`)
 			}
@@ -448,12 +448,12 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 		}
 		var called []string
 		for range 4 {
-			w.seen = nil
+			w.Seen = nil
 			if _, err := w.ask(llm.Responses, request(llm.Responses, "up/m", false)); err != nil {
 				t.Fatalf("%d: %v", code, err)
 			}
-			urls := make([]string, len(w.seen))
-			for i, r := range w.seen {
+			urls := make([]string, len(w.Seen))
+			for i, r := range w.Seen {
 				urls[i] = strings.TrimPrefix(r.URL, "https://")
 			}
 			called = append(called, strings.Join(urls, " "))

@@ -10,20 +10,21 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
+	"weir/internal/testgw/objects"
 	"weir/pkg/llm"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/upstream"
 )
 
 const plainAnswer = `{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
 
 // refusing is a chat server that refuses the named fields with OpenAI's error.
-func refusing(w *world, names ...string) func(*upstream.Request) answer {
-	return func(*upstream.Request) answer {
-		body := w.bodies[len(w.bodies)-1]
+func refusing(w *world, names ...string) func(*fake.Seen) fake.Answer {
+	return func(*fake.Seen) fake.Answer {
+		body := w.Seen[len(w.Seen)-1].Body
 		for _, name := range names {
 			if name == "developer" && strings.Contains(body, `"role":"developer"`) {
 				return jsonOf(400, `{"error":{"message":"messages[0].role: unknown variant `+"`developer`"+`, expected one of ...","type":"invalid_request_error"}}`)
@@ -40,7 +41,7 @@ func refusing(w *world, names ...string) func(*upstream.Request) answer {
 // without, and from then on it gets the older form at once.
 func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
 	w := newWorld(t, usual...)
-	w.script = refusing(w, "max_completion_tokens", "developer")
+	w.Answer = refusing(w, "max_completion_tokens", "developer")
 	const body = `{"model":"up/m","max_completion_tokens":9,"messages":[{"role":"developer","content":"x"},{"role":"user","content":"a"}]}`
 	if _, err := w.ask(llm.Chat, body); err != nil {
 		t.Fatal(err)
@@ -49,20 +50,20 @@ func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
 		strings.Replace(body, "up/m", "m", 1),
 		`{"model":"m","messages":[{"role":"developer","content":"x"},{"role":"user","content":"a"}],"max_tokens":9}`,
 		`{"model":"m","messages":[{"role":"system","content":"x"},{"role":"user","content":"a"}],"max_tokens":9}`,
-	}; !slices.Equal(w.bodies, want) {
-		t.Errorf("sent\n%s", strings.Join(w.bodies, "\n"))
+	}; !slices.Equal(w.bodies(), want) {
+		t.Errorf("sent\n%s", strings.Join(w.bodies(), "\n"))
 	}
 	if got := w.call.Trace.Dropped; !slices.Equal(got, []string{"max_completion_tokens", "developer"}) {
 		t.Errorf("dropped %v", got)
 	}
-	w.bodies = nil
-	if _, err := w.ask(llm.Chat, body); err != nil || len(w.bodies) != 1 {
-		t.Errorf("%d calls the second time, %v", len(w.bodies), err)
+	w.Seen = nil
+	if _, err := w.ask(llm.Chat, body); err != nil || len(w.Seen) != 1 {
+		t.Errorf("%d calls the second time, %v", len(w.Seen), err)
 	}
-	w.bodies = nil
-	w.now = w.now.Add(25 * time.Hour)
-	if _, err := w.ask(llm.Chat, body); err != nil || len(w.bodies) != 3 {
-		t.Errorf("%d calls a day later, %v", len(w.bodies), err)
+	w.Seen = nil
+	w.Add(25 * time.Hour)
+	if _, err := w.ask(llm.Chat, body); err != nil || len(w.Seen) != 3 {
+		t.Errorf("%d calls a day later, %v", len(w.Seen), err)
 	}
 }
 
@@ -70,59 +71,54 @@ func TestRefusedFieldIsSentInOlderForm(t *testing.T) {
 // the older form at once.
 func TestRefusalReachesOtherIsolates(t *testing.T) {
 	w := newWorld(t, usual...)
-	w.script = refusing(w, "max_completion_tokens")
+	w.Answer = refusing(w, "max_completion_tokens")
 	var report string
-	w.pool.Object = object(func(op string, body []byte) { report = string(body) })
+	w.pool.Object = &objects.Script{Answer: func(_ string, body []byte) (int, []byte, error) {
+		report = string(body)
+		return 200, []byte(`{"generation":2}`), nil
+	}}
 	const body = `{"model":"up/m","max_completion_tokens":9,"messages":[{"role":"user","content":"a"}]}`
 	if _, err := w.ask(llm.Chat, body); err != nil {
 		t.Fatal(err)
 	}
 	w.pool.Flush(context.Background(), w.machine)
 	got := gjson.Get(report, "refusals")
-	if got.Get("#").Int() != 1 || got.Get("0.connectionId").Str != "c-up" || got.Get("0.field").Str != "max_completion_tokens" || got.Get("0.until").Int() != w.now.Add(24*time.Hour).UnixMilli() {
+	if got.Get("#").Int() != 1 || got.Get("0.connectionId").Str != "c-up" || got.Get("0.field").Str != "max_completion_tokens" || got.Get("0.until").Int() != w.Now().Add(24*time.Hour).UnixMilli() {
 		t.Fatalf("report %s", report)
 	}
 	other := *w.machine.Machine
 	other.Refusals = []store.Refusal{{ConnectionID: "c-up", Field: "max_completion_tokens", Until: got.Get("0.until").Int()}}
-	w.machine, w.bodies = snapshot.New(&other), nil
-	if _, err := w.ask(llm.Chat, body); err != nil || len(w.bodies) != 1 || !strings.Contains(w.bodies[0], `"max_tokens":9`) {
-		t.Errorf("%v, sent %v", err, w.bodies)
+	w.machine, w.Seen = snapshot.New(&other), nil
+	if _, err := w.ask(llm.Chat, body); err != nil || len(w.Seen) != 1 || !strings.Contains(w.Seen[0].Body, `"max_tokens":9`) {
+		t.Errorf("%v, sent %v", err, w.bodies())
 	}
 	// A model of the same server that accepts only the newer name gets it.
-	w.script, w.bodies = refusing(w, "max_tokens"), nil
-	if _, err := w.ask(llm.Chat, body); err != nil || len(w.bodies) != 2 || !strings.Contains(w.bodies[1], `"max_completion_tokens":9`) {
-		t.Errorf("%v, sent %v", err, w.bodies)
+	w.Answer, w.Seen = refusing(w, "max_tokens"), nil
+	if _, err := w.ask(llm.Chat, body); err != nil || len(w.Seen) != 2 || !strings.Contains(w.Seen[1].Body, `"max_completion_tokens":9`) {
+		t.Errorf("%v, sent %v", err, w.bodies())
 	}
-}
-
-// object is a machine's object that accepts every report.
-type object func(op string, body []byte)
-
-func (o object) Call(_ context.Context, _, op string, body []byte) (int, []byte, error) {
-	o(op, body)
-	return 200, []byte(`{"generation":2}`), nil
 }
 
 // If a server refuses both forms, the client gets the error for its own form.
 func TestRefusalOfBothFormsReturnsTheError(t *testing.T) {
 	w := newWorld(t, usual...)
-	w.script = refusing(w, "max_completion_tokens", "max_tokens")
+	w.Answer = refusing(w, "max_completion_tokens", "max_tokens")
 	_, err := w.ask(llm.Chat, `{"model":"up/m","max_completion_tokens":9,"messages":[{"role":"user","content":"a"}]}`)
 	var e *apierr.Error
-	if !errors.As(err, &e) || e.Status != 400 || e.Param != "max_completion_tokens" || len(w.bodies) != 2 {
-		t.Errorf("%v after %d calls", err, len(w.bodies))
+	if !errors.As(err, &e) || e.Status != 400 || e.Param != "max_completion_tokens" || len(w.Seen) != 2 {
+		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
 }
 
 // A Messages client's request has the name that the server accepts.
 func TestTranslatedRequestIsRetriedWithNewerName(t *testing.T) {
 	w := newWorld(t, usual...)
-	w.script = refusing(w, "max_tokens")
+	w.Answer = refusing(w, "max_tokens")
 	if _, err := w.ask(llm.Messages, `{"model":"up/gpt","max_tokens":9,"messages":[{"role":"user","content":"a"}]}`); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.bodies) != 2 || !strings.Contains(w.bodies[1], `"max_completion_tokens":9`) {
-		t.Errorf("sent %v", w.bodies)
+	if len(w.Seen) != 2 || !strings.Contains(w.Seen[1].Body, `"max_completion_tokens":9`) {
+		t.Errorf("sent %v", w.bodies())
 	}
 }
 
@@ -153,7 +149,7 @@ func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, usual...)
-			w.script = func(*upstream.Request) answer { return jsonOf(tt.status, tt.body) }
+			w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(tt.status, tt.body) }
 			_, err := w.ask(tt.client, `{"model":"`+tt.model+`","max_tokens":9,"messages":[{"role":"user","content":"a"}]}`, httpmsg.Field{})
 			var e *apierr.Error
 			if !errors.As(err, &e) {
@@ -188,7 +184,7 @@ func TestToolHeadersGoOnlyToTheirDialect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		w := newWorld(t, usual...)
-		w.script = w.good()
+		w.Answer = w.good()
 		a, err := ReadRequest(tt.client, []byte(request(tt.client, tt.model, false)))
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +193,7 @@ func TestToolHeadersGoOnlyToTheirDialect(t *testing.T) {
 		if _, err := w.send(a, fields...); err != nil {
 			t.Fatal(err)
 		}
-		r := w.seen[len(w.seen)-1]
+		r := w.Seen[len(w.Seen)-1]
 		if r.URL != tt.url {
 			t.Errorf("%v to %s: %s, want %s", tt.client, tt.model, r.URL, tt.url)
 		}

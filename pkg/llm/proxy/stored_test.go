@@ -6,21 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
 	"weir/pkg/llm"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
-	"weir/pkg/wire/upstream"
 )
 
 func TestStoredResponses(t *testing.T) {
 	w := newWorld(t, provided{prefix: "oa", provider: "openai"}, provided{prefix: "oa#2", provider: "openai", priority: 1}, provided{prefix: "cl", provider: "anthropic"})
 	fetch := func(k StoredCall, query string) (*httpmsg.Response, error) {
-		w.call = &auth.Call{Request: &httpmsg.Request{ID: "req_1", Method: k.Method, Query: query, Start: w.now}, Machine: w.machine, MachineID: mid}
+		w.call = &auth.Call{Request: &httpmsg.Request{ID: "req_1", Method: k.Method, Query: query, Start: w.Now()}, Machine: w.machine, MachineID: mid}
 		return w.dialog.Fetch(context.Background(), w.call, &k)
 	}
 	stored := StoredCall{Method: "GET", ID: "resp_1", Provider: "openai", Model: "m", Connection: "c-oa#2"}
-	w.script = func(*upstream.Request) answer { return jsonOf(200, `{"id":"resp_1"}`) }
+	w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(200, `{"id":"resp_1"}`) }
 	tests := []struct {
 		name, query string
 		change      func(k *StoredCall)
@@ -34,7 +34,7 @@ func TestStoredResponses(t *testing.T) {
 		{"cancel", "", func(k *StoredCall) { k.Method, k.Subpath = "POST", "/cancel" }, "POST", "https://api.openai.com/v1/responses/resp_1/cancel", "{}"},
 	}
 	for _, tt := range tests {
-		w.seen, w.bodies = nil, nil
+		w.Seen = nil
 		k := stored
 		tt.change(&k)
 		resp, err := fetch(k, tt.query)
@@ -43,18 +43,18 @@ func TestStoredResponses(t *testing.T) {
 			continue
 		}
 		raw, _ := stream.ReadAll(resp.Body, 1<<20)
-		if r := w.seen[0]; len(w.seen) != 1 || r.Method != tt.method || r.URL != tt.url || w.bodies[0] != tt.body || r.Header.Get("authorization") != "Bearer key-oa#2-0123456789" || string(raw) != `{"id":"resp_1"}` {
-			t.Errorf("%s: %s %s %q %v → %s", tt.name, r.Method, r.URL, w.bodies[0], r.Header, raw)
+		if r := w.Seen[0]; len(w.Seen) != 1 || r.Method != tt.method || r.URL != tt.url || w.Seen[0].Body != tt.body || r.Header.Get("authorization") != "Bearer key-oa#2-0123456789" || string(raw) != `{"id":"resp_1"}` {
+			t.Errorf("%s: %s %s %q %v → %s", tt.name, r.Method, r.URL, w.Seen[0].Body, r.Header, raw)
 		}
 	}
 
 	// A failing account is not replaced by another one.
-	w.seen = nil
-	w.script = func(*upstream.Request) answer { return jsonOf(503, `{}`) }
-	if _, err := fetch(stored, ""); status(err) != 503 || len(w.seen) != 1 {
-		t.Errorf("%v after %d calls", err, len(w.seen))
+	w.Seen = nil
+	w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(503, `{}`) }
+	if _, err := fetch(stored, ""); status(err) != 503 || len(w.Seen) != 1 {
+		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
-	w.script = func(*upstream.Request) answer { return jsonOf(200, `<html>`) }
+	w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(200, `<html>`) }
 	if _, err := fetch(stored, ""); status(err) != 502 {
 		t.Errorf("%v", err)
 	}
@@ -70,14 +70,14 @@ func TestStoredResponses(t *testing.T) {
 		}
 	}
 
-	w.now = w.now.Add(time.Minute) // past the cooldown
+	w.Add(time.Minute) // past the cooldown
 	// A response in progress is read as a stream.
-	w.script = func(*upstream.Request) answer { return recorded(t, llm.Responses, true) }
+	w.Answer = func(*fake.Seen) fake.Answer { return recorded(t, llm.Responses, true) }
 	resp, err := fetch(stored, "stream=true&starting_after=3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ends(t, llm.Responses, w.text(&Result{Response: resp})); got != "well" || w.seen[len(w.seen)-1].URL != "https://api.openai.com/v1/responses/resp_1?stream=true&starting_after=3" {
+	if got := ends(t, llm.Responses, w.text(&Result{Response: resp})); got != "well" || w.Seen[len(w.Seen)-1].URL != "https://api.openai.com/v1/responses/resp_1?stream=true&starting_after=3" {
 		t.Errorf("ended %s", got)
 	}
 	for _, r := range w.rows() {
@@ -89,21 +89,21 @@ func TestStoredResponses(t *testing.T) {
 
 func TestRequestBoundToConnection(t *testing.T) {
 	w := newWorld(t, provided{prefix: "oa", provider: "openai"}, provided{prefix: "oa#2", provider: "openai", priority: 1})
-	w.script = w.good()
+	w.Answer = w.good()
 	a, err := ReadRequest(llm.Responses, []byte(`{"model":"oa/m","input":"x","previous_response_id":"resp_1"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Connection = "c-oa#2"
-	if _, err := w.send(a); err != nil || len(w.seen) != 1 || w.seen[0].Header.Get("authorization") != "Bearer key-oa#2-0123456789" {
-		t.Errorf("%v after %d calls", err, len(w.seen))
+	if _, err := w.send(a); err != nil || len(w.Seen) != 1 || w.Seen[0].Header.Get("authorization") != "Bearer key-oa#2-0123456789" {
+		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
-	w.script = func(*upstream.Request) answer { return jsonOf(500, `{}`) }
-	if _, err := w.send(a); status(err) != 500 || len(w.seen) != 2 {
-		t.Errorf("%v after %d calls: another account was called", err, len(w.seen))
+	w.Answer = func(*fake.Seen) fake.Answer { return jsonOf(500, `{}`) }
+	if _, err := w.send(a); status(err) != 500 || len(w.Seen) != 2 {
+		t.Errorf("%v after %d calls: another account was called", err, len(w.Seen))
 	}
 	a.Connection = "c-gone"
-	if _, err := w.send(a); status(err) != 400 || len(w.seen) != 2 {
-		t.Errorf("%v after %d calls", err, len(w.seen))
+	if _, err := w.send(a); status(err) != 400 || len(w.Seen) != 2 {
+		t.Errorf("%v after %d calls", err, len(w.Seen))
 	}
 }
