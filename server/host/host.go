@@ -138,6 +138,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		h.refuse(w, hr, r, apierr.New(400, "invalid_request", "The address of the request is invalid."))
 		return
 	}
+	if size(r) > maxHead {
+		h.refuse(w, hr, r, apierr.New(431, "", "The request's headers are too large: they have over %d bytes.", maxHead))
+		return
+	}
 	if h.draining.Load() {
 		e := apierr.New(503, "stopping", "The gateway is stopping. Try again in a moment.")
 		e.RetryAfter = time.Second

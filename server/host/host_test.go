@@ -130,3 +130,34 @@ func TestDrainingHostRefusesCalls(t *testing.T) {
 		t.Fatalf("got %d %v", res.StatusCode, res.Header)
 	}
 }
+
+func TestLargeHeadIsRefused(t *testing.T) {
+	w := newWorld(t, 1, func(http.ResponseWriter, *http.Request) {})
+	for _, tt := range []struct {
+		path, field, value string
+		status             int
+		origin             string
+	}{
+		{"/v1/models", "X-Model", strings.Repeat("a", maxHead-1000), 200, "*"},
+		{"/v1/models", "X-Model", strings.Repeat("a", maxHead), 431, "*"},
+		{"/v1/models", "X-Model", strings.Repeat("\xe9", maxHead/2), 431, "*"},
+		{"/v1/models", "X-Unread", strings.Repeat("a", maxHead), 200, "*"},
+		{"/v1/models?q=" + strings.Repeat("a", maxHead), "X-Model", "", 431, "*"},
+		{"/api/session", "Cookie", strings.Repeat("a", maxHead), 431, ""},
+	} {
+		req := w.request("GET", tt.path, nil)
+		req.Header.Set(tt.field, tt.value)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != tt.status || res.Header.Get("Access-Control-Allow-Origin") != tt.origin {
+			t.Errorf("%.20s with %d bytes of %s: status %d, origin %q, want %d, %q", tt.path, len(tt.value), tt.field, res.StatusCode, res.Header.Get("Access-Control-Allow-Origin"), tt.status, tt.origin)
+		}
+		if tt.status == 431 && !strings.Contains(string(body), `"message":"The request's headers are too large`) {
+			t.Errorf("%.20s: %s", tt.path, body)
+		}
+	}
+}

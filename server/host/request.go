@@ -149,3 +149,24 @@ func (h *Host) header(r *httpmsg.Request, hr *http.Request) {
 		}
 	}
 }
+
+// maxHead is the limit of the edge platform for the part of a request's head that
+// the program receives, in bytes of UTF-8.
+const maxHead = 96 << 10
+
+// size returns the length of a head as the edge platform counts it.
+func size(r *httpmsg.Request) int {
+	n := len(r.Method) + len(r.Origin) + len(r.Path) + len(r.Query) + 2
+	for _, f := range r.Header {
+		n += len(f.Name) + len(f.Value) + 2
+	}
+	if n <= maxHead/2 {
+		return n
+	}
+	for _, f := range r.Header { // each byte over 0x7f is a character of two bytes there
+		for i := 0; i < len(f.Value); i++ {
+			n += int(f.Value[i] >> 7)
+		}
+	}
+	return n
+}
