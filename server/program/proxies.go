@@ -40,10 +40,10 @@ func parseProxies(list string) (p Proxies, err error) {
 			continue
 		}
 		prefix, err := netip.ParsePrefix(item)
-		if a, bad := netip.ParseAddr(item); bad == nil {
+		if a, bad := netip.ParseAddr(item); bad == nil && a.Zone() == "" {
 			prefix, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
-		if err != nil || prefix.Addr().Zone() != "" {
+		if err != nil {
 			return p, usagef("--trusted-proxies: %q is neither an address nor a range such as 10.0.0.0/8", item)
 		}
 		if a := prefix.Addr(); a.Is4In6() && prefix.Bits() >= 96 {

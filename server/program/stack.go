@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"weir/pkg/credentials/proxydial"
 	"weir/pkg/gateway"
@@ -26,17 +27,23 @@ type stack struct {
 	codes    *codes
 }
 
-// open opens the data directory with the machines' objects. own are the addresses
-// that the server listens at.
-func (r *run) open(s *settings, log *logger, own []netip.AddrPort) (*stack, error) {
+// open opens the data directory with the machines' objects. listens are the
+// addresses of the server.
+func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, error) {
+	// Wrong settings are an error before anything is created.
+	stand := strings.Repeat("x", minSecret)
+	placeholders, _ := s.secretEnvironment.over(secrets{stand, stand, stand})
+	if _, err := s.config(placeholders); err != nil {
+		return nil, err
+	}
 	if err := checkDataDir(s.data); err != nil {
 		return nil, err
 	}
-	secrets, first, err := r.loadSecrets(s)
+	own, first, err := r.loadSecrets(s)
 	if err != nil {
 		return nil, err
 	}
-	program, err := s.config(secrets)
+	program, err := s.config(own)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +51,8 @@ func (r *run) open(s *settings, log *logger, own []netip.AddrPort) (*stack, erro
 	if err != nil {
 		return nil, err
 	}
-	k := &stack{settings: s, secrets: secrets, first: first, store: st, codes: openCodes(s.data)}
-	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: own, Resolver: r.Resolver}
+	k := &stack{settings: s, secrets: own, first: first, store: st, codes: openCodes(s.data)}
+	policy := &dial.Policy{AllowPrivate: program.AllowPrivate, Own: listens, Resolver: r.Resolver}
 	var transport http.RoundTripper = dial.Transport(policy)
 	if r.Transport != nil {
 		transport = r.Transport(transport)

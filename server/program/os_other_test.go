@@ -1,0 +1,5 @@
+//go:build !unix
+
+package program
+
+func becomeUser() {}
