@@ -35,17 +35,21 @@ type exchange struct {
 	limits limits
 	upload *uploadSource // of the client, if its body is sent
 
-	done   chan struct{}
+	done   chan struct{} // closed with answer or err; nil for a call by Do
 	answer *upstream.Response
 	err    error
 }
 
-// limits are the time limits of an exchange, with one timer for all.
+// limits are the time limits of an exchange. A limit that is set again and again, as
+// the silence between the pieces of a stream is, leaves the timer alone: a timer that
+// expires before the limit of now is set for the rest.
 type limits struct {
 	mu     sync.Mutex
 	timer  *time.Timer
+	rings  time.Time // when the timer expires, zero if it does not run
 	total  time.Time // of the whole exchange, zero without limit
-	reason error     // what the next expiry means
+	until  time.Time // of what comes next, zero without limit
+	reason error     // what the end of until means
 	ended  bool
 	cancel context.CancelCauseFunc
 }
@@ -58,30 +62,40 @@ func (l *limits) within(d time.Duration, reason, whole error) {
 	if l.ended {
 		return
 	}
-	if !l.total.IsZero() {
-		if left := max(time.Until(l.total), time.Nanosecond); d <= 0 || left < d {
-			d, reason = left, whole
-		}
+	l.until, l.reason = time.Time{}, reason
+	if d > 0 {
+		l.until = time.Now().Add(d)
 	}
-	l.reason = reason
-	switch {
-	case d <= 0:
-		if l.timer != nil {
-			l.timer.Stop()
-		}
-	case l.timer == nil:
+	if !l.total.IsZero() && (d <= 0 || l.total.Before(l.until)) {
+		l.until, l.reason = l.total, whole
+	}
+	if !l.until.IsZero() && (l.rings.IsZero() || l.until.Before(l.rings)) {
+		l.ring()
+	}
+}
+
+// ring sets the timer for until.
+func (l *limits) ring() {
+	l.rings = l.until
+	if d := max(time.Until(l.until), 0); l.timer == nil {
 		l.timer = time.AfterFunc(d, l.expire)
-	default:
+	} else {
 		l.timer.Reset(d)
 	}
 }
 
 func (l *limits) expire() {
 	l.mu.Lock()
-	reason, ended := l.reason, l.ended
-	l.mu.Unlock()
-	if !ended {
-		l.cancel(reason)
+	defer l.mu.Unlock()
+	switch {
+	case l.ended:
+	case l.until.IsZero():
+		l.rings = time.Time{}
+	case time.Now().Before(l.until):
+		l.ring()
+	default:
+		l.ended = true
+		l.cancel(l.reason)
 	}
 }
 
@@ -98,6 +112,30 @@ func (l *limits) end() {
 // Start sends a call.
 func (d doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	x := &exchange{doer: d, caller: ctx, req: req, done: make(chan struct{})}
+	hr := x.open()
+	if hr == nil {
+		close(x.done)
+		return x
+	}
+	go func() {
+		defer close(x.done)
+		x.send(hr)
+	}()
+	return x
+}
+
+// Do sends a call and waits for its answer: Start without a goroutine of its own.
+func (d doer) Do(ctx context.Context, req *upstream.Request) (*upstream.Response, error) {
+	x := &exchange{doer: d, caller: ctx, req: req}
+	if hr := x.open(); hr != nil {
+		x.Outside(ctx, func() { x.send(hr) })
+	}
+	return x.answer, x.err
+}
+
+// open begins the call, and returns it as net/http sends it, or nil after an error.
+func (x *exchange) open() *http.Request {
+	ctx, req := x.caller, x.req
 	parent := ctx
 	if req.Outlive {
 		parent = context.WithoutCancel(ctx)
@@ -107,19 +145,14 @@ func (d doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending
 	if err != nil {
 		x.cancel(nil)
 		x.err = &failure{upstream.ErrNetwork, err}
-		close(x.done)
-		return x
+		return nil
 	}
 	x.limits.cancel = x.cancel
 	if req.Timeout > 0 {
 		x.limits.total = time.Now().Add(req.Timeout)
 	}
 	x.limits.within(req.HeaderTimeout, upstream.ErrTimeout, upstream.ErrTimeout)
-	go func() {
-		defer close(x.done)
-		x.send(hr)
-	}()
-	return x
+	return hr
 }
 
 // request returns the call as net/http sends it. The URL is in canonical form.
@@ -132,6 +165,7 @@ func (x *exchange) request() (*http.Request, error) {
 		Method: x.req.Method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: make(http.Header, len(x.req.Header)+2),
 	}
+	values := make([]string, 0, len(x.req.Header))
 	for _, f := range x.req.Header {
 		switch f.Name {
 		case "host":
@@ -140,8 +174,7 @@ func (x *exchange) request() (*http.Request, error) {
 		case "content-length":
 			continue
 		}
-		name := headerName(f.Name)
-		hr.Header[name] = append(hr.Header[name], f.Value)
+		values = addField(hr.Header, values, f)
 	}
 	if _, ok := hr.Header["User-Agent"]; !ok {
 		hr.Header["User-Agent"] = nil // none, instead of that of net/http
@@ -225,6 +258,20 @@ type failure struct{ kind, cause error }
 
 func (f *failure) Error() string   { return f.kind.Error() + ": " + f.cause.Error() }
 func (f *failure) Unwrap() []error { return []error{f.kind, f.cause} }
+
+// addField adds a field to a header of net/http. The slices of all its fields share
+// values, which has capacity for one more and is returned with it.
+func addField(h http.Header, values []string, f httpmsg.Field) []string {
+	name := headerName(f.Name)
+	if before, ok := h[name]; ok {
+		h[name] = append(before, f.Value)
+		return values
+	}
+	n := len(values)
+	values = append(values, f.Value)
+	h[name] = values[n : n+1 : n+1]
+	return values
+}
 
 // headerName returns a field's name as net/http writes it. The edge platform sends
 // names as they are, in lower case, which HTTP does not distinguish.

@@ -32,9 +32,9 @@ func (i *instance) answerOf(resp *httpmsg.Response) answer {
 // respond sends an answer.
 func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
 	header := w.Header()
+	values := make([]string, 0, len(a.Header)+1)
 	for _, f := range a.Header {
-		name := headerName(f.Name)
-		header[name] = append(header[name], f.Value)
+		values = addField(header, values, f)
 	}
 	if _, ok := header["Content-Type"]; !ok {
 		header["Content-Type"] = nil // none, instead of a guess
@@ -57,7 +57,8 @@ func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
 		}
 	}
 	if length >= 0 && !bodyless {
-		header["Content-Length"] = []string{strconv.FormatInt(length, 10)}
+		values = append(values, strconv.FormatInt(length, 10))
+		header["Content-Length"] = values[len(values)-1:]
 	}
 	w.WriteHeader(a.Status)
 	switch {
