@@ -36,11 +36,12 @@ type Refused struct {
 	Private bool   // ALLOW_PRIVATE_UPSTREAMS would allow it
 }
 
-// Error names the address and, if that helps, the setting.
+// Error names the address and, if that helps, the setting. It is for logs: a client
+// must not learn the address.
 func (r *Refused) Error() string {
-	s := fmt.Sprintf("connection refused by policy: %s is %s", r.Address, r.Why)
+	s := fmt.Sprintf("address policy: %s is %s", r.Address, r.Why)
 	if r.Private {
-		s += "; set ALLOW_PRIVATE_UPSTREAMS=true to allow private upstreams"
+		s += "; ALLOW_PRIVATE_UPSTREAMS=true allows it"
 	}
 	return s
 }

@@ -10,13 +10,13 @@ import (
 
 // Limits of connections to upstreams.
 const (
-	maxHeader       = 256 << 10 // bytes of an answer's head
+	maxHeader       = 128 << 10 // bytes of an answer's head
 	maxIdle         = 4096
 	maxIdlePerHost  = 1024 // each stream over HTTP/1.1 has a connection of its own
 	idleTimeout     = 90 * time.Second
 	handshakeLimit  = 10 * time.Second
 	continueTimeout = time.Second
-	bufferSize      = 16 << 10
+	maxSessions     = 128 // of TLS, to be resumed
 )
 
 // Transport returns the transport of upstream calls, under the policy. Time limits of
@@ -30,8 +30,7 @@ const (
 func Transport(p *Policy) *http.Transport {
 	return &http.Transport{
 		DialContext:            p.dialer().DialContext,
-		Proxy:                  nil,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(maxSessions)},
 		TLSHandshakeTimeout:    handshakeLimit,
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
@@ -40,8 +39,6 @@ func Transport(p *Policy) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		ExpectContinueTimeout:  continueTimeout,
 		MaxResponseHeaderBytes: maxHeader,
-		ReadBufferSize:         bufferSize,
-		WriteBufferSize:        bufferSize,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }

@@ -1,0 +1,261 @@
+package dial
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"weir/pkg/credentials/proxydial"
+	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+	"weir/server/cell"
+)
+
+// connectProxy is a CONNECT proxy on a loopback address. Every tunnel leads to
+// target.
+func connectProxy(t *testing.T, target string, handle func(conn net.Conn, r *http.Request) bool) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				r, err := http.ReadRequest(bufio.NewReader(conn))
+				if err != nil || handle != nil && !handle(conn, r) {
+					return
+				}
+				to, err := net.Dial("tcp", target)
+				if err != nil {
+					return
+				}
+				defer to.Close()
+				io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n")
+				go func() {
+					io.Copy(to, conn)
+					to.(*net.TCPConn).CloseWrite()
+				}()
+				io.Copy(conn, to)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// sockets returns the dialer of a cell that trusts a test server.
+func sockets(p *Policy, l cell.Leaver, s *httptest.Server) *Sockets {
+	d := NewSockets(p, l)
+	if s != nil {
+		d.tls.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	}
+	return d
+}
+
+// call makes a call through a proxy, inside a cell as the program does.
+func call(c *cell.Cell, d proxydial.Dialer, proxy, url string, timeout time.Duration) (*upstream.Response, error) {
+	c.Enter()
+	defer c.Exit()
+	return upstream.Do(context.Background(), &proxydial.Proxy{Dialer: d, Address: proxy}, &upstream.Request{
+		Method: "POST", URL: url, Header: httpmsg.Header{{Name: "content-type", Value: "text/plain"}},
+		Body: stream.FromString("grant"), Timeout: timeout, MaxBody: 1 << 20,
+	})
+}
+
+func TestCallThroughAProxy(t *testing.T) {
+	large := strings.Repeat("x", 300<<10)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		io.WriteString(w, r.Host+" "+string(body)+" "+large)
+	}))
+	defer s.Close()
+	proxy := connectProxy(t, s.Listener.Addr().String(), nil)
+	var c cell.Cell
+	resp, err := call(&c, sockets(&Policy{AllowPrivate: true}, &c, s), proxy, "https://example.com/token", 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := stream.ReadAll(resp.Body, 1<<20); resp.Status != 200 || string(body) != "example.com grant "+large {
+		t.Errorf("%d, %d bytes", resp.Status, len(body))
+	}
+}
+
+func TestProxyOnAPrivateAddressNeedsTheSetting(t *testing.T) {
+	var called atomic.Int32
+	proxy := connectProxy(t, "127.0.0.1:1", func(net.Conn, *http.Request) bool { called.Add(1); return false })
+	_, port, _ := net.SplitHostPort(proxy)
+	dns, resolver := newNames(t)
+	dns.set("proxy.example", addrs("127.0.0.1"))
+	var c cell.Cell
+	_, err := call(&c, NewSockets(&Policy{Resolver: resolver}, &c), "proxy.example:"+port, "https://example.com/token", time.Minute)
+	if !errors.Is(err, proxydial.ErrProxy) || !errors.Is(err, upstream.ErrNetwork) || called.Load() != 0 {
+		t.Errorf("%v, %d calls", err, called.Load())
+	}
+	c.Enter()
+	_, err = NewSockets(&Policy{Resolver: resolver}, &c).Dial(t.Context(), "proxy.example:"+port, time.Minute)
+	c.Exit()
+	var refused *Refused
+	if !errors.As(err, &refused) || !refused.Private {
+		t.Errorf("%v", err)
+	}
+	if _, err = call(&c, NewSockets(&Policy{AllowPrivate: true, Resolver: resolver}, &c), "proxy.example:"+port, "https://example.com/token", time.Minute); err == nil || called.Load() != 1 {
+		t.Errorf("%v, %d calls", err, called.Load())
+	}
+}
+
+func TestFailuresOfSockets(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	plain := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer plain.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	silent := func(conn net.Conn, _ *http.Request) bool { io.Copy(io.Discard, conn); return false }
+	mute := func(conn net.Conn, _ *http.Request) bool {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+		io.Copy(io.Discard, conn)
+		return false
+	}
+	old := httptest.NewUnstartedServer(nil)
+	old.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	old.StartTLS()
+	defer old.Close()
+	for _, tt := range []struct {
+		name, proxy, url string
+		timeout          time.Duration
+		want             error
+		proxys           bool // to blame
+		text             string
+	}{
+		{"nothing listens", closed.Addr().String(), "https://example.com/", time.Minute, upstream.ErrNetwork, true, "reached"},
+		{"unknown name", "unknown.invalid:80", "https://example.com/", time.Minute, upstream.ErrNetwork, true, "reached"},
+		{"silent proxy", connectProxy(t, "", silent), "https://example.com/", 50 * time.Millisecond, upstream.ErrTimeout, true, "CONNECT"},
+		{"silent server", connectProxy(t, "", mute), "https://example.com/", 50 * time.Millisecond, upstream.ErrTimeout, false, "TLS"},
+		{"no TLS", connectProxy(t, plain.Listener.Addr().String(), nil), "https://example.com/", time.Minute, upstream.ErrNetwork, false, "no TLS"},
+		{"old TLS", connectProxy(t, old.Listener.Addr().String(), nil), "https://example.com/", time.Minute, upstream.ErrNetwork, false, "no TLS"},
+		{"another name", connectProxy(t, s.Listener.Addr().String(), nil), "https://another.example/", time.Minute, upstream.ErrNetwork, false, "no TLS"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, resolver := newNames(t)
+			var c cell.Cell
+			_, err := call(&c, sockets(&Policy{AllowPrivate: true, Resolver: resolver}, &c, s), tt.proxy, tt.url, tt.timeout)
+			var f *proxydial.Failure
+			if !errors.Is(err, tt.want) || errors.Is(err, proxydial.ErrProxy) != tt.proxys || !errors.As(err, &f) || f.Sent || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("%v", err)
+			}
+			if !c.TryEnter() {
+				t.Error("the cell is still held")
+			}
+		})
+	}
+}
+
+func TestHandshakeErrorIsDistinguished(t *testing.T) {
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	var c cell.Cell
+	c.Enter()
+	defer c.Exit()
+	conn, err := NewSockets(&Policy{AllowPrivate: true}, &c).Dial(t.Context(), s.Listener.Addr().String(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.StartTLS("example.com"); !errors.Is(err, proxydial.ErrHandshake) {
+		t.Errorf("%v", err) // its authority is unknown
+	}
+}
+
+// Another goroutine enters the cell while one waits for each step of a connection.
+func TestCellIsFreeWhileASocketWaits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	entered := make(chan struct{})
+	var c cell.Cell
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for range 2 {
+			c.Enter() // only while the client waits for a byte, or has not begun to
+			c.Exit()
+			conn.Write([]byte("x"))
+		}
+		c.Enter()
+		c.Exit()
+		close(entered)
+		io.Copy(io.Discard, conn)
+	}()
+	c.Enter()
+	conn, err := NewSockets(&Policy{AllowPrivate: true}, &c).Dial(t.Context(), l.Addr().String(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 1)
+	for range 2 {
+		if _, err := io.ReadFull(conn, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := conn.Write(bytes.Repeat([]byte("y"), 4<<20)); n != 4<<20 || err != nil {
+		t.Errorf("%d %v", n, err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("%v from the second Close", err)
+	}
+	if _, err := conn.Read(b); !errors.Is(err, upstream.ErrNetwork) {
+		t.Errorf("%v from a closed connection", err)
+	}
+	if c.TryEnter() {
+		t.Error("the goroutine is not inside after its calls")
+	}
+	c.Exit()
+	<-entered
+}
+
+// A refresh that may have rotated a token must come to its end.
+func TestConnectionOutlivesItsCaller(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
+	defer s.Close()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	var c cell.Cell
+	c.Enter()
+	defer c.Exit()
+	conn, err := sockets(&Policy{AllowPrivate: true}, &c, s).Dial(ctx, s.Listener.Addr().String(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.StartTLS("example.com"); err != nil {
+		t.Error(err)
+	}
+}
