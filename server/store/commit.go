@@ -79,14 +79,14 @@ func (s *Store) commitOne(batch []*write) (err error) {
 		return s.broken
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	tx, err := s.db.Begin(true)
+	tx, err := s.begin(true)
 	if err != nil {
 		return err
 	}
 	id := tx.ID()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s is damaged: %v", FileName, p)
+			err = fmt.Errorf("%w: %v", errDamaged, p)
 		}
 		if err == nil {
 			s.commits.Add(1)

@@ -37,8 +37,11 @@ func (r rows) Get(key string) (value []byte, ok bool) {
 			return nil
 		}
 		v, err := openRow(r.id, key, sealed)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errDamaged, err)
+		}
 		value, ok = append(make([]byte, 0, len(v)), v...), true
-		return err
+		return nil
 	})
 	if err != nil {
 		panic(failed(err))
@@ -63,7 +66,7 @@ func (r rows) List(prefix, start string, limit int) (list []storage.Row) {
 			key := string(k)
 			v, err := openRow(r.id, key, sealed)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w: %w", errDamaged, err)
 			}
 			list = append(list, storage.Row{Key: key, Value: append(make([]byte, 0, len(v)), v...)})
 			if limit > 0 && len(list) == limit {
@@ -114,7 +117,7 @@ func sealRow(bucket, key string, value []byte) []byte {
 // openRow returns the value in a stored one, in the same memory.
 func openRow(bucket, key string, sealed []byte) ([]byte, error) {
 	if len(sealed) < sumSize || binary.BigEndian.Uint32(sealed) != checksum(bucket, key, sealed[sumSize:]) {
-		return nil, fmt.Errorf("%s is damaged: wrong checksum of row %q of %q", FileName, key, bucket)
+		return nil, fmt.Errorf("wrong checksum of row %q of %q", key, bucket)
 	}
 	return sealed[sumSize:], nil
 }

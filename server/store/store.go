@@ -60,6 +60,9 @@ const (
 // ErrLocked reports that another process uses the data directory.
 var ErrLocked = errors.New("in use by another process")
 
+// errDamaged is the error of a file that has become unreadable while it is open.
+var errDamaged = errors.New(FileName + " is damaged; stop weir and restore it from a backup")
+
 // Store is an open data directory. Its methods may be called at once by several
 // goroutines.
 type Store struct {
@@ -71,6 +74,7 @@ type Store struct {
 	committing bool     // a goroutine commits, and hands over to the first waiting
 	broken     error    // set once a commit has an unknown outcome; only the committer uses it
 
+	unreadable      atomic.Bool // see begin
 	commits, writes atomic.Int64
 	commit          func(*bolt.Tx) error // (*bolt.Tx).Commit; replaced in tests
 }
@@ -240,7 +244,7 @@ func openDB(path string) (db *bolt.DB, err error) {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%s: %w; stop it, or choose another directory with --data", path, ErrLocked)
 	case err != nil:
-		return nil, unusable(filepath.Dir(path), err)
+		return nil, fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, cause(err))
 	}
 	db.AllocSize = allocSize
 	return db, nil
@@ -260,16 +264,36 @@ func (s *Store) Close() error {
 	return err
 }
 
+// begin begins a transaction. If the first pages of the file cannot be read any
+// more, the database stays locked: begin then fails from now on.
+func (s *Store) begin(writable bool) (tx *bolt.Tx, err error) {
+	if s.unreadable.Load() {
+		return nil, errDamaged
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.unreadable.Store(true)
+			err = fmt.Errorf("%w: %v", errDamaged, p)
+		}
+	}()
+	return s.db.Begin(writable)
+}
+
 // view runs fn in a transaction that reads. A page that cannot be read is an
 // error.
 func (s *Store) view(fn func(tx *bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	tx, err := s.begin(false)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s is damaged: %v", FileName, p)
+			err = fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	return s.db.View(fn)
+	return fn(tx)
 }
 
 // Machines returns the ids of all machines that have rows, in order.
@@ -289,11 +313,8 @@ func (s *Store) Alarms() (map[string]int64, error) {
 	err := s.view(func(tx *bolt.Tx) error {
 		return tx.Bucket([]byte(alarmBucket)).ForEach(func(id, sealed []byte) error {
 			at, err := openRow(alarmBucket, string(id), sealed)
-			if err != nil {
-				return err
-			}
-			if len(at) != 8 {
-				return fmt.Errorf("%s is damaged: alarm of %q", FileName, id)
+			if err != nil || len(at) != 8 {
+				return fmt.Errorf("%w: alarm of %q", errDamaged, id)
 			}
 			alarms[string(id)] = int64(binary.BigEndian.Uint64(at))
 			return nil
