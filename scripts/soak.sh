@@ -6,7 +6,7 @@ set -euo pipefail
 export SOAK=1
 need_go
 modules
-mapfile -t packages < <(grep -rl --include='*_test.go' '"SOAK"' pkg | xargs -n 1 dirname | sort -u)
+mapfile -t packages < <(grep -rl --include='*_test.go' '"SOAK"' pkg server | xargs -n 1 dirname | sort -u)
 code=0
 go test -count=1 -timeout=30m "${packages[@]/#/./}" || code=1
 files=$(grep -rl --include='*.test.mjs' 'env\.SOAK' test/e2e | sort | paste -sd '|')

@@ -198,7 +198,9 @@ func create(path string) error {
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	db, err := bolt.Open(temporary, 0o600, options())
+	o := options()
+	o.InitialMmapSize = 0 // else the file begins with 16 MiB
+	db, err := bolt.Open(temporary, 0o600, o)
 	if err != nil {
 		return err
 	}

@@ -148,3 +148,54 @@ func TestMachineWithoutRowsIsForgotten(t *testing.T) {
 		t.Error("a removed row is still there")
 	}
 }
+
+func TestTenThousandMachinesAndOneWithManyRows(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	fill(t, s, 10_000)
+	var many []storage.Row
+	for i := range 1000 {
+		many = append(many, storage.Row{Key: fmt.Sprintf("usage:%04d", i), Value: bytes.Repeat([]byte("u"), 700)})
+	}
+	s.Rows("many").Write(many, storage.KeepAlarm)
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	before := size()
+	for i := range 300 {
+		s.Rows("many").Write(many[i:i+1], int64(i+1))
+	}
+	if grown := size() - before; grown > 8*allocSize {
+		t.Errorf("300 writes of one row made the file %d bytes larger", grown)
+	}
+	s.Close()
+
+	s = open(t, dir)
+	if ids, err := s.Machines(); err != nil || len(ids) != 10_001 {
+		t.Errorf("%d machines, %v", len(ids), err)
+	}
+	if alarms, err := s.Alarms(); err != nil || len(alarms) != 10_001 {
+		t.Errorf("%d alarms, %v", len(alarms), err)
+	}
+	seen, start := 0, ""
+	for {
+		page := s.Rows("many").List("usage:", start, 100)
+		for _, r := range page {
+			if r.Key != many[seen].Key || !bytes.Equal(r.Value, many[seen].Value) {
+				t.Fatalf("row %d is %s", seen, r.Key)
+			}
+			seen++
+		}
+		if len(page) < 100 {
+			break
+		}
+		start = page[99].Key
+	}
+	if seen != len(many) {
+		t.Errorf("%d rows, want %d", seen, len(many))
+	}
+}
