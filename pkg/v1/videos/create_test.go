@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/upstream"
 )
 
-func made(id string) answer {
-	return answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, body: `{ "request_id" : "` + id + `" }`}
+func made(id string) fake.Answer {
+	return fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: `{ "request_id" : "` + id + `" }`}
 }
 
 const clip = `{ "model" : "xai/grok-imagine-video", "prompt":"a cat","seed":9007199254740993,"x":1e400 }`
@@ -38,18 +39,18 @@ func TestBodiesGoUpByteForByte(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, "xai")
-			w.answer = func(*seen) answer { return made("job-1") }
+			w.Answer = func(*fake.Seen) fake.Answer { return made("job-1") }
 			c := w.call(tt.contentType, tt.body, append(tt.header, "idempotency-key", "K-1", "authorization", "Bearer sk-of-the-client", "x-other", "1")...)
 			resp, err := w.Generations(context.Background(), c)
 			if got := outcome(resp, err); got != `200 { "request_id" : "job-1" }` {
 				t.Fatalf("got %s", got)
 			}
-			s := w.seen[0]
+			s := w.Seen[0]
 			if s.Body != tt.want || s.URL != "https://api.x.ai/v1/videos/generations" || !s.Outlive {
 				t.Errorf("sent %q to %s (outlives: %v), want %q", s.Body, s.URL, s.Outlive, tt.want)
 			}
 			h := s.Header
-			if h.Get("content-type") != tt.contentType || h.Get("idempotency-key") != "K-1" || h.Get("authorization") != "Bearer "+apiKeyOf("a") || h.Get("x-other") != "" {
+			if h.Get("content-type") != tt.contentType || h.Get("idempotency-key") != "K-1" || h.Get("authorization") != "Bearer "+fake.Secret("a") || h.Get("x-other") != "" {
 				t.Errorf("header %v", h)
 			}
 			if enc := c.Header.Get("content-encoding"); h.Get("content-encoding") != enc {
@@ -84,31 +85,31 @@ func TestProviderChoice(t *testing.T) {
 			up := w.connection("openai-compatible-0123abcd", "c")
 			up.Data.BaseURL, up.Data.Prefix = "https://up.example.com/v1", "up"
 			w.setMachine(w.connection("openai", "o"), up, w.connection("runway", "r"), w.connection("luma", "l"), w.connection("xai", "x"))
-			w.machine.Machine.Combos = []store.Combo{{Name: "clips", Models: []string{"openai/x", "xai/grok"}}}
+			w.Machine.Machine.Combos = []store.Combo{{Name: "clips", Models: []string{"openai/x", "xai/grok"}}}
 			w.setCombos()
-			w.answer = func(*seen) answer { return answer{status: 200, body: `{"request_id":"1","id":"1"}`} }
+			w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 200, Body: `{"request_id":"1","id":"1"}`} }
 			c := w.call("application/json", tt.body, strings.Fields(tt.header)...)
 			c.Key = &store.Key{ID: "k", Models: []string{"xai/grok*", "xai/m", "luma/*", "runway/*", "new", "gemini/*", "openai/*", "up/*", "clips"}}
 			resp, err := w.Generations(context.Background(), c)
 			got := outcome(resp, err)
 			if err == nil {
-				got = strings.SplitN(w.seen[0].URL, "/", 4)[2]
+				got = strings.SplitN(w.Seen[0].URL, "/", 4)[2]
 			}
 			if got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			if err != nil && len(w.seen) != 0 {
-				t.Errorf("%d calls", len(w.seen))
+			if err != nil && len(w.Seen) != 0 {
+				t.Errorf("%d calls", len(w.Seen))
 			}
 		})
 	}
 }
 
 func (w *world) setCombos() {
-	rec := *w.machine.Machine
+	rec := *w.Machine.Machine
 	w.setMachine()
-	*w.machine.Machine = rec
-	w.machine = newSnapshot(&rec)
+	*w.Machine.Machine = rec
+	w.Machine = newSnapshot(&rec)
 }
 
 // TestOneSend is the table of what follows each first answer
@@ -116,50 +117,50 @@ func (w *world) setCombos() {
 func TestOneSend(t *testing.T) {
 	tests := []struct {
 		name  string
-		first answer
+		first fake.Answer
 		took  string
 		want  string
 	}{
-		{"401", answer{status: 401}, "ab", "200"},
-		{"403", answer{status: 403}, "ab", "200"},
-		{"429", answer{status: 429}, "ab", "200"},
-		{"429_quota", answer{status: 429, body: `{"error":{"code":"insufficient_quota"}}`}, "ab", "200"},
-		{"400", answer{status: 400}, "a", "400 "},
-		{"402", answer{status: 402}, "a", "402 insufficient_quota"},
-		{"404", answer{status: 404}, "a", "404 "},
-		{"408", answer{status: 408}, "a", "408 timeout no-retry"},
-		{"422", answer{status: 422}, "a", "422 "},
-		{"500", answer{status: 500}, "a", "500  no-retry"},
-		{"503", answer{status: 503}, "a", "503 overloaded no-retry"},
-		{"529", answer{status: 529}, "a", "529 overloaded no-retry"},
-		{"network", answer{err: upstream.ErrNetwork}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"timeout", answer{err: upstream.ErrTimeout}, "a", "504 upstream_outcome_unknown no-retry"},
-		{"103", answer{status: 103}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"204", answer{status: 204}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"302", answer{status: 302, header: httpmsg.Header{{Name: "location", Value: "https://evil.example"}}}, "a", "502 upstream_redirect no-retry"},
-		{"999", answer{status: 999}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"empty", answer{status: 200}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"html", answer{status: 200, body: "<html>"}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"null", answer{status: 200, body: "null"}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"no_id", answer{status: 200, body: `{"error":"x"}`}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"cut", answer{status: 200, body: `{"request_id":"j`, cut: true}, "a", "502 upstream_outcome_unknown no-retry"},
-		{"cut_after_the_id", answer{status: 200, body: `{"request_id":"j"}`, cut: true}, "a", "200"},
-		{"too_large", answer{status: 200, body: `{"request_id":"` + strings.Repeat("x", 2<<20), cut: true}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"401", fake.Answer{Status: 401}, "ab", "200"},
+		{"403", fake.Answer{Status: 403}, "ab", "200"},
+		{"429", fake.Answer{Status: 429}, "ab", "200"},
+		{"429_quota", fake.Answer{Status: 429, Body: `{"error":{"code":"insufficient_quota"}}`}, "ab", "200"},
+		{"400", fake.Answer{Status: 400}, "a", "400 "},
+		{"402", fake.Answer{Status: 402}, "a", "402 insufficient_quota"},
+		{"404", fake.Answer{Status: 404}, "a", "404 "},
+		{"408", fake.Answer{Status: 408}, "a", "408 timeout no-retry"},
+		{"422", fake.Answer{Status: 422}, "a", "422 "},
+		{"500", fake.Answer{Status: 500}, "a", "500  no-retry"},
+		{"503", fake.Answer{Status: 503}, "a", "503 overloaded no-retry"},
+		{"529", fake.Answer{Status: 529}, "a", "529 overloaded no-retry"},
+		{"network", fake.Answer{Err: upstream.ErrNetwork}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"timeout", fake.Answer{Err: upstream.ErrTimeout}, "a", "504 upstream_outcome_unknown no-retry"},
+		{"103", fake.Answer{Status: 103}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"204", fake.Answer{Status: 204}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"302", fake.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: "https://evil.example"}}}, "a", "502 upstream_redirect no-retry"},
+		{"999", fake.Answer{Status: 999}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"empty", fake.Answer{Status: 200}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"html", fake.Answer{Status: 200, Body: "<html>"}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"null", fake.Answer{Status: 200, Body: "null"}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"no_id", fake.Answer{Status: 200, Body: `{"error":"x"}`}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"cut", fake.Answer{Status: 200, Body: `{"request_id":"j`, Cut: true}, "a", "502 upstream_outcome_unknown no-retry"},
+		{"cut_after_the_id", fake.Answer{Status: 200, Body: `{"request_id":"j"}`, Cut: true}, "a", "200"},
+		{"too_large", fake.Answer{Status: 200, Body: `{"request_id":"` + strings.Repeat("x", 2<<20), Cut: true}, "a", "502 upstream_outcome_unknown no-retry"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, "xai", "xai", "xai")
-			w.answer = func(s *seen) answer {
-				if len(w.seen) == 1 {
+			w.Answer = func(s *fake.Seen) fake.Answer {
+				if len(w.Seen) == 1 {
 					return tt.first
 				}
 				return made("j")
 			}
 			got, _ := w.create(clip)
-			if w.took() != tt.took || !strings.HasPrefix(got, tt.want) {
-				t.Errorf("the upstream saw %s, the client %s; want %s and %s", w.took(), got, tt.took, tt.want)
+			if w.Upstream.Accounts() != tt.took || !strings.HasPrefix(got, tt.want) {
+				t.Errorf("the upstream saw %s, the client %s; want %s and %s", w.Upstream.Accounts(), got, tt.took, tt.want)
 			}
-			for _, s := range w.seen {
+			for _, s := range w.Seen {
 				if s.Body != strings.Replace(clip, "xai/", "", 1) {
 					t.Errorf("sent %q", s.Body)
 				}
@@ -175,49 +176,49 @@ func TestTenThousandCreations(t *testing.T) {
 	w := newWorld(t, "xai", "xai", "xai")
 	accepted, n := map[string]int{}, 0
 	given := ""
-	w.answer = func(s *seen) answer {
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		body := s.Body
-		accept := func(a answer) answer { accepted[body]++; return a }
+		accept := func(a fake.Answer) fake.Answer { accepted[body]++; return a }
 		n++
 		id := fmt.Sprintf("job-%d", n)
 		switch rng.Intn(16) {
 		case 0:
-			return answer{status: 401}
+			return fake.Answer{Status: 401}
 		case 1:
-			return answer{status: 403}
+			return fake.Answer{Status: 403}
 		case 2:
-			return answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "1"}}}
+			return fake.Answer{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "1"}}}
 		case 3:
-			return answer{status: 400}
+			return fake.Answer{Status: 400}
 		case 4:
-			return accept(answer{err: upstream.ErrNetwork}) // done, and then the connection broke
+			return accept(fake.Answer{Err: upstream.ErrNetwork}) // done, and then the connection broke
 		case 5:
-			return accept(answer{err: upstream.ErrTimeout})
+			return accept(fake.Answer{Err: upstream.ErrTimeout})
 		case 6:
-			return accept(answer{status: 500})
+			return accept(fake.Answer{Status: 500})
 		case 7:
-			return accept(answer{status: 502, body: "<html>"})
+			return accept(fake.Answer{Status: 502, Body: "<html>"})
 		case 8:
-			return accept(answer{status: 204})
+			return accept(fake.Answer{Status: 204})
 		case 9:
-			return accept(answer{status: 200, body: `{"request_id":"` + id, cut: true})
+			return accept(fake.Answer{Status: 200, Body: `{"request_id":"` + id, Cut: true})
 		case 10:
 			given = id
-			return accept(answer{status: 200, body: `{"request_id":"` + id + `"}`, cut: true})
+			return accept(fake.Answer{Status: 200, Body: `{"request_id":"` + id + `"}`, Cut: true})
 		case 11:
-			return accept(answer{status: 307})
+			return accept(fake.Answer{Status: 307})
 		case 12:
-			return accept(answer{status: 600})
+			return accept(fake.Answer{Status: 600})
 		}
 		given = id
 		return accept(made(id))
 	}
-	w.objects.fail = func(op string) bool { return op == "job.put" && rng.Intn(10) == 0 }
+	w.objects.Fail = func(op string) bool { return op == "job.put" && rng.Intn(10) == 0 }
 	reached, lost := 0, 0
 	for i := range 10000 {
 		given = ""
-		w.now = w.now.Add(time.Hour) // no one is cooling down
-		w.seen = w.seen[:0]
+		w.Add(time.Hour) // no one is cooling down
+		w.Seen = w.Seen[:0]
 		body := fmt.Sprintf(`{"model":"xai/m","n":%d}`, i)
 		got, _ := w.create(body)
 		if k := accepted[fmt.Sprintf(`{"model":"m","n":%d}`, i)]; k > 1 {
@@ -240,14 +241,14 @@ func TestTenThousandCreations(t *testing.T) {
 }
 
 func TestSecretsDoNotComeBack(t *testing.T) {
-	for _, form := range []string{apiKeyOf("a"), "Bearer " + apiKeyOf("a"), strings.ReplaceAll(apiKeyOf("a"), "-", "%2d")} {
-		for _, a := range []answer{
-			{status: 400, body: `{"error":{"message":"bad key ` + form + `","code":"x"}}`},
-			{status: 500, body: `{"error":"oops ` + form + `"}`, header: httpmsg.Header{{Name: "x-request-id", Value: apiKeyOf("a")}}},
-			{status: 200, body: `{"request_id":"j","echo":"` + form + `"}`},
+	for _, form := range []string{fake.Secret("a"), "Bearer " + fake.Secret("a"), strings.ReplaceAll(fake.Secret("a"), "-", "%2d")} {
+		for _, a := range []fake.Answer{
+			{Status: 400, Body: `{"error":{"message":"bad key ` + form + `","code":"x"}}`},
+			{Status: 500, Body: `{"error":"oops ` + form + `"}`, Header: httpmsg.Header{{Name: "x-request-id", Value: fake.Secret("a")}}},
+			{Status: 200, Body: `{"request_id":"j","echo":"` + form + `"}`},
 		} {
 			w := newWorld(t, "xai")
-			w.answer = func(*seen) answer { return a }
+			w.Answer = func(*fake.Seen) fake.Answer { return a }
 			c := w.call("application/json", clip)
 			resp, err := w.Generations(context.Background(), c)
 			text := fmt.Sprint(err, c.Trace.Err)
@@ -255,7 +256,7 @@ func TestSecretsDoNotComeBack(t *testing.T) {
 				text = outcome(resp, nil)
 			}
 			if strings.Contains(text, "0123456789abcdef") {
-				t.Errorf("%d: %s", a.status, text)
+				t.Errorf("%d: %s", a.Status, text)
 			}
 		}
 	}
@@ -263,14 +264,14 @@ func TestSecretsDoNotComeBack(t *testing.T) {
 
 func TestJobIsRecordedBeforeResponse(t *testing.T) {
 	w := newWorld(t, "xai")
-	w.answer = func(*seen) answer { return made("job-1") }
+	w.Answer = func(*fake.Seen) fake.Answer { return made("job-1") }
 	if got, c := w.create(clip); got != `200 { "request_id" : "job-1" }` || c.Trace.ConnectionID != "a" {
 		t.Fatalf("%s by %q", got, c.Trace.ConnectionID)
 	}
-	if got := strings.Join(w.objects.calls, " "); got != "job.put" {
+	if got := strings.Join(w.objects.Ops, " "); got != "job.put" {
 		t.Errorf("the object saw %s", got)
 	}
-	status, raw, _ := w.objects.Local.Call(context.Background(), mid, "job.get", []byte(`{"id":"job-1"}`))
+	status, raw, _ := w.objects.Call(context.Background(), mid, "job.get", []byte(`{"id":"job-1"}`))
 	for _, want := range []string{`"kind":"video"`, `"connectionId":"a"`, `"provider":"xai"`, `"origin":"https://api.x.ai"`, `"model":"grok-imagine-video"`} {
 		if status != 200 || !strings.Contains(string(raw), want) {
 			t.Errorf("%d %s has no %s", status, raw, want)
@@ -280,7 +281,7 @@ func TestJobIsRecordedBeforeResponse(t *testing.T) {
 
 func TestEditsAndExtensions(t *testing.T) {
 	w := newWorld(t, "xai")
-	w.answer = func(*seen) answer { return made("j") }
+	w.Answer = func(*fake.Seen) fake.Answer { return made("j") }
 	for _, tt := range []struct {
 		do   func(*world) string
 		want string
@@ -292,9 +293,9 @@ func TestEditsAndExtensions(t *testing.T) {
 			return outcome(w.Extensions(context.Background(), w.call("application/json", clip)))
 		}, "https://api.x.ai/v1/videos/extensions"},
 	} {
-		w.seen = nil
-		if got := tt.do(w); !strings.HasPrefix(got, "200") || w.seen[0].URL != tt.want {
-			t.Errorf("%s: %s", w.seen[0].URL, got)
+		w.Seen = nil
+		if got := tt.do(w); !strings.HasPrefix(got, "200") || w.Seen[0].URL != tt.want {
+			t.Errorf("%s: %s", w.Seen[0].URL, got)
 		}
 	}
 	w = newWorld(t, "luma")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/nulls"
+	"weir/internal/testgw/fake"
 )
 
 // A null error of an operation is not a failure.
@@ -40,11 +41,11 @@ func TestNullEqualsAbsent(t *testing.T) {
 	outcome := func(r record) string {
 		w := newWorld(t, r.Provider)
 		n := 0
-		w.answer = func(*seen) answer {
+		w.Answer = func(*fake.Seen) fake.Answer {
 			if n++; n == 1 {
-				return answer{status: 200, body: string(r.Created)}
+				return fake.Answer{Status: 200, Body: string(r.Created)}
 			}
-			return answer{status: 200, body: string(r.Polls[min(n-2, len(r.Polls)-1)])}
+			return fake.Answer{Status: 200, Body: string(r.Polls[min(n-2, len(r.Polls)-1)])}
 		}
 		created, c := w.create(string(r.Request))
 		out := without(created) + " " + strings.Join(c.Trace.Dropped, ",")
@@ -57,7 +58,7 @@ func TestNullEqualsAbsent(t *testing.T) {
 				out += "\n" + without(w.poll(id.ID))
 			}
 		}
-		for _, s := range w.seen {
+		for _, s := range w.Seen {
 			out += "\n" + s.Method + " " + s.URL + " " + nulls.Without([]byte(s.Body))
 		}
 		return out

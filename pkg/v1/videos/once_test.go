@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/upstream"
@@ -14,13 +15,13 @@ func newSnapshot(rec *store.Machine) *snapshot.Machine { return snapshot.New(rec
 
 func TestIdempotencyKey(t *testing.T) {
 	w := newWorld(t, "xai")
-	w.answer = func(*seen) answer { return made("job-1") }
+	w.Answer = func(*fake.Seen) fake.Answer { return made("job-1") }
 	key := []string{"idempotency-key", "K-1"}
 
 	first, _ := w.create(clip, key...)
 	again, c := w.create(clip, key...)
-	if first != again || len(w.seen) != 1 || c.Trace.ConnectionID != "a" {
-		t.Errorf("first %s, again %s by %q, %d calls", first, again, c.Trace.ConnectionID, len(w.seen))
+	if first != again || len(w.Seen) != 1 || c.Trace.ConnectionID != "a" {
+		t.Errorf("first %s, again %s by %q, %d calls", first, again, c.Trace.ConnectionID, len(w.Seen))
 	}
 	if got, _ := w.create(strings.Replace(clip, "cat", "dog", 1), key...); got != "422 idempotency_mismatch no-retry" {
 		t.Errorf("another body: %s", got)
@@ -28,18 +29,18 @@ func TestIdempotencyKey(t *testing.T) {
 	if got, _ := w.create(clip, append(key, "x-provider", "xai")...); got != "422 idempotency_mismatch no-retry" {
 		t.Errorf("another provider: %s", got)
 	}
-	if got, _ := w.create(clip, "idempotency-key", "K-2"); got != first || len(w.seen) != 2 {
-		t.Errorf("another key: %s, %d calls", got, len(w.seen))
+	if got, _ := w.create(clip, "idempotency-key", "K-2"); got != first || len(w.Seen) != 2 {
+		t.Errorf("another key: %s, %d calls", got, len(w.Seen))
 	}
-	other := *w.machine.Machine
+	other := *w.Machine.Machine
 	other.ID = "otherotherother0"
 	other.Connections = nil
-	w.machine = snapshot.New(&other)
+	w.Machine = snapshot.New(&other)
 	if got, _ := w.create(clip, key...); got != "400 no_credentials" {
 		t.Errorf("the same key of another machine: %s", got)
 	}
 	w = newWorld(t, "xai")
-	w.answer = func(*seen) answer {
+	w.Answer = func(*fake.Seen) fake.Answer {
 		// While the first call runs, the same comes again.
 		if got, _ := w.create(clip, key...); got != "409 idempotency_in_progress no-retry" {
 			t.Errorf("while running: %s", got)
@@ -47,11 +48,11 @@ func TestIdempotencyKey(t *testing.T) {
 		return made("job-1")
 	}
 	w.create(clip, key...)
-	if len(w.seen) != 1 {
-		t.Errorf("%d calls", len(w.seen))
+	if len(w.Seen) != 1 {
+		t.Errorf("%d calls", len(w.Seen))
 	}
-	w.answer = func(*seen) answer { return made("job-2") }
-	w.now = w.now.Add(30*24*time.Hour + time.Second)
+	w.Answer = func(*fake.Seen) fake.Answer { return made("job-2") }
+	w.Add(30*24*time.Hour + time.Second)
 	if got, _ := w.create(clip, key...); got != `200 { "request_id" : "job-2" }` {
 		t.Errorf("after 30 days: %s", got)
 	}
@@ -65,37 +66,37 @@ func TestIdempotencyKey(t *testing.T) {
 func TestIdempotencyKeyAfterAFailure(t *testing.T) {
 	tests := []struct {
 		name        string
-		first       answer
+		first       fake.Answer
 		want, again string
 		calls       int
 	}{
-		{"refused_is_free_again", answer{status: 400}, "400 ", `200 {`, 2},
-		{"limited_is_free_again", answer{status: 429}, "429 rate_limit_exceeded", `200 {`, 2},
-		{"unknown_stays_taken", answer{err: upstream.ErrNetwork}, "502 upstream_outcome_unknown no-retry", `502 {"error":{"message":`, 1},
-		{"failed_stays_taken", answer{status: 500}, "500  no-retry", `500 {"error":{"message":`, 1},
-		{"large_answer_is_done", answer{status: 200, body: `{"request_id":"j","x":"` + strings.Repeat("x", 70<<10) + `"}`}, `200 {"request_id":"j"`, "409 idempotency_done no-retry", 1},
+		{"refused_is_free_again", fake.Answer{Status: 400}, "400 ", `200 {`, 2},
+		{"limited_is_free_again", fake.Answer{Status: 429}, "429 rate_limit_exceeded", `200 {`, 2},
+		{"unknown_stays_taken", fake.Answer{Err: upstream.ErrNetwork}, "502 upstream_outcome_unknown no-retry", `502 {"error":{"message":`, 1},
+		{"failed_stays_taken", fake.Answer{Status: 500}, "500  no-retry", `500 {"error":{"message":`, 1},
+		{"large_answer_is_done", fake.Answer{Status: 200, Body: `{"request_id":"j","x":"` + strings.Repeat("x", 70<<10) + `"}`}, `200 {"request_id":"j"`, "409 idempotency_done no-retry", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, "xai")
-			w.answer = func(*seen) answer {
-				if len(w.seen) == 1 {
+			w.Answer = func(*fake.Seen) fake.Answer {
+				if len(w.Seen) == 1 {
 					return tt.first
 				}
 				return made("j")
 			}
 			first, _ := w.create(clip, "idempotency-key", "k")
-			w.now = w.now.Add(time.Hour)
+			w.Add(time.Hour)
 			again, _ := w.create(clip, "idempotency-key", "k")
-			if !strings.HasPrefix(first, tt.want) || !strings.HasPrefix(again, tt.again) || len(w.seen) != tt.calls {
-				t.Errorf("first %.80s, again %.80s, %d calls", first, again, len(w.seen))
+			if !strings.HasPrefix(first, tt.want) || !strings.HasPrefix(again, tt.again) || len(w.Seen) != tt.calls {
+				t.Errorf("first %.80s, again %.80s, %d calls", first, again, len(w.Seen))
 			}
 		})
 	}
 	w := newWorld(t, "xai")
-	w.answer = func(*seen) answer { return made("j") }
-	w.objects.fail = func(op string) bool { return op == "idem.begin" }
-	if got, _ := w.create(clip, "idempotency-key", "k"); got != "503 unavailable" || len(w.seen) != 0 {
-		t.Errorf("without the object: %s, %d calls", got, len(w.seen))
+	w.Answer = func(*fake.Seen) fake.Answer { return made("j") }
+	w.objects.Fail = func(op string) bool { return op == "idem.begin" }
+	if got, _ := w.create(clip, "idempotency-key", "k"); got != "503 unavailable" || len(w.Seen) != 0 {
+		t.Errorf("without the object: %s, %d calls", got, len(w.Seen))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/golden"
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 )
@@ -52,12 +53,12 @@ func TestVendors(t *testing.T) {
 			tested[rec.Provider] = true
 			w := newWorld(t, rec.Provider)
 			n := 0
-			w.answer = func(s *seen) answer {
-				if len(w.seen) == 1 {
-					return answer{status: 200, body: string(rec.Created)}
+			w.Answer = func(s *fake.Seen) fake.Answer {
+				if len(w.Seen) == 1 {
+					return fake.Answer{Status: 200, Body: string(rec.Created)}
 				}
 				n++
-				return answer{status: 200, body: string(rec.Polls[n-1])}
+				return fake.Answer{Status: 200, Body: string(rec.Polls[n-1])}
 			}
 			created, c := w.create(string(rec.Request))
 			type up struct {
@@ -81,7 +82,7 @@ func TestVendors(t *testing.T) {
 					break
 				}
 			}
-			for _, s := range w.seen {
+			for _, s := range w.Seen {
 				u := up{Call: s.Method + " " + s.URL}
 				if s.Body != "" {
 					u.Body = json.RawMessage(s.Body)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/endpoint/download"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -16,19 +17,19 @@ import (
 
 func TestJobsArePolledOnlyWithTheirOwnAccount(t *testing.T) {
 	w := newWorld(t, "xai", "xai", "xai")
-	w.machine.Machine.Settings.Strategy = "round-robin"
+	w.Machine.Machine.Settings.Strategy = "round-robin"
 	owner := map[string]string{}
-	w.answer = func(s *seen) answer {
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Method == "POST" {
 			id := fmt.Sprintf("job-%d", len(owner))
-			owner[id] = s.Key
+			owner[id] = s.Account
 			return made(id)
 		}
 		id := s.URL[strings.LastIndexByte(s.URL, '/')+1:]
-		if owner[id] != s.Key {
-			t.Fatalf("%s of %s was asked for with %s", id, owner[id], s.Key)
+		if owner[id] != s.Account {
+			t.Fatalf("%s of %s was asked for with %s", id, owner[id], s.Account)
 		}
-		return answer{status: 200, body: `{"status":"pending","progress":3}`}
+		return fake.Answer{Status: 200, Body: `{"status":"pending","progress":3}`}
 	}
 	for range 200 {
 		w.create(clip)
@@ -47,17 +48,17 @@ func TestJobsArePolledOnlyWithTheirOwnAccount(t *testing.T) {
 
 func TestForeignAndUnknownJobs(t *testing.T) {
 	w := newWorld(t, "xai", "xai")
-	w.answer = func(*seen) answer { return made("mine") }
+	w.Answer = func(*fake.Seen) fake.Answer { return made("mine") }
 	w.create(clip)
-	w.seen = nil
+	w.Seen = nil
 	for _, id := range []string{"unknown", "job-2", "b64.YWJj"} {
 		if got := w.poll(id); got != "404 video_not_found" {
 			t.Errorf("%s: %s", id, got)
 		}
 	}
-	other := *w.machine.Machine
+	other := *w.Machine.Machine
 	other.ID = "otherotherother0"
-	w.machine = snapshot.New(&other)
+	w.Machine = snapshot.New(&other)
 	if got := w.poll("mine"); got != "404 video_not_found" {
 		t.Errorf("another machine's: %s", got)
 	}
@@ -66,30 +67,30 @@ func TestForeignAndUnknownJobs(t *testing.T) {
 			t.Errorf("%.20q: %s", id, got)
 		}
 	}
-	if len(w.seen) != 0 {
-		t.Errorf("%d upstream calls", len(w.seen))
+	if len(w.Seen) != 0 {
+		t.Errorf("%d upstream calls", len(w.Seen))
 	}
 }
 
 func TestPollStates(t *testing.T) {
 	tests := []struct {
 		name string
-		up   answer
+		up   fake.Answer
 		want string
 	}{
-		{"empty_202", answer{status: 202}, "202 "},
-		{"done", answer{status: 200, body: `{"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`}, `200 {"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`},
-		{"failed_is_200", answer{status: 200, body: `{"status":"failed","error":{"code":"x","message":"y"}}`}, `200 {"status":"failed","error":{"code":"x","message":"y"}}`},
-		{"gone", answer{status: 404}, "404 "},
-		{"html", answer{status: 200, body: "<html>"}, "502 bad_upstream_body"},
-		{"empty_200", answer{status: 200}, "502 bad_upstream_body"},
-		{"network", answer{err: upstream.ErrNetwork}, "502 upstream_unreachable"},
-		{"limited", answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, "429 rate_limit_exceeded"},
+		{"empty_202", fake.Answer{Status: 202}, "202 "},
+		{"done", fake.Answer{Status: 200, Body: `{"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`}, `200 {"status":"done", "video":{"url":"https://v.x.ai/1.mp4"},"usage":{"cost_in_usd_ticks":1}}`},
+		{"failed_is_200", fake.Answer{Status: 200, Body: `{"status":"failed","error":{"code":"x","message":"y"}}`}, `200 {"status":"failed","error":{"code":"x","message":"y"}}`},
+		{"gone", fake.Answer{Status: 404}, "404 "},
+		{"html", fake.Answer{Status: 200, Body: "<html>"}, "502 bad_upstream_body"},
+		{"empty_200", fake.Answer{Status: 200}, "502 bad_upstream_body"},
+		{"network", fake.Answer{Err: upstream.ErrNetwork}, "502 upstream_unreachable"},
+		{"limited", fake.Answer{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}, "429 rate_limit_exceeded"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, "xai", "xai")
-			w.answer = func(s *seen) answer {
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				if s.Method == "POST" {
 					return made("j")
 				}
@@ -99,8 +100,8 @@ func TestPollStates(t *testing.T) {
 			if got := w.poll("j"); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			if w.took() != "aa" {
-				t.Errorf("asked %s", w.took())
+			if w.Upstream.Accounts() != "aa" {
+				t.Errorf("asked %s", w.Upstream.Accounts())
 			}
 		})
 	}
@@ -119,26 +120,26 @@ func TestAllowListsApplyToNamedProvider(t *testing.T) {
 		{"another_case", `{"model":"xai/grok","Model":"secret","prompt":"p"}`, "", "", "400"},
 	} {
 		w := newWorld(t, "xai", "luma")
-		w.answer = func(*seen) answer { return made("j") }
+		w.Answer = func(*fake.Seen) fake.Answer { return made("j") }
 		c := w.call("application/json", tt.body)
 		if tt.header != "" {
 			c = w.call("application/json", tt.body, tt.header, tt.value)
 		}
 		c.Key = limited
 		resp, err := w.Generations(context.Background(), c)
-		if got := outcome(resp, err); !strings.HasPrefix(got, tt.want) || (len(w.seen) == 1) != (tt.want == "200") {
-			t.Errorf("%s: got %s after %d calls, want %s", tt.name, got, len(w.seen), tt.want)
+		if got := outcome(resp, err); !strings.HasPrefix(got, tt.want) || (len(w.Seen) == 1) != (tt.want == "200") {
+			t.Errorf("%s: got %s after %d calls, want %s", tt.name, got, len(w.Seen), tt.want)
 		}
 	}
 }
 
 func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
 	w := newWorld(t, "xai")
-	w.answer = func(s *seen) answer {
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Method == "POST" {
 			return made("j")
 		}
-		return answer{status: 200, body: `{"status":"done","video":{"url":"https://files.x.ai/1.mp4"}}`}
+		return fake.Answer{Status: 200, Body: `{"status":"done","video":{"url":"https://files.x.ai/1.mp4"}}`}
 	}
 	maker := w.call("application/json", clip)
 	maker.Key = &store.Key{ID: "k1", Models: []string{"a-combo"}} // the key that created it
@@ -148,7 +149,7 @@ func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
 	if got := outcome(h.Generations(context.Background(), maker)); !strings.HasPrefix(got, "200") {
 		t.Fatal(got)
 	}
-	calls := len(w.seen)
+	calls := len(w.Seen)
 	ask := func(id string, models ...string) (string, string) {
 		c := w.get("j")
 		c.Key, c.Trace.KeyID = &store.Key{ID: id, Models: models}, id
@@ -167,31 +168,31 @@ func TestAllowListsApplyToPollsAndDownloads(t *testing.T) {
 				t.Errorf("%s: %s", tt.key, got)
 			}
 		}
-		if !tt.ok && len(w.seen) != calls {
+		if !tt.ok && len(w.Seen) != calls {
 			t.Errorf("%s: the upstream was asked", tt.key)
 		}
-		calls = len(w.seen)
+		calls = len(w.Seen)
 	}
 }
 
 func TestPinnedAccountIsUsed(t *testing.T) {
 	start := func() *world {
 		w := newWorld(t, "xai", "xai")
-		w.answer = func(s *seen) answer {
+		w.Answer = func(s *fake.Seen) fake.Answer {
 			if s.Method == "POST" {
 				return made("j")
 			}
-			return answer{status: 429, header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}
+			return fake.Answer{Status: 429, Header: httpmsg.Header{{Name: "retry-after", Value: "7"}}}
 		}
 		w.create(clip)
 		return w
 	}
 	w := start()
 	w.poll("j")
-	w.seen = nil
+	w.Seen = nil
 	resp, err := w.Get(context.Background(), w.get("j"))
-	if got := outcome(resp, err); got != "503 account_cooling_down" || len(w.seen) != 0 {
-		t.Errorf("cooling down: %s, %d calls", got, len(w.seen))
+	if got := outcome(resp, err); got != "503 account_cooling_down" || len(w.Seen) != 0 {
+		t.Errorf("cooling down: %s, %d calls", got, len(w.Seen))
 	}
 	if d := retryAfter(err); d < 6*time.Second || d > 7*time.Second {
 		t.Errorf("to wait %v", d)
@@ -199,57 +200,57 @@ func TestPinnedAccountIsUsed(t *testing.T) {
 
 	w = start()
 	w.setMachine(w.connection("xai", "b"))
-	w.seen = nil
-	if got := w.poll("j"); got != "404 video_not_found" || len(w.seen) != 0 {
-		t.Errorf("gone: %s, %d calls", got, len(w.seen))
+	w.Seen = nil
+	if got := w.poll("j"); got != "404 video_not_found" || len(w.Seen) != 0 {
+		t.Errorf("gone: %s, %d calls", got, len(w.Seen))
 	}
 
 	w = start()
 	moved := w.connection("luma", "a")
 	w.setMachine(moved)
-	w.seen = nil
-	if got := w.poll("j"); got != "404 video_not_found" || len(w.seen) != 0 {
-		t.Errorf("at another origin: %s, %d calls", got, len(w.seen))
+	w.Seen = nil
+	if got := w.poll("j"); got != "404 video_not_found" || len(w.Seen) != 0 {
+		t.Errorf("at another origin: %s, %d calls", got, len(w.Seen))
 	}
 }
 
 func TestWhenTheObjectFails(t *testing.T) {
 	w := newWorld(t, "openai", "xai", "xai", "xai", "xai")
-	w.answer = func(s *seen) answer {
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		if s.Method == "POST" {
 			return made("j")
 		}
-		if !strings.HasPrefix(s.Key, "key-c-") {
-			return answer{status: 404}
+		if s.Account != "c" {
+			return fake.Answer{Status: 404}
 		}
-		return answer{status: 200, body: `{"status":"pending"}`}
+		return fake.Answer{Status: 200, Body: `{"status":"pending"}`}
 	}
-	w.objects.fail = func(op string) bool { return op == "job.put" }
+	w.objects.Fail = func(op string) bool { return op == "job.put" }
 	got, _ := w.create(clip)
 	if got != `200 { "request_id" : "j" }` {
 		t.Fatalf("the id was lost: %s", got)
 	}
 	// This isolate remembers who made it.
-	w.seen = nil
+	w.Seen = nil
 	w.poll("j")
-	if w.took() != "b" {
-		t.Errorf("asked %q", w.took())
+	if w.Upstream.Accounts() != "b" {
+		t.Errorf("asked %q", w.Upstream.Accounts())
 	}
-	w.objects.fail = nil
+	w.objects.Fail = nil
 	w.poll("j")
 	if len(w.Handler.lost.jobs) != 0 {
 		t.Error("the record was not stored later")
 	}
 
-	w.objects.fail = func(op string) bool { return op == "job.get" }
-	w.seen = nil
-	if got := w.poll("j"); got != `200 {"status":"pending"}` || w.took() != "bc" {
-		t.Errorf("%s, asked %s", got, w.took())
+	w.objects.Fail = func(op string) bool { return op == "job.get" }
+	w.Seen = nil
+	if got := w.poll("j"); got != `200 {"status":"pending"}` || w.Upstream.Accounts() != "bc" {
+		t.Errorf("%s, asked %s", got, w.Upstream.Accounts())
 	}
-	w.answer = func(*seen) answer { return answer{status: 404} }
-	w.seen = nil
-	if got := w.poll("j"); got != "404 " || w.took() != "bcd" {
-		t.Errorf("%s, asked %s", got, w.took())
+	w.Answer = func(*fake.Seen) fake.Answer { return fake.Answer{Status: 404} }
+	w.Seen = nil
+	if got := w.poll("j"); got != "404 " || w.Upstream.Accounts() != "bcd" {
+		t.Errorf("%s, asked %s", got, w.Upstream.Accounts())
 	}
 }
 
@@ -257,30 +258,30 @@ func TestContent(t *testing.T) {
 	const file = "https://files.x.ai/1.mp4?sig=s"
 	tests := []struct {
 		name, provider, state, want string
-		file                        answer
+		file                        fake.Answer
 	}{
-		{"done", "xai", `{"status":"done","video":{"url":"` + file + `"}}`, "200 bytes", answer{status: 200, header: httpmsg.Header{{Name: "content-type", Value: "video/mp4"}}, body: "bytes"}},
-		{"done_without_status", "xai", `{"video":{"url":"` + file + `"}}`, "200 bytes", answer{status: 200, body: "bytes"}},
-		{"pending", "xai", `{"status":"pending"}`, "409 video_not_ready", answer{}},
-		{"failed", "xai", `{"status":"failed"}`, "409 video_not_ready no-retry", answer{}},
-		{"blocked", "xai", `{"status":"done","video":{"respect_moderation":false}}`, "404 file_unavailable", answer{}},
-		{"private_host", "xai", `{"status":"done","video":{"url":"http://169.254.169.254/x"}}`, "502 bad_upstream_body", answer{}},
-		{"over", "xai", `{"status":"done","video":{"url":"` + file + `"}}`, "404 file_unavailable", answer{status: 403}},
-		{"gemini", "gemini", `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download?alt=media"}}]}}}`, "200 bytes", answer{status: 200, body: "bytes"}},
-		{"gemini_elsewhere", "gemini", `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://evil.example/1"}}]}}}`, "502 bad_upstream_body", answer{}},
-		{"openrouter", "openrouter", `{"status":"completed","unsigned_urls":["x"]}`, "200 bytes", answer{status: 200, body: "bytes"}},
+		{"done", "xai", `{"status":"done","video":{"url":"` + file + `"}}`, "200 bytes", fake.Answer{Status: 200, Header: httpmsg.Header{{Name: "content-type", Value: "video/mp4"}}, Body: "bytes"}},
+		{"done_without_status", "xai", `{"video":{"url":"` + file + `"}}`, "200 bytes", fake.Answer{Status: 200, Body: "bytes"}},
+		{"pending", "xai", `{"status":"pending"}`, "409 video_not_ready", fake.Answer{}},
+		{"failed", "xai", `{"status":"failed"}`, "409 video_not_ready no-retry", fake.Answer{}},
+		{"blocked", "xai", `{"status":"done","video":{"respect_moderation":false}}`, "404 file_unavailable", fake.Answer{}},
+		{"private_host", "xai", `{"status":"done","video":{"url":"http://169.254.169.254/x"}}`, "502 bad_upstream_body", fake.Answer{}},
+		{"over", "xai", `{"status":"done","video":{"url":"` + file + `"}}`, "404 file_unavailable", fake.Answer{Status: 403}},
+		{"gemini", "gemini", `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download?alt=media"}}]}}}`, "200 bytes", fake.Answer{Status: 200, Body: "bytes"}},
+		{"gemini_elsewhere", "gemini", `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://evil.example/1"}}]}}}`, "502 bad_upstream_body", fake.Answer{}},
+		{"openrouter", "openrouter", `{"status":"completed","unsigned_urls":["x"]}`, "200 bytes", fake.Answer{Status: 200, Body: "bytes"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, tt.provider)
-			w.answer = func(s *seen) answer {
+			w.Answer = func(s *fake.Seen) fake.Answer {
 				switch {
 				case s.Method == "POST":
-					return answer{status: 200, body: `{"request_id":"j","id":"j","name":"models/m/operations/j"}`}
+					return fake.Answer{Status: 200, Body: `{"request_id":"j","id":"j","name":"models/m/operations/j"}`}
 				case strings.Contains(s.URL, "files") || strings.Contains(s.URL, "/content"):
 					return tt.file
 				}
-				return answer{status: 200, body: tt.state}
+				return fake.Answer{Status: 200, Body: tt.state}
 			}
 			created, _ := w.create(`{"model":"` + tt.provider + `/m","prompt":"p"}`)
 			id := "j"
@@ -295,9 +296,9 @@ func TestContent(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 			if err == nil {
-				last := w.seen[len(w.seen)-1]
-				if private := tt.provider != "xai"; private != (last.Key != "") {
-					t.Errorf("%s was fetched with the credential %q", last.URL, last.Key)
+				last := w.Seen[len(w.Seen)-1]
+				if private := tt.provider != "xai"; private != (last.Account != "") {
+					t.Errorf("%s was fetched with the credential %q", last.URL, last.Account)
 				}
 				if got := resp.Header.Get("content-type"); got != "video/mp4" {
 					t.Errorf("content type %q", got)
@@ -309,19 +310,19 @@ func TestContent(t *testing.T) {
 
 func TestRedirectsOfContentCarryNoCredential(t *testing.T) {
 	w := newWorld(t, "gemini")
-	w.answer = func(s *seen) answer {
+	w.Answer = func(s *fake.Seen) fake.Answer {
 		switch {
 		case s.Method == "POST":
-			return answer{status: 200, body: `{"name":"models/m/operations/j"}`}
+			return fake.Answer{Status: 200, Body: `{"name":"models/m/operations/j"}`}
 		case strings.Contains(s.URL, ":download"):
-			return answer{status: 302, header: httpmsg.Header{{Name: "location", Value: "https://storage.googleapis.com/x"}}}
+			return fake.Answer{Status: 302, Header: httpmsg.Header{{Name: "location", Value: "https://storage.googleapis.com/x"}}}
 		case strings.Contains(s.URL, "storage"):
-			if s.Key != "" {
+			if s.Account != "" {
 				t.Errorf("the credential went to %s", s.URL)
 			}
-			return answer{status: 200, body: "bytes"}
+			return fake.Answer{Status: 200, Body: "bytes"}
 		}
-		return answer{status: 200, body: `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download"}}]}}}`}
+		return fake.Answer{Status: 200, Body: `{"done":true,"response":{"generateVideoResponse":{"generatedSamples":[{"video":{"uri":"https://generativelanguage.googleapis.com/v1beta/files/1:download"}}]}}}`}
 	}
 	w.create(`{"model":"gemini/veo","prompt":"p"}`)
 	if got := outcome(w.Content(context.Background(), w.get(encodeID("models/m/operations/j")))); got != "200 bytes" {
