@@ -174,7 +174,7 @@ func TestSeedInKVIsAdoptedBeforePublishing(t *testing.T) {
 	w.loc.Alarms(w.ctx)
 	w.kv.Put(w.ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
 	w.ok("POST", "/api/keys", `{}`)
-	w.clock.add(2 * time.Second)
+	w.clock.Add(2 * time.Second)
 	w.loc.Alarms(w.ctx)
 	k, _ := rpc.ParseKey("sk-fromhand12")
 	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
@@ -200,7 +200,7 @@ func TestExistingMachineRefusesSeedUnlessAllowed(t *testing.T) {
 			if a := w.want(422, "adopt", `{"doc":`+planted+`}`); a.Get("error.code").Str != "seed_refused" {
 				t.Errorf("got %s", a.Raw)
 			}
-			w.clock.add(2 * time.Second)
+			w.clock.Add(2 * time.Second)
 			w.loc.Alarms(w.ctx)
 			if after := w.replica(); after.Generation != before.Generation || len(after.Keys) != len(before.Keys) {
 				t.Errorf("generation %d with %d keys became %d with %d", before.Generation, len(before.Keys), after.Generation, len(after.Keys))

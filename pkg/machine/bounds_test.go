@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -45,9 +44,9 @@ func TestJobAtItsBounds(t *testing.T) {
 		}
 	}
 	w.want(200, "job.put", fmt.Sprintf(`{"id":"a","connectionId":"c","expiresAt":%d}`, now+2))
-	w.clock.add(time.Millisecond)
+	w.clock.Add(time.Millisecond)
 	w.want(200, "job.get", `{"id":"a"}`)
-	w.clock.add(time.Millisecond)
+	w.clock.Add(time.Millisecond)
 	w.want(404, "job.get", `{"id":"a"}`)
 }
 
@@ -74,11 +73,11 @@ func TestIdempotencyKeyAtItsBounds(t *testing.T) {
 	} {
 		key := fmt.Sprint("runs", i)
 		w.want(200, "idem.begin", fmt.Sprintf(`{"key":%q,"digest":"d","for":%d}`, key, tt.asked.Milliseconds()))
-		w.clock.add(tt.runs)
+		w.clock.Add(tt.runs)
 		if got := state(key); got != "running" {
 			t.Errorf("%v: at its end %s", tt.asked, got)
 		}
-		w.clock.add(time.Millisecond)
+		w.clock.Add(time.Millisecond)
 		if got := state(key); got != "lost" {
 			t.Errorf("%v: after its end %s", tt.asked, got)
 		}
@@ -91,7 +90,7 @@ func TestIdempotencyKeyAtItsBounds(t *testing.T) {
 		key := fmt.Sprint("over", i)
 		state(key)
 		w.want(200, "idem.end", `{"key":"`+key+`","digest":"d","status":200}`)
-		w.clock.add(tt.after)
+		w.clock.Add(tt.after)
 		if got := state(key); got != tt.want {
 			t.Errorf("after %v: got %s, want %s", tt.after, got, tt.want)
 		}
@@ -134,7 +133,7 @@ func TestPruningAtItsBounds(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	key := w.replica().Keys[0].ID
-	w.clock.add(time.Hour) // when it is due
+	w.clock.Add(time.Hour) // when it is due
 	now := w.clock.Now().UnixMilli()
 	stays := map[string]bool{}
 	row := func(stay bool, key, value string) {
@@ -165,28 +164,16 @@ func TestPruningAtItsBounds(t *testing.T) {
 		}
 	}
 	w.write(mid, storage.CountPrefix+key, fmt.Sprintf(`{"day":%d}`, now/storage.Day-2))
-	w.clock.add(time.Hour - time.Millisecond)
+	w.clock.Add(time.Hour - time.Millisecond)
 	w.loc.Alarms(w.ctx)
 	if !w.has(mid, storage.CountPrefix+key) {
 		t.Error("pruned before the hour was over")
 	}
-	w.clock.add(time.Millisecond)
+	w.clock.Add(time.Millisecond)
 	w.loc.Alarms(w.ctx)
 	if w.has(mid, storage.CountPrefix+key) {
 		t.Error("the counts of the day before yesterday stay")
 	}
-}
-
-// answering is a stub whose objects all answer the same. It records the calls.
-type answering struct {
-	status int
-	body   string
-	calls  []string
-}
-
-func (a *answering) Call(_ context.Context, id, op string, _ []byte) (int, []byte, error) {
-	a.calls = append(a.calls, op+" "+id)
-	return a.status, []byte(a.body), nil
 }
 
 // handle runs an operation of the registry while other objects are replaced by a
@@ -218,10 +205,10 @@ func TestIntentIsResolvedByTheMachinesAnswer(t *testing.T) {
 		w := newWorld(t)
 		at := w.clock.Now().Add(-tt.age).UnixMilli()
 		w.write(rpc.RegistryID, machinePrefix+mid, fmt.Sprintf(`{"machineId":%q,"name":"old","createdAt":5,"state":%q,"at":%d}`, mid, tt.state, at))
-		stub := &answering{status: tt.status, body: `{"name":"new","createdAt":7}`}
+		stub := objects.Constant(tt.status, `{"name":"new","createdAt":7}`)
 		status, answer := w.handle(stub, "list", `{}`)
-		if status != 200 || len(stub.calls) != 1 || stub.calls[0] != "exists "+mid {
-			t.Errorf("%+v: got %d, asked %v", tt, status, stub.calls)
+		if status != 200 || len(stub.Calls) != 1 || !strings.HasPrefix(stub.Calls[0], "exists ") || stub.Called[0] != mid {
+			t.Errorf("%+v: got %d, asked %v", tt, status, stub.Calls)
 		}
 		var m machineRow
 		json.Unmarshal(w.loc.Storage(rpc.RegistryID).Dump()[machinePrefix+mid], &m)
@@ -244,9 +231,9 @@ func TestListResolvesTwentyIntents(t *testing.T) {
 	for i := range maxResolve + 5 {
 		w.write(rpc.RegistryID, fmt.Sprintf("%s%016d", machinePrefix, i), fmt.Sprintf(`{"machineId":"%016d","name":"n","createdAt":%d,"state":"deleting","at":1}`, i, i))
 	}
-	stub := &answering{status: 503}
-	if w.handle(stub, "list", `{}`); len(stub.calls) != maxResolve {
-		t.Errorf("asked %d machines, want %d", len(stub.calls), maxResolve)
+	stub := objects.Constant(503, "")
+	if w.handle(stub, "list", `{}`); len(stub.Calls) != maxResolve {
+		t.Errorf("asked %d machines, want %d", len(stub.Calls), maxResolve)
 	}
 }
 
@@ -310,17 +297,17 @@ func TestTicksWakeAllMachinesInTurn(t *testing.T) {
 		w.write(rpc.RegistryID, fmt.Sprintf("%s%016d", machinePrefix, i), `{"state":"active"}`)
 	}
 	for round := range 2 {
-		stub := &answering{status: 200}
+		stub := objects.Constant(200, "")
 		for _, want := range []int{maxTick, maxTick, 5} {
-			before := len(stub.calls)
+			before := len(stub.Calls)
 			status, answer := w.handle(stub, "tick", ``)
-			if got := len(stub.calls) - before; got != want || status != 200 || answer != fmt.Sprintf(`{"machines":%d}`, want) {
+			if got := len(stub.Calls) - before; got != want || status != 200 || answer != fmt.Sprintf(`{"machines":%d}`, want) {
 				t.Errorf("round %d: woke %d, %d %s; want %d", round, got, status, answer, want)
 			}
 		}
-		for i, call := range stub.calls {
-			if call != fmt.Sprintf("tick %016d", i) {
-				t.Fatalf("round %d: call %d is %s", round, i, call)
+		for i, call := range stub.Calls {
+			if !strings.HasPrefix(call, "tick ") || stub.Called[i] != fmt.Sprintf("%016d", i) {
+				t.Fatalf("round %d: call %d is %s of %s", round, i, call, stub.Called[i])
 			}
 		}
 	}
@@ -331,7 +318,7 @@ func TestCronLogsThatTheRegistryDoesNotAnswer(t *testing.T) {
 	if w.obj.Cron(w.ctx); len(w.logs) != 0 {
 		t.Errorf("logged %q", w.logs)
 	}
-	w.obj.Objects = down{}
+	w.obj.Objects = &objects.Script{}
 	if w.obj.Cron(w.ctx); len(w.logs) != 1 {
 		t.Errorf("logged %q", w.logs)
 	}
@@ -344,25 +331,17 @@ func TestOnlyFailuresWithACauseAreLogged(t *testing.T) {
 	if len(w.logs) != 0 {
 		t.Errorf("logged %q", w.logs)
 	}
-	w.obj.Objects = &answering{status: 500}
+	w.obj.Objects = objects.Constant(500, "")
 	w.want(503, "create", `{}`) // without a cause
 	if len(w.logs) != 0 {
 		t.Errorf("logged %q", w.logs)
 	}
-	w.obj.Objects = down{}
+	w.obj.Objects = &objects.Script{}
 	w.want(503, "create", `{}`)
-	if len(w.logs) != 1 || !strings.Contains(w.logs[0], "deadline") {
+	if len(w.logs) != 1 || !strings.Contains(w.logs[0], "unreachable") {
 		t.Errorf("logged %q", w.logs)
 	}
 }
-
-// panicking is a storage that panics.
-type panicking struct {
-	*objects.Storage
-	with any
-}
-
-func (p panicking) Get(string) ([]byte, bool) { panic(p.with) }
 
 func TestOnlyStorageFailuresAreAnswered(t *testing.T) {
 	for _, with := range []any{errors.New("a fault"), "a fault"} {
@@ -373,7 +352,9 @@ func TestOnlyStorageFailuresAreAnswered(t *testing.T) {
 				}
 			}()
 			w := newWorld(t)
-			w.obj.Handle(w.ctx, panicking{objects.NewStorage(), with}, mid, "snapshot", nil)
+			st := objects.NewStorage()
+			st.Unreadable = with
+			w.obj.Handle(w.ctx, st, mid, "snapshot", nil)
 		}()
 	}
 }

@@ -14,7 +14,7 @@ func TestHealthOfConnection(t *testing.T) {
 	id := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdefghij"}`)
 	health := func() string { return w.ok("GET", "/api/providers/"+id, "").Get("health").Str }
 	request := func(status int, failed string) {
-		w.clock.add(time.Second)
+		w.clock.Add(time.Second)
 		attempts, code := 1, ""
 		if status >= 400 {
 			code = "x"
@@ -43,7 +43,7 @@ func TestHealthOfConnection(t *testing.T) {
 	request(401, failed(401, "invalid_api_key"))
 	cool("unauthorized", 120)
 	is("refused", "key_refused")
-	w.clock.add(3 * time.Minute)
+	w.clock.Add(3 * time.Minute)
 	is("refused, after the cooldown", "key_refused")
 	request(429, failed(429, "rate_limit_exceeded"))
 	is("limited after a refusal", "key_refused")
@@ -51,7 +51,7 @@ func TestHealthOfConnection(t *testing.T) {
 	is("answered again", "ready")
 	cool("rate_limited", 30)
 	is("limited", "limited")
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	is("limit over", "ready")
 	request(402, failed(402, ""))
 	is("no credit", "out_of_credit")
@@ -70,7 +70,7 @@ func TestHealthOfConnection(t *testing.T) {
 	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"key_refused","status":401}`, id))
 	is("refused in a test", "key_refused")
 	cool("key_refused", 600)
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":"out_of_credit"}`, id))
 	is("another refusal in a test", "out_of_credit")
 	w.want(200, "tested", fmt.Sprintf(`{"connectionId":%q,"reason":""}`, id))
@@ -78,9 +78,9 @@ func TestHealthOfConnection(t *testing.T) {
 	if out := w.ok("GET", "/api/providers/"+id, "").Get("cooldownUntil"); out.Exists() {
 		t.Errorf("still out until %s after a test that succeeded", out.Raw)
 	}
-	w.clock.add(15 * time.Minute)
+	w.clock.Add(15 * time.Minute)
 	w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"key_refused"}]}`, id, w.clock.Now().UnixMilli()+1000, w.clock.Now().UnixMilli()))
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	is("refused, by the cooldown alone", "key_refused")
 	w.want(200, "report", fmt.Sprintf(`{"usage":[{"connectionId":%q,"requests":3,"errors":1}]}`, id))
 	is("answered, by the usage alone", "ready")

@@ -51,7 +51,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		t.Errorf("a large answer: %.200s", big.Raw)
 	}
 
-	w.clock.add(30*24*time.Hour + time.Millisecond)
+	w.clock.Add(30*24*time.Hour + time.Millisecond)
 	if got := state("k", "e"); got != "new" {
 		t.Errorf("after 30 days: %q", got)
 	}
@@ -81,20 +81,20 @@ func TestLostCallKeepsItsIdempotencyKey(t *testing.T) {
 	if got := w.want(200, "idem.begin", `{"key":"k","digest":"e"}`).Get("state").Str; got != "other" {
 		t.Errorf("another request after a restart: %q", got)
 	}
-	w.clock.add(25 * time.Hour)
+	w.clock.Add(25 * time.Hour)
 	w.want(200, "tick", `{}`)
 	if got := state(); got != "lost" {
 		t.Errorf("after 25 hours: %q", got)
 	}
-	w.clock.add(28 * 24 * time.Hour)
+	w.clock.Add(28 * 24 * time.Hour)
 	if got := state(); got != "lost" {
 		t.Errorf("after 29 days: %q", got)
 	}
-	w.clock.add(24 * time.Hour)
+	w.clock.Add(24 * time.Hour)
 	if got := state(); got != "new" {
 		t.Errorf("after 30 days: %q", got)
 	}
-	w.clock.add(61 * time.Second)
+	w.clock.Add(61 * time.Second)
 	if got := state(); got != "lost" {
 		t.Errorf("after the longest run: %q", got)
 	}
@@ -119,7 +119,7 @@ func TestIdempotencyKeysArePruned(t *testing.T) {
 	if count() != 1 {
 		t.Fatalf("%d rows", count())
 	}
-	w.clock.add(30*24*time.Hour + time.Hour)
+	w.clock.Add(30*24*time.Hour + time.Hour)
 	w.want(200, "tick", `{}`)
 	w.obj.Alarm(w.ctx, w.loc.Storage(mid), mid)
 	w.loc.Storage(mid).Flush()
@@ -153,19 +153,19 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	}
 	must("unknown", "new")
 	end("unknown", `,"unknown":true`)
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	must("first", "new")
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	must("second", "new")
 	end("second", "") // before the first one, which is older
 	end("first", "")
 	var rows []storage.Row
 	for i := range maxIdem - 3 {
-		rows = append(rows, storage.Row{Key: fmt.Sprintf("%srunning%05d", idemPrefix, i), Value: []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.clock.now.UnixMilli()))})
+		rows = append(rows, storage.Row{Key: fmt.Sprintf("%srunning%05d", idemPrefix, i), Value: []byte(fmt.Sprintf(`{"digest":"d","at":%d}`, w.clock.Now().UnixMilli()))})
 	}
 	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
-	w.clock.add(61 * time.Minute)
+	w.clock.Add(61 * time.Minute)
 	w.loc.Alarms(w.ctx) // counts them
 	count := func() int { return len(st.List(idemPrefix, "", 0)) }
 	if n := count(); n != maxIdem {
@@ -189,10 +189,10 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 		t.Errorf("full again: %d", status)
 	}
 
-	w.clock.add(30*24*time.Hour + time.Hour)
+	w.clock.Add(30*24*time.Hour + time.Hour)
 	for range 4 {
 		w.loc.Alarms(w.ctx)
-		w.clock.add(11 * time.Second)
+		w.clock.Add(11 * time.Second)
 	}
 	if n := count() + len(st.List(endedPrefix, "", 0)); n != 0 {
 		t.Errorf("%d rows are left after 30 days", n)

@@ -76,7 +76,7 @@ func TestKeysOfAnExportAreChecked(t *testing.T) {
 		}
 		out.Ciphertext = base64.RawURLEncoding.EncodeToString(aead.Seal(nil, make([]byte, 12), []byte(d), out.Associated()))
 		raw, _ := json.Marshal(out)
-		w.clock.add(time.Minute) // few keys are made of passphrases in one
+		w.clock.Add(time.Minute) // few keys are made of passphrases in one
 		return fmt.Sprintf(`{"document":%s,"passphrase":%q,"keys":true}`, raw, pass)
 	}
 	hex := strings.Repeat("ab", 32)
@@ -251,7 +251,7 @@ func TestKeyDerivationIsLimited(t *testing.T) {
 	if made != api.DeriveMost || refused != 20-api.DeriveMost {
 		t.Errorf("%d made, %d refused", made, refused)
 	}
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	w.ok("POST", "/api/export", `{"passphrase":"a long passphrase"}`)
 }
 

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/objects"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/snapshot"
@@ -59,7 +59,7 @@ func TestDeletedMachineIsGone(t *testing.T) {
 	w.want(404, "snapshot", `{"have":0}`)
 	w.want(404, "manage", `{"method":"GET","route":"/api/providers"}`)
 	w.want(404, "report", `{}`)
-	w.clock.add(2 * time.Second)
+	w.clock.Add(2 * time.Second)
 	w.loc.Alarms(w.ctx)
 	if len(w.kv.Dump()) != 0 {
 		t.Error("the replica is still in KV")
@@ -87,7 +87,7 @@ func TestDeletionWinsOverASeedInKV(t *testing.T) {
 	w.create()
 	w.kv.Put(w.ctx, kvKey(mid), []byte(`{"apiKeys":["sk-fromhand12"]}`))
 	w.want(204, "delete", "")
-	w.clock.add(2 * time.Second)
+	w.clock.Add(2 * time.Second)
 	w.loc.Alarms(w.ctx)
 	w.want(404, "snapshot", `{}`)
 	if len(w.kv.Dump()) != 0 {
@@ -106,7 +106,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 		if got := w.machines(); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
-		w.clock.add(6 * time.Minute)
+		w.clock.Add(6 * time.Minute)
 		w.machines()
 		if n := len(w.loc.Storage(rpc.RegistryID).List(machinePrefix, "", 0)); n != 0 {
 			t.Error("the intent stays for ever")
@@ -127,7 +127,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("got %v", got)
 		}
-		w.clock.add(6 * time.Minute)
+		w.clock.Add(6 * time.Minute)
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("later: got %v", got)
 		}
@@ -135,7 +135,7 @@ func TestRegistryAfterACrash(t *testing.T) {
 	t.Run("the registry is down", func(t *testing.T) {
 		w := newWorld(t)
 		real := w.obj.Objects
-		w.obj.Objects = down{}
+		w.obj.Objects = &objects.Script{}
 		status, a := w.call("create", `{}`)
 		if status != 503 {
 			t.Fatalf("got %d %s, want 503", status, a.Raw)
@@ -143,24 +143,18 @@ func TestRegistryAfterACrash(t *testing.T) {
 		w.want(404, "snapshot", `{}`)
 		w.obj.Objects = real
 		w.want(200, "adopt", `{"doc":{"apiKeys":["sk-abcdefgh12"]}}`)
-		w.obj.Objects = down{}
+		w.obj.Objects = &objects.Script{}
 		w.loc.Alarms(w.ctx)
 		w.obj.Objects = real
 		if got := w.machines(); len(got) != 0 {
 			t.Fatalf("got %v", got)
 		}
-		w.clock.add(5 * time.Second)
+		w.clock.Add(5 * time.Second)
 		w.loc.Alarms(w.ctx)
 		if got := w.machines(); len(got) != 1 {
 			t.Errorf("a seeded machine is not registered: %v", got)
 		}
 	})
-}
-
-type down struct{}
-
-func (down) Call(context.Context, string, string, []byte) (int, []byte, error) {
-	return 0, nil, context.DeadlineExceeded
 }
 
 func TestPublishingIsCoalescedAndRetried(t *testing.T) {
@@ -187,21 +181,21 @@ func TestPublishingIsCoalescedAndRetried(t *testing.T) {
 	}
 	w.kv.Down(true)
 	for range 10 {
-		w.clock.add(time.Second)
+		w.clock.Add(time.Second)
 		w.loc.Alarms(w.ctx)
 	}
 	if n := puts() - 1; n < 3 || n > 5 {
 		t.Errorf("%d tries in 10 s of KV down, want them further and further apart", n)
 	}
 	w.kv.Down(false)
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	w.loc.Alarms(w.ctx)
 	m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])
 	if err != nil || len(m.Connections) != 50 || m.Generation != w.replica().Generation {
 		t.Errorf("KV is behind: %v", err)
 	}
 	before := puts()
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	w.loc.Alarms(w.ctx)
 	if puts() != before {
 		t.Error("published without a change")
@@ -213,7 +207,7 @@ func TestLostAlarmIsSetAgain(t *testing.T) {
 		w := newWorld(t)
 		w.create()
 		w.loc.Storage(mid).Alarm = 0 // lost
-		w.clock.add(2 * time.Minute)
+		w.clock.Add(2 * time.Minute)
 		if by == "snapshot" {
 			w.want(200, "snapshot", `{"have":0}`)
 		} else {
@@ -235,10 +229,10 @@ func TestClockJumpsMakeNothingPermanent(t *testing.T) {
 		w.want(200, "report", fmt.Sprintf(`{"cooldowns":[{"connectionId":%q,"until":%d,"since":%d,"reason":"rate_limited"}]}`,
 			id, w.clock.Now().Add(20*time.Minute).UnixMilli(), w.clock.Now().UnixMilli()))
 		w.loc.Alarms(w.ctx)
-		w.clock.add(jump)
+		w.clock.Add(jump)
 		id2 := w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 		for range 5 {
-			w.clock.add(2 * time.Second)
+			w.clock.Add(2 * time.Second)
 			w.loc.Alarms(w.ctx)
 		}
 		m, err := snapshot.Parse(mid, w.kv.Dump()[kvKey(mid)])

@@ -254,7 +254,7 @@ func TestPutReplacesOnlyGivenFields(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	id := w.connect(`{"provider":"openai-compatible-0123abcd","name":"n","priority":4,"apiKey":"sk-0123456789abcdefghij","providerSpecificData":{"baseUrl":"https://a.example.com/v1","prefix":"p","enabledModels":["a"],"region":"eu"}}`)
-	w.clock.add(1e9)
+	w.clock.Add(1e9)
 	v := w.ok("PUT", "/api/providers/"+id, `{"isActive":false,"providerSpecificData":{"enabledModels":["b","b"],"never":null}}`)
 	golden.JSON(t, "put_keeps_the_rest", json.RawMessage(strings.ReplaceAll(v.Raw, id, "the-id")))
 }
@@ -441,7 +441,7 @@ func TestTestsOfConnectionsAreLimited(t *testing.T) {
 	if a := w.want(429, "probe", fmt.Sprintf(`{"connectionId":%q}`, id)); a.Get("error.retryAfterMs").Int() <= 0 {
 		t.Errorf("got %s", a.Raw)
 	}
-	w.clock.add(61e9)
+	w.clock.Add(61e9)
 	w.want(200, "probe", fmt.Sprintf(`{"connectionId":%q}`, id))
 	w.want(404, "probe", `{"connectionId":"nobody"}`)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/sealed"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
@@ -131,7 +132,7 @@ func TestGrantWithoutManageAccessIsDropped(t *testing.T) {
 func TestFlowsInProgressAreResealedAfterARotation(t *testing.T) {
 	w := newWorld(t).withFlows()
 	w.create()
-	w.clock.add(58 * time.Minute)
+	w.clock.Add(58 * time.Minute)
 	w.obj.OAuth[0].DevicePKCE = true
 	state := w.begin(`{}`, "")
 	w.idp.answer = func() (int, string, bool) {
@@ -140,26 +141,18 @@ func TestFlowsInProgressAreResealedAfterARotation(t *testing.T) {
 	if status, a := w.oauthCall("device", `{}`, ""); status != 200 {
 		t.Fatal(a.Raw)
 	}
-	old, fresh := strings.Repeat("k", 40), strings.Repeat("n", 40)
-	rotate := func(keys string) (err error) {
-		w.obj.Keyring, err = store.NewKeyring(keys)
-		return err
-	}
+	old, fresh := sealed.Secret, strings.Repeat("n", 40)
 	before, _ := w.flows()
-	if err := rotate(fresh + "," + old); err != nil {
-		t.Fatal(err)
-	}
-	w.clock.add(3 * time.Minute)
+	w.obj.Keyring = sealed.Keys(t, fresh, old)
+	w.clock.Add(3 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	all, n := w.flows()
-	sealed := strings.Count(all, `"v1.`)
+	fields := strings.Count(all, `"v1.`)
 	id := strings.Split(all[strings.Index(all, `"v1.`):], ".")[1]
-	if n != 2 || sealed != 3 || strings.Count(all, `"v1.`+id+`.`) != 3 || strings.Contains(before, id) {
-		t.Fatalf("%d rows, %d sealed: %s", n, sealed, all)
+	if n != 2 || fields != 3 || strings.Count(all, `"v1.`+id+`.`) != 3 || strings.Contains(before, id) {
+		t.Fatalf("%d rows, %d sealed: %s", n, fields, all)
 	}
-	if err := rotate(fresh); err != nil {
-		t.Fatal(err)
-	}
+	w.obj.Keyring = sealed.Keys(t, fresh)
 	if status, a := w.back(state); status != 200 {
 		t.Errorf("the browser comes back: %d %s", status, a.Raw)
 	}
@@ -195,17 +188,17 @@ func TestEndedFlowsArePruned(t *testing.T) {
 	for range 3 {
 		w.begin(`{"name":"x"}`, "")
 	}
-	w.clock.add(9 * time.Minute)
+	w.clock.Add(9 * time.Minute)
 	w.begin(`{}`, "")
 	if _, n := w.flows(); n != 4 {
 		t.Fatalf("%d rows", n)
 	}
-	w.clock.add(2 * time.Minute)
+	w.clock.Add(2 * time.Minute)
 	w.begin(`{}`, "") // drops those of before
 	if _, n := w.flows(); n != 2 {
 		t.Fatalf("%d rows", n)
 	}
-	w.clock.add(2 * time.Hour)
+	w.clock.Add(2 * time.Hour)
 	w.loc.Alarms(w.ctx)
 	if all, n := w.flows(); n != 0 {
 		t.Errorf("%s", all)

@@ -89,7 +89,7 @@ func TestConnectionProxyPrecedesOperatorProxy(t *testing.T) {
 	id := w.oauth()
 	w.want(503, "refresh", refreshBody(id, 1))
 	w.ok("PUT", "/api/providers/"+id, `{"providerSpecificData":{"proxyUrl":"http://own.example.com:3128"}}`)
-	w.clock.add(time.Hour)
+	w.clock.Add(time.Hour)
 	w.want(503, "refresh", refreshBody(id, 1))
 	if got := strings.Join(s.dialled, " "); got != "operator.example.com:8080 own.example.com:3128" {
 		t.Errorf("dialled %s", got)

@@ -23,7 +23,7 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	st.Write(rows, storage.KeepAlarm)
 	st.Flush()
 	left := func() int { return len(st.List(storage.JobPrefix, "", 0)) - 2 }
-	w.clock.add(61 * time.Minute)
+	w.clock.Add(61 * time.Minute)
 	before := jobs
 	for turn := 1; turn <= 3; turn++ {
 		w.loc.Alarms(w.ctx)
@@ -32,7 +32,7 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 			t.Errorf("turn %d: %d rows removed, %d left", turn, removed, now)
 		}
 		before = now
-		w.clock.add(11 * time.Second)
+		w.clock.Add(11 * time.Second)
 	}
 	if before != 0 || len(st.List(storage.JobPrefix, "", 0)) != 2 {
 		t.Errorf("%d rows left", before)
@@ -44,7 +44,7 @@ func TestManyRowsAreRemovedInTurns(t *testing.T) {
 	if left() != 1 {
 		t.Error("pruned before the hour was over")
 	}
-	w.clock.add(61 * time.Minute)
+	w.clock.Add(61 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	if left() != 0 {
 		t.Error("not pruned after an hour")
@@ -77,7 +77,7 @@ func TestAuditIsBoundedWhileItGrows(t *testing.T) {
 		t.Errorf("the chain breaks at %d", at)
 	}
 	for range 4 { // in turns
-		w.clock.add(61 * time.Minute)
+		w.clock.Add(61 * time.Minute)
 		w.loc.Alarms(w.ctx)
 	}
 	if n := count(); n != storage.MaxAudit {

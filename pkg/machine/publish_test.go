@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"weir/internal/testgw/objects"
 
 	"github.com/tidwall/gjson"
 )
@@ -38,12 +39,12 @@ func TestRegisteredMachineDoesNotRegisterAgain(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.loc.Alarms(w.ctx)
-	stub := &answering{status: 200}
+	stub := objects.Constant(200, "")
 	w.obj.Objects = stub
-	w.clock.add(2 * time.Hour)
+	w.clock.Add(2 * time.Hour)
 	w.alarm()
-	if len(stub.calls) != 0 {
-		t.Errorf("called %v", stub.calls)
+	if len(stub.Calls) != 0 {
+		t.Errorf("called %v", stub.Calls)
 	}
 }
 
@@ -51,7 +52,7 @@ func TestReplicaIsWrittenOnlyAfterAChangeAndOnceASecond(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.loc.Alarms(w.ctx)
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	w.loc.Alarms(w.ctx)
 	published := func() int64 { return gjson.GetBytes(w.kv.Dump()[kvKey(mid)], "generation").Int() }
 	generation := func() int64 { return w.want(200, "snapshot", `{"have":0}`).Get("generation").Int() }
@@ -59,25 +60,25 @@ func TestReplicaIsWrittenOnlyAfterAChangeAndOnceASecond(t *testing.T) {
 		t.Fatalf("published %d of %d", published(), generation())
 	}
 	w.kv.Delete(w.ctx, kvKey(mid))
-	w.clock.add(time.Hour)
+	w.clock.Add(time.Hour)
 	w.alarm()
 	if published() != 0 {
 		t.Error("an unchanged replica is written again")
 	}
 	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	w.loc.Alarms(w.ctx)
 	first := published()
 	if first != generation() {
 		t.Fatalf("published %d of %d", first, generation())
 	}
 	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef2"}`)
-	w.clock.add(time.Second - time.Millisecond)
+	w.clock.Add(time.Second - time.Millisecond)
 	w.alarm()
 	if published() != first {
 		t.Error("written twice within a second")
 	}
-	w.clock.add(time.Millisecond)
+	w.clock.Add(time.Millisecond)
 	w.alarm()
 	if published() != generation() || published() == first {
 		t.Errorf("after a second: published %d of %d", published(), generation())

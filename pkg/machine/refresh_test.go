@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/sealed"
 	"weir/pkg/machine/storage"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
@@ -49,7 +50,7 @@ func TestOneRefreshForAllCallers(t *testing.T) {
 				t.Fatalf("round %d: caller %d got %q, want %q", round, i, tok, w.idp.access)
 			}
 		}
-		w.clock.add(61 * time.Second)
+		w.clock.Add(61 * time.Second)
 	}
 	if w.idp.calls != 20 || w.idp.revocations != 0 {
 		t.Errorf("%d token calls and %d revocations, want 20 and 0", w.idp.calls, w.idp.revocations)
@@ -98,12 +99,12 @@ func TestLostAnswerEndsInOneNeedsReauth(t *testing.T) {
 	if w.idp.calls != 1 {
 		t.Fatalf("%d calls while the outcome is unknown", w.idp.calls)
 	}
-	w.clock.add(61 * time.Second)
+	w.clock.Add(61 * time.Second)
 	for range 50 {
 		if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, storage.NeedsReauth) {
 			t.Fatal(a.Raw)
 		}
-		w.clock.add(10 * time.Minute)
+		w.clock.Add(10 * time.Minute)
 		w.loc.Alarms(w.ctx)
 	}
 	if w.idp.calls != 2 {
@@ -141,7 +142,7 @@ func TestDefiniteRefusalsAreTriedAgain(t *testing.T) {
 			if _, a := w.call("refresh", refreshBody(id, gen)); w.idp.calls != 1 || !isFailure(a, tt.code) {
 				t.Fatalf("asked again at once: %s", a.Raw)
 			}
-			w.clock.add(61 * time.Second)
+			w.clock.Add(61 * time.Second)
 			w.want(200, "refresh", refreshBody(id, gen))
 			if w.idp.revocations != 0 {
 				t.Error("revoked")
@@ -174,7 +175,7 @@ func TestRefreshTokenIsKeptWithoutRotation(t *testing.T) {
 	gen := w.replica().Connections[0].TokenGeneration
 	for i := range 3 {
 		w.want(200, "refresh", refreshBody(id, gen+int64(i)))
-		w.clock.add(2 * time.Minute)
+		w.clock.Add(2 * time.Minute)
 	}
 	c := w.replica().Connections[0]
 	if w.open(&c, store.RefreshToken) != w.idp.refresh || w.open(&c, store.AccessToken) != w.idp.access {
@@ -213,10 +214,10 @@ func TestCrashesAroundARefresh(t *testing.T) {
 				if !a.Get("unsaved").Bool() {
 					t.Fatalf("not marked as unsaved: %s", a.Raw)
 				}
-				w.clock.add(61 * time.Second)
+				w.clock.Add(61 * time.Second)
 				for range 10 {
 					w.call("refresh", refreshBody(id, gen))
-					w.clock.add(10 * time.Minute)
+					w.clock.Add(10 * time.Minute)
 				}
 				if w.idp.calls != 2 || w.ok("GET", "/api/providers/"+id, "").Get("status").Str != storage.NeedsReauth {
 					t.Errorf("%d calls", w.idp.calls)
@@ -251,7 +252,7 @@ func TestUnsavedTokensAreStoredLater(t *testing.T) {
 			t.Fatalf("another caller: %s, %d calls", a.Raw, w.idp.calls)
 		}
 		st.Fault = nil
-		w.clock.add(2 * time.Second)
+		w.clock.Add(2 * time.Second)
 		if by == "alarm" {
 			w.loc.Alarms(w.ctx)
 		} else if a = w.want(200, "refresh", refreshBody(id, gen)); a.Get("unsaved").Bool() {
@@ -279,7 +280,7 @@ func TestCredentialReplacedDuringRefreshIsKept(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	w.idp.during = func() { w.idp.during = nil; w.ok("DELETE", "/api/providers/"+id, "") }
-	w.clock.add(2 * time.Minute)
+	w.clock.Add(2 * time.Minute)
 	if status, a := w.call("refresh", refreshBody(id, c.TokenGeneration)); status != 404 {
 		t.Errorf("deleted meanwhile: got %s", a.Raw)
 	}
@@ -294,12 +295,9 @@ func TestRotationOfTheSealDuringARefreshLosesNothing(t *testing.T) {
 	gen := w.replica().Connections[0].TokenGeneration
 	w.idp.during = func() {
 		w.idp.during = nil
-		both, err := store.NewKeyring(strings.Repeat("n", 40) + "," + strings.Repeat("k", 40))
-		if err != nil {
-			t.Error(err)
-		}
+		both := sealed.Keys(t, strings.Repeat("n", 40), sealed.Secret)
 		w.obj.Keyring = both
-		w.clock.add(61 * time.Minute)
+		w.clock.Add(61 * time.Minute)
 		w.loc.Alarms(w.ctx)
 	}
 	w.want(200, "refresh", refreshBody(id, gen))
@@ -315,24 +313,24 @@ func TestTokensAreRefreshedAheadOfTheirExpiry(t *testing.T) {
 	id := w.oauth()
 	w.want(200, "refresh", refreshBody(id, w.replica().Connections[0].TokenGeneration))
 	for range 53 {
-		w.clock.add(time.Minute)
+		w.clock.Add(time.Minute)
 		w.loc.Alarms(w.ctx)
 	}
 	if w.idp.calls != 1 {
 		t.Fatalf("%d calls 6 minutes before the end", w.idp.calls)
 	}
-	w.clock.add(2 * time.Minute)
+	w.clock.Add(2 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	if w.idp.calls != 2 {
 		t.Errorf("%d calls 4 minutes before the end, want 2", w.idp.calls)
 	}
 	// Tokens that live a minute are not refreshed all the time.
 	w.idp.life = "60"
-	w.clock.add(56 * time.Minute)
+	w.clock.Add(56 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	calls := w.idp.calls
 	for range 60 {
-		w.clock.add(10 * time.Second)
+		w.clock.Add(10 * time.Second)
 		w.loc.Alarms(w.ctx)
 	}
 	if n := w.idp.calls - calls; n > 10 {
@@ -389,13 +387,13 @@ func TestTemporaryRefreshFailureIsRetriedSoon(t *testing.T) {
 			if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, "refresh_failed") || a.Get("error.retryAfterMs").Int() <= 0 {
 				t.Fatal(a.Raw)
 			}
-			w.clock.add(500 * time.Millisecond)
+			w.clock.Add(500 * time.Millisecond)
 		}
 		const s = time.Second
 		if want := []time.Duration{0, s, 5 * s, 20 * s, 80 * s}; !slices.Equal(tried, want) {
 			t.Errorf("lost %v: tried after %v, want %v", lost, tried, want)
 		}
-		w.clock.add(10 * time.Minute)
+		w.clock.Add(10 * time.Minute)
 		w.idp.answer = nil
 		w.want(200, "refresh", refreshBody(id, gen))
 		if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("status").Str != "active" || v.Get("lastError").Exists() {
@@ -424,17 +422,17 @@ func TestTokenEndpointTimeoutIsNotRetriedSoon(t *testing.T) {
 	w.create()
 	id := w.oauth()
 	gen := w.replica().Connections[0].TokenGeneration
-	w.idp.during = func() { w.clock.add(60 * time.Second) }
+	w.idp.during = func() { w.clock.Add(60 * time.Second) }
 	w.idp.timeout = true
 	if _, a := w.call("refresh", refreshBody(id, gen)); !isFailure(a, "refresh_failed") || a.Get("error.retryAfterMs").Int() != 60_000 {
 		t.Errorf("got %s", a.Raw)
 	}
 	w.idp.during, w.idp.timeout = nil, false
-	w.clock.add(59 * time.Second)
+	w.clock.Add(59 * time.Second)
 	w.call("refresh", refreshBody(id, gen))
 	if w.idp.calls != 1 {
 		t.Errorf("%d calls within the minute", w.idp.calls)
 	}
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	w.want(200, "refresh", refreshBody(id, gen))
 }

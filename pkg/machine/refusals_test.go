@@ -40,7 +40,7 @@ func TestReportedRefusalsAreInTheReplica(t *testing.T) {
 	if got := w.replica().Refusals; len(got) > storage.MaxRefusals {
 		t.Errorf("%d are kept", len(got))
 	}
-	w.clock.add(25 * time.Hour)
+	w.clock.Add(25 * time.Hour)
 	if got := w.replica().Refusals; len(got) != 0 {
 		t.Errorf("a day later: %+v", got)
 	}

@@ -105,7 +105,7 @@ func TestUsageIsGroupedBySeveral(t *testing.T) {
 	w := newWorld(t)
 	w.create()
 	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":2,"calls":2,"failedCalls":1,"latencyMs":500},{"keyId":"k2","model":"a","requests":1,"errors":1},{"keyId":"k1","model":"b","requests":4},{"model":"b","calls":-1}]}`)
-	w.clock.add(24 * 3600e9)
+	w.clock.Add(24 * 3600e9)
 	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"a","requests":8,"calls":1,"latencyMs":100}]}`)
 	for by, want := range map[string]int{"day": 2, "model": 2, "key": 2, "day,model": 3, "day,key": 3, "day,key,model": 4, "key,model": 3} {
 		got := w.ok("GET", "/api/usage?groupBy="+by, "")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/sealed"
 	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
@@ -119,17 +120,11 @@ func TestSecretsAreResealedAfterARotation(t *testing.T) {
 	w.create()
 	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
 	w.oauth()
-	old, fresh := strings.Repeat("k", 40), strings.Repeat("n", 40)
-	both, err := store.NewKeyring(fresh + "," + old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.obj.Keyring = both
-	w.clock.add(61 * time.Minute)
+	old, fresh := sealed.Secret, strings.Repeat("n", 40)
+	w.obj.Keyring = sealed.Keys(t, fresh, old)
+	w.clock.Add(61 * time.Minute)
 	w.loc.Alarms(w.ctx)
-	if w.obj.Keyring, err = store.NewKeyring(fresh); err != nil {
-		t.Fatal(err)
-	}
+	w.obj.Keyring = sealed.Keys(t, fresh)
 	m := w.replica()
 	if got := w.open(&m.Connections[0], store.APIKey); got != "sk-0123456789abcdef" {
 		t.Errorf("got %q", got)
@@ -138,16 +133,14 @@ func TestSecretsAreResealedAfterARotation(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	gen := m.Generation
-	w.clock.add(61 * time.Minute)
+	w.clock.Add(61 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	if w.replica().Generation != gen {
 		t.Error("resealed without need")
 	}
 	// A key that is gone makes the secret unusable, and nothing worse.
-	if w.obj.Keyring, err = store.NewKeyring(strings.Repeat("x", 40)); err != nil {
-		t.Fatal(err)
-	}
-	w.clock.add(61 * time.Minute)
+	w.obj.Keyring = sealed.Keys(t, strings.Repeat("x", 40))
+	w.clock.Add(61 * time.Minute)
 	w.loc.Alarms(w.ctx)
 	if _, a := w.call("refresh", refreshBody(m.Connections[1].ID, m.Connections[1].TokenGeneration)); !isFailure(a, "key_unavailable") {
 		t.Errorf("got %s", a.Raw)

@@ -46,7 +46,7 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 		if a := w.opened(1); a.Get("authAt").Int() != now || a.Get("idleAt").Int() != now+30*60_000 || a.Get("expiresAt").Int() != now+12*3600_000 || a.Get("key").Exists() {
 			t.Errorf("opened: got %s", a.Raw)
 		}
-		w.clock.add(idle)
+		w.clock.Add(idle)
 		if status, a := w.checked(1); status != want {
 			t.Errorf("after %v: got %d %s, want %d", idle, status, a.Raw, want)
 		}
@@ -57,14 +57,14 @@ func TestSessionLivesForTwelveHours(t *testing.T) {
 	w := newWorld(t)
 	end := w.opened(1).Get("expiresAt").Int()
 	for range 35 {
-		w.clock.add(20 * time.Minute)
+		w.clock.Add(20 * time.Minute)
 		w.checked(1)
 	}
-	w.clock.add(20*time.Minute - time.Millisecond)
+	w.clock.Add(20*time.Minute - time.Millisecond)
 	if status, a := w.checked(1); status != 200 || a.Get("expiresAt").Int() != end || a.Get("idleAt").Int() != end {
 		t.Errorf("before its end: got %d %s", status, a.Raw)
 	}
-	w.clock.add(time.Millisecond)
+	w.clock.Add(time.Millisecond)
 	if status, _ := w.checked(1); status != 401 {
 		t.Errorf("at its end: got %d", status)
 	}
@@ -74,7 +74,7 @@ func TestUseOfSessionIsNotedOnceAMinute(t *testing.T) {
 	w := newWorld(t)
 	idle := w.opened(1).Get("idleAt").Int()
 	for _, tt := range []struct{ step, later time.Duration }{{time.Minute - time.Millisecond, 0}, {time.Millisecond, time.Minute}, {time.Minute - time.Millisecond, time.Minute}} {
-		w.clock.add(tt.step)
+		w.clock.Add(tt.step)
 		if _, a := w.checked(1); a.Get("idleAt").Int() != idle+tt.later.Milliseconds() {
 			t.Errorf("after %v more: got %s", tt.step, a.Raw)
 		}
@@ -121,13 +121,13 @@ func TestLeastRecentlyUsedOfFiftySessionsEnds(t *testing.T) {
 	w := newWorld(t)
 	for n := range maxSessions {
 		w.opened(n)
-		w.clock.add(time.Second)
+		w.clock.Add(time.Second)
 	}
 	count := func() int { return len(w.loc.Storage(rpc.RegistryID).List(sessionPrefix, "", 0)) }
 	if n := count(); n != maxSessions {
 		t.Fatalf("%d sessions", n)
 	}
-	w.clock.add(time.Minute)
+	w.clock.Add(time.Minute)
 	w.checked(0) // so the second is the oldest
 	w.opened(100)
 	for n, want := range map[int]int{0: 200, 1: 401, 2: 200, 49: 200, 100: 200} {
@@ -138,7 +138,7 @@ func TestLeastRecentlyUsedOfFiftySessionsEnds(t *testing.T) {
 	if n := count(); n != maxSessions {
 		t.Errorf("%d sessions", n)
 	}
-	w.clock.add(time.Hour)
+	w.clock.Add(time.Hour)
 	w.opened(101)
 	if n := count(); n != 1 {
 		t.Errorf("%d sessions after the others ended", n)
@@ -240,32 +240,32 @@ func TestFailedSignInsAreLimited(t *testing.T) {
 		if status, wait := fail(); status != 429 || wait != minutes*time.Minute {
 			t.Errorf("got %d, wait %v; want %v min", status, wait, int(minutes))
 		}
-		w.clock.add(minutes*time.Minute - time.Second)
+		w.clock.Add(minutes*time.Minute - time.Second)
 		if status, wait := fail(); status != 429 || wait != time.Second {
 			t.Errorf("a second before: got %d, wait %v", status, wait)
 		}
-		w.clock.add(time.Second)
+		w.clock.Add(time.Second)
 	}
 	ten()
-	w.clock.add(15*time.Minute - time.Millisecond)
+	w.clock.Add(15*time.Minute - time.Millisecond)
 	if status, _ := fail(); status != 429 {
 		t.Errorf("within the window: got %d", status)
 	}
-	w.clock.add(4*time.Hour + 24*time.Hour)
+	w.clock.Add(4*time.Hour + 24*time.Hour)
 	ten()
 	if _, wait := fail(); wait != 4*time.Hour {
 		t.Errorf("a day later: wait %v, want 4 h", wait)
 	}
-	w.clock.add(4*time.Hour + 24*time.Hour + time.Millisecond)
+	w.clock.Add(4*time.Hour + 24*time.Hour + time.Millisecond)
 	ten()
 	if _, wait := fail(); wait != 15*time.Minute {
 		t.Errorf("over a day later: wait %v, want 15 min", wait)
 	}
 	from = strings.Repeat("b", 32)
 	ten()
-	w.clock.add(15 * time.Minute)
+	w.clock.Add(15 * time.Minute)
 	ten()
-	w.clock.add(-time.Hour) // a window that begins later does not count
+	w.clock.Add(-time.Hour) // a window that begins later does not count
 	ten()
 	for _, body := range []string{`{`, `{"from":"x"}`, `{"from":5}`, `{"from":"` + strings.Repeat("A", 32) + `"}`} {
 		if status, _ := w.at(rpc.RegistryID, "session.failed", body); status != 400 {
@@ -287,7 +287,7 @@ func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	name := func(n int) string { return fmt.Sprintf("%032d", n) }
 	for n := range maxAttempts { // the oldest has the last name
 		fail(maxAttempts - n)
-		w.clock.add(time.Millisecond)
+		w.clock.Add(time.Millisecond)
 	}
 	if n := len(rows()); n != maxAttempts {
 		t.Fatalf("%d rows", n)
@@ -296,7 +296,7 @@ func TestAddressesOfFailedSignInsAreBounded(t *testing.T) {
 	if has := rows(); len(has) != maxAttempts || has[name(maxAttempts)] || !has[name(1)] || !has[name(1000)] {
 		t.Errorf("%d rows, the oldest left: %v", len(has), has[name(maxAttempts)])
 	}
-	w.clock.add(15*time.Minute - time.Millisecond)
+	w.clock.Add(15*time.Minute - time.Millisecond)
 	fail(1001)
 	if has := rows(); len(has) != 3 || !has[name(1)] || !has[name(1000)] || !has[name(1001)] {
 		t.Errorf("%d rows after their windows", len(has))

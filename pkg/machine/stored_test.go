@@ -101,7 +101,7 @@ func (w *world) serves(s stored) {
 	if again.Get("apiKey").Str != s.Named {
 		w.Errorf("a mutation is applied twice: %s", again.Raw)
 	}
-	w.clock.add(2 * 60e9)
+	w.clock.Add(2 * 60e9)
 	got := w.want(200, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`)
 	if got.Get("connection.tokenGeneration").Int() != 3 || w.idp.revocations != 0 {
 		w.Errorf("refresh: %s", got.Raw)
@@ -163,14 +163,14 @@ func TestRowsOfOtherBuildsAreServed(t *testing.T) {
 				}
 				return row
 			})
-			w.clock.add(2 * 60e9)
+			w.clock.Add(2 * 60e9)
 			if a := w.want(503, "refresh", `{"connectionId":"`+s.Tokens+`","tokenGeneration":2}`); !isFailure(a, "key_unavailable") {
 				t.Errorf("got %s", a.Raw)
 			}
 			if c := snapshotConn(w.replica(), s.Connection); c == nil || w.open(c, store.APIKey) == "" {
 				t.Error("another connection does not open")
 			}
-			w.clock.add(2 * 3600e9) // the hour's work leaves what it cannot open
+			w.clock.Add(2 * 3600e9) // the hour's work leaves what it cannot open
 			w.loc.Alarms(w.ctx)
 			if n := strings.Count(string(w.loc.Storage(mid).Dump()[storage.ConnectionPrefix+s.Tokens]), `"v2.`); n != 2 {
 				t.Errorf("%d of 2 secrets are left as they were", n)

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/testgw/objects"
 	"weir/pkg/api"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
@@ -92,16 +91,12 @@ func TestStorageFailureHasItsOwnError(t *testing.T) {
 		t.Errorf("a write: %s", a.Raw)
 	}
 	w.loc.Storage(mid).Fault = nil
-	status, raw := w.obj.Handle(w.ctx, broken{w.loc.Storage(mid)}, mid, "snapshot", []byte(`{}`))
+	w.loc.Storage(mid).Unreadable = storage.ErrStorage
+	status, raw := w.obj.Handle(w.ctx, w.loc.Storage(mid), mid, "snapshot", []byte(`{}`))
 	if e := rpc.ReadFailure(status, raw); e.Status != 503 || e.Code != "storage_failed" {
 		t.Errorf("a read: %d %s", status, raw)
 	}
 }
-
-// broken is a storage that cannot be read.
-type broken struct{ *objects.Storage }
-
-func (broken) Get(string) ([]byte, bool) { panic(storage.ErrStorage) }
 
 // A key may name 500 models of a machine with 500 connections: their rows are
 // decoded once, not for each model.

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,7 +41,7 @@ func TestTokensWithoutAnEndpointSetNoAlarm(t *testing.T) {
 	w.create()
 	w.connect(fmt.Sprintf(`{"provider":"openai","accessToken":"access-0123456789","refreshToken":"refresh-0123456789","expiresAt":%d}`, w.clock.Now().UnixMilli()-1000))
 	for range 5 {
-		w.clock.add(2 * time.Second)
+		w.clock.Add(2 * time.Second)
 		w.loc.Alarms(w.ctx)
 	}
 	if m := (w.obj.Begin(w.loc.Storage(mid), mid)).Meta; m.RefreshAt != 0 || m.AlarmAt < w.clock.Now().Add(30*time.Minute).UnixMilli() {
@@ -60,11 +59,11 @@ func TestProviderSetsLeastTimeBetweenRefreshes(t *testing.T) {
 	id := w.oauth()
 	gen := w.replica().Connections[0].TokenGeneration
 	w.want(200, "refresh", refreshBody(id, gen))
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	if _, a := w.call("refresh", refreshBody(id, gen+1)); !isFailure(a, "refreshed_recently") {
 		t.Error(a.Raw)
 	}
-	w.clock.add(time.Second)
+	w.clock.Add(time.Second)
 	w.want(200, "refresh", refreshBody(id, gen+1))
 }
 
@@ -78,7 +77,7 @@ func TestRefusalsBackOff(t *testing.T) {
 	for range 60 * 24 {
 		w.idp.answer = func() (int, string, bool) { return 401, `{"error":"invalid_client"}`, false }
 		w.call("refresh", refreshBody(id, gen))
-		w.clock.add(time.Minute)
+		w.clock.Add(time.Minute)
 	}
 	if w.idp.calls < 10 || w.idp.calls > 60 {
 		t.Errorf("%d calls in a day", w.idp.calls)
@@ -88,7 +87,7 @@ func TestRefusalsBackOff(t *testing.T) {
 		t.Error(v.Raw)
 	}
 	w.idp.answer = nil
-	w.clock.add(time.Hour)
+	w.clock.Add(time.Hour)
 	w.want(200, "refresh", refreshBody(id, gen))
 	if v := w.ok("GET", "/api/providers/"+id, ""); v.Get("lastError").Exists() {
 		t.Error(v.Raw)
@@ -150,7 +149,7 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 			if s, _ := w.obj.Keyring.Open(mid, ids[1-round%2], store.AccessToken, secret.Sealed(other.Get("connection.secrets.accessToken").Str)); s.Reveal() != w.idp.access {
 				t.Fatalf("round %d: the copy has %q", round, s.Reveal())
 			}
-			w.clock.add(61 * time.Second)
+			w.clock.Add(61 * time.Second)
 		}
 		if w.idp.calls != 10 || w.idp.revocations != 0 {
 			t.Errorf("%d calls, %d revocations", w.idp.calls, w.idp.revocations)
@@ -165,7 +164,7 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 		w.idp.lose = true
 		for i := range 20 {
 			w.call("refresh", refreshBody(ids[i%2], 1))
-			w.clock.add(10 * time.Second)
+			w.clock.Add(10 * time.Second)
 		}
 		if w.idp.calls != 2 {
 			t.Errorf("%d calls", w.idp.calls)
@@ -197,7 +196,7 @@ func TestCopiesOfAGrantAreRefreshedTogether(t *testing.T) {
 			t.Fatal(a.Raw)
 		}
 		st.Fault = nil
-		w.clock.add(2 * time.Second)
+		w.clock.Add(2 * time.Second)
 		w.loc.Alarms(w.ctx)
 		for i := range 2 {
 			c := w.replica().Connections[i]
@@ -219,7 +218,7 @@ func TestUnstoredTokensChangeNothingElse(t *testing.T) {
 	st := w.loc.Storage(mid)
 	w.idp.during = func() { w.idp.during = nil; st.Fault = func(string) bool { return true } }
 	n := 0
-	w.obj.Pause = pauseFunc(func() {
+	w.clock.Meanwhile = func() {
 		if n++; n == 2 {
 			st.Fault = nil
 			body := `{"method":"PUT","route":"/api/providers/{id}","params":["` + id + `"],"body":{"name":"renamed meanwhile"}}`
@@ -227,14 +226,10 @@ func TestUnstoredTokensChangeNothingElse(t *testing.T) {
 				t.Errorf("%d %s", status, a)
 			}
 		}
-	})
+	}
 	w.want(200, "refresh", refreshBody(id, 1))
 	c := w.replica().Connections[0]
 	if c.Name != "renamed meanwhile" || c.TokenGeneration != 2 || w.open(&c, store.RefreshToken) != w.idp.refresh || n != 2 {
 		t.Errorf("%+v after %d pauses", c, n)
 	}
 }
-
-type pauseFunc func()
-
-func (f pauseFunc) Pause(context.Context, time.Duration) error { f(); return nil }

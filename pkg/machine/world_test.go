@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/api"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/machine/rpc"
@@ -22,32 +23,18 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
-	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
 
 const (
-	mid     = "abcdefgh01234567"
+	mid     = sealed.MachineID
 	oauthID = "openai-compatible-00000001" // its token endpoint is the fake one
 )
-
-// clock is a clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.now }
-func (c *clock) add(d time.Duration) {
-	c.mu.Lock()
-	c.now = c.now.Add(d)
-	c.mu.Unlock()
-}
 
 // world is an object run in process, with everything around it.
 type world struct {
 	*testing.T
-	clock *clock
+	clock *fake.Clock
 	kv    *fake.KV
 	idp   *idp
 	obj   *Object
@@ -58,38 +45,16 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: &clock{now: time.UnixMilli(1_800_000_000_000)}, kv: fake.NewKV(), idp: &idp{}, ctx: context.Background()}
-	keys, err := store.NewKeyring(strings.Repeat("k", 40))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := &world{T: t, clock: fake.NewClock(time.UnixMilli(1_800_000_000_000)), kv: fake.NewKV(), idp: &idp{}, ctx: context.Background()}
 	src := rand.NewChaCha8([32]byte{1})
-	w.obj = &Object{KV: w.kv, Manager: api.Manager{CanonicalURL: canonical, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
-		Keyring: keys, Do: w.idp, Pause: pauses{w.clock}, Now: w.clock.Now, Rand: src,
+	w.obj = &Object{KV: w.kv, Manager: api.Manager{CanonicalURL: fake.CanonicalURL, KeySecret: []byte(strings.Repeat("s", 32)), Service: tokens.Service{
+		Keyring: sealed.Keys(t), Do: &fake.Upstream{Clock: w.clock, Answer: w.idp.reply}, Pause: w.clock, Now: w.clock.Now, Rand: src,
 		Log:       func(l string) { w.logs = append(w.logs, l) },
 		OAuth:     []oauth.Provider{{ID: oauthID, TokenURL: "https://login.example.com/token", ClientID: "weir-client", ClientSecret: secret.New("weir-client-secret")}},
 		SignRS256: func(_ context.Context, key, data []byte) ([]byte, error) { return []byte("sig"), nil },
 	}}}
 	w.loc = objects.New(w.obj, w.obj.Now, &w.obj.Do, &w.obj.KV, &w.obj.Objects)
 	return w
-}
-
-// pauses lets the time of a pause pass at once.
-type pauses struct{ *clock }
-
-func (p pauses) Pause(_ context.Context, d time.Duration) error { p.add(d); return nil }
-
-// canonical stands in for the platform's URL parser.
-func canonical(raw string) (string, bool) {
-	u, err := url.Parse(strings.TrimSpace(raw))
-	if err != nil || u.Scheme == "" || u.Host == "" {
-		return "", false
-	}
-	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return u.String(), true
 }
 
 // call runs an operation and returns status and answer.
@@ -220,43 +185,36 @@ func (p *idp) issue() (access, refresh string) {
 	return p.access, p.refresh
 }
 
-func (p *idp) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	body, _ := stream.ReadAll(req.Body, 1<<20)
-	form, _ := url.ParseQuery(string(body))
-	return &idpCall{p, form, req.URL}
+// reply returns the answer to a call once it is waited for.
+func (p *idp) reply(s *fake.Seen) fake.Answer {
+	return fake.Answer{Late: func() fake.Answer { return p.late(s) }}
 }
 
-type idpCall struct {
-	p    *idp
-	form url.Values
-	url  string
-}
-
-func (c *idpCall) Wait() (*upstream.Response, error) {
-	p := c.p
+func (p *idp) late(s *fake.Seen) fake.Answer {
+	form, _ := url.ParseQuery(s.Body)
 	if p.during != nil {
 		p.during()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls++
-	p.lastForm, p.lastEndpoint = c.form, c.url
-	reply := func(status int, body string) (*upstream.Response, error) {
-		return &upstream.Response{Status: status, Header: p.header, Body: stream.FromString(body)}, nil
+	p.lastForm, p.lastEndpoint = form, s.URL
+	reply := func(status int, body string) fake.Answer {
+		return fake.Answer{Status: status, Header: p.header, Body: body}
 	}
 	if p.timeout {
-		return nil, fmt.Errorf("token endpoint: %w", upstream.ErrTimeout)
+		return fake.Answer{Err: fmt.Errorf("token endpoint: %w", upstream.ErrTimeout)}
 	}
 	if p.answer != nil {
 		status, body, lost := p.answer()
 		p.answer = nil
 		if lost {
-			return nil, errLost
+			return fake.Answer{Err: errLost}
 		}
 		return reply(status, body)
 	}
-	if c.form.Get("grant_type") == "refresh_token" {
-		given := c.form.Get("refresh_token")
+	if form.Get("grant_type") == "refresh_token" {
+		given := form.Get("refresh_token")
 		if p.used[given] && !p.keepRefresh {
 			p.revocations++
 			p.refresh, p.access = "", ""
@@ -277,7 +235,7 @@ func (c *idpCall) Wait() (*upstream.Response, error) {
 	}
 	if p.lose {
 		p.lose = false
-		return nil, errLost
+		return fake.Answer{Err: errLost}
 	}
 	life := p.life
 	if life == "" {

@@ -134,7 +134,7 @@ func TestMutationIsAppliedOnce(t *testing.T) {
 	if n := len(w.replica().Keys); n != 4 {
 		t.Errorf("%d keys, want 4", n)
 	}
-	w.clock.add(25 * 3600e9)
+	w.clock.Add(25 * 3600e9)
 	w.loc.Alarms(w.ctx)
 	if n := len(w.loc.Storage(mid).List(storage.MutationPrefix, "", 0)); n != 0 {
 		t.Errorf("%d answers are kept after a day", n)
@@ -236,11 +236,11 @@ func TestLimitsOfAKey(t *testing.T) {
 	if stored.LimitedUntil != minute {
 		t.Errorf("replica: %d", stored.LimitedUntil)
 	}
-	w.clock.add(61e9)
+	w.clock.Add(61e9)
 	if a := use(5); a.Get("limited").Exists() {
 		t.Errorf("next minute: %s", a.Raw)
 	}
-	w.clock.add(61e9)
+	w.clock.Add(61e9)
 	day := (now/storage.Day + 1) * storage.Day
 	if a := use(10); a.Get("limited.0.until").Int() != day {
 		t.Errorf("25 of 25 a day: %s, want until %d", a.Raw, day)
@@ -249,7 +249,7 @@ func TestLimitsOfAKey(t *testing.T) {
 	if v.Get("requestsToday").Int() != 25 || v.Get("limitedUntil").Int() != day || v.Get("apiKey").Exists() {
 		t.Errorf("got %s", v.Raw)
 	}
-	w.clock.add(24 * 3600e9)
+	w.clock.Add(24 * 3600e9)
 	if a := use(1); a.Get("limited").Exists() {
 		t.Errorf("next day: %s", a.Raw)
 	}
@@ -262,7 +262,7 @@ func TestUsageIsSummed(t *testing.T) {
 		w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":2,"calls":2,"inputTokens":10,"costUsd":0.5},{"keyId":"k2","model":"openai/b","requests":1,"errors":1},{"model":"bad","requests":-5}]}`)
 	}
 	gen := w.replica().Generation
-	w.clock.add(24 * 3600e9)
+	w.clock.Add(24 * 3600e9)
 	w.want(200, "report", `{"usage":[{"keyId":"k1","model":"openai/a","requests":1}]}`)
 	all := w.ok("GET", "/api/usage", "")
 	if len(all.Get("data").Array()) != 3 || all.Get("total.attempts").Int() != 10 || all.Get("total.failedAttempts").Int() != 3 || all.Get("total.requests").Int() != 6 || all.Get("total.costUsd").Num != 1.5 {
@@ -288,7 +288,7 @@ func TestUsageIsSummed(t *testing.T) {
 	if w.replica().Generation != gen {
 		t.Error("usage moves the generation")
 	}
-	w.clock.add(100 * 24 * 3600e9)
+	w.clock.Add(100 * 24 * 3600e9)
 	w.loc.Alarms(w.ctx)
 	if n := len(w.loc.Storage(mid).List("usage", "", 0)); n != 0 {
 		t.Errorf("%d rows after 100 days", n)
@@ -308,7 +308,7 @@ func TestJobsBelongToTheMachine(t *testing.T) {
 	if status, _, _ := w.loc.Call(w.ctx, "zzzzzzzz01234567", "job.get", []byte(`{"id":"vid/../1"}`)); status != 404 {
 		t.Errorf("another machine: %d", status)
 	}
-	w.clock.add(31 * 24 * 3600e9)
+	w.clock.Add(31 * 24 * 3600e9)
 	w.want(404, "job.get", `{"id":"vid/../1"}`)
 	w.loc.Alarms(w.ctx)
 	if n := len(w.loc.Storage(mid).List(storage.JobPrefix, "", 0)); n != 0 {
@@ -348,11 +348,11 @@ func TestCooldownRowsAreBounded(t *testing.T) {
 		t.Errorf("got %+v, want the connection to cool as a whole", got)
 	}
 	// Those that are over go first.
-	w.clock.add(31 * time.Minute)
+	w.clock.Add(31 * time.Minute)
 	now = w.clock.Now().UnixMilli()
 	for i := range 5 * store.MaxCooledModels {
 		cool(b, fmt.Sprint("m", i), 1000)
-		w.clock.add(time.Second)
+		w.clock.Add(time.Second)
 		now = w.clock.Now().UnixMilli()
 	}
 	if got := rows(b); len(got) > store.MaxCooledModels+1 || got[0].Model == "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/pkg/wire/httpmsg"
@@ -73,6 +74,8 @@ type Upstream struct {
 	// Waiting is the number of calls that have started and have no answer yet,
 	// Most its maximum.
 	Waiting, Most int
+
+	mu sync.Mutex
 }
 
 // Start records the call and scripts its answer.
@@ -98,9 +101,11 @@ func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pe
 			}
 		}
 	}
+	u.mu.Lock()
 	u.Seen = append(u.Seen, s)
 	u.Waiting++
 	u.Most = max(u.Most, u.Waiting)
+	u.mu.Unlock()
 	p := pending{u: u, req: req, a: JSON("{}")}
 	if u.Answer != nil {
 		p.a = u.Answer(s)
@@ -130,7 +135,9 @@ type pending struct {
 // Wait keeps the limits of the request as the platform does: a body that is
 // read into memory is whole or an error.
 func (p pending) Wait() (*upstream.Response, error) {
+	p.u.mu.Lock()
 	p.u.Waiting--
+	p.u.mu.Unlock()
 	a := p.a
 	if a.Late != nil {
 		a = a.Late()

@@ -32,11 +32,17 @@ type Script struct {
 	// MachineID, if set, is the one machine that may be called.
 	MachineID string
 	Calls     []string // so far, "op body"
+	Called    []string // the machines of Calls
+}
+
+// Constant returns a Script whose every answer is the same.
+func Constant(status int, answer string) *Script {
+	return &Script{Answer: func(string, []byte) (int, []byte, error) { return status, []byte(answer), nil }}
 }
 
 // Call records the call and scripts its answer.
 func (s *Script) Call(_ context.Context, machineID, op string, body []byte) (int, []byte, error) {
-	s.Calls = append(s.Calls, op+" "+string(body))
+	s.Calls, s.Called = append(s.Calls, op+" "+string(body)), append(s.Called, machineID)
 	if s.MachineID != "" && machineID != s.MachineID {
 		panic("objects: a call of the machine " + machineID)
 	}
