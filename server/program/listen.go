@@ -66,10 +66,11 @@ func listenUnix(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isPublic reports whether other computers can connect to an address.
-func isPublic(at net.Addr) bool {
+// isOpen reports whether other computers can connect to the server's address
+// without TLS, and no proxy is known that has it.
+func (s *settings) isOpen(at net.Addr) bool {
 	a, ok := at.(*net.TCPAddr)
-	return ok && !a.IP.IsLoopback()
+	return ok && !a.IP.IsLoopback() && !s.tls() && !s.proxies.any()
 }
 
 // own returns the addresses at which the server reaches itself.

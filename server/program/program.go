@@ -46,20 +46,25 @@ func (o Options) Main(args []string, env func(string) (string, bool), stdin io.R
 		printHelp(stderr)
 		return 2
 	}
-	r := &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr}
+	r := &run{Options: o, env: env, stdin: stdin, stdout: stdout, stderr: stderr, limits: standardLimits()}
+	return r.main(args)
+}
+
+// main runs a command and returns the exit code.
+func (r *run) main(args []string) int {
 	err := r.command(args[0], args[1:])
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, new(*usageError)):
-		fmt.Fprintf(stderr, "weir: %s\n", oneLine(err))
+		fmt.Fprintf(r.stderr, "weir: %s\n", oneLine(err))
 		return 2
 	case errors.As(err, new(*exitError)):
 		var exit *exitError
 		errors.As(err, &exit)
 		return exit.code
 	}
-	fmt.Fprintf(stderr, "weir: %s\n", oneLine(err))
+	fmt.Fprintf(r.stderr, "weir: %s\n", oneLine(err))
 	return 1
 }
 
@@ -74,6 +79,7 @@ type run struct {
 	env            func(string) (string, bool)
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	limits         limits
 }
 
 // usageError is a mistake in the command line or in a setting.

@@ -15,22 +15,23 @@ import (
 	"weir/server/host"
 )
 
-// Limits of connections. The bodies of requests and answers have limits of their
-// own, see package host.
-const (
-	headerTime = 20 * time.Second  // for the head of a request
-	idleTime   = 120 * time.Second // longer than that of the usual proxies
-	// maxHead is above the limit of the program, which answers with a JSON error;
-	// over it net/http closes the connection.
-	maxHead = 256 << 10
-)
+// maxHead bounds the head of a request, in bytes. It is above the limit of the host,
+// which answers with a JSON error; over it net/http closes the connection.
+const maxHead = 256 << 10
 
-// Time limits of a graceful stop.
-const (
-	drainTime = 30 * time.Second // for calls under way
-	cutTime   = 5 * time.Second  // for calls whose connection was closed
-	afterTime = 10 * time.Second // for records of the calls, and for turns of machines
-)
+// limits are the time limits of the server. The bodies of requests and answers
+// have limits of their own, see package host.
+type limits struct {
+	header time.Duration // for the head of a request
+	idle   time.Duration // of a connection without a call; longer than that of the usual proxies
+	drain  time.Duration // of a graceful stop, for calls under way
+	cut    time.Duration // then for calls whose connection was closed
+	after  time.Duration // then for records of the calls, and for turns of machines
+}
+
+func standardLimits() limits {
+	return limits{header: 20 * time.Second, idle: 2 * time.Minute, drain: 30 * time.Second, cut: 5 * time.Second, after: 10 * time.Second}
+}
 
 // server is the running server.
 type server struct {
@@ -72,7 +73,7 @@ func (r *run) serve(f *flags) error {
 	v.gate = newGate(dashboard.Handler(dashboard.Files(), v.host))
 	v.http = &http.Server{
 		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
-		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
+		ReadHeaderTimeout: r.limits.header, IdleTimeout: r.limits.idle, MaxHeaderBytes: maxHead,
 	}
 	if r.Started != nil {
 		r.Started(v.host, k.store, k.objects)
@@ -97,7 +98,7 @@ func (r *run) serve(f *flags) error {
 		}
 	}
 	closeControl()
-	ctx, cancel := context.WithTimeout(context.Background(), afterTime)
+	ctx, cancel := context.WithTimeout(context.Background(), r.limits.after)
 	defer cancel()
 	if late := v.host.Wait(ctx); late != nil {
 		log.line(1, "some calls were not recorded before the end")
@@ -124,9 +125,9 @@ func number(s os.Signal) int {
 func (v *server) drain(signals <-chan os.Signal) (again bool) {
 	v.host.Drain()
 	if n := v.gate.close(); n > 0 {
-		fmt.Fprintf(v.stdout, "weir is stopping; %d calls have %d s to end. A second signal stops at once.\n", n, int(drainTime.Seconds()))
+		fmt.Fprintf(v.stdout, "weir is stopping; calls that have %d s to end: %d. A second signal stops at once.\n", int(v.limits.drain.Seconds()), n)
 	}
-	limit := time.NewTimer(drainTime)
+	limit := time.NewTimer(v.limits.drain)
 	defer limit.Stop()
 	select {
 	case <-v.gate.idle:
@@ -140,7 +141,7 @@ func (v *server) drain(signals <-chan os.Signal) (again bool) {
 	if v.http.Shutdown(ctx) != nil {
 		v.http.Close()
 	}
-	cut := time.NewTimer(cutTime)
+	cut := time.NewTimer(v.limits.cut)
 	defer cut.Stop()
 	select {
 	case <-v.gate.idle:
@@ -161,7 +162,7 @@ func (v *server) serveControl() (close func()) {
 	}
 	v.control = &http.Server{
 		Handler:  controls{backup: v.store.Backup, initialize: v.initialize}.Handler(),
-		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: headerTime,
+		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}
 	go v.control.Serve(l) // ends when it is closed
 	return func() {
@@ -186,7 +187,7 @@ func (v *server) greet() error {
 		}
 	}
 	fmt.Fprintf(v.stdout, "weir is on %s, its data in %s\n", where, s.data)
-	if isPublic(v.at) && !s.tls() && !s.proxies.any() {
+	if s.isOpen(v.at) {
 		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
 	}
 	if !v.first || base == "" {

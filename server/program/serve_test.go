@@ -1,0 +1,505 @@
+package program
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var signInCode = regexp.MustCompile(`(http\S+)/#/sign-in/(once-\S+)`)
+
+// codeIn returns the one-time code of a printed link.
+func codeIn(t *testing.T, text string) string {
+	t.Helper()
+	m := signInCode.FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no link in %q", text)
+	}
+	return m[2]
+}
+
+// signIn exchanges a code as the dashboard does and returns the status.
+func signIn(t *testing.T, base, code string) (status int, body string) {
+	t.Helper()
+	status, body, _ = answer(t, http.DefaultClient, "POST", base+"/api/session", `{"token":"`+code+`"}`, "Content-Type", "application/json", "Origin", base, "Sec-Fetch-Site", "same-origin")
+	return status, body
+}
+
+var keyIn = regexp.MustCompile(`sk-\S+`)
+
+// listed returns the status of a list of models for a key.
+func listed(t *testing.T, base, key string) int {
+	t.Helper()
+	status, _, _ := answer(t, http.DefaultClient, "GET", base+"/v1/models", "", "Authorization", "Bearer "+key)
+	return status
+}
+
+func TestFirstStartPrintsALinkThatSignsIn(t *testing.T) {
+	home := t.TempDir()
+	p, base := serving(t, home, nil)
+	link := signInCode.FindStringSubmatch(p.stdout.String())
+	if link == nil || link[1] != base {
+		t.Fatalf("no link to %s: %s", base, &p.stdout)
+	}
+	if status, body := signIn(t, base, link[2]); status != 200 || !strings.Contains(body, `"operator":true`) {
+		t.Errorf("the link: %d %s", status, body)
+	}
+	if status, _ := signIn(t, base, link[2]); status != 401 {
+		t.Errorf("the second use: %d", status)
+	}
+	if status, body, _ := answer(t, http.DefaultClient, "GET", base+"/", ""); status != 200 || !strings.Contains(body, "<html") {
+		t.Errorf("the dashboard: %d", status)
+	}
+	p.stop()
+	if strings.Contains(p.stderr.String(), link[2]) {
+		t.Error("the code is in the log")
+	}
+	for line := range strings.Lines(p.stderr.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not a line of JSON: %q", line)
+		}
+	}
+	p, _ = serving(t, home, nil)
+	if strings.Contains(p.stdout.String(), codePrefix) {
+		t.Error("a later start prints a link")
+	}
+}
+
+func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
+	home := t.TempDir()
+	data := filepath.Join(home, "data")
+	code, first, text := output(t, home, nil, "init", "--data", data)
+	if code != 0 {
+		t.Fatal(text)
+	}
+	key := keyIn.FindString(first)
+	if key == "" || !strings.Contains(first, "weir serve") {
+		t.Fatalf("init printed %q", first)
+	}
+	p, base := serving(t, home, nil)
+	if strings.Contains(p.stdout.String(), codePrefix) {
+		t.Error("the start after init prints a link")
+	}
+	if status := listed(t, base, key); status != 200 {
+		t.Errorf("the key of init: status %d", status)
+	}
+	if status, _ := signIn(t, base, codeIn(t, first)); status != 200 {
+		t.Errorf("the link of init: status %d", status)
+	}
+	code, second, text := output(t, home, nil, "init", "--data", data)
+	if code != 0 || strings.Contains(second, "sk-") || strings.Contains(second, "weir serve") {
+		t.Errorf("init beside the server: exit %d, %q %s", code, second, text)
+	}
+	if m := signInCode.FindStringSubmatch(second); m == nil || m[1] != base {
+		t.Errorf("no link to %s: %q", base, second)
+	}
+	if status, _ := signIn(t, base, codeIn(t, second)); status != 200 {
+		t.Errorf("the second link: status %d", status)
+	}
+	code, third, text := output(t, home, nil, "init", "--data", data, "--name", "another")
+	if key := keyIn.FindString(third); code != 0 || key == "" || listed(t, base, key) != 200 {
+		t.Errorf("init --name: exit %d, %q %s", code, third, text)
+	}
+	p.stop()
+	if status := p.cmd.ProcessState.ExitCode(); status != 0 {
+		t.Errorf("exit code %d", status)
+	}
+}
+
+func TestBackupRestoresByCopying(t *testing.T) {
+	home := t.TempDir()
+	data := filepath.Join(home, "data")
+	p, base := serving(t, home, nil)
+	_, text, _ := output(t, home, nil, "init", "--data", data)
+	key := keyIn.FindString(text)
+	if code, text, failed := output(t, home, nil, "backup", "running.db", "--data", data); code != 0 || !strings.Contains(text, "secrets.json") {
+		t.Fatalf("backup: exit %d, %s %s", code, text, failed)
+	}
+	if info, err := os.Stat(filepath.Join(home, "running.db")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if status := listed(t, base, key); status != 200 {
+		t.Errorf("status %d after a backup", status)
+	}
+	p.stop()
+	if code, _, text := output(t, home, nil, "backup", "--data", data, "--force", "running.db"); code != 0 {
+		t.Errorf("backup --force without a server: %s", text)
+	}
+	code, raw, _ := output(t, home, nil, "backup", "-", "--data", data)
+	if code != 0 || len(raw) < 4096 {
+		t.Errorf("backup -: exit %d, %d bytes", code, len(raw))
+	}
+	for name, content := range map[string]func() []byte{
+		"file":   func() []byte { b, _ := os.ReadFile(filepath.Join(home, "running.db")); return b },
+		"stdout": func() []byte { return []byte(raw) },
+	} {
+		other := t.TempDir()
+		if err := os.Mkdir(filepath.Join(other, "data"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(other, "data", "weir.db"), string(content()))
+		secrets, err := os.ReadFile(filepath.Join(data, secretsName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(other, "data", secretsName), string(secrets))
+		restored, base := serving(t, other, nil)
+		if status := listed(t, base, key); status != 200 {
+			t.Errorf("%s: the key has status %d after a restore", name, status)
+		}
+		restored.stop()
+	}
+	if entries, _ := filepath.Glob(filepath.Join(home, ".running*")); len(entries) > 0 {
+		t.Errorf("temporary files stay: %v", entries)
+	}
+}
+
+func TestControlSocketIsPrivate(t *testing.T) {
+	home := t.TempDir()
+	socket := filepath.Join(home, "data", controlName)
+	p, _ := serving(t, home, nil)
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	p.cmd.Process.Kill()
+	p.end()
+	if _, err := os.Stat(socket); err != nil {
+		t.Fatal("the killed server left no socket: nothing is tested")
+	}
+	// Without a server behind it, the socket is not an obstacle for either command.
+	if code, _, text := output(t, home, nil, "init", "--data", filepath.Join(home, "data")); code != 0 {
+		t.Errorf("init beside a stale socket: %s", text)
+	}
+	p, _ = serving(t, home, nil)
+	if code, _, text := output(t, home, nil, "init", "--data", filepath.Join(home, "data")); code != 0 {
+		t.Errorf("init after a stale socket: %s", text)
+	}
+	p.stop()
+	for _, name := range []string{controlName, controlPathName} {
+		if _, err := os.Lstat(filepath.Join(home, "data", name)); err == nil {
+			t.Errorf("%s stays after a stop", name)
+		}
+	}
+}
+
+func TestControlSocketOfALongPathIsElsewhere(t *testing.T) {
+	home := t.TempDir()
+	data := filepath.Join(home, strings.Repeat("long", 30))
+	p, base := serving(t, home, nil, "--data", data)
+	code, text, failed := output(t, home, nil, "init", "--data", data)
+	if code != 0 || listed(t, base, keyIn.FindString(text)) != 200 {
+		t.Errorf("init: exit %d, %s %s", code, text, failed)
+	}
+	raw, err := os.ReadFile(filepath.Join(data, controlPathName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Dir(string(raw))); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	p.stop()
+	if _, err := os.Stat(string(raw)); err == nil {
+		t.Error("the socket stays after a stop")
+	}
+}
+
+func TestHealthAsksWhereTheServerListens(t *testing.T) {
+	home := t.TempDir()
+	p, base := serving(t, home, nil)
+	listen := strings.TrimPrefix(base, "http://")
+	_, port, _ := net.SplitHostPort(listen)
+	for _, env := range [][]string{{"LISTEN=" + listen}, {"LISTEN=:" + port}, {"LISTEN=0.0.0.0:" + port}, {"LISTEN=localhost:" + port}} {
+		if code, text, failed := output(t, home, env, "health"); code != 0 || text != "ok\n" {
+			t.Errorf("%v: exit %d, %q %q", env, code, text, failed)
+		}
+	}
+	if code, _, _ := output(t, home, []string{"LISTEN=" + listen, "TLS_CERT=a"}, "health"); code != 1 {
+		t.Error("a server without TLS is healthy for a client that wants it")
+	}
+	p.stop()
+	if code, _, text := output(t, home, nil, "health", "--listen", listen); code != 1 {
+		t.Errorf("after the stop: exit %d, %q", code, text)
+	}
+}
+
+func TestUnixSocketServesAProxy(t *testing.T) {
+	home := t.TempDir()
+	socket := filepath.Join(home, "weir.sock")
+	start := func() *process {
+		p := program(t, home, []string{"PUBLIC_URL=https://weir.example"}, "serve", "--listen", "unix:"+socket, "--data", filepath.Join(home, "data")).start()
+		p.until(&p.stdout, "weir init ")
+		return p
+	}
+	p := start()
+	if code := codeIn(t, p.stdout.String()); !strings.Contains(p.stdout.String(), "https://weir.example/#/sign-in/"+code) {
+		t.Errorf("the link does not lead to the proxy: %s", &p.stdout)
+	}
+	c := overUnix(socket)
+	if status, body, _ := answer(t, c, "POST", "http://weir.example/api/session", `{"token":"`+codeIn(t, p.stdout.String())+`"}`,
+		"Content-Type", "application/json", "Origin", "https://weir.example", "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1"); status != 200 {
+		t.Errorf("sign-in over the socket: %d %s", status, body)
+	}
+	if code, _, text := output(t, home, nil, "health", "--listen", "unix:"+socket); code != 0 {
+		t.Errorf("health: %s", text)
+	}
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("%v, %v", info, err)
+	}
+	p.cmd.Process.Kill()
+	p.end()
+	p = start() // over the socket that the killed server left
+	second := program(t, home, nil, "serve", "--listen", "unix:"+socket, "--data", filepath.Join(home, "other")).start()
+	if code := second.end(); code != 1 || !strings.Contains(second.stderr.String(), "in use") {
+		t.Errorf("a second server: exit %d, %s", code, &second.stderr)
+	}
+	p.stop()
+	if _, err := os.Stat(socket); err == nil {
+		t.Error("the socket stays after a stop")
+	}
+}
+
+func TestOpenAddressIsWarnedAbout(t *testing.T) {
+	at := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 1} }
+	for _, tt := range []struct {
+		s    settings
+		at   net.Addr
+		want bool
+	}{
+		{settings{}, at("127.0.0.1"), false},
+		{settings{}, at("::1"), false},
+		{settings{}, at("0.0.0.0"), true},
+		{settings{}, at("::"), true},
+		{settings{}, at("192.168.1.2"), true},
+		{settings{tlsCert: "a", tlsKey: "b"}, at("0.0.0.0"), false},
+		{settings{proxies: proxiesOf(t, "private", "")}, at("0.0.0.0"), false},
+		{settings{}, &net.UnixAddr{}, false},
+	} {
+		if got := tt.s.isOpen(tt.at); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.at, got, tt.want)
+		}
+	}
+}
+
+// inProcess is a server in the process of the test, with limits of its own.
+type inProcess struct {
+	*testing.T
+	base, key      string
+	stdout, stderr buffer
+	signals        chan os.Signal
+	code           chan int
+}
+
+// serveInProcess starts a server that may call upstreams on loopback.
+func serveInProcess(t *testing.T, change func(*limits)) *inProcess {
+	t.Helper()
+	home := t.TempDir()
+	s := &inProcess{T: t, signals: make(chan os.Signal, 2), code: make(chan int, 1)}
+	r := &run{Options: Options{Signals: s.signals}, env: environment(home, "ALLOW_PRIVATE_UPSTREAMS", "true"), stdout: &s.stdout, stderr: &s.stderr, limits: standardLimits()}
+	change(&r.limits)
+	go func() {
+		s.code <- r.main([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")})
+	}()
+	for !strings.Contains(s.stdout.String(), "weir init creates") {
+		select {
+		case code := <-s.code:
+			t.Fatalf("exit code %d: %s", code, &s.stderr)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	s.base = baseURL.FindStringSubmatch(s.stdout.String())[1]
+	out, err := askInit(context.Background(), filepath.Join(home, "data"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.key = out.APIKey
+	return s
+}
+
+// end waits for the exit code.
+func (s *inProcess) end() int {
+	s.Helper()
+	select {
+	case code := <-s.code:
+		return code
+	case <-time.After(2 * time.Minute):
+		s.Fatalf("the server did not end: %s", &s.stderr)
+		return 0
+	}
+}
+
+// endless is an upstream whose streams send events until they are released or
+// their client leaves.
+type endless struct {
+	*httptest.Server
+	release chan struct{}
+	left    chan struct{} // has an element for each client that left
+}
+
+func newEndless(t *testing.T) *endless {
+	u := &endless{release: make(chan struct{}), left: make(chan struct{}, 10)}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		event := func(delta, finish string) {
+			fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
+			w.(http.Flusher).Flush()
+		}
+		event(`{"role":"assistant","content":"first"}`, "null")
+		select {
+		case <-u.release:
+			event(`{"content":"last"}`, "null")
+			event(`{}`, `"stop"`)
+			io.WriteString(w, "data: [DONE]\n\n")
+		case <-r.Context().Done():
+			u.left <- struct{}{}
+		}
+	}))
+	t.Cleanup(u.Close)
+	return u
+}
+
+// stream starts a chat stream and reads its first event.
+func (s *inProcess) stream(u *endless) *bufio.Reader {
+	s.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.dataDir(), secretsName))
+	if err != nil {
+		s.Fatal(err)
+	}
+	var own secrets
+	if err := json.Unmarshal(raw, &own); err != nil {
+		s.Fatal(err)
+	}
+	machine := strings.Split(s.key, "-")[1]
+	if status, body, _ := answer(s.T, http.DefaultClient, "POST", s.base+"/"+machine+"/api/providers",
+		`{"provider":"openai-compatible-0123abcd","name":"up","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"`+u.URL+`/v1","prefix":"up"}}`,
+		"Authorization", "Bearer "+own.AdminToken, "Content-Type", "application/json"); status/100 != 2 {
+		s.Fatalf("connect: %d %s", status, body)
+	}
+	req, _ := http.NewRequest("POST", s.base+"/v1/chat/completions", strings.NewReader(`{"model":"up/m","stream":true,"messages":[{"role":"user","content":"hello"}]}`))
+	req.Header.Set("Authorization", "Bearer "+s.key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { res.Body.Close() })
+	out := bufio.NewReader(res.Body)
+	line, err := out.ReadString('\n')
+	if err != nil || res.StatusCode != 200 || !strings.Contains(line, "first") {
+		s.Fatalf("stream: %d %q %v", res.StatusCode, line, err)
+	}
+	return out
+}
+
+// dataDir is the data directory that the server printed.
+func (s *inProcess) dataDir() string {
+	_, rest, _ := strings.Cut(s.stdout.String(), "its data in ")
+	dir, _, _ := strings.Cut(rest, "\n")
+	return dir
+}
+
+func (s *inProcess) until(text string) {
+	s.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(s.stdout.String(), text); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("no %q in %s", text, &s.stdout)
+		}
+	}
+}
+
+func TestStopRefusesNewCallsAndEndsStreams(t *testing.T) {
+	u := newEndless(t)
+	s := serveInProcess(t, func(l *limits) { l.drain = time.Hour })
+	out := s.stream(u)
+	s.signals <- syscall.SIGTERM
+	s.until("s to end: 1.")
+	for _, path := range []string{"/v1/models", "/health", "/api/session"} {
+		status, body, header := answer(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "GET", s.base+path, "", "Authorization", "Bearer "+s.key)
+		if status != 503 || header.Get("Retry-After") == "" || !json.Valid([]byte(body)) {
+			t.Errorf("%s during the stop: %d, Retry-After %q, %s", path, status, header.Get("Retry-After"), body)
+		}
+	}
+	close(u.release)
+	rest, err := io.ReadAll(out)
+	if err != nil || !strings.Contains(string(rest), "last") || !strings.HasSuffix(strings.TrimSpace(string(rest)), "[DONE]") {
+		t.Errorf("the stream did not end whole: %q %v", rest, err)
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, &s.stderr)
+	}
+	if _, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://")); err == nil {
+		t.Error("the address is still open")
+	}
+}
+
+func TestStreamIsCutAfterTheGrace(t *testing.T) {
+	u := newEndless(t)
+	s := serveInProcess(t, func(l *limits) { l.drain = 50 * time.Millisecond })
+	out := s.stream(u)
+	s.signals <- syscall.SIGTERM
+	if rest, err := io.ReadAll(out); err == nil && strings.Contains(string(rest), "[DONE]\n") && !strings.Contains(string(rest), "error") {
+		t.Errorf("the cut stream looks complete: %q", rest)
+	}
+	select {
+	case <-u.left:
+	case <-time.After(2 * time.Minute):
+		t.Error("the upstream call was not canceled")
+	}
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d: %s", code, &s.stderr)
+	}
+}
+
+func TestSecondSignalStopsAtOnce(t *testing.T) {
+	u := newEndless(t)
+	s := serveInProcess(t, func(l *limits) { l.drain = time.Hour })
+	s.stream(u)
+	s.signals <- syscall.SIGTERM
+	s.until("weir is stopping")
+	s.signals <- syscall.SIGTERM
+	if code := s.end(); code != 128+15 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestSlowHeadEndsTheConnection(t *testing.T) {
+	s := serveInProcess(t, func(l *limits) { l.header = 50 * time.Millisecond })
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET /health HTTP/1.1\r\nhost: weir\r\nx-a: ")
+	if _, err := io.ReadAll(c); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Error(err)
+	}
+	s.signals <- syscall.SIGTERM
+	s.end()
+}
+
+func TestIdleConnectionIsClosed(t *testing.T) {
+	s := serveInProcess(t, func(l *limits) { l.idle = 50 * time.Millisecond })
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET /health HTTP/1.1\r\nhost: weir\r\n\r\n")
+	if got, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200") {
+		t.Errorf("%q %v", got, err)
+	}
+	s.signals <- syscall.SIGTERM
+	s.end()
+}
