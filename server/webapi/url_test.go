@@ -134,6 +134,9 @@ func checkHost(t testing.TB, canonical string) {
 	if err != nil {
 		return // refused
 	}
+	if again, ok := CanonicalURL(canonical); !ok || again != canonical {
+		t.Fatalf("%q is not canonical: %q %v", canonical, again, ok)
+	}
 	_, rest, _ := strings.Cut(canonical, "://")
 	rest, _, _ = strings.Cut(rest, "#")
 	end := strings.IndexAny(rest, "/?")
@@ -172,14 +175,54 @@ func TestNetHTTPCallsTheHostThatWasJudged(t *testing.T) {
 	t.Logf("%d URLs, %d refused", n, refused)
 }
 
-func TestRequestURLRefusesWhatIsNotCanonical(t *testing.T) {
+func TestRequestURLRefusesWhatCannotBeCalled(t *testing.T) {
 	for _, raw := range []string{
-		"", "a.example/", "ftp://a.example/", "HTTPS://a.example/", "https:a.example/", "https://a.example", "https://u@a.example/", "https://u:p@a.example/",
-		"https://a.example\\@b.example/", "https:///a", "https://?a", "https://a b/", "https://a%2eexample/", "https://[::1/", "https://::1/", "https://a.example/\n",
-		"https://ü.example/", "https://a.example/ü", "https://a.example:x/", "https://[fe80::1%25eth0]/", "https://a.example//%zz", "https://a.example//a|b",
+		"", "a.example/", "ftp://a.example/", "https://u@a.example/", "https://u:p@a.example/", "https://@u@a.example/", "https://?a", "https://[::1/", "https://::1/",
+		"https://a.example:x/", "https://[fe80::1%25eth0]/", "https://a.example//%zz", "https://a.example//a|b", "https://a<b.example/", "https:///",
 	} {
 		if u, err := RequestURL(raw); err == nil {
 			t.Errorf("%q is accepted as %+v", raw, u)
+		}
+	}
+}
+
+// An address that was put together is called as the edge platform calls it.
+func TestRequestURLIsCanonical(t *testing.T) {
+	n := 0
+	check := func(raw, want string) {
+		u, err := RequestURL(raw)
+		if err != nil {
+			return
+		}
+		n++
+		target := u.RequestURI()
+		if want, _, _ = strings.Cut(want, "#"); u.Scheme+"://"+u.Host+target != want {
+			t.Errorf("%q: got %s://%s%s, want %s", raw, u.Scheme, u.Host, target, want)
+		}
+	}
+	golden(t, "urls.jsonl", func(row []json.RawMessage) {
+		if raw := text(t, row[0]); !isNull(row[1]) {
+			check(raw, text(t, row[1]))
+		} else if u, err := RequestURL(raw); err == nil {
+			t.Errorf("%q is accepted as %+v", raw, u)
+		}
+	})
+	if n < 2000 {
+		t.Errorf("%d URLs", n)
+	}
+	for raw, want := range map[string]string{
+		"https://scrape.example":              "https://scrape.example/",
+		"https://a.example/v1/../x?a=/../b":   "https://a.example/x?a=/../b",
+		"https://a.example/v1/%2e%2E/x":       "https://a.example/x",
+		"https://a.example:443/v1":            "https://a.example/v1",
+		"http://a.example:080/v1":             "http://a.example/v1",
+		"https://a.example/models/a:b@c/d%2F": "https://a.example/models/a:b@c/d%2F",
+	} {
+		check(raw, want)
+	}
+	for _, raw := range []string{"https://api.example.com/v1/chat/completions", "http://127.0.0.1:8080/v1?a=b%20c&d=e"} {
+		if n := testing.AllocsPerRun(100, func() { RequestURL(raw) }); n > 1 {
+			t.Errorf("%s: %v allocations", raw, n)
 		}
 	}
 }
@@ -206,7 +249,7 @@ func TestLongURLsDoNotTakeQuadraticTime(t *testing.T) {
 			if n := allocated(func() { CanonicalURL(raw) }); n > 100<<20 {
 				t.Errorf("%q repeated to %d bytes: %d MB are allocated", p, size, n>>20)
 			}
-			if n := allocated(func() { RequestPath(raw); RequestURL(raw) }); n > 8<<20 {
+			if n := allocated(func() { RequestPath(raw); RequestURL(raw) }); n > 32<<20 {
 				t.Errorf("%q repeated to %d bytes, as a target: %d MB are allocated", p, size, n>>20)
 			}
 		}
@@ -222,11 +265,11 @@ func FuzzCanonicalURL(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, raw string) {
 		canonical, ok := CanonicalURL(raw)
+		if u, err := RequestURL(raw); err == nil && (!ok || !strings.HasPrefix(canonical, u.Scheme+"://"+u.Host+u.RequestURI())) {
+			t.Fatalf("%q is called at %+v, not at %q", raw, u, canonical)
+		}
 		if !ok || refusedByPolicy(canonical) {
 			return
-		}
-		if again, ok := CanonicalURL(canonical); !ok || again != canonical {
-			t.Fatalf("%q: %q is not canonical: %q %v", raw, canonical, again, ok)
 		}
 		checkHost(t, canonical)
 	})
