@@ -8,6 +8,8 @@ usage() {
 ./build.sh                    install what is missing, compile to build/, print the sizes
 ./build.sh dev                build, then serve on PORT (8787) with state in STATE_DIR (.wrangler/state);
                               DEMO=0 leaves out the demo machine and the test upstream
+./build.sh serve              the same with the native server, and state in .weir/serve; needs only Go,
+                              and npm for the dashboard
 ./build.sh check              format, vet, lint, types, modules, unit tests
 ./build.sh format             correct the format
 ./build.sh e2e [PATTERN]      the end-to-end tests in workerd whose path matches
@@ -24,7 +26,7 @@ TEXT
 
 command=${1:-build}
 case "$command" in
-  build | dev | check | format | e2e | pages | test | soak | mutants | bench | deploy | release | clean)
+  build | dev | serve | check | format | e2e | pages | test | soak | mutants | bench | deploy | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

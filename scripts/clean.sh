@@ -3,3 +3,4 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 rm -rf build test/out
+find server/dashboard/files -mindepth 1 ! -name .gitignore -delete

@@ -50,6 +50,21 @@ dashboard() {
   cp -R build/dashboard/. server/dashboard/files/
 }
 
+# demo replaces this script by a gateway with the demo machine, or without it if
+# DEMO=0.
+#
+#	demo FOLDER SECRETS COMMAND…    FOLDER remembers the machine, the file SECRETS has ADMIN_TOKEN
+demo() {
+  local state=$1 secrets=$2 alone=
+  shift 2
+  [ "${DEMO:-}" != 0 ] || alone=yes
+  # Only the owner may read it: it holds keys, and traces with the queries of sign-ins.
+  mkdir -p "$state"
+  chmod 700 "$state"
+  go build -o build/demo ./test/dev/demo
+  exec build/demo -url "http://127.0.0.1:${PORT:-8787}" -state "$state" -secrets "$secrets" ${alone:+-alone} "$@" # receives the signals itself
+}
+
 # debian installs packages of the distribution, which only CI=1 permits.
 debian() {
   [ "${CI:-}" = 1 ] || return 1

@@ -1,0 +1,270 @@
+// Command demo runs a gateway with a demo machine, whose provider runs in this
+// process, so that everything that it prints works offline.
+//
+//	demo [-url URL] [-state FOLDER] [-secrets FILE] [-alone] COMMAND [ARGUMENT…]
+//
+// COMMAND is the gateway, which demo ends when it is told to end, and whose end
+// it follows. -secrets names the file that has the gateway's ADMIN_TOKEN, in
+// JSON or as NAME=VALUE lines. -alone leaves out the demo machine and its
+// provider.
+//
+// FOLDER/demo.json (mode 600) remembers the demo machine between runs;
+// .weir/dev.json tells tools of the server that was started last.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"time"
+
+	"weir/test/dev/demo/upstream"
+)
+
+const (
+	startLimit = 60 * time.Second
+	noteFile   = ".weir/dev.json"
+)
+
+type gateway struct {
+	url, state, secrets string
+	token               string // of the operator
+}
+
+// machine is what demo.json holds.
+type machine struct {
+	MachineID     string   `json:"machineId"`
+	APIKey        string   `json:"apiKey"`
+	ConnectionIDs []string `json:"connectionIds"`
+	UpstreamPort  int      `json:"upstreamPort"`
+}
+
+func main() {
+	var g gateway
+	flag.StringVar(&g.url, "url", "http://127.0.0.1:8787", "address of the gateway")
+	flag.StringVar(&g.state, "state", ".", "folder for demo.json")
+	flag.StringVar(&g.secrets, "secrets", ".dev.vars", "file with ADMIN_TOKEN")
+	alone := flag.Bool("alone", false, "no demo machine")
+	flag.Parse()
+	code, err := g.run(flag.Args(), *alone)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+	}
+	os.Exit(code)
+}
+
+// run returns the exit code.
+func (g *gateway) run(command []string, alone bool) (int, error) {
+	if len(command) == 0 {
+		return 2, errors.New("no command to start the gateway with")
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	child := exec.Command(command[0], command[1:]...)
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	ownGroup(child)
+	if err := child.Start(); err != nil {
+		return 1, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = child.Wait() // ProcessState has the result
+		close(ended)
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ready := make(chan error, 1)
+	go func() { ready <- g.start(ctx, alone) }()
+
+	code := 0
+	for {
+		select {
+		case s := <-signals:
+			code = 128 + int(s.(syscall.Signal))
+			cancel()
+			_ = child.Process.Signal(syscall.SIGTERM) // fails if it has ended
+		case err := <-ready:
+			if err == nil || ctx.Err() != nil {
+				continue
+			}
+			_ = child.Process.Signal(syscall.SIGTERM)
+			<-ended
+			return 1, err
+		case <-ended:
+			if code == 0 {
+				code = child.ProcessState.ExitCode()
+			}
+			if code < 0 { // a signal ended it
+				code = 1
+			}
+			return code, nil
+		}
+	}
+}
+
+// start waits for the gateway, creates the demo machine and prints how to call it.
+func (g *gateway) start(ctx context.Context, alone bool) error {
+	if err := g.healthy(ctx); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(g.secrets)
+	if err != nil {
+		return err
+	}
+	token := regexp.MustCompile(`(?m)^\s*"?ADMIN_TOKEN"?\s*[=:]\s*"?([^"\s]+)`).FindSubmatch(text)
+	if token == nil {
+		return fmt.Errorf("%s has no ADMIN_TOKEN: delete it if nothing else needs it, and start again", g.secrets)
+	}
+	g.token = string(token[1])
+	note := struct {
+		AdminToken string  `json:"adminToken"`
+		MachineID  *string `json:"machineId"`
+		APIKey     *string `json:"apiKey"`
+		BaseURL    string  `json:"baseUrl"`
+	}{AdminToken: g.token, BaseURL: g.url}
+	if !alone {
+		m, err := g.demo(ctx)
+		if err != nil {
+			return err
+		}
+		note.MachineID, note.APIKey = &m.MachineID, &m.APIKey
+	}
+	if err := writePrivate(noteFile, note); err != nil {
+		return err
+	}
+	fmt.Printf("\nweir is on %s, its dashboard at /; the operator's token is in %s\n\n", g.url, noteFile)
+	if !alone {
+		fmt.Print("The demo machine's provider is a test upstream on this computer. Try:\n\n")
+		for _, path := range []string{"", "/" + *note.MachineID} {
+			fmt.Printf("curl -s %s%s/v1/embeddings -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{\"model\":\"demo/test-embed\",\"input\":\"hello\"}'\n\n", g.url, path, *note.APIKey)
+		}
+	}
+	fmt.Println("Ctrl-C stops it.")
+	return nil
+}
+
+// healthy waits for the gateway.
+func (g *gateway) healthy(ctx context.Context) error {
+	for end := time.Now().Add(startLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+"/health", nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return nil
+			}
+		} else if ctx.Err() != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s/health did not answer in %v", g.url, startLimit)
+}
+
+// demo returns the demo machine of this state: the earlier one, with its
+// connections changed to the upstream's present address, or a new one.
+func (g *gateway) demo(ctx context.Context) (*machine, error) {
+	m, file := &machine{}, filepath.Join(g.state, "demo.json")
+	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, m) != nil {
+		return nil, fmt.Errorf("%s is damaged: delete it to get another demo machine", file)
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", m.UpstreamPort))
+	if err != nil { // another program has that port now
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return nil, err
+		}
+	}
+	go http.Serve(listener, upstream.Handler()) // until the process ends
+	port := listener.Addr().(*net.TCPAddr).Port
+	address := "http://" + listener.Addr().String()
+	connections := []any{
+		object{
+			"provider": "openai-compatible-de300000", "name": "test upstream", "apiKey": "demo-upstream-key",
+			"providerSpecificData": object{"baseUrl": address + "/v1", "prefix": "demo"},
+		},
+		object{"provider": "searxng", "name": "test search", "providerSpecificData": object{"baseUrl": address}},
+	}
+	if m.MachineID == "" {
+		if err := g.call(ctx, http.MethodPost, "/api/machines", object{"name": "demo"}, m); err != nil {
+			return nil, err
+		}
+	}
+	for i, c := range connections {
+		path := "/" + m.MachineID + "/api/providers"
+		if i >= len(m.ConnectionIDs) {
+			var made struct{ ID string }
+			if err := g.call(ctx, http.MethodPost, path, c, &made); err != nil {
+				return nil, err
+			}
+			m.ConnectionIDs = append(m.ConnectionIDs, made.ID)
+		} else if m.UpstreamPort != port {
+			if err := g.call(ctx, http.MethodPut, path+"/"+m.ConnectionIDs[i], c, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	m.UpstreamPort = port
+	return m, writePrivate(file, m)
+}
+
+type object = map[string]any
+
+// call calls the management API as the operator and decodes the answer into v,
+// unless that is nil.
+func (g *gateway) call(ctx context.Context, method, path string, body, v any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, g.url+path, bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+g.token)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= 300 {
+		return fmt.Errorf("%s %s answered %d: %s", method, path, res.StatusCode, answer)
+	}
+	if v == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, v)
+}
+
+// writePrivate writes a file that only its owner can read.
+func writePrivate(file string, v any) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, append(raw, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(file, 0o600) // it may have existed
+}
