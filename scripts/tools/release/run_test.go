@@ -1,0 +1,213 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startLimit is how long a program may take to answer /health.
+const startLimit = time.Minute
+
+// server is a program of the release that runs.
+type server struct {
+	cmd    *exec.Cmd
+	client *http.Client // of its socket, whatever the host of the URL
+	token  string
+}
+
+// start starts a program that listens at a socket in its data directory, and
+// stops it at the end of the test.
+func start(t *testing.T, cmd *exec.Cmd, data string) *server {
+	t.Helper()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	s := &server{cmd: cmd, client: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(data, "weir.sock"))
+		},
+	}}}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
+		if err := <-ended; err != nil || t.Failed() {
+			t.Errorf("the program ended with %v and printed:\n%s", err, &output)
+		}
+	})
+	for end := time.Now().Add(startLimit); ; time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the program ended with %v", err)
+		default:
+		}
+		res, err := s.client.Get("http://weir/health")
+		if err == nil {
+			res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				break
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no answer: %v", err)
+		}
+	}
+	file := filepath.Join(data, "secrets.json")
+	var secrets struct {
+		Token string `json:"ADMIN_TOKEN"`
+	}
+	raw, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(raw, &secrets)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("secrets.json: %v, %v", info.Mode(), err)
+	}
+	s.token = secrets.Token
+	return s
+}
+
+// call calls the program with a credential and decodes its answer.
+func (s *server) call(t *testing.T, path, credential, body string, v any) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://weir"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+credential)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode < 300 {
+		err = json.Unmarshal(answer, v)
+	}
+	if err != nil || res.StatusCode >= 300 {
+		t.Fatalf("%s: %d %v %s", path, res.StatusCode, err, answer)
+	}
+}
+
+func TestArchiveServesAChatCallFromAnEmptyFolder(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range released(t).unpack(t, hostTarget()) {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/chat/completions" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"from the upstream"},"finish_reason":"stop"}]}`)
+	}))
+	defer upstream.Close()
+
+	out, err := exec.Command(filepath.Join(dir, "weir"), "version").Output()
+	if err != nil || !strings.HasPrefix(string(out), "weir "+version+" ") {
+		t.Errorf("weir version prints %q, %v", out, err)
+	}
+	cmd := exec.Command("./weir", "serve", "--data", "data", "--listen", "unix:data/weir.sock")
+	cmd.Dir = dir
+	cmd.Env = []string{"ALLOW_PRIVATE_UPSTREAMS=true"}
+	s := start(t, cmd, filepath.Join(dir, "data"))
+	var machine struct{ MachineID, APIKey string }
+	s.call(t, "/api/machines", s.token, `{"name":"first"}`, &machine)
+	connection := fmt.Sprintf(`{"provider":"openai-compatible-test","name":"u","apiKey":"k","providerSpecificData":{"baseUrl":"%s/v1","prefix":"u"}}`, upstream.URL)
+	s.call(t, "/"+machine.MachineID+"/api/providers", s.token, connection, new(any))
+	var chat struct {
+		Choices []struct{ Message struct{ Content string } }
+	}
+	s.call(t, "/v1/chat/completions", machine.APIKey, `{"model":"u/m","messages":[{"role":"user","content":"hello"}]}`, &chat)
+	if len(chat.Choices) != 1 || chat.Choices[0].Message.Content != "from the upstream" {
+		t.Errorf("the answer is %+v", chat)
+	}
+}
+
+// confined are ways to run a program with a folder as its root and without
+// rights: as root, and as a user who may create namespaces.
+func confined(root string) []*syscall.SysProcAttr {
+	user := &syscall.Credential{Uid: nonRoot, Gid: nonRoot}
+	mapped := []syscall.SysProcIDMap{{ContainerID: nonRoot, HostID: os.Getuid(), Size: 1}}
+	groups := []syscall.SysProcIDMap{{ContainerID: nonRoot, HostID: os.Getgid(), Size: 1}}
+	return []*syscall.SysProcAttr{
+		{Chroot: root, Credential: user},
+		{Chroot: root, Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapped, GidMappings: groups},
+	}
+}
+
+// The image has nothing but the program: no shell, no users, no certificates.
+func TestImageRunsFromItsRootWithoutRights(t *testing.T) {
+	i := imageOf(t, platformTar())
+	c := i.config.Config
+	if c.User != "65532:65532" || c.WorkingDir != "/data" || c.Volumes["/data"] != struct{}{} || len(c.Volumes) != 1 || c.Labels["org.opencontainers.image.version"] != version {
+		t.Errorf("configuration is %+v", c)
+	}
+	root := rootOf(t, i)
+	env := append(c.Env, "LISTEN=unix:/data/weir.sock") // in place of the port, which may be in use here
+	command := func(attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
+		return &exec.Cmd{Path: args[0], Args: args, Dir: c.WorkingDir, Env: env, SysProcAttr: attr}
+	}
+	var attr *syscall.SysProcAttr
+	for _, a := range confined(root) {
+		err := command(a, append(c.Entrypoint, "version")...).Run()
+		if err == nil {
+			attr = a
+			break
+		}
+		t.Logf("with %+v: %v", a, err)
+	}
+	if attr == nil {
+		t.Skip("this system permits neither chroot nor user namespaces")
+	}
+	s := start(t, command(attr, append(c.Entrypoint, c.Cmd...)...), filepath.Join(root, "data"))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if uid := fmt.Sprintf("\nUid:\t%d\t", nonRoot); err != nil || attr.Cloneflags == 0 && !bytes.Contains(status, []byte(uid)) {
+		t.Errorf("the program runs as another user than %d: %v\n%s", nonRoot, err, status)
+	}
+	check := c.Healthcheck.Test
+	if len(check) == 0 || check[0] != "CMD" {
+		t.Fatalf("health check is %q", check)
+	}
+	if out, err := command(attr, check[1:]...).CombinedOutput(); err != nil {
+		t.Errorf("health check: %v %s", err, out)
+	}
+	stopped := command(attr, check[1:]...)
+	stopped.Env = append(stopped.Env, "LISTEN=unix:/data/other.sock")
+	if err := stopped.Run(); err == nil {
+		t.Error("the health check succeeds without a server")
+	}
+}
+
+// The image has no certificates of the system.
+func TestRootsOfTLSArePartOfTheProgram(t *testing.T) {
+	if sbom := released(t).file(t, "weir-"+version+".cdx.json"); !bytes.Contains(sbom, []byte("golang.org/x/crypto/x509roots/fallback")) {
+		t.Error("the program has no fallback roots")
+	}
+}
