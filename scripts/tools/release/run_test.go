@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,29 +24,35 @@ const startLimit = time.Minute
 
 // server is a program of the release that runs.
 type server struct {
-	cmd    *exec.Cmd
-	client *http.Client // of its socket, whatever the host of the URL
-	token  string
+	cmd        *exec.Cmd
+	url, token string
 }
 
-// start starts a program that listens at a socket in its data directory, and
-// stops it at the end of the test.
-func start(t *testing.T, cmd *exec.Cmd, data string) *server {
+// freeAddress returns an address that nothing listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// start starts a program that listens at an address, and stops it at the end of
+// the test.
+func start(t *testing.T, cmd *exec.Cmd, address, data string) *server {
 	t.Helper()
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	s := &server{cmd: cmd, client: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(data, "weir.sock"))
-		},
-	}}}
+	s := &server{cmd: cmd, url: "http://" + address}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		s.client.CloseIdleConnections()
+		http.DefaultClient.CloseIdleConnections()
 		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
 		if err := <-ended; err != nil || t.Failed() {
 			t.Errorf("the program ended with %v and printed:\n%s", err, &output)
@@ -60,7 +65,7 @@ func start(t *testing.T, cmd *exec.Cmd, data string) *server {
 			t.Fatalf("the program ended with %v", err)
 		default:
 		}
-		res, err := s.client.Get("http://weir/health")
+		res, err := http.Get(s.url + "/health")
 		if err == nil {
 			res.Body.Close()
 			if res.StatusCode == http.StatusOK {
@@ -92,13 +97,13 @@ func start(t *testing.T, cmd *exec.Cmd, data string) *server {
 // call calls the program with a credential and decodes its answer.
 func (s *server) call(t *testing.T, path, credential, body string, v any) {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, "http://weir"+path, strings.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, s.url+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+credential)
 	r.Header.Set("Content-Type", "application/json")
-	res, err := s.client.Do(r)
+	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,13 +138,14 @@ func TestArchiveServesAChatCallFromAnEmptyFolder(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "weir "+version+" ") {
 		t.Errorf("weir version prints %q, %v", out, err)
 	}
-	cmd := exec.Command("./weir", "serve", "--data", "data", "--listen", "unix:data/weir.sock")
+	address := freeAddress(t)
+	cmd := exec.Command("./weir", "serve", "--data", "data", "--listen", address)
 	cmd.Dir = dir
 	cmd.Env = []string{"ALLOW_PRIVATE_UPSTREAMS=true"}
-	s := start(t, cmd, filepath.Join(dir, "data"))
+	s := start(t, cmd, address, filepath.Join(dir, "data"))
 	var machine struct{ MachineID, APIKey string }
 	s.call(t, "/api/machines", s.token, `{"name":"first"}`, &machine)
-	connection := fmt.Sprintf(`{"provider":"openai-compatible-test","name":"u","apiKey":"k","providerSpecificData":{"baseUrl":"%s/v1","prefix":"u"}}`, upstream.URL)
+	connection := fmt.Sprintf(`{"provider":"openai-compatible-de300000","name":"u","apiKey":"k","providerSpecificData":{"baseUrl":"%s/v1","prefix":"u"}}`, upstream.URL)
 	s.call(t, "/"+machine.MachineID+"/api/providers", s.token, connection, new(any))
 	var chat struct {
 		Choices []struct{ Message struct{ Content string } }
@@ -170,7 +176,8 @@ func TestImageRunsFromItsRootWithoutRights(t *testing.T) {
 		t.Errorf("configuration is %+v", c)
 	}
 	root := rootOf(t, i)
-	env := append(c.Env, "LISTEN=unix:/data/weir.sock") // in place of the port, which may be in use here
+	address := freeAddress(t)
+	env := append(c.Env, "LISTEN="+address) // the image's port may be in use here
 	command := func(attr *syscall.SysProcAttr, args ...string) *exec.Cmd {
 		return &exec.Cmd{Path: args[0], Args: args, Dir: c.WorkingDir, Env: env, SysProcAttr: attr}
 	}
@@ -186,7 +193,7 @@ func TestImageRunsFromItsRootWithoutRights(t *testing.T) {
 	if attr == nil {
 		t.Skip("this system permits neither chroot nor user namespaces")
 	}
-	s := start(t, command(attr, append(c.Entrypoint, c.Cmd...)...), filepath.Join(root, "data"))
+	s := start(t, command(attr, append(c.Entrypoint, c.Cmd...)...), address, filepath.Join(root, "data"))
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if uid := fmt.Sprintf("\nUid:\t%d\t", nonRoot); err != nil || attr.Cloneflags == 0 && !bytes.Contains(status, []byte(uid)) {
 		t.Errorf("the program runs as another user than %d: %v\n%s", nonRoot, err, status)
@@ -199,7 +206,7 @@ func TestImageRunsFromItsRootWithoutRights(t *testing.T) {
 		t.Errorf("health check: %v %s", err, out)
 	}
 	stopped := command(attr, check[1:]...)
-	stopped.Env = append(stopped.Env, "LISTEN=unix:/data/other.sock")
+	stopped.Env = append(stopped.Env, "LISTEN="+freeAddress(t))
 	if err := stopped.Run(); err == nil {
 		t.Error("the health check succeeds without a server")
 	}

@@ -5,14 +5,15 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { vector } from "../../upstream/openai.mjs";
 import { only } from "../platforms.mjs";
 import { sleep } from "../wait.mjs";
 
-const { test } = only("workerd", "commands");
+const { test } = only("workerd", "commands"),
+  native = only("native", "commands");
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const run = promisify(execFile);
@@ -35,9 +36,9 @@ function freePort() {
   });
 }
 
-// dev runs ./build.sh dev until it says that it is up.
-async function dev(state, port) {
-  const child = spawn("./build.sh", ["dev"], {
+// up runs ./build.sh COMMAND until it says that it is up.
+async function up(command, state, port) {
+  const child = spawn("./build.sh", [command], {
     cwd: root,
     env: { ...process.env, PORT: String(port), STATE_DIR: state },
     stdio: ["ignore", "pipe", "pipe"],
@@ -52,7 +53,7 @@ async function dev(state, port) {
         if (text.includes("Ctrl-C stops it.")) resolve();
       });
     }
-    ended.then((code) => reject(new Error(`dev ended with ${code}:\n${text}`)));
+    ended.then((code) => reject(new Error(`${command} ended with ${code}:\n${text}`)));
   });
   return {
     text: () => text,
@@ -76,17 +77,17 @@ async function refused(port) {
   return false;
 }
 
-test("./build.sh dev prints curl lines that work offline, and the next run finds its machine", {
-  timeout: 600_000,
-}, async () => {
-  const state = await mkdtemp(join(tmpdir(), "weir-dev-")),
+// demo checks what a command prints twice: secrets returns the file with the
+// operator's token, perPlatform makes further checks.
+async function demo(command, secrets, perPlatform) {
+  const state = await mkdtemp(join(tmpdir(), `weir-${command}-`)),
     port = await freePort();
   const note = join(root, ".weir", "dev.json"),
     before = existsSync(note) ? readFileSync(note, "utf8") : null;
   try {
     let first;
     for (const round of [1, 2]) {
-      const server = await dev(state, port);
+      const server = await up(command, state, port);
       try {
         assert.equal(server.curls.length, 2, server.text());
         for (const line of server.curls) {
@@ -98,7 +99,7 @@ test("./build.sh dev prints curl lines that work offline, and the next run finds
         const about = JSON.parse(readFileSync(note, "utf8"));
         assert.deepEqual(Object.keys(about), ["adminToken", "machineId", "apiKey", "baseUrl"]);
         assert.equal(about.baseUrl, `http://127.0.0.1:${port}`);
-        assert.equal(statSync(join(root, ".dev.vars")).mode & 0o777, 0o600);
+        assert.equal(statSync(resolve(root, secrets(state))).mode & 0o777, 0o600);
         assert.equal(statSync(note).mode & 0o777, 0o600);
         const list = await fetch(about.baseUrl + "/api/machines", {
           headers: { authorization: `Bearer ${about.adminToken}` },
@@ -130,20 +131,13 @@ test("./build.sh dev prints curl lines that work offline, and the next run finds
         const page = await fetch(about.baseUrl + "/");
         assert.match(page.headers.get("content-security-policy"), /script-src 'self'/);
         assert.match(await page.text(), /<title>weir<\/title>/);
-        // wrangler's storage explorer on the gateway's own port, and the way to it through a web fetch.
         assert.equal(statSync(state).mode & 0o777, 0o700);
-        const explorer = "/cdn-cgi/explorer/api/storage/kv/namespaces/KV/keys";
-        assert.equal((await fetch(about.baseUrl + explorer)).status, 404);
         for (const host of ["localhost", "127.0.0.1", "127.0.0.2", "[::1]", "a.localhost"]) {
           const own = await post("/v1/web/fetch", { model: "web/fetch", url: `http://${host}:${port}/health` });
           assert.equal(own.status, 400, host);
           assert.equal((await own.json()).error.code, "url_not_allowed");
         }
-        const platform = await post("/v1/web/fetch", {
-          model: "web/fetch",
-          url: `http://127.0.0.1:${port + 1}${explorer}`,
-        });
-        assert.equal((await platform.json()).error.code, "url_not_allowed");
+        await perPlatform(port, post);
         if (round === 1) first = about;
         else assert.deepEqual(about, first);
       } finally {
@@ -155,4 +149,31 @@ test("./build.sh dev prints curl lines that work offline, and the next run finds
     if (before !== null) writeFileSync(note, before, { mode: 0o600 });
     await rm(state, { recursive: true, force: true });
   }
-});
+}
+
+const offline = "prints curl lines that work offline, and the next run finds its machine";
+
+test(`./build.sh dev ${offline}`, { timeout: 600_000 }, () =>
+  demo(
+    "dev",
+    () => ".dev.vars",
+    async (port, post) => {
+      // wrangler's storage explorer on the gateway's own port, and the way to it through a web fetch.
+      const explorer = "/cdn-cgi/explorer/api/storage/kv/namespaces/KV/keys";
+      assert.equal((await fetch(`http://127.0.0.1:${port}${explorer}`)).status, 404);
+      const platform = await post("/v1/web/fetch", {
+        model: "web/fetch",
+        url: `http://127.0.0.1:${port + 1}${explorer}`,
+      });
+      assert.equal((await platform.json()).error.code, "url_not_allowed");
+    },
+  ),
+);
+
+native.test(`./build.sh serve ${offline}`, { timeout: 600_000 }, () =>
+  demo(
+    "serve",
+    (state) => join(state, "data", "secrets.json"),
+    async () => {},
+  ),
+);
