@@ -13,7 +13,7 @@ export const host = await import(`./hosts/${platform}.mjs`);
 const reasons = {
   bridge: "the bridge between Go and JavaScript, and what JavaScript reads of a request",
   calls: "the platform limits the calls of one request",
-  commands: "the commands of build.sh that run the platform",
+  commands: "commands of build.sh that start the other",
   kv: "replicas and seeds in KV",
   objects: "objects that fail apart from the gateway",
 };
