@@ -373,18 +373,9 @@ func newEndless(t *testing.T) *endless {
 // stream starts a chat stream and reads its first event.
 func (s *inProcess) stream(u *endless) *bufio.Reader {
 	s.Helper()
-	raw, err := os.ReadFile(filepath.Join(s.dataDir(), secretsName))
-	if err != nil {
-		s.Fatal(err)
-	}
-	var own secrets
-	if err := json.Unmarshal(raw, &own); err != nil {
-		s.Fatal(err)
-	}
 	machine := strings.Split(s.key, "-")[1]
-	if status, body, _ := answer(s.T, http.DefaultClient, "POST", s.base+"/"+machine+"/api/providers",
-		`{"provider":"openai-compatible-0123abcd","name":"up","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"`+u.URL+`/v1","prefix":"up"}}`,
-		"Authorization", "Bearer "+own.AdminToken, "Content-Type", "application/json"); status/100 != 2 {
+	if status, body, _ := answer(s.T, http.DefaultClient, "POST", s.base+"/"+machine+"/api/providers", connection(u.URL),
+		"Authorization", "Bearer "+s.secrets().AdminToken, "Content-Type", "application/json"); status/100 != 2 {
 		s.Fatalf("connect: %d %s", status, body)
 	}
 	req, _ := http.NewRequest("POST", s.base+"/v1/chat/completions", strings.NewReader(`{"model":"up/m","stream":true,"messages":[{"role":"user","content":"hello"}]}`))
@@ -401,6 +392,24 @@ func (s *inProcess) stream(u *endless) *bufio.Reader {
 		s.Fatalf("stream: %d %q %v", res.StatusCode, line, err)
 	}
 	return out
+}
+
+// connection is the body of a connection to an upstream as "up".
+func connection(upstream string) string {
+	return `{"provider":"openai-compatible-0123abcd","name":"up","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"` + upstream + `/v1","prefix":"up"}}`
+}
+
+// secrets are those that the first start created.
+func (s *inProcess) secrets() (own secrets) {
+	s.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.dataDir(), secretsName))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &own); err != nil {
+		s.Fatal(err)
+	}
+	return own
 }
 
 // dataDir is the data directory that the server printed.
@@ -502,4 +511,50 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 	}
 	s.signals <- syscall.SIGTERM
 	s.end()
+}
+
+func TestMachineMovesByExportAndImport(t *testing.T) {
+	const passphrase = "at least twelve characters"
+	u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer upstream-key" {
+			w.WriteHeader(401)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[1]}],"model":"m"}`)
+	}))
+	t.Cleanup(u.Close)
+	type place struct {
+		*inProcess
+		url, token string
+	}
+	start := func() place {
+		s := serveInProcess(t, func(*limits) {})
+		return place{s, s.base + "/" + strings.Split(s.key, "-")[1], s.secrets().AdminToken}
+	}
+	manage := func(p place, path, body string) string {
+		t.Helper()
+		status, text, _ := answer(t, http.DefaultClient, "POST", p.url+path, body, "Authorization", "Bearer "+p.token, "Content-Type", "application/json")
+		if status/100 != 2 {
+			t.Fatalf("%s: %d %s", path, status, text)
+		}
+		return text
+	}
+	from, to := start(), start()
+	manage(from, "/api/providers", connection(u.URL))
+	document := manage(from, "/api/export", `{"passphrase":"`+passphrase+`"}`)
+	if strings.Contains(document, "upstream-key") {
+		t.Error("the export has a credential in the clear")
+	}
+	manage(to, "/api/import", `{"document":`+document+`,"passphrase":"`+passphrase+`"}`)
+	status, text, _ := answer(t, http.DefaultClient, "POST", to.base+"/v1/embeddings", `{"model":"up/m","input":"a"}`, "Authorization", "Bearer "+to.key, "Content-Type", "application/json")
+	if status != 200 {
+		t.Errorf("a call at the new place: %d %s", status, text)
+	}
+	for _, p := range []place{from, to} {
+		p.signals <- syscall.SIGTERM
+		if code := p.end(); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	}
 }
