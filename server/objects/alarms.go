@@ -215,7 +215,7 @@ func (a *alarms) ran(e *alarm, ok bool) {
 	defer a.mu.Unlock()
 	e.running = false
 	if !ok {
-		pause := min(a.r.retryFirst<<min(e.fails, 10), retryMost)
+		pause := min(retryFirst<<min(e.fails, 10), retryMost)
 		e.fails++
 		e.due = max(e.due, a.r.now().Add(pause).UnixMilli())
 	}
@@ -229,7 +229,7 @@ func (r *Runner) Cron() {
 
 // cron runs the scheduled work until the Runner stops.
 func (r *Runner) cron() {
-	ticks := time.NewTicker(r.cronEvery)
+	ticks := time.NewTicker(cronEvery)
 	defer ticks.Stop()
 	for {
 		select {

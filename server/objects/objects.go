@@ -48,9 +48,6 @@ type Runner struct {
 	log    func(level int, line string)
 	now    func() time.Time
 
-	snapshotLimit, callLimit, refreshLimit time.Duration
-	cronEvery, retryFirst                  time.Duration
-
 	alarms *alarms
 
 	mu        sync.Mutex
@@ -89,8 +86,6 @@ func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now }
 func New(st *store.Store, options ...Option) *Runner {
 	r := &Runner{
 		store: st, rows: st.Rows, log: func(int, string) {}, now: time.Now,
-		snapshotLimit: snapshotLimit, callLimit: callLimit, refreshLimit: refreshLimit,
-		cronEvery: cronEvery, retryFirst: retryFirst,
 		machines: map[string]*machine{}, refreshes: map[string]*refresh{}, quit: make(chan struct{}), idle: make(chan struct{}),
 	}
 	r.alarms = newAlarms(r)
@@ -182,12 +177,12 @@ func (r *Runner) Inside(f func()) { r.cell.Inside(f) }
 // runs to its end. It does not end with ctx, because what a client has caused
 // must be stored also when the client has left.
 func (r *Runner) Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error) {
-	limit := r.callLimit
+	limit := callLimit
 	switch op {
 	case "refresh":
 		return r.callRefresh(ctx, machineID, body)
 	case "snapshot":
-		limit = r.snapshotLimit
+		limit = snapshotLimit
 	}
 	m, ok := r.begin(machineID)
 	if !ok {

@@ -2,8 +2,13 @@ package objects
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir/pkg/machine/storage"
@@ -22,7 +27,12 @@ func (f *fake) Object(ctx context.Context, st storage.Storage, id, op string, bo
 }
 
 func (f *fake) Alarm(ctx context.Context, st storage.Storage, id string) { f.alarm(ctx, st, id) }
-func (f *fake) Cron(ctx context.Context, expression string)              { f.cron(ctx, expression) }
+
+func (f *fake) Cron(ctx context.Context, expression string) {
+	if f.cron != nil {
+		f.cron(ctx, expression)
+	}
+}
 
 func open(t testing.TB, dir string) *store.Store {
 	t.Helper()
@@ -34,10 +44,34 @@ func open(t testing.TB, dir string) *store.Store {
 	return s
 }
 
-// start returns a Runner of o that is stopped at the end of the test.
-func start(t testing.TB, o *fake, st *store.Store) *Runner {
+// lines are the log lines of a Runner.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(level int, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, fmt.Sprint(level, " ", line))
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.all, "\n")
+}
+
+// start returns a Runner of o over a new store, which is stopped at the end of
+// the test.
+func start(t testing.TB, o *fake, set ...Option) *Runner {
 	t.Helper()
-	r := New(st, Log(func(level int, line string) { t.Log(level, line) }))
+	return startOver(t, o, open(t, t.TempDir()), set...)
+}
+
+func startOver(t testing.TB, o *fake, st *store.Store, set ...Option) *Runner {
+	t.Helper()
+	r := New(st, append([]Option{Log(func(level int, line string) { t.Log(level, line) })}, set...)...)
 	r.Use(o)
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
@@ -48,60 +82,382 @@ func start(t testing.TB, o *fake, st *store.Store) *Runner {
 
 func stop(t testing.TB, r *Runner) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := r.Stop(ctx); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTurnsOfOneMachineDoNotOverlap(t *testing.T) {
-	o := &fake{}
-	r := start(t, o, open(t, t.TempDir()))
-	inside := map[string]int{}
-	o.call = func(ctx context.Context, st storage.Storage, id, op string, _ []byte) (int, []byte) {
-		inside[id]++
-		if inside[id] > 1 {
-			t.Errorf("two turns of %s", id)
-		}
-		st.Write([]storage.Row{{Key: "k", Value: []byte(op)}}, storage.KeepAlarm)
-		if v, _ := st.Get("k"); string(v) != op {
-			t.Errorf("%s: read %q after writing %q", id, v, op)
-		}
-		inside[id]--
-		return 200, []byte(op)
-	}
-	var wg sync.WaitGroup
-	for i := range 24 {
-		wg.Go(func() {
-			op := string(rune('a' + i))
-			status, answer, err := r.Call(t.Context(), "m"+string(rune('0'+i%3)), op, nil)
-			if status != 200 || string(answer) != op || err != nil {
-				t.Errorf("%s: %d %q %v", op, status, answer, err)
-			}
-		})
-	}
-	wg.Wait()
-	if len(r.machines) != 0 {
-		t.Errorf("%d idle machines are in memory", len(r.machines))
+// want calls an operation that must be answered with 200 and the text.
+func want(t testing.TB, r *Runner, id, op, text string) {
+	t.Helper()
+	status, answer, err := r.Call(t.Context(), id, op, nil)
+	if status != 200 || string(answer) != text || err != nil {
+		t.Errorf("%s of %s: got %d %q, %v, want 200 %q", op, id, status, answer, err, text)
 	}
 }
 
-func TestDueAlarmFiresAfterStart(t *testing.T) {
-	dir := t.TempDir()
-	st := open(t, dir)
-	st.Rows("m").SetAlarm(time.Now().UnixMilli() - 1000)
-	st.Close()
+func row(key, value string) []storage.Row {
+	return []storage.Row{{Key: key, Value: []byte(value)}}
+}
 
-	st = open(t, dir)
-	fired := make(chan string, 1)
-	o := &fake{alarm: func(_ context.Context, _ storage.Storage, id string) { fired <- id }}
-	r := start(t, o, st)
-	if id := <-fired; id != "m" {
-		t.Errorf("alarm of %q", id)
+func TestTurnsOfOneMachineDoNotOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		inside := map[string]int{} // the cell guards it
+		o.call = func(_ context.Context, st storage.Storage, id, op string, _ []byte) (int, []byte) {
+			if inside[id]++; inside[id] > 1 {
+				t.Errorf("two turns of %s", id)
+			}
+			st.Write(row("k", op), storage.KeepAlarm)
+			if v, _ := st.Get("k"); string(v) != op {
+				t.Errorf("%s: read %q after writing %q", id, v, op)
+			}
+			inside[id]--
+			return 200, []byte(op)
+		}
+		var wg sync.WaitGroup
+		for i := range 24 {
+			wg.Go(func() { want(t, r, fmt.Sprint("m", i%3), fmt.Sprint("op", i), fmt.Sprint("op", i)) })
+		}
+		wg.Wait()
+		if len(r.machines) != 0 {
+			t.Errorf("%d idle machines are in memory", len(r.machines))
+		}
+	})
+}
+
+// slow is a storage whose writes wait.
+type slow struct {
+	storage.Storage
+	began   chan struct{}
+	release chan struct{}
+}
+
+func (s *slow) Write(rows []storage.Row, alarm int64) {
+	s.began <- struct{}{}
+	<-s.release
+	s.Storage.Write(rows, alarm)
+}
+
+func TestWriteKeepsTheTurnAndLeavesTheCell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, release := make(chan struct{}), make(chan struct{})
+		o := &fake{}
+		r := start(t, o, Storage(func(st storage.Storage) storage.Storage { return &slow{st, began, release} }))
+		var order []string
+		o.call = func(_ context.Context, st storage.Storage, id, op string, _ []byte) (int, []byte) {
+			if op == "write" {
+				st.Write(row("k", "v"), storage.KeepAlarm)
+			}
+			order = append(order, op)
+			return 200, []byte(op)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, r, "a", "write", "write") })
+		<-began
+		wg.Go(func() { want(t, r, "a", "second", "second") })
+		synctest.Wait()
+		want(t, r, "b", "other", "other")
+		close(release)
+		wg.Wait()
+		if got := fmt.Sprint(order); got != "[other write second]" {
+			t.Errorf("order %s", got)
+		}
+	})
+}
+
+func TestOutsideLetsOtherTurnsOfTheMachineIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		out, back := make(chan struct{}), make(chan struct{})
+		var order []string
+		o.call = func(ctx context.Context, _ storage.Storage, _, op string, _ []byte) (int, []byte) {
+			if op == "out" {
+				r.Outside(ctx, func() { close(out); <-back })
+			}
+			order = append(order, op)
+			return 200, []byte(op)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, r, "a", "out", "out") })
+		<-out
+		want(t, r, "a", "meanwhile", "meanwhile")
+		close(back)
+		wg.Wait()
+		if got := fmt.Sprint(order); got != "[meanwhile out]" {
+			t.Errorf("order %s", got)
+		}
+	})
+}
+
+// An object calls others, and itself, while it is outside.
+func TestObjectsCallEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		call := func(ctx context.Context, id, op string) (text string) {
+			r.Outside(ctx, func() {
+				status, answer, err := r.Call(ctx, id, op, nil)
+				text = fmt.Sprint(status, " ", string(answer), " ", err)
+			})
+			return text
+		}
+		o.call = func(ctx context.Context, _ storage.Storage, id, op string, _ []byte) (int, []byte) {
+			switch id + " " + op {
+			case "m create":
+				return 200, []byte(call(ctx, "registry", "put") + ", " + call(ctx, "m", "tick"))
+			case "registry put":
+				return 200, []byte(call(ctx, "m", "exists"))
+			}
+			return 200, []byte(op)
+		}
+		want(t, r, "m", "create", "200 200 exists <nil> <nil>, 200 tick <nil>")
+	})
+}
+
+func TestPanicIsAnswered500AndFreesTheMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, log := &fake{}, &lines{}
+		r := start(t, o, Log(log.add))
+		o.call = func(ctx context.Context, st storage.Storage, _, op string, _ []byte) (int, []byte) {
+			switch op {
+			case "panic":
+				panic("secret of a request")
+			case "panic outside":
+				r.Outside(ctx, func() { var m map[string]int; m["a"] = 1 })
+			case "storage":
+				st.Write([]storage.Row{{Value: []byte("a row without a key")}}, storage.KeepAlarm)
+			}
+			return 200, nil
+		}
+		for _, op := range []string{"panic", "panic outside", "storage"} {
+			if status, answer, err := r.Call(t.Context(), "m", op, nil); status != 500 || answer != nil || err != nil {
+				t.Errorf("%s: got %d %q, %v", op, status, answer, err)
+			}
+			want(t, r, "m", "next", "")
+		}
+		text := log.text()
+		for _, part := range []string{`2 {"level":"error","msg":"panic"`, "nil map", "objects_test.go", "2 machine m: object storage failed: key required"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("the log has no %q:\n%s", part, text)
+			}
+		}
+		if strings.Contains(text, "secret") {
+			t.Errorf("the log has data of a request:\n%s", text)
+		}
+	})
+}
+
+func TestCallRunsForAClientThatHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		type key struct{}
+		o.call = func(ctx context.Context, _ storage.Storage, _, op string, _ []byte) (int, []byte) {
+			r.Outside(ctx, func() {})
+			return 200, fmt.Append(nil, ctx.Err(), ctx.Value(key{}))
+		}
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+		cancel()
+		for _, op := range []string{"job.put", "refresh"} {
+			status, answer, err := r.Call(ctx, "m", op, nil)
+			if status != 200 || string(answer) != "<nil>value" || err != nil {
+				t.Errorf("%s: got %d %q, %v", op, status, answer, err)
+			}
+		}
+	})
+}
+
+func TestCallersWaitNoLongerThanTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		began, release := make(chan struct{}), make(chan struct{})
+		var mu sync.Mutex
+		var ran []string
+		o.call = func(_ context.Context, _ storage.Storage, _, op string, body []byte) (int, []byte) {
+			mu.Lock()
+			ran = append(ran, op+string(body))
+			mu.Unlock()
+			if string(body) == " first" {
+				close(began)
+				<-release
+			}
+			return 200, []byte(op)
+		}
+		start := time.Now()
+		if _, _, err := r.Call(t.Context(), "m", "snapshot", []byte(" first")); !errors.Is(err, errNoAnswer) || time.Since(start) != 10*time.Second {
+			t.Errorf("a call that runs: %v after %v", err, time.Since(start))
+		}
+		<-began
+		if _, _, err := r.Call(t.Context(), "m", "snapshot", []byte(" second")); !errors.Is(err, errNoAnswer) {
+			t.Errorf("a call that waits for its turn: %v", err)
+		}
+		start = time.Now()
+		if _, _, err := r.Call(t.Context(), "m", "report", nil); !errors.Is(err, errNoAnswer) || time.Since(start) != 30*time.Second {
+			t.Errorf("another call: %v after %v", err, time.Since(start))
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, r, "m", "other", "other") }) // has its own limit
+		synctest.Wait()
+		close(release)
+		wg.Wait()
+		if got := fmt.Sprint(ran); got != "[snapshot first other]" {
+			t.Errorf("ran %s", got)
+		}
+	})
+}
+
+func TestIdenticalRefreshesAreOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 50
+		o := &fake{}
+		r := start(t, o)
+		calls, release := 0, make(chan struct{})
+		o.call = func(ctx context.Context, _ storage.Storage, id, _ string, body []byte) (int, []byte) {
+			calls++
+			r.Outside(ctx, func() { <-release })
+			return 200, append([]byte(id+" "), body...)
+		}
+		var wg sync.WaitGroup
+		refresh := func(id, body string) {
+			wg.Go(func() {
+				status, answer, err := r.Call(t.Context(), id, "refresh", []byte(body))
+				if status != 200 || string(answer) != id+" "+body || err != nil {
+					t.Errorf("got %d %q, %v", status, answer, err)
+				}
+			})
+		}
+		for range callers {
+			refresh("m", "token 1")
+		}
+		refresh("m", "token 2")
+		refresh("n", "token 1")
+		synctest.Wait()
+		close(release)
+		wg.Wait()
+		if calls != 3 {
+			t.Errorf("%d calls, want 3", calls)
+		}
+		release = make(chan struct{})
+		close(release)
+		refresh("m", "token 1")
+		wg.Wait()
+		if calls != 4 || len(r.refreshes) != 0 {
+			t.Errorf("%d calls after another one, want 4; %d refreshes under way", calls, len(r.refreshes))
+		}
+	})
+}
+
+func TestSlowRefreshIsAnsweredAndContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		release, ended := make(chan struct{}), make(chan struct{})
+		o.call = func(ctx context.Context, st storage.Storage, _, op string, _ []byte) (int, []byte) {
+			if op == "refresh" {
+				r.Outside(ctx, func() { <-release })
+				st.Write(row("token", "new"), storage.KeepAlarm)
+				close(ended)
+			}
+			v, _ := st.Get("token")
+			return 200, v
+		}
+		start := time.Now()
+		for range 2 { // the second joins the first
+			status, answer, err := r.Call(t.Context(), "m", "refresh", []byte("body"))
+			if status != 503 || string(answer) != stillRefreshing || err != nil || time.Since(start) != 10*time.Second {
+				t.Errorf("got %d %q, %v after %v", status, answer, err, time.Since(start))
+			}
+		}
+		close(release)
+		<-ended
+		want(t, r, "m", "read", "new")
+	})
+}
+
+// The answer to a slow refresh is the same on both platforms.
+func TestSlowRefreshIsAnsweredAsOnTheEdge(t *testing.T) {
+	js, err := os.ReadFile("../../worker/js/worker.mjs")
+	if err != nil {
+		t.Fatal(err)
 	}
-	stop(t, r)
-	if alarms, err := st.Alarms(); err != nil || len(alarms) != 0 {
-		t.Errorf("alarms after it has run: %v, %v", alarms, err)
+	_, object, _ := strings.Cut(string(js), "const stillRefreshing")
+	object, _, _ = strings.Cut(object, ";")
+	compact := strings.NewReplacer(`{"`, "", `"`, "", `,`, "", `{`, "", `}`, "", ":", "", " ", "", "\n", "")
+	_, object, _ = strings.Cut(compact.Replace(object), "stringify(")
+	if want := compact.Replace(stillRefreshing) + "))"; object != want {
+		t.Errorf("worker.mjs has %s, want %s", object, want)
 	}
+}
+
+func TestStopWaitsForCallsAndThenRefusesThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := New(open(t, t.TempDir()))
+		r.Use(o)
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+		began, release := make(chan struct{}), make(chan struct{})
+		o.call = func(ctx context.Context, _ storage.Storage, id, op string, _ []byte) (int, []byte) {
+			if op == "wait" {
+				close(began)
+				r.Outside(ctx, func() {
+					<-release
+					want(t, r, "other", "nested", "nested")
+				})
+			}
+			return 200, []byte(op)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, r, "m", "wait", "wait") })
+		<-began
+		stopped := make(chan error)
+		go func() { stopped <- r.Stop(t.Context()) }()
+		synctest.Wait()
+		close(release)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		for _, op := range []string{"op", "refresh"} {
+			if _, _, err := r.Call(t.Context(), "m", op, nil); !errors.Is(err, errStopped) {
+				t.Errorf("%s after the stop: %v", op, err)
+			}
+		}
+		if err := r.Stop(t.Context()); err != nil {
+			t.Errorf("second stop: %v", err)
+		}
+	})
+}
+
+func TestStopReportsCallsThatDoNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &fake{}
+		r := start(t, o)
+		began, release := make(chan struct{}), make(chan struct{})
+		o.call = func(ctx context.Context, _ storage.Storage, _, _ string, _ []byte) (int, []byte) {
+			close(began)
+			r.Outside(ctx, func() { <-release })
+			return 200, nil
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, r, "m", "wait", "") })
+		<-began
+		expired, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.Stop(expired); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if _, _, err := r.Call(t.Context(), "m", "op", nil); !errors.Is(err, errStopped) {
+			t.Errorf("a call after the stop: %v", err)
+		}
+		close(release)
+		wg.Wait()
+	})
 }

@@ -27,7 +27,7 @@ func (r *Runner) callRefresh(ctx context.Context, machineID string, body []byte)
 	r.mu.Lock()
 	f := r.refreshes[key]
 	if f == nil {
-		f = &refresh{done: make(chan struct{}), late: time.Now().Add(r.refreshLimit)}
+		f = &refresh{done: make(chan struct{}), late: time.Now().Add(refreshLimit)}
 		r.refreshes[key] = f
 		r.mu.Unlock()
 		m, ok := r.begin(machineID)
