@@ -101,5 +101,5 @@ var special6 = [...]special{
 	{netip.MustParsePrefix("2001::/23"), "a reserved address", false}, // Teredo, benchmarks, ORCHID
 	{netip.MustParsePrefix("2001:db8::/32"), "an address for documentation", false},
 	{netip.MustParsePrefix("2002::/16"), "a 6to4 address", false},
-	{netip.MustParsePrefix("3fff::/20"), "an address for documentation", false},
+	{netip.MustParsePrefix("3fff::/16"), "an address for documentation", false},
 }

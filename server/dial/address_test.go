@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"weir/pkg/provider"
 	"weir/pkg/wire/upstream"
 )
 
@@ -96,6 +97,7 @@ fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff private
 2002:808:808::1 no
 3fff::1 no
 3fff:fff:ffff::1 no
+3fff:1000::1 no
 4000::1 no
 5f00::1 no
 fd00:ec2::254 no
@@ -143,4 +145,42 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// The rule for addresses in URLs, with private ones allowed, is never looser than the
+// one for addresses of names. NAT64 is an exception: an address in a URL is not
+// called through it, a name may have no other.
+func TestPolicyIsAsStrictAsTheOneForURLs(t *testing.T) {
+	allow := &Policy{AllowPrivate: true}
+	check := func(a netip.Addr) {
+		host := a.String()
+		if a.Is6() {
+			host = "[" + host + "]"
+		}
+		inURL := provider.CheckBaseURL("http://"+host+"/", true)
+		if err := allow.Check(netip.AddrPortFrom(a, 80)); err == nil && inURL != nil && !nat64.Contains(a) {
+			t.Errorf("%s is allowed, but not in a URL: %v", a, inURL)
+		}
+		if err := (&Policy{}).Check(netip.AddrPortFrom(a, 80)); err == nil && allow.Check(netip.AddrPortFrom(a, 80)) != nil {
+			t.Errorf("%s is allowed only without private addresses", a)
+		}
+	}
+	// Addresses of every IPv4 network of 16 bits, and of IPv6 networks of 32 bits.
+	for i := range 1 << 16 {
+		for _, last := range []byte{0, 200} {
+			check(netip.AddrFrom4([4]byte{byte(i >> 8), byte(i), last, last}))
+		}
+	}
+	first := []int{0x64, 0x100, 0x2001, 0x2002, 0x2620, 0x3ffe, 0x3fff, 0xfc00, 0xfd00, 0xfd20, 0xfe80, 0xfec0, 0xff02, 0xffff}
+	for i := 0; i < 1<<16; i += 64 {
+		first = append(first, i)
+	}
+	for _, i := range first {
+		for _, second := range [][2]byte{{0, 0}, {0, 1}, {1, 0xff}, {2, 0}, {0x0d, 0xb8}, {0x0f, 0xff}, {0x10, 0}, {0xff, 0x9b}, {0x0e, 0xc2}, {0, 0xce}, {0xff, 0xff}} {
+			b := [16]byte{byte(i >> 8), byte(i), second[0], second[1]}
+			check(netip.AddrFrom16(b))
+			b[14], b[15] = 2, 0x54
+			check(netip.AddrFrom16(b))
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
+	"weir/server/dial/dnstest"
 )
 
 // errAllowed ends an attempt to connect that the policy allows: no packet is sent.
@@ -68,14 +69,14 @@ func unreachable(t *testing.T) (port string) {
 }
 
 func TestNamesThatResolveToForbiddenAddressesAreNotDialed(t *testing.T) {
-	dns, resolver := newNames(t)
+	dns, resolver := dnstest.New(t)
 	for line := range strings.Lines(strings.TrimSpace(addresses)) {
 		text, want, _ := strings.Cut(strings.TrimSpace(line), " ")
 		a := netip.MustParseAddr(text)
 		if a.Zone() != "" {
 			continue // not in DNS
 		}
-		dns.set("upstream.example", []netip.Addr{a})
+		dns.Set("upstream.example", text)
 		for _, allow := range []bool{false, true} {
 			d, tried := judged(&Policy{AllowPrivate: allow, Resolver: resolver})
 			_, err := d.DialContext(t.Context(), "tcp", "upstream.example:443")
@@ -92,8 +93,8 @@ func TestNamesThatResolveToForbiddenAddressesAreNotDialed(t *testing.T) {
 }
 
 func TestNameThatMovesToAPrivateAddressIsRefused(t *testing.T) {
-	dns, resolver := newNames(t)
-	dns.set("rebinding.example", addrs("8.8.8.8"), addrs("127.0.0.1"), addrs("169.254.169.254"), addrs("::1"))
+	dns, resolver := dnstest.New(t)
+	dns.Set("rebinding.example", "8.8.8.8", "127.0.0.1", "169.254.169.254", "::1")
 	d, tried := judged(&Policy{Resolver: resolver})
 	for i, want := range []error{errAllowed, upstream.ErrNetwork, upstream.ErrNetwork, upstream.ErrNetwork} {
 		if _, err := d.DialContext(t.Context(), "tcp", "rebinding.example:80"); !errors.Is(err, want) {
@@ -103,7 +104,7 @@ func TestNameThatMovesToAPrivateAddressIsRefused(t *testing.T) {
 	if got := tried.sorted(); !slices.Equal(got, []string{"8.8.8.8:80"}) {
 		t.Errorf("dialed %v", got)
 	}
-	if n := dns.lookups("rebinding.example"); n != 4 {
+	if n := dns.Lookups("rebinding.example"); n != 4 {
 		t.Errorf("%d look-ups for 4 connections: the address judged is not the one dialed", n)
 	}
 }
@@ -117,8 +118,8 @@ func TestTransportJudgesEachConnection(t *testing.T) {
 	}))
 	defer s.Close()
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-	dns, resolver := newNames(t)
-	dns.set("rebinding.example", addrs("127.0.0.1"), addrs("169.254.169.254"))
+	dns, resolver := dnstest.New(t)
+	dns.Set("rebinding.example", "127.0.0.1", "169.254.169.254")
 	tr := Transport(&Policy{AllowPrivate: true, Resolver: resolver})
 	defer tr.CloseIdleConnections()
 	get := func() error {
@@ -141,8 +142,8 @@ func TestTransportJudgesEachConnection(t *testing.T) {
 
 func TestTransportRefusesPrivateAddressesWithoutTheSetting(t *testing.T) {
 	port := unreachable(t)
-	dns, resolver := newNames(t)
-	dns.set("private.example", addrs("127.0.0.1", "::1"))
+	dns, resolver := dnstest.New(t)
+	dns.Set("private.example", "127.0.0.1 ::1")
 	tr := Transport(&Policy{Resolver: resolver})
 	for _, host := range []string{"private.example", "127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"} {
 		for _, scheme := range []string{"http", "https"} {
@@ -158,17 +159,17 @@ func TestTransportRefusesPrivateAddressesWithoutTheSetting(t *testing.T) {
 
 // The dialer tries both sides of the race between IPv4 and IPv6, and every address in turn.
 func TestOfSeveralAddressesOnlyPublicOnesAreDialed(t *testing.T) {
-	dns, resolver := newNames(t)
+	dns, resolver := dnstest.New(t)
 	for _, tt := range []struct {
-		addresses []netip.Addr
+		addresses string
 		want      []string
 	}{
-		{addrs("10.0.0.1", "8.8.8.8", "127.0.0.1", "1.1.1.1"), []string{"1.1.1.1:443", "8.8.8.8:443"}},
-		{addrs("::1", "8.8.8.8"), []string{"8.8.8.8:443"}},
-		{addrs("127.0.0.1", "2606:4700:4700::1111"), []string{"[2606:4700:4700::1111]:443"}},
-		{addrs("fe80::1", "fd00::1", "10.0.0.1", "169.254.169.254"), nil},
+		{"10.0.0.1 8.8.8.8 127.0.0.1 1.1.1.1", []string{"1.1.1.1:443", "8.8.8.8:443"}},
+		{"::1 8.8.8.8", []string{"8.8.8.8:443"}},
+		{"127.0.0.1 2606:4700:4700::1111", []string{"[2606:4700:4700::1111]:443"}},
+		{"fe80::1 fd00::1 10.0.0.1 169.254.169.254", nil},
 	} {
-		dns.set("mixed.example", tt.addresses)
+		dns.Set("mixed.example", tt.addresses)
 		d, tried := judged(&Policy{Resolver: resolver})
 		d.FallbackDelay = time.Nanosecond // both sides at once
 		_, err := d.DialContext(t.Context(), "tcp", "mixed.example:443")
@@ -274,16 +275,16 @@ func TestTargetOfARedirectIsJudged(t *testing.T) {
 	}))
 	defer s.Close()
 	_, first, _ := net.SplitHostPort(s.Listener.Addr().String())
-	dns, resolver := newNames(t)
-	dns.set("outside.example", addrs("127.0.0.1"))
-	dns.set("inside.example", addrs("192.0.0.8", "fe80::1"))
+	dns, resolver := dnstest.New(t)
+	dns.Set("outside.example", "127.0.0.1")
+	dns.Set("inside.example", "192.0.0.8 fe80::1")
 	tr := Transport(&Policy{AllowPrivate: true, Resolver: resolver})
 	defer tr.CloseIdleConnections()
 	d := &download.Downloads{Do: doer{tr}, CanonicalURL: func(s string) (string, bool) { return s, true }, AllowPrivate: true}
 	_, err := d.Get(t.Context(), &httpmsg.Request{Origin: "http://gateway.example"}, "http://outside.example:"+first+"/", nil, 1000)
 	var refused *Refused
-	if !errors.As(err, &refused) || dns.lookups("inside.example") != 1 {
-		t.Errorf("%v, %d look-ups", err, dns.lookups("inside.example"))
+	if !errors.As(err, &refused) || dns.Lookups("inside.example") != 1 {
+		t.Errorf("%v, %d look-ups", err, dns.Lookups("inside.example"))
 	}
 }
 
@@ -309,7 +310,7 @@ func TestTransportIgnoresProxiesOfTheEnvironment(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"} {
 		t.Setenv(name, "http://127.0.0.1:"+port)
 	}
-	_, resolver := newNames(t)
+	_, resolver := dnstest.New(t)
 	tr := Transport(&Policy{AllowPrivate: true, Resolver: resolver})
 	if tr.Proxy != nil {
 		t.Error("a proxy is used")

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 	"weir/server/cell"
+	"weir/server/dial/dnstest"
 )
 
 // connectProxy is a CONNECT proxy on a loopback address. Every tunnel leads to
@@ -101,8 +102,8 @@ func TestProxyOnAPrivateAddressNeedsTheSetting(t *testing.T) {
 	var called atomic.Int32
 	proxy := connectProxy(t, "127.0.0.1:1", func(net.Conn, *http.Request) bool { called.Add(1); return false })
 	_, port, _ := net.SplitHostPort(proxy)
-	dns, resolver := newNames(t)
-	dns.set("proxy.example", addrs("127.0.0.1"))
+	dns, resolver := dnstest.New(t)
+	dns.Set("proxy.example", "127.0.0.1")
 	var c cell.Cell
 	_, err := call(&c, NewSockets(&Policy{Resolver: resolver}, &c), "proxy.example:"+port, "https://example.com/token", time.Minute)
 	if !errors.Is(err, proxydial.ErrProxy) || !errors.Is(err, upstream.ErrNetwork) || called.Load() != 0 {
@@ -156,7 +157,7 @@ func TestFailuresOfSockets(t *testing.T) {
 		{"another name", connectProxy(t, s.Listener.Addr().String(), nil), "https://another.example/", time.Minute, upstream.ErrNetwork, false, "no TLS"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, resolver := newNames(t)
+			_, resolver := dnstest.New(t)
 			var c cell.Cell
 			_, err := call(&c, sockets(&Policy{AllowPrivate: true, Resolver: resolver}, &c, s), tt.proxy, tt.url, tt.timeout)
 			var f *proxydial.Failure

@@ -1,31 +1,34 @@
-package dial
+// Package dnstest is a DNS server for tests, on a loopback address.
+package dnstest
 
 import (
 	"context"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names is a DNS server on a loopback port. Each look-up of a name gets the next of
-// its answers, the last one from then on.
-type names struct {
+// Server answers the look-ups of one resolver. Each look-up of a name gets the next
+// of its answers, the last one from then on.
+type Server struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr // by name with a period at the end
 	asked   map[string]int            // look-ups by name, of A records
 }
 
-// newNames starts a server. It returns the resolver that asks it.
-func newNames(t testing.TB) (*names, *net.Resolver) {
+// New starts a server, which ends with the test, and returns it with the resolver that
+// asks it.
+func New(t testing.TB) (*Server, *net.Resolver) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &names{answers: map[string][][]netip.Addr{}, asked: map[string]int{}}
+	n := &Server{answers: map[string][][]netip.Addr{}, asked: map[string]int{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -40,21 +43,33 @@ func newNames(t testing.TB) (*names, *net.Resolver) {
 	}}
 }
 
-// set sets the answers of a name, one list for each look-up.
-func (n *names) set(name string, answers ...[]netip.Addr) {
+// Set sets the answers of a name: one for each look-up, with addresses separated by
+// spaces.
+func (n *Server) Set(name string, answers ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.answers[name+"."] = answers
-	n.asked[name+"."] = 0
+	var lists [][]netip.Addr
+	for _, text := range answers {
+		var list []netip.Addr
+		for _, a := range strings.Fields(text) {
+			list = append(list, netip.MustParseAddr(a))
+		}
+		lists = append(lists, list)
+	}
+	n.answers[name+"."] = lists
+	for _, key := range []string{"", "TypeA", "TypeAAAA"} {
+		n.asked[name+"."+key] = 0
+	}
 }
 
-func (n *names) lookups(name string) int {
+// Lookups returns how often a name was looked up.
+func (n *Server) Lookups(name string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.asked[name+"."]
 }
 
-func (n *names) serve(conn net.PacketConn) {
+func (n *Server) serve(conn net.PacketConn) {
 	buf := make([]byte, 1500)
 	for {
 		size, from, err := conn.ReadFrom(buf)
@@ -72,7 +87,7 @@ func (n *names) serve(conn net.PacketConn) {
 	}
 }
 
-func (n *names) answer(m *dnsmessage.Message) {
+func (n *Server) answer(m *dnsmessage.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	q := m.Questions[0]
@@ -97,12 +112,4 @@ func (n *names) answer(m *dnsmessage.Message) {
 			m.Answers = append(m.Answers, dnsmessage.Resource{Header: head, Body: &dnsmessage.AAAAResource{AAAA: a.As16()}})
 		}
 	}
-}
-
-func addrs(list ...string) []netip.Addr {
-	var out []netip.Addr
-	for _, s := range list {
-		out = append(out, netip.MustParseAddr(s))
-	}
-	return out
 }
