@@ -3,8 +3,6 @@ package api_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -15,14 +13,12 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/local"
 	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
-	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
-	"weir/pkg/machine/tokens"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
-	"weir/pkg/store"
 	"weir/pkg/v1/embeddings"
 	"weir/pkg/v1/models"
 	"weir/pkg/wire/apierr"
@@ -34,60 +30,37 @@ import (
 // world is the management over objects in process and a scripted upstream.
 type world struct {
 	*testing.T
-	now    time.Time
+	*fake.Clock
+	*fake.Upstream
 	local  *objects.Local
 	h      *Handler
 	test   *Connectivity
 	listed *ProviderModels
 	lists  *models.Handler
-	sent   []*upstream.Request
-	bodies []string
-	answer func() (status int, body string, err error)
 	id     string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, now: time.UnixMilli(1_800_000_000_000)}
-	clock := func() time.Time { return w.now }
-	keys, err := store.NewKeyring(strings.Repeat("k", 40))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clock := fake.NewClock(time.UnixMilli(1_800_000_000_000))
+	w := &world{T: t, Clock: clock, Upstream: &fake.Upstream{Clock: clock}}
 	kv := fake.NewKV()
-	w.local = local.New(&machine.Object{KV: kv, Manager: Manager{
-		Service: tokens.Service{Keyring: keys, Now: clock, Rand: rand.NewChaCha8([32]byte{1})}, KeySecret: []byte(strings.Repeat("s", 32)),
-		CanonicalURL: func(raw string) (string, bool) {
-			u, err := url.Parse(raw)
-			return raw, err == nil && u.Host != ""
-		},
-	}})
-	cache := &snapshot.Cache{KV: kv, Object: w.local, Now: clock}
-	pool := &accounts.Pool{Doer: w, Object: w.local, Keys: keys, Now: clock}
-	lists := &models.Handler{Live: &models.Lives{Do: w, Credentials: &accounts.Credentials{Pool: pool}, Now: clock}, Now: clock}
+	w.local = local.Machines(t, w.Now, kv)
+	cache := &snapshot.Cache{KV: kv, Object: w.local, Now: w.Now}
+	pool := &accounts.Pool{Doer: w.Upstream, Object: w.local, Keys: sealed.Keys(t), Now: w.Now}
+	lists := &models.Handler{Live: &models.Lives{Do: w.Upstream, Credentials: &accounts.Credentials{Pool: pool}, Now: w.Now}, Now: w.Now}
 	embed := &embeddings.Handler{Router: routing.Router{}, Accounts: pool, Allows: auth.AllowsModel}
-	w.h = &Handler{Objects: w.local, Cache: cache, KeySecret: []byte(strings.Repeat("s", 32))}
-	w.test = &Connectivity{Objects: w.local, Models: lists, Embeddings: embed.Create, Now: clock}
+	w.h = &Handler{Objects: w.local, Cache: cache, KeySecret: local.KeySecret}
+	w.test = &Connectivity{Objects: w.local, Models: lists, Embeddings: embed.Create, Now: w.Now}
 	w.lists = lists
 	w.listed = &ProviderModels{Models: lists, Cache: cache}
 	return w
 }
 
-// Start is the upstream.
-func (w *world) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	w.sent = append(w.sent, req)
-	body, _ := stream.ReadAll(req.Body, 1<<20)
-	w.bodies = append(w.bodies, string(body))
-	return w
-}
-
-func (w *world) Wait() (*upstream.Response, error) {
-	w.now = w.now.Add(120 * time.Millisecond)
-	status, body, err := w.answer()
-	if err != nil {
-		return nil, err
-	}
-	return &upstream.Response{Status: status, Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}}, Body: stream.FromString(body)}, nil
+// answers makes the upstream answer after 120 ms.
+func (w *world) answers(a fake.Answer) {
+	a.Takes = 120 * time.Millisecond
+	w.Answer = func(*fake.Seen) fake.Answer { return a }
 }
 
 // call runs a handler as the gateway does.
@@ -214,13 +187,11 @@ func TestConnectivity(t *testing.T) {
 	own := `{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1","enabledModels":["my-embed-model"]}}`
 	bare := strings.Replace(own, `,"enabledModels":["my-embed-model"]`, "", 1)
 	known := `{"provider":"voyage","apiKey":"sk-0123456789abcdef"}`
-	lost := func() (int, string, error) { return 0, "", upstream.ErrNetwork }
-	says := func(status int, body string) func() (int, string, error) {
-		return func() (int, string, error) { return status, body, nil }
-	}
+	lost := fake.Answer{Err: upstream.ErrNetwork}
+	says := func(status int, body string) fake.Answer { return fake.Reply(status, body) }
 	tests := []struct {
 		name, conn string
-		answer     func() (int, string, error)
+		answer     fake.Answer
 		want       string
 	}{
 		{"works", known, says(200, good), `{"ok":true,"latencyMs":120,"status":200,"error":null}`},
@@ -238,7 +209,7 @@ func TestConnectivity(t *testing.T) {
 		{"own address has no credit", own, says(402, `{}`), `{"ok":false,"latencyMs":120,"status":402,"error":"quota"}`},
 		{"own address fails", own, says(500, `panic`), `{"ok":false,"latencyMs":120,"status":500,"error":"failed"}`},
 		{"own address refuses to connect", own, lost, `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
-		{"own address is silent", own, func() (int, string, error) { return 0, "", upstream.ErrTimeout }, `{"ok":false,"latencyMs":1000,"status":0,"error":"timeout"}`},
+		{"own address is silent", own, fake.Answer{Err: upstream.ErrTimeout}, `{"ok":false,"latencyMs":1000,"status":0,"error":"timeout"}`},
 		{"own address has a web page", own, says(200, `<html>router login</html>`), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 		{"own address redirects", own, says(302, ``), `{"ok":false,"latencyMs":1000,"status":0,"error":"connection_failed"}`},
 		// Without a model the list of models is asked.
@@ -252,7 +223,7 @@ func TestConnectivity(t *testing.T) {
 			w := newWorld(t)
 			w.machine()
 			id := w.connect(tt.conn)
-			w.answer = tt.answer
+			w.answers(tt.answer)
 			status, a, _ := w.call(w.test.Test, "POST", "/api/providers/{id}/test", "", "", param(id))
 			got := gjson.Get(a.Raw, "@this").Raw
 			for _, field := range []string{`,"message"`, `,"model"`} {
@@ -277,11 +248,11 @@ func TestConnectivity(t *testing.T) {
 			if status != 200 || got != tt.want {
 				t.Errorf("got %d %s, want %s", status, a.Raw, tt.want)
 			}
-			if len(w.sent) == 0 || tt.conn != bare && gjson.Get(w.bodies[0], "model").Str == "" || strings.Contains(a.Raw, "sk-0123") {
-				t.Errorf("%d calls, body %q", len(w.sent), w.bodies)
+			if len(w.Seen) == 0 || tt.conn != bare && gjson.Get(w.Seen[0].Body, "model").Str == "" || strings.Contains(a.Raw, "sk-0123") {
+				t.Errorf("%d calls, answer %s", len(w.Seen), a.Raw)
 			}
-			if strings.Contains(tt.conn, "example.com") && !strings.HasPrefix(w.sent[0].URL, "https://api.example.com/v1/") {
-				t.Errorf("sent to %s", w.sent[0].URL)
+			if strings.Contains(tt.conn, "example.com") && !strings.HasPrefix(w.Seen[0].URL, "https://api.example.com/v1/") {
+				t.Errorf("sent to %s", w.Seen[0].URL)
 			}
 		})
 	}
@@ -345,7 +316,7 @@ func TestConnectivityOfChatProviders(t *testing.T) {
 func TestModelsOfANewConnection(t *testing.T) {
 	w := newWorld(t)
 	w.machine()
-	w.answer = func() (int, string, error) { return 200, `{"data":[{"id":"m1"},{"id":"m2"}]}`, nil }
+	w.answers(fake.JSON(`{"data":[{"id":"m1"},{"id":"m2"}]}`))
 	id := w.connect(`{"provider":"openai-compatible-0123abcd","apiKey":"sk-0123456789abcdef","providerSpecificData":{"baseUrl":"https://api.example.com/v1"}}`)
 	status, a, _ := w.call(w.listed.List, "GET", "/api/providers/{id}/models", "", "", param(id))
 	if status != 200 || a.Get("data.#").Int() != 2 || a.Get("source").Str != "upstream" {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
+	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint/memory"
@@ -24,20 +26,8 @@ import (
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
 	"weir/pkg/wire/httpmsg"
-	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
-	"weir/pkg/wire/upstream"
 )
-
-// limits is the Doer that notes the time limits of a request and answers none.
-type limits struct{ *upstream.Request }
-
-func (l *limits) Start(_ context.Context, r *upstream.Request) upstream.Pending {
-	l.Request = r
-	return l
-}
-
-func (*limits) Wait() (*upstream.Response, error) { return nil, errPlanned }
 
 // A machine's setting replaces the default on every endpoint that forwards a
 // request, whether it is shorter or longer. Search and web fetch have their own.
@@ -50,11 +40,8 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 	picture := part(`"model"`, "openai/gpt-image-1") + part(`"prompt"`, "p") + part(`"image"; filename="a.png"`, "x") + "--b--\r\n"
 	const chatBody, streamed = `"messages":[{"role":"user","content":"hi"}]`, `"stream":true,`
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
-	doer := &limits{}
-	keys, err := store.NewKeyring("kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doer := &fake.Upstream{Answer: func(*fake.Seen) fake.Answer { return fake.Answer{Err: errPlanned} }}
+	keys := sealed.Keys(t)
 	p := &accounts.Pool{Doer: doer, Keys: keys, Now: now}
 	room := &memory.Budget{}
 	talks := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
@@ -86,16 +73,12 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 		{"rerank", (&rerank.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"cohere/rerank-v3.5","query":"q","documents":["d"]}`, answer, 0},
 		{"moderations", (&moderations.Handler{Router: routing.Router{}, Accounts: p}).Create, "", `{"model":"openai/omni-moderation-latest","input":"hi"}`, answer, 0},
 		{"search", (&search.Handler{Router: routing.Router{}, Accounts: p, Now: now}).Create, "", `{"model":"tavily","query":"q"}`, own, 10 * time.Second},
-		{"web fetch", (&web.Handler{Router: routing.Router{}, Accounts: p, Now: now, CanonicalURL: func(s string) (string, bool) { return s, true }}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
+		{"web fetch", (&web.Handler{Router: routing.Router{}, Accounts: p, Now: now, CanonicalURL: fake.CanonicalURL}).Fetch, "", `{"model":"tavily","url":"https://a.example/"}`, own, 30 * time.Second},
 	} {
 		for _, set := range []time.Duration{0, 7 * time.Second, 900 * time.Second} {
-			m := &store.Machine{Version: 1, ID: "abcdefgh01234567"}
+			m := &store.Machine{Version: 1, ID: sealed.MachineID}
 			for _, id := range []string{"openai", "fal", "xai", "cohere", "tavily"} {
-				key, err := keys.Seal(m.ID, id, store.APIKey, secret.New("key-0123456789"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				m.Connections = append(m.Connections, store.Connection{ID: id, Provider: id, Secrets: map[string]secret.Sealed{store.APIKey: key}})
+				m.Connections = append(m.Connections, store.Connection{ID: id, Provider: id, Secrets: sealed.APIKey(t, keys, id, "key-0123456789")})
 			}
 			m.Settings.FirstByteSeconds, m.Settings.IdleSeconds = int(set/time.Second), int(set/time.Second)
 			first, idle := set, set
@@ -109,18 +92,18 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 			if kind == "" {
 				kind = "application/json"
 			}
-			doer.Request = nil
+			doer.Seen = nil
 			r := &httpmsg.Request{
 				Method: "POST", Origin: "https://weir.example", Header: httpmsg.Header{{Name: "content-type", Value: kind}},
 				Body: stream.FromString(e.body), Length: int64(len(e.body)), Start: now(),
 			}
 			_, err := e.call(context.Background(), &auth.Call{Request: r, Machine: snapshot.New(m), MachineID: m.ID, MaxBody: 1 << 20})
-			if doer.Request == nil {
+			if len(doer.Seen) == 0 {
 				t.Errorf("%s: nothing was sent: %v", e.name, err)
 				continue
 			}
-			if doer.HeaderTimeout != first || doer.Idle != idle {
-				t.Errorf("%s with %v: first byte %v, silence %v; want %v, %v", e.name, set, doer.HeaderTimeout, doer.Idle, first, idle)
+			if sent := doer.Seen[len(doer.Seen)-1].Request; sent.HeaderTimeout != first || sent.Idle != idle {
+				t.Errorf("%s with %v: first byte %v, silence %v; want %v, %v", e.name, set, sent.HeaderTimeout, sent.Idle, first, idle)
 			}
 		}
 	}

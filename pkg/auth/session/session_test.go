@@ -15,13 +15,9 @@ import (
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/local"
 	"weir/internal/testgw/objects"
-	"weir/pkg/api"
 	"weir/pkg/auth"
-	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
-	"weir/pkg/machine/tokens"
 	"weir/pkg/snapshot"
-	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -49,15 +45,8 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, now: time.UnixMilli(1_800_000_000_000)}
 	clock := func() time.Time { return w.now }
-	keys, err := store.NewKeyring(strings.Repeat("k", 40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, kv, src := []byte(strings.Repeat("s", 32)), fake.NewKV(), rand.NewChaCha8([32]byte{1})
-	w.local = local.New(&machine.Object{KV: kv, Manager: api.Manager{
-		Service: tokens.Service{Keyring: keys, Now: clock, Rand: src}, KeySecret: secret,
-		CanonicalURL: func(raw string) (string, bool) { return raw, true },
-	}})
+	secret, kv, src := local.KeySecret, fake.NewKV(), rand.NewChaCha8([32]byte{1})
+	w.local = local.Machines(t, clock, kv)
 	inner := &auth.Authenticator{KeySecret: secret, AdminToken: auth.Digest(admin), RequireKey: true,
 		Machines: &snapshot.Cache{KV: kv, Object: w.local, Now: clock}, Now: clock}
 	w.s = &Sessions{Credentials: inner, Objects: w.local, Rand: src, Now: clock, KeySecret: secret, AdminToken: inner.AdminToken}
@@ -415,8 +404,7 @@ func TestWrongAttemptsAreLimitedByAddress(t *testing.T) {
 // A forged session cookie created an object.
 func TestForgedCookieCallsNoObject(t *testing.T) {
 	w := newWorld(t)
-	objects := &counted{Stub: w.s.Objects}
-	w.s.Objects = objects
+	w.local.Ops = nil
 	for i := range 30 {
 		cookie := fmt.Sprintf("%s=%016d.%s", cookieName, i, strings.Repeat("a", idLen))
 		for _, value := range []string{cookie, cookie + ".", cookie + "." + strings.Repeat("0", 32)} {
@@ -429,19 +417,9 @@ func TestForgedCookieCallsNoObject(t *testing.T) {
 			}
 		}
 	}
-	if objects.calls != 0 {
-		t.Errorf("%d calls of objects", objects.calls)
+	if len(w.local.Ops) != 0 {
+		t.Errorf("called %v", w.local.Ops)
 	}
-}
-
-type counted struct {
-	rpc.Stub
-	calls int
-}
-
-func (c *counted) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
-	c.calls++
-	return c.Stub.Call(ctx, id, op, body)
 }
 
 func TestReadCookie(t *testing.T) {

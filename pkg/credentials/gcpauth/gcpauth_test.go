@@ -17,10 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/wire/secret"
-	"weir/pkg/wire/stream"
-	"weir/pkg/wire/upstream"
 )
 
 const (
@@ -67,23 +66,23 @@ func keyFile(t *testing.T, edit func(map[string]string)) (*rsa.PrivateKey, secre
 
 // google answers a token endpoint that checks the assertion as Google does.
 type google struct {
+	*fake.Upstream
 	t      *testing.T
 	key    *rsa.PublicKey
 	status int
 	answer string
-	calls  int
 }
 
-type ready struct{ resp *upstream.Response }
+func newGoogle(t *testing.T, key *rsa.PublicKey) *google {
+	g := &google{Upstream: &fake.Upstream{}, t: t, key: key}
+	g.Answer = g.reply
+	return g
+}
 
-func (r ready) Wait() (*upstream.Response, error) { return r.resp, nil }
-
-func (g *google) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	g.calls++
-	body, _ := stream.ReadAll(req.Body, 1<<20)
-	form, err := url.ParseQuery(string(body))
+func (g *google) reply(req *fake.Seen) fake.Answer {
+	form, err := url.ParseQuery(req.Body)
 	if err != nil || req.Method != "POST" || req.URL != tokenURL || form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
-		g.t.Errorf("%s %s %s", req.Method, req.URL, body)
+		g.t.Errorf("%s %s %s", req.Method, req.URL, req.Body)
 	}
 	parts := strings.Split(form.Get("assertion"), ".")
 	if len(parts) != 3 {
@@ -114,7 +113,7 @@ func (g *google) Start(_ context.Context, req *upstream.Request) upstream.Pendin
 	if claims.Iat > now.Unix() || claims.Exp <= now.Unix() || claims.Exp-claims.Iat != 3600 {
 		g.t.Errorf("issued %d, ends %d, now %d", claims.Iat, claims.Exp, now.Unix())
 	}
-	return ready{&upstream.Response{Status: g.status, Body: stream.FromString(g.answer)}}
+	return fake.Answer{Status: g.status, Body: g.answer}
 }
 
 func TestTokenOfAServiceAccount(t *testing.T) {
@@ -126,9 +125,10 @@ func TestTokenOfAServiceAccount(t *testing.T) {
 	if k.ProjectID != "p-1" || strings.Contains(fmt.Sprintf("%v %+v %#v", k, k, k), "pkcs8") {
 		t.Errorf("%+v", k)
 	}
-	g := &google{t: t, key: &private.PublicKey, status: 200, answer: `{"access_token":"ya29.access","expires_in":3599,"token_type":"Bearer","refresh_token":"never-kept"}`}
+	g := newGoogle(t, &private.PublicKey)
+	g.status, g.answer = 200, `{"access_token":"ya29.access","expires_in":3599,"token_type":"Bearer","refresh_token":"never-kept"}`
 	tok, err := Token(ctx, g, sign, k, scope, tokenURL, now)
-	if err != nil || tok.Access.Reveal() != "ya29.access" || !tok.Refresh.IsZero() || tok.ExpiresAt != now.Add(3539*time.Second) || g.calls != 1 {
+	if err != nil || tok.Access.Reveal() != "ya29.access" || !tok.Refresh.IsZero() || tok.ExpiresAt != now.Add(3539*time.Second) || len(g.Seen) != 1 {
 		t.Errorf("%+v %v", tok, err)
 	}
 	g.status, g.answer = 400, `{"error":"invalid_grant","error_description":"Invalid JWT Signature."}`
@@ -141,10 +141,10 @@ func TestTokenOfAServiceAccount(t *testing.T) {
 func TestFailedSignerSendsNoCall(t *testing.T) {
 	_, file := keyFile(t, nil)
 	k, _ := ParseKey(file)
-	g := &google{t: t}
+	g := newGoogle(t, nil)
 	bad := SignFunc(func(context.Context, []byte, []byte) ([]byte, error) { return nil, errors.New("no RSA key") })
-	if _, err := Token(ctx, g, bad, k, scope, tokenURL, now); err == nil || g.calls != 0 {
-		t.Errorf("%v, %d calls", err, g.calls)
+	if _, err := Token(ctx, g, bad, k, scope, tokenURL, now); err == nil || len(g.Seen) != 0 {
+		t.Errorf("%v, %d calls", err, len(g.Seen))
 	}
 }
 

@@ -1,21 +1,21 @@
 package oauth
 
 import (
-	"context"
 	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/secret"
-	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
 
 // idp is a fake identity provider: a function per address, and what it saw.
 type idp struct {
+	*fake.Upstream
 	t      *testing.T
 	answer func(url string, form map[string]string) (int, string)
 	err    error
@@ -23,31 +23,20 @@ type idp struct {
 	header httpmsg.Header
 }
 
-type ready struct {
-	resp *upstream.Response
-	err  error
-}
-
-func (r ready) Wait() (*upstream.Response, error) { return r.resp, r.err }
-
-func (s *idp) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	body, err := stream.ReadAll(req.Body, 1<<20)
-	if err != nil {
-		s.t.Fatal(err)
+func (s *idp) reply(seen *fake.Seen) fake.Answer {
+	form, ok := params(seen.Body)
+	if !ok || seen.Method != "POST" || seen.Header.Get("content-type") != "application/x-www-form-urlencoded" ||
+		seen.Header.Get("accept") != "application/json" || seen.Timeout <= 0 || seen.MaxBody <= 0 {
+		s.t.Errorf("bad call: %+v", seen)
 	}
-	form, ok := params(string(body))
-	if !ok || req.Method != "POST" || req.Header.Get("content-type") != "application/x-www-form-urlencoded" ||
-		req.Header.Get("accept") != "application/json" || req.Timeout <= 0 || req.MaxBody <= 0 {
-		s.t.Errorf("bad call: %+v %s", req, body)
-	}
-	s.header = req.Header
-	form["url"] = req.URL
+	s.header = seen.Header
+	form["url"] = seen.URL
 	s.calls = append(s.calls, form)
 	if s.err != nil {
-		return ready{nil, s.err}
+		return fake.Answer{Err: s.err}
 	}
-	status, text := s.answer(req.URL, form)
-	return ready{&upstream.Response{Status: status, Body: stream.FromString(text)}, nil}
+	status, text := s.answer(seen.URL, form)
+	return fake.Answer{Status: status, Body: text}
 }
 
 type rows map[string][]byte
@@ -99,7 +88,8 @@ func newWorld(t *testing.T, answer func(url string, form map[string]string) (int
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{idp: &idp{t: t, answer: answer}, rows: rows{}, now: time.UnixMilli(1_700_000_000_000)}
+	w := &world{idp: &idp{Upstream: &fake.Upstream{}, t: t, answer: answer}, rows: rows{}, now: time.UnixMilli(1_700_000_000_000)}
+	w.idp.Answer = w.idp.reply
 	w.Engine = &Engine{
 		Providers: list, Rows: w.rows, Vault: vault{}, Doer: func(*Provider, string) upstream.Doer { return w.idp }, MachineID: "abcdefgh12345678",
 		Rand: rand.NewChaCha8([32]byte{1}), Now: func() time.Time { return w.now },

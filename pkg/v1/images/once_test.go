@@ -9,28 +9,14 @@ import (
 	"weir/internal/testgw"
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/local"
-	"weir/pkg/api"
 	"weir/pkg/endpoint"
-	"weir/pkg/machine"
-	"weir/pkg/machine/tokens"
-	"weir/pkg/store"
 	"weir/pkg/wire/upstream"
 )
-
-type zeros struct{}
-
-func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
 // keyed returns a handler whose idempotency keys are in a real object.
 func keyed(t *testing.T, w *testgw.World) *Handler {
 	t.Helper()
-	keys, err := store.NewKeyring(strings.Repeat("k", 40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := local.New(&machine.Object{KV: fake.NewKV(), Manager: api.Manager{
-		Service: tokens.Service{Keyring: keys, Now: w.Now, Rand: zeros{}}, KeySecret: []byte(strings.Repeat("s", 32)),
-	}})
+	objects := local.Machines(t, w.Now, fake.NewKV())
 	if status, raw, _ := objects.Call(context.Background(), testgw.MachineID, "create", []byte(`{}`)); status != 201 {
 		t.Fatalf("create: %d %s", status, raw)
 	}

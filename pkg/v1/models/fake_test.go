@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/auth"
 	"weir/pkg/provider"
 	"weir/pkg/snapshot"
@@ -17,102 +18,60 @@ import (
 	"weir/pkg/wire/upstream"
 )
 
-// clock is the time of a test; waiting for a stalled call moves it.
-type clock struct{ now time.Time }
-
-func (c *clock) Now() time.Time { return c.now }
-
-// script answers calls by a part of their address. It counts how many run at
-// the same time.
+// script is an upstream that answers calls by a part of their address.
 type script struct {
-	clock *clock
+	*fake.Upstream
 	rules []rule
-	sent  []*upstream.Request
-	open  int
-	most  int
 }
 
 type rule struct {
 	part   string // of the address
-	answer func(*upstream.Request) (*upstream.Response, error)
-	takes  time.Duration
+	answer func(*fake.Seen) fake.Answer
 }
 
-func (s *script) on(part string, answer func(*upstream.Request) (*upstream.Response, error)) {
+func newScript(clock *fake.Clock) *script {
+	s := &script{Upstream: &fake.Upstream{Clock: clock}}
+	s.Answer = func(seen *fake.Seen) fake.Answer {
+		return fake.Answer{Late: func() fake.Answer { return s.late(seen) }}
+	}
+	return s
+}
+
+// late returns what the first rule answers that is for the address.
+func (s *script) late(seen *fake.Seen) fake.Answer {
+	for _, r := range s.rules {
+		if strings.Contains(seen.URL, r.part) {
+			return r.answer(seen)
+		}
+	}
+	return fake.Answer{Err: upstream.ErrNetwork}
+}
+
+func (s *script) on(part string, answer func(*fake.Seen) fake.Answer) {
 	s.rules = append([]rule{{part: part, answer: answer}}, s.rules...)
 }
 
 func (s *script) json(part string, status int, body string) {
-	s.on(part, func(*upstream.Request) (*upstream.Response, error) { return reply(status, body), nil })
+	s.on(part, func(*fake.Seen) fake.Answer { return fake.Answer{Status: status, Body: body} })
 }
 
 // stall is an upstream that says nothing until the call's time is up.
-func (s *script) stall(part string) {
-	s.rules = append([]rule{{part: part, takes: time.Hour, answer: func(*upstream.Request) (*upstream.Response, error) {
-		return nil, upstream.ErrTimeout
-	}}}, s.rules...)
-}
+func (s *script) stall(part string) { s.slow(part, time.Hour, "") }
 
 // slow is an upstream that answers after a while.
 func (s *script) slow(part string, takes time.Duration, body string) {
-	s.rules = append([]rule{{part: part, takes: takes, answer: func(r *upstream.Request) (*upstream.Response, error) {
-		if takes > r.Timeout {
-			return nil, upstream.ErrTimeout
-		}
-		return reply(200, body), nil
-	}}}, s.rules...)
-}
-
-func (s *script) Start(_ context.Context, req *upstream.Request) upstream.Pending {
-	s.sent = append(s.sent, req)
-	s.open++
-	s.most = max(s.most, s.open)
-	return &pending{s: s, req: req, begun: s.clock.now}
+	s.on(part, func(*fake.Seen) fake.Answer { return fake.Answer{Takes: takes, Body: body} })
 }
 
 // to counts the calls to addresses that contain part.
 func (s *script) to(part string) int {
 	n := 0
-	for _, r := range s.sent {
+	for _, r := range s.Seen {
 		if strings.Contains(r.URL, part) {
 			n++
 		}
 	}
 	return n
-}
-
-type pending struct {
-	s     *script
-	req   *upstream.Request
-	begun time.Time
-}
-
-func (p *pending) Wait() (*upstream.Response, error) {
-	p.s.open--
-	for _, r := range p.s.rules {
-		if !strings.Contains(p.req.URL, r.part) {
-			continue
-		}
-		if r.takes > 0 {
-			if end := p.begun.Add(min(r.takes, p.req.Timeout)); end.After(p.s.clock.now) {
-				p.s.clock.now = end
-			}
-		}
-		resp, err := r.answer(p.req)
-		if err == nil && p.req.MaxBody > 0 {
-			b, rerr := stream.ReadAll(resp.Body, p.req.MaxBody)
-			if rerr != nil {
-				return nil, rerr
-			}
-			resp.Body = stream.FromBytes(b)
-		}
-		return resp, err
-	}
-	return nil, upstream.ErrNetwork
-}
-
-func reply(status int, body string) *upstream.Response {
-	return &upstream.Response{Status: status, Body: stream.FromString(body)}
 }
 
 // keyring returns for every connection the key "key-<id>", and a new one after
@@ -154,15 +113,15 @@ func (k *keyring) Sign(req *upstream.Request, _ *provider.Descriptor, _ *store.C
 // world is a handler with everything around it.
 type world struct {
 	*Handler
-	clock *clock
+	clock *fake.Clock
 	up    *script
 	keys  *keyring
 	rec   *store.Machine
 }
 
 func newWorld(conns ...store.Connection) *world {
-	c := &clock{time.Unix(1_700_000_000, 0)}
-	up := &script{clock: c}
+	c := fake.NewClock(time.Unix(1_700_000_000, 0))
+	up := newScript(c)
 	keys := &keyring{}
 	for i := range conns {
 		if conns[i].ID == "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/provider"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
@@ -17,7 +18,7 @@ import (
 
 func fetchWith(t *testing.T, conn store.Connection, status int, answer string) ([]string, *script) {
 	t.Helper()
-	up := &script{clock: &clock{}}
+	up := newScript(fake.NewClock(time.Time{}))
 	up.json("", status, answer)
 	ids := fetchIDs(context.Background(), up, &conn, provider.Credential{APIKey: secret.New("k")})
 	return ids, up
@@ -80,16 +81,16 @@ func TestFetchAddressesAndHeaders(t *testing.T) {
 		conn := store.Connection{Provider: tt.provider, Data: store.ProviderData{BaseURL: tt.base}}
 		ids, up := fetchWith(t, conn, 200, `[{"id":"a"}]`)
 		if tt.want == "" {
-			if len(up.sent) != 0 || ids != nil {
-				t.Errorf("%s %q: %d calls, ids %v, want none", tt.provider, tt.base, len(up.sent), ids)
+			if len(up.Seen) != 0 || ids != nil {
+				t.Errorf("%s %q: %d calls, ids %v, want none", tt.provider, tt.base, len(up.Seen), ids)
 			}
 			continue
 		}
-		if len(up.sent) != 1 || up.sent[0].URL != tt.want || up.sent[0].Method != "GET" {
-			t.Errorf("%s %q: sent %+v, want GET %s", tt.provider, tt.base, up.sent, tt.want)
+		if len(up.Seen) != 1 || up.Seen[0].URL != tt.want || up.Seen[0].Method != "GET" {
+			t.Errorf("%s %q: sent %+v, want GET %s", tt.provider, tt.base, up.Seen, tt.want)
 			continue
 		}
-		r := up.sent[0]
+		r := up.Seen[0]
 		want := map[string]string{
 			"content-type": "application/json", "authorization": "Bearer k", InternalFetch: "1", "cache-control": "no-cache",
 		}
@@ -104,19 +105,19 @@ func TestFetchAddressesAndHeaders(t *testing.T) {
 		if tt.provider == compatibleID && r.Header.Get("x-api-key") != "" {
 			t.Error("the chat family must not get x-api-key")
 		}
-		if r.Timeout != 5*time.Second || r.HeaderTimeout != 5*time.Second || r.MaxBody != 4<<20 {
-			t.Errorf("limits %v %v %d", r.Timeout, r.HeaderTimeout, r.MaxBody)
+		if r.Timeout != 5*time.Second || r.Request.HeaderTimeout != 5*time.Second || r.MaxBody != 4<<20 {
+			t.Errorf("limits %v %v %d", r.Timeout, r.Request.HeaderTimeout, r.MaxBody)
 		}
 	}
 }
 
 func TestFetchNeedsAnAPIKey(t *testing.T) {
-	up := &script{clock: &clock{}}
+	up := newScript(fake.NewClock(time.Time{}))
 	up.json("", 200, `[{"id":"a"}]`)
 	conn := compat("https://a.example")
 	ids := fetchIDs(context.Background(), up, &conn, provider.Credential{AccessToken: secret.New("t")})
-	if ids != nil || len(up.sent) != 0 {
-		t.Errorf("ids %v after %d calls, want none", ids, len(up.sent))
+	if ids != nil || len(up.Seen) != 0 {
+		t.Errorf("ids %v after %d calls, want none", ids, len(up.Seen))
 	}
 }
 
@@ -130,8 +131,8 @@ func TestFetchFailuresGiveNothing(t *testing.T) {
 		}
 	}
 	for _, err := range []error{upstream.ErrNetwork, upstream.ErrTimeout, upstream.ErrCanceled, stream.ErrTooLarge, errors.New("else")} {
-		up := &script{clock: &clock{}}
-		up.on("", func(*upstream.Request) (*upstream.Response, error) { return nil, fmt.Errorf("wrapped: %w", err) })
+		up := newScript(fake.NewClock(time.Time{}))
+		up.on("", func(*fake.Seen) fake.Answer { return fake.Answer{Err: fmt.Errorf("wrapped: %w", err)} })
 		conn := compat("https://a.example")
 		if ids := fetchIDs(context.Background(), up, &conn, provider.Credential{APIKey: secret.New("k")}); ids != nil {
 			t.Errorf("%v: %v", err, ids)

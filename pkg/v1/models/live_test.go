@@ -3,12 +3,14 @@ package models
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/store"
 	"weir/pkg/wire/secret"
 	"weir/pkg/wire/upstream"
@@ -42,12 +44,12 @@ func TestCompatibleProviderIsFetched(t *testing.T) {
 	w := newWorld(compat("https://a.example/v1"))
 	w.up.json("a.example", 200, `{"data":[{"id":"m1"},{"id":"embed-1"},{"id":"m2","type":"embedding"}]}`)
 	want(t, w.list(), "c/m1 c/m2") // kinds are inferred from ids alone
-	w.clock.now = w.clock.now.Add(time.Second)
+	w.clock.Add(time.Second)
 	want(t, w.list(), "c/m1 c/m2")
-	if n := len(w.up.sent); n != 1 {
+	if n := len(w.up.Seen); n != 1 {
 		t.Errorf("%d calls, want 1: the list is cached", n)
 	}
-	if h := w.up.sent[0].Header.Get("x-weir-hop"); h != "1" {
+	if h := w.up.Seen[0].Header.Get("x-weir-hop"); h != "1" {
 		t.Errorf("x-weir-hop = %q", h)
 	}
 }
@@ -58,7 +60,7 @@ func TestRecursionHeaderStopsTheFetch(t *testing.T) {
 	for _, value := range []string{"1", "", "anything"} {
 		want(t, w.list(InternalFetch, value), "")
 	}
-	if n := len(w.up.sent); n != 0 {
+	if n := len(w.up.Seen); n != 0 {
 		t.Errorf("%d calls, want none", n)
 	}
 	want(t, w.list(), "c/m1")
@@ -70,7 +72,7 @@ func TestEnabledModelsPreventFetch(t *testing.T) {
 	w.up.json("a.example", 200, `{"data":[{"id":"m1"}]}`)
 	w.rec.Connections[0].Data.EnabledModels = []string{" ", "e"}
 	want(t, w.list(), "c/e")
-	if n := len(w.up.sent); n != 0 {
+	if n := len(w.up.Seen); n != 0 {
 		t.Errorf("%d calls, want none", n)
 	}
 }
@@ -87,15 +89,16 @@ func TestCustomModelsExtendFetchedList(t *testing.T) {
 func TestTwoGatewaysAskEachOtherOnce(t *testing.T) {
 	a, b := newWorld(compat("https://b.example/v1")), newWorld(compat("https://a.example/v1"))
 	b.rec.Connections = append(b.rec.Connections, store.Connection{ID: "x", Provider: "deepseek", Data: store.ProviderData{EnabledModels: []string{"m"}}})
-	ask := func(w *world) func(*upstream.Request) (*upstream.Response, error) {
-		return func(r *upstream.Request) (*upstream.Response, error) {
+	ask := func(w *world) func(*fake.Seen) fake.Answer {
+		return func(r *fake.Seen) fake.Answer {
 			c := w.call("")
 			c.Header = r.Header
 			resp, err := w.List(context.Background(), c)
 			if err != nil {
-				return nil, err
+				return fake.Answer{Err: err}
 			}
-			return &upstream.Response{Status: resp.Status, Body: resp.Body}, nil
+			list, err := io.ReadAll(resp.Body)
+			return fake.Answer{Status: resp.Status, Body: string(list), Err: err}
 		}
 	}
 	a.up.on("b.example", ask(b))
@@ -103,17 +106,18 @@ func TestTwoGatewaysAskEachOtherOnce(t *testing.T) {
 	for range 3 {
 		want(t, a.list(), "c/deepseek/m")
 		want(t, b.list(), "deepseek/m")
-		a.clock.now, b.clock.now = a.clock.now.Add(time.Hour), b.clock.now.Add(time.Hour)
+		a.clock.Add(time.Hour)
+		b.clock.Add(time.Hour)
 	}
-	if n, m := len(a.up.sent), len(b.up.sent); n > 3 || m > 3 {
+	if n, m := len(a.up.Seen), len(b.up.Seen); n > 3 || m > 3 {
 		t.Errorf("%d and %d calls for 3 lists each", n, m)
 	}
 	// A call that has passed too many gateways asks no one.
 	a.rec.Generation++
 	a.rec.Connections[0].Generation++
-	before := len(a.up.sent)
+	before := len(a.up.Seen)
 	want(t, a.list("x-weir-hop", "3"), "")
-	if n := len(a.up.sent); n != before {
+	if n := len(a.up.Seen); n != before {
 		t.Errorf("%d calls after three gateways", n-before)
 	}
 }
@@ -122,7 +126,7 @@ func TestBrokenUpstreamDoesNotAffectOtherLists(t *testing.T) {
 	for name, break_ := range map[string]func(*script){
 		"stalls": func(s *script) { s.stall("a.example") },
 		"resets": func(s *script) {
-			s.on("a.example", func(*upstream.Request) (*upstream.Response, error) { return nil, upstream.ErrNetwork })
+			s.on("a.example", func(*fake.Seen) fake.Answer { return fake.Answer{Err: upstream.ErrNetwork} })
 		},
 		"html":           func(s *script) { s.json("a.example", 200, "<html>") },
 		"100_MB":         func(s *script) { s.json("a.example", 200, strings.Repeat(" ", 100<<20)) },
@@ -138,9 +142,9 @@ func TestBrokenUpstreamDoesNotAffectOtherLists(t *testing.T) {
 			w := newWorld(compat("https://a.example"), second, store.Connection{Provider: "deepseek", Data: store.ProviderData{EnabledModels: []string{"m"}}})
 			w.up.json("b.example", 200, `[{"id":"ok"}]`)
 			break_(w.up)
-			begun := w.clock.now
+			begun := w.clock.Now()
 			want(t, w.list(), "d/ok deepseek/m")
-			if took := w.clock.now.Sub(begun); took > 5*time.Second {
+			if took := w.clock.Now().Sub(begun); took > 5*time.Second {
 				t.Errorf("took %v, want at most 5s", took)
 			}
 			// The failure is not repeated at once, and not remembered for long.
@@ -149,7 +153,7 @@ func TestBrokenUpstreamDoesNotAffectOtherLists(t *testing.T) {
 			if again := w.up.to("a.example"); again != n {
 				t.Errorf("asked %d times more within the same second", again-n)
 			}
-			w.clock.now = w.clock.now.Add(retryAfter)
+			w.clock.Add(retryAfter)
 			w.up.json("a.example", 200, `[{"id":"back"}]`)
 			want(t, w.list(), "c/back d/ok deepseek/m")
 		})
@@ -166,16 +170,16 @@ func TestDiscoveryConcurrencyLimit(t *testing.T) {
 	}
 	w := newWorld(conns...)
 	w.up.stall("example")
-	begun := w.clock.now
+	begun := w.clock.Now()
 	want(t, w.list(), "")
-	if w.up.most > 3 {
-		t.Errorf("%d discoveries at once, want 3", w.up.most)
+	if w.up.Most > 3 {
+		t.Errorf("%d discoveries at once, want 3", w.up.Most)
 	}
-	if took := w.clock.now.Sub(begun); took > 20*time.Second { // the answer, and what is asked behind it
+	if took := w.clock.Now().Sub(begun); took > 20*time.Second { // the answer, and what is asked behind it
 		t.Errorf("took %v, want at most 20s", took)
 	}
 	w.up.json("h19", 200, `[{"id":"x"}]`)
-	w.clock.now = w.clock.now.Add(time.Minute)
+	w.clock.Add(time.Minute)
 	w.up.json("example", 200, `[{"id":"m"}]`)
 	if got := strings.Fields(w.list()); len(got) != 20 {
 		t.Errorf("%d models after the upstreams are back, want 20", len(got))
@@ -204,9 +208,9 @@ func TestSilentUpstreamsDoNotHideOthers(t *testing.T) {
 		w.up.json("good", 200, `[{"id":"m"}]`)
 		w.up.slow("slow", 3*time.Second, `[{"id":"late"}]`)
 		for round := range 8 {
-			begun := w.clock.now
+			begun := w.clock.Now()
 			resp, err := w.List(context.Background(), w.call(""))
-			took := w.clock.now.Sub(begun)
+			took := w.clock.Now().Sub(begun)
 			list := strings.Fields(ids(body(resp, err)))
 			if most := total; took > most || round > 1 && took > 2*time.Second {
 				t.Errorf("%d silent, round %d: took %v", silent, round, took)
@@ -214,7 +218,7 @@ func TestSilentUpstreamsDoNotHideOthers(t *testing.T) {
 			if len(list) < 8 || round > 6 && len(list) < 9 {
 				t.Errorf("%d silent, round %d: %d models: %v", silent, round, len(list), list)
 			}
-			w.clock.now = w.clock.now.Add(retryAfter)
+			w.clock.Add(retryAfter)
 		}
 	}
 }
@@ -223,7 +227,7 @@ func TestOldListIsServedWhileOneRefreshRuns(t *testing.T) {
 	w := newWorld(compat("https://a.example"))
 	w.up.json("a.example", 200, `[{"id":"old"}]`)
 	want(t, w.list(), "c/old")
-	w.clock.now = w.clock.now.Add(liveTTL)
+	w.clock.Add(liveTTL)
 	w.up.json("a.example", 200, `[{"id":"new"}]`)
 
 	first, err := w.List(context.Background(), w.call(""))
@@ -231,16 +235,16 @@ func TestOldListIsServedWhileOneRefreshRuns(t *testing.T) {
 		t.Fatalf("%v, %d things to do after the answer, want the refresh", err, len(first.After))
 	}
 	second, _ := w.List(context.Background(), w.call(""))
-	w.clock.now = w.clock.now.Add(2 * time.Second)
+	w.clock.Add(2 * time.Second)
 	third, _ := w.List(context.Background(), w.call(""))
 	if len(second.After)+len(third.After) != 0 {
 		t.Error("a second refresh was begun while one was under way")
 	}
 	want(t, ids(body(second, nil)), "c/old")
 	want(t, ids(body(first, nil)), "c/old") // and the refresh runs now
-	w.clock.now = w.clock.now.Add(2 * time.Second)
+	w.clock.Add(2 * time.Second)
 	want(t, w.list(), "c/new")
-	if n := len(w.up.sent); n != 2 {
+	if n := len(w.up.Seen); n != 2 {
 		t.Errorf("%d calls, want 2", n)
 	}
 }
@@ -251,10 +255,10 @@ func TestFailedRefreshKeepsLastList(t *testing.T) {
 	want(t, w.list(), "c/old")
 	w.up.json("a.example", 500, "")
 	for range 5 {
-		w.clock.now = w.clock.now.Add(liveTTL)
+		w.clock.Add(liveTTL)
 		want(t, w.list(), "c/old")
 	}
-	if n := len(w.up.sent); n != 6 {
+	if n := len(w.up.Seen); n != 6 {
 		t.Errorf("%d calls, want 6", n)
 	}
 }
@@ -263,11 +267,11 @@ func TestLostRefreshIsRestarted(t *testing.T) {
 	w := newWorld(compat("https://a.example"))
 	w.up.json("a.example", 200, `[{"id":"old"}]`)
 	want(t, w.list(), "c/old")
-	w.clock.now = w.clock.now.Add(liveTTL)
+	w.clock.Add(liveTTL)
 	if resp, _ := w.List(context.Background(), w.call("")); len(resp.After) != 1 {
 		t.Fatal("no refresh") // and it is lost
 	}
-	w.clock.now = w.clock.now.Add(lease)
+	w.clock.Add(lease)
 	if resp, _ := w.List(context.Background(), w.call("")); len(resp.After) != 1 {
 		t.Error("the lost refresh blocks the next one")
 	}
@@ -324,30 +328,30 @@ func TestTenantsShareNothing(t *testing.T) {
 func TestRefusalRefreshesCredentialOnce(t *testing.T) {
 	for _, status := range []int{401, 403} {
 		w := newWorld(compat("https://a.example"))
-		w.up.on("a.example", func(r *upstream.Request) (*upstream.Response, error) {
+		w.up.on("a.example", func(r *fake.Seen) fake.Answer {
 			if r.Header.Get("authorization") == "Bearer fresh1" {
-				return reply(200, `[{"id":"m"}]`), nil
+				return fake.Answer{Status: 200, Body: `[{"id":"m"}]`}
 			}
-			return reply(status, ""), nil
+			return fake.Answer{Status: status, Body: ""}
 		})
 		want(t, w.list(), "c/m")
-		if len(w.up.sent) != 2 || w.keys.refreshed["c1"] != 1 {
-			t.Errorf("%d: %d calls, %d refreshes", status, len(w.up.sent), w.keys.refreshed["c1"])
+		if len(w.up.Seen) != 2 || w.keys.refreshed["c1"] != 1 {
+			t.Errorf("%d: %d calls, %d refreshes", status, len(w.up.Seen), w.keys.refreshed["c1"])
 		}
 		// Refused for ever: one refresh, two calls, no loop.
 		w = newWorld(compat("https://a.example"))
 		w.up.json("a.example", status, "")
 		want(t, w.list(), "")
-		if len(w.up.sent) != 2 || w.keys.refreshed["c1"] != 1 {
-			t.Errorf("%d for ever: %d calls, %d refreshes", status, len(w.up.sent), w.keys.refreshed["c1"])
+		if len(w.up.Seen) != 2 || w.keys.refreshed["c1"] != 1 {
+			t.Errorf("%d for ever: %d calls, %d refreshes", status, len(w.up.Seen), w.keys.refreshed["c1"])
 		}
 		// Nothing to refresh with: one call.
 		w = newWorld(compat("https://a.example"))
 		w.keys.cannot = true
 		w.up.json("a.example", status, "")
 		want(t, w.list(), "")
-		if len(w.up.sent) != 1 {
-			t.Errorf("%d without a refresh token: %d calls", status, len(w.up.sent))
+		if len(w.up.Seen) != 1 {
+			t.Errorf("%d without a refresh token: %d calls", status, len(w.up.Seen))
 		}
 	}
 }
@@ -387,8 +391,8 @@ func TestVendorSpecificLists(t *testing.T) {
 			c := w.call("")
 			c.Params = []string{tt.kinds}
 			want(t, ids(body(w.Kind(context.Background(), c))), tt.want)
-			if len(w.up.sent) == 0 || w.up.sent[0].MaxBody != maxBody {
-				t.Errorf("sent %+v", w.up.sent)
+			if len(w.up.Seen) == 0 || w.up.Seen[0].MaxBody != maxBody {
+				t.Errorf("sent %+v", w.up.Seen)
 			}
 		})
 	}
@@ -425,7 +429,7 @@ func TestPagesAreFollowed(t *testing.T) {
 	w.up.json("limit=1000", 200, `{"data":[{"id":"a"}],"has_more":true,"last_id":"a/1"}`)
 	w.up.json("after_id=a%2F1", 200, `{"data":[{"id":"b"}],"has_more":false,"last_id":"b"}`)
 	want(t, w.list(), "anthropic/a anthropic/b")
-	if n := len(w.up.sent); n != 2 {
+	if n := len(w.up.Seen); n != 2 {
 		t.Errorf("%d calls", n)
 	}
 	// A list without an end is cut, and then only adds to the catalogue.
@@ -434,7 +438,7 @@ func TestPagesAreFollowed(t *testing.T) {
 	if got := w.list(); !strings.HasPrefix(got, "anthropic/a anthropic/claude-") {
 		t.Errorf("got %s", got)
 	}
-	if n := len(w.up.sent); n != maxPages {
+	if n := len(w.up.Seen); n != maxPages {
 		t.Errorf("%d calls, want %d", n, maxPages)
 	}
 }
@@ -447,17 +451,17 @@ func TestSignedListIsCachedForAnHourAndHasProfiles(t *testing.T) {
 		{"modelId":"x.vec","outputModalities":["EMBEDDING"],"inferenceTypesSupported":["ON_DEMAND"]}]}`)
 	w.up.json("inference-profiles", 200, `{"inferenceProfileSummaries":[{"inferenceProfileId":"eu.x.profiled"}]}`)
 	want(t, w.list(), "bedrock/x.direct bedrock/eu.x.profiled")
-	if w.keys.signed != 2 || len(w.up.sent) != 2 || !strings.Contains(w.up.sent[0].URL, "eu-west-1") {
-		t.Errorf("%d signed, sent %+v", w.keys.signed, w.up.sent)
+	if w.keys.signed != 2 || len(w.up.Seen) != 2 || !strings.Contains(w.up.Seen[0].URL, "eu-west-1") {
+		t.Errorf("%d signed, sent %+v", w.keys.signed, w.up.Seen)
 	}
-	w.clock.now = w.clock.now.Add(59 * time.Minute)
+	w.clock.Add(59 * time.Minute)
 	w.list()
-	if n := len(w.up.sent); n != 2 {
+	if n := len(w.up.Seen); n != 2 {
 		t.Errorf("%d calls within the hour", n)
 	}
-	w.clock.now = w.clock.now.Add(2 * time.Minute)
+	w.clock.Add(2 * time.Minute)
 	w.list()
-	if n := len(w.up.sent); n != 4 {
+	if n := len(w.up.Seen); n != 4 {
 		t.Errorf("%d calls after the hour", n)
 	}
 }
@@ -476,10 +480,10 @@ func TestConnectionListBypassesCache(t *testing.T) {
 		want(t, ids(got), "m embed-x")
 		want(t, gjson.Get(got, "source").Str, "upstream")
 	}
-	if n := len(w.up.sent); n != 2 {
+	if n := len(w.up.Seen); n != 2 {
 		t.Errorf("%d calls, want 2", n)
 	}
-	w.clock.now = w.clock.now.Add(time.Second)
+	w.clock.Add(time.Second)
 	w.up.json("a.example", 500, "")
 	got := body(w.Connection(context.Background(), w.call(""), &w.rec.Connections[0]))
 	want(t, ids(got)+" "+gjson.Get(got, "source").Str, "m embed-x last")

@@ -132,8 +132,8 @@ func TestWithoutAMachineTheStaticCatalogue(t *testing.T) {
 	want(t, gjson.Get(body(w.Model(context.Background(), c)), "id").Str, "openai/whisper-1")
 	c.Query = "id=openai/gpt-4o"
 	want(t, gjson.Get(body(w.Info(context.Background(), c)), "endpoint").Str, "/v1/chat/completions")
-	if len(w.up.sent) != 0 {
-		t.Errorf("%d calls", len(w.up.sent))
+	if len(w.up.Seen) != 0 {
+		t.Errorf("%d calls", len(w.up.Seen))
 	}
 }
 

@@ -41,7 +41,7 @@ func TestNullInListEqualsAbsent(t *testing.T) {
 		c := w.call("")
 		c.Params = []string{l.kinds}
 		out := nulls.Without([]byte(body(w.Kind(context.Background(), c))))
-		for _, s := range w.up.sent {
+		for _, s := range w.up.Seen {
 			out += "\n" + s.URL
 		}
 		return out

@@ -23,21 +23,7 @@ import (
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Do: w, CanonicalURL: canonical, Now: w.Now}
-}
-
-// canonical is good enough for addresses that are written as the platform
-// writes them.
-func canonical(raw string) (string, bool) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" {
-		return "", false
-	}
-	u.Host = strings.ToLower(u.Host)
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	return (&url.URL{}).ResolveReference(u).String(), true
+	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Do: w, CanonicalURL: fake.CanonicalURL, Now: w.Now}
 }
 
 func html(body string) fake.Answer {
@@ -310,7 +296,7 @@ func TestOnlyPublicAddressesAreCalled(t *testing.T) {
 		if to, ok := canonicalOf[raw]; ok {
 			return to, to != "-"
 		}
-		return canonical(raw)
+		return fake.CanonicalURL(raw)
 	}
 	asked, refused, moved := 0, 0, 0
 	for _, raw := range typed {
