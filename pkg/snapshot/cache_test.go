@@ -12,25 +12,32 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/internal/testgw/objects"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
 
 const mid = "abcdefgh01234567"
 
-// object is a scripted Machine object: its state, and what it was asked.
+// object is a scripted Machine object with a state.
 type object struct {
+	*objects.Script
 	state *store.Machine // nil: no such machine
 	down  bool
-	calls []string
 	adopt func(doc gjson.Result) *store.Machine
 	raw   string // answered to "snapshot" when set
 }
 
-func (o *object) Call(_ context.Context, id, op string, body []byte) (int, []byte, error) {
-	o.calls = append(o.calls, op+" "+string(body))
+func newObject() *object {
+	o := &object{Script: &objects.Script{}}
+	o.Answer = o.answer
+	return o
+}
+
+func (o *object) answer(op string, body []byte) (int, []byte, error) {
+	id := o.Called[len(o.Called)-1]
 	if o.down {
-		return 0, nil, errors.New("object unreachable")
+		return 0, nil, objects.ErrUnreachable
 	}
 	switch {
 	case op == "adopt" && o.adopt == nil:
@@ -67,7 +74,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{T: t, kv: fake.NewKV(), obj: &object{}, now: time.UnixMilli(1_800_000_000_000)}
+	w := &world{T: t, kv: fake.NewKV(), obj: newObject(), now: time.UnixMilli(1_800_000_000_000)}
 	w.cache = &Cache{KV: w.kv, Object: w.obj, Now: func() time.Time { return w.now }}
 	return w
 }
@@ -87,10 +94,10 @@ func (w *world) publish(gen int64) {
 // unavailable, and what the loading cost.
 func (w *world) want(what string, gen int64, reads, calls int) {
 	w.Helper()
-	r, c := len(w.kv.Reads()), len(w.obj.calls)
+	r, c := len(w.kv.Reads()), len(w.obj.Calls)
 	m, err := w.cache.Get(context.Background(), mid)
 	w.check(what, m, err, gen)
-	if r, c = len(w.kv.Reads())-r, len(w.obj.calls)-c; r != reads || c != calls {
+	if r, c = len(w.kv.Reads())-r, len(w.obj.Calls)-c; r != reads || c != calls {
 		w.Errorf("%s: %d reads and %d calls, want %d and %d", what, r, c, reads, calls)
 	}
 }
@@ -114,9 +121,9 @@ func (w *world) check(what string, m *Machine, err error, gen int64) {
 
 func (w *world) revalidate(what string, calls int) {
 	w.Helper()
-	c := len(w.obj.calls)
+	c := len(w.obj.Calls)
 	w.cache.Revalidate(context.Background(), mid)
-	if c = len(w.obj.calls) - c; c != calls {
+	if c = len(w.obj.Calls) - c; c != calls {
 		w.Errorf("%s: %d calls, want %d", what, c, calls)
 	}
 }
@@ -145,7 +152,7 @@ func TestOneRequestRevalidates(t *testing.T) {
 	w.publish(3)
 	w.want("load", 3, 1, 1)
 	w.now = w.now.Add(6 * time.Second)
-	w.obj.down, w.obj.calls = true, nil
+	w.obj.down, w.obj.Calls = true, nil
 	w.kv.Down(true)
 	w.revalidate("first", 1)
 	w.revalidate("second", 0)
@@ -200,7 +207,7 @@ func TestStaleReplicaDoesNotHideTheObject(t *testing.T) {
 	w.now = w.now.Add(6 * time.Second)
 	w.revalidate("stale for ever", 1)
 	w.want("keeps the newer one", 9, 0, 0)
-	if last := w.obj.calls[len(w.obj.calls)-1]; last != `snapshot {"have":9}` {
+	if last := w.obj.Calls[len(w.obj.Calls)-1]; last != `snapshot {"have":9}` {
 		t.Errorf("asked %s, want have 9", last)
 	}
 }
@@ -272,8 +279,8 @@ func TestConfirmAtMostOnceASecond(t *testing.T) {
 		m, err := w.cache.Confirm(context.Background(), mid)
 		w.check("confirm", m, err, 4)
 	}
-	if len(w.obj.calls) != 2 {
-		t.Errorf("%d calls, want 2", len(w.obj.calls))
+	if len(w.obj.Calls) != 2 {
+		t.Errorf("%d calls, want 2", len(w.obj.Calls))
 	}
 	w.now = w.now.Add(time.Second)
 	w.obj.down = true
@@ -285,34 +292,21 @@ func TestConfirmAtMostOnceASecond(t *testing.T) {
 func TestConcurrentMissesKeepTheNewerSnapshot(t *testing.T) {
 	w := newWorld(t)
 	w.publish(3)
-	slow := &overtaken{object: w.obj}
-	slow.during = func() { // another request loads meanwhile
-		w.publish(4)
-		w.now = w.now.Add(time.Second)
-		slow.during = nil
-		w.want("the quick one", 4, 1, 1)
+	// The first call is answered with the state at its start, after another
+	// request has loaded.
+	w.obj.Answer = func(op string, body []byte) (int, []byte, error) {
+		status, answer, err := w.obj.answer(op, body)
+		if gjson.GetBytes(answer, "same").Bool() {
+			w.obj.Answer = w.obj.answer
+			w.publish(4)
+			w.now = w.now.Add(time.Second)
+			w.want("the quick one", 4, 1, 1)
+		}
+		return status, answer, err
 	}
-	w.cache.Object = slow
 	m, err := w.cache.Get(context.Background(), mid)
 	w.check("the slow one", m, err, 4)
 	w.want("kept", 4, 0, 0)
-}
-
-// overtaken answers the first call with the state at its start, after letting
-// something else happen.
-type overtaken struct {
-	*object
-	during func()
-}
-
-func (o *overtaken) Call(ctx context.Context, id, op string, body []byte) (int, []byte, error) {
-	s, b, err := o.object.Call(ctx, id, op, body)
-	if o.during != nil {
-		if gjson.GetBytes(b, "same").Bool() {
-			o.during()
-		}
-	}
-	return s, b, err
 }
 
 func TestCacheIsBounded(t *testing.T) {
@@ -350,10 +344,10 @@ func TestMachineMissingInKVCallsNoObject(t *testing.T) {
 	w := newWorld(t)
 	known := func(what string, want error, calls int) {
 		t.Helper()
-		before := len(w.obj.calls)
+		before := len(w.obj.Calls)
 		m, err := w.cache.Known(context.Background(), mid)
-		if !errors.Is(err, want) || (m == nil) != (want != nil) || len(w.obj.calls)-before != calls {
-			t.Errorf("%s: got %v, %v after %d calls", what, m, err, len(w.obj.calls)-before)
+		if !errors.Is(err, want) || (m == nil) != (want != nil) || len(w.obj.Calls)-before != calls {
+			t.Errorf("%s: got %v, %v after %d calls", what, m, err, len(w.obj.Calls)-before)
 		}
 	}
 	known("made up", ErrUnknown, 0)
@@ -373,10 +367,10 @@ func TestWithoutKVTheObjectAloneIsAsked(t *testing.T) {
 	w.cache.KV = nil
 	known := func(what string, want error, calls int) {
 		t.Helper()
-		before := len(w.obj.calls)
+		before := len(w.obj.Calls)
 		m, err := w.cache.Known(context.Background(), mid)
-		if !errors.Is(err, want) || (m == nil) != (want != nil) || len(w.obj.calls)-before != calls {
-			t.Errorf("%s: got %v, %v after %d calls", what, m, err, len(w.obj.calls)-before)
+		if !errors.Is(err, want) || (m == nil) != (want != nil) || len(w.obj.Calls)-before != calls {
+			t.Errorf("%s: got %v, %v after %d calls", what, m, err, len(w.obj.Calls)-before)
 		}
 	}
 	known("made up", ErrUnknown, 1)

@@ -5,20 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/testgw/fake"
 	"weir/pkg/endpoint/memory"
 )
-
-// looks runs a step at each pause.
-type looks []func()
-
-func (l *looks) Pause(context.Context, time.Duration) error {
-	if len(*l) > 0 {
-		step := (*l)[0]
-		*l = (*l)[1:]
-		step()
-	}
-	return nil
-}
 
 const mib = 1 << 20
 
@@ -136,11 +125,12 @@ func TestGrowingBodiesDoNotDeadlock(t *testing.T) {
 // The first of a queue waits for its own calls: those behind it do not.
 func TestOneTenantDoesNotBlockQueue(t *testing.T) {
 	var order []string
-	pause := &looks{}
-	r := &memory.Budget{Max: 32 * mib, Pause: pause}
+	clock := fake.NewClock(time.Time{})
+	r := &memory.Budget{Max: 32 * mib, Pause: clock}
 	first, _ := r.Acquire(context.Background(), "a", 24*mib)
-	*pause = looks{
-		func() { // a waits; b comes
+	clock.Meanwhile = func() {
+		switch clock.Pauses() {
+		case 0: // a waits; b comes
 			release, err := r.Acquire(context.Background(), "b", 2*mib)
 			if err != nil {
 				t.Errorf("b: %v", err)
@@ -148,8 +138,9 @@ func TestOneTenantDoesNotBlockQueue(t *testing.T) {
 			}
 			order = append(order, "b")
 			release()
-		},
-		func() { first() },
+		case 1:
+			first()
+		}
 	}
 	release, err := r.Acquire(context.Background(), "a", 8*mib)
 	if err != nil {

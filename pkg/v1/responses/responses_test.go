@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	testobjects "weir/internal/testgw/objects"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/llm/proxy"
@@ -30,10 +31,12 @@ type world struct {
 	id        string // of the answers
 }
 
-func (w *world) Call(_ context.Context, _, op string, body []byte) (int, []byte, error) {
+func (w *world) object() *testobjects.Script { return &testobjects.Script{Answer: w.stored} }
+
+func (w *world) stored(op string, body []byte) (int, []byte, error) {
 	if w.down > 0 {
 		w.down--
-		return 0, nil, errors.New("unreachable")
+		return 0, nil, testobjects.ErrUnreachable
 	}
 	var j rpc.Job
 	if err := json.Unmarshal(body, &j); err != nil {
@@ -87,7 +90,7 @@ func statusOf(err error) (int, string) {
 func TestStoredResponseIsBoundToItsAccount(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1"}
-	h := &Handler{Proxy: w, Object: w}
+	h := &Handler{Proxy: w, Object: w.object()}
 	if _, err := h.Create(ctx, call(`{"model":"m","input":"x"}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,7 @@ func TestUnstoredResponseIsNotBound(t *testing.T) {
 		{"translated", "", `{"model":"m","input":"x"}`},
 	} {
 		w := &world{jobs: map[string]rpc.Job{}, id: tt.id}
-		if _, err := (&Handler{Proxy: w, Object: w}).Create(ctx, call(tt.body)); err != nil || w.puts != 0 {
+		if _, err := (&Handler{Proxy: w, Object: w.object()}).Create(ctx, call(tt.body)); err != nil || w.puts != 0 {
 			t.Errorf("%s: %v, %d put", tt.name, err, w.puts)
 		}
 	}
@@ -130,7 +133,7 @@ func TestUnstoredResponseIsNotBound(t *testing.T) {
 func TestAnswerIsSentWhenRecordFails(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{}, id: "resp_1", down: 1}
-	resp, err := (&Handler{Proxy: w, Object: w}).Create(ctx, call(`{"model":"m","input":"x"}`))
+	resp, err := (&Handler{Proxy: w, Object: w.object()}).Create(ctx, call(`{"model":"m","input":"x"}`))
 	if err != nil || len(resp.After) != 1 || w.puts != 0 {
 		t.Fatalf("%v, %d put", err, w.puts)
 	}
@@ -143,7 +146,7 @@ func TestAnswerIsSentWhenRecordFails(t *testing.T) {
 func TestResponsesOfOtherMachinesAreNotFound(t *testing.T) {
 	ctx := context.Background()
 	w := &world{jobs: map[string]rpc.Job{"vid_1": {ID: "vid_1", Kind: "video", ConnectionID: "c1"}}}
-	h := &Handler{Proxy: w, Object: w}
+	h := &Handler{Proxy: w, Object: w.object()}
 	for _, id := range []string{"resp_9", "vid_1", "a/b", "..", "a?b", "a b", ""} {
 		_, err := h.Get(ctx, call("", id))
 		if s, _ := statusOf(err); s != 404 || w.forwarded != nil {
