@@ -162,7 +162,6 @@ func TestAlarmDoesNotRunTwiceAtOnce(t *testing.T) {
 		synctest.Wait()
 		close(back)
 		synctest.Wait()
-		stop(t, r)
 		if runs != 2 {
 			t.Errorf("%d runs, want 2", runs)
 		}
@@ -213,10 +212,12 @@ func TestFailedAlarmIsRepeated(t *testing.T) {
 		at := in(time.Second)
 		r.setAlarm(t, "m", at)
 		<-time.After(2 * time.Second)
+		synctest.Wait()
 		if stored := alarmOf(t, r, "m"); stored != at {
 			t.Errorf("stored after a failure: %d, want %d", stored, at)
 		}
 		<-time.After(10 * time.Minute)
+		synctest.Wait()
 		if got := fmt.Sprint(runs); got != "[0 2 6 14 30 62 122 182 242]" {
 			t.Errorf("runs after %s seconds", got)
 		}
@@ -249,8 +250,10 @@ func TestAlarmThatCannotBeRemovedRunsAgain(t *testing.T) {
 		r.setAlarm(t, "m", in(20*time.Millisecond))
 		is.Store(true)
 		<-time.After(3 * time.Second)
+		synctest.Wait()
 		is.Store(false)
 		<-time.After(time.Minute)
+		synctest.Wait()
 		if n := runs.Load(); n != 3 || r.pending() != 0 {
 			t.Errorf("%d runs, %d alarms in memory", n, r.pending())
 		}
@@ -288,6 +291,7 @@ func TestManyDueAlarmsAllFire(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)
+		synctest.Wait()
 		if fired != machines || most != maxAlarms {
 			t.Errorf("%d alarms, up to %d at once", fired, most)
 		}
@@ -308,8 +312,14 @@ func TestCronCallsObjects(t *testing.T) {
 				return 200, nil
 			},
 		}
-		r = start(t, o)
+		r = New(open(t, t.TempDir()))
+		r.Use(o)
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer stop(t, r)
 		<-time.After(11 * time.Minute)
+		synctest.Wait()
 		if got := strings.Join(calls, ", "); got != "registry */5 * * * * after 5m0s, registry */5 * * * * after 10m0s" {
 			t.Errorf("called %s", got)
 		}
@@ -339,6 +349,7 @@ func TestPanicOfTheCronIsLogged(t *testing.T) {
 		log := &lines{}
 		start(t, &fake{cron: func(context.Context, string) { panic("a mistake") }}, Log(log.add))
 		<-time.After(6 * time.Minute)
+		synctest.Wait()
 		if !strings.HasPrefix(log.text(), `2 {"level":"error","msg":"panic"`) {
 			t.Errorf("log: %s", log.text())
 		}
