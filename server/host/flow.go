@@ -147,12 +147,13 @@ type observer struct {
 	transform stream.Transform
 	watcher   stream.Watcher
 	cut       bool
-	sample    []byte // seen, but not yet shown to watcher
+	sample    []byte // seen, but not yet shown to watcher, up to sampleSize
 	out       []byte
 }
 
-// sampleSize is how much of a watched stream is collected before Go sees it.
-const sampleSize = 8 << 10
+// sampleSize is how much of a watched stream is collected, so that the cell is not
+// entered for each piece. Every open stream has a buffer of this size.
+const sampleSize = 2 << 10
 
 // push returns what the client receives for a piece of the stream, and whether the
 // stream is over.
@@ -164,17 +165,16 @@ func (o *observer) push(piece []byte) (out []byte, over bool) {
 		o.out = o.transform.Push(piece, o.out[:0])
 		return o.out, stopped(o.transform)
 	case o.cut:
-	case len(piece) >= sampleSize:
+	case len(o.sample)+len(piece) > sampleSize:
 		o.Enter()
 		defer o.Exit()
 		o.flush()
 		o.watcher.Sample(piece)
 	default:
-		if o.sample = append(o.sample, piece...); len(o.sample) >= sampleSize {
-			o.Enter()
-			defer o.Exit()
-			o.flush()
+		if o.sample == nil {
+			o.sample = make([]byte, 0, sampleSize)
 		}
+		o.sample = append(o.sample, piece...)
 	}
 	return piece, false
 }

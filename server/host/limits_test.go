@@ -17,7 +17,7 @@ func newLimits(t *testing.T) (*limits, context.Context) {
 	return l, ctx
 }
 
-// rung waits until the timer has expired without a limit to enforce.
+// rung reports whether the timer has expired without a limit to enforce.
 func (l *limits) rung() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
