@@ -119,7 +119,7 @@ func commands() []command {
 			text:     "A machine is a tenant with its own accounts, keys and models. If there is one,\ninit prints only a link; the link works once, within an hour, and replaces the\none before it. It works beside a running server and without one.",
 			settings: []string{"data", "listen", "public-url", "tls-cert", "tls-key"},
 			flags: func(f *flags) {
-				f.StringVar(&f.name, "name", "", "`NAME` of a machine to create, also if there are machines; the first is \"main\"")
+				f.StringVar(&f.name, "name", "", "create a machine of this `NAME`, also if there are machines; the first is \"main\"")
 			},
 			run: (*run).initialize,
 		},

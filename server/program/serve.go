@@ -74,6 +74,7 @@ func (r *run) serve(f *flags) error {
 	v.http = &http.Server{
 		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
 		ReadHeaderTimeout: r.limits.header, IdleTimeout: r.limits.idle, MaxHeaderBytes: maxHead,
+		DisableGeneralOptionsHandler: true, // the program answers OPTIONS *
 	}
 	if r.Started != nil {
 		r.Started(v.host, k.store, k.objects)

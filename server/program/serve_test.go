@@ -558,3 +558,47 @@ func TestMachineMovesByExportAndImport(t *testing.T) {
 		}
 	}
 }
+
+// Ten wrong tokens of one address end its attempts. Whose address it is decides
+// the connection, or a trusted proxy.
+func TestWrongSignInsAreCountedForTheClient(t *testing.T) {
+	attempt := func(base, client string, i int) int {
+		t.Helper()
+		status, _, _ := answer(t, http.DefaultClient, "POST", base+"/api/session", fmt.Sprintf(`{"token":"wrong-%d-%s"}`, i, long("x")),
+			"Content-Type", "application/json", "Origin", base, "X-Forwarded-For", client, "Cf-Connecting-Ip", client)
+		return status
+	}
+	for _, tt := range []struct {
+		name    string
+		args    []string
+		another int // status for another X-Forwarded-For, once the first is limited
+	}{
+		{"trusted proxy", []string{"--trusted-proxies", "loopback"}, 401},
+		{"no proxy", nil, 429},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, base := serving(t, t.TempDir(), nil, tt.args...)
+			status := 0
+			for i := 0; i < 20 && status != 429; i++ {
+				if status = attempt(base, "192.0.2.1", i); status != 401 && status != 429 {
+					t.Fatalf("attempt %d: status %d", i, status)
+				}
+			}
+			if status != 429 {
+				t.Fatal("no limit")
+			}
+			if status := attempt(base, "192.0.2.2", 0); status != tt.another {
+				t.Errorf("status %d, want %d", status, tt.another)
+			}
+			p.stop()
+		})
+	}
+}
+
+func TestHangupStopsTheServer(t *testing.T) {
+	p, _ := serving(t, t.TempDir(), nil)
+	p.cmd.Process.Signal(syscall.SIGHUP)
+	if code := p.end(); code != 0 || !strings.Contains(p.stdout.String(), "weir has stopped.") {
+		t.Errorf("exit code %d, %s", code, &p.stdout)
+	}
+}

@@ -1,0 +1,79 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// controlled serves operations at the control socket of a directory.
+func controlled(t *testing.T, c controls) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	l, closeControl, err := listenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: c.Handler()}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close(); closeControl() })
+	return dir
+}
+
+func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
+	for name, written := range map[string]int{"before the first byte": 0, "within the body": 1 << 20} {
+		dir := controlled(t, controls{backup: func(w io.Writer) error {
+			if written > 0 {
+				if _, err := w.Write(make([]byte, written)); err != nil {
+					return err
+				}
+			}
+			return errors.New("page 7 is\ndamaged")
+		}})
+		home := t.TempDir()
+		path := filepath.Join(home, "b.db")
+		write(t, path, "the last backup")
+		var out, failed bytes.Buffer
+		code := (Options{}).Main([]string{"backup", path, "--force", "--data", dir}, environment(home), nil, &out, &failed)
+		if code != 1 || out.Len() > 0 || strings.Count(failed.String(), "\n") != 1 {
+			t.Errorf("%s: exit %d, %q, %q", name, code, &out, &failed)
+		}
+		if written == 0 && !strings.Contains(failed.String(), "page 7 is damaged") {
+			t.Errorf("%s: %q", name, &failed)
+		}
+		if raw, err := os.ReadFile(path); err != nil || string(raw) != "the last backup" {
+			t.Errorf("%s: the last backup was changed: %v", name, err)
+		}
+		if entries, _ := os.ReadDir(home); len(entries) != 1 {
+			t.Errorf("%s: %d files stay", name, len(entries))
+		}
+	}
+}
+
+func TestFailureOfTheServerIsTheErrorOfInit(t *testing.T) {
+	dir := controlled(t, controls{initialize: func(_ context.Context, name string) (initialized, error) {
+		return initialized{}, fmt.Errorf("create a machine: %q is not possible", name)
+	}})
+	var out, failed bytes.Buffer
+	code := (Options{}).Main([]string{"init", "--name", "x", "--data", dir}, environment(dir), nil, &out, &failed)
+	if code != 1 || failed.String() != "weir: create a machine: \"x\" is not possible\n" {
+		t.Errorf("exit %d, %q, %q", code, &out, &failed)
+	}
+}
+
+func TestMissingServerIsRecognized(t *testing.T) {
+	if _, err := control(context.Background(), t.TempDir(), "GET", "/backup", nil); !errors.Is(err, errNotRunning) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	long := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	if _, err := control(context.Background(), long, "GET", "/backup", nil); !errors.Is(err, errNotRunning) {
+		t.Errorf("a long path: %v", err)
+	}
+}
