@@ -13,6 +13,13 @@ part() {
   "$@" || { failed+=("$name"); echo "== $name FAILED"; }
 }
 
+# release_tests counts its tests with the unit tests.
+release_tests() {
+  go -C scripts/tools test -json -timeout=30m ./release > test/out/release.json || true
+  cat test/out/release.json >> test/out/unit.json
+  script test/report.mjs unit test/out/release.json
+}
+
 need_go
 modules
 mkdir -p test/out
@@ -23,6 +30,7 @@ export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh
 PLATFORM=native part "end to end, native" scripts/e2e.sh
 part "dashboard, in a browser" scripts/pages.sh
+part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
   unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -121,8 +123,13 @@ func marshal(v any) []byte {
 // rootFS returns the files of the image as a tar file: the program, the
 // licences, and a folder for data that belongs to the program's user. The
 // roots of TLS are part of the program.
-func rootFS(program, notices []byte) ([]byte, error) {
+func (r *release) rootFS(program, notices []byte) ([]byte, error) {
+	licence, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
 	return tarred([]entry{
+		{name: "LICENSE", mode: 0o644, content: licence},
 		{name: "THIRD-PARTY.txt", mode: 0o644, content: notices},
 		{name: "data/", mode: 0o700, owner: nonRoot},
 		{name: "weir", mode: 0o755, content: program},
@@ -159,7 +166,7 @@ func (r *release) config(arch, diffID string) imageConfig {
 
 // addImage adds the image for a platform and returns its manifest's descriptor.
 func (r *release) addImage(l *layout, p platform, notices []byte) (descriptor, manifest, error) {
-	files, err := rootFS(p.program, notices)
+	files, err := r.rootFS(p.program, notices)
 	if err != nil {
 		return descriptor{}, manifest{}, err
 	}

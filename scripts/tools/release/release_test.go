@@ -95,12 +95,13 @@ func copySources(t *testing.T) string {
 // copyFile copies a file if it exists: git lists deleted ones, too.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	content, err := os.ReadFile(from)
+	info, err := os.Stat(from)
 	if os.IsNotExist(err) {
 		return
 	}
+	content, err := os.ReadFile(from)
 	old := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
-	for _, err := range []error{err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content, 0o644), os.Chtimes(to, old, old)} {
+	for _, err := range []error{err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content, info.Mode()), os.Chtimes(to, old, old)} {
 		if err != nil {
 			t.Fatal(err)
 		}

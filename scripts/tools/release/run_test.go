@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,6 +155,65 @@ func TestArchiveServesAChatCallFromAnEmptyFolder(t *testing.T) {
 	s.call(t, "/v1/chat/completions", machine.APIKey, `{"model":"u/m","messages":[{"role":"user","content":"hello"}]}`, &chat)
 	if len(chat.Choices) != 1 || chat.Choices[0].Message.Content != "from the upstream" {
 		t.Errorf("the answer is %+v", chat)
+	}
+}
+
+// A PATH with Go and what every Unix has is enough: neither npm nor Node.js.
+func TestServeComesUpWithGoAlone(t *testing.T) {
+	root, bin := copySources(t), t.TempDir()
+	for _, name := range []string{"bash", "go", "dirname", "mkdir", "chmod"} {
+		path, err := exec.LookPath(name)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(bin, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := freeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
+	cmd := exec.Command("./build.sh", "serve")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "PATH="+bin, "PORT="+port, "STATE_DIR="+t.TempDir(), "GOFLAGS=-trimpath")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed, mistakes strings.Builder
+	cmd.Stderr = &mistakes
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) // fails if it has ended
+		_, _ = io.Copy(&printed, output)                    // until its end
+		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) {
+			t.Errorf("the command ended with %v and printed:\n%s%s", err, &printed, &mistakes)
+		}
+	}()
+	call := regexp.MustCompile(`curl -s http://\S+?(/\S+) -H 'Authorization: Bearer (\S+)' -H \S+ \S+ -d '(.*)'`)
+	lines, calls := bufio.NewScanner(output), 0
+	for lines.Scan() && lines.Text() != "Ctrl-C stops it." {
+		fmt.Fprintln(&printed, lines.Text())
+		if m := call.FindStringSubmatch(lines.Text()); m != nil {
+			var answer struct{ Data []any }
+			(&server{url: "http://" + address}).call(t, m[1], m[2], m[3], &answer)
+			if calls++; len(answer.Data) != 1 {
+				t.Errorf("%s answers %+v", m[0], answer)
+			}
+		}
+	}
+	if calls != 2 {
+		t.Errorf("%d calls are printed", calls)
+	}
+	res, err := http.Get("http://" + address + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || !bytes.Contains(body, []byte("npm")) {
+		t.Errorf("the page in place of the dashboard: %d %v %s", res.StatusCode, err, body)
 	}
 }
 
