@@ -1,0 +1,147 @@
+package storage_test
+
+import (
+	"testing"
+	"time"
+
+	"weir/internal/testgw/objects"
+	"weir/internal/testgw/sealed"
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/store"
+)
+
+const (
+	second = int64(1000)
+	minute = storage.Minute
+	day    = storage.Day
+	// noon is in the middle of a minute and of a UTC day.
+	noon = 20_000*day + day/2 + minute/2
+)
+
+// at starts a turn at a time, Unix milliseconds.
+func at(st storage.Storage, now int64) *storage.Tx {
+	return storage.Open(st, sealed.MachineID, time.UnixMilli(now), nil)
+}
+
+// changed reports whether a turn has changed what replicas have.
+func changed(t *storage.Tx) bool { return t.Meta.Generation != 0 }
+
+func TestCountsEndWithTheirWindow(t *testing.T) {
+	m, d := noon/minute, noon/day
+	for _, tt := range []struct {
+		name     string
+		now      int64
+		row      storage.CountRow
+		inMinute int
+		inDay    int
+	}{
+		{"same minute", noon, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 3, 5},
+		{"next minute", noon + minute, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 0, 5},
+		{"next day", noon + day, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 0, 0},
+		{"clock one minute back", noon - minute, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 3, 5},
+		{"clock two minutes back", noon - 2*minute, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 0, 5},
+		{"clock one day back", noon - day, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 0, 5},
+		{"clock two days back", noon - 2*day, storage.CountRow{Minute: m, InMinute: 3, Day: d, InDay: 5}, 0, 0},
+	} {
+		got := tt.row.At(tt.now)
+		if got.InMinute != tt.inMinute || got.InDay != tt.inDay {
+			t.Errorf("%s: %d in the minute and %d in the day, want %d and %d", tt.name, got.InMinute, got.InDay, tt.inMinute, tt.inDay)
+		}
+		if got.InMinute == 0 && got.Minute != tt.now/minute || got.InDay == 0 && got.Day != tt.now/day {
+			t.Errorf("%s: a window begins at %d, %d", tt.name, got.Minute, got.Day)
+		}
+	}
+}
+
+func TestKeyIsLimitedUntilItsWindowEnds(t *testing.T) {
+	nextMinute, nextDay := (noon/minute+1)*minute, (noon/day+1)*day
+	for _, tt := range []struct {
+		name     string
+		rpm      int
+		daily    int
+		requests int
+		until    int64
+	}{
+		{"no limit", 0, 0, 1_000_000, 0},
+		{"below both", 4, 4, 3, 0},
+		{"at the limit of a minute", 3, 0, 3, nextMinute},
+		{"above the limit of a minute", 3, 9, 4, nextMinute},
+		{"at the limit of a day", 0, 3, 3, nextDay},
+		{"at both", 3, 3, 3, nextDay},
+		{"no requests", 1, 1, 0, 0},
+		{"a negative number", 1, 1, -1, 0},
+		{"an absurd number", 1, 1, 1_000_001, 0},
+	} {
+		tx := at(objects.NewStorage(), noon)
+		tx.Put(storage.KeyPrefix+"k1", storage.Key{Key: store.Key{ID: "k1", RPM: tt.rpm, DailyMax: tt.daily}})
+		limited := tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: tt.requests}})
+		var row storage.Key
+		tx.Load(storage.KeyPrefix+"k1", &row)
+		if tt.until == 0 {
+			if len(limited) != 0 || row.LimitedUntil != 0 || changed(tx) {
+				t.Errorf("%s: limited %v, row until %d, changed %v", tt.name, limited, row.LimitedUntil, changed(tx))
+			}
+			continue
+		}
+		if len(limited) != 1 || limited[0] != (rpc.LimitedKey{KeyID: "k1", Until: tt.until}) || row.LimitedUntil != tt.until || !changed(tx) {
+			t.Errorf("%s: limited %v, row until %d, changed %v; want until %d", tt.name, limited, row.LimitedUntil, changed(tx), tt.until)
+		}
+	}
+}
+
+func TestCountsAddUpOverReports(t *testing.T) {
+	st := objects.NewStorage()
+	tx := at(st, noon)
+	tx.Put(storage.KeyPrefix+"k1", storage.Key{Key: store.Key{ID: "k1", RPM: 5, DailyMax: 8}})
+	counted := func(now int64, n int) []rpc.LimitedKey {
+		t.Helper()
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		tx = at(st, now)
+		return tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: n}, {KeyID: "unknown", Requests: 9}, {KeyID: "no id!", Requests: 9}})
+	}
+	if got := counted(noon, 4); len(got) != 0 {
+		t.Errorf("4 of 5: limited %v", got)
+	}
+	if got := counted(noon, 1); len(got) != 1 || got[0].Until != (noon/minute+1)*minute {
+		t.Errorf("5 of 5: limited %v", got)
+	}
+	if got := counted(noon+minute, 2); len(got) != 0 {
+		t.Errorf("7 of 8 in the day: limited %v", got)
+	}
+	if got := counted(noon+minute, 1); len(got) != 1 || got[0].Until != (noon/day+1)*day {
+		t.Errorf("8 of 8 in the day: limited %v", got)
+	}
+	if _, ok := tx.Get(storage.CountPrefix + "unknown"); ok {
+		t.Error("requests of an unknown key are counted")
+	}
+}
+
+// A limit that lasts does not change the replica again; one from a clock that
+// was far ahead is replaced.
+func TestStoredLimitIsReplacedOnlyByALaterOrAnAbsurdOne(t *testing.T) {
+	nextMinute := (noon/minute + 1) * minute
+	for _, tt := range []struct {
+		name    string
+		stored  int64
+		want    int64
+		changes bool
+	}{
+		{"the same", nextMinute, nextMinute, false},
+		{"an earlier one", nextMinute - 1, nextMinute, true},
+		{"a later one", nextMinute + 1, nextMinute + 1, false},
+		{"two days ahead", noon + 2*day, noon + 2*day, false},
+		{"more than two days ahead", noon + 2*day + 1, nextMinute, true},
+	} {
+		tx := at(objects.NewStorage(), noon)
+		tx.Put(storage.KeyPrefix+"k1", storage.Key{Key: store.Key{ID: "k1", RPM: 1, LimitedUntil: tt.stored}})
+		tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: 1}})
+		var row storage.Key
+		tx.Load(storage.KeyPrefix+"k1", &row)
+		if row.LimitedUntil != tt.want || changed(tx) != tt.changes {
+			t.Errorf("%s: until %d, changed %v; want %d, %v", tt.name, row.LimitedUntil, changed(tx), tt.want, tt.changes)
+		}
+	}
+}
