@@ -38,6 +38,7 @@ type codeRow struct {
 
 // openCodes reads the code of a data directory. The caller has the directory's lock.
 func openCodes(dir string) *codes {
+	removeLeft(dir, "."+codeName+"-")
 	c := &codes{path: filepath.Join(dir, codeName), now: time.Now}
 	if raw, err := os.ReadFile(c.path); err == nil && json.Unmarshal(raw, &c.row) != nil {
 		c.row = codeRow{} // init prints another link

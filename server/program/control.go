@@ -33,6 +33,7 @@ func listenControl(dir string) (l net.Listener, close func(), err error) {
 	path, pointer := filepath.Join(dir, controlName), filepath.Join(dir, controlPathName)
 	os.Remove(path)
 	os.Remove(pointer)
+	removeLeft(dir, ".control-")
 	if l, err = bindControl(dir, path); err == nil {
 		return l, func() { l.Close(); os.Remove(path) }, nil
 	}
@@ -57,13 +58,24 @@ func listenControl(dir string) (l net.Listener, close func(), err error) {
 	return l, func() { l.Close(); os.Remove(pointer); os.RemoveAll(elsewhere) }, nil
 }
 
+// removeLeft removes what a process that was killed left in a directory that the
+// caller has locked.
+func removeLeft(dir, prefix string) {
+	entries, _ := os.ReadDir(dir) // what cannot be listed stays
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
 // bindControl binds the socket in a folder that only its owner can enter, since its
 // own mode is set after others could connect to it, and then moves it to path.
 func bindControl(dir, path string) (net.Listener, error) {
 	if runtime.GOOS == "windows" { // has no modes; the folder of the user's data is private
 		return net.Listen("unix", path)
 	}
-	private, err := os.MkdirTemp(dir, ".")
+	private, err := os.MkdirTemp(dir, ".control-")
 	if err != nil {
 		return nil, err
 	}

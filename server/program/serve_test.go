@@ -602,3 +602,36 @@ func TestHangupStopsTheServer(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, &p.stdout)
 	}
 }
+
+func TestKilledFirstStartLeavesAUsableDirectory(t *testing.T) {
+	for _, state := range []string{"secrets.json", "weir.lock", "weir.db.new", "weir.db", "control.sock", "sign-in.json"} {
+		home := t.TempDir()
+		data := filepath.Join(home, "data")
+		p := program(t, home, nil, "serve", "--listen", "127.0.0.1:0", "--data", data).start()
+		for {
+			if _, err := os.Lstat(filepath.Join(data, state)); err == nil || strings.Contains(p.stdout.String(), "weir init ") {
+				break
+			}
+		}
+		p.cmd.Process.Kill()
+		p.end()
+		for _, name := range []string{".control-1", "." + codeName + "-1"} { // of a process that was killed a moment later
+			write(t, filepath.Join(data, name), "")
+		}
+		if code, _, text := output(t, home, nil, "init", "--data", data); code != 0 {
+			t.Errorf("killed with %s: init: %s", state, text)
+		}
+		p, base := serving(t, home, nil)
+		if status, _, _ := answer(t, http.DefaultClient, "GET", base+"/health", ""); status != 200 {
+			t.Errorf("killed with %s: status %d", state, status)
+		}
+		if left, _ := filepath.Glob(filepath.Join(data, ".[cs]*-*")); len(left) > 0 {
+			for _, path := range left {
+				if !strings.HasPrefix(filepath.Base(path), ".secrets") {
+					t.Errorf("killed with %s: %s stays", state, path)
+				}
+			}
+		}
+		p.stop()
+	}
+}
