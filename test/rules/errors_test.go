@@ -19,7 +19,7 @@ type apiError struct {
 	param, format string // "" if not a literal
 }
 
-// apiErrors returns the errors that pkg writes for clients, and the codes of errors
+// apiErrors returns the errors that pkg and server write for clients, and the codes of errors
 // with the place of each.
 func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 	t.Helper()
@@ -27,16 +27,18 @@ func apiErrors(t *testing.T) (errs []apiError, codes map[string]string) {
 	constants := map[string]string{}
 	var files []*ast.File
 	set := token.NewFileSet()
-	err := filepath.WalkDir("../../pkg", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/") {
+	for _, root := range []string{"../../pkg", "../../server"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/") {
+				return err
+			}
+			f, err := parser.ParseFile(set, path, nil, 0)
+			files = append(files, f)
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		f, err := parser.ParseFile(set, path, nil, 0)
-		files = append(files, f)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	literal := func(e ast.Expr) string {
 		if l, ok := e.(*ast.BasicLit); ok && l.Kind == token.STRING {
