@@ -89,8 +89,6 @@ func (s *Store) commitOne(batch []*write) (err error) {
 			err = fmt.Errorf("%w: %v", errDamaged, p)
 		}
 		if err == nil {
-			s.commits.Add(1)
-			s.writes.Add(int64(len(batch)))
 			return
 		}
 		if !s.rollback(tx) || s.newest() >= id {

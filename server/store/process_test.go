@@ -287,6 +287,20 @@ func fillChild(dir string) {
 		fatal(err)
 	}
 	check("after reopening")
+	s.Close()
+
+	dir = filepath.Join(dir, "first start")
+	limit(pageSize)
+	if _, err := Open(dir); err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "data directory "+dir+": file too large; ") {
+		fatal(fmt.Errorf("first start on a full disk: %w", err))
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, FileName+"*")); err != nil || len(files) != 0 {
+		fatal(fmt.Errorf("first start on a full disk has left %v", files))
+	}
+	limit(before.Cur)
+	if s, err = Open(dir); err != nil {
+		fatal(fmt.Errorf("first start with space again: %w", err))
+	}
 	fmt.Println("done", len(acknowledged))
 }
 
@@ -319,10 +333,7 @@ func TestBackupOfAStoreInUseIsConsistent(t *testing.T) {
 	defer close(ended)
 	last := [writers]int{}
 	for range 5 {
-		for start, _ := s.Counts(); ; yield() {
-			if writes, _ := s.Counts(); writes > start+100 {
-				break
-			}
+		for start := s.newest(); s.newest() < start+20; yield() {
 		}
 		restored := t.TempDir()
 		f, err := os.OpenFile(filepath.Join(restored, FileName), os.O_CREATE|os.O_WRONLY, 0o644)

@@ -74,9 +74,8 @@ type Store struct {
 	committing bool     // a goroutine commits, and hands over to the first waiting
 	broken     error    // set once a commit has an unknown outcome; only the committer uses it
 
-	unreadable      atomic.Bool // see begin
-	commits, writes atomic.Int64
-	commit          func(*bolt.Tx) error // (*bolt.Tx).Commit; replaced in tests
+	unreadable atomic.Bool          // see begin
+	commit     func(*bolt.Tx) error // (*bolt.Tx).Commit; replaced in tests
 }
 
 // Open opens the data directory dir, which is created if it is missing. Its
@@ -193,11 +192,16 @@ func openFile(path string) (*Store, error) {
 
 // create makes an empty data file. It appears under its name when it is whole,
 // so that an empty or half a file is always a damaged one.
-func create(path string) error {
+func create(path string) (err error) {
 	temporary := path + ".new"
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			os.Remove(temporary)
+		}
+	}()
 	o := options()
 	o.InitialMmapSize = 0 // else the file begins with 16 MiB
 	db, err := bolt.Open(temporary, 0o600, o)
@@ -219,7 +223,6 @@ func create(path string) error {
 		err = os.Rename(temporary, path)
 	}
 	if err != nil {
-		os.Remove(temporary)
 		return err
 	}
 	return syncDir(filepath.Dir(path))
@@ -333,10 +336,6 @@ func (s *Store) Backup(w io.Writer) error {
 		return err
 	})
 }
-
-// Counts returns how many writes have become durable since Open, and in how many
-// commits.
-func (s *Store) Counts() (writes, commits int64) { return s.writes.Load(), s.commits.Load() }
 
 // Rows returns the storage of one machine. Its methods panic with an error that
 // wraps storage.ErrStorage if the data file cannot be read or written.
