@@ -214,6 +214,12 @@ func (c *checker) page(id uint64) ([]byte, error) {
 	if u64(b) != id || id+more >= c.meta.pages {
 		return nil, fmt.Errorf("page %d has a wrong header", id)
 	}
+	for p := id; p <= id+more; p++ {
+		if c.seen[p] {
+			return nil, fmt.Errorf("page %d is used twice", p)
+		}
+		c.seen[p] = true
+	}
 	if more > 0 {
 		size := c.meta.pageSize * int64(more+1)
 		if int64(cap(b)) < size {
@@ -224,12 +230,6 @@ func (c *checker) page(id uint64) ([]byte, error) {
 		if _, err := c.f.ReadAt(b[c.meta.pageSize:], at+c.meta.pageSize); err != nil {
 			return nil, fmt.Errorf("page %d: %w", id, cause(err))
 		}
-	}
-	for p := id; p <= id+more; p++ {
-		if c.seen[p] {
-			return nil, fmt.Errorf("page %d is used twice", p)
-		}
-		c.seen[p] = true
 	}
 	return b, nil
 }
