@@ -6,7 +6,7 @@ set -euo pipefail
 
 gofmt_clean() {
   local bad
-  bad=$(gofmt -l worker pkg internal test scripts)
+  bad=$(gofmt -l worker server pkg internal test scripts)
   [ -z "$bad" ] || { echo "not formatted (run gofmt -w):"; echo "$bad"; return 1; }
 }
 

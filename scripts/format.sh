@@ -4,5 +4,5 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 need_go
 modules
-gofmt -w worker pkg test scripts
+gofmt -w worker server pkg internal test scripts
 script node_modules/@biomejs/biome/bin/biome format --write .
