@@ -9,81 +9,76 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"go.yaml.in/yaml/v4"
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
 )
 
-type composeFile struct {
-	Services map[string]composeService
-	Volumes  map[string]any
-	Networks map[string]any
-}
-
-type composeService struct {
-	Image       string
-	PullPolicy  string `yaml:"pull_policy"`
-	StopGrace   string `yaml:"stop_grace_period"`
-	Environment map[string]string
-	Volumes     []string
-	Ports       []string
-	Networks    []string
-	Healthcheck struct{ Test []string }
-	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
-	ReadOnly    bool                                  `yaml:"read_only"`
-	CapDrop     []string                              `yaml:"cap_drop"`
-	CapAdd      []string                              `yaml:"cap_add"`
-	SecurityOpt []string                              `yaml:"security_opt"`
-	Privileged  bool
-	User        string
+// project reads the compose file of the release as Docker does, with the schema.
+func project(t *testing.T, env map[string]string) (*types.Project, error) {
+	t.Helper()
+	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir:  t.TempDir(),
+		ConfigFiles: []types.ConfigFile{{Filename: "compose.yaml", Content: released(t).file(t, "compose.yaml")}},
+		Environment: env,
+	})
 }
 
 func TestComposeFileRunsTheImageBehindATLSFront(t *testing.T) {
-	text := released(t).file(t, "compose.yaml")
-	var c composeFile
-	if err := yaml.Unmarshal(text, &c); err != nil {
+	if _, err := project(t, nil); err == nil || !strings.Contains(err.Error(), "WEIR_HOST") {
+		t.Errorf("without WEIR_HOST the error is %v", err)
+	}
+	c, err := project(t, map[string]string{"WEIR_HOST": "weir.example.com"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	weir, caddy := c.Services["weir"], c.Services["caddy"]
 	if len(c.Services) != 2 {
-		t.Errorf("%d services", len(c.Services))
+		t.Errorf("services are %v", c.ServiceNames())
 	}
-	image := imageOf(t, platformTar())
-	if weir.Image != "weir:"+version || weir.PullPolicy != "never" {
+	config := imageOf(t, platformTar()).config.Config
+	if weir.Image != "weir:"+version || weir.PullPolicy != types.PullPolicyNever {
 		t.Errorf("image is %s, pulled %s", weir.Image, weir.PullPolicy)
 	}
-	if !slices.Equal(weir.Healthcheck.Test, image.config.Config.Healthcheck.Test) {
-		t.Errorf("health check is %v, that of the image %v", weir.Healthcheck.Test, image.config.Config.Healthcheck.Test)
+	if check := weir.HealthCheck; !slices.Equal(check.Test, config.Healthcheck.Test) || time.Duration(*check.Interval) != config.Healthcheck.Interval {
+		t.Errorf("health check is %v every %v, that of the image %+v", check.Test, check.Interval, config.Healthcheck)
 	}
-	if !slices.Equal(weir.Volumes, []string{"data:/data"}) || weir.StopGrace == "" {
-		t.Errorf("volumes are %v, a stop takes %q", weir.Volumes, weir.StopGrace)
+	if v := weir.Volumes; len(v) != 1 || v[0].Type != types.VolumeTypeVolume || v[0].Source != "data" || v[0].Target != "/data" {
+		t.Errorf("volumes are %+v", v)
 	}
-	if len(weir.Ports) > 0 || weir.User != "" {
-		t.Error("weir is reached by Caddy alone, as the user of the image")
+	if weir.StopGracePeriod == nil || time.Duration(*weir.StopGracePeriod) <= 30*time.Second {
+		t.Errorf("a stop takes %v, but streams have 30 s", weir.StopGracePeriod)
 	}
-	if got := caddy.DependsOn["weir"].Condition; got != "service_healthy" {
+	if len(weir.Ports) > 0 || weir.User != "" || weir.NetworkMode != "" {
+		t.Error("weir is not reached by Caddy alone, or runs as another user than the image's")
+	}
+	if got := *weir.Environment["PUBLIC_URL"]; got != "https://weir.example.com" {
+		t.Errorf("PUBLIC_URL is %s", got)
+	}
+	subnet := c.Networks["front"].Ipam.Config[0].Subnet
+	if got := *weir.Environment["TRUSTED_PROXIES"]; got != subnet || !slices.Equal(weir.NetworksByPriority(), []string{"front"}) {
+		t.Errorf("trusted proxies are %s, the network is %s", got, subnet)
+	}
+	if got := caddy.DependsOn["weir"].Condition; got != types.ServiceConditionHealthy {
 		t.Errorf("Caddy starts when weir is %q", got)
 	}
-	if !slices.Contains(caddy.Ports, "443:443") || !slices.Contains(caddy.Volumes, "./Caddyfile:/etc/caddy/Caddyfile:ro") {
-		t.Errorf("Caddy has ports %v and volumes %v", caddy.Ports, caddy.Volumes)
+	published := func(p types.ServicePortConfig) bool {
+		return p.Published == "443" && p.Target == 443 && p.Protocol == "tcp"
 	}
+	mounted := func(v types.ServiceVolumeConfig) bool {
+		return filepath.Base(v.Source) == "Caddyfile" && v.Target == "/etc/caddy/Caddyfile" && v.ReadOnly
+	}
+	if !slices.ContainsFunc(caddy.Ports, published) || !slices.ContainsFunc(caddy.Volumes, mounted) {
+		t.Errorf("Caddy has ports %+v and volumes %+v", caddy.Ports, caddy.Volumes)
+	}
+	secret := regexp.MustCompile(`TOKEN|SECRET|KEY|OAUTH`)
 	for name, s := range c.Services {
 		if !s.ReadOnly || s.Privileged || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {
-			t.Errorf("%s is not confined: %+v", name, s)
-		}
-		for _, n := range s.Networks {
-			if _, ok := c.Networks[n]; !ok {
-				t.Errorf("%s: no network %s", name, n)
-			}
-		}
-		for _, v := range s.Volumes {
-			if source, _, _ := strings.Cut(v, ":"); !strings.HasPrefix(source, ".") {
-				if _, ok := c.Volumes[source]; !ok {
-					t.Errorf("%s: no volume %s", name, source)
-				}
-			}
+			t.Errorf("%s is not confined", name)
 		}
 		for v := range s.Environment {
-			if regexp.MustCompile(`TOKEN|SECRET|KEY|OAUTH`).MatchString(v) {
+			if secret.MatchString(v) {
 				t.Errorf("%s has the secret %s in its environment", name, v)
 			}
 		}
