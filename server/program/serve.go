@@ -24,13 +24,14 @@ const maxHead = 256 << 10
 type limits struct {
 	header time.Duration // for the head of a request
 	idle   time.Duration // of a connection without a call; longer than that of the usual proxies
+	stall  time.Duration // for a client that reads nothing of its answer
 	drain  time.Duration // of a graceful stop, for calls under way
 	cut    time.Duration // then for calls whose connection was closed
 	after  time.Duration // then for records of the calls, and for turns of machines
 }
 
 func standardLimits() limits {
-	return limits{header: 20 * time.Second, idle: 2 * time.Minute, drain: 30 * time.Second, cut: 5 * time.Second, after: 10 * time.Second}
+	return limits{header: 20 * time.Second, idle: 2 * time.Minute, stall: 2 * time.Minute, drain: 30 * time.Second, cut: 5 * time.Second, after: 10 * time.Second}
 }
 
 // server is the running server.
@@ -65,6 +66,7 @@ func (r *run) serve(f *flags) error {
 		return err
 	}
 	defer l.Close()
+	l = stallListener{l, r.limits.stall}
 	k, err := r.open(s, log, own(l.Addr()))
 	if err != nil {
 		return err
@@ -74,6 +76,7 @@ func (r *run) serve(f *flags) error {
 	v.http = &http.Server{
 		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
 		ReadHeaderTimeout: r.limits.header, IdleTimeout: r.limits.idle, MaxHeaderBytes: maxHead,
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: r.limits.stall, SendPingTimeout: r.limits.stall / 2, PingTimeout: r.limits.stall / 4},
 		DisableGeneralOptionsHandler: true, // the program answers OPTIONS *
 	}
 	if r.Started != nil {

@@ -373,11 +373,7 @@ func newEndless(t *testing.T) *endless {
 // stream starts a chat stream and reads its first event.
 func (s *inProcess) stream(u *endless) *bufio.Reader {
 	s.Helper()
-	machine := strings.Split(s.key, "-")[1]
-	if status, body, _ := answer(s.T, http.DefaultClient, "POST", s.base+"/"+machine+"/api/providers", connection(u.URL),
-		"Authorization", "Bearer "+s.secrets().AdminToken, "Content-Type", "application/json"); status/100 != 2 {
-		s.Fatalf("connect: %d %s", status, body)
-	}
+	s.connect(u.URL)
 	req, _ := http.NewRequest("POST", s.base+"/v1/chat/completions", strings.NewReader(`{"model":"up/m","stream":true,"messages":[{"role":"user","content":"hello"}]}`))
 	req.Header.Set("Authorization", "Bearer "+s.key)
 	req.Header.Set("Content-Type", "application/json")
@@ -397,6 +393,16 @@ func (s *inProcess) stream(u *endless) *bufio.Reader {
 // connection is the body of a connection to an upstream as "up".
 func connection(upstream string) string {
 	return `{"provider":"openai-compatible-0123abcd","name":"up","apiKey":"upstream-key","providerSpecificData":{"baseUrl":"` + upstream + `/v1","prefix":"up"}}`
+}
+
+// connect adds an upstream to the machine.
+func (s *inProcess) connect(upstream string) {
+	s.Helper()
+	machine := strings.Split(s.key, "-")[1]
+	if status, body, _ := answer(s.T, http.DefaultClient, "POST", s.base+"/"+machine+"/api/providers", connection(upstream),
+		"Authorization", "Bearer "+s.secrets().AdminToken, "Content-Type", "application/json"); status/100 != 2 {
+		s.Fatalf("connect: %d %s", status, body)
+	}
 }
 
 // secrets are those that the first start created.
@@ -633,5 +639,61 @@ func TestKilledFirstStartLeavesAUsableDirectory(t *testing.T) {
 			}
 		}
 		p.stop()
+	}
+}
+
+func TestClientThatReadsNothingIsCut(t *testing.T) {
+	left := make(chan struct{})
+	u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		defer close(left)
+		w.Header().Set("Content-Type", "text/event-stream")
+		text := strings.Repeat("x", 32<<10)
+		for {
+			if _, err := fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":null}]}\n\n", text); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+		}
+	}))
+	t.Cleanup(u.Close)
+	s := serveInProcess(t, func(l *limits) { l.stall = 200 * time.Millisecond })
+	s.connect(u.URL)
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	body := `{"model":"up/m","stream":true,"messages":[{"role":"user","content":"hello"}]}`
+	fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nhost: weir\r\nauthorization: Bearer %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s", s.key, len(body), body)
+	select {
+	case <-left:
+	case <-time.After(2 * time.Minute):
+		t.Error("the upstream call goes on")
+	}
+	s.signals <- syscall.SIGTERM
+	if code := s.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestClientThatReadsSlowlyIsServed(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	c := &stallConn{Conn: a, limit: 10 * time.Second}
+	const length = 3*maxWrite + 5
+	go func() {
+		n, err := c.Write(make([]byte, length))
+		if n != length || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		c.Close()
+	}()
+	if got, err := io.ReadAll(b); len(got) != length || err != nil {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	c.until = time.Now().Add(time.Second)
+	if at := c.earlier(time.Now()); !at.Equal(c.until) {
+		t.Error("the server's own deadline is not the earlier one")
 	}
 }
