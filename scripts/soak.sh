@@ -9,6 +9,7 @@ modules
 mapfile -t packages < <(grep -rl --include='*_test.go' '"SOAK"' pkg server | xargs -n 1 dirname | sort -u)
 code=0
 go test -count=1 -timeout=30m "${packages[@]/#/./}" || code=1
+go -C scripts/tools test -count=1 -timeout=30m ./release || code=1
 files=$(grep -rl --include='*.test.mjs' 'env\.SOAK' test/e2e | sort | paste -sd '|')
 scripts/e2e.sh "^(${files//./\\.})\$" || code=1
 exit "$code"
