@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 
 	"weir/server/store"
@@ -25,11 +26,14 @@ func (r *run) backup(f *flags) error {
 	}
 	path := f.Arg(0)
 	if path == "-" {
-		return writeBackup(s.data, r.stdout)
+		return writeBackup(context.Background(), s.data, r.stdout)
 	}
+	// An interrupted backup removes its temporary file.
+	ctx, release := signal.NotifyContext(context.Background(), stopSignals[:]...)
+	defer release()
 	var size int64
 	err = createFile(path, func(file *os.File) error {
-		if err := writeBackup(s.data, file); err != nil {
+		if err := writeBackup(ctx, s.data, file); err != nil {
 			return err
 		}
 		info, err := file.Stat()
@@ -41,6 +45,8 @@ func (r *run) backup(f *flags) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s exists; choose another name, or replace it with --force", path)
+	case ctx.Err() != nil:
+		return errors.New("backup: interrupted")
 	case isFileError(err):
 		return fmt.Errorf("%s: %w; choose another place for the backup", path, cause(err))
 	case err != nil:
@@ -61,8 +67,8 @@ func isFileError(err error) bool {
 
 // writeBackup writes the database of a data directory: through the server that
 // runs on it, else from the file.
-func writeBackup(dir string, w io.Writer) error {
-	res, err := control(context.Background(), dir, "GET", "/backup", nil)
+func writeBackup(ctx context.Context, dir string, w io.Writer) error {
+	res, err := control(ctx, dir, "GET", "/backup", nil)
 	if err == nil {
 		defer res.Body.Close()
 		if _, err := io.Copy(w, res.Body); err != nil {
@@ -81,10 +87,23 @@ func writeBackup(dir string, w io.Writer) error {
 		return err
 	}
 	defer st.Close()
-	if err := st.Backup(w); err != nil {
+	if err := st.Backup(untilDone{ctx, w}); err != nil {
 		return backupError(err)
 	}
 	return nil
+}
+
+// untilDone is a writer that fails once its context is done.
+type untilDone struct {
+	context.Context
+	w io.Writer
+}
+
+func (u untilDone) Write(p []byte) (int, error) {
+	if err := u.Err(); err != nil {
+		return 0, err
+	}
+	return u.w.Write(p)
 }
 
 // backupError keeps the errors of the written file as they are.

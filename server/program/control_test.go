@@ -77,3 +77,24 @@ func TestMissingServerIsRecognized(t *testing.T) {
 		t.Errorf("a long path: %v", err)
 	}
 }
+
+func TestInterruptedBackupLeavesNoFile(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	dir := controlled(t, controls{backup: func(w io.Writer) error {
+		w.Write(make([]byte, 1<<16))
+		close(begun)
+		<-release
+		return nil
+	}})
+	home := t.TempDir()
+	p := program(t, home, nil, "backup", "b.db", "--data", dir).start()
+	<-begun
+	p.cmd.Process.Signal(os.Interrupt)
+	if code := p.end(); code != 1 || !strings.Contains(p.stderr.String(), "interrupted") {
+		t.Errorf("exit %d, %s", code, &p.stderr)
+	}
+	if entries, _ := os.ReadDir(home); len(entries) != 0 {
+		t.Errorf("%v stays", entries)
+	}
+}
