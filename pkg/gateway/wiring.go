@@ -112,7 +112,7 @@ func (w *wiring) share() {
 	w.cache = &snapshot.Cache{KV: w.KV, Object: w.Objects, Now: w.Now, Log: w.logLine}
 	w.pool = &accounts.Pool{Doer: w.Do, Object: w.Objects, Keys: w.keys, Now: w.Now, Pause: w.Pause}
 	w.credentials = &accounts.Credentials{Pool: w.pool}
-	w.models = &models.Handler{Live: &models.Lives{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
+	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}
 	w.uploads = &memory.Budget{Pause: w.Pause}
 	w.bodies = &memory.Budget{Pause: w.Pause, Max: maxBodies}

@@ -129,7 +129,7 @@ func newWorld(conns ...store.Connection) *world {
 		}
 	}
 	return &world{
-		Handler: &Handler{Now: c.Now, Live: &Lives{Do: up, Credentials: keys, Now: c.Now}},
+		Handler: &Handler{Now: c.Now, Live: &LiveLists{Do: up, Credentials: keys, Now: c.Now}},
 		clock:   c, up: up, keys: keys,
 		rec: &store.Machine{Version: 1, ID: "m000000000000000", Generation: 1, Connections: conns},
 	}

@@ -40,10 +40,10 @@ type credentials interface {
 	Sign(req *upstream.Request, row *provider.Descriptor, conn *store.Connection, cred provider.Credential) error
 }
 
-// Lives keeps the upstreams' own model lists of an isolate. A list belongs to
+// LiveLists caches the upstreams' own model lists of an isolate. A list belongs to
 // one connection of one machine with one credential and is gone with any of
 // them (docs/reference/reliability.md, T25).
-type Lives struct {
+type LiveLists struct {
 	Do          upstream.Doer
 	Credentials credentials
 	Now         func() time.Time
@@ -78,7 +78,7 @@ type view struct {
 // lists returns the live lists of the scopes. A scope that was never asked is
 // fetched now, for 5 s in all; the rest is fetched again after the answer. Old
 // lists are served as they are. See docs/reference/spec-gaps.md, 1.
-func (l *Lives) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
+func (l *LiveLists) lists(ctx context.Context, c *auth.Call, scopes []*scope) view {
 	v := view{lists: map[string]*Live{}}
 	now := l.Now()
 	v.until = now.Add(liveTTL)
@@ -176,7 +176,7 @@ func internal(c *auth.Call) bool {
 
 // entry returns the record of a connection, a new one when the credential or
 // the connection has changed.
-func (l *Lives) entry(m *snapshot.Machine, conn *store.Connection) *live {
+func (l *LiveLists) entry(m *snapshot.Machine, conn *store.Connection) *live {
 	key := owner{m.ID, conn.ID}
 	digest := digestOf(m.ID, conn)
 	if e := l.cached[key]; e != nil {
@@ -219,7 +219,7 @@ func digestOf(machine string, conn *store.Connection) [32]byte {
 
 // behind fetches lists after the answer was sent, first those whose last
 // attempt with the whole time is the oldest.
-func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
+func (l *LiveLists) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 	slices.SortStableFunc(v.stale, func(a, b *scope) int {
 		return l.entry(m, a.conn).full.Compare(l.entry(m, b.conn).full)
 	})
@@ -232,7 +232,7 @@ func (l *Lives) behind(ctx context.Context, m *snapshot.Machine, v *view) {
 // that silent ones leave time for the others; after an answer each has its
 // whole time while there is some. discover returns the scopes that were not
 // asked, or that timed out after a shortened time.
-func (l *Lives) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration) (late []*scope) {
+func (l *LiveLists) discover(ctx context.Context, m *snapshot.Machine, hop httpmsg.Field, scopes []*scope, limit time.Duration) (late []*scope) {
 	until := l.Now().Add(limit)
 	jobs := make([]*job, len(scopes))
 	next := 0
@@ -285,7 +285,7 @@ type job struct {
 	err     error            // why nothing was started
 }
 
-func (l *Lives) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time) *job {
+func (l *LiveLists) start(ctx context.Context, m *snapshot.Machine, s *scope, hop httpmsg.Field, share time.Duration, latest time.Time) *job {
 	now := l.Now()
 	j := &job{m: m, s: s, entry: l.entry(m, s.conn), hop: hop, until: now.Add(share), latest: latest, short: share < fetchTimeout}
 	j.entry.refreshing = now
@@ -300,7 +300,7 @@ func (l *Lives) start(ctx context.Context, m *snapshot.Machine, s *scope, hop ht
 }
 
 // send starts one call of a job within what is left of its time.
-func (l *Lives) send(ctx context.Context, j *job, endpoint, page string) (upstream.Pending, error) {
+func (l *LiveLists) send(ctx context.Context, j *job, endpoint, page string) (upstream.Pending, error) {
 	left := j.until.Sub(l.Now())
 	if left <= 0 {
 		return nil, upstream.ErrTimeout
@@ -330,7 +330,7 @@ func (l *Lives) send(ctx context.Context, j *job, endpoint, page string) (upstre
 
 // finish waits for a job, refreshes its credential once after a refusal, and
 // reads further pages.
-func (l *Lives) finish(ctx context.Context, j *job) (*Live, error) {
+func (l *LiveLists) finish(ctx context.Context, j *job) (*Live, error) {
 	if j.err != nil {
 		return nil, j.err
 	}
@@ -393,7 +393,7 @@ func (l *Lives) finish(ctx context.Context, j *job) (*Live, error) {
 }
 
 // again makes one more call of a job and waits for it.
-func (l *Lives) again(ctx context.Context, j *job, endpoint, page string) ([]byte, error) {
+func (l *LiveLists) again(ctx context.Context, j *job, endpoint, page string) ([]byte, error) {
 	p, err := l.send(ctx, j, endpoint, page)
 	if err != nil {
 		return nil, err

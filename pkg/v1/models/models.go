@@ -2,7 +2,7 @@
 // /v1/models/{alias}/{model} and /v1/models/info.
 //
 // A pure function (List) builds a list from a machine's records, the static catalogue
-// and the upstreams' own lists (Lives). The finished bytes are cached until one of these
+// and the upstreams' own lists (LiveLists). The finished bytes are cached until one of these
 // changes, so most responses are a look-up.
 package models
 
@@ -23,7 +23,7 @@ import (
 
 // Handler serves the model lists.
 type Handler struct {
-	Live *Lives
+	Live *LiveLists
 	Now  func() time.Time
 
 	cached map[cacheKey]*cachedList
