@@ -49,14 +49,23 @@ export function headOf({ method, url, headers }) {
   return { head, length, encoded };
 }
 
+// The error types of the Messages API by status, as in pkg/wire/apierr.
+const messagesTypes = { 400: "invalid_request_error", 408: "timeout_error", 500: "api_error", 503: "overloaded_error" };
+
 // errorResponse returns an answer that the program did not write. Like the
-// program's, it can be read from other origins on the routes of /v1 only.
+// program's, it has Anthropic's form on the routes of the Messages API, and can
+// be read from other origins on the routes of /v1 only.
 export function errorResponse(request, status, message, type, code) {
+  const route = request && routeOf(request.url);
   const headers = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-  if (request && routeOf(request.url).cors) {
+  if (route?.cors) {
     headers["access-control-allow-origin"] = "*";
     headers["access-control-expose-headers"] = "retry-after";
   }
   if (status === 503) headers["retry-after"] = "1";
-  return Response.json({ error: { message, type, param: null, code } }, { status, headers });
+  const body =
+    route?.name === "messages"
+      ? { type: "error", error: { type: messagesTypes[status], message }, request_id: null }
+      : { error: { message, type, param: null, code } };
+  return Response.json(body, { status, headers });
 }

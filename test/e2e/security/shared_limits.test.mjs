@@ -60,6 +60,10 @@ test("declared bodies that do not arrive block no other call, and time out", { t
   const form = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.mp3"\r\n\r\n${"x".repeat(70 << 10)}`;
   for (const size of [25, 25, 14])
     slow.push(drip("/v1/audio/transcriptions", a.apiKey, "multipart/form-data; boundary=b", size * mib - 1000, form));
+  // Small bodies, which the host gathers before the program is entered.
+  const small = drip("/v1/chat/completions", a.apiKey, "application/json", 1000, "{");
+  const message = drip("/v1/messages", b.apiKey, "application/json", 1000, "{");
+  slow.push(small, message);
   await Promise.all(slow.map((s) => s.sent));
   const res = await chat(other.apiKey, "x".repeat(200 << 10));
   assert.equal(res.status, 200, await res.text());
@@ -77,6 +81,10 @@ test("declared bodies that do not arrive block no other call, and time out", { t
     assert.equal(got?.status, 408, got?.text);
     assert.match(got.text, /did not arrive in time/);
   }
+  const inChat = JSON.parse((await small.answered).text);
+  assert.equal(inChat.error.type, "invalid_request_error", "of chat");
+  const inMessages = JSON.parse((await message.answered).text);
+  assert.deepEqual([inMessages.type, inMessages.error.type], ["error", "timeout_error"], "of messages");
 });
 
 test("a chunked body counts with the bytes that have arrived: calls of one tenant do not wait for each other", {
