@@ -210,7 +210,7 @@ func control(s string) bool {
 
 // bad is the 400 of a form that breaks a rule.
 func bad(format string, args ...any) *apierr.Error {
-	e := apierr.Invalid("", "the form is not valid: "+format, args...)
+	e := apierr.Invalid("", "The form is not valid: "+format+".", args...)
 	e.Code = "invalid_multipart"
 	return e
 }

@@ -111,6 +111,9 @@ func TestForms(t *testing.T) {
 				var e *apierr.Error
 				if errors.As(err, &e) {
 					got = fmt.Sprint(e.Status)
+					if m := e.Message; !strings.HasPrefix(m, "The form is not valid: ") || !strings.HasSuffix(m, ".") || e.Code != "invalid_multipart" {
+						t.Errorf("the error is no sentence: %q, code %q", m, e.Code)
+					}
 				} else if err != nil {
 					t.Fatal(err)
 				} else {

@@ -52,7 +52,7 @@ func (p *peeker) Part(part *Part, _ []byte) error {
 		p.found = true
 		return errFound
 	case part.File && part.Name == p.field:
-		return bad("the field %s is a file", p.field)
+		return bad("the field %s is a file: send it as text", p.field)
 	case part.File:
 		return errFound
 	}

@@ -126,7 +126,7 @@ func (r *Rewriter) Part(p *Part, raw []byte) error {
 			return twice(r.field)
 		}
 		if p.File {
-			return bad("the field %s is a file", r.field)
+			return bad("the field %s is a file: send it as text", r.field)
 		}
 		r.seen = true
 	}
@@ -178,7 +178,7 @@ func (r *Rewriter) Rest(b []byte) error {
 }
 
 func twice(field string) error {
-	e := bad("the field %s is given twice", field)
+	e := bad("the field %s stands in it twice: send it once", field)
 	e.Param = field
 	return e
 }
