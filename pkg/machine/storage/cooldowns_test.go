@@ -177,13 +177,68 @@ func TestCooldownsThatEndFirstMakeRoom(t *testing.T) {
 			c.ConnectionID = fmt.Sprintf("c%04d", store.MaxCooledRows+more-i)
 			tx.AddCooldown(c)
 		}
-		tx.BoundCooldowns(nil)
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		before := tx.Meta.Generation
+		if tx.BoundCooldowns(nil); (tx.Meta.Generation != before) != (more > 0) {
+			t.Errorf("%d too many: changed %v", more, tx.Meta.Generation != before)
+		}
 		first := noon + 2*minute
 		for _, c := range tx.Cooldowns() {
 			first = min(first, c.Until)
 		}
 		if got := len(tx.Cooldowns()); got != store.MaxCooledRows || first != noon+minute+int64(more) {
 			t.Errorf("%d too many: %d rows, the first ends at +%d", more, got, first-noon-minute)
+		}
+	}
+}
+
+// Rows that a connection loses because it cools as a whole, or because they have
+// ended, count no longer when the rows of the machine are bounded.
+func TestRemovedCooldownsLeaveRoomForOthers(t *testing.T) {
+	for _, ended := range []int{0, 5} {
+		tx := at(objects.NewStorage(), noon)
+		tx.Put(storage.CooldownPrefix+"broken:", "no cooldown")
+		added := map[string]bool{"a": true}
+		for i := range store.MaxCooledModels + 1 {
+			tx.AddCooldown(cool(fmt.Sprint("m", i), noon, noon+2*minute))
+		}
+		for i := range ended {
+			tx.Put(fmt.Sprintf("%sa:ended%02d", storage.CooldownPrefix, i), cool(fmt.Sprint("ended", i), noon-minute, noon-second))
+		}
+		for i := range store.MaxCooledRows { // one row too many beside that of the whole connection
+			c := cool("m", noon, noon+minute+int64(i))
+			c.ConnectionID = fmt.Sprintf("c%04d", i)
+			tx.AddCooldown(c)
+			added[c.ConnectionID] = true
+		}
+		tx.BoundCooldowns(added)
+		got := tx.Cooldowns()
+		whole, first := 0, noon+2*minute
+		for _, c := range got {
+			if c.ConnectionID == "a" {
+				whole++
+			}
+			first = min(first, c.Until)
+		}
+		if len(got) != store.MaxCooledRows || whole != 1 || first != noon+minute+1 {
+			t.Errorf("%d ended: %d rows, %d of a, the first ends at +%d", ended, len(got), whole, first-noon-minute)
+		}
+	}
+}
+
+// Ended cooldowns stay as long as a connection has no more rows than it may.
+func TestEndedCooldownsAreRemovedOnlyForRoom(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		tx := at(objects.NewStorage(), noon)
+		tx.Put(storage.CooldownPrefix+"a:ended", cool("ended", noon-minute, noon-second))
+		for i := range store.MaxCooledModels - 1 + more {
+			tx.AddCooldown(cool(fmt.Sprint("m", i), noon, noon+minute))
+		}
+		tx.BoundCooldowns(map[string]bool{"a": true})
+		if _, ok := tx.Get(storage.CooldownPrefix + "a:ended"); ok != (more == 0) {
+			t.Errorf("%d too many: the ended one stays: %v", more, ok)
 		}
 	}
 }

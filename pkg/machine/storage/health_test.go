@@ -103,6 +103,7 @@ func TestHealthWithoutARequest(t *testing.T) {
 		want string
 	}{
 		{"some succeeded", rpc.Report{Usage: used(3, 2)}, "ready"},
+		{"all succeeded", rpc.Report{Usage: used(3, 0)}, "ready"},
 		{"all failed", rpc.Report{Usage: used(3, 3)}, "untested"},
 		{"an impossible count", rpc.Report{Usage: used(3, -1)}, "untested"},
 		{"a request shows an outcome", rpc.Report{Requests: []store.Request{limited}, Usage: used(3, 2)}, "untested"},
@@ -152,7 +153,7 @@ func TestCooldownShowsInHealthWhileItLasts(t *testing.T) {
 	} {
 		tx := at(objects.NewStorage(), noon)
 		tx.Put(storage.HealthPrefix+"a", tt.row)
-		if got, _ := tx.Health(&storage.Connection{Connection: store.Connection{ID: "a"}}, []store.Cooldown{tt.c}); got != tt.want {
+		if got, _ := tx.Health(&storage.Connection{Connection: store.Connection{ID: "a"}}, []store.Cooldown{{ConnectionID: "c", Until: noon + minute}, tt.c}); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}

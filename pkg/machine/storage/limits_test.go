@@ -79,6 +79,11 @@ func TestKeyIsLimitedUntilItsWindowEnds(t *testing.T) {
 		var row storage.Key
 		tx.Load(storage.KeyPrefix+"k1", &row)
 		if tt.until == 0 {
+			var count storage.CountRow
+			counted := tx.Load(storage.CountPrefix+"k1", &count)
+			if valid := tt.requests > 0 && tt.requests <= 1_000_000; counted != valid || valid && count.InDay != tt.requests {
+				t.Errorf("%s: counted %+v, %v", tt.name, count, counted)
+			}
 			if len(limited) != 0 || row.LimitedUntil != 0 || changed(tx) {
 				t.Errorf("%s: limited %v, row until %d, changed %v", tt.name, limited, row.LimitedUntil, changed(tx))
 			}
@@ -100,7 +105,7 @@ func TestCountsAddUpOverReports(t *testing.T) {
 			t.Fatal(err)
 		}
 		tx = at(st, now)
-		return tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: n}, {KeyID: "unknown", Requests: 9}, {KeyID: "no id!", Requests: 9}})
+		return tx.CountRequests([]rpc.KeyCount{{KeyID: "unknown", Requests: 9}, {KeyID: "no id!", Requests: 9}, {KeyID: "k1", Requests: n}})
 	}
 	if got := counted(noon, 4); len(got) != 0 {
 		t.Errorf("4 of 5: limited %v", got)
