@@ -109,6 +109,7 @@ func (s *Store) commitOne(batch []*write) (err error) {
 func (s *Store) rollback(tx *bolt.Tx) (ended bool) {
 	defer func() {
 		if recover() != nil {
+			s.stuck.Store(true)
 			ended = false
 		}
 	}()

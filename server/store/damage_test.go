@@ -197,26 +197,36 @@ func TestRandomDamageIsNeverRead(t *testing.T) {
 }
 
 func TestFileTruncatedWhileOpenFailsReadsAndWrites(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	fill(t, s, 100)
-	if err := os.Truncate(filepath.Join(dir, FileName), 3*pageSize); err != nil {
-		t.Skip(err) // Windows refuses
-	}
-	func() {
-		defer func() {
-			if err, _ := recover().(error); !errors.Is(err, storage.ErrStorage) {
-				t.Errorf("read: panic %v", err)
-			}
-		}()
+	for _, pages := range []int64{0, 1, 3, 20} {
+		dir := t.TempDir()
+		s := open(t, dir)
+		fill(t, s, 100)
+		if err := os.Truncate(filepath.Join(dir, FileName), pages*pageSize); err != nil {
+			t.Skip(err) // Windows refuses
+		}
+		failed := 0
+		read := func(id string) {
+			defer func() {
+				if p := recover(); p != nil {
+					failed++
+					if err, _ := p.(error); !errors.Is(err, storage.ErrStorage) {
+						t.Errorf("%d pages: read: panic %v", pages, p)
+					}
+				}
+			}()
+			s.Rows(id).List("", "", 0)
+		}
 		for m := range 100 {
-			s.Rows(fmt.Sprintf("machine%08d", m)).List("", "", 0)
+			id := fmt.Sprintf("machine%08d", m)
+			read(id)
+			if err := attempt(s, id, "row0", "v"); err != nil && !errors.Is(err, storage.ErrStorage) {
+				t.Errorf("%d pages: write: %v", pages, err)
+			}
 		}
-	}()
-	for m := range 100 {
-		if err := attempt(s, fmt.Sprintf("machine%08d", m), "row0", "v"); err != nil && !errors.Is(err, storage.ErrStorage) {
-			t.Errorf("write: %v", err)
+		if failed == 0 {
+			t.Errorf("%d pages: no read failed", pages)
 		}
+		s.Close()
 	}
 }
 

@@ -75,6 +75,7 @@ type Store struct {
 	broken     error    // set once a commit has an unknown outcome; only the committer uses it
 
 	unreadable atomic.Bool          // see begin
+	stuck      atomic.Bool          // a transaction could not be ended, so Close must not wait for it
 	commit     func(*bolt.Tx) error // (*bolt.Tx).Commit; replaced in tests
 }
 
@@ -262,7 +263,10 @@ func corrupt(path, detail string) error {
 // Close waits for reads and writes under way and closes the directory. Later
 // reads and writes panic with storage.ErrStorage.
 func (s *Store) Close() error {
-	err := s.db.Close()
+	var err error
+	if !s.stuck.Load() {
+		err = s.db.Close()
+	}
 	if unlocked := s.lock.Close(); err == nil {
 		err = unlocked
 	}
@@ -278,6 +282,7 @@ func (s *Store) begin(writable bool) (tx *bolt.Tx, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.unreadable.Store(true)
+			s.stuck.Store(true)
 			err = fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
