@@ -37,11 +37,12 @@ func readSmall(w http.ResponseWriter, hr *http.Request) (*stream.Bytes, *apierr.
 	limit.SetReadDeadline(time.Now().Add(smallBodyTime))
 	all := make([]byte, hr.ContentLength)
 	_, err := io.ReadFull(hr.Body, all)
-	limit.SetReadDeadline(time.Time{}) // net/http goes on reading, to notice that the client leaves
 	switch {
 	case err == nil:
+		limit.SetReadDeadline(time.Time{}) // net/http goes on reading, to notice that the client leaves
 		return stream.FromBytes(all), nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		// The deadline stays: net/http reads the rest of the body before it answers.
 		return nil, apierr.New(408, "", "The request body did not arrive in time.")
 	}
 	return nil, apierr.New(400, "", "The connection closed before the request body was complete.")
