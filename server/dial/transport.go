@@ -16,7 +16,8 @@ const (
 	idleTimeout     = 90 * time.Second
 	handshakeLimit  = 10 * time.Second
 	continueTimeout = time.Second
-	maxSessions     = 128 // of TLS, to be resumed
+	maxSessions     = 128       // of TLS, to be resumed
+	maxBuffered     = 512 << 10 // bytes of a stream of HTTP/2 that waits to be read
 )
 
 // Transport returns the transport of upstream calls, under the policy. Time limits of
@@ -39,6 +40,8 @@ func Transport(p *Policy) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		ExpectContinueTimeout:  continueTimeout,
 		MaxResponseHeaderBytes: maxHeader,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream: maxBuffered, SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second,
+		},
 	}
 }
