@@ -6,6 +6,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { accounts, answer, calls } from "../endpoints.mjs";
 import { admin, compatible, secrets, start } from "../gateway.mjs";
+import { platform } from "../platforms.mjs";
 import { open, request } from "../raw.mjs";
 import { sleep, until } from "../wait.mjs";
 
@@ -467,7 +468,8 @@ test("a gateway that calls itself ends with an error [T57]", async () => {
     const a = await send(path, JSON.stringify({ model: "loop", ...body }), [], m.apiKey);
     assert.ok([508, 502].includes(a.status), `${a.status} ${a.text}`);
     const rounds = () => gw.logs.filter((l) => l.includes(`"route":"${path}"`) && l.includes(m.machineId)).length;
-    await until("the log", () => rounds() >= 2);
+    // The native server refuses to connect to itself, the edge ends the loop.
+    await until("the log", () => rounds() >= (platform === "native" ? 1 : 2));
     assert.ok(rounds() <= 4, `${rounds()} calls of the gateway`);
     const list = await request(gw.url, "GET", "/v1/models", [bearer(m.apiKey)]);
     assert.equal(list.status, 200);
