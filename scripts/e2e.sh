@@ -27,7 +27,7 @@ case "$PLATFORM" in
     ;;
   *) die "PLATFORM is workerd or native, not $PLATFORM" ;;
 esac
-script --test --test-concurrency="$at_once" \
+script --test --test-timeout=900000 --test-concurrency="$at_once" \
   --test-reporter=spec --test-reporter-destination=stdout \
   --test-reporter=tap --test-reporter-destination="test/out/${OUT:-e2e-$PLATFORM}.tap" \
   "${files[@]}"

@@ -31,11 +31,19 @@ type Options struct {
 	// leaves that one.
 	Storage func(storage.Storage) storage.Storage
 	// Started receives the parts of a server before it serves. nil ignores them.
-	Started func(*host.Host, *store.Store, *objects.Runner)
+	Started func(Parts)
 	// Resolver resolves the names of upstreams. nil means the system's.
 	Resolver *net.Resolver
 	// Signals has the signals that stop the server. nil means those of the process.
 	Signals <-chan os.Signal
+}
+
+// Parts are the parts of a server.
+type Parts struct {
+	Address net.Addr // where it listens
+	Host    *host.Host
+	Store   *store.Store
+	Objects *objects.Runner
 }
 
 // Main runs the command of args, which does not include the program's name, and

@@ -80,7 +80,7 @@ func (r *run) serve(f *flags) error {
 		DisableGeneralOptionsHandler: true, // the program answers OPTIONS *
 	}
 	if r.Started != nil {
-		r.Started(v.host, k.store, k.objects)
+		r.Started(Parts{v.at, v.host, k.store, k.objects})
 	}
 	closeControl := v.serveControl()
 	failed := make(chan error, 1)

@@ -1,4 +1,5 @@
 // Starts the gateway on the platform that PLATFORM names, for the tests.
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -54,6 +55,30 @@ export async function start({ env = {}, persist = null, vendors = null, ...optio
       if (!persist) await rm(storage, { recursive: true, force: true });
     },
   };
+}
+
+// unusable starts a gateway with settings that it cannot use: natively it ends at
+// once, a worker answers 503. The result is what it says.
+export async function unusable(options) {
+  let gateway;
+  try {
+    gateway = await start(options);
+  } catch (e) {
+    assert.ok(e instanceof host.Ended, e);
+    return e.message;
+  }
+  try {
+    for (const path of ["/v1/models", "/v1/embeddings", "/api/machines"]) {
+      const res = await gateway.fetch(path),
+        text = await res.text();
+      assert.equal(res.status, 503, `${path}: ${text}`);
+      assert.equal(JSON.parse(text).error.code, "misconfigured");
+    }
+    assert.equal((await gateway.fetch("/health")).status, 200);
+    return gateway.logs.join("\n");
+  } finally {
+    await gateway.close();
+  }
 }
 
 // replicas returns the texts of the machines' replicas, once there are at least

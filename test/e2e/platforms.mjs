@@ -15,6 +15,7 @@ const reasons = {
   calls: "the platform limits the calls of one request",
   commands: "commands of build.sh that start the other",
   kv: "replicas and seeds in KV",
+  settings: "the native server creates missing secrets, and does not start with wrong settings",
   objects: "objects that fail apart from the gateway",
 };
 

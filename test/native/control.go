@@ -10,9 +10,7 @@ import (
 	"runtime/metrics"
 	"sync/atomic"
 
-	"weir/server/host"
-	"weir/server/objects"
-	"weir/server/store"
+	"weir/server/program"
 )
 
 // A tester is what the tests see and set of a server.
@@ -23,16 +21,14 @@ type tester struct {
 	access  atomic.Uint64 // to the storage
 	open    atomic.Int64  // upstream calls, to the end of their bodies
 
-	host  *host.Host
-	store *store.Store
-	run   *objects.Runner
+	program.Parts
 }
 
 func newTester(vendors string) *tester { return &tester{vendors: vendors} }
 
 // started serves the control pipe of a server that serves.
-func (t *tester) started(h *host.Host, s *store.Store, r *objects.Runner) {
-	t.host, t.store, t.run = h, s, r
+func (t *tester) started(p program.Parts) {
+	t.Parts = p
 	f := os.NewFile(3, "control")
 	conn, err := net.FileConn(f)
 	f.Close()
@@ -42,7 +38,7 @@ func (t *tester) started(h *host.Host, s *store.Store, r *objects.Runner) {
 	go t.serve(conn)
 }
 
-// command is a line of the control pipe.
+// command is a line of the control pipe, which begins with the server's url.
 //
 //	stats    → calls, streams, goroutines, memory
 //	collect  collects garbage first
@@ -58,6 +54,9 @@ type command struct {
 func (t *tester) serve(conn net.Conn) {
 	defer conn.Close()
 	out := json.NewEncoder(conn)
+	if out.Encode(map[string]string{"url": "http://" + t.Address.String()}) != nil {
+		return
+	}
 	for in := bufio.NewScanner(conn); in.Scan(); {
 		var c command
 		if err := json.Unmarshal(in.Bytes(), &c); err != nil {
@@ -74,13 +73,13 @@ func (t *tester) serve(conn net.Conn) {
 func (t *tester) do(c command) map[string]any {
 	switch c.Command {
 	case "rows":
-		rows, err := rowsOf(t.store)
+		rows, err := rowsOf(t.Store)
 		if err != nil {
 			return map[string]any{"error": err.Error()}
 		}
 		return map[string]any{"rows": rows}
 	case "cron":
-		t.run.Cron()
+		t.Objects.Cron()
 		return map[string]any{}
 	case "faults":
 		t.every.Store(c.Every)
@@ -88,7 +87,7 @@ func (t *tester) do(c command) map[string]any {
 	case "collect":
 		debug.FreeOSMemory()
 	}
-	calls, flows, afters := t.host.InFlight()
+	calls, flows, afters := t.Host.InFlight()
 	return map[string]any{
 		"calls": calls + afters, "streams": max(int64(flows), t.open.Load()),
 		"goroutines": runtime.NumGoroutine(), "memory": memory(),

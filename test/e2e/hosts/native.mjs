@@ -13,12 +13,14 @@ const binary = fileURLToPath(new URL("../../out/weir-test", import.meta.url));
 // grows to twice what lives before garbage is collected.
 const limit = 256 * MiB;
 
-// control speaks with the process over a pipe, in lines of JSON.
-function control(pipe) {
+// control speaks with the process over a pipe, in lines of JSON. The first has the
+// gateway's address, for which serving is called.
+function control(pipe, serving) {
   const waiting = new Map();
   let last = 0;
   createInterface({ input: pipe }).on("line", (line) => {
     const { id, ...answer } = JSON.parse(line);
+    if (!id) return serving(answer.url);
     waiting.get(id)?.resolve(answer);
     waiting.delete(id);
   });
@@ -64,6 +66,9 @@ function memory(call) {
   };
 }
 
+// Ended is the error of a gateway that ends instead of serving.
+export class Ended extends Error {}
+
 // running has, by folder, the way to ask a gateway that holds its storage.
 const running = new Map();
 
@@ -85,17 +90,14 @@ export async function start({ env, vendors, storage, proxy = false }) {
   );
   const logs = [];
   const ended = once(child, "close");
+  for (const stream of [child.stdout, child.stderr])
+    createInterface({ input: stream }).on("line", (line) => logs.push(line));
+  let call;
   const url = await new Promise((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr])
-      createInterface({ input: stream }).on("line", (line) => {
-        logs.push(line);
-        const at = /\bhttp:\/\/127\.0\.0\.1:\d+/.exec(line);
-        if (at) resolve(at[0]);
-      });
+    call = control(child.stdio[3], resolve);
     child.on("error", reject);
-    ended.then(([code, signal]) => reject(new Error(`the gateway ended with ${signal ?? code}:\n${logs.join("\n")}`)));
+    ended.then(([code, signal]) => reject(new Ended(`the gateway ended with ${signal ?? code}:\n${logs.join("\n")}`)));
   });
-  const call = control(child.stdio[3]);
   running.set(storage, call);
 
   async function end(signal) {

@@ -122,6 +122,9 @@ function ownProcess() {
   };
 }
 
+// Ended is the error of a gateway that ends instead of serving, as none does here.
+export class Ended extends Error {}
+
 export async function start({ dir = join(root, "build"), env, vendors, dashboard, storage, inspect, faulty, entry }) {
   const logs = [];
   const mf = new Miniflare(

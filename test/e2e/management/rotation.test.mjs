@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
-import { admin, compatible, replicas, start } from "../gateway.mjs";
+import { admin, compatible, replicas, start, unusable } from "../gateway.mjs";
 import { elapse, rows } from "../storage.mjs";
 import { until } from "../wait.mjs";
 
@@ -169,7 +169,8 @@ test(`${total} connections with every kind of secret are sealed by the old key`,
   const given = [visited, forgotten]
     .flatMap((m) => Object.values(m.secrets))
     .reduce((n, s) => n + Object.keys(s).length, 0);
-  await until("the replicas in KV", async () => Object.values(await sealedBy())[0] === 2 * given + 1);
+  const copies = gw.kv ? 2 : 1; // of each secret: in the object, and in the replica
+  await until("all of them at rest", async () => Object.values(await sealedBy())[0] === copies * given + 1);
   const counts = await sealedBy();
   assert.equal(Object.keys(counts).length, 1, JSON.stringify(counts));
   [old] = Object.keys(counts);
@@ -188,7 +189,7 @@ test("with both keys everything works and the hourly work reseals; the cron reac
   visited.secrets[added.id] = { apiKey: "canary-sealed-by-the-new-key" };
   visited.called.push([999, "canary-sealed-by-the-new-key"]);
   await works(visited);
-  assert.ok((await sealedBy())[old] > 0 && before > 100, "nothing was left to reseal");
+  assert.ok((await sealedBy())[old] > 0 && before > total, "nothing was left to reseal");
   await gw.cron(); // the other machine has had no request
   // Calls go on while it is done, and none fails.
   let calls = 0,
@@ -253,14 +254,11 @@ test("with the old key alone the error is clear and nothing is lost", async () =
   await works(forgotten);
 });
 
-test("with invalid keys every route is misconfigured, and nothing is changed", async () => {
+test("with invalid keys nothing is served, and nothing is changed", async () => {
   await gw.close();
   const had = (await rows(dir)).length;
   for (const key of [`${B},short`, `${B},${A},${A}`, `,${B}`, "short"]) {
-    await open(key);
-    const res = await embed(visited, 0);
-    assert.deepEqual([res.status, (await res.json()).error.code], [503, "misconfigured"], key);
-    await gw.close();
+    assert.match(await unusable({ persist: dir, env: { CREDENTIALS_KEY: key } }), /CREDENTIALS_KEY/);
   }
   assert.equal((await rows(dir)).length, had);
   await open(B);
