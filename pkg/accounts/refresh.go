@@ -28,11 +28,12 @@ type token struct {
 	sealed     secret.Sealed
 	generation int64
 	expires    int64 // Unix milliseconds, 0 when not known
+	earlier    bool  // it was there before it was asked for: it may be old as well
 }
 
 // current returns the newest access token known here of a connection.
 func (p *Pool) current(machineID string, conn *store.Connection) token {
-	snap := token{conn.Secrets[store.AccessToken], conn.TokenGeneration, conn.ExpiresAt}
+	snap := token{sealed: conn.Secrets[store.AccessToken], generation: conn.TokenGeneration, expires: conn.ExpiresAt}
 	if len(p.tokens) == 0 {
 		return snap
 	}
@@ -59,7 +60,7 @@ func renewable(conn *store.Connection) bool {
 // use describes the access token that a call presents.
 type use struct {
 	generation int64 // of the one presented last
-	refreshed  bool  // a newer one was asked for, which a call does once
+	refreshed  bool  // a new one was made, which a call asks for once
 	// wait is the time until the next attempt after a refresh that failed
 	// temporarily; 0 after a definite answer.
 	wait time.Duration
@@ -76,6 +77,7 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		ok, asked, u.wait = p.renew(ctx, machineID, conn, access.generation)
 		if ok {
 			access = p.current(machineID, conn)
+			u.refreshed = !access.earlier
 		} else if u.wait > 0 && (asked || access.sealed == "") {
 			// An expired token is sent only if the object cannot be asked: it
 			// may be valid for some seconds more.
@@ -129,8 +131,9 @@ func (n *noToken) shown() *apierr.Error {
 }
 
 // refresh reports whether there is a newer access token than the one in use,
-// which was refused. One that another call has brought meanwhile is not what
-// was refused: should it be refused too, a newer one is still asked for.
+// which was refused. One that another call has brought meanwhile, here or in
+// another instance, is not what was refused: should it be refused too, a newer one
+// is still asked for.
 func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connection, u *use) bool {
 	if p.current(machineID, conn).generation > u.generation {
 		return true
@@ -141,6 +144,9 @@ func (p *Pool) refresh(ctx context.Context, machineID string, conn *store.Connec
 	u.refreshed = true
 	var ok bool
 	ok, _, u.wait = p.renew(ctx, machineID, conn, u.generation)
+	if ok {
+		u.refreshed = !p.current(machineID, conn).earlier
+	}
 	return ok
 }
 
@@ -181,6 +187,7 @@ func (p *Pool) renew(ctx context.Context, machineID string, conn *store.Connecti
 		sealed:     secret.Sealed(gjson.GetBytes(answer, "connection.secrets."+store.AccessToken).Str),
 		generation: gjson.GetBytes(answer, "connection.tokenGeneration").Int(),
 		expires:    gjson.GetBytes(answer, "connection.expiresAt").Int(),
+		earlier:    gjson.GetBytes(answer, "earlier").Bool(),
 	}
 	if got.sealed == "" || got.generation <= had {
 		return false, true, 0

@@ -332,3 +332,24 @@ func TestRefusedRefreshCools(t *testing.T) {
 		t.Errorf("cools %v", whole)
 	}
 }
+
+// A regression: an instance that was two refreshes behind got the token of the first
+// from the object, and the account cooled down for the refusal of that.
+func TestTokenOfAnEarlierRefreshIsNotTheLast(t *testing.T) {
+	w := newWorld(t)
+	w.add(w.oauth("a", 0))
+	n := 0
+	fresh := w.refresher(&n)
+	w.object.Answer = func(op string, body []byte) (int, []byte, error) {
+		status, answer, err := fresh(op, body)
+		if n == 1 {
+			answer = append([]byte(`{"earlier":true,`), answer[1:]...)
+		}
+		return status, answer, err
+	}
+	w.script["tok-a-generation1"] = []fake.Answer{{Status: 401}}
+	w.script["tok-a-generation2"] = []fake.Answer{{Status: 401}}
+	if _, e := w.send(); e != nil || strings.Join(w.creds(), " ") != "tok-a-generation1 tok-a-generation2 tok-a-generation3" || n != 2 {
+		t.Errorf("saw %v, refreshed %d times, %v", w.creds(), n, e)
+	}
+}

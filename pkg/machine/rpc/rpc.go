@@ -95,11 +95,13 @@ type LimitedKey struct {
 }
 
 // Refreshed is the answer to a refresh: the connection with its new token,
-// sealed. Unsaved reports that the token could not be stored yet.
+// sealed. Unsaved reports that the token could not be stored yet, Earlier that
+// another call had brought it before.
 type Refreshed struct {
 	Connection store.Connection `json:"connection"`
 	Generation int64            `json:"generation"` // of the machine
 	Unsaved    bool             `json:"unsaved,omitempty"`
+	Earlier    bool             `json:"earlier,omitempty"`
 }
 
 // Job is work of an upstream that outlives one request. It records the account

@@ -85,10 +85,10 @@ func (o *Service) Refresh(r *storage.Call) (any, error) {
 	flight := r.ID + ":" + id
 	if u := o.Unsaved[flight]; u != nil && u.row.TokenGeneration > failed {
 		r.Settled = true
-		return rpc.Refreshed{Connection: u.row.Connection, Generation: r.Meta.Generation, Unsaved: true}, nil
+		return rpc.Refreshed{Connection: u.row.Connection, Generation: r.Meta.Generation, Unsaved: true, Earlier: true}, nil
 	}
 	if row.TokenGeneration > failed && row.Secrets[store.AccessToken] != "" {
-		return rpc.Refreshed{Connection: row.Connection, Generation: r.Meta.Generation}, nil
+		return rpc.Refreshed{Connection: row.Connection, Generation: r.Meta.Generation, Earlier: true}, nil
 	}
 	field, sealed := renewable(&row.Connection)
 	switch {
