@@ -275,6 +275,9 @@ func addField(h http.Header, values []string, f httpmsg.Field) []string {
 
 // headerName returns a field's name as net/http writes it. The edge platform sends
 // names as they are, in lower case, which HTTP does not distinguish.
+//
+// The fields of idempotency stay in lower case, where net/http does not look for
+// them: it would send such a call again after a broken connection.
 func headerName(name string) string {
 	if n, ok := canonicalNames[name]; ok {
 		return n
@@ -285,14 +288,14 @@ func headerName(name string) string {
 // canonicalNames are the common names; looking one up does not allocate.
 var canonicalNames = names(
 	"accept", "accept-encoding", "anthropic-beta", "anthropic-version", "authorization", "content-encoding", "content-type",
-	"idempotency-key", "openai-beta", "user-agent", "x-api-key", "x-goog-api-key", "x-stainless-timeout", "x-weir-hop",
+	"openai-beta", "user-agent", "x-api-key", "x-goog-api-key", "x-stainless-timeout", "x-weir-hop",
 	"access-control-allow-origin", "access-control-expose-headers", "cache-control", "content-length", "request-id",
 	"retry-after", "retry-after-ms", "vary", "x-content-type-options", "x-request-id", "x-should-retry",
 	"x-weir-attempts", "x-weir-connection-id", "x-weir-dropped", "x-weir-model",
 )
 
 func names(lower ...string) map[string]string {
-	m := make(map[string]string, len(lower))
+	m := map[string]string{"idempotency-key": "idempotency-key", "x-idempotency-key": "x-idempotency-key"}
 	for _, n := range lower {
 		m[n] = http.CanonicalHeaderKey(n)
 	}

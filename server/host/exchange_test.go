@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -308,5 +309,33 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	server.Close()
 	if connections != 1 {
 		t.Fatalf("%d connections", connections)
+	}
+}
+
+// A regression: net/http sent a call with Idempotency-Key again on another
+// connection, and a video was made twice.
+func TestCallIsNotSentAgainAfterABrokenConnection(t *testing.T) {
+	var calls atomic.Int32
+	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if calls.Add(1) == 2 {
+			panic(http.ErrAbortHandler)
+		}
+	})
+	send := func() error {
+		_, err := upstream.Do(t.Context(), d, &upstream.Request{
+			Method: "POST", URL: url, Body: stream.FromString("text"), MaxBody: 10,
+			Header: httpmsg.Header{{Name: "idempotency-key", Value: "k"}, {Name: "x-idempotency-key", Value: "k"}},
+		})
+		return err
+	}
+	if err := send(); err != nil { // opens the connection, which the next one uses
+		t.Fatal(err)
+	}
+	if err := send(); !errors.Is(err, upstream.ErrNetwork) {
+		t.Errorf("got %v", err)
+	}
+	if n := calls.Load(); n != 2 {
+		t.Errorf("%d calls", n)
 	}
 }

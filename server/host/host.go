@@ -133,6 +133,11 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	h.calls.Add(1)
 	defer h.calls.Add(-1)
 	defer h.recover()
+	if hr.TransferEncoding != nil && hr.ProtoMajor == 1 {
+		// A Content-Length beside it, which net/http has dropped, may have said
+		// otherwise: what follows is not another request (RFC 9112, 6.1).
+		w.Header().Set("Connection", "close")
+	}
 	r, ok := h.request(hr)
 	if !ok {
 		h.refuse(w, hr, r, apierr.New(400, "invalid_request", "The address of the request is invalid."))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -159,5 +160,22 @@ func TestLargeHeadIsRefused(t *testing.T) {
 		if tt.status == 431 && !strings.Contains(string(body), `"message":"The request's headers are too large`) {
 			t.Errorf("%.20s: %s", tt.path, body)
 		}
+	}
+}
+
+// See docs/reference/reliability.md, F47.
+func TestNothingFollowsABodyInChunks(t *testing.T) {
+	w := newWorld(t, 1, upstreams)
+	conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	head := "POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + w.key + "\r\n"
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	io.WriteString(conn, head+"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+head+"Content-Length: 2\r\n\r\n{}")
+	got, err := io.ReadAll(conn)
+	if err != nil || strings.Count(string(got), "HTTP/1.1 ") != 1 {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
