@@ -60,7 +60,7 @@ func renewable(conn *store.Connection) bool {
 // use describes the access token that a call presents.
 type use struct {
 	generation int64 // of the one presented last
-	refreshed  bool  // a new one was made, which a call asks for once
+	refreshed  bool  // a call has brought a new one, which it asks for once
 	// wait is the time until the next attempt after a refresh that failed
 	// temporarily; 0 after a definite answer.
 	wait time.Duration

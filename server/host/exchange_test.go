@@ -313,7 +313,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 }
 
 // A regression: net/http sent a call with Idempotency-Key again on another
-// connection, and a video was made twice.
+// connection, and a video was generated twice.
 func TestCallIsNotSentAgainAfterABrokenConnection(t *testing.T) {
 	var calls atomic.Int32
 	d, url := inside(t, func(w http.ResponseWriter, r *http.Request) {

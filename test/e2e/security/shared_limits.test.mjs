@@ -180,7 +180,8 @@ test("a failure outside of Go follows the route's cross-origin rule", async () =
     const res = await c.answer();
     c.socket.destroy();
     assert.deepEqual([res?.status, res?.get("access-control-allow-origin") ?? null], [431, allowed], path);
-    assert.equal(res.get("access-control-expose-headers") ?? null, allowed && "retry-after", path);
+    const exposed = res.get("access-control-expose-headers")?.split(", ") ?? [];
+    assert.equal(exposed.includes("retry-after"), allowed !== null, path);
     assert.match(res.text, /headers are too large/);
   }
 });
