@@ -227,6 +227,25 @@ func TestFailedAlarmIsRepeated(t *testing.T) {
 	})
 }
 
+func TestAlarmSetAfterFailuresIsRepeatedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs []int // seconds after the start
+		began := time.Now()
+		r := start(t, setting(func(context.Context, storage.Storage, string) {
+			runs = append(runs, int(time.Since(began)/time.Second))
+			panic(storage.ErrStorage)
+		}))
+		r.setAlarm(t, "m", in(0))
+		<-time.After(10 * time.Second)
+		r.setAlarm(t, "m", in(0))
+		<-time.After(3 * time.Second)
+		synctest.Wait()
+		if got := fmt.Sprint(runs); got != "[0 2 6 10 12]" {
+			t.Errorf("runs after %s seconds", got)
+		}
+	})
+}
+
 // broken is a storage whose writes fail while it is broken.
 type broken struct {
 	storage.Storage

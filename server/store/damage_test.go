@@ -81,6 +81,8 @@ func TestUnusableFilesAreRefusedAndNotChanged(t *testing.T) {
 	}
 	without := bytes.Clone(file)
 	clear(without[int(meta.root)*pageSize:][:pageSize])
+	leaked := bytes.Clone(file) // its list of free pages is one shorter
+	leaked[int(meta.freelist)*pageSize+10]--
 	foreign := func(fill func(tx *bolt.Tx) error) []byte {
 		path := filepath.Join(t.TempDir(), "foreign.db")
 		db, err := bolt.Open(path, 0o600, nil)
@@ -108,6 +110,7 @@ func TestUnusableFilesAreRefusedAndNotChanged(t *testing.T) {
 		{"half", file[:len(file)/2], "truncated"},
 		{"all but a byte", file[:len(file)-1], "truncated"},
 		{"a page of zeros", without, "damaged"},
+		{"a page neither used nor free", leaked, "neither used nor free"},
 		{"another program's database", foreign(func(tx *bolt.Tx) error {
 			_, err := tx.CreateBucket([]byte("other"))
 			return err
