@@ -4,7 +4,8 @@
 //
 // The CPU is that of the server's process; load and upstream run beside it. Each
 // figure is the median of ROUNDS (3), measured in turns with the floor. ROWS is
-// a regular expression on the ids of the rows to take; absent, all.
+// a regular expression on the ids of the rows to take; absent, all. SHARE (1)
+// multiplies the number of requests: a smaller one is for a busy computer.
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -19,6 +20,7 @@ import { chat, done, message, requests, rowsOf, stopped } from "./rows.mjs";
 import { prepare, root, serve } from "./workerd.mjs";
 
 const rounds = Number(process.env.ROUNDS ?? 3);
+const share = Number(process.env.SHARE ?? 1);
 const out = join(root, "test/out/bench");
 const secrets = {
   ADMIN_TOKEN: "bench-admin-token-0123456789abcdef01234",
@@ -110,7 +112,30 @@ async function tenant(server) {
 
 const running = new Map(),
   keys = new Map(),
-  results = [];
+  results = [],
+  before = loadavg()[0];
+
+const number = (x, digits) => (x === undefined ? "" : x.toFixed(digits)).padStart(9);
+const times = (x) => (x === undefined ? "" : `× ${x.toFixed(2)}`).padStart(8);
+const bound = (x) => (x === undefined ? "" : `≤ ${Number(x.toFixed(2))}`).padStart(8);
+const heading = (x) => x.padStart(9);
+
+// add prints a result and writes all of them.
+function add(r) {
+  if (results.length === 0)
+    console.log(
+      `${"".padEnd(60)} ${"unit".padEnd(7)}${heading("floor")}${heading("edge")}${"".padStart(16)}${heading("native")}${"".padStart(8)}${"goal".padStart(8)}`,
+    );
+  results.push(r);
+  const { floor: f, edge: e, native: n } = r.figures,
+    digits = r.digits ?? 3,
+    ratio = (x) => times(r.ratio && f && x !== undefined ? x / f : undefined);
+  console.log(
+    `${r.title.padEnd(60)} ${r.unit.padEnd(7)}${number(f, digits)}${number(e, digits)}${ratio(e)}${bound(r.limit)}${number(n, digits)}${ratio(n)}${bound(r.goal)}`,
+  );
+  const all = { at: new Date().toISOString(), rounds, share, load: { before, now: loadavg()[0] }, results };
+  writeFileSync(join(root, "test/out/bench.json"), JSON.stringify(all, null, 2) + "\n");
+}
 
 // up returns the server of a target, which it starts at the first call, and makes
 // the tenant of a gateway.
@@ -132,10 +157,11 @@ const warmed = new Set();
 async function measure(target, row) {
   const server = await up(target),
     { path, ...how } = row.of(target);
-  const options = { n: row.n, ...how, headers: { ...keys.get(target), ...how.headers } };
+  const n = Math.ceil(row.n * share),
+    options = { n, ...how, headers: { ...keys.get(target), ...how.headers } };
   // Warm, so that nothing is compiled any more: the engine's best code comes after some thousand calls.
   const warm = row.id + target.name;
-  await load(server.url + path, { ...options, n: warmed.has(warm) ? Math.ceil(row.n / 5) : Math.max(1500, row.n / 5) });
+  await load(server.url + path, { ...options, n: Math.ceil(warmed.has(warm) ? n / 5 : Math.max(1500 * share, n / 5)) });
   warmed.add(warm);
   const cpu = server.cpu(),
     report = await load(server.url + path, options);
@@ -187,7 +213,7 @@ async function compare(row) {
   const figures = Object.fromEntries(
     all.map((t) => [t === row.base ? "floor" : t === native ? "native" : "edge", median(times.get(t))]),
   );
-  results.push({
+  add({
     id: row.id,
     title: row.title,
     unit: "ms CPU",
@@ -217,7 +243,7 @@ async function waiting() {
   ]) {
     const of = (t) => median(times.get(t)[p]),
       less = of(direct);
-    results.push({
+    add({
       id,
       title: `added ${id.slice(6)}, one connection (${less.toFixed(3)} without)`,
       unit: "ms",
@@ -266,8 +292,8 @@ async function rates() {
         ({ rate: rate[name], perSecond: perSecond[name], p99: p99[name] } = taken[rounds >> 1]);
       }
       const title = `${kind} calls per second of a core, ${c} connection${c > 1 ? "s" : ""}`;
-      results.push({ id: `rate_${kind}_${c}`, title, unit: "1/s", figures: rate, digits: 0, perSecond });
-      results.push({ id: `p99_${kind}_${c}`, title: "  its p99", unit: "ms", figures: p99 });
+      add({ id: `rate_${kind}_${c}`, title, unit: "1/s", figures: rate, digits: 0, perSecond });
+      add({ id: `p99_${kind}_${c}`, title: "  its p99", unit: "ms", figures: p99 });
     }
   }
   pin("0,1");
@@ -288,7 +314,7 @@ async function modelList() {
     await load(url, options);
     figures[target.name] = ((server.cpu() - cpu) * 1000) / options.n;
   }
-  results.push({ id: "models", title: "CPU per cached list of 1,000 models", unit: "ms CPU", figures, limit: 0.6 });
+  add({ id: "models", title: "CPU per cached list of 1,000 models", unit: "ms CPU", figures, limit: 0.6 });
 }
 
 // memory is looked at after 10,000 and after 100,000 requests of many sizes, in a
@@ -323,8 +349,8 @@ async function memory() {
   }
   const growth = { edge: late.edge - early.edge, native: late.native - early.native };
   const title = "memory after 100,000 requests (linear; process)";
-  results.push({ id: "memory", title, unit: "MiB", figures: late, limit: 16 });
-  results.push({
+  add({ id: "memory", title, unit: "MiB", figures: late, limit: 16 });
+  add({
     id: "memory_growth",
     title: "  its growth since request 10,000",
     unit: "MiB",
@@ -352,8 +378,8 @@ async function resting() {
     used[target.name] = server.rss() / MiB;
     await server.close();
   }
-  results.push({ id: "rss", title: "the process, idle after its start", unit: "MiB", figures: start, goal: 40 });
-  results.push({ id: "rss_used", title: "  after 1,000 calls", unit: "MiB", figures: used, goal: 40 });
+  add({ id: "rss", title: "the process, idle after its start", unit: "MiB", figures: start, goal: 40 });
+  add({ id: "rss_used", title: "  after 1,000 calls", unit: "MiB", figures: used, goal: 40 });
 }
 
 // many keeps 1,000 streams open at once and takes what the isolate of a worker has:
@@ -399,12 +425,12 @@ async function many(id, title, base, of) {
     await server.close();
   }
   const of3 = (name) => Object.fromEntries(Object.entries(figures).map(([target, f]) => [target, f[name]]));
-  results.push({ id, title: `${title}: isolate at most`, unit: "MiB", figures: of3("peak"), limit: 128 });
-  results.push({ id: id + "_open", title: "  its garbage collected", unit: "MiB", figures: of3("open") });
-  results.push({ id: id + "_rss", title: "  the process", unit: "MiB", figures: of3("rss"), goal: 120 });
-  results.push({ id: id + "_more", title: "  more than before", unit: "MiB", figures: of3("more") });
+  add({ id, title: `${title}: isolate at most`, unit: "MiB", figures: of3("peak"), limit: 128 });
+  add({ id: id + "_open", title: "  its garbage collected", unit: "MiB", figures: of3("open") });
+  add({ id: id + "_rss", title: "  the process", unit: "MiB", figures: of3("rss"), goal: 120 });
+  add({ id: id + "_more", title: "  more than before", unit: "MiB", figures: of3("more") });
   const cpu = { id: id + "_cpu", title: "  CPU of all, looking included", unit: "s", ratio: true };
-  results.push({ ...cpu, figures: of3("cpu") });
+  add({ ...cpu, figures: of3("cpu") });
 }
 
 // starts takes the time until a new process answers, and the first request of a
@@ -429,8 +455,8 @@ async function starts() {
     }
   }
   const medians = (of) => Object.fromEntries(Object.entries(of).map(([k, v]) => [k, median(v)]));
-  results.push({ id: "cold", title: "first request of a new isolate", unit: "ms", figures: medians(cold), limit: 10 });
-  results.push({
+  add({ id: "cold", title: "first request of a new isolate", unit: "ms", figures: medians(cold), limit: 10 });
+  add({
     id: "start",
     title: "start until /health answers (workerd compiles and boots)",
     unit: "ms",
@@ -441,7 +467,7 @@ async function starts() {
 
 function sizes() {
   const wasm = readFileSync(join(root, "build/app.wasm"));
-  results.push({
+  add({
     id: "size",
     title: "app.wasm and the binary",
     unit: "MiB",
@@ -449,10 +475,9 @@ function sizes() {
     goal: 25,
   });
   const gzipped = gzipSync(wasm, { level: 9 }).length / MiB;
-  results.push({ id: "wasm_gzip", title: "app.wasm gzipped", unit: "MiB", figures: { edge: gzipped } });
+  add({ id: "wasm_gzip", title: "app.wasm gzipped", unit: "MiB", figures: { edge: gzipped } });
 }
 
-const before = loadavg()[0];
 try {
   for (const row of rowsOf({ floor, script, bridge, edge, native, upstreamUrl }).filter((r) => wanted(r.id)))
     await compare(row);
@@ -486,25 +511,4 @@ try {
   await down();
   upstream.stdin.end();
 }
-
-const number = (x, digits) => (x === undefined ? "" : x.toFixed(digits)).padStart(9);
-const times = (x) => (x === undefined ? "" : `× ${x.toFixed(2)}`).padStart(8);
-const bound = (x) => (x === undefined ? "" : `≤ ${Number(x.toFixed(2))}`).padStart(8);
-const title = (x) => x.padStart(9);
-console.log(
-  `\n${"".padEnd(60)} ${"unit".padEnd(7)}${title("floor")}${title("edge")}${"".padStart(16)}${title("native")}${"".padStart(8)}${"goal".padStart(8)}`,
-);
-for (const r of results) {
-  const { floor: f, edge: e, native: n } = r.figures,
-    digits = r.digits ?? 3,
-    ratio = (x) => times(r.ratio && f && x !== undefined ? x / f : undefined);
-  console.log(
-    `${r.title.padEnd(60)} ${r.unit.padEnd(7)}${number(f, digits)}${number(e, digits)}${ratio(e)}${bound(r.limit)}${number(n, digits)}${ratio(n)}${bound(r.goal)}`,
-  );
-}
-const load1 = { before, after: loadavg()[0] };
-writeFileSync(
-  join(root, "test/out/bench.json"),
-  JSON.stringify({ at: new Date().toISOString(), rounds, load: load1, results }, null, 2) + "\n",
-);
 console.log("\nwritten to test/out/bench.json");
