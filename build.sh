@@ -17,7 +17,7 @@ usage() {
 ./build.sh test               all of the above: what a change must pass
 ./build.sh soak               the long forms of the tests that have one
 ./build.sh mutants [PACKAGE]  the share of changes to the code that the tests notice
-./build.sh bench              measure the gateway against a worker that passes everything on
+./build.sh bench              measure both platforms against a worker that passes everything on
 ./build.sh deploy             set missing secrets, then deploy; DRY_RUN=1 stops before uploading
 ./build.sh release [VERSION]  the native server as archives and container images in build/release
 ./build.sh clean              remove what building and testing left
