@@ -12,7 +12,8 @@ usage() {
                               and npm for the dashboard
 ./build.sh check              format, vet, lint, types, modules, unit tests
 ./build.sh format             correct the format
-./build.sh e2e [PATTERN]      the end-to-end tests in workerd whose path matches
+./build.sh e2e [PATTERN]      the end-to-end tests in workerd whose path matches;
+                              PLATFORM=native runs them against the native server
 ./build.sh pages [PATTERN]    the tests of the dashboard in a browser whose path matches
 ./build.sh test               all of the above: what a change must pass
 ./build.sh soak               the long forms of the tests that have one

@@ -15,6 +15,7 @@ mapfile -t files < <(find test/e2e -name '*.test.mjs' | sort | grep -E -- "${1:-
 need_go
 modules
 mkdir -p test/out
+out=e2e-$PLATFORM
 case "$PLATFORM" in
   workerd)
     [ "${BUILT:-}" = 1 ] || scripts/build.sh
@@ -22,12 +23,18 @@ case "$PLATFORM" in
     at_once=1 # workerd and the compiler of its modules take both cores
     ;;
   native)
-    go build ${RACE:+-race} -o test/out/weir-test ./test/native
     at_once=2
+    if [ "${RACE:-}" = 1 ]; then
+      out=e2e-race
+      at_once=1
+      go build -race -o test/out/weir-test-race ./test/native
+    else
+      go build -o test/out/weir-test ./test/native
+    fi
     ;;
   *) die "PLATFORM is workerd or native, not $PLATFORM" ;;
 esac
 script --test --test-timeout=900000 --test-concurrency="$at_once" \
   --test-reporter=spec --test-reporter-destination=stdout \
-  --test-reporter=tap --test-reporter-destination="test/out/${OUT:-e2e-$PLATFORM}.tap" \
+  --test-reporter=tap --test-reporter-destination="test/out/$out.tap" \
   "${files[@]}"

@@ -12,4 +12,6 @@ go test -count=1 -timeout=30m "${packages[@]/#/./}" || code=1
 go -C scripts/tools test -count=1 -timeout=30m ./release || code=1
 files=$(grep -rl --include='*.test.mjs' 'env\.SOAK' test/e2e | sort | paste -sd '|')
 scripts/e2e.sh "^(${files//./\\.})\$" || code=1
+PLATFORM=native scripts/e2e.sh "^(${files//./\\.})\$" || code=1
+PLATFORM=native RACE=1 scripts/e2e.sh platform/race || code=1
 exit "$code"

@@ -20,6 +20,10 @@ release_tests() {
   script test/report.mjs unit test/out/release.json
 }
 
+# What runs under the race detector: calls of many machines at once, streams,
+# uploads, refreshes.
+race='platform/race|accounts/refresh\.|faults/streams|media/media'
+
 need_go
 modules
 mkdir -p test/out
@@ -29,9 +33,10 @@ part "build" scripts/build.sh
 export BUILT=1
 part "end to end, in workerd" scripts/e2e.sh
 PLATFORM=native part "end to end, native" scripts/e2e.sh
+PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh "$race"
 part "dashboard, in a browser" scripts/pages.sh
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
   unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \
-  "end to end, native=test/out/e2e-native.tap" dashboard=test/out/dashboard.tap
+  "end to end, native=test/out/e2e-native.tap" "race detector=test/out/e2e-race.tap" dashboard=test/out/dashboard.tap

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { MiB, resident } from "../isolate.mjs";
 
-const binary = fileURLToPath(new URL("../../out/weir-test", import.meta.url));
+const binary = fileURLToPath(new URL(`../../out/weir-test${process.env.RACE ? "-race" : ""}`, import.meta.url));
 
 // limit is what the server may have in memory in the tests that watch it: Go's heap
 // grows to twice what lives before garbage is collected.
@@ -72,10 +72,18 @@ export class Ended extends Error {}
 // running has, by folder, the way to ask a gateway that holds its storage.
 const running = new Map();
 
-export async function start({ env, vendors, storage, proxy = false }) {
+export async function start({ env, vendors, storage, proxy = false, cells = 0 }) {
   const child = spawn(
     binary,
-    ["serve", "--listen", "127.0.0.1:0", "--data", storage, ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : [])],
+    [
+      "serve",
+      "--listen",
+      "127.0.0.1:0",
+      "--data",
+      storage,
+      ...(proxy ? ["--trusted-proxies", "127.0.0.1"] : []),
+      ...(cells ? ["--cells", String(cells)] : []),
+    ],
     {
       env: {
         PATH: process.env.PATH,
