@@ -40,7 +40,9 @@ export const secrets = {
 //	resident() bytes that the process has in memory
 //	from(ip)   a header field that says where the client is, as the platform tells
 //	           the gateway, with proxy
-//	stats()    what is in flight, with inspect: {calls, streams, memory, dead}
+//	stats()    what is in flight, with inspect: {calls, streams, memory, dead};
+//	           natively goroutines too
+//	stacks()   natively: the stacks of all goroutines
 //	memory     with inspect: limit, memory(), collect(), watch(ms), see isolate.mjs
 //	kv         the KV namespace: get, put, delete and list; null on a platform without
 export async function start({ env = {}, persist = null, vendors = null, ...options } = {}) {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"runtime/pprof"
+	"strings"
 	"sync/atomic"
 
 	"weir/server/program"
@@ -42,6 +44,7 @@ func (t *tester) started(p program.Parts) {
 //
 //	stats    → calls, streams, goroutines, memory
 //	collect  collects garbage first
+//	stacks   → stacks of all goroutines
 //	rows     → rows
 //	cron     runs the scheduled work
 //	faults   every → thrown, since the last time
@@ -84,6 +87,12 @@ func (t *tester) do(c command) map[string]any {
 	case "faults":
 		t.every.Store(c.Every)
 		return map[string]any{"thrown": t.thrown.Load()}
+	case "stacks":
+		var b strings.Builder
+		if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+			return map[string]any{"stacks": err.Error()}
+		}
+		return map[string]any{"stacks": b.String()}
 	case "collect":
 		debug.FreeOSMemory()
 	}

@@ -119,6 +119,7 @@ export async function start({ env, vendors, storage, proxy = false, cells = 0 })
     url,
     logs,
     stats: async () => ({ ...(await call("stats")), dead: child.exitCode !== null }),
+    stacks: async () => (await call("stacks")).stacks,
     memory: memory(call),
     resident: () => resident(child.pid),
     kv: null,

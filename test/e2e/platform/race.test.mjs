@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { vector } from "../../upstream/openai.mjs";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { admin, compatible, start } from "../gateway.mjs";
+import { request } from "../raw.mjs";
 import { until } from "../wait.mjs";
 
 const requests = process.env.SOAK ? 10_000 : 1_000,
@@ -18,6 +19,9 @@ const tenants = [];
 before(async () => {
   up = await startUpstream({ keep: false });
   gw = await start({ inspect: true, env: { LOG_LEVEL: "error" } });
+  // It has served a call, whose connection has ended.
+  await request(gw.url, "GET", "/health");
+  await until("the end of its connection", async () => !(await gw.stacks?.())?.includes("(*conn).serve"));
   calm = await gw.stats();
   const operator = admin(gw);
   for (let i = 0; i < machines; i++) {
@@ -159,6 +163,8 @@ test(`of ${requests} mixed calls at concurrency ${concurrency} none is wrong, cr
   const s = await until("the end of all calls and goroutines", async () => {
     const s = await gw.stats();
     return !s.calls && !s.streams && !(s.goroutines > calm.goroutines) && s;
+  }).catch(async (e) => {
+    throw new Error(`${e.message}; ${JSON.stringify([calm, await gw.stats()])}\n${(await gw.stacks?.()) ?? ""}`);
   });
   assert.equal(s.dead, false);
 });
