@@ -22,7 +22,7 @@ import (
 //	bucket  root u64, sequence u64; if root is 0, a page follows
 //
 // A position counts from its element. Keys and values follow the last element
-// without gaps.
+// without gaps. A page without elements has only zeros after its header.
 const (
 	pageHeader   = 16
 	elementSize  = 16
@@ -270,6 +270,9 @@ func (c *checker) elements(b []byte, from, to []byte, row func(key, value []byte
 	next := pageHeader + count*elementSize // where the data of the next element begins
 	if flags != branchPage && flags != leafPage || next > len(b) || flags == branchPage && count == 0 {
 		return errors.New("wrong header")
+	}
+	if count == 0 && len(bytes.Trim(b[pageHeader:], "\x00")) > 0 {
+		return errors.New("elements that are not counted")
 	}
 	// cut returns n bytes of the data in order.
 	cut := func(n uint32) ([]byte, bool) {

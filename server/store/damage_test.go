@@ -135,6 +135,49 @@ func TestUnusableFilesAreRefusedAndNotChanged(t *testing.T) {
 	})
 }
 
+// A count of zero is valid for an empty bucket, so it must not hide the elements
+// of one that is not.
+func TestLostCountOfElementsIsFound(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	put(s, "inline", "k", "v")
+	big := string(bytes.Repeat([]byte("x"), pageSize/2))
+	put(s, "page", "k", big)
+	s.Rows("page").Write(nil, 9)
+	s.Rows("page").Write(nil, 0) // leaves an empty bucket of alarms, which is valid
+	s.Close()
+	open(t, dir).Close()
+	file, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	for at := 0; at+pageHeader+elementSize <= len(file); at++ {
+		// The header of a leaf with one element whose key is "k".
+		leaf := file[at:]
+		if u16(leaf[8:]) != leafPage || u16(leaf[10:]) != 1 || u32(leaf[12:]) != 0 || u32(leaf[pageHeader:]) != 0 || u32(leaf[pageHeader+8:]) != 1 {
+			continue
+		}
+		lost := bytes.Clone(file)
+		lost[at+10] = 0
+		path := filepath.Join(t.TempDir(), FileName)
+		if err := os.WriteFile(path, lost, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(filepath.Dir(path)); err == nil {
+			if got := dump(t, s); len(got) != 2 {
+				t.Errorf("offset %d: rows are lost: %d of 2", at, len(got))
+			}
+			s.Close()
+			continue
+		}
+		changed++
+	}
+	if changed < 2 {
+		t.Errorf("%d files were refused, want that of the row in a page and that of the inline row", changed)
+	}
+}
+
 // Random damage is found when the file is opened, or the file reads as it was
 // written: after the last commit, or before it if its page of the last commit
 // was hit.
