@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // The folder has a .gitignore and nothing else in a clean clone.
@@ -77,6 +78,13 @@ var types = map[string]string{
 
 // smallFile is the length from which a file is worth compressing.
 const smallFile = 1 << 10
+
+// Time limits of a client: for receiving a file, and for the body of a request,
+// which net/http discards.
+const (
+	writeTime   = 2 * time.Minute
+	discardTime = 5 * time.Second
+)
 
 // file is one file of the dashboard.
 type file struct {
@@ -151,6 +159,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	head := w.Header()
+	limit := http.NewResponseController(w)
+	limit.SetWriteDeadline(time.Now().Add(writeTime))
+	if r.ContentLength != 0 { // nothing reads the body
+		limit.SetReadDeadline(time.Now().Add(discardTime))
+		if r.ProtoMajor == 1 {
+			head.Set("Connection", "close")
+		}
+	}
 	for _, field := range security {
 		head.Set(field[0], field[1])
 	}

@@ -4,12 +4,14 @@ import (
 	"compress/gzip"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 func handlerOf(files fs.FS) http.Handler {
@@ -174,5 +176,22 @@ func TestBinaryWithoutDashboardSaysSo(t *testing.T) {
 	}
 	if _, err := Files().Open("."); err != nil {
 		t.Error(err)
+	}
+}
+
+// A body that nothing reads does not hold the connection.
+func TestBodyOfARequestForAFileIsNotWaitedFor(t *testing.T) {
+	server := httptest.NewServer(dashboard())
+	defer server.Close()
+	c, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(time.Minute))
+	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+	got, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
+		t.Fatalf("got %q, %v", got, err)
 	}
 }
