@@ -161,6 +161,9 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 	body, _ := r.Body.(*clientBody)
 	a := h.serve(hr.Context(), i, r)
+	if body != nil && !body.source.whole.Load() {
+		closeAfter(w, hr)
+	}
 	defer func() {
 		if body != nil {
 			body.end()
@@ -217,6 +220,10 @@ func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Reques
 	i := h.enter()
 	resp := i.app.Refuse(r, e)
 	i.Exit()
+	if hr.ContentLength != 0 {
+		closeAfter(w, hr)
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime))
+	}
 	h.respond(w, hr, answer{Response: resp})
 	h.later(hr.Context(), i, resp.After)
 }

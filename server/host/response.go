@@ -61,19 +61,27 @@ func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
 		header["Content-Length"] = values[len(values)-1:]
 	}
 	w.WriteHeader(a.Status)
-	switch {
-	case a.src.Reader != nil:
-		h.flow(w, hr, a)
-	case len(all) == 0, bodyless, hr.Method == http.MethodHead:
-	case len(all) <= smallBody:
-		w.Write(all) // fits the buffers of the connection
-	default:
-		out := answerWriter{w: w, rc: http.NewResponseController(w)}
-		out.limit(int64(len(all)))
+	out := answerWriter{w: w, rc: http.NewResponseController(w), each: hr.ProtoMajor > 1}
+	if a.src.Reader != nil {
+		h.flow(hr, a, &out)
+		return
+	}
+	out.limit(int64(len(all))) // net/http flushes within it, and removes it
+	if len(all) > 0 && !bodyless && hr.Method != http.MethodHead {
 		w.Write(all)
-		out.end()
 	}
 }
+
+// closeAfter closes the connection after the answer to a request whose body was not
+// read to its end. net/http would wait for the rest, which may never come.
+func closeAfter(w http.ResponseWriter, hr *http.Request) {
+	if hr.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// discardTime limits how long net/http waits for the rest of a body after the answer.
+const discardTime = 5 * time.Second
 
 // A client receives minRate bytes a second, and may fall behind by writeStall.
 // Otherwise its connection is closed.
@@ -81,16 +89,15 @@ const writeStall = 2 * time.Minute
 
 // flow sends a body as it arrives. A body that breaks off, and has no observer to
 // say so, closes the connection.
-func (h *Host) flow(w http.ResponseWriter, hr *http.Request, a answer) {
+func (h *Host) flow(hr *http.Request, a answer, out *answerWriter) {
 	h.flows.Add(1)
 	defer h.flows.Add(-1)
 	defer a.src.Close()
-	out := answerWriter{w: w, rc: http.NewResponseController(w)}
-	defer out.end()
+	defer out.limit(0) // net/http writes the end
 	if !a.src.ready {
-		out.rc.Flush() // the head goes out before the first piece
+		out.flush() // the head goes out before the first piece
 	}
-	end := h.pump(hr, a, &out)
+	end := h.pump(hr, a, out)
 	a.src.Close()
 	if a.o != nil {
 		tail := a.o.end(end)
@@ -149,6 +156,7 @@ func (h *Host) pump(hr *http.Request, a answer, out *answerWriter) error {
 type answerWriter struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
+	each  bool      // a deadline ends the stream also while nothing is written, as in HTTP/2
 	until time.Time // the write deadline
 }
 
@@ -160,7 +168,18 @@ func (a *answerWriter) write(p []byte) error {
 	if _, err := a.w.Write(p); err != nil {
 		return err
 	}
-	return a.rc.Flush()
+	return a.flush()
+}
+
+// flush sends what was written.
+func (a *answerWriter) flush() error {
+	a.limit(0)
+	err := a.rc.Flush()
+	if a.each {
+		a.until = time.Time{}
+		a.rc.SetWriteDeadline(a.until)
+	}
+	return err
 }
 
 // limit sets the time within which the client receives n bytes.
@@ -168,12 +187,5 @@ func (a *answerWriter) limit(n int64) {
 	if now := time.Now(); a.until.Sub(now) < writeStall/2 {
 		a.until = now.Add(writeStall + time.Duration(n)*time.Second/minRate)
 		a.rc.SetWriteDeadline(a.until)
-	}
-}
-
-// end removes the deadline: the connection may have other answers.
-func (a *answerWriter) end() {
-	if !a.until.IsZero() {
-		a.rc.SetWriteDeadline(time.Time{})
 	}
 }

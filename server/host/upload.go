@@ -196,6 +196,7 @@ type uploadSource struct {
 	next   time.Duration // limit of the next read, uploadIdle if 0
 	read   int64         // bytes
 	failed atomic.Bool   // the body did not arrive
+	whole  atomic.Bool   // it was read to its end
 
 	mu    sync.Mutex
 	ended bool
@@ -215,6 +216,9 @@ func (s *uploadSource) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.read += int64(n)
 	s.deadline(time.Time{})
+	if err == io.EOF {
+		s.whole.Store(true)
+	}
 	if err == nil || err == io.EOF {
 		return n, err
 	}
@@ -241,6 +245,9 @@ func (s *uploadSource) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
+	if !s.whole.Load() {
+		s.limit.SetReadDeadline(time.Now().Add(discardTime))
+	}
 }
 
 // held is a whole body in memory.
