@@ -204,6 +204,11 @@ func (x *exchange) send(hr *http.Request) {
 		x.finish()
 		return
 	}
+	if res.StatusCode < 200 {
+		// The body of 101 is the bare connection: reading it does not end with the call.
+		res.Body.Close()
+		res.Body, res.ContentLength = http.NoBody, 0
+	}
 	x.answer = &upstream.Response{Status: res.StatusCode, Header: answerHeader(res.Header)}
 	body := &upstreamBody{exchange: x, body: res.Body, length: res.ContentLength}
 	if res.Uncompressed {

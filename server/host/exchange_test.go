@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -337,5 +338,31 @@ func TestCallIsNotSentAgainAfterABrokenConnection(t *testing.T) {
 	}
 	if n := calls.Load(); n != 2 {
 		t.Errorf("%d calls", n)
+	}
+}
+
+func TestSwitchedProtocolHasNoBody(t *testing.T) {
+	closed := make(chan error, 1)
+	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			closed <- err
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nmore")
+		c.SetReadDeadline(time.Now().Add(time.Minute))
+		_, err = c.Read(make([]byte, 1))
+		closed <- err
+	})
+	resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "POST", URL: url, MaxBody: 10})
+	if err != nil || resp.Status != 101 {
+		t.Fatalf("got %+v, %v", resp, err)
+	}
+	if all, err := stream.ReadAll(resp.Body, 10); len(all) > 0 || err != nil {
+		t.Fatalf("got %q, %v", all, err)
+	}
+	if err := <-closed; errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal("the connection stays open")
 	}
 }
