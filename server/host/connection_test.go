@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -155,5 +156,14 @@ func TestWaitingStreamOfHTTP2HasNoDeadline(t *testing.T) {
 	out := answerWriter{w: rec, rc: http.NewResponseController(rec), each: true}
 	if out.write([]byte("a")) != nil || rec.open > 0 || !rec.until.IsZero() {
 		t.Fatalf("%d writes without a deadline, then %v", rec.open, rec.until)
+	}
+}
+
+func TestLinesOfTheServerLogAreJSON(t *testing.T) {
+	var got string
+	h := &Host{Config: Config{Log: func(_ int, line string) { got = line }}}
+	h.ErrorLog().Printf("http: bad %s", "\x00\a\xff\U000e0001\"")
+	if !json.Valid([]byte(got)) {
+		t.Fatal(got)
 	}
 }

@@ -3,8 +3,9 @@ package host
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
-	"strconv"
+	"strings"
 	"time"
 
 	"weir/pkg/credentials/proxydial"
@@ -82,6 +83,10 @@ func (s stub) Call(ctx context.Context, machineID, op string, body []byte) (stat
 type logWriter struct{ h *Host }
 
 func (w logWriter) Write(p []byte) (int, error) {
-	w.h.Log(1, `{"level":"warn","msg":"http server","error":`+strconv.Quote(string(p))+`}`)
+	text, err := json.Marshal(strings.TrimSpace(string(p)))
+	if err != nil {
+		return 0, err
+	}
+	w.h.Log(1, `{"level":"warn","msg":"http server","error":`+string(text)+`}`)
 	return len(p), nil
 }

@@ -37,3 +37,11 @@ func (l *logger) line(level int, line string) {
 	defer l.mu.Unlock()
 	l.w.Write(b) // nothing can be said where the log cannot be written
 }
+
+// Write logs a line of package log, which net/http writes to about its connections
+// to upstreams, without the part of an answer that it quotes: that may be a user's.
+func (l *logger) Write(p []byte) (int, error) {
+	text, _, _ := strings.Cut(strings.TrimSpace(string(p)), " starting with ")
+	l.line(1, text)
+	return len(p), nil
+}

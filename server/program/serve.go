@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	stdlog "log"
 	"net"
 	"net/http"
 	"os"
@@ -55,6 +56,10 @@ func (r *run) serve(f *flags) error {
 	defer release()
 	gctune.Start()
 	log := &logger{w: r.stderr, lowest: s.logLevel}
+	defer stdlog.SetFlags(stdlog.Flags())
+	defer stdlog.SetOutput(stdlog.Writer())
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(log)
 	var cert *certificate
 	if s.tls() {
 		if cert, err = newCertificate(s.tlsCert, s.tlsKey, log.line); err != nil {
