@@ -11,6 +11,7 @@ import (
 	"weir/pkg/machine"
 	"weir/pkg/machine/rpc"
 	machinestorage "weir/pkg/machine/storage"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/stream"
@@ -33,6 +34,7 @@ type Ports struct {
 	Now          func() time.Time
 	Rand         io.Reader
 	Log          func(level int, line string)
+	Changed      func(machineID string) // receives the machines changed here; may be nil
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the
@@ -40,6 +42,7 @@ type Ports struct {
 type App struct {
 	*Gateway
 	object *machine.Object
+	cache  *snapshot.Cache
 }
 
 const minSecret = 32 // bytes
@@ -75,6 +78,7 @@ func New(cfg Config, p Ports) *App {
 	}
 	app.object = w.object()
 	w.share()
+	app.cache = w.cache
 	sessions := w.sessions()
 	app.Auth = sessions.Wrap()
 	app.After = w.after
@@ -87,6 +91,13 @@ func New(cfg Config, p Ports) *App {
 
 // Machine is the logic of the objects, for a platform that runs them itself.
 func (a *App) Machine() *machine.Object { return a.object }
+
+// ChangedElsewhere reports a change of a machine that another instance has made.
+func (a *App) ChangedElsewhere(machineID string) {
+	if a.cache != nil {
+		a.cache.ChangedElsewhere(machineID)
+	}
+}
 
 // Object serves a call of a machine's object.
 func (a *App) Object(ctx context.Context, st machinestorage.Storage, machineID, op string, body []byte) (int, []byte) {

@@ -48,6 +48,9 @@ type Cache struct {
 	// Log is told, without any content, of a stored value that was refused.
 	// May be nil.
 	Log func(line string)
+	// Changed receives the id of a machine that Invalidate is called for. May be
+	// nil.
+	Changed func(machineID string)
 
 	entries map[string]*entry
 	uses    uint64
@@ -58,7 +61,8 @@ type entry struct {
 	verified time.Time // of machine, or of its absence
 	claimed  time.Time // when a request took it on itself to revalidate
 	forced   time.Time
-	made     bool // created or changed here: it may not be in KV yet
+	stale    time.Time // when it was last invalidated: what was asked for before is older
+	made     bool      // created or changed here: it may not be in KV yet
 	used     uint64
 }
 
@@ -163,7 +167,23 @@ func (c *Cache) Invalidate(machineID string) {
 		}
 		c.entries[machineID] = e
 	}
-	e.verified, e.claimed, e.forced, e.made = time.Time{}, time.Time{}, time.Time{}, true
+	e.invalidate(c.Now())
+	e.made = true
+	if c.Changed != nil {
+		c.Changed(machineID)
+	}
+}
+
+// ChangedElsewhere makes the next Get confirm: after a change made in another
+// instance of the program.
+func (c *Cache) ChangedElsewhere(machineID string) {
+	if e := c.entries[machineID]; e != nil {
+		e.invalidate(c.Now())
+	}
+}
+
+func (e *entry) invalidate(now time.Time) {
+	e.verified, e.claimed, e.forced, e.stale = time.Time{}, time.Time{}, time.Time{}, now
 }
 
 // within reports whether now is less than span after t. A clock that went back
@@ -276,6 +296,9 @@ func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine 
 		m.Local.settle(m, c.Now().UnixMilli())
 	}
 	e.machine, e.verified = m, verified
+	if verified.Before(e.stale) {
+		e.verified = time.Time{}
+	}
 	return m
 }
 

@@ -68,6 +68,10 @@ type Host struct {
 type instance struct {
 	cell.Cell
 	app *gateway.App
+
+	changes atomic.Bool // changed has machines
+	mu      sync.Mutex
+	changed map[string]struct{} // by other instances
 }
 
 // New returns a host with its cells.
@@ -82,7 +86,9 @@ func New(c Config) *Host {
 	h.buffers.New = func() any { b := make([]byte, largeRead); return &b }
 	for range c.Cells {
 		i := &instance{}
-		i.app = gateway.New(c.Gateway, Ports(&i.Cell, &h.Config))
+		ports := Ports(&i.Cell, &h.Config)
+		ports.Changed = func(machineID string) { h.announce(i, machineID) }
+		i.app = gateway.New(c.Gateway, ports)
 		h.instances = append(h.instances, i)
 	}
 	return h
@@ -91,6 +97,14 @@ func New(c Config) *Host {
 // enter returns an instance whose cell the caller is inside of: one that is idle,
 // else the next in turn.
 func (h *Host) enter() *instance {
+	i := h.choose()
+	if i.changes.Load() {
+		i.learn()
+	}
+	return i
+}
+
+func (h *Host) choose() *instance {
 	for _, i := range h.instances {
 		if i.TryEnter() {
 			return i
@@ -99,6 +113,35 @@ func (h *Host) enter() *instance {
 	i := h.instances[int(h.next.Add(1))%len(h.instances)]
 	i.Enter()
 	return i
+}
+
+// announce reports a change that an instance has made to the others, before the
+// change is acknowledged: whatever cell serves the next call, it knows of it.
+func (h *Host) announce(by *instance, machineID string) {
+	for _, i := range h.instances {
+		if i == by {
+			continue
+		}
+		i.mu.Lock()
+		if i.changed == nil {
+			i.changed = map[string]struct{}{}
+		}
+		i.changed[machineID] = struct{}{}
+		i.mu.Unlock()
+		i.changes.Store(true)
+	}
+}
+
+// learn takes note of the changes that other instances have made.
+func (i *instance) learn() {
+	i.changes.Store(false)
+	i.mu.Lock()
+	changed := i.changed
+	i.changed = nil
+	i.mu.Unlock()
+	for id := range changed {
+		i.app.ChangedElsewhere(id)
+	}
 }
 
 // Drain refuses calls from now on with 503. Those under way continue.

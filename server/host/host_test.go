@@ -179,3 +179,30 @@ func TestNothingFollowsABodyInChunks(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
+
+// A regression: the other cell did not know of an acknowledged change for seconds.
+func TestEveryCellKnowsOfAnAcknowledgedChange(t *testing.T) {
+	w := newWorld(t, 2, upstreams)
+	call := func(cell int, model string) int {
+		t.Helper()
+		other := w.host.instances[1-cell]
+		other.Enter()
+		defer other.Exit()
+		status, _ := w.post("/v1/embeddings", `{"model":"`+model+`","input":"a","encoding_format":"base64"}`)
+		return status
+	}
+	for cell := range 2 {
+		if got := call(cell, "up/m"); got != 200 {
+			t.Fatalf("cell %d: %d", cell, got)
+		}
+	}
+	for n := range 4 {
+		alias := fmt.Sprint("alias", n)
+		w.manage("PUT", "/"+w.machine+"/api/models/alias", `{"alias":"`+alias+`","model":"up/m"}`, nil)
+		for cell := range 2 {
+			if got := call(cell, alias); got != 200 {
+				t.Errorf("change %d, cell %d: %d", n, cell, got)
+			}
+		}
+	}
+}

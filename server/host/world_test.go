@@ -26,7 +26,8 @@ type world struct {
 	server   *httptest.Server
 	upstream *httptest.Server
 	objects  *objects.Runner
-	key      string // of the machine with an account "up"
+	machine  string // has an account "up"
+	key      string // of the machine
 
 	mu   sync.Mutex
 	logs []string
@@ -73,7 +74,7 @@ func newWorld(t *testing.T, cells int, answer http.HandlerFunc) *world {
 	})
 	var machine struct{ MachineID, APIKey string }
 	w.manage("POST", "/api/machines", `{}`, &machine)
-	w.key = machine.APIKey
+	w.machine, w.key = machine.MachineID, machine.APIKey
 	w.manage("POST", "/"+machine.MachineID+"/api/providers", `{"provider":"openai-compatible-0123abcd","name":"up","apiKey":"upstream-key",`+
 		`"providerSpecificData":{"baseUrl":"`+w.upstream.URL+`/v1","prefix":"up"}}`, nil)
 	return w

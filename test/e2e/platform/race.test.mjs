@@ -155,7 +155,11 @@ test(`of ${requests} mixed calls at concurrency ${concurrency} none is wrong, cr
     }
   }
   await Promise.all(Array.from({ length: concurrency }, client));
-  assert.deepEqual(wrong.slice(0, 5), [], `${wrong.length} wrong answers`);
+  assert.deepEqual(
+    wrong.slice(0, 5),
+    [],
+    `${wrong.length} wrong answers: ${wrong[0]}\n${gw.logs.slice(-50).join("\n")}`,
+  );
   assert.equal(answered + left, requests);
   t.diagnostic(`${answered} answered, ${left} aborted`);
 
