@@ -398,3 +398,22 @@ func TestWithoutKVTheObjectAloneIsAsked(t *testing.T) {
 		t.Errorf("an unknown machine with the object down: %v", err)
 	}
 }
+
+func TestSnapshotAskedForBeforeAChangeIsConfirmedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.obj.state = w.machine(1)
+	w.want("first", 1, 1, 1)
+	w.now = w.now.Add(time.Minute + time.Second)
+	w.obj.Answer = func(op string, body []byte) (int, []byte, error) {
+		status, answer, err := w.obj.answer(op, body)
+		w.now = w.now.Add(time.Millisecond)
+		w.obj.state = w.machine(2) // by another instance, once the object has answered
+		w.cache.ChangedElsewhere(mid)
+		return status, answer, err
+	}
+	w.want("under way", 1, 1, 1)
+	w.obj.Answer = w.obj.answer
+	w.want("next", 2, 1, 1)
+	w.want("then", 2, 0, 0)
+	w.cache.ChangedElsewhere("0123456789unknown")
+}

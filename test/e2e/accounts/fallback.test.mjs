@@ -9,7 +9,7 @@ import { sleep, until } from "../wait.mjs";
 let gw, up, operator;
 before(async () => {
   up = await startUpstream();
-  gw = await start({});
+  gw = await start({ cells: 1 });
   operator = admin(gw);
 });
 after(async () => {
