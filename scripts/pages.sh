@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Tests of the dashboard in a browser. Its pictures stay in test/out/dashboard.
+# PLATFORM=native runs them against the native server instead of workerd.
 #
 #	scripts/pages.sh [PATTERN]    the files whose path contains PATTERN, a regular expression
 #
@@ -28,8 +29,20 @@ export CHROMIUM
 need_go
 modules
 mkdir -p test/out
-[ "${BUILT:-}" = 1 ] || scripts/build.sh
+case "${PLATFORM:=workerd}" in
+  workerd)
+    out=dashboard
+    [ "${BUILT:-}" = 1 ] || scripts/build.sh
+    ;;
+  native)
+    out=dashboard-native
+    dashboard
+    go build -o test/out/weir-test ./test/native
+    ;;
+  *) die "PLATFORM is workerd or native, not $PLATFORM" ;;
+esac
+export PLATFORM
 script --test --test-concurrency=2 \
   --test-reporter=spec --test-reporter-destination=stdout \
-  --test-reporter=tap --test-reporter-destination=test/out/dashboard.tap \
+  --test-reporter=tap --test-reporter-destination="test/out/$out.tap" \
   "${files[@]}"

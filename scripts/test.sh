@@ -35,8 +35,10 @@ part "end to end, in workerd" scripts/e2e.sh
 PLATFORM=native part "end to end, native" scripts/e2e.sh
 PLATFORM=native RACE=1 part "end to end, under the race detector" scripts/e2e.sh "$race"
 part "dashboard, in a browser" scripts/pages.sh
+PLATFORM=native part "dashboard of the native server, in a browser" scripts/pages.sh 'shell|pages|playground'
 part "release" release_tests
 [ ${#failed[@]} -eq 0 ] || printf 'failed: %s\n' "${failed[@]}"
 script test/report.mjs total "${#failed[@]}" \
   unit=test/out/unit.json "end to end, in workerd=test/out/e2e-workerd.tap" \
-  "end to end, native=test/out/e2e-native.tap" "race detector=test/out/e2e-race.tap" dashboard=test/out/dashboard.tap
+  "end to end, native=test/out/e2e-native.tap" "race detector=test/out/e2e-race.tap" \
+  dashboard=test/out/dashboard.tap "dashboard, native=test/out/dashboard-native.tap"

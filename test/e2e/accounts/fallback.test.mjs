@@ -1,5 +1,5 @@
-// Fallback to another account and cooldowns, in real workerd. See
-// docs/reference/design.md, 5. The test upstream counts the calls.
+// Fallback to another account and cooldowns. See docs/reference/design.md, 5. The
+// test upstream counts the calls.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";

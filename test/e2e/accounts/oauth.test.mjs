@@ -1,5 +1,5 @@
-// Accounts connected by sign-in at an identity provider, in real workerd: the
-// authorization code flow with PKCE, the device flow, and attacks on both. See
+// Accounts connected by sign-in at an identity provider: the authorization code
+// flow with PKCE, the device flow, and attacks on both. See
 // docs/reference/reliability.md, T58, T59, T61, T62, F59.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";

@@ -1,6 +1,6 @@
-// Refreshing of stored tokens in real workerd, against an identity provider
-// that revokes a grant whose refresh token comes twice.
-// See docs/reference/reliability.md, T60, F33–F35.
+// Refreshing of stored tokens, against an identity provider that revokes a grant
+// whose refresh token comes twice. See docs/reference/reliability.md, T60,
+// F33–F35.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startIdp } from "../../upstream/idp.mjs";

@@ -1,5 +1,5 @@
-// Google service accounts in real workerd: the assertion is signed by the
-// platform, and the token is stored until it expires.
+// Google service accounts: the assertion is signed by the platform, and the token
+// is stored until it expires.
 import assert from "node:assert/strict";
 import { generateKeyPairSync, verify } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,6 +1,6 @@
-// Time limits of an upstream, in real workerd: one setting replaces the default
-// on every endpoint, silence within a body that is read whole counts like
-// silence before it, and after the response header no other account is tried.
+// Time limits of an upstream: one setting replaces the default on every endpoint,
+// silence within a body that is read whole counts like silence before it, and
+// after the response header no other account is tried.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";

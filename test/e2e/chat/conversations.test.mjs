@@ -1,7 +1,7 @@
-// Conversations as clients hold them, in real workerd with the official
-// clients: several calls at once, thoughts and their signatures over turns and
-// providers, pictures and documents, refusals, limits and usage, in each dialect
-// over each family of upstreams. See docs/reference/api-shapes.md, 14, 15.
+// Conversations as clients hold them with the official clients: several calls at
+// once, thoughts and their signatures over turns and providers, pictures and
+// documents, refusals, limits and usage, in each dialect over each family of
+// upstreams. See docs/reference/api-shapes.md, 14, 15.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";

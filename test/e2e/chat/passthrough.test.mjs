@@ -1,7 +1,6 @@
-// Bytes that are forwarded between a client and an upstream of its own dialect,
-// in real workerd: a chat request's bytes, older forms of fields that a server
-// refuses by name, and the bodies of errors for which no other account is
-// tried.
+// Bytes that are forwarded between a client and an upstream of its own dialect: a
+// chat request's bytes, older forms of fields that a server refuses by name, and
+// the bodies of errors for which no other account is tried.
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request } from "node:http";

@@ -1,6 +1,6 @@
-// A translation preserves what clients send and receive, in real workerd with
-// the official clients: thoughts that an upstream insists on, message threads,
-// the settings of a response, sources and their places.
+// A translation preserves what clients send and receive with the official clients:
+// thoughts that an upstream insists on, message threads, the settings of a
+// response, sources and their places.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";

@@ -1,6 +1,6 @@
-// Tools as clients offer them and upstreams know them, in real workerd with the
-// official clients: custom tools, namespaces and the local shell of Codex, long
-// names, functions of old, and null where a list is expected.
+// Tools as clients offer them and upstreams know them with the official clients:
+// custom tools, namespaces and the local shell of Codex, long names, functions of
+// old, and null where a list is expected.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

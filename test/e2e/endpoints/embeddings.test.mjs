@@ -1,5 +1,5 @@
-// POST /v1/embeddings and POST /{machineId}/v1/embeddings in real workerd, with
-// the official client. See docs/reference/spec.md, 2.9, 4.3, 7.
+// POST /v1/embeddings and POST /{machineId}/v1/embeddings, with the official
+// client. See docs/reference/spec.md, 2.9, 4.3, 7.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import OpenAI from "openai";

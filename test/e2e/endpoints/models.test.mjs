@@ -1,5 +1,5 @@
-// The model lists in real workerd, with the official clients.
-// See docs/reference/spec.md, 4.1, 4.2.
+// The model lists, with the official clients. See docs/reference/spec.md, 4.1,
+// 4.2.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";

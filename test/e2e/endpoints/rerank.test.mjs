@@ -1,4 +1,4 @@
-// Rerank and moderation in real workerd. Spec-gaps, Rerank and moderation.
+// Rerank and moderation. Spec-gaps, Rerank and moderation.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import OpenAI from "openai";

@@ -1,6 +1,5 @@
-// Web search in real workerd: every vendor's request and answer are those of the
-// golden files of pkg/v1/search. docs/reference/spec-gaps.md, 5;
-// docs/reference/design.md, 5.
+// Web search: every vendor's request and answer are those of the golden files of
+// pkg/v1/search. docs/reference/spec-gaps.md, 5; docs/reference/design.md, 5.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,4 +1,4 @@
-// Web fetch in real workerd: by every provider, and by the gateway itself.
+// Web fetch: by every provider, and by the gateway itself.
 // docs/reference/spec-gaps.md, 5; docs/reference/reliability.md, T15–T19, T43.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,7 +1,6 @@
-// An upstream that answers before it has read the request, in real workerd: the
-// gateway releases its copy of the body once the head of the answer has
-// arrived, and the upstream must still get all of it. See
-// docs/reference/reliability.md, F40.
+// An upstream that answers before it has read the request: the gateway releases
+// its copy of the body once the head of the answer has arrived, and the upstream
+// must still get all of it. See docs/reference/reliability.md, F40.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";

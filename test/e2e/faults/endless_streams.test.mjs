@@ -1,6 +1,6 @@
-// A line and an event of a stream that do not end, in real workerd: where the
-// gateway reads the stream it reads a limited number of bytes, however many the
-// upstream sends. See docs/reference/reliability.md, T41.
+// A line and an event of a stream that do not end: where the gateway reads the
+// stream it reads a limited number of bytes, however many the upstream sends. See
+// docs/reference/reliability.md, T41.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,7 +1,6 @@
 // The faults of an upstream's connection on streams, byte by byte as they come
-// from a socket, in real workerd: each stream has one outcome, and no end that
-// the upstream did not send. See docs/reference/reliability.md, N1, N10,
-// F4–F26.
+// from a socket: each stream has one outcome, and no end that the upstream did not
+// send. See docs/reference/reliability.md, N1, N10, F4–F26.
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { after, before, describe, test } from "node:test";

@@ -1,6 +1,5 @@
-// Creations, speech and transcripts in real workerd: creations under an
-// idempotency key, the account that is tried next, and the addresses that
-// downloads may have.
+// Creations, speech and transcripts: creations under an idempotency key, the
+// account that is tried next, and the addresses that downloads may have.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, beforeEach, test } from "node:test";

@@ -1,6 +1,5 @@
-// Audio, images and videos in real workerd, with the official client.
-// docs/reference/spec.md, 2.11, 4.4; docs/reference/reliability.md, T12,
-// T40–T43, T54, T55.
+// Audio, images and videos, with the official client. docs/reference/spec.md,
+// 2.11, 4.4; docs/reference/reliability.md, T12, T40–T43, T54, T55.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { request } from "node:http";

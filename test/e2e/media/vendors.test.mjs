@@ -1,6 +1,6 @@
-// Vendors of speech, transcription, images and video with shapes of their own,
-// in real workerd: the recorded answers that the unit tests know are played by
-// the upstream, and what went up and came down is what their golden files say.
+// Vendors of speech, transcription, images and video with shapes of their own: the
+// recorded answers that the unit tests know are played by the upstream, and what
+// went up and came down is what their golden files say.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";

@@ -1,7 +1,7 @@
-// A thousand creations of videos over the faults of an upstream, in real
-// workerd. The upstream counts what it accepts: a video is billed then, whether
-// or not the gateway gets the answer. docs/reference/spec.md, 4.4;
-// docs/reference/reliability.md, N2, F4–F44 for class V.
+// A thousand creations of videos over the faults of an upstream. The upstream
+// counts what it accepts: a video is billed then, whether or not the gateway gets
+// the answer. docs/reference/spec.md, 4.4; docs/reference/reliability.md, N2,
+// F4–F44 for class V.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

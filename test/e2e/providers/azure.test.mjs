@@ -1,5 +1,5 @@
-// Azure OpenAI in real workerd: both styles of address, keys and Entra tokens,
-// driven by the official clients.
+// Azure OpenAI: both styles of address, keys and Entra tokens, driven by the
+// official clients.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { toFile } from "openai";

@@ -1,5 +1,5 @@
-// Amazon Bedrock in real workerd: every call is signed, and the upstream checks
-// it from the raw request. The official clients drive it.
+// Amazon Bedrock: every call is signed, and the upstream checks it from the raw
+// request. The official clients drive it.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import OpenAI from "openai";

@@ -1,5 +1,5 @@
-// The cost of a call for others, and the limits of a key and of a disabled
-// model, in real workerd: long conversations, silent providers, names.
+// The cost of a call for others, and the limits of a key and of a disabled model:
+// long conversations, silent providers, names.
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { start as startUpstream } from "../../upstream/server.mjs";
