@@ -11,30 +11,29 @@ import { sleep, until } from "../wait.mjs";
 const provider = "openai-compatible-0a0a0001",
   every = 250;
 let gw, up, idp, operator;
+const settings = () => ({
+  OAUTH_PROVIDERS: JSON.stringify([
+    {
+      id: provider,
+      name: "Acme",
+      tokenUrl: idp.url + "/token",
+      clientId: idp.clientId,
+      clientSecret: idp.clientSecret,
+      refreshEveryMs: every,
+    },
+    {
+      id: "openai",
+      tokenUrl: idp.url + "/token",
+      clientId: idp.clientId,
+      clientSecret: idp.clientSecret,
+      refreshEveryMs: every,
+    },
+  ]),
+});
 before(async () => {
   up = await startUpstream();
   idp = await startIdp();
-  gw = await start({
-    env: {
-      OAUTH_PROVIDERS: JSON.stringify([
-        {
-          id: provider,
-          name: "Acme",
-          tokenUrl: idp.url + "/token",
-          clientId: idp.clientId,
-          clientSecret: idp.clientSecret,
-          refreshEveryMs: every,
-        },
-        {
-          id: "openai",
-          tokenUrl: idp.url + "/token",
-          clientId: idp.clientId,
-          clientSecret: idp.clientSecret,
-          refreshEveryMs: every,
-        },
-      ]),
-    },
-  });
+  gw = await start({ env: settings() });
   operator = admin(gw);
 });
 after(async () => {
@@ -273,17 +272,25 @@ test("the alarm refreshes before the expiry, and no caller meets an expired toke
 
 for (const status of [401, 403]) {
   test(`a permanent ${status} causes one refresh and one more attempt with the same account, then a cooldown`, async () => {
-    const { send, state } = await account();
-    up.script = () => `status=${status}`;
-    const got = await send();
-    assert.deepEqual([got.status, JSON.parse(got.text).error.code], [401, "account_key_refused"]);
-    assert.equal(up.seen.length, 2);
-    assert.notEqual(up.seen[0].headers.authorization, up.seen[1].headers.authorization);
-    assert.equal(idp.calls.length, 1);
-    for (let i = 0; i < 20; i++) await send();
-    assert.equal(up.seen.length, 2);
-    assert.equal(idp.calls.length, 1);
-    await until("the cooldown is known", async () => (await state()).status === "cooling");
+    const shared = [gw, operator];
+    gw = await start({ env: settings(), cells: 1 });
+    operator = admin(gw);
+    try {
+      const { send, state } = await account();
+      up.script = () => `status=${status}`;
+      const got = await send();
+      assert.deepEqual([got.status, JSON.parse(got.text).error.code], [401, "account_key_refused"]);
+      assert.equal(up.seen.length, 2);
+      assert.notEqual(up.seen[0].headers.authorization, up.seen[1].headers.authorization);
+      assert.equal(idp.calls.length, 1);
+      for (let i = 0; i < 20; i++) await send();
+      assert.equal(up.seen.length, 2);
+      assert.equal(idp.calls.length, 1);
+      await until("the cooldown is known", async () => (await state()).status === "cooling");
+    } finally {
+      await gw.close();
+      [gw, operator] = shared;
+    }
   });
 
   test(`after a single ${status} the token is refreshed and the same account serves the caller`, async () => {

@@ -11,7 +11,7 @@ const binary = fileURLToPath(new URL(`../../out/weir-test${process.env.RACE ? "-
 
 // limit is what the server may have in memory in the tests that watch it: Go's heap
 // grows to twice what lives before garbage is collected.
-const limit = 256 * MiB;
+const limit = 384 * MiB;
 
 // control speaks with the process over a pipe, in lines of JSON. The first has the
 // gateway's address, for which serving is called.
