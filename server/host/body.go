@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"weir/pkg/wire/stream"
@@ -33,15 +34,15 @@ func (b *upstreamBody) Read(p []byte) (n int, err error) {
 		b.limits.within(b.req.HeaderTimeout, upstream.ErrTimeout, stream.ErrTimeout)
 		n, err = b.body.Read(p)
 		b.limits.within(0, nil, stream.ErrTimeout)
+		if err == nil {
+			return
+		}
+		if err != io.EOF {
+			err = b.failed(err, upstream.ErrNetwork)
+		}
+		b.release()
 	})
-	if err == nil {
-		return n, nil
-	}
-	if err != io.EOF {
-		err = b.failed(err, upstream.ErrNetwork)
-	}
 	b.err = err
-	b.release()
 	return n, err
 }
 
@@ -96,14 +97,16 @@ func (b *upstreamBody) gather(head []byte, maxBytes int64, idle time.Duration) (
 // Close discards the rest.
 func (b *upstreamBody) Close() error {
 	b.unread = nil
-	if b.err == nil {
+	if b.err == nil { // else it was released, or is read elsewhere
 		b.err = io.EOF
+		b.finish()
+		go b.body.Close() // may wait for an HTTP/2 upstream that reads nothing
 	}
-	b.release()
 	return nil
 }
 
-// release ends the call. A body that was not read to its end closes its connection.
+// release ends the call, outside the cell. A body that was not read to its end
+// closes its connection, or resets its stream.
 func (b *upstreamBody) release() {
 	b.finish()
 	b.body.Close()
@@ -111,7 +114,8 @@ func (b *upstreamBody) release() {
 
 // take returns a reader of the rest for use outside the cell, which closes the body.
 func (b *upstreamBody) take() *answerSource {
-	s := &answerSource{body: b, head: b.unread, done: b.err != nil}
+	s := &answerSource{body: b, head: b.unread}
+	s.done.Store(b.err != nil)
 	b.unread = nil
 	if b.err == nil {
 		b.err = io.EOF
@@ -123,7 +127,7 @@ func (b *upstreamBody) take() *answerSource {
 type answerSource struct {
 	body *upstreamBody
 	head []byte
-	done bool
+	done atomic.Bool   // net/http may close the body of a call while it reads it
 	idle time.Duration // limit of the silence, 0 for none
 }
 
@@ -135,7 +139,7 @@ func (s *answerSource) Read(p []byte) (int, error) {
 		s.head = s.head[n:]
 		return n, nil
 	}
-	if s.done {
+	if s.done.Load() {
 		return 0, io.EOF
 	}
 	b := s.body
@@ -156,8 +160,7 @@ func (s *answerSource) Read(p []byte) (int, error) {
 
 // Close ends the call.
 func (s *answerSource) Close() error {
-	if !s.done {
-		s.done = true
+	if !s.done.Swap(true) {
 		s.body.release()
 	}
 	return nil

@@ -22,6 +22,7 @@ import (
 type doer struct {
 	cell.Leaver
 	transport http.RoundTripper
+	log       func(level int, line string)
 }
 
 // exchange is an upstream call from its start to the end of its body. It is the
@@ -243,7 +244,7 @@ func (x *exchange) failed(err, other error) error {
 	case !x.req.Outlive && x.caller.Err() != nil:
 		return upstream.ErrCanceled
 	}
-	if x.upload != nil && x.upload.failed.Load() {
+	if errors.Is(err, errPanic) || x.upload != nil && x.upload.failed.Load() {
 		return upstream.ErrCanceled // the upstream did not fail
 	}
 	if errors.Is(err, upstream.ErrNetwork) {

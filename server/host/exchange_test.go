@@ -28,7 +28,7 @@ func inside(t *testing.T, handler http.HandlerFunc) (doer, string) {
 	c := &cell.Cell{}
 	c.Enter()
 	t.Cleanup(c.Exit)
-	return doer{c, &http.Transport{}}, server.URL + "/"
+	return doer{c, &http.Transport{}, func(int, string) {}}, server.URL + "/"
 }
 
 // hang answers after the given bytes when the client has left.
@@ -257,6 +257,82 @@ func TestTransformedBodyIsSent(t *testing.T) {
 	}
 }
 
+// broken is a transform that panics.
+type broken struct{ upper }
+
+func (*broken) Push([]byte, []byte) []byte { panic("broken") }
+
+// net/http reads the bodies of calls in goroutines of its own, where a panic would
+// end the process.
+func TestPanicOfATransformFailsItsCallAlone(t *testing.T) {
+	d, url := inside(t, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
+	logged := make(chan string, 2)
+	d.log = func(_ int, line string) { logged <- line }
+	u := &broken{}
+	_, err := upstream.Do(t.Context(), d, &upstream.Request{
+		Method: "POST", URL: url, MaxBody: 10, Body: &stream.Through{Src: &stream.Prefix{Head: []byte("abc")}, T: u},
+	})
+	if !errors.Is(err, upstream.ErrCanceled) {
+		t.Errorf("got %v, want an error that is not the upstream's", err)
+	}
+	if line := <-logged; !strings.Contains(line, "exchange_test.go") {
+		t.Errorf("logged %q, want the place of the panic", line)
+	}
+}
+
+// Over HTTP/2, net/http may close the body of a call while it reads it.
+func TestTransformOfABodyThatIsClosedMeanwhileEndsOnce(t *testing.T) {
+	r, w := io.Pipe()
+	defer r.Close()
+	u := &upper{}
+	b := &transformed{source: source{Reader: r}, t: u, leaver: &cell.Cell{}}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(b)
+		ended <- err
+	}()
+	io.WriteString(w, "abc") // returns when Read has it
+	b.Close()
+	go io.WriteString(w, "def") // not read if Close was before the transform
+	if err := <-ended; !errors.Is(err, stream.ErrClient) {
+		t.Errorf("got %v", err)
+	}
+	if u.ends != 1 || !errors.Is(u.cause, stream.ErrClient) {
+		t.Errorf("got %+v", u)
+	}
+}
+
+// blocked is a body whose Close waits.
+type blocked struct {
+	io.Reader
+	closing, release chan struct{}
+}
+
+func (b blocked) Close() error {
+	close(b.closing)
+	<-b.release
+	return nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestClosingABodyWaitsForNothingInsideTheCell(t *testing.T) {
+	d, url := inside(t, nil)
+	b := blocked{strings.NewReader("unread"), make(chan struct{}), make(chan struct{})}
+	defer close(b.release)
+	d.transport = roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: b, ContentLength: -1}, nil
+	})
+	resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	<-b.closing
+}
+
 func TestReadBytesCanBeReturned(t *testing.T) {
 	d, url := inside(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello world") })
 	for _, whole := range []bool{true, false} {
@@ -294,7 +370,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	c := &cell.Cell{}
 	c.Enter()
 	defer c.Exit()
-	d := doer{c, &http.Transport{}}
+	d := doer{c, &http.Transport{}, nil}
 	for range 50 {
 		resp, err := upstream.Do(t.Context(), d, &upstream.Request{Method: "GET", URL: server.URL + "/"})
 		if err != nil {

@@ -2,10 +2,12 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
 	"weir/server/cell"
 )
@@ -81,58 +83,90 @@ func (x *exchange) outside(body io.ReadCloser) (io.ReadCloser, int64) {
 	}
 	s := open(t.Src, t.Idle)
 	x.upload = s.upload
-	return &transformed{source: s, t: t.T, leaver: x.Leaver}, length
+	return &transformed{source: s, t: t.T, leaver: x.Leaver, log: x.log}, length
 }
 
-// transformed is the body of a call that a transform changes.
+// transformed is the body of a call that a transform changes. net/http reads it in
+// a goroutine of its own, and over HTTP/2 may close it in another meanwhile.
 type transformed struct {
 	source
 	t      stream.Transform
 	leaver cell.Leaver
+	log    func(level int, line string)
+	ended  bool // of t; used inside the cell
 
 	buf, rest, out []byte
-	ended          bool
+	err            error // how the body has ended, for Read
 }
+
+// errPanic ends a body whose transform has panicked.
+var errPanic = errors.New("host: a transform has panicked")
 
 func (b *transformed) Read(p []byte) (int, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, largeRead)
 	}
 	for len(b.rest) == 0 {
-		if b.ended {
-			return 0, io.EOF
+		if b.err != nil {
+			return 0, b.err
 		}
 		n, err := b.source.Read(b.buf)
-		b.leaver.Inside(func() {
-			b.out = b.out[:0]
-			if n > 0 {
-				b.out = b.t.Push(b.buf[:n], b.out)
-				if stopped(b.t) {
-					err = io.EOF
-				}
-			}
-			if err != nil {
-				b.ended = true
-				b.out = b.t.End(stream.Cause(err), b.out)
-			}
-		})
-		b.rest = b.out
-		if b.ended && err != io.EOF {
-			return 0, err // the call breaks off
+		if b.err = b.push(b.buf[:n], err); b.err != nil && b.err != io.EOF {
+			return 0, b.err // the call breaks off
 		}
+		b.rest = b.out
 	}
 	n := copy(p, b.rest)
 	b.rest = b.rest[n:]
 	return n, nil
 }
 
+// push transforms a piece, with the error that its Read returned, into b.out. The
+// error is nil unless the body has ended.
+func (b *transformed) push(piece []byte, err error) (end error) {
+	defer b.recover(&end)
+	b.leaver.Inside(func() {
+		if b.ended { // closed meanwhile
+			err = stream.ErrClient
+			return
+		}
+		b.out = b.out[:0]
+		if len(piece) > 0 {
+			b.out = b.t.Push(piece, b.out)
+			if stopped(b.t) {
+				err = io.EOF
+			}
+		}
+		if err != nil {
+			b.ended = true
+			b.out = b.t.End(stream.Cause(err), b.out)
+		}
+	})
+	return err
+}
+
 // Close ends the transform of a body that was not read to its end.
 func (b *transformed) Close() error {
-	if !b.ended {
-		b.ended = true
-		b.leaver.Inside(func() { b.t.End(stream.ErrClient, nil) })
-	}
+	var failed error
+	func() {
+		defer b.recover(&failed)
+		b.leaver.Inside(func() {
+			if !b.ended {
+				b.ended = true
+				b.t.End(stream.ErrClient, nil)
+			}
+		})
+	}()
 	return b.source.Close()
+}
+
+// recover logs a panic of the transform, which would end the process in a goroutine
+// of net/http.
+func (b *transformed) recover(err *error) {
+	if p := recover(); p != nil {
+		*err = errPanic
+		b.log(2, redact.PanicLine("", p))
+	}
 }
 
 func stopped(t stream.Transform) bool {
@@ -189,17 +223,13 @@ func (o *observer) flush() {
 
 // end returns the last bytes for the client.
 func (o *observer) end(cause error) []byte {
-	switch {
-	case o.transform != nil:
-		o.Enter()
-		defer o.Exit()
+	o.Enter()
+	defer o.Exit()
+	if o.transform != nil {
 		return o.transform.End(cause, o.out[:0])
-	default:
-		o.Enter()
-		defer o.Exit()
-		o.flush()
-		return o.watcher.End(cause)
 	}
+	o.flush()
+	return o.watcher.End(cause)
 }
 
 // observe returns the source of an answer's body and what Go does with it. It is

@@ -261,8 +261,10 @@ func (h *Host) serve(ctx context.Context, i *instance, r *httpmsg.Request) (a an
 // refuse answers a request that the program does not receive.
 func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request, e *apierr.Error) {
 	i := h.enter()
-	resp := i.app.Refuse(r, e)
-	i.Exit()
+	resp := func() *httpmsg.Response {
+		defer i.Exit() // also if Refuse panics
+		return i.app.Refuse(r, e)
+	}()
 	if hr.ContentLength != 0 {
 		closeAfter(w, hr)
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime))

@@ -26,7 +26,7 @@ func Ports(l cell.Leaver, c *Config) gateway.Ports {
 		dialer = c.Dialer(l)
 	}
 	return gateway.Ports{
-		Do:           doer{l, c.Transport},
+		Do:           doer{l, c.Transport, c.Log},
 		Dialer:       dialer,
 		Pause:        pauser{l},
 		Objects:      stub{l, c.Objects},
