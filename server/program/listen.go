@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// listen opens the address of the settings. A socket of unix that no process
+// open opens the address of the settings. A socket of unix that no process
 // listens at any more is replaced.
 func (s *settings) open() (net.Listener, error) {
 	if s.listen.network == "unix" {

@@ -61,18 +61,16 @@ func (o Options) Main(args []string, env func(string) (string, bool), stdin io.R
 // main runs a command and returns the exit code.
 func (r *run) main(args []string) int {
 	err := r.command(args[0], args[1:])
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, new(*usageError)):
-		fmt.Fprintf(r.stderr, "weir: %s\n", oneLine(err))
-		return 2
-	case errors.As(err, new(*exitError)):
-		var exit *exitError
-		errors.As(err, &exit)
+	}
+	if exit := (*exitError)(nil); errors.As(err, &exit) {
 		return exit.code
 	}
 	fmt.Fprintf(r.stderr, "weir: %s\n", oneLine(err))
+	if errors.As(err, new(*usageError)) {
+		return 2
+	}
 	return 1
 }
 

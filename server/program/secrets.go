@@ -57,8 +57,8 @@ func (s secrets) over(weaker secrets) (out secrets, missing []string) {
 }
 
 // checkDataDir creates the data directory, or returns an error if it cannot be used
-// or has files of others in it.
-func checkDataDir(dir string) error {
+// or has files of others in it. socket is the name of the server's own, if it is there.
+func checkDataDir(dir, socket string) error {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -77,9 +77,9 @@ func checkDataDir(dir string) error {
 	var foreign []string
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == store.FileName, name == secretsName, name == "weir.lock":
+		case name == store.FileName, name == secretsName, name == store.LockName:
 			return nil
-		case strings.HasPrefix(name, "."), name == "lost+found":
+		case strings.HasPrefix(name, "."), name == "lost+found", name == socket:
 		default:
 			foreign = append(foreign, name)
 		}

@@ -66,6 +66,11 @@ func (r *run) serve(f *flags) error {
 			return err
 		}
 	}
+	if s.socketInData() != "" { // its folder must exist
+		if err := s.prepare(); err != nil {
+			return err
+		}
+	}
 	l, err := s.open()
 	if err != nil {
 		return err

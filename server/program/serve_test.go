@@ -270,6 +270,31 @@ func TestUnixSocketServesAProxy(t *testing.T) {
 	}
 }
 
+func TestUnixSocketMayBeInTheDataDirectory(t *testing.T) {
+	home := t.TempDir()
+	data := filepath.Join(home, "data")
+	args := []string{"serve", "--listen", "unix:" + filepath.Join("data", "web.sock"), "--data", data}
+	for range 2 { // creates the directory, then replaces the socket of a killed server
+		p := program(t, home, nil, args...).start()
+		p.until(&p.stdout, "weir init ")
+		if status, _, _ := answer(t, overUnix(filepath.Join(data, "web.sock")), "GET", "http://weir/health", ""); status != 200 {
+			t.Errorf("status %d", status)
+		}
+		p.cmd.Process.Kill()
+		p.end()
+	}
+	// Nothing but the socket is there if the server was killed before it wrote a file.
+	entries, _ := os.ReadDir(data)
+	for _, e := range entries {
+		if e.Name() != "web.sock" {
+			os.RemoveAll(filepath.Join(data, e.Name()))
+		}
+	}
+	p := program(t, home, nil, args...).start()
+	p.until(&p.stdout, "weir init ")
+	p.stop()
+}
+
 func TestOpenAddressIsWarnedAbout(t *testing.T) {
 	at := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 1} }
 	for _, tt := range []struct {

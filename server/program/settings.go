@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"weir/pkg/gateway"
+	"weir/server/store"
 	"weir/server/webapi"
 )
 
@@ -131,6 +132,10 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 			return nil, err
 		}
 	}
+	switch name := s.socketInData(); name {
+	case store.FileName, store.LockName, secretsName, codeName, controlName, controlPathName:
+		return nil, usagef("--listen %s: the data directory has a file of this name; choose another", s.listen)
+	}
 	s.tlsCert, s.tlsKey = values["TLS_CERT"], values["TLS_KEY"]
 	s.publicURL = strings.TrimRight(strings.TrimSpace(values["PUBLIC_URL"]), "/")
 	s.proxies.unix = s.listen.network == "unix"
@@ -176,6 +181,19 @@ func isBoolean(v string) bool {
 		return true
 	}
 	return false
+}
+
+// socketInData returns the name of the unix socket to listen at if its folder is the
+// data directory, else "".
+func (s *settings) socketInData() string {
+	if s.listen.network != "unix" {
+		return ""
+	}
+	path, err := filepath.Abs(s.listen.name)
+	if err != nil || filepath.Dir(path) != s.data {
+		return ""
+	}
+	return filepath.Base(path)
 }
 
 // config returns the settings of the program, with its secrets. An error names the

@@ -94,6 +94,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{"--listen", nil, []string{"--listen", "localhost:http"}},
 		{"--listen", nil, []string{"--listen", "127.0.0.1:99999"}},
 		{"--listen", nil, []string{"--listen", "unix:"}},
+		{"--listen", nil, []string{"--data", "/d", "--listen", "unix:/d/control.sock"}},
 		{"--listen", []string{"LISTEN", "weir"}, nil},
 		{"--listen", nil, []string{"--listen", ""}},
 		{"--cells", nil, []string{"--cells", "0"}},

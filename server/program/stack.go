@@ -27,16 +27,21 @@ type stack struct {
 	codes    *codes
 }
 
-// open opens the data directory with the machines' objects. listens are the
-// addresses of the server.
-func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, error) {
-	// Wrong settings are an error before anything is created.
+// prepare creates the data directory, or returns an error if it cannot be used.
+// Wrong settings are an error before anything is created.
+func (s *settings) prepare() error {
 	stand := strings.Repeat("x", minSecret)
 	placeholders, _ := s.secretEnvironment.over(secrets{stand, stand, stand})
 	if _, err := s.config(placeholders); err != nil {
-		return nil, err
+		return err
 	}
-	if err := checkDataDir(s.data); err != nil {
+	return checkDataDir(s.data, s.socketInData())
+}
+
+// open opens the data directory with the machines' objects. listens are the
+// addresses of the server.
+func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, error) {
+	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	own, first, err := r.loadSecrets(s)

@@ -32,8 +32,12 @@ import (
 	"weir/pkg/machine/storage"
 )
 
-// FileName is the name of the data file in its directory.
-const FileName = "weir.db"
+// Names in the data directory: of the data file, and of the file that is locked while
+// a process uses the directory.
+const (
+	FileName = "weir.db"
+	LockName = "weir.lock"
+)
 
 // format is the version of the layout that this package reads and writes.
 const format = 1
@@ -115,7 +119,7 @@ func makeDir(dir string) error {
 
 // lockDir locks the directory until the file is closed or the process ends.
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "weir.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, LockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, unusable(dir, err)
 	}
