@@ -109,3 +109,61 @@ func TestLayerRule(t *testing.T) {
 		}
 	}
 }
+
+// serverLayers are the packages of server/: one imports those of the layers below
+// its own. The first and the last layer import nothing of pkg/.
+var serverLayers = [][]string{
+	{"server"},
+	{"server/program"},
+	{"server/dial", "server/host", "server/objects"},
+	{"server/store"},
+	{"server/cell", "server/dashboard", "server/gctune", "server/webapi"},
+}
+
+// allowedInServer reports whether a package of server/ may import another of this
+// module.
+func allowedInServer(from, to string) bool {
+	layer := func(path string) int {
+		return slices.IndexFunc(serverLayers, func(l []string) bool { return slices.Contains(l, path) })
+	}
+	a, b := layer(from), layer(to)
+	if strings.HasPrefix(to, "pkg/") {
+		return a > 0 && a < len(serverLayers)-1
+	}
+	return a >= 0 && b > a
+}
+
+func TestImportsOfTheServerRunDownItsLayers(t *testing.T) {
+	checked := 0
+	for _, p := range list(t, "./server/...") {
+		from, ok := strings.CutPrefix(p.path, "weir/")
+		if !ok || !strings.HasPrefix(from, "server") || strings.HasSuffix(from, "test") {
+			continue
+		}
+		checked++
+		for _, i := range p.imports {
+			if to, ok := strings.CutPrefix(i, "weir/"); ok && !allowedInServer(from, to) {
+				t.Errorf("%s imports %s, which is not below it", from, to)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Fatalf("only %d packages checked", checked)
+	}
+}
+
+func TestServerLayerRule(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"server", "server/program", true}, {"server", "pkg/gateway", false}, {"server/program", "server/host", true}, {"server/host", "server/program", false},
+		{"server/host", "server/objects", false}, {"server/objects", "server/store", true}, {"server/store", "server/cell", true}, {"server/cell", "pkg/gateway", false},
+		{"server/host", "pkg/gateway", true}, {"server/webapi", "pkg/wire/httpmsg", false}, {"server/host", "worker/bridge", false}, {"server/program", "internal/golden", false},
+		{"server/program", "test/native", false}, {"server/new", "server/cell", false}, {"server/program", "server/dial/dnstest", false},
+	} {
+		if got := allowedInServer(tt.from, tt.to); got != tt.want {
+			t.Errorf("%s imports %s: %v, want %v", tt.from, tt.to, got, tt.want)
+		}
+	}
+}
