@@ -299,3 +299,20 @@ func TestDirectoryThatIsAFileIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A regression: the process id was written to the file that a link led to.
+func TestLockThatIsALinkIsRefused(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, filepath.Join(dir, LockName)); err != nil {
+		t.Skip(err)
+	}
+	if s, err := Open(dir); err == nil || !strings.Contains(err.Error(), "not a file") {
+		t.Errorf("%v, %v", s, err)
+	}
+	if got, err := os.ReadFile(other); err != nil || string(got) != "content" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
