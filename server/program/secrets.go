@@ -184,6 +184,13 @@ func (r *run) warnOfOtherSecrets(environment, file secrets, path string) {
 	}
 }
 
+// warnOfWritable names a data directory in which every user can replace files.
+func (r *run) warnOfWritable(dir string) {
+	if info, err := os.Stat(dir); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0 {
+		r.warn("data directory %s: all users can change its files; run chmod 700 %s", dir, dir)
+	}
+}
+
 // writeSecrets creates the file of secrets, whole or not at all. The error is
 // fs.ErrExist if there is one.
 func writeSecrets(dir string, s secrets) error {

@@ -125,6 +125,26 @@ func TestReadableSecretsAreWarnedAbout(t *testing.T) {
 	}
 }
 
+func TestWritableDirectoryIsWarnedAbout(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no modes")
+	}
+	for mode, want := range map[os.FileMode]int{0o700: 0, 0o770: 0, 0o777: 1, 0o1777: 1} {
+		dir := t.TempDir()
+		if mode&0o1000 != 0 {
+			mode = mode&0o777 | os.ModeSticky
+		}
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		(&run{stderr: &out}).warnOfWritable(dir)
+		if strings.Count(out.String(), "\n") != want || want == 1 && !strings.Contains(out.String(), "chmod 700 "+dir) {
+			t.Errorf("%v: %q", mode, out.String())
+		}
+	}
+}
+
 func TestTwoFirstStartsAgreeOnTheSecrets(t *testing.T) {
 	dir := t.TempDir()
 	const starts = 8

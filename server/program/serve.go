@@ -204,6 +204,7 @@ func (v *server) greet() error {
 	if s.isOpen(v.at) {
 		v.warn("%s is open to other computers without TLS: set --tls-cert and --tls-key, or --trusted-proxies to the address of the proxy that has the certificate", v.at)
 	}
+	v.warnOfWritable(s.data)
 	if !v.first || base == "" {
 		fmt.Fprint(v.stdout, "weir init prints a link that signs you in to the dashboard.\n")
 		return nil
