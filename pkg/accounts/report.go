@@ -154,6 +154,9 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	case status == 200:
 		if g := gjson.GetBytes(answer, "generation").Int(); g > 0 {
 			m.Reported(g, r.at)
+			if p.Changed != nil && len(r.Cooldowns)+len(r.Cleared) > 0 {
+				p.Changed(m.ID)
+			}
 		}
 		for _, k := range gjson.GetBytes(answer, "limited").Array() {
 			m.LimitKey(k.Get("keyId").Str, k.Get("until").Int())

@@ -130,6 +130,9 @@ type Pool struct {
 	// Pause lets counts and usage gather before they are reported; nil leaves
 	// what comes within a second of a report to the next call.
 	Pause upstream.Pauser
+	// Changed receives the id of a machine whose object has stored a cooldown, or
+	// the end of one, that was reported here. It may be nil.
+	Changed func(machineID string)
 
 	reports map[string]*report
 	waiting map[string]time.Time

@@ -34,7 +34,7 @@ type Ports struct {
 	Now          func() time.Time
 	Rand         io.Reader
 	Log          func(level int, line string)
-	Changed      func(machineID string) // receives the machines changed here; may be nil
+	Changed      func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -204,5 +205,34 @@ func TestEveryCellKnowsOfAnAcknowledgedChange(t *testing.T) {
 				t.Errorf("change %d, cell %d: %d", n, cell, got)
 			}
 		}
+	}
+}
+
+func TestEveryCellKnowsOfAReportedCooldown(t *testing.T) {
+	var calls atomic.Int32
+	w := newWorld(t, 2, func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(429)
+		io.WriteString(w, `{"error":{"message":"slow down","type":"rate_limit_error","code":"rate_limit_exceeded"}}`)
+	})
+	for cell := range 2 {
+		other := w.host.instances[1-cell]
+		other.Enter()
+		status, body := w.post("/v1/embeddings", `{"model":"up/m","input":"a"}`)
+		other.Exit()
+		if status != 429 {
+			t.Fatalf("got %d %s", status, body)
+		}
+		for { // the report follows the answer
+			if calls, flows, afters := w.host.InFlight(); calls+flows+afters == 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Fatalf("the account was called %d times", n)
 	}
 }
