@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,13 +217,14 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 		resp.After = append(resp.After, func(ctx context.Context) { g.After(ctx, c, status, e) })
 	}
 	if !g.Quiet || resp.Status >= 500 {
-		status := resp.Status
+		status, ended := resp.Status, time.Time{}
+		resp.After = slices.Insert(resp.After, 0, func(context.Context) { ended = g.Now() }) // records wait for others
 		resp.After = append(resp.After, func(context.Context) {
 			level := 0
 			if status >= 500 {
 				level = 2
 			}
-			g.Log(level, logLine(r, t, machine, status, g.Now(), g.Redact))
+			g.Log(level, logLine(r, t, machine, status, ended, g.Redact))
 		})
 	}
 	return resp

@@ -329,3 +329,18 @@ func TestMisconfiguredAnswersOnlyHealth(t *testing.T) {
 		t.Errorf("keys were checked: %v", f.keys.asked)
 	}
 }
+
+func TestLoggedTimeEndsWithTheAnswer(t *testing.T) {
+	f := newFixture()
+	now := time.Unix(1000, 0)
+	f.Now = func() time.Time { return now }
+	f.After = func(context.Context, *auth.Call, int, *apierr.Error) { now = now.Add(time.Second) } // waits to record usage with others
+	f.SetRoutes([]Route{{Pattern: "/slow", Access: Data, Methods: []Method{{Name: "GET", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
+		now = now.Add(7 * time.Millisecond)
+		return &httpmsg.Response{Status: 200, After: []func(context.Context){func(context.Context) { now = now.Add(time.Second) }}}, nil
+	}}}}})
+	f.get("GET", "/slow", "data", "")
+	if len(f.log) != 1 || !strings.Contains(f.log[0], `"ms":7,`) && !strings.Contains(f.log[0], `"ms":7}`) {
+		t.Errorf("%q", f.log)
+	}
+}
