@@ -22,6 +22,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -70,6 +71,9 @@ func (g *gateway) run(command []string, alone bool) (int, error) {
 	if len(command) == 0 {
 		return 2, errors.New("no command to start the gateway with")
 	}
+	if err := g.unused(); err != nil {
+		return 1, err
+	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	child := exec.Command(command[0], command[1:]...)
@@ -114,6 +118,20 @@ func (g *gateway) run(command []string, alone bool) (int, error) {
 	}
 }
 
+// unused fails if another program has the gateway's address: what follows would
+// change that program's machines.
+func (g *gateway) unused() error {
+	u, err := url.Parse(g.url)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", u.Host)
+	if err != nil {
+		return fmt.Errorf("%s cannot be used: %w; stop the program that has it, or choose another port: PORT=8788 ./build.sh …", u.Host, err)
+	}
+	return l.Close()
+}
+
 // start waits for the gateway, creates the demo machine and prints how to call it.
 func (g *gateway) start(ctx context.Context, alone bool) error {
 	if err := g.healthy(ctx); err != nil {
@@ -147,8 +165,11 @@ func (g *gateway) start(ctx context.Context, alone bool) error {
 	fmt.Printf("\nweir is on %s, its dashboard at /; the operator's token is in %s\n\n", g.url, noteFile)
 	if !alone {
 		fmt.Print("The demo machine's provider is a test upstream on this computer. Try:\n\n")
-		for _, path := range []string{"", "/" + *note.MachineID} {
-			fmt.Printf("curl -s %s%s/v1/embeddings -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{\"model\":\"demo/test-embed\",\"input\":\"hello\"}'\n\n", g.url, path, *note.APIKey)
+		for _, call := range [][2]string{
+			{"chat/completions", `{"model":"demo/test-chat","messages":[{"role":"user","content":"hello"}]}`},
+			{"embeddings", `{"model":"demo/test-embed","input":"hello"}`},
+		} {
+			fmt.Printf("curl -s %s/v1/%s -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '%s'\n\n", g.url, call[0], *note.APIKey, call[1])
 		}
 	}
 	fmt.Println("Ctrl-C stops it.")
@@ -197,6 +218,12 @@ func (g *gateway) demo(ctx context.Context) (*machine, error) {
 			"providerSpecificData": object{"baseUrl": address + "/v1", "prefix": "demo"},
 		},
 		object{"provider": "searxng", "name": "test search", "providerSpecificData": object{"baseUrl": address}},
+	}
+	if m.MachineID != "" && m.UpstreamPort != port {
+		m.UpstreamPort = 0 // until every connection has the new one
+		if err := writePrivate(file, m); err != nil {
+			return nil, err
+		}
 	}
 	if m.MachineID == "" {
 		if err := g.call(ctx, http.MethodPost, "/api/machines", object{"name": "demo"}, m); err != nil {

@@ -90,12 +90,11 @@ async function demo(command, secrets, perPlatform) {
       const server = await up(command, state, port);
       try {
         assert.equal(server.curls.length, 2, server.text());
-        for (const line of server.curls) {
-          const { stdout } = await run("bash", ["-c", line]);
-          const got = JSON.parse(stdout);
-          assert.equal(got.object, "list", stdout);
-          assert.deepEqual(got.data[0].embedding, [...vector("hello")]);
-        }
+        const [chat, embeddings] = await Promise.all(
+          server.curls.map(async (line) => JSON.parse((await run("bash", ["-c", line])).stdout)),
+        );
+        assert.equal(chat.choices[0].message.content, "You said: hello");
+        assert.deepEqual(embeddings.data[0].embedding, [...vector("hello")]);
         const about = JSON.parse(readFileSync(note, "utf8"));
         assert.deepEqual(Object.keys(about), ["adminToken", "machineId", "apiKey", "baseUrl"]);
         assert.equal(about.baseUrl, `http://127.0.0.1:${port}`);

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOtherServersMachinesStayAsTheyAre(t *testing.T) {
+	calls := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls++ }))
+	defer other.Close()
+	g := &gateway{url: other.URL, state: t.TempDir()}
+	started := filepath.Join(g.state, "started")
+	code, err := g.run([]string{"touch", started}, false)
+	if code != 1 || err == nil || !strings.Contains(err.Error(), "PORT=") {
+		t.Errorf("%d, %v", code, err)
+	}
+	if _, err := os.Stat(started); err == nil || calls > 0 {
+		t.Errorf("the gateway was started: %v; calls of the other one: %d", err == nil, calls)
+	}
+}
+
+// The change of a port that an end of the process interrupted.
+func TestInterruptedChangeOfThePortIsRepeated(t *testing.T) {
+	broken, addresses := false, map[string]string{}
+	weir := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		var c struct{ ProviderSpecificData struct{ BaseURL string } }
+		_ = json.Unmarshal(raw, &c)
+		id := filepath.Base(r.URL.Path)
+		switch {
+		case r.URL.Path == "/api/machines":
+			_, _ = io.WriteString(w, `{"machineId":"m","apiKey":"k"}`)
+			return
+		case r.Method == http.MethodPost:
+			id = string(rune('a' + len(addresses)))
+		case broken && id == "b":
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		addresses[id] = strings.TrimSuffix(c.ProviderSpecificData.BaseURL, "/v1")
+		_, _ = io.WriteString(w, `{"id":"`+id+`"}`)
+	}))
+	defer weir.Close()
+	g := &gateway{url: weir.URL, state: t.TempDir()}
+	// The upstream of the first listens until the test ends, so that the next needs another port.
+	first, err := g.demo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken = true
+	if _, err := g.demo(t.Context()); err == nil {
+		t.Fatal("a connection could not be changed, and there is no error")
+	}
+	broken = false
+	last, err := g.demo(t.Context())
+	if err != nil || last.UpstreamPort == first.UpstreamPort || addresses["a"] != addresses["b"] || !strings.HasSuffix(addresses["a"], portSuffix(last)) {
+		t.Errorf("%+v after %+v, %v: %v", last, first, err, addresses)
+	}
+}
+
+func portSuffix(m *machine) string {
+	raw, _ := json.Marshal(m.UpstreamPort)
+	return ":" + string(raw)
+}
