@@ -141,9 +141,11 @@ func (r *run) printInitialized(out initialized, s *settings, running bool) {
 	}
 	if out.SignIn != "" {
 		fmt.Fprintf(w, "Sign in to the dashboard (the link works once, within an hour):\n\n%s\n\n", out.SignIn)
+	} else {
+		fmt.Fprint(w, "To have a link to the dashboard, set --public-url to the address of the proxy.\n\n")
 	}
 	if !running {
-		fmt.Fprint(w, "Start the server with weir serve, with the same settings.\n\n")
+		fmt.Fprintf(w, "Start the server, with the same settings: %s\n\n", r.call("serve", s))
 	}
 	if out.APIKey != "" {
 		curl, base := "curl -s", out.Base

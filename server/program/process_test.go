@@ -128,7 +128,7 @@ func serving(t *testing.T, home string, env []string, args ...string) (p *proces
 	t.Helper()
 	p = program(t, home, env, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")}, args...)...).start()
 	p.until(&p.stdout, "weir is on ")
-	p.until(&p.stdout, "weir init ") // the last line
+	p.until(&p.stdout, " init --data ") // the last line
 	m := baseURL.FindStringSubmatch(p.stdout.String())
 	if m == nil {
 		t.Fatalf("no address in %q", &p.stdout)

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
+	"unicode"
 
 	"weir/pkg/machine/storage"
 	"weir/server/host"
@@ -24,6 +27,9 @@ import (
 type Options struct {
 	// Version is set when the binary is built, such as v1.2.0.
 	Version string
+	// Name is how the program was called, for the commands that it prints. ""
+	// means weir.
+	Name string
 	// Transport returns the transport of upstream calls, built around the one that
 	// enforces the address policy. nil leaves that one.
 	Transport func(http.RoundTripper) http.RoundTripper
@@ -76,7 +82,7 @@ func (r *run) main(args []string) int {
 
 // Main runs the product with the arguments and the environment of the process.
 func Main(version string) int {
-	return Options{Version: version}.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+	return Options{Version: version, Name: os.Args[0]}.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
 }
 
 // run is one run of the program.
@@ -86,6 +92,32 @@ type run struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	limits         limits
+}
+
+// call returns the command line that runs a command on the data directory of s.
+func (r *run) call(command string, s *settings) string {
+	line := cmp.Or(r.Name, "weir")
+	if strings.ContainsRune(line, filepath.Separator) {
+		line = shellWord(line)
+	}
+	line += " " + command
+	if usual, err := r.dataDir(""); err != nil || usual != s.data {
+		line += " --data " + shellWord(s.data)
+	}
+	return line
+}
+
+// shellWord returns a path as one word of a command line.
+func shellWord(path string) string {
+	if !strings.ContainsFunc(path, func(c rune) bool {
+		return c < 0x80 && c != filepath.Separator && !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("/:._-+@,=%", c)
+	}) {
+		return path
+	}
+	if filepath.Separator == '\\' {
+		return `"` + path + `"` // a Windows path has no quote
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // usageError is a mistake in the command line or in a setting.
@@ -138,12 +170,12 @@ func commands() []command {
 		},
 		{
 			name: "health", summary: "exit with 0 if the server answers, else with 1",
-			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at.",
+			text:     "For the health checks of containers: it asks /health at the address that the server\nlistens at, so it takes the same --listen and --tls-cert.",
 			settings: []string{"listen", "tls-cert"},
 			run:      (*run).health,
 		},
 		{name: "version", summary: "print the version", run: (*run).printVersion},
-		{name: "help", args: " [COMMAND]", summary: "print this text, or that of a command", run: (*run).help},
+		{name: "help", args: " [COMMAND]", summary: "print the commands, or the flags of one", run: (*run).help},
 	}
 }
 
@@ -266,7 +298,11 @@ func printHelp(w io.Writer) {
 }
 
 func printCommandHelp(w io.Writer, c command) {
-	fmt.Fprintf(w, "%s%s.\n\nUsage: weir %s%s [flags]\n", strings.ToUpper(c.summary[:1]), c.summary[1:], c.name, c.args)
+	usage := c.name + c.args
+	if c.flags != nil || len(c.settings) > 0 {
+		usage += " [flags]"
+	}
+	fmt.Fprintf(w, "%s%s.\n\nUsage: weir %s\n", strings.ToUpper(c.summary[:1]), c.summary[1:], usage)
 	if c.text != "" {
 		fmt.Fprintf(w, "\n%s\n", c.text)
 	}

@@ -180,7 +180,7 @@ func (r *run) warnOfOtherSecrets(environment, file secrets, path string) {
 		names = append(names, mine[i].name)
 	}
 	if len(names) > 0 {
-		r.warn("%s of the environment differ from those in %s, with which the database was created", strings.Join(names, ", "), path)
+		r.warn("secrets of the environment differ from those in %s, with which the database was created: %s", path, strings.Join(names, ", "))
 	}
 }
 

@@ -93,15 +93,15 @@ func (r *run) serve(f *flags) error {
 		r.Started(Parts{v.at, v.host, k.store, k.objects})
 	}
 	closeControl := v.serveControl()
+	if err := v.greet(); err != nil { // before an answer makes others print
+		v.warn("%s", oneLine(err))
+	}
 	failed := make(chan error, 1)
 	if cert != nil {
 		v.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
 		go func() { failed <- v.http.ServeTLS(l, "", "") }()
 	} else {
 		go func() { failed <- v.http.Serve(l) }()
-	}
-	if err := v.greet(); err != nil {
-		v.warn("%s", oneLine(err))
 	}
 	select {
 	case err = <-failed:
@@ -206,14 +206,14 @@ func (v *server) greet() error {
 	}
 	v.warnOfWritable(s.data)
 	if !v.first || base == "" {
-		fmt.Fprint(v.stdout, "weir init prints a link that signs you in to the dashboard.\n")
+		fmt.Fprintf(v.stdout, "%s prints a link that signs you in to the dashboard.\n", v.call("init", s))
 		return nil
 	}
 	code, err := v.codes.create()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour; weir init prints another):\n\n%s\n\nweir init creates a first machine and its key. Ctrl-C stops weir.\n", signInLink(base, code))
+	fmt.Fprintf(v.stdout, "\nSign in to the dashboard (the link works once, within an hour):\n\n%s\n\n%s creates a first machine and its key, and prints another link. Ctrl-C stops weir.\n", signInLink(base, code), v.call("init", s))
 	return nil
 }
 

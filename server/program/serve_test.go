@@ -85,7 +85,7 @@ func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
 		t.Fatal(text)
 	}
 	key := keyIn.FindString(first)
-	if key == "" || !strings.Contains(first, "weir serve") {
+	if key == "" || !strings.Contains(first, " serve --data ") {
 		t.Fatalf("init printed %q", first)
 	}
 	p, base := serving(t, home, nil)
@@ -99,7 +99,7 @@ func TestInitWorksBesideAServerAndWithoutOne(t *testing.T) {
 		t.Errorf("the link of init: status %d", status)
 	}
 	code, second, text := output(t, home, nil, "init", "--data", data)
-	if code != 0 || strings.Contains(second, "sk-") || strings.Contains(second, "weir serve") {
+	if code != 0 || strings.Contains(second, "sk-") || strings.Contains(second, " serve --data ") {
 		t.Errorf("init beside the server: exit %d, %q %s", code, second, text)
 	}
 	if m := signInCode.FindStringSubmatch(second); m == nil || m[1] != base {
@@ -239,7 +239,7 @@ func TestUnixSocketServesAProxy(t *testing.T) {
 	socket := filepath.Join(home, "weir.sock")
 	start := func() *process {
 		p := program(t, home, []string{"PUBLIC_URL=https://weir.example"}, "serve", "--listen", "unix:"+socket, "--data", filepath.Join(home, "data")).start()
-		p.until(&p.stdout, "weir init ")
+		p.until(&p.stdout, " init --data ")
 		return p
 	}
 	p := start()
@@ -276,7 +276,7 @@ func TestUnixSocketMayBeInTheDataDirectory(t *testing.T) {
 	args := []string{"serve", "--listen", "unix:" + filepath.Join("data", "web.sock"), "--data", data}
 	for range 2 { // creates the directory, then replaces the socket of a killed server
 		p := program(t, home, nil, args...).start()
-		p.until(&p.stdout, "weir init ")
+		p.until(&p.stdout, " init --data ")
 		if status, _, _ := answer(t, overUnix(filepath.Join(data, "web.sock")), "GET", "http://weir/health", ""); status != 200 {
 			t.Errorf("status %d", status)
 		}
@@ -291,7 +291,7 @@ func TestUnixSocketMayBeInTheDataDirectory(t *testing.T) {
 		}
 	}
 	p := program(t, home, nil, args...).start()
-	p.until(&p.stdout, "weir init ")
+	p.until(&p.stdout, " init --data ")
 	p.stop()
 }
 
@@ -336,7 +336,7 @@ func serveInProcess(t *testing.T, change func(*limits)) *inProcess {
 	go func() {
 		s.code <- r.main([]string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data")})
 	}()
-	for !strings.Contains(s.stdout.String(), "weir init creates") {
+	for !strings.Contains(s.stdout.String(), "creates a first machine") {
 		select {
 		case code := <-s.code:
 			t.Fatalf("exit code %d: %s", code, &s.stderr)
@@ -640,7 +640,7 @@ func TestKilledFirstStartLeavesAUsableDirectory(t *testing.T) {
 		data := filepath.Join(home, "data")
 		p := program(t, home, nil, "serve", "--listen", "127.0.0.1:0", "--data", data).start()
 		for {
-			if _, err := os.Lstat(filepath.Join(data, state)); err == nil || strings.Contains(p.stdout.String(), "weir init ") {
+			if _, err := os.Lstat(filepath.Join(data, state)); err == nil || strings.Contains(p.stdout.String(), " init --data ") {
 				break
 			}
 		}
