@@ -217,14 +217,20 @@ func TestEveryCellKnowsOfAReportedCooldown(t *testing.T) {
 		w.WriteHeader(429)
 		io.WriteString(w, `{"error":{"message":"slow down","type":"rate_limit_error","code":"rate_limit_exceeded"}}`)
 	})
-	for cell := range 2 {
+	call := func(cell int, model string, want int) {
+		t.Helper()
 		other := w.host.instances[1-cell]
 		other.Enter()
-		status, body := w.post("/v1/embeddings", `{"model":"up/m","input":"a"}`)
-		other.Exit()
-		if status != 429 {
+		defer other.Exit()
+		if status, body := w.post("/v1/embeddings", `{"model":"`+model+`","input":"a"}`); status != want {
 			t.Fatalf("got %d %s", status, body)
 		}
+	}
+	for cell := range 2 { // from now on each knows the machine
+		call(cell, "unknown", 400)
+	}
+	for cell := range 2 {
+		call(cell, "up/m", 429)
 		for { // the report follows the answer
 			if calls, flows, afters := w.host.InFlight(); calls+flows+afters == 0 {
 				break
