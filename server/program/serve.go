@@ -83,12 +83,7 @@ func (r *run) serve(f *flags) error {
 	}
 	v := &server{run: r, stack: k, log: log, host: host.New(k.config), at: l.Addr()}
 	v.gate = newGate(dashboard.Handler(dashboard.Files(), v.host))
-	v.http = &http.Server{
-		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
-		ReadHeaderTimeout: r.limits.header, IdleTimeout: r.limits.idle, MaxHeaderBytes: maxHead,
-		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: r.limits.stall, SendPingTimeout: r.limits.stall / 2, PingTimeout: r.limits.stall / 4},
-		DisableGeneralOptionsHandler: true, // the program answers OPTIONS *
-	}
+	v.http = v.newHTTP()
 	if r.Started != nil {
 		r.Started(Parts{v.at, v.host, k.store, k.objects})
 	}
@@ -103,27 +98,43 @@ func (r *run) serve(f *flags) error {
 	} else {
 		go func() { failed <- v.http.Serve(l) }()
 	}
+	return v.until(failed, signals, closeControl)
+}
+
+// until waits until the server fails or is stopped, and ends what is under way.
+func (v *server) until(failed <-chan error, signals <-chan os.Signal, closeControl func()) (err error) {
 	select {
 	case err = <-failed:
-		err = fmt.Errorf("listen %s: %w", s.listen, err)
+		err = fmt.Errorf("listen %s: %w", v.settings.listen, err)
 	case sig := <-signals:
 		if v.drain(signals) {
 			return &exitError{128 + number(sig)}
 		}
 	}
 	closeControl()
-	ctx, cancel := context.WithTimeout(context.Background(), r.limits.after)
+	ctx, cancel := context.WithTimeout(context.Background(), v.limits.after)
 	defer cancel()
 	if late := v.host.Wait(ctx); late != nil {
-		log.line(1, "some calls were not recorded before the end")
+		v.log.line(1, "some calls were not recorded before the end")
 	}
-	if late := k.close(ctx); late != nil && err == nil {
+	if late := v.close(ctx); late != nil && err == nil {
 		err = fmt.Errorf("stop: %w", late)
 	}
 	if err == nil {
-		fmt.Fprintln(r.stdout, "weir has stopped.")
+		fmt.Fprintln(v.stdout, "weir has stopped.")
 	}
 	return err
+}
+
+// newHTTP returns the part of the server that reads requests.
+func (v *server) newHTTP() *http.Server {
+	l := v.limits
+	return &http.Server{
+		Handler: v.gate, ErrorLog: v.host.ErrorLog(),
+		ReadHeaderTimeout: l.header, IdleTimeout: l.idle, MaxHeaderBytes: maxHead,
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: l.stall, SendPingTimeout: l.stall / 2, PingTimeout: l.stall / 4},
+		DisableGeneralOptionsHandler: true, // the program answers OPTIONS *
+	}
 }
 
 // number returns the number of a signal.
