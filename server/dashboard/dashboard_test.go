@@ -96,7 +96,7 @@ func TestHeadersAreThoseOfTheEdge(t *testing.T) {
 	}
 }
 
-func TestFilesAndProgramAreToldApart(t *testing.T) {
+func TestAPIPathsAreNotFiles(t *testing.T) {
 	h := dashboard()
 	for _, tt := range []struct {
 		method, path string

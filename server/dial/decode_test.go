@@ -29,7 +29,7 @@ func brotlied(text string) []byte {
 }
 
 // workerd's fetch was called with the same answers: see the decision 64.
-func TestAnswersAreDecodedAsByThePlatform(t *testing.T) {
+func TestAnswersAreDecodedAsByWorkerd(t *testing.T) {
 	const text = "hello world hello world"
 	for _, tt := range []struct {
 		name, method string

@@ -62,7 +62,7 @@ func unhex(t testing.TB, s string) []byte {
 
 func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
-func TestDecodingIsThePlatforms(t *testing.T) {
+func TestDecodingMatchesWorkerd(t *testing.T) {
 	asian := regexp.MustCompile(`^(gb|big5|euc|iso-2022-jp|shift_jis|sjis|windows-31j|ks_c)`)
 	unmapped := regexp.MustCompile(`[\x{fffd}\x{e000}-\x{f8ff}]`)
 	n, exact := 0, 0
@@ -85,7 +85,7 @@ func TestDecodingIsThePlatforms(t *testing.T) {
 	}
 }
 
-func TestNormalizationIsThePlatforms(t *testing.T) {
+func TestNormalizationMatchesWorkerd(t *testing.T) {
 	n := 0
 	golden(t, "normalized.jsonl", func(row []json.RawMessage) {
 		in, want := text(t, row[0]), text(t, row[1])
@@ -102,7 +102,7 @@ func TestNormalizationIsThePlatforms(t *testing.T) {
 	}
 }
 
-func TestSignaturesAreThePlatforms(t *testing.T) {
+func TestSignaturesMatchWorkerd(t *testing.T) {
 	n := 0
 	golden(t, "signed.jsonl", func(row []json.RawMessage) {
 		n++
@@ -116,7 +116,7 @@ func TestSignaturesAreThePlatforms(t *testing.T) {
 	}
 }
 
-func TestDerivedKeysAreThePlatforms(t *testing.T) {
+func TestDerivedKeysMatchWorkerd(t *testing.T) {
 	golden(t, "derived.jsonl", func(row []json.RawMessage) {
 		var iterations int
 		if err := json.Unmarshal(row[2], &iterations); err != nil {

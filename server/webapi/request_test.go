@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRequestTargetIsReadAsByThePlatform(t *testing.T) {
+func TestRequestTargetIsReadAsByWorkerd(t *testing.T) {
 	n := 0
 	golden(t, "targets.jsonl", func(row []json.RawMessage) {
 		n++
@@ -24,7 +24,7 @@ func TestRequestTargetIsReadAsByThePlatform(t *testing.T) {
 	}
 }
 
-func TestOrdinaryTargetTakesNoMemory(t *testing.T) {
+func TestOrdinaryTargetDoesNotAllocate(t *testing.T) {
 	for _, raw := range []string{"/v1/chat/completions", "/v1/models?a=b", "/0123456789abcdef/v1/messages?beta=true"} {
 		if n := testing.AllocsPerRun(100, func() {
 			if _, _, ok := RequestPath(raw); !ok {

@@ -29,7 +29,7 @@ func refusedByPolicy(canonical string) bool {
 	return provider.CheckBaseURL(canonical, true) != nil && provider.CheckBaseURL("http://"+rest+"/", true) != nil
 }
 
-func TestCanonicalURLIsThePlatforms(t *testing.T) {
+func TestCanonicalURLMatchesWorkerd(t *testing.T) {
 	n, refused := 0, 0
 	golden(t, "urls.jsonl", func(row []json.RawMessage) {
 		n++
