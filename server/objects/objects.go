@@ -46,7 +46,7 @@ type Runner struct {
 	cell   cell.Cell // of object
 	rows   func(machineID string) storage.Storage
 	log    func(level int, line string)
-	now    func() time.Time
+	now    func() time.Time // replaced in tests
 
 	alarms *alarms
 
@@ -77,9 +77,6 @@ func Storage(wrap func(storage.Storage) storage.Storage) Option {
 		r.rows = func(machineID string) storage.Storage { return wrap(r.store.Rows(machineID)) }
 	}
 }
-
-// Clock sets the clock that alarms are compared with.
-func Clock(now func() time.Time) Option { return func(r *Runner) { r.now = now } }
 
 // New returns a Runner over the rows and alarms of st. Use must follow before
 // the first call.

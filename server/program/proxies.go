@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Proxies decides what is believed of a request's X-Forwarded fields: they count
+// proxies decides what is believed of a request's X-Forwarded fields: they count
 // if the connection comes from a trusted proxy, and are ignored otherwise.
-type Proxies struct {
+type proxies struct {
 	trusted []netip.Prefix
 	unix    bool   // connections over the unix socket: its mode decides who may
 	public  string // PUBLIC_URL, "" if it is not set
@@ -22,7 +22,7 @@ var (
 )
 
 // parseProxies reads a list of addresses and ranges, separated by commas.
-func parseProxies(list string) (p Proxies, err error) {
+func parseProxies(list string) (p proxies, err error) {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
 		switch item {
@@ -55,9 +55,9 @@ func parseProxies(list string) (p Proxies, err error) {
 }
 
 // any reports whether there are trusted proxies.
-func (p *Proxies) any() bool { return len(p.trusted) > 0 }
+func (p *proxies) any() bool { return len(p.trusted) > 0 }
 
-func (p *Proxies) trusts(a netip.Addr) bool {
+func (p *proxies) trusts(a netip.Addr) bool {
 	for _, r := range p.trusted {
 		if r.Contains(a) {
 			return true
@@ -68,7 +68,7 @@ func (p *Proxies) trusts(a netip.Addr) bool {
 
 // peer returns the address of a connection, invalid for a unix socket, and
 // reports whether the fields that it forwards count.
-func (p *Proxies) peer(r *http.Request) (a netip.Addr, trusted bool) {
+func (p *proxies) peer(r *http.Request) (a netip.Addr, trusted bool) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}, p.unix
@@ -77,10 +77,10 @@ func (p *Proxies) peer(r *http.Request) (a netip.Addr, trusted bool) {
 	return a, p.trusts(a)
 }
 
-// ClientAddress returns the IP address of a request's client: that of the
+// clientAddress returns the IP address of a request's client: that of the
 // connection or, through trusted proxies, the last one of X-Forwarded-For that is
 // not theirs. It is "" for a client of a unix socket without the field.
-func (p *Proxies) ClientAddress(r *http.Request) string {
+func (p *proxies) clientAddress(r *http.Request) string {
 	client, trusted := p.peer(r)
 	fields := r.Header["X-Forwarded-For"]
 	for i := len(fields) - 1; trusted && i >= 0; i-- {
@@ -119,10 +119,10 @@ func parseForwarded(item string) (netip.Addr, bool) {
 	return a.Unmap().WithZone(""), err == nil
 }
 
-// Origin returns scheme and host of a request as a browser would write them in the
+// origin returns scheme and host of a request as a browser would write them in the
 // field Origin. A trusted proxy may state both. For the host of PUBLIC_URL it is
 // PUBLIC_URL, since the proxy in front of it has the certificate.
-func (p *Proxies) Origin(r *http.Request) string {
+func (p *proxies) origin(r *http.Request) string {
 	scheme, host := "http", r.Host
 	if r.TLS != nil {
 		scheme = "https"

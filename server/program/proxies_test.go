@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func proxiesOf(t *testing.T, list, public string) Proxies {
+func proxiesOf(t *testing.T, list, public string) proxies {
 	t.Helper()
 	p, err := parseProxies(list)
 	if err != nil {
@@ -64,13 +64,13 @@ func TestClientAddressIsBelievedOfTrustedProxiesOnly(t *testing.T) {
 		{"", from("@", f, "198.51.100.9"), ""},
 	} {
 		p := proxiesOf(t, tt.trusted, "")
-		if got := p.ClientAddress(tt.r); got != tt.want {
+		if got := p.clientAddress(tt.r); got != tt.want {
 			t.Errorf("trusted %q, from %s, %v: %q, want %q", tt.trusted, tt.r.RemoteAddr, tt.r.Header, got, tt.want)
 		}
 	}
 	p := proxiesOf(t, "", "")
 	p.unix = true
-	if got := p.ClientAddress(from("@", f, "127.0.0.1, 198.51.100.9")); got != "198.51.100.9" {
+	if got := p.clientAddress(from("@", f, "127.0.0.1, 198.51.100.9")); got != "198.51.100.9" {
 		t.Errorf("behind a unix socket: %q", got)
 	}
 }
@@ -100,7 +100,7 @@ func TestOriginIsTheOneTheBrowserSees(t *testing.T) {
 		{"192.0.2.1", "https://other.example", from("192.0.2.1:5", host, "Other.example"), "https://other.example"},
 	} {
 		p := proxiesOf(t, tt.trusted, tt.public)
-		if got := p.Origin(tt.r); got != tt.want {
+		if got := p.origin(tt.r); got != tt.want {
 			t.Errorf("trusted %q, public %q, from %s, %v: %q, want %q", tt.trusted, tt.public, tt.r.RemoteAddr, tt.r.Header, got, tt.want)
 		}
 	}

@@ -91,7 +91,7 @@ type settings struct {
 	data              string // absolute path
 	tlsCert, tlsKey   string
 	publicURL         string
-	proxies           Proxies
+	proxies           proxies
 	cells             int
 	logLevel          int // the lowest level that is logged
 	variable          func(name string) string

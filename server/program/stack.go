@@ -71,7 +71,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 		Gateway: program, Cells: s.cells, Objects: k.objects,
 		Transport: dial.Decode(transport),
 		Dialer:    func(l cell.Leaver) proxydial.Dialer { return dial.NewSockets(policy, l) },
-		Origin:    s.proxies.Origin, ClientAddress: s.proxies.ClientAddress,
+		Origin:    s.proxies.origin, ClientAddress: s.proxies.clientAddress,
 		SpendCode: k.codes.spend,
 		Log:       log.line,
 	}

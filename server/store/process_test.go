@@ -86,7 +86,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	}
 	s, err := Open(dir)
 	want := fmt.Sprintf("data directory %s: in use by another process (process %d); stop it, or choose another directory with --data", dir, cmd.Process.Pid)
-	if !errors.Is(err, ErrLocked) || err.Error() != want {
+	if !errors.Is(err, errLocked) || err.Error() != want {
 		t.Errorf("%v, %v", s, err)
 	}
 	in.Close()
@@ -97,7 +97,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 func TestSecondStoreOfOneProcessIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
-	if s, err := Open(dir); !errors.Is(err, ErrLocked) {
+	if s, err := Open(dir); !errors.Is(err, errLocked) {
 		t.Errorf("%v, %v", s, err)
 	}
 }

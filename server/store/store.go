@@ -61,8 +61,8 @@ const (
 	mapSize = 1 << 30
 )
 
-// ErrLocked reports that another process uses the data directory.
-var ErrLocked = errors.New("in use by another process")
+// errLocked reports that another process uses the data directory.
+var errLocked = errors.New("in use by another process")
 
 // errDamaged is the error of a file that has become unreadable while it is open.
 var errDamaged = errors.New(FileName + " is damaged; stop weir and restore it from a backup")
@@ -85,7 +85,7 @@ type Store struct {
 
 // Open opens the data directory dir, which is created if it is missing. Its
 // errors are one line that says what is wrong and what to do; the error wraps
-// ErrLocked if another process uses the directory. A file that cannot be used
+// errLocked if another process uses the directory. A file that cannot be used
 // is not changed.
 func Open(dir string) (*Store, error) {
 	if err := makeDir(dir); err != nil {
@@ -140,9 +140,9 @@ func lockDir(dir string) (*os.File, error) {
 			owner, _ := io.ReadAll(io.LimitReader(f, 20))
 			f.Close()
 			if pid, err := strconv.Atoi(string(bytes.TrimSpace(owner))); err == nil {
-				return nil, fmt.Errorf("data directory %s: %w (process %d); stop it, or choose another directory with --data", dir, ErrLocked, pid)
+				return nil, fmt.Errorf("data directory %s: %w (process %d); stop it, or choose another directory with --data", dir, errLocked, pid)
 			}
-			return nil, fmt.Errorf("data directory %s: %w; stop it, or choose another directory with --data", dir, ErrLocked)
+			return nil, fmt.Errorf("data directory %s: %w; stop it, or choose another directory with --data", dir, errLocked)
 		}
 	}
 	// The number is for the error text of the second process only.
@@ -256,7 +256,7 @@ func openDB(path string) (db *bolt.DB, err error) {
 	db, err = bolt.Open(path, 0o600, options())
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%s: %w; stop it, or choose another directory with --data", path, ErrLocked)
+		return nil, fmt.Errorf("%s: %w; stop it, or choose another directory with --data", path, errLocked)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, cause(err))
 	}
