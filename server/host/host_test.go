@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,11 +185,24 @@ func TestNothingFollowsABodyInChunks(t *testing.T) {
 // A regression: the other cell did not know of an acknowledged change for seconds.
 func TestEveryCellKnowsOfAnAcknowledgedChange(t *testing.T) {
 	w := newWorld(t, 2, upstreams)
+	whole := w.server
+	defer func() { w.server = whole }()
+	var fronts []*httptest.Server // with one of the cells each
+	for cell := range 2 {
+		h := &Host{Config: w.host.Config, instances: w.host.instances[cell : cell+1]}
+		h.buffers.New = w.host.buffers.New
+		front := httptest.NewServer(h)
+		defer func() {
+			front.Close()
+			if err := h.Wait(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}()
+		fronts = append(fronts, front)
+	}
 	call := func(cell int, model string) int {
 		t.Helper()
-		other := w.host.instances[1-cell]
-		other.Enter()
-		defer other.Exit()
+		w.server = fronts[cell]
 		status, _ := w.post("/v1/embeddings", `{"model":"`+model+`","input":"a","encoding_format":"base64"}`)
 		return status
 	}
@@ -199,6 +213,7 @@ func TestEveryCellKnowsOfAnAcknowledgedChange(t *testing.T) {
 	}
 	for n := range 4 {
 		alias := fmt.Sprint("alias", n)
+		w.server = whole
 		w.manage("PUT", "/"+w.machine+"/api/models/alias", `{"alias":"`+alias+`","model":"up/m"}`, nil)
 		for cell := range 2 {
 			if got := call(cell, alias); got != 200 {
