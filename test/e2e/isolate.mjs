@@ -63,26 +63,29 @@ export async function debug(host, stats) {
       await call("HeapProfiler.collectGarbage");
       return memory();
     },
-    watch(ms = 50) {
-      let most = { total: 0 },
-        on = true;
-      const ended = (async () => {
-        while (on) {
-          const now = await memory();
-          if (now.total > most.total) most = now;
-          await new Promise((r) => setTimeout(r, ms));
-        }
-      })();
-      return {
-        async stop() {
-          on = false;
-          await ended;
-          return most;
-        },
-      };
-    },
+    watch: (ms) => watch(memory, ms),
     close() {
       ws.close();
+    },
+  };
+}
+
+// watch takes a sample every ms until stop, which returns the one with the largest total.
+export function watch(sample, ms = 50) {
+  let most = { total: 0 },
+    on = true;
+  const ended = (async () => {
+    while (on) {
+      const now = await sample();
+      if (now.total > most.total) most = now;
+      await new Promise((r) => setTimeout(r, ms));
+    }
+  })();
+  return {
+    async stop() {
+      on = false;
+      await ended;
+      return most;
     },
   };
 }

@@ -5,7 +5,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { MiB, resident } from "../isolate.mjs";
+import { MiB, resident, watch } from "../isolate.mjs";
 
 const binary = fileURLToPath(new URL(`../../out/weir-test${process.env.RACE ? "-race" : ""}`, import.meta.url));
 
@@ -45,24 +45,7 @@ function memory(call) {
     limit,
     memory: () => sample("stats"),
     collect: () => sample("collect"),
-    watch(ms = 50) {
-      let most = { total: 0 },
-        on = true;
-      const ended = (async () => {
-        while (on) {
-          const now = await sample("stats");
-          if (now.total > most.total) most = now;
-          await new Promise((r) => setTimeout(r, ms));
-        }
-      })();
-      return {
-        async stop() {
-          on = false;
-          await ended;
-          return most;
-        },
-      };
-    },
+    watch: (ms) => watch(() => sample("stats"), ms),
   };
 }
 
