@@ -132,7 +132,7 @@ func (h *Host) announce(by *instance, machineID string) {
 	}
 }
 
-// learn takes note of the changes that other instances have made.
+// learn invalidates what other instances have changed. It is called inside the cell.
 func (i *instance) learn() {
 	i.changes.Store(false)
 	i.mu.Lock()

@@ -114,7 +114,7 @@ func (e *alarm) setAt(a *alarms, at int64) {
 	}
 }
 
-// queue puts the alarm where it belongs.
+// queue moves the alarm to its place in the queue, or removes it if it is not set.
 func (e *alarm) queue(a *alarms) {
 	switch {
 	case e.at == 0 && e.index >= 0:

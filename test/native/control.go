@@ -15,12 +15,12 @@ import (
 	"weir/server/program"
 )
 
-// A tester is what the tests see and set of a server.
+// A tester has the state of a server that tests read and set.
 type tester struct {
 	vendors string        // URL of the test upstream, or ""
-	every   atomic.Int64  // of that many accesses to the storage one fails, 0 for none
-	thrown  atomic.Int64  // how many have failed
-	access  atomic.Uint64 // to the storage
+	every   atomic.Int64  // one in this number of accesses to the storage fails; 0 for none
+	thrown  atomic.Int64  // number of accesses that have failed
+	access  atomic.Uint64 // number of accesses to the storage
 	open    atomic.Int64  // upstream calls, to the end of their bodies
 
 	program.Parts

@@ -20,7 +20,7 @@ func (f faulty) access() {
 	n := f.tester.access.Add(1)
 	if every > 0 && (n*2654435761>>8)%every == 0 {
 		f.thrown.Add(1)
-		panic(fmt.Errorf("%w: the disk is on fire", storage.ErrStorage))
+		panic(fmt.Errorf("%w: an injected fault", storage.ErrStorage))
 	}
 }
 

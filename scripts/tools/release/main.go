@@ -134,8 +134,7 @@ func (r *release) build() error {
 	return r.writeSums()
 }
 
-// compile builds the program. Nothing that it is told of the user's settings
-// changes the result.
+// compile builds the program. The user's settings of Go do not change the result.
 func (r *release) compile(t target, bin string) error {
 	cmd := exec.Command("go", "build", "-o", bin, "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X main.version="+r.version, "./server")
 	cmd.Dir = r.root

@@ -3,10 +3,9 @@
 //
 //	demo [-url URL] [-state FOLDER] [-secrets FILE] [-alone] COMMAND [ARGUMENT…]
 //
-// COMMAND is the gateway, which demo ends when it is told to end, and whose end
-// it follows. -secrets names the file that has the gateway's ADMIN_TOKEN, in
-// JSON or as NAME=VALUE lines. -alone leaves out the demo machine and its
-// provider.
+// COMMAND is the gateway. demo passes signals on to it and ends with it. -secrets
+// names the file that has the gateway's ADMIN_TOKEN, in JSON or as NAME=VALUE
+// lines. -alone leaves out the demo machine and its provider.
 //
 // FOLDER/demo.json (mode 600) remembers the demo machine between runs;
 // .weir/dev.json tells tools of the server that was started last.

@@ -80,7 +80,7 @@ function fails() {
   seed = (seed * 1103515245 + 12345) & 0x7fffffff;
   if (!every || (seed >> 8) % every) return;
   thrown++;
-  throw new Error("the disk is on fire");
+  throw new Error("an injected fault");
 }
 const faulty = (storage) => ({
   kv: {
