@@ -54,14 +54,11 @@ type Host struct {
 	Config
 	instances []*instance
 	next      atomic.Uint32
-	// draining is set when new calls are refused. The answers that Go takes part in
-	// after their end are counted in after.
-	draining atomic.Bool
-	after    sync.WaitGroup
-	calls    atomic.Int64
-	flows    atomic.Int64
-	afters   atomic.Int64
-	buffers  sync.Pool // *[]byte of largeRead bytes
+	draining  atomic.Bool // new calls are refused
+	calls     atomic.Int64
+	flows     atomic.Int64
+	afters    atomic.Int64
+	buffers   sync.Pool // *[]byte of largeRead bytes
 }
 
 // instance is one instance of the program in its cell.
@@ -151,17 +148,16 @@ func (h *Host) Drain() { h.draining.Store(true) }
 // logs are written. It is called when no request is under way any more. The error
 // is that of the context, if it ends first.
 func (h *Host) Wait(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		h.after.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for h.afters.Load() > 0 {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
 // InFlight returns how many requests, bodies that the program observes, and
@@ -280,7 +276,7 @@ func (h *Host) later(ctx context.Context, i *instance, after []func(context.Cont
 	}
 	ctx = context.WithoutCancel(ctx)
 	h.afters.Add(1)
-	h.after.Go(func() {
+	go func() {
 		defer h.afters.Add(-1)
 		i.Enter()
 		defer i.Exit()
@@ -292,7 +288,7 @@ func (h *Host) later(ctx context.Context, i *instance, after []func(context.Cont
 		for _, f := range after {
 			f(ctx)
 		}
-	})
+	}()
 }
 
 // ErrorLog returns a logger for http.Server, whose lines go to the host's log.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -627,6 +628,11 @@ func TestWrongSignInsAreCountedForTheClient(t *testing.T) {
 }
 
 func TestHangupStopsTheServer(t *testing.T) {
+	// A program ignores the signals that its parent ignores, as nohup does, but not
+	// those that it handles.
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
 	p, _ := serving(t, t.TempDir(), nil)
 	p.cmd.Process.Signal(syscall.SIGHUP)
 	if code := p.end(); code != 0 || !strings.Contains(p.stdout.String(), "weir has stopped.") {
