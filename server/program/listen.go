@@ -146,7 +146,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		c.log(0, "the certificate was read again")
 	case err.Error() != c.failed:
 		c.failed = err.Error()
-		c.log(2, oneLine(fmt.Errorf("the changed certificate cannot be used, the last one stays: %w", err)))
+		c.log(1, oneLine(fmt.Errorf("the changed certificate cannot be used, the last one stays: %w", err)))
 	}
 	return c.loaded, nil
 }
