@@ -151,14 +151,25 @@ func (s *started) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
+// ofOwner reports whether a folder is private to the user that owns a file. A socket
+// in the temporary directory may be of another user if the server was killed.
+func ofOwner(folder, file string) bool {
+	a, err := os.Lstat(folder)
+	b, failed := os.Lstat(file)
+	return err == nil && failed == nil && a.IsDir() && sameOwner(a, b) && (runtime.GOOS == "windows" || a.Mode().Perm()&0o077 == 0)
+}
+
 // errNotRunning reports that no server runs on the data directory.
 var errNotRunning = errors.New("no server runs")
 
 // control makes a call of the control socket. The answer's body is to be closed.
 func control(ctx context.Context, dir, method, path string, body io.Reader) (*http.Response, error) {
 	socket := filepath.Join(dir, controlName)
-	if raw, err := os.ReadFile(filepath.Join(dir, controlPathName)); err == nil {
-		socket = string(raw)
+	pointer := filepath.Join(dir, controlPathName)
+	if raw, err := os.ReadFile(pointer); err == nil {
+		if socket = string(raw); !ofOwner(filepath.Dir(socket), pointer) {
+			return nil, errNotRunning
+		}
 	}
 	if len(socket) > maxSocketPath {
 		return nil, errNotRunning

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -213,6 +214,30 @@ func TestControlSocketOfALongPathIsElsewhere(t *testing.T) {
 	p.stop()
 	if _, err := os.Stat(string(raw)); err == nil {
 		t.Error("the socket stays after a stop")
+	}
+}
+
+func TestSocketOfAnotherUserIsNotUsed(t *testing.T) {
+	data, folder := t.TempDir(), t.TempDir()
+	socket := filepath.Join(folder, controlName)
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip(err) // the temporary directory's path is too long
+	}
+	defer l.Close()
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "another user's") }))
+	write(t, filepath.Join(data, controlPathName), socket)
+	for mode, want := range map[os.FileMode]error{0o700: nil, 0o755: errNotRunning} {
+		if err := os.Chmod(folder, mode); err != nil {
+			t.Fatal(err)
+		}
+		res, err := control(t.Context(), data, "GET", "/backup", nil)
+		if err == nil {
+			res.Body.Close()
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("folder of mode %o: got %v, want %v", mode, err, want)
+		}
 	}
 }
 
