@@ -172,10 +172,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	h.calls.Add(1)
 	defer h.calls.Add(-1)
 	defer h.recover()
-	if hr.TransferEncoding != nil && hr.ProtoMajor == 1 {
+	if hr.TransferEncoding != nil {
 		// A Content-Length beside it, which net/http has dropped, may have said
 		// otherwise: what follows is not another request (RFC 9112, 6.1).
-		w.Header().Set("Connection", "close")
+		closeAfter(w, hr)
 	}
 	r, ok := h.request(hr)
 	if !ok {

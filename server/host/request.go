@@ -5,6 +5,7 @@ import (
 	"net/textproto"
 	"strings"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
 	"weir/server/webapi"
@@ -71,13 +72,8 @@ const machineID = 16
 
 // withoutMachine returns a path without the machine id in front, if it has one.
 func withoutMachine(path string) string {
-	if len(path) < machineID+2 || path[machineID+1] != '/' {
+	if len(path) < machineID+2 || path[machineID+1] != '/' || !rpc.IsMachineID(path[1:machineID+1]) {
 		return path
-	}
-	for _, c := range []byte(path[1 : machineID+1]) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return path
-		}
 	}
 	if rest := path[machineID+1:]; strings.HasPrefix(rest, "/v1/") || strings.HasPrefix(rest, "/api/") {
 		return rest

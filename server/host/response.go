@@ -72,8 +72,9 @@ func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
 	}
 }
 
-// closeAfter closes the connection after the answer to a request whose body was not
-// read to its end. net/http would wait for the rest, which may never come.
+// closeAfter closes the connection of HTTP/1 after the answer, for a request whose
+// end is not certain, or whose body was not read to its end: net/http would wait for
+// the rest, which may never come.
 func closeAfter(w http.ResponseWriter, hr *http.Request) {
 	if hr.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")

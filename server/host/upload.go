@@ -96,7 +96,7 @@ func (b *clientBody) take() io.Reader {
 	rest := b.unread
 	b.unread = nil
 	if b.closed {
-		return emptyReader{}
+		return http.NoBody
 	}
 	b.closed = true
 	if len(rest) == 0 {
@@ -273,10 +273,6 @@ func (h *held) SHA256() (sum [32]byte, err error) {
 	h.leaver.Outside(h.ctx, func() { sum = sha256.Sum256(h.all) })
 	return sum, nil
 }
-
-type emptyReader struct{}
-
-func (emptyReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // prefixed reads head, then rest.
 type prefixed struct {
