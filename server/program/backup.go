@@ -22,7 +22,7 @@ func (r *run) backup(f *flags) error {
 		return err
 	}
 	if _, err := os.Stat(s.data); err != nil {
-		return unusableData(s.data, err)
+		return store.Unusable(s.data, err)
 	}
 	path := f.Arg(0)
 	if path == "-" {
@@ -48,7 +48,7 @@ func (r *run) backup(f *flags) error {
 	case ctx.Err() != nil:
 		return errors.New("backup: interrupted")
 	case isFileError(err):
-		return fmt.Errorf("%s: %w; choose another place for the backup", path, cause(err))
+		return fmt.Errorf("%s: %w; choose another place for the backup", path, store.Cause(err))
 	case err != nil:
 		return err
 	}

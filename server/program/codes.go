@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"weir/server/store"
 )
 
 const (
@@ -63,7 +65,7 @@ func (c *codes) create() (string, error) {
 		return err
 	}, true)
 	if err != nil {
-		return "", unusableData(filepath.Dir(c.path), err)
+		return "", store.Unusable(filepath.Dir(c.path), err)
 	}
 	c.row = row
 	return code, nil

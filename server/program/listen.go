@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"weir/server/store"
 )
 
 // open opens the address of the settings. A socket of unix that no process
@@ -37,7 +39,7 @@ func (s *settings) open() (net.Listener, error) {
 func listenCause(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
-		return cause(op.Err)
+		return store.Cause(op.Err)
 	}
 	return err
 }
@@ -61,7 +63,7 @@ func listenUnix(path string) (net.Listener, error) {
 	// The proxy in front is another user of the socket's group.
 	if err := os.Chmod(path, 0o660); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("listen unix:%s: %w", path, cause(err))
+		return nil, fmt.Errorf("listen unix:%s: %w", path, store.Cause(err))
 	}
 	return l, nil
 }
@@ -113,15 +115,15 @@ func newCertificate(cert, key string, log func(int, string)) (*certificate, erro
 func (c *certificate) load() error {
 	certAt, err := os.Stat(c.cert)
 	if err != nil {
-		return fmt.Errorf("--tls-cert %s: %w", c.cert, cause(err))
+		return fmt.Errorf("--tls-cert %s: %w", c.cert, store.Cause(err))
 	}
 	keyAt, err := os.Stat(c.key)
 	if err != nil {
-		return fmt.Errorf("--tls-key %s: %w", c.key, cause(err))
+		return fmt.Errorf("--tls-key %s: %w", c.key, store.Cause(err))
 	}
 	for _, f := range [...][2]string{{"--tls-cert", c.cert}, {"--tls-key", c.key}} {
 		if _, err := os.ReadFile(f[1]); err != nil {
-			return fmt.Errorf("%s %s: %w", f[0], f[1], cause(err))
+			return fmt.Errorf("%s %s: %w", f[0], f[1], store.Cause(err))
 		}
 	}
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)

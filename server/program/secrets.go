@@ -59,20 +59,12 @@ func (s secrets) over(weaker secrets) (out secrets, missing []string) {
 // checkDataDir creates the data directory, or returns an error if it cannot be used
 // or has files of others in it. socket is the name of the server's own, if it is there.
 func checkDataDir(dir, socket string) error {
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("data directory %s: cannot create it: %w; create it for the user that runs weir, or choose another with --data", dir, cause(err))
-		}
-		return nil
-	case err != nil:
-		return unusableData(dir, err)
-	case !info.IsDir():
-		return fmt.Errorf("data directory %s: it is not a directory; choose another with --data", dir)
+	if err := store.MakeDir(dir); err != nil {
+		return err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return unusableData(dir, err)
+		return store.Unusable(dir, err)
 	}
 	var foreign []string
 	for _, e := range entries {
@@ -88,18 +80,6 @@ func checkDataDir(dir, socket string) error {
 		return fmt.Errorf("data directory %s: it has files that are not weir's, such as %s; choose an empty one with --data", dir, foreign[0])
 	}
 	return nil
-}
-
-// unusableData returns the error for a data directory that cannot be read or
-// written.
-func unusableData(dir string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("data directory %s: %w; make it readable and writable for the user that runs weir, or choose another with --data", dir, cause(err))
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("data directory %s: %w; free some space, or choose another with --data", dir, cause(err))
-	}
-	return fmt.Errorf("data directory %s: %w; choose another with --data", dir, cause(err))
 }
 
 // loadSecrets returns the secrets: those of the environment, else those of the data
@@ -136,7 +116,7 @@ func (r *run) loadSecrets(s *settings) (own secrets, created bool, err error) {
 	if err := writeSecrets(s.data, fresh); errors.Is(err, fs.ErrExist) { // another process was first
 		return r.loadSecrets(s)
 	} else if err != nil {
-		return own, false, unusableData(s.data, err)
+		return own, false, store.Unusable(s.data, err)
 	}
 	own, _ = own.over(fresh)
 	return own, true, nil
@@ -149,7 +129,7 @@ func (r *run) readSecrets(path string) (s secrets, exists bool, err error) {
 		return s, false, nil
 	}
 	if err != nil {
-		return s, true, fmt.Errorf("%s: %w; make it readable for the user that runs weir", path, cause(err))
+		return s, true, fmt.Errorf("%s: %w; make it readable for the user that runs weir", path, store.Cause(err))
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

@@ -14,6 +14,7 @@ import (
 	"weir/server/dashboard"
 	"weir/server/gctune"
 	"weir/server/host"
+	"weir/server/store"
 )
 
 // maxHead bounds the head of a request, in bytes. It is above the limit of the host,
@@ -182,7 +183,7 @@ func (v *server) drain(signals <-chan os.Signal) (again bool) {
 func (v *server) serveControl() (close func()) {
 	l, remove, err := listenControl(v.settings.data)
 	if err != nil {
-		v.warn("no control socket: %v; stop the server to use weir init and weir backup", cause(err))
+		v.warn("no control socket: %v; stop the server to use weir init and weir backup", store.Cause(err))
 		return func() {}
 	}
 	v.control = &http.Server{

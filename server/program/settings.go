@@ -1,9 +1,7 @@
 package program
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -155,7 +153,7 @@ func (r *run) variable(row variable) (string, error) {
 			}
 			raw, err := os.ReadFile(path)
 			if err != nil {
-				return "", usagef("%s_FILE: %s: %v", row.name, path, cause(err))
+				return "", usagef("%s_FILE: %s: %v", row.name, path, store.Cause(err))
 			}
 			v = strings.TrimRight(string(raw), "\r\n")
 			if v == "" {
@@ -321,23 +319,6 @@ func (s *settings) base(at net.Addr) string {
 		u.Scheme = "https"
 	}
 	return u.String()
-}
-
-// cause returns the reason of a file error, without the path.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	var l *os.LinkError
-	if errors.As(err, &l) {
-		return l.Err
-	}
-	var s *os.SyscallError
-	if errors.As(err, &s) {
-		return s.Err
-	}
-	return err
 }
 
 // warn prints a warning, one line.

@@ -69,12 +69,12 @@ type checker struct {
 func checkFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, cause(err))
+		return fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, Cause(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("%s: %v", path, cause(err))
+		return fmt.Errorf("%s: %v", path, Cause(err))
 	}
 	c := &checker{f: f}
 	c.meta, err = readMeta(f, info.Size())
@@ -82,7 +82,7 @@ func checkFile(path string) error {
 		return fmt.Errorf("%s: it is not a data file of weir, or its start is damaged; restore it from a backup, or move it away to start without data", path)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %v", path, cause(err))
+		return fmt.Errorf("%s: %v", path, Cause(err))
 	}
 	if want := c.meta.pageSize * int64(c.meta.pages); c.meta.pages > maxPages || info.Size() < want {
 		return fmt.Errorf("%s: the file is truncated (%d of %d bytes); restore it from a backup", path, info.Size(), want)
@@ -208,7 +208,7 @@ func (c *checker) page(id uint64) ([]byte, error) {
 	b := c.bufs[c.depth][:c.meta.pageSize]
 	at := int64(id) * c.meta.pageSize
 	if _, err := c.f.ReadAt(b, at); err != nil {
-		return nil, fmt.Errorf("page %d: %w", id, cause(err))
+		return nil, fmt.Errorf("page %d: %w", id, Cause(err))
 	}
 	more := uint64(u32(b[12:]))
 	if u64(b) != id || id+more >= c.meta.pages {
@@ -228,7 +228,7 @@ func (c *checker) page(id uint64) ([]byte, error) {
 		b = b[:size]
 		c.bufs[c.depth] = b
 		if _, err := c.f.ReadAt(b[c.meta.pageSize:], at+c.meta.pageSize); err != nil {
-			return nil, fmt.Errorf("page %d: %w", id, cause(err))
+			return nil, fmt.Errorf("page %d: %w", id, Cause(err))
 		}
 	}
 	return b, nil

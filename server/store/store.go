@@ -88,7 +88,7 @@ type Store struct {
 // errLocked if another process uses the directory. A file that cannot be used
 // is not changed.
 func Open(dir string) (*Store, error) {
-	if err := makeDir(dir); err != nil {
+	if err := MakeDir(dir); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(dir)
@@ -104,15 +104,18 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-func makeDir(dir string) error {
+// MakeDir creates a data directory if it is missing.
+func MakeDir(dir string) error {
 	switch info, err := os.Stat(dir); {
-	case err == nil && !info.IsDir():
-		return fmt.Errorf("data directory %s: it is not a directory; choose another with --data", dir)
-	case err == nil:
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("data directory %s: cannot create it: %w; create it for the user that runs weir, or choose another with --data", dir, Cause(err))
+		}
 		return nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data directory %s: cannot create it: %v; create it for the user that runs weir, or choose another with --data", dir, cause(err))
+	case err != nil:
+		return Unusable(dir, err)
+	case !info.IsDir():
+		return fmt.Errorf("data directory %s: it is not a directory; choose another with --data", dir)
 	}
 	return nil
 }
@@ -125,13 +128,13 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, unusable(dir, err)
+		return nil, Unusable(dir, err)
 	}
 	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		held, err := tryLock(f)
 		if err != nil {
 			f.Close()
-			return nil, fmt.Errorf("data directory %s: cannot lock it: %v; choose a directory on a local disk with --data", dir, cause(err))
+			return nil, fmt.Errorf("data directory %s: cannot lock it: %v; choose a directory on a local disk with --data", dir, Cause(err))
 		}
 		if held {
 			break
@@ -152,22 +155,31 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// unusable returns the error for a directory in which a file cannot be opened.
-func unusable(dir string, err error) error {
+// Unusable returns the error for a data directory that cannot be read or written.
+func Unusable(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("data directory %s: %v; make it readable and writable for the user that runs weir, or choose another with --data", dir, cause(err))
+		return fmt.Errorf("data directory %s: %w; make it readable and writable for the user that runs weir, or choose another with --data", dir, Cause(err))
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("data directory %s: %v; free some space, or choose another with --data", dir, cause(err))
+		return fmt.Errorf("data directory %s: %w; free some space, or choose another with --data", dir, Cause(err))
 	}
-	return fmt.Errorf("data directory %s: %v; choose another with --data", dir, cause(err))
+	return fmt.Errorf("data directory %s: %w; choose another with --data", dir, Cause(err))
 }
 
-// cause returns an error without the path that a fs.PathError repeats.
-func cause(err error) error {
+// Cause returns an error of package os without the operation and the path, which
+// the texts of this program have already.
+func Cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
+	}
+	var l *os.LinkError
+	if errors.As(err, &l) {
+		return l.Err
+	}
+	var s *os.SyscallError
+	if errors.As(err, &s) {
+		return s.Err
 	}
 	return err
 }
@@ -178,10 +190,10 @@ func openFile(path string) (*Store, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := create(path); err != nil {
-			return nil, unusable(filepath.Dir(path), err)
+			return nil, Unusable(filepath.Dir(path), err)
 		}
 	case err != nil:
-		return nil, unusable(filepath.Dir(path), err)
+		return nil, Unusable(filepath.Dir(path), err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: it is not a file; move it away, or choose another directory with --data", path)
 	default:
@@ -258,7 +270,7 @@ func openDB(path string) (db *bolt.DB, err error) {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%s: %w; stop it, or choose another directory with --data", path, errLocked)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, cause(err))
+		return nil, fmt.Errorf("%s: %v; make it readable and writable for the user that runs weir", path, Cause(err))
 	}
 	db.AllocSize = allocSize
 	return db, nil
