@@ -64,7 +64,10 @@ type Storage struct {
 	Fault func(key string) bool
 	// Unreadable, when set, is the panic of every Get.
 	Unreadable any
-	writes     int
+	// Read and Written count the rows as the platform bills them: each row that a
+	// Get or List returns or a Get misses, each row that is stored or deleted, and
+	// each alarm that is set.
+	Read, Written int
 }
 
 // NewStorage returns an empty storage.
@@ -75,6 +78,7 @@ func (m *Storage) Get(key string) ([]byte, bool) {
 	if m.Unreadable != nil {
 		panic(m.Unreadable)
 	}
+	m.Read++
 	if v, ok := m.pending[key]; ok {
 		return append([]byte(nil), v...), v != nil
 	}
@@ -100,7 +104,7 @@ func (m *Storage) Write(rows []storage.Row, alarm int64) {
 }
 
 func (m *Storage) fault(key string) {
-	m.writes++
+	m.Written++
 	if m.Fault != nil && m.Fault(key) {
 		panic(ErrFault)
 	}
@@ -128,6 +132,7 @@ func (m *Storage) List(prefix, start string, limit int) []storage.Row {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[:limit]
 	}
+	m.Read += len(rows)
 	return rows
 }
 
@@ -281,6 +286,16 @@ func (l *Local) run(ctx context.Context, machineID, op string, body []byte) (sta
 	status, answer = l.o.Handle(context.WithValue(ctx, insideKey{}, inside{st}), st, machineID, op, body)
 	st.Flush()
 	return status, answer, nil
+}
+
+// Rows returns how many rows all machines have read and written so far.
+func (l *Local) Rows() (read, written int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, st := range l.stores {
+		read, written = read+st.Read, written+st.Written
+	}
+	return read, written
 }
 
 // Alarms runs the alarms that are due, also those that set themselves again
