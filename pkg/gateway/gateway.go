@@ -160,7 +160,7 @@ func (g *Gateway) call(ctx context.Context, r *httpmsg.Request, access Access, m
 // checkBody refuses a body by what its head says, before a byte of it is read.
 func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 	if r.Length > route.MaxBody {
-		return apierr.New(413, "request_too_large", "The request body is over %d bytes.", route.MaxBody)
+		return endpoint.BodyTooLarge(route.MaxBody)
 	}
 	if enc := r.Header.Get("content-encoding"); enc != "" && enc != "identity" && !route.AnyEncoding {
 		return apierr.New(415, "unsupported_encoding", "A compressed request body is not accepted here.")

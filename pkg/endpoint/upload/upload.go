@@ -166,7 +166,7 @@ func (u *Upload) Failed() error {
 		return nil
 	}
 	if errors.Is(u.flow.Err(), stream.ErrTooLarge) {
-		return apierr.New(413, "request_too_large", "The request body is over %d bytes.", u.Call.MaxBody)
+		return endpoint.BodyTooLarge(u.Call.MaxBody)
 	}
 	return memory.BodyError(u.flow.Err())
 }
