@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/pkg/credentials/oauth"
@@ -9,44 +10,53 @@ import (
 	"weir/pkg/provider"
 )
 
-// clients reads the operator's OAuth clients. Each is for a provider that
-// exists; baseUrl is for one that takes a base address. A mistake leaves out
-// all of them, with an error that names the field: half of a configuration is
-// invalid.
+// clients reads the operator's OAuth clients, of all lists together. Each is for a
+// provider that exists; baseUrl is for one that takes a base address. A mistake
+// leaves out all of them, with an error that names the variable and the field: half
+// of a configuration is invalid.
 func (c *Config) clients() ([]oauth.Provider, error) {
-	list, err := oauth.ParseProviders(c.OAuthProviders, c.AllowPrivate)
-	if err != nil {
-		return nil, fmt.Errorf("OAUTH_PROVIDERS: %w", err)
+	var all []oauth.Provider
+	for i, text := range c.OAuthProviders {
+		list, err := oauth.ParseProviders(text, c.AllowPrivate)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", OAuthVariable(i), err)
+		}
+		for j := range list {
+			field := c.badField(&list[j])
+			if field == "" && slices.ContainsFunc(all, func(p oauth.Provider) bool { return p.ID == list[j].ID }) {
+				field = "id, which is used twice"
+			}
+			if field != "" {
+				return nil, fmt.Errorf("%s: row %d: bad %s", OAuthVariable(i), j+1, field)
+			}
+		}
+		all = append(all, list...)
 	}
-	for i := range list {
-		p, d := &list[i], provider.Lookup(list[i].ID)
-		field := ""
-		switch {
-		case d == nil:
-			field = "id: there is no such provider"
-		case p.BaseURL != "" && !d.Compatible && !d.Rebase:
-			field = "baseUrl: the provider has its own"
-		case p.BaseURL != "":
-			if err := provider.CheckBaseURL(p.BaseURL, c.AllowPrivate, c.ownHosts()...); err != nil {
-				field = "baseUrl"
-			}
-		}
-		for _, to := range [...][2]string{{"tokenUrl", p.TokenURL}, {"deviceUrl", p.DeviceURL}} {
-			if field == "" && !c.callable(to[1]) {
-				field = to[0] + ": the host is not one that may be called"
-			}
-		}
-		if p.Proxy != "" && field == "" {
-			asIs := func(s string) (string, bool) { return s, true } // host and port only, read before
-			if _, _, err := provider.ParseProxy("http://"+p.Proxy, asIs, c.AllowPrivate, c.ownHosts()...); err != nil {
-				field = "proxy"
-			}
-		}
-		if field != "" {
-			return nil, fmt.Errorf("OAUTH_PROVIDERS: row %d: bad %s", i+1, field)
+	return all, nil
+}
+
+// badField names the first field of a client that is wrong here, or returns "".
+func (c *Config) badField(p *oauth.Provider) string {
+	d := provider.Lookup(p.ID)
+	switch {
+	case d == nil:
+		return "id: there is no such provider"
+	case p.BaseURL != "" && !d.Compatible && !d.Rebase:
+		return "baseUrl: the provider has its own"
+	case p.BaseURL != "" && provider.CheckBaseURL(p.BaseURL, c.AllowPrivate, c.ownHosts()...) != nil:
+		return "baseUrl"
+	case !c.callable(p.TokenURL):
+		return "tokenUrl: the host is not one that may be called"
+	case !c.callable(p.DeviceURL):
+		return "deviceUrl: the host is not one that may be called"
+	}
+	if p.Proxy != "" {
+		asIs := func(s string) (string, bool) { return s, true } // host and port only, read before
+		if _, _, err := provider.ParseProxy("http://"+p.Proxy, asIs, c.AllowPrivate, c.ownHosts()...); err != nil {
+			return "proxy"
 		}
 	}
-	return list, nil
+	return ""
 }
 
 // callable reports whether an endpoint's host may be called: by the policy of

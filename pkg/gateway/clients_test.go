@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestBadOperatorConfiguration(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var logs []string
 			secret := strings.Repeat("s", 40)
-			app := New(Config{AdminToken: secret, KeySecret: secret, CredentialsKey: secret, OAuthProviders: tt.oauth, PublicURL: tt.public}, Ports{
+			app := New(Config{AdminToken: secret, KeySecret: secret, CredentialsKey: secret, OAuthProviders: [MaxOAuthLists]string{tt.oauth}, PublicURL: tt.public}, Ports{
 				KV: fake.NewKV(), Now: time.Now, Rand: bytes.NewReader(nil), Log: func(_ int, l string) { logs = append(logs, l) },
 			})
 			all := strings.Join(logs, "\n")
@@ -58,5 +59,32 @@ func TestBadOperatorConfiguration(t *testing.T) {
 				t.Error("the client's secret is not taken out of texts")
 			}
 		})
+	}
+}
+
+// A variable of the edge platform has 5 KB, so that many clients need several.
+func TestClientsOfSeveralListsAreJoined(t *testing.T) {
+	row := func(id string) string {
+		return `{"id":"` + id + `","tokenUrl":"https://id.acme.com/t","clientId":"` + strings.Repeat("c", 600) + `"}`
+	}
+	c := &Config{}
+	for i := range c.OAuthProviders {
+		var list []string
+		for j := range 7 {
+			list = append(list, row(fmt.Sprintf("openai-compatible-%04x%04x", i, j)))
+		}
+		c.OAuthProviders[i] = "[" + strings.Join(list, ",") + "]"
+	}
+	c.OAuthProviders[1] = "" // a gap ends nothing
+	if list, err := c.clients(); err != nil || len(list) != 7*(MaxOAuthLists-1) {
+		t.Errorf("%d clients, %v", len(list), err)
+	}
+	c.OAuthProviders[1] = "[" + row("openai-compatible-00050003") + "]"
+	if _, err := c.clients(); err == nil || err.Error() != "OAUTH_PROVIDERS_6: row 4: bad id, which is used twice" {
+		t.Errorf("the same id in two lists: %v", err)
+	}
+	c.OAuthProviders[1] = `[{"tokenUri":"x"}]`
+	if _, err := c.clients(); err == nil || err.Error() != `OAUTH_PROVIDERS_2: unknown field "tokenUri"` {
+		t.Errorf("an unknown field: %v", err)
 	}
 }

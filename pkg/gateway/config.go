@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -13,27 +14,44 @@ type Config struct {
 	RequireKey     bool   // REQUIRE_API_KEY, on unless "false"
 	AllowPrivate   bool   // ALLOW_PRIVATE_UPSTREAMS
 	Reseed         bool   // ALLOW_RESEED
-	OAuthProviders string // OAUTH_PROVIDERS, the JSON of oauth.ParseProviders
+	// OAuthProviders are the lists of OAUTH_PROVIDERS, OAUTH_PROVIDERS_2 and so on,
+	// each the JSON of oauth.ParseProviders; see OAuthVariable.
+	OAuthProviders [MaxOAuthLists]string
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
-	Quiet          bool   // LOG_LEVEL of warn or error: no line for a success
+	Quiet          bool   // no log line for a success, unless LOG_LEVEL is info or debug
+}
+
+// MaxOAuthLists is how many variables may have lists of OAuth clients. Each has at
+// most 5 KB on the edge platform, which is about 8 clients.
+const MaxOAuthLists = 16
+
+// OAuthVariable returns the name of the variable with the list of that index.
+func OAuthVariable(i int) string {
+	if i == 0 {
+		return "OAUTH_PROVIDERS"
+	}
+	return "OAUTH_PROVIDERS_" + strconv.Itoa(i+1)
 }
 
 // ReadConfig returns the settings of the variables, the same on every platform.
 // variable returns "" for one that is not set.
 func ReadConfig(variable func(name string) string) Config {
-	return Config{
+	c := Config{
 		AdminToken:     variable("ADMIN_TOKEN"),
 		KeySecret:      variable("API_KEY_SECRET"),
 		CredentialsKey: variable("CREDENTIALS_KEY"),
 		RequireKey:     !oneOf(variable("REQUIRE_API_KEY"), "false", "0", "off", "no"),
 		AllowPrivate:   oneOf(variable("ALLOW_PRIVATE_UPSTREAMS"), "true", "1", "on", "yes"),
 		Reseed:         oneOf(variable("ALLOW_RESEED"), "true", "1", "on", "yes"),
-		OAuthProviders: variable("OAUTH_PROVIDERS"),
 		PublicURL:      variable("PUBLIC_URL"),
 		ProxyURL:       variable("PROXY_URL"),
-		Quiet:          oneOf(variable("LOG_LEVEL"), "warn", "error"),
+		Quiet:          !oneOf(variable("LOG_LEVEL"), "info", "debug"),
 	}
+	for i := range c.OAuthProviders {
+		c.OAuthProviders[i] = variable(OAuthVariable(i))
+	}
+	return c
 }
 
 // oneOf reports whether v is one of values, in any case.

@@ -7,16 +7,16 @@ import (
 
 func TestVariablesAreRead(t *testing.T) {
 	none := ReadConfig(func(string) string { return "" })
-	if !none.RequireKey || none.AllowPrivate || none.Reseed || none.Quiet {
+	if !none.RequireKey || none.AllowPrivate || none.Reseed || !none.Quiet {
 		t.Errorf("defaults: %+v", none)
 	}
 	set := map[string]string{
 		"ADMIN_TOKEN": "a", "API_KEY_SECRET": "b", "CREDENTIALS_KEY": "c", "REQUIRE_API_KEY": "Off", "ALLOW_PRIVATE_UPSTREAMS": "YES",
-		"ALLOW_RESEED": "1", "OAUTH_PROVIDERS": "d", "PUBLIC_URL": "e", "PROXY_URL": "f", "LOG_LEVEL": "Warn",
+		"ALLOW_RESEED": "1", "OAUTH_PROVIDERS": "d", "OAUTH_PROVIDERS_3": "g", "OAUTH_PROVIDERS_16": "h", "PUBLIC_URL": "e", "PROXY_URL": "f",
 	}
 	want := Config{
 		AdminToken: "a", KeySecret: "b", CredentialsKey: "c", AllowPrivate: true, Reseed: true,
-		OAuthProviders: "d", PublicURL: "e", ProxyURL: "f", Quiet: true,
+		OAuthProviders: [MaxOAuthLists]string{0: "d", 2: "g", 15: "h"}, PublicURL: "e", ProxyURL: "f", Quiet: true,
 	}
 	if got := ReadConfig(func(name string) string { return set[name] }); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -30,16 +30,27 @@ func TestCheckNamesTheSetting(t *testing.T) {
 		t.Errorf("usable settings: %v", err)
 	}
 	for name, change := range map[string]func(*Config){
-		"ADMIN_TOKEN":     func(c *Config) { c.AdminToken = "short" },
-		"CREDENTIALS_KEY": func(c *Config) { c.CredentialsKey = strings.Repeat("c", 32) + ",short" },
-		"PUBLIC_URL":      func(c *Config) { c.PublicURL = "https://weir.example/path" },
-		"OAUTH_PROVIDERS": func(c *Config) { c.OAuthProviders = "[" },
-		"PROXY_URL":       func(c *Config) { c.ProxyURL = "socks5://proxy" },
+		"ADMIN_TOKEN":       func(c *Config) { c.AdminToken = "short" },
+		"CREDENTIALS_KEY":   func(c *Config) { c.CredentialsKey = strings.Repeat("c", 32) + ",short" },
+		"PUBLIC_URL":        func(c *Config) { c.PublicURL = "https://weir.example/path" },
+		"OAUTH_PROVIDERS":   func(c *Config) { c.OAuthProviders[0] = "[" },
+		"OAUTH_PROVIDERS_2": func(c *Config) { c.OAuthProviders[1] = "[" },
+		"PROXY_URL":         func(c *Config) { c.ProxyURL = "socks5://proxy" },
 	} {
 		c := usable
 		change(&c)
 		if err := c.Check(asIs); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A line for each call costs on both platforms, so it must be asked for.
+func TestSuccessesAreLoggedOnRequestOnly(t *testing.T) {
+	for level, quiet := range map[string]bool{"": true, "warn": true, "error": true, "info": false, "Debug": false, "loud": true} {
+		c := ReadConfig(func(name string) string { return map[string]string{"LOG_LEVEL": level}[name] })
+		if c.Quiet != quiet {
+			t.Errorf("LOG_LEVEL=%q: quiet is %t, want %t", level, c.Quiet, quiet)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (w *wiring) unusable(errs configErrors) string {
 	switch {
 	case errs.proxy != nil:
 		return "PROXY_URL"
-	case errs.clients != nil && strings.Contains(w.OAuthProviders, `"proxy"`):
+	case errs.clients != nil && strings.Contains(strings.Join(w.OAuthProviders[:], ""), `"proxy"`):
 		return "OAUTH_PROVIDERS"
 	}
 	return ""

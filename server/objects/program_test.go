@@ -110,7 +110,7 @@ func (w *world) start() {
 	c := host.Config{
 		Gateway: gateway.Config{
 			AdminToken: strings.Repeat("a", 40), KeySecret: strings.Repeat("s", 40), CredentialsKey: strings.Repeat("c", 40), RequireKey: true,
-			OAuthProviders: `[{"id":"` + oauthID + `","name":"Test","tokenUrl":"https://login.example.com/token","clientId":"client"}]`,
+			OAuthProviders: [gateway.MaxOAuthLists]string{`[{"id":"` + oauthID + `","name":"Test","tokenUrl":"https://login.example.com/token","clientId":"client"}]`},
 		},
 		Objects: w.runner, Transport: &w.idp, Log: log,
 	}

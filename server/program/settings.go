@@ -30,7 +30,7 @@ func settingTable() []setting {
 		{"tls-key", "TLS_KEY", "FILE", "private key of the certificate in PEM"},
 		{"trusted-proxies", "TRUSTED_PROXIES", "LIST", "addresses of proxies whose X-Forwarded fields count: 10.0.0.7,192.168.0.0/16, or loopback, private"},
 		{"cells", "CELLS", "NUMBER", "instances of the program that run side by side (default: one for each core)"},
-		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; warn and error leave out successful calls (default info)"},
+		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
 
@@ -68,7 +68,7 @@ func variables() []variable {
 		{"REQUIRE_API_KEY", false, boolean, "false lets /{machineId}/v1/… work without a key (default true)"},
 		{"ALLOW_PRIVATE_UPSTREAMS", false, boolean, "true allows upstreams at private addresses and over plain http (default false)"},
 		{"ALLOW_RESEED", false, boolean, "of the edge platform; without effect here, where there is no KV"},
-		{"OAUTH_PROVIDERS", true, text, "clients for sign-in at providers, JSON"},
+		{"OAUTH_PROVIDERS", true, text, "clients for sign-in at providers, JSON; further lists in OAUTH_PROVIDERS_2 to _" + strconv.Itoa(gateway.MaxOAuthLists)},
 		{"PROXY_URL", true, text, "HTTP CONNECT proxy for token refresh, http://user:password@host:port"},
 	}
 }
@@ -116,6 +116,14 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 			return nil, err
 		}
 		values[row.name] = v
+	}
+	for i := 1; i < gateway.MaxOAuthLists; i++ {
+		name := gateway.OAuthVariable(i)
+		v, err := r.variable(variable{name: name, file: true})
+		if err != nil {
+			return nil, err
+		}
+		values[name] = v
 	}
 	s.variable = func(name string) string { return values[name] }
 	s.secretEnvironment = secrets{values["ADMIN_TOKEN"], values["API_KEY_SECRET"], values["CREDENTIALS_KEY"]}
@@ -236,9 +244,9 @@ func parseCells(v string) (int, error) {
 // parseLevel returns the lowest level that is logged, as gateway.Ports counts.
 func parseLevel(v string) (int, error) {
 	switch strings.ToLower(v) {
-	case "", "debug", "info":
+	case "debug", "info":
 		return 0, nil
-	case "warn":
+	case "", "warn":
 		return 1, nil
 	case "error":
 		return 2, nil

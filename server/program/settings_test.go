@@ -120,11 +120,11 @@ func TestSecretsAreReadFromFiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte(token+"\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := settingsOf(t, environment(dir, "ADMIN_TOKEN_FILE", file, "OAUTH_PROVIDERS_FILE", file, "API_KEY_SECRET_FILE", ""))
+	s, err := settingsOf(t, environment(dir, "ADMIN_TOKEN_FILE", file, "OAUTH_PROVIDERS_FILE", file, "OAUTH_PROVIDERS_16_FILE", file, "API_KEY_SECRET_FILE", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.secretEnvironment != (secrets{AdminToken: token}) || s.variable("OAUTH_PROVIDERS") != token {
+	if s.secretEnvironment != (secrets{AdminToken: token}) || s.variable("OAUTH_PROVIDERS") != token || s.variable("OAUTH_PROVIDERS_16") != token {
 		t.Errorf("%+v", s.secretEnvironment)
 	}
 }
