@@ -30,7 +30,7 @@ func endingError(ending int32) error {
 // hostBody is a stream that the host holds.
 type hostBody struct {
 	id   int32
-	call int32 // the call that it belongs to
+	call *call // that it belongs to
 	// wait limits how long a Read may take; zero means no limit.
 	wait time.Duration
 	// idle limits the silence while the host reads the whole body; zero means no
@@ -50,9 +50,11 @@ func (b *hostBody) Read(d []byte) (int, error) {
 		if b.id == 0 {
 			return 0, io.EOF
 		}
-		op, ch := begin()
-		hostRead(op, b.id, ms(b.wait))
-		switch e := <-ch; e.outcome {
+		o := begin(b.call)
+		if o.usable() {
+			hostRead(o.number, b.id, ms(b.wait))
+		}
+		switch e := o.wait(); e.outcome {
 		case contract.OK:
 			b.unread = e.body
 		case contract.EndOfBody:
@@ -80,10 +82,12 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 	if b.id == 0 {
 		return head, b.err
 	}
-	op, ch := begin()
-	hostReadAll(op, b.call, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
+	o := begin(b.call)
+	if o.usable() {
+		hostReadAll(o.number, b.call.id, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
+	}
 	b.id = 0
-	e := <-ch
+	e := o.wait()
 	if e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
@@ -101,17 +105,20 @@ func (b *hostBody) hold(maxBytes int64, idle, total time.Duration) (stream.Held,
 	if id == 0 {
 		return &held{}, nil
 	}
-	op, ch := begin()
-	hostHold(op, b.call, id, float64(maxBytes), ms(idle), ms(total))
-	e := <-ch
+	o := begin(b.call)
+	if o.usable() {
+		hostHold(o.number, b.call.id, id, float64(maxBytes), ms(idle), ms(total))
+	}
+	e := o.wait()
 	if e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
-	return &held{id: e.handle, size: int64(e.status)}, nil
+	return &held{call: b.call, id: e.handle, size: int64(e.status)}, nil
 }
 
 // held is a body in the host's memory.
 type held struct {
+	call *call
 	id   int32
 	size int64
 }
@@ -122,16 +129,18 @@ func (h *held) Open() io.ReadCloser {
 	if h.id == 0 {
 		return stream.FromBytes(nil)
 	}
-	return &hostBody{id: hostReopen(h.id)}
+	return &hostBody{id: hostReopen(h.id), call: h.call}
 }
 
 func (h *held) SHA256() (sum [32]byte, err error) {
 	if h.id == 0 {
 		return sha256.Sum256(nil), nil
 	}
-	op, ch := begin()
-	hostDigest(op, h.id)
-	e := <-ch
+	o := begin(h.call)
+	if o.usable() {
+		hostDigest(o.number, h.id)
+	}
+	e := o.wait()
 	if e.outcome != contract.OK || copy(sum[:], e.body) != len(sum) {
 		return sum, failure(e.outcome)
 	}
@@ -183,7 +192,7 @@ type clientBody struct {
 func (b *clientBody) open() {
 	if !b.opened {
 		b.opened, b.wait = true, uploadIdle
-		b.id = hostClientBody(b.call)
+		b.id = hostClientBody(b.call.id)
 	}
 }
 
@@ -223,7 +232,7 @@ func (b *clientBody) HoldSteps(maxBytes int64, step func(have int64) (int64, err
 	if err != nil {
 		return nil, err
 	}
-	return &held{id: id, size: size}, nil
+	return &held{call: b.call, id: id, size: size}, nil
 }
 
 func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (int64, error)) (id int32, size int64, all []byte, err error) {
@@ -240,9 +249,11 @@ func (b *clientBody) gather(maxBytes int64, hold int32, step func(have int64) (i
 			hostDiscard(id)
 			return 0, 0, nil, err
 		}
-		op, ch := begin()
-		hostGather(op, id, float64(upTo), ms(uploadTotal), hold)
-		e := <-ch
+		o := begin(b.call)
+		if o.usable() {
+			hostGather(o.number, id, float64(upTo), ms(uploadTotal), hold)
+		}
+		e := o.wait()
 		if e.outcome != contract.OK && e.outcome != contract.EndOfBody {
 			return 0, 0, nil, uploadError(failure(e.outcome))
 		}
@@ -290,7 +301,7 @@ type flow struct {
 	transform stream.Transform
 	stop      stream.Stopper // transform, or nil
 	watcher   stream.Watcher
-	ended     chan event
+	then      func() // runs once the stream has ended; nil if nothing waits for that
 }
 
 //go:wasmexport weir_push
@@ -328,21 +339,24 @@ func exportEnd(id, ending int32) int32 {
 }
 
 //go:wasmexport weir_ended
-func exportEnded(id, ending int32) {
+func exportEnded(id int32) int32 {
 	f := watched[id]
 	if f == nil {
-		return
+		return 0
 	}
 	delete(watched, id)
 	if cap(out) > 1<<20 {
 		out = nil
 	}
-	f.ended <- event{status: ending}
+	if f.then != nil {
+		start(f.then)
+	}
+	return scheduled()
 }
 
-// handOver passes a body to the host and returns the host's number of it. The
-// channel reports the end of a body that Go watches or transforms.
-func handOver(body io.ReadCloser) (int32, <-chan event) {
+// handOver passes a body to the host and returns the host's number of it, and the
+// flow of a body that Go watches or transforms.
+func handOver(body io.ReadCloser) (int32, *flow) {
 	switch b := body.(type) {
 	case *hostBody:
 		return b.take(), nil
@@ -376,10 +390,9 @@ func handOver(body io.ReadCloser) (int32, <-chan event) {
 	panic(fmt.Sprintf("bridge: the host cannot send a body of type %T", body))
 }
 
-func watch(id int32, f *flow) (int32, <-chan event) {
-	f.ended = make(chan event, 1)
+func watch(id int32, f *flow) (int32, *flow) {
 	watched[id] = f
-	return id, f.ended
+	return id, f
 }
 
 // ms returns a duration in milliseconds for the host, at least one unless d is 0.

@@ -3,9 +3,10 @@
 // Package bridge carries requests, upstream calls and object storage between
 // the platform and the gateway through linear memory.
 //
-// One call of the host carries a whole head. A request's goroutine runs only
-// inside events of its own request: the request starts it, the end of an operation
-// that it began wakes it, and it ends with the call.
+// One call of the host carries a whole head. A request's task runs only inside
+// events of its own request: the request starts it, and the end of an operation
+// that it began continues it. It ends with the answer, or with the body of the
+// answer if Go watches that; what follows then runs in another task.
 package bridge
 
 import (
@@ -73,6 +74,8 @@ type call struct {
 	done     chan struct{} // created on first use
 	canceled bool
 	answered bool
+	held     bool // the host keeps the platform's event alive
+	swept    bool // the platform's event is over: no operation can end any more
 }
 
 // Deadline reports that there is no deadline: time limits belong to operations.
@@ -107,8 +110,13 @@ func (c *call) Value(key any) any {
 
 //go:wasmexport weir_cancel
 func exportCancel(id int32) {
-	c := calls[id]
-	if c == nil || c.canceled {
+	if c := calls[id]; c != nil {
+		c.cancel()
+	}
+}
+
+func (c *call) cancel() {
+	if c.canceled {
 		return
 	}
 	c.canceled = true
@@ -117,8 +125,27 @@ func exportCancel(id int32) {
 	}
 }
 
+// exportSweep ends a call whose event the platform has ended without a word, which
+// it does when the client leaves: its operations fail, and it begins no others.
+//
+//go:wasmexport weir_sweep
+func exportSweep(id int32) int32 {
+	c := calls[id]
+	if c == nil {
+		return 0
+	}
+	c.swept = true
+	c.cancel()
+	for i := 0; i < len(ops); i++ { // a task that continues may begin others
+		if o := ops[i]; o.call == c && !o.done {
+			finish(o.number, &event{outcome: contract.Canceled})
+		}
+	}
+	return scheduled()
+}
+
 //go:wasmexport weir_request
-func exportRequest(id, headLen, bodyLen int32) {
+func exportRequest(id, headLen, bodyLen int32) int32 {
 	c := &call{id: id}
 	calls[id] = c
 	r := parseRequest(string(scratch[:headLen]))
@@ -126,26 +153,22 @@ func exportRequest(id, headLen, bodyLen int32) {
 	case contract.NoBody:
 		r.Length = 0
 	case contract.BodyLater:
-		r.Body = &clientBody{hostBody: hostBody{call: id}, length: r.Length}
-	case 0:
-		r.Body = stream.FromBytes(nil)
+		r.Body = &clientBody{hostBody: hostBody{call: c}, length: r.Length}
 	default:
-		r.Body = stream.FromBytes(body)
-		body = nil
+		r.Body = stream.FromBytes(takeBody(headLen, bodyLen))
 	}
-	go c.serve(r)
+	start(func() { c.serve(r) })
+	return scheduled()
 }
 
 //go:wasmexport weir_run
-func exportRun(id, kind, headLen, bodyLen int32) {
+func exportRun(id, kind, headLen, bodyLen int32) int32 {
 	c := &call{id: id}
 	calls[id] = c
 	name, verb, _ := strings.Cut(string(scratch[:headLen]), "\n")
-	var b []byte
-	if bodyLen > 0 {
-		b, body = body, nil
-	}
-	go c.run(kind, name, verb, b)
+	b := takeBody(headLen, bodyLen)
+	start(func() { c.run(kind, name, verb, b) })
+	return scheduled()
 }
 
 // parseRequest reads "METHOD\nURL\nname\nvalue…".
@@ -203,24 +226,30 @@ func packHeader(b []byte, h httpmsg.Header) []byte {
 }
 
 func (c *call) serve(r *httpmsg.Request) {
-	defer c.finish()
 	defer c.recover(r)
 	resp := theApp().Serve(c, r)
-	ended := c.respond(resp)
-	if ended != nil {
-		<-ended
+	if f := c.respond(resp); f != nil {
+		f.then = func() { c.conclude(r, resp) } // no task waits while the body flows
+		return
 	}
+	c.conclude(r, resp)
+}
+
+// conclude ends a call after the body of its answer.
+func (c *call) conclude(r *httpmsg.Request, resp *httpmsg.Response) {
+	defer c.recover(r)
 	if b, ok := r.Body.(*clientBody); ok {
 		b.Close()
 	}
 	for _, after := range resp.After {
 		after(c)
 	}
+	c.finish()
 }
 
-// respond passes the answer to the host. The channel, if there is one, reports the
-// end of a body that Go watches or transforms.
-func (c *call) respond(resp *httpmsg.Response) <-chan event {
+// respond passes the answer to the host. It returns the flow of a body that Go
+// watches or transforms.
+func (c *call) respond(resp *httpmsg.Response) *flow {
 	head := packHeader(make([]byte, 0, 512), resp.Header)
 	c.answered = true
 	if resp.Body == nil {
@@ -232,17 +261,18 @@ func (c *call) respond(resp *httpmsg.Response) <-chan event {
 		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), ptr(all), int32(len(all)), 0)
 		return nil
 	}
-	h, ended := handOver(resp.Body)
+	h, f := handOver(resp.Body)
 	hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, h)
-	return ended
+	return f
 }
 
-// recover answers a request whose goroutine has panicked.
+// recover ends a call whose task has panicked, and answers its request.
 func (c *call) recover(r *httpmsg.Request) {
 	p := recover()
 	if p == nil {
 		return
 	}
+	defer c.finish()
 	LogLine(2, redact.PanicLine(r.ID, p))
 	if !c.answered {
 		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
@@ -282,4 +312,6 @@ func (c *call) run(kind int32, name, verb string, b []byte) {
 func LogLine(level int, line string) { hostLog(int32(level), sptr(line), int32(len(line))) }
 
 // InFlight returns how many calls, operations and streams are under way, for tests.
-func InFlight() (callCount, opCount, streamCount int) { return len(calls), len(ops), len(watched) }
+func InFlight() (callCount, opCount, streamCount int) {
+	return len(calls), len(ops) - len(freeOps), len(watched)
+}

@@ -17,10 +17,10 @@ import (
 type Doer struct{}
 
 type pending struct {
-	call  int32
+	call  *call
 	wait  time.Duration // for each chunk of the body that Go itself reads
 	idle  time.Duration // for each chunk of a body that the host reads whole
-	ch    chan event
+	op    *op
 	whole bool // the body comes with the head
 	err   error
 }
@@ -49,9 +49,12 @@ func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	if req.Outlive {
 		flags = contract.Outlive
 	}
-	op, ch := begin()
-	hostFetch(op, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
-	return &pending{call: c.id, wait: req.HeaderTimeout, idle: req.Idle, ch: ch, whole: req.MaxBody > 0}
+	o := begin(c)
+	if !o.usable() {
+		return &pending{op: o}
+	}
+	hostFetch(o.number, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
+	return &pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: o, whole: req.MaxBody > 0}
 }
 
 // Wait returns the answer.
@@ -59,7 +62,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	e := <-p.ch
+	e := p.op.wait()
 	if e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
@@ -77,9 +80,13 @@ type Pauser struct{}
 
 // Pause waits for d.
 func (Pauser) Pause(ctx context.Context, d time.Duration) error {
-	op, ch := begin()
-	hostPause(op, ms(d))
-	<-ch
+	o := begin(callOf(ctx))
+	if o.usable() {
+		hostPause(o.number, ms(d))
+	}
+	if e := o.wait(); e.outcome != contract.OK {
+		return failure(e.outcome)
+	}
 	return ctx.Err()
 }
 
@@ -92,9 +99,14 @@ func (Stub) Call(ctx context.Context, machineID, verb string, body []byte) (int,
 	if c == nil {
 		return 0, nil, errNoCall
 	}
-	op, ch := begin()
-	hostObject(op, c.id, sptr(machineID), int32(len(machineID)), sptr(verb), int32(len(verb)), ptr(body), int32(len(body)))
-	e := <-ch
+	o := begin(c)
+	if o.usable() {
+		hostObject(o.number, c.id, sptr(machineID), int32(len(machineID)), sptr(verb), int32(len(verb)), ptr(body), int32(len(body)))
+	}
+	e := o.wait()
+	if e.outcome == contract.Canceled {
+		return 0, nil, upstream.ErrCanceled
+	}
 	if e.outcome != contract.OK {
 		return 0, nil, fmt.Errorf("machine object: %s", e.head)
 	}
@@ -152,10 +164,12 @@ func viaHost(in string, call func(out []byte) int32) (string, bool) {
 
 // SignRS256 returns the RSASSA-PKCS1-v1_5 signature of data with SHA-256, from the
 // platform's WebCrypto.
-func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
-	op, ch := begin()
-	hostSign(op, ptr(pkcs8), int32(len(pkcs8)), ptr(data), int32(len(data)))
-	e := <-ch
+func SignRS256(ctx context.Context, pkcs8, data []byte) ([]byte, error) {
+	o := begin(callOf(ctx))
+	if o.usable() {
+		hostSign(o.number, ptr(pkcs8), int32(len(pkcs8)), ptr(data), int32(len(data)))
+	}
+	e := o.wait()
 	if e.outcome != contract.OK {
 		return nil, fmt.Errorf("sign: %s", e.head)
 	}
@@ -164,10 +178,12 @@ func SignRS256(_ context.Context, pkcs8, data []byte) ([]byte, error) {
 
 // DeriveKey derives a key of 32 bytes by PBKDF2 with SHA-256, with the platform's
 // WebCrypto.
-func DeriveKey(_ context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
-	op, ch := begin()
-	hostDerive(op, ptr(passphrase), int32(len(passphrase)), ptr(salt), int32(len(salt)), int32(iterations))
-	e := <-ch
+func DeriveKey(ctx context.Context, passphrase, salt []byte, iterations int) ([]byte, error) {
+	o := begin(callOf(ctx))
+	if o.usable() {
+		hostDerive(o.number, ptr(passphrase), int32(len(passphrase)), ptr(salt), int32(len(salt)), int32(iterations))
+	}
+	e := o.wait()
 	if e.outcome != contract.OK {
 		return nil, fmt.Errorf("derive a key: %s", e.head)
 	}

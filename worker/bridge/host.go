@@ -69,6 +69,9 @@ func hostRespond(call, status int32, head unsafe.Pointer, headLen int32, body un
 //go:wasmimport host object_respond
 func hostObjectRespond(call, status int32, body unsafe.Pointer, bodyLen int32)
 
+//go:wasmimport host keep
+func hostKeep(call int32)
+
 //go:wasmimport host done
 func hostDone(call int32)
 

@@ -23,17 +23,33 @@ type event struct {
 	body    []byte
 }
 
-// ops are the operations under way by number. Streams have numbers of their own.
-var (
-	ops    = map[int32]chan event{}
-	nextOp int32
+// op is an operation of the host. Its number has its place in ops in the low bits
+// and counts its uses in the others, so that a late event of an earlier use is
+// recognized.
+type op struct {
+	number int32
+	call   *call // that it was begun for
+	task   *task // that waits for it
+	done   bool
+	event  event
+}
+
+const (
+	opPlaces = 1 << 16
+	opUse    = opPlaces // added to the number for each use
 )
 
-// The host writes heads to scratch, a piece of a stream that Go reads only during
-// the call to chunk, and the body of an event to body. It reads the bytes that a
-// transform returns from out.
+// ops has the operations by place, freeOps those without a use.
 var (
-	scratch [96 << 10]byte
+	ops     []*op
+	freeOps []*op
+)
+
+// The host writes heads to scratch and the body of an event behind the head; one
+// that does not fit goes to body. It writes a piece of a stream, which Go reads
+// only during the call, to chunk, and reads what a transform returns from out.
+var (
+	scratch [160 << 10]byte
 	chunk   []byte
 	body    []byte
 	out     []byte
@@ -58,6 +74,18 @@ func exportAlloc(n int32) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(body))
 }
 
+// takeBody returns the n bytes of the body that the host has written.
+func takeBody(headLen, n int32) []byte {
+	if n <= 0 {
+		return nil
+	}
+	if b := body; b != nil {
+		body = nil
+		return b
+	}
+	return append([]byte(nil), scratch[headLen:headLen+n]...)
+}
+
 //go:wasmexport weir_chunk
 func exportChunk(n int32) unsafe.Pointer {
 	if cap(chunk) < int(n) {
@@ -70,24 +98,73 @@ func exportChunk(n int32) unsafe.Pointer {
 //go:wasmexport weir_out
 func exportOut() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(out)) }
 
+// exportEvent ends an operation. Like every export that runs tasks, it reports
+// whether the host must call the runtime's resume: see scheduled.
+//
 //go:wasmexport weir_event
-func exportEvent(op, outcome, status, headLen, bodyLen, handle int32) {
-	e := event{outcome: outcome, status: status, handle: handle, head: string(scratch[:headLen])}
-	if bodyLen > 0 {
-		e.body, body = body, nil
+func exportEvent(number, outcome, status, headLen, bodyLen, handle int32) int32 {
+	e := event{outcome: outcome, status: status, handle: handle, body: takeBody(headLen, bodyLen)}
+	if headLen > 0 {
+		e.head = string(scratch[:headLen])
 	}
-	if ch, ok := ops[op]; ok {
-		delete(ops, op)
-		ch <- e
+	finish(number, &e)
+	return scheduled()
+}
+
+// finish ends the operation of a number and runs the task that waits for it.
+func finish(number int32, e *event) {
+	at := int(number & (opPlaces - 1))
+	if at >= len(ops) {
+		return
+	}
+	o := ops[at]
+	if o.number != number || o.done {
+		return
+	}
+	o.done, o.event = true, *e
+	if t := o.task; t != nil {
+		o.task = nil
+		t.run()
 	}
 }
 
-// begin returns the number of a new operation and the channel of its event.
-func begin() (int32, chan event) {
-	nextOp++
-	ch := make(chan event, 1)
-	ops[nextOp] = ch
-	return nextOp, ch
+// begin returns a new operation for a call. If the call can use the host no longer,
+// it has ended already and the host must not be asked: see usable.
+func begin(c *call) *op {
+	var o *op
+	if n := len(freeOps); n > 0 {
+		o, freeOps = freeOps[n-1], freeOps[:n-1]
+	} else {
+		if len(ops) == opPlaces {
+			panic("bridge: too many operations")
+		}
+		o = &op{number: int32(len(ops))}
+		ops = append(ops, o)
+	}
+	o.number = (o.number + opUse) & (1<<31 - 1)
+	o.call, o.task, o.done = c, nil, false
+	if c == nil || c.swept {
+		o.done, o.event = true, event{outcome: contract.Canceled}
+	} else if c.answered && !c.held {
+		c.held = true
+		hostKeep(c.id)
+	}
+	return o
+}
+
+// usable reports whether the host is to be asked for the operation.
+func (o *op) usable() bool { return !o.done }
+
+// wait pauses the task until the operation has ended and returns how.
+func (o *op) wait() event {
+	for !o.done {
+		o.task = current
+		current.pause()
+	}
+	e := o.event
+	o.event, o.call = event{}, nil
+	freeOps = append(freeOps, o)
+	return e
 }
 
 // failure returns the error for the outcome of an operation that failed.
@@ -118,6 +195,9 @@ type callKey struct{}
 var errNoCall = errors.New("bridge: no request in this context")
 
 func callOf(ctx context.Context) *call {
+	if c, ok := ctx.(*call); ok {
+		return c
+	}
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }

@@ -25,17 +25,20 @@ func (Dialer) Dial(ctx context.Context, address string, timeout time.Duration) (
 	if c == nil {
 		return nil, errNoCall
 	}
-	op, ch := begin()
-	hostDial(op, c.id, sptr(address), int32(len(address)), ms(timeout))
-	e := <-ch
+	o := begin(c)
+	if o.usable() {
+		hostDial(o.number, c.id, sptr(address), int32(len(address)), ms(timeout))
+	}
+	e := o.wait()
 	if e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
-	return &socket{id: e.handle}, nil
+	return &socket{call: c, id: e.handle}, nil
 }
 
 // socket is one connection of the host.
 type socket struct {
+	call *call
 	id   int32
 	rest []byte // received, but not yet returned by Read
 }
@@ -43,9 +46,11 @@ type socket struct {
 // Read returns the bytes that have arrived, or waits for some.
 func (s *socket) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
-		op, ch := begin()
-		hostSocketRead(op, s.id)
-		switch e := <-ch; e.outcome {
+		o := begin(s.call)
+		if o.usable() {
+			hostSocketRead(o.number, s.id)
+		}
+		switch e := o.wait(); e.outcome {
 		case contract.OK:
 			s.rest = e.body
 		case contract.EndOfBody:
@@ -61,9 +66,11 @@ func (s *socket) Read(p []byte) (int, error) {
 
 // Write sends all of p.
 func (s *socket) Write(p []byte) (int, error) {
-	op, ch := begin()
-	hostSocketWrite(op, s.id, ptr(p), int32(len(p)))
-	if e := <-ch; e.outcome != contract.OK {
+	o := begin(s.call)
+	if o.usable() {
+		hostSocketWrite(o.number, s.id, ptr(p), int32(len(p)))
+	}
+	if e := o.wait(); e.outcome != contract.OK {
 		return 0, failure(e.outcome)
 	}
 	return len(p), nil
@@ -71,12 +78,14 @@ func (s *socket) Write(p []byte) (int, error) {
 
 // StartTLS continues in TLS on the same connection.
 func (s *socket) StartTLS(host string) (io.ReadWriteCloser, error) {
-	op, ch := begin()
-	hostSocketTLS(op, s.id, sptr(host), int32(len(host)))
-	if e := <-ch; e.outcome != contract.OK {
+	o := begin(s.call)
+	if o.usable() {
+		hostSocketTLS(o.number, s.id, sptr(host), int32(len(host)))
+	}
+	if e := o.wait(); e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
-	return &socket{id: s.id}, nil
+	return &socket{call: s.call, id: s.id}, nil
 }
 
 // Close closes the connection. It may be called more than once.

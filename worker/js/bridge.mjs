@@ -2,7 +2,7 @@
 // calls between the platform and the Go program through linear memory. One
 // instance of the program serves every request of an isolate.
 import { boot, booted } from "./boot.mjs";
-import { Call } from "./call.mjs";
+import { Call, listenAfter } from "./call.mjs";
 import { BODY_LATER, NETWORK, NO_BODY } from "./contract.mjs";
 import { imports } from "./imports.mjs";
 import { platform } from "./platform.mjs";
@@ -20,6 +20,12 @@ const replaceAt = 64 << 20; // bytes of linear memory
 const smallBody = 64 << 10;
 const smallBodyMs = 20_000;
 
+// Calls are looked through every sweepEvery ms for those that have been silent for
+// lostAfter ms. A live one stands in two of these rounds only if the isolate was
+// blocked for the whole time between them.
+const sweepEvery = 1000;
+const lostAfter = 2 * listenAfter;
+
 // Instance is one running Go program with everything that is in flight in it.
 class Instance {
   constructor() {
@@ -29,6 +35,7 @@ class Instance {
     this.streams = new Streams(this);
     this.sockets = new Sockets(this);
     this.nextID = 1;
+    this.sweptAt = 0;
     this.dead = false;
     this.view = null;
     this.result = null; // bytes or rows that Go copies next
@@ -69,10 +76,7 @@ class Instance {
     this.dead = true;
     console.error(JSON.stringify({ level: "error", msg: "instance ended", why, inFlight: this.calls.size }));
     for (const call of this.calls.values()) {
-      // A Response created here would belong to the request that crashed; each
-      // call creates its own.
-      call.answer(null);
-      call.done?.();
+      call.fail();
     }
     this.calls.clear();
     this.streams.abandon();
@@ -93,26 +97,34 @@ class Instance {
     return read === text.length ? written : -1;
   }
 
-  // putBody copies bytes to where Go takes a body from and returns their number.
-  putBody(bytes) {
-    const n = bytes.byteLength;
-    if (n) {
-      const at = this.x.weir_alloc(n) >>> 0; // may grow the memory, which ends older views
-      this.u8().set(bytes, at);
-    }
-    return n;
+  // putEvent copies the head and the body of an event to where Go takes them from,
+  // and returns the length of the head, or -1 if it is too long. The body follows
+  // the head if it fits there.
+  putEvent(head, body) {
+    const length = head ? this.putHead(head) : 0;
+    if (length < 0 || !body?.byteLength) return length;
+    const n = body.byteLength;
+    const at = n <= this.scratchSize - length ? this.scratch + length : this.x.weir_alloc(n) >>> 0;
+    this.u8().set(body, at); // after weir_alloc, which may grow the memory and end older views
+    return length;
+  }
+
+  // run calls one of the exports that run tasks, then the scheduler of the Go
+  // runtime if one of them needs it.
+  run(scheduled) {
+    if (scheduled) this.x.resume();
   }
 
   // emit reports to Go how an operation ended. A large body is freed. handle is
   // the number of a stream, a held body or a socket.
   emit(op, outcome, status = 0, head = "", body = null, handle = 0) {
     this.enter(() => {
-      const headLen = head ? this.putHead(head) : 0;
-      const bodyLen = body ? this.putBody(body) : 0;
+      const n = this.putEvent(head, body);
+      const size = body ? body.byteLength : 0;
       detach(body); // before Go continues: it may ask for as much again
-      if (headLen < 0) this.x.weir_event(op, NETWORK, 0, 0, 0, 0);
-      else this.x.weir_event(op, outcome, status, headLen, bodyLen, handle);
-      this.x.resume();
+      this.run(
+        n < 0 ? this.x.weir_event(op, NETWORK, 0, 0, 0, 0) : this.x.weir_event(op, outcome, status, n, size, handle),
+      );
     });
   }
 
@@ -120,19 +132,18 @@ class Instance {
   begin(call, head, body) {
     if (call.answered) return;
     this.enter(() => {
-      const n = this.putHead(head);
+      const known = typeof body === "number";
+      const n = this.putEvent(head, known ? null : body);
       if (n < 0) return this.refuse(call, 431, "the request's headers are too large");
-      this.x.weir_request(call.id, n, typeof body === "number" ? body : this.putBody(body));
-      this.x.resume();
+      this.run(this.x.weir_request(call.id, n, known ? body : body.byteLength));
     });
   }
 
   // beginEvent passes an event without a request to Go.
   beginEvent(call, kind, name, verb, body) {
     this.enter(() => {
-      const n = this.putHead(name + "\n" + verb);
-      this.x.weir_run(call.id, kind, n, body ? this.putBody(body) : 0);
-      this.x.resume();
+      const n = this.putEvent(name + "\n" + verb, body);
+      this.run(this.x.weir_run(call.id, kind, n, body ? body.byteLength : 0));
     });
   }
 
@@ -149,15 +160,29 @@ class Instance {
     if (call.canceled || this.dead) return;
     call.canceled = true;
     if (call.inflight) for (const inflight of call.inflight) inflight.cancel();
-    this.enter(() => {
-      this.x.weir_cancel(call.id);
-      this.x.resume();
-    });
+    this.enter(() => this.x.weir_cancel(call.id));
+  }
+
+  // sweep ends the calls whose clients have left before the platform was asked to
+  // keep their events alive: it ends such an event without a word. A call that is
+  // alive has asked after listenAfter ms at the latest, or does so when the timers
+  // run that were due before this event.
+  sweep() {
+    const now = Date.now();
+    if (now - this.sweptAt < sweepEvery) return;
+    this.sweptAt = now;
+    for (const call of this.calls.values()) {
+      if (now - call.since < lostAfter) break;
+      if (call.kept || call.request === null) continue;
+      if (!call.suspect) call.suspect = true;
+      else this.enter(() => this.run(this.x.weir_sweep(call.id)));
+    }
   }
 
   // add creates a call of this instance. resolve gets its answer.
   add(env, resolve) {
     this.context.env = env;
+    this.sweep();
     const call = new Call(this.nextID++, env, resolve, this);
     this.calls.set(call.id, call);
     return call;
@@ -196,15 +221,12 @@ export async function handle(request, env, ctx) {
     resolve = r;
   });
   const call = inst.add(env, resolve);
-  call.request = request;
-  ctx.waitUntil(
-    new Promise((done) => {
-      call.done = done;
-    }),
-  );
+  call.serve(request, ctx);
   if (request.body === null) inst.begin(call, head, NO_BODY);
-  else if (length < 0 || length > smallBody || encoded) inst.begin(call, head, BODY_LATER);
-  else {
+  else if (length < 0 || length > smallBody || encoded) {
+    call.keep();
+    inst.begin(call, head, BODY_LATER);
+  } else {
     // A small body comes with the head: Go is entered once instead of twice.
     const deadline = call.addDeadline(smallBodyMs, () =>
       inst.refuse(call, 408, "the request body did not arrive in time"),

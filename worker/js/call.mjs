@@ -1,6 +1,7 @@
-// How long a call runs before it listens for the client's departure, in ms. Most
-// calls are over by then, and listening costs as much as reading a header field.
-const listenAfter = 1000;
+// How long a request runs before the platform is asked to keep its event alive and
+// to report the client's departure, in ms. Many calls are over by then: the first
+// costs a tenth of passing a call on, the second as much as reading a header field.
+export const listenAfter = 1000;
 
 // Call is one event that the program handles: a request, an object call, an alarm.
 export class Call {
@@ -10,6 +11,9 @@ export class Call {
     this.resolve = resolve;
     this.inst = inst;
     this.request = null;
+    this.ctx = null;
+    this.since = Date.now();
+    this.suspect = false; // see Instance.sweep
     this.storage = null;
     this.answered = false;
     this.canceled = false; // the client has left
@@ -18,7 +22,27 @@ export class Call {
     this.timer = 0;
     this.timerAt = 0;
     this.listening = false;
-    this.done = null;
+    this.kept = false;
+    this.done = null; // ends what keep has promised
+  }
+
+  // serve makes the call that of a request.
+  serve(request, ctx) {
+    this.request = request;
+    this.ctx = ctx;
+    this.#arm(listenAfter);
+  }
+
+  // keep keeps the event of a request alive, also after its answer and the client's
+  // departure, until the call has ended. It is called within that event.
+  keep() {
+    if (this.kept || !this.ctx) return;
+    this.kept = true;
+    this.ctx.waitUntil(
+      new Promise((done) => {
+        this.done = done;
+      }),
+    );
   }
 
   answer(response) {
@@ -27,15 +51,29 @@ export class Call {
     this.resolve(response);
   }
 
-  // addDeadline calls expire after ms, unless the deadline is removed before.
-  // Moving its `at` postpones it. All deadlines of a call share one timer.
+  // fail ends a call whose instance has ended. A Response created here would belong
+  // to the request that ended it; each call creates its own.
+  fail() {
+    this.answer(null);
+    this.done?.();
+  }
+
+  // addDeadline calls expire after ms, unless the deadline is removed before. A later
+  // `at` postpones it, moveDeadline also does the opposite. All deadlines of a call
+  // share one timer.
   addDeadline(ms, expire) {
     const deadline = { at: Date.now() + ms, expire };
     this.deadlines ??= new Set();
     this.deadlines.add(deadline);
     if (!this.timer || deadline.at < this.timerAt)
-      this.#arm(Math.min(ms, this.request && !this.listening ? listenAfter : ms));
+      this.#arm(ms);
     return deadline;
+  }
+
+  // moveDeadline moves a deadline to a time; Infinity is never.
+  moveDeadline(deadline, at) {
+    deadline.at = at;
+    if (at < this.timerAt) this.#arm(at - Date.now());
   }
 
   removeDeadline(deadline) {
@@ -52,13 +90,14 @@ export class Call {
     this.timer = 0;
     if (this.request && !this.listening) {
       this.listening = true;
+      this.keep();
       const { signal } = this.request;
       if (signal?.aborted) this.inst.cancel(this);
       else signal?.addEventListener("abort", () => this.inst.cancel(this), { once: true });
     }
     const now = Date.now();
     let next = Infinity;
-    for (const deadline of this.deadlines) {
+    for (const deadline of this.deadlines ?? []) {
       if (deadline.at <= now) {
         this.deadlines.delete(deadline);
         deadline.expire();

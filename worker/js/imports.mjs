@@ -40,19 +40,22 @@ function keep(inst, text) {
 // the instance: it fails only the operation, or the answer, that it was for.
 export function imports(inst) {
   const host = functions(inst);
+  // Without spreading its arguments, which would allocate at every operation; none
+  // has more than twelve.
   const guard = (name, fail) => {
     const run = host[name];
-    host[name] = (first, ...rest) => {
+    host[name] = (a, b, c, d, e, f, g, h, i, j, k, l) => {
       try {
-        run(first, ...rest);
-      } catch (e) {
-        console.error(JSON.stringify({ level: "error", msg: "host call", name, error: e?.name }));
-        fail(first);
+        return run(a, b, c, d, e, f, g, h, i, j, k, l);
+      } catch (err) {
+        console.error(JSON.stringify({ level: "error", msg: "host call", name, error: err?.name }));
+        return fail?.(a);
       }
     };
   };
-  for (const name of ["fetch", "object", "read", "read_all", "hold", "gather", "digest", "dial"])
+  for (const name of ["fetch", "object", "pause", "read", "read_all", "hold", "gather", "digest", "dial"])
     guard(name, (op) => queueMicrotask(() => inst.emit(op, NETWORK)));
+  for (const name of ["discard", "keep", "done", "socket_close"]) guard(name);
   guard("respond", (callID) => {
     const call = inst.calls.get(callID);
     call?.answer(errorResponse(call.request, 500, "the answer could not be sent", "server_error", null));
@@ -156,13 +159,19 @@ function functions(inst) {
       const init = { status, headers: parseHeader(inst.text(headAt, headLen)) };
       const bodyless = status === 204 || status === 205 || status === 304;
       let body = null;
-      if (stream) body = inst.streams.open(stream, call);
-      else if (bodyLen && !bodyless) body = inst.bytes(bodyAt, bodyLen);
+      if (stream) {
+        if (inst.streams.flows(stream)) call.keep();
+        body = inst.streams.open(stream, call);
+      } else if (bodyLen && !bodyless) body = inst.bytes(bodyAt, bodyLen);
       inst.host.respond(call, init, body);
     },
     // object_respond answers an event that has no request.
     object_respond(callID, status, bodyAt, bodyLen) {
       inst.calls.get(callID)?.answer({ status, body: bodyLen ? inst.bytes(bodyAt, bodyLen) : null });
+    },
+    // keep keeps the event of a call alive after its answer.
+    keep(callID) {
+      inst.calls.get(callID)?.keep();
     },
     // done ends a call: Go has forgotten it.
     done(callID) {

@@ -11,8 +11,42 @@ const objectMs = 30_000;
 
 const ignored = new Set(IGNORED);
 
-// InflightFetch is an upstream call from its start to the end of its body.
-class InflightFetch {
+// An upstream call whose answer Go receives whole. It has no AbortController, which
+// would cost as much as a tenth of passing a call on: one that is given up is left
+// to the platform, which ends it together with the event of its request.
+class WholeFetch {
+  constructor(call, inst, op) {
+    this.call = call;
+    this.inst = inst;
+    this.op = op;
+    this.reported = false;
+    this.reader = null; // of its body
+    this.deadline = null;
+  }
+
+  // report reports to Go how the call ended, once.
+  report(outcome, status = 0, head = "", body = null) {
+    if (this.reported) return;
+    this.reported = true;
+    this.call.inflight?.delete(this);
+    if (this.deadline) this.call.removeDeadline(this.deadline);
+    this.inst.emit(this.op, outcome, status, head, body);
+  }
+
+  // giveUp ends the call with an outcome.
+  giveUp(outcome) {
+    this.reader?.cancel().catch(() => {});
+    this.report(outcome);
+  }
+
+  // cancel ends the call because the client has left.
+  cancel() {
+    queueMicrotask(() => this.giveUp(CANCELED));
+  }
+}
+
+// An upstream call whose answer is a stream, from its start to the end of its body.
+class StreamFetch {
   constructor(call) {
     this.call = call;
     this.controller = new AbortController();
@@ -37,56 +71,84 @@ class InflightFetch {
   }
 }
 
+// fieldsOf returns "name\nvalue…" with the fields of an answer.
+function fieldsOf(headers) {
+  let head = "";
+  for (const [k, v] of headers) if (!ignored.has(k)) head += (head ? "\n" : "") + k + "\n" + v;
+  return head;
+}
+
+// outcomeOf returns the outcome of a call that fetch has rejected.
+const outcomeOf = (e) => (/^too many subrequests/i.test(e?.message) ? BUDGET : NETWORK);
+
 export const platform = {
   // fetch makes an upstream call. It reports the head, with the whole body if
   // maxBody is positive, else with a stream. A large init.body is freed once the
-  // head has come if ownsBody is set: nothing else has those bytes.
-  async fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody) {
-    const inflight = new InflightFetch(call);
+  // head has come if ownsBody is set: nothing else has those bytes. Of an answer
+  // that is read whole, idleMs limits the silence within the body.
+  fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody) {
+    if (outlive) call.keep();
+    else if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
+    if (maxBody > 0) this.fetchWhole(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody);
+    else this.fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody);
+  },
+
+  async fetchWhole(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody) {
+    const inflight = new WholeFetch(call, inst, op);
+    if (!outlive) {
+      call.inflight ??= new Set();
+      call.inflight.add(inflight);
+    }
+    const limit = totalMs > 0 ? Date.now() + totalMs : Infinity;
+    let headArrived = false;
+    const expire = () =>
+      inflight.giveUp(!headArrived ? TIMEOUT : Date.now() >= limit ? BODY_TIMEOUT : BODY_IDLE);
+    const first = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? headerMs : totalMs;
+    if (first > 0) inflight.deadline = call.addDeadline(first, expire);
+    try {
+      const r = await fetch(url, init);
+      if (ownsBody) detach(init.body);
+      if (inflight.reported) return void r.body?.cancel().catch(() => {});
+      headArrived = true;
+      // Each chunk postpones the limit of the silence.
+      const onChunk = () => {
+        const at = Math.min(limit, idleMs > 0 ? Date.now() + idleMs : Infinity);
+        if (inflight.deadline) call.moveDeadline(inflight.deadline, at);
+        else if (at < Infinity) inflight.deadline = call.addDeadline(at - Date.now(), expire);
+      };
+      onChunk();
+      const body = await readAll(r, maxBody, idleMs, onChunk, (reader) => {
+        inflight.reader = reader;
+      });
+      if (body === null) inflight.report(TOO_LARGE, r.status);
+      else inflight.report(OK, r.status, fieldsOf(r.headers), body);
+    } catch (e) {
+      inflight.report(outcomeOf(e));
+    }
+  },
+
+  async fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody) {
+    const inflight = new StreamFetch(call);
     init.signal = inflight.controller.signal;
     if (!outlive) {
-      if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
       call.inflight ??= new Set();
       call.inflight.add(inflight);
     }
     let headArrived = false;
     const expire = () => inflight.abort(headArrived ? BODY_TIMEOUT : TIMEOUT);
     if (totalMs > 0) inflight.deadline = call.addDeadline(totalMs, expire);
-    let idle = null;
     const header = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? call.addDeadline(headerMs, expire) : null;
     try {
       const r = await fetch(url, init);
       if (ownsBody) detach(init.body);
       if (header) call.removeDeadline(header);
       headArrived = true;
-      let head = "";
-      for (const [k, v] of r.headers) if (!ignored.has(k)) head += (head ? "\n" : "") + k + "\n" + v;
-      if (!(maxBody > 0)) {
-        // A stream keeps its deadline and can be aborted until its end.
-        inst.emit(op, OK, r.status, head, null, r.body ? inst.streams.add(r, inflight, -1) : 0);
-        return;
-      }
-      let onChunk = null;
-      if (idleMs > 0) {
-        idle = call.addDeadline(idleMs, () => inflight.abort(BODY_IDLE));
-        onChunk = () => {
-          idle.at = Date.now() + idleMs;
-        };
-      }
-      const body = await readAll(r, maxBody, idleMs, onChunk);
-      if (idle) call.removeDeadline(idle);
-      inflight.finish();
-      if (body === null) {
-        inflight.abort();
-        inst.emit(op, TOO_LARGE, r.status);
-      } else inst.emit(op, OK, r.status, head, body);
+      // The stream keeps its deadline and can be aborted until its end.
+      inst.emit(op, OK, r.status, fieldsOf(r.headers), null, r.body ? inst.streams.add(r, inflight, -1) : 0);
     } catch (e) {
       if (header) call.removeDeadline(header);
-      if (idle) call.removeDeadline(idle);
       inflight.finish();
-      // The platform limits the number of calls that one request makes.
-      const spent = inflight.outcome === NETWORK && /^too many subrequests/i.test(e?.message);
-      inst.emit(op, spent ? BUDGET : inflight.outcome);
+      inst.emit(op, inflight.outcome === NETWORK ? outcomeOf(e) : inflight.outcome);
     }
   },
 

@@ -33,8 +33,9 @@ const noHeaders = { get: () => null, has: () => false }; // of a body that was p
 // readAll returns the body of a request or response, or null if it is over
 // maxBytes, counted as it arrives (decompressed). idleMs limits the silence within
 // the body. A caller that measures the time itself passes onChunk, which is called
-// for each chunk. A body that is read in one step must arrive within idleMs.
-export async function readAll(message, maxBytes, idleMs, onChunk = null) {
+// for each chunk. A body that is read in one step must arrive within idleMs. onOpen
+// is called with the reader of a body that is not.
+export async function readAll(message, maxBytes, idleMs, onChunk = null, onOpen = () => {}) {
   const { body, headers } = message;
   if (!body) return new Uint8Array(0);
   const declared = headers.get("content-length");
@@ -52,7 +53,7 @@ export async function readAll(message, maxBytes, idleMs, onChunk = null) {
     declared !== null && !headers.has("content-encoding") ? +declared : -1,
     maxBytes,
     idleMs,
-    () => {},
+    onOpen,
     onChunk,
   );
 }
@@ -221,6 +222,13 @@ export class Streams {
       return { ...rest, head, length: rest.length < 0 ? -1 : rest.length + s.head.byteLength };
     }
     throw new Error("a transformed stream cannot be transformed again");
+  }
+
+  // flows reports whether JavaScript moves the stream, so that the event of its call
+  // must last until Go has received its end.
+  flows(id) {
+    const kind = this.table.get(id)?.kind;
+    return kind === "through" || kind === "watch" || kind === "guard" || kind === "prefix";
   }
 
   // open returns a ReadableStream, or bytes, for the platform to send.
@@ -496,8 +504,8 @@ export class Streams {
         }
       })
       .then(
-        (ending) => this.ended(id, ending),
-        () => this.ended(id, ENDED_RESET),
+        () => this.ended(id),
+        () => this.ended(id),
       );
     return readable;
   }
@@ -541,8 +549,8 @@ export class Streams {
       await writer.close().catch(() => {});
       return ending;
     })().then(
-      (ending) => this.ended(id, ending),
-      () => this.ended(id, ENDED_RESET),
+      () => this.ended(id),
+      () => this.ended(id),
     );
     return readable;
   }
@@ -617,12 +625,9 @@ export class Streams {
     return ending;
   }
 
-  ended(id, ending) {
+  ended(id) {
     this.running--;
-    this.inst.enter(() => {
-      this.inst.x.weir_ended(id, ending ?? ENDED_CLEANLY);
-      this.inst.x.resume();
-    });
+    this.inst.enter(() => this.inst.run(this.inst.x.weir_ended(id)));
   }
 }
 
