@@ -311,6 +311,9 @@ func (c *call) run(kind int32, name, verb string, b []byte) {
 // LogLine writes one line, of level 2 and above to the platform's error log.
 func LogLine(level int, line string) { hostLog(int32(level), sptr(line), int32(len(line))) }
 
+// Idle returns how many tasks have nothing to do, for tests.
+func Idle() int { return len(idle) }
+
 // InFlight returns how many calls, operations and streams are under way, for tests.
 func InFlight() (callCount, opCount, streamCount int) {
 	return len(calls), len(ops) - len(freeOps), len(watched)

@@ -218,7 +218,7 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 		var mem runtime.MemStats
 		runtime.ReadMemStats(&mem)
 		calls, ops, streams := bridge.InFlight()
-		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine(), "calls": calls, "ops": ops, "streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
+		b, _ := json.Marshal(map[string]any{"goroutines": runtime.NumGoroutine() - bridge.Idle(), "calls": calls, "ops": ops, "streams": streams, "heap": mem.HeapAlloc, "sys": mem.Sys, "after": a.after, "aborted": a.aborted})
 		return &httpmsg.Response{Status: 200, Body: stream.FromBytes(b)}, nil
 	}
 	return text(404, "no such path"), nil

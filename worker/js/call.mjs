@@ -65,8 +65,7 @@ export class Call {
     const deadline = { at: Date.now() + ms, expire };
     this.deadlines ??= new Set();
     this.deadlines.add(deadline);
-    if (!this.timer || deadline.at < this.timerAt)
-      this.#arm(ms);
+    if (!this.timer || deadline.at < this.timerAt) this.#arm(ms);
     return deadline;
   }
 

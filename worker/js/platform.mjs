@@ -101,8 +101,7 @@ export const platform = {
     }
     const limit = totalMs > 0 ? Date.now() + totalMs : Infinity;
     let headArrived = false;
-    const expire = () =>
-      inflight.giveUp(!headArrived ? TIMEOUT : Date.now() >= limit ? BODY_TIMEOUT : BODY_IDLE);
+    const expire = () => inflight.giveUp(!headArrived ? TIMEOUT : Date.now() >= limit ? BODY_TIMEOUT : BODY_IDLE);
     const first = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? headerMs : totalMs;
     if (first > 0) inflight.deadline = call.addDeadline(first, expire);
     try {
