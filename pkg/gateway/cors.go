@@ -12,14 +12,12 @@ const exposed = "x-request-id, request-id, retry-after, retry-after-ms, x-should
 // Only a browser reads the list of exposed fields, and a browser says where it
 // comes from.
 func cors(h *httpmsg.Header, c Cors, browser bool) {
-	switch c {
-	case ListCors:
-		h.Set("access-control-allow-origin", "*")
-	case OpenCors:
-		h.Set("access-control-allow-origin", "*")
-		if browser {
-			h.Set("access-control-expose-headers", exposed)
-		}
+	if c == NoCors {
+		return
+	}
+	h.Add("access-control-allow-origin", "*")
+	if c == OpenCors && browser {
+		h.Add("access-control-expose-headers", exposed)
 	}
 }
 

@@ -66,15 +66,15 @@ func (g *Gateway) Serve(ctx context.Context, r *httpmsg.Request) *httpmsg.Respon
 		if route != nil {
 			r.Route = route.Pattern
 		}
-		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil,
+		return g.finish(ctx, r, g.unmatched(path), nil, nil,
 			apierr.New(426, "upgrade_not_supported", "Protocol upgrades such as WebSocket are not supported; send a plain HTTP request."))
 	}
 	if route == nil {
 		r.Route = "none"
 		if g.Misconfigured != "" {
-			return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.misconfigured())
+			return g.finish(ctx, r, g.unmatched(path), nil, nil, g.misconfigured())
 		}
-		return g.finish(ctx, r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, g.noRoute(r, machine, path))
+		return g.finish(ctx, r, g.unmatched(path), nil, nil, g.noRoute(r, machine, path))
 	}
 	r.Route = route.Pattern
 	resp, c, err := g.serve(ctx, r, route, machine, params)
@@ -187,30 +187,23 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 		}
 		resp = write(e, d, r.ID)
 	}
+	resp.Template = route.template(&resp.Header, r.Header.Get("origin") != "")
 	h := &resp.Header
-	h.Set("x-request-id", r.ID)
+	h.Add("x-request-id", r.ID)
 	if route.Dialect == Anthropic {
-		h.Set("request-id", r.ID)
+		h.Add("request-id", r.ID)
 	}
-	if h.Get("cache-control") == "" {
-		h.Add("cache-control", "no-store")
-	}
-	h.Set("x-content-type-options", "nosniff")
-	if route.Access != Public {
-		h.Set("vary", "Authorization, Origin")
-	}
-	cors(h, route.Cors, r.Header.Get("origin") != "")
 	if t.Model != "" {
-		h.Set("x-weir-model", headerSafe(t.Model))
+		h.Add("x-weir-model", headerSafe(t.Model))
 	}
 	if t.ConnectionID != "" {
-		h.Set("x-weir-connection-id", t.ConnectionID)
+		h.Add("x-weir-connection-id", t.ConnectionID)
 	}
 	if t.Attempts > 0 {
-		h.Set("x-weir-attempts", strconv.Itoa(t.Attempts))
+		h.Add("x-weir-attempts", strconv.Itoa(t.Attempts))
 	}
 	if len(t.Dropped) > 0 {
-		h.Set("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
+		h.Add("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
 	}
 	if g.After != nil && c != nil && c.Machine != nil {
 		status := resp.Status
@@ -259,19 +252,15 @@ func upgrades(field string) bool {
 	return false
 }
 
-// dialectOf returns the dialect of an address that has no route.
-func dialectOf(path string) Dialect {
-	if strings.HasPrefix(path, "/v1/messages") {
-		return Anthropic
+// unmatched returns what answers of a path have that has no route.
+func (g *Gateway) unmatched(path string) *Route {
+	switch {
+	case strings.HasPrefix(path, "/v1/messages"):
+		return &g.table.none[0]
+	case strings.HasPrefix(path, "/v1/"):
+		return &g.table.none[1]
 	}
-	return OpenAI
-}
-
-func corsOf(path string) Cors {
-	if strings.HasPrefix(path, "/v1/") {
-		return OpenCors
-	}
-	return NoCors
+	return &g.table.none[2]
 }
 
 // safeMethod keeps a method short enough to repeat in a message.

@@ -227,7 +227,7 @@ func TestErrorsHaveTheDialectOfTheEndpoint(t *testing.T) {
 		{"GET", "/v1/models", "list", `500 {"error":{"message":"Internal error.","type":"server_error"}}`},
 	} {
 		resp, b := f.get(tt.method, tt.path, tt.key, "")
-		id := resp.Header.Get("x-request-id")
+		id := resp.Get("x-request-id")
 		if got := fmt.Sprintf("%d %s", resp.Status, strings.ReplaceAll(b, id, "ID")); got != tt.want {
 			t.Errorf("%s %s:\n got %s\nwant %s", tt.method, tt.path, got, tt.want)
 		}
@@ -257,7 +257,7 @@ func TestUpgradesAreRefused(t *testing.T) {
 			if strings.HasPrefix(string(raw), `{"type":"error"`) {
 				got = "426 anthropic"
 			}
-			if !json.Valid(raw) || resp.Header.Get("content-type") != "application/json" {
+			if !json.Valid(raw) || resp.Get("content-type") != "application/json" {
 				t.Errorf("%s: %s", tt.path, raw)
 			}
 		}
@@ -299,7 +299,7 @@ func TestCrossOrigin(t *testing.T) {
 	} {
 		for _, key := range []string{"data", ""} {
 			resp, body := f.get(want.method, want.path, key, "")
-			h := resp.Header
+			h := resp
 			got := row{want.method, want.path, h.Get("access-control-allow-origin"), h.Get("access-control-allow-methods"), h.Get("access-control-allow-headers"), ""}
 			if h.Get("access-control-expose-headers") != "" {
 				got.exposed = "yes"

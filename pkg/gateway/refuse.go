@@ -13,5 +13,5 @@ func (g *Gateway) Refuse(r *httpmsg.Request, e *apierr.Error) *httpmsg.Response 
 	r.ID = g.requestID()
 	r.Route = "none"
 	_, path := split(r.Path)
-	return g.finish(context.Background(), r, &Route{Dialect: dialectOf(path), Cors: corsOf(path)}, nil, nil, e)
+	return g.finish(context.Background(), r, g.unmatched(path), nil, nil, e)
 }

@@ -88,7 +88,7 @@ func TestBodyWithoutRoomIsRefused(t *testing.T) {
 	ask := func() *httpmsg.Response {
 		return g.Serve(context.Background(), &httpmsg.Request{Method: "POST", Path: "/v1/json", Length: 512 << 10, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 512<<10)))})
 	}
-	if resp := ask(); resp.Status != 503 || resp.Header.Get("retry-after") == "" || read {
+	if resp := ask(); resp.Status != 503 || resp.Get("retry-after") == "" || read {
 		t.Errorf("status %d without room", resp.Status)
 	}
 	release()

@@ -63,6 +63,8 @@ type Route struct {
 	// does not send. Its body must be JSON.
 	Explain bool
 	Methods []Method
+
+	templates [variants]*httpmsg.Template // created on first use
 }
 
 // Method is one method of a route.
@@ -97,6 +99,7 @@ func (r *Route) allow() string {
 type table struct {
 	exact    map[string]*Route
 	patterns []pattern
+	none     [3]Route // of paths without a route
 }
 
 type pattern struct {
@@ -105,7 +108,10 @@ type pattern struct {
 }
 
 func newTable(routes []Route) *table {
-	t := &table{exact: make(map[string]*Route, len(routes))}
+	t := &table{
+		exact: make(map[string]*Route, len(routes)),
+		none:  [...]Route{{Dialect: Anthropic, Cors: OpenCors}, {Cors: OpenCors}, {}},
+	}
 	for i := range routes {
 		r := &routes[i]
 		if strings.Contains(r.Pattern, "{") {

@@ -41,7 +41,7 @@ func TestUnknownPathsNameTheRouteThatWasMeant(t *testing.T) {
 		if got := gjson.Get(body, "error.message").Str; resp.Status != tt.status || got != want {
 			t.Errorf("%s %s: got %d %q, want %d %q", tt.method, tt.path, resp.Status, got, tt.status, want)
 		}
-		if retry := resp.Header.Get("x-should-retry"); (tt.status == 501) != (retry == "false") {
+		if retry := resp.Get("x-should-retry"); (tt.status == 501) != (retry == "false") {
 			t.Errorf("%s: x-should-retry %q", tt.path, retry)
 		}
 	}

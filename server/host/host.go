@@ -64,7 +64,8 @@ type Host struct {
 // instance is one instance of the program in its cell.
 type instance struct {
 	cell.Cell
-	app *gateway.App
+	app       *gateway.App
+	templates [][]constant // of answers, by their Number
 
 	changes atomic.Bool // changed has machines
 	mu      sync.Mutex
@@ -248,7 +249,7 @@ func (h *Host) serve(ctx context.Context, i *instance, r *httpmsg.Request) (a an
 	defer func() {
 		if p := recover(); p != nil {
 			h.Log(2, redact.PanicLine(r.ID, p))
-			a = answer{Response: i.app.Refuse(r, apierr.New(500, "", "Internal error."))}
+			a = i.answerOf(i.app.Refuse(r, apierr.New(500, "", "Internal error.")))
 		}
 	}()
 	return i.answerOf(i.app.Serve(ctx, r))
@@ -257,16 +258,16 @@ func (h *Host) serve(ctx context.Context, i *instance, r *httpmsg.Request) (a an
 // refuse answers a request that the program does not receive.
 func (h *Host) refuse(w http.ResponseWriter, hr *http.Request, r *httpmsg.Request, e *apierr.Error) {
 	i := h.enter()
-	resp := func() *httpmsg.Response {
+	a := func() answer {
 		defer i.Exit() // also if Refuse panics
-		return i.app.Refuse(r, e)
+		return i.answerOf(i.app.Refuse(r, e))
 	}()
 	if hr.ContentLength != 0 {
 		closeAfter(w, hr)
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(discardTime))
 	}
-	h.respond(w, hr, answer{Response: resp})
-	h.later(hr.Context(), i, resp.After)
+	h.respond(w, hr, a)
+	h.later(hr.Context(), i, a.After)
 }
 
 // later runs what follows an answer, which the client does not wait for.

@@ -121,6 +121,27 @@ func TestCellsServeCallsSideBySide(t *testing.T) {
 	}
 }
 
+func TestAnswerHasTemplateAndOwnFields(t *testing.T) {
+	w := newWorld(t, 2, upstreams)
+	for range 4 {
+		req := w.request("POST", "/v1/embeddings", strings.NewReader(`{"model":"up/m","input":"a","encoding_format":"base64"}`))
+		req.Header.Set("Origin", "https://app.example")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		for _, name := range []string{
+			"Content-Type", "Cache-Control", "X-Content-Type-Options", "Vary", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers", // constant
+			"X-Request-Id", "X-Weir-Model", "X-Weir-Connection-Id", "X-Weir-Attempts",
+		} {
+			if values := res.Header.Values(name); len(values) != 1 || values[0] == "" {
+				t.Errorf("%s: %q", name, values)
+			}
+		}
+	}
+}
+
 func TestDrainingHostRefusesCalls(t *testing.T) {
 	w := newWorld(t, 1, upstreams)
 	w.host.Drain()

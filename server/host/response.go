@@ -14,13 +14,14 @@ import (
 // answer is what the program has answered, outside the cells.
 type answer struct {
 	*httpmsg.Response
-	src source    // of a body that is not in memory
-	o   *observer // of src, nil if it only passes
+	constant []constant // of its template
+	src      source     // of a body that is not in memory
+	o        *observer  // of src, nil if it only passes
 }
 
 // answerOf returns an answer for use outside the cells. It is called inside.
 func (i *instance) answerOf(resp *httpmsg.Response) answer {
-	a := answer{Response: resp}
+	a := answer{Response: resp, constant: i.constants(resp.Template)}
 	switch resp.Body.(type) {
 	case nil, *stream.Bytes:
 	default:
@@ -29,9 +30,34 @@ func (i *instance) answerOf(resp *httpmsg.Response) answer {
 	return a
 }
 
+// constant is a header field of a template as net/http holds it.
+type constant struct {
+	name   string
+	values []string
+}
+
+// constants returns the fields of a template. It is called inside the cell.
+func (i *instance) constants(t *httpmsg.Template) []constant {
+	if t == nil {
+		return nil
+	}
+	if t.Number == 0 {
+		list := make([]constant, len(t.Fields))
+		for j, f := range t.Fields {
+			list[j] = constant{headerName(f.Name), []string{f.Value}}
+		}
+		i.templates = append(i.templates, list)
+		t.Number = int32(len(i.templates))
+	}
+	return i.templates[t.Number-1]
+}
+
 // respond sends an answer.
 func (h *Host) respond(w http.ResponseWriter, hr *http.Request, a answer) {
 	header := w.Header()
+	for _, c := range a.constant {
+		header[c.name] = c.values
+	}
 	values := make([]string, 0, len(a.Header)+1)
 	for _, f := range a.Header {
 		values = addField(header, values, f)

@@ -51,7 +51,11 @@ func (w *world) do(method, path, key, body string, header ...httpmsg.Field) repl
 		r.Header = append(r.Header, httpmsg.Field{Name: "content-type", Value: "application/json"})
 	}
 	resp := w.App.Serve(context.Background(), r)
-	out := reply{status: resp.Status, header: resp.Header}
+	out := reply{status: resp.Status}
+	if resp.Template != nil {
+		out.header = append(out.header, resp.Template.Fields...)
+	}
+	out.header = append(out.header, resp.Header...)
 	if resp.Body != nil {
 		b, err := io.ReadAll(resp.Body)
 		if err != nil {

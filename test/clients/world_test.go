@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -86,7 +87,7 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		req.Body = stream.FromBytes(body)
 	}
 	resp := w.App.Serve(r.Context(), req)
-	for _, f := range resp.Header {
+	for _, f := range slices.Concat(resp.Template.Fields, resp.Header) {
 		rw.Header().Add(f.Name, f.Value)
 	}
 	rw.WriteHeader(resp.Status)

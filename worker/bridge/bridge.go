@@ -250,7 +250,11 @@ func (c *call) conclude(r *httpmsg.Request, resp *httpmsg.Response) {
 // respond passes the answer to the host. It returns the flow of a body that Go
 // watches or transforms.
 func (c *call) respond(resp *httpmsg.Response) *flow {
-	head := packHeader(make([]byte, 0, 512), resp.Header)
+	head := make([]byte, 0, 512)
+	if resp.Template != nil {
+		head = packHeader(head, resp.Template.Fields)
+	}
+	head = packHeader(head, resp.Header)
 	c.answered = true
 	if resp.Body == nil {
 		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, 0)

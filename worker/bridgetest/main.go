@@ -21,13 +21,18 @@ import (
 	"weir/worker/bridge"
 )
 
-func main() { bridge.Run(func() bridge.App { return &app{} }) }
+func main() {
+	bridge.Run(func() bridge.App {
+		return &app{template: httpmsg.Template{Fields: httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "x-constant", Value: "1"}}}}
+	})
+}
 
 type app struct {
 	lastWatch string
 	after     int
 	aborted   int
 	hold      [][]byte
+	template  httpmsg.Template
 }
 
 func text(status int, s string) *httpmsg.Response {
@@ -55,6 +60,8 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 	switch r.Path {
 	case "/health":
 		return text(200, "ok"), nil
+	case "/template": // constant header fields, and fields of the answer
+		return &httpmsg.Response{Status: 200, Template: &a.template, Header: httpmsg.Header{{Name: "x-query", Value: r.Query}, {Name: "x-two", Value: "a"}, {Name: "x-two", Value: "b"}}, Body: stream.FromString("{}")}, nil
 	case "/echo":
 		b, err := stream.ReadAll(r.Body, 8<<20)
 		if err != nil {

@@ -68,11 +68,36 @@ type Request struct {
 // Body is read natively and moved by the host on the edge: nil, a
 // *stream.Bytes, an upstream's body as it is, or another body of
 // pkg/wire/stream.
+//
+// The host sends the fields of Template, if there is one, and those of Header. No
+// name is in both.
 type Response struct {
-	Status int
-	Header Header
-	Body   io.ReadCloser
+	Status   int
+	Template *Template
+	Header   Header // belongs to the response
+	Body     io.ReadCloser
 	// After runs once the body has ended, or once the host has taken over a body that
 	// Go does not observe. It may call the host. The client does not wait for it.
 	After []func(ctx context.Context)
+}
+
+// Get returns the first value of a header field of the response, whose name must be
+// in lower case, or "".
+func (r *Response) Get(name string) string {
+	if r.Template != nil {
+		if v := r.Template.Fields.Get(name); v != "" {
+			return v
+		}
+	}
+	return r.Header.Get(name)
+}
+
+// Template is the constant part of the header of a kind of answers. There are as many
+// as there are kinds, and one lives as long as the program that made it, so a host may
+// keep each in a form of its own and copy that for an answer.
+type Template struct {
+	Fields Header // never changed
+	// Number is the host's name for its own form of the template; 0 until the host has
+	// one. Only the host uses it.
+	Number int32
 }

@@ -43,6 +43,15 @@ test("a body is returned as it was sent", async () => {
   assert.deepEqual(Buffer.from(await res.arrayBuffer()), body);
 });
 
+test("an answer has the fields of its template and its own", async () => {
+  for (const query of ["one", "two", "three"]) {
+    const res = await gw.fetch(`/template?${query}`);
+    assert.equal(await res.text(), "{}");
+    const got = ["content-type", "x-constant", "x-query", "x-two"].map((name) => res.headers.get(name));
+    assert.deepEqual(got, ["application/json", "1", query, "a, b"]);
+  }
+});
+
 test("a body without a length is read whole", async () => {
   const parts = new ReadableStream({
     start(c) {

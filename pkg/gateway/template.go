@@ -1,0 +1,63 @@
+package gateway
+
+import "weir/pkg/wire/httpmsg"
+
+// Bits of a template's variant.
+const (
+	toBrowser = 1 << iota // the caller sends an Origin
+	jsonBody              // content-type is application/json
+	ownCache              // the endpoint has set cache-control
+	variants  = 1 << iota
+)
+
+// template returns the fields that each answer of the route has, and removes from h
+// those of the same names: the request's id, which is added later, and what an
+// endpoint has set of the template itself. An endpoint's own cache-control stays.
+func (r *Route) template(h *httpmsg.Header, browser bool) *httpmsg.Template {
+	variant := 0
+	if browser {
+		variant |= toBrowser
+	}
+	own := (*h)[:0]
+	for _, f := range *h {
+		switch f.Name {
+		case "content-type":
+			if f.Value == "application/json" {
+				variant |= jsonBody
+				continue
+			}
+		case "cache-control":
+			variant |= ownCache
+		case "x-request-id", "x-content-type-options", "vary", "access-control-allow-origin", "access-control-expose-headers":
+			continue
+		case "request-id":
+			if r.Dialect == Anthropic {
+				continue
+			}
+		}
+		own = append(own, f)
+	}
+	*h = own
+	t := r.templates[variant]
+	if t == nil {
+		t = r.newTemplate(variant)
+		r.templates[variant] = t
+	}
+	return t
+}
+
+func (r *Route) newTemplate(variant int) *httpmsg.Template {
+	var h httpmsg.Header
+	if variant&jsonBody != 0 {
+		h.Add("content-type", "application/json")
+	}
+	if variant&ownCache == 0 {
+		h.Add("cache-control", "no-store")
+	}
+	h.Add("x-content-type-options", "nosniff")
+	if r.Access != Public {
+		h.Add("vary", "Authorization, Origin")
+	}
+	cors(&h, r.Cors, variant&toBrowser != 0)
+	return &httpmsg.Template{Fields: h}
+}
