@@ -2,6 +2,7 @@ package jsonscan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -30,10 +31,9 @@ type Cursor struct {
 	i      int
 	depth  int
 	tokens int
-	high   uint64 // all bytes of strings, combined by OR: shows whether UTF-8 must be checked
-	first  bool   // no member of the container just entered has been read
-	lone   bool   // a string had half a surrogate pair
-	key    Value
+	first  bool  // no member of the container just entered has been read
+	lone   bool  // a string had half a surrogate pair
+	key    Value // Start, End and Escaped of the last name
 	err    *Error
 }
 
@@ -69,20 +69,36 @@ func (c *Cursor) problem(reason string) *Error {
 	}
 }
 
-func (c *Cursor) space() {
-	i := c.i
-	for i < len(c.b) && (c.b[i] == ' ' || c.b[i] == '\n' || c.b[i] == '\r' || c.b[i] == '\t') {
-		i++
+func (c *Cursor) space() { c.i = blanks(c.b, c.i) }
+
+// blanks returns the end of the blanks at i. Few documents have any, so that the
+// test for one is inlined.
+func blanks(b []byte, i int) int {
+	if i < len(b) && b[i] <= ' ' {
+		return indentation(b, i)
 	}
-	c.i = i
+	return i
 }
 
-func (c *Cursor) count() bool {
-	if c.tokens++; c.tokens > c.MaxTokens {
-		c.fail("too many values")
-		return false
+func indentation(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+		for len(b)-i >= 8 && binary.LittleEndian.Uint64(b[i:]) == ' '*ones {
+			i += 8
+		}
 	}
-	return true
+	return i
+}
+
+// count counts a value or name.
+func (c *Cursor) count() bool {
+	c.tokens++
+	return c.tokens <= c.MaxTokens || c.tooMany()
+}
+
+func (c *Cursor) tooMany() bool {
+	c.fail("too many values")
+	return false
 }
 
 // Kind returns the kind of the next value; Absent if no value follows.
@@ -125,23 +141,27 @@ func (c *Cursor) open(bracket byte) {
 // next advances to the following member of the innermost container, and leaves the
 // container at its end.
 func (c *Cursor) next(end byte) bool {
+	if c.i < len(c.b) && c.b[c.i] == ',' && !c.first { // not after an error: see fail
+		c.i = blanks(c.b, c.i+1)
+		return true
+	}
+	return c.border(end)
+}
+
+// border is next for the first member and the end of a container.
+func (c *Cursor) border(end byte) bool {
 	if c.err != nil || c.i >= len(c.b) {
 		c.fail("unexpected end")
 		return false
 	}
 	first := c.first
 	c.first = false
-	switch b := c.b[c.i]; {
-	case b == end:
-		c.i++
+	switch {
+	case c.b[c.i] == end:
 		c.depth--
-		c.space()
+		c.i = blanks(c.b, c.i+1)
 		return false
 	case first:
-		return true
-	case b == ',':
-		c.i++
-		c.space()
 		return true
 	}
 	c.fail("a comma or the end of the container was expected")
@@ -154,21 +174,27 @@ func (c *Cursor) Key() bool {
 	if !c.next('}') {
 		return false
 	}
-	if c.Kind() != String {
+	if c.i >= len(c.b) || c.b[c.i] != '"' {
 		c.fail("a name was expected")
 		return false
 	}
-	lone := c.lone
-	if c.key = c.scalar(); c.err != nil {
+	if !c.count() {
 		return false
 	}
-	c.lone = lone
-	if c.i >= len(c.b) || c.b[c.i] != ':' {
+	lone := c.lone
+	c.key.Start = c.i
+	c.key.Escaped = c.str()
+	c.key.End, c.lone = c.i, lone
+	if c.err != nil {
+		return false
+	}
+	i := blanks(c.b, c.i)
+	if i >= len(c.b) || c.b[i] != ':' {
+		c.i = i
 		c.fail("a colon was expected")
 		return false
 	}
-	c.i++
-	c.space()
+	c.i = blanks(c.b, i+1)
 	return true
 }
 
@@ -241,9 +267,6 @@ func (c *Cursor) End() error {
 	if c.err == nil && c.depth != 0 {
 		c.fail("unexpected end")
 	}
-	if c.err == nil && c.high&highBits != 0 && !utf8.Valid(c.b) {
-		c.fail("not UTF-8")
-	}
 	return c.Err()
 }
 
@@ -292,9 +315,7 @@ func (c *Cursor) scalar() Value {
 		}
 	}
 	v.End = c.i
-	if c.i < len(c.b) && c.b[c.i] <= ' ' {
-		c.space()
-	}
+	c.space()
 	return v
 }
 

@@ -248,6 +248,8 @@ func FuzzRead(f *testing.F) {
 		`{"model":"a","input":["x",[1,2]],"n":1}`, `{"mod\u0065l":"\ud83d\ude00"}`, `[1.5,-2e9,0]`, `{"model":"\ud800"}`,
 		`{"a":{"model":1},"model":2,"model":3}`, `"\u00e9é"`, ` {"input" : "aaaaaaaaaaaaaaaa\\" } `, `{"a":1,2}`, "{\"\xff\":1}",
 		strings.Repeat("[", 130) + strings.Repeat("]", 130), `{"input":[123456789,0.12345678901234567,1e-7]}`, "\xef\xbb\xbf{}",
+		`{"input":"` + strings.Repeat("é☃😀x", 20) + `","model":"` + strings.Repeat("0123456789", 20) + `\n"}`,
+		"[\n          1.25,\n          -3, 12345678901234567890.123456789012345e+10 ,0]",
 	} {
 		f.Add([]byte(s))
 	}
@@ -262,6 +264,7 @@ func FuzzRead(f *testing.F) {
 		if !good && err == nil {
 			t.Fatalf("%q is accepted", doc)
 		}
+		checkNumbers(t, doc)
 		s, err := Read(doc, "model", "input")
 		if err != nil {
 			return

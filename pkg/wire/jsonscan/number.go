@@ -31,16 +31,11 @@ func (c *Cursor) run() (n int, integers bool) {
 			}
 		}
 		n++
-		for i < len(b) && isSpace(b[i]) {
-			i++
-		}
-		if i+1 >= len(b) || b[i] != ',' {
+		i = blanks(b, i)
+		if i >= len(b) || b[i] != ',' {
 			break
 		}
-		next := i + 1
-		for next < len(b) && isSpace(b[next]) {
-			next++
-		}
+		next := blanks(b, i+1)
 		if next == len(b) || kindOf[b[next]] != Number {
 			break
 		}
@@ -56,10 +51,7 @@ func (c *Cursor) run() (n int, integers bool) {
 // digits returns the end of the digits at i.
 func digits(b []byte, i int) int {
 	for i+8 <= len(b) {
-		x := binary.LittleEndian.Uint64(b[i:])
-		// The lowest bit set is in the first byte that is not a digit.
-		m := (x&(0xf0*ones) ^ 0x30*ones) | ((x+6*ones)&(0xf0*ones) ^ 0x30*ones)
-		if m != 0 {
+		if m := notDigits(binary.LittleEndian.Uint64(b[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
 		i += 8
@@ -68,6 +60,12 @@ func digits(b []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// notDigits returns 0 for eight digits; otherwise the lowest bit that is set is in
+// the first byte that is not a digit.
+func notDigits(x uint64) uint64 {
+	return ((x ^ 0x30*ones) | ((x + 6*ones) ^ 0x30*ones)) & (0xf0 * ones)
 }
 
 // fraction returns the end of the fraction and exponent at i, or -1 if they are

@@ -12,25 +12,42 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// str consumes a string and reports whether it has escapes. It advances by eight bytes
-// where none of them is special.
+// str consumes a string and reports whether it has escapes.
 func (c *Cursor) str() (escaped bool) {
 	b, i := c.b, c.i+1
-	high := c.high
-	for {
-		for i+8 <= len(b) {
-			x := binary.LittleEndian.Uint64(b[i:])
-			high |= x
-			q, s := x^'"'*ones, x^'\\'*ones
-			// The lowest bit set marks the first quote, backslash or control
-			// character. Bytes over 0x7f are left to the check of UTF-8.
-			m := ((q-ones)&^q | (s-ones)&^s | (x-' '*ones)&^x) & highBits
-			if m == 0 {
-				i += 8
-				continue
+	for len(b)-i >= 8 { // most names, and many values, end within a few words
+		x := binary.LittleEndian.Uint64(b[i:])
+		m := (special(x) | x) & highBits
+		if m == 0 {
+			if i += 8; i-c.i > 32 {
+				i = plain(b, i)
+				break
 			}
-			i += bits.TrailingZeros64(m) >> 3
-			break
+			continue
+		}
+		if i += bits.TrailingZeros64(m) >> 3; b[i] == '"' {
+			c.i = i + 1
+			return false
+		}
+		break
+	}
+	return c.rest(i)
+}
+
+// rest consumes a string from i on. The bytes of it before i are ASCII and not special.
+func (c *Cursor) rest(i int) (escaped bool) {
+	b, start := c.b, i
+	high := uint64(0) // all bytes, combined by OR
+	for {
+		for len(b)-i >= 8 {
+			x := binary.LittleEndian.Uint64(b[i:])
+			if m := special(x) &^ x & highBits; m != 0 {
+				high |= x & (m&-m - 1) // the bytes before the special one
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			high |= x
+			i += 8
 		}
 		if i >= len(b) {
 			c.i = len(b)
@@ -39,7 +56,14 @@ func (c *Cursor) str() (escaped bool) {
 		}
 		switch x := b[i]; {
 		case x == '"':
-			c.i, c.high = i+1, high
+			if high&highBits != 0 {
+				if at := invalidUTF8(b[start:i]); at >= 0 {
+					c.i = start + at
+					c.fail("not UTF-8")
+					return escaped
+				}
+			}
+			c.i = i + 1
 			return escaped
 		case x == '\\':
 			escaped = true
@@ -47,7 +71,9 @@ func (c *Cursor) str() (escaped bool) {
 			if n == 0 {
 				return escaped
 			}
-			i += n
+			if i += n; high&highBits == 0 {
+				i = plain(b, i)
+			}
 		case x < ' ':
 			c.i = i
 			c.fail("a control character in a string")
@@ -57,6 +83,71 @@ func (c *Cursor) str() (escaped bool) {
 			i++
 		}
 	}
+}
+
+// plain returns an offset up to which the bytes from i on are ASCII and not special,
+// in steps of 32 bytes.
+func plain(b []byte, i int) int {
+	p := b[i:]
+	for len(p) >= 32 {
+		x := special(binary.LittleEndian.Uint64(p)) | special(binary.LittleEndian.Uint64(p[8:])) |
+			special(binary.LittleEndian.Uint64(p[16:])) | special(binary.LittleEndian.Uint64(p[24:]))
+		if x&highBits != 0 {
+			break
+		}
+		p = p[32:]
+	}
+	return len(b) - len(p)
+}
+
+// special marks quotes, backslashes and control characters by the highest bit of
+// their bytes, and some bytes that are not ASCII. Among ASCII, the lowest mark is
+// exact, as is whether there are any. The other bits mean nothing.
+func special(x uint64) uint64 {
+	// x^0x02 maps the quote and the control characters to 0x00…0x20.
+	return ((x ^ 0x02*ones) - 0x21*ones) | ((x ^ '\\'*ones) - ones)
+}
+
+// invalidUTF8 returns the offset of the first byte of b that is not part of valid
+// UTF-8 (RFC 3629, 4), or -1. Unlike utf8.Valid it advances by 8 bytes wherever these
+// are ASCII.
+func invalidUTF8(b []byte) int {
+	i := 0
+	for i < len(b) {
+		c := b[i]
+		if c < utf8.RuneSelf {
+			i++
+			if len(b)-i >= 8 {
+				i += bits.TrailingZeros64(binary.LittleEndian.Uint64(b[i:])&highBits) >> 3
+			}
+			continue
+		}
+		n, lo, hi := 2, byte(0x80), byte(0xbf) // length, and bounds of the second byte
+		switch {
+		case c < 0xc2 || c > 0xf4:
+			return i
+		case c < 0xe0:
+		case c < 0xf0:
+			n = 3
+			if c == 0xe0 {
+				lo = 0xa0
+			} else if c == 0xed {
+				hi = 0x9f
+			}
+		default:
+			n = 4
+			if c == 0xf0 {
+				lo = 0x90
+			} else if c == 0xf4 {
+				hi = 0x8f
+			}
+		}
+		if s := b[i:]; len(s) < n || s[1] < lo || s[1] > hi || n > 2 && s[2]&0xc0 != 0x80 || n > 3 && s[3]&0xc0 != 0x80 {
+			return i
+		}
+		i += n
+	}
+	return -1
 }
 
 // escape checks the escape at i and returns its length, 0 after an error. A surrogate
