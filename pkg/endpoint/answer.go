@@ -48,13 +48,20 @@ func JSONAnswer(up httpmsg.Header, body []byte) *httpmsg.Response {
 
 // Answer is JSONAnswer for a body of any type.
 func Answer(up httpmsg.Header, contentType string, body []byte) *httpmsg.Response {
-	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: contentType})
-	return &httpmsg.Response{
-		Status: 200,
-		Header: append(header, provider.ResponseNotes(up)...),
-		Body:   stream.FromBytes(body),
-	}
+	a := &struct { // one allocation
+		httpmsg.Response
+		body   stream.Bytes
+		fields [answerFields]httpmsg.Field
+	}{}
+	a.body.Reset(body)
+	a.fields[0] = httpmsg.Field{Name: "content-type", Value: contentType}
+	a.Response = httpmsg.Response{Status: 200, Header: provider.AppendNotes(a.fields[:1], up), Body: &a.body}
+	return &a.Response
 }
+
+// answerFields is the number of fields that an answer has space for: its own, those
+// of the gateway, and what most providers say about limits.
+const answerFields = 12
 
 // Forward returns the upstream's answer with its body unchanged. The machine's idle
 // limit ends a silent body. The attempt succeeds once the body is complete.

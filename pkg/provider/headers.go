@@ -114,17 +114,16 @@ func ResponseHeader(upstream httpmsg.Header) httpmsg.Header {
 
 // ResponseNotes returns the same fields without those about the body, for a response
 // whose body the gateway writes.
-func ResponseNotes(upstream httpmsg.Header) httpmsg.Header {
-	var out httpmsg.Header
+func ResponseNotes(upstream httpmsg.Header) httpmsg.Header { return AppendNotes(nil, upstream) }
+
+// AppendNotes appends the fields of ResponseNotes to those of a response.
+func AppendNotes(out, upstream httpmsg.Header) httpmsg.Header {
 	size := 0
 	for _, f := range upstream {
 		if !sentDown(f.Name) || !SafeValue(f.Value) {
 			continue
 		}
 		if size += len(f.Name) + len(f.Value); size <= maxNotes {
-			if out == nil {
-				out = make(httpmsg.Header, 0, 8)
-			}
 			out = append(out, f)
 		}
 	}

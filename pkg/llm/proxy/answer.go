@@ -173,7 +173,7 @@ func (a *attempt) stream(res *accounts.Result) *httpmsg.Response {
 	a.call.Body = nil // has been read; an open stream need not hold it
 	m := outcome{a: a, res: res}
 	header := append(make(httpmsg.Header, 0, 12), httpmsg.Field{Name: "content-type", Value: eventStream})
-	resp := &httpmsg.Response{Status: 200, Header: append(header, provider.ResponseNotes(res.Header)...)}
+	resp := &httpmsg.Response{Status: 200, Header: provider.AppendNotes(header, res.Header)}
 	if a.passes() {
 		w := passthrough{outcome: m, o: llm.Observe(a.req.Dialect)}
 		w.begin()

@@ -34,9 +34,16 @@ type Bytes struct {
 
 // FromBytes returns a body with the content b, which must not change afterwards.
 func FromBytes(b []byte) *Bytes {
-	s := &Bytes{b: b}
+	s := &Bytes{}
 	s.Reset(b)
 	return s
+}
+
+// Reset makes b the content, which is read from its start. It is for a Bytes that is
+// part of another value.
+func (s *Bytes) Reset(b []byte) {
+	s.b = b
+	s.Reader.Reset(b)
 }
 
 // FromString returns a body with the content s.
