@@ -33,6 +33,7 @@ type answer struct {
 	// plain: body is OpenAI-shaped and complete, item by item.
 	plain bool
 	items []item
+	space []item // for items, empty
 	// tokens of the input and in all; -1 while not known.
 	inputTokens, allTokens int64
 }

@@ -62,8 +62,9 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	req, err := parse(body)
-	if err != nil {
+	x := &exchange{call: c}
+	req := &x.req
+	if err := req.parse(body); err != nil {
 		return nil, err
 	}
 	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
@@ -73,22 +74,22 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 	if err != nil {
 		return nil, err
 	}
-	x := exchange{req: req, call: c}
-	call := &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read}
-	var res *accounts.Result
-	for x.from < req.count {
-		if res, err = h.Accounts.Send(ctx, call); err != nil {
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: read}
+	for {
+		res, err := h.Accounts.Send(ctx, &x.send)
+		if err != nil {
 			return nil, err
 		}
-		x.accept(res.Attempt.State.(*attempt))
+		if x.accept(res.Attempt.State.(*attempt)); x.from == req.count {
+			out, err := x.answer.write(req)
+			if err != nil {
+				return nil, err
+			}
+			return endpoint.JSONAnswer(res.Header, out), nil
+		}
 		// The vectors of one answer must come from one model.
-		call.Targets = []routing.Target{*res.Target}
+		x.send.Targets = []routing.Target{*res.Target}
 	}
-	out, err := x.answer.write(req)
-	if err != nil {
-		return nil, err
-	}
-	return endpoint.JSONAnswer(res.Header, out), nil
 }
 
 // usable returns the reason why a target cannot embed the input, or nil.
@@ -109,13 +110,18 @@ func usable(to *routing.Target, req *request) error {
 	return nil
 }
 
-// exchange is one client's request, and what is answered of it so far.
+// exchange is one client's request, and what is answered of it so far. All that an
+// ordinary call needs is one allocation.
 type exchange struct {
-	req    *request
+	req    request
 	call   *auth.Call
+	send   accounts.Call
 	calls  int // number of calls that were answered
 	from   int // first input that has no vector yet
 	answer answer
+
+	first attempt // the one that most calls are done with
+	begun bool    // first is in use
 }
 
 // attempt is one upstream call: its part of the inputs, and their vectors.
@@ -124,13 +130,29 @@ type attempt struct {
 	part
 	shape *shape
 	batch answer
+
+	body   stream.Bytes     // of Request
+	header [6]httpmsg.Field // of Request; the account's are appended
+	only   [1]item          // of batch, if it has one
+}
+
+// attempt returns a new attempt. An earlier one may still be sent, or read.
+func (x *exchange) attempt() *attempt {
+	a := &x.first
+	if x.begun {
+		a = &attempt{}
+	}
+	x.begun = true
+	a.State = a
+	return a
 }
 
 // build makes the upstream request for the inputs that are due.
 func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts.Attempt) (*accounts.Attempt, error) {
 	s := shapeOf(to.Provider)
-	a := &attempt{shape: s, part: part{request: x.req, model: to.Model, from: x.from, to: x.req.count, purpose: x.call.Machine.Settings.EmbeddingInput}}
-	a.State = a
+	a := x.attempt()
+	a.shape = s
+	a.part = part{request: &x.req, model: to.Model, from: x.from, to: x.req.count, purpose: x.call.Machine.Settings.EmbeddingInput}
 	if n := s.limit(to.Model); n > 0 && a.from+n < a.to {
 		a.to = a.from + n
 	}
@@ -151,17 +173,16 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	if s.address != nil {
 		url = s.address(to.Model, url)
 	}
-	body := s.write(&a.part)
+	a.body.Reset(s.write(&a.part))
 	a.Dropped = a.part.dropped
-	header := make(httpmsg.Header, 0, 8)
-	header = append(header,
+	header := append(httpmsg.Header(a.header[:0]),
 		httpmsg.Field{Name: "content-type", Value: "application/json"},
 		httpmsg.Field{Name: "accept", Value: "application/json"},
 		httpmsg.Field{Name: "accept-encoding", Value: "identity"})
 	header = append(header, provider.IdempotencyKey(x.call.Header, x.calls)...)
 	limits := &x.call.Machine.Settings
 	a.Request = upstream.Request{
-		Method: method, URL: url, Header: header, Body: stream.FromBytes(body),
+		Method: method, URL: url, Header: header, Body: &a.body,
 		HeaderTimeout: limits.FirstByte(), Timeout: limits.Whole(), MaxBody: maxAnswer,
 	}
 	return &a.Attempt, nil
@@ -175,7 +196,7 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	a.batch = answer{body: body}
+	a.batch = answer{body: body, space: a.only[:0]}
 	if err := a.shape.read(&a.batch, a.request); err != nil {
 		return endpoint.BadBody(err)
 	}

@@ -454,28 +454,3 @@ func BenchmarkReadOpenAI(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkCreate(b *testing.B) {
-	for _, enc := range []string{"float", "base64"} {
-		b.Run(enc, func(b *testing.B) {
-			v := benchVector(1536)
-			if enc == "base64" {
-				v, _, _ = appendVector(nil, nil, &item{raw: v}, float32le)
-			}
-			answer := []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":` + string(v) + `}],"model":"text-embedding-3-small","usage":{"prompt_tokens":5,"total_tokens":5}}`)
-			m := &store.Machine{Connections: []store.Connection{connection(provider.Lookup("openai"), "")}}
-			p := &pool{t: b, answer: func(*routing.Target, *upstream.Request) (int, []byte) { return 200, answer }}
-			h := &Handler{Router: routing.Router{}, Accounts: p}
-			c := call(b, m, "")
-			body := []byte(`{"model":"openai/text-embedding-3-small","input":"The quick brown fox jumps over the lazy dog.","encoding_format":"` + enc + `"}`)
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Body = stream.FromBytes(body)
-				p.sent = p.sent[:0]
-				if _, err := h.Create(context.Background(), c); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -162,7 +162,9 @@ func readOpenAI(a *answer, r *request) error {
 				return errShape
 			}
 			found = true
-			a.items = make([]item, 0, r.count)
+			if a.items = a.space; cap(a.items) < r.count {
+				a.items = make([]item, 0, r.count)
+			}
 			for c.Array(); c.Elem(); {
 				if err := a.readItem(&c); err != nil {
 					return err
@@ -280,8 +282,15 @@ func trimmed(body []byte, start, end int) []byte {
 	return body[start:end]
 }
 
+// isText reports whether a value is a text.
 func isText(body []byte, v jsonscan.Value, want string) bool {
-	return v.Kind == jsonscan.String && string(body[v.Start+1:v.End-1]) == want
+	switch {
+	case v.Kind != jsonscan.String:
+		return false
+	case v.Escaped:
+		return jsonscan.Text(body, v) == want
+	}
+	return string(body[v.Start+1:v.End-1]) == want
 }
 
 // number reads a count: an integer that is not negative.

@@ -49,16 +49,16 @@ var names = [...]string{fModel: "model", fInput: "input", fEncoding: "encoding_f
 
 // parse checks a request's body: docs/reference/spec.md, 2.9 and 4.3.1. Errors
 // are 400.
-func parse(body []byte) (*request, error) {
-	r := &request{body: body}
+func (r *request) parse(body []byte) error {
+	r.body = body
 	var c jsonscan.Cursor
 	c.Reset(body)
 	if c.Kind() != jsonscan.Object {
 		c.Skip()
 		if err := c.End(); err != nil {
-			return nil, endpoint.BadJSON(err)
+			return endpoint.BadJSON(err)
 		}
-		return nil, apierr.Invalid("", "The body must be a JSON object.")
+		return apierr.Invalid("", "The body must be a JSON object.")
 	}
 	var bad error // the first complaint about a field; a broken document goes before it
 	for c.Object(); c.Key(); {
@@ -92,12 +92,12 @@ func parse(body []byte) (*request, error) {
 		}
 	}
 	if err := c.End(); err != nil {
-		return nil, endpoint.BadJSON(err)
+		return endpoint.BadJSON(err)
 	}
 	if bad != nil {
-		return nil, bad
+		return bad
 	}
-	return r, r.check()
+	return r.check()
 }
 
 // check judges the fields once the document is known to be sound.
@@ -116,15 +116,10 @@ func (r *request) check() error {
 		return apierr.Invalid("input", "input is required.")
 	}
 	if v := r.at[fEncoding]; v.Kind != jsonscan.Absent {
-		enc := ""
-		if v.Kind == jsonscan.String {
-			enc = jsonscan.Text(r.body, v)
-		}
-		switch enc {
-		case "float":
-		case "base64":
+		switch {
+		case isText(r.body, v, "base64"):
 			r.base64 = true
-		default:
+		case !isText(r.body, v, "float"):
 			return apierr.Invalid("encoding_format", "encoding_format must be float or base64.")
 		}
 	}

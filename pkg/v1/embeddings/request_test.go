@@ -9,6 +9,11 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
+func parse(body []byte) (*request, error) {
+	r := &request{}
+	return r, r.parse(body)
+}
+
 func TestParse(t *testing.T) {
 	strs := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat(`"a",`, n), ",") + "]" }
 	lists := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat(`[1],`, n), ",") + "]" }
