@@ -10,11 +10,12 @@ set -euo pipefail
 program() {
   local package=$1 dir=$2
   mkdir -p "$(dirname "$dir")"
-  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w" -o "$dir.wasm" "$package"
+  GOOS=js GOARCH=wasm go build -trimpath -ldflags="-s -w -X main.version=$(described)" -o "$dir.wasm" "$package"
   go run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o "$dir" # empties the folder first
   rm "$dir/worker.mjs" "$dir/runtime.mjs" # of the template; weir's come next
   mv "$dir.wasm" "$dir/app.wasm"
   cp worker/js/*.mjs "$dir/"
+  described > "$dir/VERSION" # for the doctor; it is not uploaded
   # Go's maps take their hash seed from here: at boot the platform has no randomness.
   printf 'export const SEED = [%s];\n' "$(od -An -v -tu1 -N32 /dev/urandom | tr -s ' \n' ',' | sed 's/^,//; s/,$//')" > "$dir/seed.mjs"
 }

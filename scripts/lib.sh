@@ -35,6 +35,17 @@ node_path() {
   echo "$bin"
 }
 
+# described prints the version of package.json, with the commit if there is one.
+described() {
+  local version commit
+  version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)
+  if commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
+    version+=-g$commit
+    [ -z "$(git status --porcelain)" ] || version+=-dirty
+  fi
+  echo "$version"
+}
+
 # script runs a script with that Node.js; its children find the same one.
 script() {
   local bin

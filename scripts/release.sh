@@ -7,17 +7,6 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# described prints the version of package.json, with the commit if there is one.
-described() {
-  local version commit
-  version=$(sed -n 's/^  "version": "\(.*\)",$/\1/p' package.json)
-  if commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
-    version+=-g$commit
-    [ -z "$(git status --porcelain)" ] || version+=-dirty
-  fi
-  echo "$version"
-}
-
 need_go
 dashboard
 rm -rf build/release

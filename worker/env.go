@@ -7,6 +7,13 @@ import (
 	"weir/worker/bridge"
 )
 
+// version is set by scripts/build.sh.
+var version = "(devel)"
+
 // config reads the worker's variables and secrets. It is called at the first
 // event: the platform has none before.
-func config() gateway.Config { return gateway.ReadConfig(bridge.Variable) }
+func config() gateway.Config {
+	c := gateway.ReadConfig(bridge.Variable)
+	c.Version = version
+	return c
+}

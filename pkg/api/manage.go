@@ -36,6 +36,7 @@ type Handler struct {
 	// KeySecret is the worker secret API_KEY_SECRET. With it the id of a
 	// machine is made of the Idempotency-Key that asks for one.
 	KeySecret []byte
+	Version   string // of the build
 }
 
 // Forward serves every route whose records live in the object: the route's

@@ -120,6 +120,10 @@ func TestMachines(t *testing.T) {
 	if status != 201 || first.Raw != again.Raw || !rpc.IsMachineID(first.Get("machineId").Str) {
 		t.Errorf("got %s, then %d %s", first.Raw, status, again.Raw)
 	}
+	w.h.Version = `1.0 "next"`
+	if status, a, _ := w.call(w.h.ShowVersion, "GET", "/api/version", "", ""); status != 200 || a.Get("version").Str != w.h.Version {
+		t.Errorf("version: %d %s", status, a)
+	}
 	if _, list, _ := w.call(w.h.Machines, "GET", "/api/machines", "", ""); len(list.Get("data").Array()) != 2 {
 		t.Errorf("list: %s", list.Raw)
 	}

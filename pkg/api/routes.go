@@ -80,6 +80,7 @@ var rows = [...]row{
 	{"DELETE", "/api/session", nil, func(h *Handlers) Endpoint { return h.Sessions.End }},
 	{"GET", "/api/catalog/providers", nil, func(h *Handlers) Endpoint { return h.OAuth.Catalog }},
 
+	{"GET", "/api/version", nil, func(h *Handlers) Endpoint { return h.Objects.ShowVersion }},
 	{"GET", "/api/machines", nil, func(h *Handlers) Endpoint { return h.Objects.Machines }},
 	{"POST", "/api/machines", nil, func(h *Handlers) Endpoint { return h.Objects.CreateMachine }},
 	{"DELETE", "/api/machines/{id}", nil, func(h *Handlers) Endpoint { return h.Objects.DeleteMachine }},
@@ -147,7 +148,7 @@ func findRow(method, pattern string) *row {
 // manager.
 func accessOf(pattern string) Access {
 	switch pattern {
-	case "/api/machines", "/api/machines/{id}":
+	case "/api/machines", "/api/machines/{id}", "/api/version":
 		return Operators
 	case "/api/session", "/oauth/callback":
 		return Open

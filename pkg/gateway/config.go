@@ -19,6 +19,7 @@ type Config struct {
 	OAuthProviders [MaxOAuthLists]string
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
+	Version        string // of the build; the platform sets it
 	Quiet          bool   // no log line for a success, unless LOG_LEVEL is info or debug
 }
 

@@ -47,7 +47,7 @@ func TestManagementRoutesAreThoseOfTheTable(t *testing.T) {
 	if want := api.Routes(h); len(got) != len(want) || len(got) < 25 {
 		t.Fatalf("%d routes, the table has %d", len(got), len(want))
 	}
-	access := map[string]Access{"/api/machines": Operator, "/api/machines/{id}": Operator, "/api/session": Public, "/oauth/callback": Public}
+	access := map[string]Access{"/api/machines": Operator, "/api/machines/{id}": Operator, "/api/version": Operator, "/api/session": Public, "/oauth/callback": Public}
 	for _, r := range got {
 		want, ok := access[r.Pattern]
 		if !ok {

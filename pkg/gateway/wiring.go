@@ -171,7 +171,7 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 // management returns the handlers of /api. h are the endpoints that connection
 // tests call.
 func (w *wiring) management(h *handlers, sessions *session.Sessions) *api.Handlers {
-	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret)}
+	objects := &api.Handler{Objects: w.Objects, Cache: w.cache, KeySecret: []byte(w.KeySecret), Version: w.Version}
 	return &api.Handlers{
 		Objects: objects, Sessions: sessions,
 		OAuth:          &api.OAuth{Handler: objects, Clients: w.clients, PublicURL: w.public, Rand: w.Rand},

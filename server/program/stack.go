@@ -52,6 +52,7 @@ func (r *run) open(s *settings, log *logger, listens []netip.AddrPort) (*stack, 
 	if err != nil {
 		return nil, err
 	}
+	program.Version = r.version()
 	st, err := store.Open(s.data)
 	if err != nil {
 		return nil, err
