@@ -19,7 +19,9 @@ usage() {
 ./build.sh soak               the long forms of the tests that have one
 ./build.sh mutants [PACKAGE]  the share of changes to the code that the tests notice
 ./build.sh bench              measure both platforms against a worker that passes everything on
-./build.sh deploy             set missing secrets, then deploy; DRY_RUN=1 stops before uploading
+./build.sh deploy             set missing secrets, deploy, then examine the gateway; REGION and DOMAIN say
+                              where, DRY_RUN=1 stops before uploading
+./build.sh doctor URL         examine a gateway from outside, with the operator's ADMIN_TOKEN
 ./build.sh release [VERSION]  the native server as archives and container images in build/release
 ./build.sh clean              remove what building and testing left
 TEXT
@@ -27,7 +29,7 @@ TEXT
 
 command=${1:-build}
 case "$command" in
-  build | dev | serve | check | format | e2e | pages | test | soak | mutants | bench | deploy | release | clean)
+  build | dev | serve | check | format | e2e | pages | test | soak | mutants | bench | deploy | doctor | release | clean)
     [ $# -eq 0 ] || shift
     exec "scripts/$command.sh" "$@"
     ;;

@@ -3,7 +3,9 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../../", import.meta.url));
-const cli = fileURLToPath(new URL("../../node_modules/wrangler/bin/wrangler.js", import.meta.url));
+// WRANGLER names another script in its place.
+const cli =
+  process.env.WRANGLER || fileURLToPath(new URL("../../node_modules/wrangler/bin/wrangler.js", import.meta.url));
 
 // wrangler starts it; options are those of spawn.
 export const wrangler = (args, options = {}) =>
