@@ -4,7 +4,7 @@
 #	scripts/doctor.sh URL
 #
 # ADMIN_TOKEN is the operator's token, which is asked for on a terminal. With API_KEY,
-# and MODEL, one embeddings call is made with an account of that key's machine.
+# and MODEL, one embeddings call is sent with an account of that key's machine.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

@@ -120,7 +120,7 @@ test("without a token the public parts are examined, and the line says what was 
   );
 });
 
-test("with API_KEY one call is made with an account of that key's machine", async () => {
+test("with API_KEY one call is sent with an account of that key's machine", async () => {
   const operator = admin(gw),
     { machineId, apiKey } = await operator.machine();
   try {
