@@ -45,7 +45,6 @@ type Reader struct {
 	lines int    // data lines of the event so far
 	bom   uint8  // bytes of the byte order mark seen; 3 and more: the start is past
 	lf    bool   // a CR ended the last line: an LF that follows belongs to it
-	noCR  bool   // chunk has no CR from here on
 	fresh bool   // the last event was returned: start again
 	err   error
 }
@@ -56,7 +55,6 @@ var mark = [3]byte{0xEF, 0xBB, 0xBF}
 // change until Next is false again.
 func (r *Reader) Push(chunk []byte) {
 	r.chunk = chunk
-	r.noCR = bytes.IndexByte(chunk, '\r') < 0
 	for r.bom < 3 && len(r.chunk) > 0 {
 		if r.chunk[0] != mark[r.bom] {
 			r.held = append(r.held, mark[:r.bom]...)
@@ -148,17 +146,7 @@ func (r *Reader) line() ([]byte, bool) {
 		}
 		r.lf = false
 	}
-	end := -1
-	if r.noCR {
-		end = bytes.IndexByte(c, '\n')
-	} else {
-		for i, b := range c {
-			if b == '\n' || b == '\r' {
-				end, r.lf = i, b == '\r'
-				break
-			}
-		}
-	}
+	end := LineEnd(c)
 	if end < 0 {
 		if len(r.held)+len(c) > MaxLine {
 			r.err = ErrLine
@@ -169,7 +157,7 @@ func (r *Reader) line() ([]byte, bool) {
 		return nil, false
 	}
 	line := c[:end]
-	r.chunk = c[end+1:]
+	r.chunk, r.lf = c[end+1:], c[end] == '\r'
 	if len(r.held)+len(line) > MaxLine {
 		r.err = ErrLine
 		return nil, false

@@ -222,3 +222,14 @@ func BenchmarkReader(b *testing.B) {
 		}
 	}
 }
+
+func TestLineEndIsTheFirstOfBoth(t *testing.T) {
+	for _, s := range []string{"", "a", "\n", "\r", "abcdefgh\n", "abc\tdef\x00gh\r\n", "\x80\xff\x9f\x8a\x8d\xa0\x1f\x20abc\n", "0123456789", strings.Repeat("é", 20) + "\r"} {
+		for pad := range 17 {
+			b := append(bytes.Repeat([]byte{' '}, pad), s...)
+			if got, want := sse.LineEnd(b), bytes.IndexAny(b, "\r\n"); got != want {
+				t.Errorf("%q: got %d, want %d", b, got, want)
+			}
+		}
+	}
+}
