@@ -40,6 +40,34 @@ func TestFailedStreamEndsWithError(t *testing.T) {
 	}
 }
 
+// The bytes of a chunk are overwritten after it: what a translator stores of one
+// chunk and writes or reports later is a copy.
+func TestTranslationIsIndependentOfChunks(t *testing.T) {
+	for _, from := range upstreams {
+		for name, body := range cases(t, "streams/"+from.String(), ".sse") {
+			for _, to := range clients {
+				want, whole := run(from, to, body)
+				for _, size := range []int{1, 17, 150} {
+					var pieces [][]byte
+					for rest := body; len(rest) > 0; {
+						n := min(size, len(rest))
+						pieces = append(pieces, rest[:n])
+						rest = rest[n:]
+					}
+					got, s := run(from, to, pieces...)
+					got = bytes.ReplaceAll(got, []byte(": keep-alive\n\n"), nil)
+					if !bytes.Equal(got, bytes.ReplaceAll(want, []byte(": keep-alive\n\n"), nil)) {
+						t.Errorf("%v %s to %v in pieces of %d:\n%s\nwant\n%s", from, name, to, size, got, want)
+					}
+					if fmt.Sprint(s.Failure()) != fmt.Sprint(whole.Failure()) {
+						t.Errorf("%v %s to %v in pieces of %d: %v, want %v", from, name, to, size, s.Failure(), whole.Failure())
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestClosedClientGetsNoError(t *testing.T) {
 	s := llm.Stream(llm.Chat, llm.Messages, options())
 	s.Push([]byte(begun), nil)

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"strconv"
+	"strings"
 
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
@@ -195,7 +196,7 @@ func (s *sink) Event(e *ir.Event) {
 		s.usage = e.Usage
 	case ir.EventFinish:
 		s.finish, s.seen = e.Finish, true
-		s.explanation = e.Explanation
+		s.explanation = strings.Clone(e.Explanation)
 	case ir.EventEnd:
 		if s.explanation != "" {
 			s.text("refusal", ir.Escape(s.explanation))

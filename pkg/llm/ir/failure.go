@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -46,20 +47,21 @@ func StatusError(status int) *apierr.Error {
 }
 
 // Describe reads the message, the code and the parameter of an error body into
-// e.
+// e, as copies: an event is valid only while it is read, e until the log line is
+// written.
 func Describe(e *apierr.Error, root gjson.Result) {
 	v := vendorerror.Read(root)
 	if v.Message != "" {
-		e.Message = Truncate(v.Message)
+		e.Message = strings.Clone(Truncate(v.Message))
 	}
 	switch {
 	case v.Type == "insufficient_quota":
-		e.Code = v.Type
+		e.Code = "insufficient_quota"
 	case plainName(v.Code):
-		e.Code = v.Code
+		e.Code = strings.Clone(v.Code)
 	}
 	if len(v.Param) <= 100 {
-		e.Param = v.Param
+		e.Param = strings.Clone(v.Param)
 	}
 }
 
