@@ -9,6 +9,7 @@ import (
 
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/sse"
 	"weir/pkg/wire/stream"
 )
 
@@ -17,6 +18,7 @@ import (
 const (
 	maxSeenLine = 64 << 10
 	overlap     = 4 << 10 // more than a usage object has
+	longHead    = 8 << 10
 )
 
 // Observer reads a stream that passes byte for byte to a client of the
@@ -51,9 +53,12 @@ func (o *Observer) Failure() *apierr.Error { return o.state.Failure }
 // Complete reports whether the stream has ended with its terminator.
 func (o *Observer) Complete() bool { return o.state.Done && o.state.Failure == nil }
 
+// Text returns the length of the text that a chat stream has had so far, an
+// estimate, with the escapes of JSON.
+func (o *Observer) Text() int { return o.state.Text }
+
 // Sample reads the next part.
 func (o *Observer) Sample(piece []byte) {
-	noCR := bytes.IndexByte(piece, '\r') < 0
 	for len(piece) > 0 && !o.state.Done {
 		if o.lf {
 			o.lf = false
@@ -62,22 +67,20 @@ func (o *Observer) Sample(piece []byte) {
 				continue
 			}
 		}
-		end := -1
-		if noCR {
-			end = bytes.IndexByte(piece, '\n')
-		} else {
-			for i, b := range piece {
-				if b == '\n' || b == '\r' {
-					end, o.lf = i, b == '\r'
-					break
-				}
+		begun := len(o.line) > 0 || o.long
+		if !begun {
+			if n := o.usual(piece); n > 0 {
+				piece = piece[n:]
+				continue
 			}
 		}
+		end := sse.LineEnd(piece)
 		if end < 0 {
 			o.store(piece)
 			return
 		}
-		if len(o.line) == 0 && !o.long {
+		o.lf = piece[end] == '\r'
+		if !begun {
 			o.readLine(piece[:end])
 		} else {
 			o.store(piece[:end])
@@ -92,6 +95,21 @@ func (o *Observer) Sample(piece []byte) {
 	o.closed = o.closed || o.state.Done && len(piece) > 0
 }
 
+// usual returns the length of the line at the start of piece, and its end, if it is
+// a chunk like the ones before.
+func (o *Observer) usual(piece []byte) int {
+	if o.state.Stopped || !o.state.Usual.Has || !bytes.HasPrefix(piece, usualField) {
+		return 0
+	}
+	text, n := o.state.Usual.Prefix(piece[len(usualField):])
+	if n += len(usualField); len(text) == 0 || n == len(piece) || piece[n] != '\n' {
+		return 0
+	}
+	o.state.Text += len(text)
+	o.inEvent = true
+	return n + 1
+}
+
 // store adds to the current line. Of a long one only the end is stored, after
 // the rest was searched.
 func (o *Observer) store(part []byte) {
@@ -102,7 +120,7 @@ func (o *Observer) store(part []byte) {
 		if len(o.line) == maxSeenLine {
 			if !o.long {
 				o.long = true
-				o.head = append(o.head[:0], o.line[:512]...)
+				o.head = append(o.head[:0], o.line[:longHead]...)
 			}
 			o.search(o.line)
 			copy(o.line, o.line[maxSeenLine-overlap:])
@@ -114,7 +132,9 @@ func (o *Observer) store(part []byte) {
 var (
 	usageName = []byte(`"usage"`)
 	dataField = []byte("data:")
-	nameField = []byte("event:")
+	// usualField begins the lines of most servers.
+	usualField = []byte("data: ")
+	nameField  = []byte("event:")
 )
 
 // search finds a usage object in a part of a long line.

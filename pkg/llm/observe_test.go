@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -80,6 +81,120 @@ func TestRefusedStreamReportsFinalUsage(t *testing.T) {
 	for _, u := range []llm.Usage{o.Usage(), s.Usage()} {
 		if u.Input != 5 || u.Output != 0 || !u.Known {
 			t.Errorf("usage %+v", u)
+		}
+	}
+}
+
+// A chat stream whose upstream reports no usage is estimated by the length of its
+// text, which does not depend on how the bytes are cut.
+func TestTextIsCountedHoweverCut(t *testing.T) {
+	const stream = `data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\r\n\r\n" +
+		`data: {"id":"1","choices":[{"index":0,"delta":{"content":"four"},"finish_reason":null}]}` + "\n\n: comment\n\n" +
+		`data: {"id":"1","choices":[{"index":0,"delta":{"content":"fives"},"finish_reason":null}]}` + "\n\n" +
+		`data: {"id":"1","choices":[{"index":0,"delta":{"content":"a \"b\" \\"},"finish_reason":null}]}` + "\n\n" +
+		`data: {"id":"1","choices":[{"index":0,"delta":{"reasoning_content":"hm"},"finish_reason":null}]}` + "\n\n" +
+		`data: {"id":"1","x":1,"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}"}}]},"finish_reason":null}]}` + "\n\n" +
+		`data: {"choices":[],"usage":{}}` + "\n\ndata: [DONE]\n\n"
+	const want = len(`four`) + len(`fives`) + len(`a \"b\" \\`) + len(`hm`) + len(`{\"a\":1}`)
+	for i := range len(stream) {
+		for _, size := range []int{1, 7, len(stream)} {
+			o := llm.Observe(llm.Chat)
+			o.Sample([]byte(stream[:i]))
+			for rest := stream[i:]; rest != ""; {
+				n := min(size, len(rest))
+				o.Sample([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+			if o.Text() != want {
+				t.Fatalf("cut at %d, then each %d bytes: got %d, want %d", i, size, o.Text(), want)
+			}
+		}
+	}
+}
+
+// seen is what an observer knows at the end of a stream.
+type seen struct {
+	complete bool
+	usage    llm.Usage
+	text     int
+	failure  string
+	tail     string
+}
+
+func whatIsSeen(d llm.Dialect, body []byte, size int, cause error) seen {
+	out, o := observe(d, body, size, cause)
+	s := seen{complete: o.Complete(), usage: o.Usage(), text: o.Text(), tail: string(out[len(body):])}
+	if e := o.Failure(); e != nil {
+		s.failure = e.Error()
+	}
+	return s
+}
+
+// usualStreams have chunks of one pattern between others, which an observer may
+// not take for them.
+func usualStreams() map[string]string {
+	const (
+		head  = `data: {"id":"1","choices":[{"index":0,"delta":{"content":"`
+		going = `"},"finish_reason":null}]}` + "\n\n"
+		stop  = `"},"finish_reason":"stop"}]}` + "\n\n"
+		text  = head + "word" + going
+	)
+	return map[string]string{
+		"a reason":                  text + text + head + "last" + stop + "data: [DONE]\n\n",
+		"text after the reason":     text + head + "last" + stop + text,
+		"a reason in the text":      text + head + `\"finish_reason\":\"stop` + going + text,
+		"an error":                  text + text + `data: {"error":{"message":"no","code":429}}` + "\n\n",
+		"usage in a chunk":          text + head + `a"},"finish_reason":null}],"usage":{"prompt_tokens":3,"completion_tokens":4}}` + "\n\n" + text,
+		"usage in the text":         text + head + `\"usage\":{\"prompt_tokens\":3}` + going,
+		"a comment and CRLF":        text + ": c\n\n" + strings.ReplaceAll(text, "\n", "\r\n") + text,
+		"another line of the event": text + strings.TrimSuffix(text, "\n") + "data: [DONE]\n\n",
+		"without a blank line":      text + strings.TrimSuffix(text, "\n"),
+		"cut in a chunk":            text + text[:len(text)-20],
+		"control characters":        text + head + "a\rb" + going + head + "a\tb" + going,
+		"other escapes":             text + head + `\u00e9\b` + going + text,
+		"not UTF-8":                 text + head + "\xff\xfe" + going + text,
+		"padding":                   strings.Repeat(head+`a"},"finish_reason":null}],"obfuscation":"xyz"}`+"\n\n"+head+`ab"},"finish_reason":null}],"obfuscation":"v"}`+"\n\n", 2) + "data: [DONE]\n\n",
+	}
+}
+
+// Chunks that are skipped by their pattern count like chunks that are read: fed
+// byte by byte, an observer reads them all.
+func TestSkippedChunksCountLikeReadOnes(t *testing.T) {
+	check := func(d llm.Dialect, name string, body []byte) {
+		for _, cause := range []error{nil, stream.ErrReset, stream.ErrClient} {
+			want := whatIsSeen(d, body, 1, cause)
+			for cut := 2; cut <= len(body); cut++ {
+				if cut > 64 && len(body) > 2000 && cut%97 != 0 {
+					continue
+				}
+				if got := whatIsSeen(d, body, cut, cause); got != want {
+					t.Fatalf("%s %s in pieces of %d, %v: got %+v, want %+v", d, name, cut, cause, got, want)
+				}
+			}
+		}
+	}
+	for _, d := range clients {
+		for name, body := range cases(t, "streams/"+d.String(), ".sse") {
+			check(d, name, body)
+		}
+	}
+	for name, body := range usualStreams() {
+		check(llm.Chat, name, []byte(body))
+	}
+}
+
+// An observer allocates nothing for an event.
+func TestObservedEventsDoNotAllocate(t *testing.T) {
+	for _, d := range clients {
+		body := cases(t, "streams/"+d.String(), ".sse")["text"]
+		events := bytes.SplitAfter(body, []byte("\n\n"))
+		event := events[len(events)/2]
+		o := llm.Observe(d)
+		for range 3 {
+			o.Sample(event)
+		}
+		if n := testing.AllocsPerRun(100, func() { o.Sample(event) }); n != 0 {
+			t.Errorf("%s: %v allocations for %s", d, n, event)
 		}
 	}
 }

@@ -13,22 +13,32 @@ var (
 	errorMember = []byte(`"error"`)
 )
 
-// Watch reads a chunk. Only one with usage or an error is parsed.
+// Watch reads a chunk. Only one with usage or an error is parsed. Of a chunk that
+// is too long, the beginning counts as its text.
 func Watch(w *ir.Watched, _, data []byte, whole bool) {
 	if !whole {
+		at, end := textOf(w, data)
+		w.Text += end - at
 		return
 	}
 	if string(data) == "[DONE]" {
 		w.Done = true
 		return
 	}
-	if w.Stopped || !going(data) {
+	at, end := textOf(w, data)
+	w.Text += end - at
+	usual := !w.Stopped && going(data)
+	if !usual {
 		watchFinish(w, data)
 	}
-	if bytes.HasSuffix(data, []byte(`"usage":null}`)) && !bytes.HasPrefix(data, []byte(`{"error"`)) {
+	withoutUsage := bytes.HasSuffix(data, []byte(`"usage":null}`)) && !bytes.HasPrefix(data, []byte(`{"error"`))
+	if withoutUsage || !containsAny(data, usageMember, errorMember) {
+		if usual && end > at {
+			w.Usual.Learn(ir.EventText, 0, data, at, end)
+		}
 		return
 	}
-	if !containsAny(data, usageMember, errorMember) || ir.Check(data) != nil {
+	if ir.Check(data) != nil {
 		return
 	}
 	root := gjson.Parse(ir.View(data))
@@ -38,6 +48,53 @@ func Watch(w *ir.Watched, _, data []byte, whole bool) {
 	if e := ir.ErrorIn(root); e != nil && w.Failure == nil {
 		w.Failure = e
 	}
+}
+
+var (
+	deltaMember = []byte(`"delta":{`)
+	// firstTexts begin a delta whose first member is the text; laterTexts are
+	// members after another one.
+	firstTexts = [...][]byte{[]byte(`"content":"`), []byte(`"reasoning_content":"`), []byte(`"reasoning":"`)}
+	laterTexts = [...][]byte{[]byte(`"content":"`), []byte(`"arguments":"`)}
+)
+
+// textOf returns where the text of a chunk begins and ends, without parsing it. The
+// chunks of a stream are alike, so the delta is first looked for at its place in
+// the last one.
+func textOf(w *ir.Watched, data []byte) (at, end int) {
+	if w.TextAt > len(data) || !bytes.HasPrefix(data[w.TextAt:], deltaMember) {
+		i := bytes.Index(data, deltaMember)
+		if i < 0 {
+			return 0, 0
+		}
+		w.TextAt = i
+	}
+	at = w.TextAt + len(deltaMember)
+	for _, name := range firstTexts {
+		if bytes.HasPrefix(data[at:], name) {
+			at += len(name)
+			return at, at + stringLength(data[at:])
+		}
+	}
+	for _, name := range laterTexts {
+		if i := bytes.Index(data[at:], name); i >= 0 {
+			at += i + len(name)
+			return at, at + stringLength(data[at:])
+		}
+	}
+	return 0, 0
+}
+
+// stringLength returns the length of a JSON string after its first quote.
+func stringLength(s []byte) int {
+	n := 0
+	for n < len(s) && s[n] != '"' {
+		if s[n] == '\\' {
+			n++
+		}
+		n++
+	}
+	return min(n, len(s))
 }
 
 // going reports whether a chunk ends like most chunks, without a finish reason.

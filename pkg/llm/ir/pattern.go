@@ -45,22 +45,29 @@ func (p *Pattern) Learn(kind EventKind, block int, data []byte, at, end int) {
 
 // Match returns the text of an event of this pattern.
 func (p *Pattern) Match(data []byte) (text []byte, ok bool) {
-	if !p.Has || !bytes.HasPrefix(data, p.head) {
-		return nil, false
+	text, n := p.Prefix(data)
+	return text, n > 0 && n == len(data)
+}
+
+// Prefix returns the text and the length of an event of this pattern at the start
+// of b, or 0 if b does not begin with one.
+func (p *Pattern) Prefix(b []byte) (text []byte, length int) {
+	if !p.Has || !bytes.HasPrefix(b, p.head) {
+		return nil, 0
 	}
-	rest := data[len(p.head):]
+	rest := b[len(p.head):]
 	n := closing(rest)
 	if n <= 0 || !bytes.HasPrefix(rest[n:], p.tail) {
-		return nil, false
+		return nil, 0
 	}
 	text, rest = rest[:n], rest[n+len(p.tail):]
 	if p.padded {
-		if n = closing(rest); n < 0 {
-			return nil, false
+		if n = closing(rest); n < 0 || !bytes.HasPrefix(rest[n:], p.pad) {
+			return nil, 0
 		}
-		return text, bytes.Equal(rest[n:], p.pad)
+		rest = rest[n+len(p.pad):]
 	}
-	return text, len(rest) == 0
+	return text, len(b) - len(rest)
 }
 
 // closing returns the index of the quote that ends a string, or -1 for invalid

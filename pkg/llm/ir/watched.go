@@ -14,6 +14,15 @@ type Watched struct {
 	Failure *apierr.Error
 	Done    bool // the last event arrived
 	Stopped bool // a finish or stop reason arrived, and no text after it
+
+	// Text is the length of the text in the chunks of a chat stream, for an
+	// estimate of its usage. It counts JSON's escapes as they are.
+	Text int
+	// Usual is a chunk with a text that means nothing else. An Observer skips
+	// chunks of this pattern until a reason arrives.
+	Usual Pattern
+	// TextAt is where the delta of the last chunk with a text began.
+	TextAt int
 }
 
 // EventName returns the name of an event: of its event field, or its type.

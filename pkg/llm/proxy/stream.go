@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 
 	"weir/pkg/accounts"
@@ -57,7 +56,6 @@ type passthrough struct {
 	// and nothing may be added to a stream that passes byte for byte. The usage
 	// is estimated then.
 	estimate bool
-	text     textCounter
 }
 
 var _ stream.Watcher = (*passthrough)(nil)
@@ -79,12 +77,7 @@ func (w *passthrough) begin() {
 }
 
 // Sample reads the next part.
-func (w *passthrough) Sample(piece []byte) {
-	w.o.Sample(piece)
-	if w.estimate {
-		w.text.add(piece)
-	}
-}
+func (w *passthrough) Sample(piece []byte) { w.o.Sample(piece) }
 
 // End records how the stream ended.
 func (w *passthrough) End(cause error) []byte {
@@ -103,82 +96,7 @@ func (w *passthrough) estimated() llm.Usage {
 	if in < 0 {
 		in = llm.Estimate(w.a.req.Body)
 	}
-	return llm.Usage{Input: in, Output: int64(w.text.bytes+3) / 4, Known: true}
-}
-
-// textCounter estimates the bytes of text in the chunks of a chat stream,
-// without parsing them. The chunks of a stream are alike, so the delta is first
-// looked for at its place in the last one.
-type textCounter struct {
-	bytes   int
-	at      int    // of the delta within a line
-	partial []byte // of the line that the last piece ended in
-}
-
-// maxPartialLine is the maximum number of stored bytes of such a line; a longer
-// one counts as that.
-const maxPartialLine = 8 << 10
-
-var (
-	delta = []byte(`"delta":{`)
-	// firstFields begin a delta whose first member is the text; laterFields are
-	// members after another one.
-	firstFields = [...][]byte{[]byte(`"content":"`), []byte(`"reasoning_content":"`), []byte(`"reasoning":"`)}
-	laterFields = [...][]byte{[]byte(`"content":"`), []byte(`"arguments":"`)}
-)
-
-func (t *textCounter) add(piece []byte) {
-	for {
-		end := bytes.IndexByte(piece, '\n')
-		if end < 0 {
-			t.partial = append(t.partial, piece[:min(len(piece), maxPartialLine-len(t.partial))]...)
-			return
-		}
-		line := piece[:end]
-		if len(t.partial) > 0 {
-			t.partial = append(t.partial, line[:min(end, maxPartialLine-len(t.partial))]...)
-			line, t.partial = t.partial, t.partial[:0]
-		}
-		if len(line) > 0 && line[0] == 'd' {
-			t.line(line)
-		}
-		piece = piece[end+1:]
-	}
-}
-
-func (t *textCounter) line(line []byte) {
-	if t.at > len(line) || !bytes.HasPrefix(line[t.at:], delta) {
-		at := bytes.Index(line, delta)
-		if at < 0 {
-			return
-		}
-		t.at = at
-	}
-	line = line[t.at+len(delta):]
-	for _, name := range firstFields {
-		if bytes.HasPrefix(line, name) {
-			t.bytes += stringLength(line[len(name):])
-			return
-		}
-	}
-	for _, name := range laterFields {
-		if at := bytes.Index(line, name); at >= 0 {
-			t.bytes += stringLength(line[at+len(name):])
-			return
-		}
-	}
-}
-
-// stringLength returns the length of a JSON string after its first quote.
-func stringLength(s []byte) int {
-	n := 0
-	for n < len(s) && s[n] != '"' {
-		if s[n] == '\\' {
-			n++
-		}
-		n++
-	}
-	return n
+	return llm.Usage{Input: in, Output: int64(w.o.Text()+3) / 4, Known: true}
 }
 
 // unframed reads a stream of the client's own dialect from Amazon's frames.
