@@ -197,7 +197,7 @@ function first() {
     warmUp(inst);
     inst.x.weir_reset();
     inst.host = platform;
-    if (inst.idle && !inst.dead) return inst;
+    return inst;
   } catch (e) {
     console.error(JSON.stringify({ level: "error", msg: "warm-up failed", error: String(e?.message).slice(0, 200) }));
   }

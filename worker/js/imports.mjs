@@ -86,7 +86,7 @@ function functions(inst) {
       inst.host.callObject(inst, op, call, inst.text(nameAt, nameLen), inst.text(verbAt, verbLen), body);
     },
     pause(op, ms) {
-      scheduler.wait(ms).then(() => inst.emit(op, OK));
+      inst.host.pause(inst, op, ms);
     },
     // variable stores the value of a variable or secret of the worker for copy and
     // returns its size, or MISSING.

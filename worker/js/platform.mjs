@@ -82,6 +82,10 @@ function fieldsOf(headers) {
 const outcomeOf = (e) => (/^too many subrequests/i.test(e?.message) ? BUDGET : NETWORK);
 
 export const platform = {
+  pause(inst, op, ms) {
+    scheduler.wait(ms).then(() => inst.emit(op, OK));
+  },
+
   // fetch makes an upstream call. It reports the head, with the whole body if
   // maxBody is positive, else with a stream. A large init.body is freed once the
   // head has come if ownsBody is set: nothing else has those bytes. Of an answer
