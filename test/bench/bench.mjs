@@ -359,17 +359,6 @@ async function memory() {
   });
 }
 
-// idle waits until a server has used no CPU time for a second: a busy computer may
-// keep it waiting for shorter.
-async function idle(server) {
-  for (let before = server.cpu(), still = 0; still < 5; ) {
-    await sleep(200);
-    const now = server.cpu();
-    still = now > before ? 0 : still + 1;
-    before = now;
-  }
-}
-
 // resting is the memory of the processes after the start and after 1,000 calls.
 async function resting() {
   const start = {},
@@ -377,10 +366,10 @@ async function resting() {
   for (const target of [floor, edge, native]) {
     const server = await target.start({ ready: true }),
       { path, ...how } = requests.chat(target);
-    await idle(server);
+    await server.idle();
     start[target.name] = server.rss() / MiB;
     await load(server.url + path, { ...how, n: 1000, headers: keys.get(target) });
-    await idle(server);
+    await server.idle();
     used[target.name] = server.rss() / MiB;
     await server.close();
   }
@@ -439,20 +428,24 @@ async function many(id, title, base, of) {
   add({ ...cpu, figures: of3("cpu") });
 }
 
-// starts takes the time until a new process answers, and the first request of a
-// new isolate or process that already answers, whose machine is stored.
+// starts takes the time until a new process answers, its CPU time until nothing runs
+// any more, and the first request of a new isolate or process that already answers,
+// whose machine is stored.
 async function starts() {
   const cold = {},
+    used = {},
     ready = {};
   for (const target of [floor, edge, native]) {
     cold[target.name] = [];
+    used[target.name] = [];
     ready[target.name] = [];
     for (let i = 0; i < Math.max(5, rounds); i++) {
       let server = await target.start({ ready: true });
       ready[target.name].push(server.startMs);
       await server.close();
       server = await target.start();
-      await idle(server); // a worker listens before it has booted
+      await server.idle(); // a worker listens before it has booted
+      used[target.name].push(server.cpu() * 1000);
       const { path, ...how } = requests.embeddings(target);
       const report = await load(server.url + path, { ...how, n: 1, c: 1, headers: keys.get(target) });
       await server.close();
@@ -461,7 +454,8 @@ async function starts() {
     }
   }
   const medians = (of) => Object.fromEntries(Object.entries(of).map(([k, v]) => [k, median(v)]));
-  add({ id: "cold", title: "first request of a new isolate", unit: "ms", figures: medians(cold), limit: 10 });
+  add({ id: "cold", title: "first request of a new isolate", unit: "ms", figures: medians(cold), limit: 15 });
+  add({ id: "start_cpu", title: "CPU from start until idle", unit: "ms CPU", figures: medians(used), limit: 250 });
   add({
     id: "start",
     title: "start until /health answers (workerd compiles and boots)",

@@ -1,8 +1,6 @@
 // The CPU time and memory of a server process, and functions that wait for it.
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
-
-const ticks = 100; // of the kernel's clock in a second, as /proc counts CPU time
 
 export function freePort() {
   return new Promise((resolve) => {
@@ -51,14 +49,33 @@ export function answering(url, child, any = false) {
   });
 }
 
-// usage returns how to read a process's CPU time in seconds and its memory in bytes.
+// usage returns how to read a process's CPU time in seconds, by the kernel's
+// scheduler, and its memory in bytes. threads() has the CPU time of each thread, the
+// first one first; idle() waits until none of them has run for 200 ms.
 export function usage(pid) {
+  const tasks = (file) =>
+    readdirSync(`/proc/${pid}/task`).flatMap((id) => {
+      try {
+        return [readFileSync(`/proc/${pid}/task/${id}/${file}`, "utf8")];
+      } catch {
+        return []; // the thread has ended
+      }
+    });
+  const threads = () => tasks("schedstat").map((t) => Number(t.split(" ")[0]) / 1e9);
+  const cpu = () => threads().reduce((a, b) => a + b, 0);
   return {
-    cpu() {
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-      return (Number(fields[11]) + Number(fields[12])) / ticks;
-    },
+    cpu,
+    threads,
     rss: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) * 1024,
+    async idle() {
+      for (let before = cpu(), still = 0; still < 10; ) {
+        await new Promise((r) => setTimeout(r, 20));
+        const now = cpu(),
+          runs = tasks("stat").some((t) => t.split(") ")[1][0] === "R");
+        still = now > before || runs ? 0 : still + 1;
+        before = now;
+      }
+    },
   };
 }
 

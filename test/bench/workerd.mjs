@@ -1,7 +1,7 @@
 // Runs one worker in a workerd of its own, with a config that has nothing in
 // it but the worker and its storage.
-import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, cpSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { answering, freePort, listening, onCore, usage } from "./process.mjs";
@@ -14,7 +14,8 @@ const setting = (name) => JSON.parse(new RegExp(`^${name} = (.+)$`, "m").exec(to
 //
 //	env       text bindings
 //	kvPort    where the KV is, for a worker with the gateway's storage
-function config(main, files, port, env, kvPort) {
+//	flags     of V8
+function config(main, files, port, env, kvPort, flags) {
   const kind = (f) => (f.endsWith(".wasm") ? "wasm" : "esModule");
   const modules = [main, ...files.filter((f) => f !== main)].map((f) => `(name = "${f}", ${kind(f)} = embed "${f}")`);
   const bindings = Object.entries(env).map(([k, v]) => `(name = "${k}", text = ${JSON.stringify(v)})`);
@@ -32,6 +33,7 @@ const config :Workerd.Config = (
         : ""
     }
   ],
+  v8Flags = ${JSON.stringify(flags)},
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
 const main :Workerd.Worker = (
@@ -63,22 +65,37 @@ export function prepare(name, from, more = []) {
 // serve starts workerd with the files of dir; inspect opens its debugger, core pins
 // it to one core, and ready waits until it answers instead of until it listens.
 //
-// The result has url, startMs (until then), cpu() in seconds, rss() in bytes,
-// inspector (where the debugger listens) and close().
-export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false, core, ready = false } = {}) {
+// The result has url, startMs (until then), what usage of process.mjs has, output(),
+// inspector (where the debugger listens) and close(). flags are for V8.
+export async function serve(
+  dir,
+  main,
+  { env = {}, kvPort = 0, inspect = false, core, ready = false, flags = [] } = {},
+) {
   const port = await freePort(),
     inspector = inspect ? `127.0.0.1:${await freePort()}` : null,
     url = `http://127.0.0.1:${port}`;
   const files = readdirSync(dir).filter((f) => /\.(mjs|js|wasm)$/.test(f));
-  writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort));
+  writeFileSync(join(dir, "config.capnp"), config(main, files, port, env, kvPort, flags));
   const binary = join(root, "node_modules/workerd/bin/workerd");
   const path = (await import(join(root, "node_modules/workerd/lib/main.js"))).default.default ?? binary;
-  const from = performance.now();
-  const args = ["serve", "--experimental", ...(inspector ? [`--inspector-addr=${inspector}`] : [])];
-  const child = spawn(...onCore(core, path, [...args, join(dir, "config.capnp")]), {
-    stdio: ["ignore", "ignore", "pipe"],
+  // Compiled before the start: as text, the config with the program in it takes
+  // longer to read than the program to start.
+  const compiled = openSync(join(dir, "config.bin"), "w");
+  execFileSync(path, ["compile", "--config-only", join(dir, "config.capnp")], {
+    stdio: ["ignore", compiled, "inherit"],
   });
-  let complaints = "";
+  closeSync(compiled);
+  const from = performance.now();
+  const args = ["serve", "--experimental", "--binary", ...(inspector ? [`--inspector-addr=${inspector}`] : [])];
+  const child = spawn(...onCore(core, path, [...args, join(dir, "config.bin")]), {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "",
+    complaints = "";
+  child.stdout.setEncoding("utf8").on("data", (t) => {
+    output += t;
+  });
   child.stderr.setEncoding("utf8").on("data", (t) => {
     if (complaints.length < 10_000) complaints += t;
   });
@@ -89,6 +106,7 @@ export async function serve(dir, main, { env = {}, kvPort = 0, inspect = false, 
     inspector,
     startMs: performance.now() - from,
     ...usage(child.pid),
+    output: () => output,
     complaints: () => complaints,
     close: () =>
       new Promise((resolve) => {
