@@ -1,7 +1,7 @@
 // ./build.sh deploy: builds, says what is uploaded, sets the secrets that are
 // missing, deploys, and examines what answers. docs/deploying.md describes it. With
 // DRY_RUN=1 nothing leaves this computer.
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -73,26 +73,41 @@ async function read() {
   return where;
 }
 
-// config returns the settings of this deployment: wrangler.toml with its place.
-function config(region) {
-  const toml = readFileSync(join(root, "wrangler.toml"), "utf8");
+// config returns the settings of this deployment: wrangler.toml with its place, and
+// with the KV namespace that a deployment created which then failed to upload.
+function config(region, namespace) {
+  let toml = readFileSync(join(root, "wrangler.toml"), "utf8");
+  if (namespace && !/^\s*id = /m.test(toml)) toml = toml.replace('binding = "KV"\n', `$&id = "${namespace}"\n`);
   const lines = placement(region);
   if (!lines) return toml;
   if (/^\s*\[placement\]/m.test(toml)) stop("wrangler.toml has [placement] and REGION is set; remove one of them");
   return `${toml}\n[placement]\n${lines}\n`;
 }
 
-// present returns the names of the worker's secrets.
-async function present() {
-  const { code, stdout, stderr } = await output(["secret", "list", "--format", "json"]);
+// listOf returns the array that wrangler prints, or null.
+function listOf({ code, stdout }) {
   try {
-    if (code === 0) return JSON.parse(stdout.slice(stdout.indexOf("["))).map((s) => s.name);
+    return code === 0 ? JSON.parse(stdout.slice(stdout.indexOf("["))) : null;
   } catch {
-    // not the list
+    return null;
   }
-  if ((stdout + stderr).includes(`code: ${noSuchWorker}`)) return [];
-  process.stderr.write(stderr || stdout);
+}
+
+// present returns the names of the worker's secrets, or null if there is no worker.
+async function present() {
+  const listed = await output(["secret", "list", "--format", "json"]),
+    list = listOf(listed);
+  if (list) return list.map((s) => s.name);
+  if ((listed.stdout + listed.stderr).includes(`code: ${noSuchWorker}`)) return null;
+  process.stderr.write(listed.stderr || listed.stdout);
   return stop("the worker's secrets could not be listed; sign in with npx wrangler login, or set CLOUDFLARE_API_TOKEN");
+}
+
+// leftNamespace returns the id of the namespace that wrangler creates for a new
+// worker, if there is one without a worker, or "". wrangler would fail to create it.
+async function leftNamespace() {
+  const list = listOf(await output(["kv", "namespace", "list"]));
+  return list?.find((n) => n.title === "weir-kv")?.id ?? "";
 }
 
 // describe prints what is uploaded, and what it needs.
@@ -132,7 +147,8 @@ function chosen(existing) {
   return values;
 }
 
-let child = null;
+let child = null; // wrangler
+const stopped = { visit: null }; // the doctor's
 
 function run(args) {
   return new Promise((resolve) => {
@@ -164,10 +180,12 @@ const showToken = (token) => console.log(`\nThe operator's token, shown this onc
 async function main() {
   const wrong = refusal(env);
   if (wrong) stop(wrong);
-  const where = await read(),
-    text = config(where.region);
-  const existing = dry ? [] : await present();
-  if (env.BUILT !== "1") execFileSync(join(root, "scripts/build.sh"), { stdio: "inherit" });
+  const where = await read();
+  config(where.region, ""); // ends with the error before anything is built
+  const existing = dry ? [] : await present(),
+    text = config(where.region, existing ? "" : await leftNamespace());
+  if (env.BUILT !== "1" && spawnSync(join(root, "scripts/build.sh"), { stdio: "inherit" }).status !== 0)
+    stop("the build failed; its error is above");
   mkdirSync(dir, { recursive: true });
   // Files of an earlier run that was killed.
   for (const name of readdirSync(dir)) if (/^secrets-\d+\.json$/.test(name)) rmSync(join(dir, name), { force: true });
@@ -178,7 +196,7 @@ async function main() {
     console.log(`dry run: would set ${names.join(", ")} where missing`);
     return run([...args, "--dry-run"]);
   }
-  const values = chosen(existing);
+  const values = chosen(existing ?? []);
   if (Object.keys(values).length) {
     writeFileSync(secretsFile, JSON.stringify(values), { mode: 0o600 });
     args.push("--secrets-file", secretsFile);
@@ -188,7 +206,7 @@ async function main() {
   const fresh = values.ADMIN_TOKEN && values.ADMIN_TOKEN !== env.ADMIN_TOKEN ? values.ADMIN_TOKEN : "";
   if (code !== 0) {
     // A later step, such as the domain, may have failed after the secrets were set.
-    if (fresh && (await present()).includes("ADMIN_TOKEN")) showToken(fresh);
+    if (fresh && (await present())?.includes("ADMIN_TOKEN")) showToken(fresh);
     stop(`wrangler failed, its error is above; correct that and run this again, which changes no secret that exists`);
   }
   writeFileSync(answersFile, JSON.stringify(where));
@@ -203,7 +221,7 @@ async function main() {
     : "";
   console.log(`examining ${url}`);
   const known = { ...options(url), token: values.ADMIN_TOKEN ?? env.ADMIN_TOKEN ?? "", version };
-  if (!(await examine(url, known, { until: Date.now() + readyMs }))) return 0;
+  if (!(await examine(url, known, { until: Date.now() + readyMs, stopped }))) return 0;
   console.error(
     `deploy: it is deployed, and the doctor found the above; correct it, then run ./build.sh doctor ${url}`,
   );
@@ -213,12 +231,13 @@ async function main() {
 const remove = () => {
   for (const file of temporary) rmSync(file, { force: true });
 };
-// A signal ends wrangler, whose end is waited for.
+// A signal ends wrangler, whose end is waited for, or the doctor, which cleans up.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
-  process.on(signal, () => {
+  process.on(signal, async () => {
     remove();
-    if (child?.exitCode === null) child.kill(signal);
-    else process.exit(1);
+    if (child?.exitCode === null) return child.kill(signal);
+    await stopped.visit?.cleanUp().catch((e) => console.log(`FAIL  clean-up: ${e.message}`));
+    process.exit(1);
   });
 process.on("exit", remove);
 process.exitCode = await main();

@@ -1,7 +1,7 @@
 // ./build.sh deploy with a recorder in wrangler's place: what it asks wrangler to do
 // in each order of events, and what it says.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -26,6 +26,7 @@ const names = Object.keys(fixed);
 //	deploy   "fails", "fails late" after the secrets are set, or ""
 //	startup  false: the command check startup does not exist
 //	targets  where the worker answers
+//	kv       the namespaces of the account
 const recorder = `
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 const file = process.env.FAKE + "/state.json";
@@ -45,8 +46,14 @@ if (args[0] === "secret") {
   if (!state.secrets) end(1, "ERROR This Worker does not exist on your account. [code: 10007]");
   end(0, "a banner\\n" + JSON.stringify(state.secrets.map((name) => ({ name, type: "secret_text" }))));
 }
+if (args[0] === "kv") end(0, JSON.stringify(state.kv));
 if (args[0] === "check") state.startup ? end(0, "│   Active: 123.4 ms (including 1 ms garbage collection)") : end(1, "✘ [ERROR] Unknown command: check startup");
 if (args[0] === "deploy") {
+  if (!state.secrets && !/^id = /m.test(call.config)) {
+    if (state.kv.length) end(1, "ERROR A namespace with this account ID and title already exists. [code: 10014]");
+    state.kv = [{ id: "0123456789abcdef", title: "weir-kv" }];
+    writeFileSync(file, JSON.stringify(state));
+  }
   if (state.deploy === "fails") end(1, "ERROR Your Worker failed validation. [code: 10021]");
   state.secrets = [...new Set([...(state.secrets ?? []), ...Object.keys(call.secrets ?? {})])];
   writeFileSync(file, JSON.stringify(state));
@@ -94,7 +101,7 @@ afterEach(async () => {
 const state = (more) =>
   writeFileSync(
     join(folder, "state.json"),
-    JSON.stringify({ secrets: null, login: true, deploy: "", startup: true, targets: [platform.url], ...more }),
+    JSON.stringify({ secrets: null, login: true, deploy: "", startup: true, kv: [], targets: [platform.url], ...more }),
   );
 
 function calls() {
@@ -115,10 +122,13 @@ const commands = () =>
   );
 const deployed = () => calls().findLast((c) => c.args[0] === "deploy");
 
-// deploy runs the command without a terminal and returns its exit code and output.
-function deploy(env = {}) {
-  return new Promise((resolve) => {
-    const child = execFile("./build.sh", ["deploy"], {
+// deploy runs the command and returns its exit code and output. answers are
+// [question, answer] pairs of a terminal, without which it has no terminal.
+function deploy(env = {}, answers = null) {
+  const [command, ...args] =
+    answers === null ? ["./build.sh", "deploy"] : ["script", "-qec", "./build.sh deploy", "/dev/null"];
+  return new Promise((resolve, reject) => {
+    const child = execFile(command, args, {
       cwd: root,
       env: {
         PATH: process.env.PATH,
@@ -130,23 +140,20 @@ function deploy(env = {}) {
         ...env,
       },
     });
-    child.stdin.end();
+    child.on("error", reject);
+    if (!answers) child.stdin.end();
     let text = "";
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (t) => {
         text += t;
+        while (answers?.length && text.includes(answers[0][0])) child.stdin.write(answers.shift()[1] + "\n");
       });
     child.on("close", (code) => {
-      const left = [
-        ...readdirSync(root).filter((n) => n.startsWith("wrangler-deploy-")),
-        ...(existsSync(join(folder, "state")) ? readdirSync(join(folder, "state")) : []),
-      ];
-      assert.deepEqual(
-        left.filter((n) => n !== "deploy.json"),
-        [],
-        "a temporary file stays",
-      );
-      resolve({ code, text });
+      const state = join(folder, "state"),
+        left = [...readdirSync(root), ...(existsSync(state) ? readdirSync(state) : [])];
+      const temporary = left.filter((n) => /^(wrangler-deploy|secrets|deployed|startup)-\d/.test(n));
+      if (temporary.length) reject(new Error(`temporary files stay: ${temporary}`));
+      else resolve({ code, text });
     });
   });
 }
@@ -156,7 +163,7 @@ const tokens = (text) => text.match(/\b[0-9a-f]{64}\b/g) ?? [];
 test("a first deployment says what it uploads, creates the secrets, shows the token once, and the doctor passes", async () => {
   const { code, text } = await deploy({ REGION: "aws:us-east-1" });
   assert.equal(code, 0, text);
-  assert.deepEqual(commands(), ["secret list", "check startup", "deploy"]);
+  assert.deepEqual(commands(), ["secret list", "kv namespace", "check startup", "deploy"]);
   const { config, secrets } = deployed();
   assert.deepEqual(Object.keys(secrets), names);
   assert.equal(new Set(Object.values(secrets)).size, 3);
@@ -219,10 +226,17 @@ test("an upload that fails shows no token, and the next deployment creates the s
   assert.deepEqual(tokens(text), []);
   const { args } = deployed();
   assert.deepEqual(args.slice(args.indexOf("--domain")).slice(0, 2), ["--domain", "weir.example.com"]);
-  state({});
-  const again = await deploy();
+  assert.doesNotMatch(deployed().config, /^id = /m);
+  const { kv } = JSON.parse(readFileSync(join(folder, "state.json"), "utf8"));
+  state({ kv });
+  const again = await deploy({ DOMAIN: "" });
   assert.equal(again.code, 0, again.text);
   assert.deepEqual(tokens(again.text), [deployed().secrets.ADMIN_TOKEN]);
+  assert.match(
+    deployed().config,
+    /^binding = "KV"\nid = "0123456789abcdef"$/m,
+    "the namespace of the failed upload is used",
+  );
 });
 
 test("a deployment that fails after the secrets were set shows the token, and the next one keeps them", async () => {
@@ -250,6 +264,23 @@ test("a start-up that cannot be measured is said, and stops nothing", async () =
   const { code, text } = await deploy();
   assert.equal(code, 0, text);
   assert.match(text, /^start-up {2}not measured: Unknown command: check startup$/m);
+});
+
+const noTerminal = !spawnSync("script", ["--version"]).stdout?.includes("util-linux");
+test("on a terminal, REGION and DOMAIN are asked for once", {
+  skip: noTerminal && "script of util-linux is missing",
+}, async () => {
+  const first = await deploy(fixed, [
+    ["Where weir runs", "aws:eu-west-1"],
+    ["A domain of your", ""],
+  ]);
+  assert.equal(first.code, 0, first.text);
+  assert.match(deployed().config, /^region = "aws:eu-west-1"$/m);
+  assert.ok(!deployed().args.includes("--domain"));
+  const second = await deploy({}, []);
+  assert.equal(second.code, 0, second.text);
+  assert.doesNotMatch(second.text, /Where weir runs/);
+  assert.match(deployed().config, /^region = "aws:eu-west-1"$/m);
 });
 
 test("settings that cannot be used are refused before wrangler is called", async () => {
