@@ -47,9 +47,14 @@ var (
 // isolate has 128 MiB in all, and linear memory never shrinks.
 const softLimit = 48 << 20
 
+// gcPercent is how much garbage gathers, in per cent of the memory in use, or of
+// 4 MiB if less is: a collection costs as much as some hundred calls.
+const gcPercent = 300
+
 // Run serves events until the program is replaced. It does not return.
 func Run(b func() App) {
 	debug.SetMemoryLimit(softLimit)
+	debug.SetGCPercent(gcPercent)
 	build = b
 	select {}
 }
@@ -250,24 +255,39 @@ func (c *call) conclude(r *httpmsg.Request, resp *httpmsg.Response) {
 // respond passes the answer to the host. It returns the flow of a body that Go
 // watches or transforms.
 func (c *call) respond(resp *httpmsg.Response) *flow {
-	head := make([]byte, 0, 512)
-	if resp.Template != nil {
-		head = packHeader(head, resp.Template.Fields)
+	var all []byte
+	var h int32
+	var f *flow
+	switch b := resp.Body.(type) {
+	case nil:
+	case *stream.Bytes:
+		all = b.All()
+	default:
+		h, f = handOver(b)
 	}
-	head = packHeader(head, resp.Header)
+	var room [256]byte
+	head := packHeader(room[:0], resp.Header)
 	c.answered = true
-	if resp.Body == nil {
-		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, 0)
-		return nil
-	}
-	if b, ok := resp.Body.(*stream.Bytes); ok {
-		all := b.All()
-		hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), ptr(all), int32(len(all)), 0)
-		return nil
-	}
-	h, f := handOver(resp.Body)
-	hostRespond(c.id, int32(resp.Status), ptr(head), int32(len(head)), nil, 0, h)
+	hostRespond(c.id, int32(resp.Status), numbered(resp.Template), ptr(head), int32(len(head)), ptr(all), int32(len(all)), h)
 	return f
+}
+
+// templates counts those that the host has.
+var templates int32
+
+// numbered returns the host's number of a template, 0 for none. The host gets each
+// once.
+func numbered(t *httpmsg.Template) int32 {
+	if t == nil {
+		return 0
+	}
+	if t.Number == 0 {
+		templates++
+		t.Number = templates
+		head := packHeader(nil, t.Fields)
+		hostTemplate(t.Number, ptr(head), int32(len(head)))
+	}
+	return t.Number
 }
 
 // recover ends a call whose task has panicked, and answers its request.
@@ -281,7 +301,7 @@ func (c *call) recover(r *httpmsg.Request) {
 	if !c.answered {
 		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
 		b := []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
-		hostRespond(c.id, 500, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
+		hostRespond(c.id, 500, 0, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
 	}
 }
 

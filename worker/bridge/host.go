@@ -63,8 +63,11 @@ func hostThrough(src, idleMs int32, length float64) int32
 //go:wasmimport host watch
 func hostWatch(src, idleMs, cut int32) int32
 
+//go:wasmimport host template
+func hostTemplate(number int32, head unsafe.Pointer, headLen int32)
+
 //go:wasmimport host respond
-func hostRespond(call, status int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream int32)
+func hostRespond(call, status, template int32, head unsafe.Pointer, headLen int32, body unsafe.Pointer, bodyLen, stream int32)
 
 //go:wasmimport host object_respond
 func hostObjectRespond(call, status int32, body unsafe.Pointer, bodyLen int32)

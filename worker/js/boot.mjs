@@ -46,6 +46,14 @@ export function boot(host, context, enter) {
     go.mem.setUint32((sp >>> 0) + 8, last >>> 0, true);
     go.mem.setUint32((sp >>> 0) + 12, last / 4294967296, true);
   };
+  js["runtime.walltime"] = (sp) => {
+    const now = Date.now();
+    const seconds = Math.floor(now / 1000);
+    sp >>>= 0;
+    go.mem.setUint32(sp + 8, seconds, true);
+    go.mem.setUint32(sp + 12, seconds / 4294967296, true);
+    go.mem.setInt32(sp + 16, (now - seconds * 1000) * 1e6, true);
+  };
   // No timers: one would fire in the I/O context of another request.
   js["runtime.scheduleTimeoutEvent"] = (sp) => {
     go.mem.setInt32((sp >>> 0) + 16, 1, true);

@@ -31,6 +31,7 @@ class Instance {
   constructor() {
     this.host = platform;
     this.context = { env: null };
+    this.templates = []; // Headers by number
     this.calls = new Map();
     this.streams = new Streams(this);
     this.sockets = new Sockets(this);

@@ -16,6 +16,7 @@ export class Call {
     this.suspect = false; // see Instance.sweep
     this.storage = null;
     this.answered = false;
+    this.ended = false;
     this.canceled = false; // the client has left
     this.inflight = null; // upstream calls to abort when the client leaves
     this.deadlines = null; // { at, expire }
@@ -86,6 +87,7 @@ export class Call {
   }
 
   #tick() {
+    if (this.ended) return;
     this.timer = 0;
     if (this.request && !this.listening) {
       this.listening = true;
@@ -105,8 +107,10 @@ export class Call {
     if (next < Infinity) this.#arm(next - now);
   }
 
+  // end ends the call. The timer of an event that is not kept alive ends with it.
   end() {
-    if (this.timer) clearTimeout(this.timer);
+    this.ended = true;
+    if (this.timer && (this.kept || !this.request)) clearTimeout(this.timer);
     this.done?.();
   }
 }

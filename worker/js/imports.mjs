@@ -4,8 +4,19 @@ import { errorResponse } from "./request.mjs";
 
 const encoder = new TextEncoder();
 
+// appendFields adds the fields of "name\nvalue\n…" to headers.
+export function appendFields(headers, text) {
+  for (let at = 0; at < text.length; ) {
+    const name = text.indexOf("\n", at);
+    const value = text.indexOf("\n", name + 1);
+    const end = value < 0 ? text.length : value;
+    headers.append(text.slice(at, name), text.slice(name + 1, end));
+    at = end + 1;
+  }
+}
+
 // parseHeader splits "name\nvalue\n…" into pairs.
-function parseHeader(text) {
+export function parseHeader(text) {
   if (!text) return [];
   const parts = text.split("\n");
   const pairs = new Array(parts.length >> 1);
@@ -152,18 +163,22 @@ function functions(inst) {
       return inst.streams.derived(cut ? "guard" : "watch", src, idleMs, -1);
     },
 
-    // respond answers a request with bytes, or with a stream.
-    respond(callID, status, headAt, headLen, bodyAt, bodyLen, stream) {
+    // template stores the constant fields of a kind of answers for respond.
+    template(number, headAt, headLen) {
+      inst.templates[number] = new Headers(parseHeader(inst.text(headAt, headLen)));
+    },
+    // respond answers a request with bytes, or with a stream. template is 0 or a
+    // number of template.
+    respond(callID, status, template, headAt, headLen, bodyAt, bodyLen, stream) {
       const call = inst.calls.get(callID);
       if (!call) return;
-      const init = { status, headers: parseHeader(inst.text(headAt, headLen)) };
       const bodyless = status === 204 || status === 205 || status === 304;
       let body = null;
       if (stream) {
         if (inst.streams.flows(stream)) call.keep();
         body = inst.streams.open(stream, call);
       } else if (bodyLen && !bodyless) body = inst.bytes(bodyAt, bodyLen);
-      inst.host.respond(call, init, body);
+      inst.host.respond(call, status, inst.templates[template], inst.text(headAt, headLen), body);
     },
     // object_respond answers an event that has no request.
     object_respond(callID, status, bodyAt, bodyLen) {

@@ -1,6 +1,7 @@
 // The host of the program in production: upstream calls, calls of objects and
 // answers, by the platform. WarmupHost in warmup.mjs has the same methods.
 import { BODY_IDLE, BODY_TIMEOUT, BUDGET, CANCELED, IGNORED, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./contract.mjs";
+import { appendFields } from "./imports.mjs";
 import { detach, readAll } from "./streams.mjs";
 
 // How long an object may take, in ms. The machine's snapshot is asked for before
@@ -74,7 +75,9 @@ class StreamFetch {
 // fieldsOf returns "name\nvalue…" with the fields of an answer.
 function fieldsOf(headers) {
   let head = "";
-  for (const [k, v] of headers) if (!ignored.has(k)) head += (head ? "\n" : "") + k + "\n" + v;
+  headers.forEach((value, name) => {
+    if (!ignored.has(name)) head += head ? "\n" + name + "\n" + value : name + "\n" + value;
+  });
   return head;
 }
 
@@ -175,8 +178,11 @@ export const platform = {
     );
   },
 
-  // respond answers a request. body is null, bytes or a stream.
-  respond(call, init, body) {
-    call.answer(new Response(body, init));
+  // respond answers a request. template has the constant fields, or is undefined;
+  // fields are "name\nvalue…"; body is null, bytes or a stream.
+  respond(call, status, template, fields, body) {
+    const response = new Response(body, { status, headers: template });
+    appendFields(response.headers, fields);
+    call.answer(response);
   },
 };

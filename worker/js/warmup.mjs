@@ -88,7 +88,7 @@ class WarmupHost {
     this.queue.push(() => inst.beginEvent(call, OBJECT_CALL, name, verb, body));
   }
 
-  respond(call, { status }, body) {
+  respond(call, status, _template, _fields, body) {
     call.answer({ status, body });
   }
 }
