@@ -46,6 +46,12 @@ export class Call {
     );
   }
 
+  // add adds an upstream call to cancel when the client leaves.
+  add(inflight) {
+    this.inflight ??= new Set();
+    this.inflight.add(inflight);
+  }
+
   answer(response) {
     if (this.answered) return;
     this.answered = true;
@@ -59,21 +65,20 @@ export class Call {
     this.done?.();
   }
 
-  // addDeadline calls expire after ms, unless the deadline is removed before. A later
-  // `at` postpones it, moveDeadline also does the opposite. All deadlines of a call
-  // share one timer.
+  // addDeadline calls expire after ms, unless the deadline is removed before. Moving
+  // its `at` postpones it. All deadlines of a call share one timer.
   addDeadline(ms, expire) {
-    const deadline = { at: Date.now() + ms, expire };
-    this.deadlines ??= new Set();
-    this.deadlines.add(deadline);
-    if (!this.timer || deadline.at < this.timerAt) this.#arm(ms);
+    const deadline = { at: 0, expire };
+    this.setDeadline(deadline, Date.now() + ms);
     return deadline;
   }
 
-  // moveDeadline moves a deadline to a time; Infinity is never.
-  moveDeadline(deadline, at) {
+  // setDeadline sets or moves a deadline with a method expire.
+  setDeadline(deadline, at) {
     deadline.at = at;
-    if (at < this.timerAt) this.#arm(at - Date.now());
+    this.deadlines ??= new Set();
+    this.deadlines.add(deadline);
+    if (!this.timer || at < this.timerAt) this.#arm(at - Date.now());
   }
 
   removeDeadline(deadline) {

@@ -14,15 +14,59 @@ const ignored = new Set(IGNORED);
 
 // An upstream call whose answer Go receives whole. It has no AbortController, which
 // would cost as much as a tenth of passing a call on: one that is given up is left
-// to the platform, which ends it together with the event of its request.
+// to the platform, which ends it together with the event of its request. It is a
+// deadline of its call.
 class WholeFetch {
-  constructor(call, inst, op) {
-    this.call = call;
+  constructor(inst, op, call, totalMs, idleMs, maxBody) {
     this.inst = inst;
     this.op = op;
-    this.reported = false;
+    this.call = call;
+    this.limit = totalMs > 0 ? Date.now() + totalMs : Infinity;
+    this.idleMs = idleMs;
+    this.maxBody = maxBody;
+    this.at = Infinity; // of the deadline
+    this.response = null;
     this.reader = null; // of its body
-    this.deadline = null;
+    this.reported = false;
+  }
+
+  start(url, init, headerMs, ownsBody) {
+    this.#within(headerMs);
+    fetch(url, init).then(
+      (r) => {
+        if (ownsBody) detach(init.body);
+        this.#read(r);
+      },
+      (e) => this.report(outcomeOf(e)),
+    );
+  }
+
+  // within limits the time until the next step.
+  #within(ms) {
+    if (this.reported) return;
+    const at = ms > 0 ? Math.min(this.limit, Date.now() + ms) : this.limit;
+    if (at < Infinity) this.call.setDeadline(this, at);
+  }
+
+  #read(r) {
+    if (this.reported) return void r.body?.cancel().catch(() => {});
+    this.response = r;
+    this.#within(this.idleMs);
+    readAll(
+      r,
+      this.maxBody,
+      this.idleMs,
+      () => this.#within(this.idleMs), // each chunk postpones the limit of the silence
+      (reader) => {
+        this.reader = reader;
+      },
+    ).then(
+      (body) => {
+        if (body === null) this.report(TOO_LARGE, r.status);
+        else this.report(OK, r.status, fieldsOf(r.headers), body);
+      },
+      () => this.report(NETWORK),
+    );
   }
 
   // report reports to Go how the call ended, once.
@@ -30,19 +74,22 @@ class WholeFetch {
     if (this.reported) return;
     this.reported = true;
     this.call.inflight?.delete(this);
-    if (this.deadline) this.call.removeDeadline(this.deadline);
+    this.call.removeDeadline(this);
     this.inst.emit(this.op, outcome, status, head, body);
   }
 
-  // giveUp ends the call with an outcome.
-  giveUp(outcome) {
+  expire() {
+    this.#giveUp(this.response === null ? TIMEOUT : Date.now() >= this.limit ? BODY_TIMEOUT : BODY_IDLE);
+  }
+
+  #giveUp(outcome) {
     this.reader?.cancel().catch(() => {});
     this.report(outcome);
   }
 
   // cancel ends the call because the client has left.
   cancel() {
-    queueMicrotask(() => this.giveUp(CANCELED));
+    queueMicrotask(() => this.#giveUp(CANCELED));
   }
 }
 
@@ -96,50 +143,16 @@ export const platform = {
   fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody) {
     if (outlive) call.keep();
     else if (call.canceled) return void queueMicrotask(() => inst.emit(op, CANCELED));
-    if (maxBody > 0) this.fetchWhole(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody);
-    else this.fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody);
-  },
-
-  async fetchWhole(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, ownsBody) {
-    const inflight = new WholeFetch(call, inst, op);
-    if (!outlive) {
-      call.inflight ??= new Set();
-      call.inflight.add(inflight);
-    }
-    const limit = totalMs > 0 ? Date.now() + totalMs : Infinity;
-    let headArrived = false;
-    const expire = () => inflight.giveUp(!headArrived ? TIMEOUT : Date.now() >= limit ? BODY_TIMEOUT : BODY_IDLE);
-    const first = headerMs > 0 && !(totalMs > 0 && totalMs <= headerMs) ? headerMs : totalMs;
-    if (first > 0) inflight.deadline = call.addDeadline(first, expire);
-    try {
-      const r = await fetch(url, init);
-      if (ownsBody) detach(init.body);
-      if (inflight.reported) return void r.body?.cancel().catch(() => {});
-      headArrived = true;
-      // Each chunk postpones the limit of the silence.
-      const onChunk = () => {
-        const at = Math.min(limit, idleMs > 0 ? Date.now() + idleMs : Infinity);
-        if (inflight.deadline) call.moveDeadline(inflight.deadline, at);
-        else if (at < Infinity) inflight.deadline = call.addDeadline(at - Date.now(), expire);
-      };
-      onChunk();
-      const body = await readAll(r, maxBody, idleMs, onChunk, (reader) => {
-        inflight.reader = reader;
-      });
-      if (body === null) inflight.report(TOO_LARGE, r.status);
-      else inflight.report(OK, r.status, fieldsOf(r.headers), body);
-    } catch (e) {
-      inflight.report(outcomeOf(e));
-    }
+    if (!(maxBody > 0)) return void this.fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody);
+    const inflight = new WholeFetch(inst, op, call, totalMs, idleMs, maxBody);
+    if (!outlive) call.add(inflight);
+    inflight.start(url, init, headerMs, ownsBody);
   },
 
   async fetchStream(inst, op, call, url, init, headerMs, totalMs, outlive, ownsBody) {
     const inflight = new StreamFetch(call);
     init.signal = inflight.controller.signal;
-    if (!outlive) {
-      call.inflight ??= new Set();
-      call.inflight.add(inflight);
-    }
+    if (!outlive) call.add(inflight);
     let headArrived = false;
     const expire = () => inflight.abort(headArrived ? BODY_TIMEOUT : TIMEOUT);
     if (totalMs > 0) inflight.deadline = call.addDeadline(totalMs, expire);
