@@ -368,7 +368,8 @@ export async function examine(url, options, { print = console.log, until = 0, st
     await check("embeddings", visit.embeddings);
   } finally {
     await check("clean-up", visit.cleanUp);
-    if (!visit.token) visit.notes.push("storage and calls were not examined: pass ADMIN_TOKEN");
+    if (!visit.token)
+      visit.notes.push(`storage${visit.apiKey ? " was" : " and calls were"} not examined: pass ADMIN_TOKEN`);
     if (!failures)
       print(
         `ok    weir ${visit.version ? `${visit.version} ` : ""}at ${url}${visit.notes.map((n) => `; ${n}`).join("")}`,

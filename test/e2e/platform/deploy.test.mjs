@@ -65,13 +65,15 @@ end(2, "unexpected");
 `;
 
 // platform is the address at which the deployed worker answers: a gateway that is
-// started at the first call, with the secrets that were uploaded last.
-let folder, platform, gateway, missing;
+// started at the first call with the secrets that were uploaded last, or shared by
+// the tests that upload fixed ones. missing are the paths that it lacks.
+let folder, platform, gateway, shared, missing;
 before(async () => {
   const server = createServer(async (req, res) => {
     if (missing.includes(req.url)) return res.writeHead(404).end();
-    gateway ??= start({ dashboard: true, env: { ...(calls().findLast((c) => c.secrets)?.secrets ?? fixed) } });
-    const { url } = await gateway;
+    const uploaded = calls().findLast((c) => c.secrets)?.secrets ?? fixed,
+      launch = () => start({ dashboard: true, env: uploaded });
+    const { url } = await (uploaded.ADMIN_TOKEN === fixed.ADMIN_TOKEN ? (shared ??= launch()) : (gateway ??= launch()));
     const call = request(url + req.url, { method: req.method, headers: req.headers }, (from) => {
       res.writeHead(from.statusCode, from.headers);
       from.pipe(res);
@@ -82,7 +84,8 @@ before(async () => {
   await once(server, "listening");
   platform = { url: `http://127.0.0.1:${server.address().port}`, server };
 });
-after(() => {
+after(async () => {
+  await (await shared)?.close();
   platform?.server.close();
   platform?.server.closeAllConnections();
 });
@@ -253,7 +256,7 @@ test("a deployment that fails after the secrets were set shows the token, and th
 
 test("what the doctor finds ends a deployment with 1", async () => {
   missing = ["/"];
-  const { code, text } = await deploy();
+  const { code, text } = await deploy(fixed);
   assert.equal(code, 1);
   assert.match(text, /^FAIL {2}dashboard: GET \/ answered 404/m);
   assert.match(text, /^deploy: it is deployed, and the doctor found the above; .*\.\/build\.sh doctor http:/m);
@@ -261,7 +264,7 @@ test("what the doctor finds ends a deployment with 1", async () => {
 
 test("a start-up that cannot be measured is said, and stops nothing", async () => {
   state({ startup: false });
-  const { code, text } = await deploy();
+  const { code, text } = await deploy(fixed);
   assert.equal(code, 0, text);
   assert.match(text, /^start-up {2}not measured: Unknown command: check startup$/m);
 });
