@@ -80,7 +80,10 @@ class WarmupHost {
     this.queue.push(() => inst.emit(op, OK, 200, head, encoder.encode(embedding)));
   }
 
+  // callObject enters the object for what a call waits for. The report comes after
+  // the answer, so its part of the program is compiled when it first runs.
   callObject(inst, op, _call, name, verb, body) {
+    if (verb === "report") return void this.queue.push(() => inst.emit(op, OK, 200, "", encoder.encode("{}")));
     const call = inst.add(this.env, (answer) => {
       this.queue.push(() => inst.emit(op, OK, answer.status, "", answer.body));
     });
