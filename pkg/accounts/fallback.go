@@ -193,11 +193,16 @@ func strange(code, message string, billable bool) *failure {
 // failureOf judges an error of the Doer or of Read from a call to the provider
 // d. It returns nil for nil.
 func failureOf(err error, d *provider.Descriptor, billable bool) *failure {
+	if err == nil {
+		return nil
+	}
+	return newFailure(err, d, billable)
+}
+
+func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
 	var e *apierr.Error
 	late := false
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &e):
 		shown := *e
 		return judgeInside(&shown, d, billable)

@@ -51,11 +51,15 @@ type missed struct {
 // Send tries the accounts of the targets in turn until one returns a 2xx that
 // Read accepts. The error is an *apierr.Error fit for the client.
 func (p *Pool) Send(ctx context.Context, call *Call) (*Result, error) {
-	pl := plan{Pool: p, call: call}
+	call.Machine.Hold()
+	defer call.Machine.Release()
+	pl := call.Trace.newPlan()
+	pl.Pool, pl.call = p, call
 	res, err := pl.send(ctx)
 	if err != nil && pl.absent != nil && lacksEndpoint(err) {
 		err = pl.absent // neither API is there: the client's own counts
 	}
+	call.Trace.endPlan(pl)
 	return res, err
 }
 
@@ -136,7 +140,7 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 	}
 	var token use
 	for {
-		cred, err := pl.open(ctx, call.Machine.ID, conn, &token)
+		cred, err := pl.openKept(ctx, call.Machine, conn, &token)
 		if err != nil {
 			var none *noToken
 			if errors.As(err, &none) {
@@ -176,7 +180,9 @@ func (pl *plan) account(ctx context.Context, to *routing.Target, c *candidate) (
 				pl.used(call.Machine, call.Request, call.Trace, a, false)
 				pl.succeeded(call.Machine, conn.ID, to.Model)
 			}
-			return &Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: call.Trace}, nil
+			res := t.newResult()
+			*res = Result{Response: resp, Target: to, Connection: conn, Attempt: a, pool: pl.Pool, machine: call.Machine, cred: cred, request: call.Request, trace: t}
+			return res, nil
 		}
 		t.Err, a.Failure = f.err, f.err
 		t.Failed = append(t.Failed, tried(t, f, pl.Now().Sub(began)))
@@ -212,14 +218,14 @@ func (pl *plan) dropped(a *Attempt) {
 }
 
 // try makes one attempt. It returns the answer, or the failure.
-func (pl *plan) try(ctx context.Context, a *Attempt, cred provider.Credential) (resp *upstream.Response, f *failure) {
+func (pl *plan) try(ctx context.Context, a *Attempt, cred *snapshot.Opened) (resp *upstream.Response, f *failure) {
 	call, to := pl.call, a.Target
 	resp, err := upstream.Do(ctx, pl.Doer, &a.Request)
 	headed := err == nil
 	if headed {
-		if f = pl.answer(a, resp, cred); f == nil && call.Read != nil {
+		if f = pl.answer(a, resp, &cred.Credential); f == nil && call.Read != nil {
 			if f = failureOf(call.Read(a, resp), to.Provider, call.Billable); f != nil {
-				clean(f.err, cred)
+				clean(f.err, cred.Credential)
 				resp.Body.Close()
 			}
 		}
@@ -249,12 +255,12 @@ func tooLate(e *apierr.Error, headed bool) bool {
 
 // build returns one attempt. Without one, the failure ends the plan, or is nil
 // when only this account cannot be used.
-func (pl *plan) build(to *routing.Target, conn *store.Connection, cred provider.Credential) (*Attempt, *failure) {
+func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot.Opened) (*Attempt, *failure) {
 	a, err := pl.call.Build(to, conn, pl.before)
 	if err == nil {
-		err = provider.AuthorizeOf(&a.Request.Header, to.Provider, a.Base, conn, cred)
+		err = cred.Authorize(&a.Request.Header, to.Provider, a.Base, conn)
 		if err == provider.ErrMustSign {
-			err = provider.Sign(&a.Request, to.Provider, a.Base, conn, cred, pl.Now())
+			err = provider.Sign(&a.Request, to.Provider, a.Base, conn, cred.Credential, pl.Now())
 		}
 	}
 	if err != nil {
@@ -317,7 +323,7 @@ func sooner(limit, left time.Duration) time.Duration {
 
 // answer judges an answer by its status. It returns nil for a 2xx. A redirect,
 // a missing body and an invalid status become a 502.
-func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred provider.Credential) *failure {
+func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred *provider.Credential) *failure {
 	to, req, s := a.Target, &a.Request, resp.Status
 	post := req.Method == "" || req.Method == "POST"
 	switch {
@@ -338,7 +344,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred provider.Creden
 		raw = nil
 	}
 	now := pl.Now()
-	e := upstreamError(s, resp.Header, raw, cred)
+	e := upstreamError(s, resp.Header, raw, *cred)
 	e.RetryAfter, _ = statedWait(resp.Header, raw, now)
 	for _, spent := range to.Provider.Spent {
 		if s == spent {
@@ -357,7 +363,7 @@ func (pl *plan) answer(a *Attempt, resp *upstream.Response, cred provider.Creden
 	f.weekly = e.RetryAfter > store.MaxCooldown && weekly(resp.Header, raw)
 	if !f.next && f.effect == nothing || f.effect == unsteady && pl.call.Billable {
 		f.body = raw
-		pass(e, raw, cred, a.Errors)
+		pass(e, raw, *cred, a.Errors)
 	}
 	return f
 }

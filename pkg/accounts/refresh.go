@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/provider"
+	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/secret"
@@ -69,7 +70,32 @@ type use struct {
 // open returns what the connection presents, in the clear. A token that is
 // missing or past its end is renewed first.
 func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connection, u *use) (provider.Credential, error) {
-	var cred provider.Credential
+	access, err := p.access(ctx, machineID, conn, u)
+	if err != nil {
+		return provider.Credential{}, err
+	}
+	return p.decrypt(machineID, conn, access)
+}
+
+// openKept is open for a call that holds the snapshot, which keeps the result.
+func (p *Pool) openKept(ctx context.Context, m *snapshot.Machine, conn *store.Connection, u *use) (*snapshot.Opened, error) {
+	access, err := p.access(ctx, m.ID, conn, u)
+	if err != nil {
+		return nil, err
+	}
+	if o := m.Opened(conn, access); o != nil {
+		return o, nil
+	}
+	cred, err := p.decrypt(m.ID, conn, access)
+	if err != nil {
+		return nil, err
+	}
+	return m.Open(conn, access, cred), nil
+}
+
+// access returns the access token of a connection, sealed, or "" if it has none. A
+// token that is missing or past its end is renewed first.
+func (p *Pool) access(ctx context.Context, machineID string, conn *store.Connection, u *use) (secret.Sealed, error) {
 	access := p.current(machineID, conn)
 	if !u.refreshed && renewable(conn) && (access.sealed == "" || access.expires > 0 && access.expires <= p.Now().UnixMilli()) {
 		u.refreshed = true
@@ -81,10 +107,16 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 		} else if u.wait > 0 && (asked || access.sealed == "") {
 			// An expired token is sent only if the object cannot be asked: it
 			// may be valid for some seconds more.
-			return cred, &noToken{u.wait}
+			return "", &noToken{u.wait}
 		}
 	}
 	u.generation = access.generation
+	return access.sealed, nil
+}
+
+// decrypt opens the secrets of a connection, with this access token.
+func (p *Pool) decrypt(machineID string, conn *store.Connection, access secret.Sealed) (provider.Credential, error) {
+	var cred provider.Credential
 	get := func(field string, sealed secret.Sealed, to *secret.Secret) (err error) {
 		if sealed != "" {
 			if p.Keys == nil {
@@ -114,7 +146,7 @@ func (p *Pool) open(ctx context.Context, machineID string, conn *store.Connectio
 			return cred, err
 		}
 	}
-	return cred, get(store.AccessToken, access.sealed, &cred.AccessToken)
+	return cred, get(store.AccessToken, access, &cred.AccessToken)
 }
 
 // noToken reports that an account has no access token yet and that its provider

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"time"
 
-	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -61,14 +60,14 @@ type Result struct {
 
 	pool    *Pool
 	machine *snapshot.Machine
-	cred    provider.Credential
+	cred    *snapshot.Opened
 	request *httpmsg.Request
 	trace   *Trace
 }
 
 // Clean takes the credential in use, and anything else that could be one, out
 // of a failure that was read from the body, so that it may be shown and logged.
-func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred) }
+func (r *Result) Clean(e *apierr.Error) { clean(e, r.cred.Credential) }
 
 // Refuses remembers for a day that the connection's server refuses the named
 // fields or roles, or with refused false that it accepts them again.

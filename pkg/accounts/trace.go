@@ -18,6 +18,38 @@ type Trace struct {
 	Err          error // cause of a failure, for the log after redaction
 
 	answered bool // Used holds an answer
+
+	// The memory of the first Send, whose results the endpoint has for as long as the
+	// request.
+	plan    plan
+	result  Result
+	planned bool // plan is in use
+	given   bool // result is
+}
+
+// newPlan returns an empty plan.
+func (t *Trace) newPlan() *plan {
+	if t.planned {
+		return &plan{}
+	}
+	t.planned = true
+	return &t.plan
+}
+
+// endPlan lets a later Send use the memory of a plan.
+func (t *Trace) endPlan(pl *plan) {
+	if pl == &t.plan {
+		t.plan, t.planned = plan{}, false
+	}
+}
+
+// newResult returns an empty result.
+func (t *Trace) newResult() *Result {
+	if t.given {
+		return &Result{}
+	}
+	t.given = true
+	return &t.result
 }
 
 // use adds what an answer used.

@@ -50,10 +50,16 @@ func newWorld(t testing.TB, conns ...store.Connection) *world {
 	w.TB = t
 	w.Answer = w.scripted
 	rec := &store.Machine{Version: 1, ID: mid, Generation: 1, Connections: conns}
-	w.machine = snapshot.New(rec)
+	w.use(rec)
 	w.pool = &Pool{Doer: w.Upstream, Object: w.object, Keys: w.keys, Now: w.Now}
 	w.req = &httpmsg.Request{Start: w.Now()}
 	return w
+}
+
+// use makes a snapshot of a record, as the cache does.
+func (w *world) use(rec *store.Machine) {
+	w.machine = snapshot.New(rec)
+	w.machine.KeepOpened()
 }
 
 func (w *world) seal(id, field, plain string) secret.Sealed {
@@ -71,7 +77,7 @@ func (w *world) add(conns ...store.Connection) *world {
 	}
 	rec := *w.machine.Machine
 	rec.Connections = append(rec.Connections, conns...)
-	w.machine = snapshot.New(&rec)
+	w.use(&rec)
 	return w
 }
 

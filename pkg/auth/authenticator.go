@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -28,6 +27,7 @@ const (
 // machines is the part of snapshot.Cache used here.
 type machines interface {
 	Get(ctx context.Context, machineID string) (*snapshot.Machine, error)
+	InMemory(machineID string) *snapshot.Machine
 	Known(ctx context.Context, machineID string) (*snapshot.Machine, error)
 	Confirm(ctx context.Context, machineID string) (*snapshot.Machine, error)
 	Revalidate(ctx context.Context, machineID string)
@@ -157,6 +157,12 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 	id := k.MachineID
 	switch {
 	case !k.Old():
+		// A key that was admitted before costs one digest.
+		if m := a.Machines.InMemory(id); m != nil {
+			if found := m.CheckedKey(k.Digest); found != nil && a.live(found) {
+				return &Call{Request: r, Machine: m, Key: found, MachineID: m.ID}, nil
+			}
+		}
 		if !k.CheckOK(a.KeySecret) {
 			return nil, rpc.ErrInvalidKey()
 		}
@@ -175,7 +181,7 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 	if err != nil {
 		return nil, unknown(err)
 	}
-	found := find(m, &k)
+	found := m.FindKey(k.Digest)
 	if found == nil {
 		// It may have been made, or seeded, a moment ago. The check of a key
 		// says that it is worth asking; keys without one, which anybody can
@@ -189,29 +195,15 @@ func (a *Authenticator) byKey(ctx context.Context, r *httpmsg.Request, text, pat
 		if err != nil {
 			return nil, unknown(err)
 		}
-		found = find(m, &k)
+		found = m.FindKey(k.Digest)
 	}
 	if found == nil || !a.live(found) {
 		return nil, rpc.ErrInvalidKey()
 	}
+	if !k.Old() {
+		m.KeyChecked(k.Digest)
+	}
 	return &Call{Request: r, Machine: m, Key: found, MachineID: id}, nil
-}
-
-// find returns the machine's key with this digest. The index leads to it, the
-// comparison in constant time decides.
-func find(m *snapshot.Machine, k *rpc.Key) *store.Key {
-	found := m.FindKey(k.Digest)
-	if found == nil {
-		return nil
-	}
-	var digest [32]byte
-	if n, err := hex.Decode(digest[:], []byte(found.Digest)); err != nil || n != len(digest) {
-		return nil
-	}
-	if subtle.ConstantTimeCompare(digest[:], k.Digest[:]) != 1 {
-		return nil
-	}
-	return found
 }
 
 func (a *Authenticator) live(k *store.Key) bool {

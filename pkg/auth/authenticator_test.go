@@ -37,6 +37,8 @@ type loader struct {
 	due    bool
 }
 
+func (l *loader) InMemory(string) *snapshot.Machine { return nil }
+
 // Known is called for machine ids that may be forged.
 func (l *loader) Known(ctx context.Context, id string) (*snapshot.Machine, error) {
 	l.known++
@@ -365,6 +367,51 @@ func TestCallsWithALimitedKeyAreCounted(t *testing.T) {
 	}
 }
 
+// The check digits of a key are computed once for a snapshot. Everything else is judged
+// for each call.
+func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
+	text, key, _ := rpc.MintKey(rand.Reader, keySecret, mid)
+	forged, wrong, _ := rpc.MintKey(rand.Reader, []byte("another"), mid)
+	admitted := func(change func(a *Authenticator, m *snapshot.Machine)) bool {
+		m := snapshot.New(&store.Machine{ID: mid, Keys: []store.Key{{ID: key.ID, Digest: key.Digest}, {ID: wrong.ID, Digest: wrong.Digest}}})
+		a := Authenticator{KeySecret: keySecret, RequireKey: true, Machines: one{m}, Now: func() time.Time { return now }}
+		r := &httpmsg.Request{Header: bearer(text)}
+		for range 2 {
+			if c, err := a.Data(t.Context(), r, ""); err != nil || c.Key.ID != key.ID || c.Machine != m {
+				t.Fatalf("before: got %v, %v", c, err)
+			}
+		}
+		change(&a, m)
+		c, err := a.Data(t.Context(), r, "")
+		if _, err := a.Data(t.Context(), &httpmsg.Request{Header: bearer(forged)}, ""); outcome(nil, err) != "401" {
+			t.Errorf("a key with wrong check digits: got %v", err)
+		}
+		return err == nil && c.Key.ID == key.ID
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(a *Authenticator, m *snapshot.Machine)
+		want   bool
+	}{
+		{"nothing", func(*Authenticator, *snapshot.Machine) {}, true},
+		{"the check is not computed again", func(a *Authenticator, _ *snapshot.Machine) { a.KeySecret = []byte("another secret") }, true},
+		{"but for the next snapshot", func(a *Authenticator, m *snapshot.Machine) {
+			a.KeySecret, a.Machines = []byte("another secret"), one{snapshot.New(m.Machine)}
+		}, false},
+		{"revoked", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].RevokedAt = 1 }, false},
+		{"expired", func(a *Authenticator, m *snapshot.Machine) { m.Keys[0].ExpiresAt = now.UnixMilli() }, false},
+		{"limited", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].LimitedUntil = now.UnixMilli() + 1 }, false},
+		{"without the scope", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].Scopes = []string{"manage"} }, false},
+		{"removed", func(a *Authenticator, m *snapshot.Machine) {
+			a.Machines = one{snapshot.New(&store.Machine{ID: mid, Keys: m.Keys[1:]})}
+		}, false},
+	} {
+		if got := admitted(tt.change); got != tt.want {
+			t.Errorf("%s: admitted %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestWhereTheKeyIsRead(t *testing.T) {
 	k := newKeys(t)
 	const auth, x = "authorization", "x-api-key"
@@ -433,6 +480,7 @@ func BenchmarkData(b *testing.B) {
 type one struct{ m *snapshot.Machine }
 
 func (o one) Get(context.Context, string) (*snapshot.Machine, error)     { return o.m, nil }
+func (o one) InMemory(string) *snapshot.Machine                          { return o.m }
 func (o one) Known(context.Context, string) (*snapshot.Machine, error)   { return o.m, nil }
 func (o one) Revalidate(context.Context, string)                         {}
 func (o one) Confirm(context.Context, string) (*snapshot.Machine, error) { return o.m, nil }

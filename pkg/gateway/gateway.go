@@ -103,15 +103,34 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 	}
 	c, err := g.call(ctx, r, access, machine)
 	if err != nil {
-		return nil, c, err
+		return nil, nil, err
 	}
 	c.Params = params
+	if c.Machine == nil {
+		resp, err := g.handle(ctx, c, route, m)
+		return resp, c, err
+	}
+	c.Machine.Hold() // until after the answer
+	answered := false
+	defer func() {
+		if !answered { // a panic
+			c.Machine.Release()
+		}
+	}()
+	resp, err := g.handle(ctx, c, route, m)
+	answered = true
+	return resp, c, err
+}
+
+// handle calls the handler of a request whose caller is known.
+func (g *Gateway) handle(ctx context.Context, c *auth.Call, route *Route, m *Method) (*httpmsg.Response, error) {
+	r := c.Request
 	if c.Key != nil {
 		c.Trace.KeyID = c.Key.ID
 	}
 	if r.Body != nil {
 		if err := g.checkBody(r, route); err != nil {
-			return nil, c, err
+			return nil, err
 		}
 	}
 	c.MaxBody = route.MaxBody
@@ -122,8 +141,7 @@ func (g *Gateway) serve(ctx context.Context, r *httpmsg.Request, route *Route, m
 		}}
 		defer lease.Release()
 	}
-	resp, err := m.Handler(ctx, c)
-	return resp, c, err
+	return m.Handler(ctx, c)
 }
 
 // smallBody is the length up to which bodies are not counted against the room.
@@ -171,9 +189,12 @@ func (g *Gateway) checkBody(r *httpmsg.Request, route *Route) error {
 // finish turns a failure into an answer and adds the header fields of every
 // answer.
 func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, c *auth.Call, resp *httpmsg.Response, err error) *httpmsg.Response {
-	t, machine := &accounts.Trace{}, ""
+	var t *accounts.Trace
+	machine := ""
 	if c != nil {
 		t, machine = &c.Trace, c.MachineID
+	} else {
+		t = &accounts.Trace{}
 	}
 	var e *apierr.Error
 	if err != nil || resp == nil {
@@ -205,22 +226,36 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	if len(t.Dropped) > 0 {
 		h.Add("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
 	}
-	if g.After != nil && c != nil && c.Machine != nil {
-		status := resp.Status
-		resp.After = append(resp.After, func(ctx context.Context) { g.After(ctx, c, status, e) })
+	if c != nil && c.Machine != nil {
+		resp.After = append(resp.After, g.after(c, resp.Status, e))
 	}
 	if !g.Quiet || resp.Status >= 500 {
-		status, ended := resp.Status, time.Time{}
-		resp.After = slices.Insert(resp.After, 0, func(context.Context) { ended = g.Now() }) // records wait for others
-		resp.After = append(resp.After, func(context.Context) {
-			level := 0
-			if status >= 500 {
-				level = 2
-			}
-			g.Log(level, logLine(r, t, machine, status, ended, g.Redact))
-		})
+		g.log(r, t, machine, resp)
 	}
 	return resp
+}
+
+// after returns what is done after the answer to a call of a machine.
+func (g *Gateway) after(c *auth.Call, status int, e *apierr.Error) func(context.Context) {
+	return func(ctx context.Context) {
+		if g.After != nil {
+			g.After(ctx, c, status, e)
+		}
+		c.Machine.Release()
+	}
+}
+
+// log lets the answer be followed by the line of the log.
+func (g *Gateway) log(r *httpmsg.Request, t *accounts.Trace, machine string, resp *httpmsg.Response) {
+	status, ended := resp.Status, time.Time{}
+	resp.After = slices.Insert(resp.After, 0, func(context.Context) { ended = g.Now() }) // records wait for others
+	resp.After = append(resp.After, func(context.Context) {
+		level := 0
+		if status >= 500 {
+			level = 2
+		}
+		g.Log(level, logLine(r, t, machine, status, ended, g.Redact))
+	})
 }
 
 // requestID makes the id of a request: 64 random bits of this isolate and a
@@ -232,7 +267,8 @@ func (g *Gateway) requestID() string {
 		g.idBase = "req_" + hex.EncodeToString(b[:])
 	}
 	g.nextID++
-	return g.idBase + strconv.FormatUint(g.nextID, 36)
+	var b [40]byte
+	return string(strconv.AppendUint(append(b[:0], g.idBase...), g.nextID, 36))
 }
 
 func (g *Gateway) misconfigured() error {

@@ -338,6 +338,14 @@ func AuthorizeOf(h *httpmsg.Header, d *Descriptor, b *Base, conn *store.Connecti
 }
 
 func authorize(h *httpmsg.Header, d *Descriptor, a *Auth, conn *store.Connection, cred Credential) error {
+	if err := Constant(h, d, conn); err != nil {
+		return err
+	}
+	return Present(h, a, cred)
+}
+
+// Constant appends the part of Authorize that does not depend on the credential.
+func Constant(h *httpmsg.Header, d *Descriptor, conn *store.Connection) error {
 	for _, f := range d.Header {
 		if h.Get(f[0]) == "" { // a call may speak another version
 			h.Add(f[0], f[1])
@@ -351,6 +359,11 @@ func authorize(h *httpmsg.Header, d *Descriptor, a *Auth, conn *store.Connection
 			h.Add(f[0], v)
 		}
 	}
+	return nil
+}
+
+// Present appends the part of Authorize that presents the credential by a scheme.
+func Present(h *httpmsg.Header, a *Auth, cred Credential) error {
 	key, token := cred.APIKey.Reveal(), cred.AccessToken.Reveal()
 	if !SafeValue(key) || !SafeValue(token) {
 		return fmt.Errorf("credential: %w", ErrHeader)

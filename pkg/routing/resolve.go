@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -40,9 +41,17 @@ type Router struct{}
 // model_not_found for a model that is disabled. A combo leaves out members that
 // fail and has the first one's error when all do.
 func (Router) Resolve(model string, m *snapshot.Machine, kind catalog.Kind) ([]Target, error) {
+	key := snapshot.Derived{Kind: kind, Model: model}
+	if targets, ok := m.Derived(key).([]Target); ok {
+		return slices.Clone(targets), nil
+	}
 	r := resolution{m: m, kind: kind}
 	if err := r.add(model, 0); err != nil {
 		return nil, err
+	}
+	if !r.turns {
+		key.Model = strings.Clone(model) // it may be a part of a body
+		m.KeepDerived(key, slices.Clone(r.out))
 	}
 	return r.out, nil
 }
@@ -55,6 +64,8 @@ type resolution struct {
 	// broken reports that the records themselves are at fault, so that no other
 	// member of a combo is tried.
 	broken bool
+	// turns reports that the next call may get another result.
+	turns bool
 }
 
 // add resolves one string and appends its targets.
@@ -131,6 +142,7 @@ func (r *resolution) combo(c *store.Combo, depth int) error {
 		if len(r.out) == 0 {
 			turn = r.m.Turn
 		}
+		r.turns = true
 		start = int(turn("combo/"+c.Name) % uint32(n))
 	}
 	before := len(r.out)
@@ -216,7 +228,12 @@ func (r *resolution) target(d *provider.Descriptor, out string, conns []*store.C
 		return e
 	}
 	kind, _ := catalog.KindOf(d.Alias, id)
-	r.out = append(r.out, Target{Provider: d, Alias: out, Model: id, Kind: kind, Connections: conns})
+	id = strings.Clone(id)
+	out = strings.Clone(out)
+	r.out = append(r.out, Target{
+		Provider: d, Alias: out, Model: id, Kind: kind, Connections: conns,
+		fixed: &fixed{provider: d, alias: out, model: id, id: out + "/" + id},
+	})
 	return nil
 }
 

@@ -15,7 +15,48 @@ type Target struct {
 	Kind     catalog.Kind // "" when unknown
 	// Connections are the active ones of the provider, in stored order.
 	Connections []*store.Connection
+
+	fixed *fixed // nil for a target that was not resolved
 }
 
+// fixed are texts that follow from a target and its connections. They live as long as
+// the snapshot that the target was resolved with.
+type fixed struct {
+	provider         *provider.Descriptor // of the target that was resolved,
+	alias, model, id string               // which its user may change
+	addresses        []address
+}
+
+type address struct {
+	conn                  *store.Connection
+	endpoint, method, url string
+}
+
+// maxAddresses bounds the addresses that are kept of a target.
+const maxAddresses = 16
+
 // ID is the public id, "<alias>/<model>".
-func (t *Target) ID() string { return t.Alias + "/" + t.Model }
+func (t *Target) ID() string {
+	if f := t.fixed; f != nil && f.alias == t.Alias && f.model == t.Model {
+		return f.id
+	}
+	return t.Alias + "/" + t.Model
+}
+
+// Endpoint is Endpoint of the target's provider for its model.
+func (t *Target) Endpoint(conn *store.Connection, name string) (method, url string, err error) {
+	f := t.fixed
+	if f == nil || f.provider != t.Provider || f.model != t.Model {
+		return t.Provider.Endpoint(conn, name, t.Model)
+	}
+	for i := range f.addresses {
+		if a := &f.addresses[i]; a.conn == conn && a.endpoint == name {
+			return a.method, a.url, nil
+		}
+	}
+	method, url, err = t.Provider.Endpoint(conn, name, t.Model)
+	if err == nil && len(f.addresses) < maxAddresses {
+		f.addresses = append(f.addresses, address{conn, name, method, url})
+	}
+	return method, url, err
+}

@@ -84,6 +84,17 @@ func (c *Cache) Get(ctx context.Context, machineID string) (*Machine, error) {
 	return c.load(ctx, machineID, now)
 }
 
+// InMemory returns the snapshot of a machine if Get would return it at once, else nil.
+func (c *Cache) InMemory(machineID string) *Machine {
+	e := c.entries[machineID]
+	if e == nil || e.machine == nil || !within(c.Now(), e.verified, usableFor) {
+		return nil
+	}
+	c.uses++
+	e.used = c.uses
+	return e.machine
+}
+
 // Known is Get for a caller without anything that only the gateway can issue. A
 // machine that this isolate does not know must be in KV; otherwise Known
 // returns ErrUnknown without calling the object, which the call would create. A
@@ -291,9 +302,15 @@ func (c *Cache) keep(machineID string, m *Machine, verified time.Time) *Machine 
 	}
 	c.uses++
 	e.used = c.uses
-	if old := e.machine; old != nil && m != nil && old != m {
-		m.Local = old.Local
-		m.Local.settle(m, c.Now().UnixMilli())
+	if old := e.machine; old != nil && old != m {
+		if m != nil {
+			m.Local = old.Local
+			m.Local.settle(m, c.Now().UnixMilli())
+		}
+		old.Discard()
+	}
+	if m != nil {
+		m.KeepOpened()
 	}
 	e.machine, e.verified = m, verified
 	if verified.Before(e.stale) {
@@ -315,6 +332,9 @@ func (c *Cache) evict() {
 			if oldest == "" || e.used < used {
 				oldest, used = id, e.used
 			}
+		}
+		if m := c.entries[oldest].machine; m != nil {
+			m.Discard()
 		}
 		delete(c.entries, oldest)
 	}

@@ -5,6 +5,7 @@
 package snapshot
 
 import (
+	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ type Machine struct {
 	// Local outlives the replica: the next one of the same machine has it too.
 	Local *Local
 
-	keys     map[[32]byte]*store.Key
+	keys     map[[32]byte]*indexedKey
 	conns    map[string]*store.Connection
 	active   map[string][]*store.Connection
 	provs    []string
@@ -35,6 +36,8 @@ type Machine struct {
 	disabled map[string]map[string]struct{} // model ids by what they are disabled under
 	cooling  map[account]*store.Cooldown
 	looking  bool // Turn takes none
+	derived  map[Derived]any
+	opened   *opened // nil: nothing is kept
 }
 
 // account is a connection, or one upstream model of it.
@@ -45,14 +48,14 @@ func New(rec *store.Machine) *Machine {
 	m := &Machine{
 		Machine: rec,
 		Local:   newLocal(),
-		keys:    make(map[[32]byte]*store.Key, len(rec.Keys)),
+		keys:    make(map[[32]byte]*indexedKey, len(rec.Keys)),
 		conns:   make(map[string]*store.Connection, len(rec.Connections)),
 		active:  make(map[string][]*store.Connection, len(rec.Connections)),
 	}
 	for i := range rec.Keys {
 		var d [32]byte
 		if n, err := hex.Decode(d[:], []byte(rec.Keys[i].Digest)); err == nil && n == len(d) {
-			m.keys[d] = &rec.Keys[i]
+			m.keys[d] = &indexedKey{Key: &rec.Keys[i], digest: d}
 		}
 	}
 	for i := range rec.Connections {
@@ -115,9 +118,46 @@ func Parse(id string, raw []byte) (*Machine, error) {
 	return New(rec), nil
 }
 
-// FindKey returns the key with this SHA-256 digest, or nil. The caller compares
-// the digest again in constant time.
-func (m *Machine) FindKey(digest [32]byte) *store.Key { return m.keys[digest] }
+// indexedKey is a key by its digest.
+type indexedKey struct {
+	*store.Key
+	digest  [32]byte
+	checked bool // the check digits of its text are right
+}
+
+// FindKey returns the key with this SHA-256 digest, or nil. The index leads to it, the
+// comparison in constant time decides.
+func (m *Machine) FindKey(digest [32]byte) *store.Key {
+	if k := m.findKey(digest); k != nil {
+		return k.Key
+	}
+	return nil
+}
+
+func (m *Machine) findKey(digest [32]byte) *indexedKey {
+	k := m.keys[digest]
+	if k == nil || subtle.ConstantTimeCompare(k.digest[:], digest[:]) != 1 {
+		return nil
+	}
+	return k
+}
+
+// CheckedKey is FindKey for a key that KeyChecked was called for.
+func (m *Machine) CheckedKey(digest [32]byte) *store.Key {
+	if k := m.findKey(digest); k != nil && k.checked {
+		return k.Key
+	}
+	return nil
+}
+
+// KeyChecked notes that the check digits of the key with this digest are right, which
+// does not change: they are computed once for a snapshot. Whether the key may be used
+// is judged for each call.
+func (m *Machine) KeyChecked(digest [32]byte) {
+	if k := m.findKey(digest); k != nil {
+		k.checked = true
+	}
+}
 
 // Connection returns a connection by id, active or not, or nil.
 func (m *Machine) Connection(id string) *store.Connection { return m.conns[id] }

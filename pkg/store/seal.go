@@ -125,7 +125,9 @@ func (k *Keyring) Open(machineID, connectionID, field string, sealed secret.Seal
 		if err != nil {
 			return secret.Secret{}, ErrOpen
 		}
-		return secret.New(string(plain)), nil
+		opened := secret.New(string(plain))
+		clear(plain)
+		return opened, nil
 	}
 	return secret.Secret{}, ErrOpen
 }

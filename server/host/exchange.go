@@ -167,7 +167,9 @@ func (x *exchange) request() (*http.Request, error) {
 		Header: make(http.Header, len(x.req.Header)+2),
 	}
 	values := make([]string, 0, len(x.req.Header))
+	text := valuesOf(x.req.Header)
 	for _, f := range x.req.Header {
+		f.Value, text = text[:len(f.Value)], text[len(f.Value):]
 		switch f.Name {
 		case "host":
 			hr.Host = f.Value
@@ -195,6 +197,22 @@ func (x *exchange) request() (*http.Request, error) {
 		hr.Body, hr.ContentLength = r, length
 	}
 	return hr.WithContext(x.ctx), nil
+}
+
+// valuesOf returns the values of a header one after the other, as a copy: net/http may
+// still write them after the call has been given up, when the program overwrites its
+// credentials.
+func valuesOf(h httpmsg.Header) string {
+	n := 0
+	for i := range h {
+		n += len(h[i].Value)
+	}
+	var all strings.Builder
+	all.Grow(n)
+	for i := range h {
+		all.WriteString(h[i].Value)
+	}
+	return all.String()
 }
 
 // send makes the call. It runs outside the cell.
@@ -225,7 +243,7 @@ func (x *exchange) send(hr *http.Request) {
 		x.answer, x.err = nil, err
 		return
 	}
-	x.answer.Body, x.answer.Owned = stream.FromBytes(all), true
+	x.answer.Body = stream.FromBytes(all)
 }
 
 // finish ends a call whose body is not read any more.

@@ -21,7 +21,8 @@ var adminToken = front.AdminToken
 // world is a gateway under test.
 type world struct {
 	*front.Gateway
-	t testing.TB
+	t   testing.TB
+	key string // of the machine under test
 }
 
 func newWorld(t testing.TB) *world {

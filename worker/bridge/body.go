@@ -370,9 +370,7 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 			return hostPrefix(ptr(b.Head), int32(len(b.Head)), 0), nil
 		}
 		rest, _ := handOver(b.Rest)
-		id := hostPrefix(ptr(b.Head), int32(len(b.Head)), rest)
-		b.Head = nil // the host has a copy; the response lives as long as the stream
-		return id, nil
+		return hostPrefix(ptr(b.Head), int32(len(b.Head)), rest), nil
 	case *stream.Through:
 		src, _ := handOver(b.Src)
 		length := float64(-1)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,7 +81,7 @@ type Upstream struct {
 
 // Start records the call and scripts its answer.
 func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
-	s := &Seen{Context: ctx, Request: req, Method: req.Method, URL: req.URL, Header: req.Header, Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
+	s := &Seen{Context: ctx, Request: req, Method: req.Method, URL: req.URL, Header: copied(req.Header), Length: -1, Timeout: req.Timeout, MaxBody: req.MaxBody, Outlive: req.Outlive}
 	switch b := req.Body.(type) {
 	case nil:
 	case *stream.Bytes:
@@ -94,7 +95,7 @@ func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pe
 		b, err := io.ReadAll(req.Body)
 		s.Body, s.BodyErr = string(b), err
 	}
-	for _, f := range req.Header {
+	for _, f := range s.Header {
 		if _, rest, ok := strings.Cut(f.Value, "key-"); ok {
 			if id, _, ok := strings.Cut(rest, "-"); ok {
 				s.Account = id
@@ -114,6 +115,16 @@ func (u *Upstream) Start(ctx context.Context, req *upstream.Request) upstream.Pe
 		p.begun = u.Clock.Now()
 	}
 	return p
+}
+
+// copied returns a header with values of its own: the gateway overwrites credentials
+// after a call.
+func copied(h httpmsg.Header) httpmsg.Header {
+	h = slices.Clone(h)
+	for i := range h {
+		h[i].Value = strings.Clone(h[i].Value)
+	}
+	return h
 }
 
 // Accounts returns the accounts of the calls in order, "aab".

@@ -48,9 +48,6 @@ type attempt struct {
 	noResponses *store.Connection
 	forms       refusedForms
 	parsed      parsed
-	body        stream.Bytes      // of Request
-	whole       stream.Bytes      // the answer, when it is in memory
-	fields      [10]httpmsg.Field // of Request, and space for the account's
 }
 
 // build makes the upstream's request for one target and account.
@@ -76,12 +73,16 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	if x.req.Stream {
 		name = w.stream
 	}
-	method, url, err := w.address(to.Provider, conn, name)
+	var method, url string
+	if w.base == nil && w.model == to.Model {
+		method, url, err = to.Endpoint(conn, name)
+	} else {
+		method, url, err = w.address(to.Provider, conn, name)
+	}
 	if err != nil {
 		return nil, err
 	}
-	a.body.Reset(body)
-	a.Request = upstream.Request{Method: method, URL: a.beta(url), Header: a.header(), Body: &a.body}
+	a.Request = upstream.Request{Method: method, URL: a.beta(url), Header: a.header(), Body: stream.FromBytes(body)}
 	if betas != "" {
 		a.Request.Header.Add("anthropic-beta", betas)
 	}
@@ -156,9 +157,6 @@ func (a *attempt) options() llm.Options {
 	if a.req.Dialect == llm.Responses && a.api.dialect != llm.Responses {
 		o.Settings = &llm.Settings{}
 	}
-	if a.api.dialect == a.req.Dialect {
-		o.Marked, o.ModelAt = a.req.marked, a.req.modelAt
-	}
 	if a.api.dialect == a.req.Dialect && len(o.Deviations.DropReasoning) == 0 {
 		return o
 	}
@@ -209,7 +207,8 @@ func (a *attempt) header() httpmsg.Header {
 	case a.req.Stream:
 		accept = "text/event-stream"
 	}
-	h := append(httpmsg.Header(a.fields[:0]),
+	h := make(httpmsg.Header, 0, 10)
+	h = append(h,
 		httpmsg.Field{Name: "content-type", Value: "application/json"},
 		httpmsg.Field{Name: "accept", Value: accept},
 		httpmsg.Field{Name: "accept-encoding", Value: "identity"})
@@ -217,9 +216,9 @@ func (a *attempt) header() httpmsg.Header {
 	if a.api.dialect == a.req.Dialect && !a.api.hosted {
 		switch a.req.Dialect {
 		case llm.Messages:
-			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToMessages)
+			h = append(h, provider.RequestHeader(a.call.Header, clientheader.ToMessages)...)
 		case llm.Responses:
-			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToResponses)
+			h = append(h, provider.RequestHeader(a.call.Header, clientheader.ToResponses)...)
 		}
 	}
 	if a.api.dialect == llm.Messages && !a.api.hosted && h.Get("anthropic-version") == "" {

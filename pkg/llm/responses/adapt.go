@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -8,12 +9,9 @@ import (
 	"weir/pkg/llm/ir"
 )
 
-// Marks are the strings in a request without which Adapt leaves its input unread.
-var Marks = []string{ir.SignatureMark}
-
 // Adapt removes reasoning items that only other providers can read.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
-	if !p.Marked(0) {
+	if !bytes.Contains(p.Body, []byte(`"`+ir.SignatureMark)) {
 		return p
 	}
 	p.Each("input", func(item gjson.Result) (string, bool) {

@@ -57,7 +57,8 @@ func ParseKey(s string) (Key, bool) {
 	} else if len(rest) < minOldKey || !only(rest, wordByte) {
 		return k, false
 	}
-	k.Digest = sha256.Sum256([]byte(s))
+	var text [128]byte // enough for a key of this gateway, without an allocation
+	k.Digest = sha256.Sum256(append(text[:0], s...))
 	return k, true
 }
 

@@ -68,7 +68,7 @@ func (h *Handler) Create(ctx context.Context, c *auth.Call) (*httpmsg.Response, 
 		return nil, err
 	}
 	targets, err := endpoint.Targets(h.Router, h.Allows, c, req.model, catalog.Embedding, func(to *routing.Target) error { return usable(to, req) })
-	if err == nil && req.further {
+	if err == nil {
 		err = endpoint.CheckFurtherModels(h.Allows, c.Key, body, targets)
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, _ *accounts
 	if s.endpoint != nil {
 		endpoint = s.endpoint(&a.part)
 	}
-	method, url, err := to.Provider.Endpoint(conn, endpoint, to.Model)
+	method, url, err := to.Endpoint(conn, endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	a.batch = answer{body: body, owned: resp.Owned, space: a.only[:0]}
+	a.batch = answer{body: body, space: a.only[:0]}
 	if err := a.shape.read(&a.batch, a.request); err != nil {
 		return endpoint.BadBody(err)
 	}

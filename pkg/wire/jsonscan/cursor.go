@@ -31,10 +31,9 @@ type Cursor struct {
 	i      int
 	depth  int
 	tokens int
-	first  bool    // no member of the container just entered has been read
-	lone   bool    // a string had half a surrogate pair
-	key    Value   // Start, End and Escaped of the last name
-	marked *Marked // notes the strings, or nil
+	first  bool  // no member of the container just entered has been read
+	lone   bool  // a string had half a surrogate pair
+	key    Value // Start, End and Escaped of the last name
 	err    *Error
 }
 
@@ -189,9 +188,6 @@ func (c *Cursor) Key() bool {
 	if c.err != nil {
 		return false
 	}
-	if c.marked != nil {
-		c.marked.string(c.b, c.key.Start)
-	}
 	i := blanks(c.b, c.i)
 	if i >= len(c.b) || c.b[i] != ':' {
 		c.i = i
@@ -300,9 +296,7 @@ func (c *Cursor) scalar() Value {
 	v.Start = c.i
 	switch v.Kind {
 	case String:
-		if v.Escaped = c.str(); c.marked != nil && c.err == nil {
-			c.marked.string(c.b, v.Start)
-		}
+		v.Escaped = c.str()
 	case Number:
 		c.number()
 	case Bool:

@@ -113,22 +113,13 @@ type Set struct {
 //
 // The error is an *Error; its Field is set if a wanted field is duplicate or has half
 // a surrogate pair.
-func Read(body []byte, names ...string) (Set, error) { return read(body, nil, names) }
-
-// ReadMarked is Read, which also looks for marks.
-func ReadMarked(body []byte, marks *Marks, m *Marked, names ...string) (Set, error) {
-	m.reset(marks)
-	return read(body, m, names)
-}
-
-func read(body []byte, m *Marked, names []string) (Set, error) {
+func Read(body []byte, names ...string) (Set, error) {
 	s := Set{body: body, names: names}
 	if len(names) > maxFields {
 		return s, &Error{Reason: "too many fields asked for"}
 	}
 	var c Cursor
 	c.Reset(body)
-	c.marked = m
 	if c.Kind() != Object {
 		c.Skip()
 		if err := c.End(); err != nil {
@@ -139,9 +130,6 @@ func read(body []byte, m *Marked, names []string) (Set, error) {
 	c.Object()
 	strict := slices.Contains(names, "model")
 	for c.Key() {
-		if m != nil {
-			m.member(&c)
-		}
 		i := s.index(&c)
 		if i < 0 {
 			if strict {
@@ -257,19 +245,6 @@ func Splice(body []byte, at Span, with []byte) []byte {
 	out = append(out, body[:at.Start]...)
 	out = append(out, with...)
 	return append(out, body[at.End:]...)
-}
-
-// Replace is Splice into the bytes of body itself, if their capacity suffices. body
-// must not be used afterwards.
-func Replace(body []byte, at Span, with []byte) []byte {
-	size := len(body) - (at.End - at.Start) + len(with)
-	if size > cap(body) {
-		return Splice(body, at, with)
-	}
-	out := body[:size]
-	copy(out[at.Start+len(with):], body[at.End:])
-	copy(out[at.Start:], with)
-	return out
 }
 
 // Quote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.

@@ -15,6 +15,8 @@ import (
 type Request struct {
 	Method string
 	URL    string // absolute; the platform's canonical form
+	// Header has credentials in the clear, which are overwritten after the call: what
+	// is needed longer must be copied.
 	Header httpmsg.Header
 	Body   io.ReadCloser // nil, *stream.Bytes, a client's body as it is, or another body of pkg/wire/stream
 	// HeaderTimeout limits the wait for the head of the response, and for each piece
@@ -40,9 +42,6 @@ type Response struct {
 	Status int // as the upstream sent it, also outside 200–599
 	Header httpmsg.Header
 	Body   io.ReadCloser
-	// Owned reports that nothing else refers to the bytes of a Body in memory: its
-	// reader may change them, up to their capacity.
-	Owned bool
 }
 
 // The failures of a call without a response. The errors of a Doer wrap them.
