@@ -27,6 +27,8 @@ import (
 const (
 	embedding = `{"object":"list","data":[{"object":"embedding","index":0,"embedding":"%s"}],"model":"bench","usage":{"prompt_tokens":5,"total_tokens":5}}`
 	chat      = `{"id":"chatcmpl-1","object":"chat.completion","created":1700000000,"model":"bench","choices":[{"index":0,"message":{"role":"assistant","content":"Hello there."},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`
+	message   = `{"id":"msg_1","type":"message","role":"assistant","model":"bench","content":[{"type":"text","text":"Hello there."}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`
+	response  = `{"id":"resp_1","object":"response","created_at":1700000000,"status":"completed","model":"bench","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hello there.","annotations":[]}]}],"usage":{"input_tokens":9,"output_tokens":3,"total_tokens":12}}`
 	chunk     = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}` + "\n\n"
 	lastChunk = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":200,"total_tokens":209}}` + "\n\ndata: [DONE]\n\n"
 )
@@ -38,9 +40,9 @@ var calls = []struct {
 	length           int
 	allocations      float64
 }{
-	{"embeddings", "/v1/embeddings", `{"model":"up/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`, 8192, 125},
-	{"chat", "/v1/chat/completions", `{"model":"up/bench","messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, len(chat), 120},
-	{"stream", "/v1/chat/completions", `{"model":"up/bench","stream":true,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, 200 * len(chunk), 140},
+	{"embeddings", "/v1/embeddings", `{"model":"up/bench","input":"The food was delicious and the waiter friendly.","encoding_format":"base64"}`, 8192, 75},
+	{"chat", "/v1/chat/completions", `{"model":"up/bench","messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, len(chat), 88},
+	{"stream", "/v1/chat/completions", `{"model":"up/bench","stream":true,"messages":[{"role":"user","content":"Say hello in a friendly way."}]}`, 200 * len(chunk), 102},
 }
 
 // upstream answers calls from memory.
@@ -147,6 +149,8 @@ func newWorld(t testing.TB, cells int) *world {
 	w.manage(secret, "/api/machines", `{}`, &machine)
 	w.manage(secret, "/"+machine.MachineID+"/api/providers", `{"provider":"openai-compatible-0123abcd","name":"up","apiKey":"upstream-key",`+
 		`"providerSpecificData":{"baseUrl":"http://127.0.0.1:9/v1","prefix":"up"}}`, &struct{}{})
+	w.manage(secret, "/"+machine.MachineID+"/api/providers", `{"provider":"anthropic-compatible-0123abcd","name":"claude","apiKey":"upstream-key",`+
+		`"providerSpecificData":{"baseUrl":"http://127.0.0.1:9/v1","prefix":"claude"}}`, &struct{}{})
 	w.key = machine.APIKey
 	return w
 }
