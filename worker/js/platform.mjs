@@ -2,7 +2,7 @@
 // answers, by the platform. WarmupHost in warmup.mjs has the same methods.
 import { BODY_IDLE, BODY_TIMEOUT, BUDGET, CANCELED, IGNORED, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./contract.mjs";
 import { appendFields } from "./imports.mjs";
-import { detach, readAll } from "./streams.mjs";
+import { detach, oneReadMax, readAll, shortIdle } from "./streams.mjs";
 
 // How long an object may take, in ms. The machine's snapshot is asked for before
 // a call; if there is no answer, the replica serves. A refresh answers within
@@ -52,6 +52,17 @@ class WholeFetch {
     if (this.reported) return void r.body?.cancel().catch(() => {});
     this.response = r;
     this.#within(this.idleMs);
+    const { head, length, encoded } = headOf(r.headers);
+    // A short answer is read in one step. Its silence is limited by the call's own
+    // deadline, which a shorter limit between chunks would not be.
+    const whole = length >= 0 && length <= Math.min(this.maxBody, oneReadMax) && !encoded;
+    if (whole && !(this.idleMs > 0 && this.idleMs < shortIdle)) {
+      r.arrayBuffer().then(
+        (body) => this.report(OK, r.status, head, new Uint8Array(body)),
+        () => this.report(NETWORK),
+      );
+      return;
+    }
     readAll(
       r,
       this.maxBody,
@@ -63,7 +74,7 @@ class WholeFetch {
     ).then(
       (body) => {
         if (body === null) this.report(TOO_LARGE, r.status);
-        else this.report(OK, r.status, fieldsOf(r.headers), body);
+        else this.report(OK, r.status, head, body);
       },
       () => this.report(NETWORK),
     );
@@ -119,13 +130,19 @@ class StreamFetch {
   }
 }
 
-// fieldsOf returns "name\nvalue…" with the fields of an answer.
-function fieldsOf(headers) {
+// headOf returns "name\nvalue…" with the fields of an answer, the declared length of
+// its body (-1 if unknown) and whether that is encoded.
+function headOf(headers) {
   let head = "";
+  let length = -1;
+  let encoded = false;
   headers.forEach((value, name) => {
-    if (!ignored.has(name)) head += head ? "\n" + name + "\n" + value : name + "\n" + value;
+    if (ignored.has(name)) return;
+    if (name === "content-length") length = +value;
+    else if (name === "content-encoding") encoded = true;
+    head += head ? "\n" + name + "\n" + value : name + "\n" + value;
   });
-  return head;
+  return { head, length, encoded };
 }
 
 // outcomeOf returns the outcome of a call that fetch has rejected.
@@ -163,7 +180,7 @@ export const platform = {
       if (header) call.removeDeadline(header);
       headArrived = true;
       // The stream keeps its deadline and can be aborted until its end.
-      inst.emit(op, OK, r.status, fieldsOf(r.headers), null, r.body ? inst.streams.add(r, inflight, -1) : 0);
+      inst.emit(op, OK, r.status, headOf(r.headers).head, null, r.body ? inst.streams.add(r, inflight, -1) : 0);
     } catch (e) {
       if (header) call.removeDeadline(header);
       inflight.finish();

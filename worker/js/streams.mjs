@@ -22,12 +22,12 @@ const sampleTarget = 2 << 20;
 const smallRead = 4 << 10;
 const largeRead = 64 << 10;
 const pieceBytes = 32 << 10; // of a read where the length is unknown
-const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
+export const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
 // The least rate of a client's upload, in bytes a second, and how far it may fall
 // behind, in ms.
 const minRate = 64 << 10;
 const maxLag = 5000;
-const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
+export const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
 const noHeaders = { get: () => null, has: () => false }; // of a body that was partly read
 
 // readAll returns the body of a request or response, or null if it is over
