@@ -278,9 +278,11 @@ func (p *Pool) note(m *snapshot.Machine, connection, model string, f *failure) {
 	p.cool(m, connection, model, f.cooled, reason, failures+1, f.err, now)
 }
 
-// succeeded clears what is noted against the account. Without anything noted
-// it costs two look-ups in an empty map.
+// succeeded clears what is noted against the account.
 func (p *Pool) succeeded(m *snapshot.Machine, connection, model string) {
+	if m.Calm() {
+		return
+	}
 	now := p.Now().UnixMilli()
 	m.Worked(connection, model, now)
 	if m.Clear(connection, "", now) {

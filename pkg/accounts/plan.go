@@ -97,8 +97,13 @@ func (pl *plan) send(ctx context.Context) (*Result, error) {
 	return nil, pl.failed()
 }
 
-// limit finds the deadline of the plan.
-func (pl *plan) limit() { pl.deadline = Deadline(pl.call.Request, pl.call.Timeout, pl.Now()) }
+// limit finds the deadline of the plan. On the edge, reading the clock is a call of
+// the host.
+func (pl *plan) limit() {
+	if pl.call.Timeout > 0 || pl.call.Request.Header.Get("x-stainless-timeout") != "" {
+		pl.deadline = Deadline(pl.call.Request, pl.call.Timeout, pl.Now())
+	}
+}
 
 // Deadline returns when a request must be over: the nearer of the client's
 // X-Stainless-Timeout, in seconds, and a limit of the endpoint's own, both from

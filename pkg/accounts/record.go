@@ -63,15 +63,19 @@ func (p *Pool) Record(m *snapshot.Machine, r *httpmsg.Request, t *Trace, status 
 		row.FailedCalls = 1
 	}
 	p.Use(m, row)
-	p.reportOf(m.ID).record(rec)
+	rep := p.reportOf(m.ID)
+	if rep.Requests == nil {
+		rep.Requests, p.spare = p.spare, nil
+	}
+	rep.record(&rec)
 }
 
 // record keeps the last requests of a report in a ring.
-func (r *report) record(rec store.Request) {
+func (r *report) record(rec *store.Request) {
 	if len(r.Requests) < maxRecords {
-		r.Requests = append(r.Requests, rec)
+		r.Requests = append(r.Requests, *rec)
 	} else {
-		r.Requests[r.recorded%maxRecords] = rec
+		r.Requests[r.recorded%maxRecords] = *rec
 	}
 	r.recorded++
 }

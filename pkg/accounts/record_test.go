@@ -229,3 +229,30 @@ func TestRequestsOfFailedReportStayInOrder(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// Reports that get through leave the memory of their requests to later ones.
+func TestReportsReuseMemory(t *testing.T) {
+	w := newWorld(t).add(accounts("a")...)
+	w.object.Answer = func(string, []byte) (int, []byte, error) { return 200, nil, nil }
+	r := &httpmsg.Request{ID: "1", Method: "POST", Start: w.Now(), Route: "/v1/rerank"}
+	report := func() *store.Request {
+		for range maxRecords {
+			w.pool.Record(w.machine, r, &Trace{Asked: "m"}, 200, nil)
+		}
+		first := &w.pool.reportOf(mid).Requests[0]
+		w.Add(countsEvery)
+		w.pool.Flush(context.Background(), w.machine)
+		return first
+	}
+	first := report()
+	if again := report(); again != first {
+		t.Error("the memory is allocated again")
+	}
+	if first.ID != "" || first.Asked != "" {
+		t.Errorf("a reported request is kept: %+v", first)
+	}
+	list := gjson.Parse(strings.TrimPrefix(w.object.Calls[len(w.object.Calls)-1], "report ")).Get("requests").Array()
+	if len(list) != maxRecords || list[maxRecords-1].Get("id").Str != "1" {
+		t.Errorf("reported %d requests", len(list))
+	}
+}

@@ -152,6 +152,8 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	case err != nil || status >= 500:
 		p.restore(m.ID, r)
 	case status == 200:
+		clear(r.Requests)
+		p.spare = r.Requests[:0]
 		if g := gjson.GetBytes(answer, "generation").Int(); g > 0 {
 			m.Reported(g, r.at)
 			if p.Changed != nil && len(r.Cooldowns)+len(r.Cleared) > 0 {

@@ -134,6 +134,7 @@ type Pool struct {
 	Changed func(machineID string)
 
 	reports map[string]*report
+	spare   []store.Request // empty: the memory of a report that got through
 	waiting map[string]time.Time
 	tokens  map[tokenKey]*token
 	laters  map[tokenKey]later

@@ -73,10 +73,10 @@ func (p *Pool) Use(m *snapshot.Machine, row usage.Row) {
 // requests are one report. One request at a time waits; it runs after its
 // answer, so no one waits for it.
 func (p *Pool) gather(ctx context.Context, m *snapshot.Machine) bool {
-	if m.CountsDue(p.Now()) {
+	now := p.Now()
+	if m.CountsDue(now) {
 		return true
 	}
-	now := p.Now()
 	if since, ok := p.waiting[m.ID]; p.Pause == nil || ok && now.Sub(since) < staleWait && !now.Before(since) {
 		return false
 	}

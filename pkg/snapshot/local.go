@@ -124,6 +124,12 @@ func (m *Machine) Clear(connection, model string, now int64) bool {
 	return true
 }
 
+// Calm reports whether nothing is noted against any account of the machine: Clear and
+// Worked would do nothing, and State returns nothing.
+func (m *Machine) Calm() bool {
+	return len(m.Local.marks) == 0 && len(m.cooling) == 0 && len(m.Local.steady) == 0
+}
+
 // Reported notes that the replica of this generation carries what this isolate
 // has noted up to the time at.
 func (m *Machine) Reported(generation, at int64) {
