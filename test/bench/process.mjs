@@ -2,13 +2,18 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
-export function freePort() {
-  return new Promise((resolve) => {
-    const s = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = s.address();
-      s.close(() => resolve(port));
+// freePort returns a port below those that the kernel picks for connections: one
+// of these could be in use again before the server listens.
+export async function freePort() {
+  for (;;) {
+    const port = 15_000 + Math.floor(Math.random() * 15_000);
+    const free = await new Promise((resolve) => {
+      const s = createServer()
+        .once("error", () => resolve(false))
+        .listen(port, "127.0.0.1", () => s.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
 }
 
 // until repeats a check every 2 ms, for at most 20 s and while the process lives.

@@ -5,7 +5,7 @@
 //	POST …/embeddings        one vector of 1,536 dimensions, base64, 8 KiB
 //	POST …/chat/completions  with "stream":true: 200 chunks, 1 ms apart; else a short answer
 //	POST …/messages          the same as Anthropic messages
-//	POST …/responses         a short answer of the Responses API
+//	POST …/responses         the same as a response; under /chatonly/ it is 404
 //	GET  …/events            200 chunks, 1 ms apart
 //	POST …/transcriptions    reads a form of over 24 MiB
 //	POST …/videos/generations, GET …/videos/{id}, GET …/file.mp4: a job and its 24 MiB
@@ -46,8 +46,31 @@ var (
 	chatEnd    = []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"bench","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":200,"total_tokens":209}}` + "\n\ndata: [DONE]\n\n")
 	msgStart   = []byte("event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"bench\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n")
 	msgChunk   = []byte("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"word \"}}\n\n")
-	msgEnd     = []byte("event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":200}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	respStart  = responseEvents(
+		`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1700000000,"status":"in_progress","model":"bench","output":[],"usage":null}}`,
+		`{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","object":"response","created_at":1700000000,"status":"in_progress","model":"bench","output":[],"usage":null}}`,
+		`{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}}`,
+		`{"type":"response.content_part.added","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]}}`)
+	respChunk = responseEvents(`{"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"word ","logprobs":[]}`)
+	respText  = strings.Repeat("word ", chunks)
+	respItem  = `{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + respText + `","annotations":[],"logprobs":[]}]}`
+	respEnd   = responseEvents(
+		`{"type":"response.output_text.done","sequence_number":204,"item_id":"msg_1","output_index":0,"content_index":0,"text":"`+respText+`","logprobs":[]}`,
+		`{"type":"response.content_part.done","sequence_number":205,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"`+respText+`","annotations":[],"logprobs":[]}}`,
+		`{"type":"response.output_item.done","sequence_number":206,"output_index":0,"item":`+respItem+`}`,
+		`{"type":"response.completed","sequence_number":207,"response":{"id":"resp_1","object":"response","created_at":1700000000,"status":"completed","model":"bench","output":[`+respItem+`],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":0},"output_tokens":200,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":209}}}`)
+	msgEnd = []byte("event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":200}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 )
+
+// responseEvents returns events of a Responses stream, which are named by their type.
+func responseEvents(events ...string) []byte {
+	var b []byte
+	for _, e := range events {
+		name, _, _ := strings.Cut(strings.TrimPrefix(e, `{"type":"`), `"`)
+		b = fmt.Appendf(b, "event: %s\ndata: %s\n\n", name, e)
+	}
+	return b
+}
 
 func embeddingAnswer() []byte {
 	raw := make([]byte, 1536*4)
@@ -80,8 +103,12 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		stream(w, rhythmOf(body), nil, chatChunk, chatEnd)
 	case strings.HasSuffix(path, "/messages") && !streamed:
 		answer(w, msgAnswer)
-	case strings.HasSuffix(path, "/responses"):
+	case strings.HasSuffix(path, "/responses") && strings.HasPrefix(path, "/chatonly/"):
+		http.Error(w, "no such path", http.StatusNotFound)
+	case strings.HasSuffix(path, "/responses") && !streamed:
 		answer(w, respAnswer)
+	case strings.HasSuffix(path, "/responses"):
+		stream(w, rhythmOf(body), respStart, respChunk, respEnd)
 	case strings.HasSuffix(path, "/messages"):
 		stream(w, rhythmOf(body), msgStart, msgChunk, msgEnd)
 	case strings.HasSuffix(path, "/videos/generations"):
