@@ -40,8 +40,8 @@ export const secrets = {
 //	resident() bytes that the process has in memory
 //	from(ip)   a header field that says where the client is, as the platform tells
 //	           the gateway, with proxy
-//	stats()    what is in flight, with inspect: {calls, streams, memory, dead};
-//	           natively goroutines too
+//	stats()    what is in flight, with inspect: {calls, streams, goroutines, memory,
+//	           dead}; in workerd operations of the host and sockets too
 //	stacks()   natively: the stacks of all goroutines
 //	memory     with inspect: limit, memory(), collect(), watch(ms), see isolate.mjs
 //	kv         the KV namespace: get, put, delete and list; null on a platform without

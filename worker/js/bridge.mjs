@@ -257,10 +257,16 @@ export async function run(kind, env, storage, name, verb, body) {
 
 // stats reports what is in flight, for tests.
 export function stats() {
+  const { x } = instance;
+  const at = instance.enter(() => x.weir_stats() >>> 0) ?? 0;
+  const [calls, ops, flows, goroutines] = new Int32Array(x.mem.buffer, at, 4);
   return {
-    calls: instance.calls.size,
-    streams: instance.streams.size,
-    memory: instance.x.mem.buffer.byteLength,
+    calls: Math.max(instance.calls.size, calls),
+    ops,
+    streams: Math.max(instance.streams.size, flows),
+    sockets: instance.sockets.size,
+    goroutines,
+    memory: x.mem.buffer.byteLength,
     dead: instance.dead,
   };
 }

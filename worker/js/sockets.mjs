@@ -10,6 +10,10 @@ export class Sockets {
     this.next = 1;
   }
 
+  get size() {
+    return this.table.size;
+  }
+
   // dial opens a connection to "host:port". ms limits its whole lifetime.
   dial(op, call, address, ms) {
     const id = this.next++;
