@@ -132,6 +132,7 @@ class Instance {
   // begin passes a request to Go. body is its bytes, NO_BODY or BODY_LATER.
   begin(call, head, body) {
     if (call.answered) return;
+    call.begun = true;
     this.enter(() => {
       const known = typeof body === "number";
       const n = this.putEvent(head, known ? null : body);
@@ -176,6 +177,8 @@ class Instance {
       if (now - call.since < lostAfter) break;
       if (call.kept || call.request === null) continue;
       if (!call.suspect) call.suspect = true;
+      else if (!call.begun)
+        this.calls.delete(call.id); // while its body arrived
       else this.enter(() => this.run(this.x.weir_sweep(call.id)));
     }
   }

@@ -15,6 +15,7 @@ export class Call {
     this.since = Date.now();
     this.suspect = false; // see Instance.sweep
     this.storage = null;
+    this.begun = false; // Go knows it
     this.answered = false;
     this.ended = false;
     this.canceled = false; // the client has left

@@ -289,7 +289,7 @@ test(`of ${requests} mixed calls at concurrency ${concurrency} none is wrong, cr
   assert.ok(left > requests / 4, `only ${left} clients have left`);
   t.diagnostic(`${answered} answered, ${left} left by their clients`);
 
-  // What a client has left behind ends at a later event, such as another call.
+  // Calls that clients have left end at a later event, such as another call.
   const all = async () => {
     await request(gw.url, "GET", "/health");
     return gw.stats();
