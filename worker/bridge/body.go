@@ -301,7 +301,7 @@ type flow struct {
 	transform stream.Transform
 	stop      stream.Stopper // transform, or nil
 	watcher   stream.Watcher
-	then      func() // runs once the stream has ended; nil if nothing waits for that
+	then      job // done once the stream has ended; nil if nothing waits for that
 }
 
 //go:wasmexport weir_push

@@ -81,6 +81,8 @@ type call struct {
 	answered bool
 	held     bool // the host keeps the platform's event alive
 	swept    bool // the platform's event is over: no operation can end any more
+	request  *httpmsg.Request
+	response *httpmsg.Response // set while its body flows or once it has ended
 }
 
 // Deadline reports that there is no deadline: time limits belong to operations.
@@ -162,7 +164,8 @@ func exportRequest(id, headLen, bodyLen int32) int32 {
 	default:
 		r.Body = stream.FromBytes(takeBody(headLen, bodyLen))
 	}
-	start(func() { c.serve(r) })
+	c.request = r
+	start(c)
 	return scheduled()
 }
 
@@ -172,7 +175,7 @@ func exportRun(id, kind, headLen, bodyLen int32) int32 {
 	calls[id] = c
 	name, verb, _ := strings.Cut(string(scratch[:headLen]), "\n")
 	b := takeBody(headLen, bodyLen)
-	start(func() { c.run(kind, name, verb, b) })
+	start(&objectEvent{c, kind, name, verb, b})
 	return scheduled()
 }
 
@@ -217,6 +220,9 @@ func cutLine(s string) (string, string) {
 	return s, ""
 }
 
+// packed is the memory of the head that is passed to the host, which copies it.
+var packed []byte
+
 // packHeader is the inverse of parseHeader, appended to b.
 func packHeader(b []byte, h httpmsg.Header) []byte {
 	for i := range h {
@@ -230,23 +236,21 @@ func packHeader(b []byte, h httpmsg.Header) []byte {
 	return b
 }
 
-func (c *call) serve(r *httpmsg.Request) {
-	defer c.recover(r)
-	resp := theApp().Serve(c, r)
-	if f := c.respond(resp); f != nil {
-		f.then = func() { c.conclude(r, resp) } // no task waits while the body flows
-		return
+// run serves the request of a call; once the body of the answer has ended, it does
+// what follows.
+func (c *call) run() {
+	defer c.recover()
+	if c.response == nil {
+		c.response = theApp().Serve(c, c.request)
+		if f := c.respond(c.response); f != nil {
+			f.then = c // no task waits while the body flows
+			return
+		}
 	}
-	c.conclude(r, resp)
-}
-
-// conclude ends a call after the body of its answer.
-func (c *call) conclude(r *httpmsg.Request, resp *httpmsg.Response) {
-	defer c.recover(r)
-	if b, ok := r.Body.(*clientBody); ok {
+	if b, ok := c.request.Body.(*clientBody); ok {
 		b.Close()
 	}
-	for _, after := range resp.After {
+	for _, after := range c.response.After {
 		after(c)
 	}
 	c.finish()
@@ -265,8 +269,8 @@ func (c *call) respond(resp *httpmsg.Response) *flow {
 	default:
 		h, f = handOver(b)
 	}
-	var room [256]byte
-	head := packHeader(room[:0], resp.Header)
+	head := packHeader(packed[:0], resp.Header)
+	packed = head
 	c.answered = true
 	hostRespond(c.id, int32(resp.Status), numbered(resp.Template), ptr(head), int32(len(head)), ptr(all), int32(len(all)), h)
 	return f
@@ -291,15 +295,15 @@ func numbered(t *httpmsg.Template) int32 {
 }
 
 // recover ends a call whose task has panicked, and answers its request.
-func (c *call) recover(r *httpmsg.Request) {
+func (c *call) recover() {
 	p := recover()
 	if p == nil {
 		return
 	}
 	defer c.finish()
-	LogLine(2, redact.PanicLine(r.ID, p))
+	LogLine(2, redact.PanicLine(c.request.ID, p))
 	if !c.answered {
-		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: r.ID}})
+		head := packHeader(nil, httpmsg.Header{{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "no-store"}, {Name: "x-request-id", Value: c.request.ID}})
 		b := []byte(`{"error":{"message":"internal error","type":"server_error","param":null,"code":null}}`)
 		hostRespond(c.id, 500, 0, ptr(head), int32(len(head)), ptr(b), int32(len(b)), 0)
 	}
@@ -310,7 +314,16 @@ func (c *call) finish() {
 	hostDone(c.id)
 }
 
-func (c *call) run(kind int32, name, verb string, b []byte) {
+// objectEvent is an event without a request.
+type objectEvent struct {
+	*call
+	kind       int32
+	name, verb string
+	body       []byte
+}
+
+func (o *objectEvent) run() {
+	c := o.call
 	defer c.finish()
 	defer func() {
 		if p := recover(); p != nil {
@@ -321,13 +334,13 @@ func (c *call) run(kind int32, name, verb string, b []byte) {
 	st := Storage{call: c.id}
 	var status int
 	var answer []byte
-	switch kind {
+	switch o.kind {
 	case contract.ObjectCall:
-		status, answer = theApp().Object(c, st, name, verb, b)
+		status, answer = theApp().Object(c, st, o.name, o.verb, o.body)
 	case contract.Alarm:
-		theApp().Alarm(c, st, name)
+		theApp().Alarm(c, st, o.name)
 	case contract.Cron:
-		theApp().Cron(c, verb)
+		theApp().Cron(c, o.verb)
 	}
 	hostObjectRespond(c.id, int32(status), ptr(answer), int32(len(answer)))
 }

@@ -27,15 +27,33 @@ type pending struct {
 
 // Start passes a call to the host.
 func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
+	p := &pending{}
+	p.start(ctx, req)
+	return p
+}
+
+// Do makes a single call.
+func (Doer) Do(ctx context.Context, req *upstream.Request) (*upstream.Response, error) {
+	var p pending
+	p.start(ctx, req)
+	return p.Wait()
+}
+
+func (p *pending) start(ctx context.Context, req *upstream.Request) {
 	c := callOf(ctx)
 	if c == nil {
-		return &pending{err: errNoCall}
+		p.err = errNoCall
+		return
 	}
-	head := make([]byte, 0, 512)
-	head = append(head, req.Method...)
+	*p = pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), whole: req.MaxBody > 0}
+	if !p.op.usable() {
+		return
+	}
+	head := append(packed[:0], req.Method...)
 	head = append(head, '\n')
 	head = append(head, req.URL...)
 	head = packHeader(head, req.Header)
+	packed = head
 	var at []byte
 	var h int32
 	switch b := req.Body.(type) {
@@ -49,12 +67,7 @@ func (Doer) Start(ctx context.Context, req *upstream.Request) upstream.Pending {
 	if req.Outlive {
 		flags = contract.Outlive
 	}
-	o := begin(c)
-	if !o.usable() {
-		return &pending{op: o}
-	}
-	hostFetch(o.number, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
-	return &pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: o, whole: req.MaxBody > 0}
+	hostFetch(p.op.number, c.id, ptr(head), int32(len(head)), ptr(at), int32(len(at)), h, ms(req.HeaderTimeout), ms(req.Timeout), ms(req.Idle), float64(req.MaxBody), flags)
 }
 
 // Wait returns the answer.

@@ -7,14 +7,17 @@ import (
 	"iter"
 )
 
-// task is a coroutine that runs functions, one after another. An export switches
+// job is what a task does.
+type job interface{ run() }
+
+// task is a coroutine that does one job after another. An export switches
 // to it and gets control back once it waits for the host or has nothing more to
 // do, without the scheduler of the runtime. One that is used again has its stack
 // grown already.
 type task struct {
 	next  func() (struct{}, bool)
 	yield func(struct{}) bool
-	fn    func()
+	job   job
 }
 
 // current is the task that runs; nil while none does. idle have nothing to do.
@@ -26,8 +29,8 @@ var (
 // maxIdle bounds the tasks whose stacks remain in memory.
 const maxIdle = 64
 
-// start runs fn in a task until it waits or returns.
-func start(fn func()) {
+// start does a job in a task until it waits or is done.
+func start(j job) {
 	var t *task
 	if n := len(idle); n > 0 {
 		t, idle = idle[n-1], idle[:n-1]
@@ -35,15 +38,15 @@ func start(fn func()) {
 		t = &task{}
 		t.next, _ = iter.Pull(t.loop)
 	}
-	t.fn = fn
+	t.job = j
 	t.run()
 }
 
 func (t *task) loop(yield func(struct{}) bool) {
 	t.yield = yield
 	for {
-		t.fn()
-		t.fn = nil
+		t.job.run()
+		t.job = nil
 		if len(idle) == maxIdle {
 			return
 		}
