@@ -243,7 +243,7 @@ func (x *exchange) send(hr *http.Request) {
 		x.answer, x.err = nil, err
 		return
 	}
-	x.answer.Body = stream.FromBytes(all)
+	x.answer.Body, x.answer.Owned = stream.FromBytes(all), true
 }
 
 // finish ends a call whose body is not read any more.

@@ -179,9 +179,9 @@ func grown(b []byte, length, upTo int64) []byte {
 	if length >= 0 {
 		size = max(length, int64(len(b))) + 1
 	}
-	next := make([]byte, len(b), max(min(size, upTo), int64(len(b))+1))
-	copy(next, b)
-	return next
+	// append rounds the capacity up to what is allocated in any case.
+	next := append([]byte(nil), make([]byte, max(min(size, upTo), int64(len(b))+1))...)
+	return next[:copy(next, b)]
 }
 
 // pieceSize is the first size of a buffer for a body of unknown length.

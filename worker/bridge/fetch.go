@@ -81,7 +81,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	}
 	r := &upstream.Response{Status: int(e.status), Header: parseHeader(e.head)}
 	if p.whole {
-		r.Body = stream.FromBytes(e.body)
+		r.Body, r.Owned = stream.FromBytes(e.body), true
 	} else {
 		r.Body = &hostBody{id: e.handle, call: p.call, wait: p.wait, idle: p.idle}
 	}

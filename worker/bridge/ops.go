@@ -70,7 +70,7 @@ func exportAlloc(n int32) unsafe.Pointer {
 	if n >= largeBody {
 		runtime.GC()
 	}
-	body = make([]byte, n)
+	body = append([]byte(nil), make([]byte, n)...) // with the capacity that is allocated in any case
 	return unsafe.Pointer(unsafe.SliceData(body))
 }
 

@@ -29,6 +29,7 @@ type item struct {
 // answer is what was read of the upstream's answers.
 type answer struct {
 	body  []byte // of the only call, while it may pass as it is
+	owned bool   // body may be changed
 	model jsonscan.Value
 	// plain: body is OpenAI-shaped and complete, item by item.
 	plain bool
@@ -104,6 +105,9 @@ func (a *answer) write(r *request) ([]byte, error) {
 		size += len(a.items[i].raw) + 64
 	}
 	if a.plain && same && a.model.Kind == jsonscan.String {
+		if a.owned {
+			return jsonscan.Replace(a.body, a.model.Span, r.raw(fModel)), nil
+		}
 		return jsonscan.Splice(a.body, a.model.Span, r.raw(fModel)), nil
 	}
 	if !same && want == floats {

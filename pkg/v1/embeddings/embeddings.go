@@ -196,7 +196,7 @@ func read(up *accounts.Attempt, resp *upstream.Response) error {
 	if err != nil {
 		return endpoint.BadBody(err)
 	}
-	a.batch = answer{body: body, space: a.only[:0]}
+	a.batch = answer{body: body, owned: resp.Owned, space: a.only[:0]}
 	if err := a.shape.read(&a.batch, a.request); err != nil {
 		return endpoint.BadBody(err)
 	}

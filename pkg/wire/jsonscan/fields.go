@@ -247,6 +247,19 @@ func Splice(body []byte, at Span, with []byte) []byte {
 	return append(out, body[at.End:]...)
 }
 
+// Replace is Splice into the bytes of body itself, if their capacity suffices. body
+// must not be used afterwards.
+func Replace(body []byte, at Span, with []byte) []byte {
+	size := len(body) - (at.End - at.Start) + len(with)
+	if size > cap(body) {
+		return Splice(body, at, with)
+	}
+	out := body[:size]
+	copy(out[at.Start+len(with):], body[at.End:])
+	copy(out[at.Start:], with)
+	return out
+}
+
 // Quote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(dst []byte, s string) []byte {
 	return append(Escape(append(dst, '"'), s), '"')

@@ -327,3 +327,21 @@ func BenchmarkReadVector(b *testing.B) {
 	}
 	bench(b, []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[`+v.String()+`0]}],"model":"m","usage":{"prompt_tokens":5,"total_tokens":5}}`))
 }
+
+func TestReplaceUsesTheCapacity(t *testing.T) {
+	for _, with := range []string{`""`, `"b"`, `"abc"`, `"longer"`, `"` + strings.Repeat("x", 40) + `"`} {
+		for _, spare := range []int{0, 3, 64} {
+			doc := []byte(`{"model":"abc","n":1}`)
+			body := append(make([]byte, 0, len(doc)+spare), doc...)
+			at := Span{Start: 9, End: 14}
+			want := string(Splice(doc, at, []byte(with)))
+			got := Replace(body, at, []byte(with))
+			if string(got) != want {
+				t.Errorf("%s, %d bytes to spare: got %s, want %s", with, spare, got, want)
+			}
+			if inPlace := &got[0] == &body[0]; inPlace != (len(want) <= cap(body)) {
+				t.Errorf("%s, %d bytes to spare: in place %v", with, spare, inPlace)
+			}
+		}
+	}
+}

@@ -42,6 +42,9 @@ type Response struct {
 	Status int // as the upstream sent it, also outside 200–599
 	Header httpmsg.Header
 	Body   io.ReadCloser
+	// Owned reports that nothing else refers to the bytes of a Body in memory: its
+	// reader may change them, up to their capacity.
+	Owned bool
 }
 
 // The failures of a call without a response. The errors of a Doer wrap them.
