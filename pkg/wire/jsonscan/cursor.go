@@ -31,9 +31,10 @@ type Cursor struct {
 	i      int
 	depth  int
 	tokens int
-	first  bool  // no member of the container just entered has been read
-	lone   bool  // a string had half a surrogate pair
-	key    Value // Start, End and Escaped of the last name
+	first  bool    // no member of the container just entered has been read
+	lone   bool    // a string had half a surrogate pair
+	key    Value   // Start, End and Escaped of the last name
+	marked *Marked // notes the strings, or nil
 	err    *Error
 }
 
@@ -188,6 +189,9 @@ func (c *Cursor) Key() bool {
 	if c.err != nil {
 		return false
 	}
+	if c.marked != nil {
+		c.marked.string(c.b, c.key.Start)
+	}
 	i := blanks(c.b, c.i)
 	if i >= len(c.b) || c.b[i] != ':' {
 		c.i = i
@@ -296,7 +300,9 @@ func (c *Cursor) scalar() Value {
 	v.Start = c.i
 	switch v.Kind {
 	case String:
-		v.Escaped = c.str()
+		if v.Escaped = c.str(); c.marked != nil && c.err == nil {
+			c.marked.string(c.b, v.Start)
+		}
 	case Number:
 		c.number()
 	case Bool:

@@ -113,13 +113,22 @@ type Set struct {
 //
 // The error is an *Error; its Field is set if a wanted field is duplicate or has half
 // a surrogate pair.
-func Read(body []byte, names ...string) (Set, error) {
+func Read(body []byte, names ...string) (Set, error) { return read(body, nil, names) }
+
+// ReadMarked is Read, which also looks for marks.
+func ReadMarked(body []byte, marks *Marks, m *Marked, names ...string) (Set, error) {
+	m.reset(marks)
+	return read(body, m, names)
+}
+
+func read(body []byte, m *Marked, names []string) (Set, error) {
 	s := Set{body: body, names: names}
 	if len(names) > maxFields {
 		return s, &Error{Reason: "too many fields asked for"}
 	}
 	var c Cursor
 	c.Reset(body)
+	c.marked = m
 	if c.Kind() != Object {
 		c.Skip()
 		if err := c.End(); err != nil {
@@ -130,6 +139,9 @@ func Read(body []byte, names ...string) (Set, error) {
 	c.Object()
 	strict := slices.Contains(names, "model")
 	for c.Key() {
+		if m != nil {
+			m.member(&c)
+		}
 		i := s.index(&c)
 		if i < 0 {
 			if strict {
