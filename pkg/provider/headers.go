@@ -47,7 +47,11 @@ func SafeName(n string) bool {
 // the upstreams in to, see package clientheader. A field is not forwarded if
 // the client's Connection field names it.
 func RequestHeader(client httpmsg.Header, to clientheader.Upstreams) httpmsg.Header {
-	out := make(httpmsg.Header, 0, 8)
+	return AppendRequestHeader(make(httpmsg.Header, 0, 8), client, to)
+}
+
+// AppendRequestHeader appends the fields of RequestHeader.
+func AppendRequestHeader(out, client httpmsg.Header, to clientheader.Upstreams) httpmsg.Header {
 	for _, f := range client {
 		if clientheader.Sent(f.Name, to) && SafeValue(f.Value) && !perHop(client, f.Name) {
 			out = append(out, f)
