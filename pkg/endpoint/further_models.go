@@ -11,10 +11,10 @@ import (
 	"weir/pkg/wire/apierr"
 )
 
-// furtherFields are the fields that name fallback models for an upstream that is
+// FurtherFields are the fields that name fallback models for an upstream that is
 // a gateway itself: OpenRouter's models, LiteLLM's and Bifrost's fallbacks. They
-// pass like the rest of a body.
-var furtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "providerOptions"}
+// pass like the rest of a body. Some parsers ignore their case.
+var FurtherFields = [...]string{"models", "fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "providerOptions"}
 
 // maxFurther is the nesting depth of lists and objects with fallback models; each
 // level is read once more.
@@ -32,7 +32,7 @@ func CheckFurtherModels(allows Allows, key *store.Key, body []byte, targets []ro
 	gjson.ParseBytes(body).ForEach(func(name, v gjson.Result) bool {
 		// Some parsers ignore case, others take the last of two.
 		is := func(s string) bool { return strings.EqualFold(name.Str, s) }
-		if !slices.ContainsFunc(furtherFields[:], is) {
+		if !slices.ContainsFunc(FurtherFields[:], is) {
 			return true
 		}
 		if is("providerOptions") { // Vercel's gateway

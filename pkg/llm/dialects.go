@@ -35,6 +35,7 @@ type dialect struct {
 	// of the same dialect; nil changes nothing.
 	write func(q *ir.Request, d *ir.Writer, opt *ir.Options) error
 	adapt func(p ir.Patch, opt ir.Options) ir.Patch
+	marks []string // see Marks
 	// tools are the rules for tools; customTools reports whether tools that are not
 	// functions are supported.
 	tools       ir.ToolRules
@@ -49,6 +50,9 @@ type dialect struct {
 	readAnswer func(root gjson.Result, a *ir.Answer, opt *ir.Options) bool
 	source     func(opt *ir.Options) ir.Source
 	usage      func(root gjson.Result) ir.Usage
+	// countUsage reads the usage object of an answer that passes to a client of the
+	// same dialect.
+	countUsage func(v gjson.Result) ir.Usage
 	array      bool // an answer may be wrapped in an array
 
 	// watch reads an event of a stream that passes to a client of the same dialect.
@@ -77,24 +81,24 @@ func noCustomTools(*ir.Deviations) bool { return false }
 var dialects = [...]dialect{
 	Chat: {
 		name: "chat", fields: &chat.Fields, openAI: true, details: true,
-		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt,
-		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage,
+		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks,
+		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
 		source: chat.NewSource, sink: chat.NewSink, failure: chat.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		watch: chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
 	Responses: {
 		name: "responses", fields: &responses.Fields, openAI: true, details: true,
-		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt,
-		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage,
+		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks,
+		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
 		source: responses.NewSource, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
 		watch: responses.Watch, seenUsage: responses.UsageObject,
 	},
 	Messages: {
 		name: "messages", fields: &messages.Fields,
-		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt,
-		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage,
+		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks,
+		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, countUsage: messages.CountUsage,
 		source: messages.NewSource, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,

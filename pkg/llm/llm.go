@@ -42,20 +42,16 @@ func (d Dialect) String() string { return dialects[d].name }
 // model and what Deviations lists is changed (see adaptRequest). Between
 // different dialects a body of more than 24,000 pieces is refused with 413.
 func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped []string, err error) {
-	pieces := 0
 	if from == to {
-		err = ir.Check(body)
-	} else {
-		pieces, err = ir.CountPieces(body)
+		return adaptRequest(from, body, &opt)
 	}
+	pieces, err := ir.CountPieces(body)
 	if err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
 	}
 	root := gjson.Parse(ir.View(body))
 	if !root.IsObject() {
 		return nil, nil, apierr.Invalid("", "The body must be a JSON object.")
-	} else if from == to {
-		return adaptRequest(from, body, root, &opt)
 	}
 	if pieces > ir.MaxPieces {
 		return nil, nil, ir.TooManyPieces(pieces)
@@ -155,5 +151,11 @@ func readAnswer(a *ir.Answer, from Dialect, body []byte, opt *ir.Options) error 
 // UsageOf returns the token counts of an upstream's JSON answer. The body must
 // be valid JSON. Known is false for an answer without usage.
 func UsageOf(from Dialect, body []byte) ir.Usage {
-	return dialects[from].usage(gjson.ParseBytes(body))
+	return dialects[from].usage(gjson.Parse(ir.View(body)))
+}
+
+// CountUsage returns the token counts of a usage object, valid JSON, in an answer of
+// a client's dialect.
+func CountUsage(d Dialect, usage []byte) ir.Usage {
+	return dialects[d].countUsage(gjson.Parse(ir.View(usage)))
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
+	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/jsonscan"
 )
 
@@ -17,12 +18,19 @@ import (
 //     compatible server only what it has refused by name (Options.Refuses);
 //   - Messages: thoughts that another provider signed, and for hosted Claude
 //     anthropic_version in place of the model.
-func adaptRequest(d Dialect, body []byte, root gjson.Result, opt *ir.Options) ([]byte, []string, error) {
-	p := ir.Patch{Body: body}
+//
+// The body is read once, by jsonscan.ReadMarked before or here.
+func adaptRequest(d Dialect, body []byte, opt *ir.Options) ([]byte, []string, error) {
+	if opt.Marked == nil {
+		if err := markRequest(d, body, opt); err != nil {
+			return nil, nil, err
+		}
+	}
+	p := ir.NewPatch(body, opt.Marked)
 	if opt.DeviationsOrDefault().Anthropic == "" || d != Messages {
-		model := root.Get("model")
-		if model.Index > 0 && model.Raw != "" {
-			p.Body = jsonscan.Splice(body, jsonscan.Span{Start: model.Index, End: model.Index + len(model.Raw)}, jsonscan.Quote(nil, opt.Model))
+		if opt.ModelAt.End > 0 {
+			name := make([]byte, 0, 128)
+			p.Body = jsonscan.Splice(body, opt.ModelAt, jsonscan.Quote(name, opt.Model))
 		} else {
 			p.Set("model", ir.Quote(opt.Model))
 		}
@@ -37,4 +45,25 @@ func adaptRequest(d Dialect, body []byte, root gjson.Result, opt *ir.Options) ([
 		return nil, nil, p.Err
 	}
 	return p.Body, p.Dropped, nil
+}
+
+// Marks returns the strings for which a request of a client's dialect is searched:
+// see Options.Marked.
+func Marks(d Dialect) []string { return dialects[d].marks }
+
+// markRequest checks a body and looks for the marks of its dialect.
+func markRequest(d Dialect, body []byte, opt *ir.Options) error {
+	m := &jsonscan.Marked{}
+	if err := jsonscan.Mark(body, &jsonscan.Marks{Strings: Marks(d)}, m); err != nil {
+		return apierr.Invalid("", "The body is not valid JSON.")
+	}
+	root := gjson.Parse(ir.View(body))
+	if !root.IsObject() {
+		return apierr.Invalid("", "The body must be a JSON object.")
+	}
+	if model := root.Get("model"); model.Index > 0 && model.Raw != "" {
+		opt.ModelAt = jsonscan.Span{Start: model.Index, End: model.Index + len(model.Raw)}
+	}
+	opt.Marked = m
+	return nil
 }

@@ -1,18 +1,33 @@
 package chat
 
 import (
-	"bytes"
-
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
 )
 
+// The marks of a request, by number.
+const (
+	markCustom = iota
+	markAllowed
+	markDeveloper
+	markExtra
+	markReasoning
+	markReasoningContent
+	markReasoningDetails
+)
+
+// Marks are the strings in a request without which Adapt leaves its arrays unread.
+var Marks = []string{
+	markCustom: `custom"`, markAllowed: `allowed_tools"`, markDeveloper: `developer"`, markExtra: `extra_content"`,
+	markReasoning: `reasoning"`, markReasoningContent: `reasoning_content"`, markReasoningDetails: `reasoning_details"`,
+}
+
 // Adapt changes what the upstream is known to refuse or to name differently in
 // a body of its own dialect.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	v := opt.DeviationsOrDefault()
-	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && bytes.Contains(p.Body, []byte(`"custom"`)) {
+	if !v.Custom && (!v.Passes || opt.Vendor) && opt.Tools != nil && p.Marked(markCustom) {
 		wrapCustomTools(&p, opt.Tools)
 	}
 	if v.Passes {
@@ -26,14 +41,14 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 		if v.Seed != "" {
 			p.Rename("seed", v.Seed)
 		}
-		if t := gjson.GetBytes(p.Body, "temperature"); v.ZeroSample && t.Type == gjson.Number && t.Num == 0 {
+		if t := p.Get("temperature"); v.ZeroSample && t.Type == gjson.Number && t.Num == 0 {
 			p.Del("temperature")
 			p.Set("do_sample", "false")
 		}
 		if v.Only != nil {
 			p.Only(v.Only)
 		}
-		if bytes.Contains(p.Body, []byte(`"allowed_tools"`)) {
+		if p.Marked(markAllowed) {
 			limitTools(&p)
 		}
 		for _, name := range v.Drop {
@@ -54,8 +69,8 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 			}
 		}
 	}
-	if v.System && bytes.Contains(p.Body, []byte("developer")) || v.ToolID > 0 ||
-		mentionsReasoning(p.Body) {
+	if v.System && p.Marked(markDeveloper) || v.ToolID > 0 || p.Marked(markExtra) ||
+		p.Marked(markReasoning) || p.Marked(markReasoningContent) || p.Marked(markReasoningDetails) {
 		adaptMessageFields(&p, v)
 	}
 	return p
@@ -71,7 +86,7 @@ func applyRefusals(p *ir.Patch, r ir.Refusals) {
 	if r&ir.RefusesEffort != 0 {
 		p.Drop("reasoning_effort")
 	}
-	if r&ir.RefusesDeveloper != 0 && bytes.Contains(p.Body, []byte("developer")) {
+	if r&ir.RefusesDeveloper != 0 && p.Marked(markDeveloper) {
 		p.Each("messages", func(m gjson.Result) (string, bool) {
 			if m.Get("role").Str != "developer" {
 				return m.Raw, true
@@ -90,7 +105,7 @@ func applyRefusals(p *ir.Patch, r ir.Refusals) {
 // adaptEffort rounds reasoning_effort to a value that the upstream accepts, or
 // writes the upstream's own field instead.
 func adaptEffort(p *ir.Patch, v *ir.Deviations) {
-	e := gjson.GetBytes(p.Body, "reasoning_effort")
+	e := p.Get("reasoning_effort")
 	if e.Type != gjson.String || ir.EffortIndex(e.Str) < 0 {
 		return
 	}
@@ -125,24 +140,6 @@ func adaptEffort(p *ir.Patch, v *ir.Deviations) {
 			}
 			return true
 		})
-	}
-}
-
-// mentionsReasoning reports whether a body may have fields for reasoning or
-// signatures in its messages.
-func mentionsReasoning(body []byte) bool {
-	if bytes.Contains(body, []byte(`"extra_content"`)) {
-		return true
-	}
-	name := []byte(`"reasoning`)
-	for {
-		i := bytes.Index(body, name)
-		if i < 0 {
-			return false
-		}
-		if body = body[i+len(name):]; !bytes.HasPrefix(body, []byte(`_effort"`)) {
-			return true
-		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // limitTools removes all tools that tool_choice does not allow, for an upstream
 // without allowed_tools, and replaces tool_choice with its mode.
 func limitTools(p *ir.Patch) {
-	v := gjson.GetBytes(p.Body, "tool_choice")
+	v := p.Get("tool_choice")
 	if ir.Str(v.Get("type")) != "allowed_tools" {
 		return
 	}
@@ -54,7 +54,7 @@ func wrapCustomTools(p *ir.Patch, t *ir.Tools) {
 		writeFunction(&d, &f)
 		return string(d.Buf), true
 	})
-	if c := gjson.GetBytes(p.Body, "tool_choice"); c.IsObject() {
+	if c := p.Get("tool_choice"); c.IsObject() {
 		p.Body = jsonscan.Splice(p.Body, jsonscan.Span{Start: c.Index, End: c.Index + len(c.Raw)}, []byte(functionRef(c)))
 	}
 	p.Each("messages", func(m gjson.Result) (string, bool) {

@@ -102,6 +102,11 @@ func ReadUsage(root gjson.Result) (u ir.Usage) {
 			}
 		}
 	}
+	return CountUsage(v)
+}
+
+// CountUsage reads a usage object.
+func CountUsage(v gjson.Result) (u ir.Usage) {
 	u.Known = true
 	ir.Each(v, func(k, n gjson.Result) bool {
 		switch k.Str {

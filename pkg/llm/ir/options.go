@@ -1,6 +1,9 @@
 package ir
 
-import "weir/pkg/wire/apierr"
+import (
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/jsonscan"
+)
 
 // Options are the parameters of a translation besides the body. The zero value
 // works.
@@ -25,6 +28,11 @@ type Options struct {
 	// LongUser reports that user or safety_identifier may be over the
 	// upstream's limit.
 	LongUser bool
+	// Marked is what was found of the marks of the client's dialect in the body of a
+	// request for an upstream of the same dialect, and ModelAt is the place of the
+	// body's model. If they are missing, Request looks for them.
+	Marked  *jsonscan.Marked
+	ModelAt jsonscan.Span
 	// Settings, for a Responses client, is filled in by Request and repeated in
 	// the answer. If nil, the answer has the default settings.
 	Settings *Settings

@@ -3,6 +3,7 @@ package ir
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -15,21 +16,59 @@ type Patch struct {
 	Body    []byte
 	Dropped []string
 	Err     error
+
+	client []byte // the client's body
+	marked *jsonscan.Marked
+	added  []string // top-level members that client does not have
+}
+
+// NewPatch returns the patch of a client's body in which marked was found.
+func NewPatch(body []byte, marked *jsonscan.Marked) Patch {
+	return Patch{Body: body, client: body, marked: marked}
+}
+
+// Marked reports whether the client's body may have a string with the prefix of this
+// number, among the marks of its dialect.
+func (p *Patch) Marked(i int) bool { return p.marked.Has(i) }
+
+// After returns the client's body behind the last string with the prefix of this
+// number.
+func (p *Patch) After(i int, prefix string) []byte {
+	return p.client[p.marked.Last(i)+1+len(prefix):]
+}
+
+// lacks reports whether the body certainly has no value at a path, which spares a
+// search through all of it.
+func (p *Patch) lacks(path string) bool {
+	name, _, _ := strings.Cut(path, ".")
+	return p.marked.Lacks(p.client, name) && !slices.Contains(p.added, name)
+}
+
+// Get returns the value at a path.
+func (p *Patch) Get(path string) gjson.Result {
+	if p.lacks(path) {
+		return gjson.Result{}
+	}
+	return gjson.GetBytes(p.Body, path)
 }
 
 // Has reports whether the body has a value at a path.
-func (p *Patch) Has(name string) bool { return gjson.GetBytes(p.Body, name).Exists() }
+func (p *Patch) Has(path string) bool { return p.Get(path).Exists() }
 
 // Set sets the value at a path.
 func (p *Patch) Set(path, raw string) {
 	if p.Err == nil {
+		if p.lacks(path) {
+			name, _, _ := strings.Cut(path, ".")
+			p.added = append(p.added, name)
+		}
 		p.Body, p.Err = sjson.SetRawBytes(p.Body, path, []byte(raw))
 	}
 }
 
 // Del deletes the value at a path.
 func (p *Patch) Del(path string) {
-	if p.Err == nil {
+	if p.Err == nil && !p.lacks(path) {
 		p.Body, p.Err = sjson.DeleteBytes(p.Body, path)
 	}
 }
@@ -65,7 +104,7 @@ func (p *Patch) Only(names []string) {
 
 // Rename moves a value to another name, unless that exists.
 func (p *Patch) Rename(from, to string) {
-	v := gjson.GetBytes(p.Body, from)
+	v := p.Get(from)
 	if from == to || !v.Exists() {
 		return
 	}
@@ -79,7 +118,7 @@ func (p *Patch) Rename(from, to string) {
 // ShortUser replaces user ids over the limit with hashes.
 func (p *Patch) ShortUser(limit int) {
 	for _, name := range [...]string{"user", "safety_identifier"} {
-		id := Str(gjson.GetBytes(p.Body, name))
+		id := Str(p.Get(name))
 		if short := ShortUser(id, limit); short != id {
 			p.Set(name, Quote(short))
 		}
@@ -89,7 +128,7 @@ func (p *Patch) ShortUser(limit int) {
 // Each rewrites the array at a path: change returns the new element, mostly the
 // same, or false to omit it. Unchanged elements keep their bytes.
 func (p *Patch) Each(path string, change func(v gjson.Result) (raw string, keep bool)) {
-	list := gjson.GetBytes(p.Body, path)
+	list := p.Get(path)
 	if !list.IsArray() || list.Index == 0 {
 		return
 	}

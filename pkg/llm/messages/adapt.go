@@ -9,6 +9,17 @@ import (
 	"weir/pkg/llm/ir"
 )
 
+// The marks of a request, by number.
+const (
+	markSignature = iota
+	markResult
+)
+
+const resultID = `tool_use_id"`
+
+// Marks are the strings in a request without which Adapt leaves its arrays unread.
+var Marks = []string{markSignature: ir.SignatureMark, markResult: resultID}
+
 // Adapt removes from a body for Claude what other providers have added.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 	if v := opt.DeviationsOrDefault().Anthropic; v != "" {
@@ -18,29 +29,22 @@ func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
 			p.Del("stream")
 		}
 	}
-	if bytes.Contains(p.Body, []byte(`"`+ir.SignatureMark)) {
+	if p.Marked(markSignature) {
 		foreignThoughts(&p, opt.IssuerOr(ir.IssuerAnthropic))
-	} else if !foreignResult(p.Body) {
+	} else if !foreignResult(&p) {
 		return p
 	}
 	budgetThinking(&p)
 	return p
 }
 
-// maxTail is the number of bytes at the end of a body that are searched for the
-// last tool result, so that a long body without one costs no more.
-const maxTail = 1 << 20
-
 // foreignResult reports whether the last tool result answers a call of another
 // provider. No other body of an ordinary client is parsed a second time.
-func foreignResult(body []byte) bool {
-	name := []byte(`"tool_use_id"`)
-	body = body[max(0, len(body)-maxTail):]
-	i := bytes.LastIndex(body, name)
-	if i < 0 {
+func foreignResult(p *ir.Patch) bool {
+	if !p.Marked(markResult) {
 		return false
 	}
-	id := bytes.TrimLeft(body[i+len(name):], " \t\r\n:")
+	id := bytes.TrimLeft(p.After(markResult, resultID), " \t\r\n:")
 	return len(id) > 0 && !bytes.HasPrefix(id, []byte(`"toolu_`))
 }
 
@@ -48,11 +52,11 @@ func foreignResult(body []byte) bool {
 // at another provider: Claude refuses the request without its own thinking before
 // these calls. Adaptive thinking does not require it.
 func budgetThinking(p *ir.Patch) {
-	if p.Err != nil || gjson.GetBytes(p.Body, "thinking.type").Str != "enabled" {
+	if p.Err != nil || p.Get("thinking.type").Str != "enabled" {
 		return
 	}
 	bare, calls := false, false // of the last assistant message
-	ir.Each(gjson.GetBytes(p.Body, "messages"), func(_, m gjson.Result) bool {
+	ir.Each(p.Get("messages"), func(_, m gjson.Result) bool {
 		content := m.Get("content")
 		if !content.IsArray() {
 			content = gjson.Result{}
@@ -85,14 +89,14 @@ func budgetThinking(p *ir.Patch) {
 	p.Set("thinking", `{"type":"disabled"}`)
 	p.Note("thinking")
 	// Without thinking Claude refuses clear_thinking edits.
-	edits := gjson.GetBytes(p.Body, "context_management.edits")
+	edits := p.Get("context_management.edits")
 	if !edits.IsArray() || !strings.Contains(edits.Raw, `"clear_thinking`) {
 		return
 	}
 	p.Each("context_management.edits", func(e gjson.Result) (string, bool) {
 		return e.Raw, !strings.HasPrefix(ir.Str(e.Get("type")), "clear_thinking")
 	})
-	if gjson.GetBytes(p.Body, "context_management.edits.#").Int() == 0 {
+	if p.Get("context_management.edits.#").Int() == 0 {
 		p.Del("context_management")
 	}
 	p.Note("context_management.edits")

@@ -35,7 +35,7 @@ func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 	if a.req.Stream {
 		err = a.begin(resp)
 	} else {
-		err = a.whole(resp)
+		err = a.readWhole(resp)
 	}
 	if err != nil {
 		var e *apierr.Error
@@ -45,15 +45,16 @@ func readAnswer(up *accounts.Attempt, resp *upstream.Response) error {
 		return err
 	}
 	if a.parsed.whole != nil {
-		resp.Body = stream.FromBytes(a.parsed.whole)
+		a.whole.Reset(a.parsed.whole)
+		resp.Body = &a.whole
 	}
 	a.Used.Tokens = a.parsed.usage
 	return nil
 }
 
-// whole reads a complete JSON answer; an incomplete one is an error
+// readWhole reads a complete JSON answer; an incomplete one is an error
 // (docs/reference/reliability.md, F13, F18).
-func (a *attempt) whole(resp *upstream.Response) error {
+func (a *attempt) readWhole(resp *upstream.Response) error {
 	body, err := stream.ReadAll(resp.Body, maxAnswer)
 	if err != nil {
 		return err
@@ -102,10 +103,8 @@ func (a *attempt) readUnchanged(body []byte) error {
 		}
 		return err
 	}
-	if v := set.Get("usage"); v.Kind == jsonscan.Object && a.req.Dialect != llm.Chat {
-		a.parsed.usage = llm.UsageOf(a.req.Dialect, usageOnly(body[v.Start:v.End]))
-	} else if v.Kind == jsonscan.Object {
-		a.parsed.usage = llm.UsageOf(llm.Chat, usageOnly(body[v.Start:v.End]))
+	if v := set.Get("usage"); v.Kind == jsonscan.Object {
+		a.parsed.usage = llm.CountUsage(a.req.Dialect, body[v.Start:v.End])
 	} else {
 		a.parsed.usage = llm.UsageOf(a.req.Dialect, body)
 	}
@@ -113,13 +112,6 @@ func (a *attempt) readUnchanged(body []byte) error {
 		a.parsed.id, _, _ = set.String("id")
 	}
 	return nil
-}
-
-// usageOnly returns an answer with nothing but its usage, so that the whole
-// answer is not parsed again.
-func usageOnly(usage []byte) []byte {
-	out := make([]byte, 0, len(usage)+12)
-	return append(append(append(out, `{"usage":`...), usage...), '}')
 }
 
 type shape uint8

@@ -48,6 +48,9 @@ type attempt struct {
 	noResponses *store.Connection
 	forms       refusedForms
 	parsed      parsed
+	body        stream.Bytes      // of Request
+	whole       stream.Bytes      // the answer, when it is in memory
+	fields      [10]httpmsg.Field // of Request, and space for the account's
 }
 
 // build makes the upstream's request for one target and account.
@@ -82,7 +85,8 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	if err != nil {
 		return nil, err
 	}
-	a.Request = upstream.Request{Method: method, URL: a.beta(url), Header: a.header(), Body: stream.FromBytes(body)}
+	a.body.Reset(body)
+	a.Request = upstream.Request{Method: method, URL: a.beta(url), Header: a.header(), Body: &a.body}
 	if betas != "" {
 		a.Request.Header.Add("anthropic-beta", betas)
 	}
@@ -157,6 +161,9 @@ func (a *attempt) options() llm.Options {
 	if a.req.Dialect == llm.Responses && a.api.dialect != llm.Responses {
 		o.Settings = &llm.Settings{}
 	}
+	if a.api.dialect == a.req.Dialect {
+		o.Marked, o.ModelAt = a.req.marked, a.req.modelAt
+	}
 	if a.api.dialect == a.req.Dialect && len(o.Deviations.DropReasoning) == 0 {
 		return o
 	}
@@ -207,8 +214,7 @@ func (a *attempt) header() httpmsg.Header {
 	case a.req.Stream:
 		accept = "text/event-stream"
 	}
-	h := make(httpmsg.Header, 0, 10)
-	h = append(h,
+	h := append(httpmsg.Header(a.fields[:0]),
 		httpmsg.Field{Name: "content-type", Value: "application/json"},
 		httpmsg.Field{Name: "accept", Value: accept},
 		httpmsg.Field{Name: "accept-encoding", Value: "identity"})
@@ -216,9 +222,9 @@ func (a *attempt) header() httpmsg.Header {
 	if a.api.dialect == a.req.Dialect && !a.api.hosted {
 		switch a.req.Dialect {
 		case llm.Messages:
-			h = append(h, provider.RequestHeader(a.call.Header, clientheader.ToMessages)...)
+			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToMessages)
 		case llm.Responses:
-			h = append(h, provider.RequestHeader(a.call.Header, clientheader.ToResponses)...)
+			h = provider.AppendRequestHeader(h, a.call.Header, clientheader.ToResponses)
 		}
 	}
 	if a.api.dialect == llm.Messages && !a.api.hosted && h.Get("anthropic-version") == "" {

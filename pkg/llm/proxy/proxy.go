@@ -61,8 +61,12 @@ func (d *Proxy) Answer(ctx context.Context, c *auth.Call, a *Request) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	x := &exchange{ctx: ctx, proxy: d, call: c, req: a, severalTargets: len(targets) > 1}
-	res, err := d.Accounts.Send(ctx, &accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: readAnswer})
+	x := &struct { // one allocation
+		exchange
+		send accounts.Call
+	}{exchange: exchange{ctx: ctx, proxy: d, call: c, req: a, severalTargets: len(targets) > 1}}
+	x.send = accounts.Call{Machine: c.Machine, Request: c.Request, Trace: &c.Trace, Targets: targets, Build: x.build, Read: readAnswer}
+	res, err := d.Accounts.Send(ctx, &x.send)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +87,7 @@ func (d *Proxy) targets(c *auth.Call, a *Request) ([]routing.Target, error) {
 		}
 		return nil
 	})
-	if err == nil {
+	if err == nil && a.marked.Named() {
 		err = endpoint.CheckFurtherModels(d.Allows, c.Key, a.Body, targets)
 	}
 	if err != nil || a.Connection == "" {

@@ -28,6 +28,9 @@ type Request struct {
 	// LongUser reports that user or safety_identifier may be over an upstream's
 	// limit.
 	LongUser bool
+	// marked and modelAt are what ReadRequest has found for llm.Options.
+	marked  *jsonscan.Marked
+	modelAt jsonscan.Span
 	// Connection is the id of the only account that may answer; empty is any.
 	Connection string
 }
@@ -40,18 +43,32 @@ var routingFields = [...][]string{
 	llm.Messages:  {"model", "stream", "messages"},
 }
 
+// marks are what ReadRequest looks for besides these fields.
+var marks = [...]jsonscan.Marks{
+	llm.Chat:      {Strings: llm.Marks(llm.Chat), Names: endpoint.FurtherFields[:]},
+	llm.Responses: {Strings: llm.Marks(llm.Responses), Names: endpoint.FurtherFields[:]},
+	llm.Messages:  {Strings: llm.Marks(llm.Messages), Names: endpoint.FurtherFields[:]},
+}
+
 // minUserLimit is the smallest limit of an upstream for a user's id, in bytes.
 const minUserLimit = 64
 
 // ReadRequest parses a request of a client's dialect: strict JSON, one object,
 // none of its routing fields twice. The upstream or the translation validates
-// all other fields.
+// all other fields. The body is not parsed again for an upstream of the same
+// dialect.
 func ReadRequest(d llm.Dialect, body []byte) (*Request, error) {
-	set, err := jsonscan.Read(body, routingFields[d]...)
+	read := &struct { // one allocation
+		Request
+		found jsonscan.Marked
+	}{Request: Request{Dialect: d, Body: body, WantsUsage: true}}
+	a := &read.Request
+	a.marked = &read.found
+	set, err := jsonscan.ReadMarked(body, &marks[d], a.marked, routingFields[d]...)
 	if err != nil {
 		return nil, endpoint.BadJSON(err)
 	}
-	a := &Request{Dialect: d, Body: body, WantsUsage: true}
+	a.modelAt = set.Get("model").Span
 	if a.Model, _, err = set.String("model"); err != nil || a.Model == "" {
 		return nil, apierr.Invalid("model", "model is required.")
 	}

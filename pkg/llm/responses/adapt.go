@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -9,9 +8,12 @@ import (
 	"weir/pkg/llm/ir"
 )
 
+// Marks are the strings in a request without which Adapt leaves its input unread.
+var Marks = []string{ir.SignatureMark}
+
 // Adapt removes reasoning items that only other providers can read.
 func Adapt(p ir.Patch, opt ir.Options) ir.Patch {
-	if !bytes.Contains(p.Body, []byte(`"`+ir.SignatureMark)) {
+	if !p.Marked(0) {
 		return p
 	}
 	p.Each("input", func(item gjson.Result) (string, bool) {

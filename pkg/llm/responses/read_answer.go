@@ -94,5 +94,8 @@ func usageOf(v gjson.Result) (u ir.Usage) {
 	return u
 }
 
+// CountUsage reads a usage object.
+func CountUsage(v gjson.Result) ir.Usage { return usageOf(v) }
+
 // ReadUsage reads the token counts of a JSON answer.
 func ReadUsage(root gjson.Result) ir.Usage { return usageOf(root.Get("usage")) }

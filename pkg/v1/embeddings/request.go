@@ -30,6 +30,7 @@ type request struct {
 	// base64 reports that vectors are wanted as base64, else as numbers.
 	base64     bool
 	dimensions int64 // 0 when not given
+	further    bool  // a field may name fallback models
 
 	at [len(names)]jsonscan.Value // where the fields of names lie
 
@@ -73,6 +74,7 @@ func (r *request) parse(body []byte) error {
 			if name := c.Folded(); name != "" && bad == nil {
 				bad = apierr.Invalid(name, "%s must be written in lower case.", name)
 			}
+			r.further = r.further || c.KeyFolds(endpoint.FurtherFields[:])
 			c.Skip()
 			continue
 		}
