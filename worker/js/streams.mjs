@@ -18,9 +18,12 @@ import {
 const sampleEvery = 1000;
 const firstSample = 50;
 const sampleTarget = 2 << 20;
-// Bytes of a read while little flows, and otherwise.
+// Bytes of a read that may wait for an upstream, of one while little flows, and
+// otherwise, and of the last one of a watched stream.
+const waitingRead = 1 << 10;
 const smallRead = 4 << 10;
 const largeRead = 64 << 10;
+const lastRead = 32 << 10;
 const pieceBytes = 32 << 10; // of a read where the length is unknown
 export const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
 // The least rate of a client's upload, in bytes a second, and how far it may fall
@@ -445,26 +448,38 @@ export class Streams {
     this.running++;
     if (owner) owner.uses++;
     (async () => {
-      // An upload is read in large pieces into one buffer: the platform's chunks
-      // have 4 KiB. An event stream has small chunks and should hold no buffer.
+      // A stream is read into one buffer that is used again: large for an upload,
+      // because the platform's chunks have 4 KiB, small for an event stream, which
+      // waits most of the time.
       const upload = !inflight;
       const writer = writable.getWriter();
-      const reader = body?.getReader(upload ? { mode: "byob" } : undefined);
+      const reader = body?.getReader({ mode: "byob" });
       const out = { buffer: null, stopped: false };
       let ending = ENDED_CLEANLY;
       let clientGone = false;
-      let buffer = upload && body ? new ArrayBuffer(oneReadMax) : null;
+      let buffer = body ? new ArrayBuffer(upload ? oneReadMax : waitingRead) : null;
+      let unsent = 0; // bytes that the client's stream has not taken
+      let sent = null; // the last write
       const idleDog = watchdog(idle, () => {
         ending = ENDED_IDLE;
         reader?.cancel().catch(() => {});
       });
-      const send = async (bytes) => {
-        if (!bytes) return;
-        try {
-          await writer.write(bytes);
-        } catch {
-          clientGone = true;
-        }
+      // send writes to the client. While it takes what it gets, the next chunk is read
+      // meanwhile; bytes that the next push overwrites are waited for.
+      const send = (bytes) => {
+        if (!bytes) return null;
+        const n = bytes.byteLength;
+        unsent += n;
+        sent = writer.write(bytes).then(
+          () => {
+            unsent -= n;
+          },
+          () => {
+            clientGone = true;
+            reader?.cancel().catch(() => {});
+          },
+        );
+        return unsent < smallRead ? null : sent;
       };
       const more = () => !out.stopped && !clientGone && !this.inst.dead;
       for (let at = 0; head && at < head.byteLength && more(); at += oneReadMax)
@@ -473,11 +488,12 @@ export class Streams {
         let chunk;
         try {
           idleDog.begin();
-          const { value, done } = await (upload ? reader.read(new Uint8Array(buffer)) : reader.read());
+          const { value, done } = await reader.read(new Uint8Array(buffer));
           idleDog.end();
           if (done) break;
           chunk = value;
-          if (upload) buffer = value.buffer;
+          buffer = value.buffer;
+          if (!upload) buffer = fitting(buffer, chunk.byteLength);
         } catch {
           ending ||= ENDED_RESET;
           break;
@@ -485,6 +501,7 @@ export class Streams {
         await send(this.push(id, chunk, out));
       }
       idleDog.stop();
+      await sent;
       if (clientGone || (ending === ENDED_RESET && (await clientLeft(call)))) ending = ENDED_BY_CLIENT;
       if (ending || out.stopped) {
         reader?.cancel().catch(() => {});
@@ -535,7 +552,9 @@ export class Streams {
       }
       if (ending) body?.cancel().catch(() => {});
       else if (body)
-        ending = await (guarded ? piecewise(body, writable, idle) : this.sampledTee(id, body, writable, idle));
+        ending = await (guarded
+          ? piecewise(body, writable, idle)
+          : this.sampledTee(id, body, writable, idle, inflight));
       if (ending === ENDED_RESET && (await clientLeft(call))) ending = ENDED_BY_CLIENT;
       if (ending === ENDED_BY_CLIENT || ending === ENDED_IDLE) inflight?.abort();
       inflight?.finish();
@@ -556,71 +575,85 @@ export class Streams {
   }
 
   // sampledTee pipes body to the client, shows all of it to Go, and returns how it
-  // ended.
-  async sampledTee(id, body, writable, idle) {
+  // ended. The tee holds what the client has received and Go has not seen.
+  //
+  // A timer begins each sample. One that waits for the upstream shows how long that
+  // has been silent.
+  async sampledTee(id, body, writable, idle, inflight) {
     const [toClient, toGo] = body.tee();
-    const stop = new AbortController();
-    let piping = true;
-    let ending = ENDED_CLEANLY;
-    let more = true;
-    let read = null;
-    let size = smallRead;
-    let seen = 0;
-    let full = false;
-    let buffer = null;
-    const piped = toClient.pipeTo(writable, { preventClose: true, preventAbort: true, signal: stop.signal }).then(
-      () => {
-        piping = false;
-      },
-      (e) => {
-        piping = false;
-        ending = e?.name === "AbortError" ? ENDED_BY_CLIENT : ENDED_RESET;
-      },
-    );
     const reader = toGo.getReader({ mode: "byob" });
-    // The buffer of a pending read stays in memory as long as the stream is idle.
-    const next = async () => {
-      try {
-        const asked = piping ? size : largeRead;
-        const { value, done } = await reader.read(new Uint8Array(buffer?.byteLength === asked ? buffer : asked));
-        if (value?.byteLength) this.sample(id, value);
-        seen += value?.byteLength ?? 0;
-        full = value?.byteLength === asked;
-        buffer = full ? value.buffer : null; // reused: otherwise garbage of the stream's size is left
-        size = value?.byteLength < smallRead ? smallRead : largeRead;
-        more = !done;
-      } catch {
-        more = false;
-        ending = ENDED_RESET;
-      }
-      read = null;
+    let ending = ENDED_CLEANLY;
+    let piping = true;
+    let more = true;
+    let sampling = null;
+    let since = 0; // when the sample began
+    let wait = firstSample;
+    let longest = sampleEvery;
+    let timer = 0;
+    let timerAt = 0;
+    // read shows the next bytes to Go, waits for at least atLeast of them unless the
+    // stream ends, and returns their number.
+    const read = async (buffer, atLeast) => {
+      const { value, done } = await reader.readAtLeast(atLeast, new Uint8Array(buffer));
+      more = !done;
+      if (value?.byteLength) this.sample(id, value);
+      return value?.byteLength ?? 0;
     };
-    for (let wait = firstSample, longest = sampleEvery; piping; ) {
-      await until(piped, wait).catch(() => {});
-      if (!piping) break;
-      // A full read means that there is more. The tee buffers in memory what one
-      // branch has read and the other has not.
-      seen = 0;
-      do {
-        read ??= next();
-        try {
-          await until(Promise.race([read, piped]), idle);
-        } catch {
-          stop.abort();
-          reader.cancel().catch(() => {});
-          await piped;
-          return ENDED_IDLE;
-        }
-      } while (full && more && piping);
+    const sample = async () => {
+      let seen = 0;
+      // A full read means that there is more. The buffer of a read that waits is small.
+      for (
+        let size = waitingRead, full = true;
+        full && more && piping;
+        size = size === waitingRead ? smallRead : largeRead
+      ) {
+        const n = await read(new ArrayBuffer(size), 1);
+        seen += n;
+        full = n === size;
+      }
       if (seen > sampleTarget / 2) longest = firstSample; // it was fast, and may be again after a pause
       wait = Math.max(1, Math.min(longest, (wait * sampleTarget) / Math.max(seen, 1)));
-    }
-    // The bytes that had arrived by the time the client left still count as usage.
-    const drainMs = ending === ENDED_BY_CLIENT ? 50 : 0;
+      sampling = null;
+      if (!piping || !more || timerAt <= Date.now() + wait) return;
+      clearTimeout(timer);
+      arm(wait);
+    };
+    const arm = (ms) => {
+      timerAt = Date.now() + ms;
+      timer = setTimeout(tick, ms);
+    };
+    const tick = () => {
+      const now = Date.now();
+      if (!sampling) {
+        since = now;
+        sampling = sample().catch(() => {
+          more = false;
+        });
+        arm(sampleEvery);
+      } else if (!(idle > 0) || now < since + idle) arm(idle > 0 ? since + idle - now : sampleEvery);
+      else {
+        ending = ENDED_IDLE;
+        inflight.abort();
+      }
+    };
+    arm(wait);
     try {
-      while (more) await until(read ?? next(), drainMs);
+      await toClient.pipeTo(writable, { preventClose: true, preventAbort: true });
     } catch {
-      reader.cancel().catch(() => {});
+      ending ||= ENDED_RESET;
+      inflight.abort(); // bytes that have arrived are usage, even if the client has left
+    }
+    piping = false;
+    clearTimeout(timer);
+    await sampling;
+    try {
+      // After a complete stream, a read that does not fill its buffer was the last.
+      while (more) {
+        const n = await read(new ArrayBuffer(lastRead), ending ? 1 : lastRead);
+        more &&= ending || n === lastRead;
+      }
+    } catch {
+      ending ||= ENDED_RESET;
     }
     return ending;
   }
@@ -674,6 +707,15 @@ async function piecewise(body, writable, idle) {
   if (clientGone) ending = ENDED_BY_CLIENT;
   writer.releaseLock();
   return ending;
+}
+
+// fitting returns the buffer for the next read of an event stream after one of n
+// bytes: a larger one if it was filled, a smaller one if it was nearly empty.
+function fitting(buffer, n) {
+  const size = buffer.byteLength;
+  if (n === size && size < largeRead) return new ArrayBuffer(4 * size);
+  if (size > smallRead && n < size / 16) return new ArrayBuffer(smallRead);
+  return buffer;
 }
 
 // clientLeft reports whether the client of a call has closed the connection. The
