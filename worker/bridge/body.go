@@ -370,7 +370,9 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 			return hostPrefix(ptr(b.Head), int32(len(b.Head)), 0), nil
 		}
 		rest, _ := handOver(b.Rest)
-		return hostPrefix(ptr(b.Head), int32(len(b.Head)), rest), nil
+		id := hostPrefix(ptr(b.Head), int32(len(b.Head)), rest)
+		b.Head = nil // the host has a copy; the response lives as long as the stream
+		return id, nil
 	case *stream.Through:
 		src, _ := handOver(b.Src)
 		length := float64(-1)
