@@ -26,8 +26,8 @@ const (
 type Marked struct {
 	marks   *Marks
 	firsts  [4]uint64 // a bit per byte: set if one of Strings begins with it
-	last    [maxMarks]int
-	names   [maxMembers]int // offsets of the names of the top-level object
+	last    [maxMarks]int32
+	names   [maxMembers]int32 // offsets of the names of the top-level object
 	members int
 	escaped bool // one of these names has escapes
 	named   bool // one of Names is there
@@ -45,7 +45,7 @@ func (m *Marked) Has(i int) bool { return m == nil || m.last[i] > 0 }
 
 // Last returns the offset of the last string with the prefix Strings[i], 0 without
 // one.
-func (m *Marked) Last(i int) int { return m.last[i] }
+func (m *Marked) Last(i int) int { return int(m.last[i]) }
 
 // Named reports whether the top-level object may have a member of Names.
 func (m *Marked) Named() bool { return m == nil || m.named }
@@ -72,7 +72,7 @@ func (m *Marked) string(b []byte, at int) {
 	}
 	for i, s := range m.marks.Strings {
 		if rest := b[at+1:]; len(rest) >= len(s) && string(rest[:len(s)]) == s {
-			m.last[i] = at
+			m.last[i] = int32(at)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (m *Marked) string(b []byte, at int) {
 // member notes the last name, which is one of the top-level object.
 func (m *Marked) member(c *Cursor) {
 	if m.members < maxMembers {
-		m.names[m.members] = c.key.Start
+		m.names[m.members] = int32(c.key.Start)
 	}
 	m.members++
 	m.escaped = m.escaped || c.key.Escaped

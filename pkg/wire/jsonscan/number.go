@@ -19,14 +19,23 @@ func (c *Cursor) run() (n int, integers bool) {
 		i = digits(b, i)
 		if i == whole || b[whole] == '0' && i > whole+1 {
 			c.i = i
-			c.fail("a number is not well formed")
+			c.fail(reasonNumber)
 			return n, false
 		}
 		if i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') {
 			integers = false
-			if i = fraction(b, i); i < 0 {
+			ok := true
+			if b[i] == '.' {
+				fraction := i + 1
+				i = digits(b, fraction)
+				ok = i > fraction
+			}
+			if ok && i < len(b) && b[i]|0x20 == 'e' {
+				i, ok = exponent(b, i)
+			}
+			if !ok {
 				c.i = start
-				c.fail("a number is not well formed")
+				c.fail(reasonNumber)
 				return n, false
 			}
 		}
@@ -68,27 +77,16 @@ func notDigits(x uint64) uint64 {
 	return ((x ^ 0x30*ones) | ((x + 6*ones) ^ 0x30*ones)) & (0xf0 * ones)
 }
 
-// fraction returns the end of the fraction and exponent at i, or -1 if they are
-// malformed.
-func fraction(b []byte, i int) int {
-	if b[i] == '.' {
+// exponent returns the end of the exponent at i, and whether it is well formed.
+func exponent(b []byte, i int) (end int, ok bool) {
+	if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
 		i++
-		start := i
-		if i = digits(b, i); i == start {
-			return -1
-		}
 	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
-			i++
-		}
-		start := i
-		if i = digits(b, i); i == start {
-			return -1
-		}
-	}
-	return i
+	end = digits(b, i)
+	return end, end > i
 }
+
+const reasonNumber = "a number is not well formed"
 
 // number consumes one number.
 func (c *Cursor) number() {
@@ -98,13 +96,17 @@ func (c *Cursor) number() {
 	}
 	whole := i
 	i = digits(b, i)
-	bad := i == whole || b[whole] == '0' && i > whole+1
-	if !bad && i < len(b) && (b[i] == '.' || b[i]|0x20 == 'e') {
-		i = fraction(b, i)
-		bad = i < 0
+	ok := i > whole && (b[whole] != '0' || i == whole+1)
+	if ok && i < len(b) && b[i] == '.' {
+		fraction := i + 1
+		i = digits(b, fraction)
+		ok = i > fraction
 	}
-	if bad {
-		c.fail("a number is not well formed")
+	if ok && i < len(b) && b[i]|0x20 == 'e' {
+		i, ok = exponent(b, i)
+	}
+	if !ok {
+		c.fail(reasonNumber)
 		return
 	}
 	c.i = i
