@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"weir/internal/testgw/fake"
+	"weir/pkg/auth"
 	"weir/pkg/catalog"
 	"weir/pkg/llm"
 	"weir/pkg/provider"
@@ -468,6 +469,22 @@ func TestAccountWithoutResponsesIsRemembered(t *testing.T) {
 		}
 		if n := w.call.Trace.Attempts; n != 1 {
 			t.Errorf("%d: the last call took %d attempts", code, n)
+		}
+	}
+}
+
+// The pass that reads a request notes the fields with fallback models.
+func TestLimitedKeyMayNotNameFallbackModels(t *testing.T) {
+	for field, want := range map[string]int{`"user":"x"`: 0, `"models":["b"]`: 403, `"Fallba\u0063ks":["b"]`: 403, `"fallbacks":["a"]`: 0} {
+		w := newWorld(t, usual[:1]...)
+		a, err := ReadRequest(llm.Chat, []byte(`{"model":"up/a","messages":[],`+field+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.dialog.Allows = auth.AllowsModel
+		c := &auth.Call{Request: &httpmsg.Request{}, Machine: w.machine, MachineID: mid, Key: &store.Key{Models: []string{"up/a"}}}
+		if _, err = w.dialog.targets(c, a); status(err) != want {
+			t.Errorf("%s: got %v, want status %d", field, err, want)
 		}
 	}
 }

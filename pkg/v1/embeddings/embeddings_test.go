@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"weir/internal/golden"
+	"weir/pkg/auth"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/store"
@@ -451,6 +452,24 @@ func BenchmarkReadOpenAI(b *testing.B) {
 		a := answer{body: body}
 		if err := readOpenAI(&a, &request{count: 1}); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// The pass that reads a request notes the fields with fallback models.
+func TestLimitedKeyMayNotNameFallbackModels(t *testing.T) {
+	m := &store.Machine{Connections: []store.Connection{connection(provider.Lookup("openai"), "")}}
+	h := &Handler{Router: routing.Router{}, Accounts: &pool{t: t, answer: fakeVendor}, Allows: auth.AllowsModel}
+	for field, status := range map[string]int{`"user":"x"`: 0, `"models":["b"]`: 403, `"Fallba\u0063ks":["b"]`: 403, `"fallbacks":["a"]`: 0} {
+		c := call(t, m, `{"model":"openai/a","input":"x",`+field+`}`)
+		c.Key = &store.Key{Models: []string{"openai/a"}}
+		_, err := h.Create(context.Background(), c)
+		got := 0
+		if e := (*apierr.Error)(nil); errors.As(err, &e) {
+			got = e.Status
+		}
+		if got != status {
+			t.Errorf("%s: got %v, want status %d", field, err, status)
 		}
 	}
 }
