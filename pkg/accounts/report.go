@@ -130,9 +130,9 @@ func (p *Pool) Pending(machineID string) bool { return p.reports[machineID] != n
 // for up to a second. A report that does not get through is
 // kept for the next call.
 //
-//	report {cooldowns, cleared, errors, keys, usage, requests} → {generation, limited: [{keyId, until}]}
+//	report {cooldowns, cleared, errors, keys, usage, requests} → {observed, limited: [{keyId, until}]}
 //
-// The generation is that of the first replica which carries the report.
+// observed is that of the first state which carries the report.
 func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	r := p.reports[m.ID]
 	if r == nil || r.onlyCounts() && !p.gather(ctx, m) {
@@ -154,8 +154,8 @@ func (p *Pool) Flush(ctx context.Context, m *snapshot.Machine) {
 	case status == 200:
 		clear(r.Requests)
 		p.spare = r.Requests[:0]
-		if g := gjson.GetBytes(answer, "generation").Int(); g > 0 {
-			m.Reported(g, r.at)
+		if s := gjson.GetBytes(answer, "observed").Int(); s > 0 {
+			m.Reported(s, r.at)
 			if p.Changed != nil && len(r.Cooldowns)+len(r.Cleared) > 0 {
 				p.Changed(m.ID)
 			}

@@ -324,7 +324,6 @@ func (c *change) putDocument(doc *document, keys []store.Key) (made []string, er
 		// One key has one row: what is revoked later is revoked.
 		if _, ok := c.Get(storage.KeyPrefix + k.ID); !ok && !had[k.Digest] {
 			had[k.Digest] = true
-			k.LimitedUntil = 0
 			if k.CreatedAt == 0 {
 				k.CreatedAt = c.Now
 			}

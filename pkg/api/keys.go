@@ -35,9 +35,7 @@ func viewKey(t *storage.Tx, k *storage.Key) keyView {
 	if len(v.Scopes) == 0 {
 		v.Scopes = []string{"data"}
 	}
-	if k.LimitedUntil > t.Now {
-		v.LimitedUntil = k.LimitedUntil
-	}
+	v.LimitedUntil = t.LimitedUntil(k)
 	var c storage.CountRow
 	if t.Load(storage.CountPrefix+k.ID, &c) {
 		v.RequestsToday = c.At(t.Now).InDay

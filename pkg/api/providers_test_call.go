@@ -41,7 +41,7 @@ func (o *Manager) RecordTest(r *storage.Call) (any, error) {
 				continue
 			}
 			if is := storage.HealthOf(cool.Reason); is == storage.HealthKeyRefused || is == storage.HealthOutOfCredit {
-				r.Touch()
+				r.Observe()
 				r.Del(row.Key)
 			}
 		}

@@ -64,21 +64,27 @@ func (c *change) requestList() (any, error) {
 	}{"list", []store.Request{}, false}
 	var seq int64
 	c.Load(storage.RequestsRow, &seq)
-	for at := (min(before-1, seq) - 1) / storage.RequestsPerPage; at >= 0 && at >= (seq-1)/storage.RequestsPerPage-storage.RequestPages && before > 1 && seq > 0; at-- {
+	oldest := max(seq-storage.MaxRequests, 0) + 1
+	for next := min(before-1, seq); next >= oldest; {
+		at := (next - 1) / storage.RequestsPerPage
+		first := at*storage.RequestsPerPage + 1
 		raw, ok := c.Get(storage.RequestKey(at))
 		var page []store.Request
 		if !ok || json.Unmarshal(raw, &page) != nil {
 			break
 		}
 		for i := len(page) - 1; i >= 0; i-- {
-			if r := &page[i]; r.Seq < before && wanted(r) {
-				if int64(len(out.Data)) == limit {
-					out.More = true
-					return out, nil
-				}
-				out.Data = append(out.Data, *r)
+			r := &page[i]
+			if r.Seq > next || r.Seq < max(first, oldest) || !wanted(r) {
+				continue
 			}
+			if int64(len(out.Data)) == limit {
+				out.More = true
+				return out, nil
+			}
+			out.Data = append(out.Data, *r)
 		}
+		next = first - 1
 	}
 	return out, nil
 }

@@ -72,7 +72,7 @@ func (a *Authenticator) Data(ctx context.Context, r *httpmsg.Request, pathMachin
 	if !hasScope(c.Key, ScopeData) {
 		return nil, rpc.ErrInvalidKey()
 	}
-	if c.Key.RPM != 0 || c.Key.DailyMax != 0 || c.Key.LimitedUntil != 0 {
+	if c.Key.RPM != 0 || c.Key.DailyMax != 0 {
 		now, until := a.Now().UnixMilli(), c.Machine.LimitedUntil(c.Key)
 		if until > now {
 			return nil, limited(c.Key, time.Duration(until-now)*time.Millisecond)

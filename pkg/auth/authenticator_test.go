@@ -101,7 +101,8 @@ func newKeys(t *testing.T) *keys {
 	k.both = mint(mid, store.Key{Scopes: []string{"data", "manage"}})
 	k.revoked = mint(mid, store.Key{RevokedAt: 1})
 	k.expired = mint(mid, store.Key{ExpiresAt: at})
-	k.limited = mint(mid, store.Key{LimitedUntil: at + 61_500})
+	k.limited = mint(mid, store.Key{RPM: 1})
+	k.have[mid].Limited = []store.LimitedKey{{KeyID: k.have[mid].Keys[len(k.have[mid].Keys)-1].ID, Until: at + 61_500}}
 	k.foreign = mint(other, store.Key{Scopes: []string{"data", "manage"}})
 	old := Digest(oldKey)
 	k.have[mid].Keys = append(k.have[mid].Keys, store.Key{ID: "old", Digest: fmt.Sprintf("%x", old[:])})
@@ -400,7 +401,10 @@ func TestCheckedKeyIsJudgedForEachCall(t *testing.T) {
 		}, false},
 		{"revoked", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].RevokedAt = 1 }, false},
 		{"expired", func(a *Authenticator, m *snapshot.Machine) { m.Keys[0].ExpiresAt = now.UnixMilli() }, false},
-		{"limited", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].LimitedUntil = now.UnixMilli() + 1 }, false},
+		{"limited", func(_ *Authenticator, m *snapshot.Machine) {
+			m.Keys[0].RPM = 1
+			m.LimitKey(m.Keys[0].ID, now.UnixMilli()+1)
+		}, false},
 		{"without the scope", func(_ *Authenticator, m *snapshot.Machine) { m.Keys[0].Scopes = []string{"manage"} }, false},
 		{"removed", func(a *Authenticator, m *snapshot.Machine) {
 			a.Machines = one{snapshot.New(&store.Machine{ID: mid, Keys: m.Keys[1:]})}

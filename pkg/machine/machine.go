@@ -20,7 +20,8 @@ type Object struct {
 	api.Manager
 	KV store.KV // of replicas; nil for none
 
-	seat string // see seatID
+	buffers buffers
+	seat    string // see seatID
 }
 
 // ops are the operations of a machine's object; see ops.go for their shapes.
@@ -43,6 +44,7 @@ var ops = [...]struct {
 	{"tested", (*Object).RecordTest},
 	{"exists", (*Object).existing},
 	{"tick", (*Object).tick},
+	{"flush", (*Object).flush},
 	{"session.open", (*Object).sessionOpen},
 	{"session.check", (*Object).sessionCheck},
 	{"session.end", (*Object).sessionEnd},
@@ -63,11 +65,13 @@ var registryOps = [...]struct {
 	{"session.failed", (*Object).sessionFailed},
 }
 
-// begin begins a turn.
-func (o *Object) begin(st storage.Storage, machineID string) *storage.Tx {
+// begin begins a turn. Its buffer is released when the turn is over.
+func (o *Object) begin(st storage.Storage, machineID string) (*storage.Tx, *turn) {
 	t := o.Begin(st, machineID)
 	t.Unpublished = o.KV == nil
-	return t
+	b := &turn{o: o, tx: t}
+	t.Buffer = b
+	return t, b
 }
 
 // Handle serves one call. The answer is JSON; a failure is
@@ -82,13 +86,22 @@ func (o *Object) Handle(ctx context.Context, st storage.Storage, machineID, op s
 			status, answer = o.failed(machineID, op, storage.StorageFailed(storage.ErrStorage))
 		}
 	}()
-	r := &storage.Call{Ctx: ctx, Body: body, Tx: o.begin(st, machineID)}
+	tx, buffer := o.begin(st, machineID)
+	defer buffer.release()
+	r := &storage.Call{Ctx: ctx, Body: body, Tx: tx}
+	switch op {
+	case "manage", "tested", "probe", "adopt", "oauth.callback", "flush":
+		buffer.settle()
+	}
 	v, err := o.dispatch(r, op)
 	if err == nil && !r.Settled {
 		err = r.Commit()
 	}
 	if err != nil {
 		return o.failed(machineID, op, err)
+	}
+	if op == "delete" {
+		o.buffers.drop(machineID)
 	}
 	switch a := v.(type) {
 	case storage.Reply:

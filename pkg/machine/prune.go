@@ -47,6 +47,7 @@ func (o *Object) prune(r *storage.Call) {
 			r.Del(row.Key)
 		}
 	}
+	storage.RemoveIf(r.Tx, storage.OldRequestPrefix, func(string, json.RawMessage) bool { return true })
 	r.PruneAudit()
 	if len(r.Order) >= storage.MaxRemoved { // there is more: soon again
 		r.Meta.PruneAt = r.Now + storage.PruneAgain

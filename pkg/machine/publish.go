@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -9,18 +10,30 @@ import (
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
+	"weir/pkg/wire/apierr"
 )
 
-// Alarm does what is due: it publishes the replica, tells the registry,
-// refreshes tokens ahead of their expiry, and prunes. A failed step is retried
+// Alarm does what is due: it writes what is buffered, publishes the replica, tells
+// the registry, refreshes tokens ahead of their expiry, and prunes. A failed step is retried
 // later. It never deletes a machine.
 func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string) {
-	r := &storage.Call{Ctx: ctx, Tx: o.begin(st, machineID)}
+	tx, buffer := o.begin(st, machineID)
+	defer buffer.release()
+	r := &storage.Call{Ctx: ctx, Tx: tx}
 	if r.ID == "" {
 		return
 	}
 	o.SaveTokens(r)
-	if r.Meta.AlarmAt == 0 {
+	if e := o.buffers.machines[r.ID]; e != nil {
+		e.wake = 0
+	}
+	buffer.settle()
+	if r.Meta.AlarmAt == 0 || r.Meta.AlarmAt > r.Now { // only the buffer was due
+		r.Flush, r.Rearmed = true, r.Meta.AlarmAt != 0
+		if err := r.Commit(); err != nil {
+			o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
+			panic(storage.ErrStorage)
+		}
 		return
 	}
 	// Should this run end half way, another alarm follows.
@@ -64,7 +77,7 @@ func (o *Object) publish(r *storage.Call) {
 	if r.Meta.Deleted {
 		err = o.KV.Delete(r.Ctx, kvKey(r.ID))
 	} else {
-		err = o.KV.Put(r.Ctx, kvKey(r.ID), storage.Encode(r.Replica()))
+		err = o.KV.Put(r.Ctx, kvKey(r.ID), storage.Encode(r.Configuration()))
 	}
 	r.Reload(o.Now())
 	r.Meta.PutAt = now
@@ -80,15 +93,30 @@ func (o *Object) publish(r *storage.Call) {
 	}
 }
 
-// snapshot returns the machine to the data plane: {"same":true} when the caller
-// has this generation.
+// snapshot returns to the data plane what has changed since the caller's replica,
+// with the reports that are still buffered.
 func (o *Object) snapshot(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
 	}
+	var q rpc.SnapshotQuery
+	if json.Unmarshal(r.Body, &q) != nil {
+		return nil, apierr.Invalid("", "The query is not readable.")
+	}
 	r.Rearm()
-	if gjson.GetBytes(r.Body, "have").Int() == r.Meta.Generation {
-		return rpc.Same{Same: true, Generation: r.Meta.Generation}, nil
+	observed := r.Meta.Observed
+	if e := o.buffers.machines[r.ID]; e != nil && e.pending != nil {
+		observed = max(observed, e.pending.Observed)
+	}
+	same := rpc.Same{Same: q.Have == r.Meta.Generation, Generation: r.Meta.Generation, Observed: observed}
+	if same.Same && q.Observed == observed {
+		return same, nil
+	}
+	r.Buffer.(*turn).settle()
+	if same.Same || q.Confirm {
+		state := r.State()
+		same.State = &state
+		return same, nil
 	}
 	return r.Replica(), nil
 }

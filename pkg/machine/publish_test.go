@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"weir/internal/testgw/objects"
 
 	"github.com/tidwall/gjson"
+
+	"weir/internal/testgw/objects"
+	"weir/pkg/machine/storage"
 )
 
 // failingReader is a source of random bytes that fails.
@@ -26,6 +28,12 @@ func TestProgramKeepsItsRandomName(t *testing.T) {
 	if got := w.obj.seatID(); got != "unknown" {
 		t.Errorf("without random bytes: got %q", got)
 	}
+}
+
+// tx begins a turn of the machine.
+func (w *world) tx() *storage.Tx {
+	tx, _ := w.obj.begin(w.loc.Storage(mid), mid)
+	return tx
 }
 
 // alarm runs the alarm of the machine now, whenever it is set.
@@ -91,12 +99,12 @@ func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
 	w.create()
 	w.loc.Alarms(w.ctx)
 	st := w.loc.Storage(mid)
-	m := w.obj.begin(st, mid).Meta
+	m := w.tx().Meta
 	if m.Dirty || m.AlarmAt != m.PruneAt || st.AlarmAt() != m.PruneAt {
 		t.Errorf("dirty %v, alarm at %d, stored %d, the next work at %d", m.Dirty, m.AlarmAt, st.AlarmAt(), m.PruneAt)
 	}
 	w.connect(`{"provider":"openai","apiKey":"sk-0123456789abcdef"}`)
-	if changed := w.obj.begin(st, mid).Meta; changed.Generation == m.Generation || changed.Dirty || changed.AlarmAt != m.PruneAt {
+	if changed := w.tx().Meta; changed.Generation == m.Generation || changed.Dirty || changed.AlarmAt != m.PruneAt {
 		t.Errorf("after a change: dirty %v, alarm at %d, want %d", changed.Dirty, changed.AlarmAt, m.PruneAt)
 	}
 	w.alarm()
@@ -105,7 +113,7 @@ func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
 	w.loc.Call(w.ctx, "zzzzzzzz01234567", "adopt", []byte(`{"doc":{"providers":1}}`))
 	w.want(204, "delete", "")
 	w.loc.Alarms(w.ctx)
-	if m := w.obj.begin(st, mid).Meta; !m.Deleted || m.Dirty || st.AlarmAt() != 0 {
+	if m := w.tx().Meta; !m.Deleted || m.Dirty || st.AlarmAt() != 0 {
 		t.Errorf("after deletion: %+v, alarm at %d", m, st.AlarmAt())
 	}
 	if stored := w.kv.Dump(); len(stored) != 0 {
@@ -117,13 +125,12 @@ func TestWithoutKVNothingIsPublishedOrAdopted(t *testing.T) {
 func TestDueReplicaIsForgottenWithoutKV(t *testing.T) {
 	w := newWorld(t)
 	w.create()
-	st := w.loc.Storage(mid)
-	if !w.obj.begin(st, mid).Meta.Dirty {
+	if !w.tx().Meta.Dirty {
 		t.Fatal("no replica is due")
 	}
 	w.obj.KV = nil
 	w.alarm()
-	if w.obj.begin(st, mid).Meta.Dirty {
+	if w.tx().Meta.Dirty {
 		t.Error("a replica is still due")
 	}
 }

@@ -28,7 +28,7 @@ func TestReportedRefusalsAreInTheReplica(t *testing.T) {
 	gen := w.replica().Generation
 	say("developer", now+7000)
 	if w.replica().Generation != gen {
-		t.Error("a refusal that is known moved the generation")
+		t.Error("a refusal moved the generation")
 	}
 	say("developer", 0)
 	if got := w.replica().Refusals; len(got) != 1 || got[0].Field != "max_completion_tokens" {

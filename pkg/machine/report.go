@@ -2,13 +2,15 @@ package machine
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/apierr"
 )
 
-// report takes in what an isolate has seen. Everything in it is one turn.
+// report takes what an isolate has seen. Counts of limited keys are written at
+// once, the rest is buffered.
 func (o *Object) report(r *storage.Call) (any, error) {
 	if !r.Exists() {
 		return nil, storage.ErrNoMachine()
@@ -20,45 +22,38 @@ func (o *Object) report(r *storage.Call) (any, error) {
 	if max(len(rep.Cooldowns), len(rep.Cleared), len(rep.Errors), len(rep.Keys), len(rep.Usage), len(rep.Requests), len(rep.Refusals)) > rpc.MaxReportEntries {
 		return nil, apierr.Invalid("", "The report has too many entries.")
 	}
-	known := map[string]bool{}
-	has := func(conn string) bool {
-		ok, asked := known[conn]
-		if !asked {
-			ok = rpc.IsRowID(conn)
-			if ok {
-				_, ok = r.Get(storage.ConnectionPrefix + conn)
-			}
-			known[conn] = ok
+	limited, reached := r.CountRequests(rep.Keys)
+	if len(rep.Keys) > 0 {
+		// Limits hold also if the buffer is lost.
+		if reached {
+			r.Observe()
 		}
-		return ok
-	}
-	added := map[string]bool{} // connections with a new row
-	for _, c := range rep.Cooldowns {
-		if has(c.ConnectionID) && r.AddCooldown(c) {
-			added[c.ConnectionID] = true
+		if err := r.Commit(); err != nil {
+			return nil, err
 		}
+		rep.Keys = nil
 	}
-	if len(added) > 0 {
-		r.BoundCooldowns(added)
+	for i := range rep.Refusals {
+		rep.Refusals[i].Until = min(rep.Refusals[i].Until, r.Now+storage.KeepRefusal)
 	}
-	for _, c := range rep.Cleared {
-		if has(c.ConnectionID) {
-			r.ClearCooldown(c)
+	b := r.Buffer.(*turn)
+	first := !b.waits()
+	if !first && b.ofAnotherDay() {
+		b.settle()
+		r.Flush = true
+	}
+	observed := b.add(&rep, len(r.Body))
+	if b.due() {
+		b.settle()
+		r.Flush = true
+	}
+	if err := r.Commit(); err != nil {
+		if first { // the caller reports it again
+			b.discard()
+			return nil, err
 		}
+		o.WriteLog(fmt.Sprintf("machine %s: report: %v", r.ID, err))
 	}
-	for _, e := range rep.Errors {
-		if has(e.ConnectionID) {
-			r.SetError(e.ConnectionID, e.Text)
-		}
-	}
-	for _, f := range rep.Refusals {
-		if has(f.ConnectionID) {
-			r.AddRefusal(f)
-		}
-	}
-	r.AddOutcomes(&rep, has)
-	limited := r.CountRequests(rep.Keys)
-	r.AddUsage(rep.Usage)
-	r.AddRequests(rep.Requests)
-	return rpc.Reported{Generation: r.Meta.Generation, Limited: limited}, nil
+	r.Settled = true
+	return rpc.Reported{Observed: observed, Limited: limited}, nil
 }

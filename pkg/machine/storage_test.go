@@ -40,32 +40,6 @@ func TestCountsBelongToTheirMinuteAndDay(t *testing.T) {
 	}
 }
 
-func TestKeyIsLimitedOnceItsCountsReachALimit(t *testing.T) {
-	for _, tt := range []struct {
-		rpm, daily, requests int
-		was, until, stored   int64
-	}{
-		{3, 0, 2, 0, 0, 0}, {3, 0, 3, 0, txNow + storage.Minute, txNow + storage.Minute}, {3, 0, 4, 0, txNow + storage.Minute, txNow + storage.Minute},
-		{0, 3, 2, 0, 0, 0}, {0, 3, 3, 0, txNow + storage.Day, txNow + storage.Day}, {3, 3, 3, 0, txNow + storage.Day, txNow + storage.Day},
-		{0, 0, 5, 0, 0, 0}, {3, 0, 0, 0, 0, 0}, {3, 0, -1, 0, 0, 0},
-		{3, 0, 1_000_000, 0, txNow + storage.Minute, txNow + storage.Minute}, {3, 0, 1_000_001, 0, 0, 0},
-		{3, 0, 3, txNow + 2*storage.Day, txNow + storage.Minute, txNow + 2*storage.Day},
-		{3, 0, 3, txNow + 2*storage.Day + 1, txNow + storage.Minute, txNow + storage.Minute},
-	} {
-		tx := newTx()
-		var k storage.Key
-		k.ID, k.RPM, k.DailyMax, k.LimitedUntil = "k", tt.rpm, tt.daily, tt.was
-		tx.Put(storage.KeyPrefix+"k", k)
-		got := tx.CountRequests([]rpc.KeyCount{{KeyID: "unknown", Requests: 9}, {KeyID: "k", Requests: tt.requests}})
-		if tt.until == 0 && len(got) != 0 || tt.until != 0 && (len(got) != 1 || got[0] != rpc.LimitedKey{KeyID: "k", Until: tt.until}) {
-			t.Errorf("%+v: got %+v", tt, got)
-		}
-		if tx.Load(storage.KeyPrefix+"k", &k); k.LimitedUntil != tt.stored {
-			t.Errorf("%+v: stored %d", tt, k.LimitedUntil)
-		}
-	}
-}
-
 func TestHealthIsTheLastOutcome(t *testing.T) {
 	const minute = storage.Minute
 	for _, tt := range []struct {

@@ -2,12 +2,14 @@ package snapshot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -26,21 +28,18 @@ const (
 // ErrUnknown reports that there is no such machine.
 var ErrUnknown = errors.New("snapshot: no such machine")
 
-// stub is the part of machine.Stub used here.
-type stub interface {
-	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
-}
-
 // Cache has the snapshots of an isolate.
 //
 // A snapshot is as old as the time since the object last confirmed its
-// generation, or since the replica was published. Up to 5 s it is used; up to
+// generation, or since the replica was published. KV has the configuration; what
+// calls have shown, cooldowns and limits that were reached, comes from the object
+// alone. Up to 5 s it is used; up to
 // 60 s it is used and Revalidate is due; after that it is confirmed before
 // use, so a revoked key dies within 60 s everywhere. No request waits for
 // another: those that miss at once each load.
 type Cache struct {
 	KV     store.KV // nil on a platform whose objects are near: they alone are asked
-	Object stub
+	Object rpc.Stub
 	Now    func() time.Time
 	// Max is the number of machines kept, the least recently used go; zero
 	// means 256.
@@ -63,6 +62,7 @@ type entry struct {
 	forced   time.Time
 	stale    time.Time // when it was last invalidated: what was asked for before is older
 	made     bool      // created or changed here: it may not be in KV yet
+	looked   time.Time // when KV was last asked
 	used     uint64
 }
 
@@ -204,43 +204,41 @@ func within(now, t time.Time, span time.Duration) bool {
 	return d >= 0 && d < span
 }
 
-// load reads the replica, which may be a seed, and then asks the object. With
-// the object down the replica alone will do while it is under 60 s old, with
-// KV down the object alone.
+// lookEvery is how often KV is asked while the machine is known: it may have a seed
+// document.
+const lookEvery = time.Minute
+
+// load asks the object for what has changed. For an unknown machine KV is asked at
+// the same time: the object then only confirms the replica, whose configuration is
+// parsed meanwhile. With the object down the replica alone will do while it is
+// under 60 s old, with KV down the object alone.
 func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Machine, error) {
-	var known *Machine
+	var known, replica *Machine
+	var looked time.Time
+	confirm := c.KV != nil
 	if e := c.entries[machineID]; e != nil {
-		known = e.machine
+		known, looked, confirm = e.machine, e.looked, confirm && e.machine == nil && !e.made
 	}
-	replica := c.replica(ctx, machineID, known)
-	newest := known
-	if replica != nil && (newest == nil || replica.Generation > newest.Generation) {
-		newest = replica
-	}
-	var have int64
-	if newest != nil {
-		have = newest.Generation
-	}
-	status, answer, err := c.Object.Call(ctx, machineID, "snapshot", append(strconv.AppendInt([]byte(`{"have":`), have, 10), '}'))
-	switch {
-	case err != nil:
-	case status == 404:
-		c.keep(machineID, nil, now)
-		return nil, ErrUnknown
-	case status == 200 && gjson.GetBytes(answer, "same").Bool():
-		if newest != nil && gjson.GetBytes(answer, "generation").Int() == newest.Generation {
-			return c.keep(machineID, newest, now), nil
+	look := c.KV != nil && (known == nil || !within(now, looked, lookEvery))
+	pending := rpc.Start(ctx, c.Object, machineID, "snapshot", query(known, confirm))
+	if look {
+		var adopted bool
+		if replica, adopted = c.replica(ctx, machineID, known); adopted {
+			pending.Wait() // its answer may be older than the document
+			pending = rpc.Start(ctx, c.Object, machineID, "snapshot", query(known, false))
 		}
-		err = errors.New("snapshot: the object confirmed a generation that was not asked for")
-	case status == 200:
-		var m *Machine
-		if m, err = Parse(machineID, answer); err == nil {
-			return c.keep(machineID, m, now), nil
+	}
+	m, err := c.confirmed(ctx, machineID, known, replica, pending, now)
+	if err == nil || errors.Is(err, ErrUnknown) {
+		if e := c.entries[machineID]; e != nil && look {
+			e.looked = now
 		}
-	default:
-		err = errors.New("snapshot: the object answered with status " + strconv.Itoa(status))
+		return m, err
 	}
 	// The object is down. A replica published less than 60 s ago is used.
+	if replica == nil && !look { // it may be newer than what is known
+		replica, _ = c.replica(ctx, machineID, known)
+	}
 	if replica != nil {
 		at := time.UnixMilli(replica.PublishedAt)
 		if ahead := at.Sub(now); ahead > 0 && ahead < clockSkew {
@@ -253,37 +251,94 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 	return nil, unavailable(err)
 }
 
+// query asks for what has changed since m, or to confirm the replica in KV.
+func query(m *Machine, confirm bool) []byte {
+	q := rpc.SnapshotQuery{Confirm: confirm}
+	if m != nil {
+		q.Have, q.Observed = m.Generation, m.Observed
+	}
+	b, _ := json.Marshal(q)
+	return b
+}
+
+// confirmed waits for the answer to a query and returns the machine as the object
+// has it. If the object has another configuration than the replica, it is asked
+// for that.
+func (c *Cache) confirmed(ctx context.Context, machineID string, known, replica *Machine, pending rpc.Pending, now time.Time) (*Machine, error) {
+	var observed int64 // when the object was asked
+	if known != nil {
+		observed = known.Observed
+	}
+	for {
+		status, answer, err := pending.Wait()
+		switch {
+		case err != nil:
+			return nil, err
+		case status == 404:
+			c.keep(machineID, nil, now)
+			return nil, ErrUnknown
+		case status != 200:
+			return nil, errors.New("snapshot: the object answered with status " + strconv.Itoa(status))
+		case !gjson.GetBytes(answer, "same").Exists():
+			m, err := Parse(machineID, answer)
+			if err != nil {
+				return nil, err
+			}
+			return c.keep(machineID, m, now), nil
+		}
+		var same rpc.Same
+		if err := json.Unmarshal(answer, &same); err != nil {
+			return nil, errors.New("snapshot: the object's answer is not readable")
+		}
+		m := known
+		if replica != nil && (m == nil || replica.Generation > m.Generation) {
+			m = replica
+		}
+		switch {
+		case m != nil && m.Generation == same.Generation && (same.State != nil || m.Observed == same.Observed):
+			m = c.keep(machineID, m, now)
+			// An answer that was overtaken by another one is older.
+			if same.State != nil && m.Generation == same.Generation && (m.Observed == observed || m.Observed < same.Observed) {
+				m.observe(same.Observed, same.State, now.UnixMilli())
+			}
+			return m, nil
+		case same.Same:
+			return nil, errors.New("snapshot: the object confirmed a generation that was not asked for")
+		}
+		pending = rpc.Start(ctx, c.Object, machineID, "snapshot", query(nil, false))
+	}
+}
+
 // replica reads the stored value. A seed document, one without "v", goes to
-// the object, which imports or refuses it. It returns nil without a usable
-// replica, and known itself if that is the same generation.
-func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) *Machine {
+// the object, which imports or refuses it; adopted reports that. It returns nil
+// without a usable replica, and known itself if that is the same generation.
+func (c *Cache) replica(ctx context.Context, machineID string, known *Machine) (m *Machine, adopted bool) {
 	if c.KV == nil {
-		return nil
+		return nil, false
 	}
 	raw, err := c.KV.Get(ctx, "machine:"+machineID)
 	if err != nil || len(raw) == 0 {
-		return nil
+		return nil, false
 	}
 	if !gjson.ValidBytes(raw) {
 		c.log("machine:" + machineID + ": the stored value is not JSON and was ignored")
-		return nil
+		return nil, false
 	}
 	if !gjson.GetBytes(raw, "v").Exists() {
 		body := append(append([]byte(`{"doc":`), raw...), '}')
 		c.Object.Call(ctx, machineID, "adopt", body) // what came of it is in the snapshot asked for next
-		return nil
+		return nil, true
 	}
 	if known != nil && gjson.GetBytes(raw, "machineId").Str == machineID &&
 		gjson.GetBytes(raw, "generation").Int() == known.Generation &&
 		gjson.GetBytes(raw, "publishedAt").Int() == known.PublishedAt {
-		return known
+		return known, false
 	}
-	m, err := Parse(machineID, raw)
-	if err != nil {
+	if m, err = Parse(machineID, raw); err != nil {
 		c.log("machine:" + machineID + ": " + err.Error())
-		return nil
+		return nil, false
 	}
-	return m
+	return m, false
 }
 
 // keep stores a snapshot of a time unless a newer one is stored, and returns

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/testgw/fake"
 	"weir/internal/testgw/objects"
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 )
@@ -58,8 +59,16 @@ func (o *object) answer(op string, body []byte) (int, []byte, error) {
 		return 200, []byte(o.raw), nil
 	case o.state == nil || o.state.ID != id:
 		return 404, nil, nil
-	case gjson.GetBytes(body, "have").Int() == o.state.Generation:
-		return 200, fmt.Appendf(nil, `{"same":true,"generation":%d}`, o.state.Generation), nil
+	}
+	same := rpc.Same{Same: gjson.GetBytes(body, "have").Int() == o.state.Generation, Generation: o.state.Generation, Observed: o.state.Observed}
+	if same.Same && gjson.GetBytes(body, "observed").Int() == same.Observed {
+		b, _ := json.Marshal(same)
+		return 200, b, nil
+	}
+	if same.Same || gjson.GetBytes(body, "confirm").Bool() {
+		same.State = &rpc.State{Cooldowns: o.state.Cooldowns, Refusals: o.state.Refusals, Limited: o.state.Limited}
+		b, _ := json.Marshal(same)
+		return 200, b, nil
 	}
 	b, _ := json.Marshal(o.state)
 	return 200, b, nil
@@ -80,13 +89,15 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) machine(gen int64) *store.Machine {
-	return &store.Machine{Version: 1, ID: mid, Generation: gen, PublishedAt: w.now.UnixMilli()}
+	return &store.Machine{Version: 1, ID: mid, Generation: gen, Observed: gen, PublishedAt: w.now.UnixMilli()}
 }
 
 // publish returns the object a state and replicates it.
 func (w *world) publish(gen int64) {
 	w.obj.state = w.machine(gen)
-	b, _ := json.Marshal(w.obj.state)
+	replica := *w.obj.state
+	replica.Observed = 0 // KV has the configuration only
+	b, _ := json.Marshal(&replica)
 	w.kv.Put(context.Background(), "machine:"+mid, b)
 }
 
@@ -145,6 +156,10 @@ func TestFreshnessOfASnapshot(t *testing.T) {
 	w.want("under 60 s still used", 4, 0, 0)
 	w.now = w.now.Add(2 * time.Second)
 	w.want("over 60 s confirmed first", 5, 1, 1)
+	w.now = w.now.Add(6 * time.Second)
+	w.publish(6)
+	w.revalidate("KV is asked once a minute", 1)
+	w.want("the object is asked alone", 6, 0, 0)
 }
 
 func TestOneRequestRevalidates(t *testing.T) {
@@ -190,7 +205,7 @@ func TestKVDownObjectAlone(t *testing.T) {
 	w := newWorld(t)
 	w.publish(3)
 	w.kv.Down(true)
-	w.want("object alone", 3, 1, 1)
+	w.want("object alone", 3, 1, 2)
 	w.obj.down = true
 	w.now = w.now.Add(59 * time.Second)
 	w.want("both down, last good snapshot", 3, 0, 0)
@@ -203,12 +218,12 @@ func TestStaleReplicaDoesNotHideTheObject(t *testing.T) {
 	w.publish(3)
 	w.kv.Stale(true)
 	w.publish(9)
-	w.want("absent", 9, 1, 1)
+	w.want("absent", 9, 1, 2) // the object does not confirm the replica
 	w.now = w.now.Add(6 * time.Second)
 	w.revalidate("stale for ever", 1)
 	w.want("keeps the newer one", 9, 0, 0)
-	if last := w.obj.Calls[len(w.obj.Calls)-1]; last != `snapshot {"have":9}` {
-		t.Errorf("asked %s, want have 9", last)
+	if last := w.obj.Calls[len(w.obj.Calls)-1]; last != `snapshot {"have":9,"observed":9}` {
+		t.Errorf("asked %s", last)
 	}
 }
 
@@ -240,14 +255,14 @@ func TestReplicaOfAnotherMachineIsRefused(t *testing.T) {
 	} {
 		w.kv.Put(context.Background(), "machine:"+mid, []byte(doc))
 		w.obj.down = true
-		w.want(doc, -503, 1, map[bool]int{true: 2, false: 1}[doc == "null" || doc == "[]"])
+		w.want(doc, -503, 1, map[bool]int{true: 3, false: 1}[doc == "null" || doc == "[]"])
 	}
 	if len(lines) != 4 || strings.Contains(strings.Join(lines, ""), "nine") {
 		t.Errorf("log: %q", lines)
 	}
 	w.obj.down = false
 	w.obj.raw = `{"v":1,"machineId":"zzzzzzzz01234567","generation":9}`
-	w.want("from the object", -503, 1, 2)
+	w.want("from the object", -503, 1, 3)
 }
 
 func TestSeedIsHandedToTheObject(t *testing.T) {
@@ -261,13 +276,15 @@ func TestSeedIsHandedToTheObject(t *testing.T) {
 		return m
 	}
 	w.kv.Put(context.Background(), "machine:"+mid, []byte(`{"connection":[]}`))
-	w.want("a refused seed makes no machine", -1, 1, 2)
+	w.want("a refused seed makes no machine", -1, 1, 3)
 	w.now = w.now.Add(6 * time.Second)
 	w.kv.Put(context.Background(), "machine:"+mid, []byte(`{"connections":[],"apiKeys":["sk-x"]}`))
-	w.want("adopted", 1, 1, 2)
+	w.want("adopted", 1, 1, 3)
 	w.kv.Put(context.Background(), "machine:"+mid, []byte(`{"connections":[]}`))
 	w.now = w.now.Add(6 * time.Second)
-	w.revalidate("a seed over a running machine is noticed", 2)
+	w.revalidate("KV is asked once a minute", 1)
+	w.now = w.now.Add(time.Minute)
+	w.revalidate("a seed over a running machine is noticed", 3)
 }
 
 func TestConfirmAtMostOnceASecond(t *testing.T) {
@@ -296,7 +313,7 @@ func TestConcurrentMissesKeepTheNewerSnapshot(t *testing.T) {
 	// request has loaded.
 	w.obj.Answer = func(op string, body []byte) (int, []byte, error) {
 		status, answer, err := w.obj.answer(op, body)
-		if gjson.GetBytes(answer, "same").Bool() {
+		if gjson.GetBytes(answer, "same").Exists() {
 			w.obj.Answer = w.obj.answer
 			w.publish(4)
 			w.now = w.now.Add(time.Second)
@@ -402,7 +419,7 @@ func TestWithoutKVTheObjectAloneIsAsked(t *testing.T) {
 func TestSnapshotAskedForBeforeAChangeIsConfirmedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.obj.state = w.machine(1)
-	w.want("first", 1, 1, 1)
+	w.want("first", 1, 1, 2)
 	w.now = w.now.Add(time.Minute + time.Second)
 	w.obj.Answer = func(op string, body []byte) (int, []byte, error) {
 		status, answer, err := w.obj.answer(op, body)
@@ -413,7 +430,7 @@ func TestSnapshotAskedForBeforeAChangeIsConfirmedAgain(t *testing.T) {
 	}
 	w.want("under way", 1, 1, 1)
 	w.obj.Answer = w.obj.answer
-	w.want("next", 2, 1, 1)
+	w.want("next", 2, 0, 1)
 	w.want("then", 2, 0, 0)
 	w.cache.ChangedElsewhere("0123456789unknown")
 }

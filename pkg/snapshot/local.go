@@ -20,11 +20,11 @@ type Local struct {
 }
 
 type mark struct {
-	cooldown   store.Cooldown // of the failure; Until 0 when a success cleared it
-	at         int64
-	generation int64 // of the replica that carries it; 0 while that is not known
-	trial      int64 // when the trial under way began; 0 when none runs
-	tried      int64 // when the last trial began; 0 for none
+	cooldown store.Cooldown // of the failure; Until 0 when a success cleared it
+	at       int64
+	observed int64 // of the state that carries it; 0 while that is not known
+	trial    int64 // when the trial under way began; 0 when none runs
+	tried    int64 // when the last trial began; 0 for none
 }
 
 // Bounds of what Local remembers.
@@ -130,12 +130,12 @@ func (m *Machine) Calm() bool {
 	return len(m.Local.marks) == 0 && len(m.cooling) == 0 && len(m.Local.steady) == 0
 }
 
-// Reported notes that the replica of this generation carries what this isolate
-// has noted up to the time at.
-func (m *Machine) Reported(generation, at int64) {
+// Reported notes that the state with this Observed carries what this isolate has
+// noted up to the time at.
+func (m *Machine) Reported(observed, at int64) {
 	for _, k := range m.Local.marks {
-		if k.generation == 0 && k.at <= at {
-			k.generation = generation
+		if k.observed == 0 && k.at <= at {
+			k.observed = observed
 		}
 	}
 	m.Local.settle(m, at)
@@ -176,7 +176,7 @@ func (m *Machine) Trial(connection, model string, now int64) bool {
 		if c == nil {
 			return true
 		}
-		k = &mark{cooldown: *c, at: c.Since, generation: m.Generation}
+		k = &mark{cooldown: *c, at: c.Since, observed: m.Observed}
 		m.Local.mark(key, k)
 	}
 	if k.trial != 0 && now >= k.trial && now-k.trial < trialSpan.Milliseconds() {
@@ -205,10 +205,10 @@ func (m *Machine) LimitKey(keyID string, until int64) {
 // LimitedUntil returns when a key may be used again, by the replica or by what
 // this isolate was told since; 0 for a key without a limit reached.
 func (m *Machine) LimitedUntil(k *store.Key) int64 {
-	if len(m.Local.limits) == 0 {
-		return k.LimitedUntil
+	if len(m.Local.limits)+len(m.limited) == 0 {
+		return 0
 	}
-	return max(k.LimitedUntil, m.Local.limits[k.ID])
+	return max(m.limited[k.ID], m.Local.limits[k.ID])
 }
 
 // CountsDue tells, at most once a second, that counts of requests should be
@@ -259,7 +259,7 @@ func (l *Local) settle(m *Machine, now int64) {
 			// a trial runs
 		case k.tried != 0 && c != nil && c.Since <= k.cooldown.Since && k.cooldown.Left(now) > 0:
 			// the replica does not have the trial
-		case k.generation != 0 && m.Generation >= k.generation,
+		case k.observed != 0 && m.Observed >= k.observed,
 			k.cooldown.Until == 0 && (c == nil || c.Since > k.at || now-k.at > keepCleared.Milliseconds()),
 			k.cooldown.Until != 0 && now-k.cooldown.Until > store.ForgetCooldown.Milliseconds(),
 			k.cooldown.Until != 0 && c != nil && c.Since >= k.cooldown.Since && c.Since <= now+store.ClockSkew.Milliseconds() && c.Until >= k.cooldown.Until:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 )
 
@@ -21,8 +22,9 @@ import (
 const Version = 1
 
 // Machine is a parsed replica of one machine with its indexes. It is shared by
-// the requests of an isolate and must not be changed. Local has
-// this isolate's later observations of its accounts.
+// the requests of an isolate. Its configuration does not change; what calls have
+// shown is replaced between events. Local has this isolate's later observations of
+// its accounts.
 type Machine struct {
 	*store.Machine
 	// Local outlives the replica: the next one of the same machine has it too.
@@ -35,7 +37,8 @@ type Machine struct {
 	combos   map[string]*store.Combo
 	disabled map[string]map[string]struct{} // model ids by what they are disabled under
 	cooling  map[account]*store.Cooldown
-	looking  bool // Turn takes none
+	limited  map[string]int64 // until when a key has reached a limit
+	looking  bool             // Turn takes none
 	derived  map[Derived]any
 	opened   *opened // nil: nothing is kept
 }
@@ -89,14 +92,34 @@ func New(rec *store.Machine) *Machine {
 			}
 		}
 	}
-	if len(rec.Cooldowns) > 0 {
-		m.cooling = make(map[account]*store.Cooldown, len(rec.Cooldowns))
-		for i := range rec.Cooldowns {
-			c := &rec.Cooldowns[i]
+	m.index()
+	return m
+}
+
+// index indexes what calls have shown.
+func (m *Machine) index() {
+	m.cooling, m.limited = nil, nil
+	if len(m.Cooldowns) > 0 {
+		m.cooling = make(map[account]*store.Cooldown, len(m.Cooldowns))
+		for i := range m.Cooldowns {
+			c := &m.Cooldowns[i]
 			m.cooling[account{c.ConnectionID, c.Model}] = c
 		}
 	}
-	return m
+	if len(m.Limited) > 0 {
+		m.limited = make(map[string]int64, len(m.Limited))
+		for _, k := range m.Limited {
+			m.limited[k.KeyID] = k.Until
+		}
+	}
+}
+
+// observe replaces what calls have shown by what the object knows. The
+// configuration stays, with everything that is derived from it.
+func (m *Machine) observe(observed int64, s *rpc.State, now int64) {
+	m.Observed, m.Cooldowns, m.Refusals, m.Limited = observed, s.Cooldowns, s.Refusals, s.Limited
+	m.index()
+	m.Local.settle(m, now)
 }
 
 // Parse reads a replica of the machine id, as the Machine object publishes it

@@ -62,21 +62,25 @@ type ProviderData struct {
 
 // Key is a gateway key. The key itself is never stored.
 type Key struct {
-	ID        string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
-	Digest    string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
-	Name      string   `json:"name,omitempty"`
-	Scopes    []string `json:"scopes,omitempty"` // data, manage; none means data
-	Last4     string   `json:"last4,omitempty"`
-	Models    []string `json:"models,omitempty"`    // allow-list of public ids, "*" at the end matches the rest; none means all
-	RPM       int      `json:"rpm,omitempty"`       // requests a minute; 0 is no limit
-	DailyMax  int      `json:"dailyMax,omitempty"`  // requests a UTC day; 0 is no limit
-	CreatedAt int64    `json:"createdAt,omitempty"` // Unix milliseconds
-	ExpiresAt int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
-	RevokedAt int64    `json:"revokedAt,omitempty"`
-	// LimitedUntil is when the key may be used again after its limit was
-	// reached, Unix milliseconds.
-	LimitedUntil int64 `json:"limitedUntil,omitempty"`
-	Generation   int64 `json:"generation"`
+	ID         string   `json:"id"`     // the keyId part, or a digest prefix for a two-part key
+	Digest     string   `json:"digest"` // SHA-256 of the whole key, lower-case hex
+	Name       string   `json:"name,omitempty"`
+	Scopes     []string `json:"scopes,omitempty"` // data, manage; none means data
+	Last4      string   `json:"last4,omitempty"`
+	Models     []string `json:"models,omitempty"`    // allow-list of public ids, "*" at the end matches the rest; none means all
+	RPM        int      `json:"rpm,omitempty"`       // requests a minute; 0 is no limit
+	DailyMax   int      `json:"dailyMax,omitempty"`  // requests a UTC day; 0 is no limit
+	CreatedAt  int64    `json:"createdAt,omitempty"` // Unix milliseconds
+	ExpiresAt  int64    `json:"expiresAt,omitempty"` // Unix milliseconds; 0 is never
+	RevokedAt  int64    `json:"revokedAt,omitempty"`
+	Generation int64    `json:"generation"`
+}
+
+// LimitedKey is a key that must not be used before Until, because it has reached a
+// limit.
+type LimitedKey struct {
+	KeyID string `json:"keyId"`
+	Until int64  `json:"until"` // Unix milliseconds
 }
 
 // Combo is a named group of models. See docs/reference/spec.md, 2.4.
@@ -123,12 +127,12 @@ type Settings struct {
 	EmbeddingInput   string `json:"embeddingInputType,omitempty"` // document, query
 }
 
-// Machine is everything the data plane needs of one tenant: the replica that
-// the Machine object publishes.
+// Machine is everything the data plane needs of one tenant. The replica in KV has
+// its configuration only.
 type Machine struct {
 	Version      int               `json:"v"` // of this format: 1
 	ID           string            `json:"machineId"`
-	Generation   int64             `json:"generation"`  // moves with every change of any row
+	Generation   int64             `json:"generation"`  // moves with every change of the configuration
 	PublishedAt  int64             `json:"publishedAt"` // Unix milliseconds
 	Connections  []Connection      `json:"connections"`
 	Keys         []Key             `json:"keys"`
@@ -136,9 +140,13 @@ type Machine struct {
 	CustomModels []CustomModel     `json:"customModels,omitempty"`
 	ModelAliases map[string]string `json:"modelAliases,omitempty"`
 	Disabled     []DisabledModels  `json:"disabledModels,omitempty"`
-	Cooldowns    []Cooldown        `json:"cooldowns,omitempty"`
-	Refusals     []Refusal         `json:"refusals,omitempty"`
 	Settings     Settings          `json:"settings"`
+
+	// The state that calls have shown. Observed moves with every change of it.
+	Observed  int64        `json:"observed,omitempty"`
+	Cooldowns []Cooldown   `json:"cooldowns,omitempty"`
+	Refusals  []Refusal    `json:"refusals,omitempty"`
+	Limited   []LimitedKey `json:"limited,omitempty"`
 }
 
 // KV is the platform's key-value store: eventually consistent, at most one

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"weir/pkg/machine/rpc"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 	"weir/worker/contract"
@@ -107,16 +108,32 @@ func (Pauser) Pause(ctx context.Context, d time.Duration) error {
 type Stub struct{}
 
 // Call calls the object of a machine and returns the status and body of its answer.
-func (Stub) Call(ctx context.Context, machineID, verb string, body []byte) (int, []byte, error) {
+func (s Stub) Call(ctx context.Context, machineID, verb string, body []byte) (int, []byte, error) {
+	return s.Start(ctx, machineID, verb, body).Wait()
+}
+
+// Start begins a call of the object of a machine.
+func (Stub) Start(ctx context.Context, machineID, verb string, body []byte) rpc.Pending {
 	c := callOf(ctx)
 	if c == nil {
-		return 0, nil, errNoCall
+		return pendingCall{}
 	}
 	o := begin(c)
 	if o.usable() {
 		hostObject(o.number, c.id, sptr(machineID), int32(len(machineID)), sptr(verb), int32(len(verb)), ptr(body), int32(len(body)))
 	}
-	e := o.wait()
+	return pendingCall{o}
+}
+
+// pendingCall is a call of an object under way; op is nil without a request.
+type pendingCall struct{ op *op }
+
+// Wait returns the status and body of the answer.
+func (p pendingCall) Wait() (int, []byte, error) {
+	if p.op == nil {
+		return 0, nil, errNoCall
+	}
+	e := p.op.wait()
 	if e.outcome == contract.Canceled {
 		return 0, nil, upstream.ErrCanceled
 	}

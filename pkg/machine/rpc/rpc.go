@@ -3,7 +3,7 @@
 //
 // Operations of the data plane. Times are Unix milliseconds.
 //
-//	snapshot  {"have":generation}                      200 Same, or a store.Machine; 404 no such machine
+//	snapshot  SnapshotQuery                            200 Same, or a store.Machine; 404 no such machine
 //	report    Report                                   200 Reported
 //	refresh   {"connectionId":"…","tokenGeneration":n} 200 Refreshed; 409 cannot; 503 not now
 //	job.put   Job                                      200 {}
@@ -30,10 +30,59 @@ type Stub interface {
 	Call(ctx context.Context, machineID, op string, body []byte) (status int, answer []byte, err error)
 }
 
-// Same reports that the caller's replica is the newest.
+// Pending is a call of an object under way.
+type Pending interface {
+	Wait() (status int, answer []byte, err error)
+}
+
+// Starter is a Stub that can begin a call without waiting for its answer.
+type Starter interface {
+	Start(ctx context.Context, machineID, op string, body []byte) Pending
+}
+
+// Start begins a call. With a Stub that is no Starter, Wait makes it.
+func Start(ctx context.Context, s Stub, machineID, op string, body []byte) Pending {
+	if s, ok := s.(Starter); ok {
+		return s.Start(ctx, machineID, op, body)
+	}
+	return later{ctx, s, machineID, op, body}
+}
+
+// later is a call that begins when it is waited for.
+type later struct {
+	ctx           context.Context
+	stub          Stub
+	machineID, op string
+	body          []byte
+}
+
+// Wait implements Pending.
+func (l later) Wait() (int, []byte, error) { return l.stub.Call(l.ctx, l.machineID, l.op, l.body) }
+
+// SnapshotQuery asks for what has changed since the caller's replica.
+type SnapshotQuery struct {
+	Have     int64 `json:"have"`               // its generation; 0 for none
+	Observed int64 `json:"observed,omitempty"` // of its State
+	// Confirm asks for the generation and the State only: the caller reads the
+	// configuration in KV.
+	Confirm bool `json:"confirm,omitempty"`
+}
+
+// Same is the answer to a SnapshotQuery without the configuration. Same reports
+// that the caller has the newest configuration; State is nil if it has the newest
+// one too.
 type Same struct {
-	Same       bool  `json:"same"`
-	Generation int64 `json:"generation"`
+	Same       bool   `json:"same"`
+	Generation int64  `json:"generation"`
+	Observed   int64  `json:"observed,omitempty"`
+	State      *State `json:"state,omitempty"`
+}
+
+// State is what calls have shown of a machine. It is never in KV.
+type State struct {
+	Cooldowns []store.Cooldown   `json:"cooldowns,omitempty"`
+	Refusals  []store.Refusal    `json:"refusals,omitempty"`
+	Limited   []store.LimitedKey `json:"limited,omitempty"`
 }
 
 // Bounds of a Report.
@@ -81,17 +130,11 @@ type KeyCount struct {
 	Requests int    `json:"requests"`
 }
 
-// Reported is the answer to a Report: the generation that has its changes, and
-// the keys that have reached a limit.
+// Reported is the answer to a Report: the Observed of the State that has its
+// changes, and the keys that have reached a limit.
 type Reported struct {
-	Generation int64        `json:"generation"`
-	Limited    []LimitedKey `json:"limited,omitempty"`
-}
-
-// LimitedKey is a key that must not be used before Until.
-type LimitedKey struct {
-	KeyID string `json:"keyId"`
-	Until int64  `json:"until"`
+	Observed int64              `json:"observed"`
+	Limited  []store.LimitedKey `json:"limited,omitempty"`
 }
 
 // Refreshed is the answer to a refresh: the connection with its new token,

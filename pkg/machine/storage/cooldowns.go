@@ -45,7 +45,7 @@ func (t *Tx) AddCooldown(c store.Cooldown) bool {
 		c.Failures = max(c.Failures, had.Failures)
 		c.Since = max(c.Since, had.Since)
 	}
-	t.Touch()
+	t.Observe()
 	t.Put(key, c)
 	return !found
 }
@@ -74,7 +74,7 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 		active, models := rows[:0], 0
 		for _, c := range rows {
 			if c.Left(t.Now) == 0 {
-				t.Touch()
+				t.Observe()
 				t.Del(c.key)
 				total--
 				continue
@@ -95,7 +95,7 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 			t.Del(c.key)
 		}
 		whole.Model = ""
-		t.Touch()
+		t.Observe()
 		t.Put(coolKey(conn, ""), whole)
 		total += 1 - len(active)
 		all[conn] = []coolRow{{coolKey(conn, ""), whole}}
@@ -108,7 +108,7 @@ func (t *Tx) BoundCooldowns(added map[string]bool) {
 		rows = append(rows, list...)
 	}
 	slices.SortFunc(rows, func(a, b coolRow) int { return cmp.Compare(a.Until, b.Until) })
-	t.Touch()
+	t.Observe()
 	for _, c := range rows[:total-store.MaxCooledRows] {
 		t.Del(c.key)
 	}
@@ -127,14 +127,14 @@ func (t *Tx) ClearCooldown(c rpc.Cleared) {
 	if !t.Load(key, &had) || c.At > 0 && had.Since > c.At && had.Since <= t.Now+skew {
 		return
 	}
-	t.Touch()
+	t.Observe()
 	t.Del(key)
 }
 
 // ClearCooldowns ends all cooldowns of a connection.
 func (t *Tx) ClearCooldowns(conn string) {
 	for _, r := range t.List(CooldownPrefix + conn + ":") {
-		t.Touch()
+		t.Observe()
 		t.Del(r.Key)
 	}
 }
@@ -158,7 +158,7 @@ func (t *Tx) Forgotten(c *store.Cooldown) bool {
 }
 
 // SetError keeps what went wrong last with a connection. It is shown, nothing
-// depends on it, so the generation stays.
+// depends on it: neither the generation nor Observed moves.
 func (t *Tx) SetError(conn, text string) {
 	if text == "" {
 		if _, ok := t.Get(ErrorPrefix + conn); ok {

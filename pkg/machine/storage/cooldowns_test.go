@@ -44,13 +44,13 @@ func TestLaterFailureWins(t *testing.T) {
 			t.Fatal(err)
 		}
 		tx := at(st, noon)
-		before := tx.Meta.Generation
+		before := tx.Meta.Observed
 		if tx.AddCooldown(tt.add) {
 			t.Errorf("%s: adds a second row", tt.name)
 		}
 		got := tx.Cooldowns()
-		if len(got) != 1 || got[0] != tt.want || (tx.Meta.Generation != before) != tt.change {
-			t.Errorf("%s: got %+v, changed %v; want %+v, %v", tt.name, got, tx.Meta.Generation != before, tt.want, tt.change)
+		if len(got) != 1 || got[0] != tt.want || (tx.Meta.Observed != before) != tt.change {
+			t.Errorf("%s: got %+v, changed %v; want %+v, %v", tt.name, got, tx.Meta.Observed != before, tt.want, tt.change)
 		}
 	}
 }
@@ -180,9 +180,9 @@ func TestCooldownsThatEndFirstMakeRoom(t *testing.T) {
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		before := tx.Meta.Generation
-		if tx.BoundCooldowns(nil); (tx.Meta.Generation != before) != (more > 0) {
-			t.Errorf("%d too many: changed %v", more, tx.Meta.Generation != before)
+		before := tx.Meta.Observed
+		if tx.BoundCooldowns(nil); (tx.Meta.Observed != before) != (more > 0) {
+			t.Errorf("%d too many: changed %v", more, tx.Meta.Observed != before)
 		}
 		first := noon + 2*minute
 		for _, c := range tx.Cooldowns() {

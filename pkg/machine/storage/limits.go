@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"weir/pkg/machine/rpc"
+	"weir/pkg/store"
 )
 
 const (
@@ -34,8 +35,8 @@ func (c CountRow) At(now int64) CountRow {
 // CountRequests adds requests to keys and finds those that have reached a
 // limit. The counts arrive in batches, about one a second and isolate, so a
 // limit is passed by at most what the isolates let through in that time.
-func (t *Tx) CountRequests(keys []rpc.KeyCount) []rpc.LimitedKey {
-	var limited []rpc.LimitedKey
+// reached reports whether a key has reached a limit with these requests.
+func (t *Tx) CountRequests(keys []rpc.KeyCount) (limited []store.LimitedKey, reached bool) {
 	for _, k := range keys {
 		var row Key
 		if k.Requests <= 0 || k.Requests > 1_000_000 || !rpc.IsRowID(k.KeyID) || !t.Load(KeyPrefix+k.KeyID, &row) {
@@ -44,23 +45,42 @@ func (t *Tx) CountRequests(keys []rpc.KeyCount) []rpc.LimitedKey {
 		var c CountRow
 		t.Load(CountPrefix+k.KeyID, &c)
 		c = c.At(t.Now)
+		before := limitedUntil(&row, c)
 		c.InMinute += k.Requests
 		c.InDay += k.Requests
 		t.Put(CountPrefix+k.KeyID, c)
 		until := limitedUntil(&row, c)
-		if until > row.LimitedUntil || row.LimitedUntil > t.Now+2*Day {
-			row.LimitedUntil = until
-			t.Touch()
-			t.Put(KeyPrefix+k.KeyID, row)
-		}
 		if until > t.Now {
-			limited = append(limited, rpc.LimitedKey{KeyID: k.KeyID, Until: until})
+			reached = reached || until != before
+			limited = append(limited, store.LimitedKey{KeyID: k.KeyID, Until: until})
 		}
 	}
-	return limited
+	return limited, reached
 }
 
-// limitedUntil tells when a key may be used again: at the next minute, or at
+// LimitedUntil returns when a key may be used again, 0 if it may now.
+func (t *Tx) LimitedUntil(k *Key) int64 {
+	var c CountRow
+	if k.RPM == 0 && k.DailyMax == 0 || !t.Load(CountPrefix+k.ID, &c) {
+		return 0
+	}
+	if until := limitedUntil(k, c.At(t.Now)); until > t.Now {
+		return until
+	}
+	return 0
+}
+
+// limited returns the keys that have reached a limit.
+func (t *Tx) limited() (keys []store.LimitedKey) {
+	for _, k := range t.Keys() {
+		if until := t.LimitedUntil(&k); until > 0 {
+			keys = append(keys, store.LimitedKey{KeyID: k.ID, Until: until})
+		}
+	}
+	return keys
+}
+
+// limitedUntil returns when a key may be used again: at the next minute, or at
 // the next UTC day; 0 when it may now.
 func limitedUntil(k *Key, c CountRow) int64 {
 	var until int64

@@ -25,7 +25,7 @@ func at(st storage.Storage, now int64) *storage.Tx {
 }
 
 // changed reports whether a turn has changed what replicas have.
-func changed(t *storage.Tx) bool { return t.Meta.Generation != 0 }
+func changed(t *storage.Tx) bool { return t.Meta.Observed != 0 }
 
 func TestCountsEndWithTheirWindow(t *testing.T) {
 	m, d := noon/minute, noon/day
@@ -75,22 +75,28 @@ func TestKeyIsLimitedUntilItsWindowEnds(t *testing.T) {
 	} {
 		tx := at(objects.NewStorage(), noon)
 		tx.Put(storage.KeyPrefix+"k1", storage.Key{Key: store.Key{ID: "k1", RPM: tt.rpm, DailyMax: tt.daily}})
-		limited := tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: tt.requests}})
+		limited, reached := tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: tt.requests}})
 		var row storage.Key
 		tx.Load(storage.KeyPrefix+"k1", &row)
+		if until := tx.LimitedUntil(&row); until != tt.until || tx.Meta.Generation != 0 {
+			t.Errorf("%s: until %d, generation %d", tt.name, until, tx.Meta.Generation)
+		}
 		if tt.until == 0 {
 			var count storage.CountRow
 			counted := tx.Load(storage.CountPrefix+"k1", &count)
 			if valid := tt.requests > 0 && tt.requests <= 1_000_000; counted != valid || valid && count.InDay != tt.requests {
 				t.Errorf("%s: counted %+v, %v", tt.name, count, counted)
 			}
-			if len(limited) != 0 || row.LimitedUntil != 0 || changed(tx) {
-				t.Errorf("%s: limited %v, row until %d, changed %v", tt.name, limited, row.LimitedUntil, changed(tx))
+			if len(limited) != 0 || reached {
+				t.Errorf("%s: limited %v, reached %v", tt.name, limited, reached)
 			}
 			continue
 		}
-		if len(limited) != 1 || limited[0] != (rpc.LimitedKey{KeyID: "k1", Until: tt.until}) || row.LimitedUntil != tt.until || !changed(tx) {
-			t.Errorf("%s: limited %v, row until %d, changed %v; want until %d", tt.name, limited, row.LimitedUntil, changed(tx), tt.until)
+		if len(limited) != 1 || limited[0] != (store.LimitedKey{KeyID: "k1", Until: tt.until}) || !reached {
+			t.Errorf("%s: limited %v, reached %v; want until %d", tt.name, limited, reached, tt.until)
+		}
+		if _, again := tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: 1}}); again {
+			t.Errorf("%s: reached again", tt.name)
 		}
 	}
 }
@@ -99,13 +105,14 @@ func TestCountsAddUpOverReports(t *testing.T) {
 	st := objects.NewStorage()
 	tx := at(st, noon)
 	tx.Put(storage.KeyPrefix+"k1", storage.Key{Key: store.Key{ID: "k1", RPM: 5, DailyMax: 8}})
-	counted := func(now int64, n int) []rpc.LimitedKey {
+	counted := func(now int64, n int) []store.LimitedKey {
 		t.Helper()
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
 		tx = at(st, now)
-		return tx.CountRequests([]rpc.KeyCount{{KeyID: "unknown", Requests: 9}, {KeyID: "no id!", Requests: 9}, {KeyID: "k1", Requests: n}})
+		limited, _ := tx.CountRequests([]rpc.KeyCount{{KeyID: "unknown", Requests: 9}, {KeyID: "no id!", Requests: 9}, {KeyID: "k1", Requests: n}})
+		return limited
 	}
 	if got := counted(noon, 4); len(got) != 0 {
 		t.Errorf("4 of 5: limited %v", got)
@@ -121,32 +128,5 @@ func TestCountsAddUpOverReports(t *testing.T) {
 	}
 	if _, ok := tx.Get(storage.CountPrefix + "unknown"); ok {
 		t.Error("requests of an unknown key are counted")
-	}
-}
-
-// A limit that lasts does not change the replica again; one from a clock that
-// was far ahead is replaced.
-func TestStoredLimitIsReplacedOnlyByALaterOrAnAbsurdOne(t *testing.T) {
-	nextMinute := (noon/minute + 1) * minute
-	for _, tt := range []struct {
-		name    string
-		stored  int64
-		want    int64
-		changes bool
-	}{
-		{"the same", nextMinute, nextMinute, false},
-		{"an earlier one", nextMinute - 1, nextMinute, true},
-		{"a later one", nextMinute + 1, nextMinute + 1, false},
-		{"two days ahead", noon + 2*day, noon + 2*day, false},
-		{"more than two days ahead", noon + 2*day + 1, nextMinute, true},
-	} {
-		tx := at(objects.NewStorage(), noon)
-		tx.Put(storage.KeyPrefix+"k1", storage.Key{Key: store.Key{ID: "k1", RPM: 1, LimitedUntil: tt.stored}})
-		tx.CountRequests([]rpc.KeyCount{{KeyID: "k1", Requests: 1}})
-		var row storage.Key
-		tx.Load(storage.KeyPrefix+"k1", &row)
-		if row.LimitedUntil != tt.want || changed(tx) != tt.changes {
-			t.Errorf("%s: until %d, changed %v; want %d, %v", tt.name, row.LimitedUntil, changed(tx), tt.want, tt.changes)
-		}
 	}
 }

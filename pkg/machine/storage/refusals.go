@@ -7,8 +7,9 @@ import (
 	"weir/pkg/store"
 )
 
-// keepRefusal is how long a refusal of a connection's server is remembered.
-const keepRefusal = int64(24 * time.Hour / time.Millisecond)
+// KeepRefusal is how long a refusal of a connection's server is remembered, in
+// milliseconds.
+const KeepRefusal = int64(24 * time.Hour / time.Millisecond)
 
 // MaxRefusals is the number of refusals of one connection; the data plane has
 // four names.
@@ -22,7 +23,7 @@ func (t *Tx) AddRefusal(r store.Refusal) {
 	key := refusalPrefix + r.ConnectionID
 	var had, now []store.Refusal
 	t.Load(key, &had)
-	r.Until = min(r.Until, t.Now+keepRefusal)
+	r.Until = min(r.Until, t.Now+KeepRefusal)
 	changed := r.Until > t.Now
 	for _, h := range had {
 		switch {
@@ -40,7 +41,7 @@ func (t *Tx) AddRefusal(r store.Refusal) {
 	if !changed {
 		return
 	}
-	t.Touch()
+	t.Observe()
 	if len(now) == 0 {
 		t.Del(key)
 		return

@@ -1,51 +1,79 @@
 package storage
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"weir/pkg/machine/rpc"
 	"weir/pkg/store"
 	"weir/pkg/wire/redact"
 )
 
-func RequestKey(page int64) string { return fmt.Sprintf("%s%012d", requestPrefix, page) }
+// RequestKey returns the key of a page of requests. The pages use a few keys in
+// turn.
+func RequestKey(page int64) string {
+	return fmt.Sprintf("%s:%d", RequestsRow, page%RequestPages)
+}
 
-// AddRequests keeps the requests of a report, and drops the oldest page for each
-// that begins.
+// AddRequests adds requests to the list. A page that begins replaces the oldest.
 func (t *Tx) AddRequests(list []store.Request) {
 	var seq int64
 	t.Load(RequestsRow, &seq)
 	was := seq
-	var page []store.Request
-	var open int64 // its number
+	var page []byte
 	for i := range list {
 		r := list[i]
 		if !tidyRequest(&r) {
 			continue
 		}
-		at := seq / RequestsPerPage
 		if seq == was || seq%RequestsPerPage == 0 {
-			if seq != was {
-				t.Put(RequestKey(open), page)
-			}
-			page, open = nil, at
-			if seq%RequestsPerPage == 0 {
-				if at >= RequestPages {
-					t.Del(RequestKey(at - RequestPages))
-				}
-			} else {
-				t.Load(RequestKey(at), &page)
-			}
+			page = t.begunPage(seq)
 		}
-		seq++
-		r.Seq = seq
-		page = append(page, r)
+		r.Seq = seq + 1
+		if len(page) > maxPageDetails {
+			r.Failed, r.Dropped = nil, nil
+		}
+		if len(page) == 0 {
+			page = append(page, '[')
+		} else {
+			page = append(page, ',')
+		}
+		page = append(page, Encode(r)...)
+		if seq++; seq%RequestsPerPage == 0 {
+			t.Set(RequestKey((seq-1)/RequestsPerPage), append(page, ']'))
+		}
 	}
-	if seq != was {
-		t.Put(RequestKey(open), page)
-		t.Put(RequestsRow, seq)
+	if seq == was {
+		return
 	}
+	if seq%RequestsPerPage != 0 {
+		t.Set(RequestKey(seq/RequestsPerPage), append(page, ']'))
+	}
+	t.Put(RequestsRow, seq)
+}
+
+// begunPage returns the page of the request after seq without its last bracket, nil
+// if that begins a page.
+func (t *Tx) begunPage(seq int64) []byte {
+	first := seq - seq%RequestsPerPage + 1
+	page, _ := t.Get(RequestKey(seq / RequestsPerPage))
+	if n := len(page); n > 1 && gjson.GetBytes(page, "0.seq").Int() == first {
+		return bytes.Clone(page[:n-1])
+	}
+	return nil
+}
+
+// openPage returns the key of the page that has begun and is not full, "" for none.
+func (t *Tx) openPage() string {
+	var seq int64
+	if raw, ok := t.stored(RequestsRow); !ok || json.Unmarshal(raw, &seq) != nil || seq%RequestsPerPage == 0 {
+		return ""
+	}
+	return RequestKey(seq / RequestsPerPage)
 }
 
 // tidyRequest bounds a record and takes credentials out of its texts; false is
@@ -72,10 +100,14 @@ func tidyRequest(r *store.Request) bool {
 	return true
 }
 
-// The last requests stand in pages, so that a report writes one row or two.
+// The last requests stand in pages: most reports change one row.
 const (
 	RequestsRow     = "requests" // the number of the last one
-	RequestsPerPage = 25
-	RequestPages    = 40  // kept: the last 976 requests at least
-	maxRequestText  = 400 // bytes of an id
+	RequestsPerPage = 250
+	RequestPages    = 5
+	MaxRequests     = (RequestPages - 1) * RequestsPerPage // that are listed
+	maxRequestText  = 400                                  // bytes of an id
+	// maxPageDetails is the size of a page, in bytes, from which on requests are
+	// stored without their failed attempts: a row has at most 1 MiB.
+	maxPageDetails = 128 << 10
 )

@@ -26,7 +26,8 @@ const (
 	HealthPrefix      = "health:"
 	CountPrefix       = "count:"
 	UsagePrefix       = "usage:"
-	requestPrefix     = "request:"
+	usageCountPrefix  = "usages:"  // of a day: how many rows of usage it has
+	OldRequestPrefix  = "request:" // of an earlier form
 	JobPrefix         = "job:"
 	AuditPrefix       = "audit:"
 	MutationPrefix    = "mutation:"
@@ -178,14 +179,26 @@ func DigestOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:20])
 }
 
-// Replica makes what the data plane needs of the machine.
+// Replica returns what the data plane needs of the machine: its configuration
+// and its State.
 func (t *Tx) Replica() *store.Machine {
+	m, s := t.Configuration(), t.State()
+	m.Observed, m.Cooldowns, m.Refusals, m.Limited = t.Meta.Observed, s.Cooldowns, s.Refusals, s.Limited
+	return m
+}
+
+// State returns what calls have shown of the machine.
+func (t *Tx) State() rpc.State {
+	return rpc.State{Cooldowns: t.Cooldowns(), Refusals: t.refusals(), Limited: t.limited()}
+}
+
+// Configuration returns the machine as KV has it, without what calls change.
+func (t *Tx) Configuration() *store.Machine {
 	m := &store.Machine{
 		Version: 1, ID: t.ID, Generation: t.Meta.Generation, PublishedAt: t.Now,
 		Connections: []store.Connection{}, Keys: []store.Key{}, Settings: t.Settings(),
 	}
 	for _, c := range t.Connections() {
-		c.LastError = t.LastError(&c)
 		m.Connections = append(m.Connections, c.Connection)
 	}
 	for _, k := range t.Keys() {
@@ -206,8 +219,6 @@ func (t *Tx) Replica() *store.Machine {
 	for _, d := range t.Disabled() {
 		m.Disabled = append(m.Disabled, d.DisabledModels)
 	}
-	m.Cooldowns = t.Cooldowns()
-	m.Refusals = t.refusals()
 	return m
 }
 

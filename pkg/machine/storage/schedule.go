@@ -74,16 +74,18 @@ func (t *Tx) CheckSize() error {
 		return nil
 	}
 	grown := 0
-	for _, row := range t.writes {
-		grown += len(row)
+	for k, row := range t.writes {
+		if !isPacked(k) {
+			grown += len(row)
+		}
 	}
 	if t.Meta.Size > 0 && t.Meta.Size+grown <= MaxReplica {
 		t.Meta.Size += grown
 		return nil
 	}
-	size := len(Encode(t.Replica()))
+	size := len(Encode(t.Configuration()))
 	t.Meta.Size = size
-	if size <= MaxReplica || size < len(Encode(Open(t.St, t.ID, time.UnixMilli(t.Now), nil).Replica())) {
+	if size <= MaxReplica || size < len(Encode(Open(t.St, t.ID, time.UnixMilli(t.Now), nil).Configuration())) {
 		return nil
 	}
 	return apierr.New(413, "machine_too_large", "With this change the machine's configuration would be larger than %d MiB: remove connections, models or keys that are not used.", MaxReplica>>20)

@@ -40,7 +40,11 @@ type meta struct {
 	Idem    int   `json:"idem,omitempty"`    // idempotency keys, counted again when pruned
 	ProbeAt int64 `json:"probeAt,omitempty"` // minute of the count
 	Probes  int   `json:"probes,omitempty"`
-	Size    int   `json:"size,omitempty"` // upper bound of the replica's size; 0 if not known
+	// Observed moves with every change of a State, as Generation does with every
+	// change of the configuration. It is a time, so that it never returns to a
+	// former value when changes are lost that were not written yet.
+	Observed int64 `json:"observed,omitempty"`
+	Size     int   `json:"size,omitempty"` // upper bound of the replica's size; 0 if not known
 	// DeriveAt is the minute in which Derives keys were derived from passphrases.
 	DeriveAt int64 `json:"deriveAt,omitempty"`
 	Derives  int   `json:"derives,omitempty"`
@@ -70,17 +74,29 @@ type Tx struct {
 	before []byte // the meta row as it was read
 	writes map[string][]byte
 	Order  []string
+	pack   map[string][]byte // see packed; nil if not read yet
 	moved  bool
+	seen   bool // Observe was called
 	Due    bool // the next refresh must be found again
 	// Unpublished reports that the platform has no replicas, so none is due.
 	Unpublished bool
+	// Buffer is the machine's buffer of reports. May be nil.
+	Buffer Buffer
+	// Flush writes what the buffer has put into the turn, even if the turn changes
+	// nothing else.
+	Flush bool
+	// Rearmed sets the alarm again: the one that was set has run.
+	Rearmed bool
+	own     bool   // the turn has changes besides those of the buffer
+	settled []byte // the meta row with those of the buffer; nil without any
 	// nextRefresh returns when the next token must be refreshed, 0 for never.
 	nextRefresh func(t *Tx) int64
 }
 
 // Reload starts a new turn: everything is read again.
 func (t *Tx) Reload(now time.Time) {
-	t.Now, t.Meta, t.moved, t.Due, t.writes, t.Order = now.UnixMilli(), meta{}, false, false, nil, nil
+	t.Now, t.Meta, t.moved, t.seen, t.Due, t.writes, t.Order, t.pack = now.UnixMilli(), meta{}, false, false, false, nil, nil, nil
+	t.own, t.settled, t.Flush = false, nil, false
 	raw, ok := t.St.Get("meta")
 	t.before = raw
 	if ok {
@@ -89,6 +105,28 @@ func (t *Tx) Reload(now time.Time) {
 	if t.ID == "" { // an alarm may not know whose it is
 		t.ID = t.Meta.ID
 	}
+	if t.Buffer != nil {
+		t.Buffer.Reloaded()
+	}
+}
+
+// Buffer holds reports about a machine until they are written together. It puts
+// them into a turn between Settling and Settled.
+type Buffer interface {
+	// Reloaded is called when a turn begins again without being written.
+	Reloaded()
+	// Written is called when the turn was written.
+	Written()
+	// WakeAt returns when the object must run to write what is still buffered, 0
+	// for never, and whether the alarm is set for it.
+	WakeAt() (at int64, set bool)
+}
+
+// Settled notes that all changes so far come from the buffer. They are written
+// with the turn's own ones; a turn without any leaves them to the buffer.
+func (t *Tx) Settled() {
+	t.own, t.seen = false, false
+	t.settled, _ = json.Marshal(t.Meta)
 }
 
 // Exists reports whether the machine is there.
@@ -99,7 +137,7 @@ func (t *Tx) Get(key string) ([]byte, bool) {
 	if v, ok := t.writes[key]; ok {
 		return v, v != nil
 	}
-	return t.St.Get(key)
+	return t.stored(key)
 }
 
 // Load reads a row into v.
@@ -127,12 +165,13 @@ func (t *Tx) Set(key string, value []byte) {
 		t.Order = append(t.Order, key)
 	}
 	t.writes[key] = value
+	t.own = true
 }
 
 // List returns the rows under a prefix in the order of their keys, as this turn
 // has left them.
 func (t *Tx) List(prefix string) []Row {
-	rows := t.St.List(prefix, "", 0)
+	rows := t.storedRows(prefix, "", 0)
 	if len(t.writes) == 0 {
 		return rows
 	}
@@ -162,7 +201,7 @@ const (
 // is false.
 func (t *Tx) Pages(prefix string, size int, each func(r Row) (more bool)) {
 	for start := ""; ; {
-		rows := t.St.List(prefix, start, size)
+		rows := t.storedRows(prefix, start, size)
 		for _, r := range rows {
 			if _, changed := t.writes[r.Key]; !changed && !each(r) {
 				return
@@ -208,6 +247,15 @@ func (t *Tx) Touch(collections ...string) int64 {
 	return t.Meta.Generation
 }
 
+// Observe moves Meta.Observed, once per turn: the State of the machine changes.
+func (t *Tx) Observe() {
+	if !t.seen {
+		t.seen = true
+		t.Meta.Observed = max(t.Meta.Observed+1, t.Now)
+	}
+	t.own = true
+}
+
 // nextSeq numbers rows in the order of their creation.
 func (t *Tx) nextSeq() int64 {
 	t.Meta.Seq++
@@ -222,12 +270,15 @@ func (t *Tx) Commit() (err error) {
 		t.Meta.RefreshAt = t.nextRefresh(t)
 	}
 	t.schedule()
-	if t.before != nil || t.Meta.Generation > 0 {
-		if b, _ := json.Marshal(t.Meta); !bytes.Equal(b, t.before) {
-			t.Set("meta", b)
-		}
+	row, _ := json.Marshal(t.Meta)
+	if t.settled != nil && !t.own && !t.Flush && bytes.Equal(row, t.settled) {
+		return nil
 	}
-	if len(t.Order) == 0 {
+	if (t.before != nil || t.Meta.Generation > 0) && !bytes.Equal(row, t.before) {
+		t.Set("meta", row)
+	}
+	alarm := t.alarm()
+	if len(t.Order) == 0 && alarm == KeepAlarm {
 		return nil
 	}
 	for _, k := range t.Order {
@@ -240,20 +291,42 @@ func (t *Tx) Commit() (err error) {
 			err = StorageFailed(fmt.Errorf("%w: %v", ErrStorage, p))
 		}
 	}()
-	rows := make([]Row, len(t.Order))
-	for i, k := range t.Order {
-		rows[i] = Row{k, t.writes[k]}
-	}
-	alarm := int64(KeepAlarm)
-	if at := t.Meta.AlarmAt; at != alarmOf(t.before) {
-		alarm = at
-	}
-	t.St.Write(rows, alarm)
+	t.write(alarm)
 	if raw := t.writes["meta"]; raw != nil {
 		t.before = raw
 	}
-	t.writes, t.Order, t.moved = nil, nil, false
+	t.writes, t.Order, t.moved, t.seen = nil, nil, false, false
+	t.own, t.settled, t.Flush, t.Rearmed = false, nil, false, false
+	if t.Buffer != nil {
+		t.Buffer.Written()
+	}
 	return nil
+}
+
+// write writes the rows of the turn. The packed rows are read again if it fails.
+func (t *Tx) write(alarm int64) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.pack = nil
+			panic(p)
+		}
+	}()
+	t.St.Write(t.rows(), alarm)
+}
+
+// alarm returns the alarm to set, or KeepAlarm.
+func (t *Tx) alarm() int64 {
+	at := t.Meta.AlarmAt
+	changed := t.Rearmed || at != alarmOf(t.before)
+	if t.Buffer != nil {
+		if wake, set := t.Buffer.WakeAt(); wake > 0 && (at == 0 || wake < at) {
+			at, changed = wake, changed || !set
+		}
+	}
+	if changed {
+		return at
+	}
+	return KeepAlarm
 }
 
 func alarmOf(raw []byte) int64 {

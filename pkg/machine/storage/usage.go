@@ -14,10 +14,9 @@ type UsageRow struct {
 
 func DayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
 
-// AddUsage adds to the rows of today.
-func (t *Tx) AddUsage(list []usage.Row) {
-	day := DayOf(t.Now)
-	countKey := "usages:" + day
+// AddUsage adds to the rows of a day.
+func (t *Tx) AddUsage(day string, list []usage.Row) {
+	countKey := usageCountPrefix + day
 	var rows int
 	t.Load(countKey, &rows)
 	was := rows

@@ -1,0 +1,303 @@
+package machine
+
+import (
+	"encoding/json"
+
+	"weir/pkg/machine/rpc"
+	"weir/pkg/machine/storage"
+	"weir/pkg/usage"
+)
+
+// Reports of isolates are buffered in memory and written together: the first
+// after a pause at once, later ones every 10 s, or with another change of the
+// machine. A program that is killed loses the usage, the requests, the health and
+// the cooldowns that were reported in these seconds. Nothing else is buffered:
+// counts of limited keys are written at once. See
+// docs/decisions/0067-reports-are-buffered.md.
+
+const flushEvery = 10_000 // ms
+
+// Bounds of the buffer. A report beyond them is written at once.
+const (
+	maxBuffered      = 2 << 20   // bytes of all reports
+	maxBufferedEach  = 768 << 10 // bytes of those of one machine
+	maxBufferedKinds = 200       // rows of usage of one machine; usage.Add adds up more than 256 without their models
+	maxBufferedList  = 500       // entries of the other lists of one machine
+	maxMachines      = 1024
+)
+
+// pending are the reports of a machine that are not written, as one.
+type pending struct {
+	rpc.Report
+	Day      string `json:"day"`                // of the reports, UTC
+	Size     int    `json:"size"`               // of the reports, in bytes
+	Observed int64  `json:"observed,omitempty"` // of the state with the reports; 0 if they do not change it
+}
+
+// entry is what the buffer knows of a machine.
+type entry struct {
+	pending *pending // nil for none
+	written int64    // when reports were last written
+	wake    int64    // the alarm that was set for them; 0 for none
+}
+
+// buffers are the buffers of all machines whose objects run in this program.
+type buffers struct {
+	machines map[string]*entry
+	size     int
+	// closed reports that another program serves the machines from now on.
+	closed bool
+}
+
+func (b *buffers) entry(id string) *entry {
+	e := b.machines[id]
+	if e == nil {
+		if b.machines == nil {
+			b.machines = map[string]*entry{}
+		}
+		for other, e := range b.machines {
+			if len(b.machines) < maxMachines {
+				break
+			}
+			if e.pending == nil {
+				delete(b.machines, other)
+			}
+		}
+		e = &entry{}
+		b.machines[id] = e
+	}
+	return e
+}
+
+// drop forgets a machine that was deleted.
+func (b *buffers) drop(id string) {
+	if e := b.machines[id]; e != nil && e.pending != nil {
+		b.size -= e.pending.Size
+	}
+	delete(b.machines, id)
+}
+
+// turn is the buffer of a machine within a turn. It implements storage.Buffer.
+type turn struct {
+	o  *Object
+	tx *storage.Tx
+	// settles reports that the turn sees what is buffered. taken is that, while
+	// it is in the turn and not yet written.
+	settles bool
+	taken   *pending
+}
+
+// settle puts what is buffered into the turn.
+func (b *turn) settle() {
+	b.settles = true
+	e := b.o.buffers.machines[b.tx.ID]
+	if e == nil || e.pending == nil || b.taken != nil {
+		return
+	}
+	b.taken, e.pending = e.pending, nil
+	b.o.buffers.size -= b.taken.Size
+	observed := max(b.tx.Meta.Observed, b.taken.Observed) // callers were told
+	apply(b.tx, b.taken)
+	b.tx.Meta.Observed = observed
+	b.tx.Settled()
+}
+
+// release returns what was not written to the buffer.
+func (b *turn) release() {
+	if b.taken == nil {
+		return
+	}
+	old := b.taken
+	b.taken = nil
+	e := b.o.buffers.entry(b.tx.ID)
+	if e.pending != nil {
+		b.o.buffers.size -= e.pending.Size
+		old.add(&e.pending.Report, e.pending.Size, e.pending.Observed)
+	}
+	e.pending = old
+	b.o.buffers.size += old.Size
+}
+
+// Reloaded implements storage.Buffer.
+func (b *turn) Reloaded() {
+	b.release()
+	if b.settles {
+		b.settle()
+	}
+}
+
+// Written implements storage.Buffer.
+func (b *turn) Written() {
+	if b.taken != nil {
+		b.taken = nil
+		b.o.buffers.entry(b.tx.ID).written = b.tx.Now
+	}
+	if at, _ := b.WakeAt(); at != 0 {
+		b.o.buffers.entry(b.tx.ID).wake = at
+	}
+}
+
+// WakeAt implements storage.Buffer.
+func (b *turn) WakeAt() (at int64, set bool) {
+	e := b.o.buffers.machines[b.tx.ID]
+	if e == nil || e.pending == nil {
+		return 0, false
+	}
+	at = e.written + flushEvery
+	return at, e.wake == at
+}
+
+// waits reports whether reports are buffered.
+func (b *turn) waits() bool {
+	e := b.o.buffers.machines[b.tx.ID]
+	return e != nil && e.pending != nil
+}
+
+// ofAnotherDay reports whether what is buffered was not reported today.
+func (b *turn) ofAnotherDay() bool {
+	return b.o.buffers.machines[b.tx.ID].pending.Day != storage.DayOf(b.tx.Now)
+}
+
+// discard drops what is buffered.
+func (b *turn) discard() {
+	b.release()
+	b.o.buffers.drop(b.tx.ID)
+}
+
+// add buffers a report and returns the Observed of the state that has it.
+func (b *turn) add(rep *rpc.Report, size int) int64 {
+	e := b.o.buffers.entry(b.tx.ID)
+	known := b.tx.Meta.Observed
+	if e.pending == nil {
+		e.pending = &pending{Day: storage.DayOf(b.tx.Now)}
+	} else {
+		known = max(known, e.pending.Observed)
+	}
+	observed := int64(0)
+	if len(rep.Cooldowns)+len(rep.Cleared)+len(rep.Refusals) > 0 {
+		observed = max(known+1, b.tx.Now)
+	}
+	e.pending.add(rep, size, observed)
+	b.o.buffers.size += size
+	return max(known, observed)
+}
+
+func (p *pending) add(rep *rpc.Report, size int, observed int64) {
+	p.Cooldowns = append(p.Cooldowns, rep.Cooldowns...)
+	p.Cleared = append(p.Cleared, rep.Cleared...)
+	p.Errors = append(p.Errors, rep.Errors...)
+	p.Refusals = append(p.Refusals, rep.Refusals...)
+	for _, u := range rep.Usage {
+		if u.Valid() {
+			p.Usage = usage.Add(p.Usage, u)
+		}
+	}
+	p.Requests = append(p.Requests, rep.Requests...)
+	if over := len(p.Requests) - storage.MaxRequests; over > 0 {
+		p.Requests = append(p.Requests[:0], p.Requests[over:]...)
+	}
+	p.Size += size
+	p.Observed = max(p.Observed, observed)
+}
+
+// due reports whether the reports must be written in this turn.
+func (b *turn) due() bool {
+	all, e := &b.o.buffers, b.o.buffers.entry(b.tx.ID)
+	p := e.pending
+	since := b.tx.Now - e.written
+	return all.closed || all.size > maxBuffered || len(all.machines) > maxMachines || since >= flushEvery || since < 0 ||
+		p.Size > maxBufferedEach || len(p.Usage) > maxBufferedKinds ||
+		max(len(p.Cooldowns), len(p.Cleared), len(p.Errors), len(p.Refusals)) > maxBufferedList
+}
+
+// apply puts reports into a turn.
+func apply(t *storage.Tx, p *pending) {
+	known := map[string]bool{}
+	has := func(conn string) bool {
+		ok, asked := known[conn]
+		if !asked {
+			ok = rpc.IsRowID(conn)
+			if ok {
+				_, ok = t.Get(storage.ConnectionPrefix + conn)
+			}
+			known[conn] = ok
+		}
+		return ok
+	}
+	// A cooldown and its end may be reported together.
+	added := map[string]bool{} // connections with a new row
+	for _, c := range p.Cooldowns {
+		if has(c.ConnectionID) && t.AddCooldown(c) {
+			added[c.ConnectionID] = true
+		}
+	}
+	if len(added) > 0 {
+		t.BoundCooldowns(added)
+	}
+	for _, c := range p.Cleared {
+		if has(c.ConnectionID) {
+			t.ClearCooldown(c)
+		}
+	}
+	for _, e := range p.Errors {
+		if has(e.ConnectionID) {
+			t.SetError(e.ConnectionID, e.Text)
+		}
+	}
+	for _, f := range p.Refusals {
+		if has(f.ConnectionID) {
+			t.AddRefusal(f)
+		}
+	}
+	t.AddOutcomes(&p.Report, has)
+	t.AddUsage(p.Day, p.Usage)
+	t.AddRequests(p.Requests)
+}
+
+// Buffered returns the machines with reports that are not written. The operation
+// "flush" writes those of one.
+func (o *Object) Buffered() (ids []string) {
+	for id, e := range o.buffers.machines {
+		if e.pending != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// flush writes what is buffered.
+func (o *Object) flush(r *storage.Call) (any, error) {
+	r.Flush = true
+	return struct{}{}, nil
+}
+
+// HandOver returns the buffered reports, for TakeOver of the program that replaces
+// this one. Later reports are written at once.
+func (o *Object) HandOver() []byte {
+	o.buffers.closed = true
+	all := map[string]*pending{}
+	for id, e := range o.buffers.machines {
+		if e.pending != nil {
+			all[id] = e.pending
+		}
+	}
+	o.buffers.machines, o.buffers.size = nil, 0
+	if len(all) == 0 {
+		return nil
+	}
+	return storage.Encode(all)
+}
+
+// TakeOver buffers what HandOver has returned. The alarms of the machines are set.
+func (o *Object) TakeOver(handed []byte) {
+	var all map[string]*pending
+	if json.Unmarshal(handed, &all) != nil {
+		return
+	}
+	for id, p := range all {
+		if e := o.buffers.entry(id); e.pending == nil && p != nil {
+			e.pending = p
+			o.buffers.size += p.Size
+		}
+	}
+}
