@@ -114,6 +114,31 @@ func (a *App) Alarm(ctx context.Context, st machinestorage.Storage, machineID st
 	}
 }
 
+// Buffered returns the machines whose objects have reports that are not written.
+// The operation "flush" writes those of one.
+func (a *App) Buffered() []string {
+	if a.object == nil {
+		return nil
+	}
+	return a.object.Buffered()
+}
+
+// HandOver returns what is buffered, for TakeOver of the App that replaces this
+// one. Later reports are written at once.
+func (a *App) HandOver() []byte {
+	if a.object == nil {
+		return nil
+	}
+	return a.object.HandOver()
+}
+
+// TakeOver buffers what HandOver has returned.
+func (a *App) TakeOver(handed []byte) {
+	if a.object != nil {
+		a.object.TakeOver(handed)
+	}
+}
+
 // Cron serves the scheduled trigger.
 func (a *App) Cron(ctx context.Context, _ string) {
 	if a.object != nil {

@@ -22,6 +22,9 @@ type Object interface {
 	Object(ctx context.Context, st storage.Storage, machineID, op string, body []byte) (status int, answer []byte)
 	Alarm(ctx context.Context, st storage.Storage, machineID string)
 	Cron(ctx context.Context, expression string)
+	// Buffered returns the machines whose reports are not written yet. The operation
+	// "flush" writes those of one.
+	Buffered() []string
 }
 
 // Time limits of a call.
@@ -250,9 +253,39 @@ func (r *Runner) logPanic(m *machine, p any) {
 	r.log(2, redact.PanicLine("", p))
 }
 
-// Stop starts no more alarms and waits until no call is under way. Calls that
-// come meanwhile are served; later ones fail. It may be called again.
+// Flush writes what the objects have buffered in memory.
+func (r *Runner) Flush(ctx context.Context) error {
+	if r.object == nil {
+		return nil
+	}
+	var ids []string
+	r.cell.Inside(func() { ids = r.object.Buffered() })
+	var failed error
+	for _, id := range ids {
+		status, _, err := r.Call(ctx, id, "flush", nil)
+		if err == nil && status != 200 {
+			err = storage.ErrStorage
+		}
+		if err != nil {
+			failed = fmt.Errorf("machine %s: reports were not written: %w", id, err)
+		}
+	}
+	return failed
+}
+
+// Stop writes what the objects have buffered, starts no more alarms and waits until
+// no call is under way. Calls that come meanwhile are served; later ones fail. It may
+// be called again.
 func (r *Runner) Stop(ctx context.Context) error {
+	flushed := make(chan error, 1)
+	go func() { flushed <- r.Flush(ctx) }()
+	select {
+	case err := <-flushed:
+		if err != nil {
+			r.log(2, err.Error())
+		}
+	case <-ctx.Done():
+	}
 	r.mu.Lock()
 	if !r.stopping {
 		r.stopping = true

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +22,11 @@ type fake struct {
 	call  func(ctx context.Context, st storage.Storage, id, op string, body []byte) (int, []byte)
 	alarm func(ctx context.Context, st storage.Storage, id string)
 	cron  func(ctx context.Context, expression string)
+	// buffered are the machines that a call of "flush" has not reached.
+	buffered map[string]bool
 }
+
+func (f *fake) Buffered() []string { return slices.Sorted(maps.Keys(f.buffered)) }
 
 func (f *fake) Object(ctx context.Context, st storage.Storage, id, op string, body []byte) (int, []byte) {
 	return f.call(ctx, st, id, op, body)

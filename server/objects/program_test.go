@@ -191,6 +191,32 @@ func TestMachineOutlivesARestart(t *testing.T) {
 	})
 }
 
+func TestBufferedReportsAreWrittenAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.call(mid, "create", `{"name":"demo"}`, 201)
+		for range 3 {
+			w.call(mid, "report", `{"usage":[{"keyId":"k","model":"openai/m","requests":1,"calls":1}]}`, 200)
+		}
+		w.stop()
+		w.start()
+		usage := `{"method":"GET","route":"/api/usage"}`
+		if got := w.call(mid, "manage", usage, 200).Get("body.total.requests").Int(); got != 3 {
+			t.Errorf("%d of 3 requests after a restart", got)
+		}
+		w.call(mid, "report", `{"usage":[{"keyId":"k","model":"openai/m","requests":1,"calls":1}]}`, 200)
+		w.call(mid, "report", `{"usage":[{"keyId":"k","model":"openai/m","requests":1,"calls":1}]}`, 200)
+		<-time.After(11 * time.Second) // by alarm
+		writes := 0
+		for _, row := range w.store.Rows(mid).List("activity", "", 0) {
+			writes += strings.Count(string(row.Value), `"requests":5`)
+		}
+		if writes != 1 {
+			t.Errorf("the alarm has not written the reports: %q", w.store.Rows(mid).List("activity", "", 0))
+		}
+	})
+}
+
 // An alarm that was due while the program did not run refreshes the token.
 func TestAlarmDueDuringADowntimeFiresAfterTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	stdlog "log"
 	"net"
 	"net/http"
@@ -187,7 +188,7 @@ func (v *server) serveControl() (close func()) {
 		return func() {}
 	}
 	v.control = &http.Server{
-		Handler:  controls{backup: v.store.Backup, initialize: v.initialize}.Handler(),
+		Handler:  controls{backup: v.backup, initialize: v.initialize}.Handler(),
 		ErrorLog: v.host.ErrorLog(), ReadHeaderTimeout: v.limits.header,
 	}
 	go v.control.Serve(l) // ends when it is closed
@@ -195,6 +196,14 @@ func (v *server) serveControl() (close func()) {
 		v.control.Close()
 		remove()
 	}
+}
+
+// backup writes the database, with what the objects have buffered.
+func (v *server) backup(w io.Writer) error {
+	if err := v.objects.Flush(context.Background()); err != nil {
+		v.log.line(1, err.Error())
+	}
+	return v.store.Backup(w)
 }
 
 // initialize serves weir init for a server that runs.

@@ -35,12 +35,19 @@ type App interface {
 	Alarm(ctx context.Context, st storage.Storage, machineID string)
 	// Cron serves the scheduled trigger.
 	Cron(ctx context.Context, expression string)
+	// HandOver returns what the app has buffered, for TakeOver of the app of an
+	// instance that replaces this one.
+	HandOver() []byte
+	TakeOver(handed []byte)
 }
 
 var (
 	build func() App
 	app   App
-	calls = map[int32]*call{}
+	// handed was buffered by the instance that this one replaces, until the app is
+	// built.
+	handed []byte
+	calls  = map[int32]*call{}
 )
 
 // softLimit is the size of memory from which garbage is collected more often: the
@@ -65,10 +72,28 @@ func Run(b func() App) {
 //go:wasmexport weir_reset
 func exportReset() { app = nil }
 
+// exportHandOver returns the size of what HandOver returns, which is in out.
+//
+//go:wasmexport weir_hand_over
+func exportHandOver() int32 {
+	out = append(out[:0], handed...)
+	if app != nil {
+		out = append(out[:0], app.HandOver()...)
+	}
+	return int32(len(out))
+}
+
+//go:wasmexport weir_take_over
+func exportTakeOver(n int32) { handed = takeBody(0, n) }
+
 // theApp returns the app, built on first use.
 func theApp() App {
 	if app == nil {
 		app = build()
+		if handed != nil {
+			app.TakeOver(handed)
+			handed = nil
+		}
 	}
 	return app
 }

@@ -245,6 +245,8 @@ func (a *app) Object(_ context.Context, st storage.Storage, _, _ string, _ []byt
 
 func (a *app) Alarm(context.Context, storage.Storage, string) {}
 func (a *app) Cron(context.Context, string)                   {}
+func (a *app) HandOver() []byte                               { return nil }
+func (a *app) TakeOver([]byte)                                {}
 
 // upper is a transform whose work can be seen in its output.
 type upper struct{}

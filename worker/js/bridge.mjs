@@ -84,6 +84,20 @@ class Instance {
     this.sockets.abandon();
   }
 
+  // replacement returns a new instance, which takes over what Go has buffered in
+  // this one.
+  replacement() {
+    const next = new Instance();
+    const n = this.enter(() => this.x.weir_hand_over());
+    if (!(n > 0)) return next;
+    const left = this.bytes(this.x.weir_out() >>> 0, n);
+    next.enter(() => {
+      next.putEvent("", left);
+      next.x.weir_take_over(n);
+    });
+    return next;
+  }
+
   get idle() {
     return this.calls.size === 0 && this.streams.size === 0;
   }
@@ -212,7 +226,7 @@ let instance = first();
 booted();
 
 function current() {
-  if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle)) instance = new Instance();
+  if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle)) instance = instance.replacement();
   return instance;
 }
 
