@@ -388,7 +388,7 @@ func TestSlowRefreshIsAnsweredAndContinues(t *testing.T) {
 
 // The answer to a slow refresh is the same on both platforms.
 func TestSlowRefreshIsAnsweredAsOnTheEdge(t *testing.T) {
-	js, err := os.ReadFile("../../worker/js/worker.mjs")
+	js, err := os.ReadFile("../../worker/js/object.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +397,7 @@ func TestSlowRefreshIsAnsweredAsOnTheEdge(t *testing.T) {
 	compact := strings.NewReplacer(`{"`, "", `"`, "", `,`, "", `{`, "", `}`, "", ":", "", " ", "", "\n", "")
 	_, object, _ = strings.Cut(compact.Replace(object), "stringify(")
 	if want := compact.Replace(stillRefreshing) + "))"; object != want {
-		t.Errorf("worker.mjs has %s, want %s", object, want)
+		t.Errorf("object.mjs has %s, want %s", object, want)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 const refreshLimit = 10 * time.Second
 
 // stillRefreshing is the answer to a caller that has waited refreshLimit, the
-// same as in worker/js/worker.mjs.
+// same as in worker/js/object.mjs.
 const stillRefreshing = `{"error":{"message":"the token is being refreshed","type":"server_error","code":"refresh_in_progress","retryAfterMs":2000}}`
 
 // refresh is a refresh under way, which identical ones wait for.

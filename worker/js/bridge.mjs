@@ -226,7 +226,8 @@ let instance = first();
 booted();
 
 function current() {
-  if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle)) instance = instance.replacement();
+  if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle))
+    instance = instance.replacement();
   return instance;
 }
 

@@ -2,11 +2,12 @@
 // answers, by the platform. WarmupHost in warmup.mjs has the same methods.
 import { BODY_IDLE, BODY_TIMEOUT, BUDGET, CANCELED, IGNORED, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./contract.mjs";
 import { appendFields } from "./imports.mjs";
+import { hintOf } from "./object.mjs";
 import { detach, oneReadMax, readAll, shortIdle } from "./streams.mjs";
 
 // How long an object may take, in ms. The machine's snapshot is asked for before
 // a call; if there is no answer, the replica serves. A refresh answers within
-// 10 s, see worker.mjs.
+// 10 s, see object.mjs.
 const snapshotMs = 10_000;
 const objectMs = 30_000;
 
@@ -188,7 +189,8 @@ export const platform = {
     }
   },
 
-  // callObject calls the object of a machine and reports its answer.
+  // callObject calls the object of a machine and reports its answer. The first call
+  // decides where the object is.
   callObject(inst, op, call, name, verb, body) {
     let ended = false;
     const end = (...event) => {
@@ -201,7 +203,8 @@ export const platform = {
     const deadline = call.addDeadline(ms, () => end(NETWORK, 0, "no answer in time"));
     (async () => {
       const ns = call.env.MACHINE;
-      return ns.get(ns.idFromName(name)).call(name, verb, body);
+      const locationHint = hintOf(call.request?.cf);
+      return ns.get(ns.idFromName(name), { locationHint }).call(name, verb, body);
     })().then(
       (r) => end(OK, r.status, "", r.body),
       (e) => end(NETWORK, 0, String(e?.message ?? e).slice(0, 200)),
