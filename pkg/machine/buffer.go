@@ -13,7 +13,7 @@ import (
 // machine. A program that is killed loses the usage, the requests, the health and
 // the cooldowns that were reported in these seconds. Nothing else is buffered:
 // counts of limited keys are written at once. See
-// docs/decisions/0067-reports-are-buffered.md.
+// docs/decisions/0081-reports-are-buffered.md.
 
 const flushEvery = 10_000 // ms
 

@@ -10,55 +10,25 @@ import (
 	"weir/pkg/store"
 )
 
-// starting is an object and a KV that note in which order they are used.
-type starting struct {
-	*world
-	events []string
-}
-
-func (s *starting) Call(ctx context.Context, machineID, op string, body []byte) (int, []byte, error) {
-	return s.Start(ctx, machineID, op, body).Wait()
-}
-
-func (s *starting) Start(ctx context.Context, machineID, op string, body []byte) rpc.Pending {
-	s.events = append(s.events, "ask the object")
-	return &begun{s, func() (int, []byte, error) { return s.obj.Call(ctx, machineID, op, body) }}
-}
-
-type begun struct {
-	s      *starting
-	answer func() (int, []byte, error)
-}
-
-func (b *begun) Wait() (int, []byte, error) {
-	b.s.events = append(b.s.events, "wait for the object")
-	return b.answer()
-}
-
-func (s *starting) Get(ctx context.Context, key string) ([]byte, error) {
-	s.events = append(s.events, "read KV")
-	return s.kv.Get(ctx, key)
-}
-
-func (s *starting) Put(ctx context.Context, key string, value []byte) error {
-	return s.kv.Put(ctx, key, value)
-}
-
-func (s *starting) Delete(ctx context.Context, key string) error { return s.kv.Delete(ctx, key) }
-
 func TestUnknownMachineIsAskedForAtBothPlacesAtOnce(t *testing.T) {
-	s := &starting{world: newWorld(t)}
-	s.cache.Object, s.cache.KV = s, s
-	s.publish(3)
-	s.obj.state.Cooldowns = []store.Cooldown{{ConnectionID: "c", Until: s.now.UnixMilli() + 9000, Since: s.now.UnixMilli()}}
-	s.want("first", 3, 1, 1)
-	if want := []string{"ask the object", "read KV", "wait for the object"}; !slices.Equal(s.events, want) {
-		t.Errorf("%q, want %q", s.events, want)
+	w := newWorld(t)
+	w.publish(3)
+	w.obj.state.Cooldowns = []store.Cooldown{{ConnectionID: "c", Until: w.now.UnixMilli() + 9000, Since: w.now.UnixMilli()}}
+	var reads []int // of KV, when the object was asked, and when its answer was waited for
+	note := func() { reads = append(reads, len(w.kv.Reads())) }
+	w.obj.Started = note
+	w.obj.Answer = func(op string, body []byte) (int, []byte, error) {
+		note()
+		return w.obj.answer(op, body)
 	}
-	if last := s.obj.Calls[0]; last != `snapshot {"have":0,"confirm":true}` {
+	w.want("first", 3, 1, 1)
+	if !slices.Equal(reads, []int{0, 1}) {
+		t.Errorf("KV was read %v times, want 0 and 1", reads)
+	}
+	if last := w.obj.Calls[0]; last != `snapshot {"have":0,"confirm":true}` {
 		t.Errorf("asked %s", last)
 	}
-	m, _ := s.cache.Get(context.Background(), mid)
+	m, _ := w.cache.Get(context.Background(), mid)
 	if m.State("c", "").Until == 0 || m.Observed != 3 {
 		t.Errorf("the state of the object is missing: %+v", m.Machine)
 	}

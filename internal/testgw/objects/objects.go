@@ -25,9 +25,12 @@ var ErrFault = errors.New("objects: injected storage fault")
 // ErrUnreachable is the error of a call to an object that cannot be reached.
 var ErrUnreachable = errors.New("objects: object unreachable")
 
-// Script is an rpc.Stub whose answers a test writes.
+// Script is an rpc.Stub and an rpc.Starter whose answers a test writes.
 type Script struct {
-	// Answer is the answer to an operation. Without it the objects are unreachable.
+	// Started, if set, is called when a call begins.
+	Started func()
+	// Answer is the answer to an operation, when it is waited for. Without it the
+	// objects are unreachable.
 	Answer func(op string, body []byte) (status int, answer []byte, err error)
 	// MachineID, if set, is the one machine that may be called.
 	MachineID string
@@ -41,16 +44,32 @@ func Constant(status int, answer string) *Script {
 }
 
 // Call records the call and scripts its answer.
-func (s *Script) Call(_ context.Context, machineID, op string, body []byte) (int, []byte, error) {
+func (s *Script) Call(ctx context.Context, machineID, op string, body []byte) (int, []byte, error) {
+	return s.Start(ctx, machineID, op, body).Wait()
+}
+
+// Start records the call, whose answer is scripted when it is waited for.
+func (s *Script) Start(_ context.Context, machineID, op string, body []byte) rpc.Pending {
 	s.Calls, s.Called = append(s.Calls, op+" "+string(body)), append(s.Called, machineID)
 	if s.MachineID != "" && machineID != s.MachineID {
 		panic("objects: a call of the machine " + machineID)
 	}
-	if s.Answer == nil {
-		return 0, nil, ErrUnreachable
+	if s.Started != nil {
+		s.Started()
 	}
-	return s.Answer(op, body)
+	return scripted(func() (int, []byte, error) {
+		if s.Answer == nil {
+			return 0, nil, ErrUnreachable
+		}
+		return s.Answer(op, body)
+	})
 }
+
+// scripted is a call under way.
+type scripted func() (int, []byte, error)
+
+// Wait returns the answer.
+func (f scripted) Wait() (int, []byte, error) { return f() }
 
 // Storage is a storage.Storage in memory. Writes become durable at Flush, as
 // on the platform at the end of a turn; Rollback discards them, as a crash does.

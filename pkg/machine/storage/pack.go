@@ -10,7 +10,7 @@ import (
 // Rows that calls change are stored together in one row, because the platform
 // bills each row that is written: the call of a machine that has few calls
 // changes its usage, the list of requests and the health of a connection by one
-// row. See docs/decisions/0068-activity-row.md.
+// row. See docs/decisions/0082-activity-row.md.
 //
 // The value of the row has a line "key\tvalue" for each. A value is JSON without
 // line breaks. Values that do not fit are moved to rows of their own; a key in the

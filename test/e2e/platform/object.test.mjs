@@ -1,5 +1,5 @@
-// What a machine's object does without the program: nothing is pending longer than
-// its work, because pending timers and calls keep an object alive and billed.
+// The parts of a machine's object outside the program. Nothing is pending longer
+// than the work, because pending timers and calls keep an object alive and billed.
 import assert from "node:assert/strict";
 import { healthOf } from "../../../worker/js/health.mjs";
 import { Confirmations, hintOf, refreshMs, Refreshes } from "../../../worker/js/object.mjs";
