@@ -151,7 +151,7 @@ func TestIdleMachineWritesNoKV(t *testing.T) {
 	if n := len(w.kv.Writes()) - puts; n != 0 {
 		t.Errorf("KV was written %d times", n)
 	}
-	if rows := written(); rows > 100 {
+	if rows := written(); rows > 75 {
 		t.Errorf("%d rows in a day", rows)
 	}
 }

@@ -36,11 +36,13 @@ func (o *Object) Alarm(ctx context.Context, st storage.Storage, machineID string
 		}
 		return
 	}
-	// Should this run end half way, another alarm follows.
-	r.Meta.AlarmAt = r.Now + alarmSpare
-	if err := r.Commit(); err != nil {
-		o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
-		panic(storage.ErrStorage) // the platform runs the alarm again
+	if r.Meta.Dirty || r.Meta.Unregistered || r.Meta.RefreshAt > 0 && r.Meta.RefreshAt <= r.Now {
+		// Should this run end while it waits, another alarm follows.
+		r.Meta.AlarmAt = r.Now + alarmSpare
+		if err := r.Commit(); err != nil {
+			o.WriteLog(fmt.Sprintf("machine %s: alarm: %v", r.ID, err))
+			panic(storage.ErrStorage) // the platform runs the alarm again
+		}
 	}
 	if r.ID != rpc.RegistryID {
 		o.publish(r)

@@ -131,7 +131,12 @@ func (c *Cache) Due(machineID string) bool {
 		return false
 	}
 	now := c.Now()
-	return !within(now, e.verified, freshFor) && !within(now, e.claimed, claimFor)
+	return (!within(now, e.verified, freshFor) || c.lookDue(e, now)) && !within(now, e.claimed, claimFor)
+}
+
+// lookDue reports whether KV is to be asked for a seed document.
+func (c *Cache) lookDue(e *entry, now time.Time) bool {
+	return c.KV != nil && !within(now, e.looked, lookEvery)
 }
 
 // Revalidate asks whether a snapshot in use is still the newest. It is called
@@ -142,7 +147,15 @@ func (c *Cache) Revalidate(ctx context.Context, machineID string) {
 		return
 	}
 	now := c.Now()
-	c.entries[machineID].claimed = now
+	e := c.entries[machineID]
+	e.claimed = now
+	if c.lookDue(e, now) {
+		e.looked = now
+		if _, adopted := c.replica(ctx, machineID, e.machine); !adopted && within(now, e.verified, freshFor) {
+			e.claimed = time.Time{}
+			return
+		}
+	}
 	_, err := c.load(ctx, machineID, now)
 	if e := c.entries[machineID]; err == nil && e != nil {
 		e.claimed = time.Time{}
@@ -204,8 +217,8 @@ func within(now, t time.Time, span time.Duration) bool {
 	return d >= 0 && d < span
 }
 
-// lookEvery is how often KV is asked while the machine is known: it may have a seed
-// document.
+// lookEvery is how often KV is asked, after an answer, while the machine is known: it
+// may have a seed document.
 const lookEvery = time.Minute
 
 // load asks the object for what has changed. For an unknown machine KV is asked at
@@ -214,13 +227,11 @@ const lookEvery = time.Minute
 // under 60 s old, with KV down the object alone.
 func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Machine, error) {
 	var known, replica *Machine
-	var looked time.Time
-	confirm := c.KV != nil
+	look := c.KV != nil
 	if e := c.entries[machineID]; e != nil {
-		known, looked, confirm = e.machine, e.looked, confirm && e.machine == nil && !e.made
+		known, look = e.machine, look && e.machine == nil && !e.made
 	}
-	look := c.KV != nil && (known == nil || !within(now, looked, lookEvery))
-	pending := rpc.Start(ctx, c.Object, machineID, "snapshot", query(known, confirm))
+	pending := rpc.Start(ctx, c.Object, machineID, "snapshot", query(known, look))
 	if look {
 		var adopted bool
 		if replica, adopted = c.replica(ctx, machineID, known); adopted {
@@ -229,16 +240,16 @@ func (c *Cache) load(ctx context.Context, machineID string, now time.Time) (*Mac
 		}
 	}
 	m, err := c.confirmed(ctx, machineID, known, replica, pending, now)
+	if e := c.entries[machineID]; e != nil && look {
+		e.looked = now
+	}
 	if err == nil || errors.Is(err, ErrUnknown) {
-		if e := c.entries[machineID]; e != nil && look {
-			e.looked = now
-		}
 		return m, err
 	}
-	// The object is down. A replica published less than 60 s ago is used.
-	if replica == nil && !look { // it may be newer than what is known
+	if !look { // KV may have a newer one than what is known
 		replica, _ = c.replica(ctx, machineID, known)
 	}
+	// The object is down. A replica published less than 60 s ago is used.
 	if replica != nil {
 		at := time.UnixMilli(replica.PublishedAt)
 		if ahead := at.Sub(now); ahead > 0 && ahead < clockSkew {
