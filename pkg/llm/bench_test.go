@@ -38,14 +38,46 @@ func BenchmarkChatToMessages(b *testing.B) {
 }
 
 func BenchmarkMessagesToChat(b *testing.B) {
-	var list [][]byte
-	s := llm.Stream(llm.Chat, llm.Messages, llm.Options{ID: "r1"})
+	benchStream(b, llm.Messages, llm.Chat, in(llm.Messages))
+}
+
+// in returns the ordinary stream in a dialect.
+func in(d llm.Dialect) (list [][]byte) {
+	if d == llm.Chat {
+		return chunks()
+	}
+	s := llm.Stream(llm.Chat, d, llm.Options{ID: "r1"})
 	for _, c := range chunks() {
 		if out := s.Push(c, nil); len(out) > 0 {
 			list = append(list, out)
 		}
 	}
-	benchStream(b, llm.Messages, llm.Chat, list)
+	return list
+}
+
+// A translator allocates nothing for a text, of which a stream has most.
+func TestTranslatedTextDoesNotAllocate(t *testing.T) {
+	for _, from := range clients {
+		list := in(from)
+		for _, to := range clients {
+			s := llm.Stream(from, to, options())
+			out := make([]byte, 0, 16<<10)
+			for _, c := range list[:100] {
+				out = s.Push(c, out[:0])
+			}
+			if n := testing.AllocsPerRun(100, func() { out = s.Push(list[100], out[:0]) }); n != 0 || len(out) == 0 {
+				t.Errorf("%v to %v: %v allocations for %s", from, to, n, list[100])
+			}
+		}
+	}
+}
+
+func BenchmarkChatToResponses(b *testing.B) {
+	benchStream(b, llm.Chat, llm.Responses, chunks())
+}
+
+func BenchmarkResponsesToChat(b *testing.B) {
+	benchStream(b, llm.Responses, llm.Chat, in(llm.Responses))
 }
 
 func BenchmarkObserver(b *testing.B) {

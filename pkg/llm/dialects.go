@@ -49,7 +49,10 @@ type dialect struct {
 	// of a JSON answer.
 	readAnswer func(root gjson.Result, a *ir.Answer, opt *ir.Options) bool
 	source     func(opt *ir.Options) ir.Source
-	usage      func(root gjson.Result) ir.Usage
+	// harmless reports whether an event of a stream, as most begin with, reports no
+	// failure for certain. If it is nil or returns false, the event is parsed.
+	harmless func(data []byte) bool
+	usage    func(root gjson.Result) ir.Usage
 	// countUsage reads the usage object of an answer that passes to a client of the
 	// same dialect.
 	countUsage func(v gjson.Result) ir.Usage
@@ -83,7 +86,7 @@ var dialects = [...]dialect{
 		name: "chat", fields: &chat.Fields, openAI: true, details: true,
 		read: chat.ReadRequest, write: chat.WriteRequest, adapt: chat.Adapt, marks: chat.Marks,
 		writeAnswer: chat.WriteAnswer, readAnswer: chat.ReadAnswer, usage: chat.ReadUsage, countUsage: chat.CountUsage,
-		source: chat.NewSource, sink: chat.NewSink, failure: chat.AppendFailure,
+		source: chat.NewSource, harmless: chat.Harmless, sink: chat.NewSink, failure: chat.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(v *ir.Deviations) bool { return v.Custom },
 		watch: chat.Watch, seenUsage: chat.UsageObject, terminator: "data: [DONE]\n\n", sentinel: "[DONE]", afterFailure: "data: [DONE]\n\n",
 	},
@@ -91,7 +94,7 @@ var dialects = [...]dialect{
 		name: "responses", fields: &responses.Fields, openAI: true, details: true,
 		read: responses.ReadRequest, write: responses.WriteRequest, adapt: responses.Adapt, marks: responses.Marks,
 		writeAnswer: responses.WriteAnswer, readAnswer: responses.ReadAnswer, usage: responses.ReadUsage, countUsage: responses.CountUsage,
-		source: responses.NewSource, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
+		source: responses.NewSource, harmless: responses.Harmless, sink: responses.NewSink, order: heldOrder, failure: responses.AppendFailure,
 		tools: ir.ToolRules{MaxName: 64}, customTools: func(*ir.Deviations) bool { return true },
 		watch: responses.Watch, seenUsage: responses.UsageObject,
 	},
@@ -99,7 +102,7 @@ var dialects = [...]dialect{
 		name: "messages", fields: &messages.Fields,
 		read: messages.ReadRequest, write: messages.WriteRequest, adapt: messages.Adapt, marks: messages.Marks,
 		writeAnswer: messages.WriteAnswer, readAnswer: messages.ReadAnswer, usage: messages.ReadUsage, countUsage: messages.CountUsage,
-		source: messages.NewSource, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
+		source: messages.NewSource, harmless: messages.Harmless, sink: messages.NewSink, order: blockOrder, failure: messages.AppendFailure,
 		objectArguments: true,
 		tools:           ir.ToolRules{MaxName: 128}, customTools: noCustomTools,
 		userLimit: 256,

@@ -14,6 +14,9 @@ func FirstFailure(from Dialect, name, data []byte) *apierr.Error {
 	if ir.Check(data) != nil {
 		return apierr.New(502, "bad_upstream_stream", "The provider sent an event that is not JSON.")
 	}
+	if harmless := dialects[from].harmless; harmless != nil && harmless(data) {
+		return nil
+	}
 	var c catcher
 	dialects[from].source(&ir.Options{}).Read(name, data, &c)
 	return c.failure

@@ -144,6 +144,26 @@ func TestChatStreamOmitsUsageUnlessRequested(t *testing.T) {
 	}
 }
 
+// The first event of most streams is not parsed for a failure.
+func TestUsualFirstEventDoesNotAllocate(t *testing.T) {
+	for _, d := range clients {
+		list := in(d)
+		var in sse.Reader
+		var ev sse.Event
+		in.Push(list[0])
+		if !in.Next(&ev) {
+			t.Fatal("no event")
+		}
+		if n := testing.AllocsPerRun(100, func() {
+			if e := llm.FirstFailure(d, ev.Name, ev.Data); e != nil {
+				t.Error(e)
+			}
+		}); n != 0 {
+			t.Errorf("%v: %v allocations for %s", d, n, ev.Data)
+		}
+	}
+}
+
 func TestFirstFailure(t *testing.T) {
 	tests := []struct {
 		from       llm.Dialect

@@ -104,6 +104,13 @@ func going(data []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(data, "}]"), []byte(`"finish_reason":null`))
 }
 
+// Harmless reports whether a chunk, which is valid JSON, reports no failure for
+// certain: it has no error member, and no finish reason, which can be one.
+func Harmless(data []byte) bool {
+	return going(data) && bytes.Count(data, reasonName) == 1 && !containsAny(data, errorMember, errorMember) &&
+		!bytes.Contains(data, []byte(`"x_groq"`)) && !bytes.Contains(data, []byte(`"base_resp"`))
+}
+
 var reasonName = []byte(`"finish_reason"`)
 
 // watchFinish looks for a finish reason in a chunk, and for text after one: a stream

@@ -11,6 +11,7 @@ import (
 // sequencer.
 type sink struct {
 	out          []byte
+	writer       ir.Writer // of the open event
 	opt          *ir.Options
 	began        bool
 	open         bool
@@ -32,10 +33,14 @@ func (s *sink) Buffer() *[]byte { return &s.out }
 func (s *sink) frame(name string) *ir.Writer {
 	s.out = append(append(append(s.out, "event: "...), name...), "\ndata: {\"type\":\""...)
 	s.out = append(append(s.out, name...), '"')
-	return &ir.Writer{Buf: s.out}
+	s.writer = ir.Writer{Buf: s.out}
+	return &s.writer
 }
 
-func (s *sink) done(d *ir.Writer) { s.out = append(d.Buf, "}\n\n"...) }
+func (s *sink) done(d *ir.Writer) {
+	s.out = append(d.Buf, "}\n\n"...)
+	d.Buf = nil
+}
 
 func (s *sink) begin(e *ir.Event) {
 	if s.began {

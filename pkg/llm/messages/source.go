@@ -170,6 +170,13 @@ func (s *source) start(index int, c gjson.Result, to ir.Sink) {
 	}
 }
 
+// learn learns the pattern of an event with a text.
+func (s *source) learn(kind ir.EventKind, index int, data []byte, text gjson.Result) {
+	if text.Type == gjson.String && len(text.Raw) > 2 && text.Index+len(text.Raw) <= len(data) {
+		s.text.Learn(kind, index, data, text.Index+1, text.Index+len(text.Raw)-1)
+	}
+}
+
 func (s *source) delta(index int, delta gjson.Result, data []byte, to ir.Sink) {
 	kind := s.kind(index)
 	if kind == ignoredBlock {
@@ -178,8 +185,8 @@ func (s *source) delta(index int, delta gjson.Result, data []byte, to ir.Sink) {
 	ir.Each(delta, func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "text":
-			if v.Index+len(v.Raw) <= len(data) && kind == plainBlock && len(v.Raw) > 2 {
-				s.text.Learn(ir.EventText, index, data, v.Index+1, v.Index+len(v.Raw)-1)
+			if kind == plainBlock {
+				s.learn(ir.EventText, index, data, v)
 			}
 			s.piece(ir.EventText, index, ir.EscapedText(v), to)
 		case "partial_json":
@@ -187,9 +194,11 @@ func (s *source) delta(index int, delta gjson.Result, data []byte, to ir.Sink) {
 				s.piece(ir.EventText, index, ir.EscapedText(v), to)
 			} else if t := ir.EscapedText(v); t != "" {
 				s.blocks[index] = argsBlock
+				s.learn(ir.EventArguments, index, data, v)
 				s.piece(ir.EventArguments, index, t, to)
 			}
 		case "thinking":
+			s.learn(ir.EventThinking, index, data, v)
 			s.piece(ir.EventThinking, index, ir.EscapedText(v), to)
 		case "signature":
 			if sig := ir.Str(v); sig != "" {

@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"bytes"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -28,6 +30,9 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 		w.Fail(data, whole)
 	}
 }
+
+// Harmless reports whether an event is the first one of a message.
+func Harmless(data []byte) bool { return bytes.HasPrefix(data, []byte(`{"type":"message_start",`)) }
 
 // UsageObject reads the usage object of a long line.
 func UsageObject(v gjson.Result) (u ir.Usage) {

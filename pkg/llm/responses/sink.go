@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strings"
+
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
 )
@@ -10,12 +12,15 @@ import (
 // are stored, escaped.
 type sink struct {
 	out         []byte
+	writer      ir.Writer // of the open event
 	opt         *ir.Options
 	began       bool
 	id          string
 	model       string
 	seq         int64
 	items       [][]byte // finished items
+	openID      string   // of the item after idOf-1 finished ones
+	idOf        int
 	open        bool
 	kind        ir.EventKind // EventText, EventRefusal, EventThinking or EventTool
 	call        ir.Event     // the open tool call
@@ -37,13 +42,16 @@ func (s *sink) Buffer() *[]byte { return &s.out }
 // frame opens an event.
 func (s *sink) frame(name string) *ir.Writer {
 	s.out = append(append(append(s.out, "event: "...), name...), "\ndata: {\"type\":\""...)
-	d := &ir.Writer{Buf: append(append(s.out, name...), '"')}
-	d.Int("sequence_number", s.seq)
+	s.writer = ir.Writer{Buf: append(append(s.out, name...), '"')}
+	s.writer.Int("sequence_number", s.seq)
 	s.seq++
-	return d
+	return &s.writer
 }
 
-func (s *sink) done(d *ir.Writer) { s.out = append(d.Buf, "}\n\n"...) }
+func (s *sink) done(d *ir.Writer) {
+	s.out = append(d.Buf, "}\n\n"...)
+	d.Buf = nil
+}
 
 func (s *sink) response(name, status string, f ir.Finish, failure *apierr.Error) {
 	d := s.frame(name)
@@ -84,7 +92,10 @@ func (s *sink) itemID() string {
 	case ir.EventTool:
 		prefix = callPrefix(&s.call)
 	}
-	return itemID(s.opt, prefix, len(s.items))
+	if n := len(s.items) + 1; s.idOf != n || !strings.HasPrefix(s.openID, prefix) {
+		s.idOf, s.openID = n, itemID(s.opt, prefix, n-1)
+	}
+	return s.openID
 }
 
 // place writes the fields that locate a delta.

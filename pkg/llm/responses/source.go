@@ -1,11 +1,14 @@
 package responses
 
 import (
+	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
+	"weir/pkg/wire/jsonscan"
 	"weir/pkg/wire/vendorerror"
 )
 
@@ -42,6 +45,64 @@ func (s *source) item(index int) *streamedItem {
 	}
 	s.calls = append(s.calls, streamedItem{index: index})
 	return &s.calls[len(s.calls)-1]
+}
+
+var (
+	textHead      = []byte(`{"type":"response.output_text.delta",`)
+	argumentsHead = []byte(`{"type":"response.function_call_arguments.delta",`)
+)
+
+// ReadQuick reads a delta of a text or of a call's arguments, which most events are,
+// in the pass that also checks it.
+func (s *source) ReadQuick(data []byte, to ir.Sink) bool {
+	arguments := bytes.HasPrefix(data, argumentsHead)
+	if !arguments && !bytes.HasPrefix(data, textHead) {
+		return false
+	}
+	index := 0
+	var delta string
+	types := 0
+	var c jsonscan.Cursor
+	c.Reset(data)
+	for c.Object(); c.Key(); {
+		switch {
+		case c.KeyIs("delta"):
+			v := c.Value()
+			if v.Kind != jsonscan.String {
+				return false
+			}
+			delta = ir.View(data[v.Start+1 : v.End-1])
+		case c.KeyIs("output_index"):
+			v := c.Value()
+			n, err := strconv.Atoi(ir.View(data[v.Start:v.End]))
+			if err != nil {
+				return false
+			}
+			index = n
+		case c.KeyIs("logprobs"):
+			if v := c.Value(); v.End-v.Start > len("[]") {
+				return false
+			}
+		default:
+			if c.KeyIs("type") {
+				types++
+			}
+			c.Skip()
+		}
+	}
+	if types != 1 || c.End() != nil {
+		return false
+	}
+	s.e = ir.Event{Kind: ir.EventText, Block: index, Text: delta}
+	if arguments {
+		item := s.item(index)
+		item.args = true
+		s.e.Kind, s.e.Custom = ir.EventArguments, item.custom
+	}
+	if delta != "" {
+		to.Event(&s.e)
+	}
+	return true
 }
 
 func (s *source) Read(name, data []byte, to ir.Sink) {

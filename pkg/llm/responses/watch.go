@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"bytes"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/llm/ir"
@@ -32,6 +34,9 @@ func Watch(w *ir.Watched, name, data []byte, whole bool) {
 		}
 	}
 }
+
+// Harmless reports whether an event is the first one of a response.
+func Harmless(data []byte) bool { return bytes.HasPrefix(data, []byte(`{"type":"response.created",`)) }
 
 // UsageObject reads the usage object of a long line.
 func UsageObject(v gjson.Result) (u ir.Usage) {
