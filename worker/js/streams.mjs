@@ -14,16 +14,17 @@ import {
 } from "./contract.mjs";
 
 // The sampled tee: ms between two samples, at most and at first, and the bytes
-// wanted between two.
+// wanted between two: the tee of a stream holds about as much at most.
 const sampleEvery = 1000;
 const firstSample = 50;
-const sampleTarget = 2 << 20;
+export const sampleTarget = 1 << 20;
 // Bytes of a read that may wait for an upstream, of one while little flows, and
 // otherwise, and of the last one of a watched stream.
 const waitingRead = 1 << 10;
 const smallRead = 4 << 10;
 const largeRead = 64 << 10;
 const lastRead = 32 << 10;
+const maxUnsent = 4; // small writes to a client that are not waited for
 const pieceBytes = 32 << 10; // of a read where the length is unknown
 export const oneReadMax = 64 << 10; // a body of up to this declared length is read in one step
 // The least rate of a client's upload, in bytes a second, and how far it may fall
@@ -458,7 +459,7 @@ export class Streams {
       let ending = ENDED_CLEANLY;
       let clientGone = false;
       let buffer = body ? new ArrayBuffer(upload ? oneReadMax : waitingRead) : null;
-      let unsent = 0; // bytes that the client's stream has not taken
+      let unsent = 0; // writes that the client's stream has not taken
       let sent = null; // the last write
       const idleDog = watchdog(idle, () => {
         ending = ENDED_IDLE;
@@ -466,20 +467,18 @@ export class Streams {
       });
       // send writes to the client. While it takes what it gets, the next chunk is read
       // meanwhile; bytes that the next push overwrites are waited for.
+      const taken = () => {
+        unsent--;
+      };
+      const gone = () => {
+        clientGone = true;
+        reader?.cancel().catch(() => {});
+      };
       const send = (bytes) => {
         if (!bytes) return null;
-        const n = bytes.byteLength;
-        unsent += n;
-        sent = writer.write(bytes).then(
-          () => {
-            unsent -= n;
-          },
-          () => {
-            clientGone = true;
-            reader?.cancel().catch(() => {});
-          },
-        );
-        return unsent < smallRead ? null : sent;
+        unsent++;
+        sent = writer.write(bytes).then(taken, gone);
+        return unsent < maxUnsent && bytes.byteLength < smallRead ? null : sent;
       };
       const more = () => !out.stopped && !clientGone && !this.inst.dead;
       for (let at = 0; head && at < head.byteLength && more(); at += oneReadMax)
@@ -587,6 +586,7 @@ export class Streams {
     let more = true;
     let sampling = null;
     let since = 0; // when the sample began
+    let waiting = new ArrayBuffer(waitingRead); // of a read that waits
     let wait = firstSample;
     let longest = sampleEvery;
     let timer = 0;
@@ -597,6 +597,7 @@ export class Streams {
       const { value, done } = await reader.readAtLeast(atLeast, new Uint8Array(buffer));
       more = !done;
       if (value?.byteLength) this.sample(id, value);
+      if (value?.buffer.byteLength === waitingRead) waiting = value.buffer;
       return value?.byteLength ?? 0;
     };
     const sample = async () => {
@@ -607,7 +608,7 @@ export class Streams {
         full && more && piping;
         size = size === waitingRead ? smallRead : largeRead
       ) {
-        const n = await read(new ArrayBuffer(size), 1);
+        const n = await read(size === waitingRead ? waiting : new ArrayBuffer(size), 1);
         seen += n;
         full = n === size;
       }
