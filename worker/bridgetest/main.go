@@ -78,6 +78,16 @@ func (a *app) serve(ctx context.Context, r *httpmsg.Request) (*httpmsg.Response,
 			return nil, err
 		}
 		return &httpmsg.Response{Status: up.Status, Header: httpmsg.Header{{Name: "x-upstream", Value: up.Header.Get("x-test")}}, Body: stream.FromBytes(append([]byte("call:"), b...))}, nil
+	case "/again": // repeats a call that fails
+		up, err := upstream.Do(ctx, doer, get(1<<20))
+		if err != nil {
+			a.aborted++
+			up, err = upstream.Do(ctx, doer, get(1<<20))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &httpmsg.Response{Status: up.Status, Body: up.Body}, nil
 	case "/post": // a JSON call: body in, whole answer out
 		b, err := stream.ReadAll(r.Body, 8<<20)
 		if err != nil {

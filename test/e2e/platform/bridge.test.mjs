@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { start as startUpstream } from "../../upstream/server.mjs";
 import { start } from "../gateway.mjs";
 import { only } from "../platforms.mjs";
+import { open } from "../raw.mjs";
 import { until } from "../wait.mjs";
 
 const { after, before, test } = only("workerd", "bridge");
@@ -129,6 +130,25 @@ test("a client that disconnects ends the upstream call", async () => {
     ctl.abort();
     await until(`${kind}: the end of the upstream's call`, () => up.seen[0].aborted);
   }
+});
+
+// workerd notices the departure of a client that resets its connection; one that
+// only closes it may still read.
+test("calls that their clients have left end at a later event, and call nothing more", async () => {
+  up.clear();
+  const had = (await stats()).aborted,
+    n = 50,
+    clients = Array.from({ length: n }, () => open(gw.url));
+  for (const [i, c] of clients.entries())
+    c.send(`GET /again?${up.url}/!delay=300000/events?${i} HTTP/1.1\r\nhost: weir.example\r\n\r\n`);
+  await until("all calls at the upstream", () => up.seen.length === n, 60_000, 5);
+  for (const c of clients) c.reset();
+  await until("their end", async () => {
+    const s = await stats(); // each is such an event
+    return s.calls === 1 && !s.ops && !s.streams;
+  });
+  assert.equal((await stats()).aborted - had, n);
+  assert.equal(up.seen.length, n);
 });
 
 test("an upstream that cannot be reached or breaks off is a network failure", async () => {
