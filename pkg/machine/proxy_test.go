@@ -71,6 +71,9 @@ func TestRefreshStoppedByProxyHasKnownOutcome(t *testing.T) {
 			if i.Unknown != tt.unknown || i.At == 0 || w.idp.calls != 0 {
 				t.Errorf("%+v, %d direct calls", i, w.idp.calls)
 			}
+			if got := a.Get("error.retryAfterMs").Int(); got != 1000 {
+				t.Errorf("tried again after %d ms, want 1000 as after any temporary failure", got)
+			}
 			if got := c.Get("lastError").Str; !strings.Contains(got, tt.text) || strings.Contains(got+a.Raw+strings.Join(w.logs, ""), "pass-word") {
 				t.Errorf("last error %q, answer %s", got, a.Raw)
 			}
