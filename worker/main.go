@@ -26,6 +26,8 @@ func main() {
 			Decode:       bridge.Decode,
 			SignRS256:    bridge.SignRS256,
 			DeriveKey:    bridge.DeriveKey,
+			Memory:       bridge.Memory,
+			Collect:      bridge.Collect,
 			Now:          time.Now,
 			Rand:         rand.Reader,
 			Log:          bridge.LogLine,

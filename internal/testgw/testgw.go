@@ -22,6 +22,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/secret"
 	"weir/pkg/wire/stream"
 )
@@ -40,6 +41,8 @@ type World struct {
 	// world was created, with the cooldowns of Call and Post.
 	Record  *store.Machine
 	Machine *snapshot.Machine
+	// Memory is what the calls of Call and Post acquire memory from.
+	Memory memory.Budget
 }
 
 // New returns a world with an account of each provider: a, b, c, …, each with
@@ -122,7 +125,9 @@ func (w *World) Call(method string, body io.ReadCloser, length int64, header ...
 			r.Header.Add(header[i], header[i+1])
 		}
 	}
-	return &auth.Call{Request: r, Machine: w.Machine, MachineID: MachineID, MaxBody: 64 << 20}
+	c := &auth.Call{Request: r, Machine: w.Machine, MachineID: MachineID, MaxBody: 64 << 20}
+	w.Memory.Start(&c.Memory, MachineID, 0)
+	return c
 }
 
 // Post returns a client's JSON call.

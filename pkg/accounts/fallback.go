@@ -8,6 +8,7 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 	"weir/pkg/wire/vendortext"
@@ -203,6 +204,8 @@ func newFailure(err error, d *provider.Descriptor, billable bool) *failure {
 	var e *apierr.Error
 	late := false
 	switch {
+	case errors.Is(err, stream.ErrMemory): // the gateway's own
+		return &failure{err: memory.Refusal(err)}
 	case errors.As(err, &e):
 		shown := *e
 		return judgeInside(&shown, d, billable)

@@ -277,6 +277,7 @@ func (pl *plan) build(to *routing.Target, conn *store.Connection, cred *snapshot
 		return nil, &failure{err: apierr.New(508, "loop_detected", "The call has passed too many gateways.")}
 	}
 	req.Header.Set(hop.Name, hop.Value)
+	req.Memory = pl.call.Request.Memory
 	s := &pl.call.Machine.Settings
 	if req.HeaderTimeout == 0 && req.Timeout == 0 {
 		req.HeaderTimeout = s.FirstByte()

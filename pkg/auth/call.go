@@ -7,6 +7,7 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 )
 
@@ -40,6 +41,8 @@ type Call struct {
 	SignIn SignIn
 	// MaxBody is the route's limit for the body, in bytes.
 	MaxBody int64
+	// Memory is what the call takes of the memory for large bodies and answers.
+	Memory memory.Lease
 	// Trace records what became of the request.
 	Trace accounts.Trace
 }

@@ -14,6 +14,7 @@ import (
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -34,7 +35,12 @@ type Ports struct {
 	Now          func() time.Time
 	Rand         io.Reader
 	Log          func(level int, line string)
-	Changed      func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil
+	// Memory returns how many bytes the program's memory has grown by, and how many
+	// other instances have of the same limit; nil if the system takes memory back.
+	Memory func() (grown, others int64)
+	// Collect makes way for n bytes of a large body, see memory.Budget; may be nil.
+	Collect func(n int64)
+	Changed func(machineID string) // receives the machines that were changed, or whose cooldowns were reported, here; may be nil
 }
 
 // App is the whole program behind a platform: the gateway and the logic of the
@@ -82,7 +88,7 @@ func New(cfg Config, p Ports) *App {
 	sessions := w.sessions()
 	app.Auth = sessions.Wrap()
 	app.After = w.after
-	app.Room = w.bodies
+	app.Memory = w.memory
 	h := w.endpoints(w.pool, p.Do)
 	h.management = w.management(h, sessions)
 	app.SetRoutes(withFeatures(routes(h)))
@@ -153,4 +159,12 @@ func serveHealth(context.Context, *auth.Call) (*httpmsg.Response, error) {
 		Header: httpmsg.Header{{Name: "content-type", Value: "application/json"}},
 		Body:   stream.FromString(`{"status":"ok"}`),
 	}, nil
+}
+
+// MemoryNeeds returns the memory of the calls under way.
+func (a *App) MemoryNeeds() memory.Amount {
+	if a.Memory == nil {
+		return memory.Amount{}
+	}
+	return a.Memory.Needs()
 }

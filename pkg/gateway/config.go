@@ -20,6 +20,7 @@ type Config struct {
 	PublicURL      string // PUBLIC_URL, scheme and host that the gateway is reached at
 	ProxyURL       string // PROXY_URL; http://user:password@host:port, for token refresh; "" for none
 	Version        string // of the build; the platform sets it
+	MaxMemory      int64  // bytes of large bodies and answers in memory, see memory.Budget; 0 is its default
 	Quiet          bool   // no log line for a success, unless LOG_LEVEL is info or debug
 }
 

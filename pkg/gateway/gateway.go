@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,10 +15,10 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/provider"
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 )
 
@@ -45,8 +46,8 @@ type Gateway struct {
 	// the revalidation of its snapshot. status is that of the answer, e what it
 	// told of, or nil. May be nil.
 	After func(ctx context.Context, c *auth.Call, status int, e *apierr.Error)
-	// Room bounds the bodies that are held in memory together. May be nil.
-	Room *memory.Budget
+	// Memory bounds what all calls have in memory together. May be nil.
+	Memory *memory.Budget
 
 	table  *table
 	idBase string
@@ -134,24 +135,61 @@ func (g *Gateway) handle(ctx context.Context, c *auth.Call, route *Route, m *Met
 		}
 	}
 	c.MaxBody = route.MaxBody
-	if g.Room != nil && heldBody(r, route) {
-		lease := g.Room.Lease(c.MachineID, r.Length)
-		r.Body = &stream.Metered{ReadCloser: r.Body, Length: r.Length, Grow: func(total int64, last bool) error {
-			return lease.Acquire(ctx, total, last)
-		}}
-		defer lease.Release()
-	}
-	return m.Handler(ctx, c)
+	return g.run(ctx, c, route, m)
 }
 
-// smallBody is the length up to which bodies are not counted against the room.
-const smallBody = 64 << 10
+// run calls the handler. Until its answer begins the call has the memory of its
+// body, since the next account may need it, and afterwards that of an answer that is
+// on its way to the client.
+func (g *Gateway) run(ctx context.Context, c *auth.Call, route *Route, m *Method) (*httpmsg.Response, error) {
+	r := c.Request
+	g.Memory.Start(&c.Memory, c.MachineID, arrived(r.Body))
+	r.Memory = &c.Memory
+	done := false
+	defer func() {
+		if !done { // a panic
+			c.Memory.Release()
+		}
+	}()
+	if isRead(r, route) {
+		r.Body = c.Memory.Read(ctx, r.Body, r.Length, route.Translates)
+	}
+	resp, err := m.Handler(ctx, c)
+	done = true
+	if whole, ok := bodyOf(resp); ok {
+		c.Memory.Passed(whole)
+	} else {
+		c.Memory.Release()
+	}
+	return resp, err
+}
 
-// heldBody reports whether a body is counted against the room here. A small one
-// is not, nor one that the endpoint counts itself
-// (docs/reference/reliability.md, T56, F56).
-func heldBody(r *httpmsg.Request, route *Route) bool {
-	if r.Body == nil || r.Length >= 0 && r.Length <= smallBody {
+// arrived returns the length of a body that the host has read already.
+func arrived(body io.ReadCloser) int64 {
+	if b, ok := body.(*stream.Bytes); ok {
+		return int64(b.Len())
+	}
+	return 0
+}
+
+// bodyOf returns the length of a large answer in memory.
+func bodyOf(resp *httpmsg.Response) (n int64, ok bool) {
+	if resp == nil {
+		return 0, false
+	}
+	switch b := resp.Body.(type) {
+	case *stream.Bytes:
+		n = int64(len(b.All()))
+	case *stream.Parts:
+		n = b.Size()
+	}
+	return n, n > memory.Uncounted
+}
+
+// isRead reports whether the body of a request is read into memory, and not by the
+// endpoint in another form (docs/reference/reliability.md, T56, F56).
+func isRead(r *httpmsg.Request, route *Route) bool {
+	if r.Body == nil || r.Length >= 0 && r.Length <= memory.Uncounted {
 		return false
 	}
 	// A form is held by the host, which counts it.
@@ -225,6 +263,9 @@ func (g *Gateway) finish(ctx context.Context, r *httpmsg.Request, route *Route, 
 	}
 	if len(t.Dropped) > 0 {
 		h.Add("x-weir-dropped", headerSafe(strings.Join(t.Dropped, ",")))
+	}
+	if c != nil && c.Memory.Has() {
+		resp.After = append(resp.After, func(context.Context) { c.Memory.Release() })
 	}
 	if c != nil && c.Machine != nil {
 		resp.After = append(resp.After, g.after(c, resp.Status, e))

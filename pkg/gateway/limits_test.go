@@ -9,7 +9,6 @@ import (
 	"weir/internal/testgw/sealed"
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
@@ -43,11 +42,10 @@ func TestSettingReplacesTimeLimitOnEveryEndpoint(t *testing.T) {
 	doer := &fake.Upstream{Answer: func(*fake.Seen) fake.Answer { return fake.Answer{Err: errPlanned} }}
 	keys := sealed.Keys(t)
 	p := &accounts.Pool{Doer: doer, Keys: keys, Now: now}
-	room := &memory.Budget{}
 	talks := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
-	sounds := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
-	pictures := &images.Handler{Router: routing.Router{}, Accounts: p, Room: room, Memory: room, Now: now}
-	films := &videos.Handler{Router: routing.Router{}, Accounts: p, Room: room}
+	sounds := &audio.Handler{Router: routing.Router{}, Accounts: p, Now: now}
+	pictures := &images.Handler{Router: routing.Router{}, Accounts: p, Now: now}
+	films := &videos.Handler{Router: routing.Router{}, Accounts: p}
 	type handler = func(context.Context, *auth.Call) (*httpmsg.Response, error)
 	const answer, event, own = store.WholeAnswer, store.FirstEvent, -1
 	for _, e := range []struct {

@@ -10,7 +10,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/catalog"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -54,9 +53,8 @@ func (p *planned) Send(_ context.Context, call *accounts.Call) (*accounts.Result
 func TestListedModelsHaveACallPlan(t *testing.T) {
 	p := &planned{}
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_000) }
-	room := &memory.Budget{}
 	chats := &proxy.Proxy{Router: routing.Router{}, Accounts: p, Now: now}
-	sound := &audio.Handler{Router: routing.Router{}, Accounts: p, Room: room, Now: now}
+	sound := &audio.Handler{Router: routing.Router{}, Accounts: p, Now: now}
 	const boundary = "b0undary"
 	recording := func(model string) string {
 		part := func(head, body string) string {
@@ -74,8 +72,8 @@ func TestListedModelsHaveACallPlan(t *testing.T) {
 		{catalog.ImageToText, conversation, func(m string) string { return `{"model":"` + m + `","messages":[{"role":"user","content":"hi"}]}` }},
 		{catalog.Embedding, (&embeddings.Handler{Router: routing.Router{}, Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","input":"hi"}` }},
 		{catalog.Rerank, (&rerank.Handler{Router: routing.Router{}, Accounts: p}).Create, func(m string) string { return `{"model":"` + m + `","query":"q","documents":["d"]}` }},
-		{catalog.Image, (&images.Handler{Router: routing.Router{}, Accounts: p, Room: room, Memory: room, Now: now}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
-		{catalog.Video, (&videos.Handler{Router: routing.Router{}, Accounts: p, Room: room}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
+		{catalog.Image, (&images.Handler{Router: routing.Router{}, Accounts: p, Now: now}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
+		{catalog.Video, (&videos.Handler{Router: routing.Router{}, Accounts: p}).Generations, func(m string) string { return `{"model":"` + m + `","prompt":"p"}` }},
 		{catalog.TTS, sound.Speech, func(m string) string { return `{"model":"` + m + `","input":"hi","voice":"v"}` }},
 		{catalog.STT, sound.Transcriptions, recording},
 	}

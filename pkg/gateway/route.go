@@ -56,6 +56,8 @@ type Route struct {
 	Dialect Dialect
 	Cors    Cors
 	MaxBody int64 // bytes; 0 allows no body
+	// Translates reports that a body may be translated, which takes more memory.
+	Translates bool
 	// AnyEncoding lets a body through that has a Content-Encoding: for bodies
 	// that are never parsed.
 	AnyEncoding bool

@@ -40,11 +40,10 @@ type handlers struct {
 }
 
 const (
-	maxJSON   = 8 << 20 // bytes of a JSON body (docs/reference/reliability.md, T37)
-	maxChat   = 32 << 20
-	maxAsk    = 256 << 10 // of a search or a fetch: a query or an address, and options
-	maxForm   = 256 << 20 // of a form that flows up; its endpoint bounds what is held
-	maxBodies = 32 << 20  // of all bodies together that are held in Go's memory
+	maxJSON = 8 << 20 // bytes of a JSON body (docs/reference/reliability.md, T37)
+	maxChat = 32 << 20
+	maxAsk  = 256 << 10 // of a search or a fetch: a query or an address, and options
+	maxForm = 256 << 20 // of a form that flows up; its endpoint bounds what is held
 )
 
 var health = Route{Pattern: "/health", Access: Public, Methods: []Method{{Name: "GET", Handler: serveHealth}}}
@@ -71,10 +70,10 @@ func dataRoutes(h *handlers) []Route {
 		list("/v1/models/{kind}", h.models.Kind),
 		list("/v1/models/{alias}/{model...}", h.models.Model),
 		{Pattern: "/v1/embeddings", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxJSON, Methods: post(h.embeddings.Create)},
-		{Pattern: "/v1/chat/completions", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.chat.Complete)},
-		{Pattern: "/v1/messages", Explain: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.Create)},
+		{Pattern: "/v1/chat/completions", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.chat.Complete)},
+		{Pattern: "/v1/messages", Explain: true, Translates: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.Create)},
 		{Pattern: "/v1/messages/count_tokens", Explain: true, Access: Data, Dialect: Anthropic, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.messages.CountTokens)},
-		{Pattern: "/v1/responses", Explain: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create)},
+		{Pattern: "/v1/responses", Explain: true, Translates: true, Access: Data, Cors: OpenCors, MaxBody: maxChat, Methods: post(h.responses.Create)},
 		{Pattern: "/v1/responses/{id}", Access: Data, Cors: OpenCors, Methods: []Method{
 			{Name: "GET", Handler: h.responses.Get}, {Name: "DELETE", Handler: h.responses.Delete},
 		}},

@@ -11,7 +11,6 @@ import (
 	"weir/pkg/credentials/oauth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/llm/proxy"
 	"weir/pkg/machine"
 	"weir/pkg/machine/tokens"
@@ -31,6 +30,7 @@ import (
 	"weir/pkg/v1/videos"
 	"weir/pkg/v1/web"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/upstream"
 )
@@ -52,8 +52,7 @@ type wiring struct {
 	models      *models.Handler
 	downloads   *download.Downloads
 	chatOnly    *proxy.ChatOnly // servers without a Responses endpoint
-	// uploads bounds the parts of forms in memory, bodies all bodies together.
-	uploads, bodies *memory.Budget
+	memory      *memory.Budget
 }
 
 // configErrors are the errors of the optional settings.
@@ -114,8 +113,7 @@ func (w *wiring) share() {
 	w.credentials = &accounts.Credentials{Pool: w.pool}
 	w.models = &models.Handler{Live: &models.LiveLists{Do: w.Do, Credentials: w.credentials, Now: w.Now}, Now: w.Now}
 	w.chatOnly = &proxy.ChatOnly{}
-	w.uploads = &memory.Budget{Pause: w.Pause}
-	w.bodies = &memory.Budget{Pause: w.Pause, Max: maxBodies}
+	w.memory = &memory.Budget{Max: w.MaxMemory, Pause: w.Pause, Elsewhere: w.Memory, Collect: w.Collect}
 	w.downloads = &download.Downloads{Do: w.Do, CanonicalURL: w.CanonicalURL, AllowPrivate: w.AllowPrivate, OwnHosts: w.ownHosts()}
 }
 
@@ -149,14 +147,14 @@ func (w *wiring) endpoints(s accounts.Sender, do upstream.Doer) *handlers {
 		messages:   &messages.Handler{Proxy: chats},
 		responses:  &responses.Handler{Proxy: chats, Object: w.Objects},
 		audio: &audio.Handler{
-			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Room: w.uploads, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
+			Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},
 		images: &images.Handler{
 			Router: routing.Router{}, Accounts: s, Once: &endpoint.Once{Object: w.Objects}, Allows: auth.AllowsModel,
-			Room: w.uploads, Memory: w.bodies, Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
+			Pause: w.Pause, Downloads: w.downloads, Now: w.Now,
 		},
 		videos: &videos.Handler{
-			Router: routing.Router{}, Accounts: s, Object: w.Objects, Allows: auth.AllowsModel, Downloads: w.downloads, Credentials: w.credentials, Room: w.uploads,
+			Router: routing.Router{}, Accounts: s, Object: w.Objects, Allows: auth.AllowsModel, Downloads: w.downloads, Credentials: w.credentials,
 		},
 		search: &search.Handler{Router: routing.Router{}, Accounts: s, Allows: auth.AllowsModel, Normalize: w.Normalize, Now: w.Now},
 		web: &web.Handler{

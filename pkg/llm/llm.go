@@ -16,6 +16,7 @@ import (
 
 	"weir/pkg/llm/ir"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
 )
 
 // Dialect is a wire format of chat.
@@ -45,6 +46,23 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 	if from == to {
 		return adaptRequest(from, body, &opt)
 	}
+	parts, dropped, err := translate(from, to, body, opt, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parts[0], dropped, nil
+}
+
+// RequestParts is Request between different dialects, with the result in parts, some
+// of which are texts of body: of a large one only what must be changed is copied.
+func RequestParts(from, to Dialect, body []byte, opt ir.Options) (parts [][]byte, dropped []string, err error) {
+	return translate(from, to, body, opt, len(body) >= minParts)
+}
+
+// minParts is the length of a body from which on the result may be in parts.
+const minParts = 1 << 20
+
+func translate(from, to Dialect, body []byte, opt ir.Options, spans bool) (parts [][]byte, dropped []string, err error) {
 	pieces, err := ir.CountPieces(body)
 	if err != nil {
 		return nil, nil, apierr.Invalid("", "The body is not valid JSON.")
@@ -55,6 +73,12 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 	}
 	if pieces > ir.MaxPieces {
 		return nil, nil, ir.TooManyPieces(pieces)
+	}
+	copied := ir.Copied(body, spans)
+	if opt.Memory != nil {
+		if err := opt.Memory(int64(pieces)*ir.PieceMemory + memory.Translated(int64(copied))); err != nil {
+			return nil, nil, err
+		}
 	}
 	client, upstream := &dialects[from], &dialects[to]
 	if client.read == nil {
@@ -77,7 +101,7 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 		limit = v.UserLimit()
 	}
 	q.User = ir.ShortUser(q.User, limit)
-	d.Buf, d.Pacer = make([]byte, 0, len(body)+len(body)/4+256), &q.Pacer
+	d.Buf, d.Pacer, d.Spans = make([]byte, 0, copied+copied/4+256), &q.Pacer, spans
 	if !upstream.details {
 		q.DropDetails()
 	}
@@ -88,7 +112,7 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 	if err != nil {
 		return nil, nil, err
 	}
-	return d.Buf, q.Dropped, nil
+	return d.Parts(), q.Dropped, nil
 }
 
 // Response turns an upstream's JSON answer (status 2xx) into the client's. For
@@ -96,19 +120,37 @@ func Request(from, to Dialect, body []byte, opt ir.Options) (out []byte, dropped
 // spite of its status, it returns an *apierr.Error with 502 or the error's
 // status.
 func Response(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
+	parts, usage, err := response(from, to, body, opt, false)
+	if err != nil {
+		return nil, ir.Usage{}, err
+	}
+	return parts[0], usage, nil
+}
+
+// ResponseParts is Response with the result in parts, as RequestParts.
+func ResponseParts(from, to Dialect, body []byte, opt ir.Options) ([][]byte, ir.Usage, error) {
+	return response(from, to, body, opt, len(body) >= minParts)
+}
+
+func response(from, to Dialect, body []byte, opt ir.Options, spans bool) ([][]byte, ir.Usage, error) {
 	t := &struct { // one allocation
 		opt ir.Options
 		a   ir.Answer
 		d   ir.Writer
 	}{opt: opt}
-	if err := readAnswer(&t.a, from, body, &t.opt); err != nil {
+	copied := len(body)
+	if opt.Memory != nil {
+		copied = ir.Copied(body, spans)
+	}
+	if err := readAnswer(&t.a, from, body, copied, &t.opt); err != nil {
 		return nil, ir.Usage{}, err
 	}
 	pace := ir.Pacer{Pause: opt.Pause}
 	pace.Work(2 * len(body))
-	t.d.Buf, t.d.Pacer = make([]byte, 0, len(body)+256), &pace
+	t.d.Buf, t.d.Pacer = make([]byte, 0, copied+256), &pace
+	t.d.Spans = spans
 	dialects[to].writeAnswer(&t.a, &t.d, &t.opt)
-	return t.d.Buf, t.a.Usage, nil
+	return t.d.Parts(), t.a.Usage, nil
 }
 
 // badBody returns the error of a 2xx answer that cannot be read.
@@ -116,13 +158,18 @@ func badBody() *apierr.Error {
 	return apierr.New(502, "bad_upstream_body", "The provider's answer could not be read.")
 }
 
-func readAnswer(a *ir.Answer, from Dialect, body []byte, opt *ir.Options) error {
+func readAnswer(a *ir.Answer, from Dialect, body []byte, copied int, opt *ir.Options) error {
 	pieces, err := ir.CountPieces(body)
 	if err != nil {
 		return badBody()
 	}
 	if pieces > ir.MaxPieces {
 		return apierr.New(502, "upstream_too_large", "The provider's answer has more than %d parts.", ir.MaxPieces)
+	}
+	if opt.Memory != nil {
+		if err := opt.Memory(int64(pieces)*ir.PieceMemory + memory.Translated(int64(copied))); err != nil {
+			return err
+		}
 	}
 	root := gjson.Parse(ir.View(body))
 	if dialects[from].array && root.IsArray() {

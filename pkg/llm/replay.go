@@ -6,7 +6,7 @@ import "weir/pkg/llm/ir"
 // clients that want a stream from upstreams that answered with JSON.
 func Replay(from, to Dialect, body []byte, opt ir.Options) ([]byte, ir.Usage, error) {
 	a := &ir.Answer{}
-	if err := readAnswer(a, from, body, &opt); err != nil {
+	if err := readAnswer(a, from, body, len(body), &opt); err != nil {
 		return nil, ir.Usage{}, err
 	}
 	if dialects[to].objectArguments {

@@ -99,6 +99,9 @@ func (t *Translator) Push(chunk, out []byte) []byte {
 	return out
 }
 
+// Buffered returns how many bytes of a begun event are stored.
+func (t *Translator) Buffered() int { return t.in.Buffered() }
+
 func (t *Translator) take(name, data []byte) {
 	if t.quick != nil && t.quick.ReadQuick(data, &t.outcome) {
 		return
@@ -156,6 +159,8 @@ func errorOf(cause error) *apierr.Error {
 		return apierr.New(502, "upstream_cut", "The provider ended the stream before the answer was complete.")
 	case errors.Is(cause, stream.ErrIdle), errors.Is(cause, stream.ErrTimeout):
 		return apierr.New(504, "timeout", "The provider took too long to continue.")
+	case errors.Is(cause, stream.ErrMemory):
+		return apierr.New(503, "overloaded", "The gateway has no memory for the answer at the moment. Try again in a moment.")
 	case errors.Is(cause, stream.ErrTooLarge):
 		return apierr.New(502, "upstream_too_large", "The provider's answer is over the size limit.")
 	case errors.Is(cause, stream.ErrClient):

@@ -18,6 +18,8 @@ type upstreamBody struct {
 	length int64 // as declared, -1 if unknown
 	unread []byte
 	err    error
+
+	granted int64 // bytes that its memory was acquired for
 }
 
 // Read reads the next bytes, within the time that the head may take.
@@ -62,36 +64,52 @@ func (b *upstreamBody) ReadAll(maxBytes int64) (all []byte, err error) {
 		return head, b.err
 	}
 	b.err = io.EOF
-	b.Outside(b.caller, func() { all, err = b.gather(head, maxBytes, b.req.Idle) })
+	all = head
+	for done := false; !done && err == nil; {
+		upTo := maxBytes + 1
+		if m := b.req.Memory; m != nil {
+			upTo = min(upTo, int64(len(all)+max(stream.Step, len(all)/2)))
+			b.limits.within(0, nil, stream.ErrTimeout) // waiting for memory is not the upstream's silence
+			if err := m.GrowAnswer(b.caller, b.granted, upTo, b.length); err != nil {
+				b.finish()
+				go b.body.Close() // as in Close
+				return nil, err
+			}
+			b.granted = upTo
+		}
+		b.Outside(b.caller, func() { all, done, err = b.gather(all, upTo, maxBytes, b.req.Idle) })
+	}
 	return all, err
 }
 
-// gather reads the rest of the body, with head in front, outside the cell. idle
-// limits the silence within it.
-func (b *upstreamBody) gather(head []byte, maxBytes int64, idle time.Duration) ([]byte, error) {
-	defer b.release()
-	all := head
+// gather reads the body up to upTo bytes, with those of head in front, outside the
+// cell. done reports that it has ended. idle limits the silence within it.
+func (b *upstreamBody) gather(head []byte, upTo, maxBytes int64, idle time.Duration) (all []byte, done bool, err error) {
+	defer func() {
+		if done || err != nil {
+			b.release()
+		}
+	}()
+	all = head
 	length := b.length
-	if length >= 0 {
-		length += int64(len(head))
-	}
 	if length > maxBytes {
-		return nil, stream.ErrTooLarge
+		return nil, false, stream.ErrTooLarge
 	}
-	for {
-		all = grown(all, length, maxBytes+1)
+	for int64(len(all)) < upTo {
+		all = grown(all, length, upTo)
 		b.limits.within(idle, stream.ErrIdle, stream.ErrTimeout)
 		n, err := b.body.Read(all[len(all):cap(all)])
 		all = all[:len(all)+n]
 		switch {
 		case int64(len(all)) > maxBytes:
-			return nil, stream.ErrTooLarge
+			return nil, false, stream.ErrTooLarge
 		case err == io.EOF:
-			return all, nil
+			return all, true, nil
 		case err != nil:
-			return nil, b.failed(err, upstream.ErrNetwork)
+			return nil, false, b.failed(err, upstream.ErrNetwork)
 		}
 	}
+	return all, false, nil
 }
 
 // Close discards the rest.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 	"weir/server/cell"
@@ -131,7 +132,7 @@ func (d doer) Do(ctx context.Context, req *upstream.Request) (*upstream.Response
 	if hr := x.open(); hr != nil {
 		x.Outside(ctx, func() { x.send(hr) })
 	}
-	return x.answer, x.err
+	return x.whole()
 }
 
 // open begins the call, and returns it as net/http sends it, or nil after an error.
@@ -238,12 +239,39 @@ func (x *exchange) send(hr *http.Request) {
 		x.limits.within(0, nil, stream.ErrTimeout)
 		return
 	}
-	all, err := body.gather(nil, x.req.MaxBody, x.req.Idle)
-	if err != nil {
-		x.answer, x.err = nil, err
-		return
+	upTo := x.req.MaxBody + 1
+	if x.req.Memory != nil {
+		upTo = min(upTo, memory.Uncounted+1) // Wait reads the rest, which needs memory
 	}
-	x.answer.Body, x.answer.Owned = stream.FromBytes(all), true
+	all, done, err := body.gather(nil, upTo, x.req.MaxBody, x.req.Idle)
+	switch {
+	case err != nil:
+		x.answer, x.err = nil, err
+	case done:
+		x.answer.Body, x.answer.Owned = stream.FromBytes(all), true
+	default:
+		body.unread = all
+	}
+}
+
+// whole returns the answer, with its whole body if that was requested. It is called
+// inside the cell.
+func (x *exchange) whole() (*upstream.Response, error) {
+	if x.req.Memory != nil {
+		x.req.Memory.Sent()
+	}
+	if x.err != nil || x.req.MaxBody <= 0 {
+		return x.answer, x.err
+	}
+	if body, ok := x.answer.Body.(*upstreamBody); ok {
+		all, err := body.ReadAll(x.req.MaxBody)
+		if err != nil {
+			x.answer, x.err = nil, err
+			return nil, err
+		}
+		x.answer.Body, x.answer.Owned = stream.FromBytes(all), true
+	}
+	return x.answer, nil
 }
 
 // finish ends a call whose body is not read any more.
@@ -274,7 +302,7 @@ func (x *exchange) failed(err, other error) error {
 // Wait returns the answer.
 func (x *exchange) Wait() (*upstream.Response, error) {
 	x.Outside(x.caller, func() { <-x.done })
-	return x.answer, x.err
+	return x.whole()
 }
 
 // failure is one of the errors of package upstream, with its cause for the log.

@@ -40,6 +40,8 @@ func open(body io.ReadCloser, idle time.Duration) source {
 	switch b := body.(type) {
 	case *stream.Bytes:
 		return source{Reader: b, length: int64(b.Len()), ready: true}
+	case *stream.Parts:
+		return source{Reader: b, length: b.Size(), ready: true}
 	case *upstreamBody:
 		length := b.length
 		if len(b.unread) > 0 || b.err != nil {
@@ -211,6 +213,28 @@ func (o *observer) push(piece []byte) (out []byte, over bool) {
 		o.sample = append(o.sample, piece...)
 	}
 	return piece, false
+}
+
+// ready waits until there is memory for the next n bytes, and reports whether there
+// is.
+func (o *observer) ready(ctx context.Context, n int) bool {
+	w, ok := o.transform.(stream.Waiter)
+	if !ok {
+		return true
+	}
+	for waited := time.Duration(0); !o.has(w, n); waited += stream.ReadyAgain {
+		if waited >= stream.ReadyWait || ctx.Err() != nil {
+			return false
+		}
+		time.Sleep(stream.ReadyAgain)
+	}
+	return true
+}
+
+func (o *observer) has(w stream.Waiter, n int) bool {
+	o.Enter()
+	defer o.Exit()
+	return w.Ready(n)
 }
 
 // flush shows the collected pieces to the watcher. It is called inside the cell.

@@ -29,6 +29,9 @@ type Config struct {
 	// Cells is the number of instances of the program that serve requests. Zero
 	// means one for each core.
 	Cells int
+	// Memory is how many bytes large bodies and answers may have in memory at once,
+	// in all cells together. Zero means defaultMemory for each.
+	Memory int64
 	// Objects calls the objects of machines. It is called outside the cells.
 	Objects rpc.Stub
 	// Transport makes the upstream calls. It does not follow redirects.
@@ -72,6 +75,9 @@ type instance struct {
 	changed map[string]struct{} // by other instances
 }
 
+// defaultMemory is how many bytes large bodies and answers may have in a cell.
+const defaultMemory = 128 << 20
+
 // New returns a host with its cells.
 func New(c Config) *Host {
 	if c.Now == nil {
@@ -81,6 +87,10 @@ func New(c Config) *Host {
 		c.Cells = runtime.GOMAXPROCS(0)
 	}
 	h := &Host{Config: c}
+	c.Gateway.MaxMemory = defaultMemory
+	if c.Memory > 0 {
+		c.Gateway.MaxMemory = c.Memory / int64(c.Cells)
+	}
 	h.buffers.New = func() any { b := make([]byte, largeRead); return &b }
 	for range c.Cells {
 		i := &instance{}

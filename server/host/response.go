@@ -155,6 +155,9 @@ func (h *Host) pump(hr *http.Request, a answer, out *answerWriter) error {
 		if n > 0 {
 			piece, over := buf[:n], false
 			if a.o != nil {
+				if !a.o.ready(hr.Context(), n) {
+					return stream.ErrMemory
+				}
 				piece, over = a.o.push(piece)
 			}
 			if out.write(piece) != nil {

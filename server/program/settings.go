@@ -30,6 +30,7 @@ func settingTable() []setting {
 		{"tls-key", "TLS_KEY", "FILE", "private key of the certificate in PEM"},
 		{"trusted-proxies", "TRUSTED_PROXIES", "LIST", "addresses of proxies whose X-Forwarded fields count: 10.0.0.7,192.168.0.0/16, or loopback, private"},
 		{"cells", "CELLS", "NUMBER", "instances of the program that run side by side (default: one for each core)"},
+		{"memory", "MEMORY", "MIB", "memory for large requests and answers at once, in MiB (default 128 for each cell)"},
 		{"log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error; debug and info add a line for each successful call (default warn)"},
 	}
 }
@@ -91,7 +92,8 @@ type settings struct {
 	publicURL         string
 	proxies           proxies
 	cells             int
-	logLevel          int // the lowest level that is logged
+	memory            int64 // bytes for large bodies and answers, 0 for the default
+	logLevel          int   // the lowest level that is logged
 	variable          func(name string) string
 	secretEnvironment secrets // those that the environment has
 }
@@ -132,6 +134,7 @@ func (r *run) readSettings(f *flags) (*settings, error) {
 		func() (err error) { s.data, err = r.dataDir(values["DATA_DIR"]); return err },
 		func() (err error) { s.proxies, err = parseProxies(values["TRUSTED_PROXIES"]); return err },
 		func() (err error) { s.cells, err = parseCells(values["CELLS"]); return err },
+		func() (err error) { s.memory, err = parseMemory(values["MEMORY"]); return err },
 		func() (err error) { s.logLevel, err = parseLevel(values["LOG_LEVEL"]); return err },
 	} {
 		if err := read(); err != nil {
@@ -240,6 +243,22 @@ func parseCells(v string) (int, error) {
 	}
 	return n, nil
 }
+
+// parseMemory returns a number of MiB in bytes.
+func parseMemory(v string) (int64, error) {
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < minMemory || n > 1<<20 {
+		return 0, usagef("--memory %s: it must be a number of MiB from %d to %d", v, minMemory, 1<<20)
+	}
+	return n << 20, nil
+}
+
+// minMemory is the least memory for large bodies, in MiB: less would refuse ordinary
+// ones.
+const minMemory = 64
 
 // parseLevel returns the lowest level that is logged, as gateway.Ports counts.
 func parseLevel(v string) (int, error) {

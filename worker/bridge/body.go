@@ -23,6 +23,8 @@ func endingError(ending int32) error {
 		return stream.ErrIdle
 	case contract.EndedByClient:
 		return stream.ErrClient
+	case contract.EndedFull:
+		return stream.ErrMemory
 	}
 	return stream.ErrReset
 }
@@ -36,6 +38,8 @@ type hostBody struct {
 	// idle limits the silence while the host reads the whole body; zero means no
 	// limit.
 	idle time.Duration
+	// memory is what ReadAll acquires its memory from; nil means it is not counted.
+	memory stream.Memory
 	// unread was received, but not yet returned by Read.
 	unread []byte
 	err    error
@@ -83,6 +87,7 @@ func (b *hostBody) readAll(maxBytes int64, idle, total time.Duration) ([]byte, e
 		return head, b.err
 	}
 	o := begin(b.call)
+	o.memory = b.memory
 	if o.usable() {
 		hostReadAll(o.number, b.call.id, b.id, float64(maxBytes-int64(len(head))), ms(idle), ms(total))
 	}
@@ -300,6 +305,7 @@ var watched = map[int32]*flow{}
 type flow struct {
 	transform stream.Transform
 	stop      stream.Stopper // transform, or nil
+	wait      stream.Waiter  // transform, or nil
 	watcher   stream.Watcher
 	then      job // done once the stream has ended; nil if nothing waits for that
 }
@@ -309,6 +315,9 @@ func exportPush(id, n int32) int32 {
 	f := watched[id]
 	if f == nil {
 		return 0
+	}
+	if f.wait != nil && !f.wait.Ready(int(n)) {
+		return contract.NotReady
 	}
 	out = f.transform.Push(chunk[:n], out[:0])
 	if f.stop != nil && f.stop.Stopped() {
@@ -328,6 +337,9 @@ func exportSample(id, n int32) {
 func exportEnd(id, ending int32) int32 {
 	f := watched[id]
 	if f == nil {
+		return 0
+	}
+	if f.watcher == nil && f.transform == nil {
 		return 0
 	}
 	if f.watcher != nil {
@@ -365,7 +377,12 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 	case *stream.Bytes:
 		all := b.All()
 		return hostPrefix(ptr(all), int32(len(all)), 0), nil
+	case *stream.Parts:
+		return handOverParts(b.All()), nil
 	case *stream.Prefix:
+		if rest, ok := b.Rest.(*stream.Bytes); ok {
+			return handOverParts([][]byte{b.Head, rest.All()}), nil
+		}
 		if b.Rest == nil {
 			return hostPrefix(ptr(b.Head), int32(len(b.Head)), 0), nil
 		}
@@ -380,7 +397,8 @@ func handOver(body io.ReadCloser) (int32, *flow) {
 			length = float64(l.Length())
 		}
 		stop, _ := b.T.(stream.Stopper)
-		return watch(hostThrough(src, ms(b.Idle), length), &flow{transform: b.T, stop: stop})
+		wait, _ := b.T.(stream.Waiter)
+		return watch(hostThrough(src, ms(b.Idle), length), &flow{transform: b.T, stop: stop, wait: wait})
 	case *stream.Watched:
 		src, _ := handOver(b.Src)
 		cut := int32(0)

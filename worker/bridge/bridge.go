@@ -18,6 +18,7 @@ import (
 
 	"weir/pkg/machine/storage"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
 	"weir/worker/contract"
@@ -290,7 +291,12 @@ func (c *call) respond(resp *httpmsg.Response) *flow {
 	switch b := resp.Body.(type) {
 	case nil:
 	case *stream.Bytes:
-		all = b.All()
+		if all = b.All(); len(all) > memory.Uncounted {
+			h, f = handOverWhole([][]byte{all})
+			all = nil
+		}
+	case *stream.Parts:
+		h, f = handOverWhole(b.All())
 	default:
 		h, f = handOver(b)
 	}

@@ -18,12 +18,13 @@ import (
 type Doer struct{}
 
 type pending struct {
-	call  *call
-	wait  time.Duration // for each chunk of the body that Go itself reads
-	idle  time.Duration // for each chunk of a body that the host reads whole
-	op    *op
-	whole bool // the body comes with the head
-	err   error
+	call   *call
+	wait   time.Duration // for each chunk of the body that Go itself reads
+	idle   time.Duration // for each chunk of a body that the host reads whole
+	op     *op
+	memory stream.Memory
+	whole  bool // the body comes with the head
+	err    error
 }
 
 // Start passes a call to the host.
@@ -46,7 +47,8 @@ func (p *pending) start(ctx context.Context, req *upstream.Request) {
 		p.err = errNoCall
 		return
 	}
-	*p = pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), whole: req.MaxBody > 0}
+	*p = pending{call: c, wait: req.HeaderTimeout, idle: req.Idle, op: begin(c), memory: req.Memory, whole: req.MaxBody > 0}
+	p.op.memory = req.Memory
 	if !p.op.usable() {
 		return
 	}
@@ -77,6 +79,9 @@ func (p *pending) Wait() (*upstream.Response, error) {
 		return nil, p.err
 	}
 	e := p.op.wait()
+	if p.memory != nil {
+		p.memory.Sent()
+	}
 	if e.outcome != contract.OK {
 		return nil, failure(e.outcome)
 	}
@@ -84,7 +89,7 @@ func (p *pending) Wait() (*upstream.Response, error) {
 	if p.whole {
 		r.Body, r.Owned = stream.FromBytes(e.body), true
 	} else {
-		r.Body = &hostBody{id: e.handle, call: p.call, wait: p.wait, idle: p.idle}
+		r.Body = &hostBody{id: e.handle, call: p.call, wait: p.wait, idle: p.idle, memory: p.memory}
 	}
 	return r, nil
 }

@@ -57,6 +57,15 @@ func hostClientBody(call int32) int32
 //go:wasmimport host prefix
 func hostPrefix(head unsafe.Pointer, n, rest int32) int32
 
+//go:wasmimport host parts
+func hostParts(list unsafe.Pointer, n int32) int32
+
+//go:wasmimport host whole
+func hostWhole(parts int32) int32
+
+//go:wasmimport host memory
+func hostMemory(others int32) float64
+
 //go:wasmimport host through
 func hostThrough(src, idleMs int32, length float64) int32
 

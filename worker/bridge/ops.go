@@ -5,7 +5,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"runtime"
 	"unsafe"
 
 	"weir/pkg/credentials/proxydial"
@@ -32,6 +31,8 @@ type op struct {
 	task   *task // that waits for it
 	done   bool
 	event  event
+	memory stream.Memory // for a body that it reads; nil means it is not counted
+	had    int64         // bytes of the body that memory was acquired for
 }
 
 const (
@@ -61,14 +62,10 @@ func exportScratch() unsafe.Pointer { return unsafe.Pointer(&scratch[0]) }
 //go:wasmexport weir_scratch_size
 func exportScratchSize() int32 { return int32(len(scratch)) }
 
-// largeBody is the size of a body from which garbage is collected before memory is
-// allocated for it.
-const largeBody = 4 << 20
-
 //go:wasmexport weir_alloc
 func exportAlloc(n int32) unsafe.Pointer {
-	if n >= largeBody {
-		runtime.GC()
+	if n >= collectEvery {
+		Collect(int64(n))
 	}
 	body = append([]byte(nil), make([]byte, n)...) // with the capacity that is allocated in any case
 	return unsafe.Pointer(unsafe.SliceData(body))
@@ -142,7 +139,7 @@ func begin(c *call) *op {
 		ops = append(ops, o)
 	}
 	o.number = (o.number + opUse) & (1<<31 - 1)
-	o.call, o.task, o.done = c, nil, false
+	o.call, o.task, o.done, o.memory = c, nil, false, nil
 	if c == nil || c.swept {
 		o.done, o.event = true, event{outcome: contract.Canceled}
 	} else if c.answered && !c.held {
@@ -162,7 +159,10 @@ func (o *op) wait() event {
 		current.pause()
 	}
 	e := o.event
-	o.event, o.call = event{}, nil
+	if o.had > 0 && e.outcome != contract.OK {
+		o.memory.TryAnswer(o.had, 0, 0)
+	}
+	o.event, o.call, o.memory, o.had = event{}, nil, nil, 0
 	freeOps = append(freeOps, o)
 	return e
 }
@@ -184,6 +184,8 @@ func failure(outcome int32) error {
 		return stream.ErrIdle
 	case contract.BodyTimeout:
 		return stream.ErrTimeout
+	case contract.NoMemory:
+		return stream.ErrMemory
 	}
 	return upstream.ErrNetwork
 }

@@ -21,6 +21,7 @@ const (
 	Budget            // the platform allows no more calls for this request
 	BodyIdle          // silence within a body
 	BodyTimeout       // the time limit passed after the head had come
+	NoMemory          // no memory for the body became free
 )
 
 // How a stream ended that Go watches or transforms.
@@ -29,6 +30,7 @@ const (
 	EndedReset          // the source broke off
 	EndedIdle           // the source was silent for too long
 	EndedByClient       // the client left
+	EndedFull           // no memory for the next piece became free
 )
 
 // The events that have no request.
@@ -47,6 +49,11 @@ const (
 // The flags of an upstream call.
 const (
 	Outlive int32 = 1 // it continues when the client leaves
+)
+
+// The answer of weir_push, instead of a length, if there is no memory for the piece.
+const (
+	NotReady int32 = -1 << 31
 )
 
 // Answers of look-ups and of the storage of an object, instead of a length.

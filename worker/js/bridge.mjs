@@ -3,8 +3,9 @@
 // instance of the program serves every request of an isolate.
 import { boot, booted } from "./boot.mjs";
 import { Call, listenAfter } from "./call.mjs";
-import { BODY_LATER, NETWORK, NO_BODY } from "./contract.mjs";
+import { BODY_LATER, NETWORK, NO_BODY, OBJECT_CALL } from "./contract.mjs";
 import { imports } from "./imports.mjs";
+import { Instances } from "./instances.mjs";
 import { platform } from "./platform.mjs";
 import { errorResponse, headOf } from "./request.mjs";
 import { Sockets } from "./sockets.mjs";
@@ -13,7 +14,6 @@ import { warmUp } from "./warmup.mjs";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-const replaceAt = 64 << 20; // bytes of linear memory
 
 // A body of up to smallBody declared bytes is read before the program is entered,
 // for up to smallBodyMs.
@@ -222,19 +222,14 @@ function first() {
   return new Instance();
 }
 
-let instance = first();
+const instances = new Instances(first());
 booted();
-
-function current() {
-  if (instance.dead || (instance.x.mem.buffer.byteLength > replaceAt && instance.idle))
-    instance = instance.replacement();
-  return instance;
-}
 
 // handle serves one request.
 export async function handle(request, env, ctx) {
-  const inst = current();
   const { head, length, encoded } = headOf(request);
+  const later = request.body !== null && (length < 0 || length > smallBody || encoded);
+  const inst = instances.forRequest(later);
   let resolve;
   const answered = new Promise((r) => {
     resolve = r;
@@ -242,7 +237,7 @@ export async function handle(request, env, ctx) {
   const call = inst.add(env, resolve);
   call.serve(request, ctx);
   if (request.body === null) inst.begin(call, head, NO_BODY);
-  else if (length < 0 || length > smallBody || encoded) {
+  else if (later) {
     call.keep();
     inst.begin(call, head, BODY_LATER);
   } else {
@@ -264,27 +259,37 @@ export async function handle(request, env, ctx) {
 
 // run serves one event that has no request: an object call, an alarm, the cron.
 export async function run(kind, env, storage, name, verb, body) {
-  const inst = current();
-  const answer = await new Promise((resolve) => {
-    const call = inst.add(env, resolve);
-    call.storage = storage;
-    inst.beginEvent(call, kind, name, verb, body);
-  });
+  const event = (inst, kind, verb, body) =>
+    new Promise((resolve) => {
+      const call = inst.add(env, resolve);
+      call.storage = storage;
+      inst.beginEvent(call, kind, name ?? "", verb, body);
+    });
+  if (!name) return (await event(instances.next(), kind, verb, body)) ?? { status: 503, body: null };
+  const inst = await instances.forObject(name, (old) => event(old, OBJECT_CALL, "flush", null));
+  const answer = await instances.within(inst, name, () => event(inst, kind, verb, body));
   return answer ?? { status: 503, body: null };
 }
 
 // stats reports what is in flight, for tests.
 export function stats() {
-  const { x } = instance;
-  const at = instance.enter(() => x.weir_stats() >>> 0) ?? 0;
-  const [calls, ops, flows, goroutines] = new Int32Array(x.mem.buffer, at, 4);
+  const all = instances.all();
+  const sums = { calls: 0, ops: 0, streams: 0, sockets: 0, goroutines: 0, memory: 0, held: 0 };
+  for (const inst of all) {
+    const { x } = inst;
+    const at = inst.enter(() => x.weir_stats() >>> 0) ?? 0;
+    const [calls, ops, flows, goroutines] = new Int32Array(x.mem.buffer, at, 4);
+    sums.calls += Math.max(inst.calls.size, calls);
+    sums.ops += ops;
+    sums.streams += Math.max(inst.streams.size, flows);
+    sums.sockets += inst.sockets.size;
+    sums.goroutines += goroutines;
+    sums.memory += x.mem.buffer.byteLength;
+    sums.held += x.weir_used();
+  }
   return {
-    calls: Math.max(instance.calls.size, calls),
-    ops,
-    streams: Math.max(instance.streams.size, flows),
-    sockets: instance.sockets.size,
-    goroutines,
-    memory: x.mem.buffer.byteLength,
-    dead: instance.dead,
+    ...sums,
+    instances: all.length,
+    dead: instances.current.dead,
   };
 }

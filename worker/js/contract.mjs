@@ -11,12 +11,14 @@ export const NO_TLS = 6; // the TLS handshake failed
 export const BUDGET = 7; // the platform allows no more calls for this request
 export const BODY_IDLE = 8; // silence within a body
 export const BODY_TIMEOUT = 9; // the time limit passed after the head had come
+export const NO_MEMORY = 10; // no memory for the body became free
 
 // How a stream ended that Go watches or transforms.
 export const ENDED_CLEANLY = 0;
 export const ENDED_RESET = 1; // the source broke off
 export const ENDED_IDLE = 2; // the source was silent for too long
 export const ENDED_BY_CLIENT = 3; // the client left
+export const ENDED_FULL = 4; // no memory for the next piece became free
 
 // The events that have no request.
 export const OBJECT_CALL = 0;
@@ -29,6 +31,9 @@ export const BODY_LATER = -2; // Go asks for it
 
 // The flags of an upstream call.
 export const OUTLIVE = 1; // it continues when the client leaves
+
+// The answer of weir_push, instead of a length, if there is no memory for the piece.
+export const NOT_READY = -2147483648;
 
 // Answers of look-ups and of the storage of an object, instead of a length.
 export const MISSING = -1;

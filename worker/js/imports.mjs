@@ -85,10 +85,11 @@ function functions(inst) {
       const url = head.slice(i + 1, j > 0 ? j : undefined);
       const init = { method: head.slice(0, i), redirect: "manual" };
       if (j > 0) init.headers = parseHeader(head.slice(j + 1));
+      const owned = bodyLen > 0 || inst.streams.isParts(stream);
       if (bodyLen) init.body = inst.bytes(bodyAt, bodyLen);
       else if (stream) init.body = inst.streams.open(stream, call);
       const outlive = (flags & OUTLIVE) !== 0;
-      inst.host.fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, bodyLen > 0);
+      inst.host.fetch(inst, op, call, url, init, headerMs, totalMs, idleMs, maxBody, outlive, owned);
     },
     // object calls the object of a machine.
     object(op, callID, nameAt, nameLen, verbAt, verbLen, bodyAt, bodyLen) {
@@ -155,6 +156,19 @@ function functions(inst) {
     },
     prefix(at, n, rest) {
       return inst.streams.prefix(inst.bytes(at, n), rest);
+    },
+    // parts stores the bytes of a body that Go has in n parts, each an address and a
+    // length in list. whole is a body of such bytes whose end Go is told.
+    parts(list, n) {
+      return inst.streams.parts(inst.u8(), new Uint32Array(inst.u8().buffer, list, 2 * n));
+    },
+    whole(parts) {
+      return inst.streams.derived("whole", parts, 0, -1);
+    },
+    // memory returns the bytes of linear memory, or those that other instances of the
+    // isolate have.
+    memory(others) {
+      return others ? inst.others() : inst.u8().buffer.byteLength;
     },
     through(src, idleMs, length) {
       return inst.streams.derived("through", src, idleMs, length);

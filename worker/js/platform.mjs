@@ -1,7 +1,19 @@
 // The host of the program in production: upstream calls, calls of objects and
 // answers, by the platform. WarmupHost in warmup.mjs has the same methods.
-import { BODY_IDLE, BODY_TIMEOUT, BUDGET, CANCELED, IGNORED, NETWORK, OK, TIMEOUT, TOO_LARGE } from "./contract.mjs";
+import {
+  BODY_IDLE,
+  BODY_TIMEOUT,
+  BUDGET,
+  CANCELED,
+  IGNORED,
+  NETWORK,
+  NO_MEMORY,
+  OK,
+  TIMEOUT,
+  TOO_LARGE,
+} from "./contract.mjs";
 import { appendFields } from "./imports.mjs";
+import { noMemory, reserver } from "./memory.mjs";
 import { hintOf } from "./object.mjs";
 import { detach, oneReadMax, readAll, shortIdle } from "./streams.mjs";
 
@@ -72,12 +84,13 @@ class WholeFetch {
       (reader) => {
         this.reader = reader;
       },
+      reserver(this.inst, this.op),
     ).then(
       (body) => {
         if (body === null) this.report(TOO_LARGE, r.status);
         else this.report(OK, r.status, head, body);
       },
-      () => this.report(NETWORK),
+      (e) => this.report(e === noMemory ? NO_MEMORY : NETWORK),
     );
   }
 

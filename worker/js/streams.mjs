@@ -1,13 +1,17 @@
 // Streams that Go refers to by number and JavaScript moves: upstream and client
 // bodies, prefixes, push transforms and the sampled tee.
+import { noMemory, pieceReady, reserver } from "./memory.mjs";
 import {
   BODY_IDLE,
   END_OF_BODY,
   ENDED_BY_CLIENT,
   ENDED_CLEANLY,
+  ENDED_FULL,
   ENDED_IDLE,
   ENDED_RESET,
   NETWORK,
+  NOT_READY,
+  NO_MEMORY,
   OK,
   TIMEOUT,
   TOO_LARGE,
@@ -31,6 +35,9 @@ export const oneReadMax = 64 << 10; // a body of up to this declared length is r
 // behind, in ms.
 const minRate = 64 << 10;
 const maxLag = 5000;
+// A large answer is sent in pieces, each of which the client must take in time.
+const wholePiece = 1 << 20; // bytes
+const writeStallMs = 120_000;
 export const shortIdle = 60_000; // ms; a shorter limit is measured between single chunks
 const noHeaders = { get: () => null, has: () => false }; // of a body that was partly read
 
@@ -39,7 +46,8 @@ const noHeaders = { get: () => null, has: () => false }; // of a body that was p
 // the body. A caller that measures the time itself passes onChunk, which is called
 // for each chunk. A body that is read in one step must arrive within idleMs. onOpen
 // is called with the reader of a body that is not.
-export async function readAll(message, maxBytes, idleMs, onChunk = null, onOpen = () => {}) {
+// reserve is asked for memory before a large body grows, see reserve in memory.mjs.
+export async function readAll(message, maxBytes, idleMs, onChunk = null, onOpen = () => {}, reserve = null) {
   const { body, headers } = message;
   if (!body) return new Uint8Array(0);
   const declared = headers.get("content-length");
@@ -59,6 +67,7 @@ export async function readAll(message, maxBytes, idleMs, onChunk = null, onOpen 
     idleMs,
     onOpen,
     onChunk,
+    reserve,
   );
 }
 
@@ -72,17 +81,28 @@ export function detach(bytes) {
 //
 // It reads into one buffer that grows in place: chunks, and the bytes they are
 // joined in, would exist twice until garbage is collected.
-async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = null) {
+async function gather(body, head, length, maxBytes, idleMs, onOpen, onChunk = null, reserve = null) {
   let size = head?.byteLength ?? 0;
   if (size > maxBytes) return null;
   // One byte more than expected shows the end, or that there is more.
-  let buffer = new ArrayBuffer(Math.max(size, Math.min(length < 0 ? pieceBytes : length, maxBytes)) + 1);
+  const expected = Math.min(length < 0 ? pieceBytes : length, maxBytes);
+  let buffer = new ArrayBuffer(Math.max(size, reserve ? Math.min(expected, oneReadMax) : expected) + 1);
   if (head) new Uint8Array(buffer).set(head);
   const reader = body?.getReader({ mode: "byob" });
   if (reader) onOpen(reader);
   let large = !(idleMs > 0); // waits for large pieces, which is right only while chunks arrive fast
   while (reader) {
-    if (size === buffer.byteLength) buffer = buffer.transfer(Math.min(2 * size, maxBytes + 1));
+    if (size === buffer.byteLength) {
+      // Memory that is reserved grows by less.
+      let next = Math.min(reserve ? size + Math.max(oneReadMax, size >> 1) : 2 * size, maxBytes + 1);
+      if (reserve && length > size) next = Math.min(next, length + 1);
+      if (reserve && !(await reserve(next, length < 0 ? -1 : Math.min(length, maxBytes) + 1, onChunk))) {
+        reader.cancel().catch(() => {});
+        buffer.transfer(0);
+        throw noMemory;
+      }
+      buffer = buffer.transfer(next);
+    }
     const rest = new Uint8Array(buffer, size);
     const { value, done } = await until(
       large ? reader.readAtLeast(Math.min(pieceBytes, rest.byteLength), rest) : reader.read(rest),
@@ -168,6 +188,46 @@ export class Streams {
     return id;
   }
 
+  // parts adds bytes of linear memory, from pairs of address and length. Nothing else
+  // has the copy.
+  parts(memory, list) {
+    let size = 0;
+    for (let i = 1; i < list.length; i += 2) size += list[i];
+    const bytes = new Uint8Array(size);
+    for (let i = 0, at = 0; i < list.length; i += 2) {
+      bytes.set(memory.subarray(list[i], list[i] + list[i + 1]), at);
+      at += list[i + 1];
+    }
+    const id = this.next++;
+    this.table.set(id, { kind: "parts", bytes });
+    return id;
+  }
+
+  // isParts reports whether a stream consists of bytes that nothing else has.
+  isParts(id) {
+    return this.table.get(id)?.kind === "parts";
+  }
+
+  // whole sends bytes to the client, and tells Go when it has them: they take memory
+  // until then.
+  whole(id) {
+    const { bytes } = this.remove(this.remove(id).src);
+    const { readable, writable } = new FixedLengthStream(bytes.byteLength);
+    this.running++;
+    (async () => {
+      const writer = writable.getWriter();
+      try {
+        for (let at = 0; at < bytes.byteLength; at += wholePiece)
+          await until(writer.write(bytes.subarray(at, at + wholePiece)), writeStallMs);
+        await writer.close();
+      } catch {
+        writer.abort(new Error("cut")).catch(() => {});
+      }
+      bytes.buffer.transfer(0);
+    })().finally(() => this.ended(id));
+    return readable;
+  }
+
   derived(kind, src, idle, length) {
     const id = this.next++;
     this.table.set(id, { kind, src, idle, length });
@@ -219,6 +279,7 @@ export class Streams {
     if (s.kind === "body") return { head: null, body: s.body, inflight: s.inflight, length: s.length };
     if (s.kind === "bytes")
       return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength, owner: s.owner };
+    if (s.kind === "parts") return { head: s.bytes, body: null, inflight: null, length: s.bytes.byteLength };
     if (s.kind === "prefix") {
       const rest = s.src ? this.source(s.src) : { head: null, body: null, inflight: null, length: 0 };
       const head = rest.head ? concat([s.head, rest.head], s.head.byteLength + rest.head.byteLength) : s.head;
@@ -232,7 +293,7 @@ export class Streams {
   // must last until Go has received its end.
   flows(id) {
     const kind = this.table.get(id)?.kind;
-    return kind === "through" || kind === "watch" || kind === "guard" || kind === "prefix";
+    return kind === "through" || kind === "watch" || kind === "guard" || kind === "prefix" || kind === "whole";
   }
 
   // open returns a ReadableStream, or bytes, for the platform to send.
@@ -240,7 +301,8 @@ export class Streams {
     const s = this.table.get(id);
     if (s.kind === "through") return this.through(id, call);
     if (s.kind === "watch" || s.kind === "guard") return this.watch(id, call);
-    if (s.kind === "bytes") return this.remove(id).bytes;
+    if (s.kind === "whole") return this.whole(id);
+    if (s.kind === "bytes" || s.kind === "parts") return this.remove(id).bytes;
     const { head, body, inflight } = this.source(id);
     if (!head) return body;
     if (!body) return head; // its length is known then
@@ -300,10 +362,10 @@ export class Streams {
       };
     }
     try {
-      body = await readAll(s.message, maxBytes, idleMs, onChunk);
+      body = await readAll(s.message, maxBytes, idleMs, onChunk, undefined, reserver(this.inst, op));
       if (body === null) outcome = TOO_LARGE;
     } catch (e) {
-      if (outcome === OK) outcome = e === timedOut ? BODY_IDLE : NETWORK;
+      if (outcome === OK) outcome = e === timedOut ? BODY_IDLE : e === noMemory ? NO_MEMORY : NETWORK;
     }
     if (deadline) call.removeDeadline(deadline);
     if (idle) call.removeDeadline(idle);
@@ -418,6 +480,10 @@ export class Streams {
       const at = this.inst.x.weir_chunk(chunk.byteLength) >>> 0;
       this.inst.u8().set(chunk, at);
       let n = this.inst.x.weir_push(id, chunk.byteLength);
+      if (n === NOT_READY) {
+        out.waits = true;
+        return null;
+      }
       if (n < 0) {
         n = ~n;
         out.stopped = true;
@@ -481,8 +547,11 @@ export class Streams {
         return unsent < maxUnsent && bytes.byteLength < smallRead ? null : sent;
       };
       const more = () => !out.stopped && !clientGone && !this.inst.dead;
-      for (let at = 0; head && at < head.byteLength && more(); at += oneReadMax)
-        await send(this.push(id, head.subarray(at, at + oneReadMax), out));
+      for (let at = 0; head && at < head.byteLength && more(); at += oneReadMax) {
+        const piece = head.subarray(at, at + oneReadMax);
+        const bytes = this.push(id, piece, out);
+        await send(out.waits ? await pieceReady(this, id, piece, out) : bytes);
+      }
       while (reader && more()) {
         let chunk;
         try {
@@ -497,7 +566,13 @@ export class Streams {
           ending ||= ENDED_RESET;
           break;
         }
-        await send(this.push(id, chunk, out));
+        let bytes = this.push(id, chunk, out);
+        if (out.waits) bytes = await pieceReady(this, id, chunk, out);
+        if (out.waits) {
+          ending = ENDED_FULL;
+          break;
+        }
+        await send(bytes);
       }
       idleDog.stop();
       await sent;

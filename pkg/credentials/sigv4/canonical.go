@@ -1,7 +1,6 @@
 package sigv4
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // signed fields, joined by semicolons:
 //
 //	method \n path \n query \n name:value \n … \n names \n hex SHA-256 of the body
-func canonicalRequest(req *upstream.Request, service string, body []byte, signed func(string) bool) (text []byte, names string, err error) {
+func canonicalRequest(req *upstream.Request, service string, sum []byte, signed func(string) bool) (text []byte, names string, err error) {
 	host, path, query, err := split(req.URL)
 	if err != nil {
 		return nil, "", err
@@ -53,8 +52,7 @@ func canonicalRequest(req *upstream.Request, service string, body []byte, signed
 	}
 	out = append(out, "\n\n"...)
 	out = append(append(out, names...), '\n')
-	sum := sha256.Sum256(body)
-	return hex.AppendEncode(out, sum[:]), names, nil
+	return hex.AppendEncode(out, sum), names, nil
 }
 
 // split takes an absolute address apart. A default port is not part of the

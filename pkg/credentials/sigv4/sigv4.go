@@ -61,7 +61,7 @@ func sign(req *upstream.Request, keys Keys, scope Scope, now time.Time, signed f
 	if !word(scope.Region) || !word(scope.Service) {
 		return ErrScope
 	}
-	body, err := payload(req)
+	sum, err := bodyDigest(req)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func sign(req *upstream.Request, keys Keys, scope Scope, now time.Time, signed f
 	} else {
 		req.Header.Del("x-amz-security-token")
 	}
-	canonical, names, err := canonicalRequest(req, scope.Service, body, signed)
+	canonical, names, err := canonicalRequest(req, scope.Service, sum, signed)
 	if err != nil {
 		return err
 	}
@@ -97,15 +97,21 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
-// payload returns the bytes of the body.
-func payload(req *upstream.Request) ([]byte, error) {
+// bodyDigest returns the SHA-256 of the body.
+func bodyDigest(req *upstream.Request) ([]byte, error) {
+	h := sha256.New()
 	switch b := req.Body.(type) {
 	case nil:
-		return nil, nil
 	case *stream.Bytes:
-		return b.All(), nil
+		h.Write(b.All())
+	case *stream.Parts:
+		for _, part := range b.All() {
+			h.Write(part)
+		}
+	default:
+		return nil, fmt.Errorf("%T: %w", req.Body, ErrBody)
 	}
-	return nil, fmt.Errorf("%T: %w", req.Body, ErrBody)
+	return h.Sum(nil), nil
 }
 
 // word reports whether s can be a part of the credential scope.

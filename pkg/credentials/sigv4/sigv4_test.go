@@ -139,7 +139,7 @@ func TestBedrockPathsAreEncodedTwice(t *testing.T) {
 
 func TestS3PathIsSignedUnchanged(t *testing.T) {
 	req := &upstream.Request{Method: "GET", URL: "https://b.s3.amazonaws.com/a%20b//c"}
-	text, _, err := canonicalRequest(req, "s3", nil, picked)
+	text, _, err := canonicalRequest(req, "s3", make([]byte, 32), picked)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/routing"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/multipart"
 	"weir/pkg/wire/stream"
 )
@@ -72,25 +72,21 @@ func (u *Upload) Small() bool {
 	return small
 }
 
-// maxRepeat is how much of the room forms that could be streamed may take, in
-// bytes: the rest is for those that cannot.
-const maxRepeat = 48 << 20
-
 // Repeatable reports whether a form that could be streamed is to be held so
-// that another account can be tried: there is one, and there is room for the
-// form.
-func (u *Upload) Repeatable(room *memory.Budget, targets []routing.Target) bool {
-	if room == nil || len(targets) == 1 && len(targets[0].Connections) < 2 {
+// that another account can be tried: there is one, and there is memory to spare for
+// the form.
+func (u *Upload) Repeatable(targets []routing.Target) bool {
+	if len(targets) == 1 && len(targets[0].Connections) < 2 {
 		return false
 	}
 	n := u.Call.Length
-	return n >= 0 && n <= endpoint.MaxForm && room.Used()+n <= maxRepeat
+	return n >= 0 && n <= endpoint.MaxForm && u.Call.Memory.Spare(n)
 }
 
 // Hold has the host keep the form, up to 25 MiB, and finds its fields. release
 // must be called when it has been sent.
-func (u *Upload) Hold(ctx context.Context, room *memory.Budget) (release func(), err error) {
-	u.Held, release, err = room.Hold(ctx, u.Call, endpoint.MaxForm)
+func (u *Upload) Hold(ctx context.Context) (release func(), err error) {
+	u.Held, release, err = u.Call.Memory.Hold(ctx, u.Call.Body, u.Call.Length, endpoint.MaxForm)
 	if errors.Is(err, stream.ErrTooLarge) {
 		e := apierr.New(413, "request_too_large", "A form of over 25 MiB must have its model before the file: send the part model first, or release ?model= or the header x-model.")
 		e.Err = err

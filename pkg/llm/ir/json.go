@@ -3,6 +3,7 @@ package ir
 import (
 	"strconv"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -15,7 +16,43 @@ import (
 type Writer struct {
 	Buf   []byte
 	Pacer *Pacer // nil never pauses
-	done  int    // bytes that the pacer has counted
+	// Spans says to refer to long texts that need no escapes instead of copying
+	// them: the result is then that of Parts.
+	Spans bool
+	spans []span
+	done  int // bytes that the pacer has counted
+}
+
+// span is a text that belongs between two bytes of a Writer's buffer.
+type span struct {
+	at   int
+	text string
+}
+
+// MinSpan is the length of a text from which on it is not copied.
+const MinSpan = 16 << 10
+
+// Parts returns the JSON in parts: those of Buf, and texts of the request that
+// was read. They must not be changed.
+func (d *Writer) Parts() [][]byte {
+	parts := make([][]byte, 0, 2*len(d.spans)+1)
+	from := 0
+	for _, s := range d.spans {
+		parts = append(parts, d.Buf[from:s.at], unsafe.Slice(unsafe.StringData(s.text), len(s.text)))
+		from = s.at
+	}
+	return append(parts, d.Buf[from:])
+}
+
+// span adds a text between quotes without copying it, if it may.
+func (d *Writer) span(text string) bool {
+	if !d.Spans || len(text) < MinSpan || !jsonscan.Plain(text) {
+		return false
+	}
+	d.Buf = append(d.Buf, '"')
+	d.spans = append(d.spans, span{len(d.Buf), text})
+	d.Buf = append(d.Buf, '"')
+	return true
 }
 
 // Key writes the name of a member, preceded by a comma if one is needed.
@@ -47,6 +84,10 @@ func (d *Writer) Close(bracket byte) {
 // Str writes a string.
 func (d *Writer) Str(key, value string) {
 	d.Key(key)
+	if d.span(value) {
+		d.Pacer.Work(len(value) / 4)
+		return
+	}
 	if d.Pacer == nil || len(value) <= maxWork {
 		d.Buf = jsonscan.Quote(d.Buf, value)
 		return
@@ -85,6 +126,9 @@ func (d *Writer) OptRaw(key, value string) {
 // Escaped writes a string that is already escaped.
 func (d *Writer) Escaped(key, value string) {
 	d.Key(key)
+	if d.span(value) {
+		return
+	}
 	d.Buf = append(append(append(d.Buf, '"'), value...), '"')
 }
 

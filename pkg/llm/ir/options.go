@@ -14,8 +14,11 @@ type Options struct {
 	Deviations *Deviations // of the upstream; nil is plain OpenAI
 	MaxTokens  int64       // sent to upstreams that require a limit if the client has set none; 0 is by the model's name
 	MaxOutput  int64       // the model's maximum output; 0 is unknown
-	Reasoning  bool        // the model reasons (catalogue); OpenAI's are known by their ids as well
-	Refuses    Refusals    // fields and roles that the upstream has refused by name
+	// Memory acquires the memory that the translation of a large request or answer
+	// takes beside its bytes; its error ends the translation. nil acquires none.
+	Memory    func(bytes int64) error
+	Reasoning bool     // the model reasons (catalogue); OpenAI's are known by their ids as well
+	Refuses   Refusals // fields and roles that the upstream has refused by name
 	// Issuer is who signs the thinking of this upstream. A signature is sent to
 	// its issuer only. Empty: anthropic, gemini, openai, cohere or chat.
 	Issuer string

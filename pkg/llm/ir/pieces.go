@@ -1,6 +1,8 @@
 package ir
 
 import (
+	"bytes"
+
 	"github.com/tidwall/gjson"
 
 	"weir/pkg/wire/apierr"
@@ -53,6 +55,40 @@ func isOpaque(c *jsonscan.Cursor) bool {
 		}
 	}
 	return false
+}
+
+// PieceMemory is what a piece takes in the middle form, in bytes.
+const PieceMemory = 1 << 10
+
+// Copied returns how many bytes of a request its translation copies: with spans, all
+// but the long texts without escapes.
+func Copied(body []byte, spans bool) int {
+	n := len(body)
+	if !spans {
+		return n
+	}
+	for at := 0; ; {
+		quote := bytes.IndexByte(body[at:], '"')
+		if quote < 0 {
+			return n
+		}
+		at += quote + 1
+		from, plain := at, true
+		for at < len(body) && body[at] != '"' {
+			if body[at] == '\\' {
+				plain = false
+				at++
+			}
+			at++
+		}
+		if plain && at-from >= MinSpan {
+			n -= at - from
+		}
+		at++
+		if at >= len(body) {
+			return n
+		}
+	}
 }
 
 // TooManyPieces returns the refusal of a request that is not translated.

@@ -11,6 +11,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/httpmsg"
 	"weir/pkg/wire/jsonscan"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/redact"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -18,8 +19,9 @@ import (
 
 // parsed is what an attempt knows of the answer that was accepted.
 type parsed struct {
-	whole  []byte // the answer for the client, when it is in memory
-	events bool   // it is an event stream
+	whole  []byte   // the answer for the client, when it is in memory
+	parts  [][]byte // of it, if whole is only the first
+	events bool     // it is an event stream
 	usage  llm.Usage
 	id     string // of an answer that the upstream itself names
 	input  int64  // estimated tokens of the request; -1 while not estimated
@@ -76,7 +78,13 @@ func (a *attempt) passes() bool { return a.api.dialect == a.req.Dialect && !a.op
 
 func (a *attempt) wholeJSON(body []byte) (err error) {
 	if !a.passes() {
-		a.parsed.whole, a.parsed.usage, err = llm.Response(a.api.dialect, a.req.Dialect, body, a.opt)
+		if len(body) > memory.Uncounted {
+			a.opt.Memory = a.answerMemory
+		}
+		parts, usage, err := llm.ResponseParts(a.api.dialect, a.req.Dialect, body, a.opt)
+		if err == nil {
+			a.parsed.whole, a.parsed.parts, a.parsed.usage = parts[0], parts, usage
+		}
 		return err
 	}
 	if err = a.readUnchanged(body); err == nil {
@@ -151,6 +159,9 @@ func (a *attempt) reply(res *accounts.Result) *Result {
 		return r
 	}
 	r.Response = endpoint.JSONAnswer(res.Header, a.parsed.whole)
+	if len(a.parsed.parts) > 1 {
+		r.Body = stream.FromParts(a.parsed.parts)
+	}
 	if a.req.Stream {
 		r.Header.Set("content-type", eventStream)
 	}

@@ -17,6 +17,7 @@ import (
 	"weir/pkg/store"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -62,7 +63,17 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	}
 	a.setAPI(w)
 	a.opt = a.options()
-	body, dropped, err := llm.Request(x.req.Dialect, w.dialect, x.req.Body, a.opt)
+	var body []byte
+	var parts [][]byte // of a large body that is translated
+	var dropped []string
+	var err error
+	if len(x.req.Body) > memory.Uncounted && x.req.Dialect != w.dialect {
+		if parts, dropped, err = llm.RequestParts(x.req.Dialect, w.dialect, x.req.Body, a.opt); err == nil {
+			body = parts[0]
+		}
+	} else {
+		body, dropped, err = llm.Request(x.req.Dialect, w.dialect, x.req.Body, a.opt)
+	}
 	if err != nil {
 		if x.severalTargets {
 			// Another member of the combo may understand it.
@@ -71,7 +82,11 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 		return nil, err
 	}
 	a.Dropped = dropped
-	body, betas := a.addBetas(body)
+	betas := ""
+	if len(parts) <= 1 {
+		body, betas = a.addBetas(body)
+	}
+	x.call.Memory.Settle()
 	name := w.endpoint
 	if x.req.Stream {
 		name = w.stream
@@ -85,8 +100,12 @@ func (x *exchange) build(to *routing.Target, conn *store.Connection, before *acc
 	if err != nil {
 		return nil, err
 	}
-	a.body.Reset(body)
 	a.Request = upstream.Request{Method: method, URL: a.beta(url), Header: a.header(), Body: &a.body}
+	if len(parts) > 1 {
+		a.Request.Body = stream.FromParts(parts)
+	} else {
+		a.body.Reset(body)
+	}
 	if betas != "" {
 		a.Request.Header.Add("anthropic-beta", betas)
 	}
@@ -152,6 +171,9 @@ func (a *attempt) options() llm.Options {
 		Deviations: llm.DeviationsOf(a.Target.Provider.ID), StreamUsage: a.req.WantsUsage,
 		Tools: &a.tools, Vendor: !a.Target.Provider.Compatible, LongUser: a.req.LongUser,
 	}
+	if a.api.dialect != a.req.Dialect && len(a.req.Body) > memory.Uncounted {
+		o.Memory = a.memory
+	}
 	if a.api.dialect == llm.Chat && o.Deviations.Passes {
 		o.Refuses = a.refusals()
 	}
@@ -181,6 +203,19 @@ func (a *attempt) options() llm.Options {
 		}
 	}
 	return o
+}
+
+// memory acquires what a translation takes beside the bytes that it reads.
+func (a *attempt) memory(bytes int64) error {
+	if bytes <= memory.Uncounted {
+		return nil
+	}
+	return a.call.Memory.Acquire(a.ctx, memory.Work, memory.Amount{Program: bytes})
+}
+
+// answerMemory is memory for the translation of an answer.
+func (a *attempt) answerMemory(bytes int64) error {
+	return a.call.Memory.Acquire(a.ctx, memory.Reply, memory.Amount{Program: bytes})
 }
 
 // lost adds the name of a part of the answer to x-weir-dropped.

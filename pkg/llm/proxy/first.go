@@ -13,6 +13,7 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/provider/bedrock"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/sse"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
@@ -28,6 +29,7 @@ const maxHead = 1 << 20
 func (a *attempt) begin(resp *upstream.Response) error {
 	f := firstEvent{a: a, body: resp.Body, start: a.proxy.Now().UnixMilli(), alive: min(a.call.Machine.Settings.FirstEvent(), commentLimit).Milliseconds()}
 	err := f.read()
+	a.call.Memory.Drop(memory.Line)
 	if err != nil {
 		return err
 	}
@@ -58,6 +60,11 @@ func (f *firstEvent) read() error {
 	for {
 		from := len(f.head)
 		if cap(f.head)-from < 1<<10 {
+			if n := int64(2 * cap(f.head)); n > memory.Uncounted {
+				if err := f.a.call.Memory.Acquire(f.a.ctx, memory.Line, memory.Both(2*n)); err != nil {
+					return err
+				}
+			}
 			f.head = slices.Grow(f.head, cap(f.head))
 		}
 		n, err := f.body.Read(f.head[from:cap(f.head)])

@@ -7,6 +7,8 @@ import (
 	"weir/pkg/llm"
 	"weir/pkg/provider/bedrock"
 	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
+	"weir/pkg/wire/sse"
 	"weir/pkg/wire/stream"
 )
 
@@ -127,7 +129,10 @@ type translator struct {
 	to stream.Transform // t, behind what its events come out of
 }
 
-var _ stream.Transform = (*translator)(nil)
+var (
+	_ stream.Transform = (*translator)(nil)
+	_ stream.Waiter    = (*translator)(nil)
+)
 
 func (a *attempt) translator(m outcome) *translator {
 	a.opt.Clean = m.res.Clean
@@ -140,6 +145,25 @@ func (a *attempt) translator(m outcome) *translator {
 	return t
 }
 
+// Ready reports whether there is memory for the next n bytes of a long line: to store
+// it, to read it, for the translated event, and for what the host sends.
+func (t *translator) Ready(n int) bool {
+	l := &t.a.call.Memory
+	n += t.t.Buffered()
+	if n <= memory.Uncounted {
+		l.Drop(memory.Line)
+		return true
+	}
+	l.Expect(lineMemory(sse.MaxLine))
+	return l.TryAcquire(memory.Line, lineMemory(n))
+}
+
+// lineMemory returns what the translation of a line of n bytes takes. The line is
+// stored in a buffer that grows by quarters.
+func lineMemory(n int) memory.Amount {
+	return memory.Amount{Program: int64(4 * n), Host: int64(n)}
+}
+
 // Push translates the next part.
 func (t *translator) Push(chunk, out []byte) []byte { return t.to.Push(chunk, out) }
 
@@ -150,6 +174,7 @@ func (t *translator) Stopped() bool { return t.t.Failure() != nil }
 // End ends the client's stream.
 func (t *translator) End(cause error, out []byte) []byte {
 	out = t.to.End(cause, out)
+	t.a.call.Memory.Drop(memory.Line)
 	t.end(cause, t.t.Complete(), t.t.Failure(), t.t.Usage())
 	return out
 }

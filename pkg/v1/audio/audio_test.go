@@ -18,16 +18,16 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
 
 func handler(w *testgw.World) *Handler {
-	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &memory.Budget{}, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}}
+	return &Handler{Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Pause: w, Now: w.Now, Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL}}
 }
 
 const boundary = "----b0undary"
@@ -92,7 +92,7 @@ func TestUploadFlows(t *testing.T) {
 			c, body := send(w, tt.body, tt.header...)
 			room := int64(0)
 			w.Answer = func(s *fake.Seen) fake.Answer {
-				room = roomUsed(h)
+				room = w.Memory.Used()
 				return fake.JSON(`{"text":"hi"}`)
 			}
 			got := testgw.Outcome(h.Transcriptions(context.Background(), c))
@@ -114,14 +114,12 @@ func TestUploadFlows(t *testing.T) {
 			if sent, _ := io.ReadAll(f); string(sent) != sound {
 				t.Error("the file was changed")
 			}
-			if held := tt.name == "model_last_is_held"; held != (room > 0) || roomUsed(h) != 0 {
-				t.Errorf("%d bytes were held, %d are", room, roomUsed(h))
+			if held := tt.name == "model_last_is_held"; held != (room > 0) || w.Memory.Used() != 0 {
+				t.Errorf("%d bytes were held, %d are", room, w.Memory.Used())
 			}
 		})
 	}
 }
-
-func roomUsed(h *Handler) int64 { return h.Room.Used() }
 
 func TestUploadRefusals(t *testing.T) {
 	sound := audioBytes(200 << 10)
@@ -153,8 +151,8 @@ func TestUploadRefusals(t *testing.T) {
 			if got := testgw.Outcome(h.Transcriptions(context.Background(), c)); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
-			if h.Room.Used() != 0 {
-				t.Error("room was not given back")
+			if w.Memory.Used() != 0 {
+				t.Error("memory was not released")
 			}
 		})
 	}
@@ -206,7 +204,7 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		{"error_event", first(small), fake.OK("text/event-stream", "data: {\"error\":{}}\n\n"), 0, 0, "ab", hi},
 		{"bad_request", first(small), fake.Answer{Status: 400}, 0, 0, "a", "400"},
 		{"unknown_length", first(small), fake.Answer{Status: 429}, -1, 0, "a", "429 rate_limit_exceeded"},
-		{"no_room", first(large), fake.Answer{Status: 429}, 0, 30 << 20, "a", "429 rate_limit_exceeded"},
+		{"no_room", first(large), fake.Answer{Status: 429}, 0, 48 << 20, "a", "429 rate_limit_exceeded"},
 		{"over_25_mib", first(audioBytes(26 << 20)), fake.Answer{Status: 429}, 0, 0, "a", "429 rate_limit_exceeded"},
 	} {
 		w := testgw.New(t, "openai", "openai")
@@ -218,11 +216,10 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		}
 		h := handler(w)
 		if tt.used > 0 {
-			release, err := h.Room.Acquire(context.Background(), "others", tt.used)
-			if err != nil {
-				t.Fatal(err)
+			var others memory.Lease
+			if w.Memory.Start(&others, "others", 0); !others.TryAcquire(memory.Form, memory.Amount{Host: tt.used}) {
+				t.Fatal("no memory")
 			}
-			defer release()
 		}
 		c, _ := send(w, tt.body)
 		if tt.length != 0 {
@@ -238,8 +235,8 @@ func TestFormGoesToAnotherAccount(t *testing.T) {
 		if told := err != nil && strings.Contains(err.Error(), "sent only once"); told != (tt.took == "a" && tt.name != "bad_request") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if h.Room.Used() != tt.used {
-			t.Errorf("%s: %d bytes are held", tt.name, h.Room.Used())
+		if w.Memory.Used() != tt.used {
+			t.Errorf("%s: %d bytes are held", tt.name, w.Memory.Used())
 		}
 	}
 }
@@ -524,7 +521,7 @@ func TestEveryAudioProviderHasATranscriber(t *testing.T) {
 func TestMemoryIsLimited(t *testing.T) {
 	w := testgw.New(t, "openai")
 	h := handler(w)
-	h.Room.Max = 1 << 20
+	w.Memory.Max = 1 << 20
 	sound := audioBytes(800 << 10)
 	inside := ""
 	w.Answer = func(*fake.Seen) fake.Answer {

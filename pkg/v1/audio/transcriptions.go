@@ -17,7 +17,6 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/endpoint/upload"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -34,7 +33,6 @@ type Handler struct {
 	Router   endpoint.Router
 	Accounts endpoint.Sender
 	Allows   endpoint.Allows
-	Room     *memory.Budget
 	Pause    upstream.Pauser // between polls of a provider that queues
 	// Downloads fetches speech of which a provider returns the address.
 	Downloads *download.Downloads
@@ -93,8 +91,8 @@ func (h *Handler) transcribe(ctx context.Context, c *auth.Call, endpoint string)
 			return nil, err
 		}
 	}
-	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm || u.Repeatable(h.Room, targets) {
-		release, err := u.Hold(ctx, h.Room)
+	if u.Model == "" || u.Small() || transcriberOf(targets[0].Provider) != &openAIForm || u.Repeatable(targets) {
+		release, err := u.Hold(ctx)
 		if err != nil {
 			return nil, err
 		}

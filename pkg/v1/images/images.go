@@ -19,7 +19,6 @@ import (
 	"weir/pkg/catalog"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/endpoint/upload"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -27,6 +26,7 @@ import (
 	"weir/pkg/wire/apierr"
 	"weir/pkg/wire/clientheader"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 	"weir/pkg/wire/stream"
 	"weir/pkg/wire/upstream"
 )
@@ -37,8 +37,6 @@ type Handler struct {
 	Accounts endpoint.Sender
 	Once     *endpoint.Once // keeps idempotency keys
 	Allows   endpoint.Allows
-	Room     *memory.Budget
-	Memory   *memory.Budget  // for what is held in Go's own
 	Pause    upstream.Pauser // between polls of a provider that queues
 	// Downloads gets images that a provider only points to, when the client
 	// asked for their bytes.
@@ -164,8 +162,8 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*httpmsg.Response, e
 			return nil, err
 		}
 	}
-	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI || x.form.Repeatable(h.Room, targets) {
-		release, err := x.form.Hold(ctx, h.Room)
+	if x.form.Model == "" || x.form.Small() || x.key != "" || shapeOf(targets[0].Provider) != &openAI || x.form.Repeatable(targets) {
+		release, err := x.form.Hold(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -180,11 +178,10 @@ func (h *Handler) upload(ctx context.Context, x *creation) (*httpmsg.Response, e
 				if x.request, err = ofForm(x.form); err != nil {
 					return nil, err
 				}
-				let, err := h.Memory.Acquire(ctx, x.call.MachineID, x.size)
-				if err != nil {
+				if err := x.call.Memory.Acquire(ctx, memory.Work, memory.Both(x.size)); err != nil {
 					return nil, err
 				}
-				defer let()
+				defer x.call.Memory.Drop(memory.Work)
 			}
 		}
 	} else {

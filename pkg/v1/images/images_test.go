@@ -18,7 +18,6 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
 	"weir/pkg/wire/httpmsg"
@@ -27,7 +26,7 @@ import (
 
 func handler(w *testgw.World) *Handler {
 	return &Handler{
-		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Room: &memory.Budget{}, Memory: &memory.Budget{}, Pause: w, Now: w.Now,
+		Router: routing.Router{}, Accounts: w.Pool, Allows: auth.AllowsModel, Pause: w, Now: w.Now,
 		Downloads: &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
 	}
 }
@@ -151,8 +150,8 @@ func TestEditsAsAForm(t *testing.T) {
 			}
 			limited, w.Seen = true, nil
 			handler(w).Edits(context.Background(), send(w, tt.body, tt.header...))
-			if again := w.Accounts() == "ab"; again != tt.again || h.Room.Used() != 0 {
-				t.Errorf("asked %s after a 429; %d bytes are held", w.Accounts(), h.Room.Used())
+			if again := w.Accounts() == "ab"; again != tt.again || w.Memory.Used() != 0 {
+				t.Errorf("asked %s after a 429; %d bytes are held", w.Accounts(), w.Memory.Used())
 			}
 		})
 	}
@@ -197,8 +196,8 @@ func TestLargeImages(t *testing.T) {
 					t.Errorf("%s to %s: %.60s… is missing in %.300s…", name, model, part, got)
 				}
 			}
-			if h.Room.Used()+h.Memory.Used() != 0 {
-				t.Errorf("%s to %s: %d and %d bytes are held", name, model, h.Room.Used(), h.Memory.Used())
+			if w.Memory.Used() != 0 {
+				t.Errorf("%s to %s: %d bytes are held", name, model, w.Memory.Used())
 			}
 		}
 	}

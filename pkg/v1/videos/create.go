@@ -117,7 +117,7 @@ func (h *Handler) read(ctx context.Context, x *creation) (release func(), err er
 		x.request, err = parse(body)
 		return func() {}, err
 	}
-	x.held, release, err = h.Room.Hold(ctx, c, endpoint.MaxForm)
+	x.held, release, err = c.Memory.Hold(ctx, c.Body, c.Length, endpoint.MaxForm)
 	return release, err
 }
 

@@ -22,7 +22,6 @@ import (
 	"weir/pkg/auth"
 	"weir/pkg/endpoint"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/machine/rpc"
 	"weir/pkg/provider"
 	"weir/pkg/routing"
@@ -56,7 +55,6 @@ type Handler struct {
 	// provider sends only to the account.
 	Downloads   *download.Downloads
 	Credentials credentials
-	Room        *memory.Budget
 
 	lost lostJobs
 }

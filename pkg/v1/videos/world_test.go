@@ -14,7 +14,6 @@ import (
 	"weir/pkg/accounts"
 	"weir/pkg/auth"
 	"weir/pkg/endpoint/download"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/routing"
 	"weir/pkg/snapshot"
 	"weir/pkg/store"
@@ -45,7 +44,7 @@ func newWorld(t testing.TB, providers ...string) *world {
 	w.objects.Ops = nil
 	w.Pool.Object = w.objects
 	w.Handler = &Handler{
-		Router: routing.Router{}, Accounts: w.Pool, Object: w.objects, Allows: auth.AllowsModel, Room: &memory.Budget{},
+		Router: routing.Router{}, Accounts: w.Pool, Object: w.objects, Allows: auth.AllowsModel,
 		Credentials: &accounts.Credentials{Pool: w.Pool},
 		Downloads:   &download.Downloads{Do: w, CanonicalURL: fake.CanonicalURL},
 	}

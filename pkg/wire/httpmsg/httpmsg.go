@@ -10,6 +10,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"weir/pkg/wire/stream"
 )
 
 // Field is one header field. Name is in lower case.
@@ -61,6 +63,8 @@ type Request struct {
 	Body   io.ReadCloser
 	Length int64 // of the body as declared by the client; -1 when it did not say
 	Start  time.Time
+	// Memory is the memory that an upstream's answer is counted against. May be nil.
+	Memory stream.Memory
 }
 
 // Response is an answer to a client.

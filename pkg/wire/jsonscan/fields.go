@@ -277,6 +277,19 @@ func Quote(dst []byte, s string) []byte {
 	return append(Escape(append(dst, '"'), s), '"')
 }
 
+// Plain reports whether s can stand between the quotes of a JSON string as it is.
+func Plain(s string) bool {
+	ascii := true
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c < 0x20 || c == '"' || c == '\\' {
+			return false
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return ascii || utf8.ValidString(s)
+}
+
 // Escape appends s as it stands between the quotes of a JSON string.
 func Escape(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"

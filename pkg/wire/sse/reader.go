@@ -69,6 +69,9 @@ func (r *Reader) Push(chunk []byte) {
 // Err returns why the reader has stopped, or nil. It stays stopped.
 func (r *Reader) Err() error { return r.err }
 
+// Buffered returns how many bytes of the begun line and event are stored.
+func (r *Reader) Buffered() int { return len(r.held) + len(r.data) }
+
 // Next returns the next event that is complete, and false when another piece is
 // needed or the stream is given up.
 func (r *Reader) Next(ev *Event) bool {

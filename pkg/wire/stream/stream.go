@@ -8,6 +8,7 @@ package stream
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
@@ -24,6 +25,8 @@ var (
 	ErrTooLarge = errors.New("stream: body over the limit")
 	// ErrTimeout ends a body that exceeds its total time.
 	ErrTimeout = errors.New("stream: time limit reached")
+	// ErrMemory ends a stream that gets no memory.
+	ErrMemory = errors.New("stream: no memory")
 )
 
 // Bytes is a body in memory.
@@ -84,6 +87,47 @@ func (p *Prefix) Close() error {
 	return p.Rest.Close()
 }
 
+// Parts is a body in memory that consists of several parts, which must not change.
+type Parts struct {
+	parts [][]byte
+	next  int // the part to read
+	off   int // in it
+}
+
+// FromParts returns a body with the content of parts, one after the other.
+func FromParts(parts [][]byte) io.ReadCloser {
+	if len(parts) == 1 {
+		return FromBytes(parts[0])
+	}
+	return &Parts{parts: parts}
+}
+
+// All returns the parts, including those that have been read.
+func (p *Parts) All() [][]byte { return p.parts }
+
+// Size returns the number of bytes of all parts.
+func (p *Parts) Size() (n int64) {
+	for _, part := range p.parts {
+		n += int64(len(part))
+	}
+	return n
+}
+
+// Read reads the parts in order.
+func (p *Parts) Read(d []byte) (int, error) {
+	for p.next < len(p.parts) {
+		if n := copy(d, p.parts[p.next][p.off:]); n > 0 || len(d) == 0 {
+			p.off += n
+			return n, nil
+		}
+		p.next, p.off = p.next+1, 0
+	}
+	return 0, io.EOF
+}
+
+// Close does nothing.
+func (p *Parts) Close() error { return nil }
+
 // Transform changes a stream chunk by chunk. The host's stream calls it synchronously,
 // so it must neither block nor call the host.
 type Transform interface {
@@ -100,6 +144,19 @@ type Transform interface {
 type Stopper interface {
 	Stopped() bool
 }
+
+// Waiter is a Transform that may need memory: the host calls Push only after Ready has
+// reported that there is enough for a chunk of n bytes. Until then it leaves the rest
+// of the source unread, and asks again after ReadyAgain, for at most ReadyWait.
+type Waiter interface {
+	Ready(n int) bool
+}
+
+// How often, and for how long, a host asks a Waiter.
+const (
+	ReadyAgain = 100 * time.Millisecond
+	ReadyWait  = time.Minute
+)
 
 // Through is the body Src, changed by a Transform.
 type Through struct {
@@ -227,7 +284,7 @@ func Cause(err error) error {
 	switch {
 	case err == nil, errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil
-	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout):
+	case errors.Is(err, ErrIdle), errors.Is(err, ErrClient), errors.Is(err, ErrTooLarge), errors.Is(err, ErrTimeout), errors.Is(err, ErrMemory):
 		return err
 	}
 	return ErrReset
@@ -262,6 +319,18 @@ func ReadAll(body io.ReadCloser, maxBytes int64) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	return all, nil
+}
+
+// Memory is the memory of a call, by which its host acquires what the answer of an
+// upstream takes.
+type Memory interface {
+	// GrowAnswer waits until an answer that had bytes in memory may have total, of
+	// expected ones, -1 if unknown. TryAnswer does not wait, and reports whether it
+	// may; a host that waits itself uses it. Answers of over 64 KiB are counted.
+	GrowAnswer(ctx context.Context, had, total, expected int64) error
+	TryAnswer(had, total, expected int64) bool
+	// Sent reports that the upstream has the request: the host's copy is free.
+	Sent()
 }
 
 // Metered is a body that acquires memory while it is read by ReadAll or Hold, in

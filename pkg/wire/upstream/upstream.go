@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/stream"
 )
 
 // Request is one call. Redirects are never followed.
@@ -32,6 +33,9 @@ type Request struct {
 	// for more than MaxBody bytes (after decompression), ErrNetwork for an
 	// incomplete body, and stream.ErrTimeout after Timeout.
 	MaxBody int64
+	// Memory is what a body of over 64 KiB that is read whole acquires its memory
+	// from. nil means that it is not counted.
+	Memory stream.Memory
 	// Outlive continues the call after the client has closed the connection: for
 	// creations that are billed.
 	Outlive bool

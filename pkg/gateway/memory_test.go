@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"weir/pkg/auth"
-	"weir/pkg/endpoint/memory"
 	"weir/pkg/wire/httpmsg"
+	"weir/pkg/wire/memory"
 )
 
 // pieces is a body that comes in pieces of 16 KiB; each says what is held.
@@ -29,35 +29,35 @@ func (p *pieces) Read(b []byte) (int, error) {
 
 func (p *pieces) Close() error { return nil }
 
-func TestRoomCountsArrivedBytes(t *testing.T) {
+func TestMemoryCountsArrivedBytes(t *testing.T) {
 	const mib = 1 << 20
 	for _, tt := range []struct {
 		name, path   string
 		length, size int64
 		least, most  int64 // held at the end of the body
 	}{
-		{"small", "/v1/json", smallBody, smallBody, 0, 0},
-		{"large", "/v1/json", 8 * mib, 8 * mib, 8 * mib, 8 * mib},
-		{"announced only", "/v1/json", 8 * mib, mib, mib, mib},
+		{"small", "/v1/json", memory.Uncounted, memory.Uncounted, 0, 0},
+		{"large", "/v1/json", 8 * mib, 8 * mib, 16 * mib, 16 * mib},
+		{"announced only", "/v1/json", 8 * mib, mib, 2 * mib, 2 * mib},
 		{"chunked, small", "/v1/json", -1, 62, 0, 0},
-		{"chunked, large", "/v1/json", -1, 3 * mib, 3 * mib, 3 * mib},
+		{"chunked, large", "/v1/json", -1, 3 * mib, 6 * mib, 6 * mib},
 		{"counts itself", "/v1/form", mib, mib, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newFixture().Gateway
-			room := &memory.Budget{Max: 32 * mib}
-			g.Room = room
+			budget := &memory.Budget{Max: 32 * mib}
+			g.Memory = budget
 			read, held := int64(0), int64(-1)
 			body := &pieces{left: tt.size}
 			body.look = func() {
 				read = tt.size - body.left
-				if most := read + max(read/2, 64<<10) + 1; tt.most > 0 && room.Used() > most {
-					t.Errorf("%d bytes are held when %d have come", room.Used(), read)
+				if most := 2 * (read + max(read/2, 64<<10) + 1); tt.most > 0 && budget.Used() > most {
+					t.Errorf("%d bytes are held when %d have come", budget.Used(), read)
 				}
 			}
 			handler := func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
 				_, err := c.ReadBody()
-				held = room.Used()
+				held = budget.Used()
 				return &httpmsg.Response{Status: 204}, err
 			}
 			g.SetRoutes([]Route{
@@ -65,19 +65,19 @@ func TestRoomCountsArrivedBytes(t *testing.T) {
 				{Pattern: "/v1/form", Access: Public, MaxBody: maxForm, Methods: []Method{{Name: "POST", Handler: handler}}},
 			})
 			ask := &httpmsg.Request{Method: "POST", Path: tt.path, Length: tt.length, Body: body}
-			if resp := g.Serve(context.Background(), ask); resp.Status != 204 || held < tt.least || held > tt.most || room.Used() != 0 {
-				t.Errorf("status %d, held %d, want %d; %d are left", resp.Status, held, tt.most, room.Used())
+			if resp := g.Serve(context.Background(), ask); resp.Status != 204 || held < tt.least || held > tt.most || budget.Used() != 0 {
+				t.Errorf("status %d, held %d, want %d; %d are left", resp.Status, held, tt.most, budget.Used())
 			}
 		})
 	}
 }
 
-func TestBodyWithoutRoomIsRefused(t *testing.T) {
+func TestBodyWithoutMemoryIsRefused(t *testing.T) {
 	g := newFixture().Gateway
-	g.Room = &memory.Budget{Max: 1 << 20}
-	release, err := g.Room.Acquire(context.Background(), "other", 768<<10)
-	if err != nil {
-		t.Fatal(err)
+	g.Memory = &memory.Budget{Max: 2 << 20}
+	var other memory.Lease
+	if g.Memory.Start(&other, "other", 0); !other.TryAcquire(memory.Form, memory.Amount{Host: 3 << 19}) {
+		t.Fatal("no memory")
 	}
 	read := false
 	g.SetRoutes([]Route{{Pattern: "/v1/json", Access: Public, MaxBody: maxJSON, Methods: []Method{{Name: "POST", Handler: func(_ context.Context, c *auth.Call) (*httpmsg.Response, error) {
@@ -89,10 +89,10 @@ func TestBodyWithoutRoomIsRefused(t *testing.T) {
 		return g.Serve(context.Background(), &httpmsg.Request{Method: "POST", Path: "/v1/json", Length: 512 << 10, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 512<<10)))})
 	}
 	if resp := ask(); resp.Status != 503 || resp.Get("retry-after") == "" || read {
-		t.Errorf("status %d without room", resp.Status)
+		t.Errorf("status %d without memory", resp.Status)
 	}
-	release()
-	if resp := ask(); resp.Status != 204 || g.Room.Used() != 0 {
-		t.Errorf("status %d with room, %d bytes are left", resp.Status, g.Room.Used())
+	other.Release()
+	if resp := ask(); resp.Status != 204 || g.Memory.Used() != 0 {
+		t.Errorf("status %d with memory, %d bytes are left", resp.Status, g.Memory.Used())
 	}
 }

@@ -1,0 +1,559 @@
+// Package memory bounds the memory that the calls of an instance of the program
+// take together: bodies while they are read and sent, answers, what a translation
+// needs, and the lines of event streams.
+package memory
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/stream"
+	"weir/pkg/wire/upstream"
+)
+
+// Amount is memory in bytes: the program's own, and that of its host. On the edge
+// the program's never shrinks, but is used again.
+type Amount struct{ Program, Host int64 }
+
+func (a Amount) plus(b Amount) Amount {
+	return Amount{a.Program + b.Program, a.Host + b.Host}
+}
+
+func (a Amount) minus(b Amount) Amount {
+	return Amount{a.Program - b.Program, a.Host - b.Host}
+}
+
+func (a Amount) most(b Amount) Amount {
+	return Amount{max(a.Program, b.Program), max(a.Host, b.Host)}
+}
+
+func (a Amount) sum() int64 { return a.Program + a.Host }
+
+// within reports whether no part of a is over that of b.
+func (a Amount) within(b Amount) bool { return a.Program <= b.Program && a.Host <= b.Host }
+
+// Both returns n bytes in the program and n in its host, as of a body that one
+// passes to the other.
+func Both(n int64) Amount { return Amount{n, n} }
+
+// Budget bounds the memory of an instance of the program. Memory is acquired as
+// bytes arrive, so a declared length alone blocks no one. One tenant has at most
+// three quarters of it, or one call of any size and little besides.
+//
+// A call without memory waits with its bytes unread, which slows the sender down.
+// It may not wait for another call, which the platform forbids; each retries after
+// a pause.
+//
+// Calls that grow at the same time must not deadlock. So memory is granted only
+// while every lease could still get all that it may need, one after the other (the
+// banker's algorithm).
+type Budget struct {
+	Max   int64           // bytes; zero means DefaultMax
+	Pause upstream.Pauser // nil: Acquire fails at once
+	// Elsewhere returns how many bytes the program's own memory has grown by since
+	// its start, and how many other instances have in the same limit. nil means
+	// neither is known.
+	Elsewhere func() (grown, others int64)
+
+	// Collect is called before the program's memory grows by n bytes, so that garbage
+	// makes way for them. It may be nil.
+	Collect func(n int64)
+
+	used   Amount
+	small  int64            // bytes of small bodies
+	of     map[string]int64 // bytes by tenant
+	leases []*Lease         // those with memory
+	queue  []*waiter
+	moves  uint64 // counts changes: without one a retry is pointless
+}
+
+// DefaultMax is the limit of a Budget without one.
+const DefaultMax = 72 << 20
+
+// Part is what the memory of a call is for.
+type Part uint8
+
+// The parts of a lease.
+const (
+	Body   Part = iota // the client's body
+	Form               // a form that the host holds
+	Work               // what a translation or a conversion needs
+	Answer             // the upstream's answer, and the client's
+	Reply              // what the translation of the answer needs
+	Line               // the line of an event stream
+	parts
+)
+
+// Lease is the memory of one call. The zero value is unlimited.
+type Lease struct {
+	budget *Budget
+	who    string
+	most   Amount // upper bound of have
+	have   Amount
+	part   [parts]Amount
+	small  int64
+}
+
+// waiter is a lease that waits until it may have total bytes.
+type waiter struct {
+	lease *Lease
+	total Amount
+}
+
+// The pace of waiting calls.
+const (
+	look = 100 * time.Millisecond // between two attempts
+	// wait is how long a call waits before it is refused. The upstream has done the
+	// work for an answer, so that waits longer.
+	wait       = 15 * time.Second
+	waitAnswer = time.Minute
+)
+
+// Uncounted is the length up to which a body or an answer is acquired without a
+// check, in bytes.
+const Uncounted = 64 << 10
+
+// Start begins the lease of a call of who, a machine. small is the length of a body
+// that has arrived already: it is counted, but does not wait. A nil Budget grants
+// everything.
+func (b *Budget) Start(l *Lease, who string, small int64) {
+	l.budget, l.who = b, who
+	if b != nil {
+		l.small = 2 * small
+		b.small += l.small
+	}
+}
+
+// Expect sets the memory that a call may need in all: it is not started before it
+// could get that.
+func (l *Lease) Expect(a Amount) { l.most = l.have.most(a) }
+
+// Acquire waits until a part of the call may have a in all. If it has more, the
+// rest is released.
+//
+// The error is a 503 after waiting in vain, a 413 for more than there could ever
+// be, and upstream.ErrCanceled if the client disconnected.
+func (l *Lease) Acquire(ctx context.Context, p Part, a Amount) error {
+	b := l.budget
+	if b == nil {
+		return nil
+	}
+	total := l.with(p, a)
+	if !total.within(l.have) {
+		l.most = l.most.most(total)
+		if !b.enter(l, total, len(b.queue)) {
+			if err := b.wait(ctx, l, p, total); err != nil {
+				return err
+			}
+			total = l.with(p, a) // another part may have changed meanwhile
+		}
+	}
+	l.part[p] = a
+	b.set(l, total)
+	return nil
+}
+
+// TryAcquire is Acquire without waiting. It reports whether the call has the memory.
+func (l *Lease) TryAcquire(p Part, a Amount) bool {
+	b := l.budget
+	if b == nil {
+		return true
+	}
+	total := l.with(p, a)
+	if !total.within(l.have) && !b.enter(l, total, 0) {
+		return false
+	}
+	l.part[p] = a
+	b.set(l, total)
+	return true
+}
+
+// with returns the memory of the lease if the part p had a.
+func (l *Lease) with(p Part, a Amount) Amount { return l.have.minus(l.part[p]).plus(a) }
+
+// Has reports whether the lease has memory that Release returns.
+func (l *Lease) Has() bool { return l.have != Amount{} || l.small != 0 }
+
+// Settle states that a call needs no more than it has.
+func (l *Lease) Settle() { l.most = l.have }
+
+// Drop releases the memory of a part, and of what the lease was expected to need.
+func (l *Lease) Drop(p Part) {
+	if l.budget != nil && l.part[p] != (Amount{}) {
+		total := l.with(p, Amount{})
+		l.part[p] = Amount{}
+		l.budget.set(l, total)
+	}
+	l.Settle()
+}
+
+// Shrink releases what a part has beyond a.
+func (l *Lease) Shrink(p Part, a Amount) {
+	if less := l.part[p].most(a); l.budget != nil && less != a {
+		total := l.with(p, a)
+		l.part[p] = a
+		l.budget.set(l, total)
+	}
+}
+
+// DropSmall ends the count of the small body.
+func (l *Lease) DropSmall() {
+	if l.small != 0 {
+		l.budget.small -= l.small
+		l.budget.moves++
+		l.small = 0
+	}
+}
+
+// Release releases everything. It may be called more than once.
+func (l *Lease) Release() {
+	if l.budget == nil {
+		return
+	}
+	l.DropSmall()
+	l.part = [parts]Amount{}
+	l.budget.set(l, Amount{})
+	l.Settle()
+}
+
+// Translated returns the memory that the translation of n bytes of JSON takes beside
+// them: each text without its escapes, and the translated text, in a buffer with a
+// quarter to spare.
+func Translated(n int64) int64 { return n * 9 / 4 }
+
+// Spare reports whether n bytes that a call could do without may be acquired: the
+// last quarter is for those that cannot.
+func (l *Lease) Spare(n int64) bool {
+	b := l.budget
+	return b != nil && b.Used()+n <= b.share() && b.safe(l, l.have.plus(Amount{Host: n}))
+}
+
+// Grow returns the function that acquires memory for a body as it arrives. The
+// host gathers a body, and passes it to the program whole.
+func (l *Lease) Grow(ctx context.Context, p Part, amount func(n int64) Amount) func(total int64, last bool) error {
+	return func(total int64, last bool) error {
+		if total <= Uncounted {
+			total = 0
+		}
+		return l.Acquire(ctx, p, amount(total))
+	}
+}
+
+// Read returns body so that reading it acquires memory for the part Body. length is
+// the declared one, -1 if unknown. translates reports that it may be translated: the
+// memory for that is not acquired yet, but is expected.
+func (l *Lease) Read(ctx context.Context, body io.ReadCloser, length int64, translates bool) io.ReadCloser {
+	if l.budget == nil {
+		return body
+	}
+	most := Both(max(length, 0) + 1) // the end is noticed by asking for more
+	if translates {
+		most.Program = max(most.Program, min(most.Program+Translated(most.Program), l.budget.share()-most.Host))
+	}
+	l.Expect(most)
+	return &stream.Metered{ReadCloser: body, Length: length, Grow: l.Grow(ctx, Body, Both)}
+}
+
+// Hold reads a body of at most max bytes and keeps it outside of the program.
+// release must be called when it is no longer needed.
+//
+// The error is that of Acquire, stream.ErrTooLarge for a body over max, or one for
+// a client that sent the body too slowly or not completely.
+func (l *Lease) Hold(ctx context.Context, body io.ReadCloser, length, max int64) (held stream.Held, release func(), err error) {
+	if length > max {
+		return nil, nil, stream.ErrTooLarge
+	}
+	if length > 0 && l.budget != nil {
+		l.Expect(l.have.plus(Amount{Host: min(length, l.budget.limit())}))
+	}
+	held, err = stream.Hold(&stream.Metered{ReadCloser: body, Length: length, Grow: l.Grow(ctx, Form, hosted)}, max)
+	if err != nil {
+		l.Drop(Form)
+		return nil, nil, BodyError(err)
+	}
+	return held, func() {
+		held.Release()
+		l.Drop(Form)
+	}, nil
+}
+
+func hosted(n int64) Amount { return Amount{Host: n} }
+
+// GrowAnswer implements stream.Memory: an answer is gathered by the host, and passed
+// to the program whole.
+func (l *Lease) GrowAnswer(ctx context.Context, had, total, expected int64) error {
+	if l.budget == nil {
+		return nil
+	}
+	l.expectAnswer(had, total, expected)
+	return l.Acquire(ctx, Answer, l.part[Answer].plus(Both(total-had)))
+}
+
+// TryAnswer implements stream.Memory.
+func (l *Lease) TryAnswer(had, total, expected int64) bool {
+	if l.budget == nil {
+		return true
+	}
+	l.expectAnswer(had, total, expected)
+	return l.TryAcquire(Answer, l.part[Answer].plus(Both(total-had)))
+}
+
+// The lengths that an answer of unknown length is expected to have: most are far
+// shorter, and no endpoint reads a longer one. Answers that grow beyond what was
+// expected could wait for each other.
+const (
+	longAnswer    = 26 << 20
+	longestAnswer = 32 << 20
+)
+
+func (l *Lease) expectAnswer(had, total, expected int64) {
+	if expected < 0 {
+		if expected = longAnswer; total > longAnswer {
+			expected = longestAnswer
+		}
+		expected = min(expected, l.budget.share()/2)
+	}
+	l.Expect(l.have.plus(Both(max(total, expected) - had)))
+}
+
+// Sent implements stream.Memory: the host has sent the request, and has freed its
+// copy of the body. Nothing refers to what the translation needed.
+func (l *Lease) Sent() {
+	if l.budget != nil && l.have != (Amount{}) {
+		l.Drop(Work)
+		l.Shrink(Body, Amount{Program: l.part[Body].Program})
+	}
+}
+
+// Passed states that nothing is needed any more but the answer, n bytes that are with
+// the host on their way to the client.
+func (l *Lease) Passed(n int64) {
+	if l.budget == nil {
+		return
+	}
+	l.DropSmall()
+	answer := Amount{Host: min(n, l.part[Answer].Host)}
+	l.part = [parts]Amount{Answer: answer}
+	l.budget.set(l, answer)
+	l.Settle()
+}
+
+// wait retries until the lease may have total bytes.
+func (b *Budget) wait(ctx context.Context, l *Lease, p Part, total Amount) error {
+	if total.sum() > b.limit() {
+		return tooLarge(p, total, b.limit())
+	}
+	if b.Pause != nil {
+		mine := &waiter{l, total}
+		b.queue = append(b.queue, mine)
+		defer func() {
+			if i := slices.Index(b.queue, mine); i >= 0 {
+				b.queue = slices.Delete(b.queue, i, i+1)
+			}
+		}()
+		longest := wait
+		if p == Answer || p == Reply {
+			longest = waitAnswer
+		}
+		seen := b.moves
+		for waited := time.Duration(0); waited < longest; waited += look {
+			if b.Pause.Pause(ctx, look) != nil {
+				return upstream.ErrCanceled
+			}
+			if b.moves == seen && b.Elsewhere == nil {
+				continue
+			}
+			seen = b.moves
+			if b.enter(l, total, slices.Index(b.queue, mine)) {
+				return nil
+			}
+		}
+	}
+	return Full()
+}
+
+// Refusal returns the error of a client whose call got no memory, for the error that it
+// ended with.
+func Refusal(err error) *apierr.Error {
+	var e *apierr.Error
+	if errors.As(err, &e) && (e.Code == "upstream_too_large" || e.Code == "request_too_large") {
+		return e
+	}
+	return Full()
+}
+
+// Full returns the error for a call that waited for memory in vain.
+func Full() *apierr.Error {
+	e := apierr.New(503, "overloaded", "The gateway has no memory for this call at the moment. Try again in a moment.")
+	e.RetryAfter, e.Err = time.Second, stream.ErrMemory
+	return e
+}
+
+// tooLarge returns the error for a call that needs more than there is.
+func tooLarge(p Part, total Amount, limit int64) error {
+	const mib = 1 << 20
+	need := (total.sum() + mib - 1) / mib
+	e := apierr.New(413, "request_too_large", "The request needs %d MiB of memory; the gateway has %d MiB.", need, limit/mib)
+	if p == Answer || p == Reply {
+		e = apierr.New(502, "upstream_too_large", "The provider's answer needs %d MiB of memory; the gateway has %d MiB.", need, limit/mib)
+	}
+	e.Err = stream.ErrMemory
+	return e
+}
+
+// enter grants the lease total bytes if it may have them. A lease without memory
+// queues behind the first before waiters without memory, except those whose
+// own tenant has reached its share.
+func (b *Budget) enter(l *Lease, total Amount, before int) bool {
+	if !b.safe(l, total) {
+		return false
+	}
+	if l.have == (Amount{}) {
+		for _, w := range b.queue[:before] {
+			if w.lease.have == (Amount{}) && b.of[w.lease.who]+w.total.sum() <= b.share() {
+				return false
+			}
+		}
+	}
+	b.set(l, total)
+	return true
+}
+
+// set changes the memory of the lease to total bytes.
+func (b *Budget) set(l *Lease, total Amount) {
+	if total == l.have {
+		return
+	}
+	b.moves++
+	if l.have == (Amount{}) {
+		b.leases = append(b.leases, l)
+	}
+	more := total.minus(l.have)
+	if more.Program > 0 && b.Collect != nil {
+		b.Collect(more.Program)
+	}
+	b.used = b.used.plus(more)
+	if b.of == nil {
+		b.of = map[string]int64{}
+	}
+	if b.of[l.who] += more.sum(); b.of[l.who] <= 0 {
+		delete(b.of, l.who)
+	}
+	if l.have = total; total == (Amount{}) {
+		i := slices.Index(b.leases, l)
+		b.leases = slices.Delete(b.leases, i, i+1)
+	}
+}
+
+// fits reports whether the isolate can have used. The program's memory counts with
+// the size that it has grown to, even if less of it is in use. Beside a large body it
+// has gaps that no other fits into.
+func (b *Budget) fits(used Amount, grown, others int64) bool {
+	program := used.Program
+	if b.Elsewhere != nil {
+		program += program / 4
+	}
+	return max(grown, program)+used.Host+b.small+others <= b.limit()
+}
+
+func (b *Budget) elsewhere() (grown, others int64) {
+	if b.Elsewhere == nil {
+		return 0, 0
+	}
+	return b.Elsewhere()
+}
+
+// allowed reports whether a tenant may have total bytes, one lease of it having
+// own of them: its share, or a call of any size and a little besides.
+func (b *Budget) allowed(total, own int64) bool {
+	return total <= b.share() || total-own <= b.limit()/16
+}
+
+// safe reports whether all leases could still complete, one after the other, if
+// this lease had total bytes.
+func (b *Budget) safe(l *Lease, total Amount) bool {
+	if b.used.minus(l.have).sum() <= b.limit()/8 {
+		// Nothing else has much. A program that has grown too far must still serve
+		// one call after the other.
+		return total.sum() <= b.limit()
+	}
+	grown, others := b.elsewhere()
+	used, own := b.used.minus(l.have).plus(total), b.of[l.who]-l.have.sum()+total.sum()
+	if !b.fits(used, grown, others) || !b.allowed(own, total.sum()) {
+		return false
+	}
+	most := l.most.most(total)
+	if b.fits(used.minus(total).plus(most), grown, others) && b.allowed(own-total.sum()+most.sum(), most.sum()) {
+		return true // it can complete, and then releases all it has
+	}
+	of := map[string]int64{l.who: own}
+	for who, n := range b.of {
+		if who != l.who {
+			of[who] = n
+		}
+	}
+	rest := slices.Clone(b.leases)
+	if l.have == (Amount{}) {
+		rest = append(rest, l)
+	}
+	has := func(x *Lease) Amount {
+		if x == l {
+			return total
+		}
+		return x.have
+	}
+	need := func(x *Lease) int64 { return x.most.most(has(x)).minus(has(x)).sum() }
+	slices.SortFunc(rest, func(x, y *Lease) int { return int(need(x) - need(y)) })
+	for progress := true; progress && len(rest) > 0; {
+		progress = false
+		left := rest[:0]
+		for _, x := range rest {
+			most := x.most.most(has(x))
+			if b.fits(used.minus(has(x)).plus(most), grown, others) && b.allowed(of[x.who]-has(x).sum()+most.sum(), most.sum()) {
+				used = used.minus(has(x))
+				of[x.who] -= has(x).sum()
+				progress = true
+			} else {
+				left = append(left, x)
+			}
+		}
+		rest = left
+	}
+	return len(rest) == 0
+}
+
+// share is the limit of one tenant.
+func (b *Budget) share() int64 { return b.limit() / 4 * 3 }
+
+func (b *Budget) limit() int64 {
+	if b == nil || b.Max <= 0 {
+		return DefaultMax
+	}
+	return b.Max
+}
+
+// Used returns how many bytes the calls have at the moment.
+func (b *Budget) Used() int64 { return b.used.sum() + b.small }
+
+// Needs returns the memory that the calls of the instance need: that of the host, and
+// what is in use of the program's own.
+func (b *Budget) Needs() Amount { return b.used.plus(Amount{Host: b.small}) }
+
+// BodyError returns the error that a client gets for a body that could not be read.
+func BodyError(err error) error {
+	if errors.Is(err, stream.ErrIdle) || errors.Is(err, upstream.ErrTimeout) {
+		e := apierr.New(408, "timeout", "The request body did not arrive in time.")
+		e.Err = err
+		return e
+	}
+	if errors.Is(err, stream.ErrReset) || errors.Is(err, upstream.ErrNetwork) || errors.Is(err, io.ErrUnexpectedEOF) {
+		e := apierr.Invalid("", "The request body broke off.")
+		e.Err = err
+		return e
+	}
+	return err
+}

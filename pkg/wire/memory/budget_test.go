@@ -1,0 +1,294 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"math/rand"
+	"testing"
+	"time"
+
+	"weir/internal/testgw/fake"
+	"weir/pkg/wire/apierr"
+	"weir/pkg/wire/memory"
+)
+
+const mib = 1 << 20
+
+var ctx = context.Background()
+
+func host(n int64) memory.Amount { return memory.Amount{Host: n} }
+
+// lease returns a lease of a tenant.
+func lease(b *memory.Budget, who string) *memory.Lease {
+	l := &memory.Lease{}
+	b.Start(l, who, 0)
+	return l
+}
+
+func TestTenantLeavesMemoryToOthers(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	var all []*memory.Lease
+	for i, step := range []struct {
+		who  string
+		want int64
+		ok   bool
+	}{
+		{"a", 20 * mib, true}, {"a", 8 * mib, false}, {"a", 4 * mib, true}, {"a", mib, false},
+		{"b", 8 * mib, true}, {"b", mib, false}, {"c", mib, false},
+	} {
+		l := lease(b, step.who)
+		if got := l.TryAcquire(memory.Body, host(step.want)); got != step.ok {
+			t.Errorf("step %d: %s acquires %d: %v", i, step.who, step.want, got)
+		}
+		all = append(all, l)
+	}
+	for _, l := range all {
+		l.Release()
+	}
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+	a := lease(b, "a") // one call may have all
+	if !a.TryAcquire(memory.Body, memory.Both(16*mib)) || lease(b, "a").TryAcquire(memory.Body, host(mib)) {
+		t.Error("the largest call")
+	}
+}
+
+// A declared length takes no memory: only bytes that have arrived do.
+func TestDeclaredLengthAcquiresNoMemory(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	for _, who := range []string{"a", "b", "d", "e"} {
+		l := lease(b, who)
+		l.Expect(host(24 * mib))
+		if !l.TryAcquire(memory.Body, host(mib)) {
+			t.Fatal(who)
+		}
+	}
+	other := lease(b, "c")
+	other.Expect(host(20 * mib))
+	for total := int64(mib); total <= 20*mib; total += mib {
+		if !other.TryAcquire(memory.Body, host(total)) {
+			t.Fatalf("at %d bytes", total)
+		}
+	}
+	other.Release()
+	if b.Used() != 4*mib {
+		t.Errorf("%d bytes are held, want 4 MiB", b.Used())
+	}
+}
+
+// The program's memory never shrinks: what it has grown to is used again by it, but
+// not by its host, and what other instances have is not there at all.
+func TestGrownMemoryIsForTheProgramOnly(t *testing.T) {
+	grown, others := int64(20*mib), int64(0)
+	b := &memory.Budget{Max: 32 * mib, Elsewhere: func() (int64, int64) { return grown, others }}
+	z := lease(b, "z")
+	z.TryAcquire(memory.Body, host(5*mib)) // a call that is alone gets memory anyway
+	if l := lease(b, "a"); l.TryAcquire(memory.Body, host(8*mib)) || !l.TryAcquire(memory.Body, host(7*mib)) {
+		t.Error("the host's share of a grown program")
+	} else {
+		l.Release()
+	}
+	l := lease(b, "a")
+	if !l.TryAcquire(memory.Body, memory.Amount{Program: 13 * mib, Host: 7 * mib}) {
+		t.Error("the program's own memory counts twice")
+	}
+	l.Release()
+	if others = 6 * mib; l.TryAcquire(memory.Body, host(2*mib)) || !l.TryAcquire(memory.Body, host(mib)) {
+		t.Error("beside another instance")
+	}
+	l.Release()
+	others = 40 * mib
+	if l.TryAcquire(memory.Body, host(mib)) {
+		t.Error("there is no memory left")
+	}
+	z.Release()
+	if !l.TryAcquire(memory.Body, host(mib)) {
+		t.Error("a call that is alone gets none")
+	}
+}
+
+func TestPartsAreReleasedOneByOne(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	l := lease(b, "a")
+	l.Acquire(ctx, memory.Body, memory.Both(4*mib))
+	l.Acquire(ctx, memory.Work, memory.Amount{Program: 5 * mib})
+	if l.Sent(); b.Used() != 4*mib {
+		t.Errorf("after the request was sent: %d", b.Used())
+	}
+	l.GrowAnswer(ctx, 0, mib, 2*mib)
+	l.GrowAnswer(ctx, mib, 2*mib, 2*mib)
+	if b.Used() != 8*mib {
+		t.Errorf("with an answer: %d", b.Used())
+	}
+	if l.Passed(2 * mib); b.Used() != 2*mib {
+		t.Errorf("with the answer on its way: %d", b.Used())
+	}
+	l.Release()
+	if l.Release(); b.Used() != 0 || l.Has() {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+	var none *memory.Budget
+	if free := lease(none, "a"); free.Acquire(ctx, memory.Body, host(100*mib)) != nil || free.Has() {
+		t.Error("no budget grants everything")
+	}
+}
+
+// Small bodies do not wait, but others wait for them.
+func TestSmallBodiesCount(t *testing.T) {
+	b := &memory.Budget{Max: 32 * mib}
+	small := make([]memory.Lease, 200)
+	for i := range small {
+		b.Start(&small[i], "a", memory.Uncounted)
+	}
+	l := lease(b, "b")
+	other := lease(b, "c")
+	other.TryAcquire(memory.Body, host(5*mib))
+	if l.TryAcquire(memory.Body, host(3*mib)) || !l.TryAcquire(memory.Body, host(2*mib)) {
+		t.Errorf("beside %d bytes of small bodies", b.Used())
+	}
+	for i := range small {
+		small[i].Release()
+	}
+	if !l.TryAcquire(memory.Body, host(20*mib)) {
+		t.Error("after them")
+	}
+}
+
+// No count of a small call allocates.
+func TestSmallCallsDoNotAllocate(t *testing.T) {
+	b := &memory.Budget{}
+	l := &memory.Lease{}
+	if n := testing.AllocsPerRun(100, func() {
+		b.Start(l, "a", 1000)
+		l.Sent()
+		l.Passed(0)
+		l.Release()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestCallThatNeverFitsIsRefusedAtOnce(t *testing.T) {
+	clock := fake.NewClock(time.Time{})
+	b := &memory.Budget{Max: 32 * mib, Pause: clock}
+	for _, tt := range []struct {
+		part memory.Part
+		want int
+	}{{memory.Work, 413}, {memory.Answer, 502}} {
+		var e *apierr.Error
+		if err := lease(b, "a").Acquire(ctx, tt.part, host(33*mib)); !errors.As(err, &e) || e.Status != tt.want || clock.Pauses() != 0 {
+			t.Errorf("%v after %d pauses", err, clock.Pauses())
+		}
+	}
+	lease(b, "b").Acquire(ctx, memory.Body, host(24*mib))
+	var e *apierr.Error
+	if err := lease(b, "a").Acquire(ctx, memory.Body, host(16*mib)); !errors.As(err, &e) || e.Status != 503 || e.RetryAfter == 0 || clock.Pauses() < 100 {
+		t.Errorf("%v after %d pauses", err, clock.Pauses())
+	}
+}
+
+// Bodies that grow side by side would each hold a part and wait for the rest.
+func TestGrowingBodiesDoNotDeadlock(t *testing.T) {
+	for name, tenant := range map[string]func(i int) string{
+		"one tenant": func(int) string { return "a" }, "three": func(i int) string { return string(rune('a' + i%3)) }, "many": func(i int) string { return string(rune('a' + i)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n, size = 12, 4 * mib
+			b := &memory.Budget{Max: 32 * mib} // no waiting: a refused call is retried in the next round
+			leases, have := make([]*memory.Lease, n), make([]int64, n)
+			for i := range leases {
+				leases[i] = lease(b, tenant(i))
+				leases[i].Expect(memory.Amount{Program: size + memory.Translated(size), Host: size})
+			}
+			for rounds, left := 0, n; left > 0; rounds++ {
+				if rounds > 1000 {
+					t.Fatalf("%d bodies stand still with %d bytes", left, b.Used())
+				}
+				for i, l := range leases {
+					switch {
+					case have[i] < size:
+						if l.TryAcquire(memory.Body, memory.Both(have[i]+mib/2)) {
+							have[i] += mib / 2
+						}
+					case have[i] == size && l.TryAcquire(memory.Work, memory.Amount{Program: memory.Translated(size)}):
+						have[i]++
+						l.Release()
+						left--
+					}
+				}
+			}
+			if b.Used() != 0 {
+				t.Errorf("%d bytes are left", b.Used())
+			}
+		})
+	}
+}
+
+// The first of a queue waits for its own calls: those behind it do not.
+func TestOneTenantDoesNotBlockQueue(t *testing.T) {
+	var order []string
+	clock := fake.NewClock(time.Time{})
+	b := &memory.Budget{Max: 32 * mib, Pause: clock}
+	first := lease(b, "a")
+	first.Acquire(ctx, memory.Body, host(24*mib))
+	clock.Meanwhile = func() {
+		switch clock.Pauses() {
+		case 0: // a waits; b comes
+			l := lease(b, "b")
+			if err := l.Acquire(ctx, memory.Body, host(2*mib)); err != nil {
+				t.Errorf("b: %v", err)
+				return
+			}
+			order = append(order, "b")
+			l.Release()
+		case 1:
+			first.Release()
+		}
+	}
+	l := lease(b, "a")
+	if err := l.Acquire(ctx, memory.Body, host(8*mib)); err != nil {
+		t.Fatal(err)
+	}
+	order = append(order, "a")
+	l.Release()
+	if len(order) != 2 || order[0] != "b" || b.Used() != 0 {
+		t.Errorf("%v, %d bytes left", order, b.Used())
+	}
+}
+
+// Whatever calls do, they never have more than the limit, and leave nothing.
+func TestMixNeverExceedsLimit(t *testing.T) {
+	rnd := rand.New(rand.NewSource(7))
+	var grown int64
+	b := &memory.Budget{Max: 84 * mib, Elsewhere: func() (int64, int64) { return grown, 0 }}
+	leases := make([]*memory.Lease, 200)
+	for i := range leases {
+		leases[i] = lease(b, string(rune('a'+i%17)))
+	}
+	for range 100_000 {
+		l, n := leases[rnd.Intn(len(leases))], rnd.Int63n(24*mib)
+		switch rnd.Intn(5) {
+		case 0:
+			l.Release()
+		case 1:
+			l.Sent()
+		case 2:
+			l.TryAcquire(memory.Form, host(n))
+		case 3:
+			l.TryAcquire(memory.Body, memory.Both(n))
+		case 4:
+			l.TryAcquire(memory.Work, memory.Amount{Program: n})
+		}
+		used := b.Needs()
+		if grown = max(grown, used.Program); grown+used.Host > 84*mib {
+			t.Fatalf("%d bytes of the program, which has grown to %d, and %d of the host", used.Program, grown, used.Host)
+		}
+	}
+	for _, l := range leases {
+		l.Release()
+	}
+	if b.Used() != 0 {
+		t.Errorf("%d bytes are left", b.Used())
+	}
+}

@@ -1,0 +1,96 @@
+//go:build js && wasm
+
+package bridge
+
+import (
+	"runtime"
+	"unsafe"
+
+	"weir/pkg/wire/memory"
+)
+
+// startMemory is the linear memory of an instance without large bodies, in bytes.
+const startMemory = 10 << 20
+
+// Memory returns how many bytes linear memory has grown by, and how many the other
+// instance of the isolate has, if there is one.
+func Memory() (grown, others int64) {
+	return max(int64(hostMemory(0))-startMemory, 0), int64(hostMemory(1))
+}
+
+// exportHeld returns how many bytes the calls of this instance need beside the
+// present size of linear memory.
+//
+//go:wasmexport weir_held
+func exportHeld() float64 {
+	a, ok := app.(interface{ MemoryNeeds() memory.Amount })
+	if !ok {
+		return 0
+	}
+	needs, size := a.MemoryNeeds(), int64(hostMemory(0))
+	return float64(needs.Host + max(startMemory+needs.Program-size, 0))
+}
+
+// exportReserve reports whether the body that an operation reads may have total
+// bytes, of expected ones, -1 if unknown.
+//
+//go:wasmexport weir_reserve
+func exportReserve(number int32, total, expected float64) int32 {
+	at := int(number & (opPlaces - 1))
+	if at >= len(ops) {
+		return 1
+	}
+	o := ops[at]
+	if o.number != number || o.done || o.memory == nil {
+		return 1
+	}
+	if !o.memory.TryAnswer(o.had, int64(total), int64(expected)) {
+		return 0
+	}
+	o.had = int64(total)
+	return 1
+}
+
+// collectEvery is the number of bytes of large bodies after which garbage is collected:
+// linear memory never shrinks.
+const collectEvery = 4 << 20
+
+var sinceCollected int64
+
+// Collect is called before n bytes are used for a large body.
+func Collect(n int64) {
+	if sinceCollected += n; sinceCollected >= collectEvery {
+		runtime.GC()
+		sinceCollected = 0
+	}
+}
+
+// handOverParts passes a body in memory to the host, which copies it once, and returns
+// the host's number of it.
+func handOverParts(parts [][]byte) int32 {
+	list := make([]uint32, 0, 2*len(parts))
+	for _, p := range parts {
+		list = append(list, uint32(uintptr(unsafe.Pointer(unsafe.SliceData(p)))), uint32(len(p)))
+	}
+	id := hostParts(unsafe.Pointer(unsafe.SliceData(list)), int32(len(parts)))
+	runtime.KeepAlive(parts)
+	return id
+}
+
+// handOverWhole passes a large answer to the host. The flow ends when the client has
+// it, until when it takes memory.
+func handOverWhole(parts [][]byte) (int32, *flow) {
+	return watch(hostWhole(handOverParts(parts)), &flow{})
+}
+
+// exportUsed returns how many bytes the calls of this instance have acquired.
+//
+//go:wasmexport weir_used
+func exportUsed() float64 {
+	a, ok := app.(interface{ MemoryNeeds() memory.Amount })
+	if !ok {
+		return 0
+	}
+	needs := a.MemoryNeeds()
+	return float64(needs.Program + needs.Host)
+}

@@ -1,0 +1,90 @@
+// Which instance of the program serves an event. Linear memory never shrinks, so an
+// instance whose memory has grown is replaced: new events go to its successor, and it
+// ends with the calls and streams that it has. There are at most two at a time.
+
+const replaceAt = 44 << 20; // bytes of linear memory
+// An object writes what it has buffered within this time after its last call, in ms.
+const bufferedMs = 15_000;
+
+export class Instances {
+  constructor(first) {
+    this.current = this.#of(first);
+    this.old = null; // the predecessor, until it has nothing more to do
+  }
+
+  #of(inst) {
+    inst.objects = new Map(); // by name: calls under way, and the time of the last one
+    inst.others = () => this.#others(inst);
+    return inst;
+  }
+
+  // next returns the instance for new events.
+  next() {
+    if (this.old && (this.old.dead || over(this.old))) this.old = null;
+    const inst = this.current;
+    const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null;
+    if (inst.dead || grown) {
+      if (grown && !inst.dead && !over(inst)) this.old = inst;
+      this.current = this.#of(inst.replacement());
+    }
+    return this.current;
+  }
+
+  // forRequest returns the instance for a request. The predecessor has memory for a
+  // large one, which its successor would have to grow for.
+  forRequest(large) {
+    const inst = this.next();
+    return large && this.old !== null ? this.old : inst;
+  }
+
+  // forObject returns the instance for a call of an object. Two instances may not work
+  // on one object, so one that has calls under way in the predecessor stays there.
+  // Before it moves, flush has the predecessor write what it has buffered of it.
+  async forObject(name, flush) {
+    const inst = this.next();
+    const old = this.old;
+    const entry = old?.objects.get(name);
+    if (!entry) return inst;
+    if (entry.calls === 0) await this.within(old, name, () => flush(old));
+    if (!old.dead && entry.calls > 0) return old;
+    old.objects.delete(name);
+    return this.next();
+  }
+
+  // within runs a call of an object on an instance.
+  async within(inst, name, call) {
+    let entry = inst.objects.get(name);
+    if (!entry) inst.objects.set(name, (entry = { calls: 0, at: 0 }));
+    entry.calls++;
+    try {
+      return await call();
+    } finally {
+      entry.calls--;
+      entry.at = Date.now();
+    }
+  }
+
+  // all returns the instances that live.
+  all() {
+    return this.old && !this.old.dead ? [this.current, this.old] : [this.current];
+  }
+
+  // #others returns the bytes that the other instance has, or will need.
+  #others(inst) {
+    let n = 0;
+    for (const other of this.all())
+      if (other !== inst && !other.dead) n += other.x.mem.buffer.byteLength + other.x.weir_held();
+    return n;
+  }
+}
+
+// over reports whether an instance has nothing more to do.
+function over(inst) {
+  if (!inst.idle) return false;
+  const now = Date.now();
+  for (const [name, { calls, at }] of inst.objects) {
+    if (calls > 0 || now - at < bufferedMs) return false;
+    inst.objects.delete(name);
+  }
+  return true;
+}
