@@ -88,14 +88,19 @@ class Instance {
   // this one.
   replacement() {
     const next = new Instance();
+    this.handOver(next);
+    return next;
+  }
+
+  // handOver passes what Go has buffered in this instance to another.
+  handOver(next) {
     const n = this.enter(() => this.x.weir_hand_over());
-    if (!(n > 0)) return next;
+    if (!(n > 0)) return;
     const left = this.bytes(this.x.weir_out() >>> 0, n);
     next.enter(() => {
       next.putEvent("", left);
       next.x.weir_take_over(n);
     });
-    return next;
   }
 
   get idle() {

@@ -3,8 +3,6 @@
 // ends with the calls and streams that it has. There are at most two at a time.
 
 const replaceAt = 44 << 20; // bytes of linear memory
-// An object writes what it has buffered within this time after its last call, in ms.
-const bufferedMs = 15_000;
 
 export class Instances {
   constructor(first) {
@@ -13,18 +11,21 @@ export class Instances {
   }
 
   #of(inst) {
-    inst.objects = new Map(); // by name: calls under way, and the time of the last one
+    inst.objects = new Map(); // by name: calls under way
     inst.others = () => this.#others(inst);
     return inst;
   }
 
   // next returns the instance for new events.
   next() {
-    if (this.old && (this.old.dead || over(this.old))) this.old = null;
+    if (this.old && (this.old.dead || this.old.idle)) {
+      this.old.handOver(this.current);
+      this.old = null;
+    }
     const inst = this.current;
     const grown = inst.x.mem.buffer.byteLength > replaceAt && this.old === null;
     if (inst.dead || grown) {
-      if (grown && !inst.dead && !over(inst)) this.old = inst;
+      if (grown && !inst.dead && !inst.idle) this.old = inst;
       this.current = this.#of(inst.replacement());
     }
     return this.current;
@@ -54,13 +55,12 @@ export class Instances {
   // within runs a call of an object on an instance.
   async within(inst, name, call) {
     let entry = inst.objects.get(name);
-    if (!entry) inst.objects.set(name, (entry = { calls: 0, at: 0 }));
+    if (!entry) inst.objects.set(name, (entry = { calls: 0 }));
     entry.calls++;
     try {
       return await call();
     } finally {
-      entry.calls--;
-      entry.at = Date.now();
+      if (--entry.calls === 0 && inst === this.current) inst.objects.delete(name);
     }
   }
 
@@ -76,15 +76,4 @@ export class Instances {
       if (other !== inst && !other.dead) n += other.x.mem.buffer.byteLength + other.x.weir_held();
     return n;
   }
-}
-
-// over reports whether an instance has nothing more to do.
-function over(inst) {
-  if (!inst.idle) return false;
-  const now = Date.now();
-  for (const [name, { calls, at }] of inst.objects) {
-    if (calls > 0 || now - at < bufferedMs) return false;
-    inst.objects.delete(name);
-  }
-  return true;
 }
