@@ -2,7 +2,6 @@ package tokens_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,61 +55,6 @@ func holding(t *testing.T, o *tokens.Service, list ...storage.Connection) *objec
 	return st
 }
 
-func TestTimeOfARefreshAhead(t *testing.T) {
-	inAnHour := expiring("c", now+hour)
-	with := func(change func(*storage.Connection)) storage.Connection {
-		c := expiring("c", now+hour)
-		change(&c)
-		return c
-	}
-	for _, tt := range []struct {
-		name   string
-		c      storage.Connection
-		intent tokens.IntentRow
-		want   int64
-	}{
-		{"five minutes before the end", inAnHour, tokens.IntentRow{}, now + hour - 5*minute},
-		{"five minutes before the end of a refreshed token", inAnHour, tokens.IntentRow{At: now, Done: true}, now + hour - 5*minute},
-		{"after half of a short life", expiring("c", now+8*minute), tokens.IntentRow{At: now, Done: true}, now + 4*minute},
-		{"typed in for a short time", expiring("c", now+8*minute), tokens.IntentRow{}, now + 3*minute},
-		{"after the end while an outcome is unknown", inAnHour, tokens.IntentRow{At: now, Unknown: 1}, now + hour},
-		{"after the pause while an outcome is unknown", expiring("c", now-minute), tokens.IntentRow{At: now, Unknown: 1}, now + minute},
-		{"after the pause of two unknown outcomes", expiring("c", now-minute), tokens.IntentRow{At: now, Unknown: 2}, now + 2*minute},
-		{"after a refusal", inAnHour, tokens.IntentRow{At: now, Refused: 1}, now + hour - 5*minute},
-		{"as the endpoint asked", expiring("c", now+minute), tokens.IntentRow{At: now, Passing: 1, Until: now + 9*minute}, now + 9*minute},
-		{"an end long ago", expiring("c", 1), tokens.IntentRow{}, 1},
-		{"no end", expiring("c", 0), tokens.IntentRow{}, 0},
-		{"inactive", with(func(c *storage.Connection) { c.Inactive = true }), tokens.IntentRow{}, 0},
-		{"signed out", with(func(c *storage.Connection) { c.Status = storage.NeedsReauth }), tokens.IntentRow{}, 0},
-		{"no access token", with(func(c *storage.Connection) { delete(c.Secrets, store.AccessToken) }), tokens.IntentRow{}, 0},
-		{"no refresh token", with(func(c *storage.Connection) { delete(c.Secrets, store.RefreshToken) }), tokens.IntentRow{}, 0},
-		{"no token endpoint", with(func(c *storage.Connection) { c.Provider = "openai" }), tokens.IntentRow{}, 0},
-	} {
-		o := service()
-		tx := o.Begin(holding(t, o, tt.c), sealed.MachineID)
-		tx.Put(storage.IntentPrefix+"c", tt.intent)
-		if got := o.NextRefresh(tx); got != tt.want {
-			t.Errorf("%s: got %d ms from now, want %d", tt.name, got-now, tt.want-now)
-		}
-	}
-}
-
-func TestNextRefreshIsTheEarliest(t *testing.T) {
-	never := expiring("never", 0)
-	for _, ends := range [][]int64{{hour, 2 * hour, 3 * hour}, {3 * hour, 2 * hour, hour}, {2 * hour, hour, 3 * hour}} {
-		list := []storage.Connection{never}
-		for i, end := range ends {
-			list = append(list, expiring(fmt.Sprint("c", i), now+end))
-		}
-		never.ID = "neither"
-		list = append(list, never)
-		o := service()
-		if got := o.NextRefresh(o.Begin(holding(t, o, list...), sealed.MachineID)); got != now+hour-5*minute {
-			t.Errorf("ends after %v: got %d ms from now", ends, got-now)
-		}
-	}
-}
-
 // due runs the refreshes that are due and returns the connections that were
 // asked for.
 func due(o *tokens.Service, tx *storage.Tx) (ids []string) {
@@ -137,18 +81,6 @@ func TestOnlyDueTokensAreRefreshed(t *testing.T) {
 	}
 	if script.Calls[0] != `refresh {"connectionId":"now","tokenGeneration":1}` || script.Called[0] != sealed.MachineID {
 		t.Errorf("called %s: %s", script.Called[0], script.Calls[0])
-	}
-}
-
-func TestOneAlarmRefreshesFiveConnections(t *testing.T) {
-	o := service()
-	o.Objects = objects.Constant(200, `{}`)
-	var list []storage.Connection
-	for i := range 7 {
-		list = append(list, expiring(fmt.Sprint("c", i), now))
-	}
-	if got := due(o, o.Begin(holding(t, o, list...), sealed.MachineID)); !slices.Equal(got, []string{"c0", "c1", "c2", "c3", "c4"}) {
-		t.Errorf("refreshed %v", got)
 	}
 }
 
