@@ -266,3 +266,27 @@ func TestErrorOfAConnectionIsBoundedAndRemoved(t *testing.T) {
 		t.Errorf("removed: %q, changed %v", tx.LastError(c), changed(tx))
 	}
 }
+
+// A connection that only loses ended cooldowns does not keep others from cooling
+// as a whole.
+func TestEachConnectionWithTooManyModelsIsBounded(t *testing.T) {
+	const tidied = 20
+	tx := at(objects.NewStorage(), noon)
+	added := map[string]bool{"a": true}
+	for i := range store.MaxCooledModels + 1 {
+		tx.AddCooldown(cool(fmt.Sprint("m", i), noon, noon+minute))
+	}
+	for n := range tidied {
+		id := fmt.Sprint("tidied", n)
+		added[id] = true
+		for i := range store.MaxCooledModels + 1 {
+			c := cool(fmt.Sprint("m", i), noon-minute, noon-second)
+			c.ConnectionID = id
+			tx.Put(fmt.Sprintf("%s%s:%d", storage.CooldownPrefix, id, i), c)
+		}
+	}
+	tx.BoundCooldowns(added)
+	if got := tx.Cooldowns(); len(got) != 1 || got[0].Model != "" {
+		t.Errorf("%d rows: %+v", len(got), got)
+	}
+}

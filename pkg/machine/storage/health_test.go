@@ -158,3 +158,13 @@ func TestCooldownShowsInHealthWhileItLasts(t *testing.T) {
 		}
 	}
 }
+
+// Each row that is written is billed.
+func TestSuccessOfTheSameTimeIsNotStoredAgain(t *testing.T) {
+	st := objects.NewStorage()
+	st.Rows[storage.HealthPrefix+"a"] = storage.Encode(storage.Health{At: noon, SucceedAt: noon})
+	tx := at(st, noon)
+	if tx.SetHealth("a", "", 0, noon); len(tx.Order) != 0 {
+		t.Errorf("changed %v", tx.Order)
+	}
+}

@@ -45,7 +45,7 @@ func TestRequestsAreNumberedInPages(t *testing.T) {
 	const pages = int64(storage.RequestPages)
 	for _, batches := range [][]int{
 		{1}, {1, 1, 2}, {perPage - 1}, {perPage}, {perPage + 1}, {perPage - 1, 1}, {perPage, 1}, {perPage - 1, 2}, {perPage - 1, perPage + 3},
-		{2*perPage + 5}, {1, 2 * perPage, 1}, {int(pages) * perPage, 3, 4}, {int(pages)*perPage + 3}, {int(pages)*perPage - 1, 1, 1}, {0},
+		{2*perPage + 5}, {1, 2 * perPage, 1}, {int(pages) * perPage, 3, 4}, {int(pages)*perPage + 3}, {(int(pages) + 2) * perPage}, {int(pages)*perPage - 1, 1, 1}, {0},
 	} {
 		st := objects.NewStorage()
 		var last int64
@@ -62,6 +62,9 @@ func TestRequestsAreNumberedInPages(t *testing.T) {
 		var stored int64
 		if tx.Load(storage.RequestsRow, &stored); stored != last {
 			t.Errorf("%v: the last is %d", batches, stored)
+		}
+		if n := len(tx.List(storage.RequestsRow + ":")); n > storage.RequestPages {
+			t.Errorf("%v: %d pages", batches, n)
 		}
 		end := (last + perPage - 1) / perPage // of the pages that have begun
 		for page := max(0, end-pages); page < end; page++ {

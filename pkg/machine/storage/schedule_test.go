@@ -165,12 +165,15 @@ func TestSizeOfAReplicaIsEstimated(t *testing.T) {
 	} {
 		tx := sized(t, 5000)
 		resize(tx, 1)
+		tx.PutAlias(&storage.Alias{Alias: "mini", Model: "up/m"})
 		row, _ := tx.Get(storage.KeyPrefix + "a")
-		tx.Meta.Size = tt.had(len(row))
+		alias, _ := tx.Get(storage.AliasPrefix + "mini")
+		grown := len(row) + len(alias)
+		tx.Meta.Size = tt.had(grown)
 		if err := tx.CheckSize(); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if want := tt.want(len(row), len(storage.Encode(tx.Replica()))); tx.Meta.Size != want {
+		if want := tt.want(grown, len(storage.Encode(tx.Replica()))); tx.Meta.Size != want {
 			t.Errorf("%s: size %d, want %d", tt.name, tx.Meta.Size, want)
 		}
 	}
