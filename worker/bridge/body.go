@@ -307,6 +307,7 @@ type flow struct {
 	stop      stream.Stopper // transform, or nil
 	wait      stream.Waiter  // transform, or nil
 	watcher   stream.Watcher
+	call      *call
 	then      job // done once the stream has ended; nil if nothing waits for that
 }
 
@@ -339,15 +340,21 @@ func exportEnd(id, ending int32) int32 {
 	if f == nil {
 		return 0
 	}
-	if f.watcher == nil && f.transform == nil {
-		return 0
-	}
-	if f.watcher != nil {
-		out = append(out[:0], f.watcher.End(endingError(ending))...)
-	} else {
-		out = f.transform.End(endingError(ending), out[:0])
-	}
+	f.end(endingError(ending))
 	return int32(len(out))
+}
+
+// end tells the transform or the watcher how the stream has ended. The last bytes for
+// the client are in out.
+func (f *flow) end(err error) {
+	switch {
+	case f.watcher != nil:
+		out = append(out[:0], f.watcher.End(err)...)
+	case f.transform != nil:
+		out = f.transform.End(err, out[:0])
+	default:
+		out = out[:0]
+	}
 }
 
 //go:wasmexport weir_ended

@@ -174,6 +174,12 @@ func exportSweep(id int32) int32 {
 			finish(o.number, &event{outcome: contract.Canceled})
 		}
 	}
+	for id, f := range watched {
+		if f.call == c {
+			f.end(stream.ErrClient)
+			exportEnded(id)
+		}
+	}
 	return scheduled()
 }
 
@@ -299,6 +305,9 @@ func (c *call) respond(resp *httpmsg.Response) *flow {
 		h, f = handOverWhole(b.All())
 	default:
 		h, f = handOver(b)
+	}
+	if f != nil {
+		f.call = c
 	}
 	head := packHeader(packed[:0], resp.Header)
 	packed = head

@@ -64,7 +64,10 @@ func (p *pending) start(ctx context.Context, req *upstream.Request) {
 	case *stream.Bytes:
 		at = b.All()
 	default:
-		h, _ = handOver(b)
+		var f *flow
+		if h, f = handOver(b); f != nil {
+			f.call = c
+		}
 	}
 	var flags int32
 	if req.Outlive {

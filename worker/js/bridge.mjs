@@ -20,11 +20,11 @@ const decoder = new TextDecoder();
 const smallBody = 64 << 10;
 const smallBodyMs = 20_000;
 
-// Calls are looked through every sweepEvery ms for those that have been silent for
-// lostAfter ms. A live one stands in two of these rounds only if the isolate was
-// blocked for the whole time between them.
+const maxHead = 96 << 10; // bytes
+
+// How often the calls are looked through for those whose events are over, in ms. A
+// live one is lost in two rounds only if the isolate was blocked between them.
 const sweepEvery = 1000;
-const lostAfter = 2 * listenAfter;
 
 // Instance is one running Go program with everything that is in flight in it.
 class Instance {
@@ -110,10 +110,7 @@ class Instance {
   // putHead copies text to where Go reads a head and returns its length, or -1 if
   // it is too long.
   putHead(text) {
-    const { read, written } = encoder.encodeInto(
-      text,
-      this.u8().subarray(this.scratch, this.scratch + this.scratchSize),
-    );
+    const { read, written } = encoder.encodeInto(text, this.u8().subarray(this.scratch, this.scratch + maxHead));
     return read === text.length ? written : -1;
   }
 
@@ -184,21 +181,22 @@ class Instance {
     this.enter(() => this.x.weir_cancel(call.id));
   }
 
-  // sweep ends the calls whose clients have left before the platform was asked to
-  // keep their events alive: it ends such an event without a word. A call that is
-  // alive has asked after listenAfter ms at the latest, or does so when the timers
-  // run that were due before this event.
+  // sweep ends the calls whose events the platform has ended without a word, as it
+  // does when the client leaves: at once if it was not asked to keep the event alive,
+  // else after 30 s.
   sweep() {
     const now = Date.now();
     if (now - this.sweptAt < sweepEvery) return;
     this.sweptAt = now;
     for (const call of this.calls.values()) {
-      if (now - call.since < lostAfter) break;
-      if (call.kept || call.request === null) continue;
-      if (!call.suspect) call.suspect = true;
-      else if (!call.begun)
+      if (now - call.since < 2 * listenAfter) break;
+      if (call.request === null || !call.lost(now)) continue;
+      if (!call.begun)
         this.calls.delete(call.id); // while its body arrived
-      else this.enter(() => this.run(this.x.weir_sweep(call.id)));
+      else {
+        this.streams.sweep(call);
+        this.enter(() => this.run(this.x.weir_sweep(call.id)));
+      }
     }
   }
 

@@ -3,6 +3,11 @@
 // costs a tenth of passing a call on, the second as much as reading a header field.
 export const listenAfter = 1000;
 
+// A request that runs longer shows every aliveEvery ms that the platform has not
+// ended its event, as it does with one that is kept alive 30 s after the client has
+// left.
+const aliveEvery = 10_000;
+
 // Call is one event that the program handles: a request, an object call, an alarm.
 export class Call {
   constructor(id, env, resolve, inst) {
@@ -13,6 +18,7 @@ export class Call {
     this.request = null;
     this.ctx = null;
     this.since = Date.now();
+    this.aliveAt = this.since; // when its event was known to live
     this.suspect = false; // see Instance.sweep
     this.storage = null;
     this.begun = false; // Go knows it
@@ -45,6 +51,15 @@ export class Call {
         this.done = done;
       }),
     );
+  }
+
+  // lost reports whether the event has been silent for longer than a live one is, and
+  // was so when this was asked before.
+  lost(now) {
+    if (now - this.aliveAt < (this.listening ? 3 * aliveEvery : 2 * listenAfter)) return false;
+    if (this.suspect) return true;
+    this.suspect = true;
+    return false;
   }
 
   // add adds an upstream call to cancel when the client leaves.
@@ -95,6 +110,9 @@ export class Call {
   #tick() {
     if (this.ended) return;
     this.timer = 0;
+    const now = Date.now();
+    this.aliveAt = now;
+    this.suspect = false;
     if (this.request && !this.listening) {
       this.listening = true;
       this.keep();
@@ -102,8 +120,7 @@ export class Call {
       if (signal?.aborted) this.inst.cancel(this);
       else signal?.addEventListener("abort", () => this.inst.cancel(this), { once: true });
     }
-    const now = Date.now();
-    let next = Infinity;
+    let next = this.request ? now + aliveEvery : Infinity;
     for (const deadline of this.deadlines ?? []) {
       if (deadline.at <= now) {
         this.deadlines.delete(deadline);

@@ -166,12 +166,12 @@ export class Streams {
   constructor(inst) {
     this.inst = inst;
     this.table = new Map(); // number → { kind, … }, see the functions that add one
-    this.running = 0; // watched and transformed streams under way
+    this.flowing = new Map(); // number → call, of the streams under way that Go watches or transforms
     this.next = 1;
   }
 
   get size() {
-    return this.table.size + this.running;
+    return this.table.size + this.flowing.size;
   }
 
   // add adds the body of a request or response. inflight is the call that it
@@ -210,10 +210,10 @@ export class Streams {
 
   // whole sends bytes to the client, and tells Go when it has them: they take memory
   // until then.
-  whole(id) {
+  whole(id, call) {
     const { bytes } = this.remove(this.remove(id).src);
     const { readable, writable } = new FixedLengthStream(bytes.byteLength);
-    this.running++;
+    this.flowing.set(id, call);
     (async () => {
       const writer = writable.getWriter();
       try {
@@ -301,7 +301,7 @@ export class Streams {
     const s = this.table.get(id);
     if (s.kind === "through") return this.through(id, call);
     if (s.kind === "watch" || s.kind === "guard") return this.watch(id, call);
-    if (s.kind === "whole") return this.whole(id);
+    if (s.kind === "whole") return this.whole(id, call);
     if (s.kind === "bytes" || s.kind === "parts") return this.remove(id).bytes;
     const { head, body, inflight } = this.source(id);
     if (!head) return body;
@@ -512,7 +512,7 @@ export class Streams {
     const { src, idle, length } = this.remove(id);
     const { head, body, inflight, owner } = this.source(src);
     const { readable, writable } = length >= 0 ? new FixedLengthStream(length) : new IdentityTransformStream();
-    this.running++;
+    this.flowing.set(id, call);
     if (owner) owner.uses++;
     (async () => {
       // A stream is read into one buffer that is used again: large for an upload,
@@ -611,7 +611,7 @@ export class Streams {
     const guarded = kind === "guard";
     const { head, body, inflight } = this.source(src);
     const { readable, writable } = new IdentityTransformStream();
-    this.running++;
+    this.flowing.set(id, call);
     (async () => {
       let ending = ENDED_CLEANLY;
       if (head) {
@@ -734,8 +734,13 @@ export class Streams {
     return ending;
   }
 
+  // sweep forgets the streams of a call whose event is over.
+  sweep(call) {
+    for (const [id, of] of this.flowing) if (of === call) this.flowing.delete(id);
+  }
+
   ended(id) {
-    this.running--;
+    if (!this.flowing.delete(id)) return; // its call was swept
     this.inst.enter(() => this.inst.run(this.inst.x.weir_ended(id)));
   }
 }
